@@ -1,0 +1,52 @@
+package dialect
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Answer is the one row every acquiring section returns: state, token, note and the µs remaining.
+type Answer struct {
+	State     int64
+	Token     int64
+	Note      []byte
+	Remaining int64
+}
+
+// The states of an Answer.
+const (
+	StateHeld      = 0 // by another, or expired while its holder's fence still has the row
+	StateMine      = 1 // granted now, or to this very owner before
+	StateFree      = 2 // free when the statement began, taken by another while it ran
+	StateExhausted = 3 // free, but its tokens have run out
+	StateMoved     = 4 // the key's home is elsewhere
+)
+
+// Dest is what to scan the row into.
+func (a *Answer) Dest() []any { return []any{&a.State, &a.Token, &a.Note, &a.Remaining} }
+
+// Acquired turns the row into the store's answer.
+func (a *Answer) Acquired() (lease.Acquired, error) {
+	out := lease.Acquired{}
+	switch a.State {
+	case StateMine:
+		out.Granted, out.Token = true, a.Token
+	case StateHeld:
+		out.Holder = lease.Holder{Note: string(a.Note), Remaining: max(0, Duration(a.Remaining))}
+	case StateExhausted:
+		out.Err = fmt.Errorf("%w: it stands at %d", lease.ErrTokenExhausted, a.Token)
+	case StateMoved:
+		out.Err = fmt.Errorf("%w: the key has moved to a cluster; open a bridge to it", lease.ErrUnsupported)
+	default:
+		return out, ErrRowShape
+	}
+	if out.Granted && out.Token <= 0 {
+		return lease.Acquired{}, fmt.Errorf("%w: token %d", lease.ErrCorrupt, out.Token)
+	}
+	return out, nil
+}
+
+// Duration converts microseconds of the database to a duration.
+func Duration(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }

@@ -1,0 +1,60 @@
+package mysql
+
+import (
+	"errors"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// verdicts maps the servers' error numbers to what they mean for a single autocommitted statement or for a transaction that
+// is then rolled back. https://dev.mysql.com/doc/mysql-errors/9.0/en/server-error-reference.html. What is not here is
+// unknown: 1053 (shutdown in progress) or 1317 (interrupted) do not say what came first.
+var verdicts = map[uint16]dialect.Verdict{
+	1205: {Class: dialect.Conflict}, // lock wait timeout: rolls back the statement only
+	1213: {Class: dialect.Conflict}, // deadlock, or a certification failure at COMMIT on Galera
+	1020: {Class: dialect.Conflict}, // ER_CHECKREAD, MariaDB with innodb_snapshot_isolation
+	3572: {Class: dialect.Conflict}, // NOWAIT
+	1062: {Class: dialect.Conflict}, // duplicate key: somebody created the row first
+	1040: {Class: dialect.Unfit},    // too many connections
+	1290: {Class: dialect.Unfit, As: lease.ErrReadOnly},
+	1792: {Class: dialect.Unfit, As: lease.ErrReadOnly},
+	1836: {Class: dialect.Unfit, As: lease.ErrReadOnly},
+	3100: {Class: dialect.Unfit, As: lease.ErrReadOnly}, // refused by the group's certification or a member that left
+	1243: {Class: dialect.Unfit},                        // unknown prepared statement
+	1615: {Class: dialect.Unfit},                        // prepared statement needs to be re-prepared
+	1146: {Class: dialect.Refused, As: lease.ErrNoSchema},
+	1049: {Class: dialect.Refused, As: lease.ErrNoSchema},
+	1054: {Class: dialect.Refused, As: lease.ErrSchemaVersion},
+	1044: {Class: dialect.Refused, As: lease.ErrPrivilege},
+	1142: {Class: dialect.Refused, As: lease.ErrPrivilege},
+	1143: {Class: dialect.Refused, As: lease.ErrPrivilege},
+	1690: {Class: dialect.Refused, As: lease.ErrTokenExhausted},
+	3819: {Class: dialect.Refused, As: lease.ErrCorrupt}, // CHECK, MySQL
+	4025: {Class: dialect.Refused, As: lease.ErrCorrupt}, // CHECK, MariaDB
+	1406: {Class: dialect.Refused, As: lease.ErrCorrupt}, // data too long
+	1064: {Class: dialect.Refused},                       // syntax
+}
+
+// Classify says what err means.
+func (d *Dialect) Classify(err error) dialect.Verdict {
+	var my *mysql.MySQLError
+	switch {
+	case errors.Is(err, errNotTaken):
+		return dialect.Verdict{Class: dialect.Conflict}
+	case errors.As(err, &my):
+		return verdicts[my.Number]
+	case errors.As(err, new(dialect.NotSent)):
+		return dialect.Verdict{Class: dialect.Unfit}
+	}
+	return dialect.Verdict{Class: dialect.Unknown}
+}
+
+func isDuplicate(err error) bool { return isNumber(err, 1062) }
+func isLockWait(err error) bool  { return isNumber(err, 1205) }
+
+func isNumber(err error, n uint16) bool {
+	var my *mysql.MySQLError
+	return errors.As(err, &my) && my.Number == n
+}

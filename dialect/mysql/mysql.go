@@ -1,0 +1,155 @@
+// Package mysql is rowlock's dialect for MySQL 8.0.19 and later and MariaDB 10.6 and later, through go-sql-driver/mysql. It
+// finds out by itself which of the two it speaks to.
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+//go:embed statements.sql
+var statements string
+
+const quote = "`"
+
+// Dialect speaks to MySQL and MariaDB.
+type Dialect struct {
+	dialect.Sections
+	names dialect.Names
+}
+
+var _ dialect.Dialect = (*Dialect)(nil)
+
+// New returns the dialect. Names that do not pass dialect.Names.Check are refused by Open and Migrate.
+func New(opts ...dialect.Option) *Dialect {
+	n := dialect.MakeNames(opts)
+	return &Dialect{Sections: dialect.ParseSections(statements, n, quote), names: n}
+}
+
+// Name is "mysql".
+func (d *Dialect) Name() string { return "mysql" }
+
+// Names says where the tables are.
+func (d *Dialect) Names() dialect.Names { return d.names }
+
+// Lanes is 0: connections write side by side.
+func (d *Dialect) Lanes() int { return 0 }
+
+// List encodes keys as JSON.
+func (d *Dialect) List(keys []string) any { return dialect.HexList(keys) }
+
+const mariaDB = "MariaDB"
+
+// Setup makes the session ours: READ COMMITTED, under which InnoDB takes no gap locks that would make two keys conflict; a
+// strict sql_mode, whatever the server defaults to; and a bound on row-lock waits. MariaDB can be told not to wait at all.
+// MySQL's shortest wait is a second, which is why a lane of its looks before it writes.
+func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
+	var version string
+	if err := s.Conn().QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
+		return err
+	}
+	settings := []string{
+		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
+		`SET SESSION TRANSACTION READ WRITE`,
+		`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, innodb_lock_wait_timeout = 1`,
+	}
+	if strings.Contains(version, mariaDB) {
+		s.Flavor = mariaDB
+		settings = append(settings, `SET SESSION innodb_lock_wait_timeout = 0`)
+	}
+	for _, set := range settings {
+		if _, err := s.Conn().ExecContext(ctx, set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Acquire tries in the strategy's order. MariaDB takes a free row in one round trip; MySQL looks first, because an UPDATE of
+// a row that its holder's fence has locked would keep the lane waiting for a second.
+func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+	if strategy == dialect.Insert {
+		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) {
+			return out, err
+		}
+	}
+	if s.Flavor == mariaDB {
+		if out, err := d.update(ctx, s, r); err == nil || !errors.Is(err, errNotTaken) {
+			return out, err
+		}
+	}
+	return d.look(ctx, s, r)
+}
+
+// look answers for a row that is held, creates one that is absent, and takes one that is free.
+func (d *Dialect) look(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	a, err := d.read(ctx, s, r)
+	if errors.Is(err, sql.ErrNoRows) {
+		out, err := d.insert(ctx, s, r)
+		if isDuplicate(err) {
+			err = dialect.ErrRowShape
+		}
+		return out, err
+	}
+	if err != nil || a.State != dialect.StateFree {
+		return answered(a, err)
+	}
+	out, err := d.update(ctx, s, r)
+	if !errors.Is(err, errNotTaken) {
+		return out, err
+	}
+	return answered(d.read(ctx, s, r))
+}
+
+func answered(a dialect.Answer, err error) (lease.Acquired, error) {
+	if err != nil {
+		return lease.Acquired{}, err
+	}
+	return a.Acquired()
+}
+
+func (d *Dialect) read(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (a dialect.Answer, err error) {
+	err = s.QueryRow(ctx, d.Text("look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
+	return a, err
+}
+
+// errNotTaken: the row is not free, or not there, or somebody has it locked.
+var errNotTaken = errors.New("not taken")
+
+func (d *Dialect) update(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	res, err := s.Exec(ctx, d.Text("acquire-update"), dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), []byte(r.Key))
+	if isLockWait(err) {
+		return lease.Acquired{}, errNotTaken
+	}
+	return granted(res, err)
+}
+
+func (d *Dialect) insert(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	return granted(s.Exec(ctx, d.Text("acquire-insert"),
+		[]byte(r.Key), dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), lease.Bucket(r.Key)))
+}
+
+func granted(res sql.Result, err error) (lease.Acquired, error) {
+	if err != nil {
+		return lease.Acquired{}, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return lease.Acquired{}, errors.Join(errNotTaken, err)
+	}
+	token, err := res.LastInsertId()
+	if err != nil {
+		return lease.Acquired{}, err
+	}
+	return (&dialect.Answer{State: dialect.StateMine, Token: token}).Acquired()
+}
+
+// Release clears the owner of one row.
+func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Released, error) {
+	return dialect.Release(ctx, s, d, l)
+}

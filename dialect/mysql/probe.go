@@ -1,0 +1,95 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Probe refuses what would lose a granted lock and warns of what might.
+func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, error) {
+	vars, facts, err := d.server(ctx, conn)
+	if err == nil {
+		err = check(vars)
+	}
+	if err == nil {
+		err = d.tables(ctx, conn)
+	}
+	if err == nil {
+		facts.Warnings = doubts(vars)
+		facts.SchemaVersion, err = dialect.SchemaVersionOf(ctx, conn, d)
+	}
+	return facts, err
+}
+
+// server reads the variables that matter. A variable that a flavour does not have is absent from the map.
+func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (vars map[string]string, f dialect.Facts, err error) {
+	rows, err := conn.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'read_only',
+		'super_read_only', 'innodb_read_only', 'wsrep_on', 'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin',
+		'innodb_doublewrite', 'group_replication_group_name', 'group_replication_single_primary_mode')`)
+	if err != nil {
+		return nil, f, fmt.Errorf("%w: mysql.New() speaks to MySQL and MariaDB; this database answers %w", lease.ErrWrongDialect, err)
+	}
+	defer rows.Close()
+	vars = make(map[string]string)
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, f, err
+		}
+		vars[name] = value
+	}
+	f.Server = vars["version_comment"] + " " + vars["version"]
+	return vars, f, rows.Err()
+}
+
+func check(vars map[string]string) error {
+	switch {
+	case on(vars["wsrep_on"]):
+		return fmt.Errorf("%w: wsrep_on: a Galera cluster can lose a committed change and show a stale row even when healthy, so that two nodes grant one key; use a server that replicates asynchronously from one primary", lease.ErrTopology)
+	case vars["group_replication_group_name"] != "" && vars["group_replication_single_primary_mode"] == "OFF":
+		return fmt.Errorf("%w: group_replication_single_primary_mode is OFF: with several primaries row locks are local to one; switch to single-primary mode", lease.ErrTopology)
+	}
+	for _, v := range []string{"super_read_only", "read_only", "innodb_read_only"} {
+		if on(vars[v]) {
+			return fmt.Errorf("%w: %s is on, as on a replica; connect to the primary", lease.ErrReadOnly, v)
+		}
+	}
+	return nil
+}
+
+func doubts(vars map[string]string) (warnings []string) {
+	if v := vars["innodb_flush_log_at_trx_commit"]; v != "" && v != "1" {
+		warnings = append(warnings, "innodb_flush_log_at_trx_commit is "+v+": a crash of the server can forget a lock that was granted; set it to 1")
+	}
+	if on(vars["log_bin"]) && vars["sync_binlog"] != "1" {
+		warnings = append(warnings, "sync_binlog is "+vars["sync_binlog"]+": after a crash a replica can lack a lock that was granted; set it to 1")
+	}
+	return warnings
+}
+
+func on(v string) bool { return v != "" && v != "OFF" && v != "0" && !strings.EqualFold(v, "NO_LOCK") }
+
+// tables sees that they are there, and in an engine that has row locks and survives a crash.
+func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
+	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_meta"} {
+		var engine sql.NullString
+		err := conn.QueryRowContext(ctx, `SELECT engine FROM information_schema.tables
+			WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?`, d.names.Schema, d.names.Prefix+table).Scan(&engine)
+		name := d.names.Table(table, quote)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return fmt.Errorf("%w: there is no table %s that this user may see; run schema.Migrate(ctx, db, mysql.New()) or the files of schema.FS first, and check the user's privileges", lease.ErrNoSchema, name)
+		case err != nil:
+			return err
+		case !strings.EqualFold(engine.String, "InnoDB"):
+			return fmt.Errorf("%w: %s is stored by %s, which has no row locks or forgets them in a crash; ALTER TABLE %s ENGINE=InnoDB", lease.ErrNotDurable, name, engine.String, name)
+		}
+	}
+	return nil
+}

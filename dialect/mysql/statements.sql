@@ -1,0 +1,115 @@
+-- What MySQL and MariaDB are told. The section names are the same in every dialect.
+--
+-- Time is UTC_TIMESTAMP(6): NOW() depends on the session's time zone, and a bare DATETIME cuts to seconds. It is frozen when
+-- the statement begins, which is the safe side of both comparisons.
+-- No ON DUPLICATE KEY UPDATE: its assignments run left to right and see each other, and it counts 0, 1 or 2 rows.
+-- /*M! … */ is read by MariaDB alone. Its lanes wait for no row lock; these two waits are wanted.
+
+-- name: acquire-update
+-- owner, note, ttl in µs, key. The token comes back as the statement's insert id.
+UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+  expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+WHERE `key` = ? AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < 9223372036853727231
+
+-- name: acquire-insert
+-- key, owner, note, ttl in µs, bucket. The floor is share-locked, so that the reaper, which locks it exclusively before it
+-- deletes, cannot come between. An existing key is error 1062, which no server logs.
+INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at)
+SELECT ?, ?, ?, LAST_INSERT_ID(floor + 1), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+FROM rowlock_floor WHERE bucket = ? AND floor < 9223372036853727231 LOCK IN SHARE MODE /*M! WAIT 1 */
+
+-- name: look
+-- owner, key. A consistent read: it locks nothing and waits for nobody.
+SELECT CASE WHEN home <> 0 THEN 4
+            WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 1
+            WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
+            WHEN token >= 9223372036853727231 THEN 3
+            ELSE 2 END AS state,
+       token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
+FROM rowlock WHERE `key` = ?
+
+-- name: renew-lock
+-- JSON array of {k, o, t}: hexadecimal key and owner, token; keys in order. SKIP LOCKED, because the holder's own fence may
+-- have the row. STRAIGHT_JOIN locks in the array's order, so that overlapping batches cannot deadlock.
+SELECT j.n, r.expires_at > UTC_TIMESTAMP(6) AS alive,
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS clock
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
+STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)
+WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
+FOR UPDATE SKIP LOCKED
+
+-- name: renew
+-- JSON array of {k, d}: rows that renew-lock has locked in this transaction and found alive, with their ttl in µs
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', d BIGINT PATH '$.d')) AS j
+STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)
+SET r.expires_at = UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND
+
+-- name: renew-look
+-- JSON array as for renew-lock: which of those that could not be locked still name this owner and token?
+SELECT j.n
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
+STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)
+WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
+
+-- name: release
+-- key, owner, token, or 0 for whatever token this owner has
+UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = 0
+
+-- name: inspect
+-- keys as a JSON array or NULL, after, prefix, prefix's length, held only, limit
+SELECT r.`key`, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
+       TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
+       TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
+FROM (SELECT ? AS list, ? AS after_key, ? AS prefix, ? AS prefix_length, ? AS held_only) AS p
+STRAIGHT_JOIN rowlock AS r
+WHERE (p.list IS NULL OR r.`key` IN (SELECT UNHEX(k) FROM JSON_TABLE(p.list, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j))
+  AND r.`key` > p.after_key AND LEFT(r.`key`, p.prefix_length) = p.prefix
+  AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
+ORDER BY r.`key` LIMIT ?
+
+-- name: fence
+-- key, owner, token
+SELECT 1 FROM rowlock WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 LOCK IN SHARE MODE
+
+-- name: release-tx
+-- key, owner, token
+UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
+
+-- name: instance
+SELECT value FROM rowlock_meta WHERE name = 'instance'
+
+-- name: schema-version
+SELECT value FROM rowlock_meta WHERE name = 'schema_version'
+
+-- name: floor-lock
+-- bucket
+SELECT floor FROM rowlock_floor WHERE bucket = ? FOR UPDATE /*M! WAIT 1 */
+
+-- name: floor-raise
+-- floor, bucket
+UPDATE rowlock_floor SET floor = GREATEST(floor, ?) WHERE bucket = ?
+
+-- name: dead
+-- after, rows to look at, retention in µs, rows again. Walks the primary key: an index on the expiry would be written by every
+-- renewal. The last row looked at is always there, dead or not, for the walk to go on from.
+SELECT `key`, dead FROM (
+  SELECT `key`, home = 0 AND expires_at <= UTC_TIMESTAMP(6) - INTERVAL p.retention MICROSECOND AS dead,
+         ROW_NUMBER() OVER (ORDER BY `key`) AS n
+  FROM (SELECT `key`, home, expires_at FROM rowlock WHERE `key` > ? ORDER BY `key` LIMIT ?) AS page,
+       (SELECT ? AS retention) AS p
+) AS w WHERE dead OR n = ? ORDER BY `key`
+
+-- name: dead-lock
+-- keys as a JSON array, retention in µs
+SELECT r.`key`, r.token
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
+STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)
+WHERE r.home = 0 AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+FOR UPDATE SKIP LOCKED
+
+-- name: reap
+-- keys as a JSON array: rows that dead-lock has locked in this transaction
+DELETE r FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
+STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)

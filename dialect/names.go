@@ -1,0 +1,69 @@
+package dialect
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Names says where rowlock's tables stand. The zero value means tables called rowlock, rowlock_floor and rowlock_meta in
+// whatever schema or database a connection defaults to.
+type Names struct {
+	// Schema is the Postgres schema or MySQL database that has the tables; empty means the connection's own.
+	Schema string
+	// Prefix is put before each table's name: "billing_" gives billing_rowlock, billing_rowlock_floor, …
+	Prefix string
+}
+
+// Option changes where a dialect looks for its tables.
+type Option func(*Names)
+
+// Prefix puts p before the name of every table. It must match [A-Za-z_][A-Za-z0-9_]{0,39}.
+func Prefix(p string) Option { return func(n *Names) { n.Prefix = p } }
+
+// Schema names the Postgres schema or MySQL database of the tables. It must match [A-Za-z_][A-Za-z0-9_]{0,39}.
+func Schema(s string) Option { return func(n *Names) { n.Schema = s } }
+
+// MakeNames applies opts to the default names.
+func MakeNames(opts []Option) Names {
+	var n Names
+	for _, o := range opts {
+		o(&n)
+	}
+	return n
+}
+
+// An identifier cannot be bound as a parameter, so it is checked here and quoted where it is used. 40 bytes leave room for
+// our own suffixes below the 63 bytes at which Postgres would cut a name off in silence.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
+
+// Check returns an error that wraps lease.ErrConfig for a name that is not a plain identifier.
+func (n Names) Check() error {
+	for what, name := range map[string]string{"table prefix": n.Prefix, "schema": n.Schema} {
+		if name != "" && !identifier.MatchString(name) {
+			return fmt.Errorf("%w: %s %q: use a letter or _, then up to 39 letters, digits or _", lease.ErrConfig, what, name)
+		}
+	}
+	return nil
+}
+
+// Table returns the quoted name of one of rowlock's tables.
+func (n Names) Table(table, quote string) string {
+	name := quote + n.Prefix + table + quote
+	if n.Schema != "" {
+		name = quote + n.Schema + quote + "." + name
+	}
+	return name
+}
+
+var tableWord = regexp.MustCompile(`\browlock(_floor|_meta)?\b`)
+
+// Fill puts the tables' quoted names into SQL that is written with the default ones.
+func (n Names) Fill(sql, quote string) string {
+	if strings.Contains(sql, quote+"rowlock") {
+		panic("dialect: SQL text must not quote the tables itself: " + sql)
+	}
+	return tableWord.ReplaceAllStringFunc(sql, func(t string) string { return n.Table(t, quote) })
+}

@@ -1,0 +1,107 @@
+// Package postgres is rowlock's PostgreSQL dialect, for PostgreSQL 12 and later through jackc/pgx/v5 (its stdlib or, for
+// the in-transaction operations, pgx.Tx itself).
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+//go:embed statements.sql
+var statements string
+
+const quote = `"`
+
+// Dialect speaks to PostgreSQL.
+type Dialect struct {
+	dialect.Sections
+	names dialect.Names
+}
+
+var _ dialect.Dialect = (*Dialect)(nil)
+
+// New returns the dialect. Names that do not pass dialect.Names.Check are refused by Open and Migrate.
+func New(opts ...dialect.Option) *Dialect {
+	n := dialect.MakeNames(opts)
+	return &Dialect{Sections: dialect.ParseSections(statements, n, quote), names: n}
+}
+
+// Name is "postgres".
+func (d *Dialect) Name() string { return "postgres" }
+
+// Names says where the tables are.
+func (d *Dialect) Names() dialect.Names { return d.names }
+
+// Lanes is 0: connections write side by side.
+func (d *Dialect) Lanes() int { return 0 }
+
+// List encodes keys as an array literal.
+func (d *Dialect) List(keys []string) any { return byteaArray(keys) }
+
+// Setup makes the session ours: READ COMMITTED, whatever the database defaults to, because at a higher level a statement
+// that met a concurrent change fails where it should look again; durable commits; and bounds on every wait.
+func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
+	_, err := s.Conn().ExecContext(ctx, `SELECT set_config('default_transaction_isolation', 'read committed', false),
+		set_config('default_transaction_deferrable', 'off', false),
+		set_config('lock_timeout', '1000', false),
+		set_config('statement_timeout', '5000', false),
+		set_config('idle_in_transaction_session_timeout', '10000', false),
+		set_config('plan_cache_mode', 'force_generic_plan', false),
+		set_config('jit', 'off', false),
+		set_config('bytea_output', 'hex', false),
+		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
+			ELSE current_setting('synchronous_commit') END, false)`)
+	return err
+}
+
+// Acquire runs the strategy's statement. One round trip, except for an existing row under Insert and for the rare row that
+// changed between the statement's snapshot and its lock.
+func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+	args := []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Note, dialect.Micros(r.TTL), lease.Bucket(r.Key)}
+	if strategy == dialect.Insert {
+		if out, err := d.try(ctx, s, "acquire-insert", args); !errors.Is(err, dialect.ErrRowShape) {
+			return out, err
+		}
+	}
+	return d.try(ctx, s, "acquire-update", args)
+}
+
+func (d *Dialect) try(ctx context.Context, s *dialect.Session, section string, args []any) (lease.Acquired, error) {
+	var a dialect.Answer
+	err := s.QueryRow(ctx, d.Text(section), args, a.Dest()...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return lease.Acquired{}, dialect.ErrRowShape
+	}
+	if err != nil {
+		return lease.Acquired{}, err
+	}
+	return a.Acquired()
+}
+
+// Renew renews a batch in one statement.
+func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	out := make([]lease.Renewed, 0, len(reqs))
+	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(rows *sql.Rows) error {
+		var outcome, clock int64
+		if err := rows.Scan(&outcome, &clock); err != nil {
+			return err
+		}
+		out = append(out, lease.Renewed{Outcome: lease.RenewOutcome(outcome), Clock: dialect.Duration(clock)})
+		return nil
+	})
+	if err == nil && len(out) != len(reqs) {
+		err = fmt.Errorf("renew: %d answers to %d requests", len(out), len(reqs))
+	}
+	return out, err
+}
+
+// Release clears the owner of one row.
+func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Released, error) {
+	return dialect.Release(ctx, s, d, l)
+}

@@ -1,0 +1,95 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Probe refuses what would lose a granted lock and warns of what might.
+func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, error) {
+	facts, err := d.server(ctx, conn)
+	if err == nil {
+		err = d.tables(ctx, conn)
+	}
+	if err == nil {
+		facts.SchemaVersion, err = dialect.SchemaVersionOf(ctx, conn, d)
+	}
+	return facts, err
+}
+
+func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (f dialect.Facts, err error) {
+	if err := conn.QueryRowContext(ctx, `SELECT version()`).Scan(&f.Server); err != nil || !strings.HasPrefix(f.Server, "PostgreSQL") {
+		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %q (%v)", lease.ErrWrongDialect, f.Server, err)
+	}
+	var replica, readOnly bool
+	var fsync, sync, fullPages string
+	err = conn.QueryRowContext(ctx, `SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::bool,
+		current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes')`).
+		Scan(&replica, &readOnly, &fsync, &sync, &fullPages)
+	switch {
+	case err != nil:
+		return f, err
+	case replica:
+		return f, fmt.Errorf("%w: this server is a standby; connect to the primary (target_session_attrs=read-write)", lease.ErrReadOnly)
+	case readOnly:
+		return f, fmt.Errorf("%w: default_transaction_read_only is on for this user or database; turn it off for rowlock's", lease.ErrReadOnly)
+	}
+	for setting, value := range map[string]string{"fsync": fsync, "synchronous_commit": sync, "full_page_writes": fullPages} {
+		if value == "off" {
+			f.Warnings = append(f.Warnings, setting+" is off: a crash of the server can forget a lock that was granted; set it on")
+		}
+	}
+	return f, nil
+}
+
+// tables looks at what a crash or a missing right would do to them.
+func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
+	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_meta"} {
+		name := d.names.Table(table, quote)
+		var persistence string
+		var rights [4]bool
+		err := conn.QueryRowContext(ctx, `SELECT relpersistence, has_table_privilege(oid, 'SELECT'), has_table_privilege(oid, 'INSERT'),
+			has_table_privilege(oid, 'UPDATE'), has_table_privilege(oid, 'DELETE') FROM pg_class WHERE oid = to_regclass($1)`, name).
+			Scan(&persistence, &rights[0], &rights[1], &rights[2], &rights[3])
+		if err == sql.ErrNoRows {
+			return fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, postgres.New()) or the files of schema.FS first", lease.ErrNoSchema, name)
+		}
+		if err != nil {
+			return err
+		}
+		if persistence != "p" {
+			return fmt.Errorf("%w: %s is UNLOGGED or temporary and is emptied by a crash, after which tokens start again; ALTER TABLE %s SET LOGGED",
+				lease.ErrNotDurable, name, name)
+		}
+		if err := lacking(table, name, rights); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// needs lists the rights on each table: SELECT, INSERT, UPDATE, DELETE.
+var needs = map[string][4]bool{
+	"rowlock":       {true, true, true, true},
+	"rowlock_floor": {true, false, true, false},
+	"rowlock_meta":  {true, false, false, false},
+}
+
+func lacking(table, name string, has [4]bool) error {
+	var missing []string
+	for i, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE"} {
+		if needs[table][i] && !has[i] {
+			missing = append(missing, right)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	rights := strings.Join(missing, ", ")
+	return fmt.Errorf("%w: the database user lacks %s on %s; GRANT %s ON %s TO the user", lease.ErrPrivilege, rights, name, rights, name)
+}

@@ -1,0 +1,138 @@
+-- What Postgres is told. The section names are the same in every dialect.
+--
+-- Time is clock_timestamp(), never now(): now() is when the transaction began, which is before the wait for a row lock,
+-- and minutes ago in a long transaction. It stands in SET and WHERE, never in VALUES, which are computed before that wait.
+
+-- name: acquire-update
+-- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket
+--
+-- A held key falls through to the last SELECT and nothing is written or locked: ON CONFLICT … DO UPDATE … WHERE false would
+-- lock the row and write WAL for every loser. An expired row is taken SKIP LOCKED, because its late holder may be inside a
+-- fencing transaction; waiting for that would end in a lock timeout and an ERROR line in the server's log. A row without
+-- owner cannot be fenced, so the plain UPDATE waits for nothing longer than another taker's commit. No row at all: the
+-- floor is read FOR SHARE, so that the reaper, which locks it FOR UPDATE before it deletes, cannot come between.
+WITH expired AS (
+  SELECT key FROM rowlock
+  WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  FOR NO KEY UPDATE SKIP LOCKED
+), taken AS (
+  UPDATE rowlock AS r
+  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+  WHERE r.key = $1 AND r.home = 0 AND r.token < 9223372036853727231
+    AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
+  RETURNING r.token
+), made AS (
+  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at)
+  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond'
+  FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
+  WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < 9223372036853727231
+  ON CONFLICT (key) DO NOTHING
+  RETURNING r.token
+)
+SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
+UNION ALL
+SELECT 1, token, '', 0 FROM made
+UNION ALL
+SELECT CASE WHEN r.home <> 0 THEN 4
+            WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 1
+            WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
+            WHEN r.token >= 9223372036853727231 THEN 3
+            WHEN r.owner IS NOT NULL THEN 0
+            ELSE 2 END,
+       r.token, r.note, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
+
+-- name: acquire-insert
+-- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket
+-- For keys that are new more often than not. An existing row yields nothing, locks nothing, writes nothing.
+INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at)
+SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond'
+FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
+WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < 9223372036853727231
+ON CONFLICT (key) DO NOTHING
+RETURNING 1 AS state, r.token, '' AS note, 0::bigint AS remaining
+
+-- name: renew
+-- $1 keys, $2 owners, $3 tokens, $4 ttls in µs, each as an array literal, keys in order
+--
+-- SKIP LOCKED, because the holder's own fence may have the row: such a lease is answered 2, busy. The rows are locked in
+-- key order, so that two renewals of overlapping batches cannot deadlock. Expired or foreign rows are not touched.
+WITH want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+    WITH ORDINALITY AS w (key, owner, token, ttl, n)
+), locked AS (
+  SELECT r.key FROM rowlock AS r JOIN want AS w ON r.key = w.key
+  WHERE r.owner = w.owner AND r.token = w.token AND r.home = 0
+  ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
+), renewed AS (
+  UPDATE rowlock AS r SET expires_at = clock_timestamp() + w.ttl * interval '1 microsecond'
+  FROM locked AS l JOIN want AS w ON w.key = l.key
+  WHERE r.key = l.key AND r.owner = w.owner AND r.token = w.token AND r.expires_at > clock_timestamp()
+  RETURNING r.key
+)
+SELECT CASE WHEN EXISTS (SELECT 1 FROM renewed AS d WHERE d.key = w.key) THEN 1
+            WHEN EXISTS (SELECT 1 FROM locked AS l WHERE l.key = w.key) THEN 0
+            WHEN EXISTS (SELECT 1 FROM rowlock AS r WHERE r.key = w.key AND r.owner = w.owner
+                         AND r.token = w.token AND r.home = 0) THEN 2
+            ELSE 0 END AS outcome,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
+FROM want AS w ORDER BY w.n
+
+-- name: release
+-- $1 key, $2 owner, $3 token, or 0 for whatever token this owner has
+UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
+
+-- name: inspect
+-- $1 keys as an array literal or NULL, $2 after, $3 prefix, $4 prefix's length, $5 held only, $6 limit
+SELECT r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
+       (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+       (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
+FROM rowlock AS r
+WHERE ($1::text IS NULL OR r.key = ANY ($1::text::bytea[])) AND r.key > $2::bytea
+  AND substr(r.key, 1, $4::int) = $3::bytea
+  AND ($5::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+ORDER BY r.key LIMIT $6::int
+
+-- name: fence
+-- $1 key, $2 owner, $3 token. FOR SHARE, not FOR KEY SHARE: the latter would let a takeover pass.
+SELECT 1 FROM rowlock WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0 FOR SHARE
+
+-- name: release-tx
+-- $1 key, $2 owner, $3 token
+UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
+
+-- name: instance
+SELECT value FROM rowlock_meta WHERE name = 'instance'
+
+-- name: schema-version
+SELECT value FROM rowlock_meta WHERE name = 'schema_version'
+
+-- name: floor-lock
+-- $1 bucket
+SELECT floor FROM rowlock_floor WHERE bucket = $1 FOR UPDATE
+
+-- name: floor-raise
+-- $1 floor, $2 bucket
+UPDATE rowlock_floor SET floor = greatest(floor, $1::bigint) WHERE bucket = $2
+
+-- name: dead
+-- $1 after, $2 rows to look at, $3 retention in µs, $4 rows again. Walks the primary key: an index on the expiry would cost
+-- every renewal its HOT update. The last row looked at is always there, dead or not, for the walk to go on from.
+SELECT key, dead FROM (
+  SELECT key, home = 0 AND expires_at <= clock_timestamp() - $3::bigint * interval '1 microsecond' AS dead,
+         row_number() OVER (ORDER BY key) AS n
+  FROM (SELECT key, home, expires_at FROM rowlock WHERE key > $1 ORDER BY key LIMIT $2::int) AS page
+) AS p WHERE dead OR n = $4::bigint ORDER BY key
+
+-- name: dead-lock
+-- $1 keys as an array literal, $2 retention in µs
+SELECT key, token FROM rowlock
+WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
+ORDER BY key FOR UPDATE SKIP LOCKED
+
+-- name: reap
+-- $1 keys as an array literal: rows that dead-lock has locked in this transaction
+DELETE FROM rowlock WHERE key = ANY ($1::text::bytea[])

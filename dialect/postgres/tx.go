@@ -1,0 +1,37 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Lock is what Fence and UnlockTx need of a *rowlock.Lock.
+type Lock interface {
+	FenceIn(ctx context.Context, tx lease.Runner) error
+	UnlockIn(ctx context.Context, tx lease.Runner) error
+}
+
+// Fence is (*rowlock.Lock).Fence for a transaction of pgx itself.
+func Fence(ctx context.Context, tx pgx.Tx, l Lock) error { return l.FenceIn(ctx, runner{tx}) }
+
+// UnlockTx is (*rowlock.Lock).UnlockTx for a transaction of pgx itself.
+func UnlockTx(ctx context.Context, tx pgx.Tx, l Lock) error { return l.UnlockIn(ctx, runner{tx}) }
+
+type runner struct{ tx pgx.Tx }
+
+func (r runner) QueryOne(ctx context.Context, query string, args []any, dest ...any) error {
+	err := r.tx.QueryRow(ctx, query, args...).Scan(dest...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return sql.ErrNoRows
+	}
+	return err
+}
+
+func (r runner) Exec(ctx context.Context, query string, args []any) (int64, error) {
+	tag, err := r.tx.Exec(ctx, query, args...)
+	return tag.RowsAffected(), err
+}

@@ -1,0 +1,38 @@
+package dialect
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// SchemaVersionOf reads the version of rowlock's tables.
+func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Dialect) (int, error) {
+	var text string
+	err := conn.QueryRowContext(ctx, d.Text("schema-version")).Scan(&text)
+	if err == sql.ErrNoRows {
+		return 0, fmt.Errorf("%w: rowlock_meta has no schema_version; run schema.Migrate", lease.ErrNoSchema)
+	}
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%w: rowlock_meta says schema_version %q, which is no number", lease.ErrCorrupt, text)
+	}
+	return v, nil
+}
+
+// CheckVersion returns an error that wraps lease.ErrSchemaVersion unless the tables are of the version this code knows.
+func CheckVersion(v int) error {
+	switch {
+	case v < SchemaVersion:
+		return fmt.Errorf("%w: the tables are version %d and this rowlock needs %d; run schema.Migrate", lease.ErrSchemaVersion, v, SchemaVersion)
+	case v > SchemaVersion:
+		return fmt.Errorf("%w: the tables are version %d and this rowlock knows only %d; upgrade rowlock", lease.ErrSchemaVersion, v, SchemaVersion)
+	}
+	return nil
+}

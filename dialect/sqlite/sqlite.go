@@ -1,0 +1,102 @@
+// Package sqlite is rowlock's SQLite dialect, for SQLite 3.42 and later through modernc.org/sqlite. All processes that lock
+// must run on one host: SQLite's file locks cannot be trusted on a network file system.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+//go:embed statements.sql
+var statements string
+
+const quote = `"`
+
+// Dialect speaks to SQLite.
+type Dialect struct {
+	dialect.Sections
+	names dialect.Names
+}
+
+var _ dialect.Dialect = (*Dialect)(nil)
+
+// New returns the dialect. Names that do not pass dialect.Names.Check are refused by Open and Migrate.
+func New(opts ...dialect.Option) *Dialect {
+	n := dialect.MakeNames(opts)
+	return &Dialect{Sections: dialect.ParseSections(statements, n, quote), names: n}
+}
+
+// Name is "sqlite".
+func (d *Dialect) Name() string { return "sqlite" }
+
+// Names says where the tables are.
+func (d *Dialect) Names() dialect.Names { return d.names }
+
+// Lanes is 1: a file has one write lock, and connections that wait for it sleep and poll.
+func (d *Dialect) Lanes() int { return 1 }
+
+// List encodes keys as JSON.
+func (d *Dialect) List(keys []string) any { return dialect.HexList(keys) }
+
+// Setup makes the session ours: synchronous=FULL, without which WAL mode forgets the last commits in a power failure, and a
+// short wait for the file's write lock. The wait is short because the lane has other work; the store tries again.
+func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
+	for _, pragma := range []string{`PRAGMA busy_timeout = 100`, `PRAGMA synchronous = FULL`, `PRAGMA query_only = OFF`} {
+		if _, err := s.Conn().ExecContext(ctx, pragma); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Acquire looks first: a read in the same process costs microseconds, and a loser then never asks for the write lock. Under
+// Insert it writes first; the statement changes nothing where there is a row.
+func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+	if strategy == dialect.Insert {
+		if out, err := d.insert(ctx, s, r); !errors.Is(err, dialect.ErrRowShape) {
+			return out, err
+		}
+	}
+	var a dialect.Answer
+	err := s.QueryRow(ctx, d.Text("look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return d.insert(ctx, s, r)
+	case err != nil:
+		return lease.Acquired{}, err
+	case a.State != dialect.StateFree:
+		return a.Acquired()
+	}
+	return d.write(ctx, s, "acquire-update", millis(r.TTL), dialect.Bytes(r.Owner), r.Note, []byte(r.Key))
+}
+
+func (d *Dialect) insert(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	return d.write(ctx, s, "acquire-insert", []byte(r.Key), dialect.Bytes(r.Owner), r.Note, millis(r.TTL), lease.Bucket(r.Key))
+}
+
+// write runs a statement that returns the granted token, or no row where somebody else was quicker.
+func (d *Dialect) write(ctx context.Context, s *dialect.Session, section string, args ...any) (lease.Acquired, error) {
+	a := dialect.Answer{State: dialect.StateMine}
+	err := s.QueryRow(ctx, d.Text(section), args, &a.Token)
+	if errors.Is(err, sql.ErrNoRows) {
+		return lease.Acquired{}, dialect.ErrRowShape
+	}
+	if err != nil {
+		return lease.Acquired{}, err
+	}
+	return a.Acquired()
+}
+
+// Release clears the owner of one row.
+func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Released, error) {
+	return dialect.Release(ctx, s, d, l)
+}
+
+// millis rounds up to the clock's resolution: a lease is never shorter than asked for.
+func millis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }

@@ -1,0 +1,106 @@
+-- What SQLite is told. The section names are the same in every dialect.
+--
+-- There is no server: time is the wall clock of the host, in whole milliseconds since 1970. All processes are on that host.
+-- A statement that writes waits for the file's one write lock first and reads the clock after.
+
+-- name: look
+-- owner, key. Asked before acquire-write, so that a loser never asks for the write lock.
+SELECT CASE WHEN home <> 0 THEN 4
+            WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
+            WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
+            WHEN token >= 9223372036853727231 THEN 3
+            ELSE 2 END AS state,
+       token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
+FROM rowlock WHERE key = ?
+
+-- name: acquire-update
+-- ttl in ms, owner, note, key
+UPDATE rowlock SET token = token + 1, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, owner = ?, note = ?
+WHERE key = ? AND home = 0 AND (owner IS NULL OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
+  AND token < 9223372036853727231
+RETURNING token
+
+-- name: acquire-insert
+-- key, owner, note, ttl in ms, bucket. The write lock that the statement holds keeps the reaper out.
+INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at)
+SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
+FROM rowlock_floor WHERE bucket = ? AND floor < 9223372036853727231
+ON CONFLICT (key) DO NOTHING
+RETURNING token
+
+-- name: renew
+-- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl in ms
+UPDATE rowlock SET expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + j.d
+FROM (SELECT key AS n, unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't' AS t, value ->> 'd' AS d
+      FROM json_each(?)) AS j
+WHERE rowlock.key = j.k AND rowlock.owner = j.o AND rowlock.token = j.t AND home = 0
+  AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+RETURNING j.n, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
+
+-- name: renew-look
+-- JSON array as for renew, while somebody has the write lock: which still name this owner and token?
+SELECT j.key, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
+FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value ->> 'k')
+WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home = 0
+
+-- name: release
+-- key, owner, token, or 0 for whatever token this owner has
+UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = 0
+
+-- name: inspect
+-- keys as a JSON array or NULL, after, prefix, prefix's length, held only, limit
+SELECT r.key, r.owner, r.token, r.note,
+       r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
+       (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
+       (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
+FROM (SELECT ? AS list, ? AS after_key, ? AS prefix, ? AS prefix_length, ? AS held_only) AS p JOIN rowlock AS r
+WHERE (p.list IS NULL OR r.key IN (SELECT unhex(value) FROM json_each(p.list)))
+  AND r.key > p.after_key AND substr(r.key, 1, p.prefix_length) = p.prefix
+  AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+ORDER BY r.key LIMIT ?
+
+-- name: fence
+-- key, owner, token. A write that changes nothing: it takes the file's write lock also in a transaction that was begun
+-- DEFERRED, where a read would lock nothing at all.
+UPDATE rowlock SET token = token WHERE key = ? AND owner = ? AND token = ? AND home = 0 RETURNING 1
+
+-- name: release-tx
+-- key, owner, token
+UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+WHERE key = ? AND owner = ? AND token = ? AND home = 0
+
+-- name: instance
+SELECT value FROM rowlock_meta WHERE name = 'instance'
+
+-- name: schema-version
+SELECT value FROM rowlock_meta WHERE name = 'schema_version'
+
+-- name: floor-lock
+-- bucket. A write, so that the transaction has the write lock from its first statement: a read that is upgraded later fails
+-- with SQLITE_BUSY_SNAPSHOT, for which no busy timeout waits.
+UPDATE rowlock_floor SET floor = floor WHERE bucket = ? RETURNING floor
+
+-- name: floor-raise
+-- floor, bucket
+UPDATE rowlock_floor SET floor = max(floor, ?) WHERE bucket = ?
+
+-- name: dead
+-- after, rows to look at, retention in µs, rows again. Walks the primary key. The last row looked at is always there, dead or
+-- not, for the walk to go on from.
+SELECT key, dead FROM (
+  SELECT key, home = 0 AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - p.retention / 1000 AS dead,
+         row_number() OVER (ORDER BY key) AS n
+  FROM (SELECT key, home, expires_at FROM rowlock WHERE key > ? ORDER BY key LIMIT ?) AS page,
+       (SELECT ? AS retention) AS p
+) AS w WHERE dead OR n = ? ORDER BY key
+
+-- name: dead-lock
+-- keys as a JSON array, retention in µs
+SELECT r.key, r.token FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value)
+WHERE r.home = 0 AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+
+-- name: reap
+-- keys as a JSON array: rows that dead-lock has found in this transaction
+DELETE FROM rowlock WHERE key IN (SELECT unhex(value) FROM json_each(?))
