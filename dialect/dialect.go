@@ -75,35 +75,6 @@ type Facts struct {
 	Warnings []string
 }
 
-// Class says what an error means for the statement that returned it.
-type Class uint8
-
-const (
-	// Unknown: it may or may not have been applied. The default for everything not recognised.
-	Unknown Class = iota
-	// Conflict: certainly not applied, because of somebody else at the same moment (deadlock, serialization failure, lock
-	// timeout, database busy). Worth another try.
-	Conflict
-	// Refused: certainly not applied, and another try would fare no better.
-	Refused
-	// Unfit: certainly not applied, because this connection leads to a server that takes no writes, or is going away.
-	// Worth another try on another connection.
-	Unfit
-)
-
-// String names the class.
-func (c Class) String() string { return [...]string{"unknown", "conflict", "refused", "unfit"}[c] }
-
-// Verdict is a Class, and the error of package lease it amounts to, if any.
-type Verdict struct {
-	Class Class
-	As    error
-}
-
-// ErrRowShape is returned by an Acquire that found the row in a state between two others (taken or removed since the
-// statement's snapshot). It is a Conflict: look again.
-var ErrRowShape = fmt.Errorf("rowlock: row changed underneath")
-
 // Micros converts a duration to whole microseconds, the resolution of the databases' clocks. Rounded up: a lease is never
 // shorter than asked for, and never zero.
 func Micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }

@@ -60,13 +60,18 @@ func (s *Session) QueryRow(ctx context.Context, query string, args []any, dest .
 	return st.QueryRowContext(ctx, args...).Scan(dest...)
 }
 
-// Query runs a prepared statement and calls scan for each row.
-func (s *Session) Query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+// Rows runs a prepared statement. The caller closes the rows.
+func (s *Session) Rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
 	st, err := s.prepared(ctx, query)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	rows, err := st.QueryContext(ctx, args...)
+	return st.QueryContext(ctx, args...)
+}
+
+// Query runs a prepared statement and calls scan for each row.
+func (s *Session) Query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	rows, err := s.Rows(ctx, query, args)
 	if err != nil {
 		return err
 	}
@@ -101,9 +106,3 @@ func (s *Session) Discard() {
 	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = s.conn.Close()
 }
-
-// NotSent marks an error that came before the statement itself was sent: it has certainly not been applied.
-type NotSent struct{ Err error }
-
-func (e NotSent) Error() string { return e.Err.Error() }
-func (e NotSent) Unwrap() error { return e.Err }

@@ -45,8 +45,6 @@ func (d *Dialect) Classify(err error) dialect.Verdict {
 		return dialect.Verdict{Class: dialect.Conflict}
 	case errors.As(err, &my):
 		return verdicts[my.Number]
-	case errors.As(err, new(dialect.NotSent)):
-		return dialect.Verdict{Class: dialect.Unfit}
 	}
 	return dialect.Verdict{Class: dialect.Unknown}
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"database/sql/driver"
 	"errors"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -35,17 +34,12 @@ var verdicts = map[string]dialect.Verdict{
 // Classify says what err means. It recognises pgx and lib/pq alike, by their SQLState method.
 func (d *Dialect) Classify(err error) dialect.Verdict {
 	var state interface{ SQLState() string }
-	switch {
-	case errors.As(err, &state):
-		code := state.SQLState()
-		if v, ok := verdicts[code]; ok {
-			return v
-		}
-		if len(code) == 5 {
-			return verdicts[code[:2]]
-		}
-	case errors.As(err, new(dialect.NotSent)), errors.Is(err, driver.ErrSkip):
-		return dialect.Verdict{Class: dialect.Unfit}
+	if !errors.As(err, &state) {
+		return dialect.Verdict{Class: dialect.Unknown}
 	}
-	return dialect.Verdict{Class: dialect.Unknown}
+	code := state.SQLState()
+	if v, ok := verdicts[code]; ok || len(code) < 2 {
+		return v
+	}
+	return verdicts[code[:2]]
 }

@@ -31,9 +31,6 @@ var verdicts = map[int]dialect.Verdict{
 func (d *Dialect) Classify(err error) dialect.Verdict {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
-		if errors.As(err, new(dialect.NotSent)) {
-			return dialect.Verdict{Class: dialect.Unfit}
-		}
 		return dialect.Verdict{Class: dialect.Unknown}
 	}
 	if e.Code()&0xff == sqlite3.SQLITE_ERROR {

@@ -47,7 +47,7 @@ func (d *Dialect) List(keys []string) any { return dialect.HexList(keys) }
 // Setup makes the session ours: synchronous=FULL, without which WAL mode forgets the last commits in a power failure, and a
 // short wait for the file's write lock. The wait is short because the lane has other work; the store tries again.
 func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
-	for _, pragma := range []string{`PRAGMA busy_timeout = 100`, `PRAGMA synchronous = FULL`, `PRAGMA query_only = OFF`} {
+	for _, pragma := range []string{`PRAGMA busy_timeout = 100`, `PRAGMA synchronous = FULL`} {
 		if _, err := s.Conn().ExecContext(ctx, pragma); err != nil {
 			return err
 		}

@@ -1,0 +1,64 @@
+package lane
+
+import "sync/atomic"
+
+// Kind orders what is pending: a lower kind goes first.
+type Kind uint8
+
+const (
+	// Renew goes before everything: a late renewal loses a lock.
+	Renew Kind = iota
+	// Release goes before Acquire: it is what acquires wait for.
+	Release
+	// Acquire may wait.
+	Acquire
+	kinds
+)
+
+// Op is one piece of work. T is what the set's Run makes of it: request and answer.
+type Op[T any] struct {
+	Kind Kind
+	Body T
+	// Err is why it failed; valid once Do has returned nil, and within Orphan.
+	Err error
+
+	state atomic.Uint32
+	done  chan struct{}
+}
+
+// The life of an op: pending → running → finished, unless its caller has gone: pending → withdrawn, running → orphaned.
+const (
+	pending = iota
+	running
+	finished
+	withdrawn
+	orphaned
+)
+
+// NewOp returns an op to give to Do.
+func NewOp[T any](kind Kind, body T) *Op[T] {
+	return &Op[T]{Kind: kind, Body: body, done: make(chan struct{}, 1)}
+}
+
+// start claims the op for a lane; false if its caller has withdrawn it.
+func (op *Op[T]) start() bool { return op.state.CompareAndSwap(pending, running) }
+
+// finish tells the caller; false if there is none any more.
+func (op *Op[T]) finish() bool {
+	if !op.state.CompareAndSwap(running, finished) {
+		return false
+	}
+	op.done <- struct{}{}
+	return true
+}
+
+// abandon is the caller leaving: it returns what state it left the op in. Finished means the answer came just before.
+func (op *Op[T]) abandon() uint32 {
+	if op.state.CompareAndSwap(pending, withdrawn) {
+		return withdrawn
+	}
+	if op.state.CompareAndSwap(running, orphaned) {
+		return orphaned
+	}
+	return finished
+}

@@ -1,0 +1,180 @@
+package lane
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+)
+
+var (
+	// ErrClosed is returned by Do on a closed set. Nothing was sent.
+	ErrClosed = errors.New("lanes closed")
+	// ErrWithdrawn is joined with ctx.Err() when the caller left before its op was started. Nothing was sent.
+	ErrWithdrawn = errors.New("not sent")
+	// ErrOrphaned is joined with ctx.Err() when the caller left while its op was running. Its outcome goes to Orphan.
+	ErrOrphaned = errors.New("left while running")
+)
+
+// DB is the pool that lanes take their connections from.
+type DB interface {
+	Conn(ctx context.Context) (*sql.Conn, error)
+}
+
+// Config is what a set needs to know.
+type Config[T any] struct {
+	DB DB
+	// Lanes is how many connections to keep; at least 1.
+	Lanes int
+	// Timeout bounds one statement, or one short transaction. Past it the connection is dropped.
+	Timeout time.Duration
+	// Setup makes the settings of a new session.
+	Setup func(context.Context, *dialect.Session) error
+	// Run executes ops of one kind, which Merge allowed to be together, and sets each one's Err. It returns whether the
+	// connection is still good.
+	Run func(ctx context.Context, s *dialect.Session, ops []*Op[T]) (good bool)
+	// Merge is how many pending ops of a kind may be run as one; 0 and 1 mean one by one.
+	Merge [kinds]int
+	// Orphan gets an op that ran to its end after its caller had left. It must not block.
+	Orphan func(*Op[T])
+}
+
+// Set is a few lanes and what is pending for them.
+//
+// With two lanes or more the first never acquires: an acquire that hangs on the network cannot stand in a renewal's way.
+type Set[T any] struct {
+	cfg    Config[T]
+	base   context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	pending [kinds][]*Op[T]
+	idle    []*lane[T]
+	closed  bool
+}
+
+// Open connects every lane before it returns, so that a pool too small is found now and not at the first renewal.
+func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
+	s := &Set[T]{cfg: cfg}
+	s.base, s.cancel = context.WithCancel(context.Background())
+	lanes := make([]*lane[T], cfg.Lanes)
+	for i := range lanes {
+		lanes[i] = &lane[T]{set: s, keeper: i == 0 && cfg.Lanes > 1, wake: make(chan struct{}, 1)}
+		if err := lanes[i].connect(ctx); err != nil {
+			for _, l := range lanes[:i] {
+				l.session.Discard()
+			}
+			return nil, fmt.Errorf("connection %d of %d: %w", i+1, cfg.Lanes, err)
+		}
+	}
+	for _, l := range lanes {
+		s.wg.Go(l.loop)
+	}
+	return s, nil
+}
+
+// Do runs op on the next free lane and returns when it has ended, or when ctx has. A nil error says that op.Err is the
+// outcome; ErrClosed and ErrWithdrawn that nothing was sent; ErrOrphaned that the outcome will be known to Orphan.
+func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
+	if err := ctx.Err(); err != nil {
+		return errors.Join(ErrWithdrawn, err)
+	}
+	if !s.submit(op) {
+		return ErrClosed
+	}
+	select {
+	case <-op.done:
+		return nil
+	case <-ctx.Done():
+	}
+	switch op.abandon() {
+	case withdrawn:
+		return errors.Join(ErrWithdrawn, ctx.Err())
+	case orphaned:
+		return errors.Join(ErrOrphaned, ctx.Err())
+	}
+	<-op.done // the answer came at the same moment, and is worth more than the cancellation
+	return nil
+}
+
+// Go has op run without anybody to wait for its outcome. It reports false on a closed set.
+func (s *Set[T]) Go(op *Op[T]) bool { return s.submit(op) }
+
+func (s *Set[T]) submit(op *Op[T]) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.pending[op.Kind] = append(s.pending[op.Kind], op)
+	// The last to become idle is woken first: its connection and its goroutine are the warmest.
+	for i := len(s.idle) - 1; i >= 0; i-- {
+		if l := s.idle[i]; l.takes(op.Kind) {
+			s.idle = append(s.idle[:i], s.idle[i+1:]...)
+			l.wake <- struct{}{}
+			break
+		}
+	}
+	return true
+}
+
+// next blocks until there is work for l, and returns nil when the set has been closed.
+func (s *Set[T]) next(l *lane[T]) []*Op[T] {
+	for {
+		s.mu.Lock()
+		for kind := range kinds {
+			if ops := s.take(l, kind); ops != nil {
+				s.mu.Unlock()
+				return ops
+			}
+		}
+		if s.closed {
+			s.mu.Unlock()
+			return nil
+		}
+		s.idle = append(s.idle, l)
+		s.mu.Unlock()
+		<-l.wake
+	}
+}
+
+// take removes up to Merge ops of a kind from the front of what is pending.
+func (s *Set[T]) take(l *lane[T], kind Kind) []*Op[T] {
+	if !l.takes(kind) {
+		return nil
+	}
+	var ops []*Op[T]
+	queue := s.pending[kind]
+	for len(queue) > 0 && len(ops) < max(1, s.cfg.Merge[kind]) {
+		op := queue[0]
+		queue[0] = nil
+		queue = queue[1:]
+		if op.start() {
+			ops = append(ops, op)
+		}
+	}
+	if len(queue) == 0 {
+		queue = s.pending[kind][:0] // keep the array: no allocation while work comes and goes
+	}
+	s.pending[kind] = queue
+	return ops
+}
+
+// Close runs what is pending to its end, closes every connection and returns when the goroutines are gone.
+func (s *Set[T]) Close() {
+	s.mu.Lock()
+	s.closed = true
+	idle := s.idle
+	s.idle = nil
+	s.mu.Unlock()
+	for _, l := range idle {
+		l.wake <- struct{}{}
+	}
+	s.wg.Wait()
+	s.cancel()
+}

@@ -1,0 +1,77 @@
+package table
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// row is a line of the inspect section.
+type row struct {
+	Key       []byte `db:"key"`
+	Owner     []byte `db:"owner"`
+	Token     int64  `db:"token"`
+	Note      []byte `db:"note"`
+	Held      bool   `db:"held"`
+	Remaining int64  `db:"remaining"`
+	Age       int64  `db:"age"`
+	Home      int    `db:"home"`
+}
+
+// Inspect lists rows in key order. It locks nothing.
+func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+	var list any
+	if len(f.Keys) > 0 {
+		list = s.d.List(f.Keys)
+	}
+	if f.Limit <= 0 {
+		f.Limit = 1000
+	}
+	held := 0
+	if f.Held {
+		held = 1
+	}
+	args := []any{list, []byte(f.After), []byte(f.Prefix), len(f.Prefix), held, f.Limit}
+	var found []row
+	_, _, err := s.do(ctx, lane.Acquire, "inspect", f.Prefix, call{other: func(ctx context.Context, session *dialect.Session) error {
+		rows, err := session.Rows(ctx, s.d.Text("inspect"), args)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		found = nil
+		return sqlx.StructScan(rows, &found)
+	}})
+	if err != nil {
+		return nil, err // found may still be written to
+	}
+	return records(found)
+}
+
+func records(rows []row) ([]lease.Record, error) {
+	out := make([]lease.Record, 0, len(rows))
+	for _, r := range rows {
+		rec, err := r.record()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rec)
+	}
+	return out, nil
+}
+
+func (r row) record() (lease.Record, error) {
+	rec := lease.Record{
+		Lease: lease.Lease{Key: string(r.Key), Token: r.Token},
+		Held:  r.Held, Note: string(r.Note), Home: r.Home,
+		Remaining: dialect.Duration(r.Remaining), Age: dialect.Duration(r.Age),
+	}
+	if r.Owner != nil && copy(rec.Owner[:], r.Owner) != len(rec.Owner) || r.Token < 0 {
+		return rec, fmt.Errorf("%w: %q: owner %x, token %d", lease.ErrCorrupt, r.Key, r.Owner, r.Token)
+	}
+	return rec, nil
+}

@@ -1,0 +1,163 @@
+// Package table is the lease.Store over rows: it sends a dialect's statements down the lanes, tries again what certainly was
+// not applied, resolves what is unknown by asking again with the same owner, and turns the database's errors into ours.
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Options are what a Store can be told.
+type Options struct {
+	// Lanes is how many connections to keep.
+	Lanes int
+	// Strategy is what an acquire tries first.
+	Strategy dialect.Strategy
+	// Timeout bounds one statement.
+	Timeout time.Duration
+}
+
+// Store keeps leases as rows.
+type Store struct {
+	d        dialect.Dialect
+	strategy dialect.Strategy
+	lanes    *lane.Set[call]
+	instance string
+}
+
+var (
+	_ lease.Store      = (*Store)(nil)
+	_ lease.Fencer     = (*Store)(nil)
+	_ lease.TxReleaser = (*Store)(nil)
+	_ lease.Sweeper    = (*Store)(nil)
+)
+
+// call is what the store has a lane do: one of the three hot operations, or anything else on a session.
+type call struct {
+	acquire  lease.AcquireRequest
+	acquired lease.Acquired
+	renew    []lease.RenewRequest
+	renewed  []lease.Renewed
+	release  lease.Lease
+	released lease.Released
+	other    func(context.Context, *dialect.Session) error
+}
+
+// run executes ops of one kind. They are not merged yet: each is a statement and a commit of its own.
+func (s *Store) run(ctx context.Context, session *dialect.Session, ops []*lane.Op[call]) (good bool) {
+	good = true
+	for _, op := range ops {
+		if op.Err = s.execute(ctx, session, op.Kind, &op.Body); op.Err != nil {
+			good = good && dialect.Judge(s.d, op.Err).Class.Good()
+		}
+	}
+	return good
+}
+
+func (s *Store) execute(ctx context.Context, session *dialect.Session, kind lane.Kind, c *call) (err error) {
+	switch {
+	case c.other != nil:
+		return c.other(ctx, session)
+	case kind == lane.Renew:
+		c.renewed, err = s.d.Renew(ctx, session, c.renew)
+	case kind == lane.Release:
+		c.released, err = s.d.Release(ctx, session, c.release)
+	default:
+		c.acquired, err = s.d.Acquire(ctx, session, s.strategy, c.acquire)
+	}
+	return err
+}
+
+// orphan gives back a lock that was granted to a caller who had left.
+func (s *Store) orphan(op *lane.Op[call]) {
+	if op.Kind == lane.Acquire && op.Err == nil && op.Body.acquired.Granted {
+		l := lease.Lease{Key: op.Body.acquire.Key, Owner: op.Body.acquire.Owner, Token: op.Body.acquired.Token}
+		s.lanes.Go(lane.NewOp(lane.Release, call{release: l}))
+	}
+}
+
+// Acquire grants what is free or expired, one statement per request.
+func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	out := make([]lease.Acquired, len(reqs))
+	for i, r := range reqs {
+		if err := checkLength(r.Key); err != nil {
+			out[i].Err = err
+			continue
+		}
+		op, doubtful, err := s.do(ctx, lane.Acquire, "acquire", r.Key, call{acquire: r})
+		if err != nil {
+			out[i].Err = err
+			continue
+		}
+		out[i] = op.acquired
+		out[i].Doubtful = doubtful
+	}
+	return out, only(out, func(a lease.Acquired) error { return a.Err })
+}
+
+// Release clears owners, one statement per lease.
+func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	out := make([]lease.Released, len(leases))
+	for i, l := range leases {
+		op, _, err := s.do(ctx, lane.Release, "release", l.Key, call{release: l})
+		out[i] = op.released
+		out[i].Err = err
+	}
+	return out, only(out, func(r lease.Released) error { return r.Err })
+}
+
+// Renew extends leases, one statement (or one transaction, where the database needs it) per call.
+func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	if len(reqs) == 0 {
+		return nil, nil
+	}
+	op, _, err := s.do(ctx, lane.Renew, "renew", reqs[0].Key, call{renew: reqs})
+	return op.renewed, err
+}
+
+// only returns the error of a batch of one as the call's own: that is where callers of a single operation look.
+func only[T any](items []T, err func(T) error) error {
+	if len(items) == 1 {
+		return err(items[0])
+	}
+	return nil
+}
+
+func checkLength(key string) error {
+	if len(key) == 0 || len(key) > lease.MaxKey {
+		return lease.CheckKey(key)
+	}
+	return nil
+}
+
+// Close runs what is pending to its end and closes the connections.
+func (s *Store) Close() error {
+	s.lanes.Close()
+	return nil
+}
+
+// explain turns a database's error into one of ours, with the verb and the key.
+func (s *Store) explain(verb, key string, err error) error {
+	switch {
+	case errors.Is(err, lane.ErrClosed):
+		return fmt.Errorf("%w: %s %q", lease.ErrClosed, verb, key)
+	case errors.Is(err, lane.ErrWithdrawn):
+		return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
+	case errors.Is(err, lane.ErrOrphaned):
+		return fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, verb, key, err)
+	}
+	v := dialect.Judge(s.d, err)
+	switch {
+	case v.As != nil:
+		return fmt.Errorf("%w: %s %q: %w", v.As, verb, key, err)
+	case v.Class == dialect.Unknown:
+		return fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, verb, key, err)
+	}
+	return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
+}

@@ -1,0 +1,115 @@
+package watchdog
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Held is one lease being watched. Its fields are set before Keep and not changed after; it is embedded by value in the
+// owner's own struct, so that a held lock is one allocation.
+type Held struct {
+	lease.Lease
+	TTL    time.Duration
+	Margin time.Duration
+	// Every is how long after one renewal the next is due. 0 means never: the lease is only watched.
+	Every time.Duration
+	// Until is when to stop renewing and end the lease with lease.ErrMaxHold; the zero time means never.
+	Until time.Time
+	// End is called once, without any lock held, when the lease is over: with lease.ErrLost, lease.ErrMaxHold, or, after
+	// Leaving, lease.ErrUnlocked.
+	End func(cause error)
+
+	deadline time.Time
+	due      time.Time // of the next renewal
+	at       time.Time // of the next event: the heap's order
+	index    int32     // in the heap; -1 when not watched
+	flying   bool      // a renewal is under way, or waits for one to end
+	fenced   time.Time // when the holder last fenced; zero: not since a renewal found the row unlocked
+	leaving  bool
+}
+
+// never is far enough away for a due time that is not to come.
+const never = 100 * 365 * 24 * time.Hour
+
+// trust sets the deadline for a request that was sent at that moment and came back granted or extended.
+func (h *Held) trust(sent time.Time) {
+	h.deadline = sent.Add(h.TTL - h.Margin)
+	h.due = sent.Add(never)
+	if h.Every > 0 {
+		h.due = sent.Add(h.Every - rand.N(h.Every/10+1)) // not all at once after a restart
+	}
+	h.schedule()
+}
+
+// extendFenced lets a fenced lease live a margin longer, counted from before the request that found it still ours and locked.
+func (h *Held) extendFenced(sent time.Time) {
+	if until := sent.Add(h.Margin); until.After(h.deadline) {
+		h.deadline = until
+	}
+}
+
+// retry makes the lease due again soon: after a renewal that found it busy, or failed.
+func (h *Held) retry(now time.Time) {
+	if h.Every == 0 || h.flying {
+		return
+	}
+	wait := h.TTL / 10
+	if !h.fenced.IsZero() {
+		wait = min(wait, h.Margin/4)
+	}
+	h.due = now.Add(wait)
+	h.schedule()
+}
+
+func (h *Held) schedule() {
+	h.at = earliest(h.deadline, h.due)
+	if !h.Until.IsZero() {
+		h.at = earliest(h.at, h.Until)
+	}
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// over returns why the lease is over at now, or nil.
+func (h *Held) over(now time.Time) error {
+	switch {
+	case !now.Before(h.deadline):
+		return lease.ErrLost
+	case !h.Until.IsZero() && !now.Before(h.Until):
+		return lease.ErrMaxHold
+	}
+	return nil
+}
+
+// queue is a heap of leases by their next event.
+type queue []*Held
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
+
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = int32(i), int32(j)
+}
+
+func (q *queue) Push(x any) {
+	h := x.(*Held)
+	h.index = int32(len(*q))
+	*q = append(*q, h)
+}
+
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	h := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	h.index = -1
+	return h
+}

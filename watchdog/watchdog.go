@@ -1,0 +1,296 @@
+package watchdog
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Renewer is the part of a lease.Store that a Dog needs.
+type Renewer interface {
+	Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error)
+}
+
+// Config is what a Dog can be told.
+type Config struct {
+	// Batch is the most leases in one renewal; 0 means 500.
+	Batch int
+	// Parallel is how many renewals may be under way at once; 0 means 2: one may hang on the network and the next still pass.
+	Parallel int
+	// Failed is called, without any lock held, when a renewal returned an error. The leases are tried again until their
+	// deadlines. May be nil.
+	Failed func(err error, leases int)
+	// Skewed is called, without any lock held, when the store's clock ran ahead of ours by that much between two renewals.
+	// May be nil.
+	Skewed func(ahead time.Duration)
+}
+
+// Dog watches leases. Make one with New and stop it with Stop.
+type Dog struct {
+	store  Renewer
+	cfg    Config
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	wake   chan struct{}
+
+	mu       sync.Mutex
+	queue    queue
+	ready    []*Held // due, waiting for a renewal to end
+	parallel int     // renewals under way
+	clock    skew
+	stopped  bool
+}
+
+// New returns a Dog that renews at store, with its goroutine running.
+func New(store Renewer, cfg Config) *Dog {
+	cfg.Batch = cmp.Or(cfg.Batch, 500)
+	cfg.Parallel = cmp.Or(cfg.Parallel, 2)
+	d := &Dog{store: store, cfg: cfg, wake: make(chan struct{}, 1)}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	d.wg.Go(d.loop)
+	return d
+}
+
+// Keep begins to watch h, whose granting request was sent at that moment. It reports false, and does nothing, when the Dog
+// was stopped or the lease's deadline has passed already.
+func (d *Dog) Keep(h *Held, sent time.Time) bool {
+	h.trust(sent)
+	d.mu.Lock()
+	if d.stopped || h.over(time.Now()) != nil {
+		d.mu.Unlock()
+		return false
+	}
+	heap.Push(&d.queue, h)
+	first := h.index == 0
+	d.mu.Unlock()
+	if first {
+		d.nudge()
+	}
+	return true
+}
+
+// Drop stops watching h. It reports false when h is not watched any more, because it has ended or was dropped. No renewal of
+// h is sent after Drop has returned; one that is under way finds its answer ignored.
+func (d *Dog) Drop(h *Held) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h.index < 0 {
+		return false
+	}
+	heap.Remove(&d.queue, int(h.index))
+	return true
+}
+
+// Fenced notes that the holder's own transaction may have the row locked from now on.
+func (d *Dog) Fenced(h *Held) {
+	d.mu.Lock()
+	h.fenced = time.Now()
+	d.mu.Unlock()
+}
+
+// Leaving notes that the lease may be released by the caller's own transaction. A renewal that then finds it gone ends it
+// with lease.ErrUnlocked, and one that finds it alive shows that the transaction was rolled back.
+func (d *Dog) Leaving(h *Held) {
+	d.mu.Lock()
+	h.fenced, h.leaving = time.Now(), true
+	if h.index >= 0 {
+		h.retry(time.Now())
+		heap.Fix(&d.queue, int(h.index))
+	}
+	d.mu.Unlock()
+	d.nudge()
+}
+
+// Deadline returns until when h is trusted unless it is renewed.
+func (d *Dog) Deadline(h *Held) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return h.deadline
+}
+
+// Stop stops renewing and returns when every goroutine is gone. Leases still watched are not ended: their holder does that.
+func (d *Dog) Stop() {
+	d.mu.Lock()
+	d.stopped = true
+	d.mu.Unlock()
+	d.cancel()
+	d.wg.Wait()
+}
+
+func (d *Dog) nudge() {
+	select {
+	case d.wake <- struct{}{}:
+	default: // a nudge is waiting already
+	}
+}
+
+// loop sleeps until the next event, ends what is over and sends off what is due.
+func (d *Dog) loop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-d.ctx.Done():
+			return
+		case <-d.wake:
+		case <-timer.C:
+		}
+		for wait := time.Duration(0); wait == 0; {
+			wait = d.step(time.Now())
+			timer.Reset(wait)
+		}
+	}
+}
+
+// step does what is to be done at now, and returns how long to sleep; 0 means there may be more to do at once.
+func (d *Dog) step(now time.Time) time.Duration {
+	d.mu.Lock()
+	ended, causes := d.takeOver(now)
+	d.gather(now)
+	batch := d.takeBatch()
+	wait := d.sleep(now)
+	d.mu.Unlock()
+	for i, h := range ended {
+		h.End(causes[i])
+	}
+	if batch != nil {
+		d.wg.Go(func() { d.renew(batch) })
+		return 0
+	}
+	return wait
+}
+
+// takeOver removes the leases whose time is over.
+func (d *Dog) takeOver(now time.Time) (ended []*Held, causes []error) {
+	for len(d.queue) > 0 {
+		h := d.queue[0]
+		cause := h.over(now)
+		if cause == nil {
+			break // later, or due for renewal
+		}
+		heap.Pop(&d.queue)
+		ended, causes = append(ended, h), append(causes, cause)
+	}
+	return ended, causes
+}
+
+// gather moves what is due to ready, from where it is sent when a renewal has ended; in the queue only its deadline is left.
+// If anything is due, what would be soon goes along: a tenth of the way early costs nothing, and without it leases would come
+// due one by one and cost a statement each.
+func (d *Dog) gather(now time.Time) {
+	early := time.Duration(0)
+	for len(d.queue) > 0 {
+		h := d.queue[0]
+		if h.flying || h.due.Add(-early).After(now) {
+			return
+		}
+		h.flying = true
+		h.due = now.Add(never)
+		h.schedule()
+		heap.Fix(&d.queue, 0)
+		d.ready = append(d.ready, h)
+		early = h.Every / 10
+	}
+}
+
+// takeBatch returns the leases of the next renewal, or nil if there are none or enough renewals are under way.
+func (d *Dog) takeBatch() []*Held {
+	if d.parallel >= d.cfg.Parallel {
+		return nil
+	}
+	d.ready = slices.DeleteFunc(d.ready, func(h *Held) bool { return h.index < 0 }) // dropped or ended meanwhile
+	n := min(len(d.ready), d.cfg.Batch)
+	if n == 0 {
+		return nil
+	}
+	batch := slices.Clone(d.ready[:n])
+	d.ready = slices.Delete(d.ready, 0, n)
+	d.parallel++
+	return batch
+}
+
+func (d *Dog) sleep(now time.Time) time.Duration {
+	if len(d.queue) == 0 {
+		return never
+	}
+	return max(d.queue[0].at.Sub(now), time.Microsecond)
+}
+
+// renew sends one renewal and applies its answers.
+func (d *Dog) renew(batch []*Held) {
+	slices.SortFunc(batch, func(a, b *Held) int { return cmp.Compare(a.Key, b.Key) }) // one order for all: no deadlocks
+	reqs := make([]lease.RenewRequest, len(batch))
+	for i, h := range batch {
+		reqs[i] = lease.RenewRequest{Lease: h.Lease, TTL: h.TTL}
+	}
+	sent := time.Now()
+	answers, err := d.store.Renew(d.ctx, reqs)
+	if err == nil && len(answers) != len(batch) {
+		err = lease.ErrCorrupt
+	}
+	ended, ahead := d.apply(batch, sent, answers, err)
+	for _, h := range ended {
+		cause := lease.ErrLost
+		if h.leaving {
+			cause = lease.ErrUnlocked
+		}
+		h.End(cause)
+	}
+	if err != nil && d.cfg.Failed != nil && d.ctx.Err() == nil {
+		d.cfg.Failed(err, len(batch))
+	}
+	if ahead > 0 && d.cfg.Skewed != nil {
+		d.cfg.Skewed(ahead)
+	}
+	d.nudge()
+}
+
+func (d *Dog) apply(batch []*Held, sent time.Time, answers []lease.Renewed, err error) (ended []*Held, ahead time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.parallel--
+	now := time.Now()
+	if err == nil {
+		ahead = d.adjust(batch[0].Margin/2, sent, now, answers)
+	}
+	for i, h := range batch {
+		h.flying = false
+		if h.index < 0 {
+			continue // dropped or ended meanwhile
+		}
+		if err != nil || answers[i].Err != nil {
+			h.retry(now)
+		} else if h.answer(answers[i].Outcome, sent, now) {
+			heap.Remove(&d.queue, int(h.index))
+			ended = append(ended, h)
+			continue
+		}
+		heap.Fix(&d.queue, int(h.index))
+	}
+	return ended, ahead
+}
+
+// answer applies one outcome and reports whether the lease is over.
+func (h *Held) answer(o lease.RenewOutcome, sent, now time.Time) (over bool) {
+	switch o {
+	case lease.Extended:
+		if sent.After(h.fenced) {
+			h.fenced, h.leaving = time.Time{}, false // the row was not locked: the holder's transaction has ended
+		}
+		h.trust(sent)
+	case lease.Busy:
+		if !h.fenced.IsZero() {
+			h.extendFenced(sent)
+		}
+		h.retry(now)
+	default:
+		return true
+	}
+	return false
+}
