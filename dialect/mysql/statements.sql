@@ -3,7 +3,8 @@
 -- Time is UTC_TIMESTAMP(6): NOW() depends on the session's time zone, and a bare DATETIME cuts to seconds. It is frozen when
 -- the statement begins, which is the safe side of both comparisons.
 -- No ON DUPLICATE KEY UPDATE: its assignments run left to right and see each other, and it counts 0, 1 or 2 rows.
--- /*M! … */ is read by MariaDB alone. Its lanes wait for no row lock; these two waits are wanted.
+-- /*M! … */ is read by MariaDB alone. Its lanes wait for no row lock; these two waits are wanted. /*!80000 … */ is read by
+-- MySQL alone (MariaDB passes over these versions), which would lock the JSON_TABLE too, and cannot.
 
 -- name: acquire-update
 -- owner, note, ttl in µs, key. The token comes back as the statement's insert id.
@@ -36,7 +37,7 @@ SELECT j.n, r.expires_at > UTC_TIMESTAMP(6) AS alive,
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
 STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
-FOR UPDATE SKIP LOCKED
+FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
 -- name: renew
 -- JSON array of {k, d}: rows that renew-lock has locked in this transaction and found alive, with their ttl in µs
@@ -107,7 +108,7 @@ SELECT r.`key`, r.token
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)
 WHERE r.home = 0 AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
-FOR UPDATE SKIP LOCKED
+FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
 -- name: reap
 -- keys as a JSON array: rows that dead-lock has locked in this transaction

@@ -11,24 +11,40 @@ import (
 // Renew renews a batch in one statement. While somebody has the file's write lock, as the holder's own fence does, nothing
 // can be renewed and nothing can be taken: what still names its owner and token is answered busy.
 func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	out := make([]lease.Renewed, len(reqs))
-	list := dialect.RenewList(reqs, func(r lease.RenewRequest) int64 { return millis(r.TTL) })
-	err := d.mark(ctx, s, "renew", list, lease.Extended, out)
-	if isBusy(err) {
-		clear(out)
-		err = d.mark(ctx, s, "renew-look", list, lease.Busy, out)
+	b := batch{out: make([]lease.Renewed, len(reqs)), at: make(map[attempt]int, len(reqs))}
+	for i, r := range reqs {
+		b.at[attempt{r.Key, r.Owner}] = i
 	}
-	return out, err
+	list := dialect.RenewList(reqs, func(r lease.RenewRequest) int64 { return millis(r.TTL) })
+	err := d.mark(ctx, s, "renew", list, lease.Extended, b)
+	if isBusy(err) {
+		clear(b.out)
+		err = d.mark(ctx, s, "renew-look", list, lease.Busy, b)
+	}
+	return b.out, err
 }
 
-func (d *Dialect) mark(ctx context.Context, s *dialect.Session, section, list string, as lease.RenewOutcome, out []lease.Renewed) error {
+// batch finds the request that a returned row answers: RETURNING cannot name the request's place in the list.
+type batch struct {
+	out []lease.Renewed
+	at  map[attempt]int
+}
+
+type attempt struct {
+	key   string
+	owner lease.Owner
+}
+
+func (d *Dialect) mark(ctx context.Context, s *dialect.Session, section, list string, as lease.RenewOutcome, b batch) error {
 	return s.Query(ctx, d.Text(section), []any{list}, func(rows *sql.Rows) error {
-		var n int
+		var key, owner []byte
 		var clock int64
-		if err := rows.Scan(&n, &clock); err != nil {
+		if err := rows.Scan(&key, &owner, &clock); err != nil {
 			return err
 		}
-		out[n] = lease.Renewed{Outcome: as, Clock: dialect.Duration(clock)}
+		if i, ok := b.at[attempt{string(key), lease.Owner(owner)}]; ok {
+			b.out[i] = lease.Renewed{Outcome: as, Clock: dialect.Duration(clock)}
+		}
 		return nil
 	})
 }

@@ -32,15 +32,15 @@ RETURNING token
 -- name: renew
 -- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl in ms
 UPDATE rowlock SET expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + j.d
-FROM (SELECT key AS n, unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't' AS t, value ->> 'd' AS d
+FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't' AS t, value ->> 'd' AS d
       FROM json_each(?)) AS j
 WHERE rowlock.key = j.k AND rowlock.owner = j.o AND rowlock.token = j.t AND home = 0
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-RETURNING j.n, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
+RETURNING rowlock.key, owner, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
 
 -- name: renew-look
 -- JSON array as for renew, while somebody has the write lock: which still name this owner and token?
-SELECT j.key, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
+SELECT r.key, r.owner, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
 FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value ->> 'k')
 WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home = 0
 

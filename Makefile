@@ -1,0 +1,39 @@
+# Everything a developer runs. `make` alone lists it.
+
+with_servers := scripts/with-servers --
+# gofumpt and staticcheck in the versions tools/go.mod names: they stay out of the library's own go.mod.
+tool         := tool -modfile=$(CURDIR)/tools/go.mod
+# bench is a module of its own, which ./... does not enter.
+modules      := $(dir $(wildcard ./go.mod bench/go.mod))
+
+.PHONY: help test test-quick lint fmt cover bench-floor servers
+
+help: ## list what there is
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+test: ## every test, on real servers started for it, with the race detector
+	$(with_servers) go test -race -shuffle=on -timeout 20m ./...
+
+test-quick: ## the tests that need nothing but Go
+	go test ./...
+
+lint: ## formatting, go vet, staticcheck
+	@unformatted=$$(go $(tool) gofumpt -l .) && test -z "$$unformatted" || \
+		{ echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; }
+	@for module in $(modules); do \
+		echo "vet and staticcheck $$module"; \
+		go -C $$module vet ./... && go -C $$module $(tool) staticcheck ./... || exit 1; \
+	done
+
+fmt: ## format all Go files
+	go $(tool) gofumpt -w .
+
+cover: ## statement coverage on real servers, by function, in coverage.out
+	$(with_servers) go test -coverpkg=./... -coverprofile=coverage.out -timeout 20m ./...
+	go tool cover -func=coverage.out | tail -n 1
+
+bench-floor: ## the shortest times the servers allow, to compare ours with
+	$(with_servers) go -C bench run ./floor
+
+servers: ## a shell with the servers beside it
+	$(with_servers) sh -c 'env | grep ^ROWLOCK_TEST_ | sort; exec "$${SHELL:-sh}" -i'

@@ -1,0 +1,141 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// TryLock gets the lock on key if it is free, and otherwise returns a *HeldError at once. It writes nothing when it loses.
+//
+// ctx bounds the call, not the lock: a lock that was got is held until Unlock, MaxHold or its loss, whatever becomes of ctx.
+func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
+	r, err := c.check(key, opts)
+	if err != nil {
+		return nil, err
+	}
+	return c.attempt(ctx, key, r, time.Now())
+}
+
+// Lock waits until it has the lock on key or ctx ends; then the error is both ErrHeld and ctx.Err(). A database that fails is
+// not waited for: its error is returned after a few tries.
+//
+// ctx bounds the waiting, not the lock: a lock that was got is held until Unlock, MaxHold or its loss, whatever becomes of ctx.
+func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
+	r, err := c.check(key, opts)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	poll := c.polls()
+	for {
+		l, err := c.attempt(ctx, key, r, began)
+		var held *HeldError
+		if !errors.As(err, &held) {
+			return l, err
+		}
+		if err := c.sleep(ctx, held, poll.NextBackOff()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Do runs f while holding the lock on key. The context f gets ends with ctx or with the lock, whichever is first. The error
+// is f's, joined with ErrLost if the lock was lost before f returned.
+func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context, l *Lock) error, opts ...Option) (err error) {
+	l, err := c.Lock(ctx, key, opts...)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })()
+	defer func() {
+		if unlock := l.Unlock(ctx); !errors.Is(unlock, ErrUnlocked) {
+			err = errors.Join(err, unlock)
+		}
+	}()
+	return f(ctx, l)
+}
+
+func (c *Client) check(key string, opts []Option) (request, error) {
+	if c.isClosed() {
+		return request{}, fmt.Errorf("%w: lock %q", lease.ErrClosed, key)
+	}
+	if err := lease.CheckKey(key); err != nil {
+		return request{}, err
+	}
+	return c.request(opts)
+}
+
+// attempt asks the store once, under an owner of its own.
+func (c *Client) attempt(ctx context.Context, key string, r request, began time.Time) (*Lock, error) {
+	req := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: r.ttl, Note: r.note}
+	sent := time.Now() // before sending: a slow reply must not stretch the lease
+	answers, err := c.store.Acquire(ctx, []lease.AcquireRequest{req})
+	if err == nil && len(answers) != 1 {
+		err = fmt.Errorf("%w: %d answers to one request", lease.ErrCorrupt, len(answers))
+	}
+	if err == nil {
+		err = answers[0].Err
+	}
+	if err != nil {
+		if errors.Is(err, lease.ErrUnknown) {
+			c.janitor.cleanUp(key, req.Owner)
+		}
+		return nil, err
+	}
+	if a := answers[0]; a.Granted {
+		return c.granted(ctx, req, a, r, sent, began)
+	}
+	held := &HeldError{Key: key, Note: answers[0].Holder.Note, Remaining: answers[0].Holder.Remaining}
+	if h := c.cfg.Hooks.Contended; h != nil && !r.internal {
+		h(key, held)
+	}
+	return nil, held
+}
+
+// granted makes a Lock of an answer, unless so much time has passed that it could not be trusted any more.
+func (c *Client) granted(ctx context.Context, req lease.AcquireRequest, a lease.Acquired, r request, sent, began time.Time) (*Lock, error) {
+	l := newLock(ctx, c, req, a, r, sent)
+	ours := c.add(l)
+	if ours && c.dog.Keep(&l.held, sent) {
+		if h := c.cfg.Hooks.Acquired; h != nil && !r.internal {
+			h(req.Key, a.Token, time.Since(began))
+		}
+		return l, nil
+	}
+	l.finish(ErrLost)
+	c.janitor.cleanUp(req.Key, req.Owner)
+	if !ours || c.isClosed() {
+		return nil, fmt.Errorf("%w: lock %q", lease.ErrClosed, req.Key)
+	}
+	return nil, fmt.Errorf("%w: lock %q: the answer took %s of a lease of %s", lease.ErrLost, req.Key, time.Since(sent).Round(time.Millisecond), r.ttl)
+}
+
+func (c *Client) polls() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = c.cfg.PollMin, c.cfg.PollMax, 2, 0.5
+	return b
+}
+
+// sleep waits between two looks at a held key: no longer than the poll, and not far past the holder's expiry.
+func (c *Client) sleep(ctx context.Context, held *HeldError, wait time.Duration) error {
+	if left := held.Remaining + c.cfg.PollMin; held.Remaining > 0 && left < wait {
+		wait = left
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(held, ctx.Err())
+	case <-c.closed:
+		return fmt.Errorf("%w: lock %q", lease.ErrClosed, held.Key)
+	}
+}

@@ -1,0 +1,161 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/reaper"
+	"github.com/rowlockdb/rowlock/watchdog"
+)
+
+// Client hands out locks and keeps them alive. It is safe for concurrent use. Make one per process and database with Open or
+// New, and Close it at the end.
+type Client struct {
+	cfg    Config
+	store  lease.Store
+	owned  io.Closer // the store, if Open made it
+	dog    *watchdog.Dog
+	reaper *reaper.Reaper
+	janitor
+
+	mu     sync.Mutex
+	locks  map[*Lock]struct{}
+	closed chan struct{} // closed by Close; ends every wait
+}
+
+// New returns a client on any store: a table's, a cluster's, one in memory. The caller closes the store, after the client.
+func New(store lease.Store, cfg *Config) (*Client, error) {
+	if store == nil {
+		return nil, fmt.Errorf("%w: store is nil", lease.ErrConfig)
+	}
+	if cfg == nil {
+		cfg = new(Config)
+	}
+	full, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return start(store, nil, full), nil
+}
+
+func start(store lease.Store, owned io.Closer, cfg Config) *Client {
+	c := &Client{cfg: cfg, store: store, owned: owned, locks: make(map[*Lock]struct{}), closed: make(chan struct{})}
+	c.dog = watchdog.New(store, watchdog.Config{Failed: c.renewFailed, Skewed: c.skewed})
+	c.janitor.start(store, cfg.Logger)
+	if sweeper, ok := store.(lease.Sweeper); ok && !cfg.Reaper.Off {
+		c.reaper = reaper.Start(sweeper, c.elect, cfg.Reaper, cfg.Logger)
+	}
+	return c
+}
+
+// elect takes the reaper's lock.
+func (c *Client) elect(ctx context.Context) (context.Context, func(), error) {
+	r, err := c.request(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.maxHold, r.internal, r.note = 0, true, "rowlock reaper"
+	l, err := c.attempt(ctx, reaper.Key, r, time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.Context(), func() { _ = l.Unlock(context.WithoutCancel(ctx)) }, nil
+}
+
+// Close gives back every lock that is still held, ending its context with ErrUnlocked, and returns when the client's
+// goroutines are gone and its connections closed. It does not close the database or a store given to New. Waiting calls
+// return ErrClosed. Closing twice is harmless.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	select {
+	case <-c.closed:
+		c.mu.Unlock()
+		return nil
+	default:
+	}
+	close(c.closed)
+	held := make([]*Lock, 0, len(c.locks))
+	for l := range c.locks {
+		held = append(held, l)
+	}
+	c.mu.Unlock()
+
+	if c.reaper != nil {
+		c.reaper.Stop()
+	}
+	err := c.releaseAll(held)
+	c.dog.Stop()
+	c.janitor.stop()
+	if c.owned != nil {
+		err = errors.Join(err, c.owned.Close())
+	}
+	return err
+}
+
+// releaseAll gives locks back in one call to the store.
+func (c *Client) releaseAll(held []*Lock) error {
+	leases := make([]lease.Lease, 0, len(held))
+	for _, l := range held {
+		if l.finish(ErrUnlocked) {
+			leases = append(leases, l.held.Lease)
+		}
+	}
+	if len(leases) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_, err := c.store.Release(ctx, leases)
+	return err
+}
+
+// closeTimeout bounds how long Close tries to give locks back; what it cannot expires.
+const closeTimeout = 10 * time.Second
+
+func (c *Client) isClosed() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// add registers a lock that was just granted, unless the client was closed meanwhile.
+func (c *Client) add(l *Lock) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isClosed() {
+		return false
+	}
+	c.locks[l] = struct{}{}
+	return true
+}
+
+func (c *Client) remove(l *Lock) {
+	c.mu.Lock()
+	delete(c.locks, l)
+	c.mu.Unlock()
+}
+
+func (c *Client) renewFailed(err error, leases int) {
+	c.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "rowlock: renewal failed, trying again until the deadline",
+		slog.Int("leases", leases), slog.Any("error", err))
+	if h := c.cfg.Hooks.RenewFailed; h != nil {
+		h(err, leases)
+	}
+}
+
+func (c *Client) skewed(ahead time.Duration) {
+	c.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "rowlock: the database's clock ran ahead; deadlines moved forward by as much",
+		slog.Duration("ahead", ahead))
+	if h := c.cfg.Hooks.Skewed; h != nil {
+		h(ahead)
+	}
+}

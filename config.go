@@ -1,0 +1,111 @@
+package rowlock
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/reaper"
+)
+
+// Strategy is what an acquire tries first. Clients of either kind can share a table.
+type Strategy = dialect.Strategy
+
+const (
+	// Update tries the row first and creates it if there is none: for keys that are locked again and again.
+	Update = dialect.Update
+	// Insert creates the row first and looks at it if there is one: for keys that are used once, as an order's.
+	Insert = dialect.Insert
+)
+
+// ReaperConfig says when dead rows are removed and how hard. See package reaper.
+type ReaperConfig = reaper.Config
+
+// Config is what a client can be told. nil and the zero value mean the documented defaults.
+type Config struct {
+	// TTL is how long a lease lasts unless it is renewed: the longest a key stays locked after its holder has died. Default
+	// 30 s, at least 100 ms. Shorter frees sooner and renews more often.
+	TTL time.Duration
+	// Margin is how long before the store's expiry a holder stops by itself. It covers the difference in speed of the two
+	// clocks and a small step of the store's. Default the larger of TTL/10 and 500 ms, but at most TTL/3.
+	Margin time.Duration
+	// RenewEvery is the time between renewals. Default TTL/3, which lets one renewal fail and the next still be in time.
+	RenewEvery time.Duration
+	// MaxHold ends a lock that is held for so long, renewed or not, with cause ErrMaxHold: a stuck worker then cannot hold
+	// for ever. Default 0: no limit.
+	MaxHold time.Duration
+	// PollMin and PollMax bound the time between two looks at a key that Lock waits for. Defaults 10 ms and 500 ms. The wait
+	// doubles from one to the other, with jitter, and never sleeps far past the holder's expiry.
+	PollMin, PollMax time.Duration
+	// Strategy is what an acquire tries first. Default Update.
+	Strategy Strategy
+	// Fair asks for waiters to be served in order across processes. It needs a store that keeps a queue; no store of this
+	// version does, and Open says so.
+	Fair bool
+	// Lanes is how many connections of the pool the client keeps to itself. Default 4, or all but one of a smaller pool, but
+	// at least 2; 1 on SQLite, whose file has a single write lock.
+	Lanes int
+	// Reaper says when dead rows are removed.
+	Reaper ReaperConfig
+	// Logger gets warnings: weak settings found by Open, failed renewals, lost locks. Default slog.Default().
+	Logger *slog.Logger
+	// Hooks are called at events; see Hooks.
+	Hooks Hooks
+}
+
+const minTTL = 100 * time.Millisecond
+
+// withDefaults fills in zero values and checks how the values stand to each other.
+func (c Config) withDefaults() (Config, error) {
+	for name, d := range map[string]time.Duration{
+		"TTL": c.TTL, "Margin": c.Margin, "RenewEvery": c.RenewEvery, "MaxHold": c.MaxHold, "PollMin": c.PollMin, "PollMax": c.PollMax,
+		"Reaper.Every": c.Reaper.Every, "Reaper.Retention": c.Reaper.Retention,
+	} {
+		if d < 0 {
+			return c, fmt.Errorf("%w: %s (%s) is negative; leave it 0 for the default", lease.ErrConfig, name, d)
+		}
+	}
+	c.TTL = cmp.Or(c.TTL, 30*time.Second)
+	c.Margin = cmp.Or(c.Margin, defaultMargin(c.TTL))
+	c.RenewEvery = cmp.Or(c.RenewEvery, c.TTL/3)
+	c.PollMin = cmp.Or(c.PollMin, 10*time.Millisecond)
+	c.PollMax = cmp.Or(c.PollMax, max(500*time.Millisecond, c.PollMin))
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c, c.check()
+}
+
+func defaultMargin(ttl time.Duration) time.Duration {
+	return min(max(ttl/10, 500*time.Millisecond), ttl/3)
+}
+
+func (c Config) check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{lease.ErrConfig}, args...)...)
+	}
+	switch {
+	case c.TTL < minTTL:
+		return bad("TTL (%s) must be at least %s; a lease must outlast a slow round trip", c.TTL, minTTL)
+	case c.Margin >= c.TTL:
+		return bad("Margin (%s) must be less than TTL (%s)", c.Margin, c.TTL)
+	case c.RenewEvery >= c.TTL:
+		return bad("RenewEvery (%s) must be less than TTL (%s); a third of it is usual", c.RenewEvery, c.TTL)
+	case c.RenewEvery >= c.TTL-c.Margin:
+		return bad("RenewEvery (%s) must be less than TTL − Margin (%s − %s), when the holder stops by itself", c.RenewEvery, c.TTL, c.Margin)
+	case c.PollMin > c.PollMax:
+		return bad("PollMin (%s) must not be more than PollMax (%s)", c.PollMin, c.PollMax)
+	case c.MaxHold > 0 && c.MaxHold < minTTL:
+		return bad("MaxHold (%s) must be at least %s", c.MaxHold, minTTL)
+	case c.Strategy != Update && c.Strategy != Insert:
+		return bad("Strategy (%d) must be Update or Insert", c.Strategy)
+	case c.Lanes < 0:
+		return bad("Lanes (%d) is negative; leave it 0 for the default", c.Lanes)
+	case c.Fair:
+		return fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
+	}
+	return nil
+}

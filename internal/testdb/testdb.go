@@ -1,0 +1,159 @@
+// Package testdb gives tests the databases: SQLite always, and each server whose DSN is in the environment. Every test gets
+// tables of its own. A server that is missing is skipped aloud, or is a failure if ROWLOCK_TEST_REQUIRE names it.
+package testdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+// Kind is one database product the tests know.
+type Kind struct {
+	// Name is "sqlite", "postgres", "mariadb" or "mysql".
+	Name string
+	// Driver is the database/sql driver's name.
+	Driver string
+	// New makes the dialect.
+	New func(...dialect.Option) dialect.Dialect
+}
+
+// Kinds are all of them.
+var Kinds = []Kind{
+	{"sqlite", "sqlite", func(o ...dialect.Option) dialect.Dialect { return sqlite.New(o...) }},
+	{"postgres", "pgx", func(o ...dialect.Option) dialect.Dialect { return postgres.New(o...) }},
+	{"mariadb", "mysql", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }},
+	{"mysql", "mysql", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }},
+}
+
+// DSN returns the data source name of a kind's server, skipping the test aloud if there is none. For SQLite it names a new
+// file that goes with the test.
+func (k Kind) DSN(tb testing.TB) string {
+	tb.Helper()
+	if k.Name == "sqlite" {
+		file := filepath.Join(tb.TempDir(), "test.db")
+		return "file:" + file + "?" + url.Values{"_pragma": {"journal_mode(WAL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}.Encode()
+	}
+	variable := "ROWLOCK_TEST_" + strings.ToUpper(k.Name)
+	dsn := os.Getenv(variable)
+	if dsn == "" {
+		if slices.Contains(strings.Split(os.Getenv("ROWLOCK_TEST_REQUIRE"), ","), k.Name) {
+			tb.Fatalf("%s is required by ROWLOCK_TEST_REQUIRE and %s is not set", k.Name, variable)
+		}
+		tb.Skipf("SKIPPED, NOT TESTED ON %s: set %s, or run make test", strings.ToUpper(k.Name), variable)
+	}
+	return dsn
+}
+
+// Env is a database with rowlock's tables, made for one test.
+type Env struct {
+	Kind
+	DB      *sql.DB
+	Dialect dialect.Dialect
+	Source  string // the DSN
+}
+
+var serial atomic.Int64
+
+// Each runs f as a subtest on every kind of database.
+func Each(t *testing.T, f func(t *testing.T, e *Env)) {
+	t.Helper()
+	for _, k := range Kinds {
+		t.Run(k.Name, func(t *testing.T) { f(t, k.Open(t)) })
+	}
+}
+
+// Open returns an Env on this kind of database.
+func (k Kind) Open(tb testing.TB) *Env {
+	tb.Helper()
+	e := &Env{Kind: k, Source: k.DSN(tb)}
+	prefix := fmt.Sprintf("t%d_%d_", os.Getpid(), serial.Add(1))
+	e.Dialect = k.New(dialect.Prefix(prefix))
+	e.DB = e.Pool(tb)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	if err := schema.Migrate(ctx, e.DB, e.Dialect); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := schema.Down(context.Background(), e.DB, e.Dialect); err != nil {
+			tb.Error(err)
+		}
+	})
+	return e
+}
+
+// Pool opens another pool on the same database, as another process would have one.
+func (e *Env) Pool(tb testing.TB) *sql.DB {
+	tb.Helper()
+	db, err := sql.Open(e.Driver, e.Source)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// Table returns the quoted name of one of the Env's tables: "rowlock", "rowlock_floor" or "rowlock_meta".
+func (e *Env) Table(name string) string {
+	quote := `"`
+	if e.Driver == "mysql" {
+		quote = "`"
+	}
+	return e.Dialect.Names().Table(name, quote)
+}
+
+// Exec runs SQL written for every kind: ? is a parameter, {rowlock} a table, {key} the key column, {now} the clock that
+// expiries are compared with, {second} one second to add to it.
+func (e *Env) Exec(tb testing.TB, query string, args ...any) {
+	tb.Helper()
+	if _, err := e.DB.ExecContext(context.Background(), e.SQL(query), args...); err != nil {
+		tb.Fatalf("%s: %v", query, err)
+	}
+}
+
+// SQL fills in what Exec describes.
+func (e *Env) SQL(query string) string {
+	now, second, key := "CAST(unixepoch('subsec') * 1000 AS INTEGER)", "1000", "key"
+	switch e.Driver {
+	case "pgx":
+		now, second = "clock_timestamp()", "interval '1 second'"
+		for n := 1; strings.Contains(query, "?"); n++ {
+			query = strings.Replace(query, "?", fmt.Sprintf("$%d", n), 1)
+		}
+	case "mysql":
+		now, second, key = "UTC_TIMESTAMP(6)", "INTERVAL 1 SECOND", "`key`"
+	}
+	return strings.NewReplacer("{now}", now, "{second}", second, "{key}", key, "{rowlock}", e.Table("rowlock"),
+		"{rowlock_floor}", e.Table("rowlock_floor"), "{rowlock_meta}", e.Table("rowlock_meta")).Replace(query)
+}
+
+// Expire ends a key's lease in the store, so that no test has to sleep.
+func (e *Env) Expire(tb testing.TB, key string) {
+	tb.Helper()
+	e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ?`, []byte(key))
+}
+
+// SetToken sets a key's token.
+func (e *Env) SetToken(tb testing.TB, key string, token int64) {
+	tb.Helper()
+	e.Exec(tb, `UPDATE {rowlock} SET token = ? WHERE {key} = ?`, token, []byte(key))
+}

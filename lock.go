@@ -1,0 +1,156 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/watchdog"
+)
+
+// Tx is a transaction of the caller's: *sql.Tx, *sqlx.Tx and *sql.Conn have it. dialect/postgres has the form for pgx.Tx.
+type Tx = lease.Tx
+
+// Lock is a key that is held. Its methods are safe for concurrent use. Do not copy it.
+type Lock struct {
+	c      *Client
+	held   watchdog.Held
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	since  time.Time
+	quiet  bool // the client's own: no hooks
+
+	mu       sync.Mutex
+	over     bool // Unlock, loss or Close came
+	doubtful bool // a copy of the acquire may still be under way at the server
+	leaving  bool // UnlockTx succeeded; the transaction's outcome is not known to us
+}
+
+func newLock(ctx context.Context, c *Client, req lease.AcquireRequest, a lease.Acquired, r request, sent time.Time) *Lock {
+	l := &Lock{c: c, since: sent, quiet: r.internal, doubtful: a.Doubtful}
+	// Without cancel: the lock must not die with the request that happened to get it.
+	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	l.held = watchdog.Held{
+		Lease: lease.Lease{Key: req.Key, Owner: req.Owner, Token: a.Token},
+		TTL:   r.ttl, Margin: r.margin, Every: r.every, End: l.ended,
+	}
+	if r.maxHold > 0 {
+		l.held.Until = sent.Add(r.maxHold)
+	}
+	return l
+}
+
+// Key is what is locked.
+func (l *Lock) Key() string { return l.held.Key }
+
+// Token is the fencing token: larger than every token granted for this key before, for ever. Where data is in another
+// database than the lock, store it with the data and refuse a write that brings a smaller one.
+func (l *Lock) Token() int64 { return l.held.Token }
+
+// Context ends when the lock does. context.Cause of it is then ErrUnlocked, ErrLost or ErrMaxHold. It carries the values of
+// the context given to Lock, but not its cancellation or deadline.
+func (l *Lock) Context() context.Context { return l.ctx }
+
+// Deadline is until when the lock can be trusted if no renewal succeeds any more: TTL less the margin after the last
+// successful request was sent, on this process's monotonic clock.
+func (l *Lock) Deadline() time.Time { return l.c.dog.Deadline(&l.held) }
+
+// Fence makes sure, inside the caller's own transaction, that the lock is still held, and that nobody can take it until tx
+// ends. Call it first in every transaction that writes what the lock protects, before any read. If it returns ErrFenced, roll
+// back: somebody else has, or had, the lock since.
+//
+// The check rests on no clock: a process that was stopped for an hour is refused as surely as one that was not. While tx is
+// open the lease cannot be renewed either; a transaction longer than the lease keeps the lock to its end, and loses it then.
+func (l *Lock) Fence(ctx context.Context, tx Tx) error {
+	if tx == nil {
+		return fmt.Errorf("%w: Fence of %q: tx is nil", lease.ErrConfig, l.held.Key)
+	}
+	return l.FenceIn(ctx, lease.InTx(tx))
+}
+
+// FenceIn is Fence for a transaction of another kind than database/sql's; see dialect/postgres.
+func (l *Lock) FenceIn(ctx context.Context, tx lease.Runner) error {
+	fencer, ok := l.c.store.(lease.Fencer)
+	if !ok {
+		return fmt.Errorf("%w: Fence of %q: the lock is not in your database; compare Token with one stored beside the data", lease.ErrUnsupported, l.held.Key)
+	}
+	if err := l.refused(); err != nil {
+		return err
+	}
+	err := fencer.Fence(ctx, tx, l.held.Lease)
+	if err == nil {
+		l.c.dog.Fenced(&l.held)
+	}
+	return err
+}
+
+// UnlockTx gives the lock back within the caller's own transaction: it is free exactly when tx commits, and still held if tx
+// rolls back. It checks what Fence checks. Call Unlock afterwards all the same, as defer does: it ends the lock's context.
+func (l *Lock) UnlockTx(ctx context.Context, tx Tx) error {
+	if tx == nil {
+		return fmt.Errorf("%w: UnlockTx of %q: tx is nil", lease.ErrConfig, l.held.Key)
+	}
+	return l.UnlockIn(ctx, lease.InTx(tx))
+}
+
+// UnlockIn is UnlockTx for a transaction of another kind than database/sql's; see dialect/postgres.
+func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
+	releaser, ok := l.c.store.(lease.TxReleaser)
+	if !ok {
+		return fmt.Errorf("%w: UnlockTx of %q: the lock is not in your database; Unlock after the commit", lease.ErrUnsupported, l.held.Key)
+	}
+	if err := l.refused(); err != nil {
+		return err
+	}
+	err := releaser.ReleaseTx(ctx, tx, l.held.Lease)
+	if err == nil {
+		l.mu.Lock()
+		l.leaving = true
+		l.mu.Unlock()
+		l.c.dog.Leaving(&l.held)
+	}
+	return err
+}
+
+// refused is why a lock that is over takes part in no transaction: loss is final, even if the row would still let it pass.
+func (l *Lock) refused() error {
+	switch cause := context.Cause(l.ctx); {
+	case cause == nil:
+		return nil
+	case errors.Is(cause, ErrUnlocked):
+		return fmt.Errorf("%w: %q was given back", ErrUnlocked, l.held.Key)
+	default:
+		return fmt.Errorf("%w: %q: %w", ErrFenced, l.held.Key, cause)
+	}
+}
+
+// finish ends the lock on our side: no renewal is sent after it. It reports false if the lock was over already.
+func (l *Lock) finish(cause error) bool {
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		return false
+	}
+	l.over = true
+	l.mu.Unlock()
+	l.c.dog.Drop(&l.held)
+	l.c.remove(l)
+	l.cancel(cause)
+	return true
+}
+
+// ended is called by the watchdog when the lease is over.
+func (l *Lock) ended(cause error) {
+	if !l.finish(cause) || l.quiet || errors.Is(cause, ErrUnlocked) {
+		return
+	}
+	l.c.cfg.Logger.LogAttrs(l.ctx, slog.LevelWarn, "rowlock: lock ended", slog.String("key", l.held.Key),
+		slog.Int64("token", l.held.Token), slog.Any("cause", cause))
+	if h := l.c.cfg.Hooks.Lost; h != nil {
+		h(l.held.Key, l.held.Token, cause)
+	}
+}

@@ -1,0 +1,76 @@
+package rowlock
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// DB is what Open needs of a pool: *sql.DB and *sqlx.DB have it. It stays the caller's to close, after the client.
+type DB interface {
+	Conn(ctx context.Context) (*sql.Conn, error)
+	Stats() sql.DBStats
+}
+
+const (
+	openTimeout  = 15 * time.Second
+	defaultLanes = 4
+)
+
+// Open returns a client on the tables in db. It takes Config.Lanes connections of the pool for itself, checks that the server
+// and the tables can be trusted with locks, and runs every kind of statement once. It creates nothing: the tables are
+// schema.Migrate's, or your own migration tool's.
+func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
+	if db == nil || d == nil {
+		return nil, fmt.Errorf("%w: Open needs a database and a dialect", lease.ErrConfig)
+	}
+	if cfg == nil {
+		cfg = new(Config)
+	}
+	full, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	lanes, err := chooseLanes(full.Lanes, d.Lanes(), db.Stats().MaxOpenConnections)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	store, facts, err := table.Open(ctx, db, d, table.Options{
+		Lanes: lanes, Strategy: full.Strategy, Timeout: min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range facts.Warnings {
+		full.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
+	}
+	return start(store, store, full), nil
+}
+
+// chooseLanes sees that the lanes leave the application at least one connection: with none, a worker that holds a lock and
+// wants to write would wait for ever.
+func chooseLanes(asked, useful, limit int) (int, error) {
+	lanes := asked
+	if lanes == 0 {
+		lanes = defaultLanes
+		if limit > 0 {
+			lanes = max(2, min(lanes, limit-1))
+		}
+	}
+	if useful > 0 {
+		lanes = min(lanes, useful)
+	}
+	if limit > 0 && limit < lanes+1 {
+		return 0, fmt.Errorf("%w: MaxOpenConns (%d) must be at least %d: rowlock keeps %d and the application needs one; raise it, or give Open a pool of its own",
+			lease.ErrPool, limit, lanes+1, lanes)
+	}
+	return lanes, nil
+}

@@ -1,0 +1,93 @@
+package rowlock
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Option changes one call of Lock, TryLock or Do.
+type Option func(*request) error
+
+// request is what one call asks for.
+type request struct {
+	ttl, margin, every, maxHold time.Duration
+	note                        string
+	priority                    int
+	internal                    bool // the client's own lock: no hooks
+}
+
+// TTL makes this lease last d unless renewed. Margin and renewal keep their proportions to it.
+func TTL(d time.Duration) Option {
+	return func(r *request) error {
+		if d < minTTL {
+			return fmt.Errorf("%w: TTL (%s) must be at least %s", lease.ErrConfig, d, minTTL)
+		}
+		r.margin = scale(r.margin, d, r.ttl)
+		r.every = scale(r.every, d, r.ttl)
+		r.ttl = d
+		return nil
+	}
+}
+
+func scale(v, to, from time.Duration) time.Duration {
+	return time.Duration(float64(v) * float64(to) / float64(from))
+}
+
+// MaxHold ends this lock after d, renewed or not, with cause ErrMaxHold.
+func MaxHold(d time.Duration) Option {
+	return func(r *request) error {
+		if d < minTTL {
+			return fmt.Errorf("%w: MaxHold (%s) must be at least %s", lease.ErrConfig, d, minTTL)
+		}
+		r.maxHold = d
+		return nil
+	}
+}
+
+// Priority orders this waiter among others of a fair client: 10 before 1, 5 unless said. A client that is not Fair takes
+// note of nothing but a value out of range.
+func Priority(p int) Option {
+	return func(r *request) error {
+		if p < 1 || p > 10 {
+			return fmt.Errorf("%w: Priority (%d) must be 1 to 10", lease.ErrConfig, p)
+		}
+		r.priority = p
+		return nil
+	}
+}
+
+// Note is shown to others who find the key held: who, where, why. At most 255 bytes of UTF-8.
+func Note(s string) Option {
+	return func(r *request) error {
+		switch {
+		case len(s) > lease.MaxNote:
+			return fmt.Errorf("%w: Note %.24q… has %d bytes; at most %d are allowed", lease.ErrConfig, s, len(s), lease.MaxNote)
+		case !utf8.ValidString(s) || strings.ContainsRune(s, 0):
+			return fmt.Errorf("%w: Note %q must be UTF-8 without NUL", lease.ErrConfig, s)
+		}
+		r.note = s
+		return nil
+	}
+}
+
+// NoRenew leaves the lease alone: it ends TTL after it was granted, and its context a margin before.
+func NoRenew() Option {
+	return func(r *request) error {
+		r.every = 0
+		return nil
+	}
+}
+
+func (c *Client) request(opts []Option) (request, error) {
+	r := request{ttl: c.cfg.TTL, margin: c.cfg.Margin, every: c.cfg.RenewEvery, maxHold: c.cfg.MaxHold, priority: 5}
+	for _, o := range opts {
+		if err := o(&r); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,46 @@
+# shellcheck shell=bash
+# MariaDB, the version the machine's Debian has, and what MySQL has in common with it.
+
+# The core packages are the programs alone: no service, no default data folder, no user of their own.
+mariadb_needs() {
+	type mariadbd mariadb-install-db mariadb >/dev/null 2>&1 || missing+=(mariadb-server-core mariadb-client-core)
+}
+
+# A MariaDB that starts removes every temporary table it finds in its tmpdir: not one to share with another.
+mariadb_prepare() {
+	mkdir "$1/tmp"
+	own nobody "$1" "$1/tmp"
+	write_init_file "$1/init.sql"
+	as_user nobody mariadb-install-db --no-defaults --datadir="$1/data" --tmpdir="$1/tmp" --skip-name-resolve --skip-test-db \
+		--auth-root-authentication-method=normal >"$1/log" 2>&1 || give_up mariadb "has no data folder"
+}
+
+mariadb_serve() {
+	serve mariadb nobody mariadbd --no-defaults --datadir="$1/data" --tmpdir="$1/tmp" --socket="$1/socket" --init-file="$1/init.sql" \
+		--bind-address=127.0.0.1 --port="$2" --skip-name-resolve --max-connections=300
+}
+
+mariadb_open() {
+	local version
+	version=$(mariadb --no-defaults --host=127.0.0.1 --port="$2" --user=root --skip-column-names --batch \
+		--execute="select version()" rowlock_test) || return
+	echo "${version%%-*}"
+}
+
+mariadb_dsn() {
+	innodb_dsn "$1"
+}
+
+# write_init_file writes what the server runs before it takes connections. Neither server's root is by nature
+# one who comes over TCP.
+write_init_file() {
+	cat >"$1" <<-'SQL'
+		create database if not exists rowlock_test;
+		create user if not exists root@'127.0.0.1';
+		grant all on *.* to root@'127.0.0.1' with grant option;
+	SQL
+}
+
+innodb_dsn() {
+	echo "root@tcp(127.0.0.1:$1)/rowlock_test"
+}
