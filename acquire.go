@@ -92,6 +92,9 @@ func (c *Client) attempt(ctx context.Context, key string, r request, began time.
 	if a := answers[0]; a.Granted {
 		return c.granted(ctx, req, a, r, sent, began)
 	}
+	if answers[0].Doubtful {
+		c.janitor.cleanUp(key, req.Owner) // an earlier try of this request may yet be granted
+	}
 	held := &HeldError{Key: key, Note: answers[0].Holder.Note, Remaining: answers[0].Holder.Remaining}
 	if h := c.cfg.Hooks.Contended; h != nil && !r.internal {
 		h(key, held)

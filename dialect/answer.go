@@ -17,11 +17,12 @@ type Answer struct {
 
 // The states of an Answer.
 const (
-	StateHeld      = 0 // by another, or expired while its holder's fence still has the row
+	StateHeld      = 0 // by another
 	StateMine      = 1 // granted now, or to this very owner before
 	StateFree      = 2 // free when the statement began, taken by another while it ran
 	StateExhausted = 3 // free, but its tokens have run out
 	StateMoved     = 4 // the key's home is elsewhere
+	StateLocked    = 5 // expired, but not taken: if that was tried, somebody has the row locked, a fence or another taker
 )
 
 // Dest is what to scan the row into.
@@ -39,6 +40,8 @@ func (a *Answer) Acquired() (lease.Acquired, error) {
 		out.Err = fmt.Errorf("%w: it stands at %d", lease.ErrTokenExhausted, a.Token)
 	case StateMoved:
 		out.Err = fmt.Errorf("%w: the key has moved to a cluster; open a bridge to it", lease.ErrUnsupported)
+	case StateLocked:
+		return out, ErrRowLocked
 	default:
 		return out, ErrRowShape
 	}

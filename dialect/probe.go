@@ -21,9 +21,24 @@ func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Dialect) (int, error
 	}
 	v, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fmt.Errorf("%w: rowlock_meta says schema_version %q, which is no number", lease.ErrCorrupt, text)
+		return 0, fmt.Errorf("%w: rowlock_meta says schema_version %q, which is no number; set it to the version the tables have, or drop them and run schema.Migrate", lease.ErrCorrupt, text)
 	}
 	return v, nil
+}
+
+// CheckComplete returns an error that wraps lease.ErrNoSchema unless what the migration writes into the tables is there: a key
+// whose bucket has no floor could never be created. A floor that was deleted is not to be made up for: its tokens would begin
+// again.
+func CheckComplete(ctx context.Context, conn *sql.Conn, d Dialect) error {
+	var floors, instances int
+	if err := conn.QueryRowContext(ctx, d.Text("complete")).Scan(&floors, &instances); err != nil {
+		return err
+	}
+	if floors != lease.Buckets || instances != 1 {
+		return fmt.Errorf("%w: %s has %d rows instead of %d, or rowlock_meta no instance: the tables were made by half or edited; restore them, or drop them and run schema.Migrate",
+			lease.ErrNoSchema, d.Names().Prefix+"rowlock_floor", floors, lease.Buckets)
+	}
+	return nil
 }
 
 // CheckVersion returns an error that wraps lease.ErrSchemaVersion unless the tables are of the version this code knows.

@@ -41,6 +41,10 @@ type Verdict struct {
 // statement's snapshot). It is a Conflict: look again.
 var ErrRowShape = errors.New("row changed underneath")
 
+// ErrRowLocked is returned by an Acquire that found the lease expired and the row locked. If another look finds the same, the
+// lock is a fence's and may last: the key is then as good as held.
+var ErrRowLocked = errors.New("row locked by another transaction")
+
 // NotSent marks an error that came before the statement itself was sent: it has certainly not been applied.
 type NotSent struct{ Err error }
 
@@ -50,7 +54,7 @@ func (e NotSent) Unwrap() error { return e.Err }
 // Judge classifies what an operation of d returned, its own errors included.
 func Judge(d Dialect, err error) Verdict {
 	switch {
-	case errors.Is(err, ErrRowShape):
+	case errors.Is(err, ErrRowShape), errors.Is(err, ErrRowLocked):
 		return Verdict{Class: Conflict}
 	case errors.Is(err, lease.ErrCorrupt):
 		return Verdict{Class: Refused}

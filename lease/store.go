@@ -13,7 +13,7 @@ import (
 // [ErrUnknown], items may or may not have taken effect; when it does not, nothing has.
 //
 // A cancelled ctx ends the caller's waiting, not necessarily the statement: an Acquire that was already sent returns
-// ErrUnknown, and the store or its caller cleans up.
+// ErrUnknown, and its caller cleans up by releasing the owner, or resolves it by repeating the request.
 type Store interface {
 	// Acquire grants each free or expired key to its requester, with a new token.
 	Acquire(ctx context.Context, reqs []AcquireRequest) ([]Acquired, error)

@@ -47,8 +47,7 @@ func (d *Dialect) List(keys []string) any { return dialect.HexList(keys) }
 const mariaDB = "MariaDB"
 
 // Setup makes the session ours: READ COMMITTED, under which InnoDB takes no gap locks that would make two keys conflict; a
-// strict sql_mode, whatever the server defaults to; and a bound on row-lock waits. MariaDB can be told not to wait at all.
-// MySQL's shortest wait is a second, which is why a lane of its looks before it writes.
+// strict sql_mode, whatever the server defaults to; and the shortest bound on row-lock waits that MySQL knows.
 func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	var version string
 	if err := s.Conn().QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
@@ -61,7 +60,6 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	}
 	if strings.Contains(version, mariaDB) {
 		s.Flavor = mariaDB
-		settings = append(settings, `SET SESSION innodb_lock_wait_timeout = 0`)
 	}
 	for _, set := range settings {
 		if _, err := s.Conn().ExecContext(ctx, set); err != nil {
@@ -71,8 +69,8 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	return nil
 }
 
-// Acquire tries in the strategy's order. MariaDB takes a free row in one round trip; MySQL looks first, because an UPDATE of
-// a row that its holder's fence has locked would keep the lane waiting for a second.
+// Acquire tries in the strategy's order. MariaDB takes a free row in one round trip. MySQL looks first: it has no UPDATE that
+// does not wait, and one of a row that its holder's fence has locked would keep the lane for a second.
 func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	if strategy == dialect.Insert {
 		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) {
@@ -80,27 +78,30 @@ func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dial
 		}
 	}
 	if s.Flavor == mariaDB {
-		if out, err := d.update(ctx, s, r); err == nil || !errors.Is(err, errNotTaken) {
+		if out, err := d.update(ctx, s, "acquire-update", r); err == nil || !errors.Is(err, errNotTaken) {
 			return out, err
 		}
 	}
 	return d.look(ctx, s, r)
 }
 
-// look answers for a row that is held, creates one that is absent, and takes one that is free.
+// look answers for a row that is held, creates one that is absent, and takes one that is free or expired.
 func (d *Dialect) look(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	a, err := d.read(ctx, s, r)
-	if errors.Is(err, sql.ErrNoRows) {
-		out, err := d.insert(ctx, s, r)
-		if isDuplicate(err) {
+	var out lease.Acquired
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		if out, err = d.insert(ctx, s, r); isDuplicate(err) {
 			err = dialect.ErrRowShape
 		}
 		return out, err
-	}
-	if err != nil || a.State != dialect.StateFree {
+	case err == nil && a.State == dialect.StateFree:
+		out, err = d.update(ctx, s, "acquire-update", r)
+	case err == nil && a.State == dialect.StateLocked:
+		out, err = d.update(ctx, s, "acquire-expired", r)
+	default:
 		return answered(a, err)
 	}
-	out, err := d.update(ctx, s, r)
 	if !errors.Is(err, errNotTaken) {
 		return out, err
 	}
@@ -122,8 +123,8 @@ func (d *Dialect) read(ctx context.Context, s *dialect.Session, r lease.AcquireR
 // errNotTaken: the row is not free, or not there, or somebody has it locked.
 var errNotTaken = errors.New("not taken")
 
-func (d *Dialect) update(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
-	res, err := s.Exec(ctx, d.Text("acquire-update"), dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), []byte(r.Key))
+func (d *Dialect) update(ctx context.Context, s *dialect.Session, section string, r lease.AcquireRequest) (lease.Acquired, error) {
+	res, err := s.Exec(ctx, d.Text(section), dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), []byte(r.Key))
 	if isLockWait(err) {
 		return lease.Acquired{}, errNotTaken
 	}

@@ -24,6 +24,9 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, err
 		facts.Warnings = doubts(vars)
 		facts.SchemaVersion, err = dialect.SchemaVersionOf(ctx, conn, d)
 	}
+	if err == nil && facts.SchemaVersion == dialect.SchemaVersion {
+		err = dialect.CheckComplete(ctx, conn, d)
+	}
 	return facts, err
 }
 

@@ -3,21 +3,32 @@
 -- Time is UTC_TIMESTAMP(6): NOW() depends on the session's time zone, and a bare DATETIME cuts to seconds. It is frozen when
 -- the statement begins, which is the safe side of both comparisons.
 -- No ON DUPLICATE KEY UPDATE: its assignments run left to right and see each other, and it counts 0, 1 or 2 rows.
--- /*M! … */ is read by MariaDB alone. Its lanes wait for no row lock; these two waits are wanted. /*!80000 … */ is read by
--- MySQL alone (MariaDB passes over these versions), which would lock the JSON_TABLE too, and cannot.
+-- /*M! … */ is read by MariaDB alone. /*!80000 … */ is read by MySQL alone (MariaDB passes over these versions), which would
+-- lock the JSON_TABLE too, and cannot.
 
 -- name: acquire-update
--- owner, note, ttl in µs, key. The token comes back as the statement's insert id.
-UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+-- owner, note, ttl in µs, key. The token comes back as the statement's insert id. MariaDB can be told not to wait for the row's
+-- lock; the setting must not be the session's, under which a transaction that skipped a locked row fails to commit (error
+-- 1180, seen with 10.11).
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = ? AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < 9223372036853727231
+
+-- name: acquire-expired
+-- owner, note, ttl in µs, key. As acquire-update, for a row that looked expired: its late holder may be inside a fencing
+-- transaction, so a locked row is left alone at once. The derived table is what makes this slower, and possible.
+UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+  expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
+  WHERE `key` = ? AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < 9223372036853727231
+  FOR UPDATE SKIP LOCKED) AS d)
 
 -- name: acquire-insert
 -- key, owner, note, ttl in µs, bucket. The floor is share-locked, so that the reaper, which locks it exclusively before it
 -- deletes, cannot come between. An existing key is error 1062, which no server logs.
 INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at)
 SELECT ?, ?, ?, LAST_INSERT_ID(floor + 1), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-FROM rowlock_floor WHERE bucket = ? AND floor < 9223372036853727231 LOCK IN SHARE MODE /*M! WAIT 1 */
+FROM rowlock_floor WHERE bucket = ? AND floor < 9223372036853727231 LOCK IN SHARE MODE
 
 -- name: look
 -- owner, key. A consistent read: it locks nothing and waits for nobody.
@@ -25,31 +36,33 @@ SELECT CASE WHEN home <> 0 THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 1
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
             WHEN token >= 9223372036853727231 THEN 3
+            WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
 FROM rowlock WHERE `key` = ?
 
 -- name: renew-lock
 -- JSON array of {k, o, t}: hexadecimal key and owner, token; keys in order. SKIP LOCKED, because the holder's own fence may
--- have the row. STRAIGHT_JOIN locks in the array's order, so that overlapping batches cannot deadlock.
+-- have the row. STRAIGHT_JOIN locks in the array's order, so that overlapping batches cannot deadlock; FORCE INDEX keeps the
+-- optimizer from scanning, and locking, a table it thinks small.
 SELECT j.n, r.expires_at > UTC_TIMESTAMP(6) AS alive,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS clock
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
-STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
 -- name: renew
 -- JSON array of {k, d}: rows that renew-lock has locked in this transaction and found alive, with their ttl in µs
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', d BIGINT PATH '$.d')) AS j
-STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 SET r.expires_at = UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND
 
 -- name: renew-look
 -- JSON array as for renew-lock: which of those that could not be locked still name this owner and token?
 SELECT j.n
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
-STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
 
 -- name: release
@@ -58,14 +71,15 @@ UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
 WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 
 -- name: inspect
--- keys as a JSON array or NULL, after, prefix, prefix's length, held only, limit
+-- keys as a JSON array or NULL, after and prefix as one, prefix's length, held only, limit
 SELECT r.`key`, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
-FROM (SELECT ? AS list, ? AS after_key, ? AS prefix, ? AS prefix_length, ? AS held_only) AS p
+FROM (SELECT ? AS list, ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
 STRAIGHT_JOIN rowlock AS r
 WHERE (p.list IS NULL OR r.`key` IN (SELECT UNHEX(k) FROM JSON_TABLE(p.list, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j))
-  AND r.`key` > p.after_key AND LEFT(r.`key`, p.prefix_length) = p.prefix
+  AND r.`key` > UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[0]')))
+  AND LEFT(r.`key`, p.prefix_length) = UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[1]')))
   AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
 ORDER BY r.`key` LIMIT ?
 
@@ -84,9 +98,12 @@ SELECT value FROM rowlock_meta WHERE name = 'instance'
 -- name: schema-version
 SELECT value FROM rowlock_meta WHERE name = 'schema_version'
 
+-- name: complete
+SELECT (SELECT count(*) FROM rowlock_floor), (SELECT count(*) FROM rowlock_meta WHERE name = 'instance')
+
 -- name: floor-lock
 -- bucket
-SELECT floor FROM rowlock_floor WHERE bucket = ? FOR UPDATE /*M! WAIT 1 */
+SELECT floor FROM rowlock_floor WHERE bucket = ? FOR UPDATE
 
 -- name: floor-raise
 -- floor, bucket
@@ -106,11 +123,11 @@ SELECT `key`, dead FROM (
 -- keys as a JSON array, retention in µs
 SELECT r.`key`, r.token
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
-STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.home = 0 AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
 -- name: reap
 -- keys as a JSON array: rows that dead-lock has locked in this transaction
 DELETE r FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
-STRAIGHT_JOIN rowlock AS r ON r.`key` = UNHEX(j.k)
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)

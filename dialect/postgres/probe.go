@@ -19,12 +19,19 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, err
 	if err == nil {
 		facts.SchemaVersion, err = dialect.SchemaVersionOf(ctx, conn, d)
 	}
+	if err == nil && facts.SchemaVersion == dialect.SchemaVersion {
+		err = dialect.CheckComplete(ctx, conn, d)
+	}
 	return facts, err
 }
 
 func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (f dialect.Facts, err error) {
-	if err := conn.QueryRowContext(ctx, `SELECT version()`).Scan(&f.Server); err != nil || !strings.HasPrefix(f.Server, "PostgreSQL") {
-		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %q (%v)", lease.ErrWrongDialect, f.Server, err)
+	err = conn.QueryRowContext(ctx, `SELECT version()`).Scan(&f.Server)
+	switch {
+	case err != nil:
+		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %w", lease.ErrWrongDialect, err)
+	case !strings.HasPrefix(f.Server, "PostgreSQL"):
+		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %q", lease.ErrWrongDialect, f.Server)
 	}
 	var replica, readOnly bool
 	var fsync, sync, fullPages string

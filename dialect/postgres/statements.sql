@@ -38,7 +38,7 @@ SELECT CASE WHEN r.home <> 0 THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             WHEN r.token >= 9223372036853727231 THEN 3
-            WHEN r.owner IS NOT NULL THEN 0
+            WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
        r.token, r.note, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
 FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
@@ -85,15 +85,15 @@ UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
 
 -- name: inspect
--- $1 keys as an array literal or NULL, $2 after, $3 prefix, $4 prefix's length, $5 held only, $6 limit
+-- $1 keys as an array literal or NULL, $2 after and prefix as one, $3 prefix's length, $4 held only, $5 limit
 SELECT r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
        (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
 FROM rowlock AS r
-WHERE ($1::text IS NULL OR r.key = ANY ($1::text::bytea[])) AND r.key > $2::bytea
-  AND substr(r.key, 1, $4::int) = $3::bytea
-  AND ($5::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
-ORDER BY r.key LIMIT $6::int
+WHERE ($1::text IS NULL OR r.key = ANY ($1::text::bytea[])) AND r.key > ($2::text::bytea[])[1]
+  AND substr(r.key, 1, $3::int) = ($2::text::bytea[])[2]
+  AND ($4::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+ORDER BY r.key LIMIT $5::int
 
 -- name: fence
 -- $1 key, $2 owner, $3 token. FOR SHARE, not FOR KEY SHARE: the latter would let a takeover pass.
@@ -109,6 +109,9 @@ SELECT value FROM rowlock_meta WHERE name = 'instance'
 
 -- name: schema-version
 SELECT value FROM rowlock_meta WHERE name = 'schema_version'
+
+-- name: complete
+SELECT (SELECT count(*) FROM rowlock_floor), (SELECT count(*) FROM rowlock_meta WHERE name = 'instance')
 
 -- name: floor-lock
 -- $1 bucket

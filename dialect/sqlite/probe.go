@@ -26,6 +26,9 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (f dialect.Facts, e
 		return f, err
 	}
 	f.SchemaVersion, err = dialect.SchemaVersionOf(ctx, conn, d)
+	if err == nil && f.SchemaVersion == dialect.SchemaVersion {
+		err = dialect.CheckComplete(ctx, conn, d)
+	}
 	return f, err
 }
 

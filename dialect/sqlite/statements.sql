@@ -50,14 +50,14 @@ UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec'
 WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 
 -- name: inspect
--- keys as a JSON array or NULL, after, prefix, prefix's length, held only, limit
+-- keys as a JSON array or NULL, after and prefix as one, prefix's length, held only, limit
 SELECT r.key, r.owner, r.token, r.note,
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
-FROM (SELECT ? AS list, ? AS after_key, ? AS prefix, ? AS prefix_length, ? AS held_only) AS p JOIN rowlock AS r
+FROM (SELECT ? AS list, ? AS bounds, ? AS prefix_length, ? AS held_only) AS p JOIN rowlock AS r
 WHERE (p.list IS NULL OR r.key IN (SELECT unhex(value) FROM json_each(p.list)))
-  AND r.key > p.after_key AND substr(r.key, 1, p.prefix_length) = p.prefix
+  AND r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
   AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 ORDER BY r.key LIMIT ?
 
@@ -76,6 +76,9 @@ SELECT value FROM rowlock_meta WHERE name = 'instance'
 
 -- name: schema-version
 SELECT value FROM rowlock_meta WHERE name = 'schema_version'
+
+-- name: complete
+SELECT (SELECT count(*) FROM rowlock_floor), (SELECT count(*) FROM rowlock_meta WHERE name = 'instance')
 
 -- name: floor-lock
 -- bucket. A write, so that the transaction has the write lock from its first statement: a read that is upgraded later fails

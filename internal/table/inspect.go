@@ -35,7 +35,7 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 	if f.Held {
 		held = 1
 	}
-	args := []any{list, []byte(f.After), []byte(f.Prefix), len(f.Prefix), held, f.Limit}
+	args := []any{list, s.d.List([]string{f.After, f.Prefix}), len(f.Prefix), held, f.Limit}
 	var found []row
 	_, _, err := s.do(ctx, lane.Acquire, "inspect", f.Prefix, call{other: func(ctx context.Context, session *dialect.Session) error {
 		rows, err := session.Rows(ctx, s.d.Text("inspect"), args)

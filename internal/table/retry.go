@@ -13,7 +13,10 @@ import (
 
 // maxTries bounds how often one operation is tried. Deadlocks and lost connections pass in a moment; what does not is for
 // the caller to see.
-const maxTries = 8
+const (
+	maxTries  = 8
+	lockTries = 5 // for a row that somebody has locked: a taker is gone by then, a fence is not
+)
 
 // do runs one operation to a known outcome if that can be had: what certainly was not applied is tried again, and so is what
 // may have been, because every operation is idempotent per owner: the repeated acquire finds its own row. doubtful says that
@@ -25,10 +28,12 @@ func (s *Store) do(ctx context.Context, kind lane.Kind, verb, key string, c call
 	}
 	if v.Class.Retry() && !final(err) {
 		doubtful = v.Class == dialect.Unknown
+		tries := 1
 		_, retryErr := backoff.Retry(ctx, func() (struct{}, error) {
 			c, v, err = s.once(ctx, kind, c)
+			tries++
 			doubtful = doubtful || err != nil && v.Class == dialect.Unknown && !final(err)
-			if err != nil && (!v.Class.Retry() || final(err)) {
+			if err != nil && (!v.Class.Retry() || final(err) || tries >= lockTries && errors.Is(err, dialect.ErrRowLocked)) {
 				return struct{}{}, backoff.Permanent(err)
 			}
 			return struct{}{}, err

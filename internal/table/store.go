@@ -74,29 +74,23 @@ func (s *Store) execute(ctx context.Context, session *dialect.Session, kind lane
 	return err
 }
 
-// orphan gives back a lock that was granted to a caller who had left.
-func (s *Store) orphan(op *lane.Op[call]) {
-	if op.Kind == lane.Acquire && op.Err == nil && op.Body.acquired.Granted {
-		l := lease.Lease{Key: op.Body.acquire.Key, Owner: op.Body.acquire.Owner, Token: op.Body.acquired.Token}
-		s.lanes.Go(lane.NewOp(lane.Release, call{release: l}))
-	}
-}
-
 // Acquire grants what is free or expired, one statement per request.
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
 	for i, r := range reqs {
-		if err := checkLength(r.Key); err != nil {
+		if err := checkRequest(r); err != nil {
 			out[i].Err = err
 			continue
 		}
 		op, doubtful, err := s.do(ctx, lane.Acquire, "acquire", r.Key, call{acquire: r})
-		if err != nil {
-			out[i].Err = err
-			continue
+		if errors.Is(err, dialect.ErrRowLocked) && !errors.Is(err, lease.ErrUnknown) {
+			err = nil // not granted, by a holder of whom nothing more is known
 		}
 		out[i] = op.acquired
 		out[i].Doubtful = doubtful
+		if err != nil {
+			out[i] = lease.Acquired{Err: err}
+		}
 	}
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
 }
@@ -129,9 +123,13 @@ func only[T any](items []T, err func(T) error) error {
 	return nil
 }
 
-func checkLength(key string) error {
-	if len(key) == 0 || len(key) > lease.MaxKey {
-		return lease.CheckKey(key)
+// checkRequest refuses what would put a row into the table that cannot be told from a free one, or not be found again.
+func checkRequest(r lease.AcquireRequest) error {
+	switch {
+	case len(r.Key) == 0 || len(r.Key) > lease.MaxKey:
+		return lease.CheckKey(r.Key)
+	case r.Owner.IsZero():
+		return fmt.Errorf("%w: acquire %q: the zero owner is nobody; use lease.NewOwner", lease.ErrConfig, r.Key)
 	}
 	return nil
 }

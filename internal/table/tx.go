@@ -3,8 +3,11 @@ package table
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
@@ -36,20 +39,40 @@ func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.
 	}
 	v := dialect.Judge(s.d, err)
 	switch {
-	case errors.Is(v.As, lease.ErrNoSchema):
-		return fmt.Errorf("%w: %s %q: %w", lease.ErrForeignTx, verb, l.Key, err)
 	case v.Class == dialect.Conflict:
 		return fmt.Errorf("rowlock: %s %q: %w (roll back and try again; fence first in a transaction, before any read)", verb, l.Key, err)
+	case errors.Is(v.As, lease.ErrNoSchema), v.Class == dialect.Unknown && !trouble(err):
+		return foreign(l.Key, err) // our table is not there, or it is another product's error altogether
 	}
 	return fmt.Errorf("rowlock: %s %q: %w", verb, l.Key, err)
+}
+
+// trouble reports whether err is about the connection or the transaction, and says nothing of what is at the other end.
+func trouble(err error) bool {
+	for _, e := range []error{driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	var network net.Error
+	return errors.As(err, &network)
+}
+
+func foreign(key string, err error) error {
+	return fmt.Errorf("%w: %q is locked in another database than the one this transaction writes to; begin it on the pool that was given to Open (%w)", lease.ErrForeignTx, key, err)
 }
 
 // notMine tells a lost lease from a transaction of another database, where nothing of ours can be.
 func (s *Store) notMine(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	var instance string
 	err := tx.QueryOne(ctx, s.d.Text("instance"), nil, &instance)
-	if err != nil || instance != s.instance {
-		return fmt.Errorf("%w: %q is locked in another database than the one this transaction writes to; begin it on the pool that was given to Open", lease.ErrForeignTx, l.Key)
+	switch {
+	case err != nil && trouble(err):
+		return fmt.Errorf("rowlock: fence %q: %w", l.Key, err)
+	case err != nil:
+		return foreign(l.Key, err)
+	case instance != s.instance:
+		return foreign(l.Key, fmt.Errorf("its tables are %s, the lock's %s", instance, s.instance))
 	}
 	return fmt.Errorf("%w: %q is no longer held with token %d; roll back", lease.ErrFenced, l.Key, l.Token)
 }

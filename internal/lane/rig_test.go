@@ -1,0 +1,239 @@
+package lane_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/lane"
+)
+
+// patience bounds every wait for something that is certain to happen.
+const patience = 20 * time.Second
+
+// dialer makes connections that can do nothing but be opened and closed: what runs on a lane is the test's own function.
+type dialer struct {
+	mu             sync.Mutex
+	fail           error // what the next dialling returns, if not nil
+	after          int   // how many more succeed before it does
+	opened, closed atomic.Int64
+}
+
+func (d *dialer) Connect(context.Context) (driver.Conn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fail != nil && d.after == 0 {
+		return nil, d.fail
+	}
+	d.after = max(0, d.after-1)
+	d.opened.Add(1)
+	return &conn{d}, nil
+}
+
+// failAfter has dialling fail with err once n more connections were made; nil heals it.
+func (d *dialer) failAfter(n int, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail, d.after = err, n
+}
+
+func (d *dialer) Driver() driver.Driver { return nil }
+
+type conn struct{ d *dialer }
+
+var errNothing = errors.New("this connection can do nothing")
+
+func (*conn) Prepare(string) (driver.Stmt, error) { return nil, errNothing }
+func (*conn) Begin() (driver.Tx, error)           { return nil, errNothing }
+func (c *conn) Close() error                      { c.d.closed.Add(1); return nil }
+
+// body is what the tests' ops carry: a name, and what a lane does when it gets there.
+type body struct {
+	name   string
+	run    func(context.Context) error
+	answer string
+}
+
+type op = lane.Op[body]
+
+// rig is a set of lanes over a dialer, with a record of what ran.
+type rig struct {
+	testing.TB
+	*lane.Set[body]
+	dialer *dialer
+	db     *sql.DB
+	setups atomic.Int64
+
+	mu      sync.Mutex
+	ran     []string
+	session map[string]*dialect.Session
+	batches [][]string
+	orphans []*op
+}
+
+// newRig opens lanes and closes them with the test; change may alter the configuration.
+func newRig(tb testing.TB, lanes int, change func(*lane.Config[body])) *rig {
+	tb.Helper()
+	r := &rig{TB: tb, dialer: &dialer{}, session: make(map[string]*dialect.Session)}
+	r.db = sql.OpenDB(r.dialer)
+	tb.Cleanup(func() { _ = r.db.Close() })
+	cfg := r.config(lanes)
+	if change != nil {
+		change(&cfg)
+	}
+	set, err := lane.Open(context.Background(), cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Set = set
+	tb.Cleanup(set.Close)
+	return r
+}
+
+func (r *rig) config(lanes int) lane.Config[body] {
+	return lane.Config[body]{
+		DB: r.db, Lanes: lanes, Timeout: patience,
+		Setup: func(context.Context, *dialect.Session) error { r.setups.Add(1); return nil },
+		Run:   r.run,
+		Orphan: func(o *op) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.orphans = append(r.orphans, o)
+		},
+	}
+}
+
+func (r *rig) run(ctx context.Context, s *dialect.Session, ops []*op) bool {
+	names := make([]string, len(ops))
+	for i, o := range ops {
+		names[i] = o.Body.name
+	}
+	r.mu.Lock()
+	r.ran = append(r.ran, names...)
+	r.batches = append(r.batches, names)
+	for _, n := range names {
+		r.session[n] = s
+	}
+	r.mu.Unlock()
+	good := true
+	for _, o := range ops {
+		if o.Body.run != nil {
+			o.Err = o.Body.run(ctx)
+		}
+		o.Body.answer = "answer to " + o.Body.name
+		good = good && !errors.Is(o.Err, errBroken)
+	}
+	return good
+}
+
+// errBroken is the error that costs a lane its connection.
+var errBroken = errors.New("connection broken")
+
+func (r *rig) order() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.ran)
+}
+
+func (r *rig) abandoned() []*op {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.orphans)
+}
+
+// on returns the session an op ran on.
+func (r *rig) on(name string) *dialect.Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session[name]
+}
+
+// quick makes an op that ends at once.
+func quick(kind lane.Kind, name string) *op { return lane.NewOp(kind, body{name: name}) }
+
+// held is an op that tells when it is running and goes on when it is let go.
+type held struct {
+	*op
+	running chan struct{}
+	letGo   chan struct{}
+}
+
+func hold(kind lane.Kind, name string) *held {
+	h := &held{running: make(chan struct{}), letGo: make(chan struct{})}
+	h.op = lane.NewOp(kind, body{name: name, run: func(context.Context) error {
+		close(h.running)
+		<-h.letGo
+		return nil
+	}})
+	return h
+}
+
+// occupy has a lane run an op that stays there until let go, and returns when it is there.
+func (r *rig) occupy(kind lane.Kind, name string) *held {
+	r.Helper()
+	h := hold(kind, name)
+	if !r.Go(h.op) {
+		r.Fatal("the set is closed")
+	}
+	r.wait(h.running, name+" to run")
+	return h
+}
+
+func (r *rig) wait(c <-chan struct{}, what string) {
+	r.Helper()
+	select {
+	case <-c:
+	case <-time.After(patience):
+		r.Fatalf("waited in vain for %s", what)
+	}
+}
+
+// do runs an op to its end.
+func (r *rig) do(o *op) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := r.Do(ctx, o); err != nil {
+		r.Fatalf("%s: %v", o.Body.name, err)
+	}
+}
+
+// leaving is a context that ends the moment somebody waits for it: Do asks for Done after it has submitted the op, so that
+// the op is pending, or further, when its caller leaves.
+type leaving struct {
+	context.Context
+	cancel context.CancelFunc
+}
+
+func leaveOnceSubmitted() leaving {
+	ctx, cancel := context.WithCancel(context.Background())
+	return leaving{ctx, cancel}
+}
+
+func (l leaving) Done() <-chan struct{} {
+	l.cancel()
+	return l.Context.Done()
+}
+
+func (r *rig) wantIs(err error, targets ...error) {
+	r.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			r.Errorf("got error %v, want %v", err, target)
+		}
+	}
+}
+
+func (r *rig) wantOrder(want ...string) {
+	r.Helper()
+	if got := r.order(); !slices.Equal(got, want) {
+		r.Errorf("ran %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,55 @@
+package memstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// defaultLimit is what a Filter's Limit of 0 means.
+const defaultLimit = 1000
+
+// Inspect lists rows in the byte order of their keys. See [lease.Store].
+func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	limit := f.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	records := []lease.Record{}
+	for _, key := range slices.Sorted(maps.Keys(s.rows)) {
+		if len(records) == limit {
+			break
+		}
+		if r := s.rows[key]; selects(f, key, r.held(now)) {
+			records = append(records, r.record(key, now))
+		}
+	}
+	return records, nil
+}
+
+func selects(f lease.Filter, key string, held bool) bool {
+	return (len(f.Keys) == 0 || slices.Contains(f.Keys, key)) &&
+		strings.HasPrefix(key, f.Prefix) &&
+		(f.After == "" || key > f.After) &&
+		(held || !f.Held)
+}
+
+func (r *row) record(key string, now time.Time) lease.Record {
+	return lease.Record{
+		Lease:     lease.Lease{Key: key, Owner: r.owner, Token: r.token},
+		Held:      r.held(now),
+		Note:      r.note,
+		Remaining: r.expires.Sub(now),
+		Age:       now.Sub(r.granted),
+	}
+}

@@ -1,0 +1,22 @@
+package memstore_test
+
+import (
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/memstore"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/locktest"
+)
+
+var harness = locktest.Harness{
+	Open: func(testing.TB) lease.Store { return memstore.New() },
+	Expire: func(_ testing.TB, s lease.Store, key string) {
+		s.(*memstore.Store).Expire(key)
+	},
+	SetToken: func(_ testing.TB, s lease.Store, key string, token int64) {
+		s.(*memstore.Store).SetToken(key, token)
+	},
+}
+
+func TestConformance(t *testing.T) { locktest.Run(t, harness) }
+func TestRandom(t *testing.T)      { locktest.RunRandom(t, harness, 0) }

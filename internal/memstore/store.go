@@ -1,0 +1,145 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var (
+	_ lease.Store   = (*Store)(nil)
+	_ lease.Sweeper = (*Store)(nil)
+)
+
+// Store keeps rows in memory. Make one with [New].
+type Store struct {
+	born time.Time
+
+	mu     sync.Mutex
+	rows   map[string]*row
+	floors [lease.Buckets]int64
+}
+
+// New returns a store without rows.
+func New() *Store {
+	return &Store{born: time.Now(), rows: make(map[string]*row)}
+}
+
+// row is one key's state. A row without owner is free; its expiry is then the time of the release.
+type row struct {
+	owner   lease.Owner
+	note    string
+	token   int64
+	granted time.Time
+	expires time.Time
+}
+
+func (r *row) held(now time.Time) bool { return !r.owner.IsZero() && now.Before(r.expires) }
+
+// names reports whether the row is of l's term.
+func (r *row) names(l lease.Lease) bool {
+	return !l.Owner.IsZero() && r.owner == l.Owner && r.token == l.Token
+}
+
+var errNobody = errors.New("the zero owner is nobody")
+
+// Acquire grants each free or expired key to its requester. See [lease.Store].
+func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	return each(ctx, s, reqs, s.acquireLocked)
+}
+
+// Renew extends leases that are still owned and not expired. See [lease.Store].
+func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	return each(ctx, s, reqs, s.renewLocked)
+}
+
+// Release gives up leases. See [lease.Store].
+func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	return each(ctx, s, leases, s.releaseLocked)
+}
+
+// each answers a batch under one hold of the mutex, all items at the same instant and in the order of the request.
+func each[Q, A any](ctx context.Context, s *Store, items []Q, answer func(now time.Time, item Q) A) ([]A, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	answers := make([]A, len(items))
+	for i, item := range items {
+		answers[i] = answer(now, item)
+	}
+	return answers, nil
+}
+
+func (s *Store) acquireLocked(now time.Time, q lease.AcquireRequest) lease.Acquired {
+	if err := checkKey(q.Key); err != nil {
+		return lease.Acquired{Err: fmt.Errorf("acquire: %w", err)}
+	}
+	if q.Owner.IsZero() {
+		return lease.Acquired{Err: fmt.Errorf("acquire %q: %w", q.Key, errNobody)}
+	}
+	r := s.rows[q.Key]
+	if r != nil && r.held(now) {
+		if r.owner == q.Owner {
+			return lease.Acquired{Granted: true, Token: r.token}
+		}
+		return lease.Acquired{Holder: lease.Holder{Note: r.note, Remaining: r.expires.Sub(now)}}
+	}
+	token := s.nextLocked(q.Key, r)
+	if token >= lease.MaxToken {
+		return lease.Acquired{Err: fmt.Errorf("acquire %q: %w", q.Key, lease.ErrTokenExhausted)}
+	}
+	s.rows[q.Key] = &row{owner: q.Owner, note: q.Note, token: token, granted: now, expires: now.Add(q.TTL)}
+	return lease.Acquired{Granted: true, Token: token}
+}
+
+// nextLocked returns the token that follows the row's or, where there is no row, the one that no removed row has had.
+func (s *Store) nextLocked(key string, r *row) int64 {
+	if r != nil {
+		return r.token + 1
+	}
+	return s.floors[lease.Bucket(key)] + 1
+}
+
+func (s *Store) renewLocked(now time.Time, q lease.RenewRequest) lease.Renewed {
+	if err := checkKey(q.Key); err != nil {
+		return lease.Renewed{Err: fmt.Errorf("renew: %w", err)}
+	}
+	clock := now.Sub(s.born)
+	r := s.rows[q.Key]
+	if r == nil || !r.names(q.Lease) || !r.held(now) {
+		return lease.Renewed{Outcome: lease.Lost, Clock: clock}
+	}
+	r.expires = now.Add(q.TTL)
+	return lease.Renewed{Outcome: lease.Extended, Clock: clock}
+}
+
+func (s *Store) releaseLocked(now time.Time, l lease.Lease) lease.Released {
+	if err := checkKey(l.Key); err != nil {
+		return lease.Released{Err: fmt.Errorf("release: %w", err)}
+	}
+	r := s.rows[l.Key]
+	if r != nil && l.Token == 0 {
+		l.Token = r.token
+	}
+	if r == nil || !r.names(l) {
+		return lease.Released{Gone: true}
+	}
+	r.owner, r.note, r.expires = lease.Owner{}, "", now
+	return lease.Released{}
+}
+
+// checkKey lets the keys pass that rowlock keeps for itself: whoever calls a store directly is rowlock.
+func checkKey(key string) error {
+	if strings.HasPrefix(key, lease.Reserved) && len(key) <= lease.MaxKey {
+		return nil
+	}
+	return lease.CheckKey(key)
+}

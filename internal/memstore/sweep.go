@@ -1,0 +1,63 @@
+package memstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Sweep removes rows that have been dead for at least the retention. See [lease.Sweeper].
+func (s *Store) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int64, err error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return removed, err
+		}
+		n := s.sweepBatch(opts)
+		removed += int64(n)
+		if opts.Batch <= 0 || n < opts.Batch {
+			return removed, nil
+		}
+		if err := pause(ctx, opts.Pause); err != nil {
+			return removed, err
+		}
+	}
+}
+
+// sweepBatch removes at most one batch of dead rows. The floor is raised before the row goes, so that the key's next row
+// continues above it.
+func (s *Store) sweepBatch(opts lease.SweepOptions) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, n := time.Now(), 0
+	for _, key := range slices.Sorted(maps.Keys(s.rows)) {
+		if opts.Batch > 0 && n == opts.Batch {
+			break
+		}
+		r := s.rows[key]
+		if r.held(now) || now.Sub(r.expires) < opts.Retention {
+			continue
+		}
+		floor := &s.floors[lease.Bucket(key)]
+		*floor = max(*floor, r.token)
+		delete(s.rows, key)
+		n++
+	}
+	return n
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,74 @@
+package table_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/locktest"
+)
+
+// The suite that every store must pass, over both strategies and every database.
+func TestConformance(t *testing.T) {
+	for _, strategy := range []dialect.Strategy{dialect.Update, dialect.Insert} {
+		for _, k := range testdb.Kinds {
+			t.Run(fmt.Sprintf("%s/%s", strategy, k.Name), func(t *testing.T) {
+				e := k.Open(t)
+				other := testdb.Kinds[0].Open(t) // a database that has nothing to do with e's
+				locktest.Run(t, harness(e, other, strategy))
+			})
+		}
+	}
+}
+
+func TestRandomCalls(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		h := harness(e, nil, dialect.Update)
+		h.Slow = true
+		locktest.RunRandom(t, h, 20)
+	})
+}
+
+func harness(e, other *testdb.Env, strategy dialect.Strategy) locktest.Harness {
+	open := func(tb testing.TB) lease.Store {
+		tb.Helper()
+		s, _, err := table.Open(context.Background(), e.DB, e.Dialect, table.Options{Lanes: cmp.Or(e.Dialect.Lanes(), 3), Strategy: strategy, Timeout: 5 * time.Second})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	begin := func(tb testing.TB, e *testdb.Env) locktest.Tx {
+		tb.Helper()
+		tx, err := e.DB.BeginTx(context.Background(), nil)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return locktest.SQL(tx)
+	}
+	h := locktest.Harness{
+		Open: func(tb testing.TB) lease.Store {
+			e.Exec(tb, `DELETE FROM {rowlock}`)
+			return open(tb)
+		},
+		Another: func(tb testing.TB, _ lease.Store) lease.Store { return open(tb) },
+		Expire: func(tb testing.TB, _ lease.Store, key string) {
+			e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ? AND owner IS NOT NULL`, []byte(key))
+		},
+		SetToken: func(tb testing.TB, _ lease.Store, key string, token int64) { e.SetToken(tb, key, token) },
+		Begin:    func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
+		SerialTx: e.Name == "sqlite",
+		Load:     time.Second,
+	}
+	if other != nil {
+		h.Foreign = func(tb testing.TB) locktest.Tx { return begin(tb, other) }
+	}
+	return h
+}

@@ -1,0 +1,173 @@
+package table_test
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	// ttl is far longer than any test: what comes free in a test was released, and did not expire.
+	ttl = 5 * time.Minute
+	// patience bounds what must come to an end.
+	patience = 20 * time.Second
+)
+
+// rig is one database seen through two stores: one whose connections can be broken, and one whose cannot.
+type rig struct {
+	*testdb.Env
+	store  *table.Store
+	clean  *table.Store
+	faults *switchboard
+	log    *faultdb.Log
+}
+
+// switchboard is an injector that can be exchanged.
+type switchboard struct {
+	mu  sync.Mutex
+	inj faultdb.Injector
+}
+
+func (s *switchboard) Inject(op faultdb.Op) faultdb.Fault {
+	s.mu.Lock()
+	inj := s.inj
+	s.mu.Unlock()
+	if inj == nil {
+		return faultdb.None
+	}
+	return inj.Inject(op)
+}
+
+func (s *switchboard) set(inj faultdb.Injector) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inj = inj
+}
+
+func newRig(tb testing.TB, e *testdb.Env, strategy dialect.Strategy, lanes int) *rig {
+	tb.Helper()
+	r := &rig{Env: e, faults: &switchboard{}, log: &faultdb.Log{}}
+	db, err := faultdb.Open(e.Driver, e.Source, faultdb.Any(r.log, r.faults))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = db.Close() })
+	if n := e.Dialect.Lanes(); n > 0 {
+		lanes = min(lanes, n)
+	}
+	r.store = r.open(tb, db, strategy, lanes)
+	r.clean = r.open(tb, e.DB, strategy, cmp.Or(e.Dialect.Lanes(), 2))
+	return r
+}
+
+func (r *rig) open(tb testing.TB, db *sql.DB, strategy dialect.Strategy, lanes int) *table.Store {
+	tb.Helper()
+	s, _, err := table.Open(tb.Context(), db, r.Dialect, table.Options{Lanes: lanes, Strategy: strategy, Timeout: 5 * time.Second})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// recycle has the store's lane begin anew, so that the next call prepares its statements again. It does so with an Inspect,
+// or with a Release where that is what is to be prepared again.
+func (r *rig) recycle(tb testing.TB, with string) {
+	tb.Helper()
+	r.faults.set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.FailBeforeSend())))
+	defer r.faults.set(nil)
+	var err error
+	if with == "release" {
+		_, err = r.store.Release(tb.Context(), []lease.Lease{{Key: "nobody's", Owner: lease.NewOwner()}})
+	} else {
+		_, err = r.store.Inspect(tb.Context(), lease.Filter{Keys: []string{"nobody's"}})
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// row is a key's row; the zero Record if there is none.
+func (r *rig) row(tb testing.TB, key string) lease.Record {
+	tb.Helper()
+	found, err := r.clean.Inspect(tb.Context(), lease.Filter{Keys: []string{key}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if len(found) == 0 {
+		return lease.Record{}
+	}
+	return found[0]
+}
+
+func (r *rig) floor(tb testing.TB, key string) (floor int64) {
+	tb.Helper()
+	err := r.DB.QueryRowContext(tb.Context(), r.SQL(`SELECT floor FROM {rowlock_floor} WHERE bucket = ?`), lease.Bucket(key)).Scan(&floor)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return floor
+}
+
+// acquire asks s once for key, under an owner of its own.
+func acquire(tb testing.TB, s *table.Store, key string) (lease.Lease, lease.Acquired) {
+	tb.Helper()
+	req := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: ttl, Note: "test"}
+	a, err := ask(tb.Context(), s, req)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return lease.Lease{Key: key, Owner: req.Owner, Token: a.Token}, a
+}
+
+func ask(ctx context.Context, s *table.Store, req lease.AcquireRequest) (lease.Acquired, error) {
+	answers, err := s.Acquire(ctx, []lease.AcquireRequest{req})
+	return answers[0], err
+}
+
+// hold acquires key, which must be free.
+func hold(tb testing.TB, s *table.Store, key string) lease.Lease {
+	tb.Helper()
+	l, a := acquire(tb, s, key)
+	if !a.Granted {
+		tb.Fatalf("%q is held by %+v, and was to be free", key, a.Holder)
+	}
+	return l
+}
+
+func release(tb testing.TB, s *table.Store, l lease.Lease) lease.Released {
+	tb.Helper()
+	answers, err := s.Release(tb.Context(), []lease.Lease{l})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return answers[0]
+}
+
+func wantIs(tb testing.TB, err error, targets ...error) {
+	tb.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			tb.Errorf("got error %v, want %v", err, target)
+		}
+	}
+}
+
+func wantNot(tb testing.TB, err error, targets ...error) {
+	tb.Helper()
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			tb.Errorf("got error %v, which is %v", err, target)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/memstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var (
+	_ lease.Fencer     = (*fencing)(nil)
+	_ lease.TxReleaser = (*fencing)(nil)
+	_ Tx               = (*memTx)(nil)
+)
+
+// fencing adds transactions to the memory store, as far as Fence and ReleaseTx notice them, so that their properties run
+// without a database.
+type fencing struct {
+	*memstore.Store
+	mu     sync.Mutex
+	locked map[string]int // transactions that have the key's row locked
+}
+
+func newFencing() *fencing {
+	return &fencing{Store: memstore.New(), locked: make(map[string]int)}
+}
+
+func (f *fencing) begin() *memTx { return &memTx{store: f} }
+
+func (f *fencing) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	answers := make([]lease.Acquired, len(reqs))
+	for i, q := range reqs {
+		if row, ok := f.row(q.Key); ok && !row.Held && f.locked[q.Key] > 0 {
+			continue // neither granted nor known how long
+		}
+		a, err := sole(f.Store.Acquire(ctx, []lease.AcquireRequest{q}))
+		if err != nil {
+			return nil, err
+		}
+		answers[i] = a
+	}
+	return answers, nil
+}
+
+func (f *fencing) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	answers := make([]lease.Renewed, len(reqs))
+	for i, q := range reqs {
+		if row, ok := f.row(q.Key); ok && row.Lease == q.Lease && f.locked[q.Key] > 0 {
+			answers[i].Outcome = lease.Busy
+			continue
+		}
+		a, err := sole(f.Store.Renew(ctx, []lease.RenewRequest{q}))
+		if err != nil {
+			return nil, err
+		}
+		answers[i] = a
+	}
+	return answers, nil
+}
+
+// Sweep does nothing while a transaction is open, as in SQLite.
+func (f *fencing) Sweep(ctx context.Context, opts lease.SweepOptions) (int64, error) {
+	f.mu.Lock()
+	busy := len(f.locked) > 0
+	f.mu.Unlock()
+	if busy {
+		return 0, nil
+	}
+	return f.Store.Sweep(ctx, opts)
+}
+
+func (f *fencing) Fence(_ context.Context, r lease.Runner, l lease.Lease) error {
+	tx, ok := r.(*memTx)
+	if !ok || tx.store != f {
+		return lease.ErrForeignTx
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if row, ok := f.row(l.Key); !ok || row.Lease != l || l.Owner.IsZero() || slices.Contains(tx.releases, l) {
+		return lease.ErrFenced
+	}
+	tx.lock(l.Key)
+	return nil
+}
+
+func (f *fencing) ReleaseTx(ctx context.Context, r lease.Runner, l lease.Lease) error {
+	if err := f.Fence(ctx, r, l); err != nil {
+		return err
+	}
+	tx := r.(*memTx)
+	tx.releases = append(tx.releases, l)
+	return nil
+}
+
+func (f *fencing) row(key string) (lease.Record, bool) {
+	rows, err := f.Inspect(context.Background(), lease.Filter{Keys: []string{key}})
+	if err != nil || len(rows) == 0 {
+		return lease.Record{}, false
+	}
+	return rows[0], true
+}
+
+// memTx is a transaction that locks rows and remembers what to release.
+type memTx struct {
+	store    *fencing
+	keys     []string
+	releases []lease.Lease
+	done     bool
+}
+
+// lock needs the store's mutex.
+func (tx *memTx) lock(key string) {
+	if !slices.Contains(tx.keys, key) {
+		tx.keys = append(tx.keys, key)
+		tx.store.locked[key]++
+	}
+}
+
+func (tx *memTx) Commit() error   { return tx.end(tx.releases) }
+func (tx *memTx) Rollback() error { return tx.end(nil) }
+
+func (tx *memTx) end(releases []lease.Lease) error {
+	if tx.done {
+		return errNoSQL
+	}
+	tx.done = true
+	tx.store.mu.Lock()
+	defer tx.store.mu.Unlock()
+	for _, key := range tx.keys {
+		if tx.store.locked[key]--; tx.store.locked[key] <= 0 {
+			delete(tx.store.locked, key)
+		}
+	}
+	_, err := tx.store.Release(context.Background(), releases)
+	return err
+}
+
+var errNoSQL = errors.New("the memory store's transaction is over, or was asked to run SQL")
+
+func (*memTx) QueryOne(context.Context, string, []any, ...any) error { return errNoSQL }
+func (*memTx) Exec(context.Context, string, []any) (int64, error)    { return 0, errNoSQL }
+
+// fencingHarness opens what open makes. Hooks go to the store beneath.
+func fencingHarness(open func() lease.Store) Harness {
+	type based interface{ base() *fencing }
+	return Harness{
+		Open:     func(testing.TB) lease.Store { return open() },
+		Expire:   func(_ testing.TB, s lease.Store, key string) { s.(based).base().Expire(key) },
+		SetToken: func(_ testing.TB, s lease.Store, key string, n int64) { s.(based).base().SetToken(key, n) },
+		Begin:    func(_ testing.TB, s lease.Store) Tx { return s.(based).base().begin() },
+		Foreign:  func(testing.TB) Tx { return newFencing().begin() },
+	}
+}
+
+func (f *fencing) base() *fencing { return f }
+
+func TestFencingStore(t *testing.T) {
+	h := fencingHarness(func() lease.Store { return newFencing() })
+	h.Load = h.load() / 4
+	h.Another = func(_ testing.TB, s lease.Store) lease.Store { return s }
+	Run(t, h)
+	RunRandom(t, h, 0)
+}

@@ -1,0 +1,109 @@
+package locktest
+
+import "github.com/rowlockdb/rowlock/lease"
+
+var renewProperties = []property{
+	{"a renewal extends the lease", renewExtends},
+	{"renewals in quick succession are all extended", renewQuickly},
+	{"a late renewal does not revive an expired lease", lateRenewal},
+	{"a late renewal does not revive a released lease", renewReleased},
+	{"a renewal never creates a row", renewMissing},
+	{"a renewal never takes the key from a successor", renewSucceeded},
+	{"a renewal with another token is lost", renewOtherToken},
+	{"a renewal by another owner is lost", renewOtherOwner},
+}
+
+func renewExtends(r *rig) {
+	const short, long = 20 * ttl, 30 * ttl
+	q := request("k", lease.NewOwner())
+	q.TTL = short
+	a, err := acquireOne(r.ctx, r.here, q)
+	if err != nil || !a.Granted {
+		r.Fatalf("acquire: %+v, %v", a, err)
+	}
+	l := lease.Lease{Key: "k", Owner: q.Owner, Token: a.Token}
+	got, err := sole(r.there.Renew(r.ctx, []lease.RenewRequest{{Lease: l, TTL: long}}))
+	if err != nil || got.Outcome != lease.Extended {
+		r.Fatalf("renew: %+v, %v", got, err)
+	}
+	row, _ := r.row("k")
+	if row.Remaining <= short || row.Remaining > long {
+		r.Errorf("%v remain after a lease of %v was renewed for %v", row.Remaining, short, long)
+	}
+	if row.Lease != l {
+		r.Errorf("a renewal changed %+v to %+v", l, row.Lease)
+	}
+}
+
+// renewQuickly is for databases that count changed rows rather than matched ones: a renewal that writes what is already
+// there must not look lost.
+func renewQuickly(r *rig) {
+	l := r.take("k")
+	for range 50 {
+		r.wantRenew(l, lease.Extended)
+	}
+}
+
+func lateRenewal(r *rig) {
+	old := r.take("k")
+	r.expire("k")
+	for range 3 {
+		r.wantRenew(old, lease.Lost)
+	}
+	if row, ok := r.row("k"); ok && row.Held {
+		r.Errorf("an expired lease is held after a late renewal: %+v", row)
+	}
+	next := r.takeAfter(old)
+	r.wantHeld(next)
+}
+
+func renewReleased(r *rig) {
+	old := r.take("k")
+	r.wantRelease(old, false)
+	r.wantRenew(old, lease.Lost)
+	r.wantHeld(r.takeAfter(old))
+}
+
+// renewMissing is the upsert that serves acquire and renew alike (openbao#2097).
+func renewMissing(r *rig) {
+	never := lease.Lease{Key: "k", Owner: lease.NewOwner(), Token: 1}
+	r.wantRenew(never, lease.Lost)
+	if row, ok := r.row("k"); ok {
+		r.Errorf("a renewal of a key without row left %+v", row)
+	}
+	r.wantHeld(r.take("k"))
+}
+
+// renewSucceeded is the late renewal that takes the key back (openbao#2100).
+func renewSucceeded(r *rig) {
+	first := r.take("k")
+	r.expire("k")
+	second := r.takeAfter(first)
+	r.wantRenew(first, lease.Lost)
+	r.wantHeld(second)
+	r.wantRelease(second, false)
+	third := r.takeAfter(second)
+	r.wantRenew(first, lease.Lost)
+	r.wantRenew(second, lease.Lost)
+	r.wantHeld(third)
+}
+
+func renewOtherToken(r *rig) {
+	l := r.take("k")
+	for _, token := range []int64{l.Token + 1, l.Token - 1, 0, -l.Token} {
+		other := l
+		other.Token = token
+		r.wantRenew(other, lease.Lost)
+	}
+	r.wantHeld(l)
+}
+
+func renewOtherOwner(r *rig) {
+	l := r.take("k")
+	other := l
+	other.Owner = lease.NewOwner()
+	r.wantRenew(other, lease.Lost)
+	other.Owner = lease.Owner{}
+	r.wantRenew(other, lease.Lost)
+	r.wantHeld(l)
+}

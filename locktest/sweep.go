@@ -1,0 +1,163 @@
+package locktest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var sweepProperties = []property{
+	{"a sweep leaves held rows", sweepLeavesHeld},
+	{"a sweep removes dead rows batch after batch and counts them", sweepCounts},
+	{"a sweep leaves rows that died within the retention", sweepRetention},
+	{"a sweep stops when its context ends and says how far it came", sweepStops},
+}
+
+func (r *rig) canSweep() bool {
+	_, ok := r.here.(lease.Sweeper)
+	return ok
+}
+
+func (r *rig) sweeper() lease.Sweeper {
+	r.Helper()
+	s, ok := r.here.(lease.Sweeper)
+	if !ok {
+		r.Skip("the store is not a lease.Sweeper")
+	}
+	return s
+}
+
+func (r *rig) sweep(opts lease.SweepOptions) int64 {
+	r.Helper()
+	n, err := r.sweeper().Sweep(r.ctx, opts)
+	if err != nil {
+		r.Fatalf("sweep %+v: %v", opts, err)
+	}
+	return n
+}
+
+// sweepAll sweeps until no dead row is left. A row that died in this very tick of the store's clock may need a second go.
+func (r *rig) sweepAll() (removed int64) {
+	r.Helper()
+	r.eventually("a sweep of every dead row", func() bool {
+		removed += r.sweep(lease.SweepOptions{Batch: 100})
+		return r.dead() == 0
+	})
+	return removed
+}
+
+// dead counts the rows that are not held, of the first 1000.
+func (r *rig) dead() (n int) {
+	r.Helper()
+	for _, row := range r.list(lease.Filter{}) {
+		if !row.Held {
+			n++
+		}
+	}
+	return n
+}
+
+func sweepLeavesHeld(r *rig) {
+	r.sweeper()
+	held := r.take("held")
+	r.expire(r.take("expired").Key)
+	r.wantRelease(r.take("released"), false)
+	r.sweepAll()
+	for _, key := range []string{"expired", "released"} {
+		if row, ok := r.row(key); ok {
+			r.Errorf("a sweep left %+v", row)
+		}
+	}
+	if row, _ := r.row("held"); row.Lease != held || !row.Held {
+		r.Errorf("after a sweep the held row is %+v, want %+v", row, held)
+	}
+	r.wantHeld(held)
+}
+
+func sweepCounts(r *rig) {
+	r.sweeper()
+	for i := range 11 {
+		l := r.take(fmt.Sprint("k", i))
+		if i%2 == 0 {
+			r.expire(l.Key)
+		} else {
+			r.wantRelease(l, false)
+		}
+	}
+	dead, removed := r.dead(), int64(0)
+	r.eventually("a sweep of every dead row", func() bool {
+		removed += r.sweep(lease.SweepOptions{Batch: 2})
+		return r.dead() == 0
+	})
+	if removed != int64(dead) {
+		r.Errorf("sweeps of %d dead rows say they removed %d", dead, removed)
+	}
+}
+
+// sweepRetention makes one row dead for longer than another and puts the retention in between. That holds only as long
+// as the second row's death is not older than the retention when the sweep ends, so a slow round is tried again.
+func sweepRetention(r *rig) {
+	r.sweeper()
+	for age, round := 50*time.Millisecond, 0; ; age, round = 2*age, round+1 {
+		old, young := fmt.Sprint("old", round), fmt.Sprint("young", round)
+		if r.sweepBetween(old, young, age) {
+			return
+		}
+	}
+}
+
+func (r *rig) sweepBetween(old, young string, age time.Duration) (timely bool) {
+	l := r.take(young)
+	r.expire(r.take(old).Key)
+	var retention time.Duration
+	r.eventually("a row that has been dead for a while", func() bool {
+		row, _ := r.row(old)
+		retention = -row.Remaining
+		return retention >= age
+	})
+	start := time.Now()
+	r.wantRelease(l, false)
+	r.sweep(lease.SweepOptions{Retention: retention, Batch: 100})
+	if time.Since(start)+tolerance/2 > retention {
+		return false
+	}
+	if row, ok := r.row(old); ok {
+		r.Errorf("a sweep with retention %v left %+v", retention, row)
+	}
+	if row, ok := r.row(young); !ok || row.Token != l.Token {
+		r.Errorf("a sweep with retention %v removed a row that had died within it", retention)
+	}
+	return true
+}
+
+// sweepStops gives the sweep a pause that it never gets to the end of.
+func sweepStops(r *rig) {
+	s := r.sweeper()
+	for i := range 6 {
+		r.expire(r.take(fmt.Sprint("k", i)).Key)
+	}
+	r.eventually("rows that are surely dead", func() bool {
+		row, _ := r.row("k5")
+		return row.Remaining < -2*time.Millisecond
+	})
+	before := r.dead()
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	removed := make(chan int64, 1)
+	go func() {
+		n, _ := s.Sweep(ctx, lease.SweepOptions{Batch: 2, Pause: time.Hour})
+		removed <- n
+	}()
+	r.eventually("a first batch to be removed", func() bool { return r.dead() < before })
+	cancel()
+	select {
+	case n := <-removed:
+		if gone := int64(before - r.dead()); n != gone {
+			r.Errorf("the sweep says it removed %d rows, but %d are gone", n, gone)
+		}
+	case <-r.ctx.Done():
+		r.Error("the sweep goes on after its context has ended")
+	}
+}

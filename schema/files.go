@@ -1,0 +1,59 @@
+package schema
+
+import (
+	"embed"
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing/fstest"
+
+	"github.com/rowlockdb/rowlock/dialect"
+)
+
+//go:embed migrations statements
+var text embed.FS
+
+// FS returns the goose migrations that Migrate runs, with d's names filled in, for those who run them among their own:
+// copy them under the next free numbers and keep their order. The file names mean nothing to rowlock, and a later Migrate
+// or Open is content with tables that were made this way.
+func FS(d dialect.Dialect) (fs.FS, error) {
+	if err := check(d); err != nil {
+		return nil, err
+	}
+	dir := "migrations/" + d.Name()
+	entries, err := text.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := make(fstest.MapFS, len(entries))
+	for _, e := range entries {
+		sql, err := text.ReadFile(dir + "/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		files[e.Name()] = &fstest.MapFile{Data: []byte(fill(string(sql), d)), Mode: 0o444}
+	}
+	return files, nil
+}
+
+var gooseMark = regexp.MustCompile(`(?m)^-- \+goose .*\n+`)
+
+// SQL returns the same as plain SQL, for psql, Flyway, golang-migrate and the like: up makes the tables, down removes them.
+// Every statement ends with a semicolon at the end of a line, and no other line ends with one.
+func SQL(d dialect.Dialect) (up, down string, err error) {
+	files, err := FS(d)
+	if err != nil {
+		return "", "", err
+	}
+	names, err := fs.Glob(files, "*.sql") // sorted
+	for _, name := range names {
+		sql, err := fs.ReadFile(files, name)
+		if err != nil {
+			return "", "", err
+		}
+		u, d, _ := strings.Cut(string(sql), "-- +goose Down\n")
+		up += gooseMark.ReplaceAllString(u, "")
+		down = strings.TrimLeft(d, "\n") + down // the last one made goes first
+	}
+	return up, down, err
+}

@@ -1,0 +1,201 @@
+package schema_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+// A table in the way stops a migration after its first tables are made.
+func TestFailureLeavesNothing(t *testing.T) {
+	for _, s := range []server{onSQLite, onPostgres} {
+		on(t, s, func(t *testing.T, s server) {
+			db := s.open(t)
+			db.SetMaxOpenConns(1)
+			exec(t, db, "CREATE TABLE rowlock_floor (other INTEGER)")
+			if err := schema.Migrate(t.Context(), db, s.dialect()); err == nil {
+				t.Fatal("no error")
+			}
+			equal(t, "tables", s.listTables(t, db, ""), []string{"rowlock_floor"})
+
+			exec(t, db, "DROP TABLE rowlock_floor") // the connection is in no transaction, and others are not locked out
+			migrate(t, s, db)
+			complete(t, s, db)
+		})
+	}
+}
+
+// MySQL keeps what was done when it stopped. Wherever that was, the next run completes it.
+func TestInterruptedMySQLIsCompleted(t *testing.T) {
+	for _, s := range []server{onMySQL, onMariaDB} {
+		on(t, s, func(t *testing.T, s server) {
+			up, _, err := schema.SQL(s.dialect())
+			if err != nil {
+				t.Fatal(err)
+			}
+			statements := strings.SplitAfter(up, ";\n")
+			for n := range statements {
+				db := s.open(t)
+				plain(t, db, strings.Join(statements[:n], ""))
+				if n > 3 {
+					exec(t, db, "DELETE FROM rowlock_floor WHERE bucket % 2 = 0")
+				}
+				migrate(t, s, db)
+				if n < len(statements)-1 {
+					complete(t, s, db)
+				}
+			}
+		})
+	}
+}
+
+// cuts is every way to lose the connection at an operation.
+var cuts = map[string]faultdb.Fault{"before it is sent": faultdb.FailBeforeSend(), "before its reply": faultdb.LoseReply()}
+
+// A connection that breaks anywhere leaves all or nothing, and what it leaves is no obstacle to the next run. MySQL leaves
+// the tables it has made so far, but never a version without all of them.
+func TestCutAnywhere(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		driver, dsn := s.fresh(t, s)
+		whole := open(t, driver, dsn)
+		for name, cut := range cuts {
+			for n, failed := int64(1), true; failed; n++ {
+				broken, err := faultdb.Open(driver, dsn, faultdb.Nth(n, cut))
+				if err != nil {
+					t.Fatal(err)
+				}
+				failed = schema.Migrate(t.Context(), broken, s.dialect()) != nil
+				broken.Close()
+				left := s.listTables(t, whole, "")
+				if s.quote == `"` && len(left) != 0 && len(left) != len(ourTables) {
+					t.Errorf("cut at operation %d %s: left %v", n, name, left)
+				}
+				migrate(t, s, whole)
+				complete(t, s, whole)
+				if err := schema.Down(t.Context(), whole, s.dialect()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// Down that is cut off can be run again, and Migrate after it makes what is missing.
+func TestDownCutAnywhere(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		driver, dsn := s.fresh(t, s)
+		whole := open(t, driver, dsn)
+		for _, cut := range cuts {
+			for n, failed := int64(1), true; failed; n++ {
+				migrate(t, s, whole)
+				broken, err := faultdb.Open(driver, dsn, faultdb.Nth(n, cut))
+				if err != nil {
+					t.Fatal(err)
+				}
+				failed = schema.Down(t.Context(), broken, s.dialect()) != nil
+				broken.Close()
+				if n%2 == 0 {
+					migrate(t, s, whole)
+					complete(t, s, whole)
+				}
+				if err := schema.Down(t.Context(), whole, s.dialect()); err != nil {
+					t.Fatal(err)
+				}
+				equal(t, "tables", s.listTables(t, whole, ""), nil)
+			}
+		}
+	})
+}
+
+// stubborn connections do not roll back.
+type stubborn struct{ driver.Conn }
+
+func (c stubborn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if query == "ROLLBACK" {
+		return nil, errors.New("stubborn")
+	}
+	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+}
+
+func (c stubborn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+}
+
+type stubbornConnector struct {
+	driver.Driver
+	dsn string
+}
+
+func (c stubbornConnector) Driver() driver.Driver { return c }
+
+func (c stubbornConnector) Connect(context.Context) (driver.Conn, error) {
+	conn, err := c.Open(c.dsn)
+	return stubborn{conn}, err
+}
+
+// A connection that stays in its transaction would hold the lock for as long as the application keeps its pool.
+func TestConnectionStuckInTransactionIsDropped(t *testing.T) {
+	name, dsn := onSQLite.fresh(t, onSQLite)
+	other := open(t, name, dsn)
+	exec(t, other, "CREATE TABLE rowlock_floor (other INTEGER)")
+	db := sql.OpenDB(stubbornConnector{other.Driver(), dsn})
+	defer db.Close()
+	if err := schema.Migrate(t.Context(), db, onSQLite.dialect()); err == nil {
+		t.Fatal("no error")
+	}
+	exec(t, other, "DROP TABLE rowlock_floor")
+	migrate(t, onSQLite, other)
+}
+
+// held is a database on which another process is migrating until release is called.
+func held(t *testing.T, s server) (db *sql.DB, release func()) {
+	t.Helper()
+	begin, end := "DO GET_LOCK('rowlock_migrate', 0)", "DO RELEASE_LOCK('rowlock_migrate')"
+	switch s.name {
+	case "postgres":
+		begin, end = "BEGIN; SELECT pg_advisory_xact_lock(x'726f776c6f636b'::bigint)", "ROLLBACK"
+	case "sqlite":
+		begin, end = "BEGIN IMMEDIATE", "ROLLBACK"
+	}
+	driver, dsn := s.fresh(t, s)
+	other := open(t, driver, dsn)
+	other.SetMaxOpenConns(1)
+	exec(t, other, begin)
+	return open(t, driver, dsn), func() { exec(t, other, end) }
+}
+
+// A cancelled Migrate gives up waiting for another, and neither leaves a lock behind.
+func TestCancelledWhileWaiting(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		db, release := held(t, s)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if err := schema.Migrate(ctx, db, s.dialect()); err == nil || ctx.Err() == nil {
+			t.Fatalf("got %v while another was migrating", err)
+		}
+		equal(t, "tables", s.listTables(t, db, ""), nil)
+
+		release()
+		migrate(t, s, db)
+		complete(t, s, db)
+	})
+}
+
+func TestCancelledBefore(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		db := s.open(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := schema.Migrate(ctx, db, s.dialect()); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		equal(t, "tables", s.listTables(t, db, ""), nil)
+	})
+}

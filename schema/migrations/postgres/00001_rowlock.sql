@@ -1,0 +1,47 @@
+-- +goose Up
+
+-- A row for each key that was locked and has not been reaped since. A renewal changes expires_at and nothing else, so there
+-- is no index but the primary key: with one on a changing column, no update could stay within its page (HOT). Half of each
+-- page is left free for the new versions, because one statement renews many rows of a page at once. Measured with 200 rows
+-- renewed together 400 times: 97.6 % HOT at fillfactor 100, 99.7 % at 70, 100.0 % at 50, where the table is smallest too.
+-- Dead versions are removed by count, for a fraction of a table that has once grown large is never reached. Truncating would
+-- lock everybody out for a moment, to give back pages that are needed again at once.
+CREATE TABLE rowlock (
+    key         bytea       PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 255),
+    owner       bytea       CHECK (octet_length(owner) = 16),
+    note        text        NOT NULL DEFAULT '',
+    token       bigint      NOT NULL CHECK (token >= 0),
+    acquired_at timestamptz NOT NULL,
+    expires_at  timestamptz NOT NULL,
+    home        smallint    NOT NULL DEFAULT 0
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_cost_delay = 0,
+    vacuum_truncate = off
+);
+
+-- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises before it deletes.
+CREATE TABLE rowlock_floor (
+    bucket smallint PRIMARY KEY,
+    floor  bigint   NOT NULL
+);
+
+INSERT INTO rowlock_floor (bucket, floor)
+WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
+SELECT n, 0 FROM buckets;
+
+CREATE TABLE rowlock_meta (
+    name  varchar(64) PRIMARY KEY,
+    value text        NOT NULL
+);
+
+-- The instance tells these tables from any others. The version is written last.
+INSERT INTO rowlock_meta (name, value) VALUES ('instance', CAST(gen_random_uuid() AS text));
+
+INSERT INTO rowlock_meta (name, value) VALUES ('schema_version', '1');
+
+-- +goose Down
+
+DROP TABLE IF EXISTS rowlock_meta, rowlock_floor, rowlock;

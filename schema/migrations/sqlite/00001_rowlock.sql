@@ -1,0 +1,44 @@
+-- +goose Up
+
+-- A row for each key that was locked and has not been reaped since. STRICT, because otherwise a token that overflows becomes
+-- a floating-point number in silence. WITHOUT ROWID: one tree to search and one page to write instead of two. Times are
+-- milliseconds since 1970, UTC.
+CREATE TABLE rowlock (
+    key         BLOB    NOT NULL PRIMARY KEY CHECK (length(key) BETWEEN 1 AND 255),
+    owner       BLOB    CHECK (length(owner) = 16),
+    note        TEXT    NOT NULL DEFAULT '',
+    token       INTEGER NOT NULL CHECK (token >= 0),
+    acquired_at INTEGER NOT NULL,
+    expires_at  INTEGER NOT NULL,
+    home        INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+-- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises before it deletes.
+CREATE TABLE rowlock_floor (
+    bucket INTEGER NOT NULL PRIMARY KEY,
+    floor  INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO rowlock_floor (bucket, floor)
+WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
+SELECT n, 0 FROM buckets;
+
+CREATE TABLE rowlock_meta (
+    name  TEXT NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The instance tells these tables from any others: a UUID of random bytes. The version is written last.
+INSERT INTO rowlock_meta (name, value) VALUES ('instance', lower(printf('%s-%s-4%s-%s%s-%s',
+    hex(randomblob(4)), hex(randomblob(2)), substr(hex(randomblob(2)), 2),
+    substr('89AB', 1 + (random() & 3), 1), substr(hex(randomblob(2)), 2), hex(randomblob(6)))));
+
+INSERT INTO rowlock_meta (name, value) VALUES ('schema_version', '1');
+
+-- +goose Down
+
+DROP TABLE IF EXISTS rowlock_meta;
+
+DROP TABLE IF EXISTS rowlock_floor;
+
+DROP TABLE IF EXISTS rowlock;

@@ -1,0 +1,154 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// patience is how long one Migrate waits for another where the database has to be told a limit.
+const patience = time.Minute
+
+// session is the connection a migration runs on, from the lock to the commit.
+//
+// Postgres and SQLite run the whole migration in one transaction that takes the lock first and looks at the version
+// after: nothing is left of half a migration, and the lock cannot outlive it. A session-level advisory lock would, behind a
+// transaction pooler: it is released on another server connection than it was taken on, and stays. goose's own
+// transaction begins after goose has looked, when it is too late to wait for another process.
+type session struct {
+	dialect    dialect.Dialect
+	statements dialect.Sections
+
+	blind   bool   // remove whatever there is, recorded or not
+	version int64  // of the tables, read under the lock
+	done    bool   // the migration has run to its end
+	restore string // undoes what patience changed
+}
+
+var _ lock.SessionLocker = (*session)(nil)
+
+func newSession(db *sql.DB, d dialect.Dialect) (*session, error) {
+	if err := check(d); err != nil {
+		return nil, err
+	}
+	if db == nil {
+		return nil, fmt.Errorf("%w: no database", lease.ErrConfig)
+	}
+	sql, err := text.ReadFile("statements/" + d.Name() + ".sql")
+	if err != nil {
+		return nil, err
+	}
+	return &session{dialect: d, statements: dialect.ParseSections(string(sql), d.Names(), quotes[d.Name()])}, nil
+}
+
+// SessionLock waits until no other process migrates.
+func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	s.done = false
+	err := s.begin(ctx, conn)
+	if err == nil {
+		s.version, err = s.read(ctx, conn)
+	}
+	if err == nil && s.version > Version {
+		err = dialect.CheckVersion(int(s.version))
+	}
+	if err != nil {
+		_ = s.SessionUnlock(context.WithoutCancel(ctx), conn) // where it fails too, the connection is gone and the lock with it
+	}
+	return err
+}
+
+// SessionUnlock commits what has run to its end and rolls back everything else.
+func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	end := "rollback"
+	if s.done {
+		end = "commit"
+	}
+	err := s.exec(ctx, conn, s.statements.Text(end))
+	if err == nil {
+		_, err = s.ask(ctx, conn, "unlock")
+	}
+	if err == nil && s.restore != "" {
+		err = s.exec(ctx, conn, s.restore)
+	}
+	if err != nil {
+		// Half-way through a transaction it must not go back to the pool.
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	return err
+}
+
+func (s *session) begin(ctx context.Context, conn *sql.Conn) error {
+	if err := s.wait(ctx, conn); err != nil {
+		return err
+	}
+	if err := s.exec(ctx, conn, s.statements.Text("begin")); err != nil {
+		return err
+	}
+	locked, err := s.ask(ctx, conn, "lock")
+	if err == nil && !locked {
+		err = fmt.Errorf("another process has been migrating for more than %s", patience)
+	}
+	return err
+}
+
+// wait makes SQLite wait for the file's write lock. It returns at once unless told otherwise, and what a driver tells it by
+// default differs. The others have the limit in the statement itself, or need none.
+func (s *session) wait(ctx context.Context, conn *sql.Conn) error {
+	setting, ok := s.statements["patience"]
+	if !ok {
+		return nil
+	}
+	var before int64
+	if err := conn.QueryRowContext(ctx, setting).Scan(&before); err != nil {
+		return err
+	}
+	s.restore = fmt.Sprintf("%s = %d", setting, before)
+	return s.exec(ctx, conn, fmt.Sprintf("%s = %d", setting, patience.Milliseconds()))
+}
+
+// current says whether there is nothing to do, without the lock and the rights that doing something takes. Where it
+// cannot tell, it is for the session to find out.
+func (s *session) current(ctx context.Context, db *sql.DB) bool {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	v, err := s.read(ctx, conn)
+	return err == nil && v == Version
+}
+
+// read returns the version of the tables, 0 if there are none. It asks the catalogue first: in Postgres, the error that a
+// missing table is would end the transaction and stand in the server's log.
+func (s *session) read(ctx context.Context, conn *sql.Conn) (int64, error) {
+	n := s.dialect.Names()
+	there, err := s.ask(ctx, conn, "exists", n.Schema, n.Prefix+"rowlock_meta")
+	if err != nil || !there {
+		return 0, err
+	}
+	v, err := dialect.SchemaVersionOf(ctx, conn, s.dialect)
+	if errors.Is(err, lease.ErrNoSchema) {
+		err = nil // MySQL was stopped half-way: the version is what is written last
+	}
+	return int64(v), err
+}
+
+func (s *session) exec(ctx context.Context, conn *sql.Conn, statement string) error {
+	_, err := conn.ExecContext(ctx, statement)
+	return err
+}
+
+func (s *session) ask(ctx context.Context, conn *sql.Conn, section string, args ...any) (yes bool, err error) {
+	err = conn.QueryRowContext(ctx, s.statements.Text(section), args...).Scan(&yes)
+	return yes, err
+}

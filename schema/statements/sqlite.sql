@@ -1,0 +1,26 @@
+-- What SQLite is told around a migration. The section names are the same in every dialect.
+
+-- name: exists
+-- schema, table
+SELECT ?1 = '' AND EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?2 COLLATE NOCASE)
+
+-- name: patience
+-- The limit in ms, to be asked and to be set.
+PRAGMA busy_timeout
+
+-- name: begin
+-- A plain BEGIN would not lock before the first write, and then fail for whoever has read meanwhile.
+BEGIN IMMEDIATE
+
+-- name: lock
+-- The beginning of the transaction has done it.
+SELECT true
+
+-- name: commit
+COMMIT
+
+-- name: rollback
+ROLLBACK
+
+-- name: unlock
+SELECT true
