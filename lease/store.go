@@ -25,7 +25,6 @@ type Store interface {
 	Inspect(ctx context.Context, f Filter) ([]Record, error)
 }
 
-
 // Fencer is a Store whose leases can be checked inside the caller's own transaction on the same database.
 type Fencer interface {
 	// Fence returns nil if the row says this owner and token, and locks it against being taken until tx ends. Otherwise it
