@@ -34,9 +34,12 @@ func CheckComplete(ctx context.Context, conn *sql.Conn, d Dialect) error {
 	if err := conn.QueryRowContext(ctx, d.Text("complete")).Scan(&floors, &instances); err != nil {
 		return err
 	}
-	if floors != lease.Buckets || instances != 1 {
-		return fmt.Errorf("%w: %s has %d rows instead of %d, or rowlock_meta no instance: the tables were made by half or edited; restore them, or drop them and run schema.Migrate",
-			lease.ErrNoSchema, d.Names().Prefix+"rowlock_floor", floors, lease.Buckets)
+	const cure = "the tables were half made, or edited; restore them, or drop them and run schema.Migrate"
+	switch prefix := d.Names().Prefix; {
+	case floors != lease.Buckets:
+		return fmt.Errorf("%w: %srowlock_floor has %d rows instead of %d: %s", lease.ErrNoSchema, prefix, floors, lease.Buckets, cure)
+	case instances != 1:
+		return fmt.Errorf("%w: %srowlock_meta has no instance: %s", lease.ErrNoSchema, prefix, cure)
 	}
 	return nil
 }

@@ -69,7 +69,8 @@ type Acquired struct {
 // Holder is what a loser is told of the one who holds the key.
 type Holder struct {
 	Note string
-	// Remaining is the time to expiry by the store's clock; zero or less when it is not known or about to change.
+	// Remaining is the time to expiry by the store's clock. Zero says that the lease has expired but somebody has the row
+	// locked, its late holder's transaction or another taker: ask again soon.
 	Remaining time.Duration
 }
 

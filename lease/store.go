@@ -15,11 +15,12 @@ import (
 // A cancelled ctx ends the caller's waiting, not necessarily the statement: an Acquire that was already sent returns
 // ErrUnknown, and its caller cleans up by releasing the owner, or resolves it by repeating the request.
 type Store interface {
-	// Acquire grants each free or expired key to its requester, with a new token.
+	// Acquire grants each free or expired key to its requester, with a new token. A repeated request returns the lease as it
+	// is, and does not extend it. The zero owner is refused.
 	Acquire(ctx context.Context, reqs []AcquireRequest) ([]Acquired, error)
 	// Renew extends leases that are still owned and not expired.
 	Renew(ctx context.Context, reqs []RenewRequest) ([]Renewed, error)
-	// Release gives up leases. The row and its token stay.
+	// Release gives up leases, expired or not. The row and its token stay.
 	Release(ctx context.Context, leases []Lease) ([]Released, error)
 	// Inspect lists rows in key order without touching them.
 	Inspect(ctx context.Context, f Filter) ([]Record, error)
@@ -40,8 +41,9 @@ type TxReleaser interface {
 
 // Sweeper is a Store whose dead rows can be removed.
 type Sweeper interface {
-	// Sweep removes rows that have been dead (released or expired) for longer than retention, in small transactions,
-	// raising the token floor before each removal. It returns how many it removed when ctx ends or the table is done.
+	// Sweep removes rows that have been dead (released or expired) for at least the retention, in small transactions,
+	// raising the token floor before each removal. It returns how many it removed when ctx ends (with ctx's error) or the
+	// table is done. A row whose tokens have run out is left: its floor would exhaust other keys too.
 	Sweep(ctx context.Context, opts SweepOptions) (removed int64, err error)
 }
 

@@ -29,7 +29,7 @@ func allProperties() map[string]property {
 // flawed opens stores with a flaw, for a suite in a hurry: these waits are in vain.
 func flawed(f flaw) Harness {
 	h := fencingHarness(func() lease.Store { return newMutant(f.add) })
-	h.Load, h.patience = 300*time.Millisecond, 1500*time.Millisecond
+	h.Load, h.patience = 300*time.Millisecond, 900*time.Millisecond
 	return h
 }
 
@@ -53,7 +53,7 @@ func TestPropertiesCatchFlaws(t *testing.T) {
 
 // runUntilFailed gives a property that needs luck, as those of races do, several goes. Nearly all need one.
 func runUntilFailed(t *testing.T, p property, f flaw) (got *recorder) {
-	for range 6 {
+	for range 30 {
 		got = record(t, func(tb testing.TB) { p.check(newRig(tb, flawed(f))) })
 		if got.Failed() {
 			break

@@ -19,8 +19,8 @@ var rounds atomic.Int64
 // RunRandom runs random sequences of calls, by three owners on three keys of one store, and compares every answer with a
 // model of the lock. A sequence that fails is cut down to the calls that matter.
 //
-// There are 100 sequences (-rapid.checks) of 30 calls on average (-rapid.steps), and none has more than steps; 0 means no
-// bound. A failure prints what to give to -rapid.seed or -rapid.failfile to see it again.
+// There are 100 sequences (-rapid.checks) of 30 calls on average (-rapid.steps), fewer with -short, and none has more than
+// steps calls; 0 means no bound. A failure prints what to give to -rapid.seed or -rapid.failfile to see it again.
 func RunRandom(t *testing.T, h Harness, steps int) {
 	t.Helper()
 	requireHooks(t, h)

@@ -64,7 +64,8 @@ func TestSchemas(t *testing.T) {
 	for _, s := range []server{onPostgres, onMySQL, onMariaDB} {
 		on(t, s, func(t *testing.T, s server) {
 			db := s.open(t)
-			lower, upper := makeSchema(t, s, db, "locks"), makeSchema(t, s, db, "Locks")
+			unique := freshName()
+			lower, upper := makeSchema(t, s, db, "l"+unique), makeSchema(t, s, db, "L"+unique)
 			for _, schemaName := range []string{lower, upper} {
 				equal(t, "tables before", s.listTables(t, db, schemaName), nil)
 				d := s.dialect(dialect.Schema(schemaName), dialect.Prefix("App_"))
@@ -84,16 +85,12 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// makeSchema makes a schema, which in MySQL is a database and so needs a name that no other test has.
+// makeSchema makes a schema, which in MySQL is a database.
 func makeSchema(t *testing.T, s server, db *sql.DB, name string) string {
 	t.Helper()
-	if s.name != "postgres" {
-		name += freshName()[len("rowlock_schema"):]
-	}
+	cascade := map[string]string{"postgres": " CASCADE"}[s.name]
 	exec(t, db, "CREATE SCHEMA "+s.quote+name+s.quote)
-	if s.name != "postgres" {
-		t.Cleanup(func() { exec(t, db, "DROP SCHEMA "+s.quote+name+s.quote) })
-	}
+	t.Cleanup(func() { exec(t, db, "DROP SCHEMA "+s.quote+name+s.quote+cascade) })
 	return name
 }
 
@@ -103,10 +100,11 @@ func TestSearchPathIsFollowed(t *testing.T) {
 		db := s.open(t)
 		db.SetMaxOpenConns(1)
 		migrate(t, s, db)
-		makeSchema(t, s, db, "tenant")
-		exec(t, db, "SET search_path = tenant, public")
+		tenant := makeSchema(t, s, db, freshName())
+		exec(t, db, "SELECT set_config('search_path', $1 || ', ' || current_schema(), false)", tenant)
 		migrate(t, s, db)
-		equal(t, "tables in tenant", s.listTables(t, db, "tenant"), nil)
+		equal(t, "tables of the tenant", s.listTables(t, db, ""), nil)
+		equal(t, "the current schema", []string{one[string](t, db, "SELECT current_schema()")}, []string{tenant})
 	})
 }
 

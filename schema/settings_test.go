@@ -31,17 +31,15 @@ func TestBusyTimeoutIsPutBack(t *testing.T) {
 func TestManyMigrateAtOnceSerializable(t *testing.T) {
 	on(t, onPostgres, func(t *testing.T, s server) {
 		driver, dsn := s.fresh(t, s)
-		db := open(t, driver, dsn)
-		exec(t, db, "ALTER DATABASE "+one[string](t, db, "SELECT current_database()")+" SET default_transaction_isolation = serializable")
 		together(t, 8, func() error {
-			db, err := sql.Open(driver, dsn)
+			db, err := sql.Open(driver, dsn+"&default_transaction_isolation=serializable")
 			if err != nil {
 				return err
 			}
 			defer db.Close()
 			return schema.Migrate(context.Background(), db, s.dialect())
 		})
-		complete(t, s, db)
+		complete(t, s, open(t, driver, dsn))
 	})
 }
 
@@ -80,6 +78,7 @@ func TestUpToDateNeedsNoRights(t *testing.T) {
 		migrate(t, s, db)
 		role := freshName()
 		exec(t, db, "CREATE ROLE "+role)
+		exec(t, db, "GRANT USAGE ON SCHEMA "+one[string](t, db, "SELECT current_schema()")+" TO "+role)
 		exec(t, db, "GRANT SELECT ON rowlock_meta TO "+role)
 		t.Cleanup(func() {
 			exec(t, db, "RESET ROLE")

@@ -47,7 +47,9 @@ func (d *Dialect) List(keys []string) any { return dialect.HexList(keys) }
 const mariaDB = "MariaDB"
 
 // Setup makes the session ours: READ COMMITTED, under which InnoDB takes no gap locks that would make two keys conflict; a
-// strict sql_mode, whatever the server defaults to; and the shortest bound on row-lock waits that MySQL knows.
+// strict sql_mode, whatever the server defaults to; and the shortest bound on row-lock waits that MySQL knows. Under
+// completion_type = CHAIN every COMMIT would begin the next transaction, and what follows a renewal never be committed; a
+// sql_select_limit would cut batches, and safe updates refuse them; and a frozen timestamp is a clock that stands.
 func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	var version string
 	if err := s.Conn().QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
@@ -56,7 +58,8 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	settings := []string{
 		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
 		`SET SESSION TRANSACTION READ WRITE`,
-		`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, innodb_lock_wait_timeout = 1`,
+		`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, innodb_lock_wait_timeout = 1,
+			completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_big_selects = 1, timestamp = DEFAULT`,
 	}
 	if strings.Contains(version, mariaDB) {
 		s.Flavor = mariaDB

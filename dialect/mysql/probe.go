@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -35,6 +36,9 @@ func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (vars map[string]s
 	rows, err := conn.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'read_only',
 		'super_read_only', 'innodb_read_only', 'wsrep_on', 'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin',
 		'innodb_doublewrite', 'group_replication_group_name', 'group_replication_single_primary_mode')`)
+	if ctx.Err() != nil || errors.As(err, new(*mysql.MySQLError)) {
+		return nil, f, err // it is MySQL that says so
+	}
 	if err != nil {
 		return nil, f, fmt.Errorf("%w: mysql.New() speaks to MySQL and MariaDB; this database answers %w", lease.ErrWrongDialect, err)
 	}
@@ -76,7 +80,8 @@ func doubts(vars map[string]string) (warnings []string) {
 	return warnings
 }
 
-func on(v string) bool { return v != "" && v != "OFF" && v != "0" && !strings.EqualFold(v, "NO_LOCK") }
+// on is what any value but these is: MariaDB 12 has read_only = NO_LOCK and NO_LOCK_NO_ADMIN, which forbid more than ON.
+func on(v string) bool { return v != "" && v != "OFF" && v != "0" }
 
 // tables sees that they are there, and in an engine that has row locks and survives a crash.
 func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {

@@ -120,11 +120,12 @@ SELECT `key`, dead FROM (
 ) AS w WHERE dead OR n = ? ORDER BY `key`
 
 -- name: dead-lock
--- keys as a JSON array, retention in µs
+-- keys as a JSON array, retention in µs. A row whose tokens have run out stays: its floor would exhaust the whole bucket.
 SELECT r.`key`, r.token
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = 0 AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+WHERE r.home = 0 AND r.token < 9223372036853727231
+  AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
 -- name: reap

@@ -31,9 +31,12 @@ var verdicts = map[string]dialect.Verdict{
 	"25P02": {Class: dialect.Refused},                       // in a failed transaction
 }
 
+// sqlState is what the errors of pgx and lib/pq have in common.
+type sqlState interface{ SQLState() string }
+
 // Classify says what err means. It recognises pgx and lib/pq alike, by their SQLState method.
 func (d *Dialect) Classify(err error) dialect.Verdict {
-	var state interface{ SQLState() string }
+	var state sqlState
 	if !errors.As(err, &state) {
 		return dialect.Verdict{Class: dialect.Unknown}
 	}

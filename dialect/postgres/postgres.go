@@ -1,4 +1,4 @@
-// Package postgres is rowlock's PostgreSQL dialect, for PostgreSQL 12 and later through jackc/pgx/v5 (its stdlib or, for
+// Package postgres is rowlock's PostgreSQL dialect, for PostgreSQL 13 and later through jackc/pgx/v5 (its stdlib or, for
 // the in-transaction operations, pgx.Tx itself).
 package postgres
 

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -28,6 +29,8 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, err
 func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (f dialect.Facts, err error) {
 	err = conn.QueryRowContext(ctx, `SELECT version()`).Scan(&f.Server)
 	switch {
+	case ctx.Err() != nil, errors.As(err, new(sqlState)):
+		return f, err // it is Postgres that says so
 	case err != nil:
 		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %w", lease.ErrWrongDialect, err)
 	case !strings.HasPrefix(f.Server, "PostgreSQL"):

@@ -131,9 +131,10 @@ SELECT key, dead FROM (
 ) AS p WHERE dead OR n = $4::bigint ORDER BY key
 
 -- name: dead-lock
--- $1 keys as an array literal, $2 retention in µs
+-- $1 keys as an array literal, $2 retention in µs. A row whose tokens have run out stays: its floor would exhaust the whole bucket.
 SELECT key, token FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
+WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND token < 9223372036853727231
+  AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 ORDER BY key FOR UPDATE SKIP LOCKED
 
 -- name: reap

@@ -51,6 +51,12 @@ func generic(text string) dialect.Verdict {
 }
 
 func isBusy(err error) bool {
+	return isCode(err, sqlite3.SQLITE_BUSY) || isCode(err, sqlite3.SQLITE_LOCKED)
+}
+
+func isReadOnly(err error) bool { return isCode(err, sqlite3.SQLITE_READONLY) }
+
+func isCode(err error, primary int) bool {
 	var e *sqlite.Error
-	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_BUSY || e.Code()&0xff == sqlite3.SQLITE_LOCKED)
+	return errors.As(err, &e) && e.Code()&0xff == primary
 }

@@ -3,16 +3,22 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
+	"modernc.org/sqlite"
 )
 
 // Probe refuses what would lose a granted lock and warns of what might.
 func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (f dialect.Facts, err error) {
 	var version string
-	if err := conn.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version); err != nil {
+	err = conn.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version)
+	if ctx.Err() != nil || errors.As(err, new(*sqlite.Error)) {
+		return f, err // it is SQLite that says so
+	}
+	if err != nil {
 		return f, fmt.Errorf("%w: sqlite.New() speaks to SQLite; this database answers %w", lease.ErrWrongDialect, err)
 	}
 	f.Server = "SQLite " + version
@@ -43,11 +49,32 @@ func (d *Dialect) file(ctx context.Context, conn *sql.Conn) error {
 	case path == "":
 		return fmt.Errorf("%w: the database is in memory, where every connection has a database of its own and nothing outlives the process; give it a file (in tests: filepath.Join(t.TempDir(), \"app.db\"))", lease.ErrNotDurable)
 	}
-	var readOnly bool
-	if err := conn.QueryRowContext(ctx, `SELECT query_only FROM pragma_query_only`).Scan(&readOnly); err != nil || readOnly {
-		return fmt.Errorf("%w: %s is open with query_only: %v", lease.ErrReadOnly, path, err)
+	var queryOnly bool
+	if err := conn.QueryRowContext(ctx, `SELECT query_only FROM pragma_query_only`).Scan(&queryOnly); err != nil {
+		return err
 	}
-	return nil
+	if queryOnly {
+		return fmt.Errorf("%w: %s is open with query_only; leave that pragma out", lease.ErrReadOnly, path)
+	}
+	return writable(ctx, conn, path)
+}
+
+// writable writes and takes it back; BEGIN IMMEDIATE alone passes on a file that is read-only. That somebody else has the
+// write lock is an answer too.
+func writable(ctx context.Context, conn *sql.Conn, path string) error {
+	_, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`)
+	if err == nil {
+		_, err = conn.ExecContext(ctx, `PRAGMA user_version = 1`)
+		_, end := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+		err = errors.Join(err, end)
+	}
+	switch {
+	case isReadOnly(err):
+		return fmt.Errorf("%w: %s: %w; open it without mode=ro and immutable, as a user who may write to it and to its folder", lease.ErrReadOnly, path, err)
+	case isBusy(err):
+		return nil
+	}
+	return err
 }
 
 func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {

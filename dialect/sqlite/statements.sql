@@ -100,9 +100,10 @@ SELECT key, dead FROM (
 ) AS w WHERE dead OR n = ? ORDER BY key
 
 -- name: dead-lock
--- keys as a JSON array, retention in µs
+-- keys as a JSON array, retention in µs. A row whose tokens have run out stays: its floor would exhaust the whole bucket.
 SELECT r.key, r.token FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value)
-WHERE r.home = 0 AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+WHERE r.home = 0 AND r.token < 9223372036853727231
+  AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- name: reap
 -- keys as a JSON array: rows that dead-lock has found in this transaction

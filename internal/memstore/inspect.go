@@ -26,22 +26,27 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 		limit = defaultLimit
 	}
 	records := []lease.Record{}
-	for _, key := range slices.Sorted(maps.Keys(s.rows)) {
+	for _, key := range s.namedLocked(f.Keys) {
 		if len(records) == limit {
 			break
 		}
-		if r := s.rows[key]; selects(f, key, r.held(now)) {
+		if r := s.rows[key]; r != nil && selects(f, key, r.held(now)) {
 			records = append(records, r.record(key, now))
 		}
 	}
 	return records, nil
 }
 
+// namedLocked returns the given keys, or those of all rows if there are none, once each and in order.
+func (s *Store) namedLocked(keys []string) []string {
+	if len(keys) == 0 {
+		return slices.Sorted(maps.Keys(s.rows))
+	}
+	return slices.Compact(slices.Sorted(slices.Values(keys)))
+}
+
 func selects(f lease.Filter, key string, held bool) bool {
-	return (len(f.Keys) == 0 || slices.Contains(f.Keys, key)) &&
-		strings.HasPrefix(key, f.Prefix) &&
-		(f.After == "" || key > f.After) &&
-		(held || !f.Held)
+	return strings.HasPrefix(key, f.Prefix) && (f.After == "" || key > f.After) && (held || !f.Held)
 }
 
 func (r *row) record(key string, now time.Time) lease.Record {

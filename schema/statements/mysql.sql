@@ -6,7 +6,8 @@ SELECT EXISTS (SELECT 1 FROM information_schema.tables
 WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?)
 
 -- name: begin
--- A CREATE TABLE commits by itself; this is for the statements between them, where autocommit is off.
+-- A CREATE TABLE commits by itself, as does every statement, unless autocommit is off: then this ends what came before, whose
+-- snapshot would be older than the lock.
 START TRANSACTION
 
 -- name: lock
