@@ -21,8 +21,8 @@ func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lock
 	return c.attempt(ctx, key, r, time.Now())
 }
 
-// Lock waits until it has the lock on key or ctx ends; then the error is both ErrHeld and ctx.Err(). A database that fails is
-// not waited for: its error is returned after a few tries.
+// Lock waits until it has the lock on key or ctx ends; then the error is ctx.Err() and ErrHeld (or ErrBusy). A database that
+// fails otherwise is not waited for: its error is returned after a few tries.
 //
 // ctx bounds the waiting, not the lock: a lock that was got is held until Unlock, MaxHold or its loss, whatever becomes of ctx.
 func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
@@ -32,20 +32,29 @@ func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lock, e
 	}
 	began := time.Now()
 	poll := c.polls()
-	for {
+	for seen := error(nil); ; {
 		l, err := c.attempt(ctx, key, r, began)
-		var held *HeldError
-		if !errors.As(err, &held) {
+		if err != nil && ctx.Err() != nil && seen != nil {
+			return nil, errors.Join(seen, err) // the wait was cut short while it looked: what it saw before still stands
+		}
+		if !passing(err) {
 			return l, err
 		}
-		if err := c.sleep(ctx, held, poll.NextBackOff()); err != nil {
+		seen = err
+		if err := c.sleep(ctx, key, err, poll.NextBackOff()); err != nil {
 			return nil, err
 		}
 	}
 }
 
+// passing reports whether err is something to wait for: a holder, or a database that has its hands full.
+func passing(err error) bool {
+	return errors.Is(err, lease.ErrHeld) || errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown)
+}
+
 // Do runs f while holding the lock on key. The context f gets ends with ctx or with the lock, whichever is first. The error
-// is f's, joined with ErrLost if the lock was lost before f returned.
+// is f's, joined with ErrLost or ErrMaxHold if the lock ended before f returned. That the lock could not be given back at once
+// is no error: f has done its work, and the client goes on trying.
 func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context, l *Lock) error, opts ...Option) (err error) {
 	l, err := c.Lock(ctx, key, opts...)
 	if err != nil {
@@ -55,7 +64,7 @@ func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context,
 	defer cancel(nil)
 	defer context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })()
 	defer func() {
-		if unlock := l.Unlock(ctx); !errors.Is(unlock, ErrUnlocked) {
+		if unlock := l.Unlock(ctx); errors.Is(unlock, ErrLost) || errors.Is(unlock, ErrMaxHold) {
 			err = errors.Join(err, unlock)
 		}
 	}()
@@ -74,11 +83,15 @@ func (c *Client) check(key string, opts []Option) (request, error) {
 
 // attempt asks the store once, under an owner of its own.
 func (c *Client) attempt(ctx context.Context, key string, r request, began time.Time) (*Lock, error) {
+	if !c.janitor.enter() {
+		return nil, fmt.Errorf("%w: lock %q", lease.ErrClosed, key)
+	}
+	defer c.janitor.leave()
 	req := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: r.ttl, Note: r.note}
 	sent := time.Now() // before sending: a slow reply must not stretch the lease
 	answers, err := c.store.Acquire(ctx, []lease.AcquireRequest{req})
 	if err == nil && len(answers) != 1 {
-		err = fmt.Errorf("%w: %d answers to one request", lease.ErrCorrupt, len(answers))
+		err = fmt.Errorf("%w: lock %q: %w: %d answers to one request", lease.ErrUnknown, key, lease.ErrCorrupt, len(answers))
 	}
 	if err == nil {
 		err = answers[0].Err
@@ -126,10 +139,11 @@ func (c *Client) polls() *backoff.ExponentialBackOff {
 	return b
 }
 
-// sleep waits between two looks at a held key: no longer than the poll, and not far past the holder's expiry.
-func (c *Client) sleep(ctx context.Context, held *HeldError, wait time.Duration) error {
-	if left := held.Remaining + c.cfg.PollMin; held.Remaining > 0 && left < wait {
-		wait = left
+// sleep waits between two looks at a key: no longer than the poll, and not far past the holder's expiry.
+func (c *Client) sleep(ctx context.Context, key string, why error, wait time.Duration) error {
+	var held *HeldError
+	if errors.As(why, &held) && held.Remaining > 0 {
+		wait = min(wait, held.Remaining+c.cfg.PollMin)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -137,8 +151,8 @@ func (c *Client) sleep(ctx context.Context, held *HeldError, wait time.Duration)
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return errors.Join(held, ctx.Err())
+		return errors.Join(why, ctx.Err())
 	case <-c.closed:
-		return fmt.Errorf("%w: lock %q", lease.ErrClosed, held.Key)
+		return fmt.Errorf("%w: lock %q", lease.ErrClosed, key)
 	}
 }

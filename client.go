@@ -70,7 +70,7 @@ func (c *Client) elect(ctx context.Context) (context.Context, func(), error) {
 
 // Close gives back every lock that is still held, ending its context with ErrUnlocked, and returns when the client's
 // goroutines are gone and its connections closed. It does not close the database or a store given to New. Waiting calls
-// return ErrClosed. Closing twice is harmless.
+// return ErrClosed. An error says that something could not be given back in 10 s and will expire. Closing twice is harmless.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	select {
@@ -89,17 +89,17 @@ func (c *Client) Close() error {
 	if c.reaper != nil {
 		c.reaper.Stop()
 	}
-	err := c.releaseAll(held)
+	c.releaseAll(held)
 	c.dog.Stop()
-	c.janitor.stop()
+	err := c.janitor.stop()
 	if c.owned != nil {
 		err = errors.Join(err, c.owned.Close())
 	}
 	return err
 }
 
-// releaseAll gives locks back in one call to the store.
-func (c *Client) releaseAll(held []*Lock) error {
+// releaseAll gives locks back in one call to the store. What fails is the janitor's.
+func (c *Client) releaseAll(held []*Lock) {
 	leases := make([]lease.Lease, 0, len(held))
 	for _, l := range held {
 		if l.finish(ErrUnlocked) {
@@ -107,12 +107,16 @@ func (c *Client) releaseAll(held []*Lock) error {
 		}
 	}
 	if len(leases) == 0 {
-		return nil
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	_, err := c.store.Release(ctx, leases)
-	return err
+	answers, err := c.store.Release(ctx, leases)
+	for i, l := range leases {
+		if err != nil || len(answers) != len(leases) || answers[i].Err != nil {
+			c.janitor.cleanUp(l.Key, l.Owner)
+		}
+	}
 }
 
 // closeTimeout bounds how long Close tries to give locks back; what it cannot expires.

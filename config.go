@@ -37,8 +37,9 @@ type Config struct {
 	// MaxHold ends a lock that is held for so long, renewed or not, with cause ErrMaxHold: a stuck worker then cannot hold
 	// for ever. Default 0: no limit.
 	MaxHold time.Duration
-	// PollMin and PollMax bound the time between two looks at a key that Lock waits for. Defaults 10 ms and 500 ms. The wait
-	// doubles from one to the other, with jitter, and never sleeps far past the holder's expiry.
+	// PollMin and PollMax bound the time between two looks at a key that Lock waits for. Defaults 10 ms and 250 ms. The wait
+	// doubles from one to the other, with jitter, and never sleeps far past the holder's expiry. Who holds for milliseconds and
+	// locks again at once can keep others waiting: bring PollMax down to the time a lock is held.
 	PollMin, PollMax time.Duration
 	// Strategy is what an acquire tries first. Default Update.
 	Strategy Strategy
@@ -72,7 +73,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Margin = cmp.Or(c.Margin, defaultMargin(c.TTL))
 	c.RenewEvery = cmp.Or(c.RenewEvery, c.TTL/3)
 	c.PollMin = cmp.Or(c.PollMin, 10*time.Millisecond)
-	c.PollMax = cmp.Or(c.PollMax, max(500*time.Millisecond, c.PollMin))
+	c.PollMax = cmp.Or(c.PollMax, max(250*time.Millisecond, c.PollMin))
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -12,6 +12,7 @@ var (
 	ErrInvalidKey     = lease.ErrInvalidKey     // every call with a key: empty, longer than 255 bytes, or reserved
 	ErrClosed         = lease.ErrClosed         // every call after Close
 	ErrUnknown        = lease.ErrUnknown        // sent, and the outcome could not be learned; being cleaned up
+	ErrBusy           = lease.ErrBusy           // TryLock, Fence, UnlockTx: the database could not do it for the moment; nothing was changed
 	ErrTokenExhausted = lease.ErrTokenExhausted // Lock, TryLock: the key's tokens have run out
 	ErrCorrupt        = lease.ErrCorrupt        // a row that rowlock cannot have written; never granted
 	ErrForeignTx      = lease.ErrForeignTx      // Fence, UnlockTx: the transaction is of another database

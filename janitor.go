@@ -2,7 +2,10 @@ package rowlock
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +24,12 @@ const (
 // a delayed statement could still grant has passed. An owner is used for one attempt only, so that this can never touch
 // anybody else's lease.
 type janitor struct {
-	mu     sync.Mutex
-	ghosts map[lease.Lease]time.Time // until when
+	mu      sync.Mutex
+	ghosts  map[lease.Lease]time.Time // until when
+	calls   int                       // that may leave something behind
+	stopped bool
+	quiet   chan struct{} // closed when it is stopped and no call is left
+
 	store  lease.Store
 	log    *slog.Logger
 	wake   chan struct{}
@@ -34,6 +41,7 @@ func (j *janitor) start(store lease.Store, log *slog.Logger) {
 	j.store, j.log = store, log
 	j.ghosts = make(map[lease.Lease]time.Time)
 	j.wake = make(chan struct{}, 1)
+	j.quiet = make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	j.cancel = cancel
 	j.wg.Go(func() { j.loop(ctx) })
@@ -56,48 +64,110 @@ func (j *janitor) loop(ctx context.Context) {
 			return
 		case <-j.wake:
 		}
-		for j.round(ctx) {
-			select {
-			case <-ctx.Done():
+		for more := true; more; {
+			if more, _ = j.round(ctx); more && !rest(ctx, janitorPause) {
 				return
-			case <-time.After(janitorPause):
 			}
 		}
 	}
 }
 
-// round releases every ghost once, and reports whether any is left to look after.
-func (j *janitor) round(ctx context.Context) (more bool) {
-	j.mu.Lock()
-	leases := make([]lease.Lease, 0, len(j.ghosts))
-	for l := range j.ghosts {
-		leases = append(leases, l)
+// rest sleeps, and reports false when ctx ended first.
+func rest(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
+}
+
+// round releases every ghost once, and reports whether any is left to look after, and why one could not be released. A store
+// that hangs does not keep it: the next round may find it answering again.
+func (j *janitor) round(ctx context.Context) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, unlockTimeout)
+	defer cancel()
+	j.mu.Lock()
+	leases := slices.Collect(maps.Keys(j.ghosts))
 	j.mu.Unlock()
 	if len(leases) == 0 {
-		return false
+		return false, nil
 	}
 	now := time.Now()
 	answers, err := j.store.Release(ctx, leases)
-	if err != nil || len(answers) != len(leases) {
-		j.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: cleaning up after unknown outcomes, will try again", slog.Int("keys", len(leases)), slog.Any("error", err))
-		return true
+	if err == nil && len(answers) != len(leases) {
+		err = fmt.Errorf("%w: %d answers to %d releases", lease.ErrCorrupt, len(answers), len(leases))
+	}
+	if err != nil {
+		j.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: giving back what an unknown outcome may have left, trying again", slog.Int("keys", len(leases)), slog.Any("error", err))
+		return true, err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for i, l := range leases {
-		if answers[i].Err == nil && now.After(j.ghosts[l]) {
+		switch {
+		case answers[i].Err != nil:
+			err = answers[i].Err
+		case now.After(j.ghosts[l]):
 			delete(j.ghosts, l)
 		}
 	}
-	return len(j.ghosts) > 0
+	return len(j.ghosts) > 0, err
 }
 
-// stop makes one last round, if there is anything to clean up, and returns when the goroutine is gone.
-func (j *janitor) stop() {
+// enter counts a call that may leave something behind, so that stop waits for it. It reports false once stop was called.
+func (j *janitor) enter() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.stopped {
+		return false
+	}
+	j.calls++
+	return true
+}
+
+// leave is called when a call that has entered returns, after its cleanUp.
+func (j *janitor) leave() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.calls--
+	j.hush()
+}
+
+func (j *janitor) hush() {
+	if j.stopped && j.calls == 0 {
+		close(j.quiet)
+	}
+}
+
+// settler is a store that can say when what it was asked by callers who have left is over.
+type settler interface{ Settle(ctx context.Context) }
+
+// stop waits for calls under way and for what they left running, releases every ghost once more, and returns when the goroutine
+// is gone. Cleaning up before the statement that grants has ended would find nothing, and the lease would be nobody's until it
+// expires. The error says why something could not be released in closeTimeout.
+func (j *janitor) stop() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	j.mu.Lock()
+	j.stopped = true
+	j.hush()
+	j.mu.Unlock()
+	select {
+	case <-j.quiet:
+	case <-ctx.Done():
+	}
 	j.cancel()
 	j.wg.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
-	defer cancel()
-	j.round(ctx)
+	if s, ok := j.store.(settler); ok {
+		s.Settle(ctx)
+	}
+	for again := true; again; {
+		_, err = j.round(context.WithoutCancel(ctx))
+		again = err != nil && rest(ctx, janitorPause)
+	}
+	if err != nil {
+		err = fmt.Errorf("rowlock: close: not everything could be given back; it expires: %w", err)
+	}
+	return err
 }

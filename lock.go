@@ -27,7 +27,6 @@ type Lock struct {
 	mu       sync.Mutex
 	over     bool // Unlock, loss or Close came
 	doubtful bool // a copy of the acquire may still be under way at the server
-	leaving  bool // UnlockTx succeeded; the transaction's outcome is not known to us
 }
 
 func newLock(ctx context.Context, c *Client, req lease.AcquireRequest, a lease.Acquired, r request, sent time.Time) *Lock {
@@ -60,8 +59,8 @@ func (l *Lock) Context() context.Context { return l.ctx }
 func (l *Lock) Deadline() time.Time { return l.c.dog.Deadline(&l.held) }
 
 // Fence makes sure, inside the caller's own transaction, that the lock is still held, and that nobody can take it until tx
-// ends. Call it first in every transaction that writes what the lock protects, before any read. If it returns ErrFenced, roll
-// back: somebody else has, or had, the lock since.
+// ends. Call it first in every transaction that writes what the lock protects, before any read. If it returns ErrFenced, which is
+// then ErrLost (or ErrMaxHold) too, roll back: somebody else has, or had, the lock since, or the lease has run out.
 //
 // The check rests on no clock: a process that was stopped for an hour is refused as surely as one that was not. While tx is
 // open the lease cannot be renewed either; a transaction longer than the lease keeps the lock to its end, and loses it then.
@@ -85,7 +84,17 @@ func (l *Lock) FenceIn(ctx context.Context, tx lease.Runner) error {
 	if err == nil {
 		l.c.dog.Fenced(&l.held)
 	}
-	return err
+	return l.verdict(err)
+}
+
+// verdict ends the lock when the row itself has said that it is lost.
+func (l *Lock) verdict(err error) error {
+	if !errors.Is(err, ErrFenced) || l.wasLeaving() {
+		return err
+	}
+	l.c.dog.Drop(&l.held)
+	l.ended(ErrLost)
+	return fmt.Errorf("%w (%w)", err, ErrLost)
 }
 
 // UnlockTx gives the lock back within the caller's own transaction: it is free exactly when tx commits, and still held if tx
@@ -108,12 +117,9 @@ func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
 	}
 	err := releaser.ReleaseTx(ctx, tx, l.held.Lease)
 	if err == nil {
-		l.mu.Lock()
-		l.leaving = true
-		l.mu.Unlock()
 		l.c.dog.Leaving(&l.held)
 	}
-	return err
+	return l.verdict(err)
 }
 
 // refused is why a lock that is over takes part in no transaction: loss is final, even if the row would still let it pass.
@@ -124,7 +130,7 @@ func (l *Lock) refused() error {
 	case errors.Is(cause, ErrUnlocked):
 		return fmt.Errorf("%w: %q was given back", ErrUnlocked, l.held.Key)
 	default:
-		return fmt.Errorf("%w: %q: %w", ErrFenced, l.held.Key, cause)
+		return fmt.Errorf("%w: %q is no longer held with token %d: %w; roll back", ErrFenced, l.held.Key, l.held.Token, cause)
 	}
 }
 
@@ -145,7 +151,14 @@ func (l *Lock) finish(cause error) bool {
 
 // ended is called by the watchdog when the lease is over.
 func (l *Lock) ended(cause error) {
-	if !l.finish(cause) || l.quiet || errors.Is(cause, ErrUnlocked) {
+	if l.finish(cause) && !errors.Is(cause, ErrUnlocked) {
+		l.report(cause)
+	}
+}
+
+// report tells of an end that the holder did not want.
+func (l *Lock) report(cause error) {
+	if l.quiet {
 		return
 	}
 	l.c.cfg.Logger.LogAttrs(l.ctx, slog.LevelWarn, "rowlock: lock ended", slog.String("key", l.held.Key),

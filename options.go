@@ -26,8 +26,10 @@ func TTL(d time.Duration) Option {
 		if d < minTTL {
 			return fmt.Errorf("%w: TTL (%s) must be at least %s", lease.ErrConfig, d, minTTL)
 		}
-		r.margin = scale(r.margin, d, r.ttl)
-		r.every = scale(r.every, d, r.ttl)
+		r.margin = max(1, min(scale(r.margin, d, r.ttl), d-2))
+		if r.every > 0 {
+			r.every = max(1, min(scale(r.every, d, r.ttl), d-r.margin-1)) // rounding must not make it late, nor 0, which is NoRenew
+		}
 		r.ttl = d
 		return nil
 	}

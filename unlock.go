@@ -17,13 +17,13 @@ const unlockTimeout = 2 * time.Second
 //
 // It returns ErrLost if the lock was lost before (what was done under it since may have met somebody else's work, unless it
 // was fenced), ErrMaxHold if it was held too long, ErrUnlocked if it was given back already, and ErrUnknown if the database
-// could not be reached in 2 s; the client then goes on trying.
+// could not do it in 2 s; the client then goes on trying.
 func (l *Lock) Unlock(ctx context.Context) error {
+	if l.c.janitor.enter() { // Close waits for us, or has ended the lock already
+		defer l.c.janitor.leave()
+	}
 	if !l.finish(ErrUnlocked) {
 		return l.afterwards(ctx)
-	}
-	if h := l.c.cfg.Hooks.Released; h != nil && !l.quiet {
-		defer func() { h(l.held.Key, l.held.Token, time.Since(l.since)) }()
 	}
 	gone, err := l.release(ctx)
 	if l.doubtful {
@@ -32,15 +32,23 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	switch {
 	case err != nil:
 		l.c.janitor.cleanUp(l.held.Key, l.held.Owner)
-		return err
+		if errors.Is(err, ErrUnknown) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	case gone && !l.wasLeaving():
+		l.report(ErrLost)
 		return fmt.Errorf("%w: %q was taken over before it was unlocked", ErrLost, l.held.Key)
+	}
+	if h := l.c.cfg.Hooks.Released; h != nil && !l.quiet {
+		h(l.held.Key, l.held.Token, time.Since(l.since))
 	}
 	return nil
 }
 
 // afterwards answers an Unlock that came too late.
 func (l *Lock) afterwards(ctx context.Context) error {
+	<-l.ctx.Done() // whoever ended it may be about to say why
 	cause := context.Cause(l.ctx)
 	if errors.Is(cause, ErrUnlocked) {
 		if l.wasLeaving() {
@@ -54,11 +62,8 @@ func (l *Lock) afterwards(ctx context.Context) error {
 	return fmt.Errorf("%w: %q", cause, l.held.Key)
 }
 
-func (l *Lock) wasLeaving() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.leaving
-}
+// wasLeaving reports whether a transaction of the caller's may have given the lock back.
+func (l *Lock) wasLeaving() bool { return l.c.dog.MayHaveLeft(&l.held) }
 
 // release tells the store. gone says that there was nothing to give back, and that this is news: after a try whose outcome is
 // unknown it may be that try's own doing.
@@ -66,8 +71,11 @@ func (l *Lock) release(ctx context.Context) (gone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
 	answers, err := l.c.store.Release(ctx, []lease.Lease{l.held.Lease})
-	if err == nil && len(answers) == 1 {
-		return answers[0].Gone, answers[0].Err
+	switch {
+	case err != nil:
+		return false, err
+	case len(answers) != 1:
+		return false, fmt.Errorf("%w: unlock %q: %d answers to one request", lease.ErrCorrupt, l.held.Key, len(answers))
 	}
-	return false, err
+	return answers[0].Gone, answers[0].Err
 }

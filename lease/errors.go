@@ -24,6 +24,9 @@ var (
 	ErrClosed = errors.New("rowlock: closed")
 	// ErrUnknown says a request was sent and its outcome is not known; whatever it may have left is being cleaned up.
 	ErrUnknown = errors.New("rowlock: outcome unknown, being cleaned up")
+	// ErrBusy says the database could not do it for the moment (its write lock, deadlocks, connections), tried several times;
+	// nothing was changed. Lock waits for it to pass; TryLock, Fence and UnlockTx return it.
+	ErrBusy = errors.New("rowlock: database busy")
 	// ErrTokenExhausted is returned by Acquire for a key whose tokens have run out at [MaxToken].
 	ErrTokenExhausted = errors.New("rowlock: token exhausted")
 	// ErrCorrupt is returned when a row cannot have been written by rowlock. Such a row is never granted.

@@ -87,10 +87,14 @@ var acquireFlaws = []flaw{
 		"a key asked for twice by one owner in a batch is one lease",
 		"racing retries of one owner get the same lease",
 	}},
-	{"owners are one for the whole process", otherOwners(func(lease.Owner) lease.Owner { return lease.Owner{1} }),
-		[]string{"a key has one owner at a time", "two owners of one process exclude each other"}},
-	{"owners are compared by half", otherOwners(func(o lease.Owner) lease.Owner { clear(o[8:]); return o }),
-		[]string{"two owners of one process exclude each other"}},
+	{
+		"owners are one for the whole process", otherOwners(func(lease.Owner) lease.Owner { return lease.Owner{1} }),
+		[]string{"a key has one owner at a time", "two owners of one process exclude each other"},
+	},
+	{
+		"owners are compared by half", otherOwners(func(o lease.Owner) lease.Owner { clear(o[8:]); return o }),
+		[]string{"two owners of one process exclude each other"},
+	},
 	{"an expired lease is for ever", func(m *mutant) {
 		m.eachAcquire(func(q lease.AcquireRequest) lease.Acquired {
 			if row, _ := m.row(q.Key); row.Owner != q.Owner && !row.Owner.IsZero() {

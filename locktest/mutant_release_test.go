@@ -18,8 +18,10 @@ var releaseFlaws = []flaw{
 	// spring-integration#9292.
 	{"a release never says gone", func(m *mutant) {
 		m.eachRelease(func(l lease.Lease) lease.Released { m.free(l); return lease.Released{} })
-	}, []string{"a second release says gone", "a release of an unknown key says gone",
-		"concurrent calls could have happened one after another"}},
+	}, []string{
+		"a second release says gone", "a release of an unknown key says gone",
+		"concurrent calls could have happened one after another",
+	}},
 	{"token 0 is a token like any other", func(m *mutant) {
 		m.eachRelease(func(l lease.Lease) lease.Released {
 			if l.Token == 0 {

@@ -136,8 +136,10 @@ var keyFlaws = []flaw{
 		}
 		return k
 	}), []string{"an empty key and one of 256 bytes are refused", "an invalid key in a batch takes no valid one with it"}},
-	{"a key of 256 bytes is cut", otherKeys(func(k string) string { return cut(k, lease.MaxKey) }),
-		[]string{"an empty key and one of 256 bytes are refused"}},
+	{
+		"a key of 256 bytes is cut", otherKeys(func(k string) string { return cut(k, lease.MaxKey) }),
+		[]string{"an empty key and one of 256 bytes are refused"},
+	},
 	{"rowlock's own keys are refused", func(m *mutant) {
 		m.eachAcquire(func(q lease.AcquireRequest) lease.Acquired {
 			if err := lease.CheckKey(q.Key); err != nil {

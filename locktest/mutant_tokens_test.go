@@ -93,6 +93,8 @@ var sweepFlaws = []flaw{
 			return n, nil
 		}
 	}, []string{"a sweep stops when its context ends and says how far it came"}},
-	{"a sweep removes rows that a transaction has locked", func(m *mutant) { m.sweep = m.Store.Sweep },
-		[]string{"a sweep leaves a row that a fence has"}},
+	{
+		"a sweep removes rows that a transaction has locked", func(m *mutant) { m.sweep = m.Store.Sweep },
+		[]string{"a sweep leaves a row that a fence has"},
+	},
 }

@@ -1,9 +1,9 @@
 // Package reaper removes rows that have been dead for long, without ever letting a token come back.
 //
 // A released row stays in the table: taking it again is one UPDATE, and its token counts on. Rows of keys that are used once
-// would pile up, so one process at a time, elected through a lock of its own, sweeps the table now and then: small
-// transactions, only rows dead for longer than Config.Retention, and before a row goes the floor its successor will count
-// from is raised above its token (lease.Sweeper).
+// would pile up, so one process, elected through a lock of its own until it stops or loses it, sweeps the table now and then:
+// small transactions, only rows dead for longer than Config.Retention, and before a row goes the floor its successor will
+// count from is raised above its token (lease.Sweeper).
 package reaper
 
 import (
@@ -77,31 +77,59 @@ func (r *Reaper) Stop() {
 }
 
 func (r *Reaper) loop(ctx context.Context) {
+	var t term
+	defer t.end()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(r.cfg.Every - rand.N(r.cfg.Every/10+1)):
 		}
-		removed, err := r.Once(ctx)
+		removed, err := r.sweep(ctx, &t)
 		switch {
 		case err == nil && removed > 0:
 			r.log.LogAttrs(ctx, slog.LevelDebug, "rowlock: dead rows removed", slog.Int64("rows", removed))
 		case err != nil && ctx.Err() == nil && !errors.Is(err, lease.ErrHeld):
 			r.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: sweep ended early, the next will go on", slog.Int64("rows", removed), slog.Any("error", err))
 		}
+		if err != nil {
+			t.end() // another may have better luck
+		}
 	}
 }
 
 // Once sweeps the whole table if the election is won, and returns how many rows it removed.
 func (r *Reaper) Once(ctx context.Context) (int64, error) {
-	elected, resign, err := r.elect(ctx)
-	if err != nil {
-		return 0, err
+	var t term
+	defer t.end()
+	return r.sweep(ctx, &t)
+}
+
+// term is one time in office; the zero term is none. It outlasts a sweep: were the lock given back after each, every process
+// would find it free in its turn and sweep what another has just swept.
+type term struct {
+	elected context.Context
+	resign  func()
+}
+
+func (t *term) end() {
+	if t.resign != nil {
+		t.resign()
 	}
-	defer resign()
+	*t = term{}
+}
+
+// sweep sweeps the whole table within t, or within a new term if t is over and the election is won.
+func (r *Reaper) sweep(ctx context.Context, t *term) (removed int64, err error) {
+	if t.elected == nil || t.elected.Err() != nil {
+		t.end()
+		if t.elected, t.resign, err = r.elect(ctx); err != nil {
+			*t = term{}
+			return 0, err
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(elected, cancel)()
+	defer context.AfterFunc(t.elected, cancel)()
 	return r.store.Sweep(ctx, lease.SweepOptions{Retention: r.cfg.Retention, Batch: r.cfg.Batch, Pause: r.cfg.Pause})
 }

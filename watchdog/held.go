@@ -1,6 +1,7 @@
 package watchdog
 
 import (
+	"container/heap"
 	"math/rand/v2"
 	"time"
 
@@ -24,7 +25,7 @@ type Held struct {
 	deadline time.Time
 	due      time.Time // of the next renewal
 	at       time.Time // of the next event: the heap's order
-	index    int32     // in the heap; -1 when not watched
+	place    int32     // in the heap, from 1; 0 while not watched
 	flying   bool      // a renewal is under way, or waits for one to end
 	fenced   time.Time // when the holder last fenced; zero: not since a renewal found the row unlocked
 	leaving  bool
@@ -50,17 +51,41 @@ func (h *Held) extendFenced(sent time.Time) {
 	}
 }
 
+// advance moves the deadline forward when the store's clock ran ahead by more than half the margin, and has the lease renewed
+// at once. It reports whether it did.
+func (h *Held) advance(ahead time.Duration, now time.Time) bool {
+	if ahead <= h.Margin/2 {
+		return false
+	}
+	h.deadline = h.deadline.Add(-ahead)
+	if h.Every > 0 && !h.flying {
+		h.due = earliest(h.due, now)
+	}
+	h.schedule()
+	return true
+}
+
 // retry makes the lease due again soon: after a renewal that found it busy, or failed.
 func (h *Held) retry(now time.Time) {
 	if h.Every == 0 || h.flying {
 		return
 	}
-	wait := h.TTL / 10
-	if !h.fenced.IsZero() {
-		wait = min(wait, h.Margin/4)
-	}
-	h.due = now.Add(wait)
+	h.due = now.Add(h.pause(now))
 	h.schedule()
+}
+
+// pause is a tenth of the TTL, or a quarter of the margin behind a fence, and somewhat less where it makes the last try come
+// shortly before the deadline: one that came at the deadline would be too late for a store that is back just in time.
+func (h *Held) pause(now time.Time) time.Duration {
+	step := h.TTL / 10
+	if !h.fenced.IsZero() {
+		step = max(min(step, h.Margin/4), time.Millisecond)
+	}
+	left := h.deadline.Sub(now) - h.TTL/40
+	if left <= 0 {
+		return step
+	}
+	return left / ((left + step - 1) / step)
 }
 
 func (h *Held) schedule() {
@@ -88,21 +113,33 @@ func (h *Held) over(now time.Time) error {
 	return nil
 }
 
+// watched reports whether h is in a queue.
+func (h *Held) watched() bool { return h.place > 0 }
+
+// ending is a lease that is over, and why: its End is called when the mutex is free.
+type ending struct {
+	h     *Held
+	cause error
+}
+
 // queue is a heap of leases by their next event.
 type queue []*Held
+
+func (q *queue) remove(h *Held) { heap.Remove(q, int(h.place-1)) }
+func (q *queue) fix(h *Held)    { heap.Fix(q, int(h.place-1)) }
 
 func (q queue) Len() int           { return len(q) }
 func (q queue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
 
 func (q queue) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = int32(i), int32(j)
+	q[i].place, q[j].place = int32(i+1), int32(j+1)
 }
 
 func (q *queue) Push(x any) {
 	h := x.(*Held)
-	h.index = int32(len(*q))
 	*q = append(*q, h)
+	h.place = int32(len(*q))
 }
 
 func (q *queue) Pop() any {
@@ -110,6 +147,6 @@ func (q *queue) Pop() any {
 	h := (*q)[last]
 	(*q)[last] = nil
 	*q = (*q)[:last]
-	h.index = -1
+	h.place = 0
 	return h
 }

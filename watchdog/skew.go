@@ -2,48 +2,65 @@ package watchdog
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// skew remembers one pair of readings: the store's clock, and when on ours the request that brought it was sent.
+// skew remembers one reading of the store's clock, and when on ours the request that brought it was sent and answered.
 type skew struct {
-	store time.Duration
-	sent  time.Time
+	store          time.Duration
+	sent, received time.Time
+
+	noticed time.Time // when the store's clock was last seen to have run ahead
+	ahead   time.Duration
 }
 
-// read takes the next pair and returns by how much the store's clock has surely run ahead since the last: more than the
-// longest time that can have passed between the two readings, which is from the first request's sending to the second's
-// reply.
+// read takes the next reading and returns by how much the store's clock has surely run ahead since the last: more than the
+// longest time that can have passed between the two, which is from the first request's sending to the second's reply.
+//
+// Of two requests that were under way together nobody knows which was served first: a reply that was overtaken would look
+// like a clock set back, and the next one like a clock that ran ahead. Only the first to be answered counts.
 func (s *skew) read(store time.Duration, sent, received time.Time) (ahead time.Duration) {
-	if s.store != 0 {
+	if sent.Before(s.received) {
+		return 0
+	}
+	if !s.received.IsZero() {
 		ahead = (store - s.store) - received.Sub(s.sent)
 	}
-	s.store, s.sent = store, sent
+	s.store, s.sent, s.received = store, sent, received
+	if ahead > 0 {
+		s.noticed, s.ahead = received, ahead
+	}
 	return ahead
 }
 
-// adjust looks at the store's clock in a renewal's answers. If it ran ahead by more than tolerated, the store's expiry of
-// every lease has come nearer by as much, so every deadline does, and every lease is due at once.
-func (d *Dog) adjust(tolerated time.Duration, sent, received time.Time, answers []lease.Renewed) time.Duration {
-	for _, a := range answers {
-		if a.Err != nil || a.Clock == 0 {
-			continue
-		}
-		ahead := d.clock.read(a.Clock, sent, received)
-		if ahead <= tolerated {
-			return 0
-		}
-		for _, h := range d.queue {
-			h.deadline = h.deadline.Add(-ahead)
-			if h.Every > 0 && !h.flying {
-				h.due = earliest(h.due, received)
-			}
-			h.schedule()
-		}
-		heap.Init(&d.queue)
-		return ahead
+// since returns by how much the store's clock has run ahead since a request was sent, as far as is known.
+func (s *skew) since(sent time.Time) time.Duration {
+	if sent.Before(s.noticed) {
+		return s.ahead
 	}
 	return 0
+}
+
+// adjust looks at the store's clock in a renewal's answers. If it ran ahead, the store's expiry of every lease has come nearer
+// by as much. The deadline of each lease that has less than twice that as its margin does too, and it is due at once.
+func (d *Dog) adjust(sent, received time.Time, answers []lease.Renewed) (ahead time.Duration) {
+	i := slices.IndexFunc(answers, func(a lease.Renewed) bool { return a.Err == nil && a.Clock != 0 })
+	if i < 0 {
+		return 0
+	}
+	if ahead = d.clock.read(answers[i].Clock, sent, received); ahead <= 0 {
+		return 0
+	}
+	moved := false
+	for _, h := range d.queue {
+		moved = h.advance(ahead, received) || moved
+	}
+	if !moved {
+		return 0
+	}
+	heap.Init(&d.queue)
+	return ahead
 }

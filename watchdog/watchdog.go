@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -62,12 +63,14 @@ func New(store Renewer, cfg Config) *Dog {
 func (d *Dog) Keep(h *Held, sent time.Time) bool {
 	h.trust(sent)
 	d.mu.Lock()
-	if d.stopped || h.over(time.Now()) != nil {
+	now := time.Now()
+	h.advance(d.clock.since(sent), now)
+	if d.stopped || h.over(now) != nil {
 		d.mu.Unlock()
 		return false
 	}
 	heap.Push(&d.queue, h)
-	first := h.index == 0
+	first := d.queue[0] == h
 	d.mu.Unlock()
 	if first {
 		d.nudge()
@@ -75,15 +78,15 @@ func (d *Dog) Keep(h *Held, sent time.Time) bool {
 	return true
 }
 
-// Drop stops watching h. It reports false when h is not watched any more, because it has ended or was dropped. No renewal of
-// h is sent after Drop has returned; one that is under way finds its answer ignored.
+// Drop stops watching h. It reports false when h is not watched: it has ended, was dropped, or was never kept. No renewal of h
+// is begun after Drop has returned; one that has begun finds its answer ignored.
 func (d *Dog) Drop(h *Held) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if h.index < 0 {
+	if !h.watched() {
 		return false
 	}
-	heap.Remove(&d.queue, int(h.index))
+	d.queue.remove(h)
 	return true
 }
 
@@ -99,12 +102,26 @@ func (d *Dog) Fenced(h *Held) {
 func (d *Dog) Leaving(h *Held) {
 	d.mu.Lock()
 	h.fenced, h.leaving = time.Now(), true
-	if h.index >= 0 {
+	if h.watched() {
 		h.retry(time.Now())
-		heap.Fix(&d.queue, int(h.index))
+		d.queue.fix(h)
 	}
 	d.mu.Unlock()
 	d.nudge()
+}
+
+// Left reports whether Leaving was noted of h and no renewal since has shown that the transaction was rolled back.
+func (d *Dog) Left(h *Held) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return h.leaving
+}
+
+// MayHaveLeft reports whether Leaving was called and no renewal has found the lease alive since.
+func (d *Dog) MayHaveLeft(h *Held) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return h.leaving
 }
 
 // Deadline returns until when h is trusted unless it is renewed.
@@ -151,23 +168,23 @@ func (d *Dog) loop() {
 // step does what is to be done at now, and returns how long to sleep; 0 means there may be more to do at once.
 func (d *Dog) step(now time.Time) time.Duration {
 	d.mu.Lock()
-	ended, causes := d.takeOver(now)
+	ended := d.takeOver(now)
 	d.gather(now)
-	batch := d.takeBatch()
+	batch, until := d.takeBatch()
 	wait := d.sleep(now)
 	d.mu.Unlock()
-	for i, h := range ended {
-		h.End(causes[i])
+	for _, e := range ended {
+		e.h.End(e.cause)
 	}
 	if batch != nil {
-		d.wg.Go(func() { d.renew(batch) })
+		d.wg.Go(func() { d.renew(batch, until) })
 		return 0
 	}
 	return wait
 }
 
 // takeOver removes the leases whose time is over.
-func (d *Dog) takeOver(now time.Time) (ended []*Held, causes []error) {
+func (d *Dog) takeOver(now time.Time) (ended []ending) {
 	for len(d.queue) > 0 {
 		h := d.queue[0]
 		cause := h.over(now)
@@ -175,9 +192,9 @@ func (d *Dog) takeOver(now time.Time) (ended []*Held, causes []error) {
 			break // later, or due for renewal
 		}
 		heap.Pop(&d.queue)
-		ended, causes = append(ended, h), append(causes, cause)
+		ended = append(ended, ending{h, cause})
 	}
-	return ended, causes
+	return ended
 }
 
 // gather moves what is due to ready, from where it is sent when a renewal has ended; in the queue only its deadline is left.
@@ -193,104 +210,129 @@ func (d *Dog) gather(now time.Time) {
 		h.flying = true
 		h.due = now.Add(never)
 		h.schedule()
-		heap.Fix(&d.queue, 0)
+		d.queue.fix(h)
 		d.ready = append(d.ready, h)
 		early = h.Every / 10
 	}
 }
 
-// takeBatch returns the leases of the next renewal, or nil if there are none or enough renewals are under way.
-func (d *Dog) takeBatch() []*Held {
+// takeBatch returns the leases of the next renewal and when it will have become pointless, or nil if there are none or enough
+// renewals are under way.
+func (d *Dog) takeBatch() (batch []*Held, until time.Time) {
 	if d.parallel >= d.cfg.Parallel {
-		return nil
+		return nil, until
 	}
-	d.ready = slices.DeleteFunc(d.ready, func(h *Held) bool { return h.index < 0 }) // dropped or ended meanwhile
+	d.ready = slices.DeleteFunc(d.ready, func(h *Held) bool { return !h.watched() }) // dropped or ended meanwhile
 	n := min(len(d.ready), d.cfg.Batch)
 	if n == 0 {
-		return nil
+		return nil, until
 	}
-	batch := slices.Clone(d.ready[:n])
+	batch = slices.Clone(d.ready[:n])
 	d.ready = slices.Delete(d.ready, 0, n)
 	d.parallel++
-	return batch
+	for _, h := range batch {
+		if h.deadline.After(until) {
+			until = h.deadline
+		}
+	}
+	return batch, until
 }
 
 func (d *Dog) sleep(now time.Time) time.Duration {
 	if len(d.queue) == 0 {
 		return never
 	}
-	return max(d.queue[0].at.Sub(now), time.Microsecond)
+	return max(d.queue[0].at.Sub(now), 1)
 }
 
-// renew sends one renewal and applies its answers.
-func (d *Dog) renew(batch []*Held) {
+// renew sends one renewal and applies its answers. It gives up when all its leases are over: a network that swallows requests
+// must not take the renewals' places for good.
+func (d *Dog) renew(batch []*Held, until time.Time) {
 	slices.SortFunc(batch, func(a, b *Held) int { return cmp.Compare(a.Key, b.Key) }) // one order for all: no deadlocks
 	reqs := make([]lease.RenewRequest, len(batch))
 	for i, h := range batch {
 		reqs[i] = lease.RenewRequest{Lease: h.Lease, TTL: h.TTL}
 	}
+	ctx, cancel := context.WithDeadline(d.ctx, until)
+	defer cancel()
 	sent := time.Now()
-	answers, err := d.store.Renew(d.ctx, reqs)
+	answers, err := d.store.Renew(ctx, reqs)
 	if err == nil && len(answers) != len(batch) {
-		err = lease.ErrCorrupt
+		err = fmt.Errorf("%w: %d answers to %d renewals", lease.ErrCorrupt, len(answers), len(batch))
 	}
-	ended, ahead := d.apply(batch, sent, answers, err)
-	for _, h := range ended {
-		cause := lease.ErrLost
-		if h.leaving {
-			cause = lease.ErrUnlocked
-		}
-		h.End(cause)
+	if err != nil { // of the call: so of each
+		answers = slices.Repeat([]lease.Renewed{{Err: err}}, len(batch))
 	}
-	if err != nil && d.cfg.Failed != nil && d.ctx.Err() == nil {
-		d.cfg.Failed(err, len(batch))
+	ended, ahead := d.apply(batch, sent, answers)
+	for _, e := range ended {
+		e.h.End(e.cause)
 	}
+	d.tellFailed(answers)
 	if ahead > 0 && d.cfg.Skewed != nil {
 		d.cfg.Skewed(ahead)
 	}
 	d.nudge()
 }
 
-func (d *Dog) apply(batch []*Held, sent time.Time, answers []lease.Renewed, err error) (ended []*Held, ahead time.Duration) {
+func (d *Dog) tellFailed(answers []lease.Renewed) {
+	var first error
+	failed := 0
+	for _, a := range answers {
+		if a.Err == nil {
+			continue
+		}
+		if failed++; first == nil {
+			first = a.Err
+		}
+	}
+	if failed > 0 && d.cfg.Failed != nil && d.ctx.Err() == nil {
+		d.cfg.Failed(first, failed)
+	}
+}
+
+func (d *Dog) apply(batch []*Held, sent time.Time, answers []lease.Renewed) (ended []ending, ahead time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.parallel--
 	now := time.Now()
-	if err == nil {
-		ahead = d.adjust(batch[0].Margin/2, sent, now, answers)
-	}
+	late := d.clock.since(sent) // the answers may be from before the clock ran ahead
+	ahead = d.adjust(sent, now, answers)
 	for i, h := range batch {
 		h.flying = false
-		if h.index < 0 {
+		if !h.watched() {
 			continue // dropped or ended meanwhile
 		}
-		if err != nil || answers[i].Err != nil {
+		if answers[i].Err != nil {
 			h.retry(now)
-		} else if h.answer(answers[i].Outcome, sent, now) {
-			heap.Remove(&d.queue, int(h.index))
-			ended = append(ended, h)
+		} else if cause := h.answer(answers[i].Outcome, sent, now); cause != nil {
+			d.queue.remove(h)
+			ended = append(ended, ending{h, cause})
 			continue
+		} else if answers[i].Outcome == lease.Extended {
+			h.advance(late, now)
 		}
-		heap.Fix(&d.queue, int(h.index))
+		d.queue.fix(h)
 	}
 	return ended, ahead
 }
 
-// answer applies one outcome and reports whether the lease is over.
-func (h *Held) answer(o lease.RenewOutcome, sent, now time.Time) (over bool) {
-	switch o {
-	case lease.Extended:
+// answer applies one outcome and returns why the lease is over, or nil.
+func (h *Held) answer(o lease.RenewOutcome, sent, now time.Time) error {
+	switch {
+	case o == lease.Extended:
 		if sent.After(h.fenced) {
 			h.fenced, h.leaving = time.Time{}, false // the row was not locked: the holder's transaction has ended
 		}
 		h.trust(sent)
-	case lease.Busy:
+	case o == lease.Busy:
 		if !h.fenced.IsZero() {
 			h.extendFenced(sent)
 		}
 		h.retry(now)
+	case h.leaving:
+		return lease.ErrUnlocked
 	default:
-		return true
+		return lease.ErrLost
 	}
-	return false
+	return nil
 }

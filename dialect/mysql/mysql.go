@@ -56,6 +56,7 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 		return err
 	}
 	settings := []string{
+		`ROLLBACK AND NO CHAIN`, // what the application left open: ours would be part of it, and never be committed
 		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
 		`SET SESSION TRANSACTION READ WRITE`,
 		`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, innodb_lock_wait_timeout = 1,
@@ -63,6 +64,8 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	}
 	if strings.Contains(version, mariaDB) {
 		s.Flavor = mariaDB
+		// A client that vanishes in the middle of a renewal has rows locked until the server gives it up. MySQL has no such limit.
+		settings = append(settings, `SET SESSION idle_transaction_timeout = 10`)
 	}
 	for _, set := range settings {
 		if _, err := s.Conn().ExecContext(ctx, set); err != nil {
@@ -76,7 +79,7 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 // does not wait, and one of a row that its holder's fence has locked would keep the lane for a second.
 func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	if strategy == dialect.Insert {
-		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) {
+		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) && !errors.Is(err, errNotTaken) {
 			return out, err
 		}
 	}
@@ -94,7 +97,7 @@ func (d *Dialect) look(ctx context.Context, s *dialect.Session, r lease.AcquireR
 	var out lease.Acquired
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		if out, err = d.insert(ctx, s, r); isDuplicate(err) {
+		if out, err = d.insert(ctx, s, r); isDuplicate(err) || errors.Is(err, errNotTaken) {
 			err = dialect.ErrRowShape
 		}
 		return out, err
@@ -136,7 +139,7 @@ func (d *Dialect) update(ctx context.Context, s *dialect.Session, section string
 
 func (d *Dialect) insert(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	return granted(s.Exec(ctx, d.Text("acquire-insert"),
-		[]byte(r.Key), dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), lease.Bucket(r.Key)))
+		[]byte(r.Key), dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), lease.Bucket(r.Key), []byte(r.Key)))
 }
 
 func granted(res sql.Result, err error) (lease.Acquired, error) {

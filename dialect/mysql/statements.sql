@@ -24,11 +24,15 @@ WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
   FOR UPDATE SKIP LOCKED) AS d)
 
 -- name: acquire-insert
--- key, owner, note, ttl in µs, bucket. The floor is share-locked, so that the reaper, which locks it exclusively before it
--- deletes, cannot come between. An existing key is error 1062, which no server logs.
+-- key, owner, note, ttl in µs, bucket, key. The floor is share-locked, so that the reaper, which locks it exclusively before it
+-- deletes, cannot come between. An existing row is seen by a consistent read, or else the insert would wait for whoever has it
+-- locked, as its holder has who is about to unlock it in a transaction. Where two insert at once, one gets error 1062, which no
+-- server logs.
 INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at)
-SELECT ?, ?, ?, LAST_INSERT_ID(floor + 1), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-FROM rowlock_floor WHERE bucket = ? AND floor < 9223372036853727231 LOCK IN SHARE MODE
+SELECT ?, ?, ?, LAST_INSERT_ID(f.floor + 1), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < 9223372036853727231
+  AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = ?)
+LOCK IN SHARE MODE
 
 -- name: look
 -- owner, key. A consistent read: it locks nothing and waits for nobody.

@@ -60,16 +60,17 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	return err
 }
 
-// Acquire runs the strategy's statement. One round trip, except for an existing row under Insert and for the rare row that
-// changed between the statement's snapshot and its lock.
+// Acquire tries the strategy's plain statement and, where that changed nothing, the one that copes with everything.
 func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	args := []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Note, dialect.Micros(r.TTL), lease.Bucket(r.Key)}
+	section, plain := "acquire-update", args[:4]
 	if strategy == dialect.Insert {
-		if out, err := d.try(ctx, s, "acquire-insert", args); !errors.Is(err, dialect.ErrRowShape) {
-			return out, err
-		}
+		section, plain = "acquire-insert", args
 	}
-	return d.try(ctx, s, "acquire-update", args)
+	if out, err := d.try(ctx, s, section, plain); !errors.Is(err, dialect.ErrRowShape) {
+		return out, err
+	}
+	return d.try(ctx, s, "acquire-any", args)
 }
 
 func (d *Dialect) try(ctx context.Context, s *dialect.Session, section string, args []any) (lease.Acquired, error) {

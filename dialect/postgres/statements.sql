@@ -4,12 +4,21 @@
 -- and minutes ago in a long transaction. It stands in SET and WHERE, never in VALUES, which are computed before that wait.
 
 -- name: acquire-update
--- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket
+-- $1 key, $2 owner, $3 note, $4 ttl in µs. A row without owner cannot be fenced, so this waits for nothing longer than another
+-- taker's commit. Any other row is neither locked nor written.
+UPDATE rowlock AS r
+SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+    expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
+RETURNING 1 AS state, r.token, '' AS note, 0::bigint AS remaining
+
+-- name: acquire-any
+-- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. Whatever the row is like, or if there is none; asked when acquire-update
+-- has changed nothing, because the planner needs longer for it.
 --
 -- A held key falls through to the last SELECT and nothing is written or locked: ON CONFLICT … DO UPDATE … WHERE false would
 -- lock the row and write WAL for every loser. An expired row is taken SKIP LOCKED, because its late holder may be inside a
--- fencing transaction; waiting for that would end in a lock timeout and an ERROR line in the server's log. A row without
--- owner cannot be fenced, so the plain UPDATE waits for nothing longer than another taker's commit. No row at all: the
+-- fencing transaction; waiting for that would end in a lock timeout and an ERROR line in the server's log. No row at all: the
 -- floor is read FOR SHARE, so that the reaper, which locks it FOR UPDATE before it deletes, cannot come between.
 WITH expired AS (
   SELECT key FROM rowlock

@@ -62,6 +62,7 @@ func (d *Dialect) file(ctx context.Context, conn *sql.Conn) error {
 // writable writes and takes it back; BEGIN IMMEDIATE alone passes on a file that is read-only. That somebody else has the
 // write lock is an answer too.
 func writable(ctx context.Context, conn *sql.Conn, path string) error {
+	abandon(ctx, conn)
 	_, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`)
 	if err == nil {
 		_, err = conn.ExecContext(ctx, `PRAGMA user_version = 1`)

@@ -1,5 +1,6 @@
 // Package sqlite is rowlock's SQLite dialect, for SQLite 3.42 and later through modernc.org/sqlite. All processes that lock
-// must run on one host: SQLite's file locks cannot be trusted on a network file system.
+// must run on one host: SQLite's file locks cannot be trusted on a network file system. A process that is stopped in the middle
+// of a write, ours or its own, keeps the file's one write lock until it wakes: no lease helps against that.
 package sqlite
 
 import (
@@ -47,6 +48,7 @@ func (d *Dialect) List(keys []string) any { return dialect.HexList(keys) }
 // Setup makes the session ours: synchronous=FULL, without which WAL mode forgets the last commits in a power failure, and a
 // short wait for the file's write lock. The wait is short because the lane has other work; the store tries again.
 func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
+	abandon(ctx, s.Conn())
 	for _, pragma := range []string{`PRAGMA busy_timeout = 100`, `PRAGMA synchronous = FULL`} {
 		if _, err := s.Conn().ExecContext(ctx, pragma); err != nil {
 			return err
@@ -55,14 +57,13 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	return nil
 }
 
-// Acquire looks first: a read in the same process costs microseconds, and a loser then never asks for the write lock. Under
-// Insert it writes first; the statement changes nothing where there is a row.
-func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
-	if strategy == dialect.Insert {
-		if out, err := d.insert(ctx, s, r); !errors.Is(err, dialect.ErrRowShape) {
-			return out, err
-		}
-	}
+// abandon ends a transaction that the application left open on a connection it gave back to its pool: ours would be part of it,
+// and never be committed. Where there is none, SQLite says so in an error.
+func abandon(ctx context.Context, conn *sql.Conn) { _, _ = conn.ExecContext(ctx, `ROLLBACK`) }
+
+// Acquire looks first under either strategy: a read in the same process costs microseconds, and a loser then never asks for the
+// write lock, which the holder may have for as long as it is inside a fence.
+func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, _ dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	var a dialect.Answer
 	err := s.QueryRow(ctx, d.Text("look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
 	switch {
@@ -70,10 +71,14 @@ func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dial
 		return d.insert(ctx, s, r)
 	case err != nil:
 		return lease.Acquired{}, err
-	case a.State != dialect.StateFree:
+	case a.State != dialect.StateFree && a.State != dialect.StateLocked:
 		return a.Acquired()
 	}
-	return d.write(ctx, s, "acquire-update", millis(r.TTL), dialect.Bytes(r.Owner), r.Note, []byte(r.Key))
+	out, err := d.write(ctx, s, "acquire-update", millis(r.TTL), dialect.Bytes(r.Owner), r.Note, []byte(r.Key))
+	if a.State == dialect.StateLocked && isBusy(err) {
+		return a.Acquired() // expired, and the write lock may be that of its late holder's fence
+	}
+	return out, err
 }
 
 func (d *Dialect) insert(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {

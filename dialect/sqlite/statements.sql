@@ -4,11 +4,12 @@
 -- A statement that writes waits for the file's one write lock first and reads the clock after.
 
 -- name: look
--- owner, key. Asked before acquire-write, so that a loser never asks for the write lock.
+-- owner, key. Asked first, so that a loser never asks for the write lock.
 SELECT CASE WHEN home <> 0 THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
             WHEN token >= 9223372036853727231 THEN 3
+            WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM rowlock WHERE key = ?

@@ -12,6 +12,9 @@ type lane[T any] struct {
 	keeper  bool // renews and releases only
 	session *dialect.Session
 	wake    chan struct{} // holds one: a lane is in the idle list at most once
+
+	busy  bool   // running something; with turns, guarded by the set's mutex
+	turns uint64 // how often it has come for more
 }
 
 func (l *lane[T]) takes(k Kind) bool { return k != Acquire || !l.keeper }

@@ -54,15 +54,19 @@ type Set[T any] struct {
 
 	mu      sync.Mutex
 	pending [kinds][]*Op[T]
+	lanes   []*lane[T]
 	idle    []*lane[T]
 	closed  bool
+	turned  sync.Cond // a lane has ended what it ran
 }
 
 // Open connects every lane before it returns, so that a pool too small is found now and not at the first renewal.
 func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 	s := &Set[T]{cfg: cfg}
+	s.turned.L = &s.mu
 	s.base, s.cancel = context.WithCancel(context.Background())
 	lanes := make([]*lane[T], cfg.Lanes)
+	s.lanes = lanes
 	for i := range lanes {
 		lanes[i] = &lane[T]{set: s, keeper: i == 0 && cfg.Lanes > 1, wake: make(chan struct{}, 1)}
 		if err := lanes[i].connect(ctx); err != nil {
@@ -127,8 +131,12 @@ func (s *Set[T]) submit(op *Op[T]) bool {
 func (s *Set[T]) next(l *lane[T]) []*Op[T] {
 	for {
 		s.mu.Lock()
+		l.turns++
+		l.busy = false
+		s.turned.Broadcast()
 		for kind := range kinds {
 			if ops := s.take(l, kind); ops != nil {
+				l.busy = true
 				s.mu.Unlock()
 				return ops
 			}
@@ -163,6 +171,23 @@ func (s *Set[T]) take(l *lane[T], kind Kind) []*Op[T] {
 	}
 	s.pending[kind] = queue
 	return ops
+}
+
+// Settle returns when everything that was running when it was called has ended, or with ctx: what was left by its caller has
+// then done what it was to do, and no more is to be expected of it.
+func (s *Set[T]) Settle(ctx context.Context) {
+	defer context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.turned.Broadcast()
+	})()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lanes {
+		for turn := l.turns; l.busy && l.turns == turn && ctx.Err() == nil; {
+			s.turned.Wait()
+		}
+	}
 }
 
 // Close runs what is pending to its end, closes every connection and returns when the goroutines are gone.

@@ -47,8 +47,8 @@ func (c *cell) acquiring(last int64) act {
 			if !got.Granted || got.Token != last+1 {
 				c.Fatalf("got %+v, want the one grant after token %d", got, last)
 			}
-			if doubt := c.hit.Executes(); got.Doubtful != doubt {
-				c.Errorf("Doubtful is %t after a fault in %s, want %t", got.Doubtful, c.hit.Kind, doubt)
+			if got.Doubtful != c.doubt() {
+				c.Errorf("Doubtful is %t after faults in %v", got.Doubtful, c.hits())
 			}
 			l := lease.Lease{Key: c.key, Owner: req.Owner, Token: got.Token}
 			c.arrive(false)
@@ -240,6 +240,7 @@ func (c *cell) inspecting() act {
 
 // sweeping removes one dead row, whose token has grown above its floor.
 func (c *cell) sweeping() act {
+	c.Exec(c, `DELETE FROM {rowlock}`)
 	l := hold(c, c.clean, c.key)
 	release(c, c.clean, l)
 	c.Exec(c, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ?`, []byte(c.key))
@@ -255,7 +256,7 @@ func (c *cell) sweeping() act {
 			if row := c.row(c, c.key); row.Key != "" || removed > 1 {
 				c.Errorf("the row is %+v after a sweep that removed %d", row, removed)
 			}
-			if c.hit.Kind == 0 && !c.unresolved && removed != 1 {
+			if len(c.hits()) == 0 && !c.unresolved && removed != 1 {
 				c.Errorf("removed %d rows, want 1", removed)
 			}
 			if f := c.floor(c, c.key); f < l.Token {

@@ -21,7 +21,7 @@ func Open(ctx context.Context, db lane.DB, d dialect.Dialect, o Options) (*Store
 	}
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return nil, facts, s.explain("connect", "", err)
+		return nil, facts, s.explain("connect", "", dialect.NotSent{Err: err})
 	}
 	facts, err = d.Probe(ctx, conn)
 	if err == nil {
@@ -47,7 +47,7 @@ func (s *Store) refusal(err error) error {
 			return err
 		}
 	}
-	return s.explain("probe", "", err)
+	return s.explain("probe", "", dialect.NotSent{Err: err}) // it only read
 }
 
 func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
@@ -55,30 +55,68 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.d.Setup, Run: s.run,
 	})
 	if err != nil {
-		return s.explain("connect", "", err)
+		return s.explain("connect", "", dialect.NotSent{Err: err})
 	}
-	if err := s.rehearse(ctx); err != nil {
-		s.lanes.Close()
-		return fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
+	err = s.rehearse(ctx)
+	if err == nil {
+		return nil
 	}
-	return nil
+	s.lanes.Close()
+	if errors.Is(err, lease.ErrPrivilege) {
+		p := s.d.Names().Prefix
+		err = fmt.Errorf("%w; the user needs SELECT, INSERT, UPDATE and DELETE on %srowlock, SELECT and UPDATE on %srowlock_floor, SELECT on %srowlock_meta", err, p, p, p)
+	}
+	return fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
 }
 
-// rehearse acquires, renews, releases and reaps a key nobody else has.
+// rehearse acquires, renews and releases a key nobody else has, twice, because a row that is new is made by another statement
+// than one that is there, and reaps it. Each time it looks whether that has happened: a trigger or a row policy can have a
+// write vanish without an error.
 func (s *Store) rehearse(ctx context.Context) error {
-	owner := lease.NewOwner()
-	key := lease.Reserved + "open/" + owner.String()
-	got, err := s.Acquire(ctx, []lease.AcquireRequest{{Key: key, Owner: owner, TTL: 30 * time.Second, Note: "rowlock.Open"}})
-	if err != nil {
+	key := lease.Reserved + "open/" + lease.NewOwner().String()
+	l := lease.Lease{Key: key}
+	for range 2 {
+		next, err := s.rehearseAcquire(ctx, key)
+		if err == nil && next.Token <= l.Token {
+			err = vanished("a token did not grow")
+		}
+		if err != nil {
+			return err
+		}
+		l = next
+		if err := s.rehearseHold(ctx, l); err != nil {
+			return err
+		}
+	}
+	if _, err := s.reap(ctx, lease.Bucket(key), []string{key}, 0); err != nil {
 		return err
 	}
-	if !got[0].Granted {
-		return fmt.Errorf("%w: a key that nobody has was not granted: is there a trigger or a row policy on the table?", lease.ErrCorrupt)
+	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{key}})
+	if err == nil && len(rows) > 0 {
+		err = vanished("a dead row was not removed")
 	}
-	l := lease.Lease{Key: key, Owner: owner, Token: got[0].Token}
-	renewed, err := s.Renew(ctx, []lease.RenewRequest{{Lease: l, TTL: 30 * time.Second}})
-	if err == nil && renewed[0].Outcome == lease.Lost {
-		err = fmt.Errorf("%w: a lease that was granted a moment ago is gone: is there a trigger or a row policy on the table?", lease.ErrCorrupt)
+	return err
+}
+
+func (s *Store) rehearseAcquire(ctx context.Context, key string) (lease.Lease, error) {
+	r := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: rehearsalTTL, Note: "rowlock.Open"}
+	got, err := s.Acquire(ctx, []lease.AcquireRequest{r})
+	if err == nil && !got[0].Granted || errors.Is(err, dialect.ErrRowShape) {
+		err = vanished("a key that nobody has was not granted")
+	}
+	return lease.Lease{Key: key, Owner: r.Owner, Token: got[0].Token}, err
+}
+
+const rehearsalTTL = 30 * time.Second
+
+// rehearseHold renews and releases. A released row may be gone at once, if another client sweeps without retention.
+func (s *Store) rehearseHold(ctx context.Context, l lease.Lease) error {
+	if err := s.rehearseRenew(ctx, l); err != nil {
+		return err
+	}
+	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{l.Key}})
+	if err == nil && (len(rows) != 1 || rows[0].Lease != l || rows[0].Remaining <= rehearsalTTL) {
+		err = vanished("a lease that was granted a moment ago was not renewed")
 	}
 	if err != nil {
 		return err
@@ -86,6 +124,26 @@ func (s *Store) rehearse(ctx context.Context) error {
 	if _, err := s.Release(ctx, []lease.Lease{l}); err != nil {
 		return err
 	}
-	_, err = s.reap(ctx, lease.Bucket(key), []string{key}, 0)
+	rows, err = s.Inspect(ctx, lease.Filter{Keys: []string{l.Key}})
+	if err == nil && len(rows) > 0 && rows[0].Held {
+		err = vanished("a lock that was given back is still held")
+	}
 	return err
+}
+
+// rehearseRenew asks again for a second where the answer is busy: in SQLite any other transaction makes it so.
+func (s *Store) rehearseRenew(ctx context.Context, l lease.Lease) error {
+	for began := time.Now(); ; {
+		renewed, err := s.Renew(ctx, []lease.RenewRequest{{Lease: l, TTL: 2 * rehearsalTTL}})
+		if err != nil || renewed[0].Outcome != lease.Busy || time.Since(began) > time.Second {
+			return err
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func vanished(what string) error {
+	return fmt.Errorf("%w: %s: is there a trigger or a row policy on the table?", lease.ErrCorrupt, what)
 }

@@ -99,8 +99,9 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lea
 func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	out := make([]lease.Released, len(leases))
 	for i, l := range leases {
-		op, _, err := s.do(ctx, lane.Release, "release", l.Key, call{release: l})
+		op, doubtful, err := s.do(ctx, lane.Release, "release", l.Key, call{release: l})
 		out[i] = op.released
+		out[i].Gone = out[i].Gone && !doubtful // the try that was not heard of may have been what released it
 		out[i].Err = err
 	}
 	return out, only(out, func(r lease.Released) error { return r.Err })
@@ -134,6 +135,9 @@ func checkRequest(r lease.AcquireRequest) error {
 	return nil
 }
 
+// Settle returns when what is running has ended, or with ctx. An acquire whose caller has left can be granted until then.
+func (s *Store) Settle(ctx context.Context) { s.lanes.Settle(ctx) }
+
 // Close runs what is pending to its end and closes the connections.
 func (s *Store) Close() error {
 	s.lanes.Close()
@@ -156,6 +160,8 @@ func (s *Store) explain(verb, key string, err error) error {
 		return fmt.Errorf("%w: %s %q: %w", v.As, verb, key, err)
 	case v.Class == dialect.Unknown:
 		return fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, verb, key, err)
+	case v.Class == dialect.Conflict:
+		return fmt.Errorf("%w: %s %q: %w", lease.ErrBusy, verb, key, err)
 	}
 	return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
 }

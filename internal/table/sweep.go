@@ -3,6 +3,8 @@ package table
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -105,23 +107,27 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 // reap removes what of keys is still dead, in one transaction: first the floor is locked, which keeps everybody from creating
 // a row that counts from it, then the rows; the floor is raised above the highest token, and only then are they deleted.
 func (s *Store) reap(ctx context.Context, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
+	var done int64 // the lane's: a call that has left it returns while the lane still counts
 	err = s.session(ctx, "reap", func(ctx context.Context, session *dialect.Session) error {
-		return session.InTx(ctx, func() error {
-			removed, err = s.reapLocked(ctx, session, bucket, keys, retention)
+		return session.InTx(ctx, func() (err error) {
+			done, err = s.reapLocked(ctx, session, bucket, keys, retention)
 			return err
 		})
 	})
-	return removed, err
+	if err != nil {
+		return 0, err
+	}
+	return done, nil
 }
 
 func (s *Store) reapLocked(ctx context.Context, session *dialect.Session, bucket int, keys []string, retention time.Duration) (int64, error) {
-	var floor int64
-	if err := session.QueryRow(ctx, s.d.Text("floor-lock"), []any{bucket}, &floor); err != nil {
+	floor, err := s.lockFloor(ctx, session, bucket)
+	if err != nil {
 		return 0, err
 	}
 	var dead []string
 	highest := floor
-	err := session.Query(ctx, s.d.Text("dead-lock"), []any{s.d.List(keys), dialect.Micros(retention)}, func(rows *sql.Rows) error {
+	err = session.Query(ctx, s.d.Text("dead-lock"), []any{s.d.List(keys), dialect.Micros(retention)}, func(rows *sql.Rows) error {
 		var key []byte
 		var token int64
 		err := rows.Scan(&key, &token)
@@ -132,12 +138,32 @@ func (s *Store) reapLocked(ctx context.Context, session *dialect.Session, bucket
 		return 0, err
 	}
 	if highest > floor {
-		if _, err := session.Exec(ctx, s.d.Text("floor-raise"), highest, bucket); err != nil {
+		if err := s.raiseFloor(ctx, session, bucket, highest); err != nil {
 			return 0, err
 		}
 	}
 	_, err = session.Exec(ctx, s.d.Text("reap"), s.d.List(dead))
 	return int64(len(dead)), err
+}
+
+func (s *Store) lockFloor(ctx context.Context, session *dialect.Session, bucket int) (floor int64, err error) {
+	err = session.QueryRow(ctx, s.d.Text("floor-lock"), []any{bucket}, &floor)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = vanished(fmt.Sprintf("the floor of bucket %d cannot be locked", bucket))
+	}
+	return floor, err
+}
+
+// raiseFloor reads the floor back: deleting a row above a floor that did not rise would let its token be granted again.
+func (s *Store) raiseFloor(ctx context.Context, session *dialect.Session, bucket int, to int64) error {
+	if _, err := session.Exec(ctx, s.d.Text("floor-raise"), to, bucket); err != nil {
+		return err
+	}
+	floor, err := s.lockFloor(ctx, session, bucket)
+	if err == nil && floor < to {
+		err = vanished(fmt.Sprintf("the floor of bucket %d did not rise to %d", bucket, to))
+	}
+	return err
 }
 
 // session runs f on a lane, behind everything else that is pending.

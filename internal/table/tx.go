@@ -40,7 +40,7 @@ func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.
 	v := dialect.Judge(s.d, err)
 	switch {
 	case v.Class == dialect.Conflict:
-		return fmt.Errorf("rowlock: %s %q: %w (roll back and try again; fence first in a transaction, before any read)", verb, l.Key, err)
+		return fmt.Errorf("%w: %s %q: %w (roll back and try again; fence first in a transaction, before any read)", lease.ErrBusy, verb, l.Key, err)
 	case errors.Is(v.As, lease.ErrNoSchema), v.Class == dialect.Unknown && !trouble(err):
 		return foreign(l.Key, err) // our table is not there, or it is another product's error altogether
 	}

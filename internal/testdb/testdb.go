@@ -50,7 +50,8 @@ func (k Kind) DSN(tb testing.TB) string {
 	tb.Helper()
 	if k.Name == "sqlite" {
 		file := filepath.Join(tb.TempDir(), "test.db")
-		return "file:" + file + "?" + url.Values{"_pragma": {"journal_mode(WAL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}.Encode()
+		path := (&url.URL{Path: file}).EscapedPath() // the name of a subtest may have a #, where the name of a file would end
+		return "file:" + path + "?" + url.Values{"_pragma": {"journal_mode(WAL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}.Encode()
 	}
 	variable := "ROWLOCK_TEST_" + strings.ToUpper(k.Name)
 	dsn := os.Getenv(variable)

@@ -1,0 +1,215 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+func TestLockWaitsForUnlock(t *testing.T) {
+	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+		first := take(t, c, "k")
+		waiting := wait(t, c, "k")
+		time.Sleep(10 * ttl)
+		unlocked := time.Now()
+		if err := first.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := <-waiting
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		if took := time.Since(unlocked); took > 375*time.Millisecond { // PollMax and its jitter
+			t.Errorf("got it %v after it was free", took)
+		}
+	})
+}
+
+// waited is what became of a call that waited.
+type waited struct {
+	l   *rowlock.Lock
+	err error
+}
+
+// wait has another goroutine wait for a key, and returns when it does.
+func wait(t *testing.T, c *rowlock.Client, key string) <-chan waited {
+	t.Helper()
+	return waitIn(t, t.Context(), c, key)
+}
+
+func waitIn(t *testing.T, ctx context.Context, c *rowlock.Client, key string) <-chan waited {
+	t.Helper()
+	done := make(chan waited, 1)
+	go func() {
+		l, err := c.Lock(ctx, key)
+		done <- waited{l, err}
+	}()
+	synctest.Wait()
+	if len(done) > 0 {
+		t.Fatalf("did not wait: %+v", <-done)
+	}
+	return done
+}
+
+// The holder is dead. The waiter does not sleep far past the expiry of which it was told.
+func TestLockTakesOverFromADeadHolder(t *testing.T) {
+	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+		dead := another(t, s, "k", ttl)
+		began := time.Now()
+		l, err := c.Lock(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < ttl || took > ttl+20*time.Millisecond { // PollMin and its jitter
+			t.Errorf("took over after %v of a lease of %v", took, ttl)
+		}
+		if l.Token() <= dead.Token {
+			t.Errorf("token %d after %d", l.Token(), dead.Token)
+		}
+	})
+}
+
+func TestPollsDoubleUpToTheirLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		var looks []time.Time
+		s.acquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			looks = append(looks, time.Now())
+			return s.Store.Acquire(ctx, reqs)
+		}
+		cfg := &rowlock.Config{PollMin: time.Second, PollMax: 8 * time.Second}
+		cfg.Reaper.Off = true
+		c := client(t, s, cfg)
+		another(t, s.Store, "k", 24*time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, err := c.Lock(ctx, "k")
+		wantIs(t, "Lock", err, rowlock.ErrHeld, context.DeadlineExceeded)
+		gaps := make(map[time.Duration]bool)
+		for i := range looks[1:] {
+			gap, want := looks[i+1].Sub(looks[i]), min(time.Second<<i, 8*time.Second)
+			if i > 5 {
+				want = 8 * time.Second
+			}
+			gaps[gap] = true
+			if gap < want/2 || gap > want*3/2+1 {
+				t.Errorf("look %d came %v after the one before, want %v ± half of it", i+1, gap, want)
+			}
+		}
+		if len(looks) < 3600/12 || len(gaps) < len(looks)/2 {
+			t.Errorf("%d looks in an hour, after waits of %d different lengths", len(looks), len(gaps))
+		}
+	})
+}
+
+func TestCancelledWaitSaysBoth(t *testing.T) {
+	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+		take(t, c, "k", rowlock.Note("somebody"))
+		began := time.Now()
+
+		ctx, cancel := context.WithTimeout(t.Context(), 100*ttl+1)
+		defer cancel()
+		_, err := c.Lock(ctx, "k")
+		wantIs(t, "Lock", err, rowlock.ErrHeld, context.DeadlineExceeded)
+		if took := time.Since(began); took != 100*ttl+1 {
+			t.Errorf("returned after %v", took)
+		}
+		var held *rowlock.HeldError
+		if !errors.As(err, &held) || held.Note != "somebody" || held.Remaining <= 0 {
+			t.Errorf("of the holder it says %#v", held)
+		}
+
+		ctx, cancel = context.WithCancel(t.Context())
+		waiting := waitIn(t, ctx, c, "k")
+		cancel()
+		wantIs(t, "Lock", (<-waiting).err, rowlock.ErrHeld, context.Canceled)
+	})
+}
+
+// The store is being asked when the waiter's patience ends; what is known of the holder is still said.
+func TestWaitCancelledDuringALookSaysBoth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		var looks atomic.Int32
+		s.acquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			if looks.Add(1) < 3 {
+				return s.Store.Acquire(ctx, reqs)
+			}
+			<-ctx.Done()
+			return nil, fmt.Errorf("%w: acquire: %w", lease.ErrUnknown, ctx.Err())
+		}
+		c := client(t, s, nil)
+		another(t, s.Store, "k", time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := c.Lock(ctx, "k")
+		wantIs(t, "Lock", err, rowlock.ErrHeld, context.DeadlineExceeded, rowlock.ErrUnknown)
+	})
+}
+
+// The answer came when the lease was as good as over: whoever got the lock could not rely on it for a moment.
+func TestSlowGrantIsNotHandedOut(t *testing.T) {
+	for _, c := range []struct {
+		answered time.Duration
+		want     error
+	}{{trust - 1, nil}, {trust, rowlock.ErrLost}} {
+		t.Run(fmt.Sprintf("answered after %v", c.answered), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScript()
+				var slow atomic.Bool
+				s.acquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+					answers, err := s.Store.Acquire(ctx, reqs)
+					if slow.Load() {
+						time.Sleep(c.answered)
+					}
+					return answers, err
+				}
+				locks := client(t, s, nil)
+				other := take(t, locks, "other")
+				slow.Store(true)
+				l, err := locks.TryLock(t.Context(), "k")
+				if !errors.Is(err, c.want) {
+					t.Errorf("TryLock: %v", err)
+				}
+				if c.want != nil {
+					synctest.Wait()
+					if l != nil || isHeld(t, s, "k") {
+						t.Errorf("TryLock: %v; the key is held: %t", l, isHeld(t, s, "k"))
+					}
+				}
+				time.Sleep(10 * ttl)
+				alive(t, other)
+			})
+		})
+	}
+}
+
+func TestErrorOfTheStoreIsReturned(t *testing.T) {
+	for name, answer := range map[string]func() ([]lease.Acquired, error){
+		"of the call": func() ([]lease.Acquired, error) { return nil, errDown },
+		"of the item": func() ([]lease.Acquired, error) { return []lease.Acquired{{Err: errDown, Granted: true}}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScript()
+				s.acquire = func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error) { return answer() }
+				c := client(t, s, nil)
+				_, err := c.TryLock(t.Context(), "k")
+				wantIs(t, "TryLock", err, errDown)
+				_, err = c.Lock(t.Context(), "k") // waits for keys, not for databases
+				wantIs(t, "Lock", err, errDown)
+				time.Sleep(time.Minute)
+				if _, _, releases := s.asked(); releases != 0 {
+					t.Errorf("%d releases of what was certainly not granted", releases)
+				}
+			})
+		})
+	}
+}

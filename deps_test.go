@@ -1,0 +1,168 @@
+package rowlock_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/rowlockdb/rowlock"
+
+// What stands for several packages in the tables below.
+var groups = map[string][]string{
+	"drivers": {
+		"github.com/jackc/pgx", "github.com/lib/pq", "github.com/go-sql-driver/mysql", "modernc.org/sqlite", "github.com/mattn/go-sqlite3",
+		"go.etcd.io/etcd",
+	},
+	"test helpers": {
+		"testing", "github.com/anishathalye/porcupine", "pgregory.net/rapid", "github.com/stretchr/testify", "github.com/DATA-DOG/go-sqlmock",
+		"go.uber.org/goleak", "./locktest", "./internal/testdb", "./internal/faultdb", "./internal/memstore",
+	},
+	"programs": {"./examples", "./bench", "./cmd"},
+}
+
+// bans are the arrows of design.md that must not be: the package imports none of these, directly or through others. "anything
+// else" leaves it the standard library and what is listed with it.
+var bans = []struct {
+	pkg, not string
+	except   []string
+	because  string
+}{
+	{".", "drivers", nil, "a user gets the driver of the one database they have, with its dialect"},
+	{".", "github.com/pressly/goose", nil, "goose requires the drivers of a dozen databases; who migrates otherwise does not want it"},
+	{".", "./schema", nil, "it is how goose would come in"},
+	{".", "./dialect/postgres", nil, "a dialect is the user's choice"},
+	{".", "./dialect/mysql", nil, "a dialect is the user's choice"},
+	{".", "./dialect/sqlite", nil, "a dialect is the user's choice"},
+	{".", "test helpers", nil, "they end up in the user's program, flags and all"},
+	{".", "programs", nil, "a library is not made of programs"},
+	{"./lease", "anything else", nil, "a store can be written against it without taking anything along"},
+	{"./watchdog", "anything else", []string{"./lease"}, "it keeps the leases of any store"},
+	{"./reaper", "anything else", []string{"./lease"}, "it sweeps any store"},
+	{"./dialect", "anything else", []string{"./lease"}, "it is a description; the rooms have the drivers"},
+	{"./dialect/postgres", "drivers", []string{"github.com/jackc/pgx"}, "one room, one driver"},
+	{"./dialect/mysql", "drivers", []string{"github.com/go-sql-driver/mysql"}, "one room, one driver"},
+	{"./dialect/sqlite", "drivers", []string{"modernc.org/sqlite"}, "one room, one driver"},
+	{"./dialect/postgres", "./internal", nil, "arrows run one way: internal uses dialects"},
+	{"./dialect/mysql", "./internal", nil, "arrows run one way: internal uses dialects"},
+	{"./dialect/sqlite", "./internal", nil, "arrows run one way: internal uses dialects"},
+	{"./internal/lane", "drivers", nil, "a lane does not know what its statements say"},
+	{"./internal/table", "drivers", nil, "only a dialect knows its database"},
+	{"./internal/table", "test helpers", nil, "it is part of the user's program"},
+	{"./schema", "drivers", nil, "it is given a dialect and a pool"},
+	{"./schema", "./internal", nil, "tables can be made without a client"},
+	{"./locktest", "drivers", nil, "it tests stores that have nothing to do with databases"},
+	{"./locktest", "./dialect", nil, "it tests stores that have nothing to do with databases"},
+	{"./locktest", "./internal", nil, "it is public: whoever writes a store must be able to use all of it"},
+}
+
+// onlies are packages that only these may import directly, so that nobody gets them who did not ask.
+var onlies = []struct {
+	pkg, because string
+	in           []string
+}{
+	{"github.com/jackc/pgx", "the room of its database", []string{"./dialect/postgres", "./internal/testdb", "./examples"}},
+	{"github.com/go-sql-driver/mysql", "the room of its database", []string{"./dialect/mysql", "./internal/testdb", "./examples"}},
+	{"modernc.org/sqlite", "the room of its database", []string{"./dialect/sqlite", "./internal/testdb", "./examples"}},
+	{"github.com/pressly/goose", "migrations are optional", []string{"./schema"}},
+	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./internal/testdb", "./schema"}},
+}
+
+// imports is a package as go list shows it, without its tests.
+type imports struct {
+	ImportPath    string
+	Imports, Deps []string
+}
+
+func TestImportsRunOneWay(t *testing.T) {
+	all := listImports(t)
+	for _, ban := range bans {
+		p, ok := all[ban.pkg]
+		if !ok {
+			t.Errorf("%s is not there any more: take it off the list, or mend the list", ban.pkg)
+			continue
+		}
+		for _, dep := range p.Deps {
+			if isBanned(dep, ban.not) && !isOneOf(dep, ban.except) {
+				t.Errorf("%s must not import %s: %s", ban.pkg, dep, ban.because)
+			}
+		}
+	}
+	for _, only := range onlies {
+		importers := 0
+		for path, p := range all {
+			if !slices.ContainsFunc(p.Imports, func(i string) bool { return isIn(i, only.pkg) }) {
+				continue
+			}
+			importers++
+			if !isOneOf(path, only.in) {
+				t.Errorf("%s must not import %s, which is for %q: %s", path, only.pkg, only.in, only.because)
+			}
+		}
+		if importers == 0 {
+			t.Errorf("nobody imports %s any more: take it off the list", only.pkg)
+		}
+	}
+	for path, p := range all {
+		for _, i := range p.Imports {
+			if isOneOf(i, groups["programs"]) && !isOneOf(path, groups["programs"]) {
+				t.Errorf("%s must not import %s, which is a program", path, i)
+			}
+		}
+	}
+}
+
+// listImports returns the packages of this module. Their paths, and those of one another, begin with "." instead of the module.
+func listImports(t *testing.T) map[string]imports {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := func(path *string) {
+		if rest, ok := strings.CutPrefix(*path, module); ok {
+			*path = "." + rest
+		}
+	}
+	all := make(map[string]imports)
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p imports
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		short(&p.ImportPath)
+		for _, list := range [][]string{p.Imports, p.Deps} {
+			for i := range list {
+				short(&list[i])
+			}
+		}
+		all[p.ImportPath] = p
+	}
+}
+
+func isBanned(dep, what string) bool {
+	switch list, ok := groups[what]; {
+	case ok:
+		return isOneOf(dep, list)
+	case what == "anything else":
+		first, _, _ := strings.Cut(dep, "/")
+		return strings.Contains(first, ".") // all but the standard library
+	}
+	return isIn(dep, what)
+}
+
+func isOneOf(path string, list []string) bool {
+	return slices.ContainsFunc(list, func(p string) bool { return isIn(path, p) })
+}
+
+// isIn says whether path is parent or below it. "." has nothing below it.
+func isIn(path, parent string) bool {
+	return path == parent || parent != "." && strings.HasPrefix(path, parent+"/")
+}

@@ -1,0 +1,178 @@
+package mysql_test
+
+import (
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/DATA-DOG/go-sqlmock"
+	driving "github.com/go-sql-driver/mysql"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// mocked is a session on a server that answers what a test says, and knows which statements came, in which order.
+type mocked struct {
+	testing.TB
+	sqlmock.Sqlmock
+	*dialect.Session
+	d        *mysql.Dialect
+	prepared map[string]*sqlmock.ExpectedPrepare
+}
+
+func newMocked(t testing.TB, flavor string) *mocked {
+	db, mock, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherEqual))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	m := &mocked{t, mock, dialect.NewSession(conn), mysql.New(), make(map[string]*sqlmock.ExpectedPrepare)}
+	m.Flavor = flavor
+	return m
+}
+
+// prepare expects a section to be prepared, unless it was.
+func (m *mocked) prepare(section string) *sqlmock.ExpectedPrepare {
+	if m.prepared[section] == nil {
+		m.prepared[section] = m.ExpectPrepare(m.d.Text(section))
+	}
+	return m.prepared[section]
+}
+
+// look expects the look, and has it find a row in a state; -1 means none.
+func (m *mocked) look(state int64) {
+	rows := sqlmock.NewRows([]string{"state", "token", "note", "remaining"})
+	if state >= 0 {
+		rows.AddRow(state, 6, []byte("other"), 5_000_000)
+	}
+	m.prepare("look").ExpectQuery().WithArgs(request.Owner[:], []byte("key")).WillReturnRows(rows)
+}
+
+// exec expects a section to be executed, which grants token 7 or changes nothing, or fails with a number.
+func (m *mocked) exec(section string, number uint16) {
+	e := m.prepare(section).ExpectExec()
+	switch number {
+	case grants:
+		e.WillReturnResult(sqlmock.NewResult(7, 1))
+	case nothing:
+		e.WillReturnResult(sqlmock.NewResult(0, 0))
+	default:
+		e.WillReturnError(&driving.MySQLError{Number: number})
+	}
+}
+
+const grants, nothing = 1, 2
+
+var request = lease.AcquireRequest{Key: "key", Owner: lease.Owner{1}, TTL: time.Minute, Note: "me"}
+
+func TestStatementsOfAnAcquire(t *testing.T) {
+	const my, maria = "", "MariaDB"
+	granted := lease.Acquired{Granted: true, Token: 7}
+	held := lease.Acquired{Holder: lease.Holder{Note: "other", Remaining: 5 * time.Second}}
+	for name, c := range map[string]struct {
+		flavor   string
+		strategy dialect.Strategy
+		expect   func(m *mocked)
+		want     lease.Acquired
+		err      error
+	}{
+		"MariaDB takes a free row in one": {maria, dialect.Update, func(m *mocked) {
+			m.exec("acquire-update", grants)
+		}, granted, nil},
+		"MariaDB is refused a held one": {maria, dialect.Update, func(m *mocked) {
+			m.exec("acquire-update", nothing)
+			m.look(dialect.StateHeld)
+		}, held, nil},
+		"MariaDB makes an absent one": {maria, dialect.Update, func(m *mocked) {
+			m.exec("acquire-update", nothing)
+			m.look(-1)
+			m.exec("acquire-insert", grants)
+		}, granted, nil},
+		"MariaDB meets a locked row": {maria, dialect.Update, func(m *mocked) {
+			m.exec("acquire-update", 1205)
+			m.look(dialect.StateHeld)
+		}, held, nil},
+		"MySQL looks and takes a free row": {my, dialect.Update, func(m *mocked) {
+			m.look(dialect.StateFree)
+			m.exec("acquire-update", grants)
+		}, granted, nil},
+		"MySQL only looks at a held one": {my, dialect.Update, func(m *mocked) {
+			m.look(dialect.StateHeld)
+		}, held, nil},
+		"MySQL makes an absent one": {my, dialect.Update, func(m *mocked) {
+			m.look(-1)
+			m.exec("acquire-insert", grants)
+		}, granted, nil},
+		"MySQL takes an expired one without waiting": {my, dialect.Update, func(m *mocked) {
+			m.look(dialect.StateLocked)
+			m.exec("acquire-expired", grants)
+		}, granted, nil},
+		"MySQL loses a race for a free row": {my, dialect.Update, func(m *mocked) {
+			m.look(dialect.StateFree)
+			m.exec("acquire-update", nothing)
+			m.look(dialect.StateHeld)
+		}, held, nil},
+		"MySQL loses a race for an absent one": {my, dialect.Update, func(m *mocked) {
+			m.look(-1)
+			m.exec("acquire-insert", 1062)
+		}, lease.Acquired{}, dialect.ErrRowShape},
+		"the row is the owner's own": {my, dialect.Update, func(m *mocked) {
+			m.look(dialect.StateMine)
+		}, lease.Acquired{Granted: true, Token: 6}, nil},
+		"Insert makes an absent row in one": {my, dialect.Insert, func(m *mocked) {
+			m.exec("acquire-insert", grants)
+		}, granted, nil},
+		"Insert meets a held row": {my, dialect.Insert, func(m *mocked) {
+			m.exec("acquire-insert", 1062)
+			m.look(dialect.StateHeld)
+		}, held, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMocked(t, c.flavor)
+			c.expect(m)
+			got, err := m.d.Acquire(t.Context(), m.Session, c.strategy, request)
+			if got != c.want || !errors.Is(err, c.err) {
+				t.Errorf("got %+v, %v; want %+v, %v", got, err, c.want, c.err)
+			}
+			if err := m.ExpectationsWereMet(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestReleaseIsOneStatement(t *testing.T) {
+	for changed, gone := range map[int64]bool{1: false, 0: true} {
+		m := newMocked(t, "")
+		m.prepare("release").ExpectExec().WithArgs([]byte("key"), request.Owner[:], int64(7)).WillReturnResult(sqlmock.NewResult(0, changed))
+		got, err := m.d.Release(t.Context(), m.Session, lease.Lease{Key: "key", Owner: request.Owner, Token: 7})
+		if err != nil || got.Gone != gone {
+			t.Errorf("%d rows changed: got %+v, %v", changed, got, err)
+		}
+		if err := m.ExpectationsWereMet(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An error in the middle of a sequence ends it: nothing is sent on a connection of which nobody knows what it did.
+func TestAnErrorEndsTheSequence(t *testing.T) {
+	m := newMocked(t, "")
+	m.look(dialect.StateFree)
+	m.prepare("acquire-update").ExpectExec().WillReturnError(io.ErrUnexpectedEOF)
+	_, err := m.d.Acquire(t.Context(), m.Session, dialect.Update, request)
+	if v := dialect.Judge(m.d, err); !errors.Is(err, io.ErrUnexpectedEOF) || v.Class != dialect.Unknown {
+		t.Errorf("%v is %s", err, v.Class)
+	}
+	if err := m.ExpectationsWereMet(); err != nil {
+		t.Error(err)
+	}
+}

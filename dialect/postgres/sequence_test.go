@@ -1,0 +1,183 @@
+package postgres_test
+
+import (
+	"database/sql"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/DATA-DOG/go-sqlmock"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// mocked is a session on a server that answers what a test says, and knows which statements came, in which order.
+type mocked struct {
+	testing.TB
+	sqlmock.Sqlmock
+	*dialect.Session
+	d *postgres.Dialect
+}
+
+func newMocked(t testing.TB) *mocked {
+	exact := sqlmock.QueryMatcherOption(sqlmock.QueryMatcherEqual)
+	db, mock, err := sqlmock.New(exact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return &mocked{t, mock, dialect.NewSession(conn), postgres.New()}
+}
+
+// query expects a section to be prepared and executed, and returns the rows.
+func (m *mocked) query(section string, rows *sqlmock.Rows) {
+	m.ExpectPrepare(m.d.Text(section)).ExpectQuery().WillReturnRows(rows)
+}
+
+func (m *mocked) done() {
+	m.Helper()
+	if err := m.ExpectationsWereMet(); err != nil {
+		m.Error(err)
+	}
+}
+
+func answer(state, token int64, note string, remaining int64) *sqlmock.Rows {
+	return none().AddRow(state, token, []byte(note), remaining)
+}
+
+func none() *sqlmock.Rows { return sqlmock.NewRows([]string{"state", "token", "note", "remaining"}) }
+
+var request = lease.AcquireRequest{Key: "key", Owner: lease.Owner{1}, TTL: time.Minute, Note: "me"}
+
+func TestStatementsOfAnAcquire(t *testing.T) {
+	held := lease.Acquired{Holder: lease.Holder{Note: "other", Remaining: 5 * time.Second}}
+	granted := lease.Acquired{Granted: true, Token: 7}
+	for name, c := range map[string]struct {
+		strategy dialect.Strategy
+		expect   func(m *mocked)
+		want     lease.Acquired
+		err      error
+	}{
+		"free": {dialect.Update, func(m *mocked) { m.query("acquire-update", answer(1, 7, "", 0)) }, granted, nil},
+		"held": {dialect.Update, func(m *mocked) {
+			m.query("acquire-update", none())
+			m.query("acquire-any", answer(0, 6, "other", 5_000_000))
+		}, held, nil},
+		"absent or expired": {dialect.Update, func(m *mocked) {
+			m.query("acquire-update", none())
+			m.query("acquire-any", answer(1, 7, "", 0))
+		}, granted, nil},
+		"taken by another meanwhile": {dialect.Update, func(m *mocked) {
+			m.query("acquire-update", none())
+			m.query("acquire-any", answer(2, 6, "", 0))
+		}, lease.Acquired{}, dialect.ErrRowShape},
+		"gone meanwhile": {dialect.Update, func(m *mocked) {
+			m.query("acquire-update", none())
+			m.query("acquire-any", none())
+		}, lease.Acquired{}, dialect.ErrRowShape},
+		"expired, and behind a fence": {dialect.Update, func(m *mocked) {
+			m.query("acquire-update", none())
+			m.query("acquire-any", answer(5, 6, "", 0))
+		}, lease.Acquired{}, dialect.ErrRowLocked},
+		"inserted": {dialect.Insert, func(m *mocked) { m.query("acquire-insert", answer(1, 7, "", 0)) }, granted, nil},
+		"not inserted: the row is there": {dialect.Insert, func(m *mocked) {
+			m.query("acquire-insert", none())
+			m.query("acquire-any", answer(0, 6, "other", 5_000_000))
+		}, held, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMocked(t)
+			c.expect(m)
+			got, err := m.d.Acquire(t.Context(), m.Session, c.strategy, request)
+			if got != c.want || !errors.Is(err, c.err) {
+				t.Errorf("got %+v, %v; want %+v, %v", got, err, c.want, c.err)
+			}
+			m.done()
+		})
+	}
+}
+
+func TestAStatementIsPreparedOnce(t *testing.T) {
+	m := newMocked(t)
+	prepared := m.ExpectPrepare(m.d.Text("acquire-update"))
+	for range 3 {
+		prepared.ExpectQuery().WillReturnRows(answer(1, 7, "", 0))
+		if _, err := m.d.Acquire(t.Context(), m.Session, dialect.Update, request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.done()
+}
+
+func TestABatchIsRenewedInOneStatement(t *testing.T) {
+	m := newMocked(t)
+	m.query("renew", sqlmock.NewRows([]string{"outcome", "clock"}).AddRow(1, 5).AddRow(0, 5).AddRow(2, 5))
+	got, err := m.d.Renew(t.Context(), m.Session, make([]lease.RenewRequest, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []lease.RenewOutcome{lease.Extended, lease.Lost, lease.Busy} {
+		if got[i].Outcome != want || got[i].Clock != 5*time.Microsecond {
+			t.Errorf("renewal %d: got %+v, want %s", i, got[i], want)
+		}
+	}
+	m.done()
+}
+
+// An answer that lacks rows is no answer: nobody is told that he has lost his lease.
+func TestARenewalWithTooFewAnswersIsUnknown(t *testing.T) {
+	m := newMocked(t)
+	m.query("renew", sqlmock.NewRows([]string{"outcome", "clock"}).AddRow(1, 5))
+	_, err := m.d.Renew(t.Context(), m.Session, make([]lease.RenewRequest, 2))
+	if v := dialect.Judge(m.d, err); err == nil || v.Class != dialect.Unknown {
+		t.Errorf("got %v, which is %s", err, v.Class)
+	}
+}
+
+func TestReleaseIsOneStatement(t *testing.T) {
+	for changed, gone := range map[int64]bool{1: false, 0: true} {
+		m := newMocked(t)
+		m.ExpectPrepare(m.d.Text("release")).ExpectExec().WithArgs([]byte("key"), request.Owner[:], int64(7)).WillReturnResult(sqlmock.NewResult(0, changed))
+		got, err := m.d.Release(t.Context(), m.Session, lease.Lease{Key: "key", Owner: request.Owner, Token: 7})
+		if err != nil || got.Gone != gone {
+			t.Errorf("%d rows changed: got %+v, %v", changed, got, err)
+		}
+		m.done()
+	}
+}
+
+// What fails before the statement is sent has not been applied; what fails after may have been.
+func TestOnlyThePreparationIsKnownNotToHaveBeenSent(t *testing.T) {
+	for _, broken := range []error{io.ErrUnexpectedEOF, sql.ErrConnDone, errors.New("anything")} {
+		m := newMocked(t)
+		m.ExpectPrepare(m.d.Text("acquire-update")).WillReturnError(broken)
+		_, err := m.d.Acquire(t.Context(), m.Session, dialect.Update, request)
+		if v := dialect.Judge(m.d, err); !errors.Is(err, broken) || v.Class != dialect.Unfit {
+			t.Errorf("preparing: %v is %s", err, v.Class)
+		}
+		m.ExpectPrepare(m.d.Text("acquire-update")).ExpectQuery().WillReturnError(broken)
+		_, err = m.d.Acquire(t.Context(), m.Session, dialect.Update, request)
+		if v := dialect.Judge(m.d, err); !errors.Is(err, broken) || v.Class != dialect.Unknown {
+			t.Errorf("executing: %v is %s", err, v.Class)
+		}
+		m.done()
+	}
+}
+
+// A grant whose reply ends with an error is none: the commit comes after the row.
+func TestAGrantCountsWhenItsReplyIsComplete(t *testing.T) {
+	m := newMocked(t)
+	m.query("acquire-update", answer(1, 7, "", 0).CloseError(state("40001")))
+	got, err := m.d.Acquire(t.Context(), m.Session, dialect.Update, request)
+	if v := dialect.Judge(m.d, err); got.Granted || err == nil || v.Class != dialect.Conflict {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,190 @@
+package rowlock_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/memstore"
+	"github.com/rowlockdb/rowlock/lease"
+	"pgregory.net/rapid"
+)
+
+// fate is what becomes of one request on its way.
+type fate struct {
+	there, back time.Duration
+	lost        string // "", "request" or "answer": silently; "refused": at once
+}
+
+var fates = rapid.Custom(func(t *rapid.T) fate {
+	delay := func(label string) time.Duration {
+		if rapid.Bool().Draw(t, label+" at once") {
+			return 0
+		}
+		return time.Duration(rapid.Int64Range(1, int64(ttl)).Draw(t, label))
+	}
+	return fate{delay("there"), delay("back"), rapid.SampledFrom([]string{"", "", "", "", "request", "answer", "refused"}).Draw(t, "lost")}
+})
+
+// network carries one client's requests to the store and the answers back, each as the next fate has it.
+type network struct {
+	store *memstore.Store
+
+	mu    sync.Mutex
+	fates []fate
+	next  int
+}
+
+func (n *network) fate() fate {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.next++
+	return n.fates[n.next%len(n.fates)]
+}
+
+// carry does not hear of ctx on the way there: a request that was sent may arrive after its sender has given up.
+func carry[Q, A any](ctx context.Context, n *network, call func(context.Context, []Q) ([]A, error), items []Q) ([]A, error) {
+	f := n.fate()
+	if f.lost == "refused" {
+		return nil, errDown
+	}
+	done := make(chan []A, 1)
+	if f.lost != "request" {
+		go func() {
+			time.Sleep(f.there)
+			answers, err := call(context.Background(), items)
+			if err == nil && f.lost == "" {
+				time.Sleep(f.back)
+				done <- answers
+			}
+		}()
+	}
+	ctx, cancel := context.WithTimeout(ctx, ttl) // every store gives up some day
+	defer cancel()
+	select {
+	case answers := <-done:
+		return answers, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", lease.ErrUnknown, ctx.Err())
+	}
+}
+
+func (n *network) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	return carry(ctx, n, n.store.Acquire, reqs)
+}
+
+func (n *network) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	return carry(ctx, n, n.store.Renew, reqs)
+}
+
+func (n *network) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	return carry(ctx, n, n.store.Release, leases)
+}
+
+func (n *network) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+	return n.store.Inspect(ctx, f)
+}
+
+// believers are those who were given one key, in the order in which they were.
+type believers struct {
+	mu    sync.Mutex
+	key   string
+	last  *rowlock.Lock
+	got   int
+	wrong []string
+}
+
+func (b *believers) add(l *rowlock.Lock) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.got++
+	if last := b.last; last != nil {
+		if last.Context().Err() == nil && l.Context().Err() == nil {
+			b.wrong = append(b.wrong, fmt.Sprintf("%q: with token %d held, token %d was given out", b.key, last.Token(), l.Token()))
+		}
+		if last.Token() >= l.Token() {
+			b.wrong = append(b.wrong, fmt.Sprintf("%q: token %d after %d", b.key, l.Token(), last.Token()))
+		}
+	}
+	b.last = l
+}
+
+// Several clients, honest clocks and a network that delays, drops and doubles as it likes: no two of them hold a key at once,
+// tokens grow, and in the end no key is left behind.
+func TestNoTwoHoldAKeyAtOnce(t *testing.T) {
+	got := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		clients := rapid.SliceOfN(rapid.SliceOfN(fates, 1, 30), 1, 3).Draw(rt, "fates of each client")
+		seed := rapid.Uint64().Draw(rt, "seed")
+		var b *believers
+		synctest.Test(t, func(t *testing.T) { // in which nothing may fail, or rapid could not shrink
+			b = contend(clients, seed)
+		})
+		got += b.got
+		for _, w := range b.wrong {
+			rt.Error(w)
+		}
+	})
+	t.Logf("%d locks were given out", got)
+}
+
+func contend(clients [][]fate, seed uint64) *believers {
+	store, b := memstore.New(), &believers{key: "k"}
+	var wg sync.WaitGroup
+	var all []*rowlock.Client
+	end := time.Now().Add(20 * ttl)
+	for i, fates := range clients {
+		cfg := &rowlock.Config{Logger: slog.New(slog.DiscardHandler)}
+		cfg.Reaper.Off = true
+		c, err := rowlock.New(&network{store: store, fates: fates}, cfg)
+		if err != nil {
+			b.wrong = append(b.wrong, err.Error())
+			return b
+		}
+		for w := range 2 {
+			random := rand.New(rand.NewPCG(seed, uint64(i*2+w)))
+			wg.Go(func() {
+				for time.Now().Before(end) {
+					work(c, b, random)
+				}
+			})
+		}
+		all = append(all, c)
+	}
+	wg.Wait()
+	for _, c := range all {
+		_ = c.Close()
+	}
+	time.Sleep(3 * ttl) // for what is still on its way
+	if records, err := store.Inspect(context.Background(), lease.Filter{Held: true}); err != nil || len(records) > 0 {
+		b.wrong = append(b.wrong, fmt.Sprintf("left behind: %+v, %v", records, err))
+	}
+	return b
+}
+
+// work gets the lock, if it can, and holds it for a while.
+func work(c *rowlock.Client, b *believers, random *rand.Rand) {
+	part := func() time.Duration { return time.Duration(random.Int64N(int64(ttl))) }
+	opts := [][]rowlock.Option{nil, {rowlock.NoRenew()}, {rowlock.TTL(5 * time.Second)}, {rowlock.MaxHold(time.Second + part())}}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*part()+1)
+	defer cancel()
+	l, err := c.Lock(ctx, b.key, opts[random.IntN(len(opts))]...)
+	if err != nil {
+		time.Sleep(part() / 10)
+		return
+	}
+	b.add(l)
+	time.Sleep(part())
+	if random.IntN(10) > 0 { // or die
+		_ = l.Unlock(ctx)
+		return
+	}
+	<-time.After(part())
+	_ = l.Unlock(context.Background())
+}

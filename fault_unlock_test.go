@@ -1,0 +1,242 @@
+package rowlock_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+func TestUnlockWithACancelledContextReleases(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		f := newFaulty(t, e, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		l := locked(t)(f.Lock(ctx, "key"))
+		cancel()
+		wantLives(t, l)
+		wantErr(t, l.Unlock(ctx), nil)
+		wantErr(t, context.Cause(l.Context()), rowlock.ErrUnlocked)
+		if owner, token := f.row(t, "key"); owner != nil || token != l.Token() {
+			t.Errorf("the row is %x, %d after Unlock of token %d", owner, token, l.Token())
+		}
+		wantErr(t, l.Unlock(ctx), rowlock.ErrUnlocked)
+	})
+}
+
+// However one statement of Unlock is broken, the lock is given back, once, and nobody is told that it was lost.
+func TestUnlockOverABrokenConnectionReleasesOnce(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		f := newFaulty(t, e, nil)
+		late := faultdb.NewGate()
+		defer late.Wait()
+		defer late.Release()
+		phases := map[string]faultdb.Fault{"never sent": faultdb.FailBeforeSend(), "reply lost": faultdb.LoseReply(), "sent late": faultdb.SendLate(late)}
+		for phase, fault := range phases {
+			for _, report := range brokenReports {
+				t.Run(phase+"/"+report.name, func(t *testing.T) {
+					key := phase + report.name
+					l := locked(t)(f.TryLock(t.Context(), key))
+					hits := faultdb.NewCounter(faultdb.OnFunc(f.section("release"), faultdb.Nth(1, fault.Reporting(report.err))))
+					f.faults.set(hits)
+					defer f.faults.set(nil)
+					wantErr(t, l.Unlock(t.Context()), nil)
+					if hits.Faults() != 1 {
+						t.Fatal("no fault was injected")
+					}
+					next := locked(t)(f.other.TryLock(t.Context(), key))
+					if next.Token() != l.Token()+1 {
+						t.Errorf("token %d was followed by %d", l.Token(), next.Token())
+					}
+					if phase == "sent late" {
+						late.Release()
+						late.Wait()
+					}
+					wantErr(t, next.Unlock(t.Context()), nil) // the late copy has not released it
+				})
+			}
+		}
+	})
+}
+
+// A database that does not answer keeps nobody: Unlock returns, says that it does not know, and the client goes on trying.
+func TestUnlockOfADatabaseThatHangsReturnsAndGoesOnInTheBackground(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		t.Parallel()
+		f := newFaulty(t, e, nil)
+		l := locked(t)(f.TryLock(t.Context(), "key"))
+		gate := faultdb.NewGate()
+		defer gate.Release()
+		f.faults.set(faultdb.OnFunc(f.section("release"), faultdb.Always(faultdb.Block(gate).And(faultdb.FailBeforeSend()))))
+		began := time.Now()
+		wantErr(t, l.Unlock(t.Context()), rowlock.ErrUnknown, context.DeadlineExceeded)
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("Unlock took %s", took)
+		}
+		if owner, _ := f.row(t, "key"); owner == nil {
+			t.Fatal("the key is free: the test shows nothing")
+		}
+		f.faults.set(nil)
+		gate.Release()
+		f.wantFreeSoon(t, "key")
+	})
+}
+
+// An acquire whose answer comes when its lease has ended is not handed out, and does not disturb what the client holds.
+func TestAnAnswerThatComesTooLateIsNoLock(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		const ttl = 300 * time.Millisecond
+		f := newFaulty(t, e, nil)
+		freeKeys["free"](t, f, "late")
+		kept := locked(t)(f.TryLock(t.Context(), "kept", rowlock.TTL(ttl)))
+		gate := faultdb.NewGate()
+		defer gate.Release()
+		f.faults.set(faultdb.OnFunc(grants, faultdb.Nth(1, faultdb.BlockAfter(gate))))
+		result := aside(func() error { _, err := f.TryLock(t.Context(), "late", rowlock.TTL(ttl)); return err })
+		arrives(t, faultPatience, gate.Arrived(), "the grant")
+		comesTrue(t, "the lease to end", func() bool { return leaseLeft(t, e, "late") < 0 })
+		gate.Release()
+		if e.Name == "sqlite" {
+			arrives(t, faultPatience, result, "the answer") // its one lane could not renew meanwhile
+			return
+		}
+		wantErr(t, arrives(t, faultPatience, result, "the answer"), rowlock.ErrLost)
+		f.wantFreeSoon(t, "late")
+		before := leaseLeft(t, e, "kept")
+		comesTrue(t, "another renewal", func() bool { now := leaseLeft(t, e, "kept"); up := now > before; before = now; return up })
+		wantLives(t, kept)
+	})
+}
+
+// renewals matches what a renewal consists of, its transaction's end included.
+func renewals(f *faulty) func(faultdb.Op) bool {
+	texts := []string{f.Dialect.Text("renew")}
+	if f.Driver == "mysql" {
+		texts = append(texts, f.Dialect.Text("renew-lock"), "BEGIN", "COMMIT")
+	}
+	return func(op faultdb.Op) bool {
+		return op.Executes() && slices.Contains(texts, op.Query) || op.Kind == faultdb.Begin || op.Kind == faultdb.Commit
+	}
+}
+
+// Every renewal is broken somewhere, in turn before and after it is executed: the lock outlives its first lease many times
+// over, and nobody hears of it.
+func TestRenewalsOverABrokenConnectionKeepTheLock(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		t.Parallel()
+		for _, report := range brokenReports {
+			t.Run(report.name, func(t *testing.T) {
+				t.Parallel()
+				const ttl = 1500 * time.Millisecond
+				var lost atomic.Int64
+				f := newFaulty(t, e, func(c *rowlock.Config) {
+					c.TTL = ttl
+					c.Hooks.Lost = func(string, int64, error) { lost.Add(1) }
+				})
+				var keys []*rowlock.Lock
+				for i := range 3 {
+					keys = append(keys, locked(t)(f.TryLock(t.Context(), fmt.Sprint(report.name, i))))
+				}
+				hits := faultdb.NewCounter(faultdb.OnFunc(renewals(f), inTurn(e, report.err)))
+				f.faults.set(hits)
+				began := time.Now()
+				comesTrue(t, "broken renewals", func() bool { return lost.Load() > 0 || hits.Faults() >= 4 && time.Since(began) > 5*ttl/2 })
+				f.faults.set(nil)
+				for _, l := range keys {
+					wantLives(t, l)
+					if _, token := f.row(t, l.Key()); token != l.Token() {
+						t.Errorf("the row has token %d, the lock %d", token, l.Token())
+					}
+					wantErr(t, l.Unlock(t.Context()), nil)
+				}
+				if lost.Load() != 0 {
+					t.Errorf("%d locks were lost", lost.Load())
+				}
+				t.Logf("%d faults", hits.Faults())
+			})
+		}
+	})
+}
+
+// inTurn breaks an operation before it is sent, and one after, and leaves so many alone between them that a renewal can pass.
+func inTurn(e *testdb.Env, err error) faultdb.Injector {
+	between := int64(2)
+	if e.Driver == "mysql" { // four operations
+		between = 6
+	}
+	var n atomic.Int64
+	return faultdb.Func(func(faultdb.Op) faultdb.Fault {
+		switch n.Add(1) % (2 * between) {
+		case 1:
+			return faultdb.LoseReply().Reporting(err)
+		case 1 + between:
+			return faultdb.FailBeforeSend().Reporting(err)
+		}
+		return faultdb.None
+	})
+}
+
+// The end of a renewal's transaction is where its outcome is decided; only MySQL and MariaDB renew in one.
+func TestACommitCutInARenewalKeepsTheLock(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		if e.Driver != "mysql" {
+			t.Skip("renews in one statement")
+		}
+		t.Parallel()
+		const ttl = 900 * time.Millisecond
+		late := faultdb.NewGate()
+		t.Cleanup(late.Wait)
+		t.Cleanup(late.Release)
+		commits := func(op faultdb.Op) bool { return op.Kind == faultdb.Commit || op.Executes() && op.Query == "COMMIT" }
+		for name, fault := range map[string]faultdb.Fault{
+			"cut": faultdb.FailBeforeSend(), "reply lost": faultdb.LoseReply(), "sent late": faultdb.SendLate(late),
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				f := newFaulty(t, e, nil)
+				l := locked(t)(f.TryLock(t.Context(), name, rowlock.TTL(ttl)))
+				hits := faultdb.NewCounter(faultdb.OnFunc(commits, faultdb.Nth(1, fault)))
+				f.faults.set(hits)
+				comesTrue(t, "a commit", func() bool { return hits.Faults() == 1 })
+				if name == "sent late" { // the row is locked by what is under way: the lease is busy, and nobody's to take
+					time.Sleep(ttl / 4)
+					late.Release()
+				}
+				began := time.Now()
+				comesTrue(t, "more than a lease", func() bool { return time.Since(began) > 2*ttl })
+				wantLives(t, l)
+				wantErr(t, l.Unlock(t.Context()), nil)
+			})
+		}
+	})
+}
+
+// Unlock and Close may meet: what is held is given back by one or the other.
+func TestUnlockBesideCloseGivesEverythingBack(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		for round := range 5 {
+			c := openOn(t, e.DB, e, nil)
+			var all []*rowlock.Lock
+			for i := range 20 {
+				all = append(all, locked(t)(c.TryLock(t.Context(), fmt.Sprintf("%d/%d", round, i))))
+			}
+			var unlocking sync.WaitGroup
+			for _, l := range all {
+				unlocking.Go(func() { _ = l.Unlock(context.Background()) })
+			}
+			wantErr(t, c.Close(), nil)
+			unlocking.Wait()
+		}
+		var held int
+		err := e.DB.QueryRowContext(t.Context(), e.SQL(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL`)).Scan(&held)
+		if err != nil || held > 0 {
+			t.Errorf("%d keys have an owner after Close, %v", held, err)
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package table_test
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"strings"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// The trap in database/sql: a prepared statement that was executed, and whose driver then said driver.ErrBadConn, is reported as
+// sql.ErrConnDone, which reads as if nothing had been sent.
+func TestErrConnDoneIsAnUnknownOutcome(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, dialect.Update, 1)
+		r.faults.set(faultdb.OnFunc(func(op faultdb.Op) bool { return op.Prepared }, faultdb.Always(faultdb.LoseReply().Reporting(driver.ErrBadConn))))
+		req := lease.AcquireRequest{Key: "key", Owner: lease.NewOwner(), TTL: ttl}
+		_, err := ask(t.Context(), r.store, req)
+		wantIs(t, err, lease.ErrUnknown, sql.ErrConnDone)
+		if row := r.row(t, "key"); row.Owner != req.Owner && row.Owner != (lease.Owner{}) {
+			t.Errorf("the row is %+v", row)
+		}
+	})
+}
+
+// What was never sent is sent over another connection, at once, and leaves no doubt.
+func TestWhatWasNotSentIsSentOverAnotherConnection(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, dialect.Update, 1)
+		for _, kind := range []faultdb.Kind{faultdb.Prepare, faultdb.Connect} {
+			r.recycle(t, "inspect")
+			inj := faultdb.OnKind(faultdb.Nth(1, faultdb.FailBeforeSend().Reporting(driver.ErrBadConn)), faultdb.Prepare)
+			if kind == faultdb.Connect {
+				inj = faultdb.Any(inj, faultdb.OnKind(faultdb.Nth(1, faultdb.FailBeforeSend()), faultdb.Connect))
+			}
+			r.log.Reset()
+			r.faults.set(inj)
+			_, a := acquire(t, r.store, kind.String())
+			r.faults.set(nil)
+			if !a.Granted || a.Doubtful {
+				t.Errorf("got %+v", a)
+			}
+			ops := r.log.Ops()
+			if first, last := ops[0], ops[len(ops)-1]; first.Kind != faultdb.Prepare || !last.Executes() || first.Conn == last.Conn {
+				t.Errorf("went from %v to %v", first, last)
+			}
+		}
+	})
+}
+
+// What a caller who has lost may ask of the server, and what a renewal and a release cost it.
+func TestStatementsOfACall(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, dialect.Update, 1)
+		l := hold(t, r.clean, "key")
+		renew := func() {
+			if _, err := r.store.Renew(t.Context(), []lease.RenewRequest{{Lease: l, TTL: ttl}, {Lease: l, TTL: ttl}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Each once before it is counted, so that everything is prepared.
+		if _, a := acquire(t, r.store, "key"); a.Granted {
+			t.Fatal("granted what is held")
+		}
+		renew()
+		r.log.Reset()
+		if _, a := acquire(t, r.store, "key"); a.Granted {
+			t.Fatal("granted what is held")
+		}
+		if e.Name == "mysql" || e.Name == "sqlite" {
+			if q := r.log.Queries(); len(q) != 1 || !strings.HasPrefix(q[0], "SELECT") {
+				t.Errorf("a loser sent %q, want to look once", q)
+			}
+		}
+		if n := r.log.Count(nil); n > 2 {
+			t.Errorf("a loser cost %d round trips", n)
+		}
+		r.log.Reset()
+		renew()
+		want := 1
+		if e.Driver == "mysql" {
+			want = 4 // a transaction of two statements
+		}
+		if n := r.log.Count(nil); n != want {
+			t.Errorf("a renewal cost %d round trips, want %d: %v", n, want, r.log.Ops())
+		}
+		r.log.Reset()
+		release(t, r.store, l)
+		if n := r.log.Count(nil); n != 1 {
+			t.Errorf("a release cost %d round trips, want 1", n)
+		}
+	})
+}
