@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"runtime"
+)
+
+// costs is what one pair allocates, in the whole process.
+type costs struct{ floor, recurring, fresh allocation }
+
+type allocation struct{ objects, bytes float64 }
+
+func (a allocation) minus(b allocation) allocation {
+	return allocation{a.objects - b.objects, a.bytes - b.bytes}
+}
+
+// costs measures with one goroutine, after the race has warmed everything up.
+func (f *field) costs(ctx context.Context, p *progress) (*costs, error) {
+	out := new(costs)
+	into := []*allocation{&out.floor, &out.recurring, &out.fresh}
+	contenders := f.contenders(1)
+	if err := f.warm(ctx, contenders, 1, 0); err != nil {
+		return nil, err
+	}
+	for i, c := range contenders {
+		p.say(f.title, "allocations")
+		a, err := f.allocations(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		*into[i] = a
+		p.step()
+	}
+	return out, nil
+}
+
+func (f *field) allocations(ctx context.Context, c contender) (allocation, error) {
+	const pairs = 300
+	made := make([]string, pairs) // beforehand: a key is the caller's to make
+	for n := range made {
+		made[n] = f.keys.next(c, 0, n)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, k := range made {
+		if err := c.pair(ctx, k); err != nil {
+			return allocation{}, err
+		}
+	}
+	runtime.ReadMemStats(&after)
+	return allocation{
+		float64(after.Mallocs-before.Mallocs) / pairs, float64(after.TotalAlloc-before.TotalAlloc) / pairs,
+	}, nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/dialect"
+)
+
+// settingsOf are the queries that say how durable a commit of a lane is, by database.
+var settingsOf = map[string][]string{
+	"sqlite": {"PRAGMA journal_mode", "PRAGMA synchronous", "PRAGMA wal_autocheckpoint"},
+	"postgres": {
+		"SHOW fsync", "SHOW synchronous_commit", "SHOW wal_sync_method", "SHOW commit_delay", "SHOW default_transaction_isolation",
+	},
+	"mariadb": {
+		"SELECT @@innodb_flush_log_at_trx_commit", "SELECT @@log_bin", "SELECT @@sync_binlog", "SELECT @@innodb_flush_method",
+		"SELECT @@tx_isolation",
+	},
+	"mysql": {
+		"SELECT @@innodb_flush_log_at_trx_commit", "SELECT @@log_bin", "SELECT @@sync_binlog", "SELECT @@innodb_flush_method",
+		"SELECT @@transaction_isolation",
+	},
+}
+
+// facts says which server this is and how a session with rowlock's settings commits: without them no rate means anything.
+func (d *database) facts(ctx context.Context) ([]string, error) {
+	conn, err := d.pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	probed, err := d.dialect.Probe(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	session := dialect.NewSession(conn)
+	defer session.Discard()
+	if err := d.dialect.Setup(ctx, session); err != nil {
+		return nil, err
+	}
+	server, _, _ := strings.Cut(probed.Server, ", compiled") // the compiler is of no interest
+	settings, err := values(ctx, conn, settingsOf[d.name])
+	return []string{server, strings.Join(settings, ", ")}, err
+}
+
+func values(ctx context.Context, conn *sql.Conn, queries []string) ([]string, error) {
+	var out []string
+	for _, q := range queries {
+		var value string
+		if err := conn.QueryRowContext(ctx, q).Scan(&value); err != nil {
+			return nil, fmt.Errorf("%s: %w", q, err)
+		}
+		name := strings.TrimPrefix(q[strings.LastIndexByte(q, ' ')+1:], "@@")
+		out = append(out, name+" "+value)
+	}
+	return out, nil
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// contender is one way to lock and unlock a key.
+type contender struct {
+	name   string
+	series byte // of its keys: nobody meets anybody else's
+	fresh  bool // a new key each time
+	target float64
+	pair   func(ctx context.Context, key string) error
+}
+
+// field is everybody who runs on one database. The floor comes first.
+type field struct {
+	title   string
+	keys    keys
+	raws    []raw
+	conns   []*sql.Conn
+	clients []*rowlock.Client
+}
+
+func newField(ctx context.Context, d *database, allowed int) (*field, error) {
+	f := &field{title: d.name}
+	for range d.lanes(allowed) {
+		r, conn, err := dial(ctx, d)
+		if conn != nil {
+			f.conns = append(f.conns, conn)
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+		f.raws = append(f.raws, r)
+	}
+	for _, strategy := range []rowlock.Strategy{rowlock.Update, rowlock.Insert} {
+		c, err := rowlock.Open(d.pool, d.dialect, &rowlock.Config{
+			Lanes: allowed, Strategy: strategy, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
+		})
+		if err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+		f.clients = append(f.clients, c)
+	}
+	return f, nil
+}
+
+func (f *field) close() error {
+	var errs []error
+	for _, c := range f.clients {
+		errs = append(errs, c.Close())
+	}
+	for _, c := range f.conns {
+		// Not to go back to the pool: it has a lane's settings.
+		_ = c.Raw(func(c any) error { return c.(io.Closer).Close() })
+		_ = c.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// contenders returns who runs with so many goroutines. A floor with more connections than goroutines would only spread its
+// work over colder ones.
+func (f *field) contenders(goroutines int) []contender {
+	return []contender{
+		{name: "floor", series: 'f', pair: floor(f.raws[:min(goroutines, len(f.raws))])},
+		{name: "recurring keys", series: 'f', target: 0.85, pair: locking(f.clients[0])},
+		{name: "one-shot keys", series: 'o', target: 0.60, pair: locking(f.clients[1]), fresh: true},
+	}
+}
+
+// floor is the two statements. Its goroutines share the connections, one statement at a time.
+func floor(raws []raw) func(context.Context, string) error {
+	free := make(chan raw, len(raws))
+	for _, r := range raws {
+		free <- r
+	}
+	return func(_ context.Context, key string) error {
+		k, owner := []byte(key), lease.NewOwner()
+		r := <-free
+		token, err := r.take(k, owner)
+		free <- r
+		if err != nil || token <= 0 {
+			return fmt.Errorf("take %q: token %d: %w", key, token, err)
+		}
+		r = <-free
+		err = r.clear(k, owner)
+		free <- r
+		return err
+	}
+}
+
+func locking(c *rowlock.Client) func(context.Context, string) error {
+	return func(ctx context.Context, key string) error {
+		l, err := c.Lock(ctx, key)
+		if err != nil {
+			return err
+		}
+		return l.Unlock(ctx)
+	}
+}

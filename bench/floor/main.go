@@ -1,0 +1,98 @@
+// Command floor compares a Lock and Unlock of rowlock with the floor: the two statements that any lease lock must run, sent
+// by hand over the raw driver. It prints how much of the floor's rate rowlock reaches on each database it finds: SQLite
+// always, and the servers whose data source names are in ROWLOCK_TEST_POSTGRES, _MARIADB and _MYSQL.
+//
+// Contenders take turns in short rounds, and a ratio is always of two neighbours in time: what else the machine does then
+// slows both.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+)
+
+var errMissed = errors.New("a target was missed")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "floor:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	p := newProgress(s)
+	var all []*result
+	for _, k := range s.kinds {
+		r, err := measure(ctx, k, s, p)
+		if err != nil {
+			p.done()
+			return fmt.Errorf("%s: %w", k.name, err)
+		}
+		all = append(all, r)
+	}
+	p.done()
+	return report(os.Stdout, s, all)
+}
+
+// result is what was found out about one database.
+type result struct {
+	kind  kind
+	facts []string
+	rates []row
+	costs *costs
+	held  *held
+}
+
+func measure(ctx context.Context, k kind, s settings, p *progress) (r *result, err error) {
+	d, err := open(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	r = &result{kind: k}
+	if r.facts, err = d.facts(ctx); err != nil {
+		return nil, err
+	}
+	if s.rates || s.allocs {
+		err = r.pairs(ctx, d, s, p)
+	}
+	if err == nil && s.held > 0 {
+		r.held, err = holdMany(ctx, d, s, p)
+	}
+	return r, err
+}
+
+// pairs runs what needs the contenders.
+func (r *result) pairs(ctx context.Context, d *database, s settings, p *progress) (err error) {
+	f, err := newField(ctx, d, s.lanes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	for _, goroutines := range s.goroutines {
+		if !s.rates {
+			break
+		}
+		rows, err := race(ctx, f, s, goroutines, p)
+		if err != nil {
+			return err
+		}
+		r.rates = append(r.rates, rows...)
+	}
+	if s.allocs {
+		r.costs, err = f.costs(ctx, p)
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+)
+
+// The targets that are no ratios.
+const (
+	mostBytes = 1024
+	leases    = 500 // in a renewal
+	// Leases are renewed up to a tenth early with jitter, and up to another tenth early together with others: 20 statements
+	// then come in 0.8 of the time.
+	early = 1.25
+)
+
+// report prints what was found, and returns errMissed if -check asks for it.
+func report(w io.Writer, s settings, all []*result) error {
+	fmt.Fprintf(w, "%s, GOMAXPROCS %d, %d lanes and as many connections for the floor (SQLite 1), %d rounds of %s\n",
+		runtime.Version(), runtime.GOMAXPROCS(0), s.lanes, s.rounds, s.turn)
+	for _, r := range all {
+		fmt.Fprintf(w, "%s: %s\n", r.kind.name, strings.Join(r.facts, "; "))
+	}
+	v := &verdicts{}
+	if s.rates {
+		table(w, "database\tpair\tgoroutines\tpairs/s\tratio (min–max)\ttarget\t", all, v.rates)
+	}
+	if s.allocs {
+		table(w, "database\tallocations of a pair\tfloor\trecurring\tabove\tone-shot\tabove\t", all, allocs)
+	}
+	if s.held > 0 {
+		table(w, "database\tlocks held\trenewals per TTL/3\tleases each\tgoroutines added\theap bytes a lock\tlost\t\t", all, v.held)
+	}
+	if s.check && v.missed > 0 {
+		return fmt.Errorf("%d times: %w", v.missed, errMissed)
+	}
+	return nil
+}
+
+func table(w io.Writer, head string, all []*result, lines func(io.Writer, *result)) {
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, head)
+	for _, r := range all {
+		lines(t, r)
+	}
+	_ = t.Flush()
+}
+
+// verdicts counts missed targets.
+type verdicts struct{ missed int }
+
+func (v *verdicts) mark(kept bool) string {
+	if kept {
+		return "ok"
+	}
+	v.missed++
+	return "MISSED"
+}
+
+func (v *verdicts) rates(w io.Writer, r *result) {
+	for _, row := range r.rates {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%.0f\t", r.kind.name, row.name, row.goroutines, row.rate.median)
+		if row.target == 0 {
+			fmt.Fprint(w, "1\t\t\n")
+			continue
+		}
+		fmt.Fprintf(w, "%s\t≥ %.2f\t%s\n", row.ratio, row.target, v.mark(row.ratio.median >= row.target))
+	}
+}
+
+func allocs(w io.Writer, r *result) {
+	c := r.costs
+	recurring, fresh := c.recurring.minus(c.floor), c.fresh.minus(c.floor)
+	fmt.Fprintf(w, "%s\tobjects\t%.0f\t%.0f\t%+.0f\t%.0f\t%+.0f\t\n", r.kind.name,
+		c.floor.objects, c.recurring.objects, recurring.objects, c.fresh.objects, fresh.objects)
+	fmt.Fprintf(w, "%s\tbytes\t%.0f\t%.0f\t%+.0f\t%.0f\t%+.0f\t\n", r.kind.name,
+		c.floor.bytes, c.recurring.bytes, recurring.bytes, c.fresh.bytes, fresh.bytes)
+}
+
+func (v *verdicts) held(w io.Writer, r *result) {
+	h := r.held
+	most := math.Ceil(float64(h.locks)/leases) * early
+	kept := h.renewals <= most && h.goroutines < h.locks/100 && h.bytes <= mostBytes && h.lost == 0
+	fmt.Fprintf(w, "%s\t%d\t%.0f\t%.0f\t%d\t%.0f\t%d\t%s\t\n", r.kind.name,
+		h.locks, h.renewals, h.perRenewal, h.goroutines, h.bytes, h.lost, v.mark(kept))
+}
