@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"maps"
 	"slices"
 )
@@ -86,15 +85,21 @@ func (s *Session) Query(ctx context.Context, query string, args []any, scan func
 
 // InTx runs f between BEGIN and COMMIT. The statements f runs on the session are inside the transaction, because there is
 // only one connection. An error of f rolls back; an error of the commit leaves the outcome unknown.
+//
+// It is no sql.Tx: that holds the sql.Conn's lock until it ends, and a prepared statement that finds the connection bad waits
+// for that very lock, for ever.
 func (s *Session) InTx(ctx context.Context, f func() error) error {
-	tx, err := s.conn.BeginTx(ctx, nil)
-	if err != nil {
+	if _, err := s.conn.ExecContext(ctx, `BEGIN`); err != nil {
 		return NotSent{err}
 	}
 	if err := f(); err != nil {
-		return errors.Join(err, tx.Rollback())
+		if _, failed := s.conn.ExecContext(ctx, `ROLLBACK`); failed != nil {
+			return Uncommitted{err}
+		}
+		return err
 	}
-	return tx.Commit()
+	_, err := s.conn.ExecContext(ctx, `COMMIT`)
+	return err
 }
 
 // Discard drops the connection for good. It is never given back to the pool: the session's settings are ours, and nobody

@@ -51,9 +51,18 @@ type NotSent struct{ Err error }
 func (e NotSent) Error() string { return e.Err.Error() }
 func (e NotSent) Unwrap() error { return e.Err }
 
+// Uncommitted marks an error in a transaction that could not be rolled back either: it has certainly not been applied, and the
+// connection is of no more use.
+type Uncommitted struct{ Err error }
+
+func (e Uncommitted) Error() string { return e.Err.Error() }
+func (e Uncommitted) Unwrap() error { return e.Err }
+
 // Judge classifies what an operation of d returned, its own errors included.
 func Judge(d Dialect, err error) Verdict {
 	switch {
+	case errors.As(err, new(Uncommitted)):
+		return Verdict{Class: Unfit}
 	case errors.Is(err, ErrRowShape), errors.Is(err, ErrRowLocked):
 		return Verdict{Class: Conflict}
 	case errors.Is(err, lease.ErrCorrupt):
