@@ -35,7 +35,7 @@ func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lock, e
 	for seen := error(nil); ; {
 		l, err := c.attempt(ctx, key, r, began)
 		if err != nil && ctx.Err() != nil && seen != nil {
-			return nil, errors.Join(seen, err) // the wait was cut short while it looked: what it saw before still stands
+			return nil, errors.Join(seen, err, ctx.Err()) // the wait was cut short while it looked: what it saw before still stands
 		}
 		if !passing(err) {
 			return l, err

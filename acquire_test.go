@@ -154,6 +154,25 @@ func TestWaitCancelledDuringALookSaysBoth(t *testing.T) {
 	})
 }
 
+// The look outlasts the waiter's patience and finds the key held.
+func TestWaitCancelledDuringALookThatFindsAHolderSaysBoth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		s.acquire = func(_ context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			time.Sleep(20 * time.Second)
+			return s.Store.Acquire(context.Background(), reqs)
+		}
+		c := client(t, s, nil)
+		another(t, s.Store, "k", time.Hour)
+		for _, patience := range []time.Duration{10 * time.Second, 30 * time.Second} {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			_, err := c.Lock(ctx, "k")
+			cancel()
+			wantIs(t, "Lock", err, rowlock.ErrHeld, context.DeadlineExceeded)
+		}
+	})
+}
+
 // The answer came when the lease was as good as over: whoever got the lock could not rely on it for a moment.
 func TestSlowGrantIsNotHandedOut(t *testing.T) {
 	for _, c := range []struct {

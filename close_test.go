@@ -3,7 +3,9 @@ package rowlock_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -77,7 +79,8 @@ func TestCloseSaysWhatItCouldNotGiveBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScript()
 				s.release = release
-				cfg := &rowlock.Config{}
+				var log journal
+				cfg := &rowlock.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 				cfg.Reaper.Off = true
 				c, err := rowlock.New(s, cfg)
 				if err != nil {
@@ -86,6 +89,9 @@ func TestCloseSaysWhatItCouldNotGiveBack(t *testing.T) {
 				take(t, c, "a")
 				take(t, c, "b")
 				wantIs(t, "Close", c.Close(), errDown)
+				if name == "the call fails" && !strings.Contains(log.String(), errDown.Error()) {
+					t.Errorf("logged: %s", log.String())
+				}
 			})
 		})
 	}
@@ -123,6 +129,37 @@ func TestLockWhileClosingLeavesNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The answer comes while Close is giving back other locks.
+func TestGrantWhileClosingLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		s.acquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			answers, err := s.Store.Acquire(ctx, reqs)
+			time.Sleep(time.Second)
+			return answers, err
+		}
+		s.release = func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+			time.Sleep(time.Second)
+			return s.Store.Release(ctx, leases)
+		}
+		c := client(t, s, nil)
+		take(t, c, "other")
+		done := make(chan waited, 1)
+		go func() {
+			l, err := c.Lock(t.Context(), "k")
+			done <- waited{l, err}
+		}()
+		time.Sleep(time.Second / 2)
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		wantIs(t, "Lock", (<-done).err, rowlock.ErrClosed)
+		if isHeld(t, s, "k") {
+			t.Error("the key is held after Close")
+		}
+	})
 }
 
 // A store that never answers must not keep Close for ever.

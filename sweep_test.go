@@ -80,14 +80,33 @@ func TestReaperResignsWhenItsClientIsClosed(t *testing.T) {
 	})
 }
 
+// MaxHold is for workers that are stuck; a sweep takes as long as the table is large.
+func TestMaxHoldDoesNotEndASweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &swept{Store: memstore.New(), takes: 10 * time.Minute}
+		client(t, s, &rowlock.Config{MaxHold: time.Minute})
+		time.Sleep(time.Hour)
+		if n, cut := s.sweeps.Load(), s.cut.Load(); n < 5 || cut > 0 {
+			t.Errorf("%d of %d sweeps were ended early", cut, n)
+		}
+	})
+}
+
 // swept counts the sweeps of a store.
 type swept struct {
 	*memstore.Store
-	sweeps, retention atomic.Int64
+	takes                  time.Duration
+	sweeps, cut, retention atomic.Int64
 }
 
 func (s *swept) Sweep(ctx context.Context, opts lease.SweepOptions) (int64, error) {
 	s.sweeps.Add(1)
 	s.retention.Store(int64(opts.Retention))
+	select {
+	case <-ctx.Done():
+		s.cut.Add(1)
+		return 0, ctx.Err()
+	case <-time.After(s.takes):
+	}
 	return s.Store.Sweep(ctx, opts)
 }

@@ -110,13 +110,6 @@ func (d *Dog) Leaving(h *Held) {
 	d.nudge()
 }
 
-// Left reports whether Leaving was noted of h and no renewal since has shown that the transaction was rolled back.
-func (d *Dog) Left(h *Held) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return h.leaving
-}
-
 // MayHaveLeft reports whether Leaving was called and no renewal has found the lease alive since.
 func (d *Dog) MayHaveLeft(h *Held) bool {
 	d.mu.Lock()
