@@ -92,13 +92,16 @@ func (s *Session) InTx(ctx context.Context, f func() error) error {
 	if _, err := s.conn.ExecContext(ctx, `BEGIN`); err != nil {
 		return NotSent{err}
 	}
-	if err := f(); err != nil {
-		if _, failed := s.conn.ExecContext(ctx, `ROLLBACK`); failed != nil {
-			return Uncommitted{err}
+	err := f()
+	if err == nil {
+		if _, err = s.conn.ExecContext(ctx, `COMMIT`); err == nil {
+			return nil
 		}
-		return err
 	}
-	_, err := s.conn.ExecContext(ctx, `COMMIT`)
+	// Also after a COMMIT that was refused: SQLite leaves the transaction open when it is busy.
+	if _, failed := s.conn.ExecContext(ctx, `ROLLBACK`); failed != nil {
+		return Unsettled{err}
+	}
 	return err
 }
 

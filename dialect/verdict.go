@@ -51,18 +51,18 @@ type NotSent struct{ Err error }
 func (e NotSent) Error() string { return e.Err.Error() }
 func (e NotSent) Unwrap() error { return e.Err }
 
-// Uncommitted marks an error in a transaction that could not be rolled back either: it has certainly not been applied, and the
-// connection is of no more use.
-type Uncommitted struct{ Err error }
+// Unsettled marks an error of a transaction that could not be rolled back either. Whatever the error says, the connection is
+// of no more use, and what the server makes of the transaction is not known.
+type Unsettled struct{ Err error }
 
-func (e Uncommitted) Error() string { return e.Err.Error() }
-func (e Uncommitted) Unwrap() error { return e.Err }
+func (e Unsettled) Error() string { return e.Err.Error() }
+func (e Unsettled) Unwrap() error { return e.Err }
 
 // Judge classifies what an operation of d returned, its own errors included.
 func Judge(d Dialect, err error) Verdict {
 	switch {
-	case errors.As(err, new(Uncommitted)):
-		return Verdict{Class: Unfit}
+	case errors.As(err, new(Unsettled)):
+		return Verdict{Class: Unknown}
 	case errors.Is(err, ErrRowShape), errors.Is(err, ErrRowLocked):
 		return Verdict{Class: Conflict}
 	case errors.Is(err, lease.ErrCorrupt):
