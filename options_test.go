@@ -1,6 +1,7 @@
 package rowlock_test
 
 import (
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -57,16 +58,18 @@ func TestOptionsAreChecked(t *testing.T) {
 			"Note not UTF-8":   {rowlock.Note("caf\xe9"), []string{"Note", `caf\xe9`, "UTF-8"}},
 			"Note with NUL":    {rowlock.Note("a\x00b"), []string{"Note", `a\x00b`, "NUL"}},
 		} {
-			_, err := c.TryLock(t.Context(), "k", o.option)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := c.TryLock(ctx, "k", o.option)
 			wantIs(t, name+": TryLock", err, rowlock.ErrConfig)
 			for _, s := range o.says {
 				if err != nil && !strings.Contains(err.Error(), s) {
 					t.Errorf("%s: %q does not say %q", name, err, s)
 				}
 			}
-			_, err = c.Lock(t.Context(), "k", rowlock.NoRenew(), o.option)
+			_, err = c.Lock(ctx, "k", rowlock.NoRenew(), o.option)
 			wantIs(t, name+": Lock", err, rowlock.ErrConfig)
-			wantIs(t, name+": Do", c.Do(t.Context(), "k", nil, o.option), rowlock.ErrConfig)
+			wantIs(t, name+": Do", c.Do(ctx, "k", func(context.Context, *rowlock.Lock) error { return nil }, o.option), rowlock.ErrConfig)
 		}
 		if acquires, _, _ := s.asked(); acquires != 0 {
 			t.Errorf("%d requests", acquires)

@@ -52,7 +52,7 @@ func (e NotSent) Error() string { return e.Err.Error() }
 func (e NotSent) Unwrap() error { return e.Err }
 
 // Unsettled marks an error of a transaction that could not be rolled back either. Whatever the error says, the connection is
-// of no more use, and what the server makes of the transaction is not known.
+// of no more use, and what the server makes of the transaction is not known, unless its statement was never sent.
 type Unsettled struct{ Err error }
 
 func (e Unsettled) Error() string { return e.Err.Error() }
@@ -62,6 +62,9 @@ func (e Unsettled) Unwrap() error { return e.Err }
 func Judge(d Dialect, err error) Verdict {
 	switch {
 	case errors.As(err, new(Unsettled)):
+		if errors.As(err, new(NotSent)) {
+			return Verdict{Class: Unfit}
+		}
 		return Verdict{Class: Unknown}
 	case errors.Is(err, ErrRowShape), errors.Is(err, ErrRowLocked):
 		return Verdict{Class: Conflict}
