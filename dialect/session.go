@@ -93,14 +93,15 @@ func (s *Session) InTx(ctx context.Context, f func() error) error {
 		return NotSent{err}
 	}
 	err := f()
-	if err == nil {
+	committing := err == nil
+	if committing {
 		if _, err = s.conn.ExecContext(ctx, `COMMIT`); err == nil {
 			return nil
 		}
 	}
 	// Also after a COMMIT that was refused: SQLite leaves the transaction open when it is busy.
 	if _, failed := s.conn.ExecContext(ctx, `ROLLBACK`); failed != nil {
-		return Unsettled{err}
+		return Unsettled{err, committing}
 	}
 	return err
 }

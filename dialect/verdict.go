@@ -51,21 +51,24 @@ type NotSent struct{ Err error }
 func (e NotSent) Error() string { return e.Err.Error() }
 func (e NotSent) Unwrap() error { return e.Err }
 
-// Unsettled marks an error of a transaction that could not be rolled back either. Whatever the error says, the connection is
-// of no more use, and what the server makes of the transaction is not known, unless its statement was never sent.
-type Unsettled struct{ Err error }
+// Unsettled marks an error of a transaction that could not be rolled back either: the connection is of no more use. If the
+// COMMIT was sent the outcome is unknown; if not, nothing can have been applied.
+type Unsettled struct {
+	Err        error
+	Committing bool
+}
 
 func (e Unsettled) Error() string { return e.Err.Error() }
 func (e Unsettled) Unwrap() error { return e.Err }
 
 // Judge classifies what an operation of d returned, its own errors included.
 func Judge(d Dialect, err error) Verdict {
+	var open Unsettled
 	switch {
-	case errors.As(err, new(Unsettled)):
-		if errors.As(err, new(NotSent)) {
-			return Verdict{Class: Unfit}
-		}
+	case errors.As(err, &open) && open.Committing:
 		return Verdict{Class: Unknown}
+	case errors.As(err, &open):
+		return Verdict{Class: Unfit}
 	case errors.Is(err, ErrRowShape), errors.Is(err, ErrRowLocked):
 		return Verdict{Class: Conflict}
 	case errors.Is(err, lease.ErrCorrupt):

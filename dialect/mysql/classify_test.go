@@ -232,7 +232,11 @@ func (s *server) kill(c *sql.Conn, what string, queries ...string) error {
 	}
 	result := make(chan error, 1)
 	go func() { result <- s.run(c, queries...) }()
-	running := `SELECT COUNT(*) FROM information_schema.processlist WHERE id = ? AND info LIKE 'UPDATE%'`
+	// Not by its text: the list has those of other sessions too, and cannot convert one with bytes in it.
+	running := `SELECT COUNT(*) FROM information_schema.processlist WHERE id = ? AND command IN ('Query', 'Execute') AND time_ms > 50`
+	if !s.maria() {
+		running = `SELECT COUNT(*) FROM performance_schema.threads WHERE processlist_id = ? AND processlist_state = 'updating'`
+	}
 	for n := 0; n == 0; time.Sleep(time.Millisecond) {
 		if err := s.DB.QueryRowContext(s.Context(), running, id).Scan(&n); err != nil {
 			s.Fatal(err)
