@@ -118,7 +118,7 @@ func TestKeysAreChecked(t *testing.T) {
 			wantIs(t, name+": TryLock", err, rowlock.ErrInvalidKey)
 			_, err = c.Lock(t.Context(), key)
 			wantIs(t, name+": Lock", err, rowlock.ErrInvalidKey)
-			wantIs(t, name+": Do", c.Do(t.Context(), key, nil), rowlock.ErrInvalidKey)
+			wantIs(t, name+": Do", c.Do(t.Context(), key, func(context.Context, *rowlock.Lock) error { return nil }), rowlock.ErrInvalidKey)
 		}
 		if acquires, _, _ := s.asked(); acquires != 0 {
 			t.Errorf("%d requests for invalid keys", acquires)

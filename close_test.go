@@ -97,6 +97,28 @@ func TestCloseSaysWhatItCouldNotGiveBack(t *testing.T) {
 	}
 }
 
+// The store is back after a moment; so long Close tries.
+func TestCloseTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		back := time.Now().Add(3 * time.Second)
+		s.release = func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+			if time.Now().Before(back) {
+				return nil, errDown
+			}
+			return s.Store.Release(ctx, leases)
+		}
+		c := client(t, s, nil)
+		take(t, c, "k")
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if late := time.Since(back); isHeld(t, s, "k") || late > time.Second {
+			t.Errorf("closed %v after the store was back; the key is held: %t", late, isHeld(t, s, "k"))
+		}
+	})
+}
+
 // The store was granting while the client was closed. What it granted is given back before Close returns.
 func TestLockWhileClosingLeavesNothing(t *testing.T) {
 	for _, answered := range []time.Duration{time.Second, 3 * time.Second} {

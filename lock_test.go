@@ -2,6 +2,7 @@ package rowlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -282,6 +283,48 @@ func TestFenceOfALockThatIsOver(t *testing.T) {
 		wantIs(t, "Fence after a takeover", stolen.FenceIn(t.Context(), tx), rowlock.ErrFenced)
 		if len(tx.fenced) != 0 {
 			t.Errorf("the transaction has locked %q", tx.fenced)
+		}
+	})
+}
+
+// The row itself has said that the lease is another's: the holder need not wait for the watchdog to hear it.
+func TestRefusedFenceEndsTheLock(t *testing.T) {
+	for name, refused := range map[string]func(context.Context, *rowlock.Lock, *transaction) error{
+		"Fence":    func(ctx context.Context, l *rowlock.Lock, tx *transaction) error { return l.FenceIn(ctx, tx) },
+		"UnlockTx": func(ctx context.Context, l *rowlock.Lock, tx *transaction) error { return l.UnlockIn(ctx, tx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fenced(t, func(t *testing.T, c *rowlock.Client, s *fencing) {
+				l := take(t, c, "k")
+				s.Expire("k")
+				other := another(t, s, "k", ttl)
+				wantIs(t, name, refused(t.Context(), l, s.begin()), rowlock.ErrFenced, rowlock.ErrLost)
+				wantIs(t, "cause", context.Cause(l.Context()), rowlock.ErrLost)
+				wantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrLost)
+				if r := record(t, s, "k"); r.Lease != other {
+					t.Errorf("the row is %+v, want %+v", r, other)
+				}
+			})
+		})
+	}
+}
+
+// A lock that its own transaction gave back fences no more, but it was not lost.
+func TestFenceAfterUnlockTxIsNoLoss(t *testing.T) {
+	fenced(t, func(t *testing.T, c *rowlock.Client, s *fencing) {
+		l := take(t, c, "k")
+		tx := s.begin()
+		if err := l.UnlockIn(t.Context(), tx); err != nil {
+			t.Fatal(err)
+		}
+		tx.commit()
+		err := l.FenceIn(t.Context(), s.begin())
+		wantIs(t, "Fence", err, rowlock.ErrFenced)
+		if cause := context.Cause(l.Context()); errors.Is(err, rowlock.ErrLost) || errors.Is(cause, rowlock.ErrLost) {
+			t.Errorf("Fence: %v; cause: %v", err, cause)
+		}
+		if err := l.Unlock(t.Context()); err != nil {
+			t.Errorf("Unlock: %v", err)
 		}
 	})
 }

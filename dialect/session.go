@@ -16,6 +16,8 @@ import (
 type Session struct {
 	// Flavor is for the dialect's own use: Setup may tell MariaDB from MySQL here.
 	Flavor string
+	// Local says that no statement can hang on a network: Setup may find that the database is a file.
+	Local bool
 
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt

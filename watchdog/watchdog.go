@@ -42,8 +42,9 @@ type Dog struct {
 
 	mu       sync.Mutex
 	queue    queue
-	ready    []*Held // due, waiting for a renewal to end
-	parallel int     // renewals under way
+	ready    []*Held   // due, waiting for a renewal to end
+	parallel int       // renewals under way
+	wakes    time.Time // when the loop wakes by itself; zero before its first look
 	clock    skew
 	stopped  bool
 }
@@ -70,9 +71,9 @@ func (d *Dog) Keep(h *Held, sent time.Time) bool {
 		return false
 	}
 	heap.Push(&d.queue, h)
-	first := d.queue[0] == h
+	sooner := h.at.Before(d.wakes) // a lock held for a moment wakes nobody: waking a thread costs more than the rest of it
 	d.mu.Unlock()
-	if first {
+	if sooner {
 		d.nudge()
 	}
 	return true
@@ -191,13 +192,13 @@ func (d *Dog) takeOver(now time.Time) (ended []ending) {
 }
 
 // gather moves what is due to ready, from where it is sent when a renewal has ended; in the queue only its deadline is left.
-// If anything is due, what would be soon goes along: a tenth of the way early costs nothing, and without it leases would come
-// due one by one and cost a statement each.
+// If anything is due, what would be soon goes along until the batch is full: a tenth of the way early costs nothing, and
+// without it leases would come due one by one and cost a statement each.
 func (d *Dog) gather(now time.Time) {
 	early := time.Duration(0)
 	for len(d.queue) > 0 {
 		h := d.queue[0]
-		if h.flying || h.due.Add(-early).After(now) {
+		if h.flying || h.due.Add(-early).After(now) || h.due.After(now) && len(d.ready)%d.cfg.Batch == 0 {
 			return
 		}
 		h.flying = true
@@ -231,11 +232,17 @@ func (d *Dog) takeBatch() (batch []*Held, until time.Time) {
 	return batch, until
 }
 
+// sleep sets when the loop wakes. It never puts that off: for a lock held for a moment the alarm stays, and finds nothing, once;
+// the next lock need not set it again.
 func (d *Dog) sleep(now time.Time) time.Duration {
-	if len(d.queue) == 0 {
-		return never
+	next := now.Add(never)
+	if len(d.queue) > 0 {
+		next = d.queue[0].at
 	}
-	return max(d.queue[0].at.Sub(now), 1)
+	if !d.wakes.After(now) || next.Before(d.wakes) {
+		d.wakes = next
+	}
+	return max(d.wakes.Sub(now), 1)
 }
 
 // renew sends one renewal and applies its answers. It gives up when all its leases are over: a network that swallows requests

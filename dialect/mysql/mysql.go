@@ -75,18 +75,15 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	return nil
 }
 
-// Acquire tries in the strategy's order. MariaDB takes a free row in one round trip. MySQL looks first: it has no UPDATE that
-// does not wait, and one of a row that its holder's fence has locked would keep the lane for a second.
+// Acquire tries in the strategy's order: a row that is free takes one round trip. What is not is looked at.
 func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	if strategy == dialect.Insert {
 		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) && !errors.Is(err, errNotTaken) {
 			return out, err
 		}
 	}
-	if s.Flavor == mariaDB {
-		if out, err := d.update(ctx, s, "acquire-update", r); err == nil || !errors.Is(err, errNotTaken) {
-			return out, err
-		}
+	if out, err := d.take(ctx, s, r); !errors.Is(err, errNotTaken) {
+		return out, err
 	}
 	return d.look(ctx, s, r)
 }
@@ -102,9 +99,9 @@ func (d *Dialect) look(ctx context.Context, s *dialect.Session, r lease.AcquireR
 		}
 		return out, err
 	case err == nil && a.State == dialect.StateFree:
-		out, err = d.update(ctx, s, "acquire-update", r)
+		out, err = d.take(ctx, s, r)
 	case err == nil && a.State == dialect.StateLocked:
-		out, err = d.update(ctx, s, "acquire-expired", r)
+		out, err = d.update(ctx, s, "acquire-expired", r, []byte(r.Key))
 	default:
 		return answered(a, err)
 	}
@@ -129,8 +126,15 @@ func (d *Dialect) read(ctx context.Context, s *dialect.Session, r lease.AcquireR
 // errNotTaken: the row is not free, or not there, or somebody has it locked.
 var errNotTaken = errors.New("not taken")
 
-func (d *Dialect) update(ctx context.Context, s *dialect.Session, section string, r lease.AcquireRequest) (lease.Acquired, error) {
-	res, err := s.Exec(ctx, d.Text(section), dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), []byte(r.Key))
+// take gives a free row to the request's owner.
+func (d *Dialect) take(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	key := []byte(r.Key)
+	return d.update(ctx, s, "acquire-update", r, key, key)
+}
+
+func (d *Dialect) update(ctx context.Context, s *dialect.Session, section string, r lease.AcquireRequest, keys ...any) (lease.Acquired, error) {
+	args := append([]any{dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL)}, keys...)
+	res, err := s.Exec(ctx, d.Text(section), args...)
 	if isLockWait(err) {
 		return lease.Acquired{}, errNotTaken
 	}

@@ -84,14 +84,14 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 		want     lease.Acquired
 		err      error
 	}{
-		"MariaDB takes a free row in one": {maria, dialect.Update, func(m *mocked) {
+		"a free row takes one": {my, dialect.Update, func(m *mocked) {
 			m.exec("acquire-update", grants)
 		}, granted, nil},
-		"MariaDB is refused a held one": {maria, dialect.Update, func(m *mocked) {
+		"a held one is looked at": {my, dialect.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(dialect.StateHeld)
 		}, held, nil},
-		"MariaDB makes an absent one": {maria, dialect.Update, func(m *mocked) {
+		"an absent one is made": {my, dialect.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(-1)
 			m.exec("acquire-insert", grants)
@@ -100,31 +100,29 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 			m.exec("acquire-update", 1205)
 			m.look(dialect.StateHeld)
 		}, held, nil},
-		"MySQL looks and takes a free row": {my, dialect.Update, func(m *mocked) {
-			m.look(dialect.StateFree)
-			m.exec("acquire-update", grants)
-		}, granted, nil},
-		"MySQL only looks at a held one": {my, dialect.Update, func(m *mocked) {
-			m.look(dialect.StateHeld)
-		}, held, nil},
-		"MySQL makes an absent one": {my, dialect.Update, func(m *mocked) {
-			m.look(-1)
-			m.exec("acquire-insert", grants)
-		}, granted, nil},
-		"MySQL takes an expired one without waiting": {my, dialect.Update, func(m *mocked) {
+		"an expired one is taken without waiting": {my, dialect.Update, func(m *mocked) {
+			m.exec("acquire-update", nothing)
 			m.look(dialect.StateLocked)
 			m.exec("acquire-expired", grants)
 		}, granted, nil},
-		"MySQL loses a race for a free row": {my, dialect.Update, func(m *mocked) {
+		"one that comes free between is taken": {my, dialect.Update, func(m *mocked) {
+			m.exec("acquire-update", nothing)
+			m.look(dialect.StateFree)
+			m.exec("acquire-update", grants)
+		}, granted, nil},
+		"a race for a free row is lost": {my, dialect.Update, func(m *mocked) {
+			m.exec("acquire-update", nothing)
 			m.look(dialect.StateFree)
 			m.exec("acquire-update", nothing)
 			m.look(dialect.StateHeld)
 		}, held, nil},
-		"MySQL loses a race for an absent one": {my, dialect.Update, func(m *mocked) {
+		"a race for an absent one is lost": {my, dialect.Update, func(m *mocked) {
+			m.exec("acquire-update", nothing)
 			m.look(-1)
 			m.exec("acquire-insert", 1062)
 		}, lease.Acquired{}, dialect.ErrRowShape},
 		"the row is the owner's own": {my, dialect.Update, func(m *mocked) {
+			m.exec("acquire-update", nothing)
 			m.look(dialect.StateMine)
 		}, lease.Acquired{Granted: true, Token: 6}, nil},
 		"Insert makes an absent row in one": {my, dialect.Insert, func(m *mocked) {
@@ -132,6 +130,7 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 		}, granted, nil},
 		"Insert meets a held row": {my, dialect.Insert, func(m *mocked) {
 			m.exec("acquire-insert", 1062)
+			m.exec("acquire-update", nothing)
 			m.look(dialect.StateHeld)
 		}, held, nil},
 	} {
@@ -166,7 +165,6 @@ func TestReleaseIsOneStatement(t *testing.T) {
 // An error in the middle of a sequence ends it: nothing is sent on a connection of which nobody knows what it did.
 func TestAnErrorEndsTheSequence(t *testing.T) {
 	m := newMocked(t, "")
-	m.look(dialect.StateFree)
 	m.prepare("acquire-update").ExpectExec().WillReturnError(io.ErrUnexpectedEOF)
 	_, err := m.d.Acquire(t.Context(), m.Session, dialect.Update, request)
 	if v := dialect.Judge(m.d, err); !errors.Is(err, io.ErrUnexpectedEOF) || v.Class != dialect.Unknown {

@@ -7,12 +7,17 @@
 -- lock the JSON_TABLE too, and cannot.
 
 -- name: acquire-update
--- owner, note, ttl in µs, key. The token comes back as the statement's insert id. MariaDB can be told not to wait for the row's
--- lock; the setting must not be the session's, under which a transaction that skipped a locked row fails to commit (error
--- 1180, seen with 10.11).
-/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+-- owner, note, ttl in µs, key, key again. The token comes back as the statement's insert id. Only a row without owner, which
+-- nobody can fence, matches. The key is given as a range that has room for this one key: of a range, and not of a single key,
+-- InnoDB first reads a locked row as it was committed, and waits only if that matches (a semi-consistent read, under READ
+-- COMMITTED); so a fence is passed by. LIMIT keeps off the next row. What is left to wait for is another taker's commit, and
+-- MariaDB can be told not to do even that; the setting must not be the session's, under which a transaction that skipped a
+-- locked row fails to commit (error 1180, seen with 10.11).
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock FORCE INDEX (PRIMARY)
+SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` = ? AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < 9223372036853727231
+WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = 0 AND owner IS NULL AND token < 9223372036853727231
+LIMIT 1
 
 -- name: acquire-expired
 -- owner, note, ttl in µs, key. As acquire-update, for a row that looked expired: its late holder may be inside a fencing

@@ -54,7 +54,10 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 			return err
 		}
 	}
-	return nil
+	return s.Conn().Raw(func(c any) error {
+		_, s.Local = c.(interface{ Serialize() ([]byte, error) }) // modernc's own, and no wrapper that may wait for something else
+		return nil
+	})
 }
 
 // abandon ends a transaction that the application left open on a connection it gave back to its pool: ours would be part of it,

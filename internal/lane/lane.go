@@ -35,8 +35,15 @@ func (l *lane[T]) loop() {
 	}
 }
 
+// serve runs an op of a caller who has borrowed the lane.
+func (l *lane[T]) serve(op *Op[T]) {
+	defer l.set.giveBack(l)
+	op.start()
+	l.run([]*Op[T]{op})
+}
+
 func (l *lane[T]) run(ops []*Op[T]) {
-	ctx, cancel := context.WithTimeout(l.set.base, l.set.cfg.Timeout)
+	ctx, cancel := l.bound()
 	defer cancel()
 	if err := l.connect(ctx); err != nil {
 		for _, op := range ops {
@@ -47,6 +54,15 @@ func (l *lane[T]) run(ops []*Op[T]) {
 	if !l.set.cfg.Run(ctx, l.session, ops) {
 		l.drop()
 	}
+}
+
+// bound is the context of what runs next. What goes to this machine's disk ends by itself; drivers watch a context that can end
+// from another goroutine, which costs more than the statement's own work.
+func (l *lane[T]) bound() (context.Context, context.CancelFunc) {
+	if l.session != nil && l.session.Local {
+		return context.Background(), func() {}
+	}
+	return context.WithTimeout(l.set.base, l.set.cfg.Timeout)
 }
 
 // connect makes sure there is a session. A new connection costs its op a moment; nothing was sent on it yet, so a failure

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -111,6 +112,9 @@ func TestEveryOpEndsInExactlyOneWay(t *testing.T) {
 					runs[n].Add(1)
 					if cancelIn == 0 {
 						cancel()
+						for range 100 {
+							runtime.Gosched() // the caller's turn to see it
+						}
 					}
 					return nil
 				}})

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,6 +89,10 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 	if err := ctx.Err(); err != nil {
 		return errors.Join(ErrWithdrawn, err)
 	}
+	if l := s.borrow(op.Kind); l != nil {
+		l.serve(op)
+		return nil
+	}
 	if !s.submit(op) {
 		return ErrClosed
 	}
@@ -104,6 +109,37 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 	}
 	<-op.done // the answer came at the same moment, and is worth more than the cancellation
 	return nil
+}
+
+// borrow takes an idle lane whose statements go nowhere but to this machine's disk, for its caller to run one there by himself:
+// waking the lane's goroutine and being woken by it would take a third as long as the statement. He cannot leave meanwhile.
+func (s *Set[T]) borrow(k Kind) *lane[T] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, l := range s.idle {
+		if l.takes(k) && l.session != nil && l.session.Local {
+			s.idle = slices.Delete(s.idle, i, i+1)
+			l.busy = true
+			return l
+		}
+	}
+	return nil
+}
+
+// giveBack makes a borrowed lane idle, or has its own goroutine go on with what has come meanwhile.
+func (s *Set[T]) giveBack(l *lane[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.turns++
+	l.busy = false
+	s.turned.Broadcast()
+	for kind := range kinds {
+		if s.closed || l.takes(kind) && len(s.pending[kind]) > 0 {
+			l.wake <- struct{}{}
+			return
+		}
+	}
+	s.idle = append(s.idle, l)
 }
 
 // Go has op run without anybody to wait for its outcome. It reports false on a closed set.

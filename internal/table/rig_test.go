@@ -28,6 +28,7 @@ type rig struct {
 	*testdb.Env
 	store  *table.Store
 	clean  *table.Store
+	pool   *sql.DB // the store's
 	faults *switchboard
 	log    *faultdb.Log
 }
@@ -65,14 +66,15 @@ func newRig(tb testing.TB, e *testdb.Env, strategy dialect.Strategy, lanes int) 
 	if n := e.Dialect.Lanes(); n > 0 {
 		lanes = min(lanes, n)
 	}
-	r.store = r.open(tb, db, strategy, lanes)
-	r.clean = r.open(tb, e.DB, strategy, cmp.Or(e.Dialect.Lanes(), 2))
+	r.pool = db
+	r.store = r.open(tb, db, table.Options{Strategy: strategy, Lanes: lanes, Timeout: 5 * time.Second})
+	r.clean = r.open(tb, e.DB, table.Options{Strategy: strategy, Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second})
 	return r
 }
 
-func (r *rig) open(tb testing.TB, db *sql.DB, strategy dialect.Strategy, lanes int) *table.Store {
+func (r *rig) open(tb testing.TB, db *sql.DB, o table.Options) *table.Store {
 	tb.Helper()
-	s, _, err := table.Open(tb.Context(), db, r.Dialect, table.Options{Lanes: lanes, Strategy: strategy, Timeout: 5 * time.Second})
+	s, _, err := table.Open(tb.Context(), db, r.Dialect, o)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,0 +1,40 @@
+package lane_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+)
+
+func TestSettleWaitsForWhatRunsAndForNothingElse(t *testing.T) {
+	r := newRig(t, 2, nil)
+	settle := func(ctx context.Context) <-chan struct{} {
+		settled := make(chan struct{})
+		go func() { r.Settle(ctx); close(settled) }()
+		return settled
+	}
+	r.wait(settle(t.Context()), "Settle of idle lanes")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	left := hold(lane.Acquire, "left")
+	go func() { <-left.running; cancel() }()
+	r.wantIs(r.Do(ctx, left.op), lane.ErrOrphaned)
+	pending := hold(lane.Acquire, "pending")
+	r.Go(pending.op) // comes after, and is not waited for
+
+	short, enough := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer enough()
+	r.wait(settle(short), "Settle to give up with its context")
+	settled := settle(t.Context())
+	select {
+	case <-settled:
+		t.Error("Settle returned while an op was running")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(left.letGo)
+	r.wait(settled, "Settle")
+	r.wait(pending.running, "the next op")
+	close(pending.letGo)
+}
