@@ -216,6 +216,7 @@ func TestManyLeasesRenewTogether(t *testing.T) {
 		dog := watchdog.New(store, watchdog.Config{})
 		defer dog.Stop()
 		keepMany(t, dog, leases, every/leases)
+		synctest.Wait() // for a renewal under way
 		if n := runtime.NumGoroutine() - before; n > 1 {
 			t.Errorf("%d more goroutines for %d leases", n, leases)
 		}

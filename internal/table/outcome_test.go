@@ -66,7 +66,7 @@ func TestAStatementThatHangsIsGivenUp(t *testing.T) {
 			go func() { <-silent.Arrived() }()
 			began := time.Now()
 			l, a := acquire(t, s, when)
-			if took := time.Since(began); !a.Granted || !a.Doubtful || l.Token != 1 || took > patience/4 {
+			if took := time.Since(began); !a.Granted || !a.Doubtful || l.Token == 0 || took > patience/4 {
 				t.Errorf("held %s it is executed: got %+v after %s", when, a, took)
 			}
 		}
