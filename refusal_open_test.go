@@ -48,7 +48,7 @@ func (s *scene) refusedWith(cfg *rowlock.Config, db rowlock.DB, d dialect.Dialec
 func TestOpenRefusesMissingTables(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		s.refused(s.env.DB, s.env.New(dialect.Prefix("absent_")), rowlock.ErrNoSchema, "absent_rowlock", "schema.Migrate")
-		for _, table := range []string{"rowlock_meta", "rowlock_floor", "rowlock"} {
+		for _, table := range []string{"rowlock_meta", "rowlock_queue", "rowlock_floor", "rowlock"} {
 			s.exec(s.env.DB, `DROP TABLE {`+table+`}`)
 			s.refused(s.env.DB, s.env.Dialect, rowlock.ErrNoSchema, s.env.Table(table), "schema.Migrate")
 		}

@@ -12,6 +12,7 @@ import (
 var needed = map[string][]string{
 	"rowlock":       {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_floor": {"SELECT", "UPDATE"},
+	"rowlock_queue": {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_meta":  {"SELECT"},
 }
 

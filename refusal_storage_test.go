@@ -22,7 +22,7 @@ import (
 )
 
 func TestOpenRefusesTablesThatACrashWouldEmpty(t *testing.T) {
-	tables := []string{"rowlock", "rowlock_floor", "rowlock_meta"}
+	tables := []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"}
 	onScene(t, "postgres", func(s *scene) {
 		for _, table := range tables {
 			s.exec(s.env.DB, `ALTER TABLE {`+table+`} SET UNLOGGED`)

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Names says where rowlock's tables stand. The zero value means tables called rowlock, rowlock_floor and rowlock_meta in
+// Names says where rowlock's tables stand. The zero value means tables called rowlock, rowlock_floor, rowlock_queue and rowlock_meta in
 // whatever schema or database a connection defaults to.
 type Names struct {
 	// Schema is the Postgres schema or MySQL database that has the tables; empty means the connection's own.
@@ -58,7 +58,7 @@ func (n Names) Table(table, quote string) string {
 	return name
 }
 
-var tableWord = regexp.MustCompile(`\browlock(_floor|_meta)?\b`)
+var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue)?\b`)
 
 // Fill puts the tables' quoted names into SQL that is written with the default ones.
 func (n Names) Fill(sql, quote string) string {

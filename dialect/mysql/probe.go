@@ -85,7 +85,7 @@ func on(v string) bool { return v != "" && v != "OFF" && v != "0" }
 
 // tables sees that they are there, and in an engine that has row locks and survives a crash.
 func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
-	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_meta"} {
+	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"} {
 		var engine sql.NullString
 		err := conn.QueryRowContext(ctx, `SELECT engine FROM information_schema.tables
 			WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?`, d.names.Schema, d.names.Prefix+table).Scan(&engine)

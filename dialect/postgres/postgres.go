@@ -5,7 +5,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 
@@ -13,8 +13,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-//go:embed statements.sql
-var statements string
+//go:embed *.sql
+var statements embed.FS
 
 const quote = `"`
 

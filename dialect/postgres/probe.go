@@ -59,7 +59,7 @@ func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (f dialect.Facts, 
 
 // tables looks at what a crash or a missing right would do to them.
 func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
-	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_meta"} {
+	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"} {
 		name := d.names.Table(table, quote)
 		var persistence string
 		var rights [4]bool
@@ -87,6 +87,7 @@ func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
 var needs = map[string][4]bool{
 	"rowlock":       {true, true, true, true},
 	"rowlock_floor": {true, false, true, false},
+	"rowlock_queue": {true, true, true, true},
 	"rowlock_meta":  {true, false, false, false},
 }
 

@@ -79,7 +79,7 @@ func writable(ctx context.Context, conn *sql.Conn, path string) error {
 }
 
 func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
-	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_meta"} {
+	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"} {
 		var n int
 		err := conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?`, d.names.Prefix+table).Scan(&n)
 		if err != nil {

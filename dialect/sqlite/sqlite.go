@@ -6,7 +6,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	_ "embed"
+	"embed"
 	"errors"
 	"time"
 
@@ -14,8 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-//go:embed statements.sql
-var statements string
+//go:embed *.sql
+var statements embed.FS
 
 const quote = `"`
 

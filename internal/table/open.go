@@ -64,7 +64,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	s.lanes.Close()
 	if errors.Is(err, lease.ErrPrivilege) {
 		p := s.d.Names().Prefix
-		err = fmt.Errorf("%w; the user needs SELECT, INSERT, UPDATE and DELETE on %srowlock, SELECT and UPDATE on %srowlock_floor, SELECT on %srowlock_meta", err, p, p, p)
+		err = fmt.Errorf("%w; the user needs SELECT, INSERT, UPDATE and DELETE on %srowlock, SELECT and UPDATE on %srowlock_floor, SELECT, INSERT, UPDATE and DELETE on %srowlock_queue, SELECT on %srowlock_meta", err, p, p, p, p)
 	}
 	return fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
 }

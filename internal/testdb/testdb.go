@@ -113,7 +113,7 @@ func (e *Env) Pool(tb testing.TB) *sql.DB {
 	return db
 }
 
-// Table returns the quoted name of one of the Env's tables: "rowlock", "rowlock_floor" or "rowlock_meta".
+// Table returns the quoted name of one of the Env's tables: "rowlock", "rowlock_floor", "rowlock_queue" or "rowlock_meta".
 func (e *Env) Table(name string) string {
 	quote := `"`
 	if e.Driver == "mysql" {
@@ -144,7 +144,7 @@ func (e *Env) SQL(query string) string {
 		now, second, key = "UTC_TIMESTAMP(6)", "INTERVAL 1 SECOND", "`key`"
 	}
 	return strings.NewReplacer("{now}", now, "{second}", second, "{key}", key, "{rowlock}", e.Table("rowlock"),
-		"{rowlock_floor}", e.Table("rowlock_floor"), "{rowlock_meta}", e.Table("rowlock_meta")).Replace(query)
+		"{rowlock_floor}", e.Table("rowlock_floor"), "{rowlock_queue}", e.Table("rowlock_queue"), "{rowlock_meta}", e.Table("rowlock_meta")).Replace(query)
 }
 
 // Expire ends a key's lease in the store, so that no test has to sleep.

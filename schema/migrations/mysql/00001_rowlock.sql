@@ -25,6 +25,19 @@ INSERT IGNORE INTO rowlock_floor (bucket, floor)
 WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
 SELECT n, 0 FROM buckets;
 
+-- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row without rank for each process
+-- that wants to be told when a key comes free. Nothing here is needed for safety: who owns a key stands in rowlock alone.
+CREATE TABLE IF NOT EXISTS rowlock_queue (
+    `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    waiter      BINARY(16)     NOT NULL,
+    ticket      BIGINT         NOT NULL AUTO_INCREMENT UNIQUE,
+    `rank`      BIGINT         NULL,
+    note        VARBINARY(255) NOT NULL DEFAULT '',
+    ttl         BIGINT         NOT NULL DEFAULT 0,
+    alive_until DATETIME(6)    NOT NULL,
+    PRIMARY KEY (`key`, waiter)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
 CREATE TABLE IF NOT EXISTS rowlock_meta (
     name  VARBINARY(64)  NOT NULL PRIMARY KEY,
     value VARBINARY(255) NOT NULL
@@ -37,4 +50,4 @@ INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '1');
 
 -- +goose Down
 
-DROP TABLE IF EXISTS rowlock_meta, rowlock_floor, rowlock;
+DROP TABLE IF EXISTS rowlock_meta, rowlock_queue, rowlock_floor, rowlock;

@@ -32,6 +32,25 @@ INSERT INTO rowlock_floor (bucket, floor)
 WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
 SELECT n, 0 FROM buckets;
 
+-- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row without rank for each process
+-- that wants to be told when a key comes free. Nothing here is needed for safety: who owns a key stands in rowlock alone.
+CREATE TABLE rowlock_queue (
+    key         bytea       NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
+    waiter      bytea       NOT NULL CHECK (octet_length(waiter) = 16),
+    ticket      bigint      NOT NULL GENERATED ALWAYS AS IDENTITY,
+    rank        bigint,
+    note        text        NOT NULL DEFAULT '',
+    ttl         bigint      NOT NULL DEFAULT 0,
+    alive_until timestamptz NOT NULL,
+    PRIMARY KEY (key, waiter)
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_cost_delay = 0,
+    vacuum_truncate = off
+);
+
 CREATE TABLE rowlock_meta (
     name  varchar(64) PRIMARY KEY,
     value text        NOT NULL
@@ -44,4 +63,4 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version', '1');
 
 -- +goose Down
 
-DROP TABLE IF EXISTS rowlock_meta, rowlock_floor, rowlock;
+DROP TABLE IF EXISTS rowlock_meta, rowlock_queue, rowlock_floor, rowlock;

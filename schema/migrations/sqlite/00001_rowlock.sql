@@ -23,6 +23,19 @@ INSERT INTO rowlock_floor (bucket, floor)
 WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
 SELECT n, 0 FROM buckets;
 
+-- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row without rank for each process
+-- that wants to be told when a key comes free. Nothing here is needed for safety: who owns a key stands in rowlock alone.
+CREATE TABLE rowlock_queue (
+    ticket      INTEGER PRIMARY KEY AUTOINCREMENT,
+    key         BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
+    waiter      BLOB    NOT NULL CHECK (length(waiter) = 16),
+    rank        INTEGER,
+    note        TEXT    NOT NULL DEFAULT '',
+    ttl         INTEGER NOT NULL DEFAULT 0,
+    alive_until INTEGER NOT NULL,
+    UNIQUE (key, waiter)
+) STRICT;
+
 CREATE TABLE rowlock_meta (
     name  TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL
@@ -38,6 +51,8 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version', '1');
 -- +goose Down
 
 DROP TABLE IF EXISTS rowlock_meta;
+
+DROP TABLE IF EXISTS rowlock_queue;
 
 DROP TABLE IF EXISTS rowlock_floor;
 

@@ -1,0 +1,101 @@
+package lease
+
+import (
+	"context"
+	"time"
+)
+
+// The abilities of a [Store] below serve those who wait. None is needed to wait: a client that polls with Inspect is always
+// right. They make it sooner, cheaper, or fair. A client finds them once, by type assertion.
+
+// HandOver gives a lease that is held straight to its next owner.
+type HandOver struct {
+	From Lease
+	// To is for the same key. Its TTL counts from the hand-over.
+	To AcquireRequest
+}
+
+// Passer is a Store that can hand a lease over in one change of its row, instead of a release and an acquire.
+type Passer interface {
+	// HandOver grants each To if the row still names From, expired or not. Granted false says that it does not, or that the
+	// key's tokens have run out: nothing was changed, and Holder is not filled in. A repeated request returns the lease as it is.
+	HandOver(ctx context.Context, items []HandOver) ([]Acquired, error)
+}
+
+// Notifier is a Store that can tell the waiters of other processes that a key has come free, sooner than a poll would. What it
+// tells is a hint: it may be lost, late, repeated or wrong, and nobody may rest on it.
+type Notifier interface {
+	// Listen calls heard with each key that another process announces, and with "" when any may have come free: whenever it
+	// begins to listen, also anew after the connection was lost, which it finds out within seconds even if the network says
+	// nothing. It returns when ctx ends. heard must not block.
+	Listen(ctx context.Context, heard func(key string)) error
+	// Announce tells the listeners of all processes, in a statement of its own. Send it after the release has been committed.
+	Announce(ctx context.Context, keys []string) error
+}
+
+// Interest is a Store that remembers which processes wait for a key, so that nobody else need be told of it.
+type Interest interface {
+	// Await notes that a process, an owner of its own, waits for keys: for so long, unless repeated.
+	Await(ctx context.Context, process Owner, keys []string, d time.Duration) error
+	// Desist takes that back.
+	Desist(ctx context.Context, process Owner, keys []string) error
+	// Awaited reports for each key whether any process but this one waits for it.
+	Awaited(ctx context.Context, process Owner, keys []string) ([]bool, error)
+}
+
+// Ticket is one waiter's place in a fair queue.
+type Ticket struct {
+	// AcquireRequest is what the waiter wants; its Owner is the waiter.
+	AcquireRequest
+	// Priority is 1 to 10. A ticket goes before all that have come later and before those of lower priority, except that each
+	// level is worth a head start of [PriorityStep] and no more: nobody is overtaken for ever.
+	Priority int
+}
+
+// PriorityStep is by how much later a waiter may come and still go before one whose priority is lower by one.
+const PriorityStep = 10 * time.Second
+
+// Place is where a ticket stands.
+type Place struct {
+	// Granted says the key is the waiter's: somebody passed it on. Token and Remaining are the lease's.
+	Granted bool
+	Token   int64
+	// Remaining is how long the waiter's lease (if Granted) or the holder's has still to go by the store's clock. 0 or less:
+	// the key is free or has expired, and whoever stands first may claim it.
+	Remaining time.Duration
+	// Ahead is how many live tickets stand before this one.
+	Ahead int
+	// Note is the holder's.
+	Note string
+	// Missing says there is no such ticket (any more), or that it shows no sign of life: Join again.
+	Missing bool
+	// Err is set when this item alone failed; the other fields are then meaningless.
+	Err error
+}
+
+// Passed is the answer to one Pass.
+type Passed struct {
+	// Gone says there was nothing to give up, as in Released.
+	Gone bool
+	// To is who has the key now, with Token; the zero Owner if nobody waited.
+	To    Owner
+	Token int64
+	Err   error
+}
+
+// Queue is a Store that keeps waiters in order. In a fair client every acquire, claim and release goes through it; clients that
+// do not are served out of turn. A ticket lives for its TTL after it last joined; a dead one is passed over.
+type Queue interface {
+	// Join gives each ticket its place at the end of its key's queue, or shows that it is still alive: the place then stays.
+	Join(ctx context.Context, tickets []Ticket) error
+	// Leave removes tickets. It is no error if they are gone. What a waiter was granted meanwhile is released like any lease.
+	Leave(ctx context.Context, waiters []Lease) error
+	// Places says where tickets stand, each named by key and owner. It writes nothing.
+	Places(ctx context.Context, waiters []Lease) ([]Place, error)
+	// Claim grants each key that is free or expired to its requester, unless a live ticket of another stands before the
+	// requester's, or stands at all if the requester has none. The ticket is used up. The answers are those of Acquire.
+	Claim(ctx context.Context, reqs []AcquireRequest) ([]Acquired, error)
+	// Pass gives up each lease as Release does, straight to the first live ticket of its key if there is one, for that ticket's
+	// TTL. The ticket is used up.
+	Pass(ctx context.Context, leases []Lease) ([]Passed, error)
+}
