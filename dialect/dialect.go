@@ -2,7 +2,7 @@
 //
 // A [Dialect] is a description without state: names, SQL text and the meaning of errors. One room per database
 // (dialect/postgres, dialect/mysql, dialect/sqlite) is the only place that imports that database's driver. The SQL stands
-// in a statements.sql file per room, under the same section names everywhere.
+// in .sql files per room, under the same section names everywhere.
 package dialect
 
 import (
@@ -20,7 +20,7 @@ type Dialect interface {
 	Name() string
 	// Names says where the tables are. The caller checks it.
 	Names() Names
-	// Text returns the SQL of a section with the names filled in. See the statements.sql files.
+	// Text returns the SQL of a section with the names filled in. See the .sql files.
 	Text(section string) string
 	// List encodes keys as the single parameter of a section that takes a list, so that one prepared statement serves
 	// every size.

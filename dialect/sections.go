@@ -3,6 +3,7 @@ package dialect
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
 	"strings"
 )
@@ -16,27 +17,27 @@ var (
 	comment     = regexp.MustCompile(`(?m)^\s*--.*\n|\s--\s.*$`)
 )
 
-// ParseSections splits the .sql files at their "-- name:" lines, drops comments and fills in the names. The files are part of the
-// program: one that cannot be read is a programming mistake.
-func ParseSections(files fs.FS, names Names, quote string) Sections {
-	s := make(Sections)
+// ParseFiles parses every .sql file of a room. They are part of the program: one that cannot be read is a programming mistake.
+func ParseFiles(files fs.FS, names Names, quote string) Sections {
+	all := make(Sections)
 	paths, err := fs.Glob(files, "*.sql")
 	for _, path := range paths {
 		var text []byte
-		text, err = fs.ReadFile(files, path)
-		if err != nil {
+		if text, err = fs.ReadFile(files, path); err != nil {
 			break
 		}
-		s.parse(string(text), names, quote)
+		maps.Copy(all, ParseSections(string(text), names, quote))
 	}
-	if err != nil || len(s) == 0 {
-		panic(fmt.Sprintf("dialect: %d sections: %v", len(s), err))
+	if err != nil || len(all) == 0 {
+		panic(fmt.Sprintf("dialect: %d sections: %v", len(all), err))
 	}
-	return s
+	return all
 }
 
-func (s Sections) parse(text string, names Names, quote string) {
+// ParseSections splits the text of a .sql file at its "-- name:" lines, drops comments and fills in the names.
+func ParseSections(text string, names Names, quote string) Sections {
 	marks := sectionMark.FindAllStringSubmatchIndex(text, -1)
+	s := make(Sections, len(marks))
 	for i, m := range marks {
 		end := len(text)
 		if i+1 < len(marks) {
@@ -45,6 +46,7 @@ func (s Sections) parse(text string, names Names, quote string) {
 		body := comment.ReplaceAllString(text[m[1]:end], "")
 		s[text[m[2]:m[3]]] = names.Fill(strings.Trim(body, " \n;"), quote)
 	}
+	return s
 }
 
 // Text returns a section. A missing one is a programming mistake.

@@ -29,7 +29,7 @@ var _ dialect.Dialect = (*Dialect)(nil)
 // New returns the dialect. Names that do not pass dialect.Names.Check are refused by Open and Migrate.
 func New(opts ...dialect.Option) *Dialect {
 	n := dialect.MakeNames(opts)
-	return &Dialect{Sections: dialect.ParseSections(statements, n, quote), names: n}
+	return &Dialect{Sections: dialect.ParseFiles(statements, n, quote), names: n}
 }
 
 // Name is "postgres".
