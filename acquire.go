@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -24,27 +23,20 @@ func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lock
 // Lock waits until it has the lock on key or ctx ends; then the error is ctx.Err() and ErrHeld (or ErrBusy). A database that
 // fails otherwise is not waited for: its error is returned after a few tries.
 //
+// Callers of one client are served in the order they came. Between clients there is no order unless they are Fair: whoever asks
+// first when the key comes free gets it, and a client keeps a key among its own callers for Config.HandOvers grants at most.
+//
 // ctx bounds the waiting, not the lock: a lock that was got is held until Unlock, MaxHold or its loss, whatever becomes of ctx.
 func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
 	r, err := c.check(key, opts)
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	poll := c.polls()
-	for seen := error(nil); ; {
-		l, err := c.attempt(ctx, key, r, began)
-		if err != nil && ctx.Err() != nil && seen != nil {
-			return nil, errors.Join(seen, err, ctx.Err()) // the wait was cut short while it looked: what it saw before still stands
-		}
-		if !passing(err) {
-			return l, err
-		}
-		seen = err
-		if err := c.sleep(ctx, key, err, poll.NextBackOff()); err != nil {
-			return nil, err
-		}
+	if !c.janitor.enter() { // Close waits for us, so that what we are given at the last moment is given back
+		return nil, fmt.Errorf("%w: lock %q", lease.ErrClosed, key)
 	}
+	defer c.janitor.leave()
+	return c.wait(ctx, key, r)
 }
 
 // passing reports whether err is something to wait for: a holder, or a database that has its hands full.
@@ -120,6 +112,7 @@ func (c *Client) granted(ctx context.Context, req lease.AcquireRequest, a lease.
 	l := newLock(ctx, c, req, a, r, sent)
 	ours := c.add(l)
 	if ours && c.dog.Keep(&l.held, sent) {
+		c.runs.Granted(req.Key, a.Token, sent)
 		if h := c.cfg.Hooks.Acquired; h != nil && !r.internal {
 			h(req.Key, a.Token, time.Since(began))
 		}
@@ -131,28 +124,4 @@ func (c *Client) granted(ctx context.Context, req lease.AcquireRequest, a lease.
 		return nil, fmt.Errorf("%w: lock %q", lease.ErrClosed, req.Key)
 	}
 	return nil, fmt.Errorf("%w: lock %q: the answer took %s of a lease of %s", lease.ErrLost, req.Key, time.Since(sent).Round(time.Millisecond), r.ttl)
-}
-
-func (c *Client) polls() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = c.cfg.PollMin, c.cfg.PollMax, 2, 0.5
-	return b
-}
-
-// sleep waits between two looks at a key: no longer than the poll, and not far past the holder's expiry.
-func (c *Client) sleep(ctx context.Context, key string, why error, wait time.Duration) error {
-	var held *HeldError
-	if errors.As(why, &held) && held.Remaining > 0 {
-		wait = min(wait, held.Remaining+c.cfg.PollMin)
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return errors.Join(why, ctx.Err())
-	case <-c.closed:
-		return fmt.Errorf("%w: lock %q", lease.ErrClosed, key)
-	}
 }

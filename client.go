@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/reaper"
 	"github.com/rowlockdb/rowlock/watchdog"
@@ -23,6 +24,11 @@ type Client struct {
 	dog    *watchdog.Dog
 	reaper *reaper.Reaper
 	janitor
+
+	lines  *waitq.Lines[request, grant]
+	runs   waitq.Runs
+	poller waitq.Poller
+	hints  *hints
 
 	mu     sync.Mutex
 	locks  map[*Lock]struct{}
@@ -48,6 +54,7 @@ func start(store lease.Store, owned io.Closer, cfg Config) *Client {
 	c := &Client{cfg: cfg, store: store, owned: owned, locks: make(map[*Lock]struct{}), closed: make(chan struct{})}
 	c.dog = watchdog.New(store, watchdog.Config{Failed: c.renewFailed, Skewed: c.skewed})
 	c.janitor.start(store, cfg.Logger)
+	c.startWaiting()
 	if sweeper, ok := store.(lease.Sweeper); ok && !cfg.Reaper.Off {
 		c.reaper = reaper.Start(sweeper, c.elect, cfg.Reaper, cfg.Logger)
 	}
@@ -91,7 +98,9 @@ func (c *Client) Close() error {
 	}
 	c.releaseAll(held)
 	c.dog.Stop()
-	err := c.janitor.stop()
+	err := c.janitor.stop() // when the last waiter has gone
+	c.poller.Stop()
+	c.hints.stop()
 	if c.owned != nil {
 		err = errors.Join(err, c.owned.Close())
 	}
@@ -115,6 +124,8 @@ func (c *Client) releaseAll(held []*Lock) {
 	for i, l := range leases {
 		if err != nil || len(answers) != len(leases) || answers[i].Err != nil {
 			c.janitor.cleanUp(l.Key, l.Owner)
+		} else if answers[i].Awaited {
+			c.hints.announce(l.Key)
 		}
 	}
 }

@@ -37,10 +37,17 @@ type Config struct {
 	// MaxHold ends a lock that is held for so long, renewed or not, with cause ErrMaxHold: a stuck worker then cannot hold
 	// for ever. Default 0: no limit.
 	MaxHold time.Duration
-	// PollMin and PollMax bound the time between two looks at a key that Lock waits for. Defaults 10 ms and 250 ms. The wait
-	// doubles from one to the other, with jitter, and never sleeps far past the holder's expiry. Who holds for milliseconds and
-	// locks again at once can keep others waiting: bring PollMax down to the time a lock is held.
+	// PollMin and PollMax bound the time between two looks at the keys that Lock waits for: one statement, however many keys and
+	// waiters. Defaults 10 ms and 250 ms. A key is looked at the less often the longer its holder has had it (every quarter of
+	// that time, with jitter), and when the holder's lease expires.
 	PollMin, PollMax time.Duration
+	// Hints says whether other processes are told, and listened to, when a key comes free. Default HintsOn: a poll guarantees, a
+	// hint is sooner. Postgres has LISTEN and NOTIFY, SQLite a counter of commits; MySQL and MariaDB have polls alone.
+	Hints Hints
+	// HandOvers bounds for how long a client keeps a key among its own waiters, handing it from one to the next in one statement:
+	// when it was granted so often in a row, and for at least PollMax, it is released and others have 1.5 × PollMin to bid, if
+	// any wait. Default 16. Others look every PollMax at the slowest, so that keeping it for a shorter time takes nothing from them.
+	HandOvers int
 	// Strategy is what an acquire tries first. Default Update.
 	Strategy Strategy
 	// Fair asks for waiters to be served in order across processes. It needs a store that keeps a queue; no store of this
@@ -56,6 +63,16 @@ type Config struct {
 	// Hooks are called at events; see Hooks.
 	Hooks Hooks
 }
+
+// Hints says whether a client sends and heeds hints.
+type Hints uint8
+
+const (
+	// HintsOn uses what the store has.
+	HintsOn Hints = iota
+	// HintsOff runs on polls alone.
+	HintsOff
+)
 
 const minTTL = 100 * time.Millisecond
 
@@ -74,6 +91,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.RenewEvery = cmp.Or(c.RenewEvery, c.TTL/3)
 	c.PollMin = cmp.Or(c.PollMin, 10*time.Millisecond)
 	c.PollMax = cmp.Or(c.PollMax, max(250*time.Millisecond, c.PollMin))
+	c.HandOvers = cmp.Or(c.HandOvers, 16)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -103,6 +121,10 @@ func (c Config) check() error {
 		return bad("MaxHold (%s) must be at least %s", c.MaxHold, minTTL)
 	case c.Strategy != Update && c.Strategy != Insert:
 		return bad("Strategy (%d) must be Update or Insert", c.Strategy)
+	case c.Hints != HintsOn && c.Hints != HintsOff:
+		return bad("Hints (%d) must be HintsOn or HintsOff", c.Hints)
+	case c.HandOvers < 0:
+		return bad("HandOvers (%d) is negative; leave it 0 for the default, or 1 to release after every hold", c.HandOvers)
 	case c.Lanes < 0:
 		return bad("Lanes (%d) is negative; leave it 0 for the default", c.Lanes)
 	case c.Fair:

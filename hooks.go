@@ -7,8 +7,11 @@ import "time"
 type Hooks struct {
 	// Acquired: a lock was got after waiting so long.
 	Acquired func(key string, token int64, waited time.Duration)
-	// Contended: an attempt found the key held; once per look at the database.
+	// Contended: an attempt found the key held. Whoever waits makes one when the key may have come free, not at each poll.
 	Contended func(key string, holder *HeldError)
+	// Waiting: a call of Lock or Do begins to wait, or what it waits for has changed. It is called on the caller's own goroutine.
+	// See OnWait for a single call.
+	Waiting func(key string, w Waiting)
 	// Released: Unlock gave the lock back after it was held so long.
 	Released func(key string, token int64, held time.Duration)
 	// Lost: a lock ended otherwise than by its holder; cause is ErrLost or ErrMaxHold.
@@ -17,4 +20,15 @@ type Hooks struct {
 	RenewFailed func(err error, leases int)
 	// Skewed: the store's clock ran ahead of ours by so much between two renewals.
 	Skewed func(ahead time.Duration)
+}
+
+// Waiting is what a caller of Lock can show while it waits: "behind nightly-report on web-3, 2 ahead of you".
+type Waiting struct {
+	// Ahead is how many wait in front: of a Fair client in the whole queue, otherwise in this process.
+	Ahead int
+	// Holder is the note of who holds the key, Remaining for how long yet, unless renewed.
+	Holder    string
+	Remaining time.Duration
+	// Since is how long the call has waited.
+	Since time.Duration
 }

@@ -79,8 +79,8 @@ func TestHooksTellOfLocks(t *testing.T) {
 					looks++
 				}
 			}
-			if looks < int(ttl.Seconds()) {
-				t.Errorf("told of %d looks in %v", looks, ttl)
+			if looks != 1 { // polls look without being contended
+				t.Errorf("told of %d attempts that found the key held", looks)
 			}
 			h.expect(t, "acquired k 3 after 30s")
 			time.Sleep(time.Hour) // the reaper's lock comes and is renewed

@@ -151,7 +151,11 @@ func (l *Lock) finish(cause error) bool {
 
 // ended is called by the watchdog when the lease is over.
 func (l *Lock) ended(cause error) {
-	if l.finish(cause) && !errors.Is(cause, ErrUnlocked) {
+	if !l.finish(cause) {
+		return
+	}
+	l.c.lines.Call(l.held.Key) // the row may be free, or about to be
+	if !errors.Is(cause, ErrUnlocked) {
 		l.report(cause)
 	}
 }

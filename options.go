@@ -18,6 +18,7 @@ type request struct {
 	note                        string
 	priority                    int
 	internal                    bool // the client's own lock: no hooks
+	onWait                      func(Waiting)
 }
 
 // TTL makes this lease last d unless renewed. Margin and renewal keep their proportions to it.
@@ -72,6 +73,14 @@ func Note(s string) Option {
 			return fmt.Errorf("%w: Note %q must be UTF-8 without NUL", lease.ErrConfig, s)
 		}
 		r.note = s
+		return nil
+	}
+}
+
+// OnWait has f called, on the goroutine of this call, when it begins to wait and when what it waits for has changed.
+func OnWait(f func(Waiting)) Option {
+	return func(r *request) error {
+		r.onWait = f
 		return nil
 	}
 }

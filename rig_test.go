@@ -31,11 +31,15 @@ type script struct {
 	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 	renew   func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error)
 	release func(context.Context, []lease.Lease) ([]lease.Released, error)
+	pass    func(context.Context, []lease.HandOver) ([]lease.Acquired, error)
+	inspect func(context.Context, lease.Filter) ([]lease.Record, error)
 
 	mu       sync.Mutex
 	acquires []lease.AcquireRequest
 	renewals []lease.RenewRequest
 	releases []released
+	passes   []lease.HandOver
+	looks    []time.Time
 }
 
 type released struct {
@@ -75,6 +79,26 @@ func (s *script) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rel
 		return s.release(ctx, leases)
 	}
 	return s.Store.Release(ctx, leases)
+}
+
+func (s *script) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+	s.mu.Lock()
+	s.passes = append(s.passes, items...)
+	s.mu.Unlock()
+	if s.pass != nil {
+		return s.pass(ctx, items)
+	}
+	return s.Store.HandOver(ctx, items)
+}
+
+func (s *script) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+	s.mu.Lock()
+	s.looks = append(s.looks, time.Now())
+	s.mu.Unlock()
+	if s.inspect != nil {
+		return s.inspect(ctx, f)
+	}
+	return s.Store.Inspect(ctx, f)
 }
 
 // asked returns how many acquires, renewals and releases there were.

@@ -25,7 +25,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if !l.finish(ErrUnlocked) {
 		return l.afterwards(ctx)
 	}
-	gone, err := l.release(ctx)
+	gone, err := l.giveUp(ctx)
 	if l.doubtful {
 		l.c.janitor.cleanUp(l.held.Key, l.held.Owner) // a copy of the acquire may still come
 	}
@@ -57,7 +57,7 @@ func (l *Lock) afterwards(ctx context.Context) error {
 		return fmt.Errorf("%w: %q was given back already", ErrUnlocked, l.held.Key)
 	}
 	if errors.Is(cause, ErrMaxHold) {
-		_, _ = l.release(ctx) // the holder says it is done: no need to let others wait for the expiry
+		_, _ = l.giveUp(ctx) // the holder says it is done: no need to let others wait for the expiry
 	}
 	return fmt.Errorf("%w: %q", cause, l.held.Key)
 }
@@ -65,17 +65,35 @@ func (l *Lock) afterwards(ctx context.Context) error {
 // wasLeaving reports whether a transaction of the caller's may have given the lock back.
 func (l *Lock) wasLeaving() bool { return l.c.dog.MayHaveLeft(&l.held) }
 
-// release tells the store. gone says that there was nothing to give back, and that this is news: after a try whose outcome is
-// unknown it may be that try's own doing.
-func (l *Lock) release(ctx context.Context) (gone bool, err error) {
+// giveUp hands the lock to the next who waits in this process, or else releases it and tells the others. gone says that there was
+// nothing to give up, and that this is news: after a try whose outcome is unknown it may be that try's own doing.
+func (l *Lock) giveUp(ctx context.Context) (gone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
-	answers, err := l.c.store.Release(ctx, []lease.Lease{l.held.Lease})
+	key, left := l.held.Key, l.held.Lease
+	over, leaving := l.c.lines.Len(key) > 0 && l.c.runs.Over(key, time.Now()), l.wasLeaving()
+	if !over && !leaving {
+		left, gone, err = l.c.handOn(ctx, left)
+		if left.Owner.IsZero() || gone || err != nil {
+			return gone, err
+		}
+	}
+	r, err := l.c.release(ctx, left)
+	if leaving && r.Gone && l.c.hints.sends() {
+		r.Awaited = l.c.isAwaited(ctx, key) // the caller's transaction has released it, and is over
+	}
+	l.c.cameFree(key, r.Awaited, over)
+	return r.Gone && left == l.held.Lease, err
+}
+
+// release tells the store.
+func (c *Client) release(ctx context.Context, l lease.Lease) (lease.Released, error) {
+	answers, err := c.store.Release(ctx, []lease.Lease{l})
 	switch {
 	case err != nil:
-		return false, err
+		return lease.Released{}, err
 	case len(answers) != 1:
-		return false, fmt.Errorf("%w: unlock %q: %d answers to one request", lease.ErrCorrupt, l.held.Key, len(answers))
+		return lease.Released{}, fmt.Errorf("%w: unlock %q: %d answers to one request", lease.ErrCorrupt, l.Key, len(answers))
 	}
-	return answers[0].Gone, answers[0].Err
+	return answers[0], answers[0].Err
 }

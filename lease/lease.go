@@ -112,7 +112,9 @@ type Renewed struct {
 type Released struct {
 	// Gone says there was nothing to release: the row names another owner or token, is free, or does not exist.
 	Gone bool
-	Err  error
+	// Awaited says that somebody waits for the key, in any process. Only a store that learns it on the way says so.
+	Awaited bool
+	Err     error
 }
 
 // Filter selects rows to inspect. The zero Filter selects every row.

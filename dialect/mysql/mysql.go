@@ -164,3 +164,13 @@ func granted(res sql.Result, err error) (lease.Acquired, error) {
 func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Released, error) {
 	return dialect.Release(ctx, s, d, l)
 }
+
+// HandOver gives one row to another owner.
+func (d *Dialect) HandOver(ctx context.Context, s *dialect.Session, h lease.HandOver) (lease.Acquired, error) {
+	out, err := granted(s.Exec(ctx, d.Text("hand-over"), dialect.Bytes(h.To.Owner), []byte(h.To.Note), dialect.Micros(h.To.TTL),
+		[]byte(h.From.Key), dialect.Bytes(h.From.Owner), h.From.Token))
+	if errors.Is(err, errNotTaken) {
+		return lease.Acquired{}, nil
+	}
+	return out, err
+}

@@ -79,6 +79,12 @@ WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
 UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
 WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 
+-- name: hand-over
+-- next owner, note, ttl in µs, key, owner and token as they are
+UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+  expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
+
 -- name: inspect
 -- keys as a JSON array or NULL, after and prefix as one, prefix's length, held only, limit
 SELECT r.`key`, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,

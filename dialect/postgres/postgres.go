@@ -106,3 +106,9 @@ func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.Re
 func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Released, error) {
 	return dialect.Release(ctx, s, d, l)
 }
+
+// HandOver gives one row to another owner.
+func (d *Dialect) HandOver(ctx context.Context, s *dialect.Session, h lease.HandOver) (lease.Acquired, error) {
+	return dialect.HandOver(ctx, s, d, []byte(h.From.Key), dialect.Bytes(h.From.Owner), h.From.Token,
+		dialect.Bytes(h.To.Owner), h.To.Note, dialect.Micros(h.To.TTL))
+}

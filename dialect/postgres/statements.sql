@@ -93,6 +93,14 @@ FROM want AS w ORDER BY w.n
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
 
+-- name: hand-over
+-- $1 key, $2 owner and $3 token as they are, $4 next owner, $5 note, $6 ttl in µs
+UPDATE rowlock AS r
+SET owner = $4, note = $5, token = r.token + 1, acquired_at = clock_timestamp(),
+    expires_at = clock_timestamp() + $6::bigint * interval '1 microsecond'
+WHERE r.key = $1 AND r.owner = $2 AND r.token = $3 AND r.home = 0 AND r.token < 9223372036853727231
+RETURNING r.token
+
 -- name: inspect
 -- $1 keys as an array literal or NULL, $2 after and prefix as one, $3 prefix's length, $4 held only, $5 limit
 SELECT r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,

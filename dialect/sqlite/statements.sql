@@ -50,6 +50,13 @@ WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home 
 UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
 WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 
+-- name: hand-over
+-- next owner, note, ttl in ms, key, owner and token as they are
+UPDATE rowlock SET token = token + 1, owner = ?, note = ?, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
+WHERE key = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
+RETURNING token
+
 -- name: inspect
 -- keys as a JSON array or NULL, after and prefix as one, prefix's length, held only, limit
 SELECT r.key, r.owner, r.token, r.note,

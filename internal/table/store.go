@@ -36,9 +36,10 @@ var (
 	_ lease.Fencer     = (*Store)(nil)
 	_ lease.TxReleaser = (*Store)(nil)
 	_ lease.Sweeper    = (*Store)(nil)
+	_ lease.Passer     = (*Store)(nil)
 )
 
-// call is what the store has a lane do: one of the three hot operations, or anything else on a session.
+// call is what the store has a lane do: one of the hot operations, or anything else on a session.
 type call struct {
 	acquire  lease.AcquireRequest
 	acquired lease.Acquired
@@ -46,6 +47,7 @@ type call struct {
 	renewed  []lease.Renewed
 	release  lease.Lease
 	released lease.Released
+	handOver *lease.HandOver // answered in acquired
 	other    func(context.Context, *dialect.Session) error
 }
 
@@ -64,6 +66,8 @@ func (s *Store) execute(ctx context.Context, session *dialect.Session, kind lane
 	switch {
 	case c.other != nil:
 		return c.other(ctx, session)
+	case c.handOver != nil:
+		c.acquired, err = s.d.HandOver(ctx, session, *c.handOver)
 	case kind == lane.Renew:
 		c.renewed, err = s.d.Renew(ctx, session, c.renew)
 	case kind == lane.Release:

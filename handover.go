@@ -1,0 +1,80 @@
+package rowlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/waitq"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// handOn gives held to the next who waits for it in this process. left is what is still to be released: held itself if nobody
+// waits, the zero Lease if it was handed over, or the lease of a waiter who had gone when the answer came.
+func (c *Client) handOn(ctx context.Context, held lease.Lease) (left lease.Lease, gone bool, err error) {
+	passer, ok := c.store.(lease.Passer)
+	if !ok {
+		return held, false, nil
+	}
+	for left = held; ; {
+		w := c.lines.Claim(held.Key)
+		if w == nil {
+			return left, false, nil
+		}
+		g, err := c.handOver(ctx, passer, left, w)
+		switch {
+		case err != nil:
+			c.lines.Return(w)
+			c.janitor.cleanUp(held.Key, left.Owner)
+			c.janitor.cleanUp(held.Key, g.req.Owner)
+			return left, false, err
+		case !g.answer.Granted:
+			c.lines.Return(w)
+			return left, left == held, nil
+		case c.lines.Give(w, g):
+			return lease.Lease{}, false, nil
+		}
+		left = lease.Lease{Key: held.Key, Owner: g.req.Owner, Token: g.answer.Token}
+	}
+}
+
+// handOver asks the store, under an owner of its own for each attempt.
+func (c *Client) handOver(ctx context.Context, p lease.Passer, from lease.Lease, w *waitq.Waiter[request, grant]) (grant, error) {
+	g := grant{req: lease.AcquireRequest{Key: w.Key, Owner: lease.NewOwner(), TTL: w.Want.ttl, Note: w.Want.note}, sent: time.Now()}
+	answers, err := p.HandOver(ctx, []lease.HandOver{{From: from, To: g.req}})
+	if err == nil && len(answers) != 1 {
+		err = fmt.Errorf("%w: hand over %q: %d answers to one request", lease.ErrCorrupt, w.Key, len(answers))
+	}
+	if err == nil {
+		g.answer, err = answers[0], answers[0].Err
+	}
+	return g, err
+}
+
+// cameFree tells those who wait for a key that was released: another process's waiters with a hint, ours by calling them to bid.
+// After a run they are not called before the others had their chance.
+func (c *Client) cameFree(key string, awaited, over bool) {
+	if over && !awaited && c.lines.Len(key) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
+		awaited = c.isAwaited(ctx, key)
+		cancel()
+	}
+	if awaited {
+		c.hints.announce(key)
+	}
+	if over && awaited {
+		time.AfterFunc(c.room(), func() { c.lines.Call(key) })
+		return
+	}
+	c.lines.Call(key)
+}
+
+// isAwaited reports whether other processes wait for key. It is so unless the store knows better.
+func (c *Client) isAwaited(ctx context.Context, key string) bool {
+	interest, ok := c.store.(lease.Interest)
+	if !ok {
+		return true
+	}
+	awaited, err := interest.Awaited(ctx, c.hints.process, []string{key})
+	return err != nil || len(awaited) != 1 || awaited[0]
+}

@@ -1,0 +1,172 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	interestLasts = 10 * time.Second // a process that waits says so at least every half of it
+	listenLinger  = 10 * time.Second // how long a client listens after the last wait
+)
+
+// hints are what a client tells other processes, and hears from them. Nothing rests on them.
+type hints struct {
+	c        *Client
+	process  lease.Owner
+	notifier lease.Notifier // nil if the store has none, or they are off
+	interest lease.Interest // nil if the store has none
+	ctx      context.Context
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+
+	mu        sync.Mutex
+	until     map[string]time.Time // when our interest in a key ends
+	news      map[string]struct{}  // to be announced
+	telling   bool
+	listening bool
+	waited    time.Time // when somebody last waited
+	stopped   bool
+}
+
+func startHints(c *Client) *hints {
+	h := &hints{c: c, process: lease.NewOwner(), until: make(map[string]time.Time), news: make(map[string]struct{})}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	h.interest, _ = c.store.(lease.Interest)
+	if c.cfg.Hints == HintsOn {
+		h.notifier, _ = c.store.(lease.Notifier)
+	}
+	return h
+}
+
+// await says that this process waits for keys, before the poller looks at them: whoever releases one after that look knows.
+func (h *hints) await(ctx context.Context, keys []string) {
+	h.listen()
+	if h.interest == nil {
+		return
+	}
+	now := time.Now()
+	h.mu.Lock()
+	maps.DeleteFunc(h.until, func(_ string, until time.Time) bool { return until.Before(now) })
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return h.until[k].Sub(now) > interestLasts/2 })
+	h.mu.Unlock()
+	if len(keys) == 0 || h.interest.Await(ctx, h.process, keys, interestLasts) != nil {
+		return // it is said again before the next look
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range keys {
+		h.until[k] = now.Add(interestLasts)
+	}
+}
+
+// listen begins to listen, or goes on.
+func (h *hints) listen() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waited = time.Now()
+	if h.listening || h.stopped || h.notifier == nil {
+		return
+	}
+	h.listening = true
+	notifier := h.notifier
+	h.wg.Go(func() { h.hear(notifier) })
+}
+
+// hear listens until nobody has waited for a while; the next look of the poller then begins anew.
+func (h *hints) hear(notifier lease.Notifier) {
+	ctx, cancel := context.WithCancel(h.ctx)
+	defer cancel()
+	idle := time.AfterFunc(listenLinger, func() { h.rest(ctx, cancel) })
+	defer idle.Stop()
+	err := notifier.Listen(ctx, h.heard)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listening = false
+	if errors.Is(err, lease.ErrUnsupported) {
+		h.notifier = nil
+	}
+}
+
+// rest ends the listening, or looks again later.
+func (h *hints) rest(ctx context.Context, cancel func()) {
+	h.mu.Lock()
+	left := listenLinger - time.Since(h.waited)
+	h.mu.Unlock()
+	if left <= 0 {
+		cancel()
+	} else if ctx.Err() == nil {
+		time.AfterFunc(left, func() { h.rest(ctx, cancel) })
+	}
+}
+
+func (h *hints) heard(key string) {
+	if key == "" {
+		h.c.poller.Now()
+		return
+	}
+	h.c.lines.Call(key)
+}
+
+// announce tells other processes, in its own time: many releases make one statement.
+func (h *hints) announce(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.notifier == nil || h.stopped {
+		return
+	}
+	h.news[key] = struct{}{}
+	if !h.telling {
+		h.telling = true
+		h.wg.Go(h.tell)
+	}
+}
+
+// sends reports whether hints reach anybody.
+func (h *hints) sends() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.notifier != nil
+}
+
+func (h *hints) tell() {
+	for {
+		h.mu.Lock()
+		keys := slices.Sorted(maps.Keys(h.news))
+		clear(h.news)
+		notifier := h.notifier
+		h.telling = len(keys) > 0 && notifier != nil
+		h.mu.Unlock()
+		if len(keys) == 0 || notifier == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), unlockTimeout)
+		err := notifier.Announce(ctx, keys)
+		cancel()
+		if err != nil {
+			h.c.cfg.Logger.LogAttrs(h.ctx, slog.LevelDebug, "rowlock: a hint was not sent; the waiters poll", slog.Any("error", err))
+		}
+	}
+}
+
+// stop returns when nothing runs any more, and takes back what this process waits for.
+func (h *hints) stop() {
+	h.mu.Lock()
+	h.stopped = true
+	keys := slices.Sorted(maps.Keys(h.until))
+	h.mu.Unlock()
+	h.cancel()
+	h.wg.Wait()
+	if len(keys) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
+		defer cancel()
+		_ = h.interest.Desist(ctx, h.process, keys)
+	}
+}

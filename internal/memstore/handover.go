@@ -1,0 +1,33 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ lease.Passer = (*Store)(nil)
+
+// HandOver gives leases to their next owners. See [lease.Passer].
+func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+	return each(ctx, s, items, s.handOverLocked)
+}
+
+func (s *Store) handOverLocked(now time.Time, h lease.HandOver) lease.Acquired {
+	r := s.rows[h.From.Key]
+	switch {
+	case h.To.Owner.IsZero():
+		return lease.Acquired{Err: fmt.Errorf("hand over %q: %w", h.From.Key, errNobody)}
+	case h.To.Key != h.From.Key:
+		return lease.Acquired{Err: fmt.Errorf("%w: hand over %q: to the owner of another key, %q", lease.ErrConfig, h.From.Key, h.To.Key)}
+	case r != nil && r.owner == h.To.Owner && r.held(now):
+		return lease.Acquired{Granted: true, Token: r.token}
+	case r == nil || !r.names(h.From) || r.token >= lease.MaxToken-1:
+		return lease.Acquired{}
+	}
+	r.owner, r.note, r.token = h.To.Owner, h.To.Note, r.token+1
+	r.granted, r.expires = now, now.Add(h.To.TTL)
+	return lease.Acquired{Granted: true, Token: r.token}
+}

@@ -1,0 +1,50 @@
+package table
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// HandOver gives leases to their next owners, one statement each.
+func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+	out := make([]lease.Acquired, len(items))
+	for i, h := range items {
+		out[i] = s.handOver(ctx, h)
+	}
+	return out, only(out, func(a lease.Acquired) error { return a.Err })
+}
+
+func (s *Store) handOver(ctx context.Context, h lease.HandOver) lease.Acquired {
+	err := checkRequest(h.To)
+	if err == nil && h.To.Key != h.From.Key {
+		err = fmt.Errorf("%w: hand over %q: to the owner of another key, %q", lease.ErrConfig, h.From.Key, h.To.Key)
+	}
+	if err != nil {
+		return lease.Acquired{Err: err}
+	}
+	op, doubtful, err := s.do(ctx, lane.Release, "hand over", h.From.Key, call{handOver: &h})
+	a := op.acquired
+	if err == nil && !a.Granted {
+		a, err = s.whose(ctx, h.To) // an earlier request, or a try that was not heard of, may have changed the row
+	}
+	a.Doubtful = doubtful
+	if err != nil {
+		return lease.Acquired{Err: err}
+	}
+	return a
+}
+
+// whose reads whether a request was granted.
+func (s *Store) whose(ctx context.Context, r lease.AcquireRequest) (a lease.Acquired, err error) {
+	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{r.Key}})
+	if err == nil && len(rows) == 1 && rows[0].Held && rows[0].Owner == r.Owner {
+		a.Granted, a.Token = true, rows[0].Token
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: hand over %q: %w", lease.ErrUnknown, r.Key, err)
+	}
+	return a, err
+}

@@ -1,0 +1,223 @@
+package waitq
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Sight is what a poll saw of a key.
+type Sight struct {
+	// Free says that nobody holds it, or the lease has expired.
+	Free bool
+	// Age is how long its holder has had it, Remaining how long the lease has still to go.
+	Age, Remaining time.Duration
+	// Note is the holder's.
+	Note string
+}
+
+// Poller looks at all keys that are waited for, from one goroutine, with one question at a time, however many there are. It
+// looks at a key the less often the longer its holder has had it: a wait is prolonged by a quarter of the hold, at most by Max.
+type Poller struct {
+	Min, Max time.Duration
+	// Wanted reports whether anybody still waits for key; one that nobody waits for is forgotten.
+	Wanted func(key string) bool
+	// Ask looks at keys, in one read-only statement. A key without an answer is free.
+	Ask func(ctx context.Context, keys []string) (map[string]Sight, error)
+	// Seen is called with what was seen of each key, without any lock held.
+	Seen func(key string, s Sight)
+
+	mu      sync.Mutex
+	watches map[string]*watch
+	running bool
+	stopped bool
+	sooner  chan struct{}
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+}
+
+// watch is one key's next look.
+type watch struct {
+	last     time.Time
+	interval time.Duration
+	due      time.Time
+	sight    Sight
+}
+
+// Start makes p ready. Nothing runs until something is watched.
+func (p *Poller) Start() {
+	p.watches = make(map[string]*watch)
+	p.sooner = make(chan struct{}, 1)
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+}
+
+// Stop returns when nothing runs any more.
+func (p *Poller) Stop() {
+	p.mu.Lock()
+	p.stopped = true
+	p.mu.Unlock()
+	p.cancel()
+	p.wg.Wait()
+}
+
+// Watch has key looked at, for the first time in Min or when its holder's lease expires. A key that is watched already is looked
+// at again as if it were new.
+func (p *Poller) Watch(key string, s Sight) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return
+	}
+	w := p.watches[key]
+	if w == nil {
+		w = &watch{}
+		p.watches[key] = w
+	}
+	w.sight = s
+	w.set(time.Now(), p.Min, s.Remaining)
+	p.run()
+}
+
+// Quiet puts off the next look at key, of which this process will hear by itself.
+func (p *Poller) Quiet(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.watches[key]; w != nil {
+		w.set(time.Now(), p.Max, 0)
+	}
+}
+
+// Last is what was last seen of key.
+func (p *Poller) Last(key string) Sight {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.watches[key]; w != nil {
+		return w.sight
+	}
+	return Sight{}
+}
+
+// Now has every key looked at at once: something may have happened that was not told.
+func (p *Poller) Now() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.watches {
+		w.due = time.Time{}
+	}
+	p.nudge()
+}
+
+// set fixes the next look. It is jittered, so that processes do not come in step, and not far past the holder's expiry.
+func (w *watch) set(now time.Time, interval, remaining time.Duration) {
+	w.last, w.interval = now, interval
+	if remaining > 0 && remaining < interval {
+		w.due = now.Add(remaining + time.Millisecond)
+		return
+	}
+	w.due = now.Add(time.Duration(float64(interval) * (0.9 + 0.2*rand.Float64())))
+}
+
+// run sees that the loop runs, and wakes it for what may be sooner than what it sleeps for.
+func (p *Poller) run() {
+	if !p.running {
+		p.running = true
+		p.wg.Go(p.loop)
+	}
+	p.nudge()
+}
+
+func (p *Poller) nudge() {
+	select {
+	case p.sooner <- struct{}{}:
+	default:
+	}
+}
+
+// loop ends when there is nothing left to watch.
+func (p *Poller) loop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		keys, wait, more := p.next(time.Now())
+		if !more {
+			return
+		}
+		if len(keys) > 0 {
+			p.look(keys)
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+		case <-p.sooner:
+		case <-p.ctx.Done():
+		}
+	}
+}
+
+// next returns the keys to look at now, or else how long to sleep. When a key is due, all go along that have a tenth of their
+// interval behind them: it is one statement anyway, and keys that were watched at different times come together.
+func (p *Poller) next(now time.Time) (keys []string, wait time.Duration, more bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forget()
+	if len(p.watches) == 0 || p.stopped {
+		p.running = false
+		return nil, 0, false
+	}
+	first := slices.MinFunc(slices.Collect(maps.Values(p.watches)), func(a, b *watch) int { return a.due.Compare(b.due) })
+	if wait = first.due.Sub(now); wait > 0 {
+		return nil, wait, true
+	}
+	for key, w := range p.watches {
+		if !w.due.After(now) || now.Sub(w.last) >= w.interval/10 {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys, 0, true
+}
+
+// forget drops what nobody waits for. Who waits has joined before he has his key watched, and that needs our mutex: so none is
+// dropped that is about to be wanted.
+func (p *Poller) forget() {
+	maps.DeleteFunc(p.watches, func(key string, _ *watch) bool { return !p.Wanted(key) })
+}
+
+func (p *Poller) look(keys []string) {
+	asked := time.Now()
+	sights, err := p.Ask(p.ctx, keys)
+	for i, key := range keys {
+		s, ok := sights[key]
+		s.Free = s.Free || !ok
+		if news := p.note(key, s, asked, err); !news {
+			keys[i] = ""
+		}
+	}
+	for _, key := range keys {
+		if key != "" {
+			p.Seen(key, p.Last(key))
+		}
+	}
+}
+
+// note fixes when key is looked at next. It reports false if the answer is none, or was overtaken by a new Watch.
+func (p *Poller) note(key string, s Sight, asked time.Time, err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w, now := p.watches[key], time.Now()
+	switch {
+	case w == nil || w.last.After(asked):
+		return false
+	case err != nil:
+		w.set(now, min(max(2*w.interval, p.Min), p.Max), 0)
+		return false
+	}
+	w.sight = s
+	w.set(now, min(max(s.Age/4, p.Min), p.Max), s.Remaining)
+	return true
+}

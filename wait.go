@@ -1,0 +1,207 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/waitq"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// grant is a key that was handed over: to which request, with which answer, and since when it counts.
+type grant struct {
+	req    lease.AcquireRequest
+	answer lease.Acquired
+	sent   time.Time
+}
+
+func (c *Client) startWaiting() {
+	c.lines = waitq.New[request, grant]()
+	c.runs.Most, c.runs.For = c.cfg.HandOvers, c.cfg.PollMax
+	c.poller.Min, c.poller.Max = c.cfg.PollMin, c.cfg.PollMax
+	c.poller.Wanted = func(key string) bool { return c.lines.Len(key) > 0 }
+	c.poller.Ask, c.poller.Seen = c.look, c.seen
+	c.poller.Start()
+	c.hints = startHints(c)
+}
+
+// wait is one call of Lock on its way to the lock. It is a state machine: it bids when it is first or is called, and otherwise
+// stands in its line, where it costs nothing.
+type wait struct {
+	c     *Client
+	w     *waitq.Waiter[request, grant]
+	began time.Time
+	seen  error // of the last look: who has the key
+	shown Waiting
+}
+
+func (c *Client) wait(ctx context.Context, key string, r request) (*Lock, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("rowlock: lock %q: %w", key, err)
+	}
+	s := &wait{c: c, began: time.Now()}
+	bid := false
+	s.w, bid = c.lines.Join(key, r, r.onWait != nil || c.cfg.Hooks.Waiting != nil && !r.internal)
+	if bid {
+		if err := s.makeRoom(ctx); err != nil {
+			return s.leave(ctx, err)
+		}
+	}
+	for {
+		if bid {
+			if l, done, err := s.bid(ctx); done {
+				return l, err
+			}
+		}
+		turn, err := s.stand(ctx)
+		switch {
+		case err != nil:
+			return s.leave(ctx, err)
+		case turn.Given:
+			return s.take(ctx, turn.Grant)
+		}
+		bid = true
+	}
+}
+
+// bid asks the store. done says that there is no more to wait for.
+func (s *wait) bid(ctx context.Context) (l *Lock, done bool, err error) {
+	l, err = s.c.attempt(ctx, s.w.Key, s.w.Want, s.began)
+	if err == nil {
+		if s.c.lines.Got(s.w) {
+			s.c.watchOwn(s.w.Key, s.w.Want)
+		}
+		return l, true, nil
+	}
+	if ctx.Err() != nil && s.seen != nil {
+		err = errors.Join(s.seen, err, ctx.Err()) // the wait was cut short while it looked: what it saw before still stands
+	} else if passing(err) {
+		s.seen = err
+		s.c.poller.Watch(s.w.Key, sightOf(err))
+		s.c.lines.Stay(s.w)
+		s.c.lines.Tell(s.w.Key)
+		return nil, false, nil
+	}
+	l, err = s.leave(ctx, err)
+	return l, true, err
+}
+
+// stand waits to be called.
+func (s *wait) stand(ctx context.Context) (turn waitq.Turn[grant], err error) {
+	for {
+		s.show()
+		select {
+		case turn = <-s.w.Turn:
+			return turn, nil
+		case <-s.w.News: // nil, and never, unless somebody looks
+		case <-ctx.Done():
+			return turn, errors.Join(s.holder(), ctx.Err())
+		case <-s.c.closed:
+			return turn, fmt.Errorf("%w: lock %q", lease.ErrClosed, s.w.Key)
+		}
+	}
+}
+
+// leave ends the wait with err, unless the key was handed over at this very moment: it is worth more than the reason to leave.
+func (s *wait) leave(ctx context.Context, err error) (*Lock, error) {
+	if turn := s.c.lines.Leave(s.w); turn.Given {
+		return s.take(ctx, turn.Grant)
+	}
+	return nil, err
+}
+
+// take makes a lock of what was handed over.
+func (s *wait) take(ctx context.Context, g grant) (*Lock, error) {
+	l, err := s.c.granted(ctx, g.req, g.answer, s.w.Want, g.sent, s.began)
+	if err == nil && s.c.lines.Len(s.w.Key) > 0 {
+		s.c.watchOwn(s.w.Key, s.w.Want)
+	}
+	return l, err
+}
+
+// holder is what is known of who has the key.
+func (s *wait) holder() error {
+	if s.seen != nil && !errors.Is(s.seen, lease.ErrHeld) {
+		return s.seen
+	}
+	last := s.c.poller.Last(s.w.Key)
+	return &HeldError{Key: s.w.Key, Note: last.Note, Remaining: max(0, last.Remaining)}
+}
+
+// show tells who looks where it stands, when that has changed.
+func (s *wait) show() {
+	r := s.w.Want
+	hook := s.c.cfg.Hooks.Waiting
+	if r.internal || r.onWait == nil && hook == nil {
+		return
+	}
+	last := s.c.poller.Last(s.w.Key)
+	now := Waiting{Ahead: s.c.lines.Ahead(s.w), Holder: last.Note}
+	first := s.shown.Since == 0
+	if !first && now.Ahead == s.shown.Ahead && now.Holder == s.shown.Holder {
+		return
+	}
+	now.Remaining, now.Since = max(0, last.Remaining), max(1, time.Since(s.began))
+	s.shown = now
+	if hook != nil {
+		hook(s.w.Key, now)
+	}
+	if r.onWait != nil {
+		r.onWait(now)
+	}
+}
+
+// makeRoom lets others bid first if this client has had the key for long enough and somebody else wants it.
+func (s *wait) makeRoom(ctx context.Context) error {
+	if !s.c.runs.Over(s.w.Key, s.began) || !s.c.isAwaited(ctx, s.w.Key) {
+		return nil
+	}
+	if rest(ctx, s.c.room()) {
+		return nil
+	}
+	return errors.Join(s.holder(), ctx.Err())
+}
+
+// room is how long a key is left to others: their pollers look every PollMin, a tenth more or less, when it changes hands often.
+func (c *Client) room() time.Duration { return c.cfg.PollMin * 3 / 2 }
+
+func sightOf(err error) waitq.Sight {
+	var held *HeldError
+	if errors.As(err, &held) {
+		return waitq.Sight{Remaining: held.Remaining, Note: held.Note}
+	}
+	return waitq.Sight{}
+}
+
+// watchOwn has the poller look now and then at a key that this client holds itself: it will hear of its release sooner.
+func (c *Client) watchOwn(key string, r request) {
+	c.poller.Watch(key, waitq.Sight{Note: r.note, Remaining: r.ttl})
+	c.poller.Quiet(key)
+	c.lines.Tell(key)
+}
+
+// look is the poller's question. First it says what it waits for, so that a release after the look is told.
+func (c *Client) look(ctx context.Context, keys []string) (map[string]waitq.Sight, error) {
+	ctx, cancel := context.WithTimeout(ctx, unlockTimeout)
+	defer cancel()
+	c.hints.await(ctx, keys)
+	records, err := c.store.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
+	if err != nil {
+		return nil, err
+	}
+	sights := make(map[string]waitq.Sight, len(records))
+	for _, r := range records {
+		sights[r.Key] = waitq.Sight{Free: !r.Held && r.Home == 0, Age: r.Age, Remaining: r.Remaining, Note: r.Note}
+	}
+	return sights, nil
+}
+
+func (c *Client) seen(key string, s waitq.Sight) {
+	if s.Free {
+		c.lines.Call(key)
+		return
+	}
+	c.lines.Tell(key)
+}
