@@ -12,7 +12,7 @@ import (
 // A suite that passes a broken store proves nothing. Here every property is shown a store that breaks it.
 
 var flaws = slices.Concat(
-	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
+	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, handOverFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
 	inspectFlaws, fenceFlaws, releaseTxFlaws,
 )
 
@@ -134,7 +134,7 @@ func TestSkipsAreLoud(t *testing.T) {
 			}
 		}
 	}
-	want := len(fenceProperties) + len(fenceBesideProperties) + len(releaseTxProperties) + len(sweepProperties)
+	want := len(fenceProperties) + len(fenceBesideProperties) + len(releaseTxProperties) + len(sweepProperties) + len(handOverProperties)
 	if want += 2; skipped != want { // and two of the tokens
 		t.Errorf("%d properties skipped, want %d", skipped, want)
 	}

@@ -24,13 +24,14 @@ type mutant struct {
 	sweep     func(context.Context, lease.SweepOptions) (int64, error)
 	fence     func(context.Context, lease.Runner, lease.Lease) error
 	releaseTx func(context.Context, lease.Runner, lease.Lease) error
+	handOver  func(context.Context, []lease.HandOver) ([]lease.Acquired, error)
 }
 
 func newMutant(add func(m *mutant)) *mutant {
 	f := newFencing()
 	m := &mutant{
 		fencing: f, acquire: f.Acquire, renew: f.Renew, release: f.Release, inspect: f.Inspect,
-		sweep: f.Sweep, fence: f.Fence, releaseTx: f.ReleaseTx,
+		sweep: f.Sweep, fence: f.Fence, releaseTx: f.ReleaseTx, handOver: f.HandOver,
 	}
 	add(m)
 	return m
