@@ -24,7 +24,7 @@ func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lock
 // fails otherwise is not waited for: its error is returned after a few tries.
 //
 // Callers of one client are served in the order they came. Between clients there is no order unless they are Fair: whoever asks
-// first when the key comes free gets it, and a client keeps a key among its own callers for Config.HandOvers grants at most.
+// first when the key comes free gets it, but a client does not keep a key among its own callers for ever (Config.HandOvers).
 //
 // ctx bounds the waiting, not the lock: a lock that was got is held until Unlock, MaxHold or its loss, whatever becomes of ctx.
 func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
@@ -36,6 +36,9 @@ func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lock, e
 		return nil, fmt.Errorf("%w: lock %q", lease.ErrClosed, key)
 	}
 	defer c.janitor.leave()
+	if c.fair != nil {
+		return c.fair.wait(ctx, key, r)
+	}
 	return c.wait(ctx, key, r)
 }
 
@@ -75,13 +78,17 @@ func (c *Client) check(key string, opts []Option) (request, error) {
 
 // attempt asks the store once, under an owner of its own.
 func (c *Client) attempt(ctx context.Context, key string, r request, began time.Time) (*Lock, error) {
+	return c.attemptAs(ctx, key, lease.NewOwner(), r, began)
+}
+
+func (c *Client) attemptAs(ctx context.Context, key string, owner lease.Owner, r request, began time.Time) (*Lock, error) {
 	if !c.janitor.enter() {
 		return nil, fmt.Errorf("%w: lock %q", lease.ErrClosed, key)
 	}
 	defer c.janitor.leave()
-	req := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: r.ttl, Note: r.note}
+	req := lease.AcquireRequest{Key: key, Owner: owner, TTL: r.ttl, Note: r.note}
 	sent := time.Now() // before sending: a slow reply must not stretch the lease
-	answers, err := c.store.Acquire(ctx, []lease.AcquireRequest{req})
+	answers, err := c.acquire(ctx, []lease.AcquireRequest{req})
 	if err == nil && len(answers) != 1 {
 		err = fmt.Errorf("%w: lock %q: %w: %d answers to one request", lease.ErrUnknown, key, lease.ErrCorrupt, len(answers))
 	}

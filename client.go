@@ -29,6 +29,9 @@ type Client struct {
 	runs   waitq.Runs
 	poller waitq.Poller
 	hints  *hints
+	fair   *fair // nil unless Config.Fair
+	// acquire is the store's, or of a fair client the queue's: whoever comes out of turn is not granted.
+	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 
 	mu     sync.Mutex
 	locks  map[*Lock]struct{}
@@ -47,18 +50,26 @@ func New(store lease.Store, cfg *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(store, nil, full), nil
+	return start(store, nil, full)
 }
 
-func start(store lease.Store, owned io.Closer, cfg Config) *Client {
+func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
+	queue, ok := store.(lease.Queue)
+	if cfg.Fair && !ok {
+		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
+	}
 	c := &Client{cfg: cfg, store: store, owned: owned, locks: make(map[*Lock]struct{}), closed: make(chan struct{})}
 	c.dog = watchdog.New(store, watchdog.Config{Failed: c.renewFailed, Skewed: c.skewed})
 	c.janitor.start(store, cfg.Logger)
+	c.acquire = store.Acquire
 	c.startWaiting()
+	if cfg.Fair {
+		c.acquire, c.fair = queue.Claim, startFair(c, queue)
+	}
 	if sweeper, ok := store.(lease.Sweeper); ok && !cfg.Reaper.Off {
 		c.reaper = reaper.Start(sweeper, c.elect, cfg.Reaper, cfg.Logger)
 	}
-	return c
+	return c, nil
 }
 
 // elect takes the reaper's lock.
@@ -100,6 +111,9 @@ func (c *Client) Close() error {
 	c.dog.Stop()
 	err := c.janitor.stop() // when the last waiter has gone
 	c.poller.Stop()
+	if c.fair != nil {
+		c.fair.poller.Stop()
+	}
 	c.hints.stop()
 	if c.owned != nil {
 		err = errors.Join(err, c.owned.Close())
@@ -120,6 +134,10 @@ func (c *Client) releaseAll(held []*Lock) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	if c.fair != nil {
+		c.fair.passAll(ctx, leases)
+		return
+	}
 	answers, err := c.store.Release(ctx, leases)
 	for i, l := range leases {
 		if err != nil || len(answers) != len(leases) || answers[i].Err != nil {

@@ -50,8 +50,10 @@ type Config struct {
 	HandOvers int
 	// Strategy is what an acquire tries first. Default Update.
 	Strategy Strategy
-	// Fair asks for waiters to be served in order across processes. It needs a store that keeps a queue; no store of this
-	// version does, and Open says so.
+	// Fair has waiters served in order across processes: by Priority, then by who came first. Each waiter has a ticket in the
+	// database, and whoever gives a key up passes it to the first; a wait costs a few writes, where it costs none otherwise. All
+	// clients that lock a key must be Fair, or those that are not go before those that are. A waiter whose process has died is
+	// passed over when it has shown no sign of life for its TTL.
 	Fair bool
 	// Lanes is how many connections of the pool the client keeps to itself. Default 4, or all but one of a smaller pool, but
 	// at least 2; 1 on SQLite, whose file has a single write lock.
@@ -127,8 +129,6 @@ func (c Config) check() error {
 		return bad("HandOvers (%d) is negative; leave it 0 for the default, or 1 to release after every hold", c.HandOvers)
 	case c.Lanes < 0:
 		return bad("Lanes (%d) is negative; leave it 0 for the default", c.Lanes)
-	case c.Fair:
-		return fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}
 	return nil
 }

@@ -78,3 +78,15 @@ func (c *Client) isAwaited(ctx context.Context, key string) bool {
 	awaited, err := interest.Awaited(ctx, c.hints.process, []string{key})
 	return err != nil || len(awaited) != 1 || awaited[0]
 }
+
+// call has those of this process who wait for key see whether it is free; "" is every key.
+func (c *Client) call(key string) {
+	switch {
+	case c.fair != nil:
+		c.fair.call(key)
+	case key == "":
+		c.poller.Now()
+	default:
+		c.lines.Call(key)
+	}
+}

@@ -86,7 +86,7 @@ func (h *hints) hear(notifier lease.Notifier) {
 	defer cancel()
 	idle := time.AfterFunc(listenLinger, func() { h.rest(ctx, cancel) })
 	defer idle.Stop()
-	err := notifier.Listen(ctx, h.heard)
+	err := notifier.Listen(ctx, h.c.call)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listening = false
@@ -105,14 +105,6 @@ func (h *hints) rest(ctx context.Context, cancel func()) {
 	} else if ctx.Err() == nil {
 		time.AfterFunc(left, func() { h.rest(ctx, cancel) })
 	}
-}
-
-func (h *hints) heard(key string) {
-	if key == "" {
-		h.c.poller.Now()
-		return
-	}
-	h.c.lines.Call(key)
 }
 
 // announce tells other processes, in its own time: many releases make one statement.

@@ -154,7 +154,7 @@ func (l *Lock) ended(cause error) {
 	if !l.finish(cause) {
 		return
 	}
-	l.c.lines.Call(l.held.Key) // the row may be free, or about to be
+	l.c.call(l.held.Key) // the row may be free, or about to be
 	if !errors.Is(cause, ErrUnlocked) {
 		l.report(cause)
 	}

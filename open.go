@@ -3,6 +3,7 @@ package rowlock
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -52,7 +53,11 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	for _, w := range facts.Warnings {
 		full.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
-	return start(store, store, full), nil
+	c, err := start(store, store, full)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return c, nil
 }
 
 // chooseLanes sees that the lanes leave the application at least one connection: with none, a worker that holds a lock and

@@ -51,8 +51,9 @@ func MaxHold(d time.Duration) Option {
 	}
 }
 
-// Priority orders this waiter among others of a fair client: 10 before 1, 5 unless said. A client that is not Fair takes
-// note of nothing but a value out of range.
+// Priority orders this waiter among others of fair clients: 10 before 1, 5 unless said. Each level is worth a head start of
+// lease.PriorityStep (10 s) and no more, so that nobody is overtaken for ever: of two, the one with the higher priority goes first
+// unless the other has waited so much longer. A client that is not Fair takes note of nothing but a value out of range.
 func Priority(p int) Option {
 	return func(r *request) error {
 		if p < 1 || p > 10 {

@@ -70,6 +70,9 @@ func (l *Lock) wasLeaving() bool { return l.c.dog.MayHaveLeft(&l.held) }
 func (l *Lock) giveUp(ctx context.Context) (gone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
+	if l.c.fair != nil {
+		return l.passOn(ctx)
+	}
 	key, left := l.held.Key, l.held.Lease
 	over, leaving := l.c.lines.Len(key) > 0 && l.c.runs.Over(key, time.Now()), l.wasLeaving()
 	if !over && !leaving {
@@ -84,6 +87,16 @@ func (l *Lock) giveUp(ctx context.Context) (gone bool, err error) {
 	}
 	l.c.cameFree(key, r.Awaited, over)
 	return r.Gone && left == l.held.Lease, err
+}
+
+// passOn gives the lock up to the first in the queue.
+func (l *Lock) passOn(ctx context.Context) (gone bool, err error) {
+	p, err := l.c.fair.pass(ctx, l.held.Lease)
+	if p.Gone && l.wasLeaving() { // the caller's transaction has released it, and is over
+		l.c.fair.call(l.held.Key)
+		l.c.hints.announce(l.held.Key)
+	}
+	return p.Gone, err
 }
 
 // release tells the store.

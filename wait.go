@@ -43,7 +43,7 @@ func (c *Client) wait(ctx context.Context, key string, r request) (*Lock, error)
 	}
 	s := &wait{c: c, began: time.Now()}
 	bid := false
-	s.w, bid = c.lines.Join(key, r, r.onWait != nil || c.cfg.Hooks.Waiting != nil && !r.internal)
+	s.w, bid = c.lines.Join(key, r, r.onWait != nil || c.cfg.Hooks.Waiting != nil)
 	if bid {
 		if err := s.makeRoom(ctx); err != nil {
 			return s.leave(ctx, err)
@@ -132,25 +132,26 @@ func (s *wait) holder() error {
 
 // show tells who looks where it stands, when that has changed.
 func (s *wait) show() {
-	r := s.w.Want
-	hook := s.c.cfg.Hooks.Waiting
-	if r.internal || r.onWait == nil && hook == nil {
+	if s.w.News == nil {
 		return
 	}
 	last := s.c.poller.Last(s.w.Key)
-	now := Waiting{Ahead: s.c.lines.Ahead(s.w), Holder: last.Note}
-	first := s.shown.Since == 0
-	if !first && now.Ahead == s.shown.Ahead && now.Holder == s.shown.Holder {
-		return
+	s.shown = s.c.show(s.w.Key, s.w.Want, s.shown, Waiting{Ahead: s.c.lines.Ahead(s.w), Holder: last.Note, Remaining: last.Remaining}, s.began)
+}
+
+// show calls those who want to see where a wait stands if that is news, and returns what was shown last.
+func (c *Client) show(key string, r request, last, now Waiting, began time.Time) Waiting {
+	if last.Since > 0 && now.Ahead == last.Ahead && now.Holder == last.Holder {
+		return last
 	}
-	now.Remaining, now.Since = max(0, last.Remaining), max(1, time.Since(s.began))
-	s.shown = now
-	if hook != nil {
-		hook(s.w.Key, now)
+	now.Remaining, now.Since = max(0, now.Remaining), max(1, time.Since(began))
+	if hook := c.cfg.Hooks.Waiting; hook != nil {
+		hook(key, now)
 	}
 	if r.onWait != nil {
 		r.onWait(now)
 	}
+	return now
 }
 
 // makeRoom lets others bid first if this client has had the key for long enough and somebody else wants it.

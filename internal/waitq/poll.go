@@ -38,6 +38,7 @@ type Poller struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
+	born    time.Time // the clock by which what is seldom looked at is looked at together
 }
 
 // watch is one key's next look.
@@ -52,6 +53,7 @@ type watch struct {
 func (p *Poller) Start() {
 	p.watches = make(map[string]*watch)
 	p.sooner = make(chan struct{}, 1)
+	p.born = time.Now().Add(-rand.N(p.Max)) // processes that start together do not look together
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 }
 
@@ -78,8 +80,20 @@ func (p *Poller) Watch(key string, s Sight) {
 		p.watches[key] = w
 	}
 	w.sight = s
-	w.set(time.Now(), p.Min, s.Remaining)
+	w.due = p.after(w, p.Min, s.Remaining)
 	p.run()
+}
+
+// Soon has some keys looked at at once.
+func (p *Poller) Soon(keys ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, key := range keys {
+		if w := p.watches[key]; w != nil {
+			w.due = time.Time{}
+		}
+	}
+	p.nudge()
 }
 
 // Quiet puts off the next look at key, of which this process will hear by itself.
@@ -87,7 +101,7 @@ func (p *Poller) Quiet(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.watches[key]; w != nil {
-		w.set(time.Now(), p.Max, 0)
+		w.due = p.after(w, p.Max, 0)
 	}
 }
 
@@ -111,14 +125,18 @@ func (p *Poller) Now() {
 	p.nudge()
 }
 
-// set fixes the next look. It is jittered, so that processes do not come in step, and not far past the holder's expiry.
-func (w *watch) set(now time.Time, interval, remaining time.Duration) {
+// after fixes when w is looked at next: not far past the holder's expiry, and jittered, so that processes do not come in step.
+// What is looked at as seldom as Max allows comes together with all that is, at the beats of one clock.
+func (p *Poller) after(w *watch, interval, remaining time.Duration) time.Time {
+	now := time.Now()
 	w.last, w.interval = now, interval
 	if remaining > 0 && remaining < interval {
-		w.due = now.Add(remaining + time.Millisecond)
-		return
+		return now.Add(remaining + time.Millisecond)
 	}
-	w.due = now.Add(time.Duration(float64(interval) * (0.9 + 0.2*rand.Float64())))
+	if interval >= p.Max {
+		return now.Add(p.Max - now.Sub(p.born)%p.Max)
+	}
+	return now.Add(time.Duration(float64(interval) * (0.9 + 0.2*rand.Float64())))
 }
 
 // run sees that the loop runs, and wakes it for what may be sooner than what it sleeps for.
@@ -160,7 +178,7 @@ func (p *Poller) loop() {
 }
 
 // next returns the keys to look at now, or else how long to sleep. When a key is due, all go along that have a tenth of their
-// interval behind them: it is one statement anyway, and keys that were watched at different times come together.
+// interval behind them: it is one statement anyway. What is seldom looked at has its own beat.
 func (p *Poller) next(now time.Time) (keys []string, wait time.Duration, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,7 +192,7 @@ func (p *Poller) next(now time.Time) (keys []string, wait time.Duration, more bo
 		return nil, wait, true
 	}
 	for key, w := range p.watches {
-		if !w.due.After(now) || now.Sub(w.last) >= w.interval/10 {
+		if !w.due.After(now) || w.interval < p.Max && now.Sub(w.last) >= w.interval/10 {
 			keys = append(keys, key)
 		}
 	}
@@ -209,15 +227,15 @@ func (p *Poller) look(keys []string) {
 func (p *Poller) note(key string, s Sight, asked time.Time, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w, now := p.watches[key], time.Now()
+	w := p.watches[key]
 	switch {
 	case w == nil || w.last.After(asked):
 		return false
 	case err != nil:
-		w.set(now, min(max(2*w.interval, p.Min), p.Max), 0)
+		w.due = p.after(w, min(max(2*w.interval, p.Min), p.Max), 0)
 		return false
 	}
 	w.sight = s
-	w.set(now, min(max(s.Age/4, p.Min), p.Max), s.Remaining)
+	w.due = p.after(w, min(max(s.Age/4, p.Min), p.Max), s.Remaining)
 	return true
 }
