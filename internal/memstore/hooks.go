@@ -25,6 +25,15 @@ func (s *Store) ExpireTicket(key string, waiter lease.Owner) {
 	}
 }
 
+// AgeTicket makes a waiter's ticket as old as if it had joined so much earlier. For tests.
+func (s *Store) AgeTicket(key string, waiter lease.Owner, by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.queues[key][waiter]; t != nil {
+		t.rank -= by
+	}
+}
+
 // Tickets returns the number of tickets, live and dead.
 func (s *Store) Tickets() (n int) {
 	s.mu.Lock()
