@@ -41,6 +41,8 @@ type Dialect interface {
 	Acquire(ctx context.Context, s *Session, strategy Strategy, req lease.AcquireRequest) (lease.Acquired, error)
 	Renew(ctx context.Context, s *Session, reqs []lease.RenewRequest) ([]lease.Renewed, error)
 	Release(ctx context.Context, s *Session, l lease.Lease) (lease.Released, error)
+
+	Queue
 }
 
 // Strategy is what an acquire tries first. Both work on the same rows and give the same guarantees, so that clients of
