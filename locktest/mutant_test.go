@@ -24,6 +24,13 @@ type mutant struct {
 	sweep     func(context.Context, lease.SweepOptions) (int64, error)
 	fence     func(context.Context, lease.Runner, lease.Lease) error
 	releaseTx func(context.Context, lease.Runner, lease.Lease) error
+	join      func(context.Context, []lease.Ticket) error
+	leave     func(context.Context, []lease.Lease) error
+	places    func(context.Context, []lease.Lease) ([]lease.Place, error)
+	claim     func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
+	pass      func(context.Context, []lease.Lease) ([]lease.Passed, error)
+
+	undying []lease.Ticket // for flaws of the queue
 }
 
 func newMutant(add func(m *mutant)) *mutant {
@@ -31,6 +38,7 @@ func newMutant(add func(m *mutant)) *mutant {
 	m := &mutant{
 		fencing: f, acquire: f.Acquire, renew: f.Renew, release: f.Release, inspect: f.Inspect,
 		sweep: f.Sweep, fence: f.Fence, releaseTx: f.ReleaseTx,
+		join: f.Join, leave: f.Leave, places: f.Places, claim: f.Claim, pass: f.Pass,
 	}
 	add(m)
 	return m
