@@ -9,6 +9,7 @@ import (
 )
 
 func (m *mutant) Join(ctx context.Context, tickets []lease.Ticket) error { return m.join(ctx, tickets) }
+
 func (m *mutant) Leave(ctx context.Context, waiters []lease.Lease) error {
 	return m.leave(ctx, waiters)
 }
