@@ -23,6 +23,7 @@ const (
 	StateExhausted = 3 // free, but its tokens have run out
 	StateMoved     = 4 // the key's home is elsewhere
 	StateLocked    = 5 // expired, but not taken: if that was tried, somebody has the row locked, a fence or another taker
+	StateQueued    = 6 // not held, but another stands before the requester in the queue
 )
 
 // Dest is what to scan the row into.
@@ -42,6 +43,7 @@ func (a *Answer) Acquired() (lease.Acquired, error) {
 		out.Err = fmt.Errorf("%w: the key has moved to a cluster; open a bridge to it", lease.ErrUnsupported)
 	case StateLocked:
 		return out, ErrRowLocked
+	case StateQueued: // neither granted nor held
 	default:
 		return out, ErrRowShape
 	}

@@ -43,6 +43,8 @@ type Dialect interface {
 	Release(ctx context.Context, s *Session, l lease.Lease) (lease.Released, error)
 	// HandOver changes the owner of one row. Not granted: the row does not name From.
 	HandOver(ctx context.Context, s *Session, h lease.HandOver) (lease.Acquired, error)
+
+	Queue
 }
 
 // Strategy is what an acquire tries first. Both work on the same rows and give the same guarantees, so that clients of

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -54,6 +55,17 @@ type Ticket struct {
 
 // PriorityStep is by how much later a waiter may come and still go before one whose priority is lower by one.
 const PriorityStep = 10 * time.Second
+
+// HeadStart is what the ticket's priority is worth.
+func (t Ticket) HeadStart() time.Duration { return time.Duration(t.Priority) * PriorityStep }
+
+// CheckPriority returns an error that wraps [ErrConfig] unless the priority is 1 to 10.
+func (t Ticket) CheckPriority() error {
+	if t.Priority < 1 || t.Priority > 10 {
+		return fmt.Errorf("%w: a ticket for %q has priority %d; use 1 to 10", ErrConfig, t.Key, t.Priority)
+	}
+	return nil
+}
 
 // Place is where a ticket stands.
 type Place struct {

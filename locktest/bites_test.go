@@ -13,7 +13,7 @@ import (
 
 var flaws = slices.Concat(
 	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, handOverFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
-	inspectFlaws, fenceFlaws, releaseTxFlaws,
+	inspectFlaws, fenceFlaws, releaseTxFlaws, queueFlaws, claimFlaws, placeFlaws,
 )
 
 func allProperties() map[string]property {
@@ -135,6 +135,7 @@ func TestSkipsAreLoud(t *testing.T) {
 		}
 	}
 	want := len(fenceProperties) + len(fenceBesideProperties) + len(releaseTxProperties) + len(sweepProperties) + len(handOverProperties)
+	want += len(queueProperties) + len(queueGrantProperties) + len(claimProperties) + len(placeProperties) + len(queueRaceProperties)
 	if want += 2; skipped != want { // and two of the tokens
 		t.Errorf("%d properties skipped, want %d", skipped, want)
 	}

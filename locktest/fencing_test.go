@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -32,6 +33,17 @@ func newFencing() *fencing {
 func (f *fencing) begin() *memTx { return &memTx{store: f} }
 
 func (f *fencing) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	return f.unlocked(ctx, reqs, f.Store.Acquire)
+}
+
+func (f *fencing) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	return f.unlocked(ctx, reqs, f.Store.Claim)
+}
+
+// unlocked has the memory store answer for keys whose row no transaction has locked.
+func (f *fencing) unlocked(
+	ctx context.Context, reqs []lease.AcquireRequest, take func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error),
+) ([]lease.Acquired, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	answers := make([]lease.Acquired, len(reqs))
@@ -39,7 +51,7 @@ func (f *fencing) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]l
 		if row, ok := f.row(q.Key); ok && !row.Held && f.locked[q.Key] > 0 {
 			continue // neither granted nor known how long
 		}
-		a, err := sole(f.Store.Acquire(ctx, []lease.AcquireRequest{q}))
+		a, err := sole(take(ctx, []lease.AcquireRequest{q}))
 		if err != nil {
 			return nil, err
 		}
@@ -155,8 +167,14 @@ func fencingHarness(open func() lease.Store) Harness {
 		Open:     func(testing.TB) lease.Store { return open() },
 		Expire:   func(_ testing.TB, s lease.Store, key string) { s.(based).base().Expire(key) },
 		SetToken: func(_ testing.TB, s lease.Store, key string, n int64) { s.(based).base().SetToken(key, n) },
-		Begin:    func(_ testing.TB, s lease.Store) Tx { return s.(based).base().begin() },
-		Foreign:  func(testing.TB) Tx { return newFencing().begin() },
+		ExpireTicket: func(_ testing.TB, s lease.Store, key string, waiter lease.Owner) {
+			s.(based).base().ExpireTicket(key, waiter)
+		},
+		AgeTicket: func(_ testing.TB, s lease.Store, key string, waiter lease.Owner, by time.Duration) {
+			s.(based).base().AgeTicket(key, waiter, by)
+		},
+		Begin:   func(_ testing.TB, s lease.Store) Tx { return s.(based).base().begin() },
+		Foreign: func(testing.TB) Tx { return newFencing().begin() },
 	}
 }
 

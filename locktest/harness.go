@@ -24,6 +24,11 @@ type Harness struct {
 	// SetToken puts token into key's row, which exists. nil skips what can only be seen near the last token.
 	SetToken func(tb testing.TB, s lease.Store, key string, token int64)
 
+	// ExpireTicket ends the life of a waiter's ticket, as if its TTL had passed, and AgeTicket makes it as old as if it had
+	// joined so much earlier. nil skips what can only be seen of such tickets.
+	ExpireTicket func(tb testing.TB, s lease.Store, key string, waiter lease.Owner)
+	AgeTicket    func(tb testing.TB, s lease.Store, key string, waiter lease.Owner, by time.Duration)
+
 	// Begin starts a transaction of the caller's own in the database that has s's rows. nil skips the properties of Fence
 	// and ReleaseTx.
 	Begin func(tb testing.TB, s lease.Store) Tx

@@ -25,6 +25,13 @@ type mutant struct {
 	fence     func(context.Context, lease.Runner, lease.Lease) error
 	releaseTx func(context.Context, lease.Runner, lease.Lease) error
 	handOver  func(context.Context, []lease.HandOver) ([]lease.Acquired, error)
+	join      func(context.Context, []lease.Ticket) error
+	leave     func(context.Context, []lease.Lease) error
+	places    func(context.Context, []lease.Lease) ([]lease.Place, error)
+	claim     func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
+	pass      func(context.Context, []lease.Lease) ([]lease.Passed, error)
+
+	undying []lease.Ticket // for flaws of the queue
 }
 
 func newMutant(add func(m *mutant)) *mutant {
@@ -32,6 +39,7 @@ func newMutant(add func(m *mutant)) *mutant {
 	m := &mutant{
 		fencing: f, acquire: f.Acquire, renew: f.Renew, release: f.Release, inspect: f.Inspect,
 		sweep: f.Sweep, fence: f.Fence, releaseTx: f.ReleaseTx, handOver: f.HandOver,
+		join: f.Join, leave: f.Leave, places: f.Places, claim: f.Claim, pass: f.Pass,
 	}
 	add(m)
 	return m

@@ -34,6 +34,7 @@ func topics() []topic {
 		{"fence", slices.Concat(fenceProperties, fenceBesideProperties)},
 		{"release in a transaction", releaseTxProperties},
 		{"hand over", handOverProperties},
+		{"queue", slices.Concat(queueProperties, queueGrantProperties, claimProperties, placeProperties, queueRaceProperties)},
 	}
 }
 

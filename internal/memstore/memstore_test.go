@@ -2,6 +2,7 @@ package memstore_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -15,6 +16,12 @@ var harness = locktest.Harness{
 	},
 	SetToken: func(_ testing.TB, s lease.Store, key string, token int64) {
 		s.(*memstore.Store).SetToken(key, token)
+	},
+	ExpireTicket: func(_ testing.TB, s lease.Store, key string, waiter lease.Owner) {
+		s.(*memstore.Store).ExpireTicket(key, waiter)
+	},
+	AgeTicket: func(_ testing.TB, s lease.Store, key string, waiter lease.Owner, by time.Duration) {
+		s.(*memstore.Store).AgeTicket(key, waiter, by)
 	},
 }
 

@@ -20,14 +20,16 @@ var (
 type Store struct {
 	born time.Time
 
-	mu     sync.Mutex
-	rows   map[string]*row
-	floors [lease.Buckets]int64
+	mu      sync.Mutex
+	rows    map[string]*row
+	floors  [lease.Buckets]int64
+	queues  map[string]map[lease.Owner]*ticket
+	tickets int64 // given out so far
 }
 
 // New returns a store without rows.
 func New() *Store {
-	return &Store{born: time.Now(), rows: make(map[string]*row)}
+	return &Store{born: time.Now(), rows: make(map[string]*row), queues: make(map[string]map[lease.Owner]*ticket)}
 }
 
 // row is one key's state. A row without owner is free; its expiry is then the time of the release.

@@ -15,6 +15,7 @@ func (s *Store) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int
 		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
+		s.sweepTickets(opts.Retention)
 		n := s.sweepBatch(opts)
 		removed += int64(n)
 		if opts.Batch <= 0 || n < opts.Batch {
@@ -46,6 +47,20 @@ func (s *Store) sweepBatch(opts lease.SweepOptions) int {
 		n++
 	}
 	return n
+}
+
+// sweepTickets removes all dead tickets. They are not counted: nobody's key is freed by it.
+func (s *Store) sweepTickets(retention time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for key, queue := range s.queues {
+		for waiter, t := range queue {
+			if now.Sub(t.alive) >= retention {
+				s.dropLocked(key, waiter)
+			}
+		}
+	}
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -56,6 +56,7 @@ func harness(e, other *testdb.Env, strategy dialect.Strategy) locktest.Harness {
 	h := locktest.Harness{
 		Open: func(tb testing.TB) lease.Store {
 			e.Exec(tb, `DELETE FROM {rowlock}`)
+			e.Exec(tb, `DELETE FROM {rowlock_queue}`)
 			return open(tb)
 		},
 		Another: func(tb testing.TB, _ lease.Store) lease.Store { return open(tb) },
@@ -63,6 +64,13 @@ func harness(e, other *testdb.Env, strategy dialect.Strategy) locktest.Harness {
 			e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ? AND owner IS NOT NULL`, []byte(key))
 		},
 		SetToken: func(tb testing.TB, _ lease.Store, key string, token int64) { e.SetToken(tb, key, token) },
+		ExpireTicket: func(tb testing.TB, _ lease.Store, key string, waiter lease.Owner) {
+			e.Exec(tb, `UPDATE {rowlock_queue} SET alive_until = {now} - {second} WHERE {key} = ? AND waiter = ?`, []byte(key), waiter[:])
+		},
+		AgeTicket: func(tb testing.TB, _ lease.Store, key string, waiter lease.Owner, by time.Duration) {
+			rank := map[bool]string{true: "`rank`", false: "rank"}[e.Driver == "mysql"]
+			e.Exec(tb, `UPDATE {rowlock_queue} SET `+rank+` = `+rank+` - ? WHERE {key} = ? AND waiter = ?`, by.Microseconds(), []byte(key), waiter[:])
+		},
 		Begin:    func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
 		SerialTx: e.Name == "sqlite",
 		Load:     time.Second,

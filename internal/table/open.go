@@ -88,6 +88,9 @@ func (s *Store) rehearse(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.rehearseQueue(ctx, key); err != nil {
+		return err
+	}
 	if _, err := s.reap(ctx, lease.Bucket(key), []string{key}, 0); err != nil {
 		return err
 	}

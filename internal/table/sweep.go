@@ -26,6 +26,7 @@ func (s *Store) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64,
 		o.Batch = 200
 	}
 	w := walk{store: s, opts: o, dead: make(map[int][]string)}
+	err = s.sweepTickets(ctx, o)
 	for more := true; more && err == nil; {
 		if more, err = w.page(ctx); err == nil {
 			err = w.reap(ctx, !more)

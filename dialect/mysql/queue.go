@@ -1,0 +1,135 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Join takes a sign of life in one statement, and inserts in another whoever gave none before.
+func (d *Dialect) Join(ctx context.Context, s *dialect.Session, tickets []lease.Ticket) error {
+	list := dialect.TicketList(tickets)
+	res, err := s.Exec(ctx, d.Text("queue-beat"), list)
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n >= int64(len(tickets)) {
+		return err
+	}
+	_, err = s.Exec(ctx, d.Text("queue-join"), list)
+	return err
+}
+
+// Leave removes tickets.
+func (d *Dialect) Leave(ctx context.Context, s *dialect.Session, waiters []lease.Lease) error {
+	_, err := s.Exec(ctx, d.Text("queue-leave"), dialect.WaiterList(waiters))
+	return err
+}
+
+// Places says where tickets stand.
+func (d *Dialect) Places(ctx context.Context, s *dialect.Session, waiters []lease.Lease) ([]lease.Place, error) {
+	return dialect.Places(ctx, s, d, len(waiters), dialect.WaiterList(waiters))
+}
+
+// head returns the first live ticket's waiter, the zero owner if there is none.
+func (d *Dialect) head(ctx context.Context, s *dialect.Session, key string, but lease.Owner) (head lease.Owner, err error) {
+	var waiter []byte
+	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(key), dialect.Bytes(but)}, &waiter)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	copy(head[:], waiter)
+	return head, err
+}
+
+// Claim takes a free row for which nobody waits in one round trip. Otherwise it looks at the row, which is all a loser does, and
+// then at the queue.
+func (d *Dialect) Claim(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	key := []byte(r.Key)
+	if out, err := d.update(ctx, s, "claim-update", r, key, key, key); !errors.Is(err, errNotTaken) {
+		return out, err
+	}
+	a, err := d.read(ctx, s, r)
+	absent := errors.Is(err, sql.ErrNoRows)
+	if !absent && (err != nil || a.State != dialect.StateFree && a.State != dialect.StateLocked) {
+		return answered(a, err)
+	}
+	head, err := d.head(ctx, s, r.Key, lease.Owner{})
+	if err != nil {
+		return lease.Acquired{}, err
+	}
+	if !head.IsZero() && head != r.Owner {
+		return (&dialect.Answer{State: dialect.StateQueued}).Acquired()
+	}
+	return d.claim(ctx, s, r, absent, head == r.Owner)
+}
+
+// claim takes or makes a row whose turn it is, with the ticket if there is one.
+func (d *Dialect) claim(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
+	grant := func() (err error) {
+		if absent {
+			out, err = d.insert(ctx, s, r)
+		} else {
+			out, err = d.update(ctx, s, "acquire-expired", r, []byte(r.Key))
+		}
+		return err
+	}
+	if ticket {
+		err = s.InTx(ctx, func() error {
+			if err := grant(); err != nil {
+				return err
+			}
+			return d.Leave(ctx, s, []lease.Lease{{Key: r.Key, Owner: r.Owner}})
+		})
+	} else {
+		err = grant()
+	}
+	switch {
+	case isDuplicate(err), absent && errors.Is(err, errNotTaken):
+		err = dialect.ErrRowShape
+	case errors.Is(err, errNotTaken):
+		return answered(d.read(ctx, s, r))
+	}
+	return out, err
+}
+
+// Pass looks who is first and gives him the row. If nobody waits, or he has left meanwhile, or the tokens have run out, it frees
+// the row: whoever is first then will claim it.
+func (d *Dialect) Pass(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Passed, error) {
+	head, err := d.head(ctx, s, l.Key, l.Owner)
+	if err != nil {
+		return lease.Passed{}, err
+	}
+	if !head.IsZero() {
+		got, err := granted(s.Exec(ctx, d.Text("pass"), dialect.Bytes(head), []byte(l.Key), dialect.Bytes(l.Owner), l.Token))
+		if err == nil {
+			d.drop(ctx, s, lease.Lease{Key: l.Key, Owner: head})
+			return dialect.PassedTo(head[:], got.Token)
+		}
+		if !errors.Is(err, errNotTaken) {
+			return lease.Passed{}, err
+		}
+	}
+	out, err := d.Release(ctx, s, l)
+	return lease.Passed{Gone: out.Gone}, err
+}
+
+// drop deletes a ticket that was used up. An error is no news: the pass has been committed, and a sweep finds what is left.
+func (d *Dialect) drop(ctx context.Context, s *dialect.Session, l lease.Lease) {
+	_ = d.DropDead(ctx, s, []lease.Lease{l}, 0)
+}
+
+// DeadTickets lists tickets that are dead.
+func (d *Dialect) DeadTickets(ctx context.Context, s *dialect.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
+	key := []byte(after.Key)
+	return dialect.DeadTickets(ctx, s, d, key, key, dialect.Bytes(after.Owner), retention, limit)
+}
+
+// DropDead removes dead tickets.
+func (d *Dialect) DropDead(ctx context.Context, s *dialect.Session, tickets []lease.Lease, retention int64) error {
+	_, err := s.Exec(ctx, d.Text("queue-reap"), dialect.WaiterList(tickets), retention)
+	return err
+}

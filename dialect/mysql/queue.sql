@@ -1,0 +1,85 @@
+-- What MySQL and MariaDB are told about those who wait. A ticket is live if it has a rank and alive_until has not passed.
+
+-- name: queue-beat
+-- JSON array of {k, o, h, c, d}: hexadecimal key, waiter and note, head start and ttl in µs; keys in order. The sign of life of
+-- those who have joined. An update alone cannot bring back a ticket that is being used up at this moment.
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', c VARCHAR(510) PATH '$.c', d BIGINT PATH '$.d')) AS j
+STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k) AND q.waiter = UNHEX(j.o)
+SET q.note = UNHEX(j.c), q.ttl = j.d, q.alive_until = UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND
+WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
+
+-- name: queue-join
+-- JSON array as for queue-beat: whoever has neither a live ticket nor the key. Both are seen by one consistent read, as they were
+-- at one moment. On a ticket that is dead or used up, it begins anew.
+INSERT INTO rowlock_queue (`key`, waiter, `rank`, note, ttl, alive_until)
+SELECT UNHEX(j.k), UNHEX(j.o), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - j.h, UNHEX(j.c), j.d,
+       UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', h BIGINT PATH '$.h', c VARCHAR(510) PATH '$.c', d BIGINT PATH '$.d')) AS j
+WHERE NOT EXISTS (SELECT 1 FROM rowlock_queue AS t FORCE INDEX (PRIMARY)
+                  WHERE t.`key` = UNHEX(j.k) AND t.waiter = UNHEX(j.o) AND t.`rank` IS NOT NULL AND t.alive_until > UTC_TIMESTAMP(6))
+  AND NOT EXISTS (SELECT 1 FROM rowlock AS r FORCE INDEX (PRIMARY)
+                  WHERE r.`key` = UNHEX(j.k) AND r.owner = UNHEX(j.o) AND r.expires_at > UTC_TIMESTAMP(6))
+ON DUPLICATE KEY UPDATE `rank` = VALUES(`rank`), note = VALUES(note), ttl = VALUES(ttl), alive_until = VALUES(alive_until)
+
+-- name: queue-leave
+-- JSON array of {k, o}: hexadecimal key and waiter, keys in order
+DELETE q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o')) AS j
+STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k) AND q.waiter = UNHEX(j.o)
+
+-- name: queue-head
+-- key, and one waiter who is not to be counted. A consistent read: it locks nothing and waits for nobody.
+SELECT waiter FROM rowlock_queue FORCE INDEX (PRIMARY)
+WHERE `key` = ? AND waiter <> ? AND `rank` IS NOT NULL AND alive_until > UTC_TIMESTAMP(6)
+ORDER BY `rank`, ticket LIMIT 1
+
+-- name: places
+-- JSON array of {k, o}: hexadecimal key and waiter
+SELECT j.n,
+       CASE WHEN r.home <> 0 THEN 4
+            WHEN r.owner = UNHEX(j.o) AND r.expires_at > UTC_TIMESTAMP(6) THEN 1
+            WHEN r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) THEN 0
+            ELSE 2 END AS state,
+       q.waiter IS NOT NULL AS waits, COALESCE(r.token, 0) AS token, COALESCE(r.note, '') AS note,
+       COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at), 0) AS remaining,
+       (SELECT COUNT(*) FROM rowlock_queue AS a FORCE INDEX (PRIMARY)
+        WHERE a.`key` = UNHEX(j.k) AND a.alive_until > UTC_TIMESTAMP(6)
+          AND (a.`rank` < q.`rank` OR a.`rank` = q.`rank` AND a.ticket < q.ticket)) AS ahead
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o')) AS j
+LEFT JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+LEFT JOIN rowlock_queue AS q FORCE INDEX (PRIMARY)
+  ON q.`key` = UNHEX(j.k) AND q.waiter = UNHEX(j.o) AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
+
+-- name: claim-update
+-- owner, note, ttl in µs, key, key, key. As acquire-update, if nobody waits, the owner himself included: his ticket would have to
+-- be used up, for which it takes a transaction.
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock FORCE INDEX (PRIMARY)
+SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+  expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = 0 AND owner IS NULL AND token < 9223372036853727231
+  AND NOT EXISTS (SELECT 1 FROM rowlock_queue AS q FORCE INDEX (PRIMARY)
+                  WHERE q.`key` = ? AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6))
+LIMIT 1
+
+-- name: pass
+-- waiter, key, owner, token, or 0 for whatever token this owner has. One statement for the row and then the ticket, which is used
+-- up: without rank it is never served again, even before it is deleted. It changes nothing if the waiter has left meanwhile. The
+-- token comes back as the statement's insert id.
+UPDATE rowlock AS r FORCE INDEX (PRIMARY)
+STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = r.`key` AND q.waiter = ?
+SET r.token = LAST_INSERT_ID(r.token + 1), r.owner = q.waiter, r.note = q.note, r.acquired_at = UTC_TIMESTAMP(6),
+    r.expires_at = UTC_TIMESTAMP(6) + INTERVAL q.ttl MICROSECOND, q.`rank` = NULL, q.alive_until = UTC_TIMESTAMP(6)
+WHERE r.`key` = ? AND r.owner = ? AND ? IN (r.token, 0) AND r.home = 0 AND r.token < 9223372036853727231
+  AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
+
+-- name: queue-dead
+-- key of the last, that again, its waiter; retention in µs, limit. The next tickets that are dead. A comparison of pairs would
+-- not use the index.
+SELECT `key`, waiter FROM rowlock_queue FORCE INDEX (PRIMARY)
+WHERE `key` >= ? AND (`key` > ? OR waiter > ?) AND alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+ORDER BY `key`, waiter LIMIT ?
+
+-- name: queue-reap
+-- JSON array of {k, o}: hexadecimal key and waiter, keys in order; retention in µs
+DELETE q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o')) AS j
+STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k) AND q.waiter = UNHEX(j.o)
+WHERE q.alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND

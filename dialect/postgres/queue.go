@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Join writes tickets, or shows that they are alive, in one statement.
+func (d *Dialect) Join(ctx context.Context, s *dialect.Session, tickets []lease.Ticket) error {
+	_, err := s.Exec(ctx, d.Text("queue-join"), ticketArrays(tickets)...)
+	return err
+}
+
+func ticketArrays(tickets []lease.Ticket) []any {
+	keys, owners, starts, notes, ttls := []byte{'{'}, []byte{'{'}, []byte{'{'}, []byte{'{'}, []byte{'{'}
+	for _, t := range tickets {
+		keys = appendBytea(keys, t.Key)
+		owners = appendBytea(owners, t.Owner[:])
+		starts = appendInt(starts, dialect.Micros(t.HeadStart()))
+		notes = appendBytea(notes, t.Note)
+		ttls = appendInt(ttls, dialect.Micros(t.TTL))
+	}
+	return []any{closeArray(keys), closeArray(owners), closeArray(starts), closeArray(notes), closeArray(ttls)}
+}
+
+func waiterArrays(waiters []lease.Lease) []any {
+	keys, owners := []byte{'{'}, []byte{'{'}
+	for _, l := range waiters {
+		keys = appendBytea(keys, l.Key)
+		owners = appendBytea(owners, l.Owner[:])
+	}
+	return []any{closeArray(keys), closeArray(owners)}
+}
+
+// Leave removes tickets.
+func (d *Dialect) Leave(ctx context.Context, s *dialect.Session, waiters []lease.Lease) error {
+	_, err := s.Exec(ctx, d.Text("queue-leave"), waiterArrays(waiters)...)
+	return err
+}
+
+// Places says where tickets stand.
+func (d *Dialect) Places(ctx context.Context, s *dialect.Session, waiters []lease.Lease) ([]lease.Place, error) {
+	return dialect.Places(ctx, s, d, len(waiters), waiterArrays(waiters)...)
+}
+
+// Claim tries a plain update of a free row and, where that changed nothing, the statement that copes with everything.
+func (d *Dialect) Claim(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	args := []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Note, dialect.Micros(r.TTL), lease.Bucket(r.Key)}
+	if out, err := d.try(ctx, s, "claim-update", args[:4]); !errors.Is(err, dialect.ErrRowShape) {
+		return out, err
+	}
+	return d.try(ctx, s, "claim-any", args)
+}
+
+// Pass gives the row to the first ticket, or frees it, in one statement.
+func (d *Dialect) Pass(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Passed, error) {
+	var owner []byte
+	var token int64
+	err := s.QueryRow(ctx, d.Text("pass"), []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token}, &owner, &token)
+	if errors.Is(err, sql.ErrNoRows) {
+		return lease.Passed{Gone: true}, nil
+	}
+	if err != nil {
+		return lease.Passed{}, err
+	}
+	return dialect.PassedTo(owner, token)
+}
+
+// DeadTickets lists tickets that are dead.
+func (d *Dialect) DeadTickets(ctx context.Context, s *dialect.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
+	return dialect.DeadTickets(ctx, s, d, []byte(after.Key), dialect.Bytes(after.Owner), retention, limit)
+}
+
+// DropDead removes dead tickets.
+func (d *Dialect) DropDead(ctx context.Context, s *dialect.Session, tickets []lease.Lease, retention int64) error {
+	_, err := s.Exec(ctx, d.Text("queue-reap"), append(waiterArrays(tickets), retention)...)
+	return err
+}

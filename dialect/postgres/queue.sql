@@ -1,0 +1,160 @@
+-- What Postgres is told about those who wait. A ticket is live if it has a rank and alive_until has not passed.
+
+-- name: queue-join
+-- $1 keys, $2 waiters, $3 head starts in µs, $4 notes, $5 ttls in µs, each as an array literal, keys in order.
+--
+-- A sign of life must not bring back a ticket that is being used up at this moment. So what was live when the statement began
+-- is updated only, and not inserted if it is found gone; and who had the key then is left out.
+WITH want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[], $5::text::bigint[])
+    WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, n)
+), live AS (
+  SELECT q.key, q.waiter FROM want AS w JOIN rowlock_queue AS q ON q.key = w.key AND q.waiter = w.waiter
+  WHERE q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
+  ORDER BY q.key, q.ticket FOR NO KEY UPDATE OF q
+), beat AS (
+  UPDATE rowlock_queue AS q
+  SET note = convert_from(w.note, 'UTF8'), ttl = w.ttl, alive_until = clock_timestamp() + w.ttl * interval '1 microsecond'
+  FROM live AS l JOIN want AS w ON w.key = l.key AND w.waiter = l.waiter
+  WHERE q.key = l.key AND q.waiter = l.waiter
+)
+INSERT INTO rowlock_queue AS q (key, waiter, rank, note, ttl, alive_until)
+SELECT w.key, w.waiter, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start, convert_from(w.note, 'UTF8'),
+       w.ttl, clock_timestamp() + w.ttl * interval '1 microsecond'
+FROM want AS w
+WHERE NOT EXISTS (SELECT 1 FROM rowlock_queue AS t
+                  WHERE t.key = w.key AND t.waiter = w.waiter AND t.rank IS NOT NULL AND t.alive_until > clock_timestamp())
+  AND NOT EXISTS (SELECT 1 FROM rowlock AS r
+                  WHERE r.key = w.key AND r.owner = w.waiter AND r.expires_at > clock_timestamp())
+ORDER BY w.n
+ON CONFLICT (key, waiter) DO UPDATE
+SET rank = excluded.rank, note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
+
+-- name: queue-leave
+-- $1 keys, $2 waiters, each as an array literal. Locked in the order in which queue-join locks.
+DELETE FROM rowlock_queue AS q
+USING (
+  SELECT t.key, t.waiter FROM rowlock_queue AS t
+  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key AND t.waiter = w.waiter
+  ORDER BY t.key, t.ticket FOR UPDATE OF t
+) AS left_now
+WHERE q.key = left_now.key AND q.waiter = left_now.waiter
+
+-- name: places
+-- $1 keys, $2 waiters, each as an array literal
+SELECT w.n,
+       CASE WHEN r.home <> 0 THEN 4
+            WHEN r.owner = w.waiter AND r.expires_at > clock_timestamp() THEN 1
+            WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
+            ELSE 2 END AS state,
+       q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0) AS remaining,
+       (SELECT count(*) FROM rowlock_queue AS a
+        WHERE a.key = w.key AND a.alive_until > clock_timestamp() AND (a.rank, a.ticket) < (q.rank, q.ticket)) AS ahead
+FROM unnest($1::text::bytea[], $2::text::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
+LEFT JOIN rowlock AS r ON r.key = w.key
+LEFT JOIN rowlock_queue AS q
+  ON q.key = w.key AND q.waiter = w.waiter AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
+ORDER BY w.n
+
+-- name: claim-update
+-- $1 key, $2 owner, $3 note, $4 ttl in µs. As acquire-update, if the first live ticket is the owner's own or there is none; with
+-- the ticket goes the place in the queue, in the same statement, so that it can never be served again.
+WITH taken AS (
+  UPDATE rowlock AS r
+  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+  WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
+    AND coalesce((SELECT waiter FROM rowlock_queue
+                  WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
+                  ORDER BY rank, ticket LIMIT 1), $2) = $2
+  RETURNING r.token
+), used AS (
+  DELETE FROM rowlock_queue WHERE key = $1 AND waiter = $2 AND EXISTS (SELECT 1 FROM taken)
+)
+SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
+
+-- name: claim-any
+-- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. As acquire-any, if the first live ticket is the owner's own or there is
+-- none: whose turn it is is asked first, so that who comes out of turn locks nothing.
+WITH turn AS (
+  SELECT coalesce((SELECT waiter FROM rowlock_queue
+                   WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
+                   ORDER BY rank, ticket LIMIT 1), $2) = $2 AS mine
+), expired AS (
+  SELECT key FROM rowlock
+  WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() AND (SELECT mine FROM turn)
+  FOR NO KEY UPDATE SKIP LOCKED
+), taken AS (
+  UPDATE rowlock AS r
+  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+  WHERE r.key = $1 AND r.home = 0 AND r.token < 9223372036853727231 AND (SELECT mine FROM turn)
+    AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
+  RETURNING r.token
+), made AS (
+  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at)
+  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond'
+  FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int AND (SELECT mine FROM turn) FOR SHARE) AS f
+  WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < 9223372036853727231
+  ON CONFLICT (key) DO NOTHING
+  RETURNING r.token
+), used AS (
+  DELETE FROM rowlock_queue
+  WHERE key = $1 AND waiter = $2 AND (EXISTS (SELECT 1 FROM taken) OR EXISTS (SELECT 1 FROM made))
+)
+SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
+UNION ALL
+SELECT 1, token, '', 0 FROM made
+UNION ALL
+SELECT CASE WHEN r.home <> 0 THEN 4
+            WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 1
+            WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
+            WHEN r.token >= 9223372036853727231 THEN 3
+            WHEN NOT (SELECT mine FROM turn) THEN 6
+            WHEN r.owner IS NOT NULL THEN 5
+            ELSE 2 END,
+       r.token, r.note, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
+UNION ALL
+SELECT 6, 0, '', 0 FROM turn WHERE NOT mine AND NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1)
+
+-- name: pass
+-- $1 key, $2 owner, $3 token, or 0 for whatever token this owner has. The row is locked first and the first ticket after it, in
+-- the order in which a claim does; the ticket is locked because its waiter may be leaving at this moment, who then looks for
+-- what he was granted and must find it. Nobody to pass to, or no token left: a release.
+WITH held AS (
+  SELECT key, token FROM rowlock WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0 FOR NO KEY UPDATE
+), head AS (
+  SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN rowlock_queue AS q ON q.key = h.key
+  WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp() AND h.token < 9223372036853727231
+  ORDER BY q.rank, q.ticket LIMIT 1 FOR UPDATE OF q
+), passed AS (
+  UPDATE rowlock AS r
+  SET owner = n.waiter, note = coalesce(n.note, ''), token = r.token + CASE WHEN n.waiter IS NULL THEN 0 ELSE 1 END,
+      acquired_at = CASE WHEN n.waiter IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
+      expires_at = clock_timestamp() + coalesce(n.ttl, 0) * interval '1 microsecond'
+  FROM held AS h LEFT JOIN head AS n ON true
+  WHERE r.key = h.key AND r.owner = $2 AND r.token = h.token
+  RETURNING r.owner, r.token
+), used AS (
+  DELETE FROM rowlock_queue AS q USING passed AS p WHERE q.key = $1 AND q.waiter = p.owner
+)
+SELECT owner, token FROM passed
+
+-- name: queue-dead
+-- $1 key and $2 waiter of the last, $3 retention in µs, $4 limit. The next tickets that are dead.
+SELECT key, waiter FROM rowlock_queue
+WHERE (key, waiter) > ($1, $2) AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+ORDER BY key, waiter LIMIT $4::int
+
+-- name: queue-reap
+-- $1 keys, $2 waiters, each as an array literal, $3 retention in µs. Who is being changed is not dead.
+DELETE FROM rowlock_queue AS q
+USING (
+  SELECT t.key, t.waiter FROM rowlock_queue AS t
+  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key AND t.waiter = w.waiter
+  WHERE t.alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+  FOR UPDATE OF t SKIP LOCKED
+) AS dead
+WHERE q.key = dead.key AND q.waiter = dead.waiter

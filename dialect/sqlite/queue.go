@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Join writes tickets, or shows that they are alive, in one statement.
+func (d *Dialect) Join(ctx context.Context, s *dialect.Session, tickets []lease.Ticket) error {
+	_, err := s.Exec(ctx, d.Text("queue-join"), dialect.TicketList(tickets))
+	return err
+}
+
+// Leave removes tickets.
+func (d *Dialect) Leave(ctx context.Context, s *dialect.Session, waiters []lease.Lease) error {
+	_, err := s.Exec(ctx, d.Text("queue-leave"), dialect.WaiterList(waiters))
+	return err
+}
+
+// Places says where tickets stand.
+func (d *Dialect) Places(ctx context.Context, s *dialect.Session, waiters []lease.Lease) ([]lease.Place, error) {
+	return dialect.Places(ctx, s, d, len(waiters), dialect.WaiterList(waiters))
+}
+
+// Claim looks first, as Acquire does, and asks for the write lock only if the key can be had and it is the requester's turn.
+func (d *Dialect) Claim(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	var a dialect.Answer
+	err := s.QueryRow(ctx, d.Text("look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
+	absent := errors.Is(err, sql.ErrNoRows)
+	switch {
+	case err != nil && !absent:
+		return lease.Acquired{}, err
+	case !absent && a.State != dialect.StateFree && a.State != dialect.StateLocked:
+		return a.Acquired()
+	}
+	var head []byte
+	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(r.Key)}, &head)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+	case err != nil:
+		return lease.Acquired{}, err
+	case string(head) != string(r.Owner[:]):
+		return (&dialect.Answer{State: dialect.StateQueued}).Acquired()
+	}
+	out, err := d.claim(ctx, s, r, absent, len(head) > 0)
+	if a.State == dialect.StateLocked && isBusy(err) {
+		return a.Acquired() // expired, and the write lock may be that of its late holder's fence
+	}
+	return out, err
+}
+
+// claim takes or makes a row whose turn it is, with the ticket if there is one.
+func (d *Dialect) claim(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
+	grant := func() (err error) {
+		if absent {
+			out, err = d.insert(ctx, s, r)
+		} else {
+			out, err = d.write(ctx, s, "acquire-update", millis(r.TTL), dialect.Bytes(r.Owner), r.Note, []byte(r.Key))
+		}
+		return err
+	}
+	if !ticket {
+		err = grant()
+		return out, err
+	}
+	err = s.InTx(ctx, func() error {
+		if err := grant(); err != nil {
+			return err
+		}
+		return d.Leave(ctx, s, []lease.Lease{{Key: r.Key, Owner: r.Owner}})
+	})
+	return out, err
+}
+
+// Pass gives the row to the first ticket, or frees it.
+func (d *Dialect) Pass(ctx context.Context, s *dialect.Session, l lease.Lease) (out lease.Passed, err error) {
+	err = s.InTx(ctx, func() error {
+		out, err = d.pass(ctx, s, l)
+		if err != nil || out.To.IsZero() {
+			return err
+		}
+		return d.Leave(ctx, s, []lease.Lease{{Key: l.Key, Owner: out.To}})
+	})
+	return out, err
+}
+
+func (d *Dialect) pass(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Passed, error) {
+	var owner []byte
+	var token int64
+	err := s.QueryRow(ctx, d.Text("pass"), []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token}, &owner, &token)
+	if errors.Is(err, sql.ErrNoRows) {
+		return lease.Passed{Gone: true}, nil
+	}
+	if err != nil {
+		return lease.Passed{}, err
+	}
+	return dialect.PassedTo(owner, token)
+}
+
+// DeadTickets lists tickets that are dead.
+func (d *Dialect) DeadTickets(ctx context.Context, s *dialect.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
+	return dialect.DeadTickets(ctx, s, d, []byte(after.Key), dialect.Bytes(after.Owner), retention, limit)
+}
+
+// DropDead removes dead tickets.
+func (d *Dialect) DropDead(ctx context.Context, s *dialect.Session, tickets []lease.Lease, retention int64) error {
+	_, err := s.Exec(ctx, d.Text("queue-reap"), dialect.WaiterList(tickets), retention)
+	return err
+}

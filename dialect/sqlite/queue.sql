@@ -1,0 +1,79 @@
+-- What SQLite is told about those who wait. A ticket is live if it has a rank and alive_until has not passed.
+
+-- name: queue-join
+-- JSON array of {k, o, h, c, d}: hexadecimal key, waiter and note, head start and ttl in µs. Who has the key already is left out:
+-- his ticket is used up, and a sign of life that comes late must not bring it back. A ticket that was dead gets a new number,
+-- because in one tick of the clock ranks are equal.
+INSERT INTO rowlock_queue (key, waiter, rank, note, ttl, alive_until)
+SELECT unhex(j.value ->> 'k'), unhex(j.value ->> 'o'),
+       CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 - (j.value ->> 'h'),
+       CAST(unhex(j.value ->> 'c') AS TEXT), j.value ->> 'd',
+       CAST(unixepoch('subsec') * 1000 AS INTEGER) + ((j.value ->> 'd') + 999) / 1000
+FROM json_each(?) AS j
+WHERE NOT EXISTS (SELECT 1 FROM rowlock AS r
+                  WHERE r.key = unhex(j.value ->> 'k') AND r.owner = unhex(j.value ->> 'o')
+                    AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+ORDER BY j.key
+ON CONFLICT (key, waiter) DO UPDATE
+SET ticket = CASE WHEN rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN ticket
+                  ELSE (SELECT max(ticket) + 1 FROM rowlock_queue) END,
+    rank = CASE WHEN rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN rank
+                ELSE excluded.rank END,
+    note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
+
+-- name: queue-leave
+-- JSON array of {k, o}: hexadecimal key and waiter
+DELETE FROM rowlock_queue
+WHERE (key, waiter) IN (SELECT unhex(value ->> 'k'), unhex(value ->> 'o') FROM json_each(?))
+
+-- name: queue-head
+-- key. Who is first?
+SELECT waiter FROM rowlock_queue
+WHERE key = ? AND rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+ORDER BY rank, ticket LIMIT 1
+
+-- name: places
+-- JSON array of {k, o}: hexadecimal key and waiter
+SELECT j.key + 1 AS n,
+       CASE WHEN r.home <> 0 THEN 4
+            WHEN r.owner = unhex(j.value ->> 'o') AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
+            WHEN r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
+            ELSE 2 END AS state,
+       q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+       coalesce(r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER), 0) * 1000 AS remaining,
+       (SELECT count(*) FROM rowlock_queue AS a
+        WHERE a.key = unhex(j.value ->> 'k') AND a.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+          AND (a.rank, a.ticket) < (q.rank, q.ticket)) AS ahead
+FROM json_each(?) AS j
+LEFT JOIN rowlock AS r ON r.key = unhex(j.value ->> 'k')
+LEFT JOIN rowlock_queue AS q
+  ON q.key = unhex(j.value ->> 'k') AND q.waiter = unhex(j.value ->> 'o')
+  AND q.rank IS NOT NULL AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- name: pass
+-- ?1 key, ?2 owner, ?3 token, or 0 for whatever token this owner has. The first statement of a transaction, so that it waits for
+-- the write lock. Nobody to pass to, or no token left: a release. The ticket is deleted by queue-leave.
+UPDATE rowlock
+SET owner = n.waiter, note = coalesce(n.note, ''), token = rowlock.token + (n.waiter IS NOT NULL),
+    acquired_at = CASE WHEN n.waiter IS NULL THEN acquired_at ELSE CAST(unixepoch('subsec') * 1000 AS INTEGER) END,
+    expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + coalesce((n.ttl + 999) / 1000, 0)
+FROM (SELECT 1) AS one LEFT JOIN (
+  SELECT q.waiter, q.note, q.ttl FROM rowlock_queue AS q JOIN rowlock AS r ON r.key = q.key
+  WHERE q.key = ?1 AND q.waiter <> ?2 AND q.rank IS NOT NULL AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+    AND r.token < 9223372036853727231
+  ORDER BY q.rank, q.ticket LIMIT 1
+) AS n
+WHERE rowlock.key = ?1 AND rowlock.owner = ?2 AND ?3 IN (rowlock.token, 0) AND home = 0
+RETURNING owner, token
+
+-- name: queue-dead
+-- key and waiter of the last, retention in µs, limit. The next tickets that are dead.
+SELECT key, waiter FROM rowlock_queue
+WHERE (key, waiter) > (?, ?) AND alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+ORDER BY key, waiter LIMIT ?
+
+-- name: queue-reap
+-- JSON array of {k, o}: hexadecimal key and waiter; retention in µs
+DELETE FROM rowlock_queue
+WHERE (key, waiter) IN (SELECT unhex(value ->> 'k'), unhex(value ->> 'o') FROM json_each(?))
+  AND alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
