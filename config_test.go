@@ -67,7 +67,7 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 func TestFairNeedsAQueue(t *testing.T) {
-	_, err := rowlock.New(memstore.New(), &rowlock.Config{Fair: true})
+	_, err := rowlock.New(bare{memstore.New()}, &rowlock.Config{Fair: true})
 	wantIs(t, "New", err, rowlock.ErrUnsupported)
 }
 

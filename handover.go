@@ -52,9 +52,9 @@ func (c *Client) handOver(ctx context.Context, p lease.Passer, from lease.Lease,
 }
 
 // cameFree tells those who wait for a key that was released: another process's waiters with a hint, ours by calling them to bid.
-// After a run they are not called before the others had their chance.
-func (c *Client) cameFree(key string, awaited, over bool) {
-	if over && !awaited && c.lines.Len(key) > 0 {
+// After a run, when they are held, they are not called before the others had their chance, if there are any.
+func (c *Client) cameFree(key string, awaited, held bool) {
+	if held && !awaited {
 		ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
 		awaited = c.isAwaited(ctx, key)
 		cancel()
@@ -62,11 +62,14 @@ func (c *Client) cameFree(key string, awaited, over bool) {
 	if awaited {
 		c.hints.announce(key)
 	}
-	if over && awaited {
-		time.AfterFunc(c.room(), func() { c.lines.Call(key) })
-		return
+	switch {
+	case held && awaited:
+		time.AfterFunc(c.room(), func() { c.lines.Resume(key) })
+	case held:
+		c.lines.Resume(key)
+	default:
+		c.lines.Call(key)
 	}
-	c.lines.Call(key)
 }
 
 // isAwaited reports whether other processes wait for key. It is so unless the store knows better.

@@ -81,6 +81,9 @@ func (l *Lock) giveUp(ctx context.Context) (gone bool, err error) {
 			return gone, err
 		}
 	}
+	if over {
+		l.c.lines.Hold(key)
+	}
 	r, err := l.c.release(ctx, left)
 	if leaving && r.Gone && l.c.hints.sends() {
 		r.Awaited = l.c.isAwaited(ctx, key) // the caller's transaction has released it, and is over

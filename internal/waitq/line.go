@@ -35,6 +35,7 @@ type line[W, G any] struct {
 	waiters []*Waiter[W, G]
 	bidder  *Waiter[W, G] // is asking the database, or was called to
 	again   bool          // a call came meanwhile, of which the bidder may not see the cause
+	holding bool          // others are given a chance first
 	looking int           // waiters with News
 }
 
@@ -143,12 +144,31 @@ func (q *Lines[W, G]) call(key string) bool {
 }
 
 func (l *line[W, G]) call() {
-	if l.bidder != nil {
+	if l.bidder != nil || l.holding {
 		l.again = true
 		return
 	}
 	l.bidder, l.again = l.waiters[0], false
 	l.bidder.Turn <- Turn[G]{} // there is room: who does not bid has been called for nothing else
+}
+
+// Hold keeps the head from bidding, whoever calls it, until Resume: a key was released for others to take.
+func (q *Lines[W, G]) Hold(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.lines[key]; l != nil {
+		l.holding = true
+	}
+}
+
+// Resume ends a Hold, and has the head bid.
+func (q *Lines[W, G]) Resume(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.lines[key]; l != nil {
+		l.holding = false
+		l.call()
+	}
 }
 
 // Claim takes the head out of key's line for a hand-over, which ends with Give or Return. It returns nil if nobody waits, or the
@@ -157,7 +177,7 @@ func (q *Lines[W, G]) Claim(key string) *Waiter[W, G] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lines[key]
-	if l == nil || l.bidder != nil {
+	if l == nil || l.bidder != nil || l.holding {
 		return nil
 	}
 	w := l.waiters[0]
