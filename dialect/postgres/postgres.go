@@ -102,7 +102,12 @@ func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.Re
 	return out, err
 }
 
-// Release clears the owner of one row.
-func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Released, error) {
-	return dialect.Release(ctx, s, d, l)
+// Release clears the owner of one row, and says whether anybody else waits for it.
+func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (out lease.Released, err error) {
+	args := []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token, dialect.Bytes(s.Process)}
+	err = s.QueryRow(ctx, d.Text("release"), args, &out.Awaited)
+	if errors.Is(err, sql.ErrNoRows) {
+		return lease.Released{Gone: true}, nil
+	}
+	return out, err
 }

@@ -56,6 +56,7 @@ func harness(e, other *testdb.Env, strategy dialect.Strategy) locktest.Harness {
 	h := locktest.Harness{
 		Open: func(tb testing.TB) lease.Store {
 			e.Exec(tb, `DELETE FROM {rowlock}`)
+			e.Exec(tb, `DELETE FROM {rowlock_queue}`)
 			return open(tb)
 		},
 		Another: func(tb testing.TB, _ lease.Store) lease.Store { return open(tb) },

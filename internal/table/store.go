@@ -29,6 +29,7 @@ type Store struct {
 	strategy dialect.Strategy
 	lanes    *lane.Set[call]
 	instance string
+	process  processes
 }
 
 var (
@@ -36,6 +37,7 @@ var (
 	_ lease.Fencer     = (*Store)(nil)
 	_ lease.TxReleaser = (*Store)(nil)
 	_ lease.Sweeper    = (*Store)(nil)
+	_ lease.Interest   = (*Store)(nil)
 )
 
 // call is what the store has a lane do: one of the three hot operations, or anything else on a session.
@@ -67,6 +69,7 @@ func (s *Store) execute(ctx context.Context, session *dialect.Session, kind lane
 	case kind == lane.Renew:
 		c.renewed, err = s.d.Renew(ctx, session, c.renew)
 	case kind == lane.Release:
+		session.Process = s.process.alone()
 		c.released, err = s.d.Release(ctx, session, c.release)
 	default:
 		c.acquired, err = s.d.Acquire(ctx, session, s.strategy, c.acquire)
