@@ -13,7 +13,7 @@ import (
 
 var flaws = slices.Concat(
 	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
-	inspectFlaws, fenceFlaws, releaseTxFlaws,
+	inspectFlaws, fenceFlaws, releaseTxFlaws, hintFlaws,
 )
 
 func allProperties() map[string]property {
@@ -134,7 +134,8 @@ func TestSkipsAreLoud(t *testing.T) {
 			}
 		}
 	}
-	want := len(fenceProperties) + len(fenceBesideProperties) + len(releaseTxProperties) + len(sweepProperties)
+	want := len(fenceProperties) + len(fenceBesideProperties) + len(releaseTxProperties) + len(sweepProperties) +
+		len(interestProperties) + len(notifyProperties)
 	if want += 2; skipped != want { // and two of the tokens
 		t.Errorf("%d properties skipped, want %d", skipped, want)
 	}

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -24,6 +25,11 @@ type mutant struct {
 	sweep     func(context.Context, lease.SweepOptions) (int64, error)
 	fence     func(context.Context, lease.Runner, lease.Lease) error
 	releaseTx func(context.Context, lease.Runner, lease.Lease) error
+	await     func(context.Context, lease.Owner, []string, time.Duration) error
+	desist    func(context.Context, lease.Owner, []string) error
+	awaited   func(context.Context, lease.Owner, []string) ([]bool, error)
+	listen    func(context.Context, func(string)) error
+	announce  func(context.Context, []string) error
 }
 
 func newMutant(add func(m *mutant)) *mutant {
@@ -31,6 +37,7 @@ func newMutant(add func(m *mutant)) *mutant {
 	m := &mutant{
 		fencing: f, acquire: f.Acquire, renew: f.Renew, release: f.Release, inspect: f.Inspect,
 		sweep: f.Sweep, fence: f.Fence, releaseTx: f.ReleaseTx,
+		await: f.Await, desist: f.Desist, awaited: f.Awaited, listen: f.Listen, announce: f.Announce,
 	}
 	add(m)
 	return m

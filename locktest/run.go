@@ -33,6 +33,7 @@ func topics() []topic {
 		{"sweep", slices.Concat(sweepProperties, sweepLoadProperties)},
 		{"fence", slices.Concat(fenceProperties, fenceBesideProperties)},
 		{"release in a transaction", releaseTxProperties},
+		{"hints", slices.Concat(interestProperties, notifyProperties)},
 	}
 }
 
