@@ -9,7 +9,9 @@ import (
 
 var hintFlaws = []flaw{
 	{"nobody is ever seen to wait", func(m *mutant) {
-		m.awaited = func(_ context.Context, _ lease.Owner, keys []string) ([]bool, error) { return make([]bool, len(keys)), nil }
+		m.awaited = func(_ context.Context, _ lease.Owner, keys []string) ([]bool, error) {
+			return make([]bool, len(keys)), nil
+		}
 	}, []string{"a process that waits is seen by others and not by itself"}},
 	{"a process sees itself wait", func(m *mutant) {
 		m.awaited = func(ctx context.Context, _ lease.Owner, keys []string) ([]bool, error) {
@@ -82,6 +84,8 @@ func (m *mutant) Awaited(ctx context.Context, process lease.Owner, keys []string
 	return m.awaited(ctx, process, keys)
 }
 
-func (m *mutant) Listen(ctx context.Context, heard func(key string)) error { return m.listen(ctx, heard) }
+func (m *mutant) Listen(ctx context.Context, heard func(key string)) error {
+	return m.listen(ctx, heard)
+}
 
 func (m *mutant) Announce(ctx context.Context, keys []string) error { return m.announce(ctx, keys) }

@@ -22,3 +22,7 @@ WHERE q.key = w.key AND q.waiter = $2 AND q.rank IS NULL
 SELECT EXISTS (SELECT 1 FROM rowlock_queue AS q
                WHERE q.key = w.key AND q.waiter <> $1 AND q.alive_until > clock_timestamp()) AS awaited
 FROM unnest($2::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
+
+-- name: announce
+-- $1 channel, $2 messages as an array literal
+SELECT pg_notify($1::text, m), set_config('synchronous_commit', 'off', true) FROM unnest($2::text::text[]) AS m

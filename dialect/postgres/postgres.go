@@ -21,15 +21,17 @@ const quote = `"`
 // Dialect speaks to PostgreSQL.
 type Dialect struct {
 	dialect.Sections
-	names dialect.Names
+	names  dialect.Names
+	listen string // a DSN
 }
 
 var _ dialect.Dialect = (*Dialect)(nil)
 
-// New returns the dialect. Names that do not pass dialect.Names.Check are refused by Open and Migrate.
+// New returns the dialect. Names that do not pass dialect.Names.Check are refused by Open and Migrate, and so is a DSN that
+// cannot be read by Open.
 func New(opts ...dialect.Option) *Dialect {
-	n := dialect.MakeNames(opts)
-	return &Dialect{Sections: dialect.ParseFiles(statements, n, quote), names: n}
+	s := dialect.MakeSettings(opts)
+	return &Dialect{Sections: dialect.ParseFiles(statements, s.Names, quote), names: s.Names, listen: s.Listen}
 }
 
 // Name is "postgres".

@@ -17,3 +17,7 @@ SELECT EXISTS (SELECT 1 FROM rowlock_queue AS q
                WHERE q.key = unhex(j.value) AND q.waiter <> p.waiter
                  AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS awaited
 FROM (SELECT ? AS waiter) AS p, json_each(?) AS j ORDER BY j.key
+
+-- name: version
+-- Another number whenever another connection has committed; what this one commits does not count.
+PRAGMA data_version

@@ -15,6 +15,7 @@ import (
 // that a missing privilege, a trigger or a row policy is found now and not at the first renewal.
 func Open(ctx context.Context, db lane.DB, d dialect.Dialect, o Options) (*Store, dialect.Facts, error) {
 	s := &Store{d: d, strategy: o.Strategy}
+	s.hints.open(db, o)
 	var facts dialect.Facts
 	if err := d.Names().Check(); err != nil {
 		return nil, facts, err
