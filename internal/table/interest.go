@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -19,7 +20,11 @@ func (s *Store) Await(ctx context.Context, process lease.Owner, keys []string, d
 		return fmt.Errorf("%w: await: the zero owner is nobody; use lease.NewOwner", lease.ErrConfig)
 	}
 	s.process.meet(process)
-	return s.note(ctx, "await", keys, func(list any) []any { return []any{dialect.Bytes(process), dialect.Micros(d), list} })
+	return s.note(ctx, "await", keys, awaiting(process, d))
+}
+
+func awaiting(process lease.Owner, d time.Duration) func(list any) []any {
+	return func(list any) []any { return []any{dialect.Bytes(process), dialect.Micros(d), list} }
 }
 
 // Desist removes those rows: one statement.
@@ -64,6 +69,19 @@ func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string)
 		return nil, fmt.Errorf("%w: awaited: %d answers for %d keys", lease.ErrCorrupt, len(out), len(keys))
 	}
 	return out, nil
+}
+
+// rehearseInterest has a process begin to wait and stop.
+func (s *Store) rehearseInterest(ctx context.Context, key string) error {
+	process, keys := lease.NewOwner(), []string{key}
+	if err := s.note(ctx, "await", keys, awaiting(process, rehearsalTTL)); err != nil {
+		return err
+	}
+	seen, err := s.Awaited(ctx, lease.Owner{}, keys)
+	if err == nil && !seen[0] {
+		err = vanished("a process that waits was not noted")
+	}
+	return errors.Join(err, s.Desist(ctx, process, keys))
 }
 
 // processes remembers for whom the store works, to leave that process's own interest out of what a release reports. A store that

@@ -71,7 +71,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 }
 
 // rehearse acquires, renews and releases a key nobody else has, twice, because a row that is new is made by another statement
-// than one that is there, and reaps it. Each time it looks whether that has happened: a trigger or a row policy can have a
+// than one that is there, has somebody wait for it, and reaps it. Each time it looks whether that has happened: a trigger or a row policy can have a
 // write vanish without an error.
 func (s *Store) rehearse(ctx context.Context) error {
 	key := lease.Reserved + "open/" + lease.NewOwner().String()
@@ -88,6 +88,9 @@ func (s *Store) rehearse(ctx context.Context) error {
 		if err := s.rehearseHold(ctx, l); err != nil {
 			return err
 		}
+	}
+	if err := s.rehearseInterest(ctx, key); err != nil {
+		return err
 	}
 	if _, err := s.reap(ctx, lease.Bucket(key), []string{key}, 0); err != nil {
 		return err
