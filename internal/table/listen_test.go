@@ -3,12 +3,8 @@ package table_test
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io"
-	"net"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -262,125 +258,6 @@ func TestADSNOfItsOwnToListenOn(t *testing.T) {
 	wantIs(t, err, lease.ErrConfig)
 }
 
-// hole is a proxy before a server that can swallow what goes through it without closing anything, as a firewall does that has
-// forgotten a connection. New connections pass.
-type hole struct {
-	net.Listener
-	to string
-
-	mu      sync.Mutex
-	swallow chan struct{} // closed: what was connected before leads nowhere
-	conns   []net.Conn
-	wg      sync.WaitGroup
-}
-
-func newHole(tb testing.TB, to string) *hole {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	h := &hole{Listener: l, to: to, swallow: make(chan struct{})}
-	h.wg.Go(h.serve)
-	tb.Cleanup(h.close)
-	return h
-}
-
-func (h *hole) serve() {
-	for {
-		client, err := h.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", h.to)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		h.mu.Lock()
-		h.conns = append(h.conns, client, server)
-		swallow := h.swallow
-		h.mu.Unlock()
-		h.wg.Go(func() { forward(server, client, swallow) })
-		h.wg.Go(func() { forward(client, server, swallow) })
-	}
-}
-
-func forward(to io.WriteCloser, from io.Reader, swallow <-chan struct{}) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buf)
-		select {
-		case <-swallow:
-			if err != nil {
-				return // and the other side is never told
-			}
-			continue
-		default:
-		}
-		if err == nil {
-			_, err = to.Write(buf[:n])
-		}
-		if err != nil {
-			_ = to.Close()
-			return
-		}
-	}
-}
-
-// cut has all that is connected lead nowhere.
-func (h *hole) cut() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	close(h.swallow)
-	h.swallow = make(chan struct{})
-}
-
-func (h *hole) close() {
-	_ = h.Close()
-	h.mu.Lock()
-	for _, c := range h.conns {
-		_ = c.Close()
-	}
-	h.mu.Unlock()
-	h.wg.Wait()
-}
-
-func TestAConnectionThatIsCutInSilenceIsReplacedInTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some 10 s")
-	}
-	for _, name := range []string{"of the pool", "of its own"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := on(t, "postgres")
-			clean := openOn(t, e, e.Dialect, false)
-			var h *hole
-			d := e.Dialect
-			holed := with(t, e.Source, func(u *url.URL) {
-				h = newHole(t, u.Host)
-				u.Host = h.Addr().String()
-			})
-			if name == "of the pool" {
-				e.Source = holed
-			} else {
-				d = postgres.New(dialect.Prefix(d.Names().Prefix), postgres.Listen(holed))
-			}
-			s := openOn(t, e, d, true)
-			ear := listen(t, s)
-			announce(t, clean, "before")
-			ear.wants("before", patience)
-			h.cut()
-			began := time.Now()
-			announce(t, clean, "while nobody hears")
-			ear.wants("", 10*time.Second)
-			t.Logf("heard that any key may be free %s after the cut", time.Since(began).Round(time.Millisecond))
-			announce(t, clean, "after")
-			ear.wants("after", patience)
-		})
-	}
-}
-
 // What others commit is heard, by another process or through another connection of ours; what the store commits itself is not.
 func TestSQLiteHearsTheCommitsOfOthers(t *testing.T) {
 	e := on(t, "sqlite")
@@ -398,38 +275,4 @@ func TestSQLiteHearsTheCommitsOfOthers(t *testing.T) {
 		t.Error("a commit of its own was heard")
 	case <-time.After(50 * time.Millisecond):
 	}
-}
-
-func TestAReleaseSaysWhetherAnybodyElseWaits(t *testing.T) {
-	e := on(t, "postgres")
-	s, other := openOn(t, e, e.Dialect, true), openOn(t, e, e.Dialect, true)
-	me, you, ctx := lease.NewOwner(), lease.NewOwner(), t.Context()
-	want := func(when string, awaited bool) {
-		t.Helper()
-		if got := release(t, s, hold(t, s, "key")); got.Awaited != awaited {
-			t.Errorf("%s: %+v", when, got)
-		}
-	}
-	want("nobody waits", false)
-	wantIs(t, s.Await(ctx, me, []string{"key"}, ttl), nil)
-	want("its own process waits", false)
-	wantIs(t, other.Await(ctx, you, []string{"key", "other"}, ttl), nil)
-	want("another process waits", true)
-	wantIs(t, other.Desist(ctx, you, []string{"key"}), nil)
-	want("another process no longer waits", false)
-	e.Exec(t, `INSERT INTO {rowlock_queue} (key, waiter, rank, alive_until) VALUES ('key', '0123456789abcdef', 5, {now} + {second} * 60)`)
-	want("a ticket waits", true)
-	e.Exec(t, `UPDATE {rowlock_queue} SET alive_until = {now} - {second}`)
-	want("whoever waited has died", false)
-	wantIs(t, s.Await(ctx, you, []string{"key"}, ttl), nil)
-	want("two processes use the store, and one of them waits", true)
-}
-
-func TestNobodyWaitsAsNobody(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		s := openOn(t, e, e.Dialect, true)
-		if err := s.Await(t.Context(), lease.Owner{}, []string{"key"}, ttl); !errors.Is(err, lease.ErrConfig) {
-			t.Errorf("got %v", err)
-		}
-	})
 }
