@@ -1,7 +1,6 @@
 -- What Postgres is told of those who wait. The section names are the same in every dialect.
 --
--- Nothing here is needed for safety, so no commit waits for the disk: set_config(…, true) is for this transaction alone. For a
--- NOTIFY it matters to others too: it holds a lock of the whole cluster until its commit has ended.
+-- Nothing here is needed for safety, so no commit waits for the disk: set_config(…, true) is for this transaction alone.
 
 -- name: await
 -- $1 process, $2 how long in µs, $3 keys as an array literal, in order
@@ -24,5 +23,6 @@ SELECT EXISTS (SELECT 1 FROM rowlock_queue AS q
 FROM unnest($2::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 
 -- name: announce
--- $1 channel, $2 messages as an array literal
-SELECT pg_notify($1::text, m), set_config('synchronous_commit', 'off', true) FROM unnest($2::text::text[]) AS m
+-- $1 channel, $2 messages as an array literal. Never in a transaction that writes: a NOTIFY holds a lock of the whole cluster
+-- until its commit has ended, and only the commit of a NOTIFY alone does not wait for the disk (measured with 15.18).
+SELECT pg_notify($1::text, m) FROM unnest($2::text::text[]) AS m
