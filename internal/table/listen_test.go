@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -210,6 +211,29 @@ func TestWhereNothingCanBeHeardListenSaysSo(t *testing.T) {
 			wantIs(t, s.Listen(t.Context(), func(string) {}), lease.ErrUnsupported)
 			announce(t, s, "key") // others may be able to
 		})
+	}
+}
+
+// A pool may wrap its driver. What is sent on the driver's own connection is then past the wrapper.
+func TestADriverThatIsWrappedIsListenedOn(t *testing.T) {
+	r := newRig(t, on(t, "postgres"), dialect.Update, 2)
+	s := r.open(t, r.pool, table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
+	ear := listen(t, s)
+	announce(t, r.clean, "key")
+	ear.wants("key", patience)
+}
+
+// What cannot be sent is given up: it was a hint.
+func TestAnAnnouncementIsTriedOnce(t *testing.T) {
+	r := newRig(t, on(t, "postgres"), dialect.Update, 2)
+	announce(t, r.store, "key") // prepared
+	announces := func(op faultdb.Op) bool { return op.Executes() && strings.Contains(op.Query, "pg_notify") }
+	r.log.Reset()
+	r.faults.set(faultdb.OnFunc(announces, faultdb.Always(faultdb.LoseReply())))
+	wantIs(t, r.store.Announce(t.Context(), []string{"key"}), lease.ErrUnknown)
+	r.faults.set(nil)
+	if n := r.log.Count(announces); n != 1 {
+		t.Errorf("tried %d times", n)
 	}
 }
 

@@ -96,6 +96,30 @@ func (h *hole) close() {
 	h.wg.Wait()
 }
 
+// A silence that is no more than that is borne.
+func TestNothingIsMadeOfAServerThatHasNothingToSay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some 5 s")
+	}
+	e := on(t, "postgres")
+	named(t, e)
+	s := openOn(t, e, e.Dialect, true)
+	ear := listen(t, s)
+	var asked bool
+	for began := time.Now(); !asked; time.Sleep(50 * time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatal("the listener never asked whether the server is there")
+		}
+		err := e.DB.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE application_name = $1 AND query LIKE '-- rowlock listens%' AND state = 'idle')`, t.Name()).Scan(&asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	announce(t, s, "key")
+	ear.wants("key", patience)
+}
+
 func TestAConnectionThatIsCutInSilenceIsReplacedInTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some 10 s")
