@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -65,4 +66,28 @@ func TestAReleaseSaysWhetherAnybodyElseWaits(t *testing.T) {
 	want("whoever waited has died", false)
 	wantIs(t, s.Await(ctx, you, []string{"key"}, ttl), nil)
 	want("two processes use the store, and one of them waits", true)
+}
+
+func TestASweepForgetsWhoDiedWaiting(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		s := openOn(t, e, e.Dialect, true)
+		wait := func(keys ...string) {
+			wantIs(t, s.Await(t.Context(), lease.NewOwner(), keys, ttl), nil)
+		}
+		wait("a", "b", "c", "d", "e")
+		e.Exec(t, `UPDATE {rowlock_queue} SET alive_until = {now} - {second}`)
+		wait("a", "alive")
+		for _, c := range []struct {
+			retention time.Duration
+			left      int
+		}{{time.Hour, 7}, {time.Millisecond, 2}} {
+			_, err := s.Sweep(t.Context(), lease.SweepOptions{Retention: c.retention, Batch: 2})
+			wantIs(t, err, nil)
+			var left int
+			wantIs(t, e.DB.QueryRowContext(t.Context(), e.SQL(`SELECT count(*) FROM {rowlock_queue}`)).Scan(&left), nil)
+			if left != c.left {
+				t.Errorf("%d rows are left by a sweep with retention %s, want %d", left, c.retention, c.left)
+			}
+		}
+	})
 }
