@@ -38,7 +38,8 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	lanes, err := chooseLanes(full.Lanes, d.Lanes(), db.Stats().MaxOpenConnections)
+	limit := db.Stats().MaxOpenConnections
+	lanes, err := chooseLanes(full.Lanes, d.Lanes(), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +47,7 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	defer cancel()
 	store, facts, err := table.Open(ctx, db, d, table.Options{
 		Lanes: lanes, Strategy: full.Strategy, Timeout: min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
+		Hints: limit == 0 || limit > lanes+1, // the application needs one
 	})
 	if err != nil {
 		return nil, err

@@ -17,23 +17,33 @@ type Names struct {
 	Prefix string
 }
 
-// Option changes where a dialect looks for its tables.
-type Option func(*Names)
+// Settings are what a dialect can be told.
+type Settings struct {
+	Names
+	// Listen is the DSN of a connection to listen on, where that cannot be one of the pool's. See postgres.Listen.
+	Listen string
+}
+
+// Option changes what a dialect does, above all where it looks for its tables.
+type Option func(*Settings)
 
 // Prefix puts p before the name of every table. It must match [A-Za-z_][A-Za-z0-9_]{0,39}.
-func Prefix(p string) Option { return func(n *Names) { n.Prefix = p } }
+func Prefix(p string) Option { return func(s *Settings) { s.Prefix = p } }
 
 // Schema names the Postgres schema or MySQL database of the tables. It must match [A-Za-z_][A-Za-z0-9_]{0,39}.
-func Schema(s string) Option { return func(n *Names) { n.Schema = s } }
+func Schema(name string) Option { return func(s *Settings) { s.Schema = name } }
+
+// MakeSettings applies opts to the defaults.
+func MakeSettings(opts []Option) Settings {
+	var s Settings
+	for _, o := range opts {
+		o(&s)
+	}
+	return s
+}
 
 // MakeNames applies opts to the default names.
-func MakeNames(opts []Option) Names {
-	var n Names
-	for _, o := range opts {
-		o(&n)
-	}
-	return n
-}
+func MakeNames(opts []Option) Names { return MakeSettings(opts).Names }
 
 // An identifier cannot be bound as a parameter, so it is checked here and quoted where it is used. 40 bytes leave room for
 // our own suffixes below the 63 bytes at which Postgres would cut a name off in silence.

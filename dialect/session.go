@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"maps"
 	"slices"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Session is one pinned connection with its settings made and its statements prepared.
@@ -18,6 +20,8 @@ type Session struct {
 	Flavor string
 	// Local says that no statement can hang on a network: Setup may find that the database is a file.
 	Local bool
+	// Process is whose session this is, if known: what it waits for itself need not be reported to it as Awaited.
+	Process lease.Owner
 
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt

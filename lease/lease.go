@@ -112,7 +112,8 @@ type Renewed struct {
 type Released struct {
 	// Gone says there was nothing to release: the row names another owner or token, is free, or does not exist.
 	Gone bool
-	// Awaited says that somebody waits for the key, in any process. Only a store that learns it on the way says so.
+	// Awaited says that another process, or a ticket, waits for the key, so that it is worth telling of. A hint, only filled in
+	// where the store knows it at no cost: false may mean that it did not look, or that somebody has just begun to wait.
 	Awaited bool
 	Err     error
 }

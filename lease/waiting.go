@@ -28,19 +28,24 @@ type Passer interface {
 type Notifier interface {
 	// Listen calls heard with each key that another process announces, and with "" when any may have come free: whenever it
 	// begins to listen, also anew after the connection was lost, which it finds out within seconds even if the network says
-	// nothing. It returns when ctx ends. heard must not block.
+	// nothing. What this process announces may be heard too. heard must not block.
+	//
+	// It returns when ctx ends, with ctx's error; or at once, with an error that is [ErrUnsupported], where the store has the
+	// method but nothing to listen to: then there is only the poll. [ErrClosed] says the store was closed.
 	Listen(ctx context.Context, heard func(key string)) error
 	// Announce tells the listeners of all processes, in a statement of its own. Send it after the release has been committed.
+	// Where nobody can listen, or where Listen notices by itself, it does nothing.
 	Announce(ctx context.Context, keys []string) error
 }
 
 // Interest is a Store that remembers which processes wait for a key, so that nobody else need be told of it.
 type Interest interface {
-	// Await notes that a process, an owner of its own, waits for keys: for so long, unless repeated.
+	// Await notes that a process, an owner of its own, waits for keys: for so long, unless repeated. Look at the keys once more
+	// after it: who released before will not tell. (Who is about to commit will not either; that is what the poll is for.)
 	Await(ctx context.Context, process Owner, keys []string, d time.Duration) error
 	// Desist takes that back.
 	Desist(ctx context.Context, process Owner, keys []string) error
-	// Awaited reports for each key whether any process but this one waits for it.
+	// Awaited reports for each key whether any process but this one waits for it, or any ticket stands. It writes nothing.
 	Awaited(ctx context.Context, process Owner, keys []string) ([]bool, error)
 }
 

@@ -13,7 +13,7 @@ import (
 
 var flaws = slices.Concat(
 	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, handOverFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
-	inspectFlaws, fenceFlaws, releaseTxFlaws, queueFlaws, claimFlaws, placeFlaws,
+	inspectFlaws, fenceFlaws, releaseTxFlaws, queueFlaws, claimFlaws, placeFlaws, hintFlaws,
 )
 
 func allProperties() map[string]property {
@@ -136,6 +136,7 @@ func TestSkipsAreLoud(t *testing.T) {
 	}
 	want := len(fenceProperties) + len(fenceBesideProperties) + len(releaseTxProperties) + len(sweepProperties) + len(handOverProperties)
 	want += len(queueProperties) + len(queueGrantProperties) + len(claimProperties) + len(placeProperties) + len(queueRaceProperties)
+	want += len(interestProperties) + len(notifyProperties)
 	if want += 2; skipped != want { // and two of the tokens
 		t.Errorf("%d properties skipped, want %d", skipped, want)
 	}

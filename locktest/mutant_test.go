@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -31,7 +32,12 @@ type mutant struct {
 	claim     func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 	pass      func(context.Context, []lease.Lease) ([]lease.Passed, error)
 
-	undying []lease.Ticket // for flaws of the queue
+	undying  []lease.Ticket // for flaws of the queue
+	await    func(context.Context, lease.Owner, []string, time.Duration) error
+	desist   func(context.Context, lease.Owner, []string) error
+	awaited  func(context.Context, lease.Owner, []string) ([]bool, error)
+	listen   func(context.Context, func(string)) error
+	announce func(context.Context, []string) error
 }
 
 func newMutant(add func(m *mutant)) *mutant {
@@ -40,6 +46,7 @@ func newMutant(add func(m *mutant)) *mutant {
 		fencing: f, acquire: f.Acquire, renew: f.Renew, release: f.Release, inspect: f.Inspect,
 		sweep: f.Sweep, fence: f.Fence, releaseTx: f.ReleaseTx, handOver: f.HandOver,
 		join: f.Join, leave: f.Leave, places: f.Places, claim: f.Claim, pass: f.Pass,
+		await: f.Await, desist: f.Desist, awaited: f.Awaited, listen: f.Listen, announce: f.Announce,
 	}
 	add(m)
 	return m

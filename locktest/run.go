@@ -35,6 +35,7 @@ func topics() []topic {
 		{"release in a transaction", releaseTxProperties},
 		{"hand over", handOverProperties},
 		{"queue", slices.Concat(queueProperties, queueGrantProperties, claimProperties, placeProperties, queueRaceProperties)},
+		{"hints", slices.Concat(interestProperties, notifyProperties)},
 	}
 }
 

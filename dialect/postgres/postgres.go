@@ -21,15 +21,17 @@ const quote = `"`
 // Dialect speaks to PostgreSQL.
 type Dialect struct {
 	dialect.Sections
-	names dialect.Names
+	names  dialect.Names
+	listen string // a DSN
 }
 
 var _ dialect.Dialect = (*Dialect)(nil)
 
-// New returns the dialect. Names that do not pass dialect.Names.Check are refused by Open and Migrate.
+// New returns the dialect. Names that do not pass dialect.Names.Check are refused by Open and Migrate, and so is a DSN that
+// cannot be read by Open.
 func New(opts ...dialect.Option) *Dialect {
-	n := dialect.MakeNames(opts)
-	return &Dialect{Sections: dialect.ParseFiles(statements, n, quote), names: n}
+	s := dialect.MakeSettings(opts)
+	return &Dialect{Sections: dialect.ParseFiles(statements, s.Names, quote), names: s.Names, listen: s.Listen}
 }
 
 // Name is "postgres".
@@ -102,9 +104,14 @@ func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.Re
 	return out, err
 }
 
-// Release clears the owner of one row.
-func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Released, error) {
-	return dialect.Release(ctx, s, d, l)
+// Release clears the owner of one row, and says whether anybody else waits for it.
+func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (out lease.Released, err error) {
+	args := []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token, dialect.Bytes(s.Process)}
+	err = s.QueryRow(ctx, d.Text("release"), args, &out.Awaited)
+	if errors.Is(err, sql.ErrNoRows) {
+		return lease.Released{Gone: true}, nil
+	}
+	return out, err
 }
 
 // HandOver gives one row to another owner.

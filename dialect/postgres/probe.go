@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Probe refuses what would lose a granted lock and warns of what might.
 func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, error) {
+	if _, err := pgx.ParseConfig(d.listen); d.listen != "" && err != nil {
+		return dialect.Facts{}, fmt.Errorf("%w: postgres.Listen: %w", lease.ErrConfig, err)
+	}
 	facts, err := d.server(ctx, conn)
 	if err == nil {
 		err = d.tables(ctx, conn)

@@ -143,12 +143,21 @@ func TestARenewalWithTooFewAnswersIsUnknown(t *testing.T) {
 }
 
 func TestReleaseIsOneStatement(t *testing.T) {
-	for changed, gone := range map[int64]bool{1: false, 0: true} {
+	awaited := func() *sqlmock.Rows { return sqlmock.NewRows([]string{"exists"}) }
+	for _, c := range []struct {
+		rows *sqlmock.Rows
+		want lease.Released
+	}{
+		{awaited().AddRow(false), lease.Released{}},
+		{awaited().AddRow(true), lease.Released{Awaited: true}},
+		{awaited(), lease.Released{Gone: true}},
+	} {
 		m := newMocked(t)
-		m.ExpectPrepare(m.d.Text("release")).ExpectExec().WithArgs([]byte("key"), request.Owner[:], int64(7)).WillReturnResult(sqlmock.NewResult(0, changed))
+		m.Process = lease.Owner{2}
+		m.ExpectPrepare(m.d.Text("release")).ExpectQuery().WithArgs([]byte("key"), request.Owner[:], int64(7), m.Process[:]).WillReturnRows(c.rows)
 		got, err := m.d.Release(t.Context(), m.Session, lease.Lease{Key: "key", Owner: request.Owner, Token: 7})
-		if err != nil || got.Gone != gone {
-			t.Errorf("%d rows changed: got %+v, %v", changed, got, err)
+		if err != nil || got != c.want {
+			t.Errorf("got %+v, %v; want %+v", got, err, c.want)
 		}
 		m.done()
 	}

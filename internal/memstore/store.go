@@ -25,11 +25,15 @@ type Store struct {
 	floors  [lease.Buckets]int64
 	queues  map[string]map[lease.Owner]*ticket
 	tickets int64 // given out so far
+	hints
 }
 
 // New returns a store without rows.
 func New() *Store {
-	return &Store{born: time.Now(), rows: make(map[string]*row), queues: make(map[string]map[lease.Owner]*ticket)}
+	return &Store{
+		born: time.Now(), rows: make(map[string]*row), queues: make(map[string]map[lease.Owner]*ticket),
+		hints: hints{interest: make(map[string]map[lease.Owner]time.Time), ears: make(map[*ear]struct{})},
+	}
 }
 
 // row is one key's state. A row without owner is free; its expiry is then the time of the release.
@@ -135,7 +139,7 @@ func (s *Store) releaseLocked(now time.Time, l lease.Lease) lease.Released {
 		return lease.Released{Gone: true}
 	}
 	r.owner, r.note, r.expires = lease.Owner{}, "", now
-	return lease.Released{}
+	return lease.Released{Awaited: s.awaitedLocked(now, l.Key, lease.Owner{})} // whose release it is, nobody has said
 }
 
 // checkKey lets the keys pass that rowlock keeps for itself: whoever calls a store directly is rowlock.

@@ -38,7 +38,9 @@ func TestRandomCalls(t *testing.T) {
 func harness(e, other *testdb.Env, strategy dialect.Strategy) locktest.Harness {
 	open := func(tb testing.TB) lease.Store {
 		tb.Helper()
-		s, _, err := table.Open(context.Background(), e.DB, e.Dialect, table.Options{Lanes: cmp.Or(e.Dialect.Lanes(), 3), Strategy: strategy, Timeout: 5 * time.Second})
+		s, _, err := table.Open(context.Background(), e.DB, e.Dialect, table.Options{
+			Lanes: cmp.Or(e.Dialect.Lanes(), 3), Strategy: strategy, Timeout: 5 * time.Second, Hints: true,
+		})
 		if err != nil {
 			tb.Fatal(err)
 		}

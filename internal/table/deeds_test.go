@@ -32,6 +32,9 @@ var others = []deed{
 	{name: "release by owner", begin: func(c *cell) act { return c.releasing(true) }},
 	{name: "inspect", recycle: "release", begin: (*cell).inspecting},
 	{name: "sweep", begin: (*cell).sweeping},
+	{name: "await", begin: func(c *cell) act { return c.waiting(true) }},
+	{name: "desist", begin: func(c *cell) act { return c.waiting(false) }},
+	{name: "awaited", begin: (*cell).asking},
 }
 
 // acquiring gets a key whose last token was last.

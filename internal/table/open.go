@@ -15,6 +15,7 @@ import (
 // that a missing privilege, a trigger or a row policy is found now and not at the first renewal.
 func Open(ctx context.Context, db lane.DB, d dialect.Dialect, o Options) (*Store, dialect.Facts, error) {
 	s := &Store{d: d, strategy: o.Strategy}
+	s.hints.open(db, o)
 	var facts dialect.Facts
 	if err := d.Names().Check(); err != nil {
 		return nil, facts, err
@@ -70,7 +71,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 }
 
 // rehearse acquires, renews and releases a key nobody else has, twice, because a row that is new is made by another statement
-// than one that is there, and reaps it. Each time it looks whether that has happened: a trigger or a row policy can have a
+// than one that is there, has somebody wait for it, and reaps it. Each time it looks whether that has happened: a trigger or a row policy can have a
 // write vanish without an error.
 func (s *Store) rehearse(ctx context.Context) error {
 	key := lease.Reserved + "open/" + lease.NewOwner().String()
@@ -89,6 +90,9 @@ func (s *Store) rehearse(ctx context.Context) error {
 		}
 	}
 	if err := s.rehearseQueue(ctx, key); err != nil {
+		return err
+	}
+	if err := s.rehearseInterest(ctx, key); err != nil {
 		return err
 	}
 	if _, err := s.reap(ctx, lease.Bucket(key), []string{key}, 0); err != nil {

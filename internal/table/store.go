@@ -21,6 +21,10 @@ type Options struct {
 	Strategy dialect.Strategy
 	// Timeout bounds one statement.
 	Timeout time.Duration
+	// Hints lets Listen borrow one more connection of the pool, for as long as it listens.
+	Hints bool
+	// Watch is how often Listen looks whether the database has changed, where nothing tells it; 0 means 5 ms.
+	Watch time.Duration
 }
 
 // Store keeps leases as rows.
@@ -29,6 +33,8 @@ type Store struct {
 	strategy dialect.Strategy
 	lanes    *lane.Set[call]
 	instance string
+	process  processes
+	hints    hints
 }
 
 var (
@@ -37,6 +43,8 @@ var (
 	_ lease.TxReleaser = (*Store)(nil)
 	_ lease.Sweeper    = (*Store)(nil)
 	_ lease.Passer     = (*Store)(nil)
+	_ lease.Interest   = (*Store)(nil)
+	_ lease.Notifier   = (*Store)(nil)
 )
 
 // call is what the store has a lane do: one of the hot operations, or anything else on a session.
@@ -71,6 +79,7 @@ func (s *Store) execute(ctx context.Context, session *dialect.Session, kind lane
 	case kind == lane.Renew:
 		c.renewed, err = s.d.Renew(ctx, session, c.renew)
 	case kind == lane.Release:
+		session.Process = s.process.alone()
 		c.released, err = s.d.Release(ctx, session, c.release)
 	default:
 		c.acquired, err = s.d.Acquire(ctx, session, s.strategy, c.acquire)
@@ -142,8 +151,9 @@ func checkRequest(r lease.AcquireRequest) error {
 // Settle returns when what is running has ended, or with ctx. An acquire whose caller has left can be granted until then.
 func (s *Store) Settle(ctx context.Context) { s.lanes.Settle(ctx) }
 
-// Close runs what is pending to its end and closes the connections.
+// Close ends every Listen, runs what is pending to its end and closes the connections.
 func (s *Store) Close() error {
+	s.hints.close()
 	s.lanes.Close()
 	return nil
 }

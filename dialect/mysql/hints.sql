@@ -1,0 +1,29 @@
+-- What MySQL and MariaDB are told of those who wait. The section names are the same in every dialect.
+
+-- name: await
+-- process, how long in µs, keys as a JSON array, in order. ON DUPLICATE KEY UPDATE, which no lock's row may meet, does no harm
+-- here: nobody asks how many rows there were.
+INSERT INTO rowlock_queue (`key`, waiter, alive_until)
+SELECT w.k, w.waiter, w.until
+FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
+      FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
+ON DUPLICATE KEY UPDATE alive_until = w.until
+
+-- name: desist
+-- keys as a JSON array, in order, process
+DELETE q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
+STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k) AND q.waiter = ?
+WHERE q.`rank` IS NULL
+
+-- name: awaited
+-- process, keys as a JSON array
+SELECT EXISTS (SELECT 1 FROM rowlock_queue AS q
+               WHERE q.`key` = UNHEX(j.k) AND q.waiter <> ? AND q.alive_until > UTC_TIMESTAMP(6)) AS awaited
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$')) AS j ORDER BY j.n
+
+-- name: forget
+-- retention in µs, rows. Who died without taking back that they wait; there are never many, so the table is read through.
+DELETE q FROM (
+  SELECT `key` AS k, waiter AS w FROM rowlock_queue WHERE alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+  LIMIT ? FOR UPDATE SKIP LOCKED) AS d
+STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = d.k AND q.waiter = d.w

@@ -1,0 +1,33 @@
+package postgres
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Announce notifies the channel of each key, in one statement. A payload is text and a key is bytes: it is sent in hexadecimal,
+// at most 510 of the 8000 bytes there is room for.
+func (d *Dialect) Announce(ctx context.Context, s *dialect.Session, channel string, keys []string) error {
+	_, err := s.Exec(ctx, d.Text("announce"), channel, hexArray(keys))
+	return err
+}
+
+func hexArray(keys []string) string {
+	b := []byte{'{'}
+	for _, k := range keys {
+		b = append(hex.AppendEncode(b, []byte(k)), ',')
+	}
+	return closeArray(b)
+}
+
+// keyOf is the key a message is about, or "" for any: everybody may send messages, so what cannot be read is no error.
+func keyOf(payload string) string {
+	key, err := hex.DecodeString(payload)
+	if err != nil || len(key) > lease.MaxKey {
+		return ""
+	}
+	return string(key)
+}

@@ -1,0 +1,34 @@
+-- What Postgres is told of those who wait. The section names are the same in every dialect.
+--
+-- Nothing here is needed for safety, so no commit waits for the disk: set_config(…, true) is for this transaction alone.
+
+-- name: await
+-- $1 process, $2 how long in µs, $3 keys as an array literal, in order
+WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+INSERT INTO rowlock_queue (key, waiter, alive_until)
+SELECT w.key, $1::bytea, clock_timestamp() + $2::bigint * interval '1 microsecond'
+FROM quick, unnest($3::text::bytea[]) AS w (key)
+ON CONFLICT (key, waiter) DO UPDATE SET alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
+
+-- name: desist
+-- $1 keys as an array literal, in order, $2 process
+WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+DELETE FROM rowlock_queue AS q USING quick, unnest($1::text::bytea[]) AS w (key)
+WHERE q.key = w.key AND q.waiter = $2 AND q.rank IS NULL
+
+-- name: awaited
+-- $1 process, $2 keys as an array literal
+SELECT EXISTS (SELECT 1 FROM rowlock_queue AS q
+               WHERE q.key = w.key AND q.waiter <> $1 AND q.alive_until > clock_timestamp()) AS awaited
+FROM unnest($2::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
+
+-- name: announce
+-- $1 channel, $2 messages as an array literal. Never in a transaction that writes: a NOTIFY holds a lock of the whole cluster
+-- until its commit has ended, and only the commit of a NOTIFY alone does not wait for the disk (measured with 15.18).
+SELECT pg_notify($1::text, m) FROM unnest($2::text::text[]) AS m
+
+-- name: forget
+-- $1 retention in µs, $2 rows. Who died without taking back that they wait; there are never many, so the table is read through.
+DELETE FROM rowlock_queue WHERE (key, waiter) IN (
+  SELECT key, waiter FROM rowlock_queue WHERE alive_until <= clock_timestamp() - $1::bigint * interval '1 microsecond'
+  LIMIT $2::int FOR UPDATE SKIP LOCKED)

@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ dialect.Listener = (*Dialect)(nil)
+
+// Listen gives clients a connection of their own to hear of released keys on, instead of one of the pool: for a pool that
+// leads through PgBouncer in transaction mode, where a LISTEN is made on a server connection that is somebody else's a moment
+// later. The DSN leads to the same database directly.
+func Listen(dsn string) dialect.Option { return func(s *dialect.Settings) { s.Listen = dsn } }
+
+const (
+	dialTimeout = 3 * time.Second
+	// A connection that has been silent for beat is asked whether it is alive. A firewall that forgot it, or a cable that was
+	// pulled, says nothing: that is found out after beat+pong at the latest.
+	beat = 4 * time.Second
+	pong = 3 * time.Second
+)
+
+// Listen hears what is announced on channel until ctx ends or the connection is lost.
+func (d *Dialect) Listen(ctx context.Context, pool dialect.Pool, channel string, heard func(key string)) error {
+	ear := ear{channel, heard}
+	switch {
+	case d.listen != "":
+		return ear.dial(ctx, d.listen)
+	case pool != nil:
+		return ear.borrow(ctx, pool)
+	}
+	return fmt.Errorf("%w: no connection can be spared to listen on: raise MaxOpenConns, or give postgres.New a postgres.Listen", lease.ErrUnsupported)
+}
+
+// ear is one connection that listens.
+type ear struct {
+	channel string
+	heard   func(key string)
+}
+
+func (e ear) dial(ctx context.Context, dsn string) error {
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(dialing, dsn)
+	if err != nil {
+		return err
+	}
+	defer hangUp(conn)
+	return e.listen(ctx, conn)
+}
+
+func hangUp(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	_ = conn.Close(ctx)
+}
+
+// borrow listens on a connection of the pool and drops it afterwards: nobody else should inherit a LISTEN.
+func (e ear) borrow(ctx context.Context, pool dialect.Pool) error {
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := pool.Conn(dialing)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var failed error
+	_ = conn.Raw(func(c any) error {
+		failed = e.listenOn(ctx, c)
+		return driver.ErrBadConn
+	})
+	return failed
+}
+
+func (e ear) listenOn(ctx context.Context, c any) error {
+	if wrapped, ok := c.(interface{ Unwrap() any }); ok {
+		return e.listenOn(ctx, wrapped.Unwrap())
+	}
+	std, ok := c.(interface{ Conn() *pgx.Conn })
+	if !ok {
+		return fmt.Errorf("%w: the pool's driver is %T, and only pgx can listen: use it, or give postgres.New a postgres.Listen", lease.ErrUnsupported, c)
+	}
+	return e.listen(ctx, std.Conn())
+}
+
+func (e ear) listen(ctx context.Context, conn *pgx.Conn) error {
+	if err := ask(ctx, conn, `LISTEN `+pgx.Identifier{e.channel}.Sanitize()); err != nil {
+		return err
+	}
+	e.heard("")
+	for {
+		if err := e.next(ctx, conn); err != nil {
+			return err
+		}
+	}
+}
+
+// next waits for one message. When none comes for a while it asks whether the server is still there.
+func (e ear) next(ctx context.Context, conn *pgx.Conn) error {
+	waiting, cancel := context.WithTimeout(ctx, beat)
+	defer cancel()
+	n, err := conn.WaitForNotification(waiting)
+	switch {
+	case n != nil:
+		e.heard(keyOf(n.Payload))
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case waiting.Err() != nil && !conn.IsClosed():
+		return ask(ctx, conn, `-- rowlock listens`)
+	}
+	return err
+}
+
+// ask sends a statement that is answered at once by a server that is there.
+func ask(ctx context.Context, conn *pgx.Conn, query string) error {
+	ctx, cancel := context.WithTimeout(ctx, pong)
+	defer cancel()
+	_, err := conn.PgConn().Exec(ctx, query).ReadAll()
+	return err
+}

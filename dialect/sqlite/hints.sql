@@ -1,0 +1,28 @@
+-- What SQLite is told of those who wait. The section names are the same in every dialect.
+
+-- name: await
+-- process, how long in µs, keys as a JSON array. "WHERE true", or SQLite takes the ON of the upsert for that of a join.
+INSERT INTO rowlock_queue (key, waiter, alive_until)
+SELECT unhex(j.value), p.waiter, CAST(unixepoch('subsec') * 1000 AS INTEGER) + p.ms
+FROM (SELECT ? AS waiter, (? + 999) / 1000 AS ms) AS p, json_each(?) AS j WHERE true
+ON CONFLICT (key, waiter) DO UPDATE SET alive_until = excluded.alive_until
+
+-- name: desist
+-- keys as a JSON array, process
+DELETE FROM rowlock_queue WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND waiter = ? AND rank IS NULL
+
+-- name: awaited
+-- process, keys as a JSON array
+SELECT EXISTS (SELECT 1 FROM rowlock_queue AS q
+               WHERE q.key = unhex(j.value) AND q.waiter <> p.waiter
+                 AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS awaited
+FROM (SELECT ? AS waiter) AS p, json_each(?) AS j ORDER BY j.key
+
+-- name: version
+-- Another number whenever another connection has committed; what this one commits does not count.
+PRAGMA data_version
+
+-- name: forget
+-- retention in µs, rows. Who died without taking back that they wait; there are never many, so the table is read through.
+DELETE FROM rowlock_queue WHERE ticket IN (
+  SELECT ticket FROM rowlock_queue WHERE alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000 LIMIT ?)

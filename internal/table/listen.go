@@ -1,0 +1,160 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// hints is what Listen needs: where to, how often, and that Close ends it.
+type hints struct {
+	pool  dialect.Pool // nil if no connection of it can be spared
+	every time.Duration
+
+	mu        sync.Mutex
+	closed    bool
+	base      context.Context // ends with close
+	end       context.CancelFunc
+	listening sync.WaitGroup
+}
+
+func (h *hints) open(db dialect.Pool, o Options) {
+	if o.Hints {
+		h.pool = db
+	}
+	h.every = cmp.Or(o.Watch, 5*time.Millisecond)
+	h.base, h.end = context.WithCancel(context.Background())
+}
+
+// begin returns a context for one Listen, or false on a closed store. The Listen calls end when it has ended.
+func (h *hints) begin(ctx context.Context) (_ context.Context, end func(), ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, nil, false
+	}
+	h.listening.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(h.base, cancel)
+	return ctx, func() { stop(); cancel(); h.listening.Done() }, true
+}
+
+func (h *hints) close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.end()
+	h.listening.Wait()
+}
+
+// Listen hears of keys that have come free: what a server delivers, or else that the database has changed at all.
+func (s *Store) Listen(ctx context.Context, heard func(key string)) error {
+	within, end, ok := s.hints.begin(ctx)
+	if !ok {
+		return fmt.Errorf("%w: listen", lease.ErrClosed)
+	}
+	defer end()
+	var err error
+	switch d := s.d.(type) {
+	case dialect.Listener:
+		err = s.keepListening(within, d, heard)
+	case dialect.Watcher:
+		err = s.watch(within, d, heard)
+	default:
+		return fmt.Errorf("%w: %s has no messages; there is only the poll", lease.ErrUnsupported, s.d.Name())
+	}
+	if ctx.Err() == nil && within.Err() != nil {
+		err = fmt.Errorf("%w: listen", lease.ErrClosed)
+	}
+	return err
+}
+
+// keepListening begins anew whenever the connection is lost, until ctx ends. Clients that lost a server at the same moment
+// come back at different ones.
+func (s *Store) keepListening(ctx context.Context, d dialect.Listener, heard func(key string)) error {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval, pauses.RandomizationFactor = 50*time.Millisecond, 5*time.Second, 0.5
+	for {
+		err := d.Listen(ctx, s.hints.pool, s.channel(), func(key string) {
+			pauses.Reset()
+			heard(key)
+		})
+		if errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrConfig) {
+			return err
+		}
+		if err := pause(ctx, pauses.NextBackOff()); err != nil {
+			return err
+		}
+	}
+}
+
+// channel is a name for this instance of the tables alone, and an identifier that needs no quotes: databases, schemas and
+// prefixes share one server.
+func (s *Store) channel() string {
+	sum := sha256.Sum256([]byte(s.instance + "\x00" + s.d.Names().Prefix))
+	return "rowlock_" + hex.EncodeToString(sum[:16])
+}
+
+// watch calls heard whenever somebody else has changed the database.
+func (s *Store) watch(ctx context.Context, d dialect.Watcher, heard func(key string)) error {
+	tick := time.NewTicker(s.hints.every)
+	defer tick.Stop()
+	for seen := (version{}); ; {
+		now, err := s.version(ctx, d)
+		if err == nil && now != seen {
+			seen = now
+			heard("")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// version says what a session has seen of the database.
+type version struct {
+	session *dialect.Session
+	n       int64
+}
+
+// version asks before anything else that is pending: it takes microseconds, and nobody waits for a row. An error says nothing;
+// the next tick asks again.
+func (s *Store) version(ctx context.Context, d dialect.Watcher) (version, error) {
+	var now version
+	_, _, err := s.once(ctx, lane.Renew, call{other: func(ctx context.Context, session *dialect.Session) (err error) {
+		now.session = session
+		now.n, err = d.Version(ctx, session)
+		return err
+	}})
+	if err != nil {
+		return version{}, err // now may still be written to
+	}
+	return now, nil
+}
+
+// Announce tells everybody who listens, once: it is a hint, and there is the poll.
+func (s *Store) Announce(ctx context.Context, keys []string) error {
+	d, ok := s.d.(dialect.Listener)
+	if !ok || len(keys) == 0 {
+		return nil
+	}
+	_, _, err := s.once(ctx, lane.Release, call{other: func(ctx context.Context, session *dialect.Session) error {
+		return d.Announce(ctx, session, s.channel(), keys)
+	}})
+	if err != nil {
+		return s.explain("announce", keys[0], err)
+	}
+	return nil
+}
