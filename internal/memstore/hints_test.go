@@ -17,8 +17,10 @@ func TestInterestEndsExactlyInTime(t *testing.T) {
 		if err := s.Await(t.Context(), process, []string{"k"}, time.Second); err != nil {
 			t.Fatal(err)
 		}
+		pause := time.Second - time.Nanosecond
 		for _, want := range []bool{true, false} {
-			time.Sleep(time.Second - 1)
+			time.Sleep(pause)
+			pause = time.Nanosecond
 			if got, err := s.Awaited(t.Context(), lease.NewOwner(), []string{"k"}); err != nil || got[0] != want {
 				t.Errorf("awaited %v, %v; want %t", got, err, want)
 			}
@@ -26,7 +28,6 @@ func TestInterestEndsExactlyInTime(t *testing.T) {
 			if got, err := s.Release(t.Context(), []lease.Lease{l}); err != nil || got[0].Awaited != want {
 				t.Errorf("released %+v, %v; want awaited %t", got, err, want)
 			}
-			time.Sleep(1)
 		}
 	})
 }
