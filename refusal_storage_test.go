@@ -188,7 +188,7 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 			rows.AddRow(name, value)
 		}
 		mock.ExpectQuery("SHOW GLOBAL VARIABLES").WillReturnRows(rows)
-		for range 3 {
+		for range 4 {
 			mock.ExpectQuery("information_schema.tables").WillReturnRows(sqlmock.NewRows([]string{"engine"}).AddRow("InnoDB"))
 		}
 		mock.ExpectQuery("schema_version").WillReturnRows(sqlmock.NewRows([]string{"value"}).AddRow("1"))
