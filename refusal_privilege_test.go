@@ -99,7 +99,12 @@ func TestOpenRefusesAUserWhoMayNotUseTheSchema(t *testing.T) {
 func TestOpenRefusesTriggersThatSwallowWrites(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		for _, c := range []struct{ event, table string }{
-			{"INSERT", "rowlock"}, {"UPDATE", "rowlock"}, {"DELETE", "rowlock"}, {"UPDATE", "rowlock_floor"},
+			{"INSERT", "rowlock"},
+			{"UPDATE", "rowlock"},
+			{"DELETE", "rowlock"},
+			{"UPDATE", "rowlock_floor"},
+			{"INSERT", "rowlock_queue"},
+			{"DELETE", "rowlock_queue"},
 		} {
 			if s.env.Driver == "mysql" && c.event != "UPDATE" {
 				continue // it can undo an update, but not drop a row

@@ -43,7 +43,8 @@ type TxReleaser interface {
 type Sweeper interface {
 	// Sweep removes rows that have been dead (released or expired) for at least the retention, in small transactions,
 	// raising the token floor before each removal. It returns how many it removed when ctx ends (with ctx's error) or the
-	// table is done. A row whose tokens have run out is left: its floor would exhaust other keys too.
+	// table is done. A row whose tokens have run out is left: its floor would exhaust other keys too. Tickets that have been
+	// dead for the retention go too, and are not counted.
 	Sweep(ctx context.Context, opts SweepOptions) (removed int64, err error)
 }
 

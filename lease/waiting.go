@@ -94,14 +94,16 @@ type Place struct {
 type Passed struct {
 	// Gone says there was nothing to give up, as in Released.
 	Gone bool
-	// To is who has the key now, with Token; the zero Owner if nobody waited.
+	// To is who has the key now, with Token; the zero Owner if nobody waited, or if an earlier try had an unknown outcome and it
+	// is not known who was passed the key.
 	To    Owner
 	Token int64
 	Err   error
 }
 
 // Queue is a Store that keeps waiters in order. In a fair client every acquire, claim and release goes through it; clients that
-// do not are served out of turn. A ticket lives for its TTL after it last joined; a dead one is passed over.
+// do not are served out of turn. A ticket lives for its TTL after it last joined; a dead one is passed over, and goes to the end if
+// it joins again. A ticket that was used up is not brought back while its waiter has the key: he then joins in vain.
 type Queue interface {
 	// Join gives each ticket its place at the end of its key's queue, or shows that it is still alive: the place then stays.
 	Join(ctx context.Context, tickets []Ticket) error
@@ -113,6 +115,6 @@ type Queue interface {
 	// requester's, or stands at all if the requester has none. The ticket is used up. The answers are those of Acquire.
 	Claim(ctx context.Context, reqs []AcquireRequest) ([]Acquired, error)
 	// Pass gives up each lease as Release does, straight to the first live ticket of its key if there is one, for that ticket's
-	// TTL. The ticket is used up.
+	// TTL. The ticket is used up. A key whose tokens have run out is only released.
 	Pass(ctx context.Context, leases []Lease) ([]Passed, error)
 }

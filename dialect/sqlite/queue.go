@@ -37,20 +37,29 @@ func (d *Dialect) Claim(ctx context.Context, s *dialect.Session, r lease.Acquire
 	case !absent && a.State != dialect.StateFree && a.State != dialect.StateLocked:
 		return a.Acquired()
 	}
-	var head []byte
-	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(r.Key)}, &head)
+	turn, ticket, err := d.turn(ctx, s, r)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
 	case err != nil:
 		return lease.Acquired{}, err
-	case string(head) != string(r.Owner[:]):
+	case !turn:
 		return (&dialect.Answer{State: dialect.StateQueued}).Acquired()
 	}
-	out, err := d.claim(ctx, s, r, absent, len(head) > 0)
+	out, err := d.claim(ctx, s, r, absent, ticket)
 	if a.State == dialect.StateLocked && isBusy(err) {
 		return a.Acquired() // expired, and the write lock may be that of its late holder's fence
 	}
 	return out, err
+}
+
+// turn reports whether it is the requester's turn, and whether he has a ticket that says so.
+func (d *Dialect) turn(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (turn, ticket bool, err error) {
+	var head []byte
+	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(r.Key)}, &head)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, false, nil
+	}
+	mine := string(head) == string(r.Owner[:])
+	return mine, mine, err
 }
 
 // claim takes or makes a row whose turn it is, with the ticket if there is one.

@@ -98,7 +98,7 @@ func runDeeds(t *testing.T, e *testdb.Env, cells *atomic.Int64) {
 	for _, strategy := range []dialect.Strategy{dialect.Update, dialect.Insert} {
 		list := acquisitions
 		if strategy == dialect.Update {
-			list = append(list, others...)
+			list = slices.Concat(list, others, queueing)
 		}
 		for _, d := range list {
 			t.Run(fmt.Sprintf("%s/%s", strategy, d.name), func(t *testing.T) {
@@ -298,7 +298,8 @@ func (m *matrix) lasting(t *testing.T) {
 
 // inTx reports whether the deed is done in a transaction.
 func (m *matrix) inTx() bool {
-	return m.deed.name == "sweep" || m.Driver == "mysql" && strings.HasPrefix(m.deed.name, "renew")
+	return m.deed.name == "sweep" || m.Driver == "mysql" && strings.HasPrefix(m.deed.name, "renew") ||
+		m.Driver == "sqlite" && strings.HasPrefix(m.deed.name, "pass")
 }
 
 // arrive lets what was sent late be executed now, if it was to be executed at this time.
