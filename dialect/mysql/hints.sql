@@ -20,10 +20,3 @@ WHERE q.`rank` IS NULL
 SELECT EXISTS (SELECT 1 FROM rowlock_queue AS q
                WHERE q.`key` = UNHEX(j.k) AND q.waiter <> ? AND q.alive_until > UTC_TIMESTAMP(6)) AS awaited
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$')) AS j ORDER BY j.n
-
--- name: forget
--- retention in µs, rows. Who died without taking back that they wait; there are never many, so the table is read through.
-DELETE q FROM (
-  SELECT `key` AS k, waiter AS w FROM rowlock_queue WHERE alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
-  LIMIT ? FOR UPDATE SKIP LOCKED) AS d
-STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = d.k AND q.waiter = d.w

@@ -26,9 +26,3 @@ FROM unnest($2::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 -- $1 channel, $2 messages as an array literal. Never in a transaction that writes: a NOTIFY holds a lock of the whole cluster
 -- until its commit has ended, and only the commit of a NOTIFY alone does not wait for the disk (measured with 15.18).
 SELECT pg_notify($1::text, m) FROM unnest($2::text::text[]) AS m
-
--- name: forget
--- $1 retention in µs, $2 rows. Who died without taking back that they wait; there are never many, so the table is read through.
-DELETE FROM rowlock_queue WHERE (key, waiter) IN (
-  SELECT key, waiter FROM rowlock_queue WHERE alive_until <= clock_timestamp() - $1::bigint * interval '1 microsecond'
-  LIMIT $2::int FOR UPDATE SKIP LOCKED)

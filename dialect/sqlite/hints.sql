@@ -21,8 +21,3 @@ FROM (SELECT ? AS waiter) AS p, json_each(?) AS j ORDER BY j.key
 -- name: version
 -- Another number whenever another connection has committed; what this one commits does not count.
 PRAGMA data_version
-
--- name: forget
--- retention in µs, rows. Who died without taking back that they wait; there are never many, so the table is read through.
-DELETE FROM rowlock_queue WHERE ticket IN (
-  SELECT ticket FROM rowlock_queue WHERE alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000 LIMIT ?)

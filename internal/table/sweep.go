@@ -32,31 +32,7 @@ func (s *Store) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64,
 			err = w.reap(ctx, !more)
 		}
 	}
-	if err == nil {
-		err = s.forget(ctx, o)
-	}
 	return w.removed, err
-}
-
-// forget removes those who have been dead for the retention and still stand as waiting: a process that crashes takes nothing back.
-// They are not counted, for they are no locks' rows.
-func (s *Store) forget(ctx context.Context, o lease.SweepOptions) error {
-	for {
-		var n int64
-		err := s.session(ctx, "sweep", func(ctx context.Context, session *dialect.Session) error {
-			res, err := session.Exec(ctx, s.d.Text("forget"), dialect.Micros(o.Retention), o.Batch)
-			if err == nil {
-				n, err = res.RowsAffected()
-			}
-			return err
-		})
-		if err != nil || n < int64(o.Batch) {
-			return err
-		}
-		if err := pause(ctx, o.Pause); err != nil {
-			return err
-		}
-	}
 }
 
 // walk is one sweep under way.
