@@ -33,21 +33,26 @@ WHERE `key` = ? AND waiter <> ? AND `rank` IS NOT NULL AND alive_until > UTC_TIM
 ORDER BY `rank`, ticket LIMIT 1
 
 -- name: places
--- JSON array of {k, o}: hexadecimal key and waiter
-SELECT j.n,
+-- JSON array of {k, o}: hexadecimal key and waiter. Each queue is numbered once, however many of its waiters ask.
+WITH want AS (
+  SELECT j.n, UNHEX(j.k) AS k, UNHEX(j.o) AS o
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o')) AS j
+), line AS (
+  SELECT q.`key`, q.waiter, ROW_NUMBER() OVER (PARTITION BY q.`key` ORDER BY q.`rank`, q.ticket) - 1 AS ahead
+  FROM (SELECT DISTINCT k FROM want) AS w STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = w.k
+  WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
+)
+SELECT w.n,
        CASE WHEN r.home <> 0 THEN 4
-            WHEN r.owner = UNHEX(j.o) AND r.expires_at > UTC_TIMESTAMP(6) THEN 1
+            WHEN r.owner = w.o AND r.expires_at > UTC_TIMESTAMP(6) THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) THEN 0
             ELSE 2 END AS state,
        q.waiter IS NOT NULL AS waits, COALESCE(r.token, 0) AS token, COALESCE(r.note, '') AS note,
        COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at), 0) AS remaining,
-       (SELECT COUNT(*) FROM rowlock_queue AS a FORCE INDEX (PRIMARY)
-        WHERE a.`key` = UNHEX(j.k) AND a.alive_until > UTC_TIMESTAMP(6)
-          AND (a.`rank` < q.`rank` OR a.`rank` = q.`rank` AND a.ticket < q.ticket)) AS ahead
-FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o')) AS j
-LEFT JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-LEFT JOIN rowlock_queue AS q FORCE INDEX (PRIMARY)
-  ON q.`key` = UNHEX(j.k) AND q.waiter = UNHEX(j.o) AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
+       COALESCE(q.ahead, 0) AS ahead
+FROM want AS w
+LEFT JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = w.k
+LEFT JOIN line AS q ON q.`key` = w.k AND q.waiter = w.o
 
 -- name: claim-update
 -- owner, note, ttl in µs, key, key, key. As acquire-update, if nobody waits, the owner himself included: his ticket would have to

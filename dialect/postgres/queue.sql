@@ -41,7 +41,13 @@ USING (
 WHERE q.key = left_now.key AND q.waiter = left_now.waiter
 
 -- name: places
--- $1 keys, $2 waiters, each as an array literal
+-- $1 keys, $2 waiters, each as an array literal. Each queue is numbered once, however many of its waiters ask.
+WITH want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
+), line AS (
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead FROM rowlock_queue
+  WHERE key IN (SELECT key FROM want) AND rank IS NOT NULL AND alive_until > clock_timestamp()
+)
 SELECT w.n,
        CASE WHEN r.home <> 0 THEN 4
             WHEN r.owner = w.waiter AND r.expires_at > clock_timestamp() THEN 1
@@ -49,12 +55,10 @@ SELECT w.n,
             ELSE 2 END AS state,
        q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
        coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0) AS remaining,
-       (SELECT count(*) FROM rowlock_queue AS a
-        WHERE a.key = w.key AND a.alive_until > clock_timestamp() AND (a.rank, a.ticket) < (q.rank, q.ticket)) AS ahead
-FROM unnest($1::text::bytea[], $2::text::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
+       coalesce(q.ahead, 0) AS ahead
+FROM want AS w
 LEFT JOIN rowlock AS r ON r.key = w.key
-LEFT JOIN rowlock_queue AS q
-  ON q.key = w.key AND q.waiter = w.waiter AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
+LEFT JOIN line AS q ON q.key = w.key AND q.waiter = w.waiter
 ORDER BY w.n
 
 -- name: claim-update

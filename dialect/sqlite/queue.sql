@@ -33,22 +33,24 @@ WHERE key = ? AND rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 
 ORDER BY rank, ticket LIMIT 1
 
 -- name: places
--- JSON array of {k, o}: hexadecimal key and waiter
-SELECT j.key + 1 AS n,
+-- JSON array of {k, o}: hexadecimal key and waiter. Each queue is numbered once, however many of its waiters ask.
+WITH want AS MATERIALIZED (
+  SELECT key + 1 AS n, unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o FROM json_each(?)
+), line AS MATERIALIZED (
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead FROM rowlock_queue
+  WHERE key IN (SELECT k FROM want) AND rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+)
+SELECT w.n,
        CASE WHEN r.home <> 0 THEN 4
-            WHEN r.owner = unhex(j.value ->> 'o') AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
+            WHEN r.owner = w.o AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
             ELSE 2 END AS state,
        q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
        coalesce(r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER), 0) * 1000 AS remaining,
-       (SELECT count(*) FROM rowlock_queue AS a
-        WHERE a.key = unhex(j.value ->> 'k') AND a.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-          AND (a.rank, a.ticket) < (q.rank, q.ticket)) AS ahead
-FROM json_each(?) AS j
-LEFT JOIN rowlock AS r ON r.key = unhex(j.value ->> 'k')
-LEFT JOIN rowlock_queue AS q
-  ON q.key = unhex(j.value ->> 'k') AND q.waiter = unhex(j.value ->> 'o')
-  AND q.rank IS NOT NULL AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+       coalesce(q.ahead, 0) AS ahead
+FROM want AS w
+LEFT JOIN rowlock AS r ON r.key = w.k
+LEFT JOIN line AS q ON q.key = w.k AND q.waiter = w.o
 
 -- name: pass
 -- ?1 key, ?2 owner, ?3 token, or 0 for whatever token this owner has. The first statement of a transaction, so that it waits for
