@@ -51,6 +51,7 @@ var bans = []struct {
 	{"./dialect/mysql", "./internal", nil, "arrows run one way: internal uses dialects"},
 	{"./dialect/sqlite", "./internal", nil, "arrows run one way: internal uses dialects"},
 	{"./internal/lane", "drivers", nil, "a lane does not know what its statements say"},
+	{"./internal/waitq", "anything else", nil, "who waits here has nothing to do with how a store is asked"},
 	{"./internal/table", "drivers", nil, "only a dialect knows its database"},
 	{"./internal/table", "test helpers", nil, "it is part of the user's program"},
 	{"./schema", "drivers", nil, "it is given a dialect and a pool"},
