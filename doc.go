@@ -47,6 +47,13 @@
 // between two renewals, that the two clocks run at the same speed to within Margin/TTL, and that the process's clock goes on
 // while its machine sleeps. On SQLite the database's clock is the host's.
 //
+// # Waiting
+//
+// Who waits costs nothing: of the callers that wait for a key in a client only the first asks the database, and one statement
+// looks at all the keys that the client waits for. Unlock hands the key to the next of them. What is told between processes is a
+// hint, which may be lost; a poll guarantees. A key that came free elsewhere is bid for within Config.PollMax, and one whose holder
+// died when its lease has expired. Between processes there is no order, unless all clients of a key are Fair.
+//
 // # Keys
 //
 // Keys are 1 to 255 bytes, compared exactly, the same on every database: "A", "a", "a " and "á" are four keys.

@@ -85,6 +85,27 @@ func ExampleClient_TryLock() {
 	// held by nightly-report on web-3 for 1m0s more
 }
 
+func ExampleOnWait() {
+	_, locks, done := open()
+	defer done()
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+
+	nightly, err := locks.Lock(ctx, "report", rowlock.Note("nightly-report on web-3"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer nightly.Unlock(ctx)
+
+	l, err := locks.Lock(ctx, "report", rowlock.OnWait(func(w rowlock.Waiting) {
+		fmt.Printf("waiting behind %s, %d ahead of you\n", w.Holder, w.Ahead)
+	}))
+	fmt.Println(l, errors.Is(err, rowlock.ErrHeld))
+	// Output:
+	// waiting behind nightly-report on web-3, 0 ahead of you
+	// <nil> true
+}
+
 func ExampleLock_UnlockTx() {
 	db, locks, done := open()
 	defer done()
