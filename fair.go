@@ -72,7 +72,7 @@ func (f *fair) wait(ctx context.Context, key string, r request) (*Lock, error) {
 	delete(f.waiting, t.id())
 	f.mu.Unlock()
 	if l == nil {
-		f.giveUp(ctx, t)
+		f.giveUp(ctx, t.Ticket)
 	}
 	return l, err
 }
@@ -105,7 +105,7 @@ func (f *fair) join(ctx context.Context, key string, r request, why error) (*tic
 		f.mu.Lock()
 		delete(f.waiting, t.id())
 		f.mu.Unlock()
-		f.giveUp(ctx, t) // it may have been made all the same
+		f.giveUp(ctx, t.Ticket) // it may have been made all the same
 		return nil, cutShort(ctx, errors.Join(why, err))
 	}
 	f.c.hints.listen()
@@ -115,12 +115,13 @@ func (f *fair) join(ctx context.Context, key string, r request, why error) (*tic
 
 // giveUp leaves no ticket behind, nor a key that was passed to it meanwhile: that goes to the next. What fails is the janitor's, or
 // dies with the ticket's TTL.
-func (f *fair) giveUp(ctx context.Context, t *ticket) {
+func (f *fair) giveUp(ctx context.Context, t lease.Ticket) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
-	err := f.store.Leave(ctx, []lease.Lease{t.lease()})
+	waiter := lease.Lease{Key: t.Key, Owner: t.Owner}
+	err := f.store.Leave(ctx, []lease.Lease{waiter})
 	if err == nil {
-		_, err = f.pass(ctx, t.lease())
+		_, err = f.pass(ctx, waiter)
 	}
 	if err != nil {
 		f.c.janitor.cleanUp(t.Key, t.Owner)
@@ -200,7 +201,9 @@ func (f *fair) look(ctx context.Context, ids []string) (map[string]waitq.Sight, 
 		if err := f.store.Join(ctx, silent); err != nil {
 			return nil, err
 		}
-		f.alive(silent, asked)
+		if gone := f.alive(silent, asked); len(gone) > 0 {
+			_ = f.store.Leave(ctx, gone) // what fails dies with the ticket's TTL
+		}
 	}
 	if len(waiters) == 0 {
 		return nil, nil
@@ -233,14 +236,18 @@ func (f *fair) among(ids []string, now time.Time) (waiters []lease.Lease, silent
 	return waiters, silent
 }
 
-func (f *fair) alive(tickets []lease.Ticket, when time.Time) {
+// alive notes the sign of life, and returns the tickets whose waiters have gone meanwhile: it may have brought them back.
+func (f *fair) alive(tickets []lease.Ticket, when time.Time) (gone []lease.Lease) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, k := range tickets {
 		if t := f.waiting[string(k.Owner[:])]; t != nil {
 			t.joined = when
+		} else {
+			gone = append(gone, lease.Lease{Key: k.Key, Owner: k.Owner})
 		}
 	}
+	return gone
 }
 
 // note keeps what was seen. Who is far from the front is looked at more rarely: as many must go before.

@@ -58,7 +58,10 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	if err != nil {
 		return s.explain("connect", "", dialect.NotSent{Err: err})
 	}
-	err = s.rehearse(ctx)
+	// A busy database is not a refusal: many processes may be opening it at this moment.
+	for err = s.rehearse(ctx); errors.Is(err, lease.ErrBusy) && pause(ctx, 50*time.Millisecond) == nil; {
+		err = s.rehearse(ctx)
+	}
 	if err == nil {
 		return nil
 	}
