@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -103,6 +104,20 @@ func (p *place) place() lease.Place {
 	}
 	out.Missing = !out.Granted && !p.waits
 	return out
+}
+
+// Pass runs a dialect's pass section, which returns who has the row now, or no row if it was not the lease's.
+func Pass(ctx context.Context, s *Session, d Dialect, l lease.Lease) (lease.Passed, error) {
+	var owner []byte
+	var token int64
+	err := s.QueryRow(ctx, d.Text("pass"), []any{[]byte(l.Key), Bytes(l.Owner), l.Token}, &owner, &token)
+	if errors.Is(err, sql.ErrNoRows) {
+		return lease.Passed{Gone: true}, nil
+	}
+	if err != nil {
+		return lease.Passed{}, err
+	}
+	return PassedTo(owner, token)
 }
 
 // PassedTo is the answer of who now has a row, which is nobody or the waiter it was passed to.

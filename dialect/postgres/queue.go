@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -58,16 +57,7 @@ func (d *Dialect) Claim(ctx context.Context, s *dialect.Session, r lease.Acquire
 
 // Pass gives the row to the first ticket, or frees it, in one statement.
 func (d *Dialect) Pass(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Passed, error) {
-	var owner []byte
-	var token int64
-	err := s.QueryRow(ctx, d.Text("pass"), []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token}, &owner, &token)
-	if errors.Is(err, sql.ErrNoRows) {
-		return lease.Passed{Gone: true}, nil
-	}
-	if err != nil {
-		return lease.Passed{}, err
-	}
-	return dialect.PassedTo(owner, token)
+	return dialect.Pass(ctx, s, d, l)
 }
 
 // DeadTickets lists tickets that are dead.

@@ -88,26 +88,13 @@ func (d *Dialect) claim(ctx context.Context, s *dialect.Session, r lease.Acquire
 // Pass gives the row to the first ticket, or frees it.
 func (d *Dialect) Pass(ctx context.Context, s *dialect.Session, l lease.Lease) (out lease.Passed, err error) {
 	err = s.InTx(ctx, func() error {
-		out, err = d.pass(ctx, s, l)
+		out, err = dialect.Pass(ctx, s, d, l)
 		if err != nil || out.To.IsZero() {
 			return err
 		}
 		return d.Leave(ctx, s, []lease.Lease{{Key: l.Key, Owner: out.To}})
 	})
 	return out, err
-}
-
-func (d *Dialect) pass(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Passed, error) {
-	var owner []byte
-	var token int64
-	err := s.QueryRow(ctx, d.Text("pass"), []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token}, &owner, &token)
-	if errors.Is(err, sql.ErrNoRows) {
-		return lease.Passed{Gone: true}, nil
-	}
-	if err != nil {
-		return lease.Passed{}, err
-	}
-	return dialect.PassedTo(owner, token)
 }
 
 // DeadTickets lists tickets that are dead.
