@@ -5,6 +5,6 @@
 // the very workers that wait for locks; running every statement to its end on a connection that database/sql does not
 // retry on is what makes an outcome knowable.
 //
-// A caller whose context ends stops waiting; its statement does not stop. The lane sees the outcome and hands it to
-// Config.Orphan, so that a lock granted to nobody is given back at once.
+// A caller whose context ends stops waiting; its statement does not stop. Nobody learns its outcome: what it may have granted,
+// the caller cleans up by owner, and Settle says from when on that is final.
 package lane

@@ -28,9 +28,7 @@ func (l *lane[T]) loop() {
 		}
 		l.run(ops)
 		for _, op := range ops {
-			if !op.finish() && l.set.cfg.Orphan != nil {
-				l.set.cfg.Orphan(op)
-			}
+			op.finish()
 		}
 	}
 }

@@ -24,13 +24,10 @@ func TestWhatItsCallerWithdrewIsNeverRun(t *testing.T) {
 	close(busy.letGo)
 	r.do(quick(lane.Acquire, "last"))
 	r.wantOrder("busy", "last")
-	if n := len(r.abandoned()); n != 0 {
-		t.Errorf("%d ops that never ran were given to Orphan", n)
-	}
 }
 
-// The caller of a running op leaves at once; the op goes on, and its outcome goes to Orphan.
-func TestOrphanGetsTheOutcomeOfAnOpWhoseCallerLeft(t *testing.T) {
+// The caller of a running op leaves at once; the op goes on, and the lane with it.
+func TestAnOpWhoseCallerLeftGoesOn(t *testing.T) {
 	r := newRig(t, 1, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	letGo := make(chan struct{})
@@ -42,17 +39,13 @@ func TestOrphanGetsTheOutcomeOfAnOpWhoseCallerLeft(t *testing.T) {
 	r.wantIs(r.Do(ctx, o), lane.ErrOrphaned, context.Canceled) // returns although the op has not ended
 	close(letGo)
 	r.do(quick(lane.Acquire, "next"))
-	orphans := r.abandoned()
-	if len(orphans) != 1 || orphans[0] != o {
-		t.Fatalf("Orphan got %v, want the op", orphans)
-	}
-	r.wantIs(orphans[0].Err, errNothing)
-	if got := orphans[0].Body.answer; got != "answer to op" {
-		t.Errorf("Orphan got answer %q", got)
+	r.wantIs(o.Err, errNothing) // it has ended: the lane runs one after the other
+	if o.Body.answer != "answer to op" {
+		t.Errorf("its answer is %q", o.Body.answer)
 	}
 }
 
-func TestNobodyIsGivenAnOpWhoseCallerStayed(t *testing.T) {
+func TestACallerWhoStaysGetsTheAnswer(t *testing.T) {
 	r := newRig(t, 1, nil)
 	o := quick(lane.Acquire, "op")
 	r.do(o)
@@ -61,43 +54,15 @@ func TestNobodyIsGivenAnOpWhoseCallerStayed(t *testing.T) {
 	}
 	r.Go(quick(lane.Acquire, "nobody waits for this one"))
 	r.do(quick(lane.Acquire, "last"))
-	if n := len(r.abandoned()); n != 0 {
-		t.Errorf("Orphan got %d ops", n)
-	}
-}
-
-// A lane whose caller has left is as good as any.
-func TestOrphanMaySendMore(t *testing.T) {
-	var r *rig
-	sent := make(chan struct{})
-	r = newRig(t, 1, func(c *lane.Config[body]) {
-		c.Orphan = func(*op) {
-			r.Go(lane.NewOp(lane.Release, body{name: "clean up", run: func(context.Context) error { close(sent); return nil }}))
-		}
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	o := lane.NewOp(lane.Acquire, body{name: "op", run: func(context.Context) error { cancel(); return nil }})
-	err := r.Do(ctx, o)
-	if err == nil {
-		t.Skip("the answer came at the very moment the caller left")
-	}
-	r.wait(sent, "what Orphan sent")
+	r.wantOrder("op", "nobody waits for this one", "last")
 }
 
 // The whole life of an op under a storm of cancellations: run at most once, and ended in exactly one of three ways.
 func TestEveryOpEndsInExactlyOneWay(t *testing.T) {
 	const callers, each = 16, 400
-	var orphaned atomic.Int64
-	seen := make([]atomic.Int64, callers*each) // by Orphan
 	runs := make([]atomic.Int64, callers*each)
 	r := newRig(t, 3, func(c *lane.Config[body]) {
 		c.Merge = [3]int{4, 1, 2}
-		c.Orphan = func(o *op) {
-			var n int
-			fmt.Sscan(o.Body.name, &n)
-			seen[n].Add(1)
-			orphaned.Add(1)
-		}
 	})
 	var done, withdrawn, left atomic.Int64
 	var wg sync.WaitGroup
@@ -138,12 +103,12 @@ func TestEveryOpEndsInExactlyOneWay(t *testing.T) {
 	var ran int64
 	for n := range runs {
 		ran += runs[n].Load()
-		if runs[n].Load() > 1 || seen[n].Load() > 1 || seen[n].Load() > runs[n].Load() {
-			t.Fatalf("op %d ran %d times and was given to Orphan %d times", n, runs[n].Load(), seen[n].Load())
+		if runs[n].Load() > 1 {
+			t.Fatalf("op %d ran %d times", n, runs[n].Load())
 		}
 	}
-	if ran != done.Load()+orphaned.Load() || left.Load() != orphaned.Load() || done.Load()+withdrawn.Load()+left.Load() != callers*each {
-		t.Errorf("%d ran; %d answered, %d withdrawn, %d left while running, %d given to Orphan", ran, done.Load(), withdrawn.Load(), left.Load(), orphaned.Load())
+	if ran != done.Load()+left.Load() || done.Load()+withdrawn.Load()+left.Load() != callers*each {
+		t.Errorf("%d ran; %d answered, %d withdrawn, %d left while running", ran, done.Load(), withdrawn.Load(), left.Load())
 	}
 	t.Logf("of %d ops %d were answered, %d withdrawn, %d orphaned", callers*each, done.Load(), withdrawn.Load(), left.Load())
 	if done.Load() == 0 || withdrawn.Load() == 0 || left.Load() == 0 {

@@ -19,7 +19,7 @@ const (
 type Op[T any] struct {
 	Kind Kind
 	Body T
-	// Err is why it failed; valid once Do has returned nil, and within Orphan.
+	// Err is why it failed; valid once Do has returned nil.
 	Err error
 
 	state atomic.Uint32
@@ -43,13 +43,11 @@ func NewOp[T any](kind Kind, body T) *Op[T] {
 // start claims the op for a lane; false if its caller has withdrawn it.
 func (op *Op[T]) start() bool { return op.state.CompareAndSwap(pending, running) }
 
-// finish tells the caller; false if there is none any more.
-func (op *Op[T]) finish() bool {
-	if !op.state.CompareAndSwap(running, finished) {
-		return false
+// finish tells the caller, if there is one still.
+func (op *Op[T]) finish() {
+	if op.state.CompareAndSwap(running, finished) {
+		op.done <- struct{}{}
 	}
-	op.done <- struct{}{}
-	return true
 }
 
 // abandon is the caller leaving: it returns what state it left the op in. Finished means the answer came just before.

@@ -75,7 +75,6 @@ type rig struct {
 	ran     []string
 	session map[string]*dialect.Session
 	batches [][]string
-	orphans []*op
 }
 
 // newRig opens lanes and closes them with the test; change may alter the configuration.
@@ -102,11 +101,6 @@ func (r *rig) config(lanes int) lane.Config[body] {
 		DB: r.db, Lanes: lanes, Timeout: patience,
 		Setup: func(context.Context, *dialect.Session) error { r.setups.Add(1); return nil },
 		Run:   r.run,
-		Orphan: func(o *op) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.orphans = append(r.orphans, o)
-		},
 	}
 }
 
@@ -140,12 +134,6 @@ func (r *rig) order() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.ran)
-}
-
-func (r *rig) abandoned() []*op {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.orphans)
 }
 
 // on returns the session an op ran on.

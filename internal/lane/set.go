@@ -17,7 +17,7 @@ var (
 	ErrClosed = errors.New("lanes closed")
 	// ErrWithdrawn is joined with ctx.Err() when the caller left before its op was started. Nothing was sent.
 	ErrWithdrawn = errors.New("not sent")
-	// ErrOrphaned is joined with ctx.Err() when the caller left while its op was running. Its outcome goes to Orphan.
+	// ErrOrphaned is joined with ctx.Err() when the caller left while its op was running. It goes on.
 	ErrOrphaned = errors.New("left while running")
 )
 
@@ -40,8 +40,6 @@ type Config[T any] struct {
 	Run func(ctx context.Context, s *dialect.Session, ops []*Op[T]) (good bool)
 	// Merge is how many pending ops of a kind may be run as one; 0 and 1 mean one by one.
 	Merge [kinds]int
-	// Orphan gets an op that ran to its end after its caller had left. It must not block.
-	Orphan func(*Op[T])
 }
 
 // Set is a few lanes and what is pending for them.
@@ -84,7 +82,8 @@ func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 }
 
 // Do runs op on the next free lane and returns when it has ended, or when ctx has. A nil error says that op.Err is the
-// outcome; ErrClosed and ErrWithdrawn that nothing was sent; ErrOrphaned that the outcome will be known to Orphan.
+// outcome; ErrClosed and ErrWithdrawn that nothing was sent; ErrOrphaned that it goes on and the outcome will
+// be known to nobody.
 func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 	if err := ctx.Err(); err != nil {
 		return errors.Join(ErrWithdrawn, err)

@@ -1,0 +1,107 @@
+package lane_test
+
+import (
+	"bytes"
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/lane"
+)
+
+func local(c *lane.Config[body]) {
+	c.Setup = func(_ context.Context, s *dialect.Session) error { s.Local = true; return nil }
+}
+
+func goroutine() string {
+	buf := make([]byte, 64)
+	id, _, _ := bytes.Cut(buf[:runtime.Stack(buf, false)], []byte(" ["))
+	return string(id)
+}
+
+// What goes no further than this machine's disk is run by whoever asks for it, if a lane is idle.
+func TestALocalOpIsRunByItsCaller(t *testing.T) {
+	r := newRig(t, 1, local)
+	var on string
+	var bounded bool
+	o := lane.NewOp(lane.Acquire, body{name: "op", run: func(ctx context.Context) error {
+		on = goroutine()
+		_, bounded = ctx.Deadline()
+		return nil
+	}})
+	r.do(o)
+	if on != goroutine() || bounded {
+		t.Errorf("run by %s with a deadline: %t; the caller is %s", on, bounded, goroutine())
+	}
+}
+
+// What comes while a caller has the lane is run by the lane itself, renewals first.
+func TestABorrowedLaneGoesOnWithWhatCameMeanwhile(t *testing.T) {
+	r := newRig(t, 1, local)
+	first := hold(lane.Acquire, "first")
+	done := make(chan struct{})
+	go func() { _ = r.Do(t.Context(), first.op); close(done) }()
+	r.wait(first.running, "first to run")
+	last := hold(lane.Release, "release")
+	r.Go(quick(lane.Acquire, "acquire"))
+	r.Go(last.op)
+	r.Go(quick(lane.Renew, "renew"))
+	close(first.letGo)
+	r.wait(done, "first to end")
+	r.wait(last.running, "release to run")
+	close(last.letGo)
+	r.do(quick(lane.Acquire, "end"))
+	r.wantOrder("first", "renew", "release", "acquire", "end")
+}
+
+func TestSettleWaitsForABorrowedLane(t *testing.T) {
+	r := newRig(t, 1, local)
+	h := hold(lane.Acquire, "op")
+	go func() { _ = r.Do(t.Context(), h.op) }()
+	r.wait(h.running, "op to run")
+	settled := make(chan struct{})
+	go func() { r.Settle(t.Context()); close(settled) }()
+	select {
+	case <-settled:
+		t.Error("Settle returned while an op was running")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(h.letGo)
+	r.wait(settled, "Settle")
+}
+
+// Many callers, few lanes, and in the end a Close: every op that was taken on is run once and answered.
+func TestBorrowedLanesLoseNothing(t *testing.T) {
+	for _, lanes := range []int{1, 3} {
+		r := newRig(t, lanes, local)
+		var ran, answered, refused atomic.Int64
+		var wg sync.WaitGroup
+		for n := range 16 {
+			wg.Go(func() {
+				for i := range 500 {
+					o := lane.NewOp(lane.Kind((n+i)%3), body{name: "op", run: func(context.Context) error { ran.Add(1); return nil }})
+					if err := r.Do(t.Context(), o); err == nil {
+						answered.Add(1)
+					} else {
+						r.wantIs(err, lane.ErrClosed)
+						refused.Add(1)
+					}
+				}
+			})
+		}
+		wg.Go(func() {
+			for ran.Load() < 4000 {
+				time.Sleep(time.Millisecond)
+			}
+			r.Close()
+		})
+		wg.Wait()
+		if ran.Load() != answered.Load() || answered.Load()+refused.Load() != 16*500 {
+			t.Errorf("%d ran, %d were answered, %d refused", ran.Load(), answered.Load(), refused.Load())
+		}
+	}
+}
