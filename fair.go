@@ -101,7 +101,13 @@ func (f *fair) join(ctx context.Context, key string, r request, why error) (*tic
 	f.mu.Lock()
 	f.waiting[t.id()] = t
 	f.mu.Unlock()
-	if err := f.store.Join(ctx, []lease.Ticket{t.Ticket}); err != nil {
+	err := f.store.Join(ctx, []lease.Ticket{t.Ticket})
+	switch {
+	case passing(err):
+		f.mu.Lock()
+		t.joined = time.Time{} // the poller joins it
+		f.mu.Unlock()
+	case err != nil:
 		f.mu.Lock()
 		delete(f.waiting, t.id())
 		f.mu.Unlock()

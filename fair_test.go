@@ -282,3 +282,31 @@ func (c *counted) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lea
 	c.n.Add(1)
 	return c.Store.Claim(ctx, reqs)
 }
+
+// The database has its hands full when the ticket is to be made: that passes.
+func TestABusyDatabaseIsNoReasonNotToWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &busy{Store: memstore.New()}
+		c := client(t, s, &rowlock.Config{Fair: true, Reaper: rowlock.ReaperConfig{Off: true}})
+		l := take(t, c, "k")
+		s.left.Store(3)
+		waiting := waitIn(t, t.Context(), c, "k")
+		time.Sleep(time.Second)
+		unlock(t, l)
+		if got := <-waiting; got.err != nil || got.l.Token() != l.Token()+1 {
+			t.Errorf("got %v, %v", got.l, got.err)
+		}
+	})
+}
+
+type busy struct {
+	*memstore.Store
+	left atomic.Int32
+}
+
+func (b *busy) Join(ctx context.Context, tickets []lease.Ticket) error {
+	if b.left.Add(-1) >= 0 {
+		return lease.ErrBusy
+	}
+	return b.Store.Join(ctx, tickets)
+}
