@@ -7,19 +7,21 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 // row is what a contender reached with so many goroutines.
 type row struct {
 	name       string
 	goroutines int
-	rate       spread // pairs a second
-	ratio      spread // of the floor's rate in the same round
+	rate       rig.Spread // pairs a second
+	ratio      rig.Spread // of the floor's rate in the same round
 	target     float64
 }
 
 // race gives every contender a turn in each round, the order turning with the rounds.
-func race(ctx context.Context, f *field, s settings, goroutines int, p *progress) ([]row, error) {
+func race(ctx context.Context, f *field, s settings, goroutines int, p *rig.Progress) ([]row, error) {
 	contenders := f.contenders(goroutines)
 	if err := f.warm(ctx, contenders, goroutines, s.turn/2); err != nil {
 		return nil, err
@@ -28,13 +30,13 @@ func race(ctx context.Context, f *field, s settings, goroutines int, p *progress
 	for round := range s.rounds {
 		for i := range contenders {
 			at := (i + round) % len(contenders)
-			p.say(f.title, fmt.Sprintf("%s, %d", contenders[at].name, goroutines))
+			p.Say(f.title, fmt.Sprintf("%s, %d", contenders[at].name, goroutines))
 			rate, err := turn(ctx, contenders[at], &f.keys, goroutines, s.turn)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", contenders[at].name, err)
 			}
 			rates[at] = append(rates[at], rate)
-			p.step()
+			p.Step()
 		}
 	}
 	return rows(contenders, rates, goroutines), nil
@@ -64,7 +66,7 @@ func rows(contenders []contender, rates [][]float64, goroutines int) (out []row)
 		for round := range ratios {
 			ratios[round] = rates[i][round] / rates[0][round]
 		}
-		out = append(out, row{c.name, goroutines, spreadOf(rates[i]), spreadOf(ratios), c.target})
+		out = append(out, row{c.name, goroutines, rig.SpreadOf(rates[i]), rig.SpreadOf(ratios), c.target})
 	}
 	return out
 }
