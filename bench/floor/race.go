@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
@@ -73,30 +70,7 @@ func rows(contenders []contender, rates [][]float64, goroutines int) (out []row)
 
 // turn lets a contender run for so long and returns its pairs a second.
 func turn(ctx context.Context, c contender, k *keys, goroutines int, d time.Duration) (float64, error) {
-	runtime.GC() // nobody pays for another's garbage
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var pairs atomic.Int64
-	var wg sync.WaitGroup
-	began := time.Now()
-	for worker := range goroutines {
-		wg.Go(func() {
-			n, err := work(ctx, c, k, worker, began.Add(d))
-			pairs.Add(int64(n))
-			if err != nil {
-				stop(err)
-			}
-		})
-	}
-	wg.Wait()
-	return float64(pairs.Load()) / time.Since(began).Seconds(), context.Cause(ctx)
-}
-
-func work(ctx context.Context, c contender, k *keys, worker int, until time.Time) (n int, err error) {
-	for ; time.Now().Before(until) && ctx.Err() == nil; n++ {
-		if err := c.pair(ctx, k.next(c, worker, n)); err != nil {
-			return n, err
-		}
-	}
-	return n, nil
+	return rig.Turn(ctx, goroutines, d, func(ctx context.Context, worker, n int) error {
+		return c.pair(ctx, k.next(c, worker, n))
+	})
 }

@@ -75,13 +75,16 @@ type Database struct {
 	Pool    *sql.DB
 	Dialect dialect.Dialect
 
-	prefix, folder string
+	Prefix  string // of the tables' names
+
+	folder string
+	guest  bool
 }
 
 // Open makes the tables.
 func Open(ctx context.Context, k Kind) (*Database, error) {
 	prefix := fmt.Sprintf("bench%d_", os.Getpid())
-	d := &Database{Kind: k, Dialect: k.dialect(dialect.Prefix(prefix)), prefix: prefix}
+	d := &Database{Kind: k, Dialect: k.dialect(dialect.Prefix(prefix)), Prefix: prefix}
 	if k.Name == "sqlite" {
 		if err := d.makeFile(); err != nil {
 			return nil, err
@@ -97,6 +100,18 @@ func Open(ctx context.Context, k Kind) (*Database, error) {
 	return d, nil
 }
 
+// Join opens a database whose tables another process has made.
+func Join(name, source, prefix string) (*Database, error) {
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%s: no such database", name)
+	}
+	k := kinds[i]
+	k.Source = source
+	pool, err := sql.Open(k.Driver, k.Source)
+	return &Database{Kind: k, Pool: pool, Dialect: k.dialect(dialect.Prefix(prefix)), Prefix: prefix, guest: true}, err
+}
+
 func (d *Database) makeFile() (err error) {
 	if d.folder, err = os.MkdirTemp("", "rowlock-bench-"); err != nil {
 		return err
@@ -106,8 +121,11 @@ func (d *Database) makeFile() (err error) {
 	return nil
 }
 
-// Close drops them.
+// Close drops the tables, unless another process has made them.
 func (d *Database) Close() error {
+	if d.guest {
+		return d.Pool.Close()
+	}
 	err := schema.Down(context.Background(), d.Pool, d.Dialect)
 	err = errors.Join(err, d.Pool.Close())
 	if d.folder != "" {
