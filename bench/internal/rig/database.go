@@ -75,7 +75,7 @@ type Database struct {
 	Pool    *sql.DB
 	Dialect dialect.Dialect
 
-	Prefix  string // of the tables' names
+	Prefix string // of the tables' names
 
 	folder string
 	guest  bool
