@@ -6,7 +6,7 @@ tool         := tool -modfile=$(CURDIR)/tools/go.mod
 # bench is a module of its own, which ./... does not enter.
 modules      := $(dir $(wildcard ./go.mod bench/go.mod))
 
-.PHONY: help test test-quick lint fmt cover bench-floor servers
+.PHONY: help test test-quick lint fmt cover bench-floor bench-wait servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -34,6 +34,9 @@ cover: ## statement coverage on real servers, by function, in coverage.out
 
 bench-floor: ## the shortest times the servers allow, to compare ours with
 	$(with_servers) go -C bench run ./floor
+
+bench-wait: ## what waiting costs a server, and how soon the next one has the key
+	$(with_servers) go -C bench run ./wait
 
 servers: ## a shell with the servers beside it
 	$(with_servers) sh -c 'env | grep ^ROWLOCK_TEST_ | sort; exec "$${SHELL:-sh}" -i'

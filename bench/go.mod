@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/rowlockdb/rowlock => ../
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/rowlockdb/rowlock v0.0.0-00010101000000-000000000000

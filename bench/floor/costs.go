@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"runtime"
+
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 // costs is what one pair allocates, in the whole process.
@@ -15,7 +17,7 @@ func (a allocation) minus(b allocation) allocation {
 }
 
 // costs measures with one goroutine, after the race has warmed everything up.
-func (f *field) costs(ctx context.Context, p *progress) (*costs, error) {
+func (f *field) costs(ctx context.Context, p *rig.Progress) (*costs, error) {
 	out := new(costs)
 	into := []*allocation{&out.floor, &out.recurring, &out.fresh}
 	contenders := f.contenders(1)
@@ -23,13 +25,13 @@ func (f *field) costs(ctx context.Context, p *progress) (*costs, error) {
 		return nil, err
 	}
 	for i, c := range contenders {
-		p.say(f.title, "allocations")
+		p.Say(f.title, "allocations")
 		a, err := f.allocations(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		*into[i] = a
-		p.step()
+		p.Step()
 	}
 	return out, nil
 }

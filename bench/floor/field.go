@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -26,13 +25,13 @@ type field struct {
 	title   string
 	keys    keys
 	raws    []raw
-	conns   []*sql.Conn
+	conns   []*rig.Conn
 	clients []*rowlock.Client
 }
 
-func newField(ctx context.Context, d *database, allowed int) (*field, error) {
-	f := &field{title: d.name}
-	for range d.lanes(allowed) {
+func newField(ctx context.Context, d *rig.Database, allowed int) (*field, error) {
+	f := &field{title: d.Name}
+	for range d.Lanes(allowed) {
 		r, conn, err := dial(ctx, d)
 		if conn != nil {
 			f.conns = append(f.conns, conn)
@@ -43,7 +42,7 @@ func newField(ctx context.Context, d *database, allowed int) (*field, error) {
 		f.raws = append(f.raws, r)
 	}
 	for _, strategy := range []rowlock.Strategy{rowlock.Update, rowlock.Insert} {
-		c, err := rowlock.Open(d.pool, d.dialect, &rowlock.Config{
+		c, err := rowlock.Open(d.Pool, d.Dialect, &rowlock.Config{
 			Lanes: allowed, Strategy: strategy, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
 		})
 		if err != nil {
@@ -60,9 +59,7 @@ func (f *field) close() error {
 		errs = append(errs, c.Close())
 	}
 	for _, c := range f.conns {
-		// Not to go back to the pool: it has a lane's settings.
-		_ = c.Raw(func(c any) error { return c.(io.Closer).Close() })
-		_ = c.Close()
+		c.Close()
 	}
 	return errors.Join(errs...)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 )
 
@@ -42,32 +43,32 @@ type crowd struct {
 }
 
 // holdMany holds many locks at once and watches their renewals.
-func holdMany(ctx context.Context, d *database, s settings, p *progress) (h *held, err error) {
+func holdMany(ctx context.Context, d *rig.Database, s settings, p *rig.Progress) (h *held, err error) {
 	c := &crowd{locks: make([]*rowlock.Lock, s.held)}
 	if err := c.open(d, s.lanes); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
-	p.say(d.name, fmt.Sprintf("taking %d locks", s.held))
+	p.Say(d.Name, fmt.Sprintf("taking %d locks", s.held))
 	before := look()
 	if err := c.each(func(n int) error { return c.take(ctx, n) }); err != nil {
 		return nil, err
 	}
 	after := look()
-	p.step()
-	p.say(d.name, "holding them")
+	p.Step()
+	p.Say(d.Name, "holding them")
 	h = &held{locks: s.held, goroutines: after.goroutines - before.goroutines}
 	h.bytes = (after.heap - before.heap) / float64(s.held)
 	c.watch(ctx, h, p)
-	p.say(d.name, "giving them back")
+	p.Say(d.Name, "giving them back")
 	return h, c.each(func(n int) error { return c.locks[n].Unlock(ctx) })
 }
 
 // open makes a client whose statements are counted on their way, and has it do everything once.
-func (c *crowd) open(d *database, lanes int) (err error) {
-	renewal := d.dialect.Text(d.renewal)
-	c.pool, err = faultdb.Open(d.driver, d.source, faultdb.Func(func(op faultdb.Op) faultdb.Fault {
-		if op.Executes() && op.Query == renewal {
+func (c *crowd) open(d *rig.Database, lanes int) (err error) {
+	renews := d.Dialect.Text(renewal(d))
+	c.pool, err = faultdb.Open(d.Driver, d.Source, faultdb.Func(func(op faultdb.Op) faultdb.Fault {
+		if op.Executes() && op.Query == renews {
 			c.renewals.Add(1)
 		}
 		return faultdb.None
@@ -75,11 +76,19 @@ func (c *crowd) open(d *database, lanes int) (err error) {
 	if err != nil {
 		return err
 	}
-	c.client, err = rowlock.Open(c.pool, d.dialect, &rowlock.Config{
+	c.client, err = rowlock.Open(c.pool, d.Dialect, &rowlock.Config{
 		TTL: heldTTL, Lanes: lanes, Strategy: rowlock.Insert, Logger: slog.New(slog.DiscardHandler),
 		Reaper: rowlock.ReaperConfig{Off: true}, Hooks: rowlock.Hooks{Lost: func(string, int64, error) { c.lost.Add(1) }},
 	})
 	return err
+}
+
+// renewal is the section that every renewal runs once.
+func renewal(d *rig.Database) string {
+	if d.Driver == "mysql" {
+		return "renew-lock"
+	}
+	return "renew"
 }
 
 func (c *crowd) close(ctx context.Context) error {
@@ -116,14 +125,14 @@ func (c *crowd) each(f func(n int) error) error {
 }
 
 // watch counts the renewals of a few periods. A lease that was not lost was renewed in each of them.
-func (c *crowd) watch(ctx context.Context, h *held, p *progress) {
+func (c *crowd) watch(ctx context.Context, h *held, p *rig.Progress) {
 	before := c.renewals.Load()
 	for range watched {
 		select {
 		case <-time.After(heldTTL / 3):
 		case <-ctx.Done():
 		}
-		p.step()
+		p.Step()
 	}
 	h.renewals = float64(c.renewals.Load()-before) / watched
 	h.perRenewal = float64(h.locks) / h.renewals

@@ -13,9 +13,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-)
 
-var errMissed = errors.New("a target was missed")
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -32,37 +32,37 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(s)
+	p := rig.NewProgress(s.steps())
 	var all []*result
 	for _, k := range s.kinds {
 		r, err := measure(ctx, k, s, p)
 		if err != nil {
-			p.done()
-			return fmt.Errorf("%s: %w", k.name, err)
+			p.Done()
+			return fmt.Errorf("%s: %w", k.Name, err)
 		}
 		all = append(all, r)
 	}
-	p.done()
+	p.Done()
 	return report(os.Stdout, s, all)
 }
 
 // result is what was found out about one database.
 type result struct {
-	kind  kind
+	kind  rig.Kind
 	facts []string
 	rates []row
 	costs *costs
 	held  *held
 }
 
-func measure(ctx context.Context, k kind, s settings, p *progress) (r *result, err error) {
-	d, err := open(ctx, k)
+func measure(ctx context.Context, k rig.Kind, s settings, p *rig.Progress) (r *result, err error) {
+	d, err := rig.Open(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.close()) }()
+	defer func() { err = errors.Join(err, d.Close()) }()
 	r = &result{kind: k}
-	if r.facts, err = d.facts(ctx); err != nil {
+	if r.facts, err = d.Facts(ctx); err != nil {
 		return nil, err
 	}
 	if s.rates || s.allocs {
@@ -75,7 +75,7 @@ func measure(ctx context.Context, k kind, s settings, p *progress) (r *result, e
 }
 
 // pairs runs what needs the contenders.
-func (r *result) pairs(ctx context.Context, d *database, s settings, p *progress) (err error) {
+func (r *result) pairs(ctx context.Context, d *rig.Database, s settings, p *rig.Progress) (err error) {
 	f, err := newField(ctx, d, s.lanes)
 	if err != nil {
 		return err

@@ -3,23 +3,22 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 // row is what a contender reached with so many goroutines.
 type row struct {
 	name       string
 	goroutines int
-	rate       spread // pairs a second
-	ratio      spread // of the floor's rate in the same round
+	rate       rig.Spread // pairs a second
+	ratio      rig.Spread // of the floor's rate in the same round
 	target     float64
 }
 
 // race gives every contender a turn in each round, the order turning with the rounds.
-func race(ctx context.Context, f *field, s settings, goroutines int, p *progress) ([]row, error) {
+func race(ctx context.Context, f *field, s settings, goroutines int, p *rig.Progress) ([]row, error) {
 	contenders := f.contenders(goroutines)
 	if err := f.warm(ctx, contenders, goroutines, s.turn/2); err != nil {
 		return nil, err
@@ -28,13 +27,13 @@ func race(ctx context.Context, f *field, s settings, goroutines int, p *progress
 	for round := range s.rounds {
 		for i := range contenders {
 			at := (i + round) % len(contenders)
-			p.say(f.title, fmt.Sprintf("%s, %d", contenders[at].name, goroutines))
+			p.Say(f.title, fmt.Sprintf("%s, %d", contenders[at].name, goroutines))
 			rate, err := turn(ctx, contenders[at], &f.keys, goroutines, s.turn)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", contenders[at].name, err)
 			}
 			rates[at] = append(rates[at], rate)
-			p.step()
+			p.Step()
 		}
 	}
 	return rows(contenders, rates, goroutines), nil
@@ -64,37 +63,14 @@ func rows(contenders []contender, rates [][]float64, goroutines int) (out []row)
 		for round := range ratios {
 			ratios[round] = rates[i][round] / rates[0][round]
 		}
-		out = append(out, row{c.name, goroutines, spreadOf(rates[i]), spreadOf(ratios), c.target})
+		out = append(out, row{c.name, goroutines, rig.SpreadOf(rates[i]), rig.SpreadOf(ratios), c.target})
 	}
 	return out
 }
 
 // turn lets a contender run for so long and returns its pairs a second.
 func turn(ctx context.Context, c contender, k *keys, goroutines int, d time.Duration) (float64, error) {
-	runtime.GC() // nobody pays for another's garbage
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var pairs atomic.Int64
-	var wg sync.WaitGroup
-	began := time.Now()
-	for worker := range goroutines {
-		wg.Go(func() {
-			n, err := work(ctx, c, k, worker, began.Add(d))
-			pairs.Add(int64(n))
-			if err != nil {
-				stop(err)
-			}
-		})
-	}
-	wg.Wait()
-	return float64(pairs.Load()) / time.Since(began).Seconds(), context.Cause(ctx)
-}
-
-func work(ctx context.Context, c contender, k *keys, worker int, until time.Time) (n int, err error) {
-	for ; time.Now().Before(until) && ctx.Err() == nil; n++ {
-		if err := c.pair(ctx, k.next(c, worker, n)); err != nil {
-			return n, err
-		}
-	}
-	return n, nil
+	return rig.Turn(ctx, goroutines, d, func(ctx context.Context, worker, n int) error {
+		return c.pair(ctx, k.next(c, worker, n))
+	})
 }

@@ -2,19 +2,16 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// raw is a connection of the floor: the driver's own, with the session settings of a lane and the two statements prepared.
-// It takes no context: drivers watch one that can end from another goroutine, for which the floor does not pay.
+// raw is a connection of the floor, with the two statements prepared.
 type raw interface {
 	// take gives a free row to owner and returns its token.
 	take(key []byte, owner lease.Owner) (token int64, err error)
@@ -22,11 +19,7 @@ type raw interface {
 	clear(key []byte, owner lease.Owner) error
 }
 
-var unwatched = context.Background()
-
 const ttl = 30_000_000 // µs
-
-var errNotTaken = errors.New("the row was not free")
 
 // The hand-written statements. Each is what no lease lock can do without: who, until when, and a token that grows, if it is
 // free; and nobody any more, if it is still ours.
@@ -48,16 +41,13 @@ var statements = map[string]struct{ take, clear string }{
 	},
 }
 
-// dial returns a raw connection. It stays pinned in conn, which nobody uses any more but to close it.
-func dial(ctx context.Context, d *database) (r raw, conn *sql.Conn, err error) {
-	if conn, err = d.pool.Conn(ctx); err != nil {
+// dial returns a raw connection, and what closes it.
+func dial(ctx context.Context, d *rig.Database) (r raw, conn *rig.Conn, err error) {
+	if conn, err = rig.Dial(ctx, d); err != nil {
 		return nil, nil, err
 	}
-	if err := d.dialect.Setup(ctx, dialect.NewSession(conn)); err != nil {
-		return nil, conn, err
-	}
-	text := statements[d.driver]
-	take, clear := fmt.Sprintf(text.take, d.table()), fmt.Sprintf(text.clear, d.table())
+	text := statements[d.Driver]
+	take, clear := fmt.Sprintf(text.take, d.Table()), fmt.Sprintf(text.clear, d.Table())
 	err = conn.Raw(func(c any) error {
 		var err error
 		r, err = prepare(ctx, c, take, clear)
@@ -67,21 +57,26 @@ func dial(ctx context.Context, d *database) (r raw, conn *sql.Conn, err error) {
 }
 
 func prepare(ctx context.Context, c any, take, clear string) (raw, error) {
+	clearing, err := rig.Prepare(ctx, c, "clear", clear)
+	if err != nil {
+		return nil, err
+	}
+	clearer := clearer{clearing}
 	if pg, ok := c.(*stdlib.Conn); ok {
-		return preparePostgres(ctx, pg.Conn(), take, clear)
+		_, err := pg.Conn().Prepare(ctx, "take", take)
+		return &rawPostgres{clearer, pg.Conn()}, err
 	}
-	p := c.(driver.ConnPrepareContext)
-	taking, err := p.PrepareContext(ctx, take)
+	taking, err := c.(driver.ConnPrepareContext).PrepareContext(ctx, take)
 	if err != nil {
 		return nil, err
 	}
-	clearing, err := p.PrepareContext(ctx, clear)
-	if err != nil {
-		return nil, err
-	}
-	clearer := clearer{clearing.(driver.StmtExecContext)}
 	if returning(take) {
 		return &rawSQLite{clearer, taking.(driver.StmtQueryContext)}, nil
 	}
 	return &rawMySQL{clearer, taking.(driver.StmtExecContext)}, nil
 }
+
+// clearer is what the drivers have in common.
+type clearer struct{ stmt rig.Stmt }
+
+func (c clearer) clear(key []byte, owner lease.Owner) error { return c.stmt.Exec(key, owner[:]) }

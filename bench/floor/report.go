@@ -6,7 +6,8 @@ import (
 	"math"
 	"runtime"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 // The targets that are no ratios.
@@ -18,67 +19,48 @@ const (
 	early = 1.25
 )
 
-// report prints what was found, and returns errMissed if -check asks for it.
+// report prints what was found, and returns rig.ErrMissed if -check asks for it.
 func report(w io.Writer, s settings, all []*result) error {
 	fmt.Fprintf(w, "%s, GOMAXPROCS %d, %d lanes and as many connections for the floor (SQLite 1), %d rounds of %s\n",
 		runtime.Version(), runtime.GOMAXPROCS(0), s.lanes, s.rounds, s.turn)
 	for _, r := range all {
-		fmt.Fprintf(w, "%s: %s\n", r.kind.name, strings.Join(r.facts, "; "))
+		fmt.Fprintf(w, "%s: %s\n", r.kind.Name, strings.Join(r.facts, "; "))
 	}
 	v := &verdicts{}
 	if s.rates {
-		table(w, "database\tpair\tgoroutines\tpairs/s\tratio (min–max)\ttarget\t", all, v.rates)
+		rig.Table(w, "database\tpair\tgoroutines\tpairs/s\tratio (min–max)\ttarget\t", all, v.rates)
 	}
 	if s.allocs {
-		table(w, "database\tallocations of a pair\tfloor\trecurring\tabove\tone-shot\tabove\t", all, allocs)
+		rig.Table(w, "database\tallocations of a pair\tfloor\trecurring\tabove\tone-shot\tabove\t", all, allocs)
 	}
 	if s.held > 0 {
-		table(w, "database\tlocks held\trenewals per TTL/3\tleases each\tgoroutines added\theap bytes a lock\tlost\t\t", all, v.held)
+		rig.Table(w, "database\tlocks held\trenewals per TTL/3\tleases each\tgoroutines added\theap bytes a lock\tlost\t\t", all, v.held)
 	}
-	if s.check && v.missed > 0 {
-		return fmt.Errorf("%d times: %w", v.missed, errMissed)
+	if s.check {
+		return v.Err()
 	}
 	return nil
 }
 
-func table(w io.Writer, head string, all []*result, lines func(io.Writer, *result)) {
-	fmt.Fprintln(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, head)
-	for _, r := range all {
-		lines(t, r)
-	}
-	_ = t.Flush()
-}
-
-// verdicts counts missed targets.
-type verdicts struct{ missed int }
-
-func (v *verdicts) mark(kept bool) string {
-	if kept {
-		return "ok"
-	}
-	v.missed++
-	return "MISSED"
-}
+type verdicts struct{ rig.Verdicts }
 
 func (v *verdicts) rates(w io.Writer, r *result) {
 	for _, row := range r.rates {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%.0f\t", r.kind.name, row.name, row.goroutines, row.rate.median)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%.0f\t", r.kind.Name, row.name, row.goroutines, row.rate.Median)
 		if row.target == 0 {
 			fmt.Fprint(w, "1\t\t\n")
 			continue
 		}
-		fmt.Fprintf(w, "%s\t≥ %.2f\t%s\n", row.ratio, row.target, v.mark(row.ratio.median >= row.target))
+		fmt.Fprintf(w, "%s\t≥ %.2f\t%s\n", row.ratio, row.target, v.Mark(row.ratio.Median >= row.target))
 	}
 }
 
 func allocs(w io.Writer, r *result) {
 	c := r.costs
 	recurring, fresh := c.recurring.minus(c.floor), c.fresh.minus(c.floor)
-	fmt.Fprintf(w, "%s\tobjects\t%.0f\t%.0f\t%+.0f\t%.0f\t%+.0f\t\n", r.kind.name,
+	fmt.Fprintf(w, "%s\tobjects\t%.0f\t%.0f\t%+.0f\t%.0f\t%+.0f\t\n", r.kind.Name,
 		c.floor.objects, c.recurring.objects, recurring.objects, c.fresh.objects, fresh.objects)
-	fmt.Fprintf(w, "%s\tbytes\t%.0f\t%.0f\t%+.0f\t%.0f\t%+.0f\t\n", r.kind.name,
+	fmt.Fprintf(w, "%s\tbytes\t%.0f\t%.0f\t%+.0f\t%.0f\t%+.0f\t\n", r.kind.Name,
 		c.floor.bytes, c.recurring.bytes, recurring.bytes, c.fresh.bytes, fresh.bytes)
 }
 
@@ -86,6 +68,6 @@ func (v *verdicts) held(w io.Writer, r *result) {
 	h := r.held
 	most := math.Ceil(float64(h.locks)/leases) * early
 	kept := h.renewals <= most && h.goroutines < h.locks/100 && h.bytes <= mostBytes && h.lost == 0
-	fmt.Fprintf(w, "%s\t%d\t%.0f\t%.0f\t%d\t%.0f\t%d\t%s\t\n", r.kind.name,
-		h.locks, h.renewals, h.perRenewal, h.goroutines, h.bytes, h.lost, v.mark(kept))
+	fmt.Fprintf(w, "%s\t%d\t%.0f\t%.0f\t%d\t%.0f\t%d\t%s\t\n", r.kind.Name,
+		h.locks, h.renewals, h.perRenewal, h.goroutines, h.bytes, h.lost, v.Mark(kept))
 }

@@ -3,14 +3,14 @@ package main
 import (
 	"flag"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 // settings are what the command line says.
 type settings struct {
-	kinds         []kind
+	kinds         []rig.Kind
 	rates, allocs bool
 	held          int // locks held at once; 0: leave that part out
 	goroutines    []int
@@ -23,7 +23,7 @@ type settings struct {
 func parse(args []string) (s settings, err error) {
 	s.goroutines = []int{1, 16}
 	flags := flag.NewFlagSet("floor", flag.ContinueOnError)
-	names := flags.String("db", "all", "databases, with commas between: sqlite, postgres, mariadb, mysql; all are those there are")
+	names := flags.String("db", "all", rig.Names)
 	only := flags.String("only", "", "parts to run, with commas between: rates, allocs, held; empty means all")
 	flags.IntVar(&s.rounds, "rounds", 15, "how many turns each contender gets")
 	flags.DurationVar(&s.turn, "for", 280*time.Millisecond, "how long a turn is")
@@ -36,28 +36,28 @@ func parse(args []string) (s settings, err error) {
 	if s.rounds < 1 || s.turn <= 0 || s.lanes < 1 || s.held < 0 || flags.NArg() > 0 {
 		return s, fmt.Errorf("there must be at least one round, some time, one lane, and no arguments but flags")
 	}
-	if err := s.choose(*only); err != nil {
+	parts, err := rig.Choose(*only, "rates", "allocs", "held")
+	if err != nil {
 		return s, err
 	}
-	s.kinds, err = present(*names)
+	s.rates, s.allocs = parts["rates"], parts["allocs"]
+	if !parts["held"] {
+		s.held = 0
+	}
+	s.kinds, err = rig.Present(*names)
 	return s, err
 }
 
-// choose leaves out the parts that were not asked for.
-func (s *settings) choose(only string) error {
-	parts := []string{"rates", "allocs", "held"}
-	asked := parts
-	if only != "" {
-		asked = strings.Split(only, ",")
+// steps is how many steps the progress has.
+func (s settings) steps() (n int) {
+	if s.rates {
+		n += len(s.goroutines) * s.rounds * 3
 	}
-	for _, part := range asked {
-		if !slices.Contains(parts, part) {
-			return fmt.Errorf("-only %s: there are %s", part, strings.Join(parts, ", "))
-		}
+	if s.allocs {
+		n += 3
 	}
-	s.rates, s.allocs = slices.Contains(asked, "rates"), slices.Contains(asked, "allocs")
-	if !slices.Contains(asked, "held") {
-		s.held = 0
+	if s.held > 0 {
+		n += 1 + watched
 	}
-	return nil
+	return n * len(s.kinds)
 }

@@ -104,14 +104,25 @@ WHERE r.key = $1 AND r.owner = $2 AND r.token = $3 AND r.home = 0 AND r.token < 
 RETURNING r.token
 
 -- name: inspect
--- $1 keys as an array literal or NULL, $2 after and prefix as one, $3 prefix's length, $4 held only, $5 limit
+-- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 limit
 SELECT r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
        (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
 FROM rowlock AS r
-WHERE ($1::text IS NULL OR r.key = ANY ($1::text::bytea[])) AND r.key > ($2::text::bytea[])[1]
-  AND substr(r.key, 1, $3::int) = ($2::text::bytea[])[2]
-  AND ($4::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+WHERE r.key > ($1::text::bytea[])[1] AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
+  AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+ORDER BY r.key LIMIT $4::int
+
+-- name: inspect-keys
+-- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 keys as an array literal, each once, $5 limit.
+-- Not one statement for both: a plan for "no list, or in it" that serves every list reads the table through.
+SELECT r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
+       (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+       (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
+FROM rowlock AS r
+WHERE r.key = ANY ($4::text::bytea[]) AND r.key > ($1::text::bytea[])[1]
+  AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
+  AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
 ORDER BY r.key LIMIT $5::int
 
 -- name: fence

@@ -58,14 +58,27 @@ WHERE key = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853
 RETURNING token
 
 -- name: inspect
--- keys as a JSON array or NULL, after and prefix as one, prefix's length, held only, limit
+-- after and prefix as a JSON array, prefix's length, held only, limit
 SELECT r.key, r.owner, r.token, r.note,
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
-FROM (SELECT ? AS list, ? AS bounds, ? AS prefix_length, ? AS held_only) AS p JOIN rowlock AS r
-WHERE (p.list IS NULL OR r.key IN (SELECT unhex(value) FROM json_each(p.list)))
-  AND r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
+FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p JOIN rowlock AS r
+WHERE r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
+  AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+ORDER BY r.key LIMIT ?
+
+-- name: inspect-keys
+-- after and prefix as a JSON array, prefix's length, held only, keys as a JSON array, each once, limit. Not one statement for
+-- both: with "no list, or in it" the table is read through, and the list again for each row. CROSS JOIN, because SQLite then
+-- keeps the order: from the list to the rows.
+SELECT r.key, r.owner, r.token, r.note,
+       r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
+       (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
+       (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
+FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
+CROSS JOIN json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
+WHERE r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
   AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 ORDER BY r.key LIMIT ?
 

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/rowlockdb/rowlock/dialect"
@@ -24,10 +25,6 @@ type row struct {
 
 // Inspect lists rows in key order. It locks nothing.
 func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
-	var list any
-	if len(f.Keys) > 0 {
-		list = s.d.List(f.Keys)
-	}
 	if f.Limit <= 0 {
 		f.Limit = 1000
 	}
@@ -35,10 +32,14 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 	if f.Held {
 		held = 1
 	}
-	args := []any{list, s.d.List([]string{f.After, f.Prefix}), len(f.Prefix), held, f.Limit}
+	section, args := "inspect", []any{s.d.List([]string{f.After, f.Prefix}), len(f.Prefix), held}
+	if len(f.Keys) > 0 {
+		section, args = "inspect-keys", append(args, s.d.List(slices.Compact(slices.Sorted(slices.Values(f.Keys)))))
+	}
+	args = append(args, f.Limit)
 	var found []row
 	_, _, err := s.do(ctx, lane.Acquire, "inspect", f.Prefix, call{other: func(ctx context.Context, session *dialect.Session) error {
-		rows, err := session.Rows(ctx, s.d.Text("inspect"), args)
+		rows, err := session.Rows(ctx, s.d.Text(section), args)
 		if err != nil {
 			return err
 		}

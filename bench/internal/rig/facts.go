@@ -1,4 +1,4 @@
-package main
+package rig
 
 import (
 	"context"
@@ -25,23 +25,23 @@ var settingsOf = map[string][]string{
 	},
 }
 
-// facts says which server this is and how a session with rowlock's settings commits: without them no rate means anything.
-func (d *database) facts(ctx context.Context) ([]string, error) {
-	conn, err := d.pool.Conn(ctx)
+// Facts says which server this is and how a session with rowlock's settings commits: without them no rate means anything.
+func (d *Database) Facts(ctx context.Context) ([]string, error) {
+	conn, err := d.Pool.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	probed, err := d.dialect.Probe(ctx, conn)
+	probed, err := d.Dialect.Probe(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
 	session := dialect.NewSession(conn)
 	defer session.Discard()
-	if err := d.dialect.Setup(ctx, session); err != nil {
+	if err := d.Dialect.Setup(ctx, session); err != nil {
 		return nil, err
 	}
 	server, _, _ := strings.Cut(probed.Server, ", compiled") // the compiler is of no interest
-	settings, err := values(ctx, conn, settingsOf[d.name])
+	settings, err := values(ctx, conn, settingsOf[d.Name])
 	return []string{server, strings.Join(settings, ", ")}, err
 }
 

@@ -1,0 +1,152 @@
+// Package rig is what the programs of this module have in common: the databases they find, a connection by hand to compare with,
+// and how a run is followed and reported.
+package rig
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+// Kind is one database product.
+type Kind struct {
+	Name, Driver string
+	Source       string // empty for SQLite, whose file is made
+
+	dialect func(...dialect.Option) dialect.Dialect
+}
+
+var kinds = []Kind{
+	{"sqlite", "sqlite", "", func(o ...dialect.Option) dialect.Dialect { return sqlite.New(o...) }},
+	{"postgres", "pgx", "", func(o ...dialect.Option) dialect.Dialect { return postgres.New(o...) }},
+	{"mariadb", "mysql", "", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }},
+	{"mysql", "mysql", "", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }},
+}
+
+// Names says what may be named on a command line.
+const Names = "databases, with commas between: sqlite, postgres, mariadb, mysql; all are those there are"
+
+// Present returns the databases that were asked for. One that was named and is not there is an error.
+func Present(names string) ([]Kind, error) {
+	var found []Kind
+	asked := strings.Split(names, ",")
+	for _, k := range kinds {
+		named := slices.Contains(asked, k.Name)
+		if !named && names != "all" {
+			continue
+		}
+		asked = slices.DeleteFunc(asked, func(s string) bool { return s == k.Name })
+		variable := "ROWLOCK_TEST_" + strings.ToUpper(k.Name)
+		k.Source = os.Getenv(variable)
+		switch {
+		case k.Name == "sqlite" || k.Source != "":
+			found = append(found, k)
+		case named:
+			return nil, fmt.Errorf("-db %s: %s is not set", k.Name, variable)
+		default:
+			fmt.Fprintf(os.Stderr, "no %s: set %s\n", k.Name, variable)
+		}
+	}
+	if len(asked) > 0 && names != "all" {
+		return nil, fmt.Errorf("-db %s: no such database", strings.Join(asked, ","))
+	}
+	return found, nil
+}
+
+// Database is one that has rowlock's tables, made for this run.
+type Database struct {
+	Kind
+	Pool    *sql.DB
+	Dialect dialect.Dialect
+
+	Prefix string // of the tables' names
+
+	folder string
+	guest  bool
+}
+
+// Open makes the tables.
+func Open(ctx context.Context, k Kind) (*Database, error) {
+	prefix := fmt.Sprintf("bench%d_", os.Getpid())
+	d := &Database{Kind: k, Dialect: k.dialect(dialect.Prefix(prefix)), Prefix: prefix}
+	if k.Name == "sqlite" {
+		if err := d.makeFile(); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if d.Pool, err = sql.Open(k.Driver, d.Source); err != nil {
+		return nil, err
+	}
+	if err := schema.Migrate(ctx, d.Pool, d.Dialect); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// Join opens a database whose tables another process has made.
+func Join(name, source, prefix string) (*Database, error) {
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%s: no such database", name)
+	}
+	k := kinds[i]
+	k.Source = source
+	pool, err := sql.Open(k.Driver, k.Source)
+	return &Database{Kind: k, Pool: pool, Dialect: k.dialect(dialect.Prefix(prefix)), Prefix: prefix, guest: true}, err
+}
+
+func (d *Database) makeFile() (err error) {
+	if d.folder, err = os.MkdirTemp("", "rowlock-bench-"); err != nil {
+		return err
+	}
+	pragmas := url.Values{"_pragma": {"journal_mode(WAL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}
+	d.Source = "file:" + filepath.Join(d.folder, "bench.db") + "?" + pragmas.Encode()
+	return nil
+}
+
+// Close drops the tables, unless another process has made them.
+func (d *Database) Close() error {
+	if d.guest {
+		return d.Pool.Close()
+	}
+	err := schema.Down(context.Background(), d.Pool, d.Dialect)
+	err = errors.Join(err, d.Pool.Close())
+	if d.folder != "" {
+		err = errors.Join(err, os.RemoveAll(d.folder))
+	}
+	return err
+}
+
+// Lanes is how many connections rowlock will use of those it is allowed.
+func (d *Database) Lanes(allowed int) int {
+	if most := d.Dialect.Lanes(); most > 0 {
+		return min(allowed, most)
+	}
+	return allowed
+}
+
+// Table is the quoted name of the table of locks.
+func (d *Database) Table() string {
+	quote := `"`
+	if d.Driver == "mysql" {
+		quote = "`"
+	}
+	return d.Dialect.Names().Table("rowlock", quote)
+}

@@ -1,0 +1,28 @@
+package rig
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// Progress says on stderr how far the run is.
+type Progress struct{ bar *progressbar.ProgressBar }
+
+// NewProgress has so many steps before it.
+func NewProgress(steps int) *Progress {
+	return &Progress{progressbar.NewOptions(steps, progressbar.OptionSetWriter(os.Stderr),
+		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))}
+}
+
+// Say says what is done now.
+func (p *Progress) Say(database, what string) {
+	p.bar.Describe(fmt.Sprintf("%-8s %-20s", database, what))
+}
+
+// Step counts a step as done.
+func (p *Progress) Step() { _ = p.bar.Add(1) }
+
+// Done removes the bar.
+func (p *Progress) Done() { _ = p.bar.Finish() }

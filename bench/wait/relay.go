@@ -1,0 +1,97 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
+)
+
+// relay is how soon a key that one process unlocks is locked by the next.
+type relay struct {
+	fair    bool
+	latency *hdrhistogram.Histogram // µs from the return of Unlock to the return of Lock
+	beside  *hdrhistogram.Histogram // µs
+	other   int                     // locks that were no hand-over: nobody waited, or nobody else
+	took    time.Duration
+}
+
+func newHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(1, time.Minute.Microseconds(), 3)
+}
+
+func runRelay(ctx context.Context, d *rig.Database, s settings, fair bool, p *rig.Progress) (r *relay, err error) {
+	if err := createRow(ctx, d); err != nil {
+		return nil, err
+	}
+	b, err := newBeside(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	t, err := startTeam(ctx, s.processes, job{d.Name, d.Source, d.Prefix, fair})
+	defer func() { err = errors.Join(err, t.end()) }()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := t.turn(s.turn); err != nil { // to warm up
+		return nil, err
+	}
+	r = &relay{fair: fair, latency: newHistogram(), beside: newHistogram()}
+	for range s.rounds {
+		p.Say(d.Name, fmt.Sprintf("%d processes, fair %t", s.processes, fair))
+		if err := r.round(ctx, b, t, s.turn, p); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// createRow makes the row that is updated for comparison.
+func createRow(ctx context.Context, d *rig.Database) error {
+	c, err := rowlock.Open(d.Pool, d.Dialect, &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}})
+	if err != nil {
+		return err
+	}
+	l, err := c.Lock(ctx, updatedKey)
+	if err == nil {
+		err = l.Unlock(ctx)
+	}
+	return errors.Join(err, c.Close())
+}
+
+func (r *relay) round(ctx context.Context, b beside, t team, turn time.Duration, p *rig.Progress) error {
+	err := during(ctx, b, turn/2, func(d time.Duration) { _ = r.beside.RecordValue(d.Microseconds()) })
+	if err != nil {
+		return err
+	}
+	p.Step()
+	began := time.Now()
+	holds, err := t.turn(turn)
+	r.took += time.Since(began)
+	p.Step()
+	r.pair(holds)
+	return err
+}
+
+// pair finds the hand-overs: the next token went to another process, which had asked for it before it was given up. The others'
+// time would be that until somebody wanted the key.
+func (r *relay) pair(holds []hold) {
+	slices.SortFunc(holds, func(a, b hold) int { return cmp.Compare(a.Token, b.Token) })
+	for i := range max(0, len(holds)-1) {
+		from, to := holds[i], holds[i+1]
+		if to.Token != from.Token+1 || to.worker == from.worker || to.Asked > from.Unlocking {
+			r.other++
+			continue
+		}
+		// Who polls may have it before Unlock has returned.
+		_ = r.latency.RecordValue(max(0, to.Locked-from.Unlocked) / int64(time.Microsecond))
+	}
+}
