@@ -33,8 +33,8 @@ type kind struct {
 var kinds = []kind{
 	{"sqlite", "sqlite", func(o ...dialect.Option) dialect.Dialect { return sqlite.New(o...) }, "renew", ""},
 	{"postgres", "pgx", func(o ...dialect.Option) dialect.Dialect { return postgres.New(o...) }, "renew", ""},
-	{"mariadb", "mysql", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }, "renew-lock", ""},
-	{"mysql", "mysql", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }, "renew-lock", ""},
+	{"mariadb", "mysql", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }, "renew", ""},
+	{"mysql", "mysql", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }, "renew", ""},
 }
 
 // present returns the databases that were asked for. One that was named and is not there is an error.
