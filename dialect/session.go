@@ -25,6 +25,8 @@ type Session struct {
 
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+
+	guard, unguard string
 }
 
 // NewSession takes over conn.
@@ -34,6 +36,10 @@ func NewSession(conn *sql.Conn) *Session {
 
 // Conn is the pinned connection, for probes and settings.
 func (s *Session) Conn() *sql.Conn { return s.conn }
+
+// Guard has every transaction begin after one statement and be followed by another: for a server whose limit on silence within
+// a transaction is its limit on any silence.
+func (s *Session) Guard(before, after string) { s.guard, s.unguard = before, after }
 
 func (s *Session) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	if st, ok := s.stmts[query]; ok {
@@ -95,6 +101,17 @@ func (s *Session) Query(ctx context.Context, query string, args []any, scan func
 // It is no sql.Tx: that holds the sql.Conn's lock until it ends, and a prepared statement that finds the connection bad waits
 // for that very lock, for ever.
 func (s *Session) InTx(ctx context.Context, f func() error) error {
+	if s.guard != "" {
+		if _, err := s.conn.ExecContext(ctx, s.guard); err != nil {
+			return NotSent{err}
+		}
+		// Where this fails the connection has, or will when it has been idle for a while: the lane's next statement notices.
+		defer func() { _, _ = s.conn.ExecContext(ctx, s.unguard) }()
+	}
+	return s.inTx(ctx, f)
+}
+
+func (s *Session) inTx(ctx context.Context, f func() error) error {
 	if _, err := s.conn.ExecContext(ctx, `BEGIN`); err != nil {
 		return NotSent{err}
 	}

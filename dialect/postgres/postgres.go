@@ -53,7 +53,7 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 		set_config('default_transaction_deferrable', 'off', false),
 		set_config('lock_timeout', '1000', false),
 		set_config('statement_timeout', '5000', false),
-		set_config('idle_in_transaction_session_timeout', '10000', false),
+		set_config('idle_in_transaction_session_timeout', '4000', false),
 		set_config('plan_cache_mode', 'force_generic_plan', false),
 		set_config('jit', 'off', false),
 		set_config('bytea_output', 'hex', false),
