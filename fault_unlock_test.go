@@ -3,7 +3,6 @@ package rowlock_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -114,15 +113,10 @@ func TestAnAnswerThatComesTooLateIsNoLock(t *testing.T) {
 	})
 }
 
-// renewals matches what a renewal consists of, its transaction's end included.
+// renewals matches what extends leases.
 func renewals(f *faulty) func(faultdb.Op) bool {
-	texts := []string{f.Dialect.Text("renew")}
-	if f.Driver == "mysql" {
-		texts = append(texts, f.Dialect.Text("renew-lock"), "BEGIN", "COMMIT")
-	}
-	return func(op faultdb.Op) bool {
-		return op.Executes() && slices.Contains(texts, op.Query) || op.Kind == faultdb.Begin || op.Kind == faultdb.Commit
-	}
+	text := f.Dialect.Text("renew")
+	return func(op faultdb.Op) bool { return op.Executes() && op.Query == text }
 }
 
 // Every renewal is broken somewhere, in turn before and after it is executed: the lock outlives its first lease many times
@@ -143,7 +137,7 @@ func TestRenewalsOverABrokenConnectionKeepTheLock(t *testing.T) {
 				for i := range 3 {
 					keys = append(keys, locked(t)(f.TryLock(t.Context(), fmt.Sprint(report.name, i))))
 				}
-				hits := faultdb.NewCounter(faultdb.OnFunc(renewals(f), inTurn(e, report.err)))
+				hits := faultdb.NewCounter(faultdb.OnFunc(renewals(f), inTurn(report.err)))
 				f.faults.set(hits)
 				began := time.Now()
 				comesTrue(t, "broken renewals", func() bool { return lost.Load() > 0 || hits.Faults() >= 4 && time.Since(began) > 5*ttl/2 })
@@ -165,11 +159,8 @@ func TestRenewalsOverABrokenConnectionKeepTheLock(t *testing.T) {
 }
 
 // inTurn breaks an operation before it is sent, and one after, and leaves so many alone between them that a renewal can pass.
-func inTurn(e *testdb.Env, err error) faultdb.Injector {
-	between := int64(2)
-	if e.Driver == "mysql" { // four operations
-		between = 6
-	}
+func inTurn(err error) faultdb.Injector {
+	const between = 2
 	var n atomic.Int64
 	return faultdb.Func(func(faultdb.Op) faultdb.Fault {
 		switch n.Add(1) % (2 * between) {

@@ -221,7 +221,7 @@ func TestLockWaitsForATransactionThatHasNothingToDoWithIt(t *testing.T) {
 	})
 }
 
-// A client that vanishes with its connection open, in the middle of a renewal or a sweep, has rows locked. Where a server can
+// A client that vanishes with its connection open, in the middle of a sweep, has rows locked. Where a server can
 // end such a transaction by itself, lanes have it do so.
 func TestAVanishedClientsTransactionIsEnded(t *testing.T) {
 	for product, query := range map[string]string{
@@ -229,8 +229,8 @@ func TestAVanishedClientsTransactionIsEnded(t *testing.T) {
 		"mariadb":  `SELECT @@idle_transaction_timeout`,
 	} {
 		onScene(t, product, func(s *scene) {
-			if limit := s.party(rowlock.Update).number(query); limit < 1 || limit > 10 {
-				s.Errorf("it is ended after %d s, want 10 at most", limit)
+			if limit := s.party(rowlock.Update).number(query); limit < 1 || limit > 4 {
+				s.Errorf("it is ended after %d s, want 4 at most", limit)
 			}
 		})
 	}

@@ -28,12 +28,12 @@ func HexList(keys []string) string {
 // Wanted is a renewal as the JSON arrays of the renew sections have it.
 type Wanted struct {
 	Key   string `json:"k"`
-	Owner string `json:"o,omitempty"`
-	Token int64  `json:"t,omitempty"`
-	TTL   int64  `json:"d,omitempty"`
+	Owner string `json:"o"`
+	Token int64  `json:"t"`
+	TTL   int64  `json:"d"`
 }
 
-// RenewList encodes renewals as a JSON array; unit converts a ttl to the database's.
+// RenewList encodes renewals as a JSON array; unit gives the ttl, or what else a section wants to know, in the database's unit.
 func RenewList(reqs []lease.RenewRequest, unit func(lease.RenewRequest) int64) string {
 	list := make([]Wanted, len(reqs))
 	for i, r := range reqs {

@@ -69,29 +69,37 @@ func (d *Dialect) Claim(ctx context.Context, s *dialect.Session, r lease.Acquire
 
 // claim takes or makes a row whose turn it is, with the ticket if there is one.
 func (d *Dialect) claim(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
-	grant := func() (err error) {
-		if absent {
-			out, err = d.insert(ctx, s, r)
-		} else {
-			out, err = d.update(ctx, s, "acquire-expired", r, []byte(r.Key))
-		}
-		return err
-	}
-	if ticket {
-		err = s.InTx(ctx, func() error {
-			if err := grant(); err != nil {
-				return err
-			}
-			return d.Leave(ctx, s, []lease.Lease{{Key: r.Key, Owner: r.Owner}})
-		})
-	} else {
-		err = grant()
+	switch {
+	case ticket:
+		out, err = d.redeem(ctx, s, r, absent)
+	case absent:
+		out, err = d.insert(ctx, s, r)
+	default:
+		out, err = d.update(ctx, s, "acquire-expired", r, []byte(r.Key))
 	}
 	switch {
 	case isDuplicate(err), absent && errors.Is(err, errNotTaken):
 		err = dialect.ErrRowShape
 	case errors.Is(err, errNotTaken):
 		return answered(d.read(ctx, s, r))
+	}
+	return out, err
+}
+
+// redeem takes the row and uses the ticket up, in one statement: in a transaction, a client that vanishes would have both locked
+// until the server gives it up. An absent row is made first, and free: it belongs to nobody until then.
+func (d *Dialect) redeem(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, absent bool) (lease.Acquired, error) {
+	key := []byte(r.Key)
+	if absent {
+		res, err := s.Exec(ctx, d.Text("claim-make"), key, lease.Bucket(r.Key), key)
+		if err := changed(res, err); err != nil {
+			return lease.Acquired{}, err
+		}
+	}
+	owner := dialect.Bytes(r.Owner)
+	out, err := granted(s.Exec(ctx, d.Text("claim-ticket"), key, owner, owner, []byte(r.Note), dialect.Micros(r.TTL)))
+	if err == nil {
+		d.drop(ctx, s, lease.Lease{Key: r.Key, Owner: r.Owner})
 	}
 	return out, err
 }
@@ -117,7 +125,7 @@ func (d *Dialect) Pass(ctx context.Context, s *dialect.Session, l lease.Lease) (
 	return lease.Passed{Gone: out.Gone}, err
 }
 
-// drop deletes a ticket that was used up. An error is no news: the pass has been committed, and a sweep finds what is left.
+// drop deletes a ticket that was used up. An error is no news: what used it up has been committed, and a sweep finds what is left.
 func (d *Dialect) drop(ctx context.Context, s *dialect.Session, l lease.Lease) {
 	_ = d.DropDead(ctx, s, []lease.Lease{l}, 0)
 }

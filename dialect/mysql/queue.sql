@@ -56,7 +56,7 @@ LEFT JOIN line AS q ON q.`key` = w.k AND q.waiter = w.o
 
 -- name: claim-update
 -- owner, note, ttl in µs, key, key, key. As acquire-update, if nobody waits, the owner himself included: his ticket would have to
--- be used up, for which it takes a transaction.
+-- be used up, for which there is claim-ticket.
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
@@ -64,6 +64,26 @@ WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = 0 AND owner IS NULL AND 
   AND NOT EXISTS (SELECT 1 FROM rowlock_queue AS q FORCE INDEX (PRIMARY)
                   WHERE q.`key` = ? AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6))
 LIMIT 1
+
+-- name: claim-ticket
+-- key, owner twice, note, ttl in µs. As acquire-expired, for an owner whose ticket is first: one statement for the row and then the
+-- ticket, which is used up as by pass. It changes nothing if the ticket is dead by now.
+UPDATE (SELECT `key` AS k FROM rowlock
+        WHERE `key` = ? AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < 9223372036853727231
+        LIMIT 1 FOR UPDATE SKIP LOCKED) AS free
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = free.k
+STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = r.`key` AND q.waiter = ?
+SET r.token = LAST_INSERT_ID(r.token + 1), r.owner = ?, r.note = ?, r.acquired_at = UTC_TIMESTAMP(6),
+    r.expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, q.`rank` = NULL, q.alive_until = UTC_TIMESTAMP(6)
+WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
+
+-- name: claim-make
+-- key, bucket, key. As acquire-insert, but nobody has the row: its first token is still to be granted.
+INSERT INTO rowlock (`key`, owner, token, acquired_at, expires_at)
+SELECT ?, NULL, f.floor, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
+FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < 9223372036853727231
+  AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = ?)
+LOCK IN SHARE MODE
 
 -- name: pass
 -- waiter, key, owner, token, or 0 for whatever token this owner has. One statement for the row and then the ticket, which is used

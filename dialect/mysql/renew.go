@@ -3,77 +3,104 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
-	"encoding/json"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Renew renews a batch in one transaction: lock what nobody else has locked, extend what of it is alive, and see of the rest
-// whether it is busy or lost. An UPDATE has no SKIP LOCKED here, and would wait for the holder's own fence.
-func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) (out []lease.Renewed, err error) {
-	err = s.InTx(ctx, func() error {
-		out = make([]lease.Renewed, len(reqs))
-		return d.renew(ctx, s, reqs, out)
-	})
-	return out, err
+// Renew extends in one statement what nobody else has locked. If that was not everything it asks of each what became of it, in two
+// more. None of them leaves anything locked, so that a client may vanish between any two of them.
+func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	res, err := s.Exec(ctx, d.Text("renew"), dialect.RenewList(reqs, ttlOf))
+	if err != nil {
+		return nil, err
+	}
+	rows, clock, err := counted(res)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]lease.Renewed, len(reqs))
+	if rows != int64(len(reqs)) || repeats(reqs) {
+		return out, d.sort(ctx, s, reqs, clock, out)
+	}
+	for i := range out {
+		out[i] = lease.Renewed{Outcome: lease.Extended, Clock: dialect.Duration(clock)}
+	}
+	return out, nil
 }
 
-func (d *Dialect) renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, out []lease.Renewed) error {
-	list := dialect.RenewList(reqs, func(lease.RenewRequest) int64 { return 0 })
-	locked := make([]bool, len(reqs))
-	var alive []dialect.Wanted
+func ttlOf(r lease.RenewRequest) int64 { return dialect.Micros(r.TTL) }
+
+// counted is how many rows were extended, and the server's clock if there were any.
+func counted(res sql.Result) (rows, clock int64, err error) {
+	if rows, err = res.RowsAffected(); err == nil {
+		clock, err = res.LastInsertId()
+	}
+	return rows, clock, err
+}
+
+// repeats reports whether a lease may come twice. Its row is then extended once, and whether the server counts it once or twice
+// depends on clientFoundRows. The watchdog sends every lease once.
+func repeats(reqs []lease.RenewRequest) bool {
+	if len(reqs) < 2 {
+		return false
+	}
+	seen := make(map[string]struct{}, len(reqs))
+	for i := range reqs {
+		seen[reqs[i].Key] = struct{}{}
+	}
+	return len(seen) < len(reqs)
+}
+
+// sort tells what was extended, which has the expiry that the statement gave it, from what was locked and what is lost. A count
+// that is too low proves nothing: a row whose expiry was right already may not be counted as changed.
+func (d *Dialect) sort(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, clock int64, out []lease.Renewed) error {
+	list := dialect.RenewList(reqs, func(r lease.RenewRequest) int64 { return clock + ttlOf(r) })
+	locked, all := make([]bool, len(reqs)), 0
 	err := s.Query(ctx, d.Text("renew-lock"), []any{list}, func(rows *sql.Rows) error {
 		var n, clock int64
-		var living bool
-		if err := rows.Scan(&n, &living, &clock); err != nil {
+		var extended, alive bool
+		if err := rows.Scan(&n, &extended, &alive, &clock); err != nil {
 			return err
 		}
+		all++
 		locked[n-1] = true
-		out[n-1].Clock = dialect.Duration(clock)
-		if living {
-			out[n-1].Outcome = lease.Extended
-			r := reqs[n-1]
-			alive = append(alive, dialect.Wanted{Key: hex.EncodeToString([]byte(r.Key)), TTL: dialect.Micros(r.TTL)})
-		}
+		out[n-1] = lease.Renewed{Outcome: lockable(extended, alive), Clock: dialect.Duration(clock)}
 		return nil
 	})
-	if err == nil && len(alive) > 0 {
-		err = d.extend(ctx, s, alive)
-	}
-	if err == nil && !all(locked) {
+	if err == nil && all < len(reqs) {
 		err = d.busy(ctx, s, list, locked, out)
 	}
 	return err
 }
 
-func (d *Dialect) extend(ctx context.Context, s *dialect.Session, alive []dialect.Wanted) error {
-	list, err := json.Marshal(alive)
-	if err == nil {
-		_, err = s.Exec(ctx, d.Text("renew"), string(list))
+// lockable is the outcome for a row that could be locked after the renewal: if it is alive and was not extended, it could not
+// be locked then.
+func lockable(extended, alive bool) lease.RenewOutcome {
+	switch {
+	case extended:
+		return lease.Extended
+	case alive:
+		return lease.Busy
 	}
-	return err
+	return lease.Lost
 }
 
+// busy sees which of the rows that could not be locked are the holder's still.
 func (d *Dialect) busy(ctx context.Context, s *dialect.Session, list string, locked []bool, out []lease.Renewed) error {
 	return s.Query(ctx, d.Text("renew-look"), []any{list}, func(rows *sql.Rows) error {
 		var n int
-		if err := rows.Scan(&n); err != nil {
+		var extended bool
+		if err := rows.Scan(&n, &extended); err != nil {
 			return err
 		}
-		if !locked[n-1] {
+		switch {
+		case locked[n-1]:
+		case extended:
+			out[n-1].Outcome = lease.Extended
+		default:
 			out[n-1].Outcome = lease.Busy
 		}
 		return nil
 	})
-}
-
-func all(flags []bool) bool {
-	for _, f := range flags {
-		if !f {
-			return false
-		}
-	}
-	return true
 }

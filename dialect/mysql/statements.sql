@@ -50,27 +50,36 @@ SELECT CASE WHEN home <> 0 THEN 4
        token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
 FROM rowlock WHERE `key` = ?
 
+-- name: renew
+-- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl in µs; keys in order. One statement and no transaction: a client
+-- that vanishes between BEGIN and COMMIT would have its rows locked until the server gives it up, which on MySQL takes hours. The
+-- derived table leaves out what is locked (the holder's own fence may have the row, and an UPDATE would wait for it); what it finds
+-- is locked and changed by this statement. LIMIT keeps it from being merged into the UPDATE. STRAIGHT_JOIN locks in the array's
+-- order, so that overlapping batches cannot deadlock; FORCE INDEX keeps the optimizer from scanning, and locking, a table it thinks
+-- small. The clock comes back as the statement's insert id.
+UPDATE (SELECT r.`key` AS k, j.d AS ttl
+        FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+        STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+        WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0 AND r.expires_at > UTC_TIMESTAMP(6)
+        LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
+SET r.expires_at = UTC_TIMESTAMP(6)
+  + INTERVAL mine.ttl + 0 * LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) MICROSECOND
+
 -- name: renew-lock
--- JSON array of {k, o, t}: hexadecimal key and owner, token; keys in order. SKIP LOCKED, because the holder's own fence may
--- have the row. STRAIGHT_JOIN locks in the array's order, so that overlapping batches cannot deadlock; FORCE INDEX keeps the
--- optimizer from scanning, and locking, a table it thinks small.
-SELECT j.n, r.expires_at > UTC_TIMESTAMP(6) AS alive,
+-- JSON array of {k, o, t, d}: as for renew, but d is the expiry that renew gave, in µs of the clock. Which of them can be locked? An
+-- expired row that can be is lost. It locks them for no longer than it takes to say so.
+SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS extended, r.expires_at > UTC_TIMESTAMP(6) AS alive,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS clock
-FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
--- name: renew
--- JSON array of {k, d}: rows that renew-lock has locked in this transaction and found alive, with their ttl in µs
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', d BIGINT PATH '$.d')) AS j
-STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-SET r.expires_at = UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND
-
 -- name: renew-look
 -- JSON array as for renew-lock: which of those that could not be locked still name this owner and token?
-SELECT j.n
-FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
+SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS extended
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
 

@@ -282,12 +282,10 @@ func (m *matrix) lasting(t *testing.T) {
 			m.faults.set(trouble.inj)
 			err := a.do(ctx)
 			m.faults.set(nil)
-			// A transaction that broke before its commit was sent is known not to have been committed.
-			unknown := trouble.unknown && (m.deed.name == "sweep" || !m.inTx())
-			if err == nil || ctx.Err() != nil || errors.Is(err, lease.ErrUnknown) != unknown {
-				t.Fatalf("got error %v; is it to say that the outcome is unknown: %t", err, unknown)
+			if err == nil || ctx.Err() != nil || errors.Is(err, lease.ErrUnknown) != trouble.unknown {
+				t.Fatalf("got error %v; is it to say that the outcome is unknown: %t", err, trouble.unknown)
 			}
-			c.unresolved = unknown
+			c.unresolved = trouble.unknown
 			if err := a.do(ctx); err != nil {
 				t.Fatalf("when the trouble was over: %v", err)
 			}
@@ -298,8 +296,7 @@ func (m *matrix) lasting(t *testing.T) {
 
 // inTx reports whether the deed is done in a transaction.
 func (m *matrix) inTx() bool {
-	return m.deed.name == "sweep" || m.Driver == "mysql" && strings.HasPrefix(m.deed.name, "renew") ||
-		m.Driver == "sqlite" && strings.HasPrefix(m.deed.name, "pass")
+	return m.deed.name == "sweep" || m.Driver == "sqlite" && strings.HasPrefix(m.deed.name, "pass")
 }
 
 // arrive lets what was sent late be executed now, if it was to be executed at this time.
