@@ -32,7 +32,10 @@ type child struct {
 // job is what a child does. Its scene has no test behind it that could fail: what goes wrong, it says.
 type job func(c *colleague) error
 
-var jobs = map[string]job{"hold": holding, "write": writing, "count": counting}
+var jobs = map[string]job{"hold": holding, "write": writing, "count": counting, "crowd": crowding, "queue": queueing}
+
+// childPoll is the PollMax of every child.
+const childPoll = 50 * time.Millisecond
 
 // colleague is the child's own view.
 type colleague struct {
@@ -45,8 +48,14 @@ type colleague struct {
 
 func (s *scene) child(job, table string, ttl time.Duration) *child {
 	s.Helper()
+	return s.childIn(mode{}, job, table, ttl)
+}
+
+// childIn is a child whose client waits in a mode.
+func (s *scene) childIn(m mode, job, table string, ttl time.Duration) *child {
+	s.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChildAtWork$")
-	cmd.Env = append(os.Environ(), "ROWLOCK_CHILD="+strings.Join([]string{job, s.env.Name, s.env.Dialect.Names().Prefix, table, ttl.String(), s.env.Source}, "\n"))
+	cmd.Env = append(os.Environ(), "ROWLOCK_CHILD="+strings.Join([]string{job, s.env.Name, s.env.Dialect.Names().Prefix, table, ttl.String(), s.env.Source, m.String()}, "\n"))
 	in, err := cmd.StdinPipe()
 	s.ok(err)
 	out, err := cmd.StdoutPipe()
@@ -112,7 +121,7 @@ func (c *child) done() {
 // TestChildAtWork is the child.
 func TestChildAtWork(t *testing.T) {
 	what := strings.Split(os.Getenv("ROWLOCK_CHILD"), "\n")
-	if len(what) != 6 {
+	if len(what) != 7 {
 		t.Skip("only for a child process")
 	}
 	k := kindNamed(what[1])
@@ -123,7 +132,7 @@ func TestChildAtWork(t *testing.T) {
 	}
 	defer db.Close()
 	d := k.New(dialect.Prefix(what[2]))
-	locks, err := rowlock.Open(db, d, sceneConfig(withTTL(ttl), withPoll(50*time.Millisecond)))
+	locks, err := rowlock.Open(db, d, sceneConfig(withTTL(ttl), withPoll(childPoll), modeNamed(what[6]).set))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func (e *Env) Table(name string) string {
 	return e.Dialect.Names().Table(name, quote)
 }
 
-// Exec runs SQL written for every kind: ? is a parameter, {rowlock} a table, {key} the key column, {now} the clock that
+// Exec runs SQL written for every kind: ? is a parameter, {rowlock} a table, {key} and {rank} those columns, {now} the clock
 // expiries are compared with, {second} one second to add to it.
 func (e *Env) Exec(tb testing.TB, query string, args ...any) {
 	tb.Helper()
@@ -145,7 +145,7 @@ func (e *Env) Exec(tb testing.TB, query string, args ...any) {
 
 // SQL fills in what Exec describes.
 func (e *Env) SQL(query string) string {
-	now, second, key := "CAST(unixepoch('subsec') * 1000 AS INTEGER)", "1000", "key"
+	now, second, key, rank := "CAST(unixepoch('subsec') * 1000 AS INTEGER)", "1000", "key", "rank"
 	switch e.Driver {
 	case "pgx":
 		now, second = "clock_timestamp()", "interval '1 second'"
@@ -153,9 +153,9 @@ func (e *Env) SQL(query string) string {
 			query = strings.Replace(query, "?", fmt.Sprintf("$%d", n), 1)
 		}
 	case "mysql":
-		now, second, key = "UTC_TIMESTAMP(6)", "INTERVAL 1 SECOND", "`key`"
+		now, second, key, rank = "UTC_TIMESTAMP(6)", "INTERVAL 1 SECOND", "`key`", "`rank`"
 	}
-	return strings.NewReplacer("{now}", now, "{second}", second, "{key}", key, "{rowlock}", e.Table("rowlock"),
+	return strings.NewReplacer("{now}", now, "{second}", second, "{key}", key, "{rank}", rank, "{rowlock}", e.Table("rowlock"),
 		"{rowlock_floor}", e.Table("rowlock_floor"), "{rowlock_queue}", e.Table("rowlock_queue"), "{rowlock_meta}", e.Table("rowlock_meta")).Replace(query)
 }
 
