@@ -162,7 +162,7 @@ func TestConnectionStuckInTransactionIsDropped(t *testing.T) {
 // held is a database on which another process is migrating until release is called.
 func held(t *testing.T, s server) (db *sql.DB, release func()) {
 	t.Helper()
-	begin, end := "DO GET_LOCK('rowlock_migrate', 0)", "DO RELEASE_LOCK('rowlock_migrate')"
+	begin, end := "DO GET_LOCK('rowlock_migrate', 60)", "DO RELEASE_LOCK('rowlock_migrate')"
 	switch s.name {
 	case "postgres":
 		begin, end = "BEGIN; SELECT pg_advisory_xact_lock(x'726f776c6f636b'::bigint)", "ROLLBACK"

@@ -66,7 +66,7 @@ func holdMany(ctx context.Context, d *rig.Database, s settings, p *rig.Progress)
 
 // open makes a client whose statements are counted on their way, and has it do everything once.
 func (c *crowd) open(d *rig.Database, lanes int) (err error) {
-	renews := d.Dialect.Text(renewal(d))
+	renews := d.Dialect.Text("renew")
 	c.pool, err = faultdb.Open(d.Driver, d.Source, faultdb.Func(func(op faultdb.Op) faultdb.Fault {
 		if op.Executes() && op.Query == renews {
 			c.renewals.Add(1)
@@ -81,14 +81,6 @@ func (c *crowd) open(d *rig.Database, lanes int) (err error) {
 		Reaper: rowlock.ReaperConfig{Off: true}, Hooks: rowlock.Hooks{Lost: func(string, int64, error) { c.lost.Add(1) }},
 	})
 	return err
-}
-
-// renewal is the section that every renewal runs once.
-func renewal(d *rig.Database) string {
-	if d.Driver == "mysql" {
-		return "renew-lock"
-	}
-	return "renew"
 }
 
 func (c *crowd) close(ctx context.Context) error {
