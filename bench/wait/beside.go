@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
@@ -17,25 +18,50 @@ type beside interface {
 	close() error
 }
 
-// newBeside is a message where there are messages, and a commit elsewhere.
-func newBeside(ctx context.Context, d *rig.Database) (beside, error) {
-	if d.Driver == "pgx" {
-		return newMessage(ctx, d)
-	}
-	return newUpdate(ctx, d)
+// yardstick is one of them, and how long it took: again and again without a rest, as short as it gets; and with rests as long as
+// a lock is held, as a hand-over finds its processes, connections and caches.
+type yardstick struct {
+	what beside
+
+	name         string
+	busy, rested *hdrhistogram.Histogram // µs
 }
 
-// during repeats it and reports how long each took.
-func during(ctx context.Context, b beside, d time.Duration, took func(time.Duration)) error {
-	for end := time.Now().Add(d); time.Now().Before(end); {
+// yardsticks are a commit, and a message where there are messages.
+func yardsticks(ctx context.Context, d *rig.Database) (all []*yardstick, err error) {
+	u, err := newUpdate(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, &yardstick{u, "commit", newHistogram(), newHistogram()})
+	if d.Driver == "pgx" {
+		m, err := newMessage(ctx, d)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, &yardstick{m, "NOTIFY", newHistogram(), newHistogram()})
+	}
+	return all, nil
+}
+
+// during takes as long as d.
+func (y *yardstick) during(ctx context.Context, d time.Duration) error {
+	if err := y.repeat(ctx, d/2, 0, y.busy); err != nil {
+		return err
+	}
+	return y.repeat(ctx, d/2, holdFor, y.rested)
+}
+
+func (y *yardstick) repeat(ctx context.Context, d, rest time.Duration, h *hdrhistogram.Histogram) error {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(rest) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		began := time.Now()
-		if err := b.once(); err != nil {
+		if err := y.what.once(); err != nil {
 			return err
 		}
-		took(time.Since(began))
+		_ = h.RecordValue(time.Since(began).Microseconds())
 	}
 	return nil
 }

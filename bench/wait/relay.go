@@ -18,9 +18,8 @@ import (
 type relay struct {
 	fair    bool
 	latency *hdrhistogram.Histogram // µs from the return of Unlock to the return of Lock
-	beside  *hdrhistogram.Histogram // µs
+	beside  []*yardstick            // a commit, and a message if there are messages
 	other   int                     // locks that were no hand-over: nobody waited, or nobody else
-	took    time.Duration
 }
 
 func newHistogram() *hdrhistogram.Histogram {
@@ -31,11 +30,15 @@ func runRelay(ctx context.Context, d *rig.Database, s settings, fair bool, p *ri
 	if err := createRow(ctx, d); err != nil {
 		return nil, err
 	}
-	b, err := newBeside(ctx, d)
+	beside, err := yardsticks(ctx, d)
+	defer func() {
+		for _, y := range beside {
+			err = errors.Join(err, y.what.close())
+		}
+	}()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
 	t, err := startTeam(ctx, s.processes, job{d.Name, d.Source, d.Prefix, fair})
 	defer func() { err = errors.Join(err, t.end()) }()
 	if err != nil {
@@ -44,10 +47,10 @@ func runRelay(ctx context.Context, d *rig.Database, s settings, fair bool, p *ri
 	if _, err := t.turn(s.turn); err != nil { // to warm up
 		return nil, err
 	}
-	r = &relay{fair: fair, latency: newHistogram(), beside: newHistogram()}
+	r = &relay{fair: fair, latency: newHistogram(), beside: beside}
 	for range s.rounds {
 		p.Say(d.Name, fmt.Sprintf("%d processes, fair %t", s.processes, fair))
-		if err := r.round(ctx, b, t, s.turn, p); err != nil {
+		if err := r.round(ctx, t, s.turn, p); err != nil {
 			return nil, err
 		}
 	}
@@ -67,15 +70,14 @@ func createRow(ctx context.Context, d *rig.Database) error {
 	return errors.Join(err, c.Close())
 }
 
-func (r *relay) round(ctx context.Context, b beside, t team, turn time.Duration, p *rig.Progress) error {
-	err := during(ctx, b, turn/2, func(d time.Duration) { _ = r.beside.RecordValue(d.Microseconds()) })
-	if err != nil {
-		return err
+func (r *relay) round(ctx context.Context, t team, turn time.Duration, p *rig.Progress) error {
+	for _, y := range r.beside {
+		if err := y.during(ctx, turn/2); err != nil {
+			return err
+		}
 	}
 	p.Step()
-	began := time.Now()
 	holds, err := t.turn(turn)
-	r.took += time.Since(began)
 	p.Step()
 	r.pair(holds)
 	return err

@@ -35,7 +35,7 @@ func report(w io.Writer, s settings, all []*result) error {
 		rig.Table(w, "database\tone key, goroutines\thand-overs/s\tUPDATE commits/s\tratio (min–max)\ttarget\t\t", all, v.line)
 	}
 	if s.parts["processes"] {
-		rig.Table(w, fmt.Sprintf("database\tone key, %d processes\thand-overs\tother locks\tp50 ms\tp99 ms\tbeside it\tp50 ms\ttarget p50\t\t",
+		rig.Table(w, fmt.Sprintf("database\tone key, %d processes\thand-overs\tother locks\tp50 ms\tp99 ms\tbeside it: p50 ms (rested)\t\ttarget p50\t\t",
 			s.processes), all, v.relays)
 	}
 	if s.check {
@@ -61,9 +61,13 @@ func (v *verdicts) line(w io.Writer, r *result) {
 
 func (v *verdicts) relays(w io.Writer, r *result) {
 	for _, y := range r.relays {
-		how, beside, target := "any order", "commit", pollMin.Microseconds()+mostCommits*middle(y.beside)
-		if r.kind.Driver == "pgx" {
-			beside, target = "NOTIFY", mostMessages*middle(y.beside)
+		how, beside := "any order", [2]string{}
+		for i, b := range y.beside {
+			beside[i] = fmt.Sprintf("%s %.2f (%.2f)", b.name, ms(middle(b.busy)), ms(middle(b.rested)))
+		}
+		target := pollMin.Microseconds() + mostCommits*middle(y.beside[0].busy)
+		if len(y.beside) > 1 {
+			target = mostMessages * middle(y.beside[1].busy)
 		}
 		mark, bound := "", ""
 		if y.fair {
@@ -72,8 +76,8 @@ func (v *verdicts) relays(w io.Writer, r *result) {
 			bound = fmt.Sprintf("≤ %.2f", ms(target))
 			mark = v.Mark(middle(y.latency) <= target)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%.2f\t%.2f\t%s\t%.2f\t%s\t%s\t\n", r.kind.Name, how, y.latency.TotalCount(), y.other,
-			ms(middle(y.latency)), ms(y.latency.ValueAtPercentile(99)), beside, ms(middle(y.beside)), bound, mark)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%.2f\t%.2f\t%s\t%s\t%s\t%s\t\n", r.kind.Name, how, y.latency.TotalCount(), y.other,
+			ms(middle(y.latency)), ms(y.latency.ValueAtPercentile(99)), beside[0], beside[1], bound, mark)
 	}
 }
 

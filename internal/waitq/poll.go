@@ -194,6 +194,7 @@ func (p *Poller) next(now time.Time) (keys []string, wait time.Duration, more bo
 	for key, w := range p.watches {
 		if !w.due.After(now) || w.interval < p.Max && now.Sub(w.last) >= w.interval/10 {
 			keys = append(keys, key)
+			w.due = now // no more than that: a zero due is a call for the next look
 		}
 	}
 	slices.Sort(keys)
@@ -236,6 +237,9 @@ func (p *Poller) note(key string, s Sight, asked time.Time, err error) bool {
 		return false
 	}
 	w.sight = s
+	if w.due.IsZero() {
+		return true // Soon or Now came meanwhile, for something that this look may not have seen
+	}
 	w.due = p.after(w, min(max(s.Age/4, p.Min), p.Max), s.Remaining)
 	return true
 }
