@@ -22,6 +22,8 @@ type Settings struct {
 	Names
 	// Listen is the DSN of a connection to listen on, where that cannot be one of the pool's. See postgres.Listen.
 	Listen string
+	// Pooled says that a session of the server is not a lane's own. See postgres.Pooled.
+	Pooled bool
 }
 
 // Option changes what a dialect does, above all where it looks for its tables.

@@ -23,10 +23,21 @@ type Session struct {
 	// Process is whose session this is, if known: what it waits for itself need not be reported to it as Awaited.
 	Process lease.Owner
 
+	// Unprepared has every statement sent as it is: Setup may find that the next may come to another session of the server.
+	Unprepared bool
+	// Guard is what a transaction needs to be safe from a client that vanishes; Setup fills it in.
+	Guard Guard
+
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+}
 
-	guard, unguard string
+// Guard bounds the silence within a transaction, where that cannot be the session's setting.
+type Guard struct {
+	// Before and After are run around the transaction: for a server that has only a limit on any silence.
+	Before, After string
+	// Within is run at its beginning: for a session that is not our own.
+	Within string
 }
 
 // NewSession takes over conn.
@@ -36,10 +47,6 @@ func NewSession(conn *sql.Conn) *Session {
 
 // Conn is the pinned connection, for probes and settings.
 func (s *Session) Conn() *sql.Conn { return s.conn }
-
-// Guard has every transaction begin after one statement and be followed by another: for a server whose limit on silence within
-// a transaction is its limit on any silence.
-func (s *Session) Guard(before, after string) { s.guard, s.unguard = before, after }
 
 func (s *Session) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	if st, ok := s.stmts[query]; ok {
@@ -55,6 +62,9 @@ func (s *Session) prepared(ctx context.Context, query string) (*sql.Stmt, error)
 
 // Exec runs a prepared statement.
 func (s *Session) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if s.Unprepared {
+		return s.conn.ExecContext(ctx, query, args...)
+	}
 	st, err := s.prepared(ctx, query)
 	if err != nil {
 		return nil, err
@@ -64,6 +74,9 @@ func (s *Session) Exec(ctx context.Context, query string, args ...any) (sql.Resu
 
 // QueryRow runs a prepared statement and scans its first row, or returns sql.ErrNoRows.
 func (s *Session) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	if s.Unprepared {
+		return s.conn.QueryRowContext(ctx, query, args...).Scan(dest...)
+	}
 	st, err := s.prepared(ctx, query)
 	if err != nil {
 		return err
@@ -73,6 +86,9 @@ func (s *Session) QueryRow(ctx context.Context, query string, args []any, dest .
 
 // Rows runs a prepared statement. The caller closes the rows.
 func (s *Session) Rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	if s.Unprepared {
+		return s.conn.QueryContext(ctx, query, args...)
+	}
 	st, err := s.prepared(ctx, query)
 	if err != nil {
 		return nil, err
@@ -101,14 +117,21 @@ func (s *Session) Query(ctx context.Context, query string, args []any, scan func
 // It is no sql.Tx: that holds the sql.Conn's lock until it ends, and a prepared statement that finds the connection bad waits
 // for that very lock, for ever.
 func (s *Session) InTx(ctx context.Context, f func() error) error {
-	if s.guard != "" {
-		if _, err := s.conn.ExecContext(ctx, s.guard); err != nil {
+	if s.Guard.Before != "" {
+		if _, err := s.conn.ExecContext(ctx, s.Guard.Before); err != nil {
 			return NotSent{err}
 		}
 		// Where this fails the connection has, or will when it has been idle for a while: the lane's next statement notices.
-		defer func() { _, _ = s.conn.ExecContext(ctx, s.unguard) }()
+		defer func() { _, _ = s.conn.ExecContext(ctx, s.Guard.After) }()
 	}
-	return s.inTx(ctx, f)
+	return s.inTx(ctx, func() error {
+		if s.Guard.Within != "" {
+			if _, err := s.conn.ExecContext(ctx, s.Guard.Within); err != nil {
+				return err
+			}
+		}
+		return f()
+	})
 }
 
 func (s *Session) inTx(ctx context.Context, f func() error) error {

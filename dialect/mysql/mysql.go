@@ -68,7 +68,7 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 		settings = append(settings, `SET SESSION idle_transaction_timeout = 4`)
 	} else {
 		// MySQL has no such limit, and the one it has on idle sessions would end lanes that have nothing to do.
-		s.Guard(`SET SESSION wait_timeout = 4`, `SET SESSION wait_timeout = DEFAULT`)
+		s.Guard.Before, s.Guard.After = `SET SESSION wait_timeout = 4`, `SET SESSION wait_timeout = DEFAULT`
 	}
 	for _, set := range settings {
 		if _, err := s.Conn().ExecContext(ctx, set); err != nil {

@@ -26,7 +26,8 @@ var verdicts = map[string]dialect.Verdict{
 	"23":    {Class: dialect.Refused, As: lease.ErrCorrupt}, // a constraint rowlock itself keeps to
 	"22":    {Class: dialect.Refused},                       // data
 	"42":    {Class: dialect.Refused},                       // syntax
-	"26000": {Class: dialect.Unfit},                         // prepared statement gone: DISCARD ALL, or a pooler
+	"26000": {Class: dialect.Unfit, As: errPrepared},        // prepared statement gone: DISCARD ALL, or a pooler
+	"42P05": {Class: dialect.Unfit, As: errPrepared},        // there already: a pooler
 	"0A000": {Class: dialect.Unfit},                         // "cached plan must not change result type", after a migration
 	"25P02": {Class: dialect.Refused},                       // in a failed transaction
 }

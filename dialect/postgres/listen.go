@@ -32,6 +32,8 @@ func (d *Dialect) Listen(ctx context.Context, pool dialect.Pool, channel string,
 	switch {
 	case d.listen != "":
 		return ear.dial(ctx, d.listen)
+	case d.pooled:
+		return fmt.Errorf("%w: one cannot listen through a pooler: give postgres.New a postgres.Listen beside postgres.Pooled", lease.ErrUnsupported)
 	case pool != nil:
 		return ear.borrow(ctx, pool)
 	}
@@ -79,14 +81,11 @@ func (e ear) borrow(ctx context.Context, pool dialect.Pool) error {
 }
 
 func (e ear) listenOn(ctx context.Context, c any) error {
-	if wrapped, ok := c.(interface{ Unwrap() any }); ok {
-		return e.listenOn(ctx, wrapped.Unwrap())
-	}
-	std, ok := c.(interface{ Conn() *pgx.Conn })
-	if !ok {
+	conn := pgxOf(c)
+	if conn == nil {
 		return fmt.Errorf("%w: the pool's driver is %T, and only pgx can listen: use it, or give postgres.New a postgres.Listen", lease.ErrUnsupported, c)
 	}
-	return e.listen(ctx, std.Conn())
+	return e.listen(ctx, conn)
 }
 
 func (e ear) listen(ctx context.Context, conn *pgx.Conn) error {

@@ -23,6 +23,7 @@ type Dialect struct {
 	dialect.Sections
 	names  dialect.Names
 	listen string // a DSN
+	pooled bool
 }
 
 var _ dialect.Dialect = (*Dialect)(nil)
@@ -31,7 +32,7 @@ var _ dialect.Dialect = (*Dialect)(nil)
 // cannot be read by Open.
 func New(opts ...dialect.Option) *Dialect {
 	s := dialect.MakeSettings(opts)
-	return &Dialect{Sections: dialect.ParseFiles(statements, s.Names, quote), names: s.Names, listen: s.Listen}
+	return &Dialect{Sections: dialect.ParseFiles(statements, s.Names, quote), names: s.Names, listen: s.Listen, pooled: s.Pooled}
 }
 
 // Name is "postgres".
@@ -47,8 +48,12 @@ func (d *Dialect) Lanes() int { return 0 }
 func (d *Dialect) List(keys []string) any { return byteaArray(keys) }
 
 // Setup makes the session ours: READ COMMITTED, whatever the database defaults to, because at a higher level a statement
-// that met a concurrent change fails where it should look again; durable commits; and bounds on every wait.
+// that met a concurrent change fails where it should look again; durable commits; and bounds on every wait. A
+// session that it would not be alone with is left as it is.
 func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
+	if d.pooled {
+		return d.setupPooled(ctx, s)
+	}
 	_, err := s.Conn().ExecContext(ctx, `SELECT set_config('default_transaction_isolation', 'read committed', false),
 		set_config('default_transaction_deferrable', 'off', false),
 		set_config('lock_timeout', '1000', false),

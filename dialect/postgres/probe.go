@@ -17,7 +17,21 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, err
 	if _, err := pgx.ParseConfig(d.listen); d.listen != "" && err != nil {
 		return dialect.Facts{}, fmt.Errorf("%w: postgres.Listen: %w", lease.ErrConfig, err)
 	}
+	err := withPgx(conn, func(c *pgx.Conn) error {
+		if d.pooled {
+			return checkMode(c)
+		}
+		return checkOwn(ctx, c)
+	})
+	if err != nil {
+		return dialect.Facts{}, err
+	}
 	facts, err := d.server(ctx, conn)
+	if err == nil && d.pooled {
+		var more []string
+		more, err = boundless(ctx, conn)
+		facts.Warnings = append(facts.Warnings, more...)
+	}
 	if err == nil {
 		err = d.tables(ctx, conn)
 	}

@@ -28,7 +28,7 @@ import (
 
 // Kind is one database product the tests know.
 type Kind struct {
-	// Name is "sqlite", "postgres", "mariadb" or "mysql".
+	// Name is "sqlite", "postgres", "mariadb", "mysql" or "pgbouncer".
 	Name string
 	// Driver is the database/sql driver's name.
 	Driver string
@@ -43,6 +43,9 @@ var Kinds = []Kind{
 	{"mariadb", "mysql", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }},
 	{"mysql", "mysql", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }},
 }
+
+// PgBouncer is the way to the postgres server through PgBouncer in transaction mode. It is none of Kinds: see Behind.
+var PgBouncer = Kind{"pgbouncer", "pgx", func(o ...dialect.Option) dialect.Dialect { return postgres.New(append(o, postgres.Pooled())...) }}
 
 // DSN returns the data source name of a kind's server, skipping the test aloud if there is none. For SQLite it names a new
 // file that goes with the test.
@@ -100,6 +103,15 @@ func (k Kind) Open(tb testing.TB) *Env {
 		}
 	})
 	return e
+}
+
+// Behind returns an Env on e's tables, e being on postgres, whose pools lead through PgBouncer. Its dialect has options more.
+func (e *Env) Behind(tb testing.TB, more ...dialect.Option) *Env {
+	tb.Helper()
+	b := &Env{Kind: PgBouncer, Source: PgBouncer.DSN(tb)}
+	b.Dialect = b.New(append(more, dialect.Prefix(e.Dialect.Names().Prefix))...)
+	b.DB = b.Pool(tb)
+	return b
 }
 
 // Pool opens another pool on the same database, as another process would have one.

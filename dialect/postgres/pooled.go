@@ -1,0 +1,133 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Pooled is for a pool that leads through PgBouncer, or its like, in transaction mode, where each statement may come to another
+// session of the server. Lanes then leave no trace in a session: they change no settings and prepare nothing. What they cannot
+// do without must be the user's or the database's default, or Open refuses: READ COMMITTED, and synchronous_commit not off. The
+// pool's DSN needs default_query_exec_mode=exec. Listening takes a Listen with a DSN that goes to the server directly.
+func Pooled() dialect.Option { return func(s *dialect.Settings) { s.Pooled = true } }
+
+const pooledCure = "give Open a pool that goes to the server directly, or through the pooler in session mode; or use postgres.New(postgres.Pooled()) " +
+	"with default_query_exec_mode=exec in the pool's DSN"
+
+// errPrepared is what a prepared statement amounts to that has gone, or was there already.
+var errPrepared = fmt.Errorf("%w: a prepared statement is not this session's own, as behind a pooler in transaction mode: %s", lease.ErrConfig, pooledCure)
+
+// pgxOf finds pgx's connection beneath database/sql's and whatever the pool's driver is wrapped in; nil if there is none.
+func pgxOf(c any) *pgx.Conn {
+	switch c := c.(type) {
+	case interface{ Unwrap() any }:
+		return pgxOf(c.Unwrap())
+	case interface{ Conn() *pgx.Conn }:
+		return c.Conn()
+	}
+	return nil
+}
+
+// withPgx runs f on the connection beneath conn, if it is pgx's.
+func withPgx(conn *sql.Conn, f func(*pgx.Conn) error) (err error) {
+	raw := conn.Raw(func(c any) error {
+		if c := pgxOf(c); c != nil {
+			err = f(c)
+		}
+		return nil
+	})
+	if raw != nil {
+		return raw
+	}
+	return err
+}
+
+// checkMode refuses a driver that prepares by itself what it sends. The other modes send a statement and its parameters in one go.
+func checkMode(c *pgx.Conn) error {
+	switch mode := c.Config().DefaultQueryExecMode; mode {
+	case pgx.QueryExecModeCacheStatement, pgx.QueryExecModeDescribeExec:
+		return fmt.Errorf("%w: postgres.Pooled: the driver prepares statements in one round trip and runs them in the next (mode %q), "+
+			"when the session may be another; add default_query_exec_mode=exec to the DSN", lease.ErrConfig, mode)
+	}
+	return nil
+}
+
+// checkOwn refuses a connection whose session at the server is others' too, if that can be seen, before any setting is made that
+// they would get. A pooler tells each client a process id that is not the server's. Whether it also keeps a session for each shows
+// when two connections speak in turn: sooner or later they meet in one, or one of them is in another than before.
+func checkOwn(ctx context.Context, c *pgx.Conn) error {
+	first, err := sessionOf(ctx, c.PgConn())
+	if err != nil || first == strconv.FormatUint(uint64(c.PgConn().PID()), 10) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	other, err := pgx.ConnectConfig(ctx, c.Config())
+	if err != nil {
+		return nil // a pooler that has no session left for it may well keep one for each
+	}
+	defer hangUp(other)
+	for range 5 {
+		theirs, err := sessionOf(ctx, other.PgConn())
+		if err != nil {
+			return nil
+		}
+		ours, err := sessionOf(ctx, c.PgConn())
+		if err != nil {
+			return err
+		}
+		if ours == theirs || ours != first {
+			return fmt.Errorf("%w: this pool leads through a pooler in transaction mode, where the settings and prepared statements of "+
+				"lanes would get into the sessions of others: %s", lease.ErrConfig, pooledCure)
+		}
+	}
+	return nil
+}
+
+// sessionOf asks for the id of the server's process, by the simple protocol, which needs nothing prepared.
+func sessionOf(ctx context.Context, c *pgconn.PgConn) (string, error) {
+	res, err := c.Exec(ctx, `SELECT pg_backend_pid()`).ReadAll()
+	if err != nil {
+		return "", err
+	}
+	return string(res[0].Rows[0][0]), nil
+}
+
+// setupPooled changes nothing, and sees that what it would have changed is as it should be. The bounds on waiting cannot be had
+// without a round trip more, except where there is a transaction anyway.
+func (d *Dialect) setupPooled(ctx context.Context, s *dialect.Session) error {
+	s.Unprepared = true
+	s.Guard.Within = `SELECT set_config('lock_timeout', '1000', true), set_config('statement_timeout', '5000', true),
+		set_config('idle_in_transaction_session_timeout', '4000', true)`
+	var user, isolation, sync string
+	err := s.Conn().QueryRowContext(ctx, `SELECT quote_ident(current_user), current_setting('default_transaction_isolation'),
+		current_setting('synchronous_commit')`).Scan(&user, &isolation, &sync)
+	const cure = "which lanes behind a pooler cannot change for themselves: ALTER ROLE %s SET %s, and have the pooler reconnect"
+	switch {
+	case err != nil:
+		return err
+	case isolation != "read committed":
+		return fmt.Errorf("%w: default_transaction_isolation is %s, "+cure, lease.ErrConfig, isolation, user, "default_transaction_isolation = 'read committed'")
+	case sync == "off":
+		return fmt.Errorf("%w: synchronous_commit is off, so that a crash of the server can forget a lock that was granted, "+cure, lease.ErrNotDurable, user, "synchronous_commit = on")
+	}
+	return nil
+}
+
+// boundless warns of waits that lanes behind a pooler cannot bound.
+func boundless(ctx context.Context, conn *sql.Conn) (warnings []string, err error) {
+	var user, timeout string
+	err = conn.QueryRowContext(ctx, `SELECT quote_ident(current_user), current_setting('lock_timeout')`).Scan(&user, &timeout)
+	if err == nil && timeout == "0" {
+		warnings = append(warnings, "lock_timeout is 0: a statement that meets a locked row goes on waiting in the server when its client has given it up; "+
+			"ALTER ROLE "+user+" SET lock_timeout = '1s', if the application can live with it")
+	}
+	return warnings, err
+}
