@@ -40,22 +40,18 @@ func TestStatementsOfAClaim(t *testing.T) {
 			m.look(dialect.StateFree)
 			m.head(other)
 		}, lease.Acquired{}, nil},
-		"in turn the ticket goes in the same transaction": {func(m *mocked) {
+		"in turn the ticket goes in the same statement": {func(m *mocked) {
 			m.exec("claim-update", nothing)
 			m.look(dialect.StateLocked)
 			m.head(request.Owner)
-			m.ExpectExec("BEGIN").WillReturnResult(sqlmock.NewResult(0, 0))
-			m.exec("acquire-expired", grants)
-			m.exec("queue-leave", grants)
-			m.ExpectExec("COMMIT").WillReturnResult(sqlmock.NewResult(0, 0))
+			m.exec("claim-ticket", grants)
+			m.exec("queue-reap", grants)
 		}, granted, nil},
 		"in turn, and behind a fence": {func(m *mocked) {
 			m.exec("claim-update", nothing)
 			m.look(dialect.StateLocked)
 			m.head(request.Owner)
-			m.ExpectExec("BEGIN").WillReturnResult(sqlmock.NewResult(0, 0))
-			m.exec("acquire-expired", nothing)
-			m.ExpectExec("ROLLBACK").WillReturnResult(sqlmock.NewResult(0, 0))
+			m.exec("claim-ticket", nothing)
 			m.look(dialect.StateLocked)
 		}, lease.Acquired{}, dialect.ErrRowLocked},
 		"an absent row is made": {func(m *mocked) {

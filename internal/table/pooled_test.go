@@ -144,11 +144,13 @@ func TestOpenBehindPgBouncerNamesTheCure(t *testing.T) {
 		},
 		"serializable by default": {
 			role("default_transaction_isolation = 'serializable'"),
-			[]dialect.Option{postgres.Pooled()}, lease.ErrConfig, "ALTER ROLE pooled_",
+			[]dialect.Option{postgres.Pooled()},
+			lease.ErrConfig, "ALTER ROLE pooled_",
 		},
 		"commits that may be forgotten": {
 			role("synchronous_commit = off"),
-			[]dialect.Option{postgres.Pooled()}, lease.ErrNotDurable, "ALTER ROLE pooled_",
+			[]dialect.Option{postgres.Pooled()},
+			lease.ErrNotDurable, "ALTER ROLE pooled_",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

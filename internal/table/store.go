@@ -120,7 +120,7 @@ func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 	return out, only(out, func(r lease.Released) error { return r.Err })
 }
 
-// Renew extends leases, one statement (or one transaction, where the database needs it) per call.
+// Renew extends leases in one statement, on MySQL in three where some cannot be extended.
 func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	if len(reqs) == 0 {
 		return nil, nil

@@ -100,7 +100,7 @@ func TestAClientThatVanishesInTheMiddleOfACallKeepsNothingLocked(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
-	for _, kind := range []string{"postgres", "mariadb", "mysql"} {
+	for _, kind := range []string{"postgres", "pgbouncer", "mariadb", "mysql"} {
 		for _, v := range vanishings {
 			t.Run(kind+"/"+v.name, func(t *testing.T) {
 				t.Parallel()
@@ -116,7 +116,7 @@ func TestAClientThatVanishesInTheMiddleOfACallKeepsNothingLocked(t *testing.T) {
 // vanish has a client vanish before its n-th operation is sent, and sees how long others wait. It reports false if the call ended
 // before that.
 func (v vanishing) vanish(t *testing.T, kind string, n int64, wg *sync.WaitGroup) (reached bool) {
-	e := on(t, kind)
+	e := byWayOf(t, kind)
 	h, source := holed(t, e)
 	faults := &switchboard{}
 	pool, err := faultdb.Open(e.Driver, source, faults)
@@ -152,6 +152,16 @@ func (v vanishing) vanish(t *testing.T, kind string, n int64, wg *sync.WaitGroup
 		wg.Go(func() { wantSoonFree(t, clean, op) })
 		return true
 	}
+}
+
+// byWayOf is on, and the postgres server by way of PgBouncer.
+func byWayOf(t *testing.T, kind string) *testdb.Env {
+	t.Helper()
+	if kind != testdb.PgBouncer.Name {
+		return on(t, kind)
+	}
+	_, pooled := behind(t)
+	return pooled
 }
 
 // wantSoonFree waits for the key to be granted to another.
