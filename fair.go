@@ -257,11 +257,12 @@ func (f *fair) note(waiters []lease.Lease, places []lease.Place, asked time.Time
 		if p.Missing {
 			t.joined = time.Time{}
 		}
-		if p.Ahead != t.place.Ahead || p.Note != t.place.Note {
+		changed := p.Ahead != t.place.Ahead || p.Note != t.place.Note
+		if changed {
 			t.changed = asked
-			if t.news != nil {
-				signal(t.news)
-			}
+		}
+		if t.news != nil && (changed || t.asked.IsZero()) { // the first look is news, whatever it saw
+			signal(t.news)
 		}
 		t.place, t.asked = p, asked
 		mine := p.Granted || p.Err != nil || p.Ahead == 0 && p.Remaining <= 0 && !p.Missing
