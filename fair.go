@@ -105,7 +105,8 @@ func (f *fair) join(ctx context.Context, key string, r request, why error) (*tic
 		f.mu.Lock()
 		delete(f.waiting, t.id())
 		f.mu.Unlock()
-		f.giveUp(ctx, t) // it may have been made all the same
+		f.giveUp(ctx, t)
+		f.c.janitor.cleanUp(key, t.Owner) // it may have been made all the same, and may yet be
 		return nil, cutShort(ctx, errors.Join(why, err))
 	}
 	f.c.hints.listen()
