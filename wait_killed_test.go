@@ -1,0 +1,38 @@
+package rowlock_test
+
+import (
+	"testing"
+	"time"
+)
+
+// Who waits for a holder that is killed has the key when its lease ends, and not much later.
+func TestWhoWaitsForAKilledHolderGetsTheKeyWhenItsLeaseEnds(t *testing.T) {
+	const ttl, poll = 600 * time.Millisecond, 50 * time.Millisecond
+	eachMode(t, func(s *scene, m mode) {
+		holder := s.childIn(m, "hold", "none", ttl)
+		waiter := s.client(m.set, withPoll(poll))
+		holder.say("killed")
+		holder.expect("held")
+		waiting := []<-chan got{s.waits(s.Context(), waiter, "killed"), s.waits(s.Context(), waiter, "killed")}
+		s.stillWaits(ttl, waiting...) // it renews
+		killed := time.Now()
+		s.ok(holder.cmd.Process.Kill())
+		var first got
+		select {
+		case first = <-waiting[0]:
+			waiting = waiting[1:]
+		case first = <-waiting[1]:
+			waiting = waiting[:1]
+		case <-time.After(scenePatience):
+			s.Fatal("nobody got the key")
+		}
+		s.ok(first.err)
+		if took, limit := first.at.Sub(killed), ttl+poll+waitSlack; took > limit {
+			s.Errorf("granted %s after the kill, want at most %s", took, limit)
+		} else {
+			s.Logf("granted %s after the kill", took.Round(time.Millisecond))
+		}
+		s.ok(first.l.Unlock(s.Context()))
+		s.ok(s.granted(waiting[0]).l.Unlock(s.Context()))
+	})
+}
