@@ -37,6 +37,8 @@ type ticket struct {
 	asked   time.Time // when it was last asked where it stands
 	place   lease.Place
 	changed time.Time // when that last changed
+	unsure  bool      // a sign of life may yet be written
+	gaveUp  bool
 }
 
 func (t *ticket) id() string         { return string(t.Owner[:]) }
@@ -70,9 +72,14 @@ func (f *fair) wait(ctx context.Context, key string, r request) (*Lock, error) {
 	l, err = s.stand(ctx)
 	f.mu.Lock()
 	delete(f.waiting, t.id())
+	t.gaveUp = l == nil
+	unsure := t.unsure
 	f.mu.Unlock()
 	if l == nil {
 		f.giveUp(ctx, t)
+		if unsure {
+			f.c.janitor.cleanUp(key, t.Owner)
+		}
 	}
 	return l, err
 }
@@ -198,10 +205,9 @@ func (f *fair) look(ctx context.Context, ids []string) (map[string]waitq.Sight, 
 	asked := time.Now()
 	waiters, silent := f.among(ids, asked)
 	if len(silent) > 0 {
-		if err := f.store.Join(ctx, silent); err != nil {
+		if err := f.beat(ctx, silent, asked); err != nil {
 			return nil, err
 		}
-		f.alive(silent, asked)
 	}
 	if len(waiters) == 0 {
 		return nil, nil
@@ -217,7 +223,7 @@ func (f *fair) look(ctx context.Context, ids []string) (map[string]waitq.Sight, 
 }
 
 // among returns those of ids who still wait, and of them those who have been silent for too long.
-func (f *fair) among(ids []string, now time.Time) (waiters []lease.Lease, silent []lease.Ticket) {
+func (f *fair) among(ids []string, now time.Time) (waiters []lease.Lease, silent []*ticket) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, id := range ids {
@@ -227,21 +233,44 @@ func (f *fair) among(ids []string, now time.Time) (waiters []lease.Lease, silent
 		}
 		waiters = append(waiters, t.lease())
 		if now.Sub(t.joined) >= t.TTL/3 {
-			silent = append(silent, t.Ticket)
+			silent = append(silent, t)
 		}
 	}
 	slices.SortFunc(waiters, func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
 	return waiters, silent
 }
 
-func (f *fair) alive(tickets []lease.Ticket, when time.Time) {
+// beat shows signs of life. Whoever has gone meanwhile may have got a new ticket by it, after he had taken back the old one.
+func (f *fair) beat(ctx context.Context, silent []*ticket, now time.Time) error {
+	tickets := make([]lease.Ticket, len(silent))
+	for i, t := range silent {
+		tickets[i] = t.Ticket
+	}
+	err := f.store.Join(ctx, tickets)
+	served := f.alive(silent, now, err)
+	if len(served) > 0 {
+		_ = f.store.Leave(ctx, served) // the lease is in use: the janitor would release it
+	}
+	return err
+}
+
+// alive notes a sign of life, leaves to the janitor what those may have who gave up, and returns who has the key.
+func (f *fair) alive(tickets []*ticket, when time.Time, err error) (served []lease.Lease) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, k := range tickets {
-		if t := f.waiting[string(k.Owner[:])]; t != nil {
+	for _, t := range tickets {
+		switch {
+		case f.waiting[t.id()] != nil && err == nil:
 			t.joined = when
+		case f.waiting[t.id()] != nil:
+			t.unsure = true
+		case t.gaveUp:
+			f.c.janitor.cleanUp(t.Key, t.Owner)
+		default:
+			served = append(served, t.lease())
 		}
 	}
+	return served
 }
 
 // note keeps what was seen. Who is far from the front is looked at more rarely: as many must go before.
