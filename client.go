@@ -60,6 +60,9 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, store: store, owned: owned, locks: make(map[*Lock]struct{}), closed: make(chan struct{})}
 	c.dog = watchdog.New(store, watchdog.Config{Failed: c.renewFailed, Skewed: c.skewed})
+	if cfg.Fair {
+		c.janitor.queue = queue
+	}
 	c.janitor.start(store, cfg.Logger)
 	c.acquire = store.Acquire
 	c.startWaiting()

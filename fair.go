@@ -37,6 +37,8 @@ type ticket struct {
 	asked   time.Time // when it was last asked where it stands
 	place   lease.Place
 	changed time.Time // when that last changed
+	unsure  bool      // a sign of life may yet be written
+	gaveUp  bool
 }
 
 func (t *ticket) id() string         { return string(t.Owner[:]) }
@@ -70,9 +72,14 @@ func (f *fair) wait(ctx context.Context, key string, r request) (*Lock, error) {
 	l, err = s.stand(ctx)
 	f.mu.Lock()
 	delete(f.waiting, t.id())
+	t.gaveUp = l == nil
+	unsure := t.unsure
 	f.mu.Unlock()
 	if l == nil {
-		f.giveUp(ctx, t.Ticket)
+		f.giveUp(ctx, t)
+		if unsure {
+			f.c.janitor.cleanUp(key, t.Owner)
+		}
 	}
 	return l, err
 }
@@ -111,7 +118,8 @@ func (f *fair) join(ctx context.Context, key string, r request, why error) (*tic
 		f.mu.Lock()
 		delete(f.waiting, t.id())
 		f.mu.Unlock()
-		f.giveUp(ctx, t.Ticket) // it may have been made all the same
+		f.giveUp(ctx, t)
+		f.c.janitor.cleanUp(key, t.Owner) // it may have been made all the same, and may yet be
 		return nil, cutShort(ctx, errors.Join(why, err))
 	}
 	f.c.hints.listen()
@@ -121,13 +129,12 @@ func (f *fair) join(ctx context.Context, key string, r request, why error) (*tic
 
 // giveUp leaves no ticket behind, nor a key that was passed to it meanwhile: that goes to the next. What fails is the janitor's, or
 // dies with the ticket's TTL.
-func (f *fair) giveUp(ctx context.Context, t lease.Ticket) {
+func (f *fair) giveUp(ctx context.Context, t *ticket) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
-	waiter := lease.Lease{Key: t.Key, Owner: t.Owner}
-	err := f.store.Leave(ctx, []lease.Lease{waiter})
+	err := f.store.Leave(ctx, []lease.Lease{t.lease()})
 	if err == nil {
-		_, err = f.pass(ctx, waiter)
+		_, err = f.pass(ctx, t.lease())
 	}
 	if err != nil {
 		f.c.janitor.cleanUp(t.Key, t.Owner)
@@ -204,11 +211,8 @@ func (f *fair) look(ctx context.Context, ids []string) (map[string]waitq.Sight, 
 	asked := time.Now()
 	waiters, silent := f.among(ids, asked)
 	if len(silent) > 0 {
-		if err := f.store.Join(ctx, silent); err != nil {
+		if err := f.beat(ctx, silent, asked); err != nil {
 			return nil, err
-		}
-		if gone := f.alive(silent, asked); len(gone) > 0 {
-			_ = f.store.Leave(ctx, gone) // what fails dies with the ticket's TTL
 		}
 	}
 	if len(waiters) == 0 {
@@ -225,7 +229,7 @@ func (f *fair) look(ctx context.Context, ids []string) (map[string]waitq.Sight, 
 }
 
 // among returns those of ids who still wait, and of them those who have been silent for too long.
-func (f *fair) among(ids []string, now time.Time) (waiters []lease.Lease, silent []lease.Ticket) {
+func (f *fair) among(ids []string, now time.Time) (waiters []lease.Lease, silent []*ticket) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, id := range ids {
@@ -235,25 +239,44 @@ func (f *fair) among(ids []string, now time.Time) (waiters []lease.Lease, silent
 		}
 		waiters = append(waiters, t.lease())
 		if now.Sub(t.joined) >= t.TTL/3 {
-			silent = append(silent, t.Ticket)
+			silent = append(silent, t)
 		}
 	}
 	slices.SortFunc(waiters, func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
 	return waiters, silent
 }
 
-// alive notes the sign of life, and returns the tickets whose waiters have gone meanwhile: it may have brought them back.
-func (f *fair) alive(tickets []lease.Ticket, when time.Time) (gone []lease.Lease) {
+// beat shows signs of life. Whoever has gone meanwhile may have got a new ticket by it, after he had taken back the old one.
+func (f *fair) beat(ctx context.Context, silent []*ticket, now time.Time) error {
+	tickets := make([]lease.Ticket, len(silent))
+	for i, t := range silent {
+		tickets[i] = t.Ticket
+	}
+	err := f.store.Join(ctx, tickets)
+	served := f.alive(silent, now, err)
+	if len(served) > 0 {
+		_ = f.store.Leave(ctx, served) // the lease is in use: the janitor would release it
+	}
+	return err
+}
+
+// alive notes a sign of life, leaves to the janitor what those may have who gave up, and returns who has the key.
+func (f *fair) alive(tickets []*ticket, when time.Time, err error) (served []lease.Lease) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, k := range tickets {
-		if t := f.waiting[string(k.Owner[:])]; t != nil {
+	for _, t := range tickets {
+		switch {
+		case f.waiting[t.id()] != nil && err == nil:
 			t.joined = when
-		} else {
-			gone = append(gone, lease.Lease{Key: k.Key, Owner: k.Owner})
+		case f.waiting[t.id()] != nil:
+			t.unsure = true
+		case t.gaveUp:
+			f.c.janitor.cleanUp(t.Key, t.Owner)
+		default:
+			served = append(served, t.lease())
 		}
 	}
-	return gone
+	return served
 }
 
 // note keeps what was seen. Who is far from the front is looked at more rarely: as many must go before.
@@ -270,11 +293,12 @@ func (f *fair) note(waiters []lease.Lease, places []lease.Place, asked time.Time
 		if p.Missing {
 			t.joined = time.Time{}
 		}
-		if p.Ahead != t.place.Ahead || p.Note != t.place.Note {
+		changed := p.Ahead != t.place.Ahead || p.Note != t.place.Note
+		if changed {
 			t.changed = asked
-			if t.news != nil {
-				signal(t.news)
-			}
+		}
+		if t.news != nil && (changed || t.asked.IsZero()) { // the first look is news, whatever it saw
+			signal(t.news)
 		}
 		t.place, t.asked = p, asked
 		mine := p.Granted || p.Err != nil || p.Ahead == 0 && p.Remaining <= 0 && !p.Missing

@@ -31,6 +31,7 @@ type janitor struct {
 	quiet   chan struct{} // closed when it is stopped and no call is left
 
 	store  lease.Store
+	queue  lease.Queue // nil unless tickets may be left behind too
 	log    *slog.Logger
 	wake   chan struct{}
 	cancel context.CancelFunc
@@ -94,6 +95,11 @@ func (j *janitor) round(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	now := time.Now()
+	if j.queue != nil {
+		if err := j.queue.Leave(ctx, leases); err != nil { // first: what has no ticket is granted nothing more
+			return true, err
+		}
+	}
 	answers, err := j.store.Release(ctx, leases)
 	if err == nil && len(answers) != len(leases) {
 		err = fmt.Errorf("%w: %d answers to %d releases", lease.ErrCorrupt, len(answers), len(leases))
