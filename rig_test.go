@@ -101,6 +101,13 @@ func (s *script) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, e
 	return s.Store.Inspect(ctx, f)
 }
 
+// looked returns how often waiters have looked.
+func (s *script) looked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.looks)
+}
+
 // asked returns how many acquires, renewals and releases there were.
 func (s *script) asked() (acquires, renewals, releases int) {
 	s.mu.Lock()
