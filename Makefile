@@ -6,7 +6,7 @@ tool         := tool -modfile=$(CURDIR)/tools/go.mod
 # bench is a module of its own, which ./... does not enter.
 modules      := $(dir $(wildcard ./go.mod bench/go.mod))
 
-.PHONY: help test test-quick lint fmt cover bench-floor bench-wait servers
+.PHONY: help test test-quick soak lint fmt cover bench-floor bench-wait servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -16,6 +16,9 @@ test: ## every test, on real servers started for it, with the race detector
 
 test-quick: ## the tests that need nothing but Go
 	go test ./...
+
+soak: ## waiters of many processes on one key, for ten minutes on each database and in each mode
+	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -race -timeout 3h -v -run '^TestWaitersOfManyProcesses' .
 
 lint: ## formatting, go vet, staticcheck
 	@unformatted=$$(go $(tool) gofumpt -l .) && test -z "$$unformatted" || \

@@ -2,6 +2,7 @@ package rowlock_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,15 +11,16 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// joined is a script whose joins a test can get in the way of.
+// joined is a script that calls late before every join but the first.
 type joined struct {
 	*script
-	join func(ctx context.Context, tickets []lease.Ticket) error
+	joins atomic.Int64
+	late  func()
 }
 
 func (j *joined) Join(ctx context.Context, tickets []lease.Ticket) error {
-	if j.join != nil {
-		return j.join(ctx, tickets)
+	if j.joins.Add(1) > 1 {
+		j.late()
 	}
 	return j.Store.Join(ctx, tickets)
 }
@@ -32,17 +34,14 @@ func TestASignOfLifeThatComesLateLeavesNoTicket(t *testing.T) {
 		c := client(t, s, cfg)
 		l := take(t, c, "k")
 		ctx, cancel := context.WithCancel(t.Context())
-		waiting := waitIn(t, ctx, c, "k")
-		late := false
-		s.join = func(ctx context.Context, tickets []lease.Ticket) error {
+		s.late = func() {
 			cancel()
 			synctest.Wait() // until it has taken its ticket back
-			late = true
-			return s.Store.Join(ctx, tickets)
 		}
+		waiting := waitIn(t, ctx, c, "k")
 		wantIs(t, "Lock", (<-waiting).err, context.Canceled)
 		time.Sleep(time.Second)
-		if !late {
+		if s.joins.Load() != 2 {
 			t.Fatal("there was no sign of life")
 		}
 		unlock(t, l)
