@@ -142,13 +142,15 @@ func (c *Client) releaseAll(held []*Lock) {
 		return
 	}
 	answers, err := c.store.Release(ctx, leases)
+	var awaited []string
 	for i, l := range leases {
 		if err != nil || len(answers) != len(leases) || answers[i].Err != nil {
 			c.janitor.cleanUp(l.Key, l.Owner)
 		} else if answers[i].Awaited {
-			c.hints.announce(l.Key)
+			awaited = append(awaited, l.Key)
 		}
 	}
+	c.hints.announce(awaited...)
 }
 
 // closeTimeout bounds how long Close tries to give locks back; what it cannot expires.

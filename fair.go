@@ -174,8 +174,8 @@ func (f *fair) passed(key string, p lease.Passed, sent time.Time) {
 		return
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	t := f.waiting[string(p.To[:])]
+	f.mu.Unlock()
 	if t == nil {
 		f.c.hints.announce(key)
 		return

@@ -107,17 +107,33 @@ func (h *hints) rest(ctx context.Context, cancel func()) {
 	}
 }
 
-// announce tells other processes, in its own time: many releases make one statement.
-func (h *hints) announce(key string) {
+// announce tells other processes at once, so that no waiter waits for a goroutine to be woken. Releases that come while one is being
+// told make one statement together afterwards.
+func (h *hints) announce(keys ...string) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.notifier == nil || h.stopped {
+	if h.notifier == nil || h.stopped || len(keys) == 0 {
+		h.mu.Unlock()
 		return
 	}
-	h.news[key] = struct{}{}
-	if !h.telling {
+	for _, key := range keys {
+		h.news[key] = struct{}{}
+	}
+	mine := !h.telling
+	if mine {
 		h.telling = true
-		h.wg.Go(h.tell)
+		h.wg.Add(1)
+	}
+	h.mu.Unlock()
+	if !mine {
+		return
+	}
+	defer h.wg.Done()
+	if more := h.tell(); more {
+		h.wg.Go(func() {
+			for more := true; more; {
+				more = h.tell()
+			}
+		})
 	}
 }
 
@@ -128,24 +144,23 @@ func (h *hints) sends() bool {
 	return h.notifier != nil
 }
 
-func (h *hints) tell() {
-	for {
-		h.mu.Lock()
-		keys := slices.Sorted(maps.Keys(h.news))
-		clear(h.news)
-		notifier := h.notifier
-		h.telling = len(keys) > 0 && notifier != nil
-		h.mu.Unlock()
-		if len(keys) == 0 || notifier == nil {
-			return
-		}
+// tell sends what there is, and reports whether more has come meanwhile.
+func (h *hints) tell() (more bool) {
+	h.mu.Lock()
+	keys, notifier := slices.Sorted(maps.Keys(h.news)), h.notifier
+	clear(h.news)
+	h.mu.Unlock()
+	if notifier != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), unlockTimeout)
-		err := notifier.Announce(ctx, keys)
-		cancel()
-		if err != nil {
+		defer cancel()
+		if err := notifier.Announce(ctx, keys); err != nil {
 			h.c.cfg.Logger.LogAttrs(h.ctx, slog.LevelDebug, "rowlock: a hint was not sent; the waiters poll", slog.Any("error", err))
 		}
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.telling = len(h.news) > 0
+	return h.telling
 }
 
 // stop returns when nothing runs any more, and takes back what this process waits for.

@@ -178,8 +178,7 @@ func sightOf(err error) waitq.Sight {
 
 // watchOwn has the poller look now and then at a key that this client holds itself: it will hear of its release sooner.
 func (c *Client) watchOwn(key string, r request) {
-	c.poller.Watch(key, waitq.Sight{Note: r.note, Remaining: r.ttl})
-	c.poller.Quiet(key)
+	c.poller.Own(key, waitq.Sight{Note: r.note, Remaining: r.ttl})
 	c.lines.Tell(key)
 }
 

@@ -96,12 +96,23 @@ func (p *Poller) Soon(keys ...string) {
 	p.nudge()
 }
 
-// Quiet puts off the next look at key, of which this process will hear by itself.
-func (p *Poller) Quiet(key string) {
+// Own has key looked at as seldom as can be: this process has it, and will hear of its release by itself. It wakes nobody, for it
+// comes with every hand-over.
+func (p *Poller) Own(key string, s Sight) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w := p.watches[key]; w != nil {
-		w.due = p.after(w, p.Max, 0)
+	if p.stopped {
+		return
+	}
+	w := p.watches[key]
+	if w == nil {
+		w = &watch{}
+		p.watches[key] = w
+	}
+	w.sight = s
+	w.due = p.after(w, p.Max, 0)
+	if !p.running {
+		p.run()
 	}
 }
 

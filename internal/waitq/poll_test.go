@@ -193,11 +193,19 @@ func TestAHintIsLookedAfterAtOnce(t *testing.T) {
 
 func TestAKeyOfOurOwnIsLeftAlone(t *testing.T) {
 	poll(t, func(t *testing.T, p *watched) {
-		p.hold("k")
-		p.Quiet("k")
-		time.Sleep(8 * time.Millisecond)
+		p.mu.Lock()
+		p.held["k"] = time.Now()
+		p.mu.Unlock()
+		for range 100 { // handed over and over
+			p.Own("k", waitq.Sight{Remaining: time.Hour})
+			time.Sleep(time.Millisecond)
+		}
 		if p.count() > 1 {
-			t.Errorf("%d looks", p.count())
+			t.Errorf("%d looks in 100 ms", p.count())
+		}
+		time.Sleep(time.Second)
+		if n := p.count(); n < 3 {
+			t.Errorf("%d looks afterwards", n)
 		}
 	})
 }
