@@ -2,21 +2,19 @@ package dialect
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// HandOver runs the hand-over section of a dialect whose UPDATE can return the new token.
-func HandOver(ctx context.Context, s *Session, d Dialect, args ...any) (lease.Acquired, error) {
-	a := Answer{State: StateMine}
-	err := s.QueryRow(ctx, d.Text("hand-over"), args, &a.Token)
-	if errors.Is(err, sql.ErrNoRows) {
-		return lease.Acquired{}, nil
-	}
+// HandOver runs a dialect's hand-over section. It need return nothing: the row had From's token, or was not changed.
+func HandOver(ctx context.Context, s *Session, d Dialect, h lease.HandOver, args ...any) (lease.Acquired, error) {
+	res, err := s.Exec(ctx, d.Text("hand-over"), args...)
 	if err != nil {
 		return lease.Acquired{}, err
 	}
-	return a.Acquired()
+	n, err := res.RowsAffected()
+	if err != nil || n == 0 {
+		return lease.Acquired{}, err
+	}
+	return lease.Acquired{Granted: true, Token: h.From.Token + 1}, nil
 }

@@ -178,10 +178,6 @@ func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease
 
 // HandOver gives one row to another owner.
 func (d *Dialect) HandOver(ctx context.Context, s *dialect.Session, h lease.HandOver) (lease.Acquired, error) {
-	out, err := granted(s.Exec(ctx, d.Text("hand-over"), dialect.Bytes(h.To.Owner), []byte(h.To.Note), dialect.Micros(h.To.TTL),
-		[]byte(h.From.Key), dialect.Bytes(h.From.Owner), h.From.Token))
-	if errors.Is(err, errNotTaken) {
-		return lease.Acquired{}, nil
-	}
-	return out, err
+	return dialect.HandOver(ctx, s, d, h, dialect.Bytes(h.To.Owner), []byte(h.To.Note), dialect.Micros(h.To.TTL),
+		[]byte(h.From.Key), dialect.Bytes(h.From.Owner), h.From.Token)
 }

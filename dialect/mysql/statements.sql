@@ -90,7 +90,7 @@ WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 
 -- name: hand-over
 -- next owner, note, ttl in µs, key, owner and token as they are
-UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+UPDATE rowlock SET token = token + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
 

@@ -121,6 +121,6 @@ func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease
 
 // HandOver gives one row to another owner.
 func (d *Dialect) HandOver(ctx context.Context, s *dialect.Session, h lease.HandOver) (lease.Acquired, error) {
-	return dialect.HandOver(ctx, s, d, []byte(h.From.Key), dialect.Bytes(h.From.Owner), h.From.Token,
+	return dialect.HandOver(ctx, s, d, h, []byte(h.From.Key), dialect.Bytes(h.From.Owner), h.From.Token,
 		dialect.Bytes(h.To.Owner), h.To.Note, dialect.Micros(h.To.TTL))
 }

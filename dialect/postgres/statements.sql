@@ -101,7 +101,6 @@ UPDATE rowlock AS r
 SET owner = $4, note = $5, token = r.token + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $6::bigint * interval '1 microsecond'
 WHERE r.key = $1 AND r.owner = $2 AND r.token = $3 AND r.home = 0 AND r.token < 9223372036853727231
-RETURNING r.token
 
 -- name: inspect
 -- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 limit

@@ -111,6 +111,6 @@ func millis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / t
 
 // HandOver gives one row to another owner.
 func (d *Dialect) HandOver(ctx context.Context, s *dialect.Session, h lease.HandOver) (lease.Acquired, error) {
-	return dialect.HandOver(ctx, s, d, dialect.Bytes(h.To.Owner), h.To.Note, millis(h.To.TTL),
+	return dialect.HandOver(ctx, s, d, h, dialect.Bytes(h.To.Owner), h.To.Note, millis(h.To.TTL),
 		[]byte(h.From.Key), dialect.Bytes(h.From.Owner), h.From.Token)
 }

@@ -55,7 +55,6 @@ WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 UPDATE rowlock SET token = token + 1, owner = ?, note = ?, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
 WHERE key = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
-RETURNING token
 
 -- name: inspect
 -- after and prefix as a JSON array, prefix's length, held only, limit
