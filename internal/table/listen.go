@@ -32,7 +32,7 @@ func (h *hints) open(db dialect.Pool, o Options) {
 	if o.Hints {
 		h.pool = db
 	}
-	h.every = cmp.Or(o.Watch, 5*time.Millisecond)
+	h.every = cmp.Or(o.Watch, 10*time.Millisecond)
 	h.base, h.end = context.WithCancel(context.Background())
 }
 

@@ -23,7 +23,7 @@ type Options struct {
 	Timeout time.Duration
 	// Hints lets Listen borrow one more connection of the pool, for as long as it listens.
 	Hints bool
-	// Watch is how often Listen looks whether the database has changed, where nothing tells it; 0 means 5 ms.
+	// Watch is how often Listen looks whether the database has changed, where nothing tells it; 0 means 10 ms.
 	Watch time.Duration
 }
 
