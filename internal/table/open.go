@@ -74,8 +74,8 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 }
 
 // rehearse acquires, renews and releases a key nobody else has, twice, because a row that is new is made by another statement
-// than one that is there, has somebody wait for it, and reaps it. Each time it looks whether that has happened: a trigger or a row policy can have a
-// write vanish without an error.
+// than one that is there, has somebody wait for it, and reaps it. Each time it looks whether that has happened: a trigger or a row
+// policy can have a write vanish without an error.
 func (s *Store) rehearse(ctx context.Context) error {
 	key := lease.Reserved + "open/" + lease.NewOwner().String()
 	l := lease.Lease{Key: key}

@@ -3,7 +3,6 @@ package table
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -97,25 +96,11 @@ func askTwice[A any](ctx context.Context, s *Store, kind lane.Kind, verb, key st
 
 // Claim grants what is free or expired to whoever is first, one request after another.
 func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	out := make([]lease.Acquired, len(reqs))
-	for i, r := range reqs {
-		if err := checkRequest(r); err != nil {
-			out[i].Err = err
-			continue
-		}
-		got, doubtful, err := askTwice(ctx, s, lane.Acquire, "claim", r.Key, func(ctx context.Context, session *dialect.Session) (lease.Acquired, error) {
+	return grantEach(reqs, func(r lease.AcquireRequest) (lease.Acquired, bool, error) {
+		return askTwice(ctx, s, lane.Acquire, "claim", r.Key, func(ctx context.Context, session *dialect.Session) (lease.Acquired, error) {
 			return s.d.Claim(ctx, session, r)
 		})
-		if errors.Is(err, dialect.ErrRowLocked) && !errors.Is(err, lease.ErrUnknown) {
-			err = nil // not granted, by a holder of whom nothing more is known
-		}
-		out[i] = got
-		out[i].Doubtful = doubtful
-		if err != nil {
-			out[i] = lease.Acquired{Err: err}
-		}
-	}
-	return out, only(out, func(a lease.Acquired) error { return a.Err })
+	})
 }
 
 // Pass gives up leases to whoever is next, one after another. A second try after a lost reply cannot pass twice, for it names the

@@ -89,17 +89,25 @@ func (s *Store) execute(ctx context.Context, session *dialect.Session, kind lane
 
 // Acquire grants what is free or expired, one statement per request.
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	return grantEach(reqs, func(r lease.AcquireRequest) (lease.Acquired, bool, error) {
+		op, doubtful, err := s.do(ctx, lane.Acquire, "acquire", r.Key, call{acquire: r})
+		return op.acquired, doubtful, err
+	})
+}
+
+// grantEach asks for one key after another. ask also says whether an earlier try had an unknown outcome.
+func grantEach(reqs []lease.AcquireRequest, ask func(lease.AcquireRequest) (got lease.Acquired, doubtful bool, err error)) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
 	for i, r := range reqs {
 		if err := checkRequest(r); err != nil {
 			out[i].Err = err
 			continue
 		}
-		op, doubtful, err := s.do(ctx, lane.Acquire, "acquire", r.Key, call{acquire: r})
+		got, doubtful, err := ask(r)
 		if errors.Is(err, dialect.ErrRowLocked) && !errors.Is(err, lease.ErrUnknown) {
 			err = nil // not granted, by a holder of whom nothing more is known
 		}
-		out[i] = op.acquired
+		out[i] = got
 		out[i].Doubtful = doubtful
 		if err != nil {
 			out[i] = lease.Acquired{Err: err}

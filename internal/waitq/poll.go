@@ -74,12 +74,7 @@ func (p *Poller) Watch(key string, s Sight) {
 	if p.stopped {
 		return
 	}
-	w := p.watches[key]
-	if w == nil {
-		w = &watch{}
-		p.watches[key] = w
-	}
-	w.sight = s
+	w := p.watch(key, s)
 	w.due = p.after(w, p.Min, s.Remaining)
 	p.run()
 }
@@ -104,16 +99,22 @@ func (p *Poller) Own(key string, s Sight) {
 	if p.stopped {
 		return
 	}
+	w := p.watch(key, s)
+	w.due = p.after(w, p.Max, 0)
+	if !p.running {
+		p.run()
+	}
+}
+
+// watch returns key's, which it makes if there is none, with what is known of key.
+func (p *Poller) watch(key string, s Sight) *watch {
 	w := p.watches[key]
 	if w == nil {
 		w = &watch{}
 		p.watches[key] = w
 	}
 	w.sight = s
-	w.due = p.after(w, p.Max, 0)
-	if !p.running {
-		p.run()
-	}
+	return w
 }
 
 // Last is what was last seen of key.
