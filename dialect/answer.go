@@ -40,7 +40,7 @@ func (a *Answer) Acquired() (lease.Acquired, error) {
 	case StateExhausted:
 		out.Err = fmt.Errorf("%w: it stands at %d", lease.ErrTokenExhausted, a.Token)
 	case StateMoved:
-		out.Err = fmt.Errorf("%w: the key has moved to a cluster; open a bridge to it", lease.ErrUnsupported)
+		out.Err = fmt.Errorf("%w: the key belongs to another kind of store: to the cluster of a bridge, or to forupdate. Lock it there, or take another key", lease.ErrUnsupported)
 	case StateLocked:
 		return out, ErrRowLocked
 	case StateQueued: // neither granted nor held

@@ -20,6 +20,9 @@ type Dialect interface {
 	Name() string
 	// Names says where the tables are. The caller checks it.
 	Names() Names
+	// At returns the same dialect for the rows of another home. A row has one home: to the statements of every other home it is a
+	// key that they must not touch, so that two kinds of lock cannot both think that they have it.
+	At(home int) Dialect
 	// Text returns the SQL of a section with the names filled in. See the .sql files.
 	Text(section string) string
 	// List encodes keys as the single parameter of a section that takes a list, so that one prepared statement serves

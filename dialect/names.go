@@ -3,18 +3,21 @@ package dialect
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Names says where rowlock's tables stand. The zero value means tables called rowlock, rowlock_floor, rowlock_queue and rowlock_meta in
-// whatever schema or database a connection defaults to.
+// Names says where rowlock's tables stand. The zero value means tables called rowlock, rowlock_floor and so on in whatever
+// schema or database a connection defaults to.
 type Names struct {
 	// Schema is the Postgres schema or MySQL database that has the tables; empty means the connection's own.
 	Schema string
 	// Prefix is put before each table's name: "billing_" gives billing_rowlock, billing_rowlock_floor, …
 	Prefix string
+	// Home is what the rows say that these statements may touch: 0 for leases. See Dialect.At.
+	Home int
 }
 
 // Settings are what a dialect can be told.
@@ -70,12 +73,13 @@ func (n Names) Table(table, quote string) string {
 	return name
 }
 
-var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue)?\b`)
+var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue|_hold|_once|_once_expiry)?\b`)
 
-// Fill puts the tables' quoted names into SQL that is written with the default ones.
+// Fill puts the tables' quoted names into SQL that is written with the default ones, and the home for @home.
 func (n Names) Fill(sql, quote string) string {
 	if strings.Contains(sql, quote+"rowlock") {
 		panic("dialect: SQL text must not quote the tables itself: " + sql)
 	}
+	sql = strings.ReplaceAll(sql, "@home", strconv.Itoa(n.Home))
 	return tableWord.ReplaceAllStringFunc(sql, func(t string) string { return n.Table(t, quote) })
 }

@@ -33,6 +33,8 @@ var (
 	ErrCorrupt = errors.New("rowlock: corrupt row")
 	// ErrForeignTx is returned by Fence and UnlockTx when the transaction is of another database than the lock.
 	ErrForeignTx = errors.New("rowlock: transaction of another database")
+	// ErrTable is returned by what works on your own tables when a table, a column or a row's key is not as it was told.
+	ErrTable = errors.New("rowlock: no such table or column")
 	// ErrUnsupported is returned when a store lacks the ability a call or a setting needs.
 	ErrUnsupported = errors.New("rowlock: not supported by this store")
 	// ErrConfig is returned by Open, New and the per-call options for a setting that makes no sense.

@@ -42,6 +42,14 @@ const MaxToken int64 = 1<<63 - 1<<20
 // another home; a store grants counter+1 and never looks at it.
 const EpochShift = 40
 
+// The homes a key can have besides a cluster. Who makes a key's row decides its home, until the row is swept.
+const (
+	// HomeTable: the row is the lock.
+	HomeTable = 0
+	// HomeTransaction: a transaction that stays open is the lock (forupdate), and the row only tells of it.
+	HomeTransaction = -1
+)
+
 // AcquireRequest asks for one key.
 type AcquireRequest struct {
 	Key   string
@@ -142,6 +150,6 @@ type Record struct {
 	Remaining time.Duration
 	// Age is the time since the last grant.
 	Age time.Duration
-	// Home is 0 for the table; other values name a cluster the key has moved to.
+	// Home is HomeTable or HomeTransaction; other values name a cluster the key has moved to.
 	Home int
 }

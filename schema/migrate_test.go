@@ -18,7 +18,7 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-var ourTables = []string{"rowlock", "rowlock_floor", "rowlock_meta", "rowlock_queue"}
+var ourTables = []string{"rowlock", "rowlock_floor", "rowlock_hold", "rowlock_meta", "rowlock_once", "rowlock_queue"}
 
 func migrate(t testing.TB, s server, db *sql.DB) {
 	t.Helper()

@@ -37,6 +37,8 @@ func TestColumns(t *testing.T) {
 			"rowlock_floor": {"bucket", "floor"},
 			"rowlock_meta":  {"name", "value"},
 			"rowlock_queue": queueColumns[s.name],
+			"rowlock_hold":  {"key", "made_at"},
+			"rowlock_once":  {"tenant", "key", "fingerprint", "result", "made_at", "expires_at"},
 		} {
 			rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+table+" LIMIT 0")
 			if err != nil {

@@ -1,4 +1,5 @@
--- What MySQL and MariaDB are told. The section names are the same in every dialect.
+-- What MySQL and MariaDB are told. The section names are the same in every dialect. @home is the home of the
+-- rows that are ours: 0 for leases, or see lease.HomeTransaction.
 --
 -- Time is UTC_TIMESTAMP(6): NOW() depends on the session's time zone, and a bare DATETIME cuts to seconds. It is frozen when
 -- the statement begins, which is the safe side of both comparisons.
@@ -16,7 +17,7 @@
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = 0 AND owner IS NULL AND token < 9223372036853727231
+WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL AND token < 9223372036853727231
 LIMIT 1
 
 -- name: acquire-expired
@@ -25,7 +26,7 @@ LIMIT 1
 UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
-  WHERE `key` = ? AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < 9223372036853727231
+  WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < 9223372036853727231
   FOR UPDATE SKIP LOCKED) AS d)
 
 -- name: acquire-insert
@@ -33,15 +34,15 @@ WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
 -- deletes, cannot come between. An existing row is seen by a consistent read, or else the insert would wait for whoever has it
 -- locked, as its holder has who is about to unlock it in a transaction. Where two insert at once, one gets error 1062, which no
 -- server logs.
-INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at)
-SELECT ?, ?, ?, LAST_INSERT_ID(f.floor + 1), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
+SELECT ?, ?, ?, LAST_INSERT_ID(f.floor + 1), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
 FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < 9223372036853727231
   AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = ?)
 LOCK IN SHARE MODE
 
 -- name: look
 -- owner, key. A consistent read: it locks nothing and waits for nobody.
-SELECT CASE WHEN home <> 0 THEN 4
+SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 1
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
             WHEN token >= 9223372036853727231 THEN 3
@@ -60,7 +61,7 @@ FROM rowlock WHERE `key` = ?
 UPDATE (SELECT r.`key` AS k, j.d AS ttl
         FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
         STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-        WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0 AND r.expires_at > UTC_TIMESTAMP(6)
+        WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home AND r.expires_at > UTC_TIMESTAMP(6)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
 SET r.expires_at = UTC_TIMESTAMP(6)
@@ -73,7 +74,7 @@ SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS exte
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS clock
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
+WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
 -- name: renew-look
@@ -81,18 +82,18 @@ FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS extended
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
+WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
 
 -- name: release
 -- key, owner, token, or 0 for whatever token this owner has
 UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = 0
+WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = @home
 
 -- name: hand-over
 -- next owner, note, ttl in µs, key, owner and token as they are
 UPDATE rowlock SET token = token + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
+WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token < 9223372036853727231
 
 -- name: inspect
 -- after and prefix as a JSON array, prefix's length, held only, limit
@@ -122,12 +123,12 @@ ORDER BY r.`key` LIMIT ?
 
 -- name: fence
 -- key, owner, token
-SELECT 1 FROM rowlock WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 LOCK IN SHARE MODE
+SELECT 1 FROM rowlock WHERE `key` = ? AND owner = ? AND token = ? AND home = @home LOCK IN SHARE MODE
 
 -- name: release-tx
 -- key, owner, token
 UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
+WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
 
 -- name: instance
 SELECT value FROM rowlock_meta WHERE name = 'instance'
@@ -150,7 +151,7 @@ UPDATE rowlock_floor SET floor = GREATEST(floor, ?) WHERE bucket = ?
 -- after, rows to look at, retention in µs, rows again. Walks the primary key: an index on the expiry would be written by every
 -- renewal. The last row looked at is always there, dead or not, for the walk to go on from.
 SELECT `key`, dead FROM (
-  SELECT `key`, home = 0 AND expires_at <= UTC_TIMESTAMP(6) - INTERVAL p.retention MICROSECOND AS dead,
+  SELECT `key`, home = @home AND expires_at <= UTC_TIMESTAMP(6) - INTERVAL p.retention MICROSECOND AS dead,
          ROW_NUMBER() OVER (ORDER BY `key`) AS n
   FROM (SELECT `key`, home, expires_at FROM rowlock WHERE `key` > ? ORDER BY `key` LIMIT ?) AS page,
        (SELECT ? AS retention) AS p
@@ -161,7 +162,7 @@ SELECT `key`, dead FROM (
 SELECT r.`key`, r.token
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = 0 AND r.token < 9223372036853727231
+WHERE r.home = @home AND r.token < 9223372036853727231
   AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 

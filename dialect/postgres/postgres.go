@@ -41,6 +41,14 @@ func (d *Dialect) Name() string { return "postgres" }
 // Names says where the tables are.
 func (d *Dialect) Names() dialect.Names { return d.names }
 
+// At returns the same dialect for the rows of another home.
+func (d *Dialect) At(home int) dialect.Dialect {
+	other := *d
+	other.names.Home = home
+	other.Sections = dialect.ParseFiles(statements, other.names, quote)
+	return &other
+}
+
 // Lanes is 0: connections write side by side.
 func (d *Dialect) Lanes() int { return 0 }
 

@@ -49,7 +49,7 @@ WITH want AS (
   WHERE key IN (SELECT key FROM want) AND rank IS NOT NULL AND alive_until > clock_timestamp()
 )
 SELECT w.n,
-       CASE WHEN r.home <> 0 THEN 4
+       CASE WHEN r.home <> @home THEN 4
             WHEN r.owner = w.waiter AND r.expires_at > clock_timestamp() THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             ELSE 2 END AS state,
@@ -68,7 +68,7 @@ WITH taken AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
+  WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < 9223372036853727231
     AND coalesce((SELECT waiter FROM rowlock_queue
                   WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
                   ORDER BY rank, ticket LIMIT 1), $2) = $2
@@ -87,18 +87,18 @@ WITH turn AS (
                    ORDER BY rank, ticket LIMIT 1), $2) = $2 AS mine
 ), expired AS (
   SELECT key FROM rowlock
-  WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() AND (SELECT mine FROM turn)
+  WHERE key = $1 AND home = @home AND owner IS NOT NULL AND expires_at <= clock_timestamp() AND (SELECT mine FROM turn)
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = 0 AND r.token < 9223372036853727231 AND (SELECT mine FROM turn)
+  WHERE r.key = $1 AND r.home = @home AND r.token < 9223372036853727231 AND (SELECT mine FROM turn)
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
-  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at)
-  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond'
+  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
+  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', @home
   FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int AND (SELECT mine FROM turn) FOR SHARE) AS f
   WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < 9223372036853727231
   ON CONFLICT (key) DO NOTHING
@@ -111,7 +111,7 @@ SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
 UNION ALL
 SELECT 1, token, '', 0 FROM made
 UNION ALL
-SELECT CASE WHEN r.home <> 0 THEN 4
+SELECT CASE WHEN r.home <> @home THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             WHEN r.token >= 9223372036853727231 THEN 3
@@ -128,7 +128,7 @@ SELECT 6, 0, '', 0 FROM turn WHERE NOT mine AND NOT EXISTS (SELECT 1 FROM rowloc
 -- the order in which a claim does; the ticket is locked because its waiter may be leaving at this moment, who then looks for
 -- what he was granted and must find it. Nobody to pass to, or no token left: a release.
 WITH held AS (
-  SELECT key, token FROM rowlock WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0 FOR NO KEY UPDATE
+  SELECT key, token FROM rowlock WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home FOR NO KEY UPDATE
 ), head AS (
   SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN rowlock_queue AS q ON q.key = h.key
   WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp() AND h.token < 9223372036853727231

@@ -1,4 +1,5 @@
--- What Postgres is told. The section names are the same in every dialect.
+-- What Postgres is told. The section names are the same in every dialect. @home is the home of the
+-- rows that are ours: 0 for leases, or see lease.HomeTransaction.
 --
 -- Time is clock_timestamp(), never now(): now() is when the transaction began, which is before the wait for a row lock,
 -- and minutes ago in a long transaction. It stands in SET and WHERE, never in VALUES, which are computed before that wait.
@@ -9,7 +10,7 @@
 UPDATE rowlock AS r
 SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
+WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < 9223372036853727231
 RETURNING 1 AS state, r.token, '' AS note, 0::bigint AS remaining
 
 -- name: acquire-any
@@ -22,18 +23,18 @@ RETURNING 1 AS state, r.token, '' AS note, 0::bigint AS remaining
 -- floor is read FOR SHARE, so that the reaper, which locks it FOR UPDATE before it deletes, cannot come between.
 WITH expired AS (
   SELECT key FROM rowlock
-  WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  WHERE key = $1 AND home = @home AND owner IS NOT NULL AND expires_at <= clock_timestamp()
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = 0 AND r.token < 9223372036853727231
+  WHERE r.key = $1 AND r.home = @home AND r.token < 9223372036853727231
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
-  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at)
-  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond'
+  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
+  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', @home
   FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
   WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < 9223372036853727231
   ON CONFLICT (key) DO NOTHING
@@ -43,7 +44,7 @@ SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
 UNION ALL
 SELECT 1, token, '', 0 FROM made
 UNION ALL
-SELECT CASE WHEN r.home <> 0 THEN 4
+SELECT CASE WHEN r.home <> @home THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             WHEN r.token >= 9223372036853727231 THEN 3
@@ -55,8 +56,8 @@ FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 -- name: acquire-insert
 -- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket
 -- For keys that are new more often than not. An existing row yields nothing, locks nothing, writes nothing.
-INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at)
-SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond'
+INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
+SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', @home
 FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < 9223372036853727231
 ON CONFLICT (key) DO NOTHING
@@ -72,7 +73,7 @@ WITH want AS (
     WITH ORDINALITY AS w (key, owner, token, ttl, n)
 ), locked AS (
   SELECT r.key FROM rowlock AS r JOIN want AS w ON r.key = w.key
-  WHERE r.owner = w.owner AND r.token = w.token AND r.home = 0
+  WHERE r.owner = w.owner AND r.token = w.token AND r.home = @home
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), renewed AS (
   UPDATE rowlock AS r SET expires_at = clock_timestamp() + w.ttl * interval '1 microsecond'
@@ -83,7 +84,7 @@ WITH want AS (
 SELECT CASE WHEN EXISTS (SELECT 1 FROM renewed AS d WHERE d.key = w.key) THEN 1
             WHEN EXISTS (SELECT 1 FROM locked AS l WHERE l.key = w.key) THEN 0
             WHEN EXISTS (SELECT 1 FROM rowlock AS r WHERE r.key = w.key AND r.owner = w.owner
-                         AND r.token = w.token AND r.home = 0) THEN 2
+                         AND r.token = w.token AND r.home = @home) THEN 2
             ELSE 0 END AS outcome,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
 FROM want AS w ORDER BY w.n
@@ -92,7 +93,7 @@ FROM want AS w ORDER BY w.n
 -- $1 key, $2 owner, $3 token, or 0 for whatever token this owner has, $4 the releasing process. The row that comes back says
 -- whether anybody else waits: that costs a look at one index here, and a round trip if it were asked afterwards.
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
+WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
 
 -- name: hand-over
@@ -100,7 +101,7 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q WHERE q.key = $1 AND q.waiter
 UPDATE rowlock AS r
 SET owner = $4, note = $5, token = r.token + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $6::bigint * interval '1 microsecond'
-WHERE r.key = $1 AND r.owner = $2 AND r.token = $3 AND r.home = 0 AND r.token < 9223372036853727231
+WHERE r.key = $1 AND r.owner = $2 AND r.token = $3 AND r.home = @home AND r.token < 9223372036853727231
 
 -- name: inspect
 -- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 limit
@@ -126,12 +127,12 @@ ORDER BY r.key LIMIT $5::int
 
 -- name: fence
 -- $1 key, $2 owner, $3 token. FOR SHARE, not FOR KEY SHARE: the latter would let a takeover pass.
-SELECT 1 FROM rowlock WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0 FOR SHARE
+SELECT 1 FROM rowlock WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home FOR SHARE
 
 -- name: release-tx
 -- $1 key, $2 owner, $3 token
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
+WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home
 
 -- name: instance
 SELECT value FROM rowlock_meta WHERE name = 'instance'
@@ -154,7 +155,7 @@ UPDATE rowlock_floor SET floor = greatest(floor, $1::bigint) WHERE bucket = $2
 -- $1 after, $2 rows to look at, $3 retention in µs, $4 rows again. Walks the primary key: an index on the expiry would cost
 -- every renewal its HOT update. The last row looked at is always there, dead or not, for the walk to go on from.
 SELECT key, dead FROM (
-  SELECT key, home = 0 AND expires_at <= clock_timestamp() - $3::bigint * interval '1 microsecond' AS dead,
+  SELECT key, home = @home AND expires_at <= clock_timestamp() - $3::bigint * interval '1 microsecond' AS dead,
          row_number() OVER (ORDER BY key) AS n
   FROM (SELECT key, home, expires_at FROM rowlock WHERE key > $1 ORDER BY key LIMIT $2::int) AS page
 ) AS p WHERE dead OR n = $4::bigint ORDER BY key
@@ -162,7 +163,7 @@ SELECT key, dead FROM (
 -- name: dead-lock
 -- $1 keys as an array literal, $2 retention in µs. A row whose tokens have run out stays: its floor would exhaust the whole bucket.
 SELECT key, token FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND token < 9223372036853727231
+WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token < 9223372036853727231
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 ORDER BY key FOR UPDATE SKIP LOCKED
 

@@ -41,7 +41,7 @@ WITH want AS MATERIALIZED (
   WHERE key IN (SELECT k FROM want) AND rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 )
 SELECT w.n,
-       CASE WHEN r.home <> 0 THEN 4
+       CASE WHEN r.home <> @home THEN 4
             WHEN r.owner = w.o AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
             ELSE 2 END AS state,
@@ -65,7 +65,7 @@ FROM (SELECT 1) AS one LEFT JOIN (
     AND r.token < 9223372036853727231
   ORDER BY q.rank, q.ticket LIMIT 1
 ) AS n
-WHERE rowlock.key = ?1 AND rowlock.owner = ?2 AND ?3 IN (rowlock.token, 0) AND home = 0
+WHERE rowlock.key = ?1 AND rowlock.owner = ?2 AND ?3 IN (rowlock.token, 0) AND home = @home
 RETURNING owner, token
 
 -- name: queue-dead

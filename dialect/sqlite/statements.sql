@@ -1,11 +1,12 @@
--- What SQLite is told. The section names are the same in every dialect.
+-- What SQLite is told. The section names are the same in every dialect. @home is the home of the
+-- rows that are ours: 0 for leases, or see lease.HomeTransaction.
 --
 -- There is no server: time is the wall clock of the host, in whole milliseconds since 1970. All processes are on that host.
 -- A statement that writes waits for the file's one write lock first and reads the clock after.
 
 -- name: look
 -- owner, key. Asked first, so that a loser never asks for the write lock.
-SELECT CASE WHEN home <> 0 THEN 4
+SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
             WHEN token >= 9223372036853727231 THEN 3
@@ -18,14 +19,14 @@ FROM rowlock WHERE key = ?
 -- ttl in ms, owner, note, key
 UPDATE rowlock SET token = token + 1, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, owner = ?, note = ?
-WHERE key = ? AND home = 0 AND (owner IS NULL OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
+WHERE key = ? AND home = @home AND (owner IS NULL OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
   AND token < 9223372036853727231
 RETURNING token
 
 -- name: acquire-insert
 -- key, owner, note, ttl in ms, bucket. The write lock that the statement holds keeps the reaper out.
-INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at)
-SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
+INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
+SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, @home
 FROM rowlock_floor WHERE bucket = ? AND floor < 9223372036853727231
 ON CONFLICT (key) DO NOTHING
 RETURNING token
@@ -35,7 +36,7 @@ RETURNING token
 UPDATE rowlock SET expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + j.d
 FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't' AS t, value ->> 'd' AS d
       FROM json_each(?)) AS j
-WHERE rowlock.key = j.k AND rowlock.owner = j.o AND rowlock.token = j.t AND home = 0
+WHERE rowlock.key = j.k AND rowlock.owner = j.o AND rowlock.token = j.t AND home = @home
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 RETURNING rowlock.key, owner, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
 
@@ -43,18 +44,18 @@ RETURNING rowlock.key, owner, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000
 -- JSON array as for renew, while somebody has the write lock: which still name this owner and token?
 SELECT r.key, r.owner, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
 FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value ->> 'k')
-WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home = 0
+WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home = @home
 
 -- name: release
 -- key, owner, token, or 0 for whatever token this owner has
 UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = 0
+WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = @home
 
 -- name: hand-over
 -- next owner, note, ttl in ms, key, owner and token as they are
 UPDATE rowlock SET token = token + 1, owner = ?, note = ?, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
-WHERE key = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
+WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token < 9223372036853727231
 
 -- name: inspect
 -- after and prefix as a JSON array, prefix's length, held only, limit
@@ -84,12 +85,12 @@ ORDER BY r.key LIMIT ?
 -- name: fence
 -- key, owner, token. A write that changes nothing: it takes the file's write lock also in a transaction that was begun
 -- DEFERRED, where a read would lock nothing at all.
-UPDATE rowlock SET token = token WHERE key = ? AND owner = ? AND token = ? AND home = 0 RETURNING 1
+UPDATE rowlock SET token = token WHERE key = ? AND owner = ? AND token = ? AND home = @home RETURNING 1
 
 -- name: release-tx
 -- key, owner, token
 UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = ? AND owner = ? AND token = ? AND home = 0
+WHERE key = ? AND owner = ? AND token = ? AND home = @home
 
 -- name: instance
 SELECT value FROM rowlock_meta WHERE name = 'instance'
@@ -113,7 +114,7 @@ UPDATE rowlock_floor SET floor = max(floor, ?) WHERE bucket = ?
 -- after, rows to look at, retention in µs, rows again. Walks the primary key. The last row looked at is always there, dead or
 -- not, for the walk to go on from.
 SELECT key, dead FROM (
-  SELECT key, home = 0 AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - p.retention / 1000 AS dead,
+  SELECT key, home = @home AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - p.retention / 1000 AS dead,
          row_number() OVER (ORDER BY key) AS n
   FROM (SELECT key, home, expires_at FROM rowlock WHERE key > ? ORDER BY key LIMIT ?) AS page,
        (SELECT ? AS retention) AS p
@@ -122,7 +123,7 @@ SELECT key, dead FROM (
 -- name: dead-lock
 -- keys as a JSON array, retention in µs. A row whose tokens have run out stays: its floor would exhaust the whole bucket.
 SELECT r.key, r.token FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value)
-WHERE r.home = 0 AND r.token < 9223372036853727231
+WHERE r.home = @home AND r.token < 9223372036853727231
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- name: reap

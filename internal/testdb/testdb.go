@@ -125,7 +125,7 @@ func (e *Env) Pool(tb testing.TB) *sql.DB {
 	return db
 }
 
-// Table returns the quoted name of one of the Env's tables: "rowlock", "rowlock_floor", "rowlock_queue" or "rowlock_meta".
+// Table returns the quoted name of one of the Env's tables: "rowlock", "rowlock_floor" and so on.
 func (e *Env) Table(name string) string {
 	quote := `"`
 	if e.Driver == "mysql" {
@@ -156,7 +156,8 @@ func (e *Env) SQL(query string) string {
 		now, second, key, rank = "UTC_TIMESTAMP(6)", "INTERVAL 1 SECOND", "`key`", "`rank`"
 	}
 	return strings.NewReplacer("{now}", now, "{second}", second, "{key}", key, "{rank}", rank, "{rowlock}", e.Table("rowlock"),
-		"{rowlock_floor}", e.Table("rowlock_floor"), "{rowlock_queue}", e.Table("rowlock_queue"), "{rowlock_meta}", e.Table("rowlock_meta")).Replace(query)
+		"{rowlock_floor}", e.Table("rowlock_floor"), "{rowlock_queue}", e.Table("rowlock_queue"), "{rowlock_meta}", e.Table("rowlock_meta"),
+		"{rowlock_hold}", e.Table("rowlock_hold"), "{rowlock_once}", e.Table("rowlock_once")).Replace(query)
 }
 
 // Expire ends a key's lease in the store, so that no test has to sleep.

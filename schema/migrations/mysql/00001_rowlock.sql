@@ -38,6 +38,25 @@ CREATE TABLE IF NOT EXISTS rowlock_queue (
     PRIMARY KEY (`key`, waiter)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
+-- A row for each key that forupdate locks, with nothing to say: the lock on the row is the lock.
+CREATE TABLE IF NOT EXISTS rowlock_hold (
+    `key`   VARBINARY(255) NOT NULL PRIMARY KEY CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    made_at DATETIME(6)    NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- What was done once, by the key that asked for it: the fingerprint of the request, and the result. It is written in the
+-- transaction that does it, so it is there exactly if that was committed.
+CREATE TABLE IF NOT EXISTS rowlock_once (
+    tenant      VARBINARY(255) NOT NULL DEFAULT '',
+    `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    fingerprint VARBINARY(32)  NOT NULL DEFAULT '',
+    result      LONGBLOB       NULL,
+    made_at     DATETIME(6)    NOT NULL,
+    expires_at  DATETIME(6)    NOT NULL,
+    PRIMARY KEY (tenant, `key`),
+    INDEX (expires_at)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
 CREATE TABLE IF NOT EXISTS rowlock_meta (
     name  VARBINARY(64)  NOT NULL PRIMARY KEY,
     value VARBINARY(255) NOT NULL
@@ -50,4 +69,4 @@ INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '1');
 
 -- +goose Down
 
-DROP TABLE IF EXISTS rowlock_meta, rowlock_queue, rowlock_floor, rowlock;
+DROP TABLE IF EXISTS rowlock_meta, rowlock_once, rowlock_hold, rowlock_queue, rowlock_floor, rowlock;

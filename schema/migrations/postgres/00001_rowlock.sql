@@ -51,6 +51,30 @@ CREATE TABLE rowlock_queue (
     vacuum_truncate = off
 );
 
+-- A row for each key that forupdate locks, with nothing to say: the lock on the row is the lock. Room is left in each page because
+-- a lock is written into the row.
+CREATE TABLE rowlock_hold (
+    key     bytea       PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 255),
+    made_at timestamptz NOT NULL
+) WITH (
+    fillfactor = 50,
+    vacuum_truncate = off
+);
+
+-- What was done once, by the key that asked for it: the fingerprint of the request, and the result. It is written in the
+-- transaction that does it, so it is there exactly if that was committed.
+CREATE TABLE rowlock_once (
+    tenant      bytea       NOT NULL DEFAULT '',
+    key         bytea       NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
+    fingerprint bytea       NOT NULL DEFAULT '' CHECK (octet_length(fingerprint) IN (0, 32)),
+    result      bytea,
+    made_at     timestamptz NOT NULL,
+    expires_at  timestamptz NOT NULL,
+    PRIMARY KEY (tenant, key)
+);
+
+CREATE INDEX ON rowlock_once (expires_at);
+
 CREATE TABLE rowlock_meta (
     name  varchar(64) PRIMARY KEY,
     value text        NOT NULL
@@ -63,4 +87,4 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version', '1');
 
 -- +goose Down
 
-DROP TABLE IF EXISTS rowlock_meta, rowlock_queue, rowlock_floor, rowlock;
+DROP TABLE IF EXISTS rowlock_meta, rowlock_once, rowlock_hold, rowlock_queue, rowlock_floor, rowlock;

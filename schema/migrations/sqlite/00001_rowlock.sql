@@ -36,6 +36,27 @@ CREATE TABLE rowlock_queue (
     UNIQUE (key, waiter)
 ) STRICT;
 
+-- A row for each key that forupdate locks, with nothing to say: the lock on the row is the lock. In SQLite the file's write lock
+-- is, and this stays empty.
+CREATE TABLE rowlock_hold (
+    key     BLOB    NOT NULL PRIMARY KEY CHECK (length(key) BETWEEN 1 AND 255),
+    made_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What was done once, by the key that asked for it: the fingerprint of the request, and the result. It is written in the
+-- transaction that does it, so it is there exactly if that was committed.
+CREATE TABLE rowlock_once (
+    tenant      BLOB    NOT NULL DEFAULT x'',
+    key         BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
+    fingerprint BLOB    NOT NULL DEFAULT x'' CHECK (length(fingerprint) IN (0, 32)),
+    result      BLOB,
+    made_at     INTEGER NOT NULL,
+    expires_at  INTEGER NOT NULL,
+    PRIMARY KEY (tenant, key)
+) STRICT;
+
+CREATE INDEX rowlock_once_expiry ON rowlock_once (expires_at);
+
 CREATE TABLE rowlock_meta (
     name  TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL
@@ -51,6 +72,10 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version', '1');
 -- +goose Down
 
 DROP TABLE IF EXISTS rowlock_meta;
+
+DROP TABLE IF EXISTS rowlock_once;
+
+DROP TABLE IF EXISTS rowlock_hold;
 
 DROP TABLE IF EXISTS rowlock_queue;
 
