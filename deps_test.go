@@ -70,7 +70,7 @@ var onlies = []struct {
 	{"github.com/go-sql-driver/mysql", "the room of its database", []string{"./dialect/mysql", "./internal/testdb", "./examples"}},
 	{"modernc.org/sqlite", "the room of its database", []string{"./dialect/sqlite", "./internal/testdb", "./examples"}},
 	{"github.com/pressly/goose", "migrations are optional", []string{"./schema"}},
-	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./internal/testdb", "./schema"}},
+	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./internal/testdb", "./schema", "./examples/internal/program"}},
 }
 
 // imports is a package as go list shows it, without its tests.

@@ -2,88 +2,22 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net/url"
-	"path/filepath"
 	"strings"
-
-	mysqldriver "github.com/go-sql-driver/mysql"
-	_ "github.com/jackc/pgx/v5/stdlib"
-	"github.com/jmoiron/sqlx"
-	_ "modernc.org/sqlite"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/dialect/mysql"
-	"github.com/rowlockdb/rowlock/dialect/postgres"
-	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/examples/internal/source"
 )
 
-// database is a pool, and how rowlock is to speak to it.
+// database is the one that -db names, and the prefix of every table made here.
 type database struct {
-	*sqlx.DB
-	dialect dialect.Dialect
-	prefix  string // of every table made here
+	*source.DB
+	prefix string
 }
 
-// open chooses driver and dialect by the form of source.
-func open(source, prefix string) (*database, error) {
-	scheme, rest, isURL := strings.Cut(source, "://")
-	driver, dsn, d := "sqlite", sqliteDSN(source), dialect.Dialect(sqlite.New(dialect.Prefix(prefix)))
-	var err error
-	switch {
-	case scheme == "postgres", scheme == "postgresql":
-		driver, dsn, d = "pgx", source, postgres.New(dialect.Prefix(prefix))
-	case scheme == "mysql":
-		driver, d = "mysql", mysql.New(dialect.Prefix(prefix)) // speaks to MariaDB too
-		dsn, err = mysqlDSN(rest)
-	case isURL:
-		err = fmt.Errorf("-db %s://…: use postgres://, mysql:// or the name of a SQLite file", scheme)
-	}
-	if err != nil {
-		return nil, err
-	}
-	pool, err := sqlx.Open(driver, dsn)
-	return &database{DB: pool, dialect: d, prefix: prefix}, err
-}
-
-// sqliteDSN sets what several processes on one file need: WAL lets readers and the writer work side by side, busy_timeout
-// makes a writer wait for its turn, and immediate transactions take the turn when they begin, not halfway through.
-func sqliteDSN(file string) string {
-	path, err := filepath.Abs(file)
-	if err != nil {
-		path = file
-	}
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // C:/…
-	}
-	settings := url.Values{"_pragma": {"journal_mode(WAL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}
-	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: settings.Encode()}).String()
-}
-
-// mysqlDSN makes the driver's own form of user:password@host:port/database. What has that form already is left alone.
-func mysqlDSN(rest string) (string, error) {
-	if cfg, err := mysqldriver.ParseDSN(rest); err == nil {
-		return cfg.FormatDSN(), nil
-	}
-	u, err := url.Parse("mysql://" + rest)
-	if err != nil {
-		return "", errors.New("-db mysql://…: not of the form mysql://user:password@host:port/database") // err would show the password
-	}
-	cfg := mysqldriver.NewConfig()
-	cfg.User, cfg.DBName = u.User.Username(), strings.TrimPrefix(u.Path, "/")
-	cfg.Passwd, _ = u.User.Password()
-	cfg.Net, cfg.Addr = "tcp", u.Host
-	if u.Port() == "" {
-		cfg.Addr += ":3306"
-	}
-	dsn := cfg.FormatDSN()
-	if u.RawQuery != "" {
-		dsn += "?" + u.RawQuery
-	}
-	return dsn, nil
+func open(ctx context.Context, name, prefix string) (*database, error) {
+	db, err := source.Open(ctx, name, dialect.Prefix(prefix))
+	return &database{db, prefix}, err
 }
 
 // sql fills in the table's name and the database's own placeholders.

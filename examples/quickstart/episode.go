@@ -26,8 +26,8 @@ func (p *place) episode(ctx context.Context, s *story, fenced bool) (e *episode,
 	if err := p.write(ctx, "balance", opening); err != nil {
 		return nil, err
 	}
-	a := job{Source: p.source, Prefix: p.prefix, Deposit: small, Fenced: fenced, TTL: ttl}
-	b := job{Source: p.source, Prefix: p.prefix, Deposit: large, Fenced: fenced, TTL: patient}
+	a := job{Source: p.Source, Prefix: p.prefix, Deposit: small, Fenced: fenced, TTL: ttl}
+	b := job{Source: p.Source, Prefix: p.prefix, Deposit: large, Fenced: fenced, TTL: patient}
 	both, err := startReady(ctx, a, b)
 	defer func() { err = endAll(both, err) }()
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/rowlockdb/rowlock/examples/internal/source"
 )
 
 type settings struct {
@@ -46,7 +48,7 @@ func main() {
 func parse(args []string, usage io.Writer) (cfg settings, err error) {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	flags.SetOutput(usage)
-	flags.StringVar(&cfg.db, "db", "", "postgres://…, mysql://… or a SQLite `file`; without it a SQLite file in a temporary folder")
+	flags.StringVar(&cfg.db, "db", "", source.Usage)
 	flags.IntVar(&cfg.processes, "processes", 4, "how many processes count together")
 	flags.Int64Var(&cfg.count, "count", 200, "how far they count")
 	flags.BoolVar(&cfg.keep, "keep", false, "keep the tables, to look at them afterwards")
@@ -82,7 +84,7 @@ func quickstart(ctx context.Context, cfg settings, s *story) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, place.cleanUp(ctx, cfg.keep, s)) }()
-	s.title("rowlock quickstart on " + place.name(ctx))
+	s.title("rowlock quickstart on " + place.Product(ctx))
 	if err := countTogether(ctx, place, cfg, s); err != nil {
 		return err
 	}

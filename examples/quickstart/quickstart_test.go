@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,45 +11,33 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/examples/internal/program"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
 // binary is the program: it starts itself, so the test's own binary would not do.
 var binary string
 
-func TestMain(m *testing.M) {
-	folder, err := os.MkdirTemp("", "quickstart-test-")
-	if err != nil {
-		log.Fatal(err)
-	}
-	binary = filepath.Join(folder, "quickstart.exe") // a name that every system takes
-	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
-	if err != nil {
-		log.Fatalf("go build: %v\n%s", err, out)
-	}
-	status := m.Run()
-	_ = os.RemoveAll(folder)
-	os.Exit(status)
-}
+func TestMain(m *testing.M) { program.Main(m, &binary) }
 
-// program is one run, with a temporary folder of its own in which nothing may be left.
-type program struct {
+// run is one run of it, with a temporary folder of its own in which nothing may be left.
+type run struct {
 	*exec.Cmd
 	temp   string
 	stderr bytes.Buffer
 }
 
-func newProgram(t *testing.T, args ...string) *program {
+func newRun(t *testing.T, args ...string) *run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	p := &program{Cmd: exec.CommandContext(ctx, binary, args...), temp: t.TempDir()}
+	p := &run{Cmd: exec.CommandContext(ctx, binary, args...), temp: t.TempDir()}
 	p.Cmd.Env = append(os.Environ(), "TMPDIR="+p.temp, "TMP="+p.temp)
 	p.Cmd.Stderr = &p.stderr
 	return p
 }
 
-func (p *program) leavesNothing(t *testing.T) {
+func (p *run) leavesNothing(t *testing.T) {
 	t.Helper()
 	if left, err := os.ReadDir(p.temp); err != nil || len(left) > 0 {
 		t.Errorf("left in the temporary folder: %v %v", left, err)
@@ -62,31 +49,20 @@ func TestQuickstart(t *testing.T) {
 	for _, k := range testdb.Kinds {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
-			tellsItsStory(t, newProgram(t, "-db", source(t, k)))
+			tellsItsStory(t, newRun(t, "-db", program.Source(t, k)))
 		})
 	}
 	t.Run("a SQLite file of the user's", func(t *testing.T) {
 		t.Parallel()
 		db := filepath.Join(t.TempDir(), "my app?100%.db")
-		tellsItsStory(t, newProgram(t, "-db", db, "-processes", "2", "-count", "20"))
+		tellsItsStory(t, newRun(t, "-db", db, "-processes", "2", "-count", "20"))
 		if _, err := os.Stat(db); !os.IsNotExist(err) {
 			t.Errorf("%s was not there before and is now: %v", db, err)
 		}
 	})
 }
 
-// source is what a user would give as -db: nothing for SQLite.
-func source(t *testing.T, k testdb.Kind) string {
-	switch k.Name {
-	case "sqlite":
-		return ""
-	case "postgres":
-		return k.DSN(t)
-	}
-	return "mysql://" + k.DSN(t)
-}
-
-func tellsItsStory(t *testing.T, p *program) {
+func tellsItsStory(t *testing.T, p *run) {
 	t.Helper()
 	out, err := p.Output()
 	t.Logf("%s", out)
@@ -117,7 +93,7 @@ func TestInterrupt(t *testing.T) {
 	for name, until := range map[string]string{"while they count": "without a lock", "while one is stopped": "SIGSTOP)\n"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newProgram(t)
+			p := newRun(t)
 			stdout, err := p.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -157,7 +133,7 @@ func TestFailure(t *testing.T) {
 		"redis://localhost":                  "use postgres://, mysql:// or the name of a SQLite file",
 		"no/such/folder/x.db":                "unable to open database file",
 	} {
-		p := newProgram(t, "-db", db)
+		p := newRun(t, "-db", db)
 		_, err := p.Output()
 		said := p.stderr.String()
 		if err == nil || p.ProcessState.ExitCode() != 1 || !strings.Contains(said, want) || strings.Contains(said, "secret") {
@@ -177,19 +153,5 @@ func TestBrokenPromise(t *testing.T) {
 	}
 	if growing([]int64{1, 3, 3}) || growing([]int64{2, 1}) || !growing([]int64{1, 2, 7}) {
 		t.Error("growing")
-	}
-}
-
-func TestMySQLSource(t *testing.T) {
-	t.Parallel()
-	for rest, want := range map[string]string{
-		"me:p%40ss%2F@db.example/app":       "me:p@ss/@tcp(db.example:3306)/app",
-		"me@[::1]:3307/app?tls=skip-verify": "me@tcp([::1]:3307)/app?tls=skip-verify",
-		"root@tcp(127.0.0.1:20235)/test":    "root@tcp(127.0.0.1:20235)/test",
-		"root@unix(/tmp/s.sock)/test":       "root@unix(/tmp/s.sock)/test",
-	} {
-		if got, err := mysqlDSN(rest); err != nil || got != want {
-			t.Errorf("mysqlDSN(%q) = %q, %v, want %q", rest, got, err, want)
-		}
 	}
 }

@@ -42,7 +42,7 @@ func (p *place) race(ctx context.Context, cfg settings, locked bool) (r race, er
 	if err := p.write(ctx, "counter", 0); err != nil {
 		return r, err
 	}
-	j := job{Source: p.source, Prefix: p.prefix, CountTo: cfg.count, Locked: locked}
+	j := job{Source: p.Source, Prefix: p.prefix, CountTo: cfg.count, Locked: locked}
 	all, err := startReady(ctx, slices.Repeat([]job{j}, cfg.processes)...)
 	defer func() { err = endAll(all, err) }()
 	if err != nil {

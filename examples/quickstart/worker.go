@@ -67,12 +67,12 @@ func work(stdin io.Reader, stdout io.Writer) int {
 }
 
 func (w *worker) run(ctx context.Context) (err error) {
-	if w.db, err = open(w.Source, w.Prefix); err != nil {
+	if w.db, err = open(ctx, w.Source, w.Prefix); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.db.Close()) }()
 	cfg := rowlock.Config{PollMax: 20 * time.Millisecond} // our locks are held for milliseconds: waiters look often
-	if w.locks, err = rowlock.Open(w.db, w.db.dialect, &cfg); err != nil {
+	if w.locks, err = rowlock.Open(w.db, w.db.Dialect, &cfg); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.locks.Close()) }()

@@ -1,0 +1,42 @@
+// Package program is for the tests of the examples: each is built once and run as a process, as a user would.
+package program
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+// Main builds the program in the test's own folder, runs the tests, and exits. path is where the program is.
+func Main(m *testing.M, path *string) {
+	folder, err := os.MkdirTemp("", "rowlock-example-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	*path = filepath.Join(folder, "example.exe") // a name that every system takes
+	out, err := exec.Command("go", "build", "-o", *path, ".").CombinedOutput()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	status := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(status)
+}
+
+// Source is what a user would give as -db: nothing for SQLite.
+func Source(tb testing.TB, k testdb.Kind) string {
+	tb.Helper()
+	switch k.Name {
+	case "sqlite":
+		return ""
+	case "postgres":
+		return k.DSN(tb)
+	}
+	return "mysql://" + k.DSN(tb)
+}
