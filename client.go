@@ -128,9 +128,14 @@ func (c *Client) Close() error {
 func (c *Client) releaseAll(held []*Lock) {
 	leases := make([]lease.Lease, 0, len(held))
 	for _, l := range held {
-		if l.finish(ErrUnlocked) {
-			leases = append(leases, l.held.Lease)
+		if !l.finish(ErrUnlocked) {
+			continue
 		}
+		if rest := l.rest(); rest > 0 && !l.wasLeaving() {
+			_ = l.leave(context.Background(), rest)
+			continue
+		}
+		leases = append(leases, l.held.Lease)
 	}
 	if len(leases) == 0 {
 		return

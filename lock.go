@@ -22,6 +22,7 @@ type Lock struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	since  time.Time
+	least  time.Duration // MinHold
 	quiet  bool // the client's own: no hooks
 
 	mu       sync.Mutex
@@ -30,7 +31,7 @@ type Lock struct {
 }
 
 func newLock(ctx context.Context, c *Client, req lease.AcquireRequest, a lease.Acquired, r request, sent time.Time) *Lock {
-	l := &Lock{c: c, since: sent, quiet: r.internal, doubtful: a.Doubtful}
+	l := &Lock{c: c, since: sent, least: r.minHold, quiet: r.internal, doubtful: a.Doubtful}
 	// Without cancel: the lock must not die with the request that happened to get it.
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.held = watchdog.Held{
@@ -114,6 +115,9 @@ func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
 	}
 	if err := l.refused(); err != nil {
 		return err
+	}
+	if rest := l.rest(); rest > 0 {
+		return fmt.Errorf("%w: UnlockTx of %q would free it %s before MinHold is over; use Unlock", lease.ErrConfig, l.held.Key, rest.Round(time.Millisecond))
 	}
 	err := releaser.ReleaseTx(ctx, tx, l.held.Lease)
 	if err == nil {

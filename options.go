@@ -14,7 +14,7 @@ type Option func(*request) error
 
 // request is what one call asks for.
 type request struct {
-	ttl, margin, every, maxHold time.Duration
+	ttl, margin, every, maxHold, minHold time.Duration
 	note                        string
 	priority                    int
 	internal                    bool // the client's own lock: no hooks
@@ -47,6 +47,20 @@ func MaxHold(d time.Duration) Option {
 			return fmt.Errorf("%w: MaxHold (%s) must be at least %s", lease.ErrConfig, d, minTTL)
 		}
 		r.maxHold = d
+		return nil
+	}
+}
+
+// MinHold keeps the key locked until d after it was granted, even if Unlock comes sooner: Unlock then gives the lock up for its holder
+// and leaves the lease to run out by the database's clock. It is for work that is done faster than clocks agree, as a scheduler's
+// tick is: whoever comes a little late finds the key held, and not free again. UnlockTx refuses such a lock before its time. The
+// lease of a process that dies runs out as ever, which may be sooner.
+func MinHold(d time.Duration) Option {
+	return func(r *request) error {
+		if d <= 0 {
+			return fmt.Errorf("%w: MinHold (%s) must be more than 0; leave the option out", lease.ErrConfig, d)
+		}
+		r.minHold = d
 		return nil
 	}
 }
@@ -100,6 +114,9 @@ func (c *Client) request(opts []Option) (request, error) {
 		if err := o(&r); err != nil {
 			return r, err
 		}
+	}
+	if r.maxHold > 0 && r.minHold > r.maxHold {
+		return r, fmt.Errorf("%w: MinHold (%s) must not be more than MaxHold (%s)", lease.ErrConfig, r.minHold, r.maxHold)
 	}
 	return r, nil
 }

@@ -25,6 +25,9 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if !l.finish(ErrUnlocked) {
 		return l.afterwards(ctx)
 	}
+	if rest := l.rest(); rest > 0 && !l.wasLeaving() {
+		return l.leave(ctx, rest)
+	}
 	gone, err := l.giveUp(ctx)
 	if l.doubtful {
 		l.c.janitor.cleanUp(l.held.Key, l.held.Owner) // a copy of the acquire may still come
@@ -40,9 +43,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		l.report(ErrLost)
 		return fmt.Errorf("%w: %q was taken over before it was unlocked", ErrLost, l.held.Key)
 	}
-	if h := l.c.cfg.Hooks.Released; h != nil && !l.quiet {
-		h(l.held.Key, l.held.Token, time.Since(l.since))
-	}
+	l.c.released(l)
 	return nil
 }
 
