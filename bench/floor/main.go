@@ -9,40 +9,22 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "floor:", err)
-		stop()
-		os.Exit(1)
-	}
-}
+func main() { rig.Main("floor", run) }
 
 func run(ctx context.Context, args []string) error {
 	s, err := parse(args)
 	if err != nil {
 		return err
 	}
-	p := rig.NewProgress(s.steps())
-	var all []*result
-	for _, k := range s.kinds {
-		r, err := measure(ctx, k, s, p)
-		if err != nil {
-			p.Done()
-			return fmt.Errorf("%s: %w", k.Name, err)
-		}
-		all = append(all, r)
+	all, err := rig.Measure(ctx, s.kinds, s.steps(), s.measure)
+	if err != nil {
+		return err
 	}
-	p.Done()
 	return report(os.Stdout, s, all)
 }
 
@@ -55,13 +37,8 @@ type result struct {
 	held  *held
 }
 
-func measure(ctx context.Context, k rig.Kind, s settings, p *rig.Progress) (r *result, err error) {
-	d, err := rig.Open(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	r = &result{kind: k}
+func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress) (r *result, err error) {
+	r = &result{kind: d.Kind}
 	if r.facts, err = d.Facts(ctx); err != nil {
 		return nil, err
 	}

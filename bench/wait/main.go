@@ -8,27 +8,18 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	do := run
 	if len(os.Args) > 1 && os.Args[1] == workerCommand {
-		do = work
+		rig.Main("wait", work)
+		return
 	}
-	if err := do(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "wait:", err)
-		stop()
-		os.Exit(1)
-	}
+	rig.Main("wait", run)
 }
 
 func run(ctx context.Context, args []string) error {
@@ -36,17 +27,10 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	p := rig.NewProgress(s.steps())
-	var all []*result
-	for _, k := range s.kinds {
-		r, err := measure(ctx, k, s, p)
-		if err != nil {
-			p.Done()
-			return fmt.Errorf("%s: %w", k.Name, err)
-		}
-		all = append(all, r)
+	all, err := rig.Measure(ctx, s.kinds, s.steps(), s.measure)
+	if err != nil {
+		return err
 	}
-	p.Done()
 	return report(os.Stdout, s, all)
 }
 
@@ -59,13 +43,8 @@ type result struct {
 	relays []*relay
 }
 
-func measure(ctx context.Context, k rig.Kind, s settings, p *rig.Progress) (r *result, err error) {
-	d, err := rig.Open(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	r = &result{kind: k}
+func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress) (r *result, err error) {
+	r = &result{kind: d.Kind}
 	if r.facts, err = d.Facts(ctx); err != nil {
 		return nil, err
 	}
