@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql"
+	mysqldriver "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
@@ -63,6 +63,33 @@ func (k Kind) DSN(tb testing.TB) string {
 			tb.Fatalf("%s is required by ROWLOCK_TEST_REQUIRE and %s is not set", k.Name, variable)
 		}
 		tb.Skipf("SKIPPED, NOT TESTED ON %s: set %s, or run make test", strings.ToUpper(k.Name), variable)
+	}
+	return dsn
+}
+
+// Fresh returns the data source name of an empty database that goes with the test: for programs whose tables have names of their
+// own. On Postgres it is a schema, because making a database takes a hundred times as long.
+func (k Kind) Fresh(tb testing.TB) string {
+	tb.Helper()
+	dsn := k.DSN(tb)
+	name := fmt.Sprintf("fresh_%d_%d", os.Getpid(), serial.Add(1))
+	admin := &Env{Kind: k, Dialect: k.New(), Source: dsn}
+	switch k.Driver {
+	case "pgx":
+		admin.DB = admin.Pool(tb)
+		admin.Exec(tb, "CREATE SCHEMA "+name)
+		tb.Cleanup(func() { admin.Exec(tb, "DROP SCHEMA "+name+" CASCADE") })
+		return dsn + "&search_path=" + name
+	case "mysql":
+		admin.DB = admin.Pool(tb)
+		admin.Exec(tb, "CREATE DATABASE "+name)
+		tb.Cleanup(func() { admin.Exec(tb, "DROP DATABASE "+name) })
+		cfg, err := mysqldriver.ParseDSN(dsn)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		cfg.DBName = name
+		return cfg.FormatDSN()
 	}
 	return dsn
 }

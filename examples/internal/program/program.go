@@ -32,11 +32,24 @@ func Main(m *testing.M, path *string) {
 // Source is what a user would give as -db: nothing for SQLite.
 func Source(tb testing.TB, k testdb.Kind) string {
 	tb.Helper()
-	switch k.Name {
-	case "sqlite":
+	if k.Name == "sqlite" {
 		return ""
-	case "postgres":
-		return k.DSN(tb)
 	}
-	return "mysql://" + k.DSN(tb)
+	return flag(k, k.DSN(tb))
+}
+
+// Fresh is the same for an empty database: for SQLite a file, which several processes can open.
+func Fresh(tb testing.TB, k testdb.Kind) string {
+	tb.Helper()
+	if k.Name == "sqlite" {
+		return filepath.Join(tb.TempDir(), "app.db")
+	}
+	return flag(k, k.Fresh(tb))
+}
+
+func flag(k testdb.Kind, dsn string) string {
+	if k.Driver == "mysql" {
+		return "mysql://" + dsn
+	}
+	return dsn
 }
