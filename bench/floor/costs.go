@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -36,16 +37,16 @@ func (f *field) costs(ctx context.Context, p *rig.Progress) (*costs, error) {
 	return out, nil
 }
 
-func (f *field) allocations(ctx context.Context, c contender) (allocation, error) {
+func (f *field) allocations(ctx context.Context, c race.Contender) (allocation, error) {
 	const pairs = 300
 	made := make([]string, pairs) // beforehand: a key is the caller's to make
 	for n := range made {
-		made[n] = f.keys.next(c, 0, n)
+		made[n] = f.keys.Next(c, 0, n)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for _, k := range made {
-		if err := c.pair(ctx, k); err != nil {
+		if err := c.Pair(ctx, k); err != nil {
 			return allocation{}, err
 		}
 	}

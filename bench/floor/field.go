@@ -7,23 +7,15 @@ import (
 	"log/slog"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// contender is one way to lock and unlock a key.
-type contender struct {
-	name   string
-	series byte // of its keys: nobody meets anybody else's
-	fresh  bool // a new key each time
-	target float64
-	pair   func(ctx context.Context, key string) error
-}
-
 // field is everybody who runs on one database. The floor comes first.
 type field struct {
 	title   string
-	keys    keys
+	keys    race.Keys
 	raws    []raw
 	conns   []*rig.Conn
 	clients []*rowlock.Client
@@ -66,11 +58,11 @@ func (f *field) close() error {
 
 // contenders returns who runs with so many goroutines. A floor with more connections than goroutines would only spread its
 // work over colder ones.
-func (f *field) contenders(goroutines int) []contender {
-	return []contender{
-		{name: "floor", series: 'f', pair: floor(f.raws[:min(goroutines, len(f.raws))])},
-		{name: "recurring keys", series: 'f', target: 0.85, pair: locking(f.clients[0])},
-		{name: "one-shot keys", series: 'o', target: 0.60, pair: locking(f.clients[1]), fresh: true},
+func (f *field) contenders(goroutines int) []race.Contender {
+	return []race.Contender{
+		{Name: "floor", Series: 'f', Pair: floor(f.raws[:min(goroutines, len(f.raws))])},
+		{Name: "recurring keys", Series: 'f', Target: 0.85, Pair: locking(f.clients[0])},
+		{Name: "one-shot keys", Series: 'o', Target: 0.60, Pair: locking(f.clients[1]), Fresh: true},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 )
@@ -92,7 +93,7 @@ func (c *crowd) close(ctx context.Context) error {
 }
 
 func (c *crowd) take(ctx context.Context, n int) (err error) {
-	c.locks[n], err = c.client.Lock(ctx, key(place{'h', n % helpers, n}))
+	c.locks[n], err = c.client.Lock(ctx, race.Key('h', n%helpers, n))
 	return err
 }
 

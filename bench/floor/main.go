@@ -11,6 +11,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -32,7 +33,7 @@ func run(ctx context.Context, args []string) error {
 type result struct {
 	kind  rig.Kind
 	facts []string
-	rates []row
+	rates []race.Row
 	costs *costs
 	held  *held
 }
@@ -62,7 +63,7 @@ func (r *result) pairs(ctx context.Context, d *rig.Database, s settings, p *rig.
 		if !s.rates {
 			break
 		}
-		rows, err := race(ctx, f, s, goroutines, p)
+		rows, err := f.run(ctx, s, goroutines, p)
 		if err != nil {
 			return err
 		}

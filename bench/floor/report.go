@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -44,16 +45,7 @@ func report(w io.Writer, s settings, all []*result) error {
 
 type verdicts struct{ rig.Verdicts }
 
-func (v *verdicts) rates(w io.Writer, r *result) {
-	for _, row := range r.rates {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%.0f\t", r.kind.Name, row.name, row.goroutines, row.rate.Median)
-		if row.target == 0 {
-			fmt.Fprint(w, "1\t\t\n")
-			continue
-		}
-		fmt.Fprintf(w, "%s\t≥ %.2f\t%s\n", row.ratio, row.target, v.Mark(row.ratio.Median >= row.target))
-	}
-}
+func (v *verdicts) rates(w io.Writer, r *result) { race.Print(w, r.kind.Name, r.rates, &v.Verdicts) }
 
 func allocs(w io.Writer, r *result) {
 	c := r.costs

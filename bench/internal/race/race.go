@@ -1,0 +1,90 @@
+// Package race compares ways to do the same thing: contenders take turns in short rounds, and a ratio is always of two neighbours in
+// time, so that what else the machine does then slows both.
+package race
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
+)
+
+// Contender is one way to lock and unlock a key, or to do what it does with one.
+type Contender struct {
+	Name   string
+	Series byte // of its keys: nobody meets anybody else's
+	Fresh  bool // a new key each time
+	Target float64
+	Pair   func(ctx context.Context, key string) error
+}
+
+// Row is what a contender reached with so many goroutines.
+type Row struct {
+	Name       string
+	Goroutines int
+	Rate       rig.Spread // pairs a second
+	Ratio      rig.Spread // of the first contender's rate in the same round
+	Target     float64
+}
+
+// Course is how long a race is.
+type Course struct {
+	Title      string
+	Goroutines int
+	Rounds     int
+	Turn       time.Duration
+	Progress   *rig.Progress
+}
+
+// Run gives every contender a turn in each round, the order turning with the rounds. The first is the floor.
+func Run(ctx context.Context, c Course, contenders []Contender, keys *Keys) ([]Row, error) {
+	rates := make([][]float64, len(contenders))
+	for round := range c.Rounds {
+		for i := range contenders {
+			at := (i + round) % len(contenders)
+			c.Progress.Say(c.Title, fmt.Sprintf("%s, %d", contenders[at].Name, c.Goroutines))
+			rate, err := Turn(ctx, contenders[at], keys, c.Goroutines, c.Turn)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", contenders[at].Name, err)
+			}
+			rates[at] = append(rates[at], rate)
+			c.Progress.Step()
+		}
+	}
+	return rows(contenders, rates, c.Goroutines), nil
+}
+
+func rows(contenders []Contender, rates [][]float64, goroutines int) (out []Row) {
+	for i, c := range contenders {
+		ratios := make([]float64, len(rates[i]))
+		for round := range ratios {
+			ratios[round] = rates[i][round] / rates[0][round]
+		}
+		out = append(out, Row{c.Name, goroutines, rig.SpreadOf(rates[i]), rig.SpreadOf(ratios), c.Target})
+	}
+	return out
+}
+
+// Turn lets a contender run for so long and returns its pairs a second.
+func Turn(ctx context.Context, c Contender, k *Keys, goroutines int, d time.Duration) (float64, error) {
+	return rig.Turn(ctx, goroutines, d, func(ctx context.Context, worker, n int) error {
+		return c.Pair(ctx, k.Next(c, worker, n))
+	})
+}
+
+// Print writes a line for each row: the contender, goroutines, pairs a second, ratio, target, verdict.
+func Print(w io.Writer, database string, all []Row, v *rig.Verdicts) {
+	for _, row := range all {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%.0f\t", database, row.Name, row.Goroutines, row.Rate.Median)
+		switch {
+		case row.Target == 0 && row.Ratio.Least == 1 && row.Ratio.Most == 1:
+			fmt.Fprint(w, "1\t\t\n")
+		case row.Target == 0:
+			fmt.Fprintf(w, "%s\t\t\n", row.Ratio)
+		default:
+			fmt.Fprintf(w, "%s\t≥ %.2f\t%s\n", row.Ratio, row.Target, v.Mark(row.Ratio.Median >= row.Target))
+		}
+	}
+}
