@@ -38,4 +38,6 @@ func (k *Keys) Next(c Contender, worker, n int) string {
 func key(at place) string { return Key(at.series, at.worker, at.n) }
 
 // Key is a key of a series.
-func Key(series byte, worker, n int) string { return fmt.Sprintf("bench/%c/%02d/%010d", series, worker, n) }
+func Key(series byte, worker, n int) string {
+	return fmt.Sprintf("bench/%c/%02d/%010d", series, worker, n)
+}

@@ -15,6 +15,7 @@ import (
 
 	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/jmoiron/sqlx"
 	_ "modernc.org/sqlite"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -143,10 +144,34 @@ func (d *Database) Lanes(allowed int) int {
 }
 
 // Table is the quoted name of the table of locks.
-func (d *Database) Table() string {
-	quote := `"`
+func (d *Database) Table() string { return d.table("rowlock") }
+
+func (d *Database) table(name string) string {
+	return d.Dialect.Names().Table(name, d.quote())
+}
+
+func (d *Database) quote() string {
 	if d.Driver == "mysql" {
-		quote = "`"
+		return "`"
 	}
-	return d.Dialect.Names().Table("rowlock", quote)
+	return `"`
+}
+
+// clocks are each database's now, and what ? µs to be added to it are.
+var clocks = map[string][2]string{
+	"sqlite": {"CAST(unixepoch('subsec') * 1000 AS INTEGER)", "? / 1000"},
+	"pgx":    {"clock_timestamp()", "?::bigint * interval '1 microsecond'"},
+	"mysql":  {"UTC_TIMESTAMP(6)", "INTERVAL ? MICROSECOND"},
+}
+
+// SQL fills in a statement that is written for every database: ? is a parameter, {rowlock} and {rowlock_hold} are tables, {key} is that
+// column, {now} the clock, {micros} a parameter's microseconds.
+func (d *Database) SQL(text string) string {
+	clock := clocks[d.Driver]
+	text = strings.NewReplacer("{rowlock}", d.table("rowlock"), "{rowlock_hold}", d.table("rowlock_hold"), "{key}", d.quote()+"key"+d.quote(),
+		"{now}", clock[0], "{micros}", clock[1]).Replace(text)
+	if d.Driver == "pgx" {
+		text = sqlx.Rebind(sqlx.DOLLAR, text)
+	}
+	return text
 }
