@@ -86,18 +86,25 @@ func on(v string) bool { return v != "" && v != "OFF" && v != "0" }
 // tables sees that they are there, and in an engine that has row locks and survives a crash.
 func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
 	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"} {
-		var engine sql.NullString
-		err := conn.QueryRowContext(ctx, `SELECT engine FROM information_schema.tables
-			WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?`, d.names.Schema, d.names.Prefix+table).Scan(&engine)
-		name := d.names.Table(table, quote)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return fmt.Errorf("%w: there is no table %s that this user may see; run schema.Migrate(ctx, db, mysql.New()) or the files of schema.FS first, and check the user's privileges", lease.ErrNoSchema, name)
-		case err != nil:
+		if err := d.table(ctx, conn, table); err != nil {
 			return err
-		case !strings.EqualFold(engine.String, "InnoDB"):
-			return fmt.Errorf("%w: %s is stored by %s, which has no row locks or forgets them in a crash; ALTER TABLE %s ENGINE=InnoDB", lease.ErrNotDurable, name, engine.String, name)
 		}
+	}
+	return nil
+}
+
+func (d *Dialect) table(ctx context.Context, conn *sql.Conn, table string) error {
+	var engine sql.NullString
+	err := conn.QueryRowContext(ctx, `SELECT engine FROM information_schema.tables
+		WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?`, d.names.Schema, d.names.Prefix+table).Scan(&engine)
+	name := d.names.Table(table, quote)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("%w: there is no table %s that this user may see; run schema.Migrate(ctx, db, mysql.New()) or the files of schema.FS first, and check the user's privileges", lease.ErrNoSchema, name)
+	case err != nil:
+		return err
+	case !strings.EqualFold(engine.String, "InnoDB"):
+		return fmt.Errorf("%w: %s is stored by %s, which has no row locks or forgets them in a crash; ALTER TABLE %s ENGINE=InnoDB", lease.ErrNotDurable, name, engine.String, name)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -37,6 +38,9 @@ type sqlState interface{ SQLState() string }
 
 // Classify says what err means. It recognises pgx and lib/pq alike, by their SQLState method.
 func (d *Dialect) Classify(err error) dialect.Verdict {
+	if errors.Is(err, pgx.ErrTxCommitRollback) { // a statement before had failed, and nobody had said so
+		return dialect.Verdict{Class: dialect.Refused}
+	}
 	var state sqlState
 	if !errors.As(err, &state) {
 		return dialect.Verdict{Class: dialect.Unknown}

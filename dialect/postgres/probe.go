@@ -78,27 +78,30 @@ func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (f dialect.Facts, 
 // tables looks at what a crash or a missing right would do to them.
 func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
 	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"} {
-		name := d.names.Table(table, quote)
-		var persistence string
-		var rights [4]bool
-		err := conn.QueryRowContext(ctx, `SELECT relpersistence, has_table_privilege(oid, 'SELECT'), has_table_privilege(oid, 'INSERT'),
-			has_table_privilege(oid, 'UPDATE'), has_table_privilege(oid, 'DELETE') FROM pg_class WHERE oid = to_regclass($1)`, name).
-			Scan(&persistence, &rights[0], &rights[1], &rights[2], &rights[3])
-		if err == sql.ErrNoRows {
-			return fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, postgres.New()) or the files of schema.FS first", lease.ErrNoSchema, name)
-		}
-		if err != nil {
-			return err
-		}
-		if persistence != "p" {
-			return fmt.Errorf("%w: %s is UNLOGGED or temporary and is emptied by a crash, after which tokens start again; ALTER TABLE %s SET LOGGED",
-				lease.ErrNotDurable, name, name)
-		}
-		if err := lacking(table, name, rights); err != nil {
+		if err := d.table(ctx, conn, table); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (d *Dialect) table(ctx context.Context, conn *sql.Conn, table string) error {
+	name := d.names.Table(table, quote)
+	var persistence string
+	var rights [4]bool
+	err := conn.QueryRowContext(ctx, `SELECT relpersistence, has_table_privilege(oid, 'SELECT'), has_table_privilege(oid, 'INSERT'),
+		has_table_privilege(oid, 'UPDATE'), has_table_privilege(oid, 'DELETE') FROM pg_class WHERE oid = to_regclass($1)`, name).
+		Scan(&persistence, &rights[0], &rights[1], &rights[2], &rights[3])
+	switch {
+	case err == sql.ErrNoRows:
+		return fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, postgres.New()) or the files of schema.FS first", lease.ErrNoSchema, name)
+	case err != nil:
+		return err
+	case persistence != "p":
+		return fmt.Errorf("%w: %s is UNLOGGED or temporary and is emptied by a crash, after which tokens start again and what was done once is done again; ALTER TABLE %s SET LOGGED",
+			lease.ErrNotDurable, name, name)
+	}
+	return lacking(table, name, rights)
 }
 
 // needs lists the rights on each table: SELECT, INSERT, UPDATE, DELETE.
@@ -107,6 +110,7 @@ var needs = map[string][4]bool{
 	"rowlock_floor": {true, false, true, false},
 	"rowlock_queue": {true, true, true, true},
 	"rowlock_meta":  {true, false, false, false},
+	"rowlock_once":  {true, true, true, true},
 }
 
 func lacking(table, name string, has [4]bool) error {

@@ -80,17 +80,21 @@ func writable(ctx context.Context, conn *sql.Conn, path string) error {
 
 func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
 	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"} {
-		var n int
-		err := conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?`, d.names.Prefix+table).Scan(&n)
-		if err != nil {
+		if err := d.table(ctx, conn, table); err != nil {
 			return err
-		}
-		if n == 0 {
-			return fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, sqlite.New()) or the files of schema.FS first",
-				lease.ErrNoSchema, d.names.Table(table, quote))
 		}
 	}
 	return nil
+}
+
+func (d *Dialect) table(ctx context.Context, conn *sql.Conn, table string) error {
+	var n int
+	err := conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?`, d.names.Prefix+table).Scan(&n)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, sqlite.New()) or the files of schema.FS first",
+			lease.ErrNoSchema, d.names.Table(table, quote))
+	}
+	return err
 }
 
 func doubts(ctx context.Context, conn *sql.Conn) ([]string, error) {

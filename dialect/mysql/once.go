@@ -1,0 +1,61 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var (
+	_ dialect.Once       = (*Dialect)(nil)
+	_ dialect.OncePeeker = (*Dialect)(nil)
+)
+
+// hangUp is how much longer than the server the client waits.
+const hangUp = 300 * time.Millisecond
+
+// ClaimOnce makes the key's row, or looks at the one there is. The wait is rounded up to whole seconds. MySQL does not know of it, so
+// the client ends it by hanging up: what the server then still waits for can only be rolled back.
+func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, wait time.Duration) (dialect.OnceRow, error) {
+	seconds := int((wait + time.Second - 1) / time.Second)
+	bounded, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+hangUp)
+	defer cancel()
+	text := strings.Replace(d.Text("once-claim"), "@wait", strconv.Itoa(seconds), 1)
+	_, err := tx.Exec(bounded, text, c.Args())
+	switch {
+	case err == nil:
+		return dialect.OnceRow{State: dialect.OnceMine}, nil
+	case isDuplicate(err):
+		return dialect.LookOnce(ctx, tx, d, c)
+	case isLockWait(err), bounded.Err() != nil && ctx.Err() == nil:
+		return dialect.OnceRow{State: dialect.OnceInFlight}, nil
+	}
+	return dialect.OnceRow{}, err
+}
+
+// PeekOnce reports whether another transaction has the key's row locked.
+func (d *Dialect) PeekOnce(ctx context.Context, tx lease.Runner, c dialect.OnceClaim) (inFlight bool, err error) {
+	err = tx.QueryOne(ctx, d.Text("once-peek"), []any{c.Tenant, c.Key}, new(int))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, nil
+	case isNumber(err, 3572):
+		return true, nil
+	}
+	return false, err
+}
+
+// ProbeOnce sees that the table is there, in an engine that can take part in a transaction.
+func (d *Dialect) ProbeOnce(ctx context.Context, conn *sql.Conn) error {
+	return d.table(ctx, conn, "rowlock_once")
+}
+
+// Collided reports whether err is a deadlock, or a row that has changed since the transaction's snapshot. After either of them the
+// transaction is rolled back, and what follows would be committed statement by statement.
+func (d *Dialect) Collided(err error) bool { return isNumber(err, 1213) || isNumber(err, 1020) }

@@ -1,0 +1,40 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ dialect.Once = (*Dialect)(nil)
+
+// ClaimOnce makes the key's row, or says what row there is, in one statement; in two where a transaction that it waited for has made it.
+func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, wait time.Duration) (r dialect.OnceRow, err error) {
+	bound := max(1, wait.Milliseconds()) // 0 would be no bound at all
+	err = tx.QueryOne(ctx, d.Text("once-claim"), c.Args(strconv.FormatInt(bound, 10)), append(r.Dest(), new(string))...)
+	switch {
+	case isState(err, "55P03"):
+		return dialect.OnceRow{State: dialect.OnceInFlight}, nil
+	case err == nil && r.State == dialect.OnceAbsent:
+		return dialect.LookOnce(ctx, tx, d, c)
+	}
+	return r, err
+}
+
+// ProbeOnce looks at what a crash or a missing right would do to the table.
+func (d *Dialect) ProbeOnce(ctx context.Context, conn *sql.Conn) error {
+	return d.table(ctx, conn, "rowlock_once")
+}
+
+// Collided reports whether err is a serialization failure or a deadlock.
+func (d *Dialect) Collided(err error) bool { return isState(err, "40001") || isState(err, "40P01") }
+
+func isState(err error, code string) bool {
+	var state sqlState
+	return errors.As(err, &state) && state.SQLState() == code
+}

@@ -1,0 +1,31 @@
+-- What SQLite is told about what is done once. Whoever has the file's write lock is the only one in flight.
+
+-- name: once-claim
+-- tenant, key, fingerprint, how long to keep it in µs. No row: the key has one. Even then the transaction has the write lock from
+-- here on, and what it reads is the latest.
+INSERT INTO rowlock_once (tenant, key, fingerprint, made_at, expires_at)
+VALUES (?1, ?2, ?3, CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?4 + 999) / 1000)
+ON CONFLICT (tenant, key) DO NOTHING
+RETURNING 1 AS state
+
+-- name: once-look
+-- tenant, key
+SELECT CASE WHEN expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 2 ELSE 3 END AS state, fingerprint, result
+FROM rowlock_once WHERE tenant = ?1 AND key = ?2
+
+-- name: once-take
+-- fingerprint, how long to keep it in µs, tenant, key
+UPDATE rowlock_once
+SET fingerprint = ?1, result = NULL, made_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
+    expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?2 + 999) / 1000
+WHERE tenant = ?3 AND key = ?4 AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- name: once-store
+-- result, tenant, key
+UPDATE rowlock_once SET result = ?1 WHERE tenant = ?2 AND key = ?3
+
+-- name: once-sweep
+-- limit
+DELETE FROM rowlock_once WHERE rowid IN (
+  SELECT rowid FROM rowlock_once INDEXED BY rowlock_once_expiry
+  WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) ORDER BY expires_at LIMIT ?1)

@@ -1,0 +1,147 @@
+package once
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// endTimeout bounds a COMMIT or ROLLBACK, where the driver can be bounded.
+const endTimeout = 10 * time.Second
+
+// errLostRow: InnoDB rolls all of a transaction back when it is a deadlock's victim, and goes on as if nothing had been begun.
+var errLostRow = errors.New("the transaction has lost the row it made: it was ended, by the function or by the database, whose error the function did not return")
+
+// attempt is one transaction.
+type attempt struct {
+	o    *Once
+	req  Request
+	row  dialect.OnceClaim
+	f    Func
+	wait time.Duration // for another transaction that has the key
+	peek bool          // first, because there is to be no wait
+
+	// What is known afterwards:
+	claimed bool // the claim was answered: of every attempt before it is known what became of it
+	unknown bool // the COMMIT was sent, and not answered
+	again   bool // another attempt may fare better
+	busy    bool // it failed before f was run, because of others
+}
+
+// run does it all on one pinned connection: what database/sql does not hear of there it does not run again.
+func (a *attempt) run(ctx context.Context) (Result, error) {
+	conn, err := a.o.db.Conn(ctx)
+	if err != nil {
+		return a.failed("connect", dialect.NotSent{Err: err})
+	}
+	defer conn.Close()
+	if a.peek {
+		if err := a.look(ctx, conn); err != nil {
+			return Result{}, err
+		}
+	}
+	// A context that ends has f's statements fail. It must not have the transaction roll back at any moment, the commit's included.
+	within, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	tx, err := conn.BeginTx(within, a.o.cfg.TxOptions)
+	if err != nil {
+		return a.failed("begin", dialect.NotSent{Err: err})
+	}
+	defer func() { // also where f panics
+		defer time.AfterFunc(endTimeout, cut).Stop()
+		_ = tx.Rollback()
+	}()
+	res, err := a.within(ctx, tx)
+	if err != nil || res.Replayed {
+		return res, err
+	}
+	return res, a.commit(conn, tx, cut)
+}
+
+// look asks before the transaction whether somebody has the key, where the claim cannot be told not to wait.
+func (a *attempt) look(ctx context.Context, conn *sql.Conn) error {
+	p, ok := a.o.table.(dialect.OncePeeker)
+	if !ok {
+		return nil
+	}
+	taken, err := p.PeekOnce(ctx, lease.InTx(conn), a.row)
+	if err != nil {
+		_, err = a.failed("look for", err)
+		return err
+	}
+	if taken {
+		return inFlight(a.req.Key)
+	}
+	return nil
+}
+
+func (a *attempt) within(ctx context.Context, tx *sql.Tx) (Result, error) {
+	row, err := a.o.claim(ctx, lease.InTx(tx), a.row, a.wait)
+	if err != nil {
+		return a.failed("claim", err)
+	}
+	if row.State != dialect.OnceInFlight {
+		a.claimed = true
+	}
+	if row.State != dialect.OnceMine {
+		return answer(a.req, row)
+	}
+	value, err := a.f(ctx, tx)
+	if err != nil {
+		a.again = a.o.table.Collided(err)
+		return Result{}, err
+	}
+	if err := a.o.tooLarge(a.req.Key, value); err != nil {
+		return Result{}, err
+	}
+	if err := a.o.store(ctx, lease.InTx(tx), a.row, value); err != nil {
+		a.again = worthIt(a.o.d, err)
+		return Result{}, a.o.explain("store the result of", a.req.Key, err)
+	}
+	return Result{Value: kept(value)}, nil
+}
+
+// kept is what a repeat gets for a value.
+func kept(value []byte) []byte {
+	if len(value) == 0 {
+		return nil
+	}
+	return value
+}
+
+// failed is for what went wrong before f was run.
+func (a *attempt) failed(verb string, err error) (Result, error) {
+	a.again = worthIt(a.o.d, err)
+	a.busy = dialect.Judge(a.o.d, err).Class == dialect.Conflict || errors.Is(err, driver.ErrBadConn) // which the pool may have many of
+	return Result{}, a.o.explain(verb, a.req.Key, err)
+}
+
+// worthIt reports whether another transaction may fare better after err, which came before the COMMIT: a lost connection is a
+// transaction rolled back.
+func worthIt(d dialect.Dialect, err error) bool {
+	return !errors.Is(err, errLostRow) && !errors.Is(err, sql.ErrTxDone) && dialect.Judge(d, err).Class.Retry()
+}
+
+// commit says in a what is known when there is no answer. The connection is then dropped: SQLite leaves the transaction open when it
+// is too busy to commit, and database/sql would give it to the next.
+func (a *attempt) commit(conn *sql.Conn, tx *sql.Tx, cut context.CancelFunc) error {
+	defer time.AfterFunc(endTimeout, cut).Stop()
+	err := tx.Commit()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrTxDone):
+		return fmt.Errorf("%w: once %q: the function has ended the transaction itself, which is not its own: %w", lease.ErrConfig, a.req.Key, err)
+	}
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	class := dialect.Judge(a.o.d, err).Class
+	a.unknown = class == dialect.Unknown
+	a.again = class.Retry()
+	return a.o.explain("commit", a.req.Key, err)
+}

@@ -1,0 +1,68 @@
+package once
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	looks = 4               // at a row that changes under our eyes
+	slack = 5 * time.Second // for a claim's answer, beyond what it waits for others
+)
+
+// claim makes the key's row in tx, takes over an expired one, or returns the live one.
+func (o *Once) claim(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, wait time.Duration) (row dialect.OnceRow, err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait+slack)
+	defer cancel()
+	for range looks {
+		row, err = o.table.ClaimOnce(ctx, tx, c, wait)
+		if err != nil || row.State != dialect.OnceExpired && row.State != dialect.OnceAbsent {
+			return row, err
+		}
+		if row.State == dialect.OnceAbsent {
+			continue // removed since it was in our way
+		}
+		if taken, err := dialect.TakeOnce(ctx, tx, o.d, c); taken || err != nil {
+			return dialect.OnceRow{State: dialect.OnceMine}, err
+		}
+	}
+	return row, dialect.ErrRowShape
+}
+
+// answer is what a row that is not ours says to a request.
+func answer(r Request, row dialect.OnceRow) (Result, error) {
+	switch {
+	case row.State == dialect.OnceInFlight:
+		return Result{}, inFlight(r.Key)
+	case row.State != dialect.OnceDone:
+		return Result{}, fmt.Errorf("%w: once %q: the row is in state %d", lease.ErrCorrupt, r.Key, row.State)
+	case !bytes.Equal(row.Fingerprint, r.Fingerprint):
+		return Result{}, mismatch(r.Key)
+	}
+	return Result{Value: row.Result, Replayed: true}, nil
+}
+
+// tooLarge returns an error for a result that must not be stored.
+func (o *Once) tooLarge(key string, value []byte) error {
+	if len(value) > o.cfg.MaxResult {
+		return fmt.Errorf("%w: %q has a result of %d bytes; Config.MaxResult is %d: keep what is large in a table of your own, and return its key", ErrResultTooLarge, key, len(value), o.cfg.MaxResult)
+	}
+	return nil
+}
+
+// store writes the result into the row, if there is one: none is what the row says already.
+func (o *Once) store(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, value []byte) error {
+	if len(value) == 0 {
+		return nil
+	}
+	stored, err := dialect.StoreOnce(ctx, tx, o.d, c, value)
+	if err == nil && !stored {
+		err = errLostRow
+	}
+	return err
+}

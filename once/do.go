@@ -1,0 +1,100 @@
+package once
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// maxTries bounds how often all of it is done again. Who has not begun, because the database was busy, tries until Config.Wait is over.
+const maxTries = 5
+
+// Do runs f in a transaction that also claims the key and keeps f's result: either all of it is committed or nothing. If the key was
+// done before, its result is returned and f is not run.
+//
+// A repeat that comes while the first is under way waits for it, and then gets its result or, if it was rolled back, runs f itself;
+// after Config.Wait it gets an [*InFlightError]. f's error is returned as it is, after everything was rolled back: the next call
+// runs f again. So does f's panic. If the answer to the COMMIT is lost the key is asked whether it was done; if that cannot
+// be found out either the error is also lease.ErrUnknown.
+//
+// ctx is handed to f and bounds the waiting. It does not end the transaction by itself: what f has finished is committed.
+func (o *Once) Do(ctx context.Context, r Request, f Func) (res Result, err error) {
+	if err := o.check(r, f); err != nil {
+		return Result{}, err
+	}
+	until := time.Now().Add(o.cfg.Wait)
+	mine, res, err := o.wait(ctx, r, until)
+	if mine == nil {
+		return res, err
+	}
+	defer o.lines.leave(r, mine) // also where f panics
+	res, err = o.lead(ctx, r, f, until)
+	if err == nil {
+		mine.value, mine.done = res.Value, true
+	}
+	return res, err
+}
+
+// lead is for the one of this process who asks the database for the key.
+func (o *Once) lead(ctx context.Context, r Request, f Func, until time.Time) (Result, error) {
+	pauses := pauses()
+	for doubt, try := false, 1; ; try++ {
+		a := attempt{o: o, req: r, row: o.row(r), f: f, wait: o.patience(until, doubt), peek: o.cfg.NoWait && !doubt}
+		res, err := a.run(ctx)
+		if err == nil {
+			return res, nil
+		}
+		doubt = a.unknown || doubt && !a.claimed
+		if a.claimed {
+			until = time.Now().Add(o.cfg.Wait) // what comes is for another wait than what was
+		}
+		late := time.Since(until)
+		enough := try >= maxTries && (!a.busy || o.cfg.NoWait || late > 0) || late > slack
+		if !a.again || enough || !sleep(ctx, pauses.NextBackOff()) {
+			return Result{}, o.because(ctx, doubt, err)
+		}
+	}
+}
+
+// patience is how long to wait for another transaction that has the key. In doubt that may be our own, which the server has yet
+// to find dead.
+func (o *Once) patience(until time.Time, doubt bool) time.Duration {
+	switch {
+	case doubt:
+		return o.cfg.Wait
+	case o.cfg.NoWait:
+		return 0
+	}
+	return max(time.Until(until), time.Millisecond)
+}
+
+func (o *Once) because(ctx context.Context, doubt bool, err error) error {
+	if doubt {
+		err = errors.Join(lease.ErrUnknown, err)
+	}
+	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = errors.Join(err, ctx.Err())
+	}
+	return err
+}
+
+func pauses() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = 2*time.Millisecond, 200*time.Millisecond, 2, 0.5
+	return b
+}
+
+// sleep reports whether ctx went on for so long.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

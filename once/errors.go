@@ -1,0 +1,37 @@
+package once
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrInFlight is what an [*InFlightError] is: another transaction has the key. Returned by Do and In.
+	ErrInFlight = errors.New("rowlock: in flight")
+	// ErrMismatch is returned by Do and In when the key was used for a request with another fingerprint, which was done, or is being
+	// done in this process. The function has not run.
+	ErrMismatch = errors.New("rowlock: key used for another request")
+	// ErrResultTooLarge is returned by Do and In when the function's result is larger than Config.MaxResult. Its transaction has been
+	// rolled back.
+	ErrResultTooLarge = errors.New("rowlock: result too large")
+)
+
+// InFlightError says that another call with the same key had not ended when Config.Wait was over. errors.Is(err, ErrInFlight) holds.
+type InFlightError struct {
+	Key string
+	// RetryAfter is when to ask again. It is a proposal: nobody knows how long the other takes.
+	RetryAfter time.Duration
+}
+
+// Error names the key.
+func (e *InFlightError) Error() string {
+	return fmt.Sprintf("rowlock: %q is in flight, ask again in %s", e.Key, e.RetryAfter)
+}
+
+// Is makes errors.Is(err, ErrInFlight) true.
+func (e *InFlightError) Is(target error) bool { return target == ErrInFlight }
+
+const retryAfter = time.Second
+
+func inFlight(key string) error { return &InFlightError{Key: key, RetryAfter: retryAfter} }

@@ -1,0 +1,75 @@
+package once
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// In is [Once.Do] within a transaction that the caller has begun and will commit: f's effects, the claim and the result are there if
+// and when it is committed. Call it before any statement that reads, so that a serialization failure can be told from a repeat.
+//
+// Once f has run and failed, or panicked, or its result cannot be kept, In has rolled tx back: to commit would keep half of it, as
+// done. Nothing is tried again, and a repeat in flight is waited for in the database alone, with the caller's connection: after
+// ErrBusy or ErrInFlight roll back and begin anew.
+func (o *Once) In(ctx context.Context, tx *sql.Tx, r Request, f Func) (Result, error) {
+	if err := o.check(r, f); err != nil {
+		return Result{}, err
+	}
+	if tx == nil {
+		return Result{}, fmt.Errorf("%w: once %q: the transaction is nil", lease.ErrConfig, r.Key)
+	}
+	c, run := o.row(r), lease.InTx(tx)
+	row, err := o.claimIn(ctx, run, c)
+	if err != nil {
+		return Result{}, o.explainIn("claim", r.Key, err)
+	}
+	if row.State != dialect.OnceMine {
+		return answer(r, row)
+	}
+	return o.doIn(ctx, tx, r, c, f)
+}
+
+func (o *Once) claimIn(ctx context.Context, tx lease.Runner, c dialect.OnceClaim) (dialect.OnceRow, error) {
+	if !o.cfg.NoWait {
+		return o.claim(ctx, tx, c, o.cfg.Wait)
+	}
+	if p, ok := o.table.(dialect.OncePeeker); ok {
+		if taken, err := p.PeekOnce(ctx, tx, c); taken || err != nil {
+			return dialect.OnceRow{State: dialect.OnceInFlight}, err
+		}
+	}
+	return o.claim(ctx, tx, c, 0)
+}
+
+func (o *Once) doIn(ctx context.Context, tx *sql.Tx, r Request, c dialect.OnceClaim, f Func) (_ Result, err error) {
+	whole := false
+	defer func() {
+		if !whole {
+			_ = tx.Rollback()
+		}
+	}()
+	value, err := f(ctx, tx)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := o.tooLarge(r.Key, value); err != nil {
+		return Result{}, err
+	}
+	if err := o.store(ctx, lease.InTx(tx), c, value); err != nil {
+		return Result{}, o.explainIn("store the result of", r.Key, err)
+	}
+	whole = true
+	return Result{Value: kept(value)}, nil
+}
+
+// explainIn is explain, for a transaction that the caller can begin again.
+func (o *Once) explainIn(verb, key string, err error) error {
+	if dialect.Judge(o.d, err).Class == dialect.Conflict {
+		return fmt.Errorf("%w: %s %q: %w (roll back and try again)", lease.ErrBusy, verb, key, err)
+	}
+	return o.explain(verb, key, err)
+}

@@ -1,0 +1,87 @@
+package once
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// lines has, for each key, the call of this process that is at work on it. Whoever comes meanwhile waits here, where that costs no
+// connection, and is told the result.
+type lines struct {
+	mu sync.Mutex
+	at map[place]*turn
+}
+
+type place struct{ tenant, key string }
+
+// turn is one call's time at the head of its line.
+type turn struct {
+	fingerprint []byte
+	ended       chan struct{}
+	// What came of it, not to be read before ended is closed.
+	value []byte
+	done  bool
+}
+
+// enter makes the caller the head of its line, or returns who is.
+func (l *lines) enter(r Request) (mine, other *turn) {
+	p := place{r.Tenant, r.Key}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if other := l.at[p]; other != nil {
+		return nil, other
+	}
+	t := &turn{fingerprint: bytes.Clone(r.Fingerprint), ended: make(chan struct{})}
+	l.at[p] = t
+	return t, nil
+}
+
+// leave ends the turn. If it came to nothing, one of those who wait is the next.
+func (l *lines) leave(r Request, t *turn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.at, place{r.Tenant, r.Key})
+	close(t.ended)
+}
+
+// wait returns the result of the head of the line, or the caller's own turn.
+func (o *Once) wait(ctx context.Context, r Request, until time.Time) (*turn, Result, error) {
+	for {
+		mine, other := o.lines.enter(r)
+		switch {
+		case mine != nil:
+			return mine, Result{}, nil
+		case !bytes.Equal(other.fingerprint, r.Fingerprint):
+			return nil, Result{}, mismatch(r.Key)
+		case o.cfg.NoWait:
+			return nil, Result{}, inFlight(r.Key)
+		}
+		if err := await(ctx, other, r.Key, until); err != nil {
+			return nil, Result{}, err
+		}
+		if other.done {
+			return nil, Result{Value: bytes.Clone(other.value), Replayed: true}, nil
+		}
+	}
+}
+
+func await(ctx context.Context, other *turn, key string, until time.Time) error {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-other.ended:
+		return nil
+	case <-timer.C:
+		return inFlight(key)
+	case <-ctx.Done():
+		return errors.Join(inFlight(key), ctx.Err())
+	}
+}
+
+func mismatch(key string) error {
+	return fmt.Errorf("%w: %q: its fingerprint is not the one it was first used with; take a new key for another request", ErrMismatch, key)
+}

@@ -1,0 +1,78 @@
+package once
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Once does things once. It may be used by any number of goroutines; use one for a database, because repeats within it wait
+// without a connection.
+type Once struct {
+	db    dialect.Pool
+	d     dialect.Dialect
+	table dialect.Once
+	cfg   Config
+	lines lines
+
+	stop    context.CancelFunc
+	stopped context.Context
+	wg      sync.WaitGroup
+}
+
+// openTimeout bounds New.
+const openTimeout = 30 * time.Second
+
+// New returns a Once on db, which stays the caller's. It refuses a database that would forget what was done, and runs every statement
+// once in a transaction that it rolls back, so that a missing table or privilege is found now.
+func New(db dialect.Pool, d dialect.Dialect, cfg *Config) (*Once, error) {
+	table, ok := d.(dialect.Once)
+	if !ok {
+		return nil, fmt.Errorf("%w: the dialect %s keeps nothing that was done once", lease.ErrUnsupported, d.Name())
+	}
+	o := &Once{db: db, d: d, table: table, cfg: cfg.withDefaults(), lines: lines{at: make(map[place]*turn)}}
+	if err := errors.Join(o.cfg.check(), d.Names().Check()); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	if err := o.open(ctx); err != nil {
+		return nil, err
+	}
+	o.stopped, o.stop = context.WithCancel(context.Background())
+	if o.cfg.Reap > 0 {
+		o.wg.Go(o.reap)
+	}
+	return o, nil
+}
+
+// Close ends the background and refuses every later call. Calls under way go on to their end: they need nothing but the pool.
+func (o *Once) Close() error {
+	o.stop()
+	o.wg.Wait()
+	return nil
+}
+
+func (o *Once) check(r Request, f Func) error {
+	if o.stopped.Err() != nil {
+		return fmt.Errorf("%w: once %q", lease.ErrClosed, r.Key)
+	}
+	return r.check(f)
+}
+
+// explain turns a database's error into one of ours. Nothing was committed; where that is not sure the caller says so.
+func (o *Once) explain(verb, key string, err error) error {
+	v := dialect.Judge(o.d, err)
+	switch {
+	case v.As != nil:
+		return fmt.Errorf("%w: %s %q: %w", v.As, verb, key, err)
+	case v.Class == dialect.Conflict:
+		return fmt.Errorf("%w: %s %q: %w", lease.ErrBusy, verb, key, err)
+	}
+	return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
+}

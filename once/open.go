@@ -1,0 +1,100 @@
+package once
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// open probes the server and the table, and rehearses. A busy database is not a refusal: many may be opening it at this moment.
+func (o *Once) open(ctx context.Context) error {
+	facts, err := o.probe(ctx)
+	for pauses := pauses(); err == nil; {
+		err = o.rehearse(ctx)
+		if !errors.Is(err, lease.ErrBusy) {
+			break
+		}
+		if sleep(ctx, pauses.NextBackOff()) {
+			err = nil
+		}
+	}
+	if errors.Is(err, lease.ErrPrivilege) {
+		err = fmt.Errorf("%w; the user needs SELECT, INSERT, UPDATE and DELETE on %srowlock_once", err, o.d.Names().Prefix)
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range facts.Warnings {
+		o.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
+	}
+	return nil
+}
+
+func (o *Once) probe(ctx context.Context) (facts dialect.Facts, err error) {
+	conn, err := o.db.Conn(ctx)
+	if err != nil {
+		return facts, o.explain("connect", "", dialect.NotSent{Err: err})
+	}
+	defer conn.Close()
+	facts, err = o.d.Probe(ctx, conn)
+	if err == nil {
+		err = dialect.CheckVersion(facts.SchemaVersion)
+	}
+	if err == nil {
+		err = o.table.ProbeOnce(ctx, conn)
+	}
+	return facts, o.refusal(err)
+}
+
+// refusal leaves an error that already is one of ours alone.
+func (o *Once) refusal(err error) error {
+	for _, ours := range []error{
+		lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect, lease.ErrReadOnly, lease.ErrPrivilege,
+		lease.ErrTopology, lease.ErrNotDurable, lease.ErrConfig, lease.ErrCorrupt,
+	} {
+		if err == nil || errors.Is(err, ours) {
+			return err
+		}
+	}
+	return o.explain("probe", "", err)
+}
+
+var errRehearsed = errors.New("rehearsed")
+
+// rehearse does a key nobody else has and rolls back, and removes no rows.
+func (o *Once) rehearse(ctx context.Context) error {
+	r := Request{Key: lease.Reserved + "once/" + lease.NewOwner().String(), Fingerprint: Fingerprint()}
+	a := attempt{o: o, req: r, row: o.row(r), wait: o.cfg.Wait, f: o.rehearsal(r)}
+	if _, err := a.run(ctx); !errors.Is(err, errRehearsed) {
+		return fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
+	}
+	_, err := o.sweep(ctx, 0)
+	return err
+}
+
+// rehearsal sees that what was written is there: a trigger or a row policy can have a write vanish without an error.
+func (o *Once) rehearsal(r Request) Func {
+	return func(ctx context.Context, tx *sql.Tx) ([]byte, error) {
+		c, run, value := o.row(r), lease.InTx(tx), []byte("result")
+		if err := o.store(ctx, run, c, value); err != nil {
+			return nil, o.explain("rehearse", "", err)
+		}
+		row, err := dialect.LookOnce(ctx, run, o.d, c)
+		if err == nil && (row.State != dialect.OnceDone || !bytes.Equal(row.Result, value) || !bytes.Equal(row.Fingerprint, r.Fingerprint)) {
+			err = fmt.Errorf("%w: a row that was made a moment ago is not there: is there a trigger or a row policy on the table?", lease.ErrCorrupt)
+		}
+		if err == nil {
+			_, err = dialect.TakeOnce(ctx, run, o.d, c) // not expired, so that nothing changes
+		}
+		if err != nil {
+			return nil, o.explain("rehearse", "", err)
+		}
+		return nil, errRehearsed
+	}
+}

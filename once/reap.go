@@ -1,0 +1,78 @@
+package once
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	defaultBatch = 200
+	sweepTimeout = 10 * time.Second // for one batch
+)
+
+// Sweep removes expired rows, up to batch in each of several short transactions, until there are no more, and returns how many it has
+// removed; a batch of 0 means 200. Several may sweep at once: none waits for a row that another has locked. It borrows a
+// connection from the pool and drops it, since its settings are not the application's.
+func (o *Once) Sweep(ctx context.Context, batch int) (removed int64, err error) {
+	if o.stopped.Err() != nil {
+		return 0, fmt.Errorf("%w: sweep", lease.ErrClosed)
+	}
+	if batch <= 0 {
+		batch = defaultBatch
+	}
+	return o.sweep(ctx, batch)
+}
+
+// sweep with a batch of 0 only sees whether it may.
+func (o *Once) sweep(ctx context.Context, batch int) (removed int64, err error) {
+	conn, err := o.db.Conn(ctx)
+	if err != nil {
+		return 0, o.explain("sweep", "", dialect.NotSent{Err: err})
+	}
+	s := dialect.NewSession(conn)
+	defer s.Discard()
+	if err := o.d.Setup(ctx, s); err != nil {
+		return 0, o.explain("sweep", "", dialect.NotSent{Err: err})
+	}
+	for {
+		n, err := o.batch(ctx, s, batch)
+		removed += n
+		if err != nil || n < int64(batch) || batch == 0 {
+			return removed, err
+		}
+	}
+}
+
+func (o *Once) batch(ctx context.Context, s *dialect.Session, batch int) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	for pauses, try := pauses(), 1; ; try++ {
+		n, err := dialect.SweepOnce(ctx, s, o.d, batch)
+		if err == nil {
+			return n, nil
+		}
+		again := dialect.Judge(o.d, err).Class == dialect.Conflict && try < maxTries
+		if !again || !sleep(ctx, pauses.NextBackOff()) {
+			return 0, o.explain("sweep", "", err)
+		}
+	}
+}
+
+// reap sweeps now and then until Close.
+func (o *Once) reap() {
+	for sleep(o.stopped, o.cfg.Reap-o.cfg.Reap/10+rand.N(o.cfg.Reap/5+1)) {
+		removed, err := o.sweep(o.stopped, defaultBatch)
+		switch {
+		case err == nil && removed > 0:
+			o.cfg.Logger.LogAttrs(o.stopped, slog.LevelDebug, "rowlock: what was done once is forgotten", slog.Int64("rows", removed))
+		case err != nil && o.stopped.Err() == nil:
+			o.cfg.Logger.LogAttrs(o.stopped, slog.LevelWarn, "rowlock: sweep of rowlock_once ended early, the next will go on", slog.Int64("rows", removed), slog.Any("error", err))
+		}
+	}
+}
