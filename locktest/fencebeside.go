@@ -27,6 +27,9 @@ func (r *rig) parallelTx() {
 func twoFences(r *rig) {
 	r.fencer()
 	r.parallelTx()
+	if r.h.SoleFence {
+		r.Skip("Harness.SoleFence: one transaction at a time")
+	}
 	l := r.take("k")
 	r.expire("k")
 	first, second := r.begin(), r.begin()

@@ -38,6 +38,9 @@ type Harness struct {
 	// SerialTx says that only one transaction can be open at a time and that it holds up every write, as in SQLite. It skips
 	// the properties that need two, or a write beside one.
 	SerialTx bool
+	// SoleFence says that a fence has the row for itself: two transactions of one holder take turns. It skips the property that they
+	// can be fenced at once.
+	SoleFence bool
 
 	// Slow asks for fewer goroutines and rounds, for a store that does some ten calls a second rather than thousands.
 	Slow bool

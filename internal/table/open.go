@@ -59,8 +59,8 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 		return s.explain("connect", "", dialect.NotSent{Err: err})
 	}
 	// A busy database is not a refusal: many processes may be opening it at this moment.
-	for err = s.rehearse(ctx); errors.Is(err, lease.ErrBusy) && pause(ctx, 50*time.Millisecond) == nil; {
-		err = s.rehearse(ctx)
+	for err = s.rehearse(ctx, o); errors.Is(err, lease.ErrBusy) && pause(ctx, 50*time.Millisecond) == nil; {
+		err = s.rehearse(ctx, o)
 	}
 	if err == nil {
 		return nil
@@ -76,7 +76,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 // rehearse acquires, renews and releases a key nobody else has, twice, because a row that is new is made by another statement
 // than one that is there, has somebody wait for it, and reaps it. Each time it looks whether that has happened: a trigger or a row
 // policy can have a write vanish without an error.
-func (s *Store) rehearse(ctx context.Context) error {
+func (s *Store) rehearse(ctx context.Context, o Options) error {
 	key := lease.Reserved + "open/" + lease.NewOwner().String()
 	l := lease.Lease{Key: key}
 	for range 2 {
@@ -92,13 +92,24 @@ func (s *Store) rehearse(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.rehearseQueue(ctx, key); err != nil {
-		return err
+	if !o.Optimistic {
+		if err := s.rehearseQueue(ctx, key); err != nil {
+			return err
+		}
 	}
 	if err := s.rehearseInterest(ctx, key); err != nil {
 		return err
 	}
-	if _, err := s.reap(ctx, lease.Bucket(key), []string{key}, 0); err != nil {
+	return s.rehearseReap(ctx, key, o)
+}
+
+// rehearseReap removes the row. Who may not, and need not, leaves it to those who sweep.
+func (s *Store) rehearseReap(ctx context.Context, key string, o Options) error {
+	_, err := s.reap(ctx, lease.Bucket(key), []string{key}, 0)
+	if o.Optimistic && errors.Is(err, lease.ErrPrivilege) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{key}})

@@ -25,6 +25,9 @@ type Options struct {
 	Hints bool
 	// Watch is how often Listen looks whether the database has changed, where nothing tells it; 0 means 10 ms.
 	Watch time.Duration
+	// Optimistic says that the dialect locks no row that it only reads. The queue does, so it is not tried and must not be used; and
+	// a user who may not raise floors or delete is let in. Such a user cannot sweep.
+	Optimistic bool
 }
 
 // Store keeps leases as rows.

@@ -109,7 +109,11 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 // a row that counts from it, then the rows; the floor is raised above the highest token, and only then are they deleted.
 func (s *Store) reap(ctx context.Context, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
 	var done int64 // the lane's: a call that has left it returns while the lane still counts
-	err = s.session(ctx, "reap", func(ctx context.Context, session *dialect.Session) error {
+	err = s.session(ctx, "reap", func(ctx context.Context, session *dialect.Session) (err error) {
+		if own, ok := s.d.(dialect.Reaper); ok {
+			done, err = own.Reap(ctx, session, bucket, keys, retention)
+			return err
+		}
 		return session.InTx(ctx, func() (err error) {
 			done, err = s.reapLocked(ctx, session, bucket, keys, retention)
 			return err

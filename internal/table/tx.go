@@ -16,6 +16,9 @@ import (
 // Fence locks the row in the caller's transaction if it still names this owner and token. It looks at no clock: whoever
 // would take an expired lease must change that row, and cannot while tx lasts.
 func (s *Store) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error {
+	if own, ok := s.d.(dialect.Fencer); ok {
+		return s.inTx(ctx, tx, "fence", l, own.Fence(ctx, tx, l))
+	}
 	var one int
 	err := tx.QueryOne(ctx, s.d.Text("fence"), []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token}, &one)
 	return s.inTx(ctx, tx, "fence", l, err)

@@ -1,0 +1,23 @@
+package dialect
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// A dialect may have the two abilities below, where what the store does by itself would lock rows that it only reads.
+
+// Fencer is a Dialect that fences in its own way, which need not be a query.
+type Fencer interface {
+	// Fence returns sql.ErrNoRows if the row does not name this owner and token.
+	Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error
+}
+
+// Reaper is a Dialect that removes dead rows in its own way.
+type Reaper interface {
+	// Reap removes what of keys, all of one bucket, has been dead for the retention, after it has raised the floor. It sees to
+	// its own transactions.
+	Reap(ctx context.Context, s *Session, bucket int, keys []string, retention time.Duration) (removed int64, err error)
+}

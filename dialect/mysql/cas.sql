@@ -1,0 +1,87 @@
+-- For package optimistic: the row is read, and changed only if it is still as it was read. Nothing here locks a row that it does not
+-- write. The parameters have the same order in every dialect, times are µs, and expiries µs since 1970. MariaDB is told not to wait
+-- for a row that somebody has locked; MySQL waits for a second, which is its shortest.
+
+-- name: cas-setup
+SELECT 1
+
+-- name: cas-look
+-- owner, key
+SELECT CASE WHEN home <> @home THEN 4
+            WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 1
+            WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
+            WHEN token >= 9223372036853727231 THEN 3
+            WHEN owner IS NOT NULL THEN 5
+            ELSE 2 END AS state,
+       token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining,
+       owner, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) AS expires
+FROM rowlock WHERE `key` = ?
+
+-- name: cas-take
+-- owner, note, ttl, next token; key, and token, owner, expiry as read. The token changes, so that changed rows and matched rows
+-- are the same number.
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock
+SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, acquired_at = UTC_TIMESTAMP(6), token = ?
+WHERE `key` = ? AND home = @home AND token = ? AND owner <=> ? AND TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) = ?
+  AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
+
+-- name: cas-insert
+-- key, owner, note, ttl, bucket. Under READ COMMITTED the floor is read without a lock: see cas-made.
+INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
+SELECT ?, ?, ?, f.floor + 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
+FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < 9223372036853727230
+
+-- name: cas-made
+-- bucket, key: the row that this transaction has made, and the floor as it is by now
+SELECT r.token, f.floor FROM rowlock AS r, rowlock_floor AS f WHERE f.bucket = ? AND r.`key` = ?
+
+-- name: cas-raise
+-- token, key: the row that this transaction has made
+UPDATE rowlock SET token = ? WHERE `key` = ?
+
+-- name: cas-renew
+-- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl; keys in order
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE
+  (SELECT UNHEX(j.k) AS k, UNHEX(j.o) AS o, j.t, j.d
+   FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+   LIMIT 9223372036854775807) AS w
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = w.k
+SET r.expires_at = UTC_TIMESTAMP(6) + INTERVAL w.d MICROSECOND
+WHERE r.owner = w.o AND r.token = w.t AND r.home = @home AND r.expires_at > UTC_TIMESTAMP(6)
+
+-- name: cas-renew-look
+-- JSON array as for cas-renew: which rows still name this owner and token, and is the lease alive?
+SELECT j.n, r.expires_at > UTC_TIMESTAMP(6) AS alive, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS clock
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
+
+-- name: cas-fence
+-- key, owner, token. Something has to change, or a driver that counts changed rows would count none; it is the last digit of when the
+-- key was granted, which nobody decides by.
+UPDATE rowlock SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND
+WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
+
+-- name: cas-floor
+-- bucket
+SELECT floor FROM rowlock_floor WHERE bucket = ?
+
+-- name: cas-dead
+-- keys as a JSON array, retention: the highest token of those that are dead, or -1
+SELECT COALESCE(MAX(r.token), -1)
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+WHERE r.home = @home AND r.token < 9223372036853727231
+  AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+
+-- name: cas-reap
+-- keys as a JSON array, retention, floor
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ DELETE r
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+WHERE r.home = @home AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AND r.token <= ?
+
+-- name: cas-drop-dead
+-- key, waiter, retention
+DELETE FROM rowlock_queue
+WHERE `key` = ? AND waiter = ? AND alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND

@@ -1,0 +1,79 @@
+-- For package optimistic: the row is read, and changed only if it is still as it was read. Nothing here locks a row that it does not
+-- write. The parameters have the same order in every dialect, times are µs, and expiries µs since 1970.
+
+-- name: cas-setup
+-- A change of a row waits for whoever has it locked. No longer than a slow commit takes, because the lane has other work.
+SELECT set_config('lock_timeout', '100', false)
+
+-- name: cas-look
+-- $1 owner, $2 key
+SELECT CASE WHEN home <> @home THEN 4
+            WHEN owner = $1 AND expires_at > clock_timestamp() THEN 1
+            WHEN owner IS NOT NULL AND expires_at > clock_timestamp() THEN 0
+            WHEN token >= 9223372036853727231 THEN 3
+            WHEN owner IS NOT NULL THEN 5
+            ELSE 2 END AS state,
+       token, note, (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+       owner, (extract(epoch FROM expires_at) * 1000000)::bigint AS expires
+FROM rowlock WHERE key = $2
+
+-- name: cas-take
+-- $1 owner, $2 note, $3 ttl, $4 next token; $5 key, and $6 token, $7 owner, $8 expiry as read
+UPDATE rowlock AS r
+SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond', acquired_at = clock_timestamp(), token = $4
+WHERE r.key = $5 AND r.home = @home AND r.token = $6 AND r.owner IS NOT DISTINCT FROM $7::bytea
+  AND (extract(epoch FROM r.expires_at) * 1000000)::bigint = $8::bigint
+  AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
+
+-- name: cas-insert
+-- $1 key, $2 owner, $3 note, $4 ttl, $5 bucket. The floor is not locked: see cas-made.
+INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
+SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', @home
+FROM rowlock_floor AS f WHERE f.bucket = $5::int AND f.floor < 9223372036853727230
+ON CONFLICT (key) DO NOTHING
+
+-- name: cas-made
+-- $1 bucket, $2 key: the row that this transaction has made, and the floor as it is by now
+SELECT r.token, f.floor FROM rowlock AS r, rowlock_floor AS f WHERE f.bucket = $1::int AND r.key = $2
+
+-- name: cas-raise
+-- $1 token, $2 key: the row that this transaction has made
+UPDATE rowlock SET token = $1 WHERE key = $2
+
+-- name: cas-renew
+-- $1 JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl
+UPDATE rowlock AS r SET expires_at = clock_timestamp() + w.d * interval '1 microsecond'
+FROM json_to_recordset($1::json) AS w (k text, o text, t bigint, d bigint)
+WHERE r.key = decode(w.k, 'hex') AND r.owner = decode(w.o, 'hex') AND r.token = w.t AND r.home = @home
+  AND r.expires_at > clock_timestamp()
+
+-- name: cas-renew-look
+-- $1 JSON array as for cas-renew: which rows still name this owner and token, and is the lease alive?
+SELECT w.n, r.expires_at > clock_timestamp() AS alive, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
+FROM json_array_elements($1::json) WITH ORDINALITY AS w (j, n) JOIN rowlock AS r ON r.key = decode(w.j ->> 'k', 'hex')
+WHERE r.owner = decode(w.j ->> 'o', 'hex') AND r.token = (w.j ->> 't')::bigint AND r.home = @home
+
+-- name: cas-fence
+-- $1 key, $2 owner, $3 token. A write that changes nothing has the row all the same.
+UPDATE rowlock SET token = token WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home
+
+-- name: cas-floor
+-- $1 bucket
+SELECT floor FROM rowlock_floor WHERE bucket = $1::int
+
+-- name: cas-dead
+-- $1 keys as an array literal, $2 retention: the highest token of those that are dead, or -1
+SELECT coalesce(max(token), -1) FROM rowlock
+WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token < 9223372036853727231
+  AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
+
+-- name: cas-reap
+-- $1 keys as an array literal, $2 retention, $3 floor
+DELETE FROM rowlock
+WHERE key = ANY ($1::text::bytea[]) AND home = @home AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
+  AND token <= $3
+
+-- name: cas-drop-dead
+-- $1 key, $2 waiter, $3 retention
+DELETE FROM rowlock_queue
+WHERE key = $1 AND waiter = $2 AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'

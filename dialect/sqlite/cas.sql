@@ -1,0 +1,65 @@
+-- For package optimistic: the row is read, and changed only if it is still as it was read. The parameters have the same order in
+-- every dialect, times are µs, rounded up to the clock's ms, and expiries as the column has them. Renewal is the one in statements.sql.
+
+-- name: cas-setup
+SELECT 1
+
+-- name: cas-look
+-- owner, key
+SELECT CASE WHEN home <> @home THEN 4
+            WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
+            WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
+            WHEN token >= 9223372036853727231 THEN 3
+            WHEN owner IS NOT NULL THEN 5
+            ELSE 2 END AS state,
+       token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining, owner, expires_at AS expires
+FROM rowlock WHERE key = ?
+
+-- name: cas-take
+-- owner, note, ttl, next token; key, and token, owner, expiry as read
+UPDATE rowlock
+SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000,
+    acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = ?
+WHERE key = ? AND home = @home AND token = ? AND owner IS ? AND expires_at = ?
+  AND (owner IS NULL OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
+
+-- name: cas-insert
+-- key, owner, note, ttl, bucket
+INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
+SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+       CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000, @home
+FROM rowlock_floor WHERE bucket = ? AND floor < 9223372036853727230
+ON CONFLICT (key) DO NOTHING
+
+-- name: cas-made
+-- bucket, key: the row that this transaction has made, and the floor as it is by now
+SELECT r.token, f.floor FROM rowlock AS r, rowlock_floor AS f WHERE f.bucket = ? AND r.key = ?
+
+-- name: cas-raise
+-- token, key: the row that this transaction has made
+UPDATE rowlock SET token = ? WHERE key = ?
+
+-- name: cas-fence
+-- key, owner, token
+UPDATE rowlock SET token = token WHERE key = ? AND owner = ? AND token = ? AND home = @home
+
+-- name: cas-floor
+-- bucket
+SELECT floor FROM rowlock_floor WHERE bucket = ?
+
+-- name: cas-dead
+-- keys as a JSON array, retention: the highest token of those that are dead, or -1
+SELECT coalesce(max(r.token), -1) FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value)
+WHERE r.home = @home AND r.token < 9223372036853727231
+  AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+
+-- name: cas-reap
+-- keys as a JSON array, retention, floor
+DELETE FROM rowlock
+WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND home = @home
+  AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000 AND token <= ?
+
+-- name: cas-drop-dead
+-- key, waiter, retention
+DELETE FROM rowlock_queue
+WHERE key = ? AND waiter = ? AND alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000

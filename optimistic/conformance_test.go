@@ -1,0 +1,71 @@
+package optimistic_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/locktest"
+	"github.com/rowlockdb/rowlock/optimistic"
+)
+
+// The suite that every store must pass. The databases do not wait for one another, and are waited for most of the time.
+func TestConformance(t *testing.T) {
+	for _, k := range testdb.Kinds {
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			h := harness(k.Open(t))
+			other := testdb.Kinds[0].Open(t) // a database that has nothing to do with it
+			h.Foreign = func(tb testing.TB) locktest.Tx { return begin(tb, other) }
+			locktest.Run(t, h)
+		})
+	}
+}
+
+func TestRandomCalls(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		h := harness(e)
+		h.Slow = true
+		locktest.RunRandom(t, h, 8)
+	})
+}
+
+func harness(e *testdb.Env) locktest.Harness {
+	return locktest.Harness{
+		Open: func(tb testing.TB) lease.Store {
+			e.Exec(tb, `DELETE FROM {rowlock}`)
+			e.Exec(tb, `DELETE FROM {rowlock_queue}`)
+			return open(tb, e)
+		},
+		Another: func(tb testing.TB, _ lease.Store) lease.Store { return open(tb, e) },
+		Expire: func(tb testing.TB, _ lease.Store, key string) {
+			e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ? AND owner IS NOT NULL`, []byte(key))
+		},
+		SetToken:  func(tb testing.TB, _ lease.Store, key string, token int64) { e.SetToken(tb, key, token) },
+		Begin:     func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
+		SerialTx:  e.Name == "sqlite",
+		SoleFence: true,
+		Slow:      e.Name == "mysql", // it waits for a second where others wait for a moment
+		Load:      500 * time.Millisecond,
+	}
+}
+
+func open(tb testing.TB, e *testdb.Env, opts ...optimistic.Option) *optimistic.Store {
+	tb.Helper()
+	s, err := optimistic.New(e.DB, e.Dialect, append([]optimistic.Option{optimistic.Lanes(3)}, opts...)...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func begin(tb testing.TB, e *testdb.Env) locktest.Tx {
+	tb.Helper()
+	tx, err := e.DB.BeginTx(tb.Context(), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return locktest.SQL(tx)
+}

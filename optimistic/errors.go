@@ -1,0 +1,87 @@
+package optimistic
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var (
+	// ErrConflict is what a [*ConflictError] is: the row is no longer as it was read. Nothing was changed; roll back, read again, try again.
+	ErrConflict = errors.New("rowlock: conflict")
+	// ErrNotFound is returned by Update, Get, Select and Modify when there is no row with a key.
+	ErrNotFound = errors.New("rowlock: no such row")
+	// ErrVersion is returned by Update and Modify, before anything is sent, for a version that cannot be followed by another, and by all
+	// that read a row whose version is NULL or does not fit its field.
+	ErrVersion = errors.New("rowlock: unusable version")
+	// ErrMiscount is returned by Update and Modify when the database did not do what it was told: it changed several rows, or none
+	// although the row is as it was read, as with a key that is not unique, or a trigger. Roll back.
+	ErrMiscount = errors.New("rowlock: not one row changed")
+)
+
+// ConflictError tells what was found instead of the row that was read. errors.Is(err, ErrConflict) holds.
+type ConflictError struct {
+	Table string
+	// Key is the row's, a value for each key column.
+	Key []any
+	// Expected is the version that was read, and Found the current one; -1 if the database refused the whole transaction because of the
+	// conflict, as at REPEATABLE READ in Postgres, and would not say.
+	Expected, Found int64
+	// Err is what the database said in that case.
+	Err error
+}
+
+// Error describes the conflict.
+func (e *ConflictError) Error() string {
+	found := fmt.Sprintf("has version %d now", e.Found)
+	if e.Found < 0 {
+		found = fmt.Sprintf("was changed meanwhile (%v)", e.Err)
+	}
+	return fmt.Sprintf("rowlock: conflict: %s %s was read with version %d and %s: roll back, read it again and try again", e.Table, keyText(e.Key), e.Expected, found)
+}
+
+// Is makes errors.Is(err, ErrConflict) true.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// Unwrap returns Err.
+func (e *ConflictError) Unwrap() error { return e.Err }
+
+// keyText shows a key in messages.
+func keyText(key []any) string {
+	parts := make([]string, len(key))
+	for i, v := range key {
+		parts[i] = fmt.Sprintf("%v", v)
+		switch v := v.(type) {
+		case string:
+			parts[i] = fmt.Sprintf("%q", v)
+		case []byte:
+			parts[i] = fmt.Sprintf("%q", v)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// state is the SQLSTATE in an error of pgx, lib/pq or go-sql-driver/mysql, which has it in its text only: "Error 1062 (23000): …".
+func state(err error) string {
+	var with interface{ SQLState() string }
+	if errors.As(err, &with) {
+		return with.SQLState()
+	}
+	if _, after, ok := strings.Cut(err.Error(), "Error "); ok && len(after) >= 12 && after[5] == '(' && after[11] == ')' {
+		return after[6:11]
+	}
+	return ""
+}
+
+// explain turns what a statement on the user's table returned into one of our errors. A constraint or a value out of range is the
+// user's own affair: it is no damage to our rows, and no conflict that passes by itself.
+func (t *Table[T]) explain(verb string, err error) error {
+	what := verb + " " + t.name
+	if v := dialect.Judge(t.d, err); strings.HasPrefix(state(err), "23") || errors.Is(v.As, lease.ErrCorrupt) || errors.Is(v.As, lease.ErrTokenExhausted) {
+		return fmt.Errorf("rowlock: %s: %w", what, err)
+	}
+	return dialect.ExplainOwn(t.d, what, err)
+}

@@ -1,0 +1,47 @@
+package optimistic
+
+import (
+	"context"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// make creates the row, with a token above the floor of its bucket. The floor cannot be locked, so the reaper may raise it and delete
+// the row's predecessor after it was read: the insert waits for that commit, and then succeeds with a token that was granted before.
+// So the floor is read again after the insert, when no row of this key can come or go any more, and the token raised above it.
+//
+// All that is one transaction. If the insert were committed first and the token raised afterwards, a client that dies between the two
+// would leave a row with an old token behind, from which the next holder would count on.
+func (d swap) make(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	var token int64
+	err := s.InTx(ctx, func() (err error) {
+		token, err = d.insert(ctx, s, r)
+		return err
+	})
+	if err != nil {
+		return lease.Acquired{}, err
+	}
+	return (&dialect.Answer{State: dialect.StateMine, Token: token}).Acquired()
+}
+
+// insert returns dialect.ErrRowShape where somebody else was quicker, or the server's complaint of a duplicate, which is a conflict too.
+func (d swap) insert(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (token int64, err error) {
+	key, bucket := []byte(r.Key), lease.Bucket(r.Key)
+	res, err := s.Exec(ctx, d.Text("cas-insert"), key, dialect.Bytes(r.Owner), d.note(r), dialect.Micros(r.TTL), bucket)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return 0, dialect.ErrRowShape
+	}
+	var floor int64
+	if err := s.QueryRow(ctx, d.Text("cas-made"), []any{bucket, key}, &token, &floor); err != nil {
+		return 0, err
+	}
+	if token > floor {
+		return token, nil
+	}
+	_, err = s.Exec(ctx, d.Text("cas-raise"), floor+1, key)
+	return floor + 1, err
+}

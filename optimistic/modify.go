@@ -1,0 +1,134 @@
+package optimistic
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Pool is what Modify needs: *sql.DB, *sql.Conn and *sqlx.DB have it.
+type Pool interface {
+	Ext
+	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
+}
+
+// Modify reads the rows with these keys in one statement, has f change them, and writes those that f has changed in one transaction, in
+// key order: all of them or none. If one is no longer as it was read, it begins anew, as Retry does; so f is called several times, with
+// new rows each time, and must do nothing but change them. No transaction is open while f runs.
+//
+// Keys without a row are named in an ErrNotFound. f's error ends it and nothing is written. f must leave keys and versions alone. When
+// the connection is lost at the commit the error is lease.ErrUnknown: all may have been written.
+func (t *Table[T]) Modify(ctx context.Context, db Pool, keys []any, f func(rows []*T) error, opts ...RetryOption) error {
+	if isNil(db) || f == nil {
+		return fmt.Errorf("%w: modify %s: needs a database and a function", lease.ErrConfig, t.name)
+	}
+	return Retry(ctx, func(ctx context.Context) error {
+		rows, err := t.Select(ctx, db, keys)
+		if err != nil {
+			return err
+		}
+		changed, err := t.change(rows, f)
+		if err != nil || len(changed) == 0 {
+			return err
+		}
+		return t.write(ctx, db, changed)
+	}, opts...)
+}
+
+// change calls f and returns the rows that are different after it, in key order.
+func (t *Table[T]) change(rows []T, f func([]*T) error) ([]*T, error) {
+	pointers, before := make([]*T, len(rows)), make([][]any, len(rows))
+	for i := range rows {
+		pointers[i] = &rows[i]
+		before[i] = t.values(&rows[i])
+	}
+	if err := f(slices.Clone(pointers)); err != nil {
+		return nil, err
+	}
+	var changed []*T
+	for i, p := range pointers {
+		after, differs := t.values(p), false
+		for c := range after {
+			same := reflect.DeepEqual(before[i][c], after[c])
+			if !same && (c == t.version || t.isKey(c)) {
+				return nil, fmt.Errorf("%w: modify %s %s: the function changed %s, which is the key or the version", lease.ErrConfig, t.name, keyText(t.keyOf(reflect.ValueOf(p).Elem())), t.columns[c].name)
+			}
+			differs = differs || !same
+		}
+		if differs {
+			changed = append(changed, p)
+		}
+	}
+	slices.SortFunc(changed, t.compare)
+	return changed, nil
+}
+
+// values are the columns as a driver would be given them, cut off from the row: f may write into a []byte in place.
+func (t *Table[T]) values(row *T) []any {
+	v, out := reflect.ValueOf(row).Elem(), make([]any, len(t.columns))
+	for i, c := range t.columns {
+		value, err := driver.DefaultParameterConverter.ConvertValue(c.value(v))
+		switch b, ok := value.([]byte); {
+		case err != nil:
+			out[i] = fmt.Sprintf("%#v", c.value(v)) // a driver's own type
+		case ok:
+			out[i] = bytes.Clone(b)
+		default:
+			out[i] = value
+		}
+	}
+	return out
+}
+
+// compare orders rows by key, so that two batches that overlap lock them in the same order.
+func (t *Table[T]) compare(a, b *T) int {
+	for _, k := range t.keys {
+		x, y := t.columns[k].field(reflect.ValueOf(a).Elem()), t.columns[k].field(reflect.ValueOf(b).Elem())
+		c := 0
+		switch {
+		case x.CanInt():
+			c = cmp.Compare(x.Int(), y.Int())
+		case x.CanUint():
+			c = cmp.Compare(x.Uint(), y.Uint())
+		default:
+			c = cmp.Compare(text(x.Interface()), text(y.Interface()))
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (t *Table[T]) write(ctx context.Context, db Pool, rows []*T) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return t.explain("begin a transaction on", err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for _, r := range rows {
+		if err := t.Update(ctx, tx, r); err != nil {
+			return err
+		}
+	}
+	return t.committed(tx.Commit())
+}
+
+// committed: a commit that was refused has changed nothing, and one of which nothing was heard may have.
+func (t *Table[T]) committed(err error) error {
+	if err != nil && dialect.Judge(t.d, err).Class == dialect.Unknown {
+		return fmt.Errorf("%w: commit to %s: %w", lease.ErrUnknown, t.name, err)
+	}
+	if err != nil {
+		return t.explain("commit to", err)
+	}
+	return nil
+}

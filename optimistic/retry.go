@@ -1,0 +1,65 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// RetryOption changes one call of Retry or Modify.
+type RetryOption func(*retrying)
+
+type retrying struct {
+	tries          int
+	first, longest time.Duration
+}
+
+// Tries is how often f is called at most. Default 20; less than 1 counts as 1.
+func Tries(n int) RetryOption { return func(r *retrying) { r.tries = max(1, n) } }
+
+// Pauses are the mean of the first pause and of the longest; each is twice the one before, and up to half longer or shorter by chance,
+// so that those who have met do not meet again. Default 5 ms and 1 s.
+func Pauses(first, longest time.Duration) RetryOption {
+	return func(r *retrying) { r.first, r.longest = max(1, first), max(1, first, longest) }
+}
+
+// Retry calls f until it returns something else than ErrConflict or lease.ErrBusy, at most so often, with a pause in between. f has to
+// begin anew each time, with a read in a new transaction. The last error is returned, with the number of tries if there were several.
+// When ctx ends, Retry returns at once, with ctx's error and the last.
+func Retry(ctx context.Context, f func(ctx context.Context) error, opts ...RetryOption) error {
+	r := retrying{tries: 20, first: 5 * time.Millisecond, longest: time.Second}
+	for _, o := range opts {
+		o(&r)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	tries, last := 0, error(nil)
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		tries++
+		last = f(ctx)
+		if last != nil && !errors.Is(last, ErrConflict) && !errors.Is(last, lease.ErrBusy) {
+			return struct{}{}, backoff.Permanent(last)
+		}
+		return struct{}{}, last
+	}, backoff.WithBackOff(r.pauses()), backoff.WithMaxTries(uint(r.tries)), backoff.WithMaxElapsedTime(0))
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && !errors.Is(last, ctx.Err()):
+		return fmt.Errorf("%w after %d tries: %w", ctx.Err(), tries, last)
+	case tries > 1:
+		return fmt.Errorf("after %d tries: %w", tries, last)
+	}
+	return last
+}
+
+func (r retrying) pauses() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = r.first, r.longest, 2, 0.5
+	return b
+}

@@ -1,0 +1,128 @@
+package optimistic
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	openTimeout      = 30 * time.Second
+	defaultLanes     = 4
+	statementTimeout = 5 * time.Second
+)
+
+// DB is what New needs of a pool; *sql.DB and *sqlx.DB have it.
+type DB interface {
+	Conn(ctx context.Context) (*sql.Conn, error)
+	Stats() sql.DBStats
+}
+
+// Store keeps leases as rows and changes them by compare-and-swap: the version is the token, together with owner and expiry. It is
+// everything that the store of rowlock.Open is, but for lease.Queue. Close it after the clients that were made with it.
+type Store struct {
+	rows
+	facts dialect.Facts
+}
+
+// rows are the abilities that carry over.
+type rows interface {
+	lease.Store
+	lease.Fencer
+	lease.TxReleaser
+	lease.Sweeper
+	lease.Passer
+	lease.Interest
+	lease.Notifier
+	Settle(ctx context.Context)
+	Close() error
+}
+
+// Option changes what New does.
+type Option func(*settings) error
+
+type settings struct {
+	lanes   int
+	timeout time.Duration
+}
+
+// Lanes is how many connections of the pool the store keeps to itself. Default 4, or all but one of a smaller pool.
+func Lanes(n int) Option {
+	return func(s *settings) error {
+		if n < 1 {
+			return fmt.Errorf("%w: Lanes (%d) must be at least 1", lease.ErrConfig, n)
+		}
+		s.lanes = n
+		return nil
+	}
+}
+
+// Timeout bounds one operation at the database. Default 5 s. Have it well below the TTL: a third.
+func Timeout(d time.Duration) Option {
+	return func(s *settings) error {
+		if d < minTimeout {
+			return fmt.Errorf("%w: Timeout (%s) must be at least %s", lease.ErrConfig, d, minTimeout)
+		}
+		s.timeout = d
+		return nil
+	}
+}
+
+const minTimeout = 100 * time.Millisecond
+
+// New returns a store on the tables in db, which schema.Migrate or your own tool has made, and runs every kind of statement once. The
+// user needs SELECT, INSERT and UPDATE on rowlock, SELECT on rowlock_floor and rowlock_meta, and SELECT, INSERT, UPDATE and DELETE on
+// rowlock_queue. To sweep takes UPDATE on rowlock_floor and DELETE on rowlock as well; without them leave it to another client, and
+// set rowlock.Config's Sweep off.
+func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
+	if db == nil || d == nil {
+		return nil, fmt.Errorf("%w: optimistic.New needs a database and a dialect", lease.ErrConfig)
+	}
+	set := settings{timeout: statementTimeout}
+	for _, o := range opts {
+		if err := o(&set); err != nil {
+			return nil, err
+		}
+	}
+	limit := db.Stats().MaxOpenConnections
+	lanes, err := chooseLanes(set.lanes, d.Lanes(), limit)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	store, facts, err := table.Open(ctx, db, swapping(d), table.Options{
+		Lanes: lanes, Timeout: set.timeout, Hints: limit == 0 || limit > lanes+1, Optimistic: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{rows: store, facts: facts}, nil
+}
+
+// Warnings are settings of the server that weaken the guarantees without breaking them, each with its cure: for your log.
+func (s *Store) Warnings() []string { return s.facts.Warnings }
+
+// chooseLanes leaves the application at least one connection: with none, a worker that has a lock and wants to write waits for ever.
+func chooseLanes(asked, useful, limit int) (int, error) {
+	lanes := asked
+	if lanes == 0 {
+		lanes = defaultLanes
+		if limit > 0 {
+			lanes = max(1, min(lanes, limit-1))
+		}
+	}
+	if useful > 0 {
+		lanes = min(lanes, useful)
+	}
+	if limit > 0 && limit < lanes+1 {
+		return 0, fmt.Errorf("%w: MaxOpenConns (%d) must be at least %d: the store keeps %d and the application needs one; raise it, or give New a pool of its own",
+			lease.ErrPool, limit, lanes+1, lanes)
+	}
+	return lanes, nil
+}

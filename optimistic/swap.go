@@ -1,0 +1,156 @@
+package optimistic
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// swap is a dialect that locks no row which it only reads. What it does not do in its own way is the dialect's.
+type swap struct{ dialect.Dialect }
+
+// swapping wraps d, and keeps its ability to hear of keys that have come free.
+func swapping(d dialect.Dialect) dialect.Dialect {
+	s := swap{d}
+	switch d := d.(type) {
+	case dialect.Listener:
+		return struct {
+			swap
+			dialect.Listener
+		}{s, d}
+	case dialect.Watcher:
+		return struct {
+			swap
+			dialect.Watcher
+		}{s, d}
+	}
+	return s
+}
+
+var (
+	_ dialect.Fencer = swap{}
+	_ dialect.Reaper = swap{}
+)
+
+// At returns the same for the rows of another home.
+func (d swap) At(home int) dialect.Dialect { return swapping(d.Dialect.At(home)) }
+
+// Setup bounds the wait for a row that somebody has locked. A session that is not ours alone is left as it is: see guarded.
+func (d swap) Setup(ctx context.Context, s *dialect.Session) error {
+	err := d.Dialect.Setup(ctx, s)
+	if err == nil && !s.Unprepared {
+		_, err = s.Conn().ExecContext(ctx, d.Text("cas-setup"))
+	}
+	return err
+}
+
+// guarded runs one statement. Where the session cannot have a bound on waiting, a transaction can.
+func (d swap) guarded(ctx context.Context, s *dialect.Session, section string, args ...any) (res sql.Result, err error) {
+	run := func() error {
+		res, err = s.Exec(ctx, d.Text(section), args...)
+		return err
+	}
+	if s.Guard.Within != "" {
+		return res, s.InTx(ctx, run)
+	}
+	err = run()
+	return res, err
+}
+
+// seen is a row as it was read.
+type seen struct {
+	dialect.Answer
+	owner   []byte
+	expires int64
+}
+
+// free says that the row has no owner, or one whose lease has expired, by the database's clock when it was read.
+func (r seen) free() bool { return r.State == dialect.StateFree || r.State == dialect.StateLocked }
+
+// asRead is the owner as a parameter. A nil []byte in an any is no NULL to every driver.
+func (r seen) asRead() any {
+	if r.owner == nil {
+		return nil
+	}
+	return r.owner
+}
+
+func (d swap) look(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (row seen, err error) {
+	err = s.QueryRow(ctx, d.Text("cas-look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)}, append(row.Dest(), &row.owner, &row.expires)...)
+	return row, err
+}
+
+// Acquire reads the row and takes it if it is free and still as it was read. A loser only reads. Which is tried first is not a
+// question here, so that the strategy does not matter.
+func (d swap) Acquire(ctx context.Context, s *dialect.Session, _ dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+	row, err := d.look(ctx, s, r)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return d.make(ctx, s, r)
+	case err != nil:
+		return lease.Acquired{}, err
+	case !row.free():
+		return row.Acquired()
+	}
+	n, err := d.take(ctx, s, r, row)
+	switch {
+	case err == nil && n == 1:
+		return (&dialect.Answer{State: dialect.StateMine, Token: row.Token + 1}).Acquired()
+	case err != nil && dialect.Judge(d, err).Class != dialect.Conflict:
+		return lease.Acquired{}, err
+	}
+	return d.beaten(ctx, s, r, row, err)
+}
+
+// take writes the row anew if it is as it was read, and still free by the clock.
+func (d swap) take(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, row seen) (int64, error) {
+	res, err := d.guarded(ctx, s, "cas-take", dialect.Bytes(r.Owner), d.note(r), dialect.Micros(r.TTL), row.Token+1,
+		[]byte(r.Key), row.Token, row.asRead(), row.expires)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// beaten answers for a row that could not be taken: somebody was quicker, or has it locked, which failed says. Has it expired, it may
+// be locked by its late holder's fence, and will be for as long as that likes: the wait for it was wait enough. In a file, where all
+// writes wait for one another, that says less, and is asked again.
+func (d swap) beaten(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, was seen, failed error) (lease.Acquired, error) {
+	row, err := d.look(ctx, s, r)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return lease.Acquired{}, dialect.ErrRowShape
+	case err != nil:
+		return lease.Acquired{}, err
+	case !row.free():
+		return row.Acquired()
+	case failed == nil:
+		return lease.Acquired{}, dialect.ErrRowShape // taken and given back since
+	case row.State == dialect.StateLocked && row.Token == was.Token && d.Lanes() != 1:
+		return lease.Acquired{}, nil
+	case row.State == dialect.StateLocked:
+		return row.Acquired()
+	}
+	return lease.Acquired{}, failed
+}
+
+// note is the note as a parameter: text, but where text is bytes.
+func (d swap) note(r lease.AcquireRequest) any {
+	if d.Name() == "mysql" {
+		return []byte(r.Note)
+	}
+	return r.Note
+}
+
+// Fence changes the row, in a way that nobody sees, instead of locking it: nobody can take it until tx ends. Two transactions of one
+// holder therefore take turns, where a shared lock would let them go side by side.
+func (d swap) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error {
+	n, err := tx.Exec(ctx, d.Text("cas-fence"), []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token})
+	if err == nil && n == 0 {
+		return sql.ErrNoRows
+	}
+	return err
+}
