@@ -66,10 +66,10 @@ func duplicateRequests(r *rig) {
 }
 
 func renewInOrder(r *rig) {
-	const n = 1200
+	n := r.h.most(1200)
 	keys := make([]string, n)
 	for i := range keys {
-		keys[i] = fmt.Sprintf("k%04d", (i*7919)%n) // every key once, out of order
+		keys[i] = fmt.Sprintf("k%04d", (i*7919)%n) // every key once, out of order: n is no multiple of this prime
 	}
 	leases, refused := r.takeAll(keys...)
 	want := make([]lease.RenewOutcome, n)

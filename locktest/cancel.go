@@ -61,7 +61,7 @@ func (r *rig) wantAcquirable(q lease.AcquireRequest, err error) {
 func deadline(i int) time.Duration { return time.Duration(i) * 40 * time.Microsecond }
 
 func cutShort(r *rig) {
-	n := r.h.scale(64)
+	n := r.h.most(r.h.scale(64))
 	reqs, answers, errs := make([]lease.AcquireRequest, n), make([]lease.Acquired, n), make([]error, n)
 	together(n, func(i int) {
 		ctx, cancel := context.WithTimeout(r.ctx, deadline(i))
@@ -82,7 +82,7 @@ func cutShort(r *rig) {
 }
 
 func releaseCutShort(r *rig) {
-	n := r.h.scale(64)
+	n := r.h.most(r.h.scale(64))
 	leases := make([]lease.Lease, n)
 	for i := range leases {
 		leases[i] = r.take(fmt.Sprint("k", i))

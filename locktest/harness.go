@@ -42,6 +42,9 @@ type Harness struct {
 	// can be fenced at once.
 	SoleFence bool
 
+	// Most is how many keys one store can hold at once, as one with a connection for each can hold only so many; at least 32, or 0 for a
+	// store without such a bound. Properties that hold more hold as many as that, or are skipped where they prove nothing then.
+	Most int
 	// Slow asks for fewer goroutines and rounds, for a store that does some ten calls a second rather than thousands.
 	Slow bool
 	// Load is how long the properties under load run: 0 means 2 s, or 200 ms with -short.
@@ -78,6 +81,14 @@ func (h Harness) load() time.Duration {
 		return 200 * time.Millisecond
 	}
 	return cmp.Or(h.Load, 2*time.Second)
+}
+
+// most returns n, or as many as the store can hold at once.
+func (h Harness) most(n int) int {
+	if h.Most > 0 {
+		return min(n, h.Most)
+	}
+	return n
 }
 
 // scale returns n, or a part of it for a slow store or a short test.

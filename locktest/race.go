@@ -46,7 +46,7 @@ func (r *rig) raceFor(n int, keys []string) map[string]lease.Lease {
 }
 
 func raceNew(r *rig) {
-	keys := make([]string, r.h.scale(40))
+	keys := make([]string, r.h.most(r.h.scale(40)))
 	for i := range keys {
 		keys[i] = fmt.Sprint("k", i)
 	}

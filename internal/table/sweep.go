@@ -177,6 +177,13 @@ func (s *Store) session(ctx context.Context, verb string, f func(context.Context
 	return err
 }
 
+// OnLane runs f on a lane, behind everything else that is pending, for a store that is built on this one. What certainly was not
+// applied, or may have been, is run again, so f must be idempotent; errors are the store's, with the verb and the key.
+func (s *Store) OnLane(ctx context.Context, verb, key string, f func(context.Context, *dialect.Session) error) error {
+	_, _, err := s.do(ctx, lane.Acquire, verb, key, call{other: f})
+	return err
+}
+
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

@@ -1,0 +1,71 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var (
+	_ dialect.Holder   = (*Dialect)(nil)
+	_ dialect.RowLocks = (*Dialect)(nil)
+)
+
+// maxSeconds is the longest limit that both servers know.
+const maxSeconds = 365 * 24 * 60 * 60
+
+func seconds(d time.Duration) int64 {
+	return min(maxSeconds, max(1, int64((d+time.Second-1)/time.Second)))
+}
+
+// Silence sets MariaDB's idle_transaction_timeout, or MySQL's wait_timeout, which is for any silence. Both count in seconds.
+func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Duration) error {
+	variable := "wait_timeout"
+	if s.Flavor == mariaDB {
+		variable = "idle_transaction_timeout"
+	}
+	_, err := s.Conn().ExecContext(ctx, fmt.Sprintf(`SET SESSION autocommit = 0, %s = %d`, variable, seconds(limit)))
+	return err
+}
+
+// Locking bounds the waiting of this very statement, so that there is no setting to give back: with the hint of MySQL, which counts in ms
+// and bounds all of the statement, or with a setting of MariaDB's for one statement, which does the same. MySQL's session keeps its
+// innodb_lock_wait_timeout too: the shorter limit counts. MariaDB's is moved out of the way.
+func (d *Dialect) Locking(query string, wait time.Duration) string {
+	hinted, ok := cutSelect(query)
+	if !ok {
+		return query + ` FOR UPDATE`
+	}
+	ms := max(1, int64((wait+time.Millisecond-1)/time.Millisecond))
+	return fmt.Sprintf(`/*M! SET STATEMENT max_statement_time = %d.%03d, innodb_lock_wait_timeout = %d FOR */ SELECT /*+ MAX_EXECUTION_TIME(%d) */%s FOR UPDATE`,
+		ms/1000, ms%1000, seconds(wait)+1, ms, hinted)
+}
+
+func cutSelect(query string) (rest string, ok bool) {
+	const verb = "SELECT"
+	if len(query) < len(verb) || query[:len(verb)] != verb {
+		return "", false
+	}
+	return query[len(verb):], true
+}
+
+// Skipping is FOR UPDATE SKIP LOCKED.
+func (d *Dialect) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }
+
+// Patience does nothing: see Locking. A setting of the session would stay with it when its transaction is rolled back at the wrong moment.
+func (d *Dialect) Patience(context.Context, lease.Runner, time.Duration) (restore func(context.Context) error, err error) {
+	return nil, nil
+}
+
+// Waited knows the limits of both servers, on locks and on statements.
+func (d *Dialect) Waited(err error) dialect.Wait {
+	for _, n := range []uint16{1205, 3024, 1969} {
+		if isNumber(err, n) {
+			return dialect.TooLong
+		}
+	}
+	return dialect.NoWait
+}

@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var (
+	_ dialect.Holder   = (*Dialect)(nil)
+	_ dialect.RowLocks = (*Dialect)(nil)
+)
+
+// maxMillis is the longest limit that the server knows, some 24 days.
+const maxMillis = 1<<31 - 1
+
+func millis(d time.Duration) string {
+	return strconv.FormatInt(min(maxMillis, max(1, int64((d+time.Millisecond-1)/time.Millisecond))), 10)
+}
+
+// Silence sets idle_in_transaction_session_timeout, in ms.
+func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Duration) error {
+	_, err := s.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', $1, false)`, millis(limit))
+	return err
+}
+
+// Locking is FOR UPDATE.
+func (d *Dialect) Locking(query string, _ time.Duration) string { return query + ` FOR UPDATE` }
+
+// Skipping is FOR UPDATE SKIP LOCKED.
+func (d *Dialect) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }
+
+// Patience sets lock_timeout, which is for each row, and statement_timeout, which is for all of them. In a transaction that an error has
+// ended nothing can be given back, and need not be: its rollback does it.
+func (d *Dialect) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
+	const set = `WITH old AS MATERIALIZED (
+			SELECT current_setting('lock_timeout') AS l, current_setting('statement_timeout') AS s)
+		SELECT l, s, set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true) FROM old`
+	var lock, statement, none string
+	w := millis(wait)
+	if err := tx.QueryOne(ctx, set, []any{w, w}, &lock, &statement, &none, &none); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		err := tx.QueryOne(ctx, set, []any{lock, statement}, &none, &none, &none, &none)
+		if isState(err, "25P02") {
+			return nil
+		}
+		return err
+	}, nil
+}
+
+// Waited knows lock_timeout and statement_timeout.
+func (d *Dialect) Waited(err error) dialect.Wait {
+	if isState(err, "55P03") || isState(err, "57014") {
+		return dialect.TooLong
+	}
+	return dialect.NoWait
+}
+
+func isState(err error, code string) bool {
+	var state sqlState
+	return errors.As(err, &state) && state.SQLState() == code
+}

@@ -1,0 +1,42 @@
+-- What Postgres is told of the rows that are locked by transactions. The section names are the same in every dialect that has holds.
+
+-- name: write-lock
+-- Nothing: rows are locked one by one.
+
+-- name: hold-begin
+BEGIN
+
+-- name: hold-lock
+-- $1 key. No row: there is none, or somebody has it. Whoever has it already gets it again, which proves that he has it still.
+SELECT 1 FROM rowlock_hold WHERE key = $1 FOR UPDATE SKIP LOCKED
+
+-- name: hold-make
+-- $1 keys as an array literal, in order. It waits for none but another who is just making the same row.
+INSERT INTO rowlock_hold (key, made_at)
+SELECT k, clock_timestamp() FROM unnest($1::text::bytea[]) AS w (k)
+ON CONFLICT (key) DO NOTHING
+
+-- name: hold-free
+-- $1 keys as an array literal. Those whose row nobody has locked. A row that is locked is not written to.
+SELECT key FROM rowlock_hold WHERE key = ANY ($1::text::bytea[]) FOR SHARE SKIP LOCKED
+
+-- name: hold-evict
+-- $1 key, $2 owner, $3 token. SKIP LOCKED: the late holder may be inside a fencing transaction.
+UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = (SELECT key FROM rowlock WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home FOR NO KEY UPDATE SKIP LOCKED)
+
+-- name: hold-rows
+SELECT key FROM rowlock_hold WHERE key IN (?) ORDER BY key
+
+-- name: hold-dead
+-- $1 after, $2 rows to look at, $3 retention in µs, $4 rows again. As dead: the last row looked at is always there, for the walk to go on from.
+SELECT key, dead FROM (
+  SELECT key, made_at <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+           AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.key = page.key) AS dead,
+         row_number() OVER (ORDER BY key) AS n
+  FROM (SELECT key, made_at FROM rowlock_hold WHERE key > $1 ORDER BY key LIMIT $2::int) AS page
+) AS w WHERE dead OR n = $4::int ORDER BY key
+
+-- name: hold-drop
+-- $1 keys as an array literal. A row that nobody has locked says nothing: whoever wants it next makes it anew.
+DELETE FROM rowlock_hold WHERE key IN (SELECT key FROM rowlock_hold WHERE key = ANY ($1::text::bytea[]) FOR UPDATE SKIP LOCKED)

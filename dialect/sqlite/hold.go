@@ -1,0 +1,46 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+var _ dialect.RowLocks = (*Dialect)(nil)
+
+// Locking changes nothing: whoever has the file's write lock has every row.
+func (d *Dialect) Locking(query string, _ time.Duration) string { return query }
+
+// Skipping changes nothing either.
+func (d *Dialect) Skipping(query string) string { return query }
+
+// Patience sets busy_timeout, which belongs to the connection and not to the transaction.
+func (d *Dialect) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
+	var before int64
+	if err := tx.QueryOne(ctx, `PRAGMA busy_timeout`, nil, &before); err != nil {
+		return nil, err
+	}
+	set := func(ctx context.Context, ms int64) error {
+		var now int64
+		return tx.QueryOne(ctx, fmt.Sprintf(`PRAGMA busy_timeout = %d`, ms), nil, &now)
+	}
+	return func(ctx context.Context) error { return set(ctx, before) }, set(ctx, millis(wait))
+}
+
+// Waited tells a writer who was there for too long from a snapshot that another has written after: no waiting helps against that.
+func (d *Dialect) Waited(err error) dialect.Wait {
+	var e *sqlite.Error
+	switch {
+	case errors.As(err, &e) && e.Code() == sqlite3.SQLITE_BUSY_SNAPSHOT:
+		return dialect.TooLate
+	case isBusy(err):
+		return dialect.TooLong
+	}
+	return dialect.NoWait
+}

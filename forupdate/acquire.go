@@ -1,0 +1,226 @@
+package forupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// tries bounds how often a key is asked for that nobody seems to hold, but whose row is locked: by somebody who only looks, or who is
+// about to be granted it, or to have given it up. All of that takes a millisecond or two.
+const tries = 6
+
+// Acquire grants what no other transaction has, each with a connection of its own. A key whose holder's connection has ended is granted
+// at once, whatever its expiry says.
+func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	out := make([]lease.Acquired, len(reqs))
+	for i, r := range reqs {
+		a, err := s.acquire(ctx, r)
+		if out[i] = a; err != nil {
+			out[i] = lease.Acquired{Err: err}
+		}
+	}
+	if len(out) == 1 {
+		return out, out[0].Err
+	}
+	return out, nil
+}
+
+func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (lease.Acquired, error) {
+	if err := s.checkRequest(r); err != nil {
+		return lease.Acquired{}, err
+	}
+	leave, err := s.turns.enter(ctx, r.Key)
+	if err != nil {
+		return lease.Acquired{}, unsent(r.Key, err)
+	}
+	defer leave()
+	if err := ctx.Err(); err != nil {
+		return lease.Acquired{}, unsent(r.Key, err)
+	}
+	if a, done, err := s.again(ctx, r); done || err != nil {
+		return a, err
+	}
+	for try := 1; ; try++ {
+		a, done, err := s.attempt(ctx, r)
+		if done || err != nil || try == tries {
+			return a, err
+		}
+		select {
+		case <-time.After(rand.N(time.Duration(try) * 2 * time.Millisecond)):
+		case <-ctx.Done():
+			return lease.Acquired{}, unsent(r.Key, ctx.Err())
+		}
+	}
+}
+
+func (s *Store) checkRequest(r lease.AcquireRequest) error {
+	switch {
+	case len(r.Key) == 0 || len(r.Key) > lease.MaxKey:
+		return lease.CheckKey(r.Key)
+	case r.Owner.IsZero():
+		return fmt.Errorf("%w: acquire %q: the zero owner is nobody; use lease.NewOwner", lease.ErrConfig, r.Key)
+	}
+	return s.check("acquire", r.Key)
+}
+
+func unsent(key string, err error) error {
+	return fmt.Errorf("rowlock: acquire %q: not sent: %w", key, err)
+}
+
+// again answers for a key that this store holds already, if it really does: for its owner with the lease as it is, for others with no.
+func (s *Store) again(ctx context.Context, r lease.AcquireRequest) (a lease.Acquired, done bool, err error) {
+	h, held := s.of(r.Key)
+	if h == nil {
+		return a, false, nil
+	}
+	rec, err := s.row(ctx, r.Key)
+	if err != nil {
+		return a, false, err
+	}
+	if rec.Held {
+		return found(rec, r.Owner), true, nil
+	}
+	s.let(ctx, h, held, false) // its row has expired or was released elsewhere, or its connection has ended
+	return a, false, nil
+}
+
+// found is the answer for a key that is held: the owner himself is given his lease as it is.
+func found(rec lease.Record, owner lease.Owner) lease.Acquired {
+	if rec.Owner == owner {
+		return lease.Acquired{Granted: true, Token: rec.Token}
+	}
+	return refused(rec)
+}
+
+func refused(rec lease.Record) lease.Acquired {
+	return lease.Acquired{Holder: lease.Holder{Note: rec.Note, Remaining: max(0, rec.Remaining)}}
+}
+
+// attempt asks for the key once. It is not done if nobody seems to hold the key, but its row is locked.
+func (s *Store) attempt(ctx context.Context, r lease.AcquireRequest) (a lease.Acquired, done bool, err error) {
+	c, got, err := s.open(ctx, r)
+	if err != nil {
+		return s.connless(ctx, r, err)
+	}
+	kept := false
+	defer func() {
+		if !kept {
+			s.conns.giveBack(ctx, c)
+		}
+	}()
+	if !got {
+		return s.taken(ctx, r)
+	}
+	if a, err = s.grant(ctx, r); err != nil || !a.Granted {
+		return a, err == nil, err
+	}
+	if err := s.keep(ctx, c, lease.Lease{Key: r.Key, Owner: r.Owner, Token: a.Token}); err != nil {
+		return lease.Acquired{}, false, errors.Join(lease.ErrUnknown, err) // the row says it is granted; the next who asks clears it
+	}
+	kept = true
+	return a, true, nil
+}
+
+// open returns a connection that has tried to lock the key's row. One that stood by may turn out to have been ended only now.
+func (s *Store) open(ctx context.Context, r lease.AcquireRequest) (c *conn, got bool, err error) {
+	for {
+		if c, err = s.conns.take(ctx, r.TTL); err != nil {
+			return nil, false, err
+		}
+		if got, err = s.lock(ctx, c, r.Key); err == nil {
+			return c, got, nil
+		}
+		s.conns.giveBack(ctx, c)
+		if !c.used || dialect.Judge(s.d, err).Class.Good() || ctx.Err() != nil {
+			return nil, false, err
+		}
+	}
+}
+
+// lock locks the key's row, which it has made first if there is none.
+func (s *Store) lock(ctx context.Context, c *conn, key string) (got bool, err error) {
+	within, cancel := graceful(ctx)
+	defer cancel()
+	if got, err = c.lock(within, key); got || err != nil {
+		return got, err
+	}
+	made, err := s.make(ctx, key)
+	if err != nil || !made {
+		return false, err
+	}
+	return c.lock(within, key)
+}
+
+// taken answers for a key whose row another transaction has locked.
+func (s *Store) taken(ctx context.Context, r lease.AcquireRequest) (a lease.Acquired, done bool, err error) {
+	rec, err := s.row(ctx, r.Key)
+	switch {
+	case err != nil || !rec.Held:
+		return a, false, err
+	}
+	return found(rec, r.Owner), true, nil
+}
+
+// grant writes the lock into the key's row, while the lock itself is ours already. Whoever else the row names has lost it.
+func (s *Store) grant(ctx context.Context, r lease.AcquireRequest) (lease.Acquired, error) {
+	for {
+		a, err := s.rows.Acquire(ctx, []lease.AcquireRequest{r})
+		if err != nil || a[0].Granted {
+			return a[0], err
+		}
+		rows, err := s.rows.Inspect(ctx, lease.Filter{Keys: []string{r.Key}})
+		if err != nil {
+			return lease.Acquired{}, err
+		}
+		if len(rows) == 0 || !rows[0].Held {
+			return a[0], nil // expired, and locked by a fence
+		}
+		if evicted, err := s.evict(ctx, rows[0].Lease); err != nil || !evicted {
+			return lease.Acquired{Holder: lease.Holder{Note: rows[0].Note}}, err // a fence has it
+		}
+	}
+}
+
+// connless answers where there is no connection to ask with: a key that another holds needs none.
+func (s *Store) connless(ctx context.Context, r lease.AcquireRequest, err error) (a lease.Acquired, done bool, _ error) {
+	if !errors.Is(err, errFull) {
+		return a, false, s.explain(r.Key, err)
+	}
+	if rec, lookErr := s.row(ctx, r.Key); lookErr != nil {
+		return a, false, lookErr
+	} else if rec.Held {
+		return found(rec, r.Owner), true, nil
+	}
+	return a, false, fmt.Errorf("%w: acquire %q: this store holds %d locks, each with a connection, and may hold no more: raise forupdate.Connections, and MaxOpenConns with it; "+
+		"or use leases (rowlock.Open), which need no connection each", lease.ErrBusy, r.Key, s.conns.most)
+}
+
+// row is the key's row, checked against the locks; the zero Record if there is none.
+func (s *Store) row(ctx context.Context, key string) (lease.Record, error) {
+	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{key}, Limit: 1})
+	if err != nil || len(rows) == 0 {
+		return lease.Record{}, err
+	}
+	return rows[0], nil
+}
+
+// explain is for an error before the row was written to: nothing has been granted.
+func (s *Store) explain(key string, err error) error {
+	if errors.Is(err, lease.ErrClosed) || errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
+		return fmt.Errorf("acquire %q: %w", key, err)
+	}
+	v := dialect.Judge(s.d, err)
+	switch {
+	case v.As != nil:
+		return fmt.Errorf("%w: acquire %q: %w", v.As, key, err)
+	case v.Class == dialect.Conflict || v.Class == dialect.Unfit:
+		return fmt.Errorf("%w: acquire %q: %w", lease.ErrBusy, key, err)
+	}
+	return fmt.Errorf("rowlock: acquire %q: %w", key, err)
+}

@@ -1,0 +1,180 @@
+package forupdate_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/forupdate"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/locktest"
+)
+
+// servers are the databases that have row locks.
+var servers = []string{"postgres", "mariadb", "mysql"}
+
+// onServers runs f as a subtest on every database that can keep a transaction as a lock.
+func onServers(t *testing.T, f func(t *testing.T, e *testdb.Env)) {
+	t.Helper()
+	for _, k := range testdb.Kinds {
+		if slices.Contains(servers, k.Name) {
+			t.Run(k.Name, func(t *testing.T) { f(t, k.Open(t)) })
+		}
+	}
+}
+
+// most is how many locks the stores of these tests hold at once.
+const most = 48
+
+func TestConformance(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		locktest.Run(t, harness(t, e))
+	})
+}
+
+func TestRandomCalls(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		h := harness(t, e)
+		h.Slow = true
+		locktest.RunRandom(t, h, 10)
+	})
+}
+
+func open(tb testing.TB, db *sql.DB, e *testdb.Env, opts ...forupdate.Option) *forupdate.Store {
+	tb.Helper()
+	s, err := forupdate.New(db, e.Dialect, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func harness(t *testing.T, e *testdb.Env) locktest.Harness {
+	other := testdb.Kinds[0].Open(t) // a database that has nothing to do with e's
+	var all fleet
+	begin := func(tb testing.TB, e *testdb.Env) locktest.Tx {
+		tb.Helper()
+		tx, err := e.DB.BeginTx(context.Background(), nil)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return locktest.SQL(tx)
+	}
+	store := func(tb testing.TB) lease.Store {
+		tb.Helper()
+		s := open(tb, e.DB, e, forupdate.Connections(most), forupdate.Look(20*time.Millisecond))
+		all.add(s)
+		return s
+	}
+	return locktest.Harness{
+		Open: func(tb testing.TB) lease.Store {
+			e.Exec(tb, `DELETE FROM {rowlock}`)
+			e.Exec(tb, `DELETE FROM {rowlock_hold}`)
+			all = fleet{}
+			return store(tb)
+		},
+		Another:  func(tb testing.TB, _ lease.Store) lease.Store { return store(tb) },
+		Expire:   func(tb testing.TB, _ lease.Store, key string) { all.silence(tb, e, key) },
+		SetToken: func(tb testing.TB, _ lease.Store, key string, token int64) { e.SetToken(tb, key, token) },
+		Begin:    func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
+		Foreign:  func(tb testing.TB) locktest.Tx { return begin(tb, other) },
+		Load:     time.Second,
+		Most:     most,
+	}
+}
+
+// fleet are the stores of one property.
+type fleet struct {
+	mu     sync.Mutex
+	stores []*forupdate.Store
+}
+
+func (f *fleet) add(s *forupdate.Store) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stores = append(f.stores, s)
+}
+
+// silence has key's holder have been silent for its TTL: the server has ended its session, and its row has expired.
+func (f *fleet) silence(tb testing.TB, e *testdb.Env, key string) {
+	tb.Helper()
+	f.mu.Lock()
+	stores := slices.Clone(f.stores)
+	f.mu.Unlock()
+	for _, s := range stores {
+		if l, ok := kill(tb, e, s, key); ok {
+			e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ? AND owner = ? AND token = ?`, []byte(key), l.Owner[:], l.Token)
+		}
+	}
+}
+
+// kill ends the session that holds key, if s does, and returns when the server has.
+func kill(tb testing.TB, e *testdb.Env, s *forupdate.Store, key string) (lease.Lease, bool) {
+	tb.Helper()
+	var session int64
+	l, ok, err := s.With(tb.Context(), key, func(id int64) { session = id; end(tb, e, id) })
+	if err != nil && session == 0 {
+		return l, false // it was dead already
+	}
+	if ok {
+		eventually(tb, fmt.Sprintf("the end of session %d", session), func() bool { return isFree(tb, e, key) || !alive(tb, e, session) })
+	}
+	return l, ok
+}
+
+func end(tb testing.TB, e *testdb.Env, id int64) {
+	tb.Helper()
+	query := `SELECT pg_terminate_backend($1)`
+	if e.Driver == "mysql" {
+		query = fmt.Sprintf(`KILL %d -- ?`, id)
+		if _, err := e.DB.ExecContext(tb.Context(), query[:len(query)-len(" -- ?")]); err != nil {
+			tb.Fatal(err)
+		}
+		return
+	}
+	if _, err := e.DB.ExecContext(tb.Context(), query, id); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func alive(tb testing.TB, e *testdb.Env, id int64) (there bool) {
+	tb.Helper()
+	query := `SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = $1)`
+	if e.Driver == "mysql" {
+		query = `SELECT EXISTS (SELECT 1 FROM information_schema.processlist WHERE id = ?)`
+	}
+	if err := e.DB.QueryRowContext(tb.Context(), query, id).Scan(&there); err != nil {
+		tb.Fatal(err)
+	}
+	return there
+}
+
+// isFree reports whether nobody has locked key's row.
+func isFree(tb testing.TB, e *testdb.Env, key string) bool {
+	tb.Helper()
+	var one int
+	err := e.DB.QueryRowContext(tb.Context(), e.SQL(`SELECT 1 FROM {rowlock_hold} WHERE {key} = ? FOR UPDATE SKIP LOCKED`), []byte(key)).Scan(&one)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		tb.Fatal(err)
+	}
+	return err == nil
+}
+
+// patience bounds what must come to an end.
+const patience = 20 * time.Second
+
+func eventually(tb testing.TB, what string, done func() bool) {
+	tb.Helper()
+	for began := time.Now(); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Since(began) > patience {
+			tb.Fatalf("%s: not within %s", what, patience)
+		}
+	}
+}

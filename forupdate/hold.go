@@ -1,0 +1,117 @@
+package forupdate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// hold is a lock that this store holds: a connection whose transaction has the key's row.
+type hold struct {
+	conn  *conn
+	lease lease.Lease // guarded by the store's mutex: the same owner can be granted a new token
+	over  bool        // guarded by the connection's mutex
+}
+
+// of returns the hold of key, and its lease; nil if there is none.
+func (s *Store) of(key string) (*hold, lease.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.holds[key]; h != nil {
+		return h, h.lease
+	}
+	return nil, lease.Lease{}
+}
+
+// mine returns the hold of a lease, nil if this store has none. Token 0 is whatever token the owner was given.
+func (s *Store) mine(l lease.Lease) *hold {
+	h, held := s.of(l.Key)
+	if h == nil || held.Owner != l.Owner || l.Token != 0 && held.Token != l.Token {
+		return nil
+	}
+	return h
+}
+
+// keep makes a hold of a connection that has locked the row of a lease that was just granted.
+func (s *Store) keep(ctx context.Context, c *conn, l lease.Lease) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("%w: acquire %q", lease.ErrClosed, l.Key)
+	}
+	s.conns.keep()
+	s.holds[l.Key] = &hold{conn: c, lease: l}
+	return nil
+}
+
+// let ends h's transaction, unless it has been already or has become that of another lease than l. dead says that the connection is
+// of no more use.
+func (s *Store) let(ctx context.Context, h *hold, l lease.Lease, dead bool) {
+	s.mu.Lock()
+	if s.holds[l.Key] != h || h.lease != l {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.holds, l.Key)
+	s.mu.Unlock()
+	s.end(ctx, h, dead)
+}
+
+func (s *Store) end(ctx context.Context, h *hold, dead bool) {
+	h.conn.mu.Lock()
+	h.over = true
+	if dead {
+		h.conn.session.Discard()
+	} else {
+		s.conns.rest(ctx, h.conn)
+	}
+	h.conn.mu.Unlock()
+	s.conns.leave(true)
+}
+
+// proofTimeout bounds how long a renewal waits for a hold's connection to answer. One that is silent for so long is lost.
+const proofTimeout = 2 * time.Second
+
+// prove reports whether h's transaction still has its row.
+func (s *Store) prove(ctx context.Context, h *hold, key string, ttl time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(proofTimeout, max(ttl/4, 250*time.Millisecond)))
+	defer cancel()
+	h.conn.mu.Lock()
+	defer h.conn.mu.Unlock()
+	return !h.over && h.conn.prove(ctx, key, ttl)
+}
+
+// make inserts key's row if there is none, in a statement that commits at once: an insert inside a transaction, after a look that has
+// found nothing, deadlocks with whoever does the same.
+func (s *Store) make(ctx context.Context, key string) (made bool, err error) {
+	n, err := s.change(ctx, "acquire", key, "hold-make", s.d.List([]string{key}))
+	return n > 0, err
+}
+
+// evict clears a row that names a holder whose transaction is gone. It reports false if it names another by now, or if a fence has it.
+func (s *Store) evict(ctx context.Context, l lease.Lease) (bool, error) {
+	n, err := s.change(ctx, "acquire", l.Key, "hold-evict", []byte(l.Key), dialect.Bytes(l.Owner), l.Token)
+	return n > 0, err
+}
+
+// drop removes those of keys' rows that nobody has locked.
+func (s *Store) drop(ctx context.Context, keys []string) (int64, error) {
+	return s.change(ctx, "sweep", keys[0], "hold-drop", s.d.List(keys))
+}
+
+func (s *Store) change(ctx context.Context, verb, key, section string, args ...any) (n int64, err error) {
+	err = s.rows.OnLane(ctx, verb, key, func(ctx context.Context, session *dialect.Session) error {
+		res, err := session.Exec(ctx, s.d.Text(section), args...)
+		if err == nil {
+			n, err = res.RowsAffected()
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err // n may still be written to
+	}
+	return n, nil
+}

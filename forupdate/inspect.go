@@ -1,0 +1,81 @@
+package forupdate
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Inspect lists the rows of this kind of store. One that names a holder whose transaction is gone is not held: those who wait for its key
+// need not wait for its expiry.
+func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+	if f.Limit <= 0 {
+		f.Limit = 1000
+	}
+	var out []lease.Record
+	for limit := f.Limit; ; {
+		page, err := s.rows.Inspect(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		good, err := s.sift(ctx, page, f.Held)
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, good...); len(page) < f.Limit || len(out) >= limit {
+			return out, nil
+		}
+		f.After, f.Limit = page[len(page)-1].Key, limit-len(out)
+	}
+}
+
+// sift leaves out what is not of this kind, or not held if that is asked.
+func (s *Store) sift(ctx context.Context, rows []lease.Record, heldOnly bool) ([]lease.Record, error) {
+	good := rows[:0]
+	var held []string
+	for _, r := range rows {
+		if r.Home != lease.HomeTransaction {
+			continue
+		}
+		if good = append(good, r); r.Held {
+			held = append(held, r.Key)
+		}
+	}
+	free, err := s.free(ctx, held)
+	if err != nil || len(free) == 0 {
+		return good, err
+	}
+	alive := good[:0]
+	for _, r := range good {
+		if free[r.Key] && r.Held {
+			r.Held, r.Remaining = false, 0
+		}
+		if r.Held || !heldOnly {
+			alive = append(alive, r)
+		}
+	}
+	return alive, nil
+}
+
+// free returns those of keys whose row no transaction has locked. It locks those for as long as it takes to say so.
+func (s *Store) free(ctx context.Context, keys []string) (map[string]bool, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	var free map[string]bool
+	err := s.rows.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *dialect.Session) error {
+		free = make(map[string]bool)
+		return session.Query(ctx, s.d.Text("hold-free"), []any{s.d.List(keys)}, func(rows *sql.Rows) error {
+			var key []byte
+			err := rows.Scan(&key)
+			free[string(key)] = true
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err // free may still be written to
+	}
+	return free, nil
+}

@@ -1,0 +1,68 @@
+package forupdate
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+type options struct {
+	connections int
+	timeout     time.Duration
+	look        time.Duration
+	logger      *slog.Logger
+}
+
+// Option changes what New or NewLocker makes.
+type Option func(*options) error
+
+// Connections is the most locks that a Store holds at once, each of which takes a connection of the pool: 16 unless said. One more is
+// refused with lease.ErrBusy.
+func Connections(n int) Option {
+	return func(o *options) error {
+		if n < 1 {
+			return fmt.Errorf("%w: Connections (%d) must be at least 1", lease.ErrConfig, n)
+		}
+		o.connections = n
+		return nil
+	}
+}
+
+// Timeout is how long Lock and LockRows of a Locker wait for another transaction: 5 s unless said, at least 1 ms, and no longer than their
+// ctx lasts.
+func Timeout(d time.Duration) Option {
+	return func(o *options) error {
+		if d < time.Millisecond {
+			return fmt.Errorf("%w: Timeout (%s) must be at least 1ms; TryLock does not wait at all", lease.ErrConfig, d)
+		}
+		o.timeout = d
+		return nil
+	}
+}
+
+// Logger is where warnings about the server go: slog.Default() unless said.
+func Logger(l *slog.Logger) Option {
+	return func(o *options) error {
+		if l == nil {
+			return fmt.Errorf("%w: Logger is nil", lease.ErrConfig)
+		}
+		o.logger = l
+		return nil
+	}
+}
+
+func makeOptions(db DB, d dialect.Dialect, opts []Option) (options, error) {
+	o := options{connections: 16, timeout: 5 * time.Second, look: 250 * time.Millisecond, logger: slog.Default()}
+	if db == nil || d == nil {
+		return o, fmt.Errorf("%w: forupdate needs a database and a dialect", lease.ErrConfig)
+	}
+	for _, set := range opts {
+		if err := set(&o); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}

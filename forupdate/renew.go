@@ -1,0 +1,79 @@
+package forupdate
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// nobodys is a token that no row has: what is asked for under it is answered lost, together with the store's clock.
+const nobodys = -1
+
+// Renew proves that each lock's transaction is still there, by a statement on its own connection, all side by side and for no longer than
+// proofTimeout or a quarter of the TTL; then it extends the rows of those in one batch. A lock whose transaction is gone is lost, and its
+// row is cleared.
+//
+// A lock that another store holds can be renewed too. Its transaction cannot be asked: it is there if somebody has the key's row locked
+// while rowlock's row names the lease.
+func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	if len(reqs) == 0 {
+		return nil, nil
+	}
+	if err := s.check("renew", reqs[0].Key); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, unsent(reqs[0].Key, err)
+	}
+	ours := make([]*hold, len(reqs))
+	var foreign []string
+	for i, r := range reqs {
+		if h, held := s.of(r.Key); h != nil && held == r.Lease {
+			ours[i] = h
+		} else {
+			foreign = append(foreign, r.Key)
+		}
+	}
+	free, err := s.free(ctx, foreign)
+	if err != nil {
+		return nil, err
+	}
+	dead := s.proveAll(ctx, ours, reqs)
+	asked := slices.Clone(reqs)
+	for i, r := range reqs {
+		if dead[i] || ours[i] == nil && free[r.Key] {
+			asked[i].Token = nobodys
+		}
+	}
+	out, err := s.rows.Renew(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		if ours[i] != nil && out[i].Err == nil && out[i].Outcome == lease.Lost {
+			s.let(ctx, ours[i], reqs[i].Lease, dead[i])
+		}
+	}
+	return out, nil
+}
+
+// proveAll reports which holds are dead, and clears their rows, so that waiters see it.
+func (s *Store) proveAll(ctx context.Context, ours []*hold, reqs []lease.RenewRequest) (dead []bool) {
+	dead = make([]bool, len(reqs))
+	var all sync.WaitGroup
+	for i, h := range ours {
+		if h == nil {
+			continue
+		}
+		all.Go(func() {
+			if dead[i] = !s.prove(ctx, h, reqs[i].Key, reqs[i].TTL); dead[i] {
+				s.let(ctx, h, reqs[i].Lease, true)
+				_, _ = s.evict(ctx, reqs[i].Lease) // whoever takes the key does it otherwise
+			}
+		})
+	}
+	all.Wait()
+	return dead
+}

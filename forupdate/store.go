@@ -1,0 +1,168 @@
+package forupdate
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// DB is what New and NewLocker need of a pool: *sql.DB and *sqlx.DB have it. It stays the caller's to close, afterwards.
+type DB interface {
+	Conn(ctx context.Context) (*sql.Conn, error)
+	Stats() sql.DBStats
+}
+
+const (
+	openTimeout      = 15 * time.Second
+	statementTimeout = 5 * time.Second
+	lanes            = 3
+)
+
+// Store keeps locks as transactions that stay open. It is safe for concurrent use.
+type Store struct {
+	rows  *table.Store // what the locks tell of themselves
+	d     dialect.Dialect
+	conns *conns
+	turns turns
+	log   *slog.Logger
+
+	mu     sync.Mutex
+	holds  map[string]*hold // by key
+	closed bool
+
+	done     chan struct{} // closed by Close
+	look     time.Duration // how often the holds are looked after
+	hurried  chan struct{} // holds one: look at once, and soon again
+	watching sync.WaitGroup
+}
+
+var (
+	_ lease.Store      = (*Store)(nil)
+	_ lease.Fencer     = (*Store)(nil)
+	_ lease.TxReleaser = (*Store)(nil)
+	_ lease.Sweeper    = (*Store)(nil)
+)
+
+// New returns a store on the tables in db, for Postgres, MySQL and MariaDB. It takes three connections of the pool for itself, and one
+// for each held lock. Close it after the client.
+//
+// SQLite is refused with lease.ErrUnsupported, and so is a dialect that is postgres.Pooled.
+func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
+	o, err := makeOptions(db, d, opts)
+	if err != nil {
+		return nil, err
+	}
+	holder, ok := d.(dialect.Holder)
+	if !ok {
+		return nil, fmt.Errorf("%w: the only lock that %s has is on all of the file, so a lock that is held would keep every writer out, its holder too: "+
+			"use rowlock.Open or optimistic.New, or forupdate.NewLocker inside your own transaction", lease.ErrUnsupported, d.Name())
+	}
+	if limit := db.Stats().MaxOpenConnections; limit > 0 && limit < o.connections+lanes+1 {
+		return nil, fmt.Errorf("%w: MaxOpenConns (%d) must be at least %d: %d for held locks (forupdate.Connections), %d for statements, and the application needs one; raise it, or hold fewer",
+			lease.ErrPool, limit, o.connections+lanes+1, o.connections, lanes)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	d = d.At(lease.HomeTransaction)
+	rows, facts, err := table.Open(ctx, db, d, table.Options{Lanes: lanes, Timeout: statementTimeout})
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		rows: rows, d: d, conns: newConns(db, d, holder, o.connections), log: o.logger, holds: make(map[string]*hold),
+		done: make(chan struct{}), look: o.look, hurried: make(chan struct{}, 1),
+	}
+	if err := s.rehearse(ctx); err != nil {
+		s.conns.close()
+		return nil, errors.Join(err, rows.Close())
+	}
+	for _, w := range facts.Warnings {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
+	}
+	s.watching.Go(s.watch)
+	return s, nil
+}
+
+// rehearse locks a key that nobody else has, so that a missing privilege, or a session that is not ours alone, is found now.
+func (s *Store) rehearse(ctx context.Context) error {
+	key := lease.Reserved + "hold/" + lease.NewOwner().String()
+	made, err := s.make(ctx, key)
+	if err == nil && !made {
+		err = fmt.Errorf("%w: a row of rowlock_hold was not made: is there a trigger or a row policy on the table?", lease.ErrCorrupt)
+	}
+	if err == nil {
+		err = s.rehearseHold(ctx, key)
+	}
+	if errors.Is(err, lease.ErrPrivilege) {
+		err = fmt.Errorf("%w; the user needs SELECT, INSERT, UPDATE and DELETE on %srowlock_hold", err, s.d.Names().Prefix)
+	}
+	return err
+}
+
+func (s *Store) rehearseHold(ctx context.Context, key string) error {
+	c, err := s.conns.take(ctx, time.Minute)
+	if err != nil {
+		return err
+	}
+	got, err := c.lock(ctx, key)
+	s.conns.giveBack(ctx, c)
+	if err == nil && !got {
+		err = fmt.Errorf("%w: a row of rowlock_hold that nobody has could not be locked", lease.ErrCorrupt)
+	}
+	if err == nil {
+		_, err = s.drop(ctx, []string{key})
+	}
+	return err
+}
+
+// Fence locks the row of l in tx if it still names its owner and token. The lock itself is on another row, and stays with its holder.
+func (s *Store) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error {
+	return s.rows.Fence(ctx, tx, l)
+}
+
+// ReleaseTx releases l exactly when tx commits: its row at that moment, the key itself when this store has seen that, within a quarter
+// of a second.
+func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
+	err := s.rows.ReleaseTx(ctx, tx, l)
+	if err == nil {
+		s.hurry()
+	}
+	return err
+}
+
+// Close lets every lock go by ending its transaction, and returns when the connections are closed. A Client gives its locks back before.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.done)
+	held := s.holds
+	s.holds = nil
+	s.mu.Unlock()
+	s.watching.Wait()
+	for _, h := range held {
+		s.end(context.Background(), h, true)
+	}
+	s.conns.close()
+	return s.rows.Close()
+}
+
+func (s *Store) check(verb, key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("%w: %s %q", lease.ErrClosed, verb, key)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package forupdate
+
+import (
+	"context"
+	"sync"
+)
+
+// turns lets one attempt at a time ask for a key, so that those of one process do not stand in one another's way in the database, each
+// with a connection.
+type turns struct {
+	mu   sync.Mutex
+	keys map[string]*turn
+}
+
+type turn struct {
+	token chan struct{} // holds one while somebody has the turn
+	users int
+}
+
+// enter waits for its turn.
+func (t *turns) enter(ctx context.Context, key string) (leave func(), err error) {
+	t.mu.Lock()
+	if t.keys == nil {
+		t.keys = make(map[string]*turn)
+	}
+	u := t.keys[key]
+	if u == nil {
+		u = &turn{token: make(chan struct{}, 1)}
+		t.keys[key] = u
+	}
+	u.users++
+	t.mu.Unlock()
+	select {
+	case u.token <- struct{}{}:
+		return func() { <-u.token; t.forget(key, u) }, nil
+	case <-ctx.Done():
+		t.forget(key, u)
+		return nil, ctx.Err()
+	}
+}
+
+func (t *turns) forget(key string, u *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if u.users--; u.users == 0 {
+		delete(t.keys, key)
+	}
+}

@@ -1,0 +1,74 @@
+package forupdate
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// watch looks after the holds: one whose row names it no longer (a transaction of the caller's has released it, or an operator has), or
+// has expired, keeps others from a key that is free. It asks in one read-only statement, and only while anything is held.
+func (s *Store) watch() {
+	every := s.look
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.done:
+			return
+		case <-s.hurried:
+			every = max(time.Millisecond, s.look/100)
+		case <-timer.C:
+			every = min(2*every, s.look)
+			s.tidy()
+		}
+		timer.Reset(every)
+	}
+}
+
+// hurry has the holds looked at in a moment: a transaction is about to release one, or not.
+func (s *Store) hurry() {
+	select {
+	case s.hurried <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Store) tidy() {
+	held := s.held()
+	if len(held) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout)
+	defer cancel()
+	keys := make([]string, 0, len(held))
+	for key := range held {
+		keys = append(keys, key)
+	}
+	rows, err := s.rows.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
+	if err != nil {
+		return
+	}
+	for _, r := range rows {
+		if r.Held && r.Lease == held[r.Key] {
+			delete(held, r.Key)
+		}
+	}
+	for key, l := range held {
+		if h, _ := s.of(key); h != nil {
+			s.let(ctx, h, l, false)
+		}
+	}
+}
+
+// held is what this store holds now.
+func (s *Store) held() map[string]lease.Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := make(map[string]lease.Lease, len(s.holds))
+	for key, h := range s.holds {
+		held[key] = h.lease
+	}
+	return held
+}
