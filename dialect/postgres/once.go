@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"strconv"
 	"time"
 
@@ -33,8 +32,3 @@ func (d *Dialect) ProbeOnce(ctx context.Context, conn *sql.Conn) error {
 
 // Collided reports whether err is a serialization failure or a deadlock.
 func (d *Dialect) Collided(err error) bool { return isState(err, "40001") || isState(err, "40P01") }
-
-func isState(err error, code string) bool {
-	var state sqlState
-	return errors.As(err, &state) && state.SQLState() == code
-}

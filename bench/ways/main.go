@@ -1,0 +1,95 @@
+// Command ways compares the other ways to lock with their floors: the statements that each cannot do without, sent by hand over the
+// raw driver. For once it compares with the transaction that is to be done once. It does so on each database it finds: SQLite always,
+// and the servers whose data source names are in ROWLOCK_TEST_POSTGRES, _MARIADB and _MYSQL.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/bench/internal/race"
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
+)
+
+func main() { rig.Main("ways", run) }
+
+func run(ctx context.Context, args []string) error {
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	all, err := rig.Measure(ctx, s.kinds, s.steps(), s.measure)
+	if err != nil {
+		return err
+	}
+	return report(os.Stdout, s, all)
+}
+
+// result is what was found out about one database.
+type result struct {
+	kind  rig.Kind
+	facts []string
+	rows  []race.Row
+}
+
+func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress) (r *result, err error) {
+	r = &result{kind: d.Kind}
+	if r.facts, err = d.Facts(ctx); err != nil {
+		return nil, err
+	}
+	for _, way := range ways {
+		if !s.parts[way.name] || !way.has(d.Kind) {
+			continue
+		}
+		for _, goroutines := range s.goroutines {
+			rows, err := s.race(ctx, d, way, goroutines, p)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", way.name, err)
+			}
+			r.rows = append(r.rows, rows...)
+		}
+	}
+	return r, nil
+}
+
+// race lets a way's contenders in, the floor first.
+func (s settings) race(ctx context.Context, d *rig.Database, w way, goroutines int, p *rig.Progress) ([]race.Row, error) {
+	f, err := w.open(ctx, d, goroutines)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	keys := new(race.Keys)
+	for worker := range goroutines {
+		for n := range race.Own {
+			if err := f.make(ctx, keys.Next(f.contenders[0], worker, n)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, c := range f.contenders {
+		if _, err := race.Turn(ctx, c, keys, goroutines, s.turn/2); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+	}
+	return race.Run(ctx, race.Course{Title: d.Name, Goroutines: goroutines, Rounds: s.rounds, Turn: s.turn, Progress: p}, f.contenders, keys)
+}
+
+func report(w io.Writer, s settings, all []*result) error {
+	fmt.Fprintf(w, "%s, GOMAXPROCS %d, %d rounds of %s\n", runtime.Version(), runtime.GOMAXPROCS(0), s.rounds, s.turn)
+	for _, r := range all {
+		fmt.Fprintf(w, "%s: %s\n", r.kind.Name, strings.Join(r.facts, "; "))
+	}
+	v := &rig.Verdicts{}
+	rig.Table(w, "database\tway\tgoroutines\ta second\tratio (min–max)\ttarget\t", all, func(w io.Writer, r *result) {
+		race.Print(w, r.kind.Name, r.rows, v)
+	})
+	if s.check {
+		return v.Err()
+	}
+	return nil
+}
