@@ -6,7 +6,7 @@ tool         := tool -modfile=$(CURDIR)/tools/go.mod
 # bench is a module of its own, which ./... does not enter.
 modules      := $(dir $(wildcard ./go.mod bench/go.mod))
 
-.PHONY: help test test-quick soak lint fmt cover bench-floor bench-wait servers
+.PHONY: help test test-quick soak lint fmt cover bench-floor bench-wait bench-ways servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -40,6 +40,9 @@ bench-floor: ## the shortest times the servers allow, to compare ours with
 
 bench-wait: ## what waiting costs a server, and how soon the next one has the key
 	$(with_servers) go -C bench run ./wait
+
+bench-ways: ## held transactions, compare-and-swap and once, beside the statements that each cannot do without
+	$(with_servers) go -C bench run ./ways
 
 servers: ## a shell with the servers beside it
 	$(with_servers) sh -c 'env | grep ^ROWLOCK_TEST_ | sort; exec "$${SHELL:-sh}" -i'

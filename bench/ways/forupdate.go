@@ -30,7 +30,7 @@ func openForUpdate(ctx context.Context, d *rig.Database, goroutines int) (*field
 		f.close()
 		return nil, err
 	}
-	f.contenders = []race.Contender{{Name: "forupdate, " + floorName(5), Series: 's', Pair: func(_ context.Context, key string) error {
+	f.contenders = []race.Contender{{Name: "forupdate, " + floorName(5), Series: 'u', Pair: func(_ context.Context, key string) error {
 		k, owner := []byte(key), lease.NewOwner()
 		return holders.use(func(h *rig.Hand) error {
 			err := h.Say("BEGIN")
@@ -49,7 +49,7 @@ func openForUpdate(ctx context.Context, d *rig.Database, goroutines int) (*field
 	store, err := forupdate.New(d.Pool, d.Dialect)
 	if err == nil {
 		f.closers = append(f.closers, func() { _ = store.Close() })
-		err = f.lockers("forupdate.New", store)
+		err = f.lockers("forupdate.New", 'u', store)
 	}
 	if err != nil {
 		f.close()

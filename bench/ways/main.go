@@ -41,12 +41,13 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 	if r.facts, err = d.Facts(ctx); err != nil {
 		return nil, err
 	}
+	keys := new(race.Keys) // never the same fresh one twice
 	for _, way := range ways {
 		if !s.parts[way.name] || !way.has(d.Kind) {
 			continue
 		}
 		for _, goroutines := range s.goroutines {
-			rows, err := s.race(ctx, d, way, goroutines, p)
+			rows, err := s.race(ctx, d, way, keys, goroutines, p)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", way.name, err)
 			}
@@ -57,13 +58,12 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 }
 
 // race lets a way's contenders in, the floor first.
-func (s settings) race(ctx context.Context, d *rig.Database, w way, goroutines int, p *rig.Progress) ([]race.Row, error) {
+func (s settings) race(ctx context.Context, d *rig.Database, w way, keys *race.Keys, goroutines int, p *rig.Progress) ([]race.Row, error) {
 	f, err := w.open(ctx, d, goroutines)
 	if err != nil {
 		return nil, err
 	}
 	defer f.close()
-	keys := new(race.Keys)
 	for worker := range goroutines {
 		for n := range race.Own {
 			if err := f.make(ctx, keys.Next(f.contenders[0], worker, n)); err != nil {

@@ -25,7 +25,7 @@ func openOptimistic(ctx context.Context, d *rig.Database, goroutines int) (*fiel
 		f.close()
 		return nil, err
 	}
-	f.contenders = []race.Contender{{Name: "optimistic, " + floorName(3), Series: 's', Pair: func(_ context.Context, key string) error {
+	f.contenders = []race.Contender{{Name: "optimistic, " + floorName(3), Series: 'o', Pair: func(_ context.Context, key string) error {
 		k, owner := []byte(key), lease.NewOwner()
 		err := all.use(func(h *rig.Hand) error {
 			row, err := h.Read("look", k)
@@ -43,7 +43,7 @@ func openOptimistic(ctx context.Context, d *rig.Database, goroutines int) (*fiel
 	store, err := optimistic.New(d.Pool, d.Dialect)
 	if err == nil {
 		f.closers = append(f.closers, func() { _ = store.Close() })
-		err = f.lockers("optimistic.New", store)
+		err = f.lockers("optimistic.New", 'o', store)
 	}
 	if err != nil {
 		f.close()

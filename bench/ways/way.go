@@ -45,8 +45,8 @@ func onServers(k rig.Kind) bool { return k.Name != "sqlite" }
 // target is what a store is to reach of its floor.
 const target = 0.85
 
-// lockers adds a client of the store as a contender.
-func (f *field) lockers(name string, store lease.Store) error {
+// lockers adds a client of the store as a contender. A store has keys of its own.
+func (f *field) lockers(name string, series byte, store lease.Store) error {
 	c, err := rowlock.New(store, &rowlock.Config{Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true}})
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (f *field) lockers(name string, store lease.Store) error {
 		}
 		return l.Unlock(ctx)
 	}
-	f.contenders = append(f.contenders, race.Contender{Name: name, Series: 's', Target: target, Pair: pair})
+	f.contenders = append(f.contenders, race.Contender{Name: name, Series: series, Target: target, Pair: pair})
 	f.make = pair
 	return nil
 }
