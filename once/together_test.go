@@ -1,0 +1,264 @@
+package once_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/once"
+)
+
+// eager waits for long enough that no repeat of a test gives up.
+func eager() once.Config { return once.Config{Wait: patience, Reap: -1} }
+
+func TestConcurrentRepeatsRunOnce(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		all := []*once.Once{r.open(t, r.DB, eager()), r.open(t, r.Pool(t), eager())} // as two processes
+		for round := range 5 {
+			name := fmt.Sprint("e", round)
+			var runs, ran atomic.Int64
+			inParallel(32, func(i int) {
+				res, err := all[i%len(all)].Do(t.Context(), once.Request{Key: name}, then(r.effect(name, "value"), func() error { runs.Add(1); return nil }))
+				if err != nil || string(res.Value) != "value" {
+					t.Errorf("got %+v, %v", res, err)
+				}
+				if !res.Replayed {
+					ran.Add(1)
+				}
+			})
+			r.wantEffects(t, name, 1)
+			if ran.Load() != 1 || runs.Load() != 1 {
+				t.Errorf("%d runs, %d of 32 were told that they ran", runs.Load(), ran.Load())
+			}
+		}
+	})
+}
+
+// Those who wait for one that is rolled back run it themselves, one after another, until one is committed.
+func TestTheNextRunsWhenTheFirstIsRolledBack(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		all := []*once.Once{r.open(t, r.DB, eager()), r.open(t, r.Pool(t), eager())}
+		var runs, failed atomic.Int64
+		inParallel(16, func(i int) {
+			f := then(r.effect("e", "value"), func() error {
+				if runs.Add(1) <= 3 {
+					return errors.New("no")
+				}
+				return nil
+			})
+			if _, err := all[i%2].Do(t.Context(), once.Request{Key: "key"}, f); err != nil {
+				failed.Add(1)
+			}
+		})
+		r.wantEffects(t, "e", 1)
+		if runs.Load() != 4 || failed.Load() != 3 {
+			t.Errorf("%d runs, %d failures; want 4, 3", runs.Load(), failed.Load())
+		}
+	})
+}
+
+// Of those who find an expired row, one takes it over.
+func TestAnExpiredKeyIsTakenOverOnce(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		all := []*once.Once{r.open(t, r.DB, eager()), r.open(t, r.Pool(t), eager()), r.open(t, r.Pool(t), eager())}
+		for round := range 5 {
+			do(t, all[0], once.Request{Key: "key"}, r.effect("old", "old"))
+			r.expire(t)
+			name := fmt.Sprint("e", round)
+			inParallel(9, func(i int) {
+				if res, err := all[i%3].Do(t.Context(), once.Request{Key: "key"}, r.effect(name, "new")); err != nil || string(res.Value) != "new" {
+					t.Errorf("got %+v, %v", res, err)
+				}
+			})
+			r.wantEffects(t, name, 1)
+			r.expire(t)
+		}
+	})
+}
+
+// InnoDB: of three who insert the same key the first rolls back, which is a deadlock between the other two.
+func TestThreeInsertersOfWhomTheFirstRollsBack(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		first := r.open(t, r.DB, eager())
+		var rest []*once.Once
+		for range 3 {
+			rest = append(rest, r.open(t, r.Pool(t), eager()))
+		}
+		for round := range 3 {
+			name := fmt.Sprint("e", round)
+			busy := r.inFlight(t, first, once.Request{Key: name})
+			var wg sync.WaitGroup
+			for _, o := range rest {
+				wg.Go(func() { do(t, o, once.Request{Key: name}, r.effect(name, "value")) })
+			}
+			r.waiting(t, len(rest))
+			busy.fail()
+			wg.Wait()
+			r.wantEffects(t, name, 1)
+		}
+	})
+}
+
+func TestOneInFlightIsWaitedForSoLong(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		cfg := once.Config{Wait: 200 * time.Millisecond, Reap: -1}
+		here, there := r.open(t, r.DB, cfg), r.open(t, r.Pool(t), cfg)
+		busy := r.inFlight(t, here, once.Request{Key: "key"})
+		for _, o := range []*once.Once{here, there} {
+			if o == there && r.Name == "sqlite" {
+				continue // is busy, not in flight: see below
+			}
+			began := time.Now()
+			_, err := o.Do(t.Context(), once.Request{Key: "key"}, never(t))
+			wantInFlight(t, err)
+			if took := time.Since(began); took < cfg.Wait || took > 4*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		}
+		busy.end()
+		want(t, do(t, there, once.Request{Key: "key"}, never(t)), "value", true)
+	})
+}
+
+func TestWhoDoesNotWaitIsToldAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		cfg := once.Config{NoWait: true, Reap: -1}
+		here, there := r.open(t, r.DB, cfg), r.open(t, r.Pool(t), cfg)
+		busy := r.inFlight(t, here, once.Request{Key: "key", Fingerprint: once.Fingerprint()})
+		for _, o := range []*once.Once{here, there} {
+			if o == there && r.Name == "sqlite" {
+				continue
+			}
+			began := time.Now()
+			_, err := o.Do(t.Context(), once.Request{Key: "key", Fingerprint: once.Fingerprint()}, never(t))
+			wantInFlight(t, err)
+			if took := time.Since(began); took > 900*time.Millisecond {
+				t.Errorf("it took %s", took)
+			}
+		}
+		_, err := here.Do(t.Context(), once.Request{Key: "key"}, never(t))
+		wantIs(t, err, once.ErrMismatch) // which is known here
+		busy.end()
+		want(t, do(t, there, once.Request{Key: "key", Fingerprint: once.Fingerprint()}, never(t)), "value", true)
+		want(t, do(t, there, once.Request{Key: "another"}, r.effect("e", "")), "", false)
+	})
+}
+
+// A wait that ends with its context says so, and leaves the connections as they were.
+func TestAWaitEndsWithItsContext(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		here := r.open(t, r.DB, eager())
+		busy := r.inFlight(t, here, once.Request{Key: "key"})
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := here.Do(ctx, once.Request{Key: "key"}, never(t))
+		wantIs(t, err, context.DeadlineExceeded, once.ErrInFlight)
+		busy.end()
+	})
+}
+
+// Were each repeat to wait with a connection, the one who works could not get what it needs.
+func TestWaitingHoldsNoConnection(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		r.DB.SetMaxOpenConns(2)
+		o := r.open(t, r.DB, eager())
+		busy := r.inFlight(t, o, once.Request{Key: "key"})
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				if res, err := o.Do(t.Context(), once.Request{Key: "key"}, never(t)); err != nil || !res.Replayed {
+					t.Errorf("got %+v, %v", res, err)
+				}
+			})
+		}
+		for range 20 { // each of these needs the other connection
+			r.count(t, `SELECT COUNT(*) FROM `+r.effects)
+		}
+		busy.end()
+		wg.Wait()
+	})
+}
+
+// waiting returns when the server has n claims that wait for another transaction. SQLite's wait by themselves.
+func (r *rig) waiting(tb testing.TB, n int) {
+	tb.Helper()
+	query := map[string]string{
+		"postgres": `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%` + r.Table("rowlock_once") + `%'`,
+		"mysql":    "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
+	}
+	query["mariadb"] = query["mysql"]
+	if query[r.Name] == "" {
+		return
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(150 * time.Millisecond) { // asked more often, InnoDB says the same again
+		if r.count(tb, query[r.Name]) >= n {
+			return
+		}
+	}
+	tb.Errorf("there never were %d who waited", n)
+}
+
+// deed is a call that has written and stands before its commit.
+type deed struct {
+	finish chan error
+	wg     sync.WaitGroup
+}
+
+func (r *rig) inFlight(tb testing.TB, o *once.Once, req once.Request) *deed {
+	tb.Helper()
+	d := &deed{finish: make(chan error)}
+	inside := make(chan struct{})
+	d.wg.Go(func() {
+		_, err := o.Do(tb.Context(), req, then(r.effect(req.Key, "value"), func() error {
+			close(inside)
+			return <-d.finish
+		}))
+		if err != nil && err != errFailed {
+			tb.Error(err)
+		}
+	})
+	<-inside
+	return d
+}
+
+func (d *deed) end()  { d.finishWith(nil) }
+func (d *deed) fail() { d.finishWith(errFailed) }
+
+func (d *deed) finishWith(err error) {
+	d.finish <- err
+	d.wg.Wait()
+}
+
+var errFailed = errors.New("no")
+
+func wantInFlight(tb testing.TB, err error) {
+	tb.Helper()
+	var e *once.InFlightError
+	if !errors.As(err, &e) || e.Key != "key" || e.RetryAfter <= 0 {
+		tb.Errorf("got %v", err)
+	}
+	wantIs(tb, err, once.ErrInFlight)
+}
+
+// On SQLite a repeat in another process finds the file's write lock taken, by nobody knows whom.
+func TestOnSQLiteAnotherProcessIsBusy(t *testing.T) {
+	r := newRig(t, testdb.Kinds[0].Open(t))
+	cfg := once.Config{Wait: 50 * time.Millisecond, Reap: -1}
+	db, err := sql.Open("sqlite", r.impatient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	there := r.open(t, db, cfg)
+	busy := r.inFlight(t, r.open(t, r.DB, cfg), once.Request{Key: "key"})
+	_, err = there.Do(t.Context(), once.Request{Key: "key"}, never(t))
+	wantIs(t, err, errBusy)
+	busy.end()
+	want(t, do(t, there, once.Request{Key: "key"}, never(t)), "value", true)
+}
