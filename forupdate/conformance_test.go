@@ -131,26 +131,25 @@ func kill(tb testing.TB, e *testdb.Env, s *forupdate.Store, key string) (lease.L
 
 func end(tb testing.TB, e *testdb.Env, id int64) {
 	tb.Helper()
-	query := `SELECT pg_terminate_backend($1)`
+	query := `SELECT pg_terminate_backend(%d)`
 	if e.Driver == "mysql" {
-		query = fmt.Sprintf(`KILL %d -- ?`, id)
-		if _, err := e.DB.ExecContext(tb.Context(), query[:len(query)-len(" -- ?")]); err != nil {
-			tb.Fatal(err)
-		}
-		return
+		query = `KILL %d`
 	}
-	if _, err := e.DB.ExecContext(tb.Context(), query, id); err != nil {
+	if _, err := e.DB.ExecContext(tb.Context(), fmt.Sprintf(query, id)); err != nil {
 		tb.Fatal(err)
 	}
 }
 
+// sessions is where each server lists its sessions. MySQL's information_schema.processlist fails where any of them runs a statement with
+// bytes in it that are no text.
+var sessions = map[string]string{
+	"postgres": `pg_stat_activity WHERE pid`, "mariadb": `information_schema.processlist WHERE id`, "mysql": `performance_schema.threads WHERE processlist_id`,
+}
+
 func alive(tb testing.TB, e *testdb.Env, id int64) (there bool) {
 	tb.Helper()
-	query := `SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = $1)`
-	if e.Driver == "mysql" {
-		query = `SELECT EXISTS (SELECT 1 FROM information_schema.processlist WHERE id = ?)`
-	}
-	if err := e.DB.QueryRowContext(tb.Context(), query, id).Scan(&there); err != nil {
+	query := fmt.Sprintf(`SELECT EXISTS (SELECT 1 FROM %s = %d)`, sessions[e.Name], id)
+	if err := e.DB.QueryRowContext(tb.Context(), query).Scan(&there); err != nil {
 		tb.Fatal(err)
 	}
 	return there

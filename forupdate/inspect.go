@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -61,13 +62,17 @@ func (s *Store) sift(ctx context.Context, rows []lease.Record, heldOnly bool) ([
 
 // free returns those of keys whose row no transaction has locked. It locks those for as long as it takes to say so.
 func (s *Store) free(ctx context.Context, keys []string) (map[string]bool, error) {
+	return freeOf(ctx, s.rows, s.d, keys)
+}
+
+func freeOf(ctx context.Context, on *table.Store, d dialect.Dialect, keys []string) (map[string]bool, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
 	var free map[string]bool
-	err := s.rows.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *dialect.Session) error {
+	err := on.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *dialect.Session) error {
 		free = make(map[string]bool)
-		return session.Query(ctx, s.d.Text("hold-free"), []any{s.d.List(keys)}, func(rows *sql.Rows) error {
+		return session.Query(ctx, d.Text("hold-free"), []any{d.List(keys)}, func(rows *sql.Rows) error {
 			var key []byte
 			err := rows.Scan(&key)
 			free[string(key)] = true

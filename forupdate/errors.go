@@ -1,0 +1,41 @@
+package forupdate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrMissing is what a [*MissingError] is: LockRows was asked for rows that are not there.
+	ErrMissing = errors.New("rowlock: no such row")
+	// ErrDeferred is returned on SQLite by a transaction that cannot get the file's write lock, because it was begun without it: begin it
+	// with BEGIN IMMEDIATE, or open the pool with _txlock=immediate.
+	ErrDeferred = errors.New("rowlock: transaction was begun deferred")
+)
+
+// MissingError names the rows that are not there. errors.Is(err, ErrMissing) holds. Those that are there have been locked.
+type MissingError struct {
+	Table string
+	Keys  []any
+}
+
+// Error names the rows.
+func (e *MissingError) Error() string {
+	keys := make([]string, len(e.Keys))
+	for i, k := range e.Keys {
+		keys[i] = fmt.Sprintf("%q", text(k))
+	}
+	return fmt.Sprintf("rowlock: %s has no row %s: a row that is not there cannot be locked; insert it first, or lock a key in its place", e.Table, strings.Join(keys, ", "))
+}
+
+// Is makes errors.Is(err, ErrMissing) true.
+func (e *MissingError) Is(target error) bool { return target == ErrMissing }
+
+// text is a key as it can be compared with what a driver returns for it.
+func text(key any) string {
+	if b, ok := key.([]byte); ok {
+		return string(b)
+	}
+	return fmt.Sprint(key)
+}

@@ -1,0 +1,186 @@
+package forupdate
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Tx is the caller's own transaction: *sql.Tx, *sqlx.Tx and *sql.Conn are one.
+type Tx interface {
+	lease.Tx
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Locker locks keys, and rows of your own tables, in transactions of your own. It is safe for concurrent use.
+//
+// A key is a row of rowlock_hold. Where it is not there yet it is made, on a connection of the Locker's own and before the transaction
+// looks for it: at MySQL's default isolation a transaction that has looked for an absent row has locked the gap where it would be, and two
+// of them deadlock when they insert it.
+//
+// Locks last until the transaction ends, and no longer than its connection. Errors are of the database the transaction is in: one that is
+// in another database than the Locker's locks nothing of value there.
+type Locker struct {
+	rows    *table.Store
+	own     bool // Close closes rows
+	d       dialect.Dialect
+	locks   dialect.RowLocks
+	timeout time.Duration
+}
+
+// NewLocker returns a locker on the tables in db, for every database. It takes one connection of the pool for itself. The options are
+// Timeout and Logger.
+func NewLocker(db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
+	o, err := makeOptions(db, d, opts)
+	if err != nil {
+		return nil, err
+	}
+	if limit := db.Stats().MaxOpenConnections; limit == 1 {
+		return nil, fmt.Errorf("%w: MaxOpenConns (1) must be at least 2: a Locker keeps one connection and the transaction needs one", lease.ErrPool)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	rows, _, err := table.Open(ctx, db, d, table.Options{Lanes: 1, Timeout: statementTimeout})
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLocker(rows, d, o)
+	if err != nil {
+		return nil, errors.Join(err, rows.Close())
+	}
+	l.own = true
+	return l, nil
+}
+
+// Locker returns a locker that shares the store's connections. A key that the store holds is locked for it too, and the reverse. It
+// needs no Close.
+func (s *Store) Locker(opts ...Option) (*Locker, error) {
+	o, err := makeOptions(s.conns.db, s.d, opts)
+	if err != nil {
+		return nil, err
+	}
+	return newLocker(s.rows, s.d, o)
+}
+
+func newLocker(rows *table.Store, d dialect.Dialect, o options) (*Locker, error) {
+	locks, ok := d.(dialect.RowLocks)
+	if !ok {
+		return nil, fmt.Errorf("%w: the dialect %s does not say how rows are locked", lease.ErrUnsupported, d.Name())
+	}
+	return &Locker{rows: rows, d: d, locks: locks, timeout: o.timeout}, nil
+}
+
+// Close closes the locker's connection. Locks that transactions have are theirs.
+func (l *Locker) Close() error {
+	if !l.own {
+		return nil
+	}
+	return l.rows.Close()
+}
+
+// Lock locks keys until tx ends, all in one statement and in byte order, so that two callers who name the same keys cannot deadlock. It
+// waits for other transactions as long as Timeout says, and ctx lasts; then it returns lease.ErrHeld: somebody has a key, which is no
+// trouble of the database's. Trouble, such as a deadlock with locks of another kind, is lease.ErrBusy.
+//
+// After an error roll the transaction back: on Postgres it is over, elsewhere it may have some of the locks. Locking is best done first: at
+// REPEATABLE READ or SERIALIZABLE, what was read before it may be older than the lock.
+//
+// On SQLite the lock is the file's write lock, which is one for all keys. A transaction that was begun DEFERRED can fail to get it, with
+// [ErrDeferred].
+func (l *Locker) Lock(ctx context.Context, tx Tx, keys ...string) error {
+	return l.lockKeys(ctx, tx, keys, l.lock)
+}
+
+// TryLock is Lock without waiting. Where a key is locked it returns a *lease.HeldError that names it; the transaction can go on, and has
+// those of the keys locked that were free.
+func (l *Locker) TryLock(ctx context.Context, tx Tx, keys ...string) error {
+	return l.lockKeys(ctx, tx, keys, l.try)
+}
+
+// request is what one call wants locked.
+type request struct {
+	what  string // for errors
+	query string // a SELECT of the keys' column, with (?) for the keys
+	table string
+	keys  []any
+}
+
+func (l *Locker) lockKeys(ctx context.Context, tx Tx, keys []string, how func(context.Context, Tx, request) (map[string]bool, error)) error {
+	if err := checkTx(tx); err != nil {
+		return err
+	}
+	if len(keys) == 0 {
+		return fmt.Errorf("%w: no key to lock", lease.ErrInvalidKey)
+	}
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	for _, k := range keys {
+		if err := lease.CheckKey(k); err != nil {
+			return err
+		}
+	}
+	r := request{what: fmt.Sprintf("lock %q", keys), table: "rowlock_hold"}
+	if l.wholeFile() {
+		_, err := how(ctx, tx, r)
+		return err
+	}
+	r.query = l.d.Text("hold-rows")
+	for _, k := range keys {
+		r.keys = append(r.keys, []byte(k))
+	}
+	return l.until(ctx, tx, keys, r, how)
+}
+
+// looks is how often keys are made that were swept away before they could be locked.
+const looks = 3
+
+// until makes the keys' rows and locks them, until all are.
+func (l *Locker) until(ctx context.Context, tx Tx, keys []string, r request, how func(context.Context, Tx, request) (map[string]bool, error)) error {
+	for range looks {
+		if err := l.make(ctx, keys); err != nil {
+			return err
+		}
+		got, err := how(ctx, tx, r)
+		if err != nil || len(got) == len(keys) {
+			return err
+		}
+		left := slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return got[k] })
+		free, err := l.free(ctx, left)
+		if err != nil {
+			return err
+		}
+		for _, k := range left {
+			if !free[k] {
+				return &lease.HeldError{Key: k}
+			}
+		}
+	}
+	return fmt.Errorf("%w: %s: a row was made after this transaction's snapshot, or is swept again and again (roll back and try again; lock first in a transaction, or at READ COMMITTED)", lease.ErrBusy, r.what)
+}
+
+func (l *Locker) make(ctx context.Context, keys []string) error {
+	return l.rows.OnLane(ctx, "lock", keys[0], func(ctx context.Context, session *dialect.Session) error {
+		_, err := session.Exec(ctx, l.d.Text("hold-make"), l.d.List(keys))
+		return err
+	})
+}
+
+func (l *Locker) free(ctx context.Context, keys []string) (map[string]bool, error) {
+	return freeOf(ctx, l.rows, l.d, keys)
+}
+
+func (l *Locker) wholeFile() bool { return l.d.Text("write-lock") != "" }
+
+func checkTx(tx Tx) error {
+	if v := reflect.ValueOf(tx); tx == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("%w: the transaction is nil: what is locked outside of one is let go at once", lease.ErrConfig)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package forupdate
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Queue says which rows of a table of yours may be picked.
+type Queue struct {
+	// Table is its name, or "schema.name".
+	Table string
+	// Where is a condition in SQL, with the database's own placeholders for Args ($1 on Postgres, ? elsewhere); empty means any row. It
+	// goes into the statement as it is: never put together what a user has typed. It should have an index: MySQL locks every row that it
+	// reads at REPEATABLE READ, fitting or not, and others who pick pass those over.
+	Where string
+	Args  []any
+	// OrderBy is what ORDER BY says, in SQL as Where; empty means any order.
+	OrderBy string
+	// Limit is the most rows to pick, at least 1.
+	Limit int
+}
+
+// Pick locks the next rows that nobody has locked, until tx ends, and puts them into dest, a pointer to a slice of structs: the columns are
+// the fields' `db` tags, or their names in lower case. It never waits for another who picks, and no two pick the same row. What is done is
+// deleted, or marked, in the same transaction.
+//
+// On SQLite it takes the file's write lock first, as Lock does: who picks does it one after the other.
+func (l *Locker) Pick(ctx context.Context, tx Tx, dest any, q Queue) error {
+	if err := checkTx(tx); err != nil {
+		return err
+	}
+	columns, err := l.columns(dest)
+	if err != nil {
+		return err
+	}
+	query, err := l.pick(q, columns)
+	if err != nil {
+		return err
+	}
+	what := "pick from " + q.Table
+	if l.wholeFile() {
+		if _, err := l.lock(ctx, tx, request{what: what}); err != nil {
+			return err
+		}
+	}
+	rows, err := tx.QueryContext(ctx, l.locks.Skipping(query), q.Args...)
+	if err != nil {
+		return l.explain(ctx, what, "asked once", err)
+	}
+	defer rows.Close()
+	reflect.ValueOf(dest).Elem().SetLen(0)
+	if err := sqlx.StructScan(rows, dest); err != nil {
+		return l.explain(ctx, what, "asked once", err)
+	}
+	return nil
+}
+
+func (l *Locker) pick(q Queue, columns []string) (string, error) {
+	table, err := dialect.Quote(l.d, q.Table)
+	if err != nil {
+		return "", err
+	}
+	if q.Limit < 1 {
+		return "", fmt.Errorf("%w: Limit (%d) must be at least 1", lease.ErrConfig, q.Limit)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `SELECT %s FROM %s`, strings.Join(columns, ", "), table)
+	if q.Where != "" {
+		fmt.Fprintf(&b, ` WHERE (%s)`, q.Where)
+	}
+	if q.OrderBy != "" {
+		fmt.Fprintf(&b, ` ORDER BY %s`, q.OrderBy)
+	}
+	fmt.Fprintf(&b, ` LIMIT %d`, q.Limit)
+	return b.String(), nil
+}
+
+// columns are the quoted columns of the struct that dest is a slice of.
+func (l *Locker) columns(dest any) (columns []string, err error) {
+	t := reflect.TypeOf(dest)
+	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Slice || t.Elem().Elem().Kind() != reflect.Struct || reflect.ValueOf(dest).IsNil() {
+		return nil, fmt.Errorf("%w: rows are picked into a pointer to a slice of structs, not into %T", lease.ErrConfig, dest)
+	}
+	for _, f := range reflect.VisibleFields(t.Elem().Elem()) {
+		name := f.Tag.Get("db")
+		if !f.IsExported() || name == "-" || f.Anonymous && name == "" {
+			continue
+		}
+		if name == "" {
+			name = strings.ToLower(f.Name)
+		}
+		quoted, err := dialect.Quote(l.d, name)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, quoted)
+	}
+	if len(columns) == 0 {
+		return nil, fmt.Errorf("%w: %T has no field to put a column into", lease.ErrConfig, dest)
+	}
+	return columns, nil
+}

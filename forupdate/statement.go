@@ -1,0 +1,115 @@
+package forupdate
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// lock locks what r asks for, waiting, and returns what it has locked, by text.
+func (l *Locker) lock(ctx context.Context, tx Tx, r request) (got map[string]bool, err error) {
+	wait := l.wait(ctx)
+	err = l.patiently(ctx, tx, wait, func() error {
+		if l.wholeFile() {
+			return l.lockFile(ctx, tx)
+		}
+		got, err = l.query(ctx, tx, r, l.locks.Locking(r.query, wait))
+		return err
+	})
+	return got, l.explain(ctx, r.what, fmt.Sprintf("waited %s", wait.Round(time.Millisecond)), err)
+}
+
+// try locks what r asks for and nobody has.
+func (l *Locker) try(ctx context.Context, tx Tx, r request) (got map[string]bool, err error) {
+	if l.wholeFile() {
+		err = l.patiently(ctx, tx, 0, func() error { return l.lockFile(ctx, tx) })
+		return nil, l.explain(ctx, r.what, "asked once", err)
+	}
+	got, err = l.query(ctx, tx, r, l.locks.Skipping(r.query))
+	return got, l.explain(ctx, r.what, "asked once", err)
+}
+
+// wait is how long to wait: no longer than ctx lasts, because a driver ends the connection with it.
+func (l *Locker) wait(ctx context.Context) time.Duration {
+	wait := l.timeout
+	if end, ok := ctx.Deadline(); ok {
+		wait = max(time.Millisecond, min(wait, time.Until(end)-time.Until(end)/10))
+	}
+	return wait
+}
+
+// patiently runs f with the limit on waiting set, and gives back the limit that was there before: also when ctx has ended meanwhile.
+func (l *Locker) patiently(ctx context.Context, tx Tx, wait time.Duration, f func() error) error {
+	restore, err := l.locks.Patience(ctx, lease.InTx(tx), wait)
+	if err != nil {
+		return err
+	}
+	err = f()
+	if restore == nil {
+		return err
+	}
+	ctx, cancel := graceful(ctx)
+	defer cancel()
+	if failed := restore(ctx); failed != nil && err == nil {
+		err = failed
+	}
+	return err
+}
+
+// lockFile takes SQLite's write lock.
+func (l *Locker) lockFile(ctx context.Context, tx Tx) error {
+	_, err := tx.ExecContext(ctx, l.d.Text("write-lock"))
+	return err
+}
+
+// query runs a SELECT of keys and returns those that came.
+func (l *Locker) query(ctx context.Context, tx Tx, r request, query string) (map[string]bool, error) {
+	query, args, err := l.fill(query, r.keys)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	got := make(map[string]bool, len(r.keys))
+	for rows.Next() {
+		var key any
+		if err := rows.Scan(&key); err != nil {
+			return nil, err
+		}
+		got[text(key)] = true
+	}
+	return got, rows.Err()
+}
+
+// fill puts a parameter for each key into query.
+func (l *Locker) fill(query string, keys []any) (string, []any, error) {
+	query, args, err := sqlx.In(query, keys)
+	if err == nil && l.d.Name() == "postgres" {
+		query = sqlx.Rebind(sqlx.DOLLAR, query)
+	}
+	return query, args, err
+}
+
+// explain tells who was waited for in vain from what went wrong.
+func (l *Locker) explain(ctx context.Context, what, how string, err error) error {
+	switch waited := l.locks.Waited(err); {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrTxDone), waited == dialect.NoWait:
+		return dialect.ExplainOwn(l.d, what, err)
+	case waited == dialect.TooLate:
+		return fmt.Errorf("%w, and has read what another has changed since: %s: %w (roll back, and begin with BEGIN IMMEDIATE or _txlock=immediate)", ErrDeferred, what, err)
+	case l.wholeFile():
+		return fmt.Errorf("%w: %w, or another has the file's write lock for longer: %s, %s: %w (begin with BEGIN IMMEDIATE or _txlock=immediate, and a busy_timeout)", lease.ErrHeld, ErrDeferred, what, how, err)
+	}
+	return errors.Join(fmt.Errorf("%w: %s: %s for another transaction: %w", lease.ErrHeld, what, how, err), ctx.Err())
+}
