@@ -7,7 +7,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A dialect may have the two abilities below, where what the store does by itself would lock rows that it only reads.
+// A dialect may have the abilities below, where what the store does by itself would lock rows that it only reads.
 
 // Fencer is a Dialect that fences in its own way, which need not be a query.
 type Fencer interface {
@@ -20,4 +20,10 @@ type Reaper interface {
 	// Reap removes what of keys, all of one bucket, has been dead for the retention, after it has raised the floor. It sees to
 	// its own transactions.
 	Reap(ctx context.Context, s *Session, bucket int, keys []string, retention time.Duration) (removed int64, err error)
+}
+
+// Modest is a Dialect that looks at the user's rights when it probes, and can leave out those that only sweeping takes.
+type Modest interface {
+	// Unswept returns the same dialect for a user who need not sweep.
+	Unswept() Dialect
 }

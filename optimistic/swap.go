@@ -14,6 +14,9 @@ type swap struct{ dialect.Dialect }
 
 // swapping wraps d, and keeps its ability to hear of keys that have come free.
 func swapping(d dialect.Dialect) dialect.Dialect {
+	if m, ok := d.(dialect.Modest); ok {
+		d = m.Unswept()
+	}
 	s := swap{d}
 	switch d := d.(type) {
 	case dialect.Listener:

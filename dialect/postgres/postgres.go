@@ -24,6 +24,7 @@ type Dialect struct {
 	names  dialect.Names
 	listen string // a DSN
 	pooled bool
+	modest bool // see Unswept
 }
 
 var _ dialect.Dialect = (*Dialect)(nil)

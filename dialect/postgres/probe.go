@@ -101,7 +101,7 @@ func (d *Dialect) table(ctx context.Context, conn *sql.Conn, table string) error
 		return fmt.Errorf("%w: %s is UNLOGGED or temporary and is emptied by a crash, after which tokens start again and what was done once is done again; ALTER TABLE %s SET LOGGED",
 			lease.ErrNotDurable, name, name)
 	}
-	return lacking(table, name, rights)
+	return d.lacking(table, name, rights)
 }
 
 // needs lists the rights on each table: SELECT, INSERT, UPDATE, DELETE.
@@ -113,10 +113,23 @@ var needs = map[string][4]bool{
 	"rowlock_once":  {true, true, true, true},
 }
 
-func lacking(table, name string, has [4]bool) error {
+// sweeping lists those of them that only sweeping takes, where a floor is read without a lock.
+var sweeping = map[string][4]bool{
+	"rowlock":       {3: true},
+	"rowlock_floor": {2: true},
+}
+
+// Unswept returns the same dialect for a user who need not sweep, and does not lock floors.
+func (d *Dialect) Unswept() dialect.Dialect {
+	other := *d
+	other.modest = true
+	return &other
+}
+
+func (d *Dialect) lacking(table, name string, has [4]bool) error {
 	var missing []string
 	for i, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE"} {
-		if needs[table][i] && !has[i] {
+		if needs[table][i] && !has[i] && !(d.modest && sweeping[table][i]) {
 			missing = append(missing, right)
 		}
 	}
