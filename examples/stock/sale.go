@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// result is what came of one way.
+type result struct {
+	way
+	items  int
+	sold   int           // how many buyers have one
+	left   int64         // by the shelves
+	took   time.Duration // until the last was told
+	orders float64       // a second
+}
+
+// sell puts the items on the shelves and lets the buyers in. A buyer goes from shelf to shelf until one has something, and asks at
+// none that is known to be empty: nobody fills them up again.
+func (s *shop) sell(ctx context.Context, w way) (r result, err error) {
+	if err := s.fill(ctx, w); err != nil {
+		return r, err
+	}
+	empty := make([]atomic.Bool, w.shelves)
+	queue := make(chan int64)
+	errs := make(chan error, s.buyers)
+	began := time.Now()
+	var all sync.WaitGroup
+	for range min(s.buyers, crowd) {
+		all.Go(func() {
+			for number := range queue {
+				errs <- s.serve(ctx, w, buyer{number, w.name}, empty)
+			}
+		})
+	}
+	for number := range int64(s.buyers) {
+		queue <- number
+	}
+	close(queue)
+	all.Wait()
+	took := time.Since(began)
+	close(errs)
+	for e := range errs {
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return r, err
+	}
+	return s.count(ctx, w, took)
+}
+
+// crowd is how many buyers are in the shop at a time.
+const crowd = 256
+
+func (s *shop) serve(ctx context.Context, w way, b buyer, empty []atomic.Bool) error {
+	first := rand.IntN(w.shelves)
+	for i := range w.shelves {
+		shelf := (first + i) % w.shelves
+		if empty[shelf].Load() {
+			continue
+		}
+		err := w.buy(ctx, int64(shelf), b)
+		if !errors.Is(err, errSoldOut) {
+			return err
+		}
+		empty[shelf].Store(true)
+	}
+	return nil
+}
+
+// fill spreads the items over the shelves.
+func (s *shop) fill(ctx context.Context, w way) error {
+	if _, err := s.db.ExecContext(ctx, s.sql(`DELETE FROM {shelves}`)); err != nil {
+		return err
+	}
+	for shelf := range w.shelves {
+		items := (s.items + shelf) / w.shelves // they add up to all of them
+		if _, err := s.db.ExecContext(ctx, s.sql(`INSERT INTO {shelves} (id, items, version) VALUES (?, ?, 1)`), shelf, items); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *shop) count(ctx context.Context, w way, took time.Duration) (result, error) {
+	r := result{way: w, items: s.items, took: took}
+	err := s.db.GetContext(ctx, &r.sold, s.sql(`SELECT count(*) FROM {sold} WHERE way = ?`), w.name)
+	if err == nil {
+		err = s.db.GetContext(ctx, &r.left, s.sql(`SELECT sum(items) FROM {shelves}`))
+	}
+	r.orders = float64(r.sold) / took.Seconds()
+	return r, err
+}
+
+// check returns an error if an item was sold twice, or lost.
+func (r result) check() error {
+	if !r.unsafe && int64(r.sold)+r.left != int64(r.items) {
+		return fmt.Errorf("PROMISE BROKEN: %s: %d sold and %d left of %d", r.name, r.sold, r.left, r.items)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/examples/internal/source"
+	"github.com/rowlockdb/rowlock/forupdate"
+	"github.com/rowlockdb/rowlock/optimistic"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+// shelf is a row of the stock. It is all that is locked.
+type shelf struct {
+	ID      int64 `db:"id"`
+	Items   int64 `db:"items"`
+	Version int64 `db:"version"`
+}
+
+// shop is a database with the stock, the list of what was sold, and one lock of each kind.
+type shop struct {
+	settings
+	db     *source.DB
+	prefix string // of every table made here
+
+	locks *rowlock.Client
+	rows  *forupdate.Locker
+	table *optimistic.Table[shelf]
+}
+
+func openShop(ctx context.Context, cfg settings) (s *shop, err error) {
+	s = &shop{settings: cfg, prefix: "stock_" + strings.ToLower(rand.Text()[:6]) + "_"}
+	if s.db, err = source.Open(ctx, cfg.db, dialect.Prefix(s.prefix)); err != nil {
+		return nil, err
+	}
+	s.db.SetMaxOpenConns(cfg.tills + spare)
+	err = schema.Migrate(ctx, s.db.DB.DB, s.db.Dialect)
+	for _, query := range []string{
+		`CREATE TABLE {shelves} (id BIGINT NOT NULL PRIMARY KEY, items BIGINT NOT NULL, version BIGINT NOT NULL)`,
+		`CREATE TABLE {sold} (way VARCHAR(40) NOT NULL, buyer BIGINT NOT NULL, shelf BIGINT NOT NULL, PRIMARY KEY (way, buyer))`,
+	} {
+		if err == nil {
+			_, err = s.db.ExecContext(ctx, s.sql(query))
+		}
+	}
+	if err == nil {
+		err = s.openLocks()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close(ctx))
+	}
+	return s, nil
+}
+
+// spare is how many connections the locks keep to themselves, at most.
+const spare = 6
+
+func (s *shop) openLocks() (err error) {
+	if s.locks, err = rowlock.Open(s.db, s.db.Dialect, nil); err != nil {
+		return err
+	}
+	if s.rows, err = forupdate.NewLocker(s.db, s.db.Dialect); err != nil {
+		return err
+	}
+	s.table, err = optimistic.NewTable[shelf](s.db.Dialect, s.prefix+"shelves")
+	return err
+}
+
+// close removes the tables, also when ctx has ended.
+func (s *shop) close(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	if s.locks != nil {
+		err = s.locks.Close()
+	}
+	if s.rows != nil {
+		err = errors.Join(err, s.rows.Close())
+	}
+	for _, table := range []string{"{shelves}", "{sold}"} {
+		_, dropped := s.db.ExecContext(ctx, s.sql(`DROP TABLE IF EXISTS `+table))
+		err = errors.Join(err, dropped)
+	}
+	return errors.Join(err, schema.Down(ctx, s.db.DB.DB, s.db.Dialect), s.db.Close())
+}
+
+// sql fills in the tables' names and the database's own placeholders.
+func (s *shop) sql(query string) string {
+	return s.db.Rebind(strings.NewReplacer("{shelves}", s.prefix+"shelves", "{sold}", s.prefix+"sold").Replace(query))
+}
