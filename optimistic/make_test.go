@@ -14,7 +14,7 @@ import (
 // that has not committed yet; another's insert has read the old floor by then, and waits for that very commit. Its row must not have
 // token 1 again, for no moment that anybody can see.
 func TestAReaperBesideAnInsertNeverLetsATokenComeBack(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("in SQLite a write begins when the other has ended")
 		}
@@ -82,10 +82,12 @@ func raceReaper(t *testing.T, e *testdb.Env) (met bool) {
 // waits returns when some transaction waits for a row, or after a moment, if it has been and gone.
 func waits(t *testing.T, e *testdb.Env) {
 	t.Helper()
-	query := `SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`
-	if e.Driver == "pgx" {
-		query = `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO "` + e.Dialect.Names().Prefix + `%'`
-	}
+	prefix := e.Dialect.Names().Prefix
+	query := map[string]string{
+		"postgres": `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO "` + prefix + `%'`,
+		"mariadb":  `SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%` + prefix + `%'`,
+		"mysql":    `SELECT count(*) FROM performance_schema.data_locks WHERE lock_status = 'WAITING' AND object_name = '` + prefix + `rowlock'`,
+	}[e.Name]
 	for began := time.Now(); time.Since(began) < time.Second; time.Sleep(time.Millisecond) {
 		var n int
 		ok(t, e.DB.QueryRowContext(t.Context(), query).Scan(&n))
@@ -97,7 +99,7 @@ func waits(t *testing.T, e *testdb.Env) {
 
 // A client that dies before its new row is committed leaves none behind; one that only lost the reply finds its row again.
 func TestARowThatIsMadeIsMadeOnce(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		for name, fault := range map[string]faultdb.Fault{"before the commit": faultdb.FailBeforeSend(), "after it": faultdb.LoseReply()} {
 			cut := faultdb.NewToggle(faultdb.OnMatch("COMMIT", faultdb.Nth(1, fault)))
 			s, _ := tapped(t, e, cut)

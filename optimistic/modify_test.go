@@ -13,7 +13,7 @@ import (
 )
 
 func TestModifyWritesWhatWasChangedAndNothingElse(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 4)
 		ok(t, tab.Modify(t.Context(), e.DB, []any{3, 1, 2}, func(rows []*account) error {
 			for i, want := range []int64{3, 1, 2} {
@@ -34,7 +34,7 @@ func TestModifyWritesWhatWasChangedAndNothingElse(t *testing.T) {
 
 // Somebody changes the row that is written last: the first must not stay written alone.
 func TestModifyIsAllOrNothingUnderConflict(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 2)
 		calls := 0
 		err := tab.Modify(t.Context(), e.DB, []any{1, 2}, func(rows []*account) error {
@@ -65,7 +65,7 @@ func TestModifyIsAllOrNothingUnderConflict(t *testing.T) {
 }
 
 func TestModifyNamesTheKeysThatAreMissing(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 2)
 		err := tab.Modify(t.Context(), e.DB, []any{1, 77, 88}, func([]*account) error {
 			t.Error("the function was called")
@@ -110,7 +110,7 @@ func TestModifySeesBytesThatWereChangedInPlace(t *testing.T) {
 		Note   *string
 		Rev    int `db:"rev,version"`
 	}
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		binary := map[string]string{"pgx": "BYTEA"}[e.Driver]
 		if binary == "" {
 			binary = "BLOB"
@@ -138,7 +138,7 @@ func TestModifySeesBytesThatWereChangedInPlace(t *testing.T) {
 
 // Batches that overlap, given in opposite orders: none is lost and none deadlocks for good.
 func TestModifyKeepsTheSumAmongManyAtOnce(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 4)
 		e.DB.SetMaxOpenConns(8)
 		var wg sync.WaitGroup
@@ -171,7 +171,7 @@ func TestModifyKeepsTheSumAmongManyAtOnce(t *testing.T) {
 
 // Nobody can say what became of a commit whose reply was lost, and to try again might do it twice.
 func TestModifyDoesNotGuessWhatACommitCameTo(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		db, err := faultdb.Open(e.Driver, e.Source, faultdb.LoseCommitReply())
 		ok(t, err)

@@ -77,8 +77,8 @@ const minTimeout = 100 * time.Millisecond
 
 // New returns a store on the tables in db, which schema.Migrate or your own tool has made, and runs every kind of statement once. The
 // user needs SELECT, INSERT and UPDATE on rowlock, SELECT on rowlock_floor and rowlock_meta, and SELECT, INSERT, UPDATE and DELETE on
-// rowlock_queue. To sweep takes UPDATE on rowlock_floor and DELETE on rowlock as well; without them leave it to another client, and
-// set rowlock.Config's Sweep off.
+// rowlock_queue. To sweep takes UPDATE on rowlock_floor and DELETE on rowlock as well; without them leave it to another client:
+// rowlock.Config.Reaper.Off.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 	if db == nil || d == nil {
 		return nil, fmt.Errorf("%w: optimistic.New needs a database and a dialect", lease.ErrConfig)

@@ -33,7 +33,7 @@ func locking(tb testing.TB, e *testdb.Env) *table.Store {
 // Clients of both kinds want one key, and reapers of both kinds remove its row whenever it is free. Never two at once, and tokens only
 // rise, also across the removals.
 func TestBothKindsOfClientExcludeEachOther(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		stores := []lease.Store{open(t, e), locking(t, e), open(t, e), locking(t, e)}
 		var (
 			wg      sync.WaitGroup
@@ -42,7 +42,7 @@ func TestBothKindsOfClientExcludeEachOther(t *testing.T) {
 			tokens  []int64
 			by      [2]int
 		)
-		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		contend := func(i int, s lease.Store) {
 			for ctx.Err() == nil {
@@ -111,7 +111,7 @@ func on(e *testdb.Env, section string, f faultdb.Fault) *faultdb.Toggle {
 }
 
 func TestALoserReadsOnceAndARecurringKeyCostsOneReadAndOneWrite(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		s, log := tapped(t, e)
 		release(t, s, hold(t, s, "k"))
 		log.Reset()
@@ -133,7 +133,7 @@ func TestALoserReadsOnceAndARecurringKeyCostsOneReadAndOneWrite(t *testing.T) {
 
 // No statement of the store, whatever it is asked, locks what it only reads.
 func TestNothingThatIsSentLocksWhatItReads(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		s, log := tapped(t, e)
 		for range 2 {
 			l := hold(t, s, "k")
@@ -167,7 +167,7 @@ func TestNothingThatIsSentLocksWhatItReads(t *testing.T) {
 
 // A renewal that was long on its way must not bring back what has expired, nor touch what another has.
 func TestALateRenewalDoesNotRevive(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		section := "cas-renew"
 		if e.Name == "sqlite" {
 			section = "renew"
@@ -211,7 +211,7 @@ func TestALateRenewalDoesNotRevive(t *testing.T) {
 
 // Who has acquired, renewed and released by compare-and-swap needs no right to lock a floor, which only the reaper writes.
 func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("SQLite has no roles")
 		}
@@ -277,7 +277,7 @@ func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
 
 // The fence has to change something on MySQL, or a driver that counts changed rows would see none.
 func TestAFencePassesHoweverRowsAreCounted(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Driver != "mysql" {
 			t.Skip("only MySQL's driver counts in two ways")
 		}
@@ -306,7 +306,7 @@ func TestAFencePassesHoweverRowsAreCounted(t *testing.T) {
 
 // Several of a batch are locked by fences: they are busy, each of the others is extended, and it does not take for ever.
 func TestABatchWithFencedLeasesRenewsTheOthers(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("in SQLite a fence holds up every write")
 		}
@@ -358,7 +358,7 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 
 // The queue needs row locks, so it is not offered.
 func TestTheStoreMakesAClientThatCannotBeFair(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		s := open(t, e)
 		_, err := rowlock.New(s, &rowlock.Config{Fair: true})
 		wantIs(t, err, lease.ErrUnsupported)

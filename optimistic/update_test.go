@@ -17,7 +17,7 @@ import (
 )
 
 func TestUpdateWritesTheRowAndTheNextVersion(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 2)
 		conn, err := e.DB.Conn(t.Context())
 		ok(t, err)
@@ -41,7 +41,7 @@ func TestUpdateWritesTheRowAndTheNextVersion(t *testing.T) {
 }
 
 func TestAConflictNamesTheCurrentVersionAndWritesNothing(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		mine, theirs := get(t, tab, e.DB, 1), get(t, tab, e.DB, 1)
 		for range 3 {
@@ -66,7 +66,7 @@ func TestAConflictNamesTheCurrentVersionAndWritesNothing(t *testing.T) {
 // A transaction that has read sees the row as of then. What it is told must be of now, or, where the database refuses, be a conflict.
 func TestFoundIsTheCurrentVersionAtEveryIsolationLevel(t *testing.T) {
 	levels := []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("SQLite has one level, and its writers go one after another")
 		}
@@ -101,7 +101,7 @@ func TestFoundIsTheCurrentVersionAtEveryIsolationLevel(t *testing.T) {
 
 // MySQL's drivers count matched rows or changed rows, as the DSN says. Rewriting the same values must not read as a conflict.
 func TestAnUpdateToTheSameValuesIsNoConflictHoweverRowsAreCounted(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		sources := []string{e.Source}
 		if e.Driver == "mysql" {
@@ -126,7 +126,7 @@ func TestAnUpdateToTheSameValuesIsNoConflictHoweverRowsAreCounted(t *testing.T) 
 }
 
 func TestARowThatIsGoneIsNotFound(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		a := get(t, tab, e.DB, 1)
 		e.Exec(t, `DELETE FROM `+own(e, "accounts"))
@@ -146,7 +146,7 @@ func TestATableOrColumnThatIsNotThereIsNamed(t *testing.T) {
 		account
 		Colour string `db:"colour"`
 	}
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		accounts(t, e, 1)
 		nowhere, odd := tableOf[account](t, e, own(e, "nowhere")), tableOf[wide](t, e, own(e, "accounts"))
 		err := nowhere.Update(t.Context(), e.DB, &account{ID: 1, Version: 1})
@@ -165,7 +165,7 @@ func TestAVersionThatCannotBeFollowedIsRefusedBeforeAnythingIsSent(t *testing.T)
 		ID  int64 `db:"id,key"`
 		Rev uint8 `db:"rev,version"`
 	}
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		e.Exec(t, `UPDATE `+own(e, "accounts")+` SET version = ?`, int64(math.MaxInt64))
 		a := get(t, tab, e.DB, 1)
@@ -186,7 +186,7 @@ func TestAVersionThatCannotBeFollowedIsRefusedBeforeAnythingIsSent(t *testing.T)
 }
 
 func TestANullVersionIsNamedWithItsCure(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		a := get(t, tab, e.DB, 1)
 		e.Exec(t, `UPDATE `+own(e, "accounts")+` SET version = NULL`)
@@ -203,7 +203,7 @@ func TestAKeyThatIsNotUniqueIsFoundOut(t *testing.T) {
 		ID      int64 `db:"id"`
 		Version int64 `db:"version"`
 	}
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		create(t, e, own(e, "double"), `id BIGINT, version BIGINT`)
 		e.Exec(t, `INSERT INTO `+own(e, "double")+` VALUES (1, 1), (1, 1)`)
 		tab := tableOf[line](t, e, own(e, "double"))
@@ -217,7 +217,7 @@ func TestAKeyThatIsNotUniqueIsFoundOut(t *testing.T) {
 
 // A trigger that drops the write leaves the row as it was read: that is no conflict, and would be one for ever.
 func TestATriggerThatSwallowsTheWriteIsFoundOut(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		name := own(e, "accounts")
 		switch e.Driver {
@@ -236,7 +236,7 @@ func TestATriggerThatSwallowsTheWriteIsFoundOut(t *testing.T) {
 }
 
 func TestAConstraintOfTheUsersOwnIsNoConflict(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 2)
 		a := get(t, tab, e.DB, 1)
 		a.Name = get(t, tab, e.DB, 2).Name // which is unique
@@ -319,7 +319,7 @@ func TestNewTableRefusesWhatItCannotUse(t *testing.T) {
 // The point of it all: 64 goroutines add to 4 rows, and nothing is lost. Without the version it is: the control shows that the test can
 // tell.
 func TestNothingIsLostAmong64Goroutines(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	each(t, func(t *testing.T, e *testdb.Env) {
 		const each, rows = 3, 4
 		tab := accounts(t, e, rows)
 		e.DB.SetMaxOpenConns(16)
