@@ -45,7 +45,7 @@ func ExplainOwn(d Dialect, what string, err error) error {
 	switch {
 	case errors.Is(v.As, lease.ErrNoSchema), errors.Is(v.As, lease.ErrSchemaVersion):
 		return fmt.Errorf("%w: %s: %w", lease.ErrTable, what, err)
-	case v.As != nil:
+	case errors.Is(v.As, lease.ErrReadOnly), errors.Is(v.As, lease.ErrPrivilege): // a constraint of the user's own is no corrupt row of ours
 		return fmt.Errorf("%w: %s: %w", v.As, what, err)
 	case v.Class == Conflict:
 		return fmt.Errorf("%w: %s: %w (roll back and try again)", lease.ErrBusy, what, err)
