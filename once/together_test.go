@@ -177,6 +177,7 @@ func TestWaitingHoldsNoConnection(t *testing.T) {
 				}
 			})
 		}
+		once.AwaitWaiters(o, "key", 20)
 		for range 20 { // each of these needs the other connection
 			r.count(t, `SELECT COUNT(*) FROM `+r.effects)
 		}
