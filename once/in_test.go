@@ -151,3 +151,28 @@ func (r *rig) levels() []*sql.TxOptions {
 	}
 	return all
 }
+
+// The bound on the claim's wait is the claim's alone.
+func TestTheCallersLockTimeoutIsHis(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		query := map[string]string{
+			"postgres": `SELECT current_setting('lock_timeout')`, "mysql": `SELECT @@innodb_lock_wait_timeout`, "mariadb": `SELECT @@innodb_lock_wait_timeout`,
+			"sqlite": `SELECT timeout FROM pragma_busy_timeout`,
+		}[r.Name]
+		o := r.once(t)
+		tx := r.begin(t, nil)
+		var before string
+		if err := tx.QueryRow(query).Scan(&before); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // made, and found
+			if _, err := o.In(t.Context(), tx, once.Request{Key: "key"}, r.effect("e", "")); err != nil {
+				t.Fatal(err)
+			}
+			var after string
+			if err := tx.QueryRow(query).Scan(&after); err != nil || after != before {
+				t.Errorf("it was %s and is %s, %v", before, after, err)
+			}
+		}
+	})
+}

@@ -95,8 +95,14 @@ func (r *rig) userWithout(tb testing.TB, right string) *sql.DB {
 func TestSettingsThatMakeNoSense(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
 	for _, cfg := range []once.Config{
-		{Keep: time.Millisecond}, {Keep: -1}, {Wait: -1}, {Wait: time.Hour}, {Wait: 2 * time.Second, Keep: time.Second},
-		{MaxResult: -1}, {MaxResult: 8<<20 + 1}, {Keep: 200 * 365 * 24 * time.Hour},
+		{Keep: time.Millisecond},
+		{Keep: -1},
+		{Wait: -1},
+		{Wait: time.Hour},
+		{Wait: 2 * time.Second, Keep: time.Second},
+		{MaxResult: -1},
+		{MaxResult: 8<<20 + 1},
+		{Keep: 200 * 365 * 24 * time.Hour},
 	} {
 		_, err := once.New(e.DB, e.Dialect, &cfg)
 		wantIs(t, err, lease.ErrConfig)

@@ -326,7 +326,7 @@ func TestARefusalAfterAFailedStatement(t *testing.T) {
 			if _, err := oncehttp.Tx(r.Context()).ExecContext(r.Context(), `INSERT INTO `+s.effects()+` (name) VALUES (NULL)`); err == nil {
 				s.Error("no error")
 			}
-			http.Error(w, "taken", 409)
+			http.Error(w, "taken", http.StatusConflict)
 		}
 		for range 2 {
 			if r := s.post("key", ""); r.StatusCode != 409 || r.body != "taken\n" {

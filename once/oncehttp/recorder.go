@@ -33,9 +33,6 @@ func (r *recorder) WriteHeader(status int) {
 // Write keeps what fits. The handler is told that its response is too large: it can still write a smaller one under another key.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
-		if r.header.Get("Content-Type") == "" && len(b) > 0 {
-			r.header.Set("Content-Type", http.DetectContentType(b))
-		}
 		r.WriteHeader(http.StatusOK)
 	}
 	if r.body.Len()+len(b) > r.limit {
@@ -49,6 +46,9 @@ func (r *recorder) Write(b []byte) (int, error) {
 func (r *recorder) finish() stored {
 	if r.status == 0 {
 		r.WriteHeader(http.StatusOK)
+	}
+	if _, named := r.sent["Content-Type"]; !named && r.body.Len() > 0 && r.sent.Get("Content-Encoding") == "" {
+		r.sent.Set("Content-Type", http.DetectContentType(r.body.Bytes())) // as net/http would, so that a later Go guesses the same
 	}
 	return stored{Status: r.status, Header: r.sent, Body: r.body.Bytes()}
 }
