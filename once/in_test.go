@@ -131,7 +131,8 @@ func TestATransactionThatHasReadBefore(t *testing.T) {
 			}
 			do(t, o, once.Request{Key: name}, r.effect(name, "value"))
 			res, err := o.In(t.Context(), tx, once.Request{Key: name}, never(t))
-			if err != nil && !errors.Is(err, lease.ErrBusy) || err == nil && string(res.Value) != "value" {
+			again := errors.Is(err, lease.ErrBusy) && r.Name != "mysql" // whose locking reads show the latest
+			if err != nil && !again || err == nil && string(res.Value) != "value" {
 				t.Errorf("%v: got %+v, %v", level, res, err)
 			}
 			_ = tx.Rollback()
