@@ -100,6 +100,8 @@ func (a *attempt) within(ctx context.Context, tx *sql.Tx) (Result, error) {
 	if err := a.o.tooLarge(a.req.Key, value); err != nil {
 		return Result{}, err
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), slack) // what f has finished is committed
+	defer cancel()
 	if err := a.o.store(ctx, lease.InTx(tx), a.row, value); err != nil {
 		a.again = worthIt(a.o.d, err)
 		return Result{}, a.o.explain("store the result of", a.req.Key, err)

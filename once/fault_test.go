@@ -118,6 +118,28 @@ func TestACommitThatArrivesLateIsWaitedFor(t *testing.T) {
 	})
 }
 
+// Where the server has not dealt with the COMMIT when the wait is over, the outcome is unknown, and the next who asks finds it.
+func TestACommitThatArrivesTooLateIsUnknown(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name == "sqlite" {
+			t.Skip("there is no server that could have it")
+		}
+		db, faults, _ := r.faulty(t)
+		o, clean := r.open(t, db, once.Config{Wait: 100 * time.Millisecond, Reap: -1}), r.open(t, r.DB, eager())
+		gate := faultdb.NewGate()
+		defer gate.Release()
+		faults.set(faultdb.OnKind(faultdb.Nth(1, faultdb.SendLate(gate)), faultdb.Commit))
+		_, err := o.Do(context.Background(), once.Request{Key: "key"}, r.effect("e", "value"))
+		wantIs(t, err, lease.ErrUnknown, once.ErrInFlight)
+		gate.Release()
+		gate.Wait()
+		if res := do(t, clean, once.Request{Key: "key"}, r.effect("e", "value")); string(res.Value) != "value" {
+			t.Errorf("got %+v", res)
+		}
+		r.wantEffects(t, "e", 1)
+	})
+}
+
 // If nobody answers any more the outcome is unknown, and said to be.
 func TestAnOutcomeThatCannotBeHadIsUnknown(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {

@@ -22,6 +22,7 @@ type place struct{ tenant, key string }
 type turn struct {
 	fingerprint []byte
 	ended       chan struct{}
+	waiters     int // who found this turn, under the lines' mutex
 	// What came of it, not to be read before ended is closed.
 	value []byte
 	done  bool
@@ -33,6 +34,7 @@ func (l *lines) enter(r Request) (mine, other *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if other := l.at[p]; other != nil {
+		other.waiters++
 		return nil, other
 	}
 	t := &turn{fingerprint: bytes.Clone(r.Fingerprint), ended: make(chan struct{})}

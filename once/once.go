@@ -76,3 +76,6 @@ func (o *Once) explain(verb, key string, err error) error {
 	}
 	return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
 }
+
+// MaxResult is the largest result in bytes that is kept: for who has to know before it is made.
+func (o *Once) MaxResult() int { return o.cfg.MaxResult }

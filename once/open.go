@@ -89,8 +89,12 @@ func (o *Once) rehearsal(r Request) Func {
 		if err == nil && (row.State != dialect.OnceDone || !bytes.Equal(row.Result, value) || !bytes.Equal(row.Fingerprint, r.Fingerprint)) {
 			err = fmt.Errorf("%w: a row that was made a moment ago is not there: is there a trigger or a row policy on the table?", lease.ErrCorrupt)
 		}
+		taken := false
 		if err == nil {
-			_, err = dialect.TakeOnce(ctx, run, o.d, c) // not expired, so that nothing changes
+			taken, err = dialect.TakeOnce(ctx, run, o.d, c)
+		}
+		if taken {
+			err = fmt.Errorf("%w: a row that was made a moment ago has expired: does the server's clock run?", lease.ErrCorrupt)
 		}
 		if err != nil {
 			return nil, o.explain("rehearse", "", err)

@@ -177,6 +177,7 @@ func TestWaitingHoldsNoConnection(t *testing.T) {
 				}
 			})
 		}
+		once.AwaitWaiters(o, "key", 20)
 		for range 20 { // each of these needs the other connection
 			r.count(t, `SELECT COUNT(*) FROM `+r.effects)
 		}
@@ -190,13 +191,13 @@ func (r *rig) waiting(tb testing.TB, n int) {
 	tb.Helper()
 	query := map[string]string{
 		"postgres": `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%` + r.Table("rowlock_once") + `%'`,
-		"mysql":    "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
+		"mysql":    "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%INSERT INTO " + r.Table("rowlock_once") + "%' AND info NOT LIKE '%processlist%'",
 	}
 	query["mariadb"] = query["mysql"]
 	if query[r.Name] == "" {
 		return
 	}
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(150 * time.Millisecond) { // asked more often, InnoDB says the same again
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if r.count(tb, query[r.Name]) >= n {
 			return
 		}

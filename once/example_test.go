@@ -1,0 +1,70 @@
+package once_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/once"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+// An order that is sent twice is made once, and both are answered the same.
+func Example() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "once")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "app.db")+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	if err := schema.Migrate(ctx, db, sqlite.New()); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := db.ExecContext(ctx, `CREATE TABLE orders (id INTEGER PRIMARY KEY, item TEXT)`); err != nil {
+		log.Fatal(err)
+	}
+	o, err := once.New(db, sqlite.New(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer o.Close()
+
+	order := func(key, item string) {
+		req := once.Request{Tenant: "shop-1", Key: key, Fingerprint: once.Fingerprint([]byte(item))}
+		res, err := o.Do(ctx, req, func(ctx context.Context, tx *sql.Tx) ([]byte, error) {
+			made, err := tx.ExecContext(ctx, `INSERT INTO orders (item) VALUES (?)`, item)
+			if err != nil {
+				return nil, err
+			}
+			id, err := made.LastInsertId()
+			return fmt.Appendf(nil, "order %d: %s", id, item), err
+		})
+		if errors.Is(err, once.ErrMismatch) {
+			fmt.Println("refused: another order has this key")
+			return
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s, replayed: %t\n", res.Value, res.Replayed)
+	}
+	order("req-7", "a book")
+	order("req-7", "a book")
+	order("req-7", "two books")
+	order("req-8", "two books")
+	// Output:
+	// order 1: a book, replayed: false
+	// order 1: a book, replayed: true
+	// refused: another order has this key
+	// order 2: two books, replayed: false
+}

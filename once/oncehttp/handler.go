@@ -1,0 +1,175 @@
+package oncehttp
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/once"
+)
+
+const (
+	keyHeader      = "Idempotency-Key"
+	replayedHeader = "Idempotent-Replayed"
+	retryAfter     = 1 // seconds
+)
+
+var errTooLarge = errors.New("oncehttp: the response is larger than can be kept")
+
+// Handlers wraps handlers so that a request is done once.
+type Handlers struct {
+	once *once.Once
+	cfg  Config
+}
+
+// New returns what wraps handlers. cfg may be nil.
+func New(o *once.Once, cfg *Config) (*Handlers, error) {
+	c, err := cfg.withDefaults()
+	return &Handlers{o, c}, err
+}
+
+type txKey struct{}
+
+// Tx returns the transaction of the request that ctx belongs to, in which the handler is to write; nil if it came without a key. It is
+// committed by the middleware: the handler must neither commit it nor roll it back.
+func Tx(ctx context.Context) *sql.Tx {
+	tx, _ := ctx.Value(txKey{}).(*sql.Tx)
+	return tx
+}
+
+// Wrap returns a handler that runs next once for each key.
+func (h *Handlers) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key, err := parseKey(r.Header.Values(keyHeader))
+		switch {
+		case errors.Is(err, errNoKey) && h.cfg.Optional:
+			next.ServeHTTP(w, r)
+			return
+		case err != nil:
+			problem(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
+		if err != nil {
+			unread(w, err, h.cfg.MaxBody)
+			return
+		}
+		h.serve(w, r, key, body, next)
+	})
+}
+
+func unread(w http.ResponseWriter, err error, limit int64) {
+	if errors.As(err, new(*http.MaxBytesError)) {
+		problem(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
+		return
+	}
+	problem(w, http.StatusBadRequest, "the body did not arrive whole")
+}
+
+func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, body []byte, next http.Handler) {
+	req := once.Request{Key: key, Fingerprint: fingerprint(r, body)}
+	if h.cfg.Tenant != nil {
+		req.Tenant = h.cfg.Tenant(r)
+	}
+	d := deed{h: h, r: r, body: body, next: next}
+	res, err := h.once.Do(r.Context(), req, d.do)
+	switch {
+	case err == nil && res.Replayed:
+		h.replay(w, r, res.Value)
+	case err == nil, errors.Is(err, errNotKept):
+		send(w, d.answer)
+	case d.answer.Status >= 400 && !errors.Is(err, lease.ErrUnknown):
+		send(w, d.answer) // what Postgres refuses to commit, because a statement had failed, the handler has answered for
+	default:
+		h.refuse(w, r, err)
+	}
+}
+
+// fingerprint tells a repeat from another request.
+func fingerprint(r *http.Request, body []byte) []byte {
+	return once.Fingerprint([]byte(r.Method), []byte(r.URL.RequestURI()), []byte(r.Header.Get("Content-Type")), body)
+}
+
+// errNotKept rolls back what a handler has answered with a status that is not kept.
+var errNotKept = errors.New("oncehttp: the response is not kept")
+
+// deed is one request to be done.
+type deed struct {
+	h      *Handlers
+	r      *http.Request
+	body   []byte
+	next   http.Handler
+	answer stored // of the last run
+}
+
+// do runs the handler, in a context that outlives the client: what has been begun is finished, so that the repeat finds it done.
+func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.h.cfg.Finish)
+	defer cancel()
+	r := d.r.WithContext(context.WithValue(ctx, txKey{}, tx))
+	r.Body = io.NopCloser(bytes.NewReader(d.body))
+	rec := newRecorder(d.h.once.MaxResult())
+	d.next.ServeHTTP(rec, r)
+	if rec.over {
+		return nil, errTooLarge
+	}
+	d.answer = rec.finish()
+	if !d.h.cfg.Keep(d.answer.Status) {
+		return nil, errNotKept
+	}
+	kept := d.answer
+	kept.Header = keep(kept.Header)
+	return kept.encode()
+}
+
+func send(w http.ResponseWriter, s stored) {
+	for name, values := range s.Header {
+		w.Header()[name] = values
+	}
+	if s.Status != http.StatusNoContent && s.Status != http.StatusNotModified {
+		w.Header().Set("Content-Length", strconv.Itoa(len(s.Body)))
+	}
+	w.WriteHeader(s.Status)
+	_, _ = w.Write(s.Body)
+}
+
+func (h *Handlers) replay(w http.ResponseWriter, r *http.Request, value []byte) {
+	s, err := decode(value)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	w.Header().Set(replayedHeader, "true")
+	send(w, s)
+}
+
+// refuse answers for an error of package once.
+func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var flight *once.InFlightError
+	switch {
+	case errors.Is(err, once.ErrMismatch):
+		problem(w, http.StatusUnprocessableEntity, "this Idempotency-Key was used for another request: take a new one")
+	case errors.As(err, &flight) && !errors.Is(err, lease.ErrUnknown):
+		retry(w, http.StatusConflict, flight.RetryAfter, "the first request with this Idempotency-Key is still in flight: repeat it later")
+	case errors.Is(err, lease.ErrInvalidKey):
+		problem(w, http.StatusBadRequest, "the Idempotency-Key or its tenant cannot be used")
+	case errors.Is(err, errTooLarge), errors.Is(err, once.ErrResultTooLarge), errors.Is(err, lease.ErrCorrupt), errors.Is(err, lease.ErrConfig):
+		h.complain(r, err)
+		problem(w, http.StatusInternalServerError, "the response cannot be kept or was not kept as a response; nothing was done now")
+	default:
+		h.complain(r, err)
+		retry(w, http.StatusServiceUnavailable, retryAfter*time.Second, "the request may not have been done: repeat it with the same Idempotency-Key")
+	}
+}
+
+func (h *Handlers) complain(r *http.Request, err error) {
+	h.cfg.Logger.LogAttrs(r.Context(), slog.LevelError, "rowlock: a request that is to be done once", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("error", err))
+}
