@@ -1,0 +1,85 @@
+// Orders is an order service with only a database, as a monolith is that has been there for years: its own migrations with rowlock's
+// among them, handlers that write in a transaction, and POST /orders made safe to repeat.
+//
+//	go run ./examples/orders
+//	curl -i -H 'Idempotency-Key: 7f3a' -d '{"customer":"Ada","lines":[{"sku":"tea","quantity":2}]}' http://127.0.0.1:8080/orders
+//
+// Send the same request again, as often as you like, also while you kill the server with -9 and start it anew: there is one order,
+// and the answer is the same.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/rowlockdb/rowlock/examples/internal/source"
+	"github.com/rowlockdb/rowlock/once"
+	"github.com/rowlockdb/rowlock/once/oncehttp"
+)
+
+func main() {
+	db := flag.String("db", "", source.Usage)
+	addr := flag.String("addr", "127.0.0.1:8080", "`host:port` to listen on; port 0 is any that is free")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *db, *addr); err != nil {
+		fmt.Fprintln(os.Stderr, "orders:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, name, addr string) (err error) {
+	db, err := source.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := migrate(ctx, db); err != nil {
+		return err
+	}
+	requests, err := once.New(db.DB.DB, db.Dialect, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, requests.Close()) }()
+
+	repeatable, err := oncehttp.New(requests, nil)
+	if err != nil {
+		return err
+	}
+	s := &shop{db: db.DB}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", repeatable.Wrap(http.HandlerFunc(s.order)))
+	mux.HandleFunc("GET /orders/{id}", s.show)
+	return serve(ctx, addr, mux)
+}
+
+// serve answers until ctx ends, and then ends what it has begun.
+func serve(ctx context.Context, addr string, h http.Handler) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	fmt.Printf("listening on http://%s\n", l.Addr())
+	ended := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		ended <- server.Shutdown(ctx)
+	}()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-ended
+}

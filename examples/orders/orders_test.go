@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/rowlockdb/rowlock/examples/internal/program"
+	"github.com/rowlockdb/rowlock/examples/internal/source"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+var binary string
+
+func TestMain(m *testing.M) { program.Main(m, &binary) }
+
+const (
+	clients = 200
+	keys    = 50
+)
+
+// reply is what a client can tell one answer from another by.
+type reply struct {
+	status         int
+	location, body string
+}
+
+// Clients ask again until they have an answer, and the server is killed again and again: while it handles a request, and between its
+// commit and its reply.
+func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing.T) {
+	for _, k := range testdb.Kinds {
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			s := startServer(t, program.Fresh(t, k))
+			killer := &killer{server: s, every: 23}
+			client := &http.Client{Transport: killer}
+			replies := make([]reply, clients)
+			var all sync.WaitGroup
+			for i := range clients {
+				all.Go(func() { replies[i] = order(t, client, s, i%keys) })
+			}
+			all.Wait()
+			if killer.during == 0 || killer.after == 0 {
+				t.Errorf("the server was killed %d times while it worked and %d times before it replied", killer.during, killer.after)
+			}
+			t.Logf("the server was killed %d times while it worked, and %d times before it replied", killer.during, killer.after)
+			for i, r := range replies {
+				if r != replies[i%keys] {
+					t.Errorf("key %d was answered %+v and %+v", i%keys, replies[i%keys], r)
+				}
+			}
+			ids := make(map[string]bool)
+			for _, r := range replies[:keys] {
+				ids[wantOrder(t, s, r)] = true
+			}
+			if n := count(t, s.source); len(ids) != keys || n != keys {
+				t.Errorf("%d keys have %d different answers and %d orders", keys, len(ids), n)
+			}
+		})
+	}
+}
+
+// order posts one order until there is an answer.
+func order(t *testing.T, client *http.Client, s *server, key int) reply {
+	body := fmt.Sprintf(`{"customer":"customer %d","lines":[{"sku":"tea","quantity":%d},{"sku":"pot","quantity":1}]}`, key, key+1)
+	r, err := backoff.Retry(t.Context(), func() (reply, error) {
+		res, err := post(t.Context(), client, s.url, fmt.Sprintf("key-%d", key), body)
+		if err == nil && (res.status == http.StatusConflict || res.status >= 500) {
+			err = fmt.Errorf("%+v", res)
+		}
+		return res, err
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(30*time.Millisecond)), backoff.WithMaxElapsedTime(time.Minute))
+	if err != nil {
+		t.Errorf("key %d: %v", key, err)
+	}
+	return r
+}
+
+func post(ctx context.Context, client *http.Client, url, key, body string) (reply, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/orders", strings.NewReader(body))
+	if err != nil {
+		return reply{}, err
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	return do(client, req)
+}
+
+func do(client *http.Client, req *http.Request) (reply, error) {
+	res, err := client.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return reply{res.StatusCode, res.Header.Get("Location"), string(body)}, err
+}
+
+// wantOrder reads the order of an answer back, and returns its id.
+func wantOrder(t *testing.T, s *server, r reply) string {
+	t.Helper()
+	var o Order
+	if err := json.Unmarshal([]byte(r.body), &o); err != nil || r.status != http.StatusCreated || r.location != "/orders/"+o.ID {
+		t.Fatalf("answered %+v: %v", r, err)
+	}
+	found := get(t, s, r.location)
+	var back Order
+	if err := json.Unmarshal([]byte(found.body), &back); err != nil || found.status != http.StatusOK || back.Total != o.Total || len(back.Lines) != 2 {
+		t.Errorf("GET %s: %+v: %v", r.location, found, err)
+	}
+	return o.ID
+}
+
+func get(t *testing.T, s *server, path string) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := do(http.DefaultClient, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func count(t *testing.T, name string) (n int) {
+	t.Helper()
+	db, err := source.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Get(&n, `SELECT count(*) FROM orders`); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, program.Fresh(t, testdb.Kinds[0]))
+	const good = `{"customer":"Ada","lines":[{"sku":"tea","quantity":1},{"sku":"cup","quantity":2}]}`
+	for _, c := range []struct {
+		what, key, body string
+		status          int
+	}{
+		{"a new order", "a", good, http.StatusCreated},
+		{"the same again", "a", good, http.StatusCreated},
+		{"another order under the same key", "a", strings.Replace(good, "Ada", "Eve", 1), http.StatusUnprocessableEntity},
+		{"no key", "", good, http.StatusBadRequest},
+		{"a product that is not there", "b", strings.Replace(good, "cup", "car", 1), http.StatusBadRequest},
+		{"no lines", "c", `{"customer":"Ada"}`, http.StatusBadRequest},
+		{"no JSON", "d", `customer=Ada`, http.StatusBadRequest},
+		{"no order, mended under a new key", "e", good, http.StatusCreated},
+	} {
+		r, err := post(t.Context(), http.DefaultClient, s.url, c.key, c.body)
+		if err != nil || r.status != c.status {
+			t.Errorf("%s: %+v, %v, want %d", c.what, r, err, c.status)
+		}
+	}
+	if n := count(t, s.source); n != 2 {
+		t.Errorf("%d orders, want 2", n)
+	}
+	if r := get(t, s, "/orders/nothing"); r.status != http.StatusNotFound {
+		t.Errorf("an order that is not there: %+v", r)
+	}
+}
+
+// Among our migrations stand rowlock's own, copied, as a project does that wants all it runs in its own repository.
+func TestTheCopiedMigrationIsRowlocks(t *testing.T) {
+	for _, k := range testdb.Kinds {
+		d := k.New()
+		ours, err := fs.ReadFile(migrations, "migrations/"+d.Name()+"/00002_rowlock.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := schema.FS(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := fs.ReadFile(files, "00001_rowlock.sql")
+		if err != nil || string(ours) != string(theirs) {
+			t.Errorf("migrations/%s/00002_rowlock.sql is not schema.FS's: copy it again (%v)", d.Name(), err)
+		}
+	}
+}
