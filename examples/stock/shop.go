@@ -39,6 +39,7 @@ func openShop(ctx context.Context, cfg settings) (s *shop, err error) {
 		return nil, err
 	}
 	s.db.SetMaxOpenConns(cfg.tills + spare)
+	s.db.SetMaxIdleConns(cfg.tills + spare) // database/sql keeps two by default, and connecting takes longer than selling
 	err = schema.Migrate(ctx, s.db.DB.DB, s.db.Dialect)
 	for _, query := range []string{
 		`CREATE TABLE {shelves} (id BIGINT NOT NULL PRIMARY KEY, items BIGINT NOT NULL, version BIGINT NOT NULL)`,
