@@ -72,6 +72,7 @@ func TestASessionThatIsEndedLetsItsKeyGoAtOnceAndItsHolderIsTold(t *testing.T) {
 		}
 		tx := begin(t, e)
 		wantIs(t, s.Fence(t.Context(), lease.InTx(tx), lease.Lease{Key: "k", Token: l.Token()}), lease.ErrFenced)
+		ok(t, tx.Rollback())
 		ok(t, next.Unlock(t.Context()))
 	})
 }

@@ -140,7 +140,7 @@ func TestASweepLeavesWhatIsLockedOrYoung(t *testing.T) {
 		if n := count(t, e, "rowlock_hold"); n != 2 {
 			t.Errorf("%d rows are left of 2 that are young", n)
 		}
-		e.Exec(t, `UPDATE {rowlock_hold} SET made_at = {now} - {second} WHERE {key} <> ?`, []byte("locked"))
+		e.Exec(t, `UPDATE {rowlock_hold} SET made_at = {now} - {second} WHERE {key} = ?`, []byte("released"))
 		e.Exec(t, `UPDATE {rowlock} SET expires_at = {now} - {second}`)
 		_, err = s.Sweep(t.Context(), lease.SweepOptions{})
 		ok(t, err)
@@ -181,7 +181,7 @@ func TestAStoreAndALockerWorkUnderEveryDefaultIsolation(t *testing.T) {
 			strict := *e
 			sep := map[bool]string{true: "&", false: "?"}[strings.Contains(e.Source, "?")]
 			if e.Driver == "mysql" {
-				strict.Source += sep + "transaction_isolation=%27" + strings.NewReplacer("read committed", "READ-COMMITTED", "repeatable read", "REPEATABLE-READ", "serializable", "SERIALIZABLE").Replace(level) + "%27"
+				strict.Source += sep + map[string]string{"mariadb": "tx_isolation", "mysql": "transaction_isolation"}[e.Name] + "=%27" + strings.NewReplacer("read committed", "READ-COMMITTED", "repeatable read", "REPEATABLE-READ", "serializable", "SERIALIZABLE").Replace(level) + "%27"
 			} else {
 				strict.Source += sep + "default_transaction_isolation=" + strings.ReplaceAll(level, " ", "%20")
 			}
