@@ -34,14 +34,15 @@ const most = 48
 
 func TestConformance(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
+		t.Parallel()
 		locktest.Run(t, harness(t, e))
 	})
 }
 
 func TestRandomCalls(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		h := harness(t, e)
-		locktest.RunRandom(t, h, 10)
+		t.Parallel()
+		locktest.RunRandom(t, harness(t, e), 10)
 	})
 }
 
