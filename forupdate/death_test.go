@@ -158,10 +158,18 @@ func TestAProcessThatIsKilledLetsItsKeyGoAtOnce(t *testing.T) {
 		rival, _ := client(t, e, long)
 		_, err := rival.TryLock(t.Context(), "k")
 		wantIs(t, err, rowlock.ErrHeld)
+		waiting, got := make(chan struct{}, 8), make(chan *rowlock.Lock, 1)
+		go func() {
+			l, err := rival.Lock(t.Context(), "k", rowlock.OnWait(func(rowlock.Waiting) { waiting <- struct{}{} }))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- l
+		}()
+		<-waiting // from now on it only looks
 		c.kill()
 		began := time.Now()
-		l, err := rival.Lock(t.Context(), "k")
-		ok(t, err)
+		l := <-got
 		if took := time.Since(began); took > soon {
 			t.Errorf("the key came free %s after its holder was killed; the TTL is %s", took, long)
 		} else {

@@ -122,7 +122,7 @@ func TestTwoWhoNameTheSameKeysInOppositeOrderDoNotDeadlock(t *testing.T) {
 				for range 15 {
 					tx, err := e.DB.BeginTx(t.Context(), &sql.TxOptions{Isolation: levels[w%2]})
 					if err == nil {
-						err = errors.Join(l.Lock(t.Context(), tx, keys...), l.LockRows(t.Context(), tx, forupdate.Rows{Table: own(e), Key: "id"}, rows...), tx.Commit())
+						err = errors.Join(l.LockRows(t.Context(), tx, forupdate.Rows{Table: own(e), Key: "id"}, rows...), l.Lock(t.Context(), tx, keys...), tx.Commit())
 					}
 					if err != nil {
 						t.Error(err)

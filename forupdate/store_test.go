@@ -127,6 +127,17 @@ func TestTokensGrowAcrossCrashesAndSweeps(t *testing.T) {
 	})
 }
 
+func TestARenewalFindsThatItsTransactionIsGone(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		s := open(t, e.DB, e)
+		l := hold(t, s, "k")
+		kill(t, e, s, "k")
+		if got := renew(t, s, l, ttl); got != lease.Lost {
+			t.Errorf("the renewal of a lock whose session has ended: %s", got)
+		}
+	})
+}
+
 func TestASweepLeavesWhatIsLockedOrYoung(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		s := open(t, e.DB, e)
