@@ -23,7 +23,7 @@ type Lock struct {
 	cancel context.CancelCauseFunc
 	since  time.Time
 	least  time.Duration // MinHold
-	quiet  bool // the client's own: no hooks
+	quiet  bool          // the client's own: no hooks
 
 	mu       sync.Mutex
 	over     bool // Unlock, loss or Close came

@@ -15,10 +15,10 @@ type Option func(*request) error
 // request is what one call asks for.
 type request struct {
 	ttl, margin, every, maxHold, minHold time.Duration
-	note                        string
-	priority                    int
-	internal                    bool // the client's own lock: no hooks
-	onWait                      func(Waiting)
+	note                                 string
+	priority                             int
+	internal                             bool // the client's own lock: no hooks
+	onWait                               func(Waiting)
 }
 
 // TTL makes this lease last d unless renewed. Margin and renewal keep their proportions to it.

@@ -193,7 +193,8 @@ func (c *Client) look(ctx context.Context, keys []string) (map[string]waitq.Sigh
 	}
 	sights := make(map[string]waitq.Sight, len(records))
 	for _, r := range records {
-		sights[r.Key] = waitq.Sight{Free: !r.Held && r.Home == 0, Age: r.Age, Remaining: r.Remaining, Note: r.Note}
+		here := r.Home == lease.HomeTable || r.Home == lease.HomeTransaction
+		sights[r.Key] = waitq.Sight{Free: !r.Held && here, Age: r.Age, Remaining: r.Remaining, Note: r.Note}
 	}
 	return sights, nil
 }

@@ -17,9 +17,12 @@ type Holder interface {
 
 // RowLocks is how a Dialect locks rows in a transaction that is the caller's own.
 type RowLocks interface {
-	// Locking returns a SELECT as one that locks its rows until the transaction ends, and waits for no longer than wait; where that
-	// cannot be said in the statement, Patience has said it before.
-	Locking(query string, wait time.Duration) string
+	// LockRows is a SELECT of column for n values of it, a ? for each, that locks the rows one after the other until the transaction
+	// ends, and no others. It waits for no longer than wait; where that cannot be said in the statement, Patience has said it before.
+	// The names are quoted. Values are in the order of their text, for the database that takes them as they come.
+	LockRows(table, column string, n int, wait time.Duration) string
+	// TryRows is the same without waiting: rows that are locked are left out.
+	TryRows(table, column string, n int) string
 	// Skipping returns a SELECT as one that locks its rows, and leaves out those that are locked.
 	Skipping(query string) string
 	// Patience has the statements of tx wait for locks no longer than wait, until restore gives back what was there before. restore

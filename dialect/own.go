@@ -32,6 +32,12 @@ func Quote(d Dialect, name string) (string, error) {
 	return strings.Join(parts, "."), nil
 }
 
+// In returns a SELECT of column for n values of it, with a ? for each, in the column's order. The names are quoted.
+func In(table, column string, n int) string {
+	values := strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
+	return fmt.Sprintf(`SELECT %s FROM %s WHERE %s IN (%s) ORDER BY %s`, column, table, column, values, column)
+}
+
 // ExplainOwn turns what a statement on the user's own tables, in the user's own transaction, returned into one of our errors; what
 // says which statement.
 func ExplainOwn(d Dialect, what string, err error) error {

@@ -34,15 +34,15 @@ const most = 48
 
 func TestConformance(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
+		t.Parallel()
 		locktest.Run(t, harness(t, e))
 	})
 }
 
 func TestRandomCalls(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		h := harness(t, e)
-		h.Slow = true
-		locktest.RunRandom(t, h, 10)
+		t.Parallel()
+		locktest.RunRandom(t, harness(t, e), 10)
 	})
 }
 
@@ -85,7 +85,8 @@ func harness(t *testing.T, e *testdb.Env) locktest.Harness {
 		SetToken: func(tb testing.TB, _ lease.Store, key string, token int64) { e.SetToken(tb, key, token) },
 		Begin:    func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
 		Foreign:  func(tb testing.TB) locktest.Tx { return begin(tb, other) },
-		Load:     time.Second,
+		Load:     300 * time.Millisecond,
+		Slow:     true, // a lock takes three round trips, and now and then a connection
 		Most:     most,
 	}
 }

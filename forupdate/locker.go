@@ -107,10 +107,9 @@ func (l *Locker) TryLock(ctx context.Context, tx Tx, keys ...string) error {
 
 // request is what one call wants locked.
 type request struct {
-	what  string // for errors
-	query string // a SELECT of the keys' column, with (?) for the keys
-	table string
-	keys  []any
+	what          string // for errors
+	table, column string // quoted
+	keys          []any  // each once, in the order of their text
 }
 
 func (l *Locker) lockKeys(ctx context.Context, tx Tx, keys []string, how func(context.Context, Tx, request) (map[string]bool, error)) error {
@@ -126,12 +125,16 @@ func (l *Locker) lockKeys(ctx context.Context, tx Tx, keys []string, how func(co
 			return err
 		}
 	}
-	r := request{what: fmt.Sprintf("lock %q", keys), table: "rowlock_hold"}
+	r := request{what: fmt.Sprintf("lock %q", keys)}
 	if l.wholeFile() {
 		_, err := how(ctx, tx, r)
 		return err
 	}
-	r.query = l.d.Text("hold-rows")
+	column, err := dialect.Quote(l.d, "key")
+	if err != nil {
+		return err
+	}
+	r.table, r.column = l.d.Text("hold-table"), column
 	for _, k := range keys {
 		r.keys = append(r.keys, []byte(k))
 	}

@@ -70,6 +70,9 @@ func (l *Locker) pick(q Queue, columns []string) (string, error) {
 		return "", fmt.Errorf("%w: Limit (%d) must be at least 1", lease.ErrConfig, q.Limit)
 	}
 	var b strings.Builder
+	for i, c := range columns {
+		columns[i] = table + "." + c // alone, one that is not there would be a string to SQLite
+	}
 	fmt.Fprintf(&b, `SELECT %s FROM %s`, strings.Join(columns, ", "), table)
 	if q.Where != "" {
 		fmt.Fprintf(&b, ` WHERE (%s)`, q.Where)

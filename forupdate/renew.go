@@ -59,6 +59,14 @@ func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 	return out, nil
 }
 
+// clear clears the row of a lock that is gone, if that can be done in a moment: whoever takes the key does it otherwise, and the renewals
+// of other locks wait for this one.
+func (s *Store) clear(ctx context.Context, l lease.Lease) {
+	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
+	defer cancel()
+	_, _ = s.evict(ctx, l)
+}
+
 // proveAll reports which holds are dead, and clears their rows, so that waiters see it.
 func (s *Store) proveAll(ctx context.Context, ours []*hold, reqs []lease.RenewRequest) (dead []bool) {
 	dead = make([]bool, len(reqs))
@@ -70,7 +78,7 @@ func (s *Store) proveAll(ctx context.Context, ours []*hold, reqs []lease.RenewRe
 		all.Go(func() {
 			if dead[i] = !s.prove(ctx, h, reqs[i].Key, reqs[i].TTL); dead[i] {
 				s.let(ctx, h, reqs[i].Lease, true)
-				_, _ = s.evict(ctx, reqs[i].Lease) // whoever takes the key does it otherwise
+				s.clear(ctx, reqs[i].Lease)
 			}
 		})
 	}

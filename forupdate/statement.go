@@ -19,7 +19,7 @@ func (l *Locker) lock(ctx context.Context, tx Tx, r request) (got map[string]boo
 		if l.wholeFile() {
 			return l.lockFile(ctx, tx)
 		}
-		got, err = l.query(ctx, tx, r, l.locks.Locking(r.query, wait))
+		got, err = l.query(ctx, tx, r, l.locks.LockRows(r.table, r.column, len(r.keys), wait))
 		return err
 	})
 	return got, l.explain(ctx, r.what, fmt.Sprintf("waited %s", wait.Round(time.Millisecond)), err)
@@ -31,7 +31,7 @@ func (l *Locker) try(ctx context.Context, tx Tx, r request) (got map[string]bool
 		err = l.patiently(ctx, tx, 0, func() error { return l.lockFile(ctx, tx) })
 		return nil, l.explain(ctx, r.what, "asked once", err)
 	}
-	got, err = l.query(ctx, tx, r, l.locks.Skipping(r.query))
+	got, err = l.query(ctx, tx, r, l.locks.TryRows(r.table, r.column, len(r.keys)))
 	return got, l.explain(ctx, r.what, "asked once", err)
 }
 
@@ -70,11 +70,10 @@ func (l *Locker) lockFile(ctx context.Context, tx Tx) error {
 
 // query runs a SELECT of keys and returns those that came.
 func (l *Locker) query(ctx context.Context, tx Tx, r request, query string) (map[string]bool, error) {
-	query, args, err := l.fill(query, r.keys)
-	if err != nil {
-		return nil, err
+	if l.d.Name() == "postgres" {
+		query = sqlx.Rebind(sqlx.DOLLAR, query)
 	}
-	rows, err := tx.QueryContext(ctx, query, args...)
+	rows, err := tx.QueryContext(ctx, query, r.keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -88,15 +87,6 @@ func (l *Locker) query(ctx context.Context, tx Tx, r request, query string) (map
 		got[text(key)] = true
 	}
 	return got, rows.Err()
-}
-
-// fill puts a parameter for each key into query.
-func (l *Locker) fill(query string, keys []any) (string, []any, error) {
-	query, args, err := sqlx.In(query, keys)
-	if err == nil && l.d.Name() == "postgres" {
-		query = sqlx.Rebind(sqlx.DOLLAR, query)
-	}
-	return query, args, err
 }
 
 // explain tells who was waited for in vain from what went wrong.

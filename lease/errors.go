@@ -76,6 +76,9 @@ func (e *HeldError) Error() string {
 	if e.Note != "" {
 		by = fmt.Sprintf(" by %q", e.Note)
 	}
+	if e.Remaining <= 0 {
+		return fmt.Sprintf("rowlock: %q is held%s", e.Key, by) // by a transaction, or by one whose lease is over and whose row is locked
+	}
 	return fmt.Sprintf("rowlock: %q is held%s, for %s more unless renewed", e.Key, by, e.Remaining.Round(time.Millisecond))
 }
 

@@ -31,9 +31,8 @@ UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
   WHERE `key` = ? AND owner = ? AND token = ? AND home = @home FOR UPDATE SKIP LOCKED) AS d)
 
--- name: hold-rows
--- FORCE INDEX keeps the optimizer from scanning, and locking, a table it thinks small.
-SELECT `key` FROM rowlock_hold FORCE INDEX (PRIMARY) WHERE `key` IN (?) ORDER BY `key`
+-- name: hold-table
+rowlock_hold
 
 -- name: hold-dead
 -- after, rows to look at, retention in µs, rows again. As dead: the last row looked at is always there, for the walk to go on from.

@@ -28,8 +28,15 @@ func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Du
 	return err
 }
 
-// Locking is FOR UPDATE.
-func (d *Dialect) Locking(query string, _ time.Duration) string { return query + ` FOR UPDATE` }
+// LockRows locks in the column's order: the sort comes before the lock.
+func (d *Dialect) LockRows(table, column string, n int, _ time.Duration) string {
+	return dialect.In(table, column, n) + ` FOR UPDATE`
+}
+
+// TryRows leaves out what is locked.
+func (d *Dialect) TryRows(table, column string, n int) string {
+	return d.Skipping(dialect.In(table, column, n))
+}
 
 // Skipping is FOR UPDATE SKIP LOCKED.
 func (d *Dialect) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }

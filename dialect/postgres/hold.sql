@@ -25,8 +25,8 @@ SELECT key FROM rowlock_hold WHERE key = ANY ($1::text::bytea[]) FOR SHARE SKIP 
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = (SELECT key FROM rowlock WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home FOR NO KEY UPDATE SKIP LOCKED)
 
--- name: hold-rows
-SELECT key FROM rowlock_hold WHERE key IN (?) ORDER BY key
+-- name: hold-table
+rowlock_hold
 
 -- name: hold-dead
 -- $1 after, $2 rows to look at, $3 retention in µs, $4 rows again. As dead: the last row looked at is always there, for the walk to go on from.

@@ -14,10 +14,15 @@ import (
 
 var _ dialect.RowLocks = (*Dialect)(nil)
 
-// Locking changes nothing: whoever has the file's write lock has every row.
-func (d *Dialect) Locking(query string, _ time.Duration) string { return query }
+// LockRows locks nothing: whoever has the file's write lock has every row.
+func (d *Dialect) LockRows(table, column string, n int, _ time.Duration) string {
+	return dialect.In(table, column, n)
+}
 
-// Skipping changes nothing either.
+// TryRows does not either.
+func (d *Dialect) TryRows(table, column string, n int) string { return dialect.In(table, column, n) }
+
+// Skipping changes nothing.
 func (d *Dialect) Skipping(query string) string { return query }
 
 // Patience sets busy_timeout, which belongs to the connection and not to the transaction.
