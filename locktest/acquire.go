@@ -34,7 +34,7 @@ func loserIsTold(r *rig) {
 		if err != nil || !holder.Granted {
 			r.Fatalf("acquire with note %q: %+v, %v", note, holder, err)
 		}
-		got := r.try(r.there, "k", lease.NewOwner())
+		got := r.try(r.there(), "k", lease.NewOwner())
 		if got.Granted {
 			r.Fatal("the loser was granted the key")
 		}
@@ -54,7 +54,7 @@ func wholeNote(r *rig) {
 	if a, err := acquireOne(r.ctx, r.here, q); err != nil || !a.Granted {
 		r.Fatalf("acquire with a note of %d bytes: %+v, %v", len(q.Note), a, err)
 	}
-	if got := r.try(r.there, "k", lease.NewOwner()); got.Holder.Note != q.Note {
+	if got := r.try(r.there(), "k", lease.NewOwner()); got.Holder.Note != q.Note {
 		r.Errorf("the loser was told %q, want %q", got.Holder.Note, q.Note)
 	}
 	if row, _ := r.row("k"); row.Note != q.Note {
@@ -68,7 +68,7 @@ func loserChangesNothing(r *rig) {
 	for range 3 {
 		q := request("k", lease.NewOwner())
 		q.Note, q.TTL = "loser", 2*ttl
-		if _, err := acquireOne(r.ctx, r.there, q); err != nil {
+		if _, err := acquireOne(r.ctx, r.there(), q); err != nil {
 			r.Fatal(err)
 		}
 	}
@@ -84,7 +84,7 @@ func loserChangesNothing(r *rig) {
 // repeatIsSame is a reply that was lost: the retry must find that the key is its own (ZOOKEEPER-1262).
 func repeatIsSame(r *rig) {
 	l := r.take("k")
-	for _, s := range []lease.Store{r.here, r.there, r.here} {
+	for _, s := range []lease.Store{r.here, r.there(), r.here} {
 		again := r.try(s, "k", l.Owner)
 		if !again.Granted || again.Token != l.Token {
 			r.Fatalf("the same owner asks again: %+v, want granted with token %d", again, l.Token)

@@ -31,6 +31,7 @@ func (r *rig) fencer() lease.Fencer {
 // begin starts a transaction that is rolled back at the end of the property at the latest.
 func (r *rig) begin() Tx {
 	r.Helper()
+	r.there() // while it still can be opened: tx may hold up every write
 	tx := r.h.Begin(r.TB, r.here)
 	r.Cleanup(func() { _ = tx.Rollback() })
 	return tx
@@ -121,7 +122,7 @@ func (r *rig) wantNotGranted(q lease.AcquireRequest) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.ctx, min(2*time.Second, r.h.limit()/3))
 	defer cancel()
-	a, err := acquireOne(ctx, r.there, q)
+	a, err := acquireOne(ctx, r.there(), q)
 	if err == nil && a.Granted {
 		r.Fatalf("acquire %q: granted with token %d while a transaction has the row", q.Key, a.Token)
 	}
@@ -132,7 +133,7 @@ func (r *rig) takeSoon(q lease.AcquireRequest, old lease.Lease) lease.Lease {
 	r.Helper()
 	next := lease.Lease{Key: q.Key, Owner: q.Owner}
 	r.eventually("the key to be granted after the transaction", func() bool {
-		a, err := acquireOne(r.ctx, r.there, q)
+		a, err := acquireOne(r.ctx, r.there(), q)
 		next.Token = a.Token
 		return err == nil && a.Granted
 	})

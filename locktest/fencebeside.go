@@ -128,10 +128,10 @@ func (r *rig) fenceAgainst(tx Tx, l lease.Lease, q lease.AcquireRequest, headSta
 		}
 		<-sent
 		for range headStart {
-			_, _ = r.there.Inspect(ctx, lease.Filter{Keys: []string{l.Key}})
+			_, _ = r.there().Inspect(ctx, lease.Filter{Keys: []string{l.Key}})
 		}
 		for asking := true; asking && !granted; {
-			a, err := acquireOne(ctx, r.there, q)
+			a, err := acquireOne(ctx, r.there(), q)
 			granted = err == nil && a.Granted
 			select {
 			case <-done:

@@ -20,6 +20,7 @@ var historyProperties = []property{
 // linearizable records what 8 clients do to 3 keys, while leases are made to expire, and asks whether some order of it
 // all would have been right.
 func linearizable(r *rig) {
+	r.there()
 	const clients = 8
 	seed, start := rand.Uint64(), time.Now()
 	expiry, done := make(chan string), make(chan struct{})
@@ -132,7 +133,7 @@ func (c *client) acquire(l lease.Lease) {
 
 func (c *client) renew(l lease.Lease) {
 	c.record(call{renew, l}, func() (reply, error) {
-		a, err := renewOne(c.ctx, c.there, l)
+		a, err := renewOne(c.ctx, c.there(), l)
 		return reply{yes: a.Outcome == lease.Extended, vague: a.Outcome == lease.Busy}, err
 	})
 }

@@ -26,7 +26,7 @@ type waiter struct {
 // waiters returns a process here and one there.
 func (r *rig) waiters() (here, there waiter) {
 	r.Helper()
-	return r.waiterAt(r.here), r.waiterAt(r.there)
+	return r.waiterAt(r.here), r.waiterAt(r.there())
 }
 
 func (r *rig) waiterAt(s lease.Store) waiter {

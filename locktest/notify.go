@@ -95,7 +95,7 @@ func (e *ear) stop() error {
 
 func (r *rig) announce(keys ...string) {
 	r.Helper()
-	if err := r.notifier(r.there).Announce(r.ctx, keys); err != nil {
+	if err := r.notifier(r.there()).Announce(r.ctx, keys); err != nil {
 		r.Fatalf("announce %q: %v", keys, err)
 	}
 }
@@ -124,7 +124,7 @@ func listenHears(r *rig) {
 func (r *rig) takeThere(key string) lease.Lease {
 	r.Helper()
 	owner := lease.NewOwner()
-	a := r.try(r.there, key, owner)
+	a := r.try(r.there(), key, owner)
 	if !a.Granted {
 		r.Fatalf("acquire %q: refused, though nobody holds it", key)
 	}
@@ -133,7 +133,7 @@ func (r *rig) takeThere(key string) lease.Lease {
 
 func (r *rig) releaseThere(l lease.Lease) {
 	r.Helper()
-	if _, err := releaseOne(r.ctx, r.there, l); err != nil {
+	if _, err := releaseOne(r.ctx, r.there(), l); err != nil {
 		r.Fatalf("release %q: %v", l.Key, err)
 	}
 }

@@ -43,8 +43,9 @@ func passRound(r *rig) {
 	r.queue()
 	t := &turns{grants: make(map[lease.Owner]int)}
 	n := r.h.scale(24)
+	both := []lease.Store{r.here, r.there()}
 	together(n, func(i int) {
-		s := []lease.Store{r.here, r.there}[i%2].(lease.Queue)
+		s := both[i%2].(lease.Queue)
 		for range 2 {
 			if !r.takeTurn(s, t) {
 				return

@@ -19,8 +19,9 @@ func (r *rig) raceFor(n int, keys []string) map[string]lease.Lease {
 	r.Helper()
 	var mu sync.Mutex
 	granted := make(map[string][]lease.Lease)
+	both := []lease.Store{r.here, r.there()}
 	together(n, func(i int) {
-		s := []lease.Store{r.here, r.there}[i%2]
+		s := both[i%2]
 		for _, key := range keys {
 			q := request(key, lease.NewOwner())
 			a, err := acquireOne(r.ctx, s, q)

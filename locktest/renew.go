@@ -22,7 +22,7 @@ func renewExtends(r *rig) {
 		r.Fatalf("acquire: %+v, %v", a, err)
 	}
 	l := lease.Lease{Key: "k", Owner: q.Owner, Token: a.Token}
-	got, err := sole(r.there.Renew(r.ctx, []lease.RenewRequest{{Lease: l, TTL: long}}))
+	got, err := sole(r.there().Renew(r.ctx, []lease.RenewRequest{{Lease: l, TTL: long}}))
 	if err != nil || got.Outcome != lease.Extended {
 		r.Fatalf("renew: %+v, %v", got, err)
 	}

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,8 +18,9 @@ type rig struct {
 	testing.TB
 	h   Harness
 	ctx context.Context
-	// here and there are two processes, so to say.
-	here, there lease.Store
+	// here and there are two processes, so to say. The second is not begun before it is asked for.
+	here  lease.Store
+	there func() lease.Store
 }
 
 func newRig(tb testing.TB, h Harness) *rig {
@@ -26,9 +28,9 @@ func newRig(tb testing.TB, h Harness) *rig {
 	ctx, cancel := context.WithTimeout(tb.Context(), h.limit())
 	tb.Cleanup(cancel)
 	s := h.Open(tb)
-	r := &rig{TB: tb, h: h, ctx: ctx, here: s, there: s}
+	r := &rig{TB: tb, h: h, ctx: ctx, here: s, there: func() lease.Store { return s }}
 	if h.Another != nil {
-		r.there = h.Another(tb, s)
+		r.there = sync.OnceValue(func() lease.Store { return h.Another(tb, s) })
 	}
 	return r
 }
@@ -85,7 +87,7 @@ func (r *rig) wantAbove(next, old lease.Lease) {
 // wantHeld checks that nobody else gets l's key, here or there, and that l is still extended.
 func (r *rig) wantHeld(l lease.Lease) {
 	r.Helper()
-	for _, s := range []lease.Store{r.here, r.there} {
+	for _, s := range []lease.Store{r.here, r.there()} {
 		if a := r.try(s, l.Key, lease.NewOwner()); a.Granted {
 			r.Fatalf("%q was granted again with token %d while it is held with token %d", l.Key, a.Token, l.Token)
 		}

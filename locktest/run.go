@@ -3,6 +3,8 @@ package locktest
 import (
 	"slices"
 	"testing"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // property is one sentence about a store and the calls that prove it.
@@ -15,27 +17,37 @@ type property struct {
 type topic struct {
 	name       string
 	properties []property
+	// ability is what the store must have; lacking says that it has not. nil: every store.
+	ability func(s lease.Store) bool
+	lacking string
+}
+
+func has[A any](s lease.Store) bool {
+	_, ok := s.(A)
+	return ok
 }
 
 func topics() []topic {
 	return []topic{
-		{"acquire", acquireProperties},
-		{"renew", renewProperties},
-		{"release", releaseProperties},
-		{"batch", batchProperties},
-		{"tokens", tokenProperties},
-		{"keys", keyProperties},
-		{"inspect", inspectProperties},
-		{"time", timeProperties},
-		{"cancel", cancelProperties},
-		{"race", raceProperties},
-		{"history", historyProperties},
-		{"sweep", slices.Concat(sweepProperties, sweepLoadProperties)},
-		{"fence", slices.Concat(fenceProperties, fenceBesideProperties)},
-		{"release in a transaction", releaseTxProperties},
-		{"hand over", handOverProperties},
-		{"queue", slices.Concat(queueProperties, queueGrantProperties, claimProperties, placeProperties, queueRaceProperties)},
-		{"hints", slices.Concat(interestProperties, notifyProperties)},
+		{name: "acquire", properties: acquireProperties},
+		{name: "renew", properties: renewProperties},
+		{name: "release", properties: releaseProperties},
+		{name: "batch", properties: batchProperties},
+		{name: "tokens", properties: tokenProperties},
+		{name: "keys", properties: keyProperties},
+		{name: "inspect", properties: inspectProperties},
+		{name: "time", properties: timeProperties},
+		{name: "cancel", properties: cancelProperties},
+		{name: "race", properties: raceProperties},
+		{name: "history", properties: historyProperties},
+		{"sweep", slices.Concat(sweepProperties, sweepLoadProperties), has[lease.Sweeper], "the store is not a lease.Sweeper"},
+		{"fence", slices.Concat(fenceProperties, fenceBesideProperties), has[lease.Fencer], "the store is not a lease.Fencer"},
+		{"release in a transaction", releaseTxProperties, has[lease.TxReleaser], "the store is not a lease.TxReleaser"},
+		{"hand over", handOverProperties, has[lease.Passer], "the store hands nothing over"},
+		{"queue", slices.Concat(queueProperties, queueGrantProperties, claimProperties, placeProperties, queueRaceProperties), has[lease.Queue], "the store is not a lease.Queue"},
+		{"hints", slices.Concat(interestProperties, notifyProperties), func(s lease.Store) bool {
+			return has[lease.Interest](s) || has[lease.Notifier](s)
+		}, "the store is neither a lease.Interest nor a lease.Notifier"},
 	}
 }
 
@@ -45,6 +57,9 @@ func Run(t *testing.T, h Harness) {
 	requireHooks(t, h)
 	for _, topic := range topics() {
 		t.Run(topic.name, func(t *testing.T) {
+			if topic.ability != nil && !topic.ability(h.Open(t)) { // once, and not for each property
+				t.Skip(topic.lacking)
+			}
 			for _, p := range topic.properties {
 				t.Run(p.name, func(t *testing.T) { p.check(newRig(t, h)) })
 			}

@@ -59,12 +59,13 @@ func renewFromNow(r *rig) {
 // endsByItself is the one property that waits for a lease: Expire could hide that nothing ever ends.
 func endsByItself(r *rig) {
 	const d = 400 * time.Millisecond
+	r.there()
 	start := time.Now()
 	l := r.takeFor("k", d)
 	other := lease.NewOwner()
 	var a lease.Acquired
 	r.eventually("the end of a lease", func() bool {
-		a = r.try(r.there, "k", other)
+		a = r.try(r.there(), "k", other)
 		return a.Granted
 	})
 	if after := time.Since(start); after < d-tolerance {

@@ -113,11 +113,11 @@ func ExampleNew() {
 	defer locks.Close()
 
 	err = locks.Do(ctx, "invoice/42", func(_ context.Context, l *rowlock.Lock) error {
-		fmt.Println("working under token", l.Token())
+		fmt.Println("working under a token:", l.Token() > 0)
 		return nil
 	})
 	fmt.Println(err)
 	// Output:
-	// working under token 1
+	// working under a token: true
 	// <nil>
 }
