@@ -34,14 +34,18 @@ func TestReadmeCallsAreCompiled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
+	var compiled strings.Builder
+	for _, dir := range []string{".", "forupdate", "optimistic", "once", "once/oncehttp"} {
+		example, err := os.ReadFile(dir + "/example_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled.WriteString(remark.ReplaceAllString(string(example), ""))
 	}
 	for _, block := range goBlock.FindAllStringSubmatch(string(readme), -1)[1:] {
 		for line := range strings.Lines(block[1]) {
 			line = strings.TrimSpace(remark.ReplaceAllString(line, ""))
-			if line != "" && !strings.Contains(string(compiled), line+"\n") {
+			if line != "" && !strings.Contains(compiled.String(), line+"\n") {
 				t.Errorf("README.md: %q is in no example", line)
 			}
 		}
