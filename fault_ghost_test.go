@@ -61,7 +61,7 @@ var ghostScenes = map[string]func(t *testing.T, f *faulty, key string){
 func (f *faulty) leaveAt(t *testing.T, key string, block func(*faultdb.Gate) faultdb.Fault) {
 	gate := faultdb.NewGate()
 	defer gate.Release()
-	f.faults.set(faultdb.OnFunc(grants, faultdb.Nth(1, block(gate))))
+	f.faults.Set(faultdb.OnFunc(grants, faultdb.Nth(1, block(gate))))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	result := aside(func() error { _, err := f.TryLock(ctx, key); return err })
@@ -78,7 +78,7 @@ func (f *faulty) arriveLate(t *testing.T, key string) {
 	defer late.Wait()
 	defer late.Release()
 	defer second.Release()
-	f.faults.set(faultdb.OnFunc(grants, faultdb.Any(
+	f.faults.Set(faultdb.OnFunc(grants, faultdb.Any(
 		faultdb.Nth(1, faultdb.SendLate(late)),
 		faultdb.Nth(2, faultdb.Block(second).And(faultdb.FailBeforeSend())))))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -88,7 +88,7 @@ func (f *faulty) arriveLate(t *testing.T, key string) {
 	cancel()
 	wantErr(t, arrives(t, faultPromptly, result, "the caller who left"), context.Canceled, rowlock.ErrUnknown)
 	second.Release()
-	f.faults.set(nil)
+	f.faults.Set(nil)
 	// The janitor has been by when it releases for the second time.
 	f.log.Reset()
 	comesTrue(t, "the janitor's rounds", func() bool { return f.log.Count(f.section("release")) >= 2 })
@@ -107,7 +107,7 @@ func TestALockCancelledAsItIsGrantedIsFreeAgain(t *testing.T) {
 		before, after := faultdb.NewGate(), faultdb.NewGate()
 		defer before.Release()
 		defer after.Release()
-		f.faults.set(faultdb.OnFunc(grants, faultdb.Nth(1, faultdb.Block(before).And(faultdb.BlockAfter(after)))))
+		f.faults.Set(faultdb.OnFunc(grants, faultdb.Nth(1, faultdb.Block(before).And(faultdb.BlockAfter(after)))))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		result := aside(func() error { _, err := f.Lock(ctx, "key"); return err })
@@ -173,7 +173,7 @@ func TestALoserLeavesNoGhost(t *testing.T) {
 		defer late.Wait()
 		defer late.Release()
 		// A loser sends its granting statement on Postgres and MariaDB, and only looks on the others.
-		f.faults.set(faultdb.OnFunc(acquires, faultdb.Nth(1, faultdb.SendLate(late))))
+		f.faults.Set(faultdb.OnFunc(acquires, faultdb.Nth(1, faultdb.SendLate(late))))
 		_, err := f.TryLock(t.Context(), "key")
 		wantErr(t, err, rowlock.ErrHeld)
 		if err := holder.Unlock(t.Context()); err != nil {
@@ -193,9 +193,9 @@ func TestACopyThatComesAfterUnlockLeavesNoGhost(t *testing.T) {
 			key := "key that is " + state
 			arrange(t, f, key)
 			late := faultdb.NewGate()
-			f.faults.set(faultdb.OnFunc(grants, faultdb.Nth(1, faultdb.SendLate(late))))
+			f.faults.Set(faultdb.OnFunc(grants, faultdb.Nth(1, faultdb.SendLate(late))))
 			l := locked(t)(f.TryLock(t.Context(), key))
-			f.faults.set(nil)
+			f.faults.Set(nil)
 			if err := l.Unlock(t.Context()); err != nil {
 				t.Errorf("Unlock: %v", err)
 			}
@@ -217,7 +217,7 @@ func TestCloseLeavesNoGhost(t *testing.T) {
 					key := fmt.Sprint(when, leaves)
 					gate := faultdb.NewGate()
 					defer gate.Release()
-					f.faults.set(faultdb.OnFunc(grants, faultdb.Nth(1, block(gate))))
+					f.faults.Set(faultdb.OnFunc(grants, faultdb.Nth(1, block(gate))))
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					result := aside(func() error { _, err := f.TryLock(ctx, key); return err })

@@ -131,7 +131,7 @@ func TestAClientThatSawEveryFaultLeavesNothingBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fault := range []faultdb.Fault{faultdb.FailBeforeSend(), faultdb.LoseReply(), faultdb.Delay(30 * time.Millisecond), faultdb.DelayAfter(30 * time.Millisecond)} {
-			faults.set(faultdb.Randomly(0.3, 1, fault))
+			faults.Set(faultdb.Randomly(0.3, 1, fault))
 			for i := range 12 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(10+20*i)*time.Millisecond)
 				if l, err := c.TryLock(ctx, fmt.Sprint("key", i)); err == nil && i%2 == 0 {
@@ -140,7 +140,7 @@ func TestAClientThatSawEveryFaultLeavesNothingBehind(t *testing.T) {
 				cancel()
 			}
 		}
-		faults.set(nil)
+		faults.Set(nil)
 		wantErr(t, c.Close(), nil)
 		if s := db.Stats(); s.InUse != 0 {
 			t.Errorf("%d connections are in use after Close", s.InUse)
@@ -155,9 +155,9 @@ func TestAClientThatSawEveryFaultLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func brokenPool(t *testing.T, e *testdb.Env) (*sql.DB, *switchboard) {
+func brokenPool(t *testing.T, e *testdb.Env) (*sql.DB, *faultdb.Switch) {
 	t.Helper()
-	faults := &switchboard{}
+	faults := &faultdb.Switch{}
 	db, err := faultdb.Open(e.Driver, e.Source, faults)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,30 +33,8 @@ type faulty struct {
 	*rowlock.Client
 	other  *rowlock.Client
 	pool   *sql.DB // of the client that can be broken
-	faults *switchboard
+	faults *faultdb.Switch
 	log    *faultdb.Log
-}
-
-// switchboard is an injector that can be exchanged.
-type switchboard struct {
-	mu  sync.Mutex
-	inj faultdb.Injector
-}
-
-func (s *switchboard) Inject(op faultdb.Op) faultdb.Fault {
-	s.mu.Lock()
-	inj := s.inj
-	s.mu.Unlock()
-	if inj == nil {
-		return faultdb.None
-	}
-	return inj.Inject(op)
-}
-
-func (s *switchboard) set(inj faultdb.Injector) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.inj = inj
 }
 
 // faultConfig is quiet, does not sweep, and leases for long.
@@ -71,7 +48,7 @@ func faultConfig(change func(*rowlock.Config)) *rowlock.Config {
 
 func newFaulty(tb testing.TB, e *testdb.Env, change func(*rowlock.Config)) *faulty {
 	tb.Helper()
-	f := &faulty{Env: e, faults: &switchboard{}, log: &faultdb.Log{}}
+	f := &faulty{Env: e, faults: &faultdb.Switch{}, log: &faultdb.Log{}}
 	db, err := faultdb.Open(e.Driver, e.Source, faultdb.Any(f.log, f.faults))
 	if err != nil {
 		tb.Fatal(err)

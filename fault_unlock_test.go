@@ -43,8 +43,8 @@ func TestUnlockOverABrokenConnectionReleasesOnce(t *testing.T) {
 					key := phase + report.name
 					l := locked(t)(f.TryLock(t.Context(), key))
 					hits := faultdb.NewCounter(faultdb.OnFunc(f.section("release"), faultdb.Nth(1, fault.Reporting(report.err))))
-					f.faults.set(hits)
-					defer f.faults.set(nil)
+					f.faults.Set(hits)
+					defer f.faults.Set(nil)
 					wantErr(t, l.Unlock(t.Context()), nil)
 					if hits.Faults() != 1 {
 						t.Fatal("no fault was injected")
@@ -72,7 +72,7 @@ func TestUnlockOfADatabaseThatHangsReturnsAndGoesOnInTheBackground(t *testing.T)
 		l := locked(t)(f.TryLock(t.Context(), "key"))
 		gate := faultdb.NewGate()
 		defer gate.Release()
-		f.faults.set(faultdb.OnFunc(f.section("release"), faultdb.Always(faultdb.Block(gate).And(faultdb.FailBeforeSend()))))
+		f.faults.Set(faultdb.OnFunc(f.section("release"), faultdb.Always(faultdb.Block(gate).And(faultdb.FailBeforeSend()))))
 		began := time.Now()
 		wantErr(t, l.Unlock(t.Context()), rowlock.ErrUnknown, context.DeadlineExceeded)
 		if took := time.Since(began); took > 4*time.Second {
@@ -81,7 +81,7 @@ func TestUnlockOfADatabaseThatHangsReturnsAndGoesOnInTheBackground(t *testing.T)
 		if owner, _ := f.row(t, "key"); owner == nil {
 			t.Fatal("the key is free: the test shows nothing")
 		}
-		f.faults.set(nil)
+		f.faults.Set(nil)
 		gate.Release()
 		f.wantFreeSoon(t, "key")
 	})
@@ -96,7 +96,7 @@ func TestAnAnswerThatComesTooLateIsNoLock(t *testing.T) {
 		kept := locked(t)(f.TryLock(t.Context(), "kept", rowlock.TTL(ttl)))
 		gate := faultdb.NewGate()
 		defer gate.Release()
-		f.faults.set(faultdb.OnFunc(grants, faultdb.Nth(1, faultdb.BlockAfter(gate))))
+		f.faults.Set(faultdb.OnFunc(grants, faultdb.Nth(1, faultdb.BlockAfter(gate))))
 		result := aside(func() error { _, err := f.TryLock(t.Context(), "late", rowlock.TTL(ttl)); return err })
 		arrives(t, faultPatience, gate.Arrived(), "the grant")
 		comesTrue(t, "the lease to end", func() bool { return leaseLeft(t, e, "late") < 0 })
@@ -138,10 +138,10 @@ func TestRenewalsOverABrokenConnectionKeepTheLock(t *testing.T) {
 					keys = append(keys, locked(t)(f.TryLock(t.Context(), fmt.Sprint(report.name, i))))
 				}
 				hits := faultdb.NewCounter(faultdb.OnFunc(renewals(f), inTurn(report.err)))
-				f.faults.set(hits)
+				f.faults.Set(hits)
 				began := time.Now()
 				comesTrue(t, "broken renewals", func() bool { return lost.Load() > 0 || hits.Faults() >= 4 && time.Since(began) > 5*ttl/2 })
-				f.faults.set(nil)
+				f.faults.Set(nil)
 				for _, l := range keys {
 					wantLives(t, l)
 					if _, token := f.row(t, l.Key()); token != l.Token() {
@@ -189,7 +189,7 @@ func TestARenewalThatIsCutKeepsTheLock(t *testing.T) {
 				f := newFaulty(t, e, nil)
 				l := locked(t)(f.TryLock(t.Context(), name, rowlock.TTL(ttl)))
 				hits := faultdb.NewCounter(faultdb.OnFunc(renewals(f), faultdb.Nth(1, fault)))
-				f.faults.set(hits)
+				f.faults.Set(hits)
 				comesTrue(t, "a renewal", func() bool { return hits.Faults() == 1 })
 				if name == "sent late" {
 					time.Sleep(ttl / 4)

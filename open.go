@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -19,10 +20,7 @@ type DB interface {
 	Stats() sql.DBStats
 }
 
-const (
-	openTimeout  = 15 * time.Second
-	defaultLanes = 4
-)
+const openTimeout = 15 * time.Second
 
 // Open returns a client on the tables in db. It takes Config.Lanes connections of the pool for itself, checks that the server
 // and the tables can be trusted with locks, and runs every kind of statement once. It creates nothing: the tables are
@@ -39,7 +37,7 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 		return nil, err
 	}
 	limit := db.Stats().MaxOpenConnections
-	lanes, err := chooseLanes(full.Lanes, d.Lanes(), limit)
+	lanes, err := lane.Count(full.Lanes, d.Lanes(), limit, 2) // two, so that renewals do not stand behind everything else
 	if err != nil {
 		return nil, err
 	}
@@ -60,24 +58,4 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	return c, nil
-}
-
-// chooseLanes sees that the lanes leave the application at least one connection: with none, a worker that holds a lock and
-// wants to write would wait for ever.
-func chooseLanes(asked, useful, limit int) (int, error) {
-	lanes := asked
-	if lanes == 0 {
-		lanes = defaultLanes
-		if limit > 0 {
-			lanes = max(2, min(lanes, limit-1))
-		}
-	}
-	if useful > 0 {
-		lanes = min(lanes, useful)
-	}
-	if limit > 0 && limit < lanes+1 {
-		return 0, fmt.Errorf("%w: MaxOpenConns (%d) must be at least %d: rowlock keeps %d and the application needs one; raise it, or give Open a pool of its own",
-			lease.ErrPool, limit, lanes+1, lanes)
-	}
-	return lanes, nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,32 +17,10 @@ import (
 	"github.com/rowlockdb/rowlock/once"
 )
 
-// switchboard is an injector that can be exchanged.
-type switchboard struct {
-	mu  sync.Mutex
-	inj faultdb.Injector
-}
-
-func (s *switchboard) Inject(op faultdb.Op) faultdb.Fault {
-	s.mu.Lock()
-	inj := s.inj
-	s.mu.Unlock()
-	if inj == nil {
-		return faultdb.None
-	}
-	return inj.Inject(op)
-}
-
-func (s *switchboard) set(inj faultdb.Injector) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.inj = inj
-}
-
 // faulty is a pool whose connections can be broken, and what was asked of them.
-func (r *rig) faulty(tb testing.TB) (*sql.DB, *switchboard, *faultdb.Log) {
+func (r *rig) faulty(tb testing.TB) (*sql.DB, *faultdb.Switch, *faultdb.Log) {
 	tb.Helper()
-	faults, log := &switchboard{}, &faultdb.Log{}
+	faults, log := &faultdb.Switch{}, &faultdb.Log{}
 	db, err := faultdb.Open(r.Driver, r.Source, faultdb.Any(log, faults))
 	if err != nil {
 		tb.Fatal(err)
@@ -71,9 +48,9 @@ func TestABrokenConnectionLeavesOneEffectAndNoDoubt(t *testing.T) {
 			} {
 				name := fmt.Sprintf("%d %s %s", i, op.Kind, how)
 				counter := faultdb.NewCounter(faultdb.Nth(int64(i+1), fault))
-				faults.set(counter)
+				faults.Set(counter)
 				res, err := o.Do(t.Context(), once.Request{Key: name}, r.effect(name, "value"))
-				faults.set(nil)
+				faults.Set(nil)
 				if counter.Faults() != 1 {
 					t.Errorf("%s: %d faults", name, counter.Faults())
 				}
@@ -102,7 +79,7 @@ func TestACommitThatArrivesLateIsWaitedFor(t *testing.T) {
 		db, faults, _ := r.faulty(t)
 		o := r.open(t, db, once.Config{Wait: patience, Reap: -1})
 		gate := faultdb.NewGate()
-		faults.set(faultdb.OnKind(faultdb.Nth(1, faultdb.SendLate(gate)), faultdb.Commit))
+		faults.Set(faultdb.OnKind(faultdb.Nth(1, faultdb.SendLate(gate)), faultdb.Commit))
 		got := make(chan error, 1)
 		go func() {
 			_, err := o.Do(context.Background(), once.Request{Key: "key"}, r.effect("e", "value"))
@@ -128,7 +105,7 @@ func TestACommitThatArrivesTooLateIsUnknown(t *testing.T) {
 		o, clean := r.open(t, db, once.Config{Wait: 100 * time.Millisecond, Reap: -1}), r.open(t, r.DB, eager())
 		gate := faultdb.NewGate()
 		defer gate.Release()
-		faults.set(faultdb.OnKind(faultdb.Nth(1, faultdb.SendLate(gate)), faultdb.Commit))
+		faults.Set(faultdb.OnKind(faultdb.Nth(1, faultdb.SendLate(gate)), faultdb.Commit))
 		_, err := o.Do(context.Background(), once.Request{Key: "key"}, r.effect("e", "value"))
 		wantIs(t, err, lease.ErrUnknown, once.ErrInFlight)
 		gate.Release()
@@ -147,9 +124,9 @@ func TestAnOutcomeThatCannotBeHadIsUnknown(t *testing.T) {
 			db, faults, _ := r.faulty(t)
 			o := r.open(t, db, once.Config{Wait: 100 * time.Millisecond, Reap: -1})
 			name := fmt.Sprint("e", committed)
-			faults.set(faultdb.Any(faultdb.OnKind(faultdb.Always(fault), faultdb.Commit), afterCommit(faultdb.FailBeforeSend())))
+			faults.Set(faultdb.Any(faultdb.OnKind(faultdb.Always(fault), faultdb.Commit), afterCommit(faultdb.FailBeforeSend())))
 			_, err := o.Do(t.Context(), once.Request{Key: name}, r.effect(name, "value"))
-			faults.set(nil)
+			faults.Set(nil)
 			wantIs(t, err, lease.ErrUnknown, faultdb.ErrCut)
 			r.wantEffects(t, name, committed)
 			want(t, do(t, o, once.Request{Key: name}, r.effect(name, "value")), "value", committed == 1)

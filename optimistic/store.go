@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 const (
 	openTimeout      = 30 * time.Second
-	defaultLanes     = 4
 	statementTimeout = 5 * time.Second
 )
 
@@ -90,7 +90,7 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 		}
 	}
 	limit := db.Stats().MaxOpenConnections
-	lanes, err := chooseLanes(set.lanes, d.Lanes(), limit)
+	lanes, err := lane.Count(set.lanes, d.Lanes(), limit, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -107,22 +107,3 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 
 // Warnings are settings of the server that weaken the guarantees without breaking them, each with its cure: for your log.
 func (s *Store) Warnings() []string { return s.facts.Warnings }
-
-// chooseLanes leaves the application at least one connection: with none, a worker that has a lock and wants to write waits for ever.
-func chooseLanes(asked, useful, limit int) (int, error) {
-	lanes := asked
-	if lanes == 0 {
-		lanes = defaultLanes
-		if limit > 0 {
-			lanes = max(1, min(lanes, limit-1))
-		}
-	}
-	if useful > 0 {
-		lanes = min(lanes, useful)
-	}
-	if limit > 0 && limit < lanes+1 {
-		return 0, fmt.Errorf("%w: MaxOpenConns (%d) must be at least %d: the store keeps %d and the application needs one; raise it, or give New a pool of its own",
-			lease.ErrPool, limit, lanes+1, lanes)
-	}
-	return lanes, nil
-}

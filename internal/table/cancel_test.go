@@ -83,8 +83,8 @@ func (r *rig) leave(t *testing.T, n int64, block func(*faultdb.Gate) faultdb.Fau
 	release(t, r.clean, hold(t, r.clean, "dead")) // for the sweep
 	gate := faultdb.NewGate()
 	defer gate.Release()
-	r.faults.set(faultdb.Nth(n, block(gate)))
-	defer r.faults.set(nil)
+	r.faults.Set(faultdb.Nth(n, block(gate)))
+	defer r.faults.Set(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	result := make(chan error, 1)
@@ -121,11 +121,11 @@ func TestNothingIsWrittenToWhatACancelledCallReturned(t *testing.T) {
 		for name, call := range calls(r, l) {
 			for n := int64(1); n < 9; n++ {
 				release(t, r.clean, hold(t, r.clean, "dead"))
-				r.faults.set(faultdb.Nth(n, faultdb.DelayAfter(arrive)))
+				r.faults.Set(faultdb.Nth(n, faultdb.DelayAfter(arrive)))
 				ctx, cancel := context.WithTimeout(t.Context(), leave)
 				err := call(ctx)
 				cancel()
-				r.faults.set(nil)
+				r.faults.Set(nil)
 				release(t, r.store, lease.Lease{Key: "held", Owner: lease.NewOwner()}) // behind it
 				if err == nil {
 					break
@@ -145,7 +145,7 @@ func TestACallThatLeavesTheQueueIsNotSent(t *testing.T) {
 		r := newRig(t, e, dialect.Update, 1)
 		gate := faultdb.NewGate()
 		defer gate.Release()
-		r.faults.set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.Block(gate))))
+		r.faults.Set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.Block(gate))))
 		var busy sync.WaitGroup
 		defer busy.Wait()
 		busy.Go(func() { hold(t, r.store, "busy") })
@@ -173,7 +173,7 @@ func TestAnAcquireRepeatedAfterItWasCancelledIsOneGrant(t *testing.T) {
 		release(t, r.clean, last)
 		gate := faultdb.NewGate()
 		defer gate.Release()
-		r.faults.set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.BlockAfter(gate))))
+		r.faults.Set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.BlockAfter(gate))))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		req := lease.AcquireRequest{Key: "key", Owner: lease.NewOwner(), TTL: ttl}
@@ -194,7 +194,7 @@ func TestCloseWaitsForWhatIsRunningAndThenRefuses(t *testing.T) {
 		r := newRig(t, e, dialect.Update, 1)
 		gate := faultdb.NewGate()
 		defer gate.Release()
-		r.faults.set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.Block(gate))))
+		r.faults.Set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.Block(gate))))
 		var running sync.WaitGroup
 		defer running.Wait()
 		running.Go(func() { hold(t, r.store, "running") })

@@ -229,9 +229,9 @@ func TestAnAnnouncementIsTriedOnce(t *testing.T) {
 	announce(t, r.store, "key") // prepared
 	announces := func(op faultdb.Op) bool { return op.Executes() && strings.Contains(op.Query, "pg_notify") }
 	r.log.Reset()
-	r.faults.set(faultdb.OnFunc(announces, faultdb.Always(faultdb.LoseReply())))
+	r.faults.Set(faultdb.OnFunc(announces, faultdb.Always(faultdb.LoseReply())))
 	wantIs(t, r.store.Announce(t.Context(), []string{"key"}), lease.ErrUnknown)
-	r.faults.set(nil)
+	r.faults.Set(nil)
 	if n := r.log.Count(announces); n != 1 {
 		t.Errorf("tried %d times", n)
 	}

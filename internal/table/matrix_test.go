@@ -138,7 +138,7 @@ func (m *matrix) learn(inj faultdb.Injector, from int) []faultdb.Op {
 	m.log.Reset()
 	c.arm(inj, nil)
 	err := a.do(m.Context())
-	m.faults.set(nil)
+	m.faults.Set(nil)
 	ops := m.log.Ops()
 	if err != nil {
 		m.Fatalf("%s: %v", m.deed.name, err)
@@ -216,7 +216,7 @@ func (m *matrix) run(t *testing.T, p phase, inj func(faultdb.Fault) faultdb.Inje
 	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
 	err := a.do(ctx)
-	m.faults.set(nil)
+	m.faults.Set(nil)
 	if err != nil {
 		t.Fatalf("after %s of %v: %v", p.name, c.hits(), err)
 	}
@@ -230,7 +230,7 @@ func (m *matrix) run(t *testing.T, p phase, inj func(faultdb.Fault) faultdb.Inje
 // executed and its connection gone; late is released for it when the store dials again.
 func (c *cell) arm(inj faultdb.Injector, late *faultdb.Gate) {
 	var transaction atomic.Int64 // its connection
-	c.faults.set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
+	c.faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
 		if op.Kind == faultdb.Begin || op.Query == "BEGIN" {
 			transaction.Store(op.Conn)
 		}
@@ -279,9 +279,9 @@ func (m *matrix) lasting(t *testing.T) {
 			a := m.deed.begin(c)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			m.faults.set(trouble.inj)
+			m.faults.Set(trouble.inj)
 			err := a.do(ctx)
-			m.faults.set(nil)
+			m.faults.Set(nil)
 			// A transaction that broke before its commit was sent is known not to have been committed.
 			unknown := trouble.unknown && (m.deed.name == "sweep" || !m.inTx())
 			if err == nil || ctx.Err() != nil || errors.Is(err, lease.ErrUnknown) != unknown {

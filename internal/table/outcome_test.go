@@ -19,7 +19,7 @@ import (
 func TestErrConnDoneIsAnUnknownOutcome(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, dialect.Update, 1)
-		r.faults.set(faultdb.OnFunc(func(op faultdb.Op) bool { return op.Prepared }, faultdb.Always(faultdb.LoseReply().Reporting(driver.ErrBadConn))))
+		r.faults.Set(faultdb.OnFunc(func(op faultdb.Op) bool { return op.Prepared }, faultdb.Always(faultdb.LoseReply().Reporting(driver.ErrBadConn))))
 		req := lease.AcquireRequest{Key: "key", Owner: lease.NewOwner(), TTL: ttl}
 		_, err := ask(t.Context(), r.store, req)
 		wantIs(t, err, lease.ErrUnknown, sql.ErrConnDone)
@@ -40,9 +40,9 @@ func TestWhatWasNotSentIsSentOverAnotherConnection(t *testing.T) {
 				inj = faultdb.Any(inj, faultdb.OnKind(faultdb.Nth(1, faultdb.FailBeforeSend()), faultdb.Connect))
 			}
 			r.log.Reset()
-			r.faults.set(inj)
+			r.faults.Set(inj)
 			_, a := acquire(t, r.store, kind.String())
-			r.faults.set(nil)
+			r.faults.Set(nil)
 			if !a.Granted || a.Doubtful {
 				t.Errorf("got %+v", a)
 			}
@@ -62,7 +62,7 @@ func TestAStatementThatHangsIsGivenUp(t *testing.T) {
 		silent := faultdb.NewGate()
 		defer silent.Release()
 		for when, block := range map[string]faultdb.Fault{"before": faultdb.Block(silent), "after": faultdb.BlockAfter(silent)} {
-			r.faults.set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, block)))
+			r.faults.Set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, block)))
 			go func() { <-silent.Arrived() }()
 			began := time.Now()
 			l, a := acquire(t, s, when)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,35 +28,13 @@ type rig struct {
 	store  *table.Store
 	clean  *table.Store
 	pool   *sql.DB // the store's
-	faults *switchboard
+	faults *faultdb.Switch
 	log    *faultdb.Log
-}
-
-// switchboard is an injector that can be exchanged.
-type switchboard struct {
-	mu  sync.Mutex
-	inj faultdb.Injector
-}
-
-func (s *switchboard) Inject(op faultdb.Op) faultdb.Fault {
-	s.mu.Lock()
-	inj := s.inj
-	s.mu.Unlock()
-	if inj == nil {
-		return faultdb.None
-	}
-	return inj.Inject(op)
-}
-
-func (s *switchboard) set(inj faultdb.Injector) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.inj = inj
 }
 
 func newRig(tb testing.TB, e *testdb.Env, strategy dialect.Strategy, lanes int) *rig {
 	tb.Helper()
-	r := &rig{Env: e, faults: &switchboard{}, log: &faultdb.Log{}}
+	r := &rig{Env: e, faults: &faultdb.Switch{}, log: &faultdb.Log{}}
 	db, err := faultdb.Open(e.Driver, e.Source, faultdb.Any(r.log, r.faults))
 	if err != nil {
 		tb.Fatal(err)
@@ -86,8 +63,8 @@ func (r *rig) open(tb testing.TB, db *sql.DB, o table.Options) *table.Store {
 // or with a Release where that is what is to be prepared again.
 func (r *rig) recycle(tb testing.TB, with string) {
 	tb.Helper()
-	r.faults.set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.FailBeforeSend())))
-	defer r.faults.set(nil)
+	r.faults.Set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.FailBeforeSend())))
+	defer r.faults.Set(nil)
 	var err error
 	if with == "release" {
 		_, err = r.store.Release(tb.Context(), []lease.Lease{{Key: "nobody's", Owner: lease.NewOwner()}})

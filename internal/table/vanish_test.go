@@ -118,7 +118,7 @@ func TestAClientThatVanishesInTheMiddleOfACallKeepsNothingLocked(t *testing.T) {
 func (v vanishing) vanish(t *testing.T, kind string, n int64, wg *sync.WaitGroup) (reached bool) {
 	e := byWayOf(t, kind)
 	h, source := holed(t, e)
-	faults := &switchboard{}
+	faults := &faultdb.Switch{}
 	pool, err := faultdb.Open(e.Driver, source, faults)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func (v vanishing) vanish(t *testing.T, kind string, n int64, wg *sync.WaitGroup
 	do := v.begin(t, e, clean)
 	ctx, cancel := context.WithCancel(t.Context())
 	vanished, done := make(chan faultdb.Op, 1), make(chan error, 1)
-	faults.set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
+	faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
 		if n--; n == 0 {
 			h.cut()
 			vanished <- op
