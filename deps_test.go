@@ -85,7 +85,7 @@ var onlies = []struct {
 	{"github.com/jackc/pgx", "the room of its database", []string{"./dialect/postgres", "./internal/testdb", "./examples"}},
 	{"github.com/go-sql-driver/mysql", "the room of its database", []string{"./dialect/mysql", "./internal/testdb", "./examples"}},
 	{"modernc.org/sqlite", "the room of its database", []string{"./dialect/sqlite", "./internal/testdb", "./examples"}},
-	{"github.com/pressly/goose", "migrations are optional", []string{"./schema"}},
+	{"github.com/pressly/goose", "migrations are optional", []string{"./schema", "./examples"}},
 	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./internal/testdb", "./schema", "./examples/internal/program"}},
 }
 

@@ -136,7 +136,7 @@ func (f *faulty) section(name string) func(faultdb.Op) bool {
 
 // grants matches the statements that may grant: what sets the time of acquisition.
 func grants(op faultdb.Op) bool {
-	return op.Executes() && (strings.Contains(op.Query, "acquired_at =") || strings.Contains(op.Query, "note, token, acquired_at, expires_at)"))
+	return op.Executes() && (strings.Contains(op.Query, "acquired_at =") || strings.Contains(op.Query, "note, token, acquired_at, expires_at, home)"))
 }
 
 // acquires matches the statements of an acquire, and the look that some dialects begin with.
