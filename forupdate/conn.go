@@ -97,7 +97,7 @@ type conns struct {
 	closed bool
 }
 
-// standby is how many connections are kept open for the next lock.
+// standby is how many connections are kept open for the next lock: at least these, and at most half of those that there may be.
 const standby = 4
 
 func newConns(db DB, d dialect.Dialect, holder dialect.Holder, most int) *conns {
@@ -227,7 +227,7 @@ func (p *conns) rest(ctx context.Context, c *conn) {
 func (p *conns) standBy(c *conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.idle) >= standby {
+	if p.closed || len(p.idle) >= max(standby, p.most/2) {
 		return false
 	}
 	c.used = true

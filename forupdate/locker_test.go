@@ -111,6 +111,9 @@ func TestTwoWhoNameTheSameKeysInOppositeOrderDoNotDeadlock(t *testing.T) {
 			e.Exec(t, `INSERT INTO `+own(e)+` VALUES (?, 0)`, i)
 		}
 		keys, rows := []string{"a", "b", "c", "d", "e"}, []any{0, 1, 2, 3, 4}
+		before := begin(t, e) // a key that is new is not seen by a REPEATABLE READ that has looked at something else
+		ok(t, l.Lock(t.Context(), before, keys...))
+		ok(t, before.Commit())
 		var wg sync.WaitGroup
 		for w := range 8 {
 			keys, rows := slices.Clone(keys), slices.Clone(rows)

@@ -65,14 +65,17 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 		return nil, fmt.Errorf("%w: the only lock that %s has is on all of the file, so a lock that is held would keep every writer out, its holder too: "+
 			"use rowlock.Open or optimistic.New, or forupdate.NewLocker inside your own transaction", lease.ErrUnsupported, d.Name())
 	}
-	if limit := db.Stats().MaxOpenConnections; limit > 0 && limit < o.connections+lanes+1 {
+	limit := db.Stats().MaxOpenConnections
+	if limit > 0 && limit < o.connections+lanes+1 {
 		return nil, fmt.Errorf("%w: MaxOpenConns (%d) must be at least %d: %d for held locks (forupdate.Connections), %d for statements, and the application needs one; raise it, or hold fewer",
 			lease.ErrPool, limit, o.connections+lanes+1, o.connections, lanes)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	d = d.At(lease.HomeTransaction)
-	rows, facts, err := table.Open(ctx, db, d, table.Options{Lanes: lanes, Timeout: statementTimeout})
+	rows, facts, err := table.Open(ctx, db, d, table.Options{
+		Lanes: lanes, Timeout: statementTimeout, Hints: limit == 0 || limit > o.connections+lanes+1,
+	})
 	if err != nil {
 		return nil, err
 	}
