@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,19 +22,23 @@ type conn struct {
 	mu      sync.Mutex    // one statement at a time
 	silence time.Duration // the limit that the server knows; 0: not known
 	used    bool          // it has been given back before
+	open    bool          // its transaction has begun
 	inside  bool          // the limit was set within the transaction, whose end may take it back
+	rested  time.Time     // since when it stands by
 }
 
 // begin opens a transaction that survives a silence of limit. After an error c is of no more use.
 func (c *conn) begin(ctx context.Context, limit time.Duration) error {
-	if err := c.bound(ctx, limit); err != nil {
+	if err := c.bound(ctx, limit); err != nil || c.open {
 		return err
 	}
-	if begin := c.d.Text("hold-begin"); begin != "" {
-		_, err := c.session.Conn().ExecContext(ctx, begin)
-		return err
+	begin := c.d.Text("hold-begin")
+	if begin == "" {
+		return nil
 	}
-	return nil
+	_, err := c.session.Conn().ExecContext(ctx, begin)
+	c.open = err == nil
+	return err
 }
 
 // bound tells the server the limit, if it knows another.
@@ -41,6 +46,7 @@ func (c *conn) bound(ctx context.Context, limit time.Duration) error {
 	if c.silence == limit {
 		return nil
 	}
+	c.inside = c.open
 	if err := c.holder.Silence(ctx, c.session, limit); err != nil {
 		return err
 	}
@@ -61,9 +67,6 @@ func (c *conn) lock(ctx context.Context, key string) (bool, error) {
 
 // prove reports whether the transaction still has key's row, and has the server bear a silence of limit from now on.
 func (c *conn) prove(ctx context.Context, key string, limit time.Duration) bool {
-	if c.silence != limit {
-		c.inside = true
-	}
 	if err := c.bound(ctx, limit); err != nil {
 		return false
 	}
@@ -75,7 +78,7 @@ func (c *conn) rollback(ctx context.Context) error {
 	if c.inside {
 		c.silence, c.inside = 0, false
 	}
-	_, err := c.session.Conn().ExecContext(ctx, `ROLLBACK`)
+	_, err := c.session.Conn().ExecContext(ctx, c.d.Text("hold-end"))
 	return err
 }
 
@@ -230,9 +233,27 @@ func (p *conns) standBy(c *conn) bool {
 	if p.closed || len(p.idle) >= max(standby, p.most/2) {
 		return false
 	}
-	c.used = true
+	c.used, c.rested = true, time.Now()
 	p.idle = append(p.idle, c)
 	return true
+}
+
+// retire ends connections that have stood by for so long that the server is about to: it would take that for a client that has gone, and
+// say so in its log.
+func (p *conns) retire() {
+	var tired []*conn
+	p.mu.Lock()
+	p.idle = slices.DeleteFunc(p.idle, func(c *conn) bool {
+		old := time.Since(c.rested) > c.silence/2
+		if old {
+			tired = append(tired, c)
+		}
+		return old
+	})
+	p.mu.Unlock()
+	for _, c := range tired {
+		c.session.Discard()
+	}
 }
 
 func (p *conns) close() {

@@ -8,7 +8,8 @@ import (
 )
 
 // watch looks after the holds: one whose row names it no longer (a transaction of the caller's has released it, or an operator has), or
-// has expired, keeps others from a key that is free. It asks in one read-only statement, and only while anything is held.
+// has expired, keeps others from a key that is free. It asks in one read-only statement, and only while anything is held. It also ends
+// connections that nobody has needed for a while.
 func (s *Store) watch() {
 	every := s.look
 	timer := time.NewTimer(every)
@@ -22,6 +23,7 @@ func (s *Store) watch() {
 		case <-timer.C:
 			every = min(2*every, s.look)
 			s.tidy()
+			s.conns.retire()
 		}
 		timer.Reset(every)
 	}

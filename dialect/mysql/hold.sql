@@ -8,6 +8,9 @@
 -- Nothing: in a session without autocommit the first statement begins. Where the server has rolled a transaction back by itself and kept
 -- the session, hold-lock then locks the row again, or finds that another has it.
 
+-- name: hold-end
+ROLLBACK
+
 -- name: hold-lock
 -- key. No row: there is none, or somebody has it. Whoever has it already gets it again, which proves that he has it still.
 SELECT 1 FROM rowlock_hold WHERE `key` = ? FOR UPDATE SKIP LOCKED

@@ -6,6 +6,11 @@
 -- name: hold-begin
 BEGIN
 
+-- name: hold-end
+-- The next transaction begins with the end of this one, which saves each lock a round trip. A session that stands by then has an empty
+-- transaction open: it has no snapshot, and keeps nothing from being vacuumed.
+ROLLBACK AND CHAIN
+
 -- name: hold-lock
 -- $1 key. No row: there is none, or somebody has it. Whoever has it already gets it again, which proves that he has it still.
 SELECT 1 FROM rowlock_hold WHERE key = $1 FOR UPDATE SKIP LOCKED
