@@ -116,7 +116,7 @@ func TestALoserReadsOnceAndARecurringKeyCostsOneReadAndOneWrite(t *testing.T) {
 		release(t, s, hold(t, s, "k"))
 		log.Reset()
 		l := hold(t, s, "k")
-		want := []string{e.Dialect.Text("cas-look"), e.Dialect.Text("cas-take")}
+		want := []string{e.Dialect.Text("cas-look"), e.Dialect.Text("cas-take-free")}
 		if q := log.Queries(); len(q) != 2 || q[0] != want[0] || q[1] != want[1] {
 			t.Errorf("a free key that is there took %q", q)
 		}

@@ -73,14 +73,6 @@ type seen struct {
 // free says that the row has no owner, or one whose lease has expired, by the database's clock when it was read.
 func (r seen) free() bool { return r.State == dialect.StateFree || r.State == dialect.StateLocked }
 
-// asRead is the owner as a parameter. A nil []byte in an any is no NULL to every driver.
-func (r seen) asRead() any {
-	if r.owner == nil {
-		return nil
-	}
-	return r.owner
-}
-
 func (d swap) look(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (row seen, err error) {
 	err = s.QueryRow(ctx, d.Text("cas-look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)}, append(row.Dest(), &row.owner, &row.expires)...)
 	return row, err
@@ -110,8 +102,11 @@ func (d swap) Acquire(ctx context.Context, s *dialect.Session, _ dialect.Strateg
 
 // take writes the row anew if it is as it was read, and still free by the clock.
 func (d swap) take(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, row seen) (int64, error) {
-	res, err := d.guarded(ctx, s, "cas-take", dialect.Bytes(r.Owner), d.note(r), dialect.Micros(r.TTL), row.Token+1,
-		[]byte(r.Key), row.Token, row.asRead(), row.expires)
+	section, args := "cas-take-free", []any{dialect.Bytes(r.Owner), d.note(r), dialect.Micros(r.TTL), row.Token + 1, []byte(r.Key), row.Token}
+	if row.owner != nil {
+		section, args = "cas-take", append(args, row.owner, row.expires)
+	}
+	res, err := d.guarded(ctx, s, section, args...)
 	if err != nil {
 		return 0, err
 	}

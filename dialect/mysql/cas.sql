@@ -17,13 +17,20 @@ SELECT CASE WHEN home <> @home THEN 4
        owner, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) AS expires
 FROM rowlock WHERE `key` = ?
 
+-- name: cas-take-free
+-- owner, note, ttl, next token; key, and token as read. A row without owner is as it was read if its token is: every grant raises it. Nobody can fence
+-- such a row, so what there is to wait for is another taker's commit.
+UPDATE rowlock
+SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, acquired_at = UTC_TIMESTAMP(6), token = ?
+WHERE `key` = ? AND home = @home AND token = ? AND owner IS NULL
+
 -- name: cas-take
 -- owner, note, ttl, next token; key, and token, owner, expiry as read. The token changes, so that changed rows and matched rows
 -- are the same number.
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock
 SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, acquired_at = UTC_TIMESTAMP(6), token = ?
-WHERE `key` = ? AND home = @home AND token = ? AND owner <=> ? AND TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) = ?
-  AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
+WHERE `key` = ? AND home = @home AND token = ? AND owner = ? AND TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) = ?
+  AND expires_at <= UTC_TIMESTAMP(6)
 
 -- name: cas-insert
 -- key, owner, note, ttl, bucket. Under READ COMMITTED the floor is read without a lock: see cas-made.

@@ -17,13 +17,20 @@ SELECT CASE WHEN home <> @home THEN 4
        owner, (extract(epoch FROM expires_at) * 1000000)::bigint AS expires
 FROM rowlock WHERE key = $2
 
+-- name: cas-take-free
+-- $1 owner, $2 note, $3 ttl, $4 next token; $5 key, and $6 token as read. A row without owner is as it was read if its token is: every grant raises it. Nobody can fence
+-- such a row, so what there is to wait for is another taker's commit.
+UPDATE rowlock AS r
+SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond', acquired_at = clock_timestamp(), token = $4
+WHERE r.key = $5 AND r.home = @home AND r.token = $6 AND r.owner IS NULL
+
 -- name: cas-take
 -- $1 owner, $2 note, $3 ttl, $4 next token; $5 key, and $6 token, $7 owner, $8 expiry as read
 UPDATE rowlock AS r
 SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond', acquired_at = clock_timestamp(), token = $4
-WHERE r.key = $5 AND r.home = @home AND r.token = $6 AND r.owner IS NOT DISTINCT FROM $7::bytea
+WHERE r.key = $5 AND r.home = @home AND r.token = $6 AND r.owner = $7::bytea
   AND (extract(epoch FROM r.expires_at) * 1000000)::bigint = $8::bigint
-  AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
+  AND r.expires_at <= clock_timestamp()
 
 -- name: cas-insert
 -- $1 key, $2 owner, $3 note, $4 ttl, $5 bucket. The floor is not locked: see cas-made.

@@ -15,13 +15,21 @@ SELECT CASE WHEN home <> @home THEN 4
        token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining, owner, expires_at AS expires
 FROM rowlock WHERE key = ?
 
+-- name: cas-take-free
+-- owner, note, ttl, next token; key, and token as read. A row without owner is as it was read if its token is: every grant raises it. Nobody can fence
+-- such a row, so what there is to wait for is another taker's commit.
+UPDATE rowlock
+SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000,
+    acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = ?
+WHERE key = ? AND home = @home AND token = ? AND owner IS NULL
+
 -- name: cas-take
 -- owner, note, ttl, next token; key, and token, owner, expiry as read
 UPDATE rowlock
 SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000,
     acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = ?
-WHERE key = ? AND home = @home AND token = ? AND owner IS ? AND expires_at = ?
-  AND (owner IS NULL OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
+WHERE key = ? AND home = @home AND token = ? AND owner = ? AND expires_at = ?
+  AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- name: cas-insert
 -- key, owner, note, ttl, bucket
