@@ -54,6 +54,12 @@
 // hint, which may be lost; a poll guarantees. A key that came free elsewhere is bid for within Config.PollMax, and one whose holder
 // died when its lease has expired. Between processes there is no order, unless all clients of a key are Fair.
 //
+// # Other ways
+//
+// Package forupdate locks rows in a transaction of yours, and has a store whose held lock is a transaction; package optimistic changes
+// rows that are still as they were read, and has a store that needs no row locks; package once has an effect once by its key. The
+// README says which to take when.
+//
 // # Keys
 //
 // Keys are 1 to 255 bytes, compared exactly, the same on every database: "A", "a", "a " and "á" are four keys.
