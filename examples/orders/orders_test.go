@@ -50,6 +50,7 @@ func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing
 				all.Go(func() { replies[i] = order(t, client, s, i%keys) })
 			}
 			all.Wait()
+			s.up()
 			if killer.during == 0 || killer.after == 0 {
 				t.Errorf("the server was killed %d times while it worked and %d times before it replied", killer.during, killer.after)
 			}

@@ -70,6 +70,12 @@ func (s *server) kill() {
 	}()
 }
 
+// up returns when the server that was killed last is there again.
+func (s *server) up() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+}
+
 // killer is a client's way to the server. At every so manieth request it kills the server: when the request has been sent, so that it and
 // those of the other clients are somewhere in their work; or when the reply has come, which the client then does not get.
 type killer struct {
