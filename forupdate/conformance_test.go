@@ -77,6 +77,7 @@ func harness(t *testing.T, e *testdb.Env) locktest.Harness {
 		Open: func(tb testing.TB) lease.Store {
 			e.Exec(tb, `DELETE FROM {rowlock}`)
 			e.Exec(tb, `DELETE FROM {rowlock_hold}`)
+			e.Exec(tb, `DELETE FROM {rowlock_queue}`)
 			all = fleet{}
 			return store(tb)
 		},

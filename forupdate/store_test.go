@@ -38,10 +38,10 @@ func TestOneLockTooManyIsRefusedClearlyAndAReleaseMakesRoom(t *testing.T) {
 func TestAPoolThatIsTooSmallIsRefused(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		db := e.Pool(t)
-		db.SetMaxOpenConns(11)
+		db.SetMaxOpenConns(12)
 		_, err := forupdate.New(db, e.Dialect, forupdate.Connections(8))
 		wantIs(t, err, lease.ErrPool)
-		db.SetMaxOpenConns(12)
+		db.SetMaxOpenConns(13)
 		s := open(t, db, e, forupdate.Connections(8))
 		for _, key := range strings.Split("abcdefgh", "") {
 			hold(t, s, key)
