@@ -12,7 +12,7 @@ import (
 const (
 	job = "report"
 	// ttl is how long after a crash somebody else goes on.
-	ttl = 2 * time.Second
+	ttl = 3 * time.Second
 	// minHold is more than the workers' clocks differ: whoever comes that much later does not find the key free again.
 	minHold = 500 * time.Millisecond
 )
