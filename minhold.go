@@ -31,8 +31,7 @@ func (l *Lock) leave(ctx context.Context, rest time.Duration) error {
 	case err != nil:
 		return fmt.Errorf("%w: unlock %q: %w", ErrUnknown, l.held.Key, err)
 	case answers[0].Outcome == lease.Lost:
-		l.report(ErrLost)
-		return fmt.Errorf("%w: %q was taken over before it was unlocked", ErrLost, l.held.Key)
+		return l.takenOver()
 	}
 	l.c.released(l)
 	return nil

@@ -40,11 +40,16 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		}
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	case gone && !l.wasLeaving():
-		l.report(ErrLost)
-		return fmt.Errorf("%w: %q was taken over before it was unlocked", ErrLost, l.held.Key)
+		return l.takenOver()
 	}
 	l.c.released(l)
 	return nil
+}
+
+// takenOver answers an Unlock of a lock that its row no longer names.
+func (l *Lock) takenOver() error {
+	l.report(ErrLost)
+	return fmt.Errorf("%w: %q was taken over before it was unlocked", ErrLost, l.held.Key)
 }
 
 // afterwards answers an Unlock that came too late.

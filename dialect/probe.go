@@ -3,6 +3,7 @@ package dialect
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -53,4 +54,17 @@ func CheckVersion(v int) error {
 		return fmt.Errorf("%w: the tables are version %d and this rowlock knows only %d; upgrade rowlock", lease.ErrSchemaVersion, v, SchemaVersion)
 	}
 	return nil
+}
+
+// IsRefusal reports whether a probe has refused the server or its tables, in words that say why and what cures it.
+func IsRefusal(err error) bool {
+	for _, refusal := range []error{
+		lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect, lease.ErrReadOnly, lease.ErrPrivilege,
+		lease.ErrTopology, lease.ErrNotDurable, lease.ErrConfig, lease.ErrCorrupt,
+	} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -60,11 +61,8 @@ func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (lease.Acqu
 }
 
 func (s *Store) checkRequest(r lease.AcquireRequest) error {
-	switch {
-	case len(r.Key) == 0 || len(r.Key) > lease.MaxKey:
-		return lease.CheckKey(r.Key)
-	case r.Owner.IsZero():
-		return fmt.Errorf("%w: acquire %q: the zero owner is nobody; use lease.NewOwner", lease.ErrConfig, r.Key)
+	if err := table.CheckRequest(r); err != nil {
+		return err
 	}
 	return s.check("acquire", r.Key)
 }

@@ -54,13 +54,8 @@ func (o *Once) probe(ctx context.Context) (facts dialect.Facts, err error) {
 
 // refusal leaves an error that already is one of ours alone.
 func (o *Once) refusal(err error) error {
-	for _, ours := range []error{
-		lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect, lease.ErrReadOnly, lease.ErrPrivilege,
-		lease.ErrTopology, lease.ErrNotDurable, lease.ErrConfig, lease.ErrCorrupt,
-	} {
-		if err == nil || errors.Is(err, ours) {
-			return err
-		}
+	if err == nil || dialect.IsRefusal(err) {
+		return err
 	}
 	return o.explain("probe", "", err)
 }

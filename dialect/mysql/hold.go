@@ -57,7 +57,7 @@ func each(n int, query string) string {
 // Skipping is FOR UPDATE SKIP LOCKED.
 func (d *Dialect) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }
 
-// Patience does nothing: see Locking. A setting of the session would stay with it when its transaction is rolled back at the wrong moment.
+// Patience does nothing: see LockRows. A setting of the session would stay with it when its transaction is rolled back at the wrong moment.
 func (d *Dialect) Patience(context.Context, lease.Runner, time.Duration) (restore func(context.Context) error, err error) {
 	return nil, nil
 }

@@ -18,7 +18,7 @@ func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.A
 }
 
 func (s *Store) handOver(ctx context.Context, h lease.HandOver) lease.Acquired {
-	err := checkRequest(h.To)
+	err := CheckRequest(h.To)
 	if err == nil && h.To.Key != h.From.Key {
 		err = fmt.Errorf("%w: hand over %q: to the owner of another key, %q", lease.ErrConfig, h.From.Key, h.To.Key)
 	}

@@ -40,13 +40,8 @@ func Open(ctx context.Context, db lane.DB, d dialect.Dialect, o Options) (*Store
 
 // refusal leaves an error that already is one of ours alone.
 func (s *Store) refusal(err error) error {
-	for _, ours := range []error{
-		lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect, lease.ErrReadOnly, lease.ErrPrivilege,
-		lease.ErrTopology, lease.ErrNotDurable, lease.ErrConfig, lease.ErrCorrupt,
-	} {
-		if errors.Is(err, ours) {
-			return err
-		}
+	if dialect.IsRefusal(err) {
+		return err
 	}
 	return s.explain("probe", "", dialect.NotSent{Err: err}) // it only read
 }

@@ -128,7 +128,7 @@ func (s *Store) sweepTickets(ctx context.Context, o lease.SweepOptions) error {
 		if err != nil || len(dead) == 0 {
 			return err
 		}
-		err = s.session(ctx, "sweep", func(ctx context.Context, session *dialect.Session) error {
+		err = s.OnLane(ctx, "sweep", "", func(ctx context.Context, session *dialect.Session) error {
 			return s.d.DropDead(ctx, session, dead, retention)
 		})
 		if err != nil || len(dead) < o.Batch {

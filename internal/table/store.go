@@ -102,7 +102,7 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lea
 func grantEach(reqs []lease.AcquireRequest, ask func(lease.AcquireRequest) (got lease.Acquired, doubtful bool, err error)) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
 	for i, r := range reqs {
-		if err := checkRequest(r); err != nil {
+		if err := CheckRequest(r); err != nil {
 			out[i].Err = err
 			continue
 		}
@@ -148,8 +148,8 @@ func only[T any](items []T, err func(T) error) error {
 	return nil
 }
 
-// checkRequest refuses what would put a row into the table that cannot be told from a free one, or not be found again.
-func checkRequest(r lease.AcquireRequest) error {
+// CheckRequest refuses what would put a row into the table that cannot be told from a free one, or not be found again.
+func CheckRequest(r lease.AcquireRequest) error {
 	switch {
 	case len(r.Key) == 0 || len(r.Key) > lease.MaxKey:
 		return lease.CheckKey(r.Key)

@@ -56,7 +56,7 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 	if w.after == nil {
 		args[0] = []byte{}
 	}
-	err = w.store.session(ctx, "sweep", func(ctx context.Context, s *dialect.Session) error {
+	err = w.store.OnLane(ctx, "sweep", "", func(ctx context.Context, s *dialect.Session) error {
 		lines = nil
 		return s.Query(ctx, w.store.d.Text("dead"), args, func(rows *sql.Rows) error {
 			var l line
@@ -109,7 +109,7 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 // a row that counts from it, then the rows; the floor is raised above the highest token, and only then are they deleted.
 func (s *Store) reap(ctx context.Context, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
 	var done int64 // the lane's: a call that has left it returns while the lane still counts
-	err = s.session(ctx, "reap", func(ctx context.Context, session *dialect.Session) (err error) {
+	err = s.OnLane(ctx, "reap", "", func(ctx context.Context, session *dialect.Session) (err error) {
 		if own, ok := s.d.(dialect.Reaper); ok {
 			done, err = own.Reap(ctx, session, bucket, keys, retention)
 			return err
@@ -171,13 +171,7 @@ func (s *Store) raiseFloor(ctx context.Context, session *dialect.Session, bucket
 	return err
 }
 
-// session runs f on a lane, behind everything else that is pending.
-func (s *Store) session(ctx context.Context, verb string, f func(context.Context, *dialect.Session) error) error {
-	_, _, err := s.do(ctx, lane.Acquire, verb, "", call{other: f})
-	return err
-}
-
-// OnLane runs f on a lane, behind everything else that is pending, for a store that is built on this one. What certainly was not
+// OnLane runs f on a lane, behind everything else that is pending, also for a store that is built on this one. What certainly was not
 // applied, or may have been, is run again, so f must be idempotent; errors are the store's, with the verb and the key.
 func (s *Store) OnLane(ctx context.Context, verb, key string, f func(context.Context, *dialect.Session) error) error {
 	_, _, err := s.do(ctx, lane.Acquire, verb, key, call{other: f})
