@@ -85,6 +85,7 @@ func TestACommitThatArrivesLateIsWaitedFor(t *testing.T) {
 			_, err := o.Do(context.Background(), once.Request{Key: "key"}, r.effect("e", "value"))
 			got <- err
 		}()
+		<-gate.Arrived() // on SQLite nobody can be seen waiting
 		r.waiting(t, 1)
 		gate.Release()
 		gate.Wait()

@@ -27,7 +27,8 @@ func (g *Gate) Arrived() <-chan Op { return g.arrived }
 // waits at the gate there, and database/sql with it.
 func (g *Gate) Release() { g.once.Do(func() { close(g.open) }) }
 
-// Wait returns when the server has executed everything that was sent late through this gate. Release it first.
+// Wait returns when the server has executed everything that was sent late through this gate. Release it first, and not
+// before something was sent: what nobody has sent yet, nobody can wait for.
 func (g *Gate) Wait() { g.late.Wait() }
 
 // waiter holds an operation back, at most until ctx ends, and returns the error of a context that ended first.
