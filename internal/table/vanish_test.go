@@ -3,13 +3,10 @@ package table_test
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
 
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/table"
@@ -117,7 +114,7 @@ func TestAClientThatVanishesInTheMiddleOfACallKeepsNothingLocked(t *testing.T) {
 // before that.
 func (v vanishing) vanish(t *testing.T, kind string, n int64, wg *sync.WaitGroup) (reached bool) {
 	e := byWayOf(t, kind)
-	h, source := holed(t, e)
+	h, source := e.Holed(t)
 	faults := &faultdb.Switch{}
 	pool, err := faultdb.Open(e.Driver, source, faults)
 	if err != nil {
@@ -136,7 +133,7 @@ func (v vanishing) vanish(t *testing.T, kind string, n int64, wg *sync.WaitGroup
 	vanished, done := make(chan faultdb.Op, 1), make(chan error, 1)
 	faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
 		if n--; n == 0 {
-			h.cut()
+			h.Cut()
 			vanished <- op
 		}
 		return faultdb.None
@@ -185,23 +182,4 @@ func wantSoonFree(t *testing.T, s *table.Store, before faultdb.Op) {
 func what(op faultdb.Op) string {
 	words := strings.Fields(op.Query)
 	return fmt.Sprint(op.Kind, " ", strings.Join(words[:min(4, len(words))], " "))
-}
-
-// holed puts a hole before the Env's server.
-func holed(tb testing.TB, e *testdb.Env) (h *hole, source string) {
-	tb.Helper()
-	if e.Driver != "mysql" {
-		source = with(tb, e.Source, func(u *url.URL) {
-			h = newHole(tb, u.Host)
-			u.Host = h.Addr().String()
-		})
-		return h, source
-	}
-	cfg, err := mysql.ParseDSN(e.Source)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	h = newHole(tb, cfg.Addr)
-	cfg.Addr = h.Addr().String()
-	return h, cfg.FormatDSN()
 }
