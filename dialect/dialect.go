@@ -47,6 +47,7 @@ type Dialect interface {
 	// HandOver changes the owner of one row. Not granted: the row does not name From.
 	HandOver(ctx context.Context, s *Session, h lease.HandOver) (lease.Acquired, error)
 
+	Batch
 	Queue
 }
 

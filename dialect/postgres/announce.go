@@ -16,11 +16,11 @@ func (d *Dialect) Announce(ctx context.Context, s *dialect.Session, channel stri
 }
 
 func hexArray(keys []string) string {
-	b := []byte{'{'}
+	var a array
 	for _, k := range keys {
-		b = append(hex.AppendEncode(b, []byte(k)), ',')
+		a.hex(k)
 	}
-	return closeArray(b)
+	return a.close()
 }
 
 // keyOf is the key a message is about, or "" for any: everybody may send messages, so what cannot be read is no error.

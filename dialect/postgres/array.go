@@ -3,44 +3,78 @@ package postgres
 import (
 	"encoding/hex"
 	"strconv"
+	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Arrays are sent as text literals and cast in the statement: one prepared statement for every batch size, with any driver
-// and in every protocol mode, where a driver's own array parameters differ.
+// array is an array literal. Arrays are sent as text and cast in the statement: one prepared statement for every batch size, with any
+// driver and in every protocol mode, where a driver's own array parameters differ.
+type array struct{ b []byte }
+
+func (a *array) next() {
+	if a.b == nil {
+		a.b = append(make([]byte, 0, 1<<10), '{')
+		return
+	}
+	a.b = append(a.b, ',')
+}
+
+func (a *array) bytea(v []byte) {
+	a.next()
+	a.b = append(hex.AppendEncode(append(a.b, `"\\x`...), v), '"')
+}
+
+func (a *array) hex(v string) {
+	a.next()
+	a.b = hex.AppendEncode(a.b, []byte(v))
+}
+
+// owner adds nobody as NULL.
+func (a *array) owner(o *lease.Owner) {
+	if o.IsZero() {
+		a.next()
+		a.b = append(a.b, `NULL`...)
+		return
+	}
+	a.bytea(o[:])
+}
+
+func (a *array) int(v int64) {
+	a.next()
+	a.b = strconv.AppendInt(a.b, v, 10)
+}
+
+var quoted = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
+
+func (a *array) text(v string) {
+	a.next()
+	a.b = append(append(append(a.b, '"'), quoted.Replace(v)...), '"')
+}
+
+func (a *array) close() string {
+	if a.b == nil {
+		return "{}"
+	}
+	return string(append(a.b, '}'))
+}
 
 func byteaArray(keys []string) string {
-	b := []byte{'{'}
+	var a array
 	for _, k := range keys {
-		b = appendBytea(b, k)
+		a.bytea([]byte(k))
 	}
-	return closeArray(b)
-}
-
-func appendBytea[T string | []byte](b []byte, v T) []byte {
-	b = append(b, `"\\x`...)
-	b = hex.AppendEncode(b, []byte(v))
-	return append(b, '"', ',')
-}
-
-func appendInt(b []byte, v int64) []byte { return append(strconv.AppendInt(b, v, 10), ',') }
-
-func closeArray(b []byte) string {
-	if b[len(b)-1] == ',' {
-		b = b[:len(b)-1]
-	}
-	return string(append(b, '}'))
+	return a.close()
 }
 
 func renewArrays(reqs []lease.RenewRequest) []any {
-	keys, owners, tokens, ttls := []byte{'{'}, []byte{'{'}, []byte{'{'}, []byte{'{'}
+	var keys, owners, tokens, ttls array
 	for i := range reqs {
-		keys = appendBytea(keys, reqs[i].Key)
-		owners = appendBytea(owners, reqs[i].Owner[:])
-		tokens = appendInt(tokens, reqs[i].Token)
-		ttls = appendInt(ttls, dialect.Micros(reqs[i].TTL))
+		keys.bytea([]byte(reqs[i].Key))
+		owners.bytea(reqs[i].Owner[:])
+		tokens.int(reqs[i].Token)
+		ttls.int(dialect.Micros(reqs[i].TTL))
 	}
-	return []any{closeArray(keys), closeArray(owners), closeArray(tokens), closeArray(ttls)}
+	return []any{keys.close(), owners.close(), tokens.close(), ttls.close()}
 }

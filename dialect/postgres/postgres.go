@@ -57,7 +57,8 @@ func (d *Dialect) Lanes() int { return 0 }
 func (d *Dialect) List(keys []string) any { return byteaArray(keys) }
 
 // Setup makes the session ours: READ COMMITTED, whatever the database defaults to, because at a higher level a statement
-// that met a concurrent change fails where it should look again; durable commits; and bounds on every wait. A
+// that met a concurrent change fails where it should look again; durable commits; bounds on every wait; and plans that
+// go by the primary key from the first row on, for a plan that was made when the table was empty is kept. A
 // session that it would not be alone with is left as it is.
 func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	if d.pooled {
@@ -70,6 +71,9 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 		set_config('idle_in_transaction_session_timeout', '4000', false),
 		set_config('plan_cache_mode', 'force_generic_plan', false),
 		set_config('jit', 'off', false),
+		set_config('enable_seqscan', 'off', false),
+		set_config('enable_hashjoin', 'off', false),
+		set_config('enable_mergejoin', 'off', false),
 		set_config('bytea_output', 'hex', false),
 		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
 			ELSE current_setting('synchronous_commit') END, false)`)

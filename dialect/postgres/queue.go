@@ -15,24 +15,24 @@ func (d *Dialect) Join(ctx context.Context, s *dialect.Session, tickets []lease.
 }
 
 func ticketArrays(tickets []lease.Ticket) []any {
-	keys, owners, starts, notes, ttls := []byte{'{'}, []byte{'{'}, []byte{'{'}, []byte{'{'}, []byte{'{'}
+	var keys, owners, starts, notes, ttls array
 	for _, t := range tickets {
-		keys = appendBytea(keys, t.Key)
-		owners = appendBytea(owners, t.Owner[:])
-		starts = appendInt(starts, dialect.Micros(t.HeadStart()))
-		notes = appendBytea(notes, t.Note)
-		ttls = appendInt(ttls, dialect.Micros(t.TTL))
+		keys.bytea([]byte(t.Key))
+		owners.bytea(t.Owner[:])
+		starts.int(dialect.Micros(t.HeadStart()))
+		notes.bytea([]byte(t.Note))
+		ttls.int(dialect.Micros(t.TTL))
 	}
-	return []any{closeArray(keys), closeArray(owners), closeArray(starts), closeArray(notes), closeArray(ttls)}
+	return []any{keys.close(), owners.close(), starts.close(), notes.close(), ttls.close()}
 }
 
 func waiterArrays(waiters []lease.Lease) []any {
-	keys, owners := []byte{'{'}, []byte{'{'}
+	var keys, owners array
 	for _, l := range waiters {
-		keys = appendBytea(keys, l.Key)
-		owners = appendBytea(owners, l.Owner[:])
+		keys.bytea([]byte(l.Key))
+		owners.bytea(l.Owner[:])
 	}
-	return []any{closeArray(keys), closeArray(owners)}
+	return []any{keys.close(), owners.close()}
 }
 
 // Leave removes tickets.

@@ -63,6 +63,60 @@ WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < 9223372036
 ON CONFLICT (key) DO NOTHING
 RETURNING 1 AS state, r.token, '' AS note, 0::bigint AS remaining
 
+-- name: apply
+-- $1 keys, $2 owners as they are (NULL: free, or expired), $3 tokens as they are (0: any), $4 next owners (NULL: nobody), $5 notes,
+-- $6 ttls in µs, each as an array literal, keys in order; $7 the releasing process, $8 whether it is to be all or nothing.
+--
+-- Locked in key order before anything is written, so that two batches cannot deadlock; SKIP LOCKED, because a row may be locked for
+-- as long as a fence lasts, and everybody else in the batch would wait for it. They are updated by ctid: to find them again by key
+-- would take as long as the first time. One that was changed since the statement's snapshot is not found by ctid, and answered 0.
+-- Where all or nothing is asked for, nothing is locked either unless all of it seems possible: a loser writes nothing.
+-- NOT IN and not NOT EXISTS, for which a lane's planner settings would compare every row with every other.
+WITH want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[], $5::text::text[], $6::text::bigint[])
+    WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
+), found AS (
+  SELECT w.*, r.ctid AS place FROM want AS w JOIN rowlock AS r ON r.key = w.key
+  WHERE r.home = @home AND r.token < 9223372036853727231
+    AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp()) OR r.owner = w.was AND w.token IN (r.token, 0))
+    AND (NOT $8::bool OR (SELECT count(*) FROM want) = (SELECT count(*) FROM want AS w JOIN rowlock AS r ON r.key = w.key
+           WHERE r.home = @home AND r.token < 9223372036853727231 AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
+  ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
+), done AS (
+  UPDATE rowlock AS r
+  SET owner = f.owner, note = f.note, token = r.token + (f.owner IS NOT NULL)::int,
+      acquired_at = CASE WHEN f.owner IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
+      expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
+  FROM found AS f
+  WHERE r.ctid = f.place AND (NOT $8::bool OR (SELECT count(*) FROM found) = (SELECT count(*) FROM want))
+  RETURNING f.n, r.token, f.owner IS NULL AND EXISTS (SELECT 1 FROM rowlock_queue AS q
+    WHERE q.key = r.key AND q.waiter <> $7 AND q.alive_until > clock_timestamp()) AS awaited
+)
+SELECT n, 1 AS outcome, token, awaited, '' AS note, 0::bigint AS remaining FROM done
+UNION ALL
+SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
+                 WHEN w.was IS NOT NULL AND (r.owner = w.was AND w.token IN (r.token, 0) AND r.home = @home) IS NOT TRUE THEN 3
+                 WHEN w.was IS NOT NULL OR r.home <> @home THEN 0
+                 WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 1
+                 WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
+                 WHEN r.token >= 9223372036853727231 OR NOT $8::bool THEN 0
+                 ELSE 5 END,
+       coalesce(r.token, 0), false, coalesce(r.note, ''),
+       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key WHERE w.n NOT IN (SELECT n FROM done)
+
+-- name: create
+-- $1 keys, $2 owners (NULL: nobody), $3 notes, $4 ttls in µs, $5 buckets, each as an array literal, keys in order.
+-- As acquire-insert: each floor is share-locked, to keep the reaper out, and an existing row yields nothing.
+INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
+SELECT w.key, w.owner, w.note, f.floor + (w.owner IS NOT NULL)::int, clock_timestamp(),
+       clock_timestamp() + w.ttl * interval '1 microsecond', @home
+FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[], $5::text::int[]) AS w (key, owner, note, ttl, bucket)
+CROSS JOIN LATERAL (SELECT floor FROM rowlock_floor WHERE bucket = w.bucket FOR SHARE) AS f
+WHERE NOT EXISTS (SELECT 1 FROM rowlock AS o WHERE o.key = w.key) AND f.floor < 9223372036853727231
+ON CONFLICT (key) DO NOTHING
+RETURNING r.key, r.token
+
 -- name: renew
 -- $1 keys, $2 owners, $3 tokens, $4 ttls in µs, each as an array literal, keys in order
 --

@@ -27,9 +27,7 @@ func (l *lane[T]) loop() {
 			return
 		}
 		l.run(ops)
-		for _, op := range ops {
-			op.finish()
-		}
+		l.set.answer(ops)
 	}
 }
 

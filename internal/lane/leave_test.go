@@ -62,7 +62,7 @@ func TestEveryOpEndsInExactlyOneWay(t *testing.T) {
 	const callers, each = 16, 400
 	runs := make([]atomic.Int64, callers*each)
 	r := newRig(t, 3, func(c *lane.Config[body]) {
-		c.Merge = [3]int{4, 1, 2}
+		c.Merge = 4
 	})
 	var done, withdrawn, left atomic.Int64
 	var wg sync.WaitGroup

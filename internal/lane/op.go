@@ -19,9 +19,13 @@ const (
 type Op[T any] struct {
 	Kind Kind
 	Body T
+	// Alone keeps it from being run together with others.
+	Alone bool
 	// Err is why it failed; valid once Do has returned nil.
 	Err error
 
+	begun bool // Go was called
+	again bool // Run has put it off
 	state atomic.Uint32
 	done  chan struct{}
 }
@@ -48,6 +52,16 @@ func (op *Op[T]) finish() {
 	if op.state.CompareAndSwap(running, finished) {
 		op.done <- struct{}{}
 	}
+}
+
+// Again has an op that Run was given with others, and that certainly has not been applied, run once more: next, and if so wished alone.
+// Its caller can still withdraw it.
+func (op *Op[T]) Again(alone bool) { op.again, op.Alone = true, alone }
+
+// putBack makes a running op pending once more; false if its caller has left meanwhile, and nobody wants it any more.
+func (op *Op[T]) putBack() bool {
+	op.again = false
+	return op.state.CompareAndSwap(running, pending)
 }
 
 // abandon is the caller leaving: it returns what state it left the op in. Finished means the answer came just before.

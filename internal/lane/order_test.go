@@ -80,8 +80,8 @@ func TestAnIdleLaneStartsAtOnce(t *testing.T) {
 	}
 }
 
-func TestOpsOfOneKindAreMergedUpToTheLimit(t *testing.T) {
-	r := newRig(t, 1, func(c *lane.Config[body]) { c.Merge[lane.Acquire] = 3 })
+func TestPendingOpsAreMergedUpToTheLimit(t *testing.T) {
+	r := newRig(t, 1, func(c *lane.Config[body]) { c.Merge = 3 })
 	busy := r.occupy(lane.Release, "busy")
 	for i := range 5 {
 		r.Go(quick(lane.Acquire, fmt.Sprintf("a%d", i)))
@@ -90,12 +90,77 @@ func TestOpsOfOneKindAreMergedUpToTheLimit(t *testing.T) {
 	r.Go(quick(lane.Acquire, "a5"))
 	r.Go(quick(lane.Release, "r0"))
 	r.Go(quick(lane.Release, "r1"))
+	r.Go(quick(lane.Renew, "w0"))
+	r.Go(quick(lane.Renew, "w1"))
+	last := quick(lane.Acquire, "last")
+	r.Go(last)
 	close(busy.letGo)
-	r.do(quick(lane.Acquire, "last"))
-	want := [][]string{{"busy"}, {"r0"}, {"r1"}, {"a0", "a1", "a2"}, {"a3", "a4", "a5"}, {"last"}}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !slices.EqualFunc(r.batches, want, slices.Equal) {
-		t.Errorf("ran %q, want %q", r.batches, want)
+	r.do(last)
+	r.wantBatches("busy", "w0 w1", "r0 r1 a0", "a1 a2 a3", "a4 a5 last")
+}
+
+// A keeper lane takes releases with releases, and leaves acquires to others.
+func TestAKeeperMergesNoAcquires(t *testing.T) {
+	r := newRig(t, 2, func(c *lane.Config[body]) { c.Merge = 8 })
+	acquiring := r.occupy(lane.Acquire, "acquiring")
+	keeping := r.occupy(lane.Release, "keeping")
+	for _, name := range []string{"a0", "a1"} {
+		r.Go(quick(lane.Acquire, name))
 	}
+	r.Go(quick(lane.Release, "r0"))
+	released := quick(lane.Release, "r1")
+	r.Go(released)
+	close(keeping.letGo)
+	r.do(released)
+	acquired := quick(lane.Acquire, "a2")
+	r.Go(acquired)
+	close(acquiring.letGo)
+	r.do(acquired)
+	r.wantBatches("acquiring", "keeping", "r0 r1", "a0 a1 a2")
+}
+
+func TestAnOpThatIsToBeAloneIsAlone(t *testing.T) {
+	r := newRig(t, 1, func(c *lane.Config[body]) { c.Merge = 8 })
+	busy := r.occupy(lane.Release, "busy")
+	for _, name := range []string{"a0", "a1"} {
+		r.Go(quick(lane.Acquire, name))
+	}
+	alone := quick(lane.Acquire, "alone")
+	alone.Alone = true
+	r.Go(alone)
+	last := quick(lane.Acquire, "last")
+	r.Go(last)
+	close(busy.letGo)
+	r.do(last)
+	r.wantBatches("busy", "a0 a1", "alone", "last")
+}
+
+// What is put off is run next, by itself; and if its caller has left meanwhile, never.
+func TestWhatIsPutOffIsRunNext(t *testing.T) {
+	r := newRig(t, 1, func(c *lane.Config[body]) { c.Merge = 8 })
+	busy := r.occupy(lane.Release, "busy")
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	left := quick(lane.Acquire, "left")
+	var late *op
+	late = lane.NewOp(lane.Acquire, body{name: "late", run: func(context.Context) error {
+		if !late.Alone {
+			late.Again(true)
+			left.Again(true)
+			leave()
+			r.wantIs(<-gone, lane.ErrOrphaned)
+		}
+		return nil
+	}})
+	last := quick(lane.Acquire, "last")
+	for _, o := range []*op{late, left, last} {
+		r.Go(o)
+	}
+	go func() { gone <- r.Do(ctx, left) }()
+	after := quick(lane.Release, "after")
+	close(busy.letGo)
+	r.do(last)
+	r.do(late)
+	r.do(after)
+	r.wantBatches("busy", "late left last", "late", "after")
 }

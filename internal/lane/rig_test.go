@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -216,6 +217,20 @@ func (r *rig) wantIs(err error, targets ...error) {
 		if !errors.Is(err, target) {
 			r.Errorf("got error %v, want %v", err, target)
 		}
+	}
+}
+
+// wantBatches compares what was run together, with blanks between the names.
+func (r *rig) wantBatches(want ...string) {
+	r.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	got := make([]string, len(r.batches))
+	for i, names := range r.batches {
+		got[i] = strings.Join(names, " ")
+	}
+	if !slices.Equal(got, want) {
+		r.Errorf("ran %q, want %q", got, want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -35,11 +36,11 @@ type Config[T any] struct {
 	Timeout time.Duration
 	// Setup makes the settings of a new session.
 	Setup func(context.Context, *dialect.Session) error
-	// Run executes ops of one kind, which Merge allowed to be together, and sets each one's Err. It returns whether the
-	// connection is still good.
+	// Run executes ops that Merge allowed to be together: renewals, or releases and then acquires. It sets each one's Err or puts it
+	// off with Again, and returns whether the connection is still good.
 	Run func(ctx context.Context, s *dialect.Session, ops []*Op[T]) (good bool)
-	// Merge is how many pending ops of a kind may be run as one; 0 and 1 mean one by one.
-	Merge [kinds]int
+	// Merge is how many pending ops may be run as one; 0 and 1 mean one by one.
+	Merge int
 }
 
 // Set is a few lanes and what is pending for them.
@@ -81,19 +82,21 @@ func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 	return s, nil
 }
 
-// Do runs op on the next free lane and returns when it has ended, or when ctx has. A nil error says that op.Err is the
-// outcome; ErrClosed and ErrWithdrawn that nothing was sent; ErrOrphaned that it goes on and the outcome will
+// Do runs op on the next free lane, unless Go has begun it, and returns when it has ended, or when ctx has. A nil error says that
+// op.Err is the outcome; ErrClosed and ErrWithdrawn that nothing was sent; ErrOrphaned that it goes on and the outcome will
 // be known to nobody.
 func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
-	if err := ctx.Err(); err != nil {
-		return errors.Join(ErrWithdrawn, err)
-	}
-	if l := s.borrow(op.Kind); l != nil {
-		l.serve(op)
-		return nil
-	}
-	if !s.submit(op) {
-		return ErrClosed
+	if !op.begun {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(ErrWithdrawn, err)
+		}
+		if l := s.borrow(op.Kind); l != nil {
+			l.serve(op)
+			return nil
+		}
+		if !s.Go(op) {
+			return ErrClosed
+		}
 	}
 	select {
 	case <-op.done:
@@ -141,25 +144,52 @@ func (s *Set[T]) giveBack(l *lane[T]) {
 	s.idle = append(s.idle, l)
 }
 
-// Go has op run without anybody to wait for its outcome. It reports false on a closed set.
-func (s *Set[T]) Go(op *Op[T]) bool { return s.submit(op) }
-
-func (s *Set[T]) submit(op *Op[T]) bool {
+// Go has op run and does not wait for it: Do does later, or nobody. It reports false on a closed set.
+func (s *Set[T]) Go(op *Op[T]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
+	op.begun = true
 	s.pending[op.Kind] = append(s.pending[op.Kind], op)
-	// The last to become idle is woken first: its connection and its goroutine are the warmest.
+	s.wakeFor(op.Kind)
+	return true
+}
+
+// wakeFor wakes a lane that takes the kind, if one is idle. The last to become idle is woken first: its connection and its goroutine
+// are the warmest.
+func (s *Set[T]) wakeFor(k Kind) {
 	for i := len(s.idle) - 1; i >= 0; i-- {
-		if l := s.idle[i]; l.takes(op.Kind) {
+		if l := s.idle[i]; l.takes(k) {
 			s.idle = append(s.idle[:i], s.idle[i+1:]...)
 			l.wake <- struct{}{}
-			break
+			return
 		}
 	}
-	return true
+}
+
+// answer tells the callers of ops, and puts those first in the queue that are to be run again.
+func (s *Set[T]) answer(ops []*Op[T]) {
+	var again [kinds][]*Op[T]
+	for _, op := range ops {
+		switch {
+		case !op.again:
+			op.finish()
+		case op.putBack():
+			again[op.Kind] = append(again[op.Kind], op)
+		}
+	}
+	if len(ops) > 1 {
+		runtime.Gosched() // who was answered often wants more at once: let it come, and be in the next batch
+	}
+	for kind, put := range again {
+		if len(put) > 0 {
+			s.mu.Lock()
+			s.pending[kind] = append(put, s.pending[kind]...)
+			s.mu.Unlock()
+		}
+	}
 }
 
 // next blocks until there is work for l, and returns nil when the set has been closed.
@@ -169,12 +199,11 @@ func (s *Set[T]) next(l *lane[T]) []*Op[T] {
 		l.turns++
 		l.busy = false
 		s.turned.Broadcast()
-		for kind := range kinds {
-			if ops := s.take(l, kind); ops != nil {
-				l.busy = true
-				s.mu.Unlock()
-				return ops
-			}
+		if ops := s.take(l); ops != nil {
+			l.busy = true
+			s.wakeForRest()
+			s.mu.Unlock()
+			return ops
 		}
 		if s.closed {
 			s.mu.Unlock()
@@ -186,14 +215,22 @@ func (s *Set[T]) next(l *lane[T]) []*Op[T] {
 	}
 }
 
-// take removes up to Merge ops of a kind from the front of what is pending.
-func (s *Set[T]) take(l *lane[T], kind Kind) []*Op[T] {
-	if !l.takes(kind) {
-		return nil
+// take removes what is to be run next: renewals by themselves, releases and acquires together, in this order.
+func (s *Set[T]) take(l *lane[T]) []*Op[T] {
+	if ops := s.takeKind(nil, Renew); ops != nil {
+		return ops
 	}
-	var ops []*Op[T]
+	ops := s.takeKind(nil, Release)
+	if !l.takes(Acquire) || len(ops) > 0 && ops[0].Alone {
+		return ops
+	}
+	return s.takeKind(ops, Acquire)
+}
+
+// takeKind adds ops of a kind to those that are taken already, from the front of what is pending, as long as they can be run together.
+func (s *Set[T]) takeKind(ops []*Op[T], kind Kind) []*Op[T] {
 	queue := s.pending[kind]
-	for len(queue) > 0 && len(ops) < max(1, s.cfg.Merge[kind]) {
+	for len(queue) > 0 && len(ops) < max(1, s.cfg.Merge) && (len(ops) == 0 || !queue[0].Alone && !ops[0].Alone) {
 		op := queue[0]
 		queue[0] = nil
 		queue = queue[1:]
@@ -206,6 +243,15 @@ func (s *Set[T]) take(l *lane[T], kind Kind) []*Op[T] {
 	}
 	s.pending[kind] = queue
 	return ops
+}
+
+// wakeForRest wakes an idle lane for what is left: it was put back, and nobody was woken for it.
+func (s *Set[T]) wakeForRest() {
+	for kind, queue := range s.pending {
+		if len(queue) > 0 {
+			s.wakeFor(Kind(kind))
+		}
+	}
 }
 
 // Settle returns when everything that was running when it was called has ended, or with ctx: what was left by its caller has

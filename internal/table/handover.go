@@ -8,25 +8,34 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// HandOver gives leases to their next owners, one statement each.
+// HandOver gives leases to their next owners.
 func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
-	out := make([]lease.Acquired, len(items))
-	for i, h := range items {
-		out[i] = s.handOver(ctx, h)
+	out, ops := make([]lease.Acquired, len(items)), make([]*op, len(items))
+	for i := range items {
+		if out[i].Err = checkHandOver(&items[i]); out[i].Err == nil {
+			ops[i] = newOp(lane.Release, task{handOver: &items[i]})
+		}
+	}
+	s.beginAll(ops)
+	for i, op := range ops {
+		if op != nil {
+			out[i] = s.handedOver(ctx, items[i], op)
+		}
 	}
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
 }
 
-func (s *Store) handOver(ctx context.Context, h lease.HandOver) lease.Acquired {
+func checkHandOver(h *lease.HandOver) error {
 	err := CheckRequest(h.To)
 	if err == nil && h.To.Key != h.From.Key {
 		err = fmt.Errorf("%w: hand over %q: to the owner of another key, %q", lease.ErrConfig, h.From.Key, h.To.Key)
 	}
-	if err != nil {
-		return lease.Acquired{Err: err}
-	}
-	op, doubtful, err := s.do(ctx, lane.Release, "hand over", h.From.Key, call{handOver: &h})
-	a := op.acquired
+	return err
+}
+
+func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.Acquired {
+	got, doubtful, err := s.conclude(ctx, "hand over", h.From.Key, op)
+	a := got.acquired
 	if err == nil && !a.Granted {
 		a, err = s.whose(ctx, h.To) // an earlier request, or a try that was not heard of, may have changed the row
 	}

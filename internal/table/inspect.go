@@ -38,7 +38,7 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 	}
 	args = append(args, f.Limit)
 	var found []row
-	_, _, err := s.do(ctx, lane.Acquire, "inspect", f.Prefix, call{other: func(ctx context.Context, session *dialect.Session) error {
+	_, _, err := s.do(ctx, lane.Acquire, "inspect", f.Prefix, task{other: func(ctx context.Context, session *dialect.Session) error {
 		rows, err := session.Rows(ctx, s.d.Text(section), args)
 		if err != nil {
 			return err

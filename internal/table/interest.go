@@ -39,7 +39,7 @@ func (s *Store) note(ctx context.Context, section string, keys []string, args fu
 	}
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	with := args(s.d.List(keys))
-	_, _, err := s.do(ctx, lane.Acquire, section, keys[0], call{other: func(ctx context.Context, session *dialect.Session) error {
+	_, _, err := s.do(ctx, lane.Acquire, section, keys[0], task{other: func(ctx context.Context, session *dialect.Session) error {
 		_, err := session.Exec(ctx, s.d.Text(section), with...)
 		return err
 	}})
@@ -53,7 +53,7 @@ func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string)
 	}
 	args := []any{dialect.Bytes(process), s.d.List(keys)}
 	var out []bool
-	_, _, err := s.do(ctx, lane.Acquire, "awaited", keys[0], call{other: func(ctx context.Context, session *dialect.Session) error {
+	_, _, err := s.do(ctx, lane.Acquire, "awaited", keys[0], task{other: func(ctx context.Context, session *dialect.Session) error {
 		out = make([]bool, 0, len(keys))
 		return session.Query(ctx, s.d.Text("awaited"), args, func(rows *sql.Rows) error {
 			var awaited bool

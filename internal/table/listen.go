@@ -133,11 +133,11 @@ type version struct {
 // the next tick asks again.
 func (s *Store) version(ctx context.Context, d dialect.Watcher) (version, error) {
 	var now version
-	_, _, err := s.once(ctx, lane.Renew, call{other: func(ctx context.Context, session *dialect.Session) (err error) {
+	_, err := s.once(ctx, newOp(lane.Renew, task{other: func(ctx context.Context, session *dialect.Session) (err error) {
 		now.session = session
 		now.n, err = d.Version(ctx, session)
 		return err
-	}})
+	}}))
 	if err != nil {
 		return version{}, err // now may still be written to
 	}
@@ -150,9 +150,9 @@ func (s *Store) Announce(ctx context.Context, keys []string) error {
 	if !ok || len(keys) == 0 {
 		return nil
 	}
-	_, _, err := s.once(ctx, lane.Release, call{other: func(ctx context.Context, session *dialect.Session) error {
+	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *dialect.Session) error {
 		return d.Announce(ctx, session, s.channel(), keys)
-	}})
+	}}))
 	if err != nil {
 		return s.explain("announce", keys[0], err)
 	}

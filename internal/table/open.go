@@ -48,7 +48,7 @@ func (s *Store) refusal(err error) error {
 
 func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	s.lanes, err = lane.Open(ctx, lane.Config[call]{
-		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.d.Setup, Run: s.run,
+		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.d.Setup, Run: s.run, Merge: mostMerged,
 	})
 	if err != nil {
 		return s.explain("connect", "", dialect.NotSent{Err: err})

@@ -24,7 +24,7 @@ func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) error {
 		return nil
 	}
 	tickets = unique(tickets)
-	_, _, err := s.do(ctx, lane.Acquire, "join", tickets[0].Key, call{other: func(ctx context.Context, session *dialect.Session) error {
+	_, _, err := s.do(ctx, lane.Acquire, "join", tickets[0].Key, task{other: func(ctx context.Context, session *dialect.Session) error {
 		return s.d.Join(ctx, session, tickets)
 	}})
 	return err
@@ -59,7 +59,7 @@ func (s *Store) Leave(ctx context.Context, waiters []lease.Lease) error {
 		return nil
 	}
 	waiters = slices.SortedStableFunc(slices.Values(waiters), func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
-	_, _, err := s.do(ctx, lane.Release, "leave", waiters[0].Key, call{other: func(ctx context.Context, session *dialect.Session) error {
+	_, _, err := s.do(ctx, lane.Release, "leave", waiters[0].Key, task{other: func(ctx context.Context, session *dialect.Session) error {
 		return s.d.Leave(ctx, session, waiters)
 	}})
 	return err
@@ -84,7 +84,7 @@ func ask[A any](ctx context.Context, s *Store, kind lane.Kind, verb, key string,
 // askTwice also says whether an earlier try had an unknown outcome.
 func askTwice[A any](ctx context.Context, s *Store, kind lane.Kind, verb, key string, f func(context.Context, *dialect.Session) (A, error)) (A, bool, error) {
 	var answer, none A
-	_, doubtful, err := s.do(ctx, kind, verb, key, call{other: func(ctx context.Context, session *dialect.Session) (err error) {
+	_, doubtful, err := s.do(ctx, kind, verb, key, task{other: func(ctx context.Context, session *dialect.Session) (err error) {
 		answer, err = f(ctx, session)
 		return err
 	}})
@@ -96,11 +96,17 @@ func askTwice[A any](ctx context.Context, s *Store, kind lane.Kind, verb, key st
 
 // Claim grants what is free or expired to whoever is first, one request after another.
 func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	return grantEach(reqs, func(r lease.AcquireRequest) (lease.Acquired, bool, error) {
-		return askTwice(ctx, s, lane.Acquire, "claim", r.Key, func(ctx context.Context, session *dialect.Session) (lease.Acquired, error) {
+	out := make([]lease.Acquired, len(reqs))
+	for i, r := range reqs {
+		if out[i].Err = CheckRequest(r); out[i].Err != nil {
+			continue
+		}
+		a, doubtful, err := askTwice(ctx, s, lane.Acquire, "claim", r.Key, func(ctx context.Context, session *dialect.Session) (lease.Acquired, error) {
 			return s.d.Claim(ctx, session, r)
 		})
-	})
+		out[i] = granted(a, doubtful, err)
+	}
+	return out, only(out, func(a lease.Acquired) error { return a.Err })
 }
 
 // Pass gives up leases to whoever is next, one after another. A second try after a lost reply cannot pass twice, for it names the

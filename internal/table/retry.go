@@ -21,16 +21,42 @@ const (
 // do runs one operation to a known outcome if that can be had: what certainly was not applied is tried again, and so is what
 // may have been, because every operation is idempotent per owner: the repeated acquire finds its own row. doubtful says that
 // an earlier try had an unknown outcome.
-func (s *Store) do(ctx context.Context, kind lane.Kind, verb, key string, c call) (_ call, doubtful bool, _ error) {
-	c, v, err := s.once(ctx, kind, c)
+func (s *Store) do(ctx context.Context, kind lane.Kind, verb, key string, t task) (_ answer, doubtful bool, _ error) {
+	return s.conclude(ctx, verb, key, newOp(kind, t))
+}
+
+// newOp makes an operation that can be merged, unless nothing is known of what it does.
+func newOp(kind lane.Kind, t task) *op {
+	op := lane.NewOp(kind, call{task: t})
+	op.Alone = t.other != nil
+	return op
+}
+
+// beginAll gives the lanes everything at once, so that it can be merged. There is nil for what is not to be done.
+func (s *Store) beginAll(ops []*op) {
+	if len(ops) == 1 {
+		return // nothing to merge, and do may find a lane to run it on without a change of goroutines
+	}
+	for _, op := range ops {
+		if op != nil {
+			s.lanes.Go(op) // on a closed set it is not begun, and conclude says so
+		}
+	}
+}
+
+// conclude is do for an op that may have been begun.
+func (s *Store) conclude(ctx context.Context, verb, key string, op *op) (_ answer, doubtful bool, _ error) {
+	v, err := s.once(ctx, op)
 	if err == nil {
-		return c, false, nil
+		return op.Body.answer, false, nil
 	}
 	if v.Class.Retry() && !final(err) {
 		doubtful = v.Class == dialect.Unknown
 		tries := 1
 		_, retryErr := backoff.Retry(ctx, func() (struct{}, error) {
-			c, v, err = s.once(ctx, kind, c)
+			op = newOp(op.Kind, op.Body.task)
+			op.Alone = true // what fails may be why everything fails that it is merged with
+			v, err = s.once(ctx, op)
 			tries++
 			doubtful = doubtful || err != nil && v.Class == dialect.Unknown && !final(err)
 			if err != nil && (!v.Class.Retry() || final(err) || tries >= lockTries && errors.Is(err, dialect.ErrRowLocked)) {
@@ -43,7 +69,7 @@ func (s *Store) do(ctx context.Context, kind lane.Kind, verb, key string, c call
 		}
 	}
 	if err == nil {
-		return c, doubtful, nil
+		return op.Body.answer, doubtful, nil
 	}
 	err = s.explain(verb, key, err)
 	if doubtful && !errors.Is(err, lease.ErrUnknown) {
@@ -52,18 +78,18 @@ func (s *Store) do(ctx context.Context, kind lane.Kind, verb, key string, c call
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = errors.Join(err, ctx.Err())
 	}
-	return c, doubtful, err
+	return answer{}, doubtful, err
 }
 
-func (s *Store) once(ctx context.Context, kind lane.Kind, c call) (call, dialect.Verdict, error) {
-	op := lane.NewOp(kind, c)
+// once runs op. Where that fails only the task may still be read: a lane may be writing the answer.
+func (s *Store) once(ctx context.Context, op *op) (dialect.Verdict, error) {
 	if err := s.lanes.Do(ctx, op); err != nil {
-		return c, dialect.Verdict{}, err // the op is a lane's now: its body must not be read
+		return dialect.Verdict{}, err
 	}
 	if op.Err != nil {
-		return c, dialect.Judge(s.d, op.Err), op.Err
+		return dialect.Judge(s.d, op.Err), op.Err
 	}
-	return op.Body, dialect.Verdict{}, nil
+	return dialect.Verdict{}, nil
 }
 
 // final says that nobody is left to try again for.

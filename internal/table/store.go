@@ -50,81 +50,43 @@ var (
 	_ lease.Notifier   = (*Store)(nil)
 )
 
-// call is what the store has a lane do: one of the hot operations, or anything else on a session.
-type call struct {
-	acquire  lease.AcquireRequest
-	acquired lease.Acquired
-	renew    []lease.RenewRequest
-	renewed  []lease.Renewed
-	release  lease.Lease
-	released lease.Released
-	handOver *lease.HandOver // answered in acquired
-	other    func(context.Context, *dialect.Session) error
-}
-
-// run executes ops of one kind. They are not merged yet: each is a statement and a commit of its own.
-func (s *Store) run(ctx context.Context, session *dialect.Session, ops []*lane.Op[call]) (good bool) {
-	good = true
-	for _, op := range ops {
-		if op.Err = s.execute(ctx, session, op.Kind, &op.Body); op.Err != nil {
-			good = good && dialect.Judge(s.d, op.Err).Class.Good()
-		}
-	}
-	return good
-}
-
-func (s *Store) execute(ctx context.Context, session *dialect.Session, kind lane.Kind, c *call) (err error) {
-	switch {
-	case c.other != nil:
-		return c.other(ctx, session)
-	case c.handOver != nil:
-		c.acquired, err = s.d.HandOver(ctx, session, *c.handOver)
-	case kind == lane.Renew:
-		c.renewed, err = s.d.Renew(ctx, session, c.renew)
-	case kind == lane.Release:
-		session.Process = s.process.alone()
-		c.released, err = s.d.Release(ctx, session, c.release)
-	default:
-		c.acquired, err = s.d.Acquire(ctx, session, s.strategy, c.acquire)
-	}
-	return err
-}
-
-// Acquire grants what is free or expired, one statement per request.
+// Acquire grants what is free or expired.
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	return grantEach(reqs, func(r lease.AcquireRequest) (lease.Acquired, bool, error) {
-		op, doubtful, err := s.do(ctx, lane.Acquire, "acquire", r.Key, call{acquire: r})
-		return op.acquired, doubtful, err
-	})
-}
-
-// grantEach asks for one key after another. ask also says whether an earlier try had an unknown outcome.
-func grantEach(reqs []lease.AcquireRequest, ask func(lease.AcquireRequest) (got lease.Acquired, doubtful bool, err error)) ([]lease.Acquired, error) {
-	out := make([]lease.Acquired, len(reqs))
+	out, ops := make([]lease.Acquired, len(reqs)), make([]*op, len(reqs))
 	for i, r := range reqs {
-		if err := CheckRequest(r); err != nil {
-			out[i].Err = err
-			continue
+		if out[i].Err = CheckRequest(r); out[i].Err == nil {
+			ops[i] = newOp(lane.Acquire, task{acquire: r})
 		}
-		got, doubtful, err := ask(r)
-		if errors.Is(err, dialect.ErrRowLocked) && !errors.Is(err, lease.ErrUnknown) {
-			err = nil // not granted, by a holder of whom nothing more is known
-		}
-		out[i] = got
-		out[i].Doubtful = doubtful
-		if err != nil {
-			out[i] = lease.Acquired{Err: err}
+	}
+	s.beginAll(ops)
+	for i, op := range ops {
+		if op != nil {
+			a, doubtful, err := s.conclude(ctx, "acquire", reqs[i].Key, op)
+			out[i] = granted(a.acquired, doubtful, err)
 		}
 	}
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
 }
 
-// Release clears owners, one statement per lease.
+// granted is the answer to a request; doubtful says that an earlier try of it had an unknown outcome.
+func granted(a lease.Acquired, doubtful bool, err error) lease.Acquired {
+	if err != nil && (!errors.Is(err, dialect.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)) {
+		return lease.Acquired{Err: err}
+	}
+	a.Doubtful = doubtful // where the row is locked: not granted, by a holder of whom nothing more is known
+	return a
+}
+
+// Release clears owners.
 func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-	out := make([]lease.Released, len(leases))
+	out, ops := make([]lease.Released, len(leases)), make([]*op, len(leases))
 	for i, l := range leases {
-		op, doubtful, err := s.do(ctx, lane.Release, "release", l.Key, call{release: l})
-		out[i] = op.released
+		ops[i] = newOp(lane.Release, task{release: l})
+	}
+	s.beginAll(ops)
+	for i, op := range ops {
+		a, doubtful, err := s.conclude(ctx, "release", leases[i].Key, op)
+		out[i] = a.released
 		out[i].Gone = out[i].Gone && !doubtful // the try that was not heard of may have been what released it
 		out[i].Err = err
 	}
@@ -136,7 +98,7 @@ func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 	if len(reqs) == 0 {
 		return nil, nil
 	}
-	op, _, err := s.do(ctx, lane.Renew, "renew", reqs[0].Key, call{renew: reqs})
+	op, _, err := s.do(ctx, lane.Renew, "renew", reqs[0].Key, task{renew: reqs})
 	return op.renewed, err
 }
 

@@ -174,7 +174,7 @@ func (s *Store) raiseFloor(ctx context.Context, session *dialect.Session, bucket
 // OnLane runs f on a lane, behind everything else that is pending, also for a store that is built on this one. What certainly was not
 // applied, or may have been, is run again, so f must be idempotent; errors are the store's, with the verb and the key.
 func (s *Store) OnLane(ctx context.Context, verb, key string, f func(context.Context, *dialect.Session) error) error {
-	_, _, err := s.do(ctx, lane.Acquire, verb, key, call{other: f})
+	_, _, err := s.do(ctx, lane.Acquire, verb, key, task{other: f})
 	return err
 }
 

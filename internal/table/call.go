@@ -1,0 +1,91 @@
+package table
+
+import (
+	"context"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// call is what a lane makes of a task.
+type call struct {
+	task
+	answer
+	outcome dialect.Outcome // of a batch that it was in
+}
+
+// task is what the store has a lane do: one of the hot operations, or anything else on a session. Nobody writes to it once it is a
+// lane's, so that it can be asked again whatever has become of the first time.
+type task struct {
+	acquire  lease.AcquireRequest
+	renew    []lease.RenewRequest
+	release  lease.Lease
+	handOver *lease.HandOver // answered as an acquire
+	other    func(context.Context, *dialect.Session) error
+}
+
+type answer struct {
+	acquired lease.Acquired
+	renewed  []lease.Renewed
+	released lease.Released
+}
+
+func (s *Store) execute(ctx context.Context, session *dialect.Session, kind lane.Kind, c *call) (err error) {
+	switch {
+	case c.other != nil:
+		return c.other(ctx, session)
+	case c.handOver != nil:
+		c.acquired, err = s.d.HandOver(ctx, session, *c.handOver)
+	case kind == lane.Renew:
+		c.renewed, err = s.d.Renew(ctx, session, c.renew)
+	case kind == lane.Release:
+		session.Process = s.process.alone()
+		c.released, err = s.d.Release(ctx, session, c.release)
+	default:
+		c.acquired, err = s.d.Acquire(ctx, session, s.strategy, c.acquire)
+	}
+	return err
+}
+
+// key is what a call that can be merged is about.
+func (c *call) key(kind lane.Kind) string {
+	switch {
+	case c.handOver != nil:
+		return c.handOver.From.Key
+	case kind == lane.Release:
+		return c.release.Key
+	}
+	return c.acquire.Key
+}
+
+// change is the call as an item of a batch.
+func (c *call) change(kind lane.Kind) dialect.Change {
+	switch {
+	case c.handOver != nil:
+		to := &c.handOver.To
+		return dialect.Change{From: c.handOver.From, To: to.Owner, Note: to.Note, TTL: to.TTL}
+	case kind == lane.Release:
+		return dialect.Change{From: c.release}
+	}
+	a := &c.acquire
+	return dialect.Change{From: lease.Lease{Key: a.Key}, To: a.Owner, Note: a.Note, TTL: a.TTL}
+}
+
+// settle answers the call by what became of its item; false if that is no answer.
+func (c *call) settle(kind lane.Kind, a dialect.Applied) bool {
+	c.outcome = a.Outcome
+	switch {
+	case a.Outcome == dialect.Done && kind == lane.Release && c.handOver == nil:
+		c.released = lease.Released{Awaited: a.Awaited}
+	case a.Outcome == dialect.Done:
+		c.acquired = lease.Acquired{Granted: true, Token: a.Token}
+	case a.Outcome == dialect.Held:
+		c.acquired = lease.Acquired{Holder: a.Holder}
+	case a.Outcome == dialect.Gone:
+		c.acquired, c.released = lease.Acquired{}, lease.Released{Gone: true}
+	default:
+		return false
+	}
+	return true
+}
