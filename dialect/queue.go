@@ -59,9 +59,9 @@ func WaiterList(waiters []lease.Lease) string {
 // as in an Answer, whether there is a live ticket, token, note, the µs remaining, and how many are ahead.
 func Places(ctx context.Context, s *Session, d Dialect, n int, args ...any) ([]lease.Place, error) {
 	out, answered := make([]lease.Place, n), 0
-	err := s.Query(ctx, d.Text("places"), args, func(rows *sql.Rows) error {
+	err := s.Query(ctx, d.Text("places"), args, func(row Row) error {
 		var p place
-		at, err := p.scan(rows)
+		at, err := p.scan(row)
 		if err == nil && (at < 1 || at > n) {
 			err = fmt.Errorf("places: answer %d to %d requests", at, n)
 		}
@@ -84,8 +84,8 @@ type place struct {
 	ahead int
 }
 
-func (p *place) scan(rows *sql.Rows) (at int, err error) {
-	err = rows.Scan(&at, &p.State, &p.waits, &p.Token, &p.Note, &p.Remaining, &p.ahead)
+func (p *place) scan(row Row) (at int, err error) {
+	err = row.Scan(&at, &p.State, &p.waits, &p.Token, &p.Note, &p.Remaining, &p.ahead)
 	return at, err
 }
 
@@ -133,9 +133,9 @@ func PassedTo(owner []byte, token int64) (lease.Passed, error) {
 
 // DeadTickets runs a dialect's queue-dead section.
 func DeadTickets(ctx context.Context, s *Session, d Dialect, args ...any) (dead []lease.Lease, err error) {
-	err = s.Query(ctx, d.Text("queue-dead"), args, func(rows *sql.Rows) error {
+	err = s.Query(ctx, d.Text("queue-dead"), args, func(row Row) error {
 		var key, waiter []byte
-		err := rows.Scan(&key, &waiter)
+		err := row.Scan(&key, &waiter)
 		if err == nil && len(waiter) != len(lease.Owner{}) {
 			err = fmt.Errorf("%w: a waiter for %q is called %x", lease.ErrCorrupt, key, waiter)
 		}

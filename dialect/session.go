@@ -4,13 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"maps"
-	"slices"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Session is one pinned connection with its settings made and its statements prepared.
+// Session is one pinned connection with its settings made and its statements prepared. One goroutine uses it at a time.
 //
 // Lock statements never go through (*sql.DB).Exec or Query: when a reply is lost, database/sql and some drivers run such a
 // statement again in silence, up to three times (golang/go#11978, lib/pq#939, and pgx's stdlib since 5.9 was measured to).
@@ -29,7 +27,9 @@ type Session struct {
 	Guard Guard
 
 	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
+	stmts map[string]driver.Stmt
+	lists map[string]*sql.Stmt // of Rows
+	job   job
 }
 
 // Guard bounds the silence within a transaction, where that cannot be the session's setting.
@@ -42,73 +42,28 @@ type Guard struct {
 
 // NewSession takes over conn.
 func NewSession(conn *sql.Conn) *Session {
-	return &Session{conn: conn, stmts: make(map[string]*sql.Stmt)}
+	s := &Session{conn: conn, stmts: make(map[string]driver.Stmt), lists: make(map[string]*sql.Stmt)}
+	s.job.do = s.job.on(s)
+	return s
 }
 
 // Conn is the pinned connection, for probes and settings.
 func (s *Session) Conn() *sql.Conn { return s.conn }
 
-func (s *Session) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
-	if st, ok := s.stmts[query]; ok {
-		return st, nil
-	}
-	st, err := s.conn.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, NotSent{err}
-	}
-	s.stmts[query] = st
-	return st, nil
-}
-
-// Exec runs a prepared statement.
-func (s *Session) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if s.Unprepared {
-		return s.conn.ExecContext(ctx, query, args...)
-	}
-	st, err := s.prepared(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	return st.ExecContext(ctx, args...)
-}
-
-// QueryRow runs a prepared statement and scans its first row, or returns sql.ErrNoRows.
-func (s *Session) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	if s.Unprepared {
-		return s.conn.QueryRowContext(ctx, query, args...).Scan(dest...)
-	}
-	st, err := s.prepared(ctx, query)
-	if err != nil {
-		return err
-	}
-	return st.QueryRowContext(ctx, args...).Scan(dest...)
-}
-
-// Rows runs a prepared statement. The caller closes the rows.
+// Rows runs a prepared statement whose rows are read with package sqlx, say. The caller closes them. Query costs less.
 func (s *Session) Rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
 	if s.Unprepared {
 		return s.conn.QueryContext(ctx, query, args...)
 	}
-	st, err := s.prepared(ctx, query)
-	if err != nil {
-		return nil, err
+	st, ok := s.lists[query]
+	if !ok {
+		var err error
+		if st, err = s.conn.PrepareContext(ctx, query); err != nil {
+			return nil, NotSent{err}
+		}
+		s.lists[query] = st
 	}
 	return st.QueryContext(ctx, args...)
-}
-
-// Query runs a prepared statement and calls scan for each row.
-func (s *Session) Query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
-	rows, err := s.Rows(ctx, query, args)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 // InTx runs f between BEGIN and COMMIT. The statements f runs on the session are inside the transaction, because there is
@@ -155,9 +110,13 @@ func (s *Session) inTx(ctx context.Context, f func() error) error {
 // Discard drops the connection for good. It is never given back to the pool: the session's settings are ours, and nobody
 // else should inherit a lock timeout from us.
 func (s *Session) Discard() {
-	for _, q := range slices.Collect(maps.Keys(s.stmts)) {
-		delete(s.stmts, q) // closed with the connection; closing them one by one would be a round trip each
-	}
-	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = s.conn.Raw(func(any) error {
+		for _, st := range s.stmts {
+			if s.Local { // a server forgets them with the connection, and closing them one by one would be a round trip each
+				_ = st.Close()
+			}
+		}
+		return driver.ErrBadConn
+	})
 	_ = s.conn.Close()
 }

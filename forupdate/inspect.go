@@ -2,7 +2,6 @@ package forupdate
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/table"
@@ -72,9 +71,9 @@ func freeOf(ctx context.Context, on *table.Store, d dialect.Dialect, keys []stri
 	var free map[string]bool
 	err := on.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *dialect.Session) error {
 		free = make(map[string]bool)
-		return session.Query(ctx, d.Text("hold-free"), []any{d.List(keys)}, func(rows *sql.Rows) error {
+		return session.Query(ctx, d.Text("hold-free"), []any{d.List(keys)}, func(row dialect.Row) error {
 			var key []byte
-			err := rows.Scan(&key)
+			err := row.Scan(&key)
 			free[string(key)] = true
 			return err
 		})

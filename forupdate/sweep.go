@@ -2,7 +2,6 @@ package forupdate
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -41,9 +40,9 @@ func (s *Store) page(ctx context.Context, after []byte, retention time.Duration)
 	args := []any{after, pageRows, dialect.Micros(retention), pageRows}
 	err = s.rows.OnLane(ctx, "sweep", "", func(ctx context.Context, session *dialect.Session) error {
 		lines = nil
-		return session.Query(ctx, s.d.Text("hold-dead"), args, func(rows *sql.Rows) error {
+		return session.Query(ctx, s.d.Text("hold-dead"), args, func(row dialect.Row) error {
 			var l line
-			err := rows.Scan(&l.key, &l.dead)
+			err := row.Scan(&l.key, &l.dead)
 			lines = append(lines, l)
 			return err
 		})

@@ -3,7 +3,6 @@ package optimistic
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -82,11 +81,11 @@ func (d swap) extendEach(ctx context.Context, s *dialect.Session, reqs []lease.R
 // outcomes looks at all of them.
 func (d swap) outcomes(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, tried []error) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, len(reqs))
-	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(rows *sql.Rows) error {
+	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(row dialect.Row) error {
 		var n int
 		var alive bool
 		var clock int64
-		err := rows.Scan(&n, &alive, &clock)
+		err := row.Scan(&n, &alive, &clock)
 		if err == nil {
 			out[n-1] = outcome(tried[n-1], alive, dialect.Duration(clock))
 		}

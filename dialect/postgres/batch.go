@@ -16,9 +16,9 @@ func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []diale
 	out := make([]dialect.Applied, len(changes))
 	args := append(changeArrays(changes), dialect.Bytes(s.Process), all)
 	answers := 0
-	err := s.Query(ctx, d.Text("apply"), args, func(rows *sql.Rows) error {
+	err := s.Query(ctx, d.Text("apply"), args, func(row dialect.Row) error {
 		answers++
-		return scanApplied(rows, out)
+		return scanApplied(row, out)
 	})
 	if err == nil && answers != len(changes) {
 		err = fmt.Errorf("apply: %d answers to %d changes", answers, len(changes))
@@ -26,11 +26,11 @@ func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []diale
 	return out, err
 }
 
-func scanApplied(rows *sql.Rows, out []dialect.Applied) error {
+func scanApplied(row dialect.Row, out []dialect.Applied) error {
 	var n, outcome, token, remaining int64
 	var awaited bool
 	var note sql.RawBytes
-	if err := rows.Scan(&n, &outcome, &token, &awaited, &note, &remaining); err != nil {
+	if err := row.Scan(&n, &outcome, &token, &awaited, &note, &remaining); err != nil {
 		return err
 	}
 	if n < 1 || n > int64(len(out)) {
@@ -47,10 +47,10 @@ func scanApplied(rows *sql.Rows, out []dialect.Applied) error {
 // Create makes rows in one statement.
 func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
 	out := make([]dialect.Applied, len(changes))
-	err := s.Query(ctx, d.Text("create"), createArrays(changes), func(rows *sql.Rows) error {
+	err := s.Query(ctx, d.Text("create"), createArrays(changes), func(row dialect.Row) error {
 		var key sql.RawBytes
 		var token int64
-		if err := rows.Scan(&key, &token); err != nil {
+		if err := row.Scan(&key, &token); err != nil {
 			return err
 		}
 		i := sort.Search(len(changes), func(i int) bool { return changes[i].From.Key >= string(key) })

@@ -108,9 +108,9 @@ func (d *Dialect) try(ctx context.Context, s *dialect.Session, section string, a
 // Renew renews a batch in one statement.
 func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, 0, len(reqs))
-	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(rows *sql.Rows) error {
+	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(row dialect.Row) error {
 		var outcome, clock int64
-		if err := rows.Scan(&outcome, &clock); err != nil {
+		if err := row.Scan(&outcome, &clock); err != nil {
 			return err
 		}
 		out = append(out, lease.Renewed{Outcome: lease.RenewOutcome(outcome), Clock: dialect.Duration(clock)})

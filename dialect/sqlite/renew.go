@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
@@ -36,10 +35,10 @@ type attempt struct {
 }
 
 func (d *Dialect) mark(ctx context.Context, s *dialect.Session, section, list string, as lease.RenewOutcome, b batch) error {
-	return s.Query(ctx, d.Text(section), []any{list}, func(rows *sql.Rows) error {
+	return s.Query(ctx, d.Text(section), []any{list}, func(row dialect.Row) error {
 		var key, owner []byte
 		var clock int64
-		if err := rows.Scan(&key, &owner, &clock); err != nil {
+		if err := row.Scan(&key, &owner, &clock); err != nil {
 			return err
 		}
 		if i, ok := b.at[attempt{string(key), lease.Owner(owner)}]; ok {

@@ -2,6 +2,7 @@ package lane
 
 import (
 	"context"
+	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
 )
@@ -26,20 +27,20 @@ func (l *lane[T]) loop() {
 			l.drop()
 			return
 		}
-		l.run(ops)
+		l.run(l.set.base, ops)
 		l.set.answer(ops)
 	}
 }
 
-// serve runs an op of a caller who has borrowed the lane.
-func (l *lane[T]) serve(op *Op[T]) {
+// serve runs an op of a caller who has borrowed the lane. If he leaves meanwhile, his context takes the connection with it.
+func (l *lane[T]) serve(ctx context.Context, op *Op[T]) {
 	defer l.set.giveBack(l)
 	op.start()
-	l.run([]*Op[T]{op})
+	l.run(ctx, []*Op[T]{op})
 }
 
-func (l *lane[T]) run(ops []*Op[T]) {
-	ctx, cancel := l.bound()
+func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
+	ctx, cancel := l.bound(ctx)
 	defer cancel()
 	if err := l.connect(ctx); err != nil {
 		for _, op := range ops {
@@ -52,13 +53,16 @@ func (l *lane[T]) run(ops []*Op[T]) {
 	}
 }
 
-// bound is the context of what runs next. What goes to this machine's disk ends by itself; drivers watch a context that can end
-// from another goroutine, which costs more than the statement's own work.
-func (l *lane[T]) bound() (context.Context, context.CancelFunc) {
+// bound limits the context of what runs next to the set's timeout. What goes to this machine's disk ends by itself; drivers watch a
+// context that can end from another goroutine, which costs more than the statement's own work.
+func (l *lane[T]) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.session != nil && l.session.Local {
 		return context.Background(), func() {}
 	}
-	return context.WithTimeout(l.set.base, l.set.cfg.Timeout)
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= l.set.cfg.Timeout {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, l.set.cfg.Timeout)
 }
 
 // connect makes sure there is a session. A new connection costs its op a moment; nothing was sent on it yet, so a failure

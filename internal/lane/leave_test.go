@@ -36,6 +36,7 @@ func TestAnOpWhoseCallerLeftGoesOn(t *testing.T) {
 		<-letGo
 		return errNothing
 	}})
+	r.Go(o)
 	r.wantIs(r.Do(ctx, o), lane.ErrOrphaned, context.Canceled) // returns although the op has not ended
 	close(letGo)
 	r.do(quick(lane.Acquire, "next"))

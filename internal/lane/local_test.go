@@ -23,24 +23,45 @@ func goroutine() string {
 	return string(id)
 }
 
-// What goes no further than this machine's disk is run by whoever asks for it, if a lane is idle.
-func TestALocalOpIsRunByItsCaller(t *testing.T) {
-	r := newRig(t, 1, local)
-	for began := time.Now(); ; {
+// whenIdle returns when an op is run by its caller, as any is that finds a lane idle; bounded says whether it had a deadline then.
+func (r *rig) whenIdle() (bounded bool) {
+	r.Helper()
+	for began := time.Now(); time.Since(began) < patience; {
 		var on string
-		var bounded bool
 		r.do(lane.NewOp(lane.Acquire, body{name: "op", run: func(ctx context.Context) error {
 			on = goroutine()
 			_, bounded = ctx.Deadline()
 			return nil
 		}}))
-		if on == goroutine() && !bounded {
-			return
-		}
-		if time.Since(began) > patience { // at first the lane may not be idle yet
-			t.Fatalf("run by %s with a deadline: %t; the caller is %s", on, bounded, goroutine())
+		if on == goroutine() {
+			return bounded
 		}
 	}
+	r.Fatal("no op was run by its caller")
+	return false
+}
+
+// An op is run by whoever asks for it, if a lane is idle; within the lane's timeout, unless it goes no further than this machine's disk.
+func TestAnOpIsRunByItsCaller(t *testing.T) {
+	if newRig(t, 1, local).whenIdle() {
+		t.Error("a local op had a deadline")
+	}
+	if !newRig(t, 1, nil).whenIdle() {
+		t.Error("an op had no deadline")
+	}
+}
+
+func TestACallerWhoLeavesEndsWhatHeRunsHimself(t *testing.T) {
+	r := newRig(t, 1, func(c *lane.Config[body]) { c.Timeout = time.Hour })
+	ctx, leave := context.WithCancel(t.Context())
+	o := lane.NewOp(lane.Acquire, body{name: "op", run: func(ctx context.Context) error {
+		leave()
+		<-ctx.Done()
+		return ctx.Err()
+	}})
+	r.whenIdle()
+	r.wantIs(r.Do(ctx, o), nil)
+	r.wantIs(o.Err, context.Canceled)
 }
 
 // What comes while a caller has the lane is run by the lane itself, renewals first.

@@ -20,6 +20,7 @@ func TestSettleWaitsForWhatRunsAndForNothingElse(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	left := hold(lane.Acquire, "left")
 	go func() { <-left.running; cancel() }()
+	r.Go(left.op)
 	r.wantIs(r.Do(ctx, left.op), lane.ErrOrphaned)
 	pending := hold(lane.Acquire, "pending")
 	r.Go(pending.op) // comes after, and is not waited for

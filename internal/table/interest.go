@@ -2,7 +2,6 @@ package table
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,9 +54,9 @@ func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string)
 	var out []bool
 	_, _, err := s.do(ctx, lane.Acquire, "awaited", keys[0], task{other: func(ctx context.Context, session *dialect.Session) error {
 		out = make([]bool, 0, len(keys))
-		return session.Query(ctx, s.d.Text("awaited"), args, func(rows *sql.Rows) error {
+		return session.Query(ctx, s.d.Text("awaited"), args, func(row dialect.Row) error {
 			var awaited bool
-			err := rows.Scan(&awaited)
+			err := row.Scan(&awaited)
 			out = append(out, awaited)
 			return err
 		})

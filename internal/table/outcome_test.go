@@ -1,7 +1,6 @@
 package table_test
 
 import (
-	"database/sql"
 	"database/sql/driver"
 	"strings"
 	"testing"
@@ -14,15 +13,14 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// The trap in database/sql: a prepared statement that was executed, and whose driver then said driver.ErrBadConn, is reported as
-// sql.ErrConnDone, which reads as if nothing had been sent.
-func TestErrConnDoneIsAnUnknownOutcome(t *testing.T) {
+// driver.ErrBadConn says that nothing was sent, and some drivers say it of what was executed.
+func TestErrBadConnIsAnUnknownOutcome(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, dialect.Update, 1)
 		r.faults.Set(faultdb.OnFunc(func(op faultdb.Op) bool { return op.Prepared }, faultdb.Always(faultdb.LoseReply().Reporting(driver.ErrBadConn))))
 		req := lease.AcquireRequest{Key: "key", Owner: lease.NewOwner(), TTL: ttl}
 		_, err := ask(t.Context(), r.store, req)
-		wantIs(t, err, lease.ErrUnknown, sql.ErrConnDone)
+		wantIs(t, err, lease.ErrUnknown, driver.ErrBadConn)
 		if row := r.row(t, "key"); row.Owner != req.Owner && row.Owner != (lease.Owner{}) {
 			t.Errorf("the row is %+v", row)
 		}

@@ -58,9 +58,9 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 	}
 	err = w.store.OnLane(ctx, "sweep", "", func(ctx context.Context, s *dialect.Session) error {
 		lines = nil
-		return s.Query(ctx, w.store.d.Text("dead"), args, func(rows *sql.Rows) error {
+		return s.Query(ctx, w.store.d.Text("dead"), args, func(row dialect.Row) error {
 			var l line
-			err := rows.Scan(&l.key, &l.dead)
+			err := row.Scan(&l.key, &l.dead)
 			lines = append(lines, l)
 			return err
 		})
@@ -132,10 +132,10 @@ func (s *Store) reapLocked(ctx context.Context, session *dialect.Session, bucket
 	}
 	var dead []string
 	highest := floor
-	err = session.Query(ctx, s.d.Text("dead-lock"), []any{s.d.List(keys), dialect.Micros(retention)}, func(rows *sql.Rows) error {
+	err = session.Query(ctx, s.d.Text("dead-lock"), []any{s.d.List(keys), dialect.Micros(retention)}, func(row dialect.Row) error {
 		var key []byte
 		var token int64
-		err := rows.Scan(&key, &token)
+		err := row.Scan(&key, &token)
 		dead, highest = append(dead, string(key)), max(highest, token)
 		return err
 	})
