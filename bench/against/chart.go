@@ -90,6 +90,7 @@ func lookOf(c *contender) look {
 	return l
 }
 
+// newPlot has a short label on the left: on a logarithmic axis gonum takes it to stand higher than it does, and leaves it room there.
 func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
 	sans(p)
@@ -151,7 +152,7 @@ func contendersOf(entries []*entry) (all [][]*entry) {
 // drawThroughput is pairs a second by goroutines.
 func drawThroughput(folder string, _ settings, r *result) (chart, error) {
 	c := chart{"Throughput by goroutines, " + title(r.kind.Name), "throughput-" + r.kind.Name + ".svg"}
-	p := newPlot(c.title, "goroutines", "pairs (lock and unlock) a second")
+	p := newPlot(c.title, "goroutines", "pairs a second")
 	for _, entries := range contendersOf(r.free) {
 		if entries[0].name == nameOneShot {
 			continue // a point, no line
@@ -214,7 +215,7 @@ func drawLatency(folder string, s settings, r *result) (chart, error) {
 	goroutines := s.level(mostHands)
 	c := chart{"", "latency-" + r.kind.Name + ".svg"}
 	c.title = fmt.Sprintf("Time of a pair, %d goroutines, %s", goroutines, title(r.kind.Name))
-	p := newPlot(c.title, "percentile", "milliseconds for a lock and unlock")
+	p := newPlot(c.title, "percentile", "milliseconds")
 	for _, entries := range contendersOf(r.free) {
 		e := find(entries, func(e *entry) bool { return e.goroutines == goroutines })
 		if e == nil {

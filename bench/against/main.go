@@ -29,9 +29,12 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.discard {
-		defer func() { err = errors.Join(err, os.RemoveAll(s.out)) }()
-	}
+	written := false
+	defer func() {
+		if s.made && (s.short || !written) {
+			err = errors.Join(err, os.RemoveAll(s.out))
+		}
+	}()
 	if err := os.MkdirAll(s.out, 0o755); err != nil {
 		return err
 	}
@@ -50,6 +53,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err := write(s, others, all, v); err != nil {
 		return err
 	}
+	written = true
 	fmt.Fprintf(os.Stderr, "the results are in %s\n", s.out)
 	v.print(os.Stdout)
 	if s.strict {

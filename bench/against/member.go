@@ -10,7 +10,9 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
@@ -63,6 +65,7 @@ func (m *memberProcess) Close() error {
 
 // member is that process's life: it says its endpoint, and waits for the end of its input. Ctrl-C is for its parent.
 func member(context.Context, []string) (err error) {
+	signal.Ignore(syscall.SIGPIPE) // nobody may be left to hear its last words, and its data are to be removed all the same
 	folder, err := os.MkdirTemp("", "rowlock-against-etcd-")
 	if err != nil {
 		return err

@@ -89,12 +89,16 @@ func (p *page) speeds(all []*result) {
 		title, about string
 		entries      func(*result) []*entry
 	}{
-		{"Keys that nobody else wants", "Each goroutine locks its own 8 keys in turn, or a new key each time where it says one-shot. The ratio of one goroutine is to the raw " +
-			"statements of one; that of more is to the raw statements with as many goroutines and connections as they are best with.",
-			func(r *result) []*entry { return r.free }},
+		{
+			"Keys that nobody else wants", "Each goroutine locks its own 8 keys in turn, or a new key each time where it says one-shot. The ratio of one goroutine is to the raw " +
+				"statements of one; that of more is to the raw statements with as many goroutines and connections as they are best with.",
+			func(r *result) []*entry { return r.free },
+		},
 		{"One key that all want", "Everybody locks the same key, does nothing with it and unlocks it.", func(r *result) []*entry { return r.hot }},
-		{"1,000 keys, of which most want the same few", "Four picks of five are of a fifth of the keys.",
-			func(r *result) []*entry { return r.skewed }},
+		{
+			"1,000 keys, of which most want the same few", "Four picks of five are of a fifth of the keys.",
+			func(r *result) []*entry { return r.skewed },
+		},
 	} {
 		if !slices.ContainsFunc(all, func(r *result) bool { return w.entries(r) != nil }) {
 			continue

@@ -32,7 +32,7 @@ type settings struct {
 	short  bool
 	strict bool
 
-	discard bool // what is in out, once it was seen to be there
+	made bool // out, by us
 
 	scale   int // goroutines are divided by it, where there are more than one
 	held    int
@@ -72,7 +72,7 @@ func parse(args []string) (s settings, err error) {
 	}
 	if s.out == "" {
 		s.out, err = os.MkdirTemp("", "rowlock-against-")
-		s.discard = s.short
+		s.made = true
 	}
 	return s, err
 }
