@@ -52,14 +52,11 @@ func openField(ctx context.Context, d *rig.Database, s settings, others *others)
 			err = errors.Join(err, f.close())
 		}
 	}()
-	if _, err = d.Pool.ExecContext(ctx, fmt.Sprintf(naiveTables[d.Driver], naiveTable(d))); err != nil {
-		return f, err
-	}
 	n := s.level(mostHands)
 	if d.Name == "sqlite" {
 		n = 1
 	}
-	if f.hands, err = openHands(ctx, d, n); err != nil {
+	if err = f.openHands(ctx, n); err != nil {
 		return f, err
 	}
 	f.byHand(n)
@@ -70,6 +67,15 @@ func openField(ctx context.Context, d *rig.Database, s settings, others *others)
 		f.contenders = append(f.contenders, others.contenders...)
 	}
 	return f, f.makeRows(ctx, s)
+}
+
+// openHands makes the table that some of their statements are on, too.
+func (f *field) openHands(ctx context.Context, n int) (err error) {
+	if _, err = f.d.Pool.ExecContext(ctx, fmt.Sprintf(naiveTables[f.d.Driver], naiveTable(f.d))); err != nil {
+		return err
+	}
+	f.hands, err = openHands(ctx, f.d, n)
+	return err
 }
 
 func (f *field) add(c *contender) {

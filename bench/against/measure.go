@@ -21,25 +21,24 @@ type result struct {
 	allocs            map[string]race.Allocation
 }
 
+// measure has the process to itself for what is measured of all of it, allocations and held locks: nobody else's client is open then.
 func (s settings) measure(ctx context.Context, d *rig.Database, others *others, p *rig.Progress) (r *result, err error) {
 	r = &result{kind: d.Kind}
 	if r.facts, err = d.Facts(ctx); err != nil {
 		return nil, err
 	}
-	f, err := openField(ctx, d, s, others)
-	if err != nil {
+	if s.parts[onAllocs] {
+		if r.allocs, err = allocations(ctx, d, s, p); err != nil {
+			return nil, fmt.Errorf("allocations: %w", err)
+		}
+	}
+	if err := r.races(ctx, d, s, others, p); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-	for _, part := range r.parts(ctx, f, s, p) {
-		if !s.parts[part.name] {
-			continue
-		}
-		if err := part.run(); err != nil {
-			return nil, fmt.Errorf("%s: %w", part.name, err)
-		}
+	if s.parts[onHeld] { // last: it leaves many rows behind
+		r.held, err = held.Many(ctx, d, held.Config{Locks: s.held, Lanes: s.lanes, TTL: s.heldTTL, Helpers: 256}, p)
 	}
-	return r, nil
+	return r, err
 }
 
 type part struct {
@@ -47,25 +46,33 @@ type part struct {
 	run  func() error
 }
 
-// parts are the workloads in their order: what leaves many rows behind comes last.
-func (r *result) parts(ctx context.Context, f *field, s settings, p *rig.Progress) []part {
-	return []part{
+// races runs the workloads that need everybody.
+func (r *result) races(ctx context.Context, d *rig.Database, s settings, others *others, p *rig.Progress) (err error) {
+	f, err := openField(ctx, d, s, others)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	for _, part := range []part{
 		{onFree, func() (err error) { r.free, err = f.uncontended(ctx, s, p); return err }},
 		{onHot, func() (err error) { r.hot, err = f.contended(ctx, s, 1, p); return err }},
 		{onSkewed, func() (err error) { r.skewed, err = f.contended(ctx, s, skewedKeys, p); return err }},
-		{onAllocs, func() (err error) { r.allocs, err = f.allocations(ctx, p); return err }},
 		{onWaiters, func() (err error) { r.crowds, err = f.crowds(ctx, s, p); return err }},
-		{onHeld, func() (err error) {
-			r.held, err = held.Many(ctx, f.d, held.Config{Locks: s.held, Lanes: s.lanes, TTL: s.heldTTL, Helpers: 256}, p)
-			return err
-		}},
 		{onReaping, func() (err error) {
-			if f.d.Name == s.reaps() {
+			if d.Name == s.reaps() {
 				r.reaped, err = f.reaping(ctx, s, p)
 			}
 			return err
 		}},
+	} {
+		if !s.parts[part.name] {
+			continue
+		}
+		if err := part.run(); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
 	}
+	return nil
 }
 
 // steps is how many steps the progress has.

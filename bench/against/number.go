@@ -33,13 +33,13 @@ func grouped(n int64) string {
 	return sign + strings.Join(append([]string{digits}, groups...), ",")
 }
 
-// spread is the median of values and, if there are several, the least and the most.
+// spread is the median of values and, if they differ, the least and the most.
 func spread(values []float64) string {
 	if len(values) == 0 {
 		return ""
 	}
 	s := rig.SpreadOf(values)
-	if len(values) == 1 {
+	if s.Least == s.Most {
 		return number(s.Median)
 	}
 	return fmt.Sprintf("%s (%s–%s)", number(s.Median), number(s.Least), number(s.Most))

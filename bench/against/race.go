@@ -7,7 +7,6 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -134,26 +133,4 @@ func (f *field) undisturbed(ctx context.Context, e *entry, d time.Duration) (flo
 		t.record(worker, time.Since(began))
 		return err
 	})
-}
-
-// allocations is what one pair allocates, of the floor and of ours with recurring and one-shot keys.
-func (f *field) allocations(ctx context.Context, p *rig.Progress) (map[string]race.Allocation, error) {
-	out := make(map[string]race.Allocation)
-	for _, c := range f.contenders {
-		if c.name != nameRaw && c.name != nameUpdate && c.name != nameOneShot {
-			continue
-		}
-		p.Say(f.d.Name, "allocations")
-		one := c.key
-		one.Pair = func(ctx context.Context, key string) error { return c.pair(ctx, 0, key, nil) }
-		for range 2 { // the first is to warm up
-			a, err := race.Allocated(ctx, one, &f.keys)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.name, err)
-			}
-			out[c.name] = a
-		}
-		p.Step()
-	}
-	return out, nil
 }

@@ -46,7 +46,7 @@ func parse(args []string) (s settings, err error) {
 	names := flags.String("db", "all", rig.Names)
 	only := flags.String("only", "", "workloads, with commas between: free, hot, skewed, waiters, held, reaping, allocs; empty means all")
 	flags.IntVar(&s.rounds, "rounds", 3, "how many turns each contender gets")
-	flags.DurationVar(&s.turn, "turn", 700*time.Millisecond, "how long a turn is")
+	flags.DurationVar(&s.turn, "turn", 600*time.Millisecond, "how long a turn is")
 	flags.IntVar(&s.lanes, "lanes", 4, "Config.Lanes; SQLite has one")
 	flags.IntVar(&s.held, "held", 100_000, "locks to hold at once")
 	flags.IntVar(&s.waiters, "waiters", 1000, "goroutines that wait for one key")
@@ -79,7 +79,7 @@ func parse(args []string) (s settings, err error) {
 
 func (s *settings) shorten() {
 	s.rounds, s.turn, s.scale = 1, 20*time.Millisecond, 8
-	s.held, s.heldTTL, s.waiters, s.dead = 200, 3*time.Second, 50, 3000
+	s.held, s.heldTTL, s.waiters, s.dead = 200, 1500*time.Millisecond, 50, 3000
 }
 
 // level is how many goroutines there are for n.
