@@ -183,22 +183,27 @@ func levelTicks(entries []*entry) plot.ConstantTicks {
 	return ticks
 }
 
-// logarithmic leaves some room above and below what there is. What lay beyond an axis would take its room from the plot.
+// logarithmic begins and ends the axis at a tick. What lay beyond it would take its room from the plot.
 func logarithmic(a *plot.Axis) {
-	a.Min, a.Max = a.Min/1.3, a.Max*1.3
-	a.Scale, a.Tick.Marker = plot.LogScale{}, decades(a.Min, a.Max)
+	ticks := decades(a.Min, a.Max)
+	a.Scale, a.Tick.Marker = plot.LogScale{}, ticks
+	a.Min, a.Max = ticks[0].Value, ticks[len(ticks)-1].Value
 }
 
-// decades are 1, 2 and 5 in each power of ten between least and most.
+// decades are 1, 2 and 5 in each power of ten, from the last that is not above least to the first that is not below most.
 func decades(least, most float64) (ticks plot.ConstantTicks) {
-	for power := 1e-3; power <= most; power *= 10 {
+	for power := 1e-3; ; power *= 10 {
 		for _, step := range []float64{1, 2, 5} {
-			if at := step * power; at >= least && at <= most {
-				ticks = append(ticks, plot.Tick{Value: at, Label: tickLabel(at)})
+			at := plot.Tick{Value: step * power, Label: tickLabel(step * power)}
+			if at.Value <= least {
+				ticks = nil
+			}
+			ticks = append(ticks, at)
+			if at.Value >= most && len(ticks) > 1 {
+				return ticks
 			}
 		}
 	}
-	return ticks
 }
 
 func tickLabel(at float64) string {
@@ -242,7 +247,7 @@ func percentileTicks() (ticks plot.ConstantTicks) {
 	return ticks
 }
 
-const width, height, legendWidth = 22 * vg.Centimeter, 11 * vg.Centimeter, 7 * vg.Centimeter
+const width, height, legendWidth = 22 * vg.Centimeter, 11 * vg.Centimeter, 6.5 * vg.Centimeter
 
 // save draws the legend beside the plot, where it covers no line.
 func save(p *plot.Plot, folder, file string) error {

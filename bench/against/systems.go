@@ -64,8 +64,8 @@ func drawSystems(folder string, all []*result) (chart, error) {
 	}
 	p.NominalX(names...)
 	p.X.Min, p.X.Max = -0.5, float64(len(found))-0.5
-	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.08
-	p.Y.Tick.Marker = groupedTicks{}
+	ticks := evenly(p.Y.Max * 1.05)
+	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, ticks[len(ticks)-1].Value, ticks
 	return c, saveWith(filepath.Join(folder, c.file), p.Draw)
 }
 
@@ -88,17 +88,18 @@ func figures(p *plot.Plot, found []system) error {
 	return nil
 }
 
-// groupedTicks are the usual ones, written in groups of three digits.
-type groupedTicks struct{}
-
-func (groupedTicks) Ticks(least, most float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(least, most)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = grouped(int64(ticks[i].Value))
+// evenly are ticks from 0 to beyond most, four to ten of them, a round number apart.
+func evenly(most float64) (ticks plot.ConstantTicks) {
+	apart := 1.0
+	for _, t := range decades(most/10, most/10) {
+		apart = t.Value
+	}
+	for at := 0.0; ; at += apart {
+		ticks = append(ticks, plot.Tick{Value: at, Label: grouped(int64(at))})
+		if at >= most {
+			return ticks
 		}
 	}
-	return ticks
 }
 
 func saveWith(file string, paint func(draw.Canvas)) error {
@@ -106,7 +107,7 @@ func saveWith(file string, paint func(draw.Canvas)) error {
 	c := draw.New(canvas)
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
-	paint(c)
+	paint(draw.Crop(c, 0, -vg.Points(6), vg.Points(2), -vg.Points(6)))
 	var svg bytes.Buffer
 	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
