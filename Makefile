@@ -1,12 +1,14 @@
 # Everything a developer runs. `make` alone lists it.
 
 with_servers := scripts/with-servers --
+# Redis is for comparison alone.
+bench_servers := scripts/with-servers postgres mariadb mysql redis redis_default --
 # gofumpt and staticcheck in the versions tools/go.mod names: they stay out of the library's own go.mod.
 tool         := tool -modfile=$(CURDIR)/tools/go.mod
 # bench is a module of its own, which ./... does not enter.
 modules      := $(dir $(wildcard ./go.mod bench/go.mod))
 
-.PHONY: help test test-quick soak lint fmt cover bench-floor bench-wait bench-ways servers
+.PHONY: help test test-quick soak lint fmt cover bench bench-short bench-floor bench-wait bench-ways servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -34,6 +36,12 @@ fmt: ## format all Go files
 cover: ## statement coverage on real servers, by function, in coverage.out
 	$(with_servers) go test -coverpkg=./... -coverprofile=coverage.out -timeout 20m ./...
 	go tool cover -func=coverage.out | tail -n 1
+
+bench: ## rowlock against raw statements, the servers' own locks, Redis and etcd; writes docs/bench
+	$(bench_servers) go -C bench run ./against -out $(CURDIR)/docs/bench
+
+bench-short: ## the same in a minute, to see that everything runs
+	$(bench_servers) go -C bench run ./against -short
 
 bench-floor: ## the shortest times the servers allow, to compare ours with
 	$(with_servers) go -C bench run ./floor

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/bench/internal/race"
+	"github.com/rowlockdb/rowlock/bench/internal/raw"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -16,7 +17,7 @@ import (
 type field struct {
 	title   string
 	keys    race.Keys
-	raws    []raw
+	raws    []raw.Statements
 	conns   []*rig.Conn
 	clients []*rowlock.Client
 }
@@ -24,7 +25,7 @@ type field struct {
 func newField(ctx context.Context, d *rig.Database, allowed int) (*field, error) {
 	f := &field{title: d.Name}
 	for range d.Lanes(allowed) {
-		r, conn, err := dial(ctx, d)
+		r, conn, err := raw.Dial(ctx, d)
 		if conn != nil {
 			f.conns = append(f.conns, conn)
 		}
@@ -67,21 +68,21 @@ func (f *field) contenders(goroutines int) []race.Contender {
 }
 
 // floor is the two statements. Its goroutines share the connections, one statement at a time.
-func floor(raws []raw) func(context.Context, string) error {
-	free := make(chan raw, len(raws))
+func floor(raws []raw.Statements) func(context.Context, string) error {
+	free := make(chan raw.Statements, len(raws))
 	for _, r := range raws {
 		free <- r
 	}
 	return func(_ context.Context, key string) error {
 		k, owner := []byte(key), lease.NewOwner()
 		r := <-free
-		token, err := r.take(k, owner)
+		token, err := r.Take(k, owner)
 		free <- r
 		if err != nil || token <= 0 {
 			return fmt.Errorf("take %q: token %d: %w", key, token, err)
 		}
 		r = <-free
-		err = r.clear(k, owner)
+		err = r.Clear(k, owner)
 		free <- r
 		return err
 	}

@@ -10,7 +10,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
+	"github.com/rowlockdb/rowlock/bench/internal/held"
 	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
@@ -35,7 +37,7 @@ type result struct {
 	facts []string
 	rates []race.Row
 	costs *costs
-	held  *held
+	held  *held.Cost
 }
 
 func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress) (r *result, err error) {
@@ -47,7 +49,7 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 		err = r.pairs(ctx, d, s, p)
 	}
 	if err == nil && s.held > 0 {
-		r.held, err = holdMany(ctx, d, s, p)
+		r.held, err = held.Many(ctx, d, held.Config{Locks: s.held, Lanes: s.lanes, TTL: 12 * time.Second, Helpers: 16}, p)
 	}
 	return r, err
 }

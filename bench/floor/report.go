@@ -49,17 +49,17 @@ func (v *verdicts) rates(w io.Writer, r *result) { race.Print(w, r.kind.Name, r.
 
 func allocs(w io.Writer, r *result) {
 	c := r.costs
-	recurring, fresh := c.recurring.minus(c.floor), c.fresh.minus(c.floor)
+	recurring, fresh := c.recurring.Minus(c.floor), c.fresh.Minus(c.floor)
 	fmt.Fprintf(w, "%s\tobjects\t%.0f\t%.0f\t%+.0f\t%.0f\t%+.0f\t\n", r.kind.Name,
-		c.floor.objects, c.recurring.objects, recurring.objects, c.fresh.objects, fresh.objects)
+		c.floor.Objects, c.recurring.Objects, recurring.Objects, c.fresh.Objects, fresh.Objects)
 	fmt.Fprintf(w, "%s\tbytes\t%.0f\t%.0f\t%+.0f\t%.0f\t%+.0f\t\n", r.kind.Name,
-		c.floor.bytes, c.recurring.bytes, recurring.bytes, c.fresh.bytes, fresh.bytes)
+		c.floor.Bytes, c.recurring.Bytes, recurring.Bytes, c.fresh.Bytes, fresh.Bytes)
 }
 
 func (v *verdicts) held(w io.Writer, r *result) {
 	h := r.held
-	most := math.Ceil(float64(h.locks)/leases) * early
-	kept := h.renewals <= most && h.goroutines < h.locks/100 && h.bytes <= mostBytes && h.lost == 0
+	most := math.Ceil(float64(h.Locks)/leases) * early
+	kept := h.Renewals <= most && h.Goroutines < h.Locks/100 && h.Bytes <= mostBytes && h.Lost == 0
 	fmt.Fprintf(w, "%s\t%d\t%.0f\t%.0f\t%d\t%.0f\t%d\t%s\t\n", r.kind.Name,
-		h.locks, h.renewals, h.perRenewal, h.goroutines, h.bytes, h.lost, v.Mark(kept))
+		h.Locks, h.Renewals, h.PerRenewal, h.Goroutines, h.Bytes, h.Lost, v.Mark(kept))
 }

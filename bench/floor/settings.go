@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/bench/internal/held"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -57,7 +58,7 @@ func (s settings) steps() (n int) {
 		n += 3
 	}
 	if s.held > 0 {
-		n += 1 + watched
+		n += held.Steps
 	}
 	return n * len(s.kinds)
 }

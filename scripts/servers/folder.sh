@@ -9,7 +9,7 @@ make_folder() {
 	parent=$(realpath -e "${TMPDIR:-/tmp}")
 	[[ -w $parent ]] || die "cannot write to $parent"
 	for ((;;)); do
-		first=$((20000 + RANDOM % 3000 * ${#known[@]}))
+		first=$((20000 + RANDOM % (12000 / ${#known[@]}) * ${#known[@]}))
 		mkdir "$parent/rowlock-servers-$first" 2>/dev/null || continue
 		folder=$parent/rowlock-servers-$first
 		are_free "$first" && break

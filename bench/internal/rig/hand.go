@@ -56,6 +56,9 @@ func NewHand(ctx context.Context, d *Database, write, read map[string]string) (*
 // Close ends the connection.
 func (h *Hand) Close() { h.conn.Close() }
 
+// Raw is what the driver has, for statements that are prepared beside its own.
+func (h *Hand) Raw() any { return h.raw }
+
 // Write runs a statement that changes one row.
 func (h *Hand) Write(name string, args ...any) error { return h.set[name].Exec(args...) }
 

@@ -1,4 +1,4 @@
-package main
+package raw
 
 import (
 	"database/sql/driver"
@@ -11,12 +11,12 @@ import (
 
 func returning(query string) bool { return strings.Contains(query, " RETURNING ") }
 
-type rawMySQL struct {
+type mysql struct {
 	clearer
 	taking driver.StmtExecContext
 }
 
-func (r *rawMySQL) take(key []byte, owner lease.Owner) (int64, error) {
+func (r *mysql) Take(key []byte, owner lease.Owner) (int64, error) {
 	res, err := r.taking.ExecContext(rig.Unwatched, rig.Args(owner[:], int64(ttl), key))
 	if err != nil {
 		return 0, err
@@ -27,12 +27,12 @@ func (r *rawMySQL) take(key []byte, owner lease.Owner) (int64, error) {
 	return res.LastInsertId()
 }
 
-type rawSQLite struct {
+type sqlite struct {
 	clearer
 	taking driver.StmtQueryContext
 }
 
-func (r *rawSQLite) take(key []byte, owner lease.Owner) (int64, error) {
+func (r *sqlite) Take(key []byte, owner lease.Owner) (int64, error) {
 	rows, err := r.taking.QueryContext(rig.Unwatched, rig.Args(owner[:], int64(ttl), key))
 	if err != nil {
 		return 0, err

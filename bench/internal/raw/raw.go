@@ -1,4 +1,5 @@
-package main
+// Package raw is the floor: the two statements that any lease lock must run, prepared on the raw driver.
+package raw
 
 import (
 	"context"
@@ -11,12 +12,12 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// raw is a connection of the floor, with the two statements prepared.
-type raw interface {
-	// take gives a free row to owner and returns its token.
-	take(key []byte, owner lease.Owner) (token int64, err error)
-	// clear makes the row free.
-	clear(key []byte, owner lease.Owner) error
+// Statements are those of one connection.
+type Statements interface {
+	// Take gives a free row to owner and returns its token. An error wraps rig.ErrNotOne if there is no such row, or it is not free.
+	Take(key []byte, owner lease.Owner) (token int64, err error)
+	// Clear makes the row free. An error wraps rig.ErrNotOne if it was not owner's.
+	Clear(key []byte, owner lease.Owner) error
 }
 
 const ttl = 30_000_000 // µs
@@ -41,22 +42,23 @@ var statements = map[string]struct{ take, clear string }{
 	},
 }
 
-// dial returns a raw connection, and what closes it.
-func dial(ctx context.Context, d *rig.Database) (r raw, conn *rig.Conn, err error) {
+// Dial returns a connection's statements, and what closes it.
+func Dial(ctx context.Context, d *rig.Database) (s Statements, conn *rig.Conn, err error) {
 	if conn, err = rig.Dial(ctx, d); err != nil {
 		return nil, nil, err
 	}
-	text := statements[d.Driver]
-	take, clear := fmt.Sprintf(text.take, d.Table()), fmt.Sprintf(text.clear, d.Table())
 	err = conn.Raw(func(c any) error {
 		var err error
-		r, err = prepare(ctx, c, take, clear)
+		s, err = Prepare(ctx, d, c)
 		return err
 	})
-	return r, conn, err
+	return s, conn, err
 }
 
-func prepare(ctx context.Context, c any, take, clear string) (raw, error) {
+// Prepare prepares the statements on c, which must be what rig.Conn.Raw gives.
+func Prepare(ctx context.Context, d *rig.Database, c any) (Statements, error) {
+	text := statements[d.Driver]
+	take, clear := fmt.Sprintf(text.take, d.Table()), fmt.Sprintf(text.clear, d.Table())
 	clearing, err := rig.Prepare(ctx, c, "clear", clear)
 	if err != nil {
 		return nil, err
@@ -64,19 +66,19 @@ func prepare(ctx context.Context, c any, take, clear string) (raw, error) {
 	clearer := clearer{clearing}
 	if pg, ok := c.(*stdlib.Conn); ok {
 		_, err := pg.Conn().Prepare(ctx, "take", take)
-		return &rawPostgres{clearer, pg.Conn()}, err
+		return &postgresql{clearer, pg.Conn()}, err
 	}
 	taking, err := c.(driver.ConnPrepareContext).PrepareContext(ctx, take)
 	if err != nil {
 		return nil, err
 	}
 	if returning(take) {
-		return &rawSQLite{clearer, taking.(driver.StmtQueryContext)}, nil
+		return &sqlite{clearer, taking.(driver.StmtQueryContext)}, nil
 	}
-	return &rawMySQL{clearer, taking.(driver.StmtExecContext)}, nil
+	return &mysql{clearer, taking.(driver.StmtExecContext)}, nil
 }
 
 // clearer is what the drivers have in common.
 type clearer struct{ stmt rig.Stmt }
 
-func (c clearer) clear(key []byte, owner lease.Owner) error { return c.stmt.Exec(key, owner[:]) }
+func (c clearer) Clear(key []byte, owner lease.Owner) error { return c.stmt.Exec(key, owner[:]) }

@@ -1,4 +1,5 @@
-package main
+// Package held measures what many locks cost that are held at once: memory, goroutines, renewals.
+package held
 
 import (
 	"context"
@@ -18,24 +19,31 @@ import (
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 )
 
-const (
-	heldTTL = 12 * time.Second
-	watched = 2 // renewal periods that are watched
-	helpers = 16
-)
+// Steps is how many steps a measurement has: taking the locks, and the renewal periods that are watched.
+const Steps = 1 + watched
 
-// held is what many held locks cost.
-type held struct {
-	locks      int
-	renewals   float64 // statements in a third of the TTL
-	perRenewal float64 // leases each of them extended, at least
-	goroutines int     // more than before
-	bytes      float64 // of heap for a lock
-	lost       int
+const watched = 2
+
+// Config says what to hold.
+type Config struct {
+	Locks, Lanes int
+	TTL          time.Duration
+	Helpers      int // goroutines that take them and give them back
+}
+
+// Cost is what many held locks cost.
+type Cost struct {
+	Locks      int
+	Renewals   float64 // statements in a third of the TTL
+	PerRenewal float64 // leases each of them extended, at least
+	Goroutines int     // more than before
+	Bytes      float64 // of heap for a lock
+	Lost       int
 }
 
 // crowd is a client with many locks.
 type crowd struct {
+	Config
 	pool     *sql.DB
 	client   *rowlock.Client
 	locks    []*rowlock.Lock
@@ -43,14 +51,14 @@ type crowd struct {
 	lost     atomic.Int64
 }
 
-// holdMany holds many locks at once and watches their renewals.
-func holdMany(ctx context.Context, d *rig.Database, s settings, p *rig.Progress) (h *held, err error) {
-	c := &crowd{locks: make([]*rowlock.Lock, s.held)}
-	if err := c.open(d, s.lanes); err != nil {
+// Many holds many locks at once and watches their renewals.
+func Many(ctx context.Context, d *rig.Database, cfg Config, p *rig.Progress) (h *Cost, err error) {
+	c := &crowd{Config: cfg, locks: make([]*rowlock.Lock, cfg.Locks)}
+	if err := c.open(d); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
-	p.Say(d.Name, fmt.Sprintf("taking %d locks", s.held))
+	p.Say(d.Name, fmt.Sprintf("taking %d locks", c.Locks))
 	before := look()
 	if err := c.each(func(n int) error { return c.take(ctx, n) }); err != nil {
 		return nil, err
@@ -58,15 +66,15 @@ func holdMany(ctx context.Context, d *rig.Database, s settings, p *rig.Progress)
 	after := look()
 	p.Step()
 	p.Say(d.Name, "holding them")
-	h = &held{locks: s.held, goroutines: after.goroutines - before.goroutines}
-	h.bytes = (after.heap - before.heap) / float64(s.held)
+	h = &Cost{Locks: c.Locks, Goroutines: after.goroutines - before.goroutines}
+	h.Bytes = (after.heap - before.heap) / float64(c.Locks)
 	c.watch(ctx, h, p)
 	p.Say(d.Name, "giving them back")
 	return h, c.each(func(n int) error { return c.locks[n].Unlock(ctx) })
 }
 
 // open makes a client whose statements are counted on their way, and has it do everything once.
-func (c *crowd) open(d *rig.Database, lanes int) (err error) {
+func (c *crowd) open(d *rig.Database) (err error) {
 	renews := d.Dialect.Text("renew")
 	c.pool, err = faultdb.Open(d.Driver, d.Source, faultdb.Func(func(op faultdb.Op) faultdb.Fault {
 		if op.Executes() && op.Query == renews {
@@ -78,7 +86,7 @@ func (c *crowd) open(d *rig.Database, lanes int) (err error) {
 		return err
 	}
 	c.client, err = rowlock.Open(c.pool, d.Dialect, &rowlock.Config{
-		TTL: heldTTL, Lanes: lanes, Strategy: rowlock.Insert, Logger: slog.New(slog.DiscardHandler),
+		TTL: c.TTL, Lanes: c.Lanes, Strategy: rowlock.Insert, Logger: slog.New(slog.DiscardHandler),
 		Reaper: rowlock.ReaperConfig{Off: true}, Hooks: rowlock.Hooks{Lost: func(string, int64, error) { c.lost.Add(1) }},
 	})
 	return err
@@ -93,7 +101,7 @@ func (c *crowd) close(ctx context.Context) error {
 }
 
 func (c *crowd) take(ctx context.Context, n int) (err error) {
-	c.locks[n], err = c.client.Lock(ctx, race.Key('h', n%helpers, n))
+	c.locks[n], err = c.client.Lock(ctx, race.Key('h', n%c.Helpers, n))
 	return err
 }
 
@@ -101,7 +109,7 @@ func (c *crowd) take(ctx context.Context, n int) (err error) {
 func (c *crowd) each(f func(n int) error) error {
 	var next atomic.Int64
 	var g errgroup.Group
-	for range helpers {
+	for range c.Helpers {
 		g.Go(func() error {
 			for {
 				n := int(next.Add(1)) - 1
@@ -118,21 +126,21 @@ func (c *crowd) each(f func(n int) error) error {
 }
 
 // watch counts the renewals of a few periods. A lease that was not lost was renewed in each of them.
-func (c *crowd) watch(ctx context.Context, h *held, p *rig.Progress) {
+func (c *crowd) watch(ctx context.Context, h *Cost, p *rig.Progress) {
 	before := c.renewals.Load()
 	for range watched {
 		select {
-		case <-time.After(heldTTL / 3):
+		case <-time.After(c.TTL / 3):
 		case <-ctx.Done():
 		}
 		p.Step()
 	}
-	h.renewals = float64(c.renewals.Load()-before) / watched
-	h.perRenewal = float64(h.locks) / h.renewals
-	h.lost = int(c.lost.Load())
+	h.Renewals = float64(c.renewals.Load()-before) / watched
+	h.PerRenewal = float64(h.Locks) / h.Renewals
+	h.Lost = int(c.lost.Load())
 	for _, l := range c.locks {
 		if !time.Now().Before(l.Deadline()) {
-			h.lost++
+			h.Lost++
 		}
 	}
 }

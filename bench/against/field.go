@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/rowlockdb/rowlock/bench/internal/race"
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
+)
+
+// The names that verdicts look for.
+const (
+	nameRaw       = "raw statements"
+	nameNaive     = "INSERT, DELETE"
+	nameUpdate    = "rowlock"
+	nameInsert    = "rowlock Insert"
+	nameOneShot   = "rowlock Insert, one-shot keys"
+	nameForUpdate = "rowlock forupdate"
+	nameSwap      = "rowlock optimistic"
+	nameOwn       = "the server's own lock"
+)
+
+// field is everybody who runs on one database. The floor comes first.
+type field struct {
+	d          *rig.Database
+	keys       race.Keys
+	hands      *hands
+	contenders []*contender
+	closers    []io.Closer
+}
+
+func (f *field) closeLater(c io.Closer) { f.closers = append(f.closers, c) }
+
+func (f *field) close() error {
+	var errs []error
+	for _, c := range slices.Backward(f.closers) {
+		errs = append(errs, c.Close())
+	}
+	f.hands.close()
+	_, err := f.d.Pool.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+naiveTable(f.d))
+	return errors.Join(append(errs, err)...)
+}
+
+func openField(ctx context.Context, d *rig.Database, s settings, others *others) (f *field, err error) {
+	f = &field{d: d}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.close())
+		}
+	}()
+	n := s.level(mostHands)
+	if d.Name == "sqlite" {
+		n = 1
+	}
+	if err = f.openHands(ctx, n); err != nil {
+		return f, err
+	}
+	f.byHand(n)
+	if err = f.ours(d, s); err != nil {
+		return f, err
+	}
+	if d.Name == s.host() {
+		f.contenders = append(f.contenders, others.contenders...)
+	}
+	return f, f.makeRows(ctx, s)
+}
+
+// openHands makes the table that some of their statements are on, too.
+func (f *field) openHands(ctx context.Context, n int) (err error) {
+	if _, err = f.d.Pool.ExecContext(ctx, fmt.Sprintf(naiveTables[f.d.Driver], naiveTable(f.d))); err != nil {
+		return err
+	}
+	f.hands, err = openHands(ctx, f.d, n)
+	return err
+}
+
+func (f *field) add(c *contender) {
+	if c.system == "" {
+		c.system = f.d.Name
+	}
+	f.contenders = append(f.contenders, c)
+}
+
+func (f *field) byHand(n int) {
+	pool := fmt.Sprintf("one for each goroutine, at most %d", n)
+	f.add(&contender{name: nameRaw, pool: pool, key: recurring('f'), levels: []int{1, 4, 16, 64}, pair: f.hands.rawPair, contend: f.hands.rawPair})
+	f.add(&contender{name: nameNaive, pool: pool, key: recurring('n'), levels: []int{1, 64}, pair: f.hands.naivePair, contend: f.hands.naivePair})
+	if ownLocks[f.d.Driver] != nil {
+		f.add(&contender{
+			name: nameOwn, pool: pool, key: recurring('a'), levels: []int{1, 16, 64},
+			pair: f.hands.ownPair("try"), contend: f.hands.ownPair("lock"),
+		})
+	}
+}
+
+func (f *field) ours(d *rig.Database, s settings) error {
+	update, insert, err := f.strategies(d, s.lanes)
+	if err != nil {
+		return err
+	}
+	swap, err := f.optimistic(d)
+	if err != nil {
+		return err
+	}
+	lanes := many(d.Lanes(s.lanes), "lane")
+	f.add(&contender{name: nameUpdate, pool: lanes, key: recurring('u'), levels: []int{1, 16, 64, 256, 1024}, pair: update, contend: update, wait: true})
+	f.add(&contender{name: nameInsert, pool: lanes, key: recurring('i'), levels: []int{1, 64, 1024}, pair: insert})
+	f.add(&contender{name: nameOneShot, pool: lanes, key: race.Contender{Series: 's', Fresh: true}, levels: []int{256}, pair: insert})
+	f.add(&contender{name: nameSwap, pool: many(d.Lanes(4), "lane"), key: recurring('o'), levels: []int{1, 64, 1024}, pair: swap, contend: swap})
+	if d.Name == "sqlite" {
+		return nil // the lock on its file is the only one it has
+	}
+	connections := s.level(mostHands)
+	transaction, err := f.forUpdate(d, connections)
+	if err != nil {
+		return err
+	}
+	f.add(&contender{
+		name: nameForUpdate, pool: fmt.Sprintf("4 lanes, and one for each held lock, at most %d", connections), key: recurring('t'),
+		levels: []int{1, 16, 64}, pair: transaction, contend: transaction,
+	})
+	return nil
+}
+
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// makeRows makes the floor's rows, which it cannot, and those of contenders with so many keys that to lock each once would take long.
+func (f *field) makeRows(ctx context.Context, s settings) error {
+	var keys []string
+	for _, c := range f.contenders {
+		if !slices.Contains([]string{nameRaw, nameUpdate, nameInsert, nameSwap}, c.name) {
+			continue
+		}
+		for worker := range s.level(slices.Max(c.levels)) {
+			for n := range race.Own {
+				keys = append(keys, f.keys.Next(c.key, worker, n))
+			}
+		}
+		if c.name == nameRaw {
+			keys = append(keys, contended(c, skewedKeys)...)
+		}
+	}
+	return f.d.MakeFree(ctx, keys, time.Hour)
+}
