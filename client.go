@@ -33,6 +33,7 @@ type Client struct {
 	// acquire is the store's, or of a fair client the queue's: whoever comes out of turn is not granted.
 	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 
+	spells spells
 	mu     sync.Mutex
 	locks  map[*Lock]struct{}
 	closed chan struct{} // closed by Close; ends every wait
@@ -118,6 +119,7 @@ func (c *Client) Close() error {
 		c.fair.poller.Stop()
 	}
 	c.hints.stop()
+	c.spells.stop()
 	if c.owned != nil {
 		err = errors.Join(err, c.owned.Close())
 	}

@@ -32,8 +32,10 @@ type Lock struct {
 
 func newLock(ctx context.Context, c *Client, req lease.AcquireRequest, a lease.Acquired, r request, sent time.Time) *Lock {
 	l := &Lock{c: c, since: sent, least: r.minHold, quiet: r.internal, doubtful: a.Doubtful}
-	// Without cancel: the lock must not die with the request that happened to get it.
-	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx) // the lock must not die with the request that happened to get it
+	}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	l.held = watchdog.Held{
 		Lease: lease.Lease{Key: req.Key, Owner: req.Owner, Token: a.Token},
 		TTL:   r.ttl, Margin: r.margin, Every: r.every, End: l.ended,

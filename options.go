@@ -110,6 +110,13 @@ func NoRenew() Option {
 
 func (c *Client) request(opts []Option) (request, error) {
 	r := request{ttl: c.cfg.TTL, margin: c.cfg.Margin, every: c.cfg.RenewEvery, maxHold: c.cfg.MaxHold, priority: 5}
+	if len(opts) == 0 {
+		return r, nil
+	}
+	return r.with(opts)
+}
+
+func (r request) with(opts []Option) (request, error) {
 	for _, o := range opts {
 		if err := o(&r); err != nil {
 			return r, err

@@ -74,8 +74,7 @@ func (l *Lock) wasLeaving() bool { return l.c.dog.MayHaveLeft(&l.held) }
 // giveUp hands the lock to the next who waits in this process, or else releases it and tells the others. gone says that there was
 // nothing to give up, and that this is news: after a try whose outcome is unknown it may be that try's own doing.
 func (l *Lock) giveUp(ctx context.Context) (gone bool, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
-	defer cancel()
+	ctx = l.c.spells.within(ctx)
 	if l.c.fair != nil {
 		return l.passOn(ctx)
 	}

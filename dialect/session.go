@@ -27,7 +27,7 @@ type Session struct {
 	Guard Guard
 
 	conn  *sql.Conn
-	stmts map[string]driver.Stmt
+	stmts map[string]*statement
 	lists map[string]*sql.Stmt // of Rows
 	job   job
 }
@@ -42,7 +42,7 @@ type Guard struct {
 
 // NewSession takes over conn.
 func NewSession(conn *sql.Conn) *Session {
-	s := &Session{conn: conn, stmts: make(map[string]driver.Stmt), lists: make(map[string]*sql.Stmt)}
+	s := &Session{conn: conn, stmts: make(map[string]*statement), lists: make(map[string]*sql.Stmt)}
 	s.job.do = s.job.on(s)
 	return s
 }

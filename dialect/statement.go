@@ -56,7 +56,7 @@ type job struct {
 
 	do        func(any) error
 	scanFirst func(Row) error
-	values    values
+	loose     values
 }
 
 func (j *job) set(ctx context.Context, query string, args []any, scan func(Row) error) {
@@ -101,6 +101,8 @@ func (s *Session) run() error {
 func (s *Session) runOn(c any) (err error) {
 	j := &s.job
 	var rows driver.Rows
+	j.loose = nil
+	row := &j.loose // its statement's own, if it has one
 	switch {
 	case s.Unprepared && j.scan == nil:
 		j.result, err = c.(driver.ExecerContext).ExecContext(j.ctx, j.query, j.args)
@@ -111,19 +113,30 @@ func (s *Session) runOn(c any) (err error) {
 		if failed != nil {
 			return NotSent{failed}
 		}
+		row = &st.row
 		if j.scan == nil {
-			j.result, err = st.(driver.StmtExecContext).ExecContext(j.ctx, j.args)
+			j.result, err = st.Stmt.(driver.StmtExecContext).ExecContext(j.ctx, j.args)
 		} else {
-			rows, err = st.(driver.StmtQueryContext).QueryContext(j.ctx, j.args)
+			rows, err = st.Stmt.(driver.StmtQueryContext).QueryContext(j.ctx, j.args)
 		}
 	}
 	if err != nil || rows == nil {
 		return err
 	}
-	return j.read(rows)
+	if *row == nil {
+		*row = make(values, len(rows.Columns()))
+	}
+	return j.read(rows, row)
 }
 
-func (s *Session) prepared(c any) (driver.Stmt, error) {
+// statement is a prepared statement, and room for a row of it: a driver makes a list of names each time it is asked how many columns
+// there are.
+type statement struct {
+	driver.Stmt
+	row values
+}
+
+func (s *Session) prepared(c any) (*statement, error) {
 	if st, ok := s.stmts[s.job.query]; ok {
 		return st, nil
 	}
@@ -131,23 +144,18 @@ func (s *Session) prepared(c any) (driver.Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.stmts[s.job.query] = st
-	return st, nil
+	s.stmts[s.job.query] = &statement{Stmt: st}
+	return s.stmts[s.job.query], nil
 }
 
 // read reads all rows: what comes after the last may be an error.
-func (j *job) read(rows driver.Rows) (err error) {
-	n := len(rows.Columns())
-	if cap(j.values) < n {
-		j.values = make(values, n)
-	}
-	j.values = j.values[:n]
+func (j *job) read(rows driver.Rows, row *values) (err error) {
 	for {
-		if err = rows.Next(j.values); err == io.EOF {
+		if err = rows.Next(*row); err == io.EOF {
 			return rows.Close()
 		}
 		if err == nil {
-			err = j.scan(&j.values)
+			err = j.scan(row)
 		}
 		if err != nil {
 			return errors.Join(err, rows.Close())

@@ -53,6 +53,9 @@ func isDuplicate(err error) bool { return isNumber(err, 1062) }
 func isLockWait(err error) bool  { return isNumber(err, 1205) }
 
 func isNumber(err error, n uint16) bool {
+	if err == nil {
+		return false // most often, and errors.As would allocate
+	}
 	var my *mysql.MySQLError
 	return errors.As(err, &my) && my.Number == n
 }

@@ -13,34 +13,40 @@ import (
 
 // Apply makes changes in one statement.
 func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) ([]dialect.Applied, error) {
-	out := make([]dialect.Applied, len(changes))
+	a := applied{out: make([]dialect.Applied, len(changes))}
+	a.dest = []any{&a.n, &a.outcome, &a.token, &a.awaited, &a.note, &a.remaining}
 	args := append(changeArrays(changes), dialect.Bytes(s.Process), all)
-	answers := 0
-	err := s.Query(ctx, d.Text("apply"), args, func(row dialect.Row) error {
-		answers++
-		return scanApplied(row, out)
-	})
-	if err == nil && answers != len(changes) {
-		err = fmt.Errorf("apply: %d answers to %d changes", answers, len(changes))
+	err := s.Query(ctx, d.Text("apply"), args, a.scan)
+	if err == nil && a.answers != len(changes) {
+		err = fmt.Errorf("apply: %d answers to %d changes", a.answers, len(changes))
 	}
-	return out, err
+	return a.out, err
 }
 
-func scanApplied(row dialect.Row, out []dialect.Applied) error {
-	var n, outcome, token, remaining int64
-	var awaited bool
-	var note sql.RawBytes
-	if err := row.Scan(&n, &outcome, &token, &awaited, &note, &remaining); err != nil {
+// applied reads the rows of the apply section into variables that it makes once.
+type applied struct {
+	out     []dialect.Applied
+	answers int
+
+	dest                         []any
+	n, outcome, token, remaining int64
+	awaited                      bool
+	note                         sql.RawBytes
+}
+
+func (a *applied) scan(row dialect.Row) error {
+	if err := row.Scan(a.dest...); err != nil {
 		return err
 	}
-	if n < 1 || n > int64(len(out)) {
-		return fmt.Errorf("apply: an answer to change %d of %d", n, len(out))
+	if a.n < 1 || a.n > int64(len(a.out)) {
+		return fmt.Errorf("apply: an answer to change %d of %d", a.n, len(a.out))
 	}
-	a := dialect.Applied{Outcome: dialect.Outcome(outcome), Token: token, Awaited: awaited}
-	if a.Outcome == dialect.Held {
-		a.Holder = lease.Holder{Note: string(note), Remaining: max(0, dialect.Duration(remaining))}
+	got := dialect.Applied{Outcome: dialect.Outcome(a.outcome), Token: a.token, Awaited: a.awaited}
+	if got.Outcome == dialect.Held {
+		got.Holder = lease.Holder{Note: string(a.note), Remaining: max(0, dialect.Duration(a.remaining))}
 	}
-	out[n-1] = a
+	a.out[a.n-1] = got
+	a.answers++
 	return nil
 }
 

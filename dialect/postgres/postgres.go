@@ -82,24 +82,24 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 
 // Acquire tries the strategy's plain statement and, where that changed nothing, the one that copes with everything.
 func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
-	args := []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Note, dialect.Micros(r.TTL), lease.Bucket(r.Key)}
-	section, plain := "acquire-update", args[:4]
+	args := []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Note, dialect.Micros(r.TTL)}
 	if strategy == dialect.Insert {
-		section, plain = "acquire-insert", args
+		return d.grant(ctx, s, "acquire-insert", append(args, lease.Bucket(r.Key)), "acquire-any", r)
 	}
-	if out, err := d.try(ctx, s, section, plain); !errors.Is(err, dialect.ErrRowShape) {
-		return out, err
-	}
-	return d.try(ctx, s, "acquire-any", args)
+	return d.grant(ctx, s, "acquire-update", args, "acquire-any", r)
 }
 
-func (d *Dialect) try(ctx context.Context, s *dialect.Session, section string, args []any) (lease.Acquired, error) {
-	var a dialect.Answer
-	err := s.QueryRow(ctx, d.Text(section), args, a.Dest()...)
+// grant runs a plain section, which returns a token or nothing, and after nothing the full one, which returns an answer.
+func (d *Dialect) grant(ctx context.Context, s *dialect.Session, plain string, args []any, full string, r lease.AcquireRequest) (lease.Acquired, error) {
+	a := dialect.Answer{State: dialect.StateMine}
+	err := s.QueryRow(ctx, d.Text(plain), args, &a.Token)
 	if errors.Is(err, sql.ErrNoRows) {
-		return lease.Acquired{}, dialect.ErrRowShape
+		err = s.QueryRow(ctx, d.Text(full), append(args[:4:4], lease.Bucket(r.Key)), a.Dest()...)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return lease.Acquired{}, dialect.ErrRowShape
+	case err != nil:
 		return lease.Acquired{}, err
 	}
 	return a.Acquired()

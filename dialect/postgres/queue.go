@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
@@ -48,11 +47,8 @@ func (d *Dialect) Places(ctx context.Context, s *dialect.Session, waiters []leas
 
 // Claim tries a plain update of a free row and, where that changed nothing, the statement that copes with everything.
 func (d *Dialect) Claim(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
-	args := []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Note, dialect.Micros(r.TTL), lease.Bucket(r.Key)}
-	if out, err := d.try(ctx, s, "claim-update", args[:4]); !errors.Is(err, dialect.ErrRowShape) {
-		return out, err
-	}
-	return d.try(ctx, s, "claim-any", args)
+	args := []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Note, dialect.Micros(r.TTL)}
+	return d.grant(ctx, s, "claim-update", args, "claim-any", r)
 }
 
 // Pass gives the row to the first ticket, or frees it, in one statement.

@@ -76,7 +76,7 @@ WITH taken AS (
 ), used AS (
   DELETE FROM rowlock_queue WHERE key = $1 AND waiter = $2 AND EXISTS (SELECT 1 FROM taken)
 )
-SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
+SELECT token FROM taken
 
 -- name: claim-any
 -- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. As acquire-any, if the first live ticket is the owner's own or there is

@@ -26,7 +26,7 @@ func TestStatementsOfAClaim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMocked(t)
 			if c.any == nil {
-				m.query("claim-update", answer(1, 7, "", 0))
+				m.query("claim-update", token(7))
 			} else {
 				m.query("claim-update", none())
 				m.query("claim-any", c.any)

@@ -53,6 +53,8 @@ func answer(state, token int64, note string, remaining int64) *sqlmock.Rows {
 	return none().AddRow(state, token, []byte(note), remaining)
 }
 
+func token(n int64) *sqlmock.Rows { return sqlmock.NewRows([]string{"token"}).AddRow(n) }
+
 func none() *sqlmock.Rows { return sqlmock.NewRows([]string{"state", "token", "note", "remaining"}) }
 
 var request = lease.AcquireRequest{Key: "key", Owner: lease.Owner{1}, TTL: time.Minute, Note: "me"}
@@ -66,7 +68,7 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 		want     lease.Acquired
 		err      error
 	}{
-		"free": {dialect.Update, func(m *mocked) { m.query("acquire-update", answer(1, 7, "", 0)) }, granted, nil},
+		"free": {dialect.Update, func(m *mocked) { m.query("acquire-update", token(7)) }, granted, nil},
 		"held": {dialect.Update, func(m *mocked) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", answer(0, 6, "other", 5_000_000))
@@ -87,7 +89,7 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", answer(5, 6, "", 0))
 		}, lease.Acquired{}, dialect.ErrRowLocked},
-		"inserted": {dialect.Insert, func(m *mocked) { m.query("acquire-insert", answer(1, 7, "", 0)) }, granted, nil},
+		"inserted": {dialect.Insert, func(m *mocked) { m.query("acquire-insert", token(7)) }, granted, nil},
 		"not inserted: the row is there": {dialect.Insert, func(m *mocked) {
 			m.query("acquire-insert", none())
 			m.query("acquire-any", answer(0, 6, "other", 5_000_000))
@@ -109,7 +111,7 @@ func TestAStatementIsPreparedOnce(t *testing.T) {
 	m := newMocked(t)
 	prepared := m.ExpectPrepare(m.d.Text("acquire-update"))
 	for range 3 {
-		prepared.ExpectQuery().WillReturnRows(answer(1, 7, "", 0))
+		prepared.ExpectQuery().WillReturnRows(token(7))
 		if _, err := m.d.Acquire(t.Context(), m.Session, dialect.Update, request); err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +186,7 @@ func TestOnlyThePreparationIsKnownNotToHaveBeenSent(t *testing.T) {
 // A grant whose reply ends with an error is none: the commit comes after the row.
 func TestAGrantCountsWhenItsReplyIsComplete(t *testing.T) {
 	m := newMocked(t)
-	m.query("acquire-update", answer(1, 7, "", 0).CloseError(state("40001")))
+	m.query("acquire-update", token(7).CloseError(state("40001")))
 	got, err := m.d.Acquire(t.Context(), m.Session, dialect.Update, request)
 	if v := dialect.Judge(m.d, err); got.Granted || err == nil || v.Class != dialect.Conflict {
 		t.Errorf("got %+v, %v", got, err)

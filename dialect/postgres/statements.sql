@@ -11,7 +11,7 @@ UPDATE rowlock AS r
 SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
 WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < 9223372036853727231
-RETURNING 1 AS state, r.token, '' AS note, 0::bigint AS remaining
+RETURNING r.token
 
 -- name: acquire-any
 -- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. Whatever the row is like, or if there is none; asked when acquire-update
@@ -61,7 +61,7 @@ SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigin
 FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < 9223372036853727231
 ON CONFLICT (key) DO NOTHING
-RETURNING 1 AS state, r.token, '' AS note, 0::bigint AS remaining
+RETURNING r.token
 
 -- name: apply
 -- $1 keys, $2 owners as they are (NULL: free, or expired), $3 tokens as they are (0: any), $4 next owners (NULL: nobody), $5 notes,

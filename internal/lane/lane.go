@@ -14,8 +14,9 @@ type lane[T any] struct {
 	session *dialect.Session
 	wake    chan struct{} // holds one: a lane is in the idle list at most once
 
-	busy  bool   // running something; with turns, guarded by the set's mutex
-	turns uint64 // how often it has come for more
+	one   [1]*Op[T] // what serve runs
+	busy  bool      // running something; with turns, guarded by the set's mutex
+	turns uint64    // how often it has come for more
 }
 
 func (l *lane[T]) takes(k Kind) bool { return k != Acquire || !l.keeper }
@@ -36,7 +37,9 @@ func (l *lane[T]) loop() {
 func (l *lane[T]) serve(ctx context.Context, op *Op[T]) {
 	defer l.set.giveBack(l)
 	op.start()
-	l.run(ctx, []*Op[T]{op})
+	l.one[0] = op
+	l.run(ctx, l.one[:])
+	l.one[0] = nil
 }
 
 func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {

@@ -44,6 +44,13 @@ func NewOp[T any](kind Kind, body T) *Op[T] {
 	return &Op[T]{Kind: kind, Body: body, done: make(chan struct{}, 1)}
 }
 
+// Recycle makes an op, whose Do has returned nil, good for another Do. No lane knows of it any more.
+func (op *Op[T]) Recycle(kind Kind, body T) {
+	op.Kind, op.Body, op.Err = kind, body, nil
+	op.Alone, op.begun, op.again = false, false, false
+	op.state.Store(pending)
+}
+
 // start claims the op for a lane; false if its caller has withdrawn it.
 func (op *Op[T]) start() bool { return op.state.CompareAndSwap(pending, running) }
 

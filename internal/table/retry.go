@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -25,9 +26,13 @@ func (s *Store) do(ctx context.Context, kind lane.Kind, verb, key string, t task
 	return s.conclude(ctx, verb, key, newOp(kind, t))
 }
 
+// used keeps operations that are over, to be used again: one is a large part of what a call allocates.
+var used = sync.Pool{New: func() any { return lane.NewOp(lane.Acquire, call{}) }}
+
 // newOp makes an operation that can be merged, unless nothing is known of what it does.
 func newOp(kind lane.Kind, t task) *op {
-	op := lane.NewOp(kind, call{task: t})
+	op := used.Get().(*op)
+	op.Recycle(kind, call{task: t})
 	op.Alone = t.other != nil
 	return op
 }
@@ -48,7 +53,10 @@ func (s *Store) beginAll(ops []*op) {
 func (s *Store) conclude(ctx context.Context, verb, key string, op *op) (_ answer, doubtful bool, _ error) {
 	v, err := s.once(ctx, op)
 	if err == nil {
-		return op.Body.answer, false, nil
+		answer := op.Body.answer
+		op.Body = call{}
+		used.Put(op)
+		return answer, false, nil
 	}
 	if v.Class.Retry() && !final(err) {
 		doubtful = v.Class == dialect.Unknown

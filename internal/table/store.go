@@ -52,7 +52,8 @@ var (
 
 // Acquire grants what is free or expired.
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	out, ops := make([]lease.Acquired, len(reqs)), make([]*op, len(reqs))
+	var one [1]*op
+	out, ops := make([]lease.Acquired, len(reqs)), slots(&one, len(reqs))
 	for i, r := range reqs {
 		if out[i].Err = CheckRequest(r); out[i].Err == nil {
 			ops[i] = newOp(lane.Acquire, task{acquire: r})
@@ -68,6 +69,14 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lea
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
 }
 
+// slots is room for n ops; for one, the room that is there.
+func slots(one *[1]*op, n int) []*op {
+	if n == 1 {
+		return one[:]
+	}
+	return make([]*op, n)
+}
+
 // granted is the answer to a request; doubtful says that an earlier try of it had an unknown outcome.
 func granted(a lease.Acquired, doubtful bool, err error) lease.Acquired {
 	if err != nil && (!errors.Is(err, dialect.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)) {
@@ -79,7 +88,8 @@ func granted(a lease.Acquired, doubtful bool, err error) lease.Acquired {
 
 // Release clears owners.
 func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-	out, ops := make([]lease.Released, len(leases)), make([]*op, len(leases))
+	var one [1]*op
+	out, ops := make([]lease.Released, len(leases)), slots(&one, len(leases))
 	for i, l := range leases {
 		ops[i] = newOp(lane.Release, task{release: l})
 	}

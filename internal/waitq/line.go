@@ -16,7 +16,7 @@ type Turn[G any] struct {
 type Waiter[W, G any] struct {
 	Key  string
 	Want W
-	// Turn has at most one call in it.
+	// Turn has at most one call in it. It is nil until the waiter has to wait: who is first may never have to.
 	Turn chan Turn[G]
 	// News is signalled when the place in the line, or what is known of the holder, may have changed; nil if nobody looks.
 	News chan struct{}
@@ -37,6 +37,14 @@ type line[W, G any] struct {
 	again   bool          // a call came meanwhile, of which the bidder may not see the cause
 	holding bool          // others are given a chance first
 	looking int           // waiters with News
+
+	alone [1]*Waiter[W, G] // room for waiters, as long as there is one
+}
+
+// arrival is a line and its first waiter, in one allocation: most lines never have another.
+type arrival[W, G any] struct {
+	line   line[W, G]
+	waiter Waiter[W, G]
 }
 
 // New returns lines without anybody.
@@ -45,13 +53,16 @@ func New[W, G any]() *Lines[W, G] { return &Lines[W, G]{lines: make(map[string]*
 // Join puts a waiter at the end of key's line. It reports whether it is the first: it then bids at once. Whoever bids says how
 // that ended: with Stay, Got or Leave.
 func (q *Lines[W, G]) Join(key string, want W, news bool) (w *Waiter[W, G], first bool) {
-	w = &Waiter[W, G]{Key: key, Want: want, Turn: make(chan Turn[G], 1)}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lines[key]
 	if first = l == nil; first {
-		l = &line[W, G]{bidder: w}
+		a := &arrival[W, G]{waiter: Waiter[W, G]{Key: key, Want: want}}
+		l, w = &a.line, &a.waiter
+		l.bidder, l.waiters = w, l.alone[:0]
 		q.lines[key] = l
+	} else {
+		w = &Waiter[W, G]{Key: key, Want: want, Turn: make(chan Turn[G], 1)}
 	}
 	if news {
 		w.News = make(chan struct{}, 1)
@@ -70,6 +81,9 @@ func (q *Lines[W, G]) Stay(w *Waiter[W, G]) {
 		return
 	}
 	l.bidder = nil
+	if w.Turn == nil {
+		w.Turn = make(chan Turn[G], 1)
+	}
 	if l.again {
 		l.call()
 	}
