@@ -45,14 +45,15 @@ func TicketList(tickets []lease.Ticket) string {
 	return string(b)
 }
 
-// WaiterList encodes keys and waiters as a JSON array.
+// WaiterList encodes keys and waiters as a JSON array of {k, o}.
 func WaiterList(waiters []lease.Lease) string {
-	list := make([]Wanted, len(waiters))
-	for i, l := range waiters {
-		list[i] = Wanted{Key: hex.EncodeToString([]byte(l.Key)), Owner: l.Owner.String()}
+	b := startList(len(waiters), 100)
+	for i := range waiters {
+		b = appendHex(append(b, `{"k":"`...), waiters[i].Key)
+		b = hex.AppendEncode(append(b, `","o":"`...), waiters[i].Owner[:])
+		b = append(b, `"},`...)
 	}
-	b, _ := json.Marshal(list) // of strings: cannot fail
-	return string(b)
+	return endList(b)
 }
 
 // Places runs a dialect's places section, which returns a row for each of n waiters: its number from 1 on, the state of the key
