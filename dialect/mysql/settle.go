@@ -1,0 +1,102 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rowlockdb/rowlock/dialect"
+)
+
+// errUntold is as good as a lost reply: the outcome is unknown, and each caller asks again.
+var errUntold = errors.New("some rows changed again before it could be seen which of them the batch had changed")
+
+// settle tells which changes make up the count of those that were made. Most can be told from their rows. The rest are covered: somebody
+// else has been granted the row since, either after us, and then all was well, or before us. A released key that is taken again at
+// once is common and a lost lease is rare, so that as a rule they all were made, or none was, and the count says which.
+func (d *Dialect) settle(ctx context.Context, s *dialect.Session, t *try, count, clock int64, all bool) error {
+	rows, err := dialect.ReadRows(ctx, s, d, keysOf(t.changes))
+	if err != nil {
+		return err
+	}
+	var hidden []int
+	for n := range t.changes {
+		a, left := judge(&t.changes[n], &rows[n], clock)
+		if a.Outcome == dialect.Possible && !all {
+			a.Outcome = dialect.Alone
+		}
+		t.answer(n, a)
+		switch left {
+		case seen:
+			count--
+		case covered:
+			hidden = append(hidden, n)
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	if count != int64(len(hidden)) {
+		return errUntold
+	}
+	for _, n := range hidden {
+		t.answer(n, done(&t.changes[n]))
+	}
+	return nil
+}
+
+// trace is what a row shows of a change.
+type trace uint8
+
+const (
+	none    trace = iota // it was not made
+	seen                 // it was made by this batch
+	covered              // it may have been, and is answered as if it had not
+)
+
+// judge tells from a row what became of a change that may have been made at clock. Tokens never come back: while a row has the one that
+// the change began with, nobody has been granted it since; if it has the next, it was granted to whoever it names, or who has given it
+// up, which nobody does before he is told; and a higher one says nothing of who had those between.
+func judge(c *dialect.Change, r *dialect.Row, clock int64) (dialect.Applied, trace) {
+	made := none
+	if r.Changed == clock {
+		made = seen
+	}
+	switch {
+	case !r.Exists || !r.Home:
+		return unmade(c, r), covered
+	case c.Releases():
+		return judgeRelease(c, r, made)
+	case r.Token == c.From.Token+1 && r.Owner == c.To:
+		return done(c), made
+	case r.Token > c.From.Token+1:
+		return unmade(c, r), covered
+	}
+	return unmade(c, r), none
+}
+
+// judgeRelease is judge for a row that the lease is to leave free with its token. A row that was free before has another time on it.
+func judgeRelease(c *dialect.Change, r *dialect.Row, made trace) (dialect.Applied, trace) {
+	switch {
+	case r.Owner.IsZero() && names(c, r) && made == seen:
+		return done(c), seen
+	case r.Owner != c.From.Owner && r.Token > c.From.Token:
+		return unmade(c, r), covered
+	}
+	return unmade(c, r), none
+}
+
+// unmade is the answer to a change that was not made. If the row is what it was to be, somebody had it locked.
+func unmade(c *dialect.Change, r *dialect.Row) dialect.Applied {
+	switch {
+	case c.Acquires():
+		return r.Acquired(c.To)
+	case r.Home && r.Owner == c.From.Owner && names(c, r):
+		return dialect.Applied{Outcome: dialect.Alone}
+	}
+	return dialect.Applied{Outcome: dialect.Gone}
+}
+
+// names reports whether the row has the token that the change begins with.
+func names(c *dialect.Change, r *dialect.Row) bool {
+	return c.From.Token == r.Token || c.From.Token == 0
+}
