@@ -48,21 +48,3 @@ func scanRow(r *sql.Rows, rows []Row) error {
 	rows[n-1] = row
 	return nil
 }
-
-// Acquired is what an acquire that finds the row is told without a write. Possible is worth one.
-func (r *Row) Acquired(to lease.Owner) Applied {
-	held := !r.Owner.IsZero() && r.Holder.Remaining > 0
-	switch {
-	case !r.Exists:
-		return Applied{Outcome: Absent}
-	case !r.Home:
-		return Applied{Outcome: Alone}
-	case held && r.Owner == to:
-		return Applied{Outcome: Done, Token: r.Token}
-	case held:
-		return Applied{Outcome: Held, Holder: r.Holder}
-	case r.Token >= lease.MaxToken:
-		return Applied{Outcome: Alone}
-	}
-	return Applied{Outcome: Possible, Token: r.Token}
-}

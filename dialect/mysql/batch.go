@@ -6,8 +6,8 @@ import (
 	"github.com/rowlockdb/rowlock/dialect"
 )
 
-// Apply looks at what is to be acquired, and changes in one more statement what can be. If that was not everything, another look tells
-// what it was. None of them leaves anything locked, so that a client may vanish between any two of them.
+// Apply looks at the rows, and changes in one more statement those that can be. If that was not all of them, another look tells which it
+// was. None of these leaves anything locked, so that a client may vanish between any two of them.
 func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) ([]dialect.Applied, error) {
 	out, err := dialect.Look(ctx, s, d, changes)
 	if err != nil || all && dialect.Hopeless(out) {
@@ -40,7 +40,7 @@ func (d *Dialect) apply(ctx context.Context, s *dialect.Session, changes []diale
 	return counted(res)
 }
 
-// try is the part of a batch that is worth a write: its changes, each with the token its row must have, and where each is answered.
+// try is the part of a batch that is worth a write: its changes, each with the token that its row must have, and where each is answered.
 type try struct {
 	changes []dialect.Change
 	at      []int
@@ -87,7 +87,7 @@ func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dial
 	if err != nil || n == 0 {
 		return out, err
 	}
-	rows, err := dialect.ReadRows(ctx, s, d, keysOf(changes))
+	rows, err := dialect.ReadRows(ctx, s, d, dialect.Keys(changes))
 	for i := range rows {
 		// An owner is new for every request, so a row that names it is the one. Whose a free row is can only be told if all were made.
 		if c := &changes[i]; rows[i].Owner == c.To && rows[i].Home && (!c.Releases() || n == int64(len(changes))) {
@@ -95,12 +95,4 @@ func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dial
 		}
 	}
 	return out, err
-}
-
-func keysOf(changes []dialect.Change) []string {
-	keys := make([]string, len(changes))
-	for i := range changes {
-		keys[i] = changes[i].From.Key
-	}
-	return keys
 }

@@ -11,10 +11,11 @@ import (
 var errUntold = errors.New("some rows changed again before it could be seen which of them the batch had changed")
 
 // settle tells which changes make up the count of those that were made. Most can be told from their rows. The rest are covered: somebody
-// else has been granted the row since, either after us, and then all was well, or before us. A released key that is taken again at
-// once is common and a lost lease is rare, so that as a rule they all were made, or none was, and the count says which.
+// else has been granted the row since the look, either after us, and then all was well, or before us. That a released key is taken
+// again at once is common, and that a lease is lost in this moment is rare, so that as a rule they all were made, or none was, and
+// the count says which.
 func (d *Dialect) settle(ctx context.Context, s *dialect.Session, t *try, count, clock int64, all bool) error {
-	rows, err := dialect.ReadRows(ctx, s, d, keysOf(t.changes))
+	rows, err := dialect.ReadRows(ctx, s, d, dialect.Keys(t.changes))
 	if err != nil {
 		return err
 	}
@@ -57,46 +58,27 @@ const (
 // the change began with, nobody has been granted it since; if it has the next, it was granted to whoever it names, or who has given it
 // up, which nobody does before he is told; and a higher one says nothing of who had those between.
 func judge(c *dialect.Change, r *dialect.Row, clock int64) (dialect.Applied, trace) {
-	made := none
-	if r.Changed == clock {
-		made = seen
+	result := c.From.Token
+	if !c.Releases() {
+		result++
 	}
 	switch {
-	case !r.Exists || !r.Home:
-		return unmade(c, r), covered
-	case c.Releases():
-		return judgeRelease(c, r, made)
-	case r.Token == c.From.Token+1 && r.Owner == c.To:
-		return done(c), made
-	case r.Token > c.From.Token+1:
-		return unmade(c, r), covered
-	}
-	return unmade(c, r), none
-}
-
-// judgeRelease is judge for a row that the lease is to leave free with its token. A row that was free before has another time on it.
-func judgeRelease(c *dialect.Change, r *dialect.Row, made trace) (dialect.Applied, trace) {
-	switch {
-	case r.Owner.IsZero() && names(c, r) && made == seen:
+	case r.Home && r.Token == result && r.Owner == c.To && r.Changed == clock:
 		return done(c), seen
-	case r.Owner != c.From.Owner && r.Token > c.From.Token:
+	case !r.Exists || !r.Home || r.Token > result:
 		return unmade(c, r), covered
 	}
 	return unmade(c, r), none
 }
 
-// unmade is the answer to a change that was not made. If the row is what it was to be, somebody had it locked.
+// unmade is the answer to a change that was not made, at least not by this batch. If the row is what it should be for it, somebody had
+// it locked.
 func unmade(c *dialect.Change, r *dialect.Row) dialect.Applied {
 	switch {
 	case c.Acquires():
 		return r.Acquired(c.To)
-	case r.Home && r.Owner == c.From.Owner && names(c, r):
+	case r.Home && r.Owner == c.From.Owner && r.Token == c.From.Token:
 		return dialect.Applied{Outcome: dialect.Alone}
 	}
 	return dialect.Applied{Outcome: dialect.Gone}
-}
-
-// names reports whether the row has the token that the change begins with.
-func names(c *dialect.Change, r *dialect.Row) bool {
-	return c.From.Token == r.Token || c.From.Token == 0
 }

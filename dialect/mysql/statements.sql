@@ -60,15 +60,15 @@ STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 
 -- name: apply
 -- JSON array of [k, f, t, o, c, d]: hexadecimal key and owner as it is ('': nobody), token as it is, next owner ('': nobody), hexadecimal
--- note, ttl in µs; keys in order. As renew: one statement, which locks in the array's order what nobody else has locked. A row to
--- acquire has the token that a look has found, so that it is known which one is granted. Owner or token of every row are changed, so
--- that a driver which counts changed rows and one which counts matched rows agree.
+-- note, ttl in µs; keys in order. As renew: one statement, which locks in the array's order what nobody else has locked. Every token is
+-- the one that a look has found, so that it is known which one is granted. Owner or token of every row are changed, so that a driver
+-- which counts changed rows and one which counts matched rows agree.
 UPDATE (SELECT r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS note, j.d AS ttl
         FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
                t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]', c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
         STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-        WHERE r.home = @home AND (j.f = '' AND r.token = j.t AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
-          OR r.owner = UNHEX(j.f) AND j.t IN (r.token, 0))
+        WHERE r.home = @home AND r.token = j.t
+          AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6)) OR r.owner = UNHEX(j.f))
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
 SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
@@ -82,8 +82,8 @@ UPDATE (SELECT d.*, COUNT(*) OVER () AS n
               FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
                      t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]', c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
               STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-              WHERE r.home = @home AND (j.f = '' AND r.token = j.t AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
-                OR r.owner = UNHEX(j.f) AND j.t IN (r.token, 0))
+              WHERE r.home = @home AND r.token = j.t
+                AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6)) OR r.owner = UNHEX(j.f))
               LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.n = ?
 SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
