@@ -2,43 +2,77 @@ package dialect
 
 import (
 	"encoding/hex"
-	"encoding/json"
-	"strings"
+	"strconv"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// HexList encodes keys as a JSON array of hexadecimal strings: for databases whose statements take a list as JSON, which
-// cannot hold arbitrary bytes.
+// Lists are JSON, for databases whose statements take one no other way, and all text in them is hexadecimal, because JSON cannot hold
+// arbitrary bytes: encoding/json would put something else in their place. They are written by hand, thousands a second.
+
+// HexList encodes keys as a JSON array of hexadecimal strings.
 func HexList(keys []string) string {
-	var b strings.Builder
-	b.WriteByte('[')
-	for i, k := range keys {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteByte('"')
-		b.WriteString(hex.EncodeToString([]byte(k)))
-		b.WriteByte('"')
+	b := startList(len(keys), 32)
+	for _, k := range keys {
+		b = append(appendHex(append(b, '"'), k), `",`...)
 	}
-	b.WriteByte(']')
-	return b.String()
+	return endList(b)
 }
 
-// Wanted is a renewal as the JSON arrays of the renew sections have it.
-type Wanted struct {
-	Key   string `json:"k"`
-	Owner string `json:"o"`
-	Token int64  `json:"t"`
-	TTL   int64  `json:"d"`
-}
-
-// RenewList encodes renewals as a JSON array; unit gives the ttl, or what else a section wants to know, in the database's unit.
+// RenewList encodes renewals as a JSON array of {k, o, t, d}: key, owner, token, and the ttl that unit gives in the database's unit, or
+// what else a section wants to know.
 func RenewList(reqs []lease.RenewRequest, unit func(lease.RenewRequest) int64) string {
-	list := make([]Wanted, len(reqs))
-	for i, r := range reqs {
-		list[i] = Wanted{Key: hex.EncodeToString([]byte(r.Key)), Owner: r.Owner.String(), Token: r.Token, TTL: unit(r)}
+	b := startList(len(reqs), 120)
+	for i := range reqs {
+		r := &reqs[i]
+		b = appendHex(append(b, `{"k":"`...), r.Key)
+		b = hex.AppendEncode(append(b, `","o":"`...), r.Owner[:])
+		b = strconv.AppendInt(append(b, `","t":`...), r.Token, 10)
+		b = strconv.AppendInt(append(b, `,"d":`...), unit(*r), 10)
+		b = append(b, `},`...)
 	}
-	b, _ := json.Marshal(list) // of strings and integers: cannot fail
-	return string(b)
+	return endList(b)
+}
+
+// ChangeList encodes changes as a JSON array of [key, owner as it is, token as it is, next owner, note, ttl in µs, bucket]. Nobody is
+// an empty string. They are arrays, because to find a name in an object took the servers a tenth longer.
+func ChangeList(changes []Change) string {
+	b := startList(len(changes), 160)
+	for i := range changes {
+		c := &changes[i]
+		b = appendHex(append(b, `["`...), c.From.Key)
+		b = appendOwner(append(b, `","`...), &c.From.Owner)
+		b = strconv.AppendInt(append(b, `",`...), c.From.Token, 10)
+		b = appendOwner(append(b, `,"`...), &c.To)
+		b = appendHex(append(b, `","`...), c.Note)
+		b = strconv.AppendInt(append(b, `",`...), Micros(c.TTL), 10)
+		b = strconv.AppendInt(append(b, ','), int64(lease.Bucket(c.From.Key)), 10)
+		b = append(b, `],`...)
+	}
+	return endList(b)
+}
+
+func startList(items, size int) []byte { return append(make([]byte, 0, 2+items*size), '[') }
+
+// endList puts the bracket in the place of the last comma.
+func endList(b []byte) string {
+	if len(b) > 1 {
+		b = b[:len(b)-1]
+	}
+	return string(append(b, ']'))
+}
+
+func appendHex(b []byte, s string) []byte {
+	const digits = "0123456789abcdef"
+	for i := range len(s) {
+		b = append(b, digits[s[i]>>4], digits[s[i]&15])
+	}
+	return b
+}
+
+func appendOwner(b []byte, o *lease.Owner) []byte {
+	if o.IsZero() {
+		return b
+	}
+	return hex.AppendEncode(b, o[:])
 }

@@ -45,21 +45,22 @@ func TicketList(tickets []lease.Ticket) string {
 	return string(b)
 }
 
-// WaiterList encodes keys and waiters as a JSON array.
+// WaiterList encodes keys and waiters as a JSON array of {k, o}.
 func WaiterList(waiters []lease.Lease) string {
-	list := make([]Wanted, len(waiters))
-	for i, l := range waiters {
-		list[i] = Wanted{Key: hex.EncodeToString([]byte(l.Key)), Owner: l.Owner.String()}
+	b := startList(len(waiters), 100)
+	for i := range waiters {
+		b = appendHex(append(b, `{"k":"`...), waiters[i].Key)
+		b = hex.AppendEncode(append(b, `","o":"`...), waiters[i].Owner[:])
+		b = append(b, `"},`...)
 	}
-	b, _ := json.Marshal(list) // of strings: cannot fail
-	return string(b)
+	return endList(b)
 }
 
 // Places runs a dialect's places section, which returns a row for each of n waiters: its number from 1 on, the state of the key
 // as in an Answer, whether there is a live ticket, token, note, the µs remaining, and how many are ahead.
 func Places(ctx context.Context, s *Session, d Dialect, n int, args ...any) ([]lease.Place, error) {
 	out, answered := make([]lease.Place, n), 0
-	err := s.Query(ctx, d.Text("places"), args, func(row Row) error {
+	err := s.Query(ctx, d.Text("places"), args, func(row Columns) error {
 		var p place
 		at, err := p.scan(row)
 		if err == nil && (at < 1 || at > n) {
@@ -84,7 +85,7 @@ type place struct {
 	ahead int
 }
 
-func (p *place) scan(row Row) (at int, err error) {
+func (p *place) scan(row Columns) (at int, err error) {
 	err = row.Scan(&at, &p.State, &p.waits, &p.Token, &p.Note, &p.Remaining, &p.ahead)
 	return at, err
 }
@@ -133,7 +134,7 @@ func PassedTo(owner []byte, token int64) (lease.Passed, error) {
 
 // DeadTickets runs a dialect's queue-dead section.
 func DeadTickets(ctx context.Context, s *Session, d Dialect, args ...any) (dead []lease.Lease, err error) {
-	err = s.Query(ctx, d.Text("queue-dead"), args, func(row Row) error {
+	err = s.Query(ctx, d.Text("queue-dead"), args, func(row Columns) error {
 		var key, waiter []byte
 		err := row.Scan(&key, &waiter)
 		if err == nil && len(waiter) != len(lease.Owner{}) {

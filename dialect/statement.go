@@ -13,8 +13,8 @@ import (
 // Statements run on the driver's own connection. Through database/sql each query would start a goroutine, to watch a context that the
 // driver watches too, and allocate some twenty objects: a tenth of the time of the shortest statement.
 
-// Row is a row that was read; see (*sql.Rows).Scan. Destinations are *int64, *int, *bool, *string, *[]byte and *sql.RawBytes.
-type Row interface {
+// Columns are a row that was read; see (*sql.Rows).Scan. Destinations are *int64, *int, *bool, *string, *[]byte and *sql.RawBytes.
+type Columns interface {
 	Scan(dest ...any) error
 }
 
@@ -26,7 +26,7 @@ func (s *Session) Exec(ctx context.Context, query string, args ...any) (sql.Resu
 }
 
 // Query runs a prepared statement and calls scan for each row.
-func (s *Session) Query(ctx context.Context, query string, args []any, scan func(Row) error) error {
+func (s *Session) Query(ctx context.Context, query string, args []any, scan func(Columns) error) error {
 	s.job.set(ctx, query, args, scan)
 	return s.run()
 }
@@ -49,17 +49,17 @@ type job struct {
 	ctx    context.Context
 	query  string
 	args   []driver.NamedValue
-	scan   func(Row) error // nil: no rows are wanted
-	dest   []any           // of scanFirst; nil once it has been filled
+	scan   func(Columns) error // nil: no rows are wanted
+	dest   []any               // of scanFirst; nil once it has been filled
 	result driver.Result
 	err    error
 
 	do        func(any) error
-	scanFirst func(Row) error
+	scanFirst func(Columns) error
 	loose     values
 }
 
-func (j *job) set(ctx context.Context, query string, args []any, scan func(Row) error) {
+func (j *job) set(ctx context.Context, query string, args []any, scan func(Columns) error) {
 	j.ctx, j.query, j.scan, j.result = ctx, query, scan, nil
 	j.args = make([]driver.NamedValue, len(args)) // not used again: a driver that is slow to end may still read it
 	for i, a := range args {
@@ -72,7 +72,7 @@ func (j *job) set(ctx context.Context, query string, args []any, scan func(Row) 
 
 // on makes the job's functions.
 func (j *job) on(s *Session) func(any) error {
-	j.scanFirst = func(r Row) error {
+	j.scanFirst = func(r Columns) error {
 		if j.dest == nil {
 			return nil
 		}

@@ -71,7 +71,7 @@ func freeOf(ctx context.Context, on *table.Store, d dialect.Dialect, keys []stri
 	var free map[string]bool
 	err := on.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *dialect.Session) error {
 		free = make(map[string]bool)
-		return session.Query(ctx, d.Text("hold-free"), []any{d.List(keys)}, func(row dialect.Row) error {
+		return session.Query(ctx, d.Text("hold-free"), []any{d.List(keys)}, func(row dialect.Columns) error {
 			var key []byte
 			err := row.Scan(&key)
 			free[string(key)] = true

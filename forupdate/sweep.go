@@ -40,7 +40,7 @@ func (s *Store) page(ctx context.Context, after []byte, retention time.Duration)
 	args := []any{after, pageRows, dialect.Micros(retention), pageRows}
 	err = s.rows.OnLane(ctx, "sweep", "", func(ctx context.Context, session *dialect.Session) error {
 		lines = nil
-		return session.Query(ctx, s.d.Text("hold-dead"), args, func(row dialect.Row) error {
+		return session.Query(ctx, s.d.Text("hold-dead"), args, func(row dialect.Columns) error {
 			var l line
 			err := row.Scan(&l.key, &l.dead)
 			lines = append(lines, l)

@@ -81,7 +81,7 @@ func (d swap) extendEach(ctx context.Context, s *dialect.Session, reqs []lease.R
 // outcomes looks at all of them.
 func (d swap) outcomes(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, tried []error) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, len(reqs))
-	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(row dialect.Row) error {
+	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(row dialect.Columns) error {
 		var n int
 		var alive bool
 		var clock int64

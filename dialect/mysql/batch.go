@@ -6,12 +6,93 @@ import (
 	"github.com/rowlockdb/rowlock/dialect"
 )
 
-// Apply leaves every change to be made alone.
-func (d *Dialect) Apply(_ context.Context, _ *dialect.Session, changes []dialect.Change, _ bool) ([]dialect.Applied, error) {
-	return make([]dialect.Applied, len(changes)), nil
+// Apply looks at the rows, and changes in one more statement those that can be. If that was not all of them, another look tells which it
+// was. None of these leaves anything locked, so that a client may vanish between any two of them.
+func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) ([]dialect.Applied, error) {
+	out, err := dialect.Look(ctx, s, d, changes)
+	if err != nil || all && dialect.Hopeless(out) {
+		return out, err
+	}
+	t := tries(changes, out)
+	if len(t.changes) == 0 {
+		return out, nil
+	}
+	rows, clock, err := d.apply(ctx, s, t.changes, all)
+	switch {
+	case err != nil:
+	case rows == int64(len(t.changes)):
+		t.made()
+	default:
+		err = d.settle(ctx, s, t, rows, clock, all)
+	}
+	return out, err
 }
 
-// Create leaves every row to be made alone.
-func (d *Dialect) Create(_ context.Context, _ *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
-	return make([]dialect.Applied, len(changes)), nil
+func (d *Dialect) apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) (rows, clock int64, err error) {
+	section, args := "apply", []any{dialect.ChangeList(changes)}
+	if all {
+		section, args = "apply-all", append(args, len(changes))
+	}
+	res, err := s.Exec(ctx, d.Text(section), args...)
+	if err != nil {
+		return 0, 0, err
+	}
+	return counted(res)
+}
+
+// try is the part of a batch that is worth a write: its changes, each with the token that its row must have, and where each is answered.
+type try struct {
+	changes []dialect.Change
+	at      []int
+	out     []dialect.Applied
+}
+
+func tries(changes []dialect.Change, out []dialect.Applied) *try {
+	t := &try{out: out}
+	for i, c := range changes {
+		if out[i].Outcome == dialect.Possible {
+			c.From.Token = out[i].Token
+			t.changes, t.at = append(t.changes, c), append(t.at, i)
+		}
+	}
+	return t
+}
+
+// made answers that everything was.
+func (t *try) made() {
+	for n := range t.changes {
+		t.answer(n, done(&t.changes[n]))
+	}
+}
+
+func (t *try) answer(n int, a dialect.Applied) { t.out[t.at[n]] = a }
+
+// done is the answer to a change that was made: who releases a lease leaves the token as it is.
+func done(c *dialect.Change) dialect.Applied {
+	token := c.From.Token
+	if !c.Releases() {
+		token++
+	}
+	return dialect.Applied{Outcome: dialect.Done, Token: token}
+}
+
+// Create makes rows in one statement, and reads which tokens they have got.
+func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
+	out := make([]dialect.Applied, len(changes))
+	res, err := s.Exec(ctx, d.Text("create"), dialect.ChangeList(changes))
+	if err != nil {
+		return out, err
+	}
+	n, err := res.RowsAffected()
+	if err != nil || n == 0 {
+		return out, err
+	}
+	rows, err := dialect.ReadRows(ctx, s, d, dialect.Keys(changes))
+	for i := range rows {
+		// An owner is new for every request, so a row that names it is the one. Whose a free row is can only be told if all were made.
+		if c := &changes[i]; rows[i].Owner == c.To && rows[i].Home && (!c.Releases() || n == int64(len(changes))) {
+			out[i] = dialect.Applied{Outcome: dialect.Done, Token: rows[i].Token}
+		}
+	}
+	return out, err
 }

@@ -57,7 +57,7 @@ func repeats(reqs []lease.RenewRequest) bool {
 func (d *Dialect) sort(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, clock int64, out []lease.Renewed) error {
 	list := dialect.RenewList(reqs, func(r lease.RenewRequest) int64 { return clock + ttlOf(r) })
 	locked, all := make([]bool, len(reqs)), 0
-	err := s.Query(ctx, d.Text("renew-lock"), []any{list}, func(row dialect.Row) error {
+	err := s.Query(ctx, d.Text("renew-lock"), []any{list}, func(row dialect.Columns) error {
 		var n, clock int64
 		var extended, alive bool
 		if err := row.Scan(&n, &extended, &alive, &clock); err != nil {
@@ -88,7 +88,7 @@ func lockable(extended, alive bool) lease.RenewOutcome {
 
 // busy sees which of the rows that could not be locked are the holder's still.
 func (d *Dialect) busy(ctx context.Context, s *dialect.Session, list string, locked []bool, out []lease.Renewed) error {
-	return s.Query(ctx, d.Text("renew-look"), []any{list}, func(row dialect.Row) error {
+	return s.Query(ctx, d.Text("renew-look"), []any{list}, func(row dialect.Columns) error {
 		var n int
 		var extended bool
 		if err := row.Scan(&n, &extended); err != nil {

@@ -51,6 +51,58 @@ SELECT CASE WHEN home <> @home THEN 4
        token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
 FROM rowlock WHERE `key` = ?
 
+-- name: rows
+-- JSON array of hexadecimal keys. What a batch finds, by a consistent read. A free row was given up when it expired.
+SELECT j.n, r.home = @home AS home, r.owner, r.token, r.note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', IF(r.owner IS NULL, r.expires_at, r.acquired_at)) AS changed
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+
+-- name: apply
+-- JSON array of [k, f, t, o, c, d]: hexadecimal key and owner as it is ('': nobody), token as it is, next owner ('': nobody), hexadecimal
+-- note, ttl in µs; keys in order. As renew: one statement, which locks in the array's order what nobody else has locked. Every token is
+-- the one that a look has found, so that it is known which one is granted. Owner or token of every row are changed, so that a driver
+-- which counts changed rows and one which counts matched rows agree.
+UPDATE (SELECT r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS note, j.d AS ttl
+        FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
+               t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]', c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+        STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+        WHERE r.home = @home AND r.token = j.t
+          AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6)) OR r.owner = UNHEX(j.f))
+        LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
+SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
+  r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)), r.expires_at = UTC_TIMESTAMP(6)
+  + INTERVAL mine.ttl + 0 * LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) MICROSECOND
+
+-- name: apply-all
+-- JSON array as for apply, and its length. The window counts what could be locked before anything is written.
+UPDATE (SELECT d.*, COUNT(*) OVER () AS n
+        FROM (SELECT r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS note, j.d AS ttl
+              FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
+                     t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]', c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+              STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+              WHERE r.home = @home AND r.token = j.t
+                AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6)) OR r.owner = UNHEX(j.f))
+              LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.n = ?
+SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
+  r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)), r.expires_at = UTC_TIMESTAMP(6)
+  + INTERVAL mine.ttl + 0 * LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) MICROSECOND
+
+-- name: create
+-- JSON array as for apply, with the bucket b as the last of each. As acquire-insert: the floors are share-locked, and an existing row is
+-- seen by a consistent read. It is counted, because NOT EXISTS may be made into a join that reads the table through.
+INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
+SELECT UNHEX(j.k), UNHEX(NULLIF(j.o, '')), UNHEX(j.c), f.floor + (j.o <> ''), UTC_TIMESTAMP(6),
+       UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND, @home
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
+       c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]', b SMALLINT PATH '$[6]')) AS j
+STRAIGHT_JOIN rowlock_floor AS f FORCE INDEX (PRIMARY) ON f.bucket = j.b
+WHERE f.floor < 9223372036853727231
+  AND (SELECT COUNT(*) FROM rowlock AS r FORCE INDEX (PRIMARY) WHERE r.`key` = UNHEX(j.k)) = 0
+/*M! LOCK IN SHARE MODE */ /*!80000 FOR SHARE OF f */
+
 -- name: renew
 -- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl in µs; keys in order. One statement and no transaction: a client
 -- that vanishes between BEGIN and COMMIT would have its rows locked until the server gives it up, which on MySQL takes hours. The

@@ -34,7 +34,7 @@ type applied struct {
 	note                         sql.RawBytes
 }
 
-func (a *applied) scan(row dialect.Row) error {
+func (a *applied) scan(row dialect.Columns) error {
 	if err := row.Scan(a.dest...); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *applied) scan(row dialect.Row) error {
 // Create makes rows in one statement.
 func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
 	out := make([]dialect.Applied, len(changes))
-	err := s.Query(ctx, d.Text("create"), createArrays(changes), func(row dialect.Row) error {
+	err := s.Query(ctx, d.Text("create"), createArrays(changes), func(row dialect.Columns) error {
 		var key sql.RawBytes
 		var token int64
 		if err := row.Scan(&key, &token); err != nil {

@@ -108,7 +108,7 @@ func (d *Dialect) grant(ctx context.Context, s *dialect.Session, plain string, a
 // Renew renews a batch in one statement.
 func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, 0, len(reqs))
-	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(row dialect.Row) error {
+	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(row dialect.Columns) error {
 		var outcome, clock int64
 		if err := row.Scan(&outcome, &clock); err != nil {
 			return err

@@ -2,16 +2,110 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"slices"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Apply leaves every change to be made alone.
-func (d *Dialect) Apply(_ context.Context, _ *dialect.Session, changes []dialect.Change, _ bool) ([]dialect.Applied, error) {
-	return make([]dialect.Applied, len(changes)), nil
+// Apply looks at all rows in one statement, and then runs the statements for one in one transaction. There is no
+// round trip to save, and to take a list apart in SQL costs more than a statement for each item (7 µs against 5). Nobody comes in
+// between: from the first of them on, the transaction has the file's write lock.
+func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) ([]dialect.Applied, error) {
+	out, err := dialect.Look(ctx, s, d, changes)
+	if err != nil || all && dialect.Hopeless(out) {
+		return out, err
+	}
+	made := slices.Clone(out)
+	err = s.InTx(ctx, func() error { return d.applyEach(ctx, s, changes, made, all) })
+	if errors.Is(err, errNotAll) {
+		return out, nil
+	}
+	return made, err
 }
 
-// Create leaves every row to be made alone.
-func (d *Dialect) Create(_ context.Context, _ *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
-	return make([]dialect.Applied, len(changes)), nil
+// errNotAll rolls back what can only be made in part.
+var errNotAll = errors.New("not every change can be made")
+
+// applyEach tries what out says is possible, and says there what became of it.
+func (d *Dialect) applyEach(ctx context.Context, s *dialect.Session, changes []dialect.Change, out []dialect.Applied, all bool) (err error) {
+	for i := range changes {
+		if out[i].Outcome != dialect.Possible {
+			continue
+		}
+		c := changes[i]
+		c.From.Token = out[i].Token
+		if out[i], err = d.apply(ctx, s, &c); err != nil {
+			return err
+		}
+		if all && out[i].Outcome != dialect.Done {
+			return errNotAll
+		}
+	}
+	return nil
+}
+
+func (d *Dialect) apply(ctx context.Context, s *dialect.Session, c *dialect.Change) (dialect.Applied, error) {
+	switch {
+	case c.Releases():
+		r, err := d.Release(ctx, s, c.From)
+		return done(!r.Gone, c.From.Token, dialect.Gone), err
+	case c.Acquires():
+		return d.made(ctx, s, "acquire-update", millis(c.TTL), dialect.Bytes(c.To), c.Note, []byte(c.From.Key))
+	}
+	to := lease.AcquireRequest{Key: c.From.Key, Owner: c.To, Note: c.Note, TTL: c.TTL}
+	a, err := d.HandOver(ctx, s, lease.HandOver{From: c.From, To: to})
+	return done(a.Granted, a.Token, dialect.Gone), err
+}
+
+// Create makes rows one by one in one transaction, if a look does not find them.
+func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
+	rows, err := dialect.ReadRows(ctx, s, d, dialect.Keys(changes))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]dialect.Applied, len(changes))
+	err = s.InTx(ctx, func() error { return d.createEach(ctx, s, changes, rows, out) })
+	return out, err
+}
+
+func (d *Dialect) createEach(ctx context.Context, s *dialect.Session, changes []dialect.Change, rows []dialect.Row, out []dialect.Applied) (err error) {
+	for i := range changes {
+		if rows[i].Exists {
+			continue
+		}
+		c := &changes[i]
+		out[i], err = d.made(ctx, s, "create", []byte(c.From.Key), orNull(c.To), c.Note, millis(c.TTL), lease.Bucket(c.From.Key))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func orNull(o lease.Owner) any {
+	if o.IsZero() {
+		return nil
+	}
+	return dialect.Bytes(o)
+}
+
+// made runs a statement that returns a token, or no row where somebody was there between the look and the write lock. The token of a
+// row that was made free is where its floor stands, which may be 0.
+func (d *Dialect) made(ctx context.Context, s *dialect.Session, section string, args ...any) (dialect.Applied, error) {
+	out := dialect.Applied{Outcome: dialect.Done}
+	err := s.QueryRow(ctx, d.Text(section), args, &out.Token)
+	if errors.Is(err, sql.ErrNoRows) {
+		return dialect.Applied{}, nil
+	}
+	return out, err
+}
+
+func done(yes bool, token int64, otherwise dialect.Outcome) dialect.Applied {
+	if !yes {
+		return dialect.Applied{Outcome: otherwise}
+	}
+	return dialect.Applied{Outcome: dialect.Done, Token: token}
 }

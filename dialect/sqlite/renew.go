@@ -35,7 +35,7 @@ type attempt struct {
 }
 
 func (d *Dialect) mark(ctx context.Context, s *dialect.Session, section, list string, as lease.RenewOutcome, b batch) error {
-	return s.Query(ctx, d.Text(section), []any{list}, func(row dialect.Row) error {
+	return s.Query(ctx, d.Text(section), []any{list}, func(row dialect.Columns) error {
 		var key, owner []byte
 		var clock int64
 		if err := row.Scan(&key, &owner, &clock); err != nil {

@@ -31,6 +31,23 @@ FROM rowlock_floor WHERE bucket = ? AND floor < 9223372036853727231
 ON CONFLICT (key) DO NOTHING
 RETURNING token
 
+-- name: rows
+-- JSON array of hexadecimal keys. What a batch finds. A free row was given up when it expired. CROSS JOIN, because SQLite then keeps the
+-- order: from the list to the rows.
+SELECT j.key + 1 AS n, r.home = @home AS home, r.owner, r.token, r.note,
+       (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
+       iif(r.owner IS NULL, r.expires_at, r.acquired_at) * 1000 AS changed
+FROM json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
+
+-- name: create
+-- key, owner (NULL: nobody), note, ttl in ms, bucket. As acquire-insert, or a free row, whose token stands at the floor.
+INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
+SELECT ?1, ?2, ?3, floor + (?2 IS NOT NULL), CAST(unixepoch('subsec') * 1000 AS INTEGER),
+       CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?4, @home
+FROM rowlock_floor WHERE bucket = ?5 AND floor < 9223372036853727231
+ON CONFLICT (key) DO NOTHING
+RETURNING token
+
 -- name: renew
 -- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl in ms
 UPDATE rowlock SET expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + j.d

@@ -54,7 +54,7 @@ func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string)
 	var out []bool
 	_, _, err := s.do(ctx, lane.Acquire, "awaited", keys[0], task{other: func(ctx context.Context, session *dialect.Session) error {
 		out = make([]bool, 0, len(keys))
-		return session.Query(ctx, s.d.Text("awaited"), args, func(row dialect.Row) error {
+		return session.Query(ctx, s.d.Text("awaited"), args, func(row dialect.Columns) error {
 			var awaited bool
 			err := row.Scan(&awaited)
 			out = append(out, awaited)

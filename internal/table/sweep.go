@@ -58,7 +58,7 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 	}
 	err = w.store.OnLane(ctx, "sweep", "", func(ctx context.Context, s *dialect.Session) error {
 		lines = nil
-		return s.Query(ctx, w.store.d.Text("dead"), args, func(row dialect.Row) error {
+		return s.Query(ctx, w.store.d.Text("dead"), args, func(row dialect.Columns) error {
 			var l line
 			err := row.Scan(&l.key, &l.dead)
 			lines = append(lines, l)
@@ -132,7 +132,7 @@ func (s *Store) reapLocked(ctx context.Context, session *dialect.Session, bucket
 	}
 	var dead []string
 	highest := floor
-	err = session.Query(ctx, s.d.Text("dead-lock"), []any{s.d.List(keys), dialect.Micros(retention)}, func(row dialect.Row) error {
+	err = session.Query(ctx, s.d.Text("dead-lock"), []any{s.d.List(keys), dialect.Micros(retention)}, func(row dialect.Columns) error {
 		var key []byte
 		var token int64
 		err := row.Scan(&key, &token)

@@ -1,0 +1,66 @@
+package dialect
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Look begins an Apply without a write: what can be answered is, so that a batch of losers locks nothing, and what is lost already need
+// not be told from what is lost meanwhile. What is left to try is Possible, with the token that the row has.
+func Look(ctx context.Context, s *Session, d Dialect, changes []Change) ([]Applied, error) {
+	rows, err := ReadRows(ctx, s, d, Keys(changes))
+	out := make([]Applied, len(rows))
+	for i := range out {
+		if c := &changes[i]; c.Acquires() {
+			out[i] = rows[i].Acquired(c.To)
+		} else {
+			out[i] = rows[i].left(c)
+		}
+	}
+	return out, err
+}
+
+// Keys are those of changes.
+func Keys(changes []Change) []string {
+	keys := make([]string, len(changes))
+	for i := range changes {
+		keys[i] = changes[i].From.Key
+	}
+	return keys
+}
+
+// Acquired is what an acquire that finds the row is told without a write. Possible is worth one.
+func (r *Row) Acquired(to lease.Owner) Applied {
+	held := !r.Owner.IsZero() && r.Holder.Remaining > 0
+	switch {
+	case !r.Exists:
+		return Applied{Outcome: Absent}
+	case !r.Home:
+		return Applied{Outcome: Alone}
+	case held && r.Owner == to:
+		return Applied{Outcome: Done, Token: r.Token}
+	case held:
+		return Applied{Outcome: Held, Holder: r.Holder}
+	case r.Token >= lease.MaxToken:
+		return Applied{Outcome: Alone}
+	}
+	return Applied{Outcome: Possible, Token: r.Token}
+}
+
+// left is what a release or a hand-over that finds the row is told without a write.
+func (r *Row) left(c *Change) Applied {
+	switch {
+	case !r.Home || r.Owner != c.From.Owner || c.From.Token != 0 && c.From.Token != r.Token:
+		return Applied{Outcome: Gone}
+	case !c.Releases() && r.Token >= lease.MaxToken:
+		return Applied{Outcome: Alone}
+	}
+	return Applied{Outcome: Possible, Token: r.Token}
+}
+
+// Hopeless reports whether what Look has found rules out that every change is made.
+func Hopeless(found []Applied) bool {
+	return slices.ContainsFunc(found, func(a Applied) bool { return a.Outcome != Possible && a.Outcome != Done })
+}
