@@ -70,7 +70,8 @@ RETURNING 1 AS state, r.token, '' AS note, 0::bigint AS remaining
 -- Locked in key order before anything is written, so that two batches cannot deadlock; SKIP LOCKED, because a row may be locked for
 -- as long as a fence lasts, and everybody else in the batch would wait for it. They are updated by ctid: to find them again by key
 -- would take as long as the first time. One that was changed since the statement's snapshot is not found by ctid, and answered 0.
--- Where all or nothing is asked for, nothing is locked either unless all of it seems possible: a loser writes nothing.
+-- Where all or nothing is asked for, nothing is locked either unless all of it seems possible: a loser writes nothing. What was locked
+-- is counted by ctid as it will be updated: a row that was taken and given back since the snapshot is locked, and free, and not found.
 -- NOT IN and not NOT EXISTS, for which a lane's planner settings would compare every row with every other.
 WITH want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[], $5::text::text[], $6::text::bigint[])
@@ -88,7 +89,8 @@ WITH want AS (
       acquired_at = CASE WHEN f.owner IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM found AS f
-  WHERE r.ctid = f.place AND (NOT $8::bool OR (SELECT count(*) FROM found) = (SELECT count(*) FROM want))
+  WHERE r.ctid = f.place
+    AND (NOT $8::bool OR (SELECT count(*) FROM found AS f JOIN rowlock AS r ON r.ctid = f.place) = (SELECT count(*) FROM want))
   RETURNING f.n, r.token, f.owner IS NULL AND EXISTS (SELECT 1 FROM rowlock_queue AS q
     WHERE q.key = r.key AND q.waiter <> $7 AND q.alive_until > clock_timestamp()) AS awaited
 )
