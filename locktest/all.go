@@ -52,7 +52,9 @@ func (r *rig) allAcquirer(s lease.Store) lease.AllAcquirer {
 const noAll = "the store does not acquire several keys at once"
 
 // passes reports whether the database could not do it for the moment, and nothing was changed.
-func passes(err error) bool { return errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown) }
+func passes(err error) bool {
+	return errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown)
+}
 
 // requests are for a new owner each.
 func requests(keys ...string) []lease.AcquireRequest {
