@@ -32,7 +32,7 @@ func (c *Client) TryLockAll(ctx context.Context, keys []string, opts ...Option) 
 // and options are as for TryLockAll.
 //
 // It holds none of the keys while it waits for another, so that it keeps nobody from working and cannot deadlock, with its like or with
-// anything else. The price is that it must find all of them free at one moment: if there is always one that somebody has, it can wait
+// anything else, unless its caller holds other locks already. The price is that it must find all of them free at one moment: if there is always one that somebody has, it can wait
 // for ever. Give it a ctx that ends, or let it be served in order: LockAll of a Fair client locks one key after the other, in key
 // order, and keeps what it has while it stands in the queue for the next. It cannot deadlock with another LockAll, but with one who
 // holds a later key and waits for an earlier one.
