@@ -242,6 +242,13 @@ func TestLockAllEndsWithItsContextAndWithTheClient(t *testing.T) {
 		}
 		_, err = c.LockAll(ctx, []string{"a", "b"})
 		wantIs(t, "LockAll with a context that is over", err, context.DeadlineExceeded)
+		next := waitIn(t, t.Context(), c, "b") // who has left stands in nobody's way
+		freed := time.Now()
+		unlock(t, l)
+		got := <-next
+		if l = got.l; got.err != nil || !time.Now().Equal(freed) {
+			t.Fatalf("%v later: %v", time.Since(freed), got.err)
+		}
 		waiting := waitForAll(t, t.Context(), c, []string{"a", "b"})
 		others := takeAll(t, c, "c", "d")
 		if err := c.Close(); err != nil {
