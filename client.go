@@ -126,7 +126,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// releaseAll gives locks back in one call to the store. What fails is the janitor's.
+// releaseAll gives locks back in one call to the store, or leaves them to MinHold.
 func (c *Client) releaseAll(held []*Lock) {
 	leases := make([]lease.Lease, 0, len(held))
 	for _, l := range held {
@@ -144,6 +144,11 @@ func (c *Client) releaseAll(held []*Lock) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	c.releaseLeases(ctx, leases)
+}
+
+// releaseLeases gives leases back and tells other processes. What fails is the janitor's.
+func (c *Client) releaseLeases(ctx context.Context, leases []lease.Lease) {
 	if c.fair != nil {
 		c.fair.passAll(ctx, leases)
 		return

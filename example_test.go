@@ -85,6 +85,47 @@ func ExampleClient_TryLock() {
 	// held by nightly-report on web-3 for 1m0s more
 }
 
+func ExampleClient_LockAll() {
+	db, locks, done := open()
+	defer done()
+	ctx := context.Background()
+	if _, err := db.ExecContext(ctx, `CREATE TABLE account (name TEXT PRIMARY KEY, balance INTEGER);
+		INSERT INTO account VALUES ('alice', 100), ('bob', 0)`); err != nil {
+		log.Fatal(err)
+	}
+
+	transfer := func(from, to string, amount int) error {
+		both, err := locks.LockAll(ctx, []string{"account/" + from, "account/" + to})
+		if err != nil {
+			return err
+		}
+		defer both.Unlock(ctx)
+		tx, err := db.BeginTx(both.Context(), nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := both.Fence(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `UPDATE account SET balance = balance + CASE name WHEN ? THEN ? ELSE ? END WHERE name IN (?, ?)`,
+			to, amount, -amount, from, to); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}
+	fmt.Println(transfer("alice", "bob", 30), transfer("bob", "alice", 10))
+
+	var alice, bob int
+	if err := db.QueryRowContext(ctx, `SELECT a.balance, b.balance FROM account a, account b WHERE a.name < b.name`).Scan(&alice, &bob); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("alice has", alice, "and bob", bob)
+	// Output:
+	// <nil> <nil>
+	// alice has 80 and bob 20
+}
+
 func ExampleOnWait() {
 	_, locks, done := open()
 	defer done()

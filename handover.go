@@ -10,7 +10,7 @@ import (
 )
 
 // handOn gives held to the next who waits for it in this process. left is what is still to be released: held itself if nobody
-// waits, the zero Lease if it was handed over, or the lease of a waiter who had gone when the answer came.
+// waits who could use it, the zero Lease if it was handed over, or the lease of a waiter who had gone when the answer came.
 func (c *Client) handOn(ctx context.Context, held lease.Lease) (left lease.Lease, gone bool, err error) {
 	passer, ok := c.store.(lease.Passer)
 	if !ok {

@@ -33,8 +33,10 @@ type script struct {
 	release func(context.Context, []lease.Lease) ([]lease.Released, error)
 	pass    func(context.Context, []lease.HandOver) ([]lease.Acquired, error)
 	inspect func(context.Context, lease.Filter) ([]lease.Record, error)
+	all     func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 
 	mu       sync.Mutex
+	alls     [][]lease.AcquireRequest
 	acquires []lease.AcquireRequest
 	renewals []lease.RenewRequest
 	releases []released
@@ -57,6 +59,16 @@ func (s *script) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]le
 		return s.acquire(ctx, reqs)
 	}
 	return s.Store.Acquire(ctx, reqs)
+}
+
+func (s *script) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	s.mu.Lock()
+	s.alls = append(s.alls, reqs)
+	s.mu.Unlock()
+	if s.all != nil {
+		return s.all(ctx, reqs)
+	}
+	return s.Store.AcquireAll(ctx, reqs)
 }
 
 func (s *script) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {

@@ -29,6 +29,11 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		return l.leave(ctx, rest)
 	}
 	gone, err := l.giveUp(ctx)
+	return l.settle(gone, err)
+}
+
+// settle answers an Unlock by what the store has said, and leaves to the janitor what it has not.
+func (l *Lock) settle(gone bool, err error) error {
 	if l.doubtful {
 		l.c.janitor.cleanUp(l.held.Key, l.held.Owner) // a copy of the acquire may still come
 	}

@@ -70,6 +70,8 @@ type Acquired struct {
 	// Doubtful says an earlier try of this very request had an unknown outcome before this answer came. A delayed copy of
 	// it may still run at the server for a moment, so the caller cleans up by owner after it has released.
 	Doubtful bool
+	// Possible says, of AcquireAll, that nothing is known to be in this key's way: it was not granted because another was not.
+	Possible bool
 	// Err is set when this item alone failed; the other fields are then meaningless.
 	Err error
 }

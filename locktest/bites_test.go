@@ -12,7 +12,7 @@ import (
 // A suite that passes a broken store proves nothing. Here every property is shown a store that breaks it.
 
 var flaws = slices.Concat(
-	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, handOverFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
+	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, handOverFlaws, allFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
 	inspectFlaws, fenceFlaws, releaseTxFlaws, queueFlaws, claimFlaws, placeFlaws, hintFlaws,
 )
 
@@ -134,7 +134,7 @@ func TestSkipsAreLoud(t *testing.T) {
 			}
 		}
 	}
-	want := len(fenceProperties) + len(fenceBesideProperties) + len(releaseTxProperties) + len(sweepProperties) + len(handOverProperties)
+	want := len(fenceProperties) + len(fenceBesideProperties) + len(releaseTxProperties) + len(sweepProperties) + len(handOverProperties) + len(togetherProperties)
 	want += len(queueProperties) + len(queueGrantProperties) + len(claimProperties) + len(placeProperties) + len(queueRaceProperties)
 	want += len(interestProperties) + len(notifyProperties)
 	if want += 2; skipped != want { // and two of the tokens

@@ -26,6 +26,7 @@ type mutant struct {
 	fence     func(context.Context, lease.Runner, lease.Lease) error
 	releaseTx func(context.Context, lease.Runner, lease.Lease) error
 	handOver  func(context.Context, []lease.HandOver) ([]lease.Acquired, error)
+	all       func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 	join      func(context.Context, []lease.Ticket) error
 	leave     func(context.Context, []lease.Lease) error
 	places    func(context.Context, []lease.Lease) ([]lease.Place, error)
@@ -44,7 +45,7 @@ func newMutant(add func(m *mutant)) *mutant {
 	f := newFencing()
 	m := &mutant{
 		fencing: f, acquire: f.Acquire, renew: f.Renew, release: f.Release, inspect: f.Inspect,
-		sweep: f.Sweep, fence: f.Fence, releaseTx: f.ReleaseTx, handOver: f.HandOver,
+		sweep: f.Sweep, fence: f.Fence, releaseTx: f.ReleaseTx, handOver: f.HandOver, all: f.AcquireAll,
 		join: f.Join, leave: f.Leave, places: f.Places, claim: f.Claim, pass: f.Pass,
 		await: f.Await, desist: f.Desist, awaited: f.Awaited, listen: f.Listen, announce: f.Announce,
 	}

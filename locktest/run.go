@@ -44,6 +44,7 @@ func topics() []topic {
 		{"fence", slices.Concat(fenceProperties, fenceBesideProperties), has[lease.Fencer], "the store is not a lease.Fencer"},
 		{"release in a transaction", releaseTxProperties, has[lease.TxReleaser], "the store is not a lease.TxReleaser"},
 		{"hand over", handOverProperties, has[lease.Passer], "the store hands nothing over"},
+		{"acquire all", togetherProperties, canAll, noAll},
 		{"queue", slices.Concat(queueProperties, queueGrantProperties, claimProperties, placeProperties, queueRaceProperties), has[lease.Queue], "the store is not a lease.Queue"},
 		{"hints", slices.Concat(interestProperties, notifyProperties), func(s lease.Store) bool {
 			return has[lease.Interest](s) || has[lease.Notifier](s)

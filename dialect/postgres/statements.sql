@@ -68,15 +68,16 @@ RETURNING r.token
 -- $6 ttls in µs, each as an array literal, keys in order; $7 the releasing process, $8 whether it is to be all or nothing.
 --
 -- Locked in key order before anything is written, so that two batches cannot deadlock; SKIP LOCKED, because a row may be locked for
--- as long as a fence lasts, and everybody else in the batch would wait for it. They are found again by key: by ctid it would be quicker,
--- but a row that was changed between the statement's snapshot and its lock would be counted as locked and then not be found.
--- Where all or nothing is asked for, nothing is locked either unless all of it seems possible: a loser writes nothing.
+-- as long as a fence lasts, and everybody else in the batch would wait for it. They are updated by ctid: to find them again by key
+-- would take as long as the first time. One that was changed since the statement's snapshot is not found by ctid, and answered 0.
+-- Where all or nothing is asked for, nothing is locked either unless all of it seems possible: a loser writes nothing. What was locked
+-- is counted by ctid as it will be updated: a row that was taken and given back since the snapshot is locked, and free, and not found.
 -- NOT IN and not NOT EXISTS, for which a lane's planner settings would compare every row with every other.
 WITH want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[], $5::text::text[], $6::text::bigint[])
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
 ), found AS (
-  SELECT w.* FROM want AS w JOIN rowlock AS r ON r.key = w.key
+  SELECT w.*, r.ctid AS place FROM want AS w JOIN rowlock AS r ON r.key = w.key
   WHERE r.home = @home AND r.token < 9223372036853727231
     AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp()) OR r.owner = w.was AND w.token IN (r.token, 0))
     AND (NOT $8::bool OR (SELECT count(*) FROM want) = (SELECT count(*) FROM want AS w JOIN rowlock AS r ON r.key = w.key
@@ -88,7 +89,8 @@ WITH want AS (
       acquired_at = CASE WHEN f.owner IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM found AS f
-  WHERE r.key = f.key AND (NOT $8::bool OR (SELECT count(*) FROM found) = (SELECT count(*) FROM want))
+  WHERE r.ctid = f.place
+    AND (NOT $8::bool OR (SELECT count(*) FROM found AS f JOIN rowlock AS r ON r.ctid = f.place) = (SELECT count(*) FROM want))
   RETURNING f.n, r.token, f.owner IS NULL AND EXISTS (SELECT 1 FROM rowlock_queue AS q
     WHERE q.key = r.key AND q.waiter <> $7 AND q.alive_until > clock_timestamp()) AS awaited
 )

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -28,6 +29,8 @@ type deed struct {
 	name string
 	// recycle names the call that starts a new session beforehand; see rig.recycle.
 	recycle string
+	// able says whether the store can do it at all; nil: it can.
+	able func(tb testing.TB, s *table.Store) bool
 	// begin puts the key into the state the deed needs, and returns the call and what must be true after it.
 	begin func(c *cell) act
 }
@@ -98,7 +101,7 @@ func runDeeds(t *testing.T, e *testdb.Env, cells *atomic.Int64) {
 	for _, strategy := range []dialect.Strategy{dialect.Update, dialect.Insert} {
 		list := acquisitions
 		if strategy == dialect.Update {
-			list = slices.Concat(list, others, queueing)
+			list = slices.Concat(list, others, queueing, []deed{together})
 		}
 		for _, d := range list {
 			t.Run(fmt.Sprintf("%s/%s", strategy, d.name), func(t *testing.T) {
@@ -108,6 +111,9 @@ func runDeeds(t *testing.T, e *testdb.Env, cells *atomic.Int64) {
 					e = e.Kind.Open(t) // a sweep looks at every row of a table, and SQLite's file has one writer
 				}
 				m := matrix{TB: t, rig: newRig(t, e, strategy, 1), deed: d, cells: cells}
+				if d.able != nil && !d.able(t, m.clean) {
+					t.Skip("the dialect cannot do it")
+				}
 				m.single(t)
 				m.double(t)
 				m.lasting(t)

@@ -21,6 +21,7 @@ type Waiter[W, G any] struct {
 	// News is signalled when the place in the line, or what is known of the holder, may have changed; nil if nobody looks.
 	News chan struct{}
 
+	bids bool // it is called like all, but no key is handed to it
 	gone bool // it wants the key no more; a hand-over to it may be under way
 }
 
@@ -53,16 +54,25 @@ func New[W, G any]() *Lines[W, G] { return &Lines[W, G]{lines: make(map[string]*
 // Join puts a waiter at the end of key's line. It reports whether it is the first: it then bids at once. Whoever bids says how
 // that ended: with Stay, Got or Leave.
 func (q *Lines[W, G]) Join(key string, want W, news bool) (w *Waiter[W, G], first bool) {
+	return q.join(key, want, news, false)
+}
+
+// JoinToBid is Join for one that has no use for the key by itself: it is called to bid, and the key is never handed over to it.
+func (q *Lines[W, G]) JoinToBid(key string, want W, news bool) (w *Waiter[W, G], first bool) {
+	return q.join(key, want, news, true)
+}
+
+func (q *Lines[W, G]) join(key string, want W, news, bids bool) (w *Waiter[W, G], first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lines[key]
 	if first = l == nil; first {
-		a := &arrival[W, G]{waiter: Waiter[W, G]{Key: key, Want: want}}
+		a := &arrival[W, G]{waiter: Waiter[W, G]{Key: key, Want: want, bids: bids}}
 		l, w = &a.line, &a.waiter
 		l.bidder, l.waiters = w, l.alone[:0]
 		q.lines[key] = l
 	} else {
-		w = &Waiter[W, G]{Key: key, Want: want, Turn: make(chan Turn[G], 1)}
+		w = &Waiter[W, G]{Key: key, Want: want, Turn: make(chan Turn[G], 1), bids: bids}
 	}
 	if news {
 		w.News = make(chan struct{}, 1)
@@ -186,12 +196,12 @@ func (q *Lines[W, G]) Resume(key string) {
 }
 
 // Claim takes the head out of key's line for a hand-over, which ends with Give or Return. It returns nil if nobody waits, or the
-// head is bidding and must not be granted the key twice.
+// head is bidding and must not be granted the key twice, or only bids.
 func (q *Lines[W, G]) Claim(key string) *Waiter[W, G] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lines[key]
-	if l == nil || l.bidder != nil || l.holding {
+	if l == nil || l.bidder != nil || l.holding || l.waiters[0].bids {
 		return nil
 	}
 	w := l.waiters[0]

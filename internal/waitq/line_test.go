@@ -55,6 +55,25 @@ func TestOnlyTheHeadIsCalled(t *testing.T) {
 	called(t, b, true)
 }
 
+// Who only bids is called in his turn, and nothing is handed to him, nor past him to who stands behind.
+func TestNothingIsHandedToWhoOnlyBids(t *testing.T) {
+	q := waitq.New[int, int]()
+	a, first := q.JoinToBid("k", 1, false)
+	b := join(t, q, 2, false)
+	q.Stay(a)
+	if w := q.Claim("k"); !first || w != nil {
+		t.Fatalf("first: %t; claimed %+v", first, w)
+	}
+	q.Call("k")
+	called(t, a, true)
+	q.Leave(a)
+	called(t, b, true)
+	q.Stay(b)
+	if w := q.Claim("k"); w != b {
+		t.Errorf("claimed %+v", w)
+	}
+}
+
 // A call that comes while the head asks the database may be about what happened after it was answered.
 func TestACallDuringABidIsNotLost(t *testing.T) {
 	q := waitq.New[int, int]()

@@ -1,0 +1,186 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ lease.AllAcquirer = (*Store)(nil)
+
+// AcquireAll grants every key or none, in one statement where all of them have rows, and otherwise in three: free rows are made first,
+// because a row that is made for its owner at once could not be taken back if another were refused.
+func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	if err := checkAll(reqs); err != nil || len(reqs) == 0 {
+		return nil, err
+	}
+	places, changes := inKeyOrder(reqs)
+	applied, doubtful, err := askTwice(ctx, s, lane.Acquire, "acquire all", changes[0].From.Key,
+		func(ctx context.Context, session *dialect.Session) ([]dialect.Applied, error) {
+			return s.applyAll(ctx, session, changes)
+		})
+	out := make([]lease.Acquired, len(reqs))
+	switch {
+	case err != nil && (!errors.Is(err, dialect.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)):
+		return nil, err
+	case err != nil:
+		return out, s.inTheWay(ctx, reqs, out, err)
+	case applied == nil:
+		return nil, fmt.Errorf("%w: to acquire several keys at once from %s", lease.ErrUnsupported, s.d.Name())
+	}
+	granted := 0
+	for i, a := range applied {
+		out[places[i]] = allAnswer(a, doubtful)
+		if a.Outcome == dialect.Done {
+			granted++
+		}
+	}
+	if granted > 0 && granted < len(out) { // of an earlier try of these very owners, some of whose leases have run out
+		return nil, fmt.Errorf("%w: acquire all: %d of %d keys are left of an earlier try", lease.ErrUnknown, granted, len(out))
+	}
+	return out, nil
+}
+
+func checkAll(reqs []lease.AcquireRequest) error {
+	for i := range reqs {
+		if err := CheckRequest(reqs[i]); err != nil {
+			return err
+		}
+	}
+	return lease.CheckOnce(reqs)
+}
+
+// inKeyOrder returns the requests as changes in key order, and where each of them was.
+func inKeyOrder(reqs []lease.AcquireRequest) (places []int, changes []dialect.Change) {
+	places = make([]int, len(reqs))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(reqs[a].Key, reqs[b].Key) })
+	changes = make([]dialect.Change, len(reqs))
+	for i, at := range places {
+		r := &reqs[at]
+		changes[i] = dialect.Change{From: lease.Lease{Key: r.Key}, To: r.Owner, Note: r.Note, TTL: r.TTL}
+	}
+	return places, changes
+}
+
+// applyAll runs on a lane. What it returns is final unless the error is ErrRowLocked: then all was free, but somebody has a row locked
+// or has just changed one. nil and no error say that the dialect leaves every change to be made alone.
+func (s *Store) applyAll(ctx context.Context, session *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
+	applied, err := s.d.Apply(ctx, session, changes, true)
+	if err != nil {
+		return nil, err
+	}
+	if absent := absentees(changes, applied); len(absent) > 0 && !anyIs(applied, dialect.Held) {
+		if _, err := s.d.Create(ctx, session, absent); err != nil {
+			return nil, err
+		}
+		if applied, err = s.d.Apply(ctx, session, changes, true); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case anyIs(applied, dialect.Held), anyIs(applied, dialect.Done):
+		return applied, nil
+	case allAre(applied, dialect.Alone):
+		if able, err := s.appliesAll(ctx, session); err != nil || !able {
+			return nil, err
+		}
+	}
+	return nil, dialect.ErrRowLocked
+}
+
+// absentees are free rows to be made.
+func absentees(changes []dialect.Change, applied []dialect.Applied) (absent []dialect.Change) {
+	for i, a := range applied {
+		if a.Outcome == dialect.Absent {
+			absent = append(absent, dialect.Change{From: changes[i].From})
+		}
+	}
+	return absent
+}
+
+func anyIs(applied []dialect.Applied, o dialect.Outcome) bool {
+	return slices.ContainsFunc(applied, func(a dialect.Applied) bool { return a.Outcome == o })
+}
+
+func allAre(applied []dialect.Applied, o dialect.Outcome) bool {
+	return !slices.ContainsFunc(applied, func(a dialect.Applied) bool { return a.Outcome != o })
+}
+
+// appliesAll asks for a key that has no row and gets none: whoever cannot say that it is absent does nothing for many at once.
+func (s *Store) appliesAll(ctx context.Context, session *dialect.Session) (bool, error) {
+	never := dialect.Change{From: lease.Lease{Key: lease.Reserved + "never"}, To: lease.NewOwner(), TTL: rehearsalTTL}
+	applied, err := s.d.Apply(ctx, session, []dialect.Change{never}, true)
+	return !allAre(applied, dialect.Alone), err
+}
+
+func allAnswer(a dialect.Applied, doubtful bool) lease.Acquired {
+	switch a.Outcome {
+	case dialect.Done:
+		return lease.Acquired{Granted: true, Token: a.Token, Doubtful: doubtful}
+	case dialect.Held:
+		return lease.Acquired{Holder: a.Holder, Doubtful: doubtful}
+	}
+	return lease.Acquired{Possible: true, Doubtful: doubtful}
+}
+
+// inTheWay looks at rows that could not be had though nobody was seen to hold them, and says in out why. It returns the error of a row
+// that will never be granted, or locked where nothing is to be seen: then the rows were being taken, each time by another.
+func (s *Store) inTheWay(ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired, locked error) error {
+	rows, err := s.look(ctx, reqs)
+	if err != nil {
+		return err
+	}
+	seen := false
+	for i := range reqs {
+		row, ok := rows[reqs[i].Key]
+		if err := s.never(row); ok && err != nil {
+			return fmt.Errorf("acquire all: %q: %w", reqs[i].Key, err)
+		}
+		out[i] = lease.Acquired{Possible: row.Owner.IsZero()}
+		if row.Held {
+			out[i].Holder = lease.Holder{Note: row.Note, Remaining: row.Remaining}
+		}
+		seen = seen || !out[i].Possible
+	}
+	if !seen {
+		return locked
+	}
+	return nil
+}
+
+func (s *Store) look(ctx context.Context, reqs []lease.AcquireRequest) (map[string]lease.Record, error) {
+	keys := make([]string, len(reqs))
+	for i := range reqs {
+		keys[i] = reqs[i].Key
+	}
+	records, err := s.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
+	rows := make(map[string]lease.Record, len(records))
+	for _, r := range records {
+		rows[r.Key] = r
+	}
+	return rows, err
+}
+
+// never is why a row is not granted to anybody, if that is so.
+func (s *Store) never(row lease.Record) error {
+	a := dialect.Answer{State: dialect.StateFree, Token: row.Token}
+	switch {
+	case row.Home != s.d.Names().Home:
+		a.State = dialect.StateMoved
+	case !row.Held && row.Token >= lease.MaxToken-1:
+		a.State = dialect.StateExhausted
+	default:
+		return nil
+	}
+	got, _ := a.Acquired()
+	return got.Err
+}
