@@ -152,8 +152,8 @@ func TestUnlockThatFailsIsGoneOnWith(t *testing.T) {
 				l := take(t, locks, "k")
 				began := time.Now()
 				wantIs(t, "Unlock", l.Unlock(t.Context()), c.want)
-				if took := time.Since(began); took != c.took {
-					t.Errorf("took %v, want %v", took, c.took)
+				if took := time.Since(began); took < c.took || took > c.took*5/4 {
+					t.Errorf("took %v, want %v, or up to a quarter more", took, c.took)
 				}
 				wantIs(t, "cause", context.Cause(l.Context()), rowlock.ErrUnlocked)
 				time.Sleep(5 * time.Second)

@@ -17,7 +17,7 @@ const unlockTimeout = 2 * time.Second
 //
 // It returns ErrLost if the lock was lost before (what was done under it since may have met somebody else's work, unless it
 // was fenced), ErrMaxHold if it was held too long, ErrUnlocked if it was given back already, and ErrUnknown if the database
-// could not do it in 2 s; the client then goes on trying.
+// could not do it in 2 to 2.5 s; the client then goes on trying.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.c.janitor.enter() { // Close waits for us, or has ended the lock already
 		defer l.c.janitor.leave()

@@ -43,7 +43,7 @@ func (r *Row) Acquired(to lease.Owner) Applied {
 		return Applied{Outcome: Done, Token: r.Token}
 	case held:
 		return Applied{Outcome: Held, Holder: r.Holder}
-	case r.Token >= lease.MaxToken:
+	case r.Token >= lease.MaxToken-1:
 		return Applied{Outcome: Alone}
 	}
 	return Applied{Outcome: Possible, Token: r.Token}
@@ -54,13 +54,14 @@ func (r *Row) left(c *Change) Applied {
 	switch {
 	case !r.Home || r.Owner != c.From.Owner || c.From.Token != 0 && c.From.Token != r.Token:
 		return Applied{Outcome: Gone}
-	case !c.Releases() && r.Token >= lease.MaxToken:
+	case !c.Releases() && r.Token >= lease.MaxToken-1:
 		return Applied{Outcome: Alone}
 	}
 	return Applied{Outcome: Possible, Token: r.Token}
 }
 
-// Hopeless reports whether what Look has found rules out that every change is made.
+// Hopeless reports whether what Look has found rules out that every change is made now. What is done already is of an earlier try: the
+// rest of that was lost since, and to make up for it would grant two parts that were never held together.
 func Hopeless(found []Applied) bool {
-	return slices.ContainsFunc(found, func(a Applied) bool { return a.Outcome != Possible && a.Outcome != Done })
+	return slices.ContainsFunc(found, func(a Applied) bool { return a.Outcome != Possible })
 }

@@ -52,8 +52,9 @@ type cell struct {
 	// unresolved says that an earlier call failed, and may have done the deed.
 	unresolved bool
 
-	mu  sync.Mutex
-	hit []faultdb.Op // what faults hit
+	mu       sync.Mutex
+	hit      []faultdb.Op // what faults hit
+	doubtful bool
 }
 
 // phase is how an operation is broken.
@@ -235,26 +236,35 @@ func (m *matrix) run(t *testing.T, p phase, inj func(faultdb.Fault) faultdb.Inje
 // arm injects from now on, and remembers what was hit. What is sent late within a transaction has rows locked until it is
 // executed and its connection gone; late is released for it when the store dials again.
 func (c *cell) arm(inj faultdb.Injector, late *faultdb.Gate) {
-	var transaction atomic.Int64 // its connection
+	var transaction, open int64 // their connections: of the last one, and of one that can still be rolled back
 	c.faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
-		if op.Kind == faultdb.Begin || op.Query == "BEGIN" {
-			transaction.Store(op.Conn)
-		}
-		f := inj.Inject(op)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		switch {
+		case op.Kind == faultdb.Begin || op.Query == "BEGIN":
+			transaction, open = op.Conn, op.Conn
+		case slices.Contains([]string{"COMMIT", "ROLLBACK"}, op.Query) || op.Kind == faultdb.Commit || op.Kind == faultdb.Rollback:
+			open = 0
+		}
+		f := inj.Inject(op)
+		switch {
 		case !f.IsNone():
 			c.hit = append(c.hit, op)
-		case late != nil && op.Kind == faultdb.Connect && len(c.hit) > 0 && c.hit[len(c.hit)-1].Conn == transaction.Load():
+			c.doubtful = c.doubtful || op.Executes() && op.Conn != open
+		case late != nil && op.Kind == faultdb.Connect && len(c.hit) > 0 && c.hit[len(c.hit)-1].Conn == transaction:
 			late.Release()
 		}
 		return f
 	}))
 }
 
-// doubt reports whether a fault hit a statement: then nobody can know at first whether it was executed.
-func (c *cell) doubt() bool { return slices.ContainsFunc(c.hits(), faultdb.Op.Executes) }
+// doubt reports whether a fault hit a statement: then nobody can know at first whether it was executed, unless a transaction was to be
+// committed after it.
+func (c *cell) doubt() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.doubtful
+}
 
 func (c *cell) hits() []faultdb.Op {
 	c.mu.Lock()
