@@ -55,7 +55,7 @@ type Config struct {
 	// clients that lock a key must be Fair, or those that are not go before those that are. A waiter whose process has died is
 	// passed over when it has shown no sign of life for its TTL.
 	Fair bool
-	// Lanes is how many connections of the pool the client keeps to itself. Default 4, or all but one of a smaller pool, but
+	// Lanes is how many connections of the pool the client keeps to itself. Default 3, or all but one of a smaller pool, but
 	// at least 2; 1 on SQLite, whose file has a single write lock.
 	Lanes int
 	// Reaper says when dead rows are removed.

@@ -8,15 +8,28 @@ import (
 )
 
 // Look begins an Apply without a write: what can be answered is, so that a batch of losers locks nothing, and what is lost already need
-// not be told from what is lost meanwhile. What is left to try is Possible, with the token that the row has.
+// not be told from what is lost meanwhile. What is left to try is Possible, with the token that the row has. A release that names its
+// token is tried unseen: it is nearly always right, and a look would cost it a fifth of its time.
 func Look(ctx context.Context, s *Session, d Dialect, changes []Change) ([]Applied, error) {
-	rows, err := ReadRows(ctx, s, d, Keys(changes))
-	out := make([]Applied, len(rows))
-	for i := range out {
+	out := make([]Applied, len(changes))
+	at := make([]int, 0, len(changes))
+	keys := make([]string, 0, len(changes))
+	for i := range changes {
+		if c := &changes[i]; c.Releases() && c.From.Token != 0 {
+			out[i] = Applied{Outcome: Possible, Token: c.From.Token}
+			continue
+		}
+		at, keys = append(at, i), append(keys, changes[i].From.Key)
+	}
+	if len(at) == 0 {
+		return out, nil
+	}
+	rows, err := ReadRows(ctx, s, d, keys)
+	for n, i := range at {
 		if c := &changes[i]; c.Acquires() {
-			out[i] = rows[i].Acquired(c.To)
+			out[i] = rows[n].Acquired(c.To)
 		} else {
-			out[i] = rows[i].left(c)
+			out[i] = rows[n].left(c)
 		}
 	}
 	return out, err

@@ -51,7 +51,7 @@ var (
 	_ lease.Sweeper    = (*Store)(nil)
 )
 
-// New returns a store on the tables in db, for Postgres, MySQL and MariaDB. It takes four connections of the pool for itself, and one
+// New returns a store on the tables in db, for Postgres, MySQL and MariaDB. It takes three connections of the pool for itself, and one
 // for each held lock. Close it after the client.
 //
 // SQLite is refused with lease.ErrUnsupported, and so is a dialect that is postgres.Pooled.

@@ -60,22 +60,16 @@ func (d *Dialect) apply(ctx context.Context, s *dialect.Session, c *dialect.Chan
 	return done(a.Granted, a.Token, dialect.Gone), err
 }
 
-// Create makes rows one by one in one transaction, if a look does not find them.
+// Create makes rows one by one in one transaction, without a look: an insert finds out by itself whether there is a row, and writes
+// nothing then; and whoever comes here has seen that there is none, or expects it.
 func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
-	rows, err := dialect.ReadRows(ctx, s, d, dialect.Keys(changes))
-	if err != nil {
-		return nil, err
-	}
 	out := make([]dialect.Applied, len(changes))
-	err = s.InTx(ctx, func() error { return d.createEach(ctx, s, changes, rows, out) })
+	err := s.InTx(ctx, func() error { return d.createEach(ctx, s, changes, out) })
 	return out, err
 }
 
-func (d *Dialect) createEach(ctx context.Context, s *dialect.Session, changes []dialect.Change, rows []dialect.Row, out []dialect.Applied) (err error) {
+func (d *Dialect) createEach(ctx context.Context, s *dialect.Session, changes []dialect.Change, out []dialect.Applied) (err error) {
 	for i := range changes {
-		if rows[i].Exists {
-			continue
-		}
 		c := &changes[i]
 		out[i], err = d.made(ctx, s, "create", []byte(c.From.Key), orNull(c.To), c.Note, millis(c.TTL), lease.Bucket(c.From.Key))
 		if err != nil {
