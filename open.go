@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -22,20 +23,64 @@ type DB interface {
 
 const openTimeout = 15 * time.Second
 
+// Table is the store that a client made by Open has: for a bridge, or for whoever wants to put something between it and New. Close
+// it after the client.
+type Table interface {
+	lease.Mover
+	lease.AllAcquirer
+	lease.Fencer
+	lease.TxReleaser
+	lease.Sweeper
+	lease.Passer
+	lease.Notifier
+	lease.Interest
+	lease.Queue
+	io.Closer
+}
+
+// OpenTable returns the store on the tables in db, checked as by Open, for New. Of cfg it uses TTL, Strategy, Lanes and Logger.
+func OpenTable(db DB, d dialect.Dialect, cfg *Config) (Table, error) {
+	full, err := complete(db, d, cfg)
+	if err != nil {
+		return nil, err
+	}
+	store, err := openTable(db, d, full)
+	if err != nil {
+		return nil, err // and no store: a nil pointer in an interface would not be nil
+	}
+	return store, nil
+}
+
 // Open returns a client on the tables in db. It takes Config.Lanes connections of the pool for itself, checks that the server
 // and the tables can be trusted with locks, and runs every kind of statement once. It creates nothing: the tables are
 // schema.Migrate's, or your own migration tool's.
 func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
+	full, err := complete(db, d, cfg)
+	if err != nil {
+		return nil, err
+	}
+	store, err := openTable(db, d, full)
+	if err != nil {
+		return nil, err
+	}
+	c, err := start(store, store, full)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return c, nil
+}
+
+func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
 	if db == nil || d == nil {
-		return nil, fmt.Errorf("%w: Open needs a database and a dialect", lease.ErrConfig)
+		return Config{}, fmt.Errorf("%w: Open needs a database and a dialect", lease.ErrConfig)
 	}
 	if cfg == nil {
 		cfg = new(Config)
 	}
-	full, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
+	return cfg.withDefaults()
+}
+
+func openTable(db DB, d dialect.Dialect, full Config) (*table.Store, error) {
 	limit := db.Stats().MaxOpenConnections
 	lanes, err := lane.Count(full.Lanes, d.Lanes(), limit, 2) // two, so that renewals do not stand behind everything else
 	if err != nil {
@@ -53,9 +98,5 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	for _, w := range facts.Warnings {
 		full.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
-	c, err := start(store, store, full)
-	if err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	return c, nil
+	return store, nil
 }

@@ -40,7 +40,7 @@ func (a *Answer) Acquired() (lease.Acquired, error) {
 	case StateExhausted:
 		out.Err = fmt.Errorf("%w: it stands at %d", lease.ErrTokenExhausted, a.Token)
 	case StateMoved:
-		out.Err = fmt.Errorf("%w: the key belongs to another kind of store: to the cluster of a bridge, or to forupdate. Lock it there, or take another key", lease.ErrUnsupported)
+		out.Err = fmt.Errorf("%w, of another kind of store: in the cluster of a bridge, or in forupdate. Lock it there, or take another key (%w)", lease.ErrMoved, lease.ErrUnsupported)
 	case StateLocked:
 		return out, ErrRowLocked
 	case StateQueued: // neither granted nor held

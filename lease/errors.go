@@ -31,6 +31,9 @@ var (
 	ErrTokenExhausted = errors.New("rowlock: token exhausted")
 	// ErrCorrupt is returned when a row cannot have been written by rowlock. Such a row is never granted.
 	ErrCorrupt = errors.New("rowlock: corrupt row")
+	// ErrMoved is returned for a key whose home is elsewhere: in a cluster that a bridge has moved it to, or in a transaction of
+	// forupdate's. It was not touched here; lock it there.
+	ErrMoved = errors.New("rowlock: the key has another home")
 	// ErrForeignTx is returned by Fence and UnlockTx when the transaction is of another database than the lock.
 	ErrForeignTx = errors.New("rowlock: transaction of another database")
 	// ErrTable is returned by what works on your own tables when a table, a column or a row's key is not as it was told.

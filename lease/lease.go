@@ -58,6 +58,9 @@ type AcquireRequest struct {
 	TTL time.Duration
 	// Note is shown to others who find the key held: who, where, why. At most [MaxNote] bytes.
 	Note string
+	// Epoch, unless it is 0, is the epoch that the key must be in, at a store that a bridge moves keys to; see paxosbridge. A table
+	// takes no notice of it: its rows say themselves where their home is.
+	Epoch int64
 }
 
 // Acquired is the answer to one AcquireRequest.

@@ -1,0 +1,24 @@
+-- Keys that move to another home and back. The row says where: every statement carries the home that it is of.
+
+-- name: depart
+-- home, next token, key, owner, token. Without a look at the clock, as a fence: an expired lease that the row still names is nobody else's.
+UPDATE rowlock SET home = $1, token = $2, owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $3 AND owner = $4 AND token = $5 AND home = @home
+
+-- name: return
+-- next token, key, home, the first token of its epoch and the first of the next. Tokens within the epoch are those fenced with.
+UPDATE rowlock SET home = @home, token = $1, owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $2 AND home = $3 AND token >= $4 AND token < $5
+
+-- name: recall
+-- $1 key, $2 home, $3 the first token of the epoch
+INSERT INTO rowlock AS r (key, token, acquired_at, expires_at, home) VALUES ($1, $3, clock_timestamp(), clock_timestamp(), $2)
+ON CONFLICT (key) DO UPDATE SET home = $2, token = $3, owner = NULL, note = '', expires_at = clock_timestamp() WHERE r.token < $3
+
+-- name: fence-at
+-- $1 key, $2 home, $3 the first token of the epoch, $4 token
+SELECT token FROM rowlock WHERE key = $1 AND home = $2 AND token BETWEEN $3 AND $4 FOR NO KEY UPDATE
+
+-- name: fence-at-token
+-- $1 token, $2 key, of a row that fence-at has locked
+UPDATE rowlock SET token = $1 WHERE key = $2

@@ -1,0 +1,26 @@
+-- Keys that move to another home and back. The row says where: every statement carries the home that it is of.
+
+-- name: depart
+-- home, next token, key, owner, token. Without a look at the clock, as a fence: an expired lease that the row still names is nobody else's.
+UPDATE rowlock SET home = ?, token = ?, owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+WHERE key = ? AND owner = ? AND token = ? AND home = @home
+
+-- name: return
+-- next token, key, home, the first token of its epoch and the first of the next. Tokens within the epoch are those fenced with.
+UPDATE rowlock SET home = @home, token = ?, owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+WHERE key = ? AND home = ? AND token >= ? AND token < ?
+
+-- name: recall
+-- key, home, the first token of the epoch
+INSERT INTO rowlock (key, home, token, note, acquired_at, expires_at)
+VALUES (?1, ?2, ?3, '', CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER))
+ON CONFLICT (key) DO UPDATE SET home = excluded.home, token = excluded.token, owner = NULL, note = '', expires_at = excluded.expires_at
+WHERE token < excluded.token
+
+-- name: fence-at
+-- key, home, the first token of the epoch, token. A write that changes nothing: see fence.
+UPDATE rowlock SET token = token WHERE key = ? AND home = ? AND token BETWEEN ? AND ? RETURNING token
+
+-- name: fence-at-token
+-- token, key, of a row that fence-at has locked
+UPDATE rowlock SET token = ? WHERE key = ?

@@ -1,0 +1,87 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ lease.Mover = (*Store)(nil)
+
+// Depart changes the home in one statement, which names the holder.
+func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (epoch int64, ok bool, err error) {
+	epoch = lease.Epoch(l.Token) + 1
+	if err := s.checkMove("move", l.Key, home, epoch); err != nil {
+		return 0, false, err
+	}
+	args := []any{home, first(epoch), []byte(l.Key), dialect.Bytes(l.Owner), l.Token}
+	ok, err = s.move(ctx, "depart", l.Key, args, home, epoch)
+	return epoch, ok, err
+}
+
+// Return names the home and the epoch that it ends.
+func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
+	if err := s.checkMove("return", key, home, epoch+1); err != nil {
+		return false, err
+	}
+	args := []any{first(epoch + 1), []byte(key), home, first(epoch), first(epoch + 1)}
+	return s.move(ctx, "return", key, args, s.d.Names().Home, epoch+1)
+}
+
+// Recall looks at nothing but the epoch.
+func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
+	if err := s.checkMove("recall", key, home, epoch); err != nil {
+		return false, err
+	}
+	return s.move(ctx, "recall", key, []any{[]byte(key), home, first(epoch)}, home, epoch)
+}
+
+// first is the token before the first that an epoch grants.
+func first(epoch int64) int64 { return epoch << lease.EpochShift }
+
+func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
+	switch err := lease.CheckKey(key); {
+	case err != nil:
+		return err
+	case home < 1 || home > math.MaxInt16:
+		return fmt.Errorf("%w: %s %q: home %d; a cluster's is 1 to %d", lease.ErrConfig, verb, key, home, math.MaxInt16)
+	case epoch < 1 || epoch > lease.Epoch(lease.MaxToken)-1:
+		return fmt.Errorf("%w: %s %q: epoch %d", lease.ErrTokenExhausted, verb, key, epoch)
+	}
+	return nil
+}
+
+// move runs one statement that brings a key to home in epoch. Where an earlier try may have done it the row is looked at: it is there
+// in that epoch only if this move was made, by whomever.
+func (s *Store) move(ctx context.Context, section, key string, args []any, home int, epoch int64) (bool, error) {
+	n, doubtful, err := askTwice(ctx, s, lane.Release, section, key, func(ctx context.Context, session *dialect.Session) (int64, error) {
+		res, err := session.Exec(ctx, s.d.Text(section), args...)
+		if err != nil {
+			return 0, err
+		}
+		return res.RowsAffected()
+	})
+	if err != nil || n > 0 || !doubtful {
+		return n > 0, err
+	}
+	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{key}})
+	if err != nil {
+		return false, fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, section, key, err)
+	}
+	return len(rows) == 1 && rows[0].Home == home && lease.Epoch(rows[0].Token) == epoch, nil
+}
+
+// FenceAt locks the row of a key that is at home, and leaves the token in it.
+func (s *Store) FenceAt(ctx context.Context, tx lease.Runner, home int, l lease.Lease) error {
+	var last int64
+	args := []any{[]byte(l.Key), home, first(lease.Epoch(l.Token)), l.Token}
+	err := tx.QueryOne(ctx, s.d.Text("fence-at"), args, &last)
+	if err == nil && last < l.Token {
+		_, err = tx.Exec(ctx, s.d.Text("fence-at-token"), []any{l.Token, []byte(l.Key)})
+	}
+	return s.inTx(ctx, tx, "fence", l, err)
+}

@@ -1,0 +1,29 @@
+package lease
+
+import "context"
+
+// Mover is a Store whose keys can be given to another home, as the cluster of a bridge is, and taken back. The row decides: what is not
+// at home here is refused with [ErrMoved] by every other method, whoever asks and however old the request is.
+//
+// Both steps begin a new epoch, so that nothing that was granted before, and no request that was sent before, is honoured after. None
+// of them can be half done, and each may be repeated.
+type Mover interface {
+	Store
+	// Depart gives the key of a lease that is held to home, a positive number. From then on nobody holds the key here and nobody is
+	// granted it. It returns the epoch that begins. ok false says that nothing was changed: the row names another owner or token.
+	// A repeated call finds that, too; look at the row.
+	Depart(ctx context.Context, l Lease, home int) (epoch int64, ok bool, err error)
+	// Return takes the key back from home if it is there in this epoch. It is then free, in the next epoch. ok false says that nothing
+	// was changed: the key is not there, or in another epoch. The caller has made sure that the other home grants no more in this epoch.
+	Return(ctx context.Context, key string, home int, epoch int64) (ok bool, err error)
+	// Recall puts the row of a key at home in this epoch if it is in an older one, wherever it was, and creates it if there is none: for
+	// a database that has forgotten a Depart, as one does that has failed over to a replica that lagged.
+	Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error)
+	// FenceAt is Fence for a lease that home has granted. The row must be at home in the token's epoch, and no higher token may have
+	// been fenced with; this one is written into it in tx, so that after tx no lower one passes. It locks the row for tx alone: two
+	// transactions of one holder take turns.
+	FenceAt(ctx context.Context, tx Runner, home int, l Lease) error
+}
+
+// Epoch is the epoch of a token.
+func Epoch(token int64) int64 { return token >> EpochShift }
