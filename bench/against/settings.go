@@ -47,7 +47,7 @@ func parse(args []string) (s settings, err error) {
 	only := flags.String("only", "", "workloads, with commas between: free, hot, skewed, waiters, held, reaping, allocs; empty means all")
 	flags.IntVar(&s.rounds, "rounds", 3, "how many turns each contender gets")
 	flags.DurationVar(&s.turn, "turn", 600*time.Millisecond, "how long a turn is")
-	flags.IntVar(&s.lanes, "lanes", 4, "Config.Lanes; SQLite has one")
+	flags.IntVar(&s.lanes, "lanes", 3, "Config.Lanes; SQLite has one")
 	flags.IntVar(&s.held, "held", 100_000, "locks to hold at once")
 	flags.IntVar(&s.waiters, "waiters", 1000, "goroutines that wait for one key")
 	flags.IntVar(&s.dead, "dead", 1_000_000, "dead rows for the reaper to remove")
