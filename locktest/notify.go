@@ -141,7 +141,9 @@ func (r *rig) releaseThere(l lease.Lease) {
 func listenHearsAll(r *rig) {
 	e := r.listen(r.here, "hears all")
 	n := len(e.heard())
-	r.releaseThere(r.takeThere("a"))
+	for _, key := range []string{"a", "b", "c"} {
+		r.releaseThere(r.takeThere(key))
+	}
 	r.announce("a", "b", "c")
 	for _, key := range []string{"a", "b", "c"} {
 		e.hears(n, key)

@@ -87,6 +87,9 @@ func clockIsTold(r *rig) {
 		return sent, time.Now(), got.Clock
 	}
 	sent, answered, first := renew()
+	if first == 0 {
+		return // a store that has no clock
+	}
 	r.eventually("the clock to be told after some time", func() bool {
 		again, last, clock := renew()
 		least, most := again.Sub(answered)-tolerance, last.Sub(sent)+tolerance
