@@ -21,6 +21,7 @@ var groups = map[string][]string{
 	"test helpers": {
 		"testing", "github.com/anishathalye/porcupine", "pgregory.net/rapid", "github.com/stretchr/testify", "github.com/DATA-DOG/go-sqlmock",
 		"go.uber.org/goleak", "./locktest", "./internal/testdb", "./internal/faultdb", "./internal/memstore",
+		"./internal/memcluster", "./paxosbridge/clustertest",
 	},
 	"programs": {"./examples", "./bench", "./cmd"},
 }
@@ -70,6 +71,11 @@ var bans = []struct {
 	{"./forupdate", "drivers", nil, "only a dialect knows its database"},
 	{"./forupdate", "test helpers", nil, "it is part of the user's program"},
 	{"./forupdate", "github.com/pressly/goose", nil, "who locks rows need not migrate with it"},
+	{"./paxosbridge", "drivers", nil, "a user gets the cluster they have, and no other"},
+	{"./paxosbridge", "./internal", nil, "it stands on stores, whatever they are made of"},
+	{"./paxosbridge", "test helpers", nil, "it is part of the user's program"},
+	{".", "./paxosbridge", nil, "most keys never move"},
+	{"./paxosbridge/clustertest", "./internal", nil, "it is public: whoever writes a cluster must be able to use all of it"},
 	{"./schema", "drivers", nil, "it is given a dialect and a pool"},
 	{"./schema", "./internal", nil, "tables can be made without a client"},
 	{"./locktest", "drivers", nil, "it tests stores that have nothing to do with databases"},
@@ -86,7 +92,7 @@ var onlies = []struct {
 	{"github.com/go-sql-driver/mysql", "the room of its database", []string{"./dialect/mysql", "./internal/testdb", "./examples"}},
 	{"modernc.org/sqlite", "the room of its database", []string{"./dialect/sqlite", "./internal/testdb", "./examples"}},
 	{"github.com/pressly/goose", "migrations are optional", []string{"./schema", "./examples"}},
-	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./internal/testdb", "./schema", "./examples/internal/program"}},
+	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./schema", "./examples/internal/program"}},
 }
 
 // imports is a package as go list shows it, without its tests.
