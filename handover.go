@@ -2,6 +2,7 @@ package rowlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,6 +24,9 @@ func (c *Client) handOn(ctx context.Context, held lease.Lease) (left lease.Lease
 		}
 		g, err := c.handOver(ctx, passer, left, w)
 		switch {
+		case errors.Is(err, lease.ErrMoved): // it was given up, and whoever is next has to ask where it is
+			c.lines.Return(w)
+			return lease.Lease{}, false, nil
 		case err != nil:
 			c.lines.Return(w)
 			c.janitor.cleanUp(held.Key, left.Owner)

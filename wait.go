@@ -193,10 +193,15 @@ func (c *Client) look(ctx context.Context, keys []string) (map[string]waitq.Sigh
 	}
 	sights := make(map[string]waitq.Sight, len(records))
 	for _, r := range records {
-		here := r.Home == lease.HomeTable || r.Home == lease.HomeTransaction
+		here := r.Home == lease.HomeTable || r.Home == lease.HomeTransaction || c.reaches(r.Home)
 		sights[r.Key] = waitq.Sight{Free: !r.Held && here, Age: r.Age, Remaining: r.Remaining, Note: r.Note}
 	}
 	return sights, nil
+}
+
+func (c *Client) reaches(home int) bool {
+	r, ok := c.store.(lease.Roamer)
+	return ok && r.Reaches(home)
 }
 
 func (c *Client) seen(key string, s waitq.Sight) {

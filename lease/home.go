@@ -16,13 +16,20 @@ type Mover interface {
 	// Return takes the key back from home if it is there in this epoch. It is then free, in the next epoch. ok false says that nothing
 	// was changed: the key is not there, or in another epoch. The caller has made sure that the other home grants no more in this epoch.
 	Return(ctx context.Context, key string, home int, epoch int64) (ok bool, err error)
-	// Recall puts the row of a key at home in this epoch if it is in an older one, wherever it was, and creates it if there is none: for
-	// a database that has forgotten a Depart, as one does that has failed over to a replica that lagged.
+	// Recall puts the row of a key at home, HomeTable or another, in this epoch if it is in an older one, wherever it was, with nobody
+	// holding it; it creates the row if there is none. It is for a database that has forgotten a move, as one does that has failed
+	// over to a replica that lagged.
 	Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error)
 	// FenceAt is Fence for a lease that home has granted. The row must be at home in the token's epoch, and no higher token may have
 	// been fenced with; this one is written into it in tx, so that after tx no lower one passes. It locks the row for tx alone: two
 	// transactions of one holder take turns.
 	FenceAt(ctx context.Context, tx Runner, home int, l Lease) error
+}
+
+// Roamer is a Store that grants keys whose row says that their home is elsewhere.
+type Roamer interface {
+	// Reaches reports whether keys of this home can be locked through this store. HomeTable and HomeTransaction are asked for nobody.
+	Reaches(home int) bool
 }
 
 // Epoch is the epoch of a token.

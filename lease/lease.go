@@ -115,7 +115,7 @@ func (o RenewOutcome) String() string {
 type Renewed struct {
 	Outcome RenewOutcome
 	// Clock is the store's own clock when it answered, as a duration since an epoch of the store's choosing. Only the
-	// difference of two readings of one store means anything; it shows whether that clock runs ahead of ours.
+	// difference of two readings of one store means anything; it shows whether that clock runs ahead of ours. 0: it has none to tell.
 	Clock time.Duration
 	// Err is set when this item alone failed; its outcome is then unknown.
 	Err error

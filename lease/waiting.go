@@ -20,6 +20,7 @@ type HandOver struct {
 type Passer interface {
 	// HandOver grants each To if the row still names From, expired or not. Granted false says that it does not, or that the
 	// key's tokens have run out: nothing was changed, and Holder is not filled in. A repeated request returns the lease as it is.
+	// An item's error that is [ErrMoved] says that From was given up, and To was granted nothing: the key is on its way to another home.
 	HandOver(ctx context.Context, items []HandOver) ([]Acquired, error)
 }
 

@@ -42,9 +42,6 @@ type Harness struct {
 	// can be fenced at once.
 	SoleFence bool
 
-	// Clockless says that the store never tells its clock: Renewed.Clock is 0. It skips the property that it does.
-	Clockless bool
-
 	// Most is how many keys one store can hold at once, as one with a connection for each can hold only so many; at least 32, or 0 for a
 	// store without such a bound. Properties that hold more hold as many as that, or are skipped where they prove nothing then.
 	Most int

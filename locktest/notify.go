@@ -141,12 +141,11 @@ func (r *rig) releaseThere(l lease.Lease) {
 func listenHearsAll(r *rig) {
 	e := r.listen(r.here, "hears all")
 	n := len(e.heard())
-	keys := []string{"a", "b", "c"}
-	for _, key := range keys { // some stores notice by themselves what has come free, and nothing else
+	for _, key := range []string{"a", "b", "c"} {
 		r.releaseThere(r.takeThere(key))
 	}
-	r.announce(keys...)
-	for _, key := range keys {
+	r.announce("a", "b", "c")
+	for _, key := range []string{"a", "b", "c"} {
 		e.hears(n, key)
 	}
 	_ = e.stop()

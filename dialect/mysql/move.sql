@@ -11,11 +11,16 @@ UPDATE rowlock SET home = @home, token = ?, owner = NULL, note = '', expires_at 
 WHERE `key` = ? AND home = ? AND token >= ? AND token < ?
 
 -- name: recall
--- key, home, the first token of the epoch. Assignments are made from left to right, and each sees those before it: the token comes last.
-INSERT INTO rowlock (`key`, home, token, note, acquired_at, expires_at) VALUES (?, ?, ?, '', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
-ON DUPLICATE KEY UPDATE home = IF(token < VALUES(token), VALUES(home), home), owner = IF(token < VALUES(token), NULL, owner),
-  note = IF(token < VALUES(token), '', note), expires_at = IF(token < VALUES(token), VALUES(expires_at), expires_at),
-  token = GREATEST(token, VALUES(token))
+-- key, home, the first token of the epoch, bucket. A row that is made here begins above its floor, as any other, and so its floor is
+-- share-locked; one that is made elsewhere is of that epoch exactly. Assignments are made from left to right, and each sees those before
+-- it: the token comes last.
+INSERT INTO rowlock (`key`, home, token, note, acquired_at, expires_at)
+SELECT p.k, p.h, IF(p.h = @home, GREATEST(f.floor, p.t), p.t), '', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
+FROM (SELECT CAST(? AS BINARY) AS k, CAST(? AS SIGNED) AS h, CAST(? AS SIGNED) AS t) AS p STRAIGHT_JOIN rowlock_floor AS f FORCE INDEX (PRIMARY) ON f.bucket = ?
+/*M! LOCK IN SHARE MODE */ /*!80000 FOR SHARE OF f */
+ON DUPLICATE KEY UPDATE home = IF(rowlock.token < p.t, p.h, rowlock.home), owner = IF(rowlock.token < p.t, NULL, rowlock.owner),
+  note = IF(rowlock.token < p.t, '', rowlock.note), expires_at = IF(rowlock.token < p.t, UTC_TIMESTAMP(6), rowlock.expires_at),
+  token = GREATEST(rowlock.token, p.t)
 
 -- name: fence-at
 -- key, home, the first token of the epoch, token

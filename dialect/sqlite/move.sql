@@ -11,11 +11,14 @@ UPDATE rowlock SET home = @home, token = ?, owner = NULL, note = '', expires_at 
 WHERE key = ? AND home = ? AND token >= ? AND token < ?
 
 -- name: recall
--- key, home, the first token of the epoch
+-- key, home, the first token of the epoch, bucket. A row that is made here begins above its floor, as any other; one that is made
+-- elsewhere is of that epoch exactly.
 INSERT INTO rowlock (key, home, token, note, acquired_at, expires_at)
-VALUES (?1, ?2, ?3, '', CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER))
-ON CONFLICT (key) DO UPDATE SET home = excluded.home, token = excluded.token, owner = NULL, note = '', expires_at = excluded.expires_at
-WHERE token < excluded.token
+SELECT ?1, ?2, CASE WHEN ?2 = @home THEN max(floor, ?3) ELSE ?3 END, '',
+       CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER)
+FROM rowlock_floor WHERE bucket = ?4
+ON CONFLICT (key) DO UPDATE SET home = excluded.home, token = ?3, owner = NULL, note = '', expires_at = excluded.expires_at
+WHERE token < ?3
 
 -- name: fence-at
 -- key, home, the first token of the epoch, token. A write that changes nothing: see fence.

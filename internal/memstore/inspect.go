@@ -56,5 +56,6 @@ func (r *row) record(key string, now time.Time) lease.Record {
 		Note:      r.note,
 		Remaining: r.expires.Sub(now),
 		Age:       now.Sub(r.granted),
+		Home:      r.home,
 	}
 }

@@ -41,6 +41,7 @@ type row struct {
 	owner   lease.Owner
 	note    string
 	token   int64
+	home    int
 	granted time.Time
 	expires time.Time
 }
@@ -92,6 +93,9 @@ func (s *Store) acquireLocked(now time.Time, q lease.AcquireRequest) lease.Acqui
 		return lease.Acquired{Err: fmt.Errorf("acquire %q: %w", q.Key, errNobody)}
 	}
 	r := s.rows[q.Key]
+	if r != nil && r.home != lease.HomeTable {
+		return lease.Acquired{Err: fmt.Errorf("acquire %q: %w", q.Key, lease.ErrMoved)}
+	}
 	if r != nil && r.held(now) {
 		if r.owner == q.Owner {
 			return lease.Acquired{Granted: true, Token: r.token}

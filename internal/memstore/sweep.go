@@ -38,7 +38,7 @@ func (s *Store) sweepBatch(opts lease.SweepOptions) int {
 			break
 		}
 		r := s.rows[key]
-		if r.held(now) || now.Sub(r.expires) < opts.Retention {
+		if r.home != lease.HomeTable || r.held(now) || now.Sub(r.expires) < opts.Retention {
 			continue
 		}
 		floor := &s.floors[lease.Bucket(key)]

@@ -34,10 +34,10 @@ func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (
 
 // Recall looks at nothing but the epoch.
 func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
-	if err := s.checkMove("recall", key, home, epoch); err != nil {
+	if err := s.checkMove("recall", key, max(home, 1), epoch); err != nil {
 		return false, err
 	}
-	return s.move(ctx, "recall", key, []any{[]byte(key), home, first(epoch)}, home, epoch)
+	return s.move(ctx, "recall", key, []any{[]byte(key), home, first(epoch), lease.Bucket(key)}, home, epoch)
 }
 
 // first is the token before the first that an epoch grants.

@@ -23,7 +23,6 @@ func harness(t *testing.T) locktest.Harness {
 		},
 		Another:   func(tb testing.TB, _ lease.Store) lease.Store { return join(tb, there, prefix) },
 		Expire:    func(tb testing.TB, _ lease.Store, key string) { expire(tb, here, prefix, key) },
-		Clockless: true,
 		Load:      300 * time.Millisecond,
 	}
 }

@@ -1,0 +1,77 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ lease.Mover = (*Store)(nil)
+
+// Depart gives a held key to another home. See [lease.Mover].
+func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (epoch int64, ok bool, err error) {
+	epoch = lease.Epoch(l.Token) + 1
+	ok, err = s.move(ctx, func(now time.Time) bool {
+		r := s.rows[l.Key]
+		return r != nil && r.home == lease.HomeTable && r.names(l) && r.to(now, home, epoch)
+	})
+	return epoch, ok, err
+}
+
+// Return takes a key back. See [lease.Mover].
+func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
+	return s.move(ctx, func(now time.Time) bool {
+		r := s.rows[key]
+		return r != nil && r.home == home && lease.Epoch(r.token) == epoch && r.to(now, lease.HomeTable, epoch+1)
+	})
+}
+
+// Recall raises the epoch. See [lease.Mover].
+func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
+	return s.move(ctx, func(now time.Time) bool {
+		r := s.rows[key]
+		if r == nil {
+			r = &row{granted: now}
+			s.rows[key] = r
+			r.to(now, home, epoch)
+			if home == lease.HomeTable {
+				r.token = max(r.token, s.floors[lease.Bucket(key)])
+			}
+			return true
+		}
+		return lease.Epoch(r.token) < epoch && r.to(now, home, epoch)
+	})
+}
+
+func (s *Store) move(ctx context.Context, do func(now time.Time) bool) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return do(time.Now()), nil
+}
+
+func (r *row) to(now time.Time, home int, epoch int64) bool {
+	r.home, r.token = home, epoch<<lease.EpochShift
+	r.owner, r.note, r.expires = lease.Owner{}, "", now
+	return true
+}
+
+// FenceAt checks the row without a transaction, which there is none of in memory. See [lease.Mover].
+func (s *Store) FenceAt(ctx context.Context, _ lease.Runner, home int, l lease.Lease) error {
+	ok, err := s.move(ctx, func(time.Time) bool {
+		r := s.rows[l.Key]
+		fits := r != nil && r.home == home && lease.Epoch(r.token) == lease.Epoch(l.Token) && r.token <= l.Token
+		if fits {
+			r.token = l.Token
+		}
+		return fits
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %q", lease.ErrFenced, l.Key)
+	}
+	return err
+}

@@ -1,0 +1,174 @@
+package paxosbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// hops is how often a request follows its key. A key that moves faster than that is not to be had for the moment.
+const hops = 8
+
+// Acquire asks each key's home. A request that comes to the wrong one is refused there, and follows the key; on its way it
+// finishes a move that it finds half done.
+func (b *Bridge) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	b.warm(reqs)
+	if b.routes.n.Load() == 0 {
+		answers, err := b.table.Acquire(ctx, reqs)
+		if err != nil || !slices.ContainsFunc(answers, strayed) {
+			return answers, err
+		}
+		return b.follow(ctx, reqs, answers)
+	}
+	return b.follow(ctx, reqs, make([]lease.Acquired, len(reqs)))
+}
+
+// strayed says that the answer is not one: the key has another home, or its record is of another epoch.
+func strayed(a lease.Acquired) bool {
+	return a.Err != nil && (errors.Is(a.Err, lease.ErrMoved) || errors.Is(a.Err, ErrRecord))
+}
+
+// follow asks until every request has an answer. Those that answers has already are not asked again.
+func (b *Bridge) follow(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired) ([]lease.Acquired, error) {
+	reqs = slices.Clone(reqs) // each names the epoch that its key is believed to be in
+	var left []int
+	for i, a := range answers {
+		if a == (lease.Acquired{}) || strayed(a) {
+			left = append(left, i)
+		}
+	}
+	for hop := 0; len(left) > 0 && hop < hops; hop++ {
+		if hop > 0 || answers[left[0]].Err != nil {
+			left = b.sendOn(ctx, reqs, answers, left)
+		}
+		if err := b.askBoth(ctx, reqs, answers, left); err != nil {
+			return nil, err
+		}
+		left = slices.DeleteFunc(left, func(i int) bool { return !strayed(answers[i]) })
+	}
+	for _, i := range left {
+		answers[i] = lease.Acquired{Err: fmt.Errorf("%w: %q: its home keeps changing: %w", lease.ErrBusy, reqs[i].Key, answers[i].Err)}
+	}
+	return answers, nil
+}
+
+// sendOn finds out where the requests are to go that were refused. It returns those that are still to be asked.
+func (b *Bridge) sendOn(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired, left []int) []int {
+	return slices.DeleteFunc(left, func(i int) bool {
+		row, err := b.settle(ctx, reqs[i].Key, answers[i].Err)
+		switch {
+		case err != nil:
+			answers[i] = lease.Acquired{Err: err}
+			return true
+		case row.Home == returning:
+			answers[i] = lease.Acquired{Holder: lease.Holder{Note: "taken back by force", Remaining: b.untilBack(row)}}
+			return true
+		}
+		return false
+	})
+}
+
+// askBoth asks the table for what is there as far as is known, and the cluster for the rest.
+func (b *Bridge) askBoth(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired, left []int) error {
+	var here, there []int
+	for _, i := range left {
+		reqs[i].Epoch = b.routes.epoch(reqs[i].Key)
+		if reqs[i].Epoch == 0 {
+			here = append(here, i)
+		} else {
+			there = append(there, i)
+		}
+	}
+	errHere := ask(ctx, reqs, answers, here, b.table.Acquire)
+	errThere := b.validated(ctx, reqs, there)
+	there = slices.DeleteFunc(there, func(i int) bool { // what was just read to be elsewhere
+		moved := b.routes.epoch(reqs[i].Key) != reqs[i].Epoch
+		if moved {
+			answers[i] = lease.Acquired{Err: lease.ErrMoved}
+		}
+		return moved
+	})
+	if errThere == nil {
+		errThere = ask(ctx, reqs, answers, there, b.cluster.Acquire)
+		b.failed(reqs, there, errThere)
+	}
+	switch {
+	case len(here) == len(answers):
+		return errHere
+	case len(here) == 0 && len(there) == len(answers):
+		return errThere
+	}
+	blame(answers, here, errHere)
+	blame(answers, there, errThere)
+	return nil
+}
+
+// ask has one store answer the requests at those places.
+func ask(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired, places []int,
+	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error),
+) error {
+	if len(places) == 0 {
+		return nil
+	}
+	got, err := acquire(ctx, pick(reqs, places))
+	if err == nil && len(got) != len(places) {
+		err = fmt.Errorf("%w: %w: %d answers to %d requests", lease.ErrUnknown, lease.ErrCorrupt, len(got), len(places))
+	}
+	if err == nil {
+		for n, i := range places {
+			answers[i] = got[n]
+		}
+	}
+	return err
+}
+
+// blame gives a store's error to the items that it was asked for, where others have their answer from the other store.
+func blame(answers []lease.Acquired, places []int, err error) {
+	if err == nil {
+		return
+	}
+	for _, i := range places {
+		answers[i] = lease.Acquired{Err: err}
+	}
+}
+
+func pick[T any](all []T, places []int) []T {
+	out := make([]T, len(places))
+	for n, i := range places {
+		out[n] = all[i]
+	}
+	return out
+}
+
+// warm counts the bids.
+func (b *Bridge) warm(reqs []lease.AcquireRequest) {
+	now := time.Now()
+	for i := range reqs {
+		b.heat.note(now, reqs[i].Key, 1)
+	}
+}
+
+// failed remembers for State how the cluster answered last.
+func (b *Bridge) failed(reqs []lease.AcquireRequest, places []int, err error) {
+	for _, i := range places {
+		b.routes.with(reqs[i].Key, func(r *route) { r.err = err })
+	}
+}
+
+// AcquireAll asks the table. Keys that are locked together stay there together: pin them.
+func (b *Bridge) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	all, ok := b.table.(lease.AllAcquirer)
+	if !ok {
+		return nil, fmt.Errorf("%w: to acquire several keys at once", lease.ErrUnsupported)
+	}
+	b.warm(reqs)
+	answers, err := all.AcquireAll(ctx, reqs)
+	if errors.Is(err, lease.ErrMoved) {
+		err = fmt.Errorf("%w: keys that are locked together must all be in the table: have Config.Pin answer Never for them (%w)", lease.ErrUnsupported, err)
+	}
+	return answers, err
+}

@@ -1,0 +1,152 @@
+package paxosbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Renew asks the store that granted each lease: its token says which.
+func (b *Bridge) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	return each(ctx, reqs, func(r lease.RenewRequest) bool { return isAway(r.Token) }, b.table.Renew, b.renewAway,
+		func(err error) lease.Renewed { return lease.Renewed{Err: err} })
+}
+
+// renewAway renews what the cluster has granted. Clocks of two stores cannot be compared: only the table's is passed on.
+func (b *Bridge) renewAway(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	if err := b.validatedRenewals(ctx, reqs); err != nil {
+		return nil, err
+	}
+	return each(ctx, reqs, b.isRecalled, func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+		answers, err := b.cluster.Renew(ctx, reqs)
+		for i := range answers {
+			answers[i].Clock = 0
+		}
+		return answers, err
+	}, func(_ context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+		return make([]lease.Renewed, len(reqs)), nil // lost, whatever the cluster may say
+	}, func(err error) lease.Renewed { return lease.Renewed{Err: err} })
+}
+
+// isRecalled reports that the row was read to say that the key is not in the cluster any more in the lease's epoch.
+func (b *Bridge) isRecalled(r lease.RenewRequest) bool {
+	return b.cfg.Delegation > 0 && b.routes.epoch(r.Key) != lease.Epoch(r.Token)
+}
+
+// Release gives leases up where they were granted. Where the token is not known, it may have been granted in either.
+func (b *Bridge) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	answers, err := each(ctx, leases, func(l lease.Lease) bool { return isAway(l.Token) }, b.releaseHere, b.releaseAway,
+		func(err error) lease.Released { return lease.Released{Err: err} })
+	for i := range answers {
+		if l := leases[i]; l.Token == 0 && answers[i].Err == nil && answers[i].Gone && b.routes.epoch(l.Key) != 0 {
+			answers[i] = one(b.cluster.Release(ctx, []lease.Lease{l}))
+		}
+	}
+	return answers, err
+}
+
+func one(answers []lease.Released, err error) lease.Released {
+	if err == nil && len(answers) == 1 {
+		return answers[0]
+	}
+	return lease.Released{Err: errors.Join(lease.ErrUnknown, err)}
+}
+
+func (b *Bridge) releaseHere(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	return b.releaseAt(ctx, leases, b.table, b.table.Release)
+}
+
+func (b *Bridge) releaseAway(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	return b.releaseAt(ctx, leases, b.cluster, b.cluster.Release)
+}
+
+// releaseAt hands what a mover waits for to the mover, and releases the rest.
+func (b *Bridge) releaseAt(ctx context.Context, leases []lease.Lease, p lease.Passer,
+	release func(context.Context, []lease.Lease) ([]lease.Released, error),
+) ([]lease.Released, error) {
+	if !b.wants.any() {
+		return release(ctx, leases)
+	}
+	return each(ctx, leases, func(l lease.Lease) bool { return b.wants.of(l) != nil }, release,
+		func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+			out := make([]lease.Released, len(leases))
+			for i, l := range leases {
+				gone, err := b.giveToMover(ctx, p, l)
+				out[i] = lease.Released{Gone: gone, Err: err}
+			}
+			return out, nil
+		}, func(err error) lease.Released { return lease.Released{Err: err} })
+}
+
+// HandOver hands leases on where they were granted; but a mover goes before everybody else, so that a key that is passed from hand to
+// hand can be moved at all.
+func (b *Bridge) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+	now := time.Now()
+	for i := range items {
+		b.heat.note(now, items[i].From.Key, 1)
+	}
+	broken := func(err error) lease.Acquired { return lease.Acquired{Err: err} }
+	return each(ctx, items, func(h lease.HandOver) bool { return isAway(h.From.Token) },
+		func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+			return b.handOverAt(ctx, items, b.table)
+		},
+		func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+			return b.handOverAt(ctx, items, b.cluster)
+		}, broken)
+}
+
+func (b *Bridge) handOverAt(ctx context.Context, items []lease.HandOver, p lease.Passer) ([]lease.Acquired, error) {
+	if !b.wants.any() {
+		return p.HandOver(ctx, items)
+	}
+	return each(ctx, items, func(h lease.HandOver) bool { return b.wants.of(h.From) != nil }, p.HandOver,
+		func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+			out := make([]lease.Acquired, len(items))
+			for i, h := range items {
+				switch gone, err := b.giveToMover(ctx, p, h.From); {
+				case err != nil:
+					out[i].Err = err
+				case !gone:
+					out[i].Err = fmt.Errorf("%w: %q is about to move", lease.ErrMoved, h.From.Key)
+				}
+			}
+			return out, nil
+		}, func(err error) lease.Acquired { return lease.Acquired{Err: err} })
+}
+
+// each has two stores answer their part of a batch, and puts the answers in order. An error of one of them is its items', if the
+// other has answered.
+func each[Q, A any](ctx context.Context, items []Q, second func(Q) bool, a, b func(context.Context, []Q) ([]A, error), broken func(error) A) ([]A, error) {
+	var places [2][]int
+	for i, q := range items {
+		n := 0
+		if second(q) {
+			n = 1
+		}
+		places[n] = append(places[n], i)
+	}
+	out := make([]A, len(items))
+	for n, f := range []func(context.Context, []Q) ([]A, error){a, b} {
+		if len(places[n]) == 0 {
+			continue
+		}
+		got, err := f(ctx, pick(items, places[n]))
+		if err == nil && len(got) != len(places[n]) {
+			err = fmt.Errorf("%w: %w: %d answers to %d items", lease.ErrUnknown, lease.ErrCorrupt, len(got), len(places[n]))
+		}
+		if err != nil && len(places[n]) == len(items) {
+			return nil, err
+		}
+		for m, i := range places[n] {
+			if err != nil {
+				out[i] = broken(err)
+			} else {
+				out[i] = got[m]
+			}
+		}
+	}
+	return out, nil
+}
