@@ -29,7 +29,12 @@ func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]l
 	for i, q := range reqs {
 		c.follow(ctx, q, &out[i])
 	}
-	return out, only(out, func(a lease.Acquired) error { return a.Err })
+	return out, only(out, func(a lease.Acquired) error {
+		if errors.Is(a.Err, paxosbridge.ErrRecord) && !errors.Is(a.Err, lease.ErrUnknown) {
+			return nil // an answer, not a failure
+		}
+		return a.Err
+	})
 }
 
 // elsewhere is why a request without an epoch is sent again: the key is open in this one.

@@ -114,6 +114,9 @@ func expire(tb testing.TB, client *clientv3.Client, prefix, key string) {
 func (r *rig) try(key string, epoch int64) (lease.Lease, lease.Acquired, error) {
 	q := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: ttl, Epoch: epoch}
 	a, err := r.Acquire(r.Context(), []lease.AcquireRequest{q})
+	if err == nil {
+		err = a[0].Err
+	}
 	return lease.Lease{Key: key, Owner: q.Owner, Token: a[0].Token}, a[0], err
 }
 

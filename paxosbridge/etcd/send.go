@@ -16,8 +16,11 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// tries is how many members are asked within the timeout if none answers.
-const tries = 4
+// share is the part of the timeout that a try has, from the first: a member that hangs is soon left for another, and a cluster that is
+// slow is soon given time rather than more to do. Together they leave some.
+func share(timeout time.Duration, try int) time.Duration {
+	return max(timeout>>max(4-try, 1), time.Millisecond)
+}
 
 // wire is etcd's service as gRPC knows it. It notes whether a request has left at all: etcd's own client does not tell an error of before
 // from one of after.
@@ -95,8 +98,10 @@ func (c *Cluster) send(ctx context.Context, verb, key string, reads bool, try fu
 	defer context.AfterFunc(c.ctx, cancel)()
 	var is class
 	var last error
+	tries := 0
 	_, err = backoff.Retry(bound, func() (struct{}, error) {
-		if last, is = c.once(bound, try); last == nil {
+		last, is = c.once(bound, tries, try)
+		if tries++; last == nil {
 			return struct{}{}, nil
 		}
 		if is == unknown && reads {
@@ -115,9 +120,9 @@ func (c *Cluster) send(ctx context.Context, verb, key string, reads bool, try fu
 }
 
 // once tries with a part of the time.
-func (c *Cluster) once(ctx context.Context, try func(ctx context.Context) error) (error, class) {
+func (c *Cluster) once(ctx context.Context, n int, try func(ctx context.Context) error) (error, class) {
 	var sent bool
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, left{}, &sent), max(c.timeout/tries, time.Millisecond))
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, left{}, &sent), share(c.timeout, n))
 	defer cancel()
 	err := try(ctx)
 	return err, judge(err, sent)
