@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -39,7 +40,7 @@ type plan struct {
 func (p plan) op() clientv3.Op { return clientv3.OpTxn(p.guards, p.changes, p.reads) }
 
 // apply makes changes: each by itself whether the others are refused or not, many in a transaction. Those of one key come after one
-// another, as etcd puts a key only once in a transaction.
+// another, as etcd puts a key only once in a transaction. Once etcd does not answer, what is left is not sent.
 func (c *Cluster) apply(ctx context.Context, verb string, changes []change) {
 	for len(changes) > 0 {
 		var now, later []change
@@ -52,12 +53,18 @@ func (c *Cluster) apply(ctx context.Context, verb string, changes []change) {
 			taken[ch.key] = true
 			now = append(now, ch)
 		}
-		c.applyTogether(ctx, verb, now)
+		err := c.applyTogether(ctx, verb, now)
+		if errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
+			for _, ch := range later {
+				ch.fail(fmt.Errorf("%w: %s %q: not sent, because what came before in the batch had no answer", lease.ErrBusy, verb, ch.key))
+			}
+			return
+		}
 		changes = later
 	}
 }
 
-func (c *Cluster) applyTogether(ctx context.Context, verb string, changes []change) {
+func (c *Cluster) applyTogether(ctx context.Context, verb string, changes []change) error {
 	var resp *pb.TxnResponse
 	doubtful, err := c.write(ctx, verb, changes[0].key, func(ctx context.Context) (err error) {
 		resp, err = c.commit(ctx, changes)
@@ -73,6 +80,7 @@ func (c *Cluster) applyTogether(ctx context.Context, verb string, changes []chan
 			ch.read(resp.Responses[i].GetResponseTxn(), doubtful)
 		}
 	}
+	return err
 }
 
 // commit sends one transaction: a lone change as it is, several as transactions within one that has no guards.

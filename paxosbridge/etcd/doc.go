@@ -1,5 +1,6 @@
 // Package etcd keeps hot keys in an etcd cluster: a [paxosbridge.Cluster], and by itself a lease.Store. An acquire, a release, a
-// hand-over and a batch of up to 64 renewals are one transaction of etcd's each, and so one round trip.
+// hand-over and a batch of up to 64 renewals are one transaction of etcd's each, and so one round trip. Whoever is refused asks once more
+// the first time that he sees an etcd lease of another process: how long it lasts.
 //
 // # What is kept
 //
@@ -10,6 +11,10 @@
 //
 // A key that is held has a second one, at Prefix + "h/" + the key in hexadecimal, that is attached to an etcd lease. Whether that is
 // there decides who holds: etcd removes it when the lease ends.
+//
+// etcd keeps every version of both until it is compacted. Unless somebody does that anyway, as Kubernetes does for its own, run it with
+// --auto-compaction-mode=periodic --auto-compaction-retention=1h or the like: otherwise a few million locks fill its default quota of 2 GB,
+// and it takes no more writes.
 //
 // # When leases end
 //

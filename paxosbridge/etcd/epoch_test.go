@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -117,7 +118,10 @@ func TestErrorsOfEtcdAreJudged(t *testing.T) {
 		{status.Error(codes.ResourceExhausted, "grpc: received message larger than max"), true, "unknown"},
 		{status.Error(codes.Unavailable, "error reading from server: EOF"), true, "unknown"},
 		{status.Error(codes.Unavailable, "connection refused"), false, "passing"},
-		{t.Context().Err(), false, "passing"},
+		{rpctypes.ErrPermissionDenied, false, "refused"},
+		{rpctypes.ErrTimeout, false, "passing"},
+		{context.DeadlineExceeded, true, "unknown"},
+		{context.DeadlineExceeded, false, "passing"},
 	} {
 		if got := etcd.Judge(c.err, c.left); got != c.want {
 			t.Errorf("%v, sent %t: %s, want %s", c.err, c.left, got, c.want)

@@ -2,13 +2,11 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/singleflight"
 )
@@ -24,6 +22,7 @@ type loans struct {
 
 	mu     sync.Mutex
 	open   map[int64]loan                 // by seconds: the newest of each class
+	ahead  map[int64]bool                 // those that the next is being asked for
 	ends   map[clientv3.LeaseID]time.Time // when leases end, of ours and of others that were asked about; for people to read
 	closed bool
 }
@@ -43,7 +42,7 @@ type term struct {
 }
 
 func newLoans(ctx context.Context, client *clientv3.Client, timeout time.Duration) *loans {
-	return &loans{ctx: ctx, client: client, timeout: timeout, open: make(map[int64]loan), ends: make(map[clientv3.LeaseID]time.Time)}
+	return &loans{ctx: ctx, client: client, timeout: timeout, open: make(map[int64]loan), ahead: make(map[int64]bool), ends: make(map[clientv3.LeaseID]time.Time)}
 }
 
 // left is what the loan has still to go at least. The monotonic clock stands still while a machine sleeps, and the wall clock can be put
@@ -81,10 +80,16 @@ func (l *loans) lend(ctx context.Context, ttl time.Duration) (term, error) {
 
 // aheadLocked asks for the next loan beside what goes on.
 func (l *loans) aheadLocked(seconds int64) {
-	if l.closed {
+	if l.closed || l.ahead[seconds] {
 		return
 	}
-	l.wg.Go(func() { _, _ = l.ask(seconds) }) // if it fails, whoever needs it asks again
+	l.ahead[seconds] = true
+	l.wg.Go(func() {
+		_, _ = l.ask(seconds) // if it fails, whoever needs it asks again
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.ahead, seconds)
+	})
 }
 
 // borrow waits for a new loan.
@@ -92,7 +97,7 @@ func (l *loans) borrow(ctx context.Context, seconds int64, ttl time.Duration) (t
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		return term{}, &notSent{context.Canceled}
+		return term{}, context.Canceled
 	}
 	got := make(chan struct{})
 	var at loan
@@ -104,7 +109,7 @@ func (l *loans) borrow(ctx context.Context, seconds int64, ttl time.Duration) (t
 	l.mu.Unlock()
 	select {
 	case <-ctx.Done():
-		return term{}, &notSent{ctx.Err()}
+		return term{}, ctx.Err()
 	case <-got:
 	}
 	if err != nil {
@@ -124,7 +129,7 @@ func (l *loans) ask(seconds int64) (loan, error) {
 		began := time.Now()
 		resp, err := l.client.Grant(ctx, seconds)
 		if err != nil {
-			return loan{}, whyNone(err)
+			return loan{}, err
 		}
 		at := loan{resp.ID, began, time.Duration(min(resp.TTL, longest)) * time.Second}
 		l.keep(seconds, at)
@@ -140,15 +145,6 @@ func (l *loans) fresh(seconds int64) (loan, bool) {
 	defer l.mu.Unlock()
 	at, ok := l.open[seconds]
 	return at, ok && time.Since(at.began) < 100*time.Millisecond && at.left(time.Now()) > at.lasts-100*time.Millisecond
-}
-
-// whyNone says that nothing was sent for want of a loan. What etcd will never grant is left as it is.
-func whyNone(err error) error {
-	var server rpctypes.EtcdError
-	if errors.As(err, &server) && judge(err, true) == refused {
-		return err
-	}
-	return &notSent{err}
 }
 
 func (l *loans) keep(seconds int64, at loan) {

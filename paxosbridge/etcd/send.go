@@ -48,15 +48,16 @@ const (
 	unknown              // applied, or not, or later
 )
 
-// judge says what became of a try that failed.
+// judge says what became of a try that failed. One that had not left may have failed for want of an etcd lease.
 func judge(err error, left bool) class {
-	var own *notSent
 	var server rpctypes.EtcdError
-	switch {
-	case errors.As(err, &own), !left:
-		return passing
-	case !errors.As(err, &server):
+	if !errors.As(err, &server) {
+		if !left {
+			return passing
+		}
 		return unknown // the connection's, the context's, or gRPC's: an answer that is too long comes from what was applied
+	}
+	switch {
 	case errors.Is(err, rpctypes.ErrNoLeader), errors.Is(err, rpctypes.ErrTooManyRequests), errors.Is(err, rpctypes.ErrLeaseNotFound),
 		errors.Is(err, rpctypes.ErrAuthOldRevision), errors.Is(err, rpctypes.ErrInvalidAuthToken):
 		return passing // refused before it was proposed, or as a whole when it was to be applied
@@ -66,13 +67,11 @@ func judge(err error, left bool) class {
 		codes.OutOfRange, codes.ResourceExhausted, codes.DataLoss, codes.Unimplemented:
 		return refused
 	}
+	if !left {
+		return passing
+	}
 	return unknown
 }
-
-// notSent is what kept a try from being sent.
-type notSent struct{ error }
-
-func (e *notSent) Unwrap() error { return e.error }
 
 // write tries until the outcome is known, which may be repeated because all that is sent is idempotent: a repeated acquire finds its own
 // lease. doubtful says that an earlier try had an unknown outcome.
