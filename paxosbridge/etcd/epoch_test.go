@@ -84,7 +84,9 @@ func TestEpochsThatTokensHaveNoRoomForAreRefused(t *testing.T) {
 
 func TestWhatWasNotWrittenByUsIsCorrupt(t *testing.T) {
 	r := newRig(t)
-	for _, value := range []string{"", "junk", "0000000000000000x ", "000000000000000go ", "0000000000000000o x", "0000000000000000oo", "0000000000000000o 12 34 "} {
+	for _, value := range []string{
+		"", "junk", "0000000000000000x ", "000000000000000go ", "0000000000000000o x", "0000000000000000oo", "0000000000000000o 12 34 ",
+	} {
 		_, err := r.client.Put(t.Context(), r.prefix+"r/6b", value) // k
 		r.do(err)
 		_, err = r.client.Put(t.Context(), r.prefix+"h/6b", "0")

@@ -28,11 +28,12 @@ func TestAListenerHearsWhatIsReleasedAndWhatEnds(t *testing.T) {
 		t.Errorf("first %q is heard", got)
 	}
 	l := r.take("released", 0)
-	a, err := r.HandOver(t.Context(), []lease.HandOver{{From: l, To: lease.AcquireRequest{Key: "released", Owner: lease.NewOwner(), TTL: ttl}}})
+	to := lease.AcquireRequest{Key: "released", Owner: lease.NewOwner(), TTL: ttl}
+	a, err := r.HandOver(t.Context(), []lease.HandOver{{From: l, To: to}})
 	r.do(err)
 	r.do(r.Open(t.Context(), "sealed", 1))
 	s := r.take("sealed", 1)
-	r.release(lease.Lease{Key: "released", Owner: r.row("released").Owner, Token: a[0].Token})
+	r.release(lease.Lease{Key: "released", Owner: to.Owner, Token: a[0].Token})
 	_, err = r.Seal(t.Context(), s)
 	r.do(err)
 	q := lease.AcquireRequest{Key: "ended", Owner: lease.NewOwner(), TTL: 100 * time.Millisecond}

@@ -42,7 +42,10 @@ type term struct {
 }
 
 func newLoans(ctx context.Context, client *clientv3.Client, timeout time.Duration) *loans {
-	return &loans{ctx: ctx, client: client, timeout: timeout, open: make(map[int64]loan), ahead: make(map[int64]bool), ends: make(map[clientv3.LeaseID]time.Time)}
+	return &loans{
+		ctx: ctx, client: client, timeout: timeout,
+		open: make(map[int64]loan), ahead: make(map[int64]bool), ends: make(map[clientv3.LeaseID]time.Time),
+	}
 }
 
 // left is what the loan has still to go at least. The monotonic clock stands still while a machine sleeps, and the wall clock can be put

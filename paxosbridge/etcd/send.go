@@ -99,7 +99,7 @@ func (c *Cluster) send(ctx context.Context, verb, key string, reads bool, try fu
 	var last error
 	tries := 0
 	_, err = backoff.Retry(bound, func() (struct{}, error) {
-		last, is = c.once(bound, tries, try)
+		is, last = c.once(bound, tries, try)
 		if tries++; last == nil {
 			return struct{}{}, nil
 		}
@@ -119,12 +119,12 @@ func (c *Cluster) send(ctx context.Context, verb, key string, reads bool, try fu
 }
 
 // once tries with a part of the time.
-func (c *Cluster) once(ctx context.Context, n int, try func(ctx context.Context) error) (error, class) {
+func (c *Cluster) once(ctx context.Context, n int, try func(ctx context.Context) error) (class, error) {
 	var sent bool
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, left{}, &sent), share(c.timeout, n))
 	defer cancel()
 	err := try(ctx)
-	return err, judge(err, sent)
+	return judge(err, sent), err
 }
 
 // explain says what is known after the last try.

@@ -23,7 +23,9 @@ type counter struct {
 }
 
 func (c *counter) option() grpc.DialOption {
-	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
 		c.mu.Lock()
 		if c.calls == nil {
 			c.calls = make(map[string]int)
@@ -138,8 +140,15 @@ func TestALoanOutlivesTheTTLByAnEighthOrTwoSeconds(t *testing.T) {
 		ttl  time.Duration
 		want int64
 	}{
-		{0, 2}, {time.Millisecond, 2}, {400 * time.Millisecond, 2}, {time.Second, 2}, {1500 * time.Millisecond, 3},
-		{8 * time.Second, 9}, {30 * time.Second, 34}, {10 * time.Minute, 675}, {1<<63 - 1, 9_000_000_000},
+		{0, 2},
+		{time.Millisecond, 2},
+		{400 * time.Millisecond, 2},
+		{time.Second, 2},
+		{1500 * time.Millisecond, 3},
+		{8 * time.Second, 9},
+		{30 * time.Second, 34},
+		{10 * time.Minute, 675},
+		{1<<63 - 1, 9_000_000_000},
 	} {
 		if got := etcd.SecondsFor(c.ttl); got != c.want {
 			t.Errorf("a lock of %s is put under a lease of %d s, want %d", c.ttl, got, c.want)
@@ -179,6 +188,29 @@ func (r *rig) row(key string) lease.Record {
 		r.Fatalf("inspect %q: %+v, %v", key, rows, err)
 	}
 	return rows[0]
+}
+
+// TestAnotherProcessSeesHowLongALeaseLasts: etcd says so in whole seconds, rounded down, and is asked once.
+func TestAnotherProcessSeesHowLongALeaseLasts(t *testing.T) {
+	r := newRig(t)
+	var count counter
+	there := r.another(count.option())
+	there.release(there.take("ours", 0))
+	r.take("k", 0)
+	calls := count.since(func() {
+		for range 3 {
+			_, a, err := there.try("k", 0)
+			if rest := a.Holder.Remaining; err != nil || a.Granted || rest > ttl || rest < ttl-2*time.Second {
+				t.Errorf("a loser is told %+v, %v", a, err)
+			}
+		}
+	})
+	if calls != "map[LeaseTimeToLive:1 Txn:3]" {
+		t.Errorf("three refusals took %s", calls)
+	}
+	if row := there.row("k"); !row.Held || row.Remaining > ttl || row.Remaining < ttl-2*time.Second || row.Age < -time.Second || row.Age > patience {
+		t.Errorf("the row is shown as %+v", row)
+	}
 }
 
 // TestALoanThatEtcdHasForgotten is one that somebody revoked, or that ended while this machine slept.
