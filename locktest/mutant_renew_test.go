@@ -30,7 +30,7 @@ var renewFlaws = []flaw{
 	{"a renewal only says that it extends", func(m *mutant) {
 		m.eachRenew(func(q lease.RenewRequest) lease.Renewed {
 			if row, _ := m.row(q.Key); row.Held && row.Lease == q.Lease {
-				return lease.Renewed{Outcome: lease.Extended}
+				return lease.Renewed{Outcome: lease.Extended, Clock: time.Hour}
 			}
 			return lease.Renewed{}
 		})

@@ -18,13 +18,21 @@ const hops = 8
 func (b *Bridge) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	b.warm(reqs)
 	if b.routes.n.Load() == 0 {
-		answers, err := b.table.Acquire(ctx, reqs)
+		answers, err := itemized(b.table.Acquire(ctx, reqs))
 		if err != nil || !slices.ContainsFunc(answers, strayed) {
 			return answers, err
 		}
 		return b.follow(ctx, reqs, answers)
 	}
 	return b.follow(ctx, reqs, make([]lease.Acquired, len(reqs)))
+}
+
+// itemized undoes what a store may do with a batch of one, whose error it returns as the call's.
+func itemized(answers []lease.Acquired, err error) ([]lease.Acquired, error) {
+	if len(answers) <= 1 && err != nil && strayed(lease.Acquired{Err: err}) {
+		return []lease.Acquired{{Err: err}}, nil
+	}
+	return answers, err
 }
 
 // strayed says that the answer is not one: the key has another home, or its record is of another epoch.
@@ -114,7 +122,7 @@ func ask(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acqui
 	if len(places) == 0 {
 		return nil
 	}
-	got, err := acquire(ctx, pick(reqs, places))
+	got, err := itemized(acquire(ctx, pick(reqs, places)))
 	if err == nil && len(got) != len(places) {
 		err = fmt.Errorf("%w: %w: %d answers to %d requests", lease.ErrUnknown, lease.ErrCorrupt, len(got), len(places))
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -24,7 +23,7 @@ const (
 
 // Config has what New needs besides its two stores. The zero Config has the defaults.
 type Config struct {
-	// Home is the number by which rows name this cluster, 1 to 32767. Default 1. Every client of the table must name the same cluster
+	// Home is the number by which rows name this cluster, 1 to 32766. Default 1. Every client of the table must name the same cluster
 	// by it.
 	Home int
 	// Hot is from how many bids, refusals and hand-overs a second on, in this process, a key is hot. Default 1000.
@@ -92,8 +91,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("%w: paxosbridge: %s", lease.ErrConfig, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case c.Home < 1 || c.Home > math.MaxInt16:
-		return bad("Home (%d) must be 1 to %d", c.Home, math.MaxInt16)
+	case c.Home < 1 || c.Home >= returning:
+		return bad("Home (%d) must be 1 to %d", c.Home, returning-1)
 	case !(c.Cool > 0 && c.Cool < c.Hot): // also where one of them is not a number
 		return bad("Cool (%g) must be above 0 and below Hot (%g): a key between them stays where it is", c.Cool, c.Hot)
 	case c.Dwell < 0 || c.MinStay < 0:

@@ -39,6 +39,8 @@ func (s *Store) tryAllLocked(now time.Time, reqs []lease.AcquireRequest) (answer
 			return nil, false, fmt.Errorf("acquire all: %w", checkKey(q.Key))
 		case q.Owner.IsZero():
 			return nil, false, fmt.Errorf("acquire all %q: %w", q.Key, errNobody)
+		case r != nil && r.home != lease.HomeTable:
+			return nil, false, fmt.Errorf("acquire all %q: %w", q.Key, lease.ErrMoved)
 		case held && r.owner != q.Owner:
 			answers[i].Holder = lease.Holder{Note: r.note, Remaining: r.expires.Sub(now)}
 			possible = false

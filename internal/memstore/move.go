@@ -75,3 +75,10 @@ func (s *Store) FenceAt(ctx context.Context, _ lease.Runner, home int, l lease.L
 	}
 	return err
 }
+
+// Forget loses key's row, as a database does that fails over to a replica which had not got it yet. For tests.
+func (s *Store) Forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.rows, key)
+}

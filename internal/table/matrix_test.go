@@ -102,7 +102,7 @@ func runDeeds(t *testing.T, e *testdb.Env, cells *atomic.Int64) {
 	for _, strategy := range []dialect.Strategy{dialect.Update, dialect.Insert} {
 		list := acquisitions
 		if strategy == dialect.Update {
-			list = slices.Concat(list, others, queueing, []deed{together})
+			list = slices.Concat(list, others, queueing, []deed{together, departure, homecoming})
 		}
 		for _, d := range list {
 			t.Run(fmt.Sprintf("%s/%s", strategy, d.name), func(t *testing.T) {

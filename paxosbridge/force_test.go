@@ -1,0 +1,122 @@
+package paxosbridge_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge"
+)
+
+const delegation = 4 * time.Minute
+
+func TestForceReturnNeedsDelegation(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	r.wantIs(r.ForceReturn(t.Context(), "k"), lease.ErrConfig)
+	r.wantAt("k", 1, 1)
+}
+
+// The cluster is lost for good: the key is granted in the table when nobody can believe any more that he has it in the cluster.
+func TestForceReturnWaitsUntilNobodyCanHaveTheKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: delegation})
+		other := r.bridge(t, paxosbridge.Config{Delegation: delegation})
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		l := r.hold(other, "k", 1)
+		began := time.Now()
+		done := make(chan error, 1)
+		go func() { done <- r.ForceReturn(context.Background(), "k") }()
+		synctest.Wait()
+		if a := r.ask(r.Bridge, request("k")); a.Granted || a.Holder.Remaining <= 0 {
+			t.Errorf("answered %+v while it is taken back", a)
+		}
+		var lost time.Duration
+		for lost == 0 { // the holder goes on renewing; the cluster is still there for him
+			answers, err := other.Renew(t.Context(), []lease.RenewRequest{{Lease: l, TTL: time.Minute}})
+			if err != nil || answers[0].Outcome == lease.Lost {
+				lost = time.Since(began)
+			}
+			time.Sleep(20 * time.Second)
+		}
+		r.must(<-done)
+		took := time.Since(began)
+		if lost+time.Minute > took || took > 2*delegation {
+			t.Errorf("the holder was last renewed until %v, and the key came back after %v", lost+time.Minute, took)
+		}
+		r.wantAt("k", 0, 4)
+		r.wantIs(r.Fence(t.Context(), nil, l), lease.ErrFenced)
+		if a := r.ask(other, request("k")); !a.Granted || lease.Epoch(a.Token) != 4 {
+			t.Errorf("another process was answered %+v", a)
+		}
+		_ = r.Close()
+		_ = other.Close()
+	})
+}
+
+// While the database cannot be asked, a lease of the cluster is not renewed beyond what was read last.
+func TestALeaseIsNotRenewedBeyondItsDelegation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		l := r.hold(r.Bridge, "k", 1)
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // somebody else's ForceReturn
+			t.Fatal(err)
+		}
+		time.Sleep(delegation - 50*time.Second)
+		r.renewed(r.Bridge, l, lease.Lost)
+		_ = r.Close()
+	})
+}
+
+func TestATTLBeyondDelegationIsRefused(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{Delegation: delegation})
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	q := request("k")
+	q.TTL = delegation + time.Second
+	answers, err := r.Acquire(t.Context(), []lease.AcquireRequest{q})
+	if err == nil {
+		err = answers[0].Err
+	}
+	r.wantIs(err, lease.ErrConfig)
+}
+
+// When a lost cluster comes back, what it remembers is older than the row.
+func TestARecordOfAKeyThatWasTakenBackIsSuperseded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: delegation})
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		l := r.hold(r.Bridge, "k", 1)
+		r.cluster.Fail(errDown)
+		r.must(r.ForceReturn(t.Context(), "k"))
+		here := r.hold(r.Bridge, "k", 4)
+		r.cluster.Fail(nil)
+		r.must(r.Audit(t.Context()))
+		if got := r.record("k"); !got.Sealed || got.Epoch != 2 {
+			t.Errorf("the record is %+v", got)
+		}
+		r.renewed(r.Bridge, l, lease.Lost)
+		r.renewed(r.Bridge, here, lease.Extended)
+		r.free(r.Bridge, here)
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		r.wantAt("k", 1, 5)
+		_ = r.Close()
+	})
+}
+
+// Whoever forces a return may die while he waits.
+func TestAnybodyFinishesAForcedReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: delegation})
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r.wantIs(r.ForceReturn(ctx, "k"), context.DeadlineExceeded)
+		time.Sleep(2 * delegation)
+		r.must(r.Audit(t.Context()))
+		r.wantAt("k", 0, 4)
+		_ = r.Close()
+	})
+}

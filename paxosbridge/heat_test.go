@@ -1,0 +1,184 @@
+package paxosbridge
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// steady notes a key n times a second for d.
+func steady(h *heat, from time.Time, d time.Duration, key string, n int) time.Time {
+	for i := range int(d.Seconds() * float64(n)) {
+		h.note(from.Add(time.Duration(i)*time.Second/time.Duration(n)), key, 1)
+	}
+	return from.Add(d)
+}
+
+func TestARateIsThatOfTheLastSeconds(t *testing.T) {
+	h := newHeat(10, noon)
+	now := steady(h, noon, 20*time.Second, "k", 500)
+	if rate := h.rate(now, "k"); math.Abs(rate-500) > 10 {
+		t.Errorf("rate %.0f after 20 s of 500", rate)
+	}
+	now = now.Add(halfLife)
+	if rate := h.rate(now, "k"); math.Abs(rate-250) > 10 {
+		t.Errorf("rate %.0f after a half-life of rest", rate)
+	}
+	now = now.Add(10 * halfLife)
+	if rate := h.rate(now, "k"); rate > 1 {
+		t.Errorf("rate %.2f after a long rest", rate)
+	}
+	if rate := h.rate(now, "never seen"); rate != 0 {
+		t.Errorf("rate %g of a key that was never seen", rate)
+	}
+}
+
+// Weights grow for ever; sums must stay exact.
+func TestARateIsRightAfterYears(t *testing.T) {
+	h := newHeat(10, noon)
+	now := noon
+	for range 400 {
+		now = steady(h, now.Add(17*time.Minute), 10*time.Second, "k", 100)
+	}
+	now = steady(h, now.Add(3*365*24*time.Hour), 20*time.Second, "k", 100)
+	if rate := h.rate(now, "k"); math.Abs(rate-100) > 3 {
+		t.Errorf("rate %.1f, want 100", rate)
+	}
+}
+
+// Among a million keys that come once, a few that come often are found with few counters, and none that does not is taken for hot.
+func TestHotKeysAreFoundInBoundedMemory(t *testing.T) {
+	const size, hot = 256, 5
+	h := newHeat(size, noon)
+	now, rng := noon, rand.New(rand.NewPCG(1, 2))
+	for i := range 1_000_000 {
+		now = now.Add(20 * time.Microsecond)
+		if rng.IntN(10) == 0 {
+			h.note(now, fmt.Sprintf("hot %d", rng.IntN(hot)), 1)
+		} else {
+			h.note(now, fmt.Sprintf("once %d", i), 1)
+		}
+	}
+	if len(h.keys) > size || len(h.least) > size {
+		t.Fatalf("%d counters, want at most %d", len(h.keys), size)
+	}
+	found := h.above(now, 500)
+	slices.Sort(found)
+	if want := []string{"hot 0", "hot 1", "hot 2", "hot 3", "hot 4"}; !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+	for _, key := range found {
+		if rate := h.rate(now, key); rate < 600 || rate > 1300 {
+			t.Errorf("%q: %.0f a second, want about 1000", key, rate)
+		}
+	}
+}
+
+// play asks a decider every second what moves, and does it.
+type play struct {
+	*decider
+	now    time.Time
+	away   map[string]sight
+	stayed map[string]time.Time
+}
+
+func newPlay(t *testing.T, cfg Config) *play {
+	full, err := cfg.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &play{&decider{cfg: &full, heat: newHeat(full.Watched, noon)}, noon, make(map[string]sight), make(map[string]time.Time)}
+}
+
+func (p *play) run(d time.Duration, rates map[string]int) (moves []string) {
+	for range int(d.Seconds()) {
+		for key, rate := range rates {
+			steady(p.heat, p.now, time.Second, key, rate)
+		}
+		p.now = p.now.Add(time.Second)
+		out, back := p.decide(p.now, p.away, p.stayed)
+		for _, key := range out {
+			p.away[key] = sight{since: p.now}
+			moves = append(moves, "out "+key)
+		}
+		for _, key := range back {
+			delete(p.away, key)
+			p.stayed[key] = p.now
+			moves = append(moves, "back "+key)
+		}
+	}
+	return moves
+}
+
+func (p *play) want(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: moves %q, want %q", what, got, want)
+	}
+}
+
+func TestAKeyMovesWhenItHasBeenHotAndBackWhenItHasBeenCool(t *testing.T) {
+	p := newPlay(t, Config{Hot: 1000, Cool: 200})
+	p.want(t, "lukewarm", p.run(time.Minute, map[string]int{"k": 800}))
+	p.want(t, "hot for a moment", p.run(3*time.Second, map[string]int{"k": 3000}))
+	p.want(t, "and not any more", p.run(30*time.Second, map[string]int{"k": 300}))
+	p.want(t, "hot", p.run(12*time.Second, map[string]int{"k": 2000}), "out k")
+	p.want(t, "between", p.run(3*time.Minute, map[string]int{"k": 500}))
+	p.want(t, "cool", p.run(30*time.Second, map[string]int{"k": 50}), "back k")
+	p.want(t, "hot again at once", p.run(30*time.Second, map[string]int{"k": 2000}))
+	p.want(t, "hot when it has stayed", p.run(60*time.Second, map[string]int{"k": 2000}), "out k")
+	p.want(t, "cool at once", p.run(10*time.Second, nil))
+	p.want(t, "cool when it has stayed", p.run(60*time.Second, nil), "back k")
+}
+
+// Of the heat of other processes nothing is known here but that the key is held.
+func TestAKeyThatOthersHoldIsNotCool(t *testing.T) {
+	p := newPlay(t, Config{MinStay: time.Second})
+	p.away["k"] = sight{since: noon, busy: true}
+	p.want(t, "held by others", p.run(5*time.Minute, nil))
+	p.away["k"] = sight{since: noon}
+	p.want(t, "free", p.run(10*time.Second, nil), "back k")
+}
+
+func TestPinnedKeys(t *testing.T) {
+	pins := map[string]Pin{"table": Never, "cluster": Always}
+	p := newPlay(t, Config{MinStay: time.Second, Pin: func(key string) Pin { return pins[key] }})
+	p.want(t, "at once", p.run(time.Second, map[string]int{"cluster": 1, "table": 9000}), "out cluster")
+	p.want(t, "for ever", p.run(5*time.Minute, map[string]int{"table": 9000}))
+	pins["cluster"] = Never
+	p.want(t, "changed", p.run(time.Second, nil), "back cluster")
+}
+
+func TestNoMoreThanMostMove(t *testing.T) {
+	p := newPlay(t, Config{Most: 2})
+	p.want(t, "the two hottest", p.run(30*time.Second, map[string]int{"a": 3000, "b": 9000, "c": 6000}), "out b", "out c")
+}
+
+func TestConfigNamesWhatIsWrong(t *testing.T) {
+	for _, cfg := range []Config{
+		{Home: -1}, {Home: 32767}, {Hot: 10, Cool: 10}, {Hot: math.NaN()}, {Cool: -1}, {Dwell: -1}, {MinStay: -1}, {Most: 10, Watched: 5}, {Most: -1},
+		{Delegation: -1}, {Delegation: time.Minute, Refresh: 40 * time.Second}, {MoveTimeout: -1},
+	} {
+		if _, err := cfg.withDefaults(); err == nil {
+			t.Errorf("%+v was taken", cfg)
+		}
+	}
+}
+
+func BenchmarkNote(b *testing.B) {
+	h := newHeat(1024, noon)
+	keys := make([]string, 4096)
+	for i := range keys {
+		keys[i] = fmt.Sprint(i)
+	}
+	now := noon
+	for i := 0; b.Loop(); i++ {
+		now = now.Add(time.Microsecond)
+		h.note(now, keys[i%len(keys)], 1)
+	}
+}

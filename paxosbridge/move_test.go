@@ -1,0 +1,322 @@
+package paxosbridge_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/locktest"
+	"github.com/rowlockdb/rowlock/paxosbridge"
+)
+
+func TestAKeyMovesOutAndBackAndItsTokensGrow(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	var last int64
+	for epoch := int64(0); epoch < 10; epoch += 2 {
+		for range 3 {
+			l := r.hold(r.Bridge, "k", epoch)
+			if l.Token <= last {
+				t.Errorf("token %d after %d", l.Token, last)
+			}
+			last = l.Token
+			r.free(r.Bridge, l)
+		}
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		r.wantAt("k", 1, epoch+1)
+		l := r.hold(r.Bridge, "k", epoch+1)
+		if l.Token <= last {
+			t.Errorf("token %d after %d", l.Token, last)
+		}
+		last = l.Token
+		r.free(r.Bridge, l)
+		r.must(r.MoveBack(t.Context(), "k", "test"))
+		r.wantAt("k", 0, epoch+2)
+		last = r.row("k").Token
+	}
+}
+
+// A holder keeps what he has: the mover waits for him, and takes the key from his hand.
+func TestAMoveWaitsForTheHolder(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	for _, step := range []struct {
+		move  func(context.Context, string, string) error
+		epoch int64
+	}{{r.MoveOut, 0}, {r.MoveBack, 1}} {
+		l := r.hold(r.Bridge, "k", step.epoch)
+		done := make(chan error, 1)
+		go func() { done <- step.move(t.Context(), "k", "test") }()
+		for range 20 {
+			r.renewed(r.Bridge, l, lease.Extended)
+			time.Sleep(time.Millisecond)
+		}
+		select {
+		case err := <-done:
+			t.Fatalf("moved while it was held: %v", err)
+		default:
+		}
+		r.free(r.Bridge, l)
+		r.must(<-done)
+		r.free(r.Bridge, r.hold(r.Bridge, "k", step.epoch+1))
+	}
+}
+
+// A hot key is handed from one to the next and is never free.
+func TestAMoverGoesBeforeAHandOver(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	l := r.hold(r.Bridge, "k", 0)
+	done := make(chan error, 1)
+	go func() { done <- r.MoveOut(t.Context(), "k", "test") }()
+	for {
+		to := request("k")
+		answers, err := r.HandOver(t.Context(), []lease.HandOver{{From: l, To: to}})
+		r.must(err)
+		if errors.Is(answers[0].Err, lease.ErrMoved) {
+			break
+		}
+		if !answers[0].Granted {
+			t.Fatalf("answered %+v", answers[0])
+		}
+		l = lease.Lease{Key: "k", Owner: to.Owner, Token: answers[0].Token}
+	}
+	r.must(<-done)
+	r.wantAt("k", 1, 1)
+}
+
+func TestAClientThatKnowsNothingFollowsAKey(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	other := r.bridge(t, paxosbridge.Config{})
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	r.free(other, r.hold(other, "k", 1))
+	r.must(r.MoveBack(t.Context(), "k", "test"))
+	r.free(other, r.hold(other, "k", 2)) // its route says the cluster still
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	r.must(r.MoveBack(t.Context(), "k", "test"))
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	l := r.hold(other, "k", 5)
+	r.renewed(r.Bridge, l, lease.Extended)
+	r.free(other, l)
+}
+
+// Whoever moves a key may die between any two steps.
+func TestAnybodyFinishesAHalfDoneMove(t *testing.T) {
+	t.Run("departed, not open", func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{})
+		l := r.hold(r.table, "k", 0)
+		if _, ok, err := r.table.Depart(t.Context(), l, 1); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		r.free(r.Bridge, r.hold(r.Bridge, "k", 1))
+	})
+	t.Run("sealed, not returned", func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{})
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		if ok, err := r.cluster.Seal(t.Context(), r.hold(r.Bridge, "k", 1)); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		r.free(r.Bridge, r.hold(r.Bridge, "k", 2))
+	})
+	t.Run("by an audit", func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{})
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		if ok, err := r.cluster.Seal(t.Context(), r.hold(r.Bridge, "k", 1)); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		r.must(r.bridge(t, paxosbridge.Config{}).Audit(t.Context()))
+		if row := r.row("k"); row.Home != lease.HomeTable || lease.Epoch(row.Token) != 2 {
+			t.Errorf("the row is %+v", row)
+		}
+	})
+}
+
+var errDown = errors.New("down")
+
+// The cluster is seen to answer before the point of no return.
+func TestAKeyStaysWhenTheClusterIsDown(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	r.cluster.Fail(errDown)
+	r.wantIs(r.MoveOut(t.Context(), "k", "test"), errDown)
+	r.wantAt("k", 0, 0)
+}
+
+func TestAKeyInAClusterThatIsDownFailsInsteadOfFallingBack(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	r.cluster.Fail(errDown)
+	answers, err := r.Acquire(t.Context(), []lease.AcquireRequest{request("k"), request("in the table")})
+	r.must(err)
+	r.wantIs(answers[0].Err, errDown)
+	if !answers[1].Granted {
+		t.Errorf("a key in the table was answered %+v", answers[1])
+	}
+	state := r.State()
+	if len(state) != 1 || !errors.Is(state[0].Err, errDown) {
+		t.Errorf("the state is %+v", state)
+	}
+	r.cluster.Fail(nil)
+	r.wantAt("k", 1, 1)
+	if state := r.State(); state[0].Err != nil {
+		t.Errorf("the state is %+v when the cluster is back", state)
+	}
+}
+
+// What a database has forgotten in a failover is raised again before the key is granted in two places.
+func TestAForgottenMoveIsRecalled(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	l := r.hold(r.Bridge, "k", 1)
+	forgetful := table{r.table.Store}
+	forgetful.Forget("k")
+	var recalled []string
+	b := r.bridge(t, paxosbridge.Config{Hooks: paxosbridge.Hooks{Recalled: func(key string, _ int64) { recalled = append(recalled, key) }}})
+	if row := r.row("k"); row.Home != 1 || lease.Epoch(row.Token) != 1 {
+		t.Errorf("the row is %+v after the first audit", row)
+	}
+	if len(recalled) != 1 {
+		t.Errorf("recalled %q", recalled)
+	}
+	if a := r.ask(b, request("k")); a.Granted {
+		t.Errorf("granted %+v to a second", a)
+	}
+	r.renewed(b, l, lease.Extended)
+}
+
+// A row that has come back is swept like any other; its record stays. Its tokens go on above what it had.
+func TestASweptRowOfAKeyThatCameBackIsNotTakenForForgotten(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	r.must(r.MoveBack(t.Context(), "k", "test"))
+	l := r.hold(r.Bridge, "k", 2)
+	r.free(r.Bridge, l)
+	if n, err := r.Sweep(t.Context(), lease.SweepOptions{Batch: 10}); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	r.must(r.Audit(t.Context()))
+	if next := r.hold(r.Bridge, "k", 2); next.Token <= l.Token {
+		t.Errorf("token %d after %d", next.Token, l.Token)
+	}
+}
+
+func TestTheSweeperLeavesMovedRowsAlone(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	if n, err := r.Sweep(t.Context(), lease.SweepOptions{Batch: 10}); n != 0 || err != nil {
+		t.Fatal(n, err)
+	}
+	r.wantAt("k", 1, 1)
+}
+
+func TestAMovedKeyIsFencedByItsToken(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	old := r.hold(r.Bridge, "k", 0)
+	r.free(r.Bridge, old)
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	first := r.hold(r.Bridge, "k", 1)
+	r.wantIs(r.Fence(t.Context(), nil, first), nil)
+	r.wantIs(r.Fence(t.Context(), nil, first), nil)
+	r.wantIs(r.Fence(t.Context(), nil, old), lease.ErrFenced)
+	r.cluster.Expire("k")
+	second := r.hold(r.Bridge, "k", 1)
+	r.wantIs(r.Fence(t.Context(), nil, second), nil)
+	r.wantIs(r.Fence(t.Context(), nil, first), lease.ErrFenced)
+	r.wantIs(r.ReleaseTx(t.Context(), nil, second), lease.ErrUnsupported)
+	r.free(r.Bridge, second)
+	r.must(r.MoveBack(t.Context(), "k", "test"))
+	r.wantIs(r.Fence(t.Context(), nil, second), lease.ErrFenced)
+	r.wantIs(r.Fence(t.Context(), nil, r.hold(r.Bridge, "k", 2)), nil)
+}
+
+// away moves every key out before it is first asked for. It can only do what a cluster can.
+type away struct {
+	*locker
+	mover *paxosbridge.Bridge
+}
+
+type locker struct {
+	lease.Store
+	lease.Passer
+	lease.Notifier
+	lease.Interest
+	lease.Roamer
+}
+
+func (a away) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	for _, q := range reqs {
+		if lease.CheckKey(q.Key) == nil && !q.Owner.IsZero() {
+			ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+			_ = a.mover.MoveOut(ctx, q.Key, "test") // it has moved already, or is held
+			cancel()
+		}
+	}
+	return a.mover.Acquire(ctx, reqs)
+}
+
+func TestConformance(t *testing.T) {
+	var stores map[lease.Store]*rig
+	for name, wrap := range map[string]func(*paxosbridge.Bridge) lease.Store{
+		"in the table":   func(b *paxosbridge.Bridge) lease.Store { return b },
+		"in the cluster": func(b *paxosbridge.Bridge) lease.Store { return away{&locker{b, b, b, b, b}, b} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			stores = make(map[lease.Store]*rig)
+			locktest.Run(t, locktest.Harness{
+				Open: func(tb testing.TB) lease.Store {
+					r := newRig(tb, paxosbridge.Config{})
+					s := wrap(r.Bridge)
+					stores[s] = r
+					return s
+				},
+				Another: func(tb testing.TB, s lease.Store) lease.Store {
+					another := wrap(stores[s].bridge(tb, paxosbridge.Config{}))
+					stores[another] = stores[s]
+					return another
+				},
+				Expire: func(_ testing.TB, s lease.Store, key string) {
+					stores[s].table.Expire(key)
+					stores[s].cluster.Expire(key)
+				},
+			})
+		})
+	}
+}
+
+// The application's code does not change: a rowlock.Client over a bridge, while its key moves.
+func TestWaitersOfAClientFollowAKey(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	c, err := rowlock.New(r.Bridge, nil)
+	r.must(err)
+	defer c.Close()
+	sum, stop := 0, make(chan struct{})
+	done := make(chan error, 8)
+	for range cap(done) {
+		go func() {
+			for {
+				select {
+				case <-stop:
+					done <- nil
+					return
+				default:
+				}
+				err := c.Do(context.Background(), "k", func(context.Context, *rowlock.Lock) error { sum++; return nil })
+				if err != nil {
+					done <- err
+					return
+				}
+			}
+		}()
+	}
+	for range 20 {
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		r.must(r.MoveBack(t.Context(), "k", "test"))
+	}
+	close(stop)
+	for range cap(done) {
+		r.must(<-done)
+	}
+	t.Logf("%d pairs during 40 moves", sum)
+	if epoch := lease.Epoch(r.row("k").Token); epoch != 40 {
+		t.Errorf("epoch %d after 40 moves", epoch)
+	}
+}
