@@ -1,0 +1,50 @@
+//go:build linux
+
+package etcd_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/movetest"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/paxosbridge"
+)
+
+// Keys move out and back under load, while a member of the cluster is killed and started again, and another stands still for longer than
+// an election takes. The client of a member that stands still finds another.
+func TestKeysMoveWhileMembersDie(t *testing.T) {
+	m := startMembers(t)
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		client := dialTo(t, m.client)
+		prefix := fresh(t, client)
+		movetest.Run(t, e, movetest.Scene{
+			Cluster: func(tb testing.TB) paxosbridge.Cluster { return join(tb, dialTo(tb, m.client), prefix) },
+			Disturb: func(ctx context.Context) error {
+				pause(ctx, time.Second)
+				if i := rand.N(3); rand.N(2) == 0 {
+					m.kill(i)
+					pause(ctx, time.Second)
+					m.start(i)
+				} else {
+					m.signal(syscall.SIGSTOP, i)
+					pause(ctx, 2*time.Second)
+					m.signal(syscall.SIGCONT, i)
+				}
+				m.answers()
+				return nil
+			},
+			Moves: 60, Gap: 10 * time.Second,
+		})
+	})
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
