@@ -8,7 +8,7 @@ tool         := tool -modfile=$(CURDIR)/tools/go.mod
 # bench is a module of its own, which ./... does not enter.
 modules      := $(dir $(wildcard ./go.mod bench/go.mod))
 
-.PHONY: help test test-quick soak lint fmt cover bench bench-short bench-floor bench-wait bench-ways servers
+.PHONY: help test test-quick soak lint fmt cover bench bench-short bench-floor bench-wait bench-ways bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -51,6 +51,9 @@ bench-wait: ## what waiting costs a server, and how soon the next one has the ke
 
 bench-ways: ## held transactions, compare-and-swap and once, beside the statements that each cannot do without
 	$(with_servers) go -C bench run ./ways
+
+bench-bridge: ## what a bridge costs keys that never move, and one hot key in the table and in etcd
+	$(with_servers) go -C bench run ./bridge
 
 servers: ## a shell with the servers beside it
 	$(with_servers) sh -c 'env | grep ^ROWLOCK_TEST_ | sort; exec "$${SHELL:-sh}" -i'

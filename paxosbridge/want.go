@@ -28,14 +28,11 @@ type wants struct {
 
 func (w *wants) any() bool { return w.n.Load() > 0 }
 
-// of returns who wants a lease that is given up, unless it is the mover's own.
+// of returns who wants a lease that is given up.
 func (w *wants) of(l lease.Lease) *want {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if one := w.m[l.Key]; one != nil && one.req.Owner != l.Owner {
-		return one
-	}
-	return nil
+	return w.m[l.Key]
 }
 
 var errMoving = errors.New("paxosbridge: the key is being moved already")
