@@ -120,3 +120,22 @@ func TestAnybodyFinishesAForcedReturn(t *testing.T) {
 		_ = r.Close()
 	})
 }
+
+// A process that has not heard of it yet asks the cluster, which is still there, only after it has read that the key is there still.
+func TestAStaleRouteIsNotAskedWhileAKeyIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		r.free(r.Bridge, r.hold(r.Bridge, "k", 1))
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // somebody else's ForceReturn
+			t.Fatal(err)
+		}
+		time.Sleep(delegation/2 - time.Second) // what was read is older than a lease may be by its end
+		q := request("k")
+		q.TTL = delegation/2 + 2*time.Second
+		if a := r.ask(r.Bridge, q); a.Granted || a.Err != nil || a.Holder.Note == "" {
+			t.Errorf("answered %+v", a)
+		}
+		_ = r.Close()
+	})
+}

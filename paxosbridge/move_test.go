@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/memcluster"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/locktest"
 	"github.com/rowlockdb/rowlock/paxosbridge"
@@ -318,5 +319,31 @@ func TestWaitersOfAClientFollowAKey(t *testing.T) {
 	t.Logf("%d pairs during 40 moves", sum)
 	if epoch := lease.Epoch(r.row("k").Token); epoch != 40 {
 		t.Errorf("epoch %d after 40 moves", epoch)
+	}
+}
+
+// clocked has a clock, which is not the table's.
+type clocked struct{ *memcluster.Cluster }
+
+func (c clocked) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	answers, err := c.Cluster.Renew(ctx, reqs)
+	for i := range answers {
+		answers[i].Clock = time.Hour
+	}
+	return answers, err
+}
+
+// The watchdog takes the difference of two clocks for one that runs ahead.
+func TestTheClockOfAClusterIsNotToldBesideTheTables(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	b, err := paxosbridge.New(t.Context(), r.table, clocked{r.cluster}, &paxosbridge.Config{Every: -1})
+	r.must(err)
+	defer b.Close()
+	r.must(b.MoveOut(t.Context(), "k", "test"))
+	l := r.hold(b, "k", 1)
+	answers, err := b.Renew(t.Context(), []lease.RenewRequest{{Lease: l, TTL: time.Minute}})
+	r.must(err)
+	if answers[0].Outcome != lease.Extended || answers[0].Clock != 0 {
+		t.Errorf("answered %+v", answers[0])
 	}
 }

@@ -1,0 +1,67 @@
+package paxosbridge_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/paxosbridge"
+	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
+)
+
+// A client whose hot keys move to etcd and back.
+func ExampleNew() {
+	serve := func(ctx context.Context, db *sql.DB, client *clientv3.Client) error {
+		table, err := rowlock.OpenTable(db, postgres.New(), nil)
+		if err != nil {
+			return err
+		}
+		defer table.Close()
+		cluster, err := etcd.New(ctx, client)
+		if err != nil {
+			return err
+		}
+		defer cluster.Close()
+		bridge, err := paxosbridge.New(ctx, table, cluster, nil)
+		if err != nil {
+			return err
+		}
+		defer bridge.Close()
+		locks, err := rowlock.New(bridge, nil)
+		if err != nil {
+			return err
+		}
+		defer locks.Close()
+		return locks.Do(ctx, "counter/home", func(ctx context.Context, l *rowlock.Lock) error {
+			for _, key := range bridge.State() {
+				fmt.Println(key.Key, key.Home, key.Rate, key.Why)
+			}
+			return nil
+		})
+	}
+	_ = serve
+}
+
+// Some keys are better moved by hand, and some never.
+func ExampleBridge_MoveOut() {
+	sale := func(ctx context.Context, table rowlock.Table, cluster paxosbridge.Cluster) error {
+		bridge, err := paxosbridge.New(ctx, table, cluster, &paxosbridge.Config{
+			Pin: func(key string) paxosbridge.Pin {
+				if key == "ledger" { // locked together with others, by LockAll
+					return paxosbridge.Never
+				}
+				return paxosbridge.ByHeat
+			},
+		})
+		if err != nil {
+			return err
+		}
+		defer bridge.Close()
+		return bridge.MoveOut(ctx, "item/1", "the sale begins at noon")
+	}
+	_ = sale
+}
