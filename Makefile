@@ -8,19 +8,27 @@ tool         := tool -modfile=$(CURDIR)/tools/go.mod
 # bench is a module of its own, which ./... does not enter.
 modules      := $(dir $(wildcard ./go.mod bench/go.mod))
 
+<<<<<<< HEAD
 .PHONY: help test test-quick soak lint fmt cover bench bench-short bench-floor bench-wait bench-ways bench-bridge servers
+=======
+.PHONY: help test test-quick model soak lint fmt cover bench bench-short bench-floor bench-wait bench-ways servers
+>>>>>>> f3bb83af38549ece158d89a49e81a25aa54ea7ae
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: ## every test, on real servers started for it, with the race detector
+test: model ## every test, on real servers started for it, with the race detector
 	$(with_servers) go test -race -shuffle=on -timeout 20m ./...
 
 test-quick: ## the tests that need nothing but Go
 	go test ./...
 
-soak: ## waiters of many processes on one key, for ten minutes on each database and in each mode
+model: ## all states of the bridge's protocol, without the race detector, which would take minutes
+	go test -timeout 10m ./paxosbridge/internal/model
+
+soak: ## waiters of many processes on one key, for ten minutes on each database and in each mode; more of the bridge's states
 	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -race -timeout 3h -v -run '^TestWaitersOfManyProcesses' .
+	env ROWLOCK_SOAK_STATES=100000000 go test -timeout 3h -v ./paxosbridge/internal/model
 
 lint: ## formatting, go vet, staticcheck
 	@unformatted=$$(go $(tool) gofumpt -l .) && test -z "$$unformatted" || \

@@ -22,6 +22,8 @@ func (b *Bridge) MoveOut(ctx context.Context, key, why string) error {
 		b.stayed(key, err)
 		return fmt.Errorf("paxosbridge: %q stays in the table: %w", key, err)
 	}
+	ctx, cancel = b.beyond(ctx)
+	defer cancel()
 	if err := b.cluster.Open(ctx, key, epoch); err != nil {
 		b.ears.tell(key) // whoever waits finishes it
 		return fmt.Errorf("paxosbridge: %q has left the table and is not open in the cluster yet; whoever asks for it opens it: %w", key, err)
@@ -37,6 +39,10 @@ func (b *Bridge) depart(ctx context.Context, key, why string) (epoch int64, err 
 		return 0, fmt.Errorf("%w: it is in the cluster", lease.ErrMoved)
 	}
 	l, err := b.take(ctx, b.table, key, 0)
+	if errors.Is(err, lease.ErrMoved) { // another process was first
+		_, failed := b.reroute(ctx, key)
+		return 0, errors.Join(err, failed)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -69,7 +75,14 @@ func (b *Bridge) MoveBack(ctx context.Context, key, why string) error {
 		b.stayed(key, err)
 		return fmt.Errorf("paxosbridge: %q stays in the cluster: %w", key, err)
 	}
+	ctx, cancel = b.beyond(ctx)
+	defer cancel()
 	return b.finishReturn(ctx, key, epoch, why)
+}
+
+// beyond is for what comes after the point of no return: until it is done nobody has the key, so that it is not given up with ctx.
+func (b *Bridge) beyond(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), b.cfg.MoveTimeout)
 }
 
 // seal gets the lock as everybody does, and closes the epoch with it: the point of no return.

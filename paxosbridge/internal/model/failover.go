@@ -1,0 +1,58 @@
+package model
+
+// Audit is who compares the row with the cluster's record, and when.
+type Audit uint8
+
+// Audits, each of which recalls a row whose epoch is below the record's. A sealed record counts as an open one does: its tokens were granted.
+const (
+	NoAudit       Audit = iota
+	AuditAlways         // whenever it comes, by a request that is late as all are; the table grants meanwhile
+	AuditBefore         // after a failover the table grants nothing until the audit
+	AuditAndClose       // AuditBefore, which also seals at the cluster the epoch that the row's next Depart would begin
+)
+
+// replicate sends what verb has changed to the replica, with all that was before. A verb that lags is sent later.
+func (m *Model) replicate(s *state, verb uint8) {
+	if m.Failover && !s.failedOver && m.Lags&(1<<verb) == 0 {
+		s.replica = s.db
+	}
+}
+
+// failover loses what the replica has not got. Nothing is lost a second time.
+func (m *Model) failover(s *state, yield func(*state, step)) {
+	if !m.Failover || s.failedOver {
+		return
+	}
+	if s.replica != s.db {
+		n := *s
+		n.replica = n.db
+		yield(&n, step{what: replicaFollows})
+	}
+	n := *s
+	n.db, n.replica = n.replica, database{}
+	n.failedOver = true
+	n.doubt = m.Audit >= AuditBefore
+	yield(&n, step{what: failsOver})
+}
+
+// audit acts only where it would find something: that there is nothing to do, changes nothing.
+func (m *Model) audit(s *state, yield func(*state, step)) {
+	switch r := &s.record; {
+	case m.Audit == AuditAlways && r.phase != absent:
+		n := *s
+		q := request{verb: recall, epoch: r.token.epoch}
+		if s.net[0].verb != recall && s.net[1].verb != recall && n.send(q) {
+			yield(&n, step{what: audits})
+		}
+	case s.doubt:
+		n := *s
+		if r.phase != absent {
+			m.recall(&n, request{verb: recall, epoch: r.token.epoch})
+		}
+		if row := &n.db.row; m.Audit == AuditAndClose && row.home == atTable {
+			n.supersede(max(row.token.epoch, n.db.floor.epoch) + 1)
+		}
+		n.doubt = false
+		yield(&n, step{what: audits})
+	}
+}

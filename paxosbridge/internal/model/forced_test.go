@@ -1,0 +1,35 @@
+package model
+
+import "testing"
+
+// fromTheCluster is bounds in which a key is taken back by force and moved out again.
+var fromTheCluster = Model{Clients: 1, Movers: 1, Epochs: 5, Grants: 1, Duplicates: 1, Forced: true}
+
+// What the cluster still grants while it is out of reach is believed by nobody, but it is granted: tokens grow at each home, and the order
+// of the homes is that of the fences.
+const forcedPromises = Everything &^ TokensGrow
+
+func TestAForcedReturnLetsNobodyWorkTwice(t *testing.T) {
+	quick(t)
+	holds(t, fromTheCluster, forcedPromises)
+	if soaking() {
+		m := fromTheCluster
+		m.Fences, m.Duplicates = true, 0
+		holds(t, m, FencedInOrder)
+	}
+}
+
+func TestALostClusterMayGrantBelowTheTable(t *testing.T) {
+	m := fromTheCluster
+	breaks(t, m, TokensGrow)
+}
+
+func TestEveryGuardOfAForcedReturnIsNeeded(t *testing.T) {
+	for _, guard := range []Mutant{nowait, noforcedepoch, onebump, nosupersede, novalidate} {
+		t.Run(guard.String(), func(t *testing.T) {
+			m := fromTheCluster
+			m.Without = guard
+			breaks(t, m, forcedPromises&^NobodyStuck)
+		})
+	}
+}

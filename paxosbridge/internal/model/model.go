@@ -1,0 +1,98 @@
+package model
+
+import "fmt"
+
+// Model is the protocol and the bounds within which it is explored. The zero value of each field leaves out what it is about.
+type Model struct {
+	Clients, Movers uint8 // at most 4 together, and 2 with Failover or Forced
+	Epochs          uint8 // the last epoch, at most 7
+	Grants          uint8 // in an epoch, at most 3
+	Duplicates      uint8 // requests that come twice, at most 3
+
+	// Without is the guard, or order, that is taken away.
+	Without Mutant
+
+	// Failover says that the database fails over once, to a replica that lacks the last statements of these verbs.
+	Failover bool
+	Lags     Verbs
+	// Audit is who looks for records that the row does not know of.
+	Audit Audit
+	// Fences says that holders write under fences.
+	Fences bool
+	// Forced says that the key is taken back by force once, and that the cluster returns at some time after.
+	Forced bool
+}
+
+// Verbs is a set of what the row is asked.
+type Verbs uint16
+
+// Statements that an asynchronous replica may not have received.
+const (
+	Departs Verbs = 1 << depart
+	Returns Verbs = 1 << handBack
+	Grants  Verbs = 1<<acquireTable | 1<<releaseTable
+)
+
+// inFlight is how many requests are on their way at once.
+const inFlight = 2
+
+// state is everything there is. It is small, and is copied.
+type state struct {
+	db     database
+	record record
+	p      [4]process
+	net    [inFlight]request
+
+	last       [2]token // the last one granted by each home; by both, where it is one order
+	duplicates uint8    // that there were
+
+	replica    database // what a failover returns to
+	failedOver bool
+	doubt      bool // since the failover nobody has audited the key, and the table grants nothing
+	taken      bool // back by force
+	lost       bool // the cluster, so that nobody can tell its record that the key was taken
+
+	broken Promise // by the step that led here
+}
+
+func (m *Model) processes() uint8 { return m.Clients + m.Movers }
+
+// apart says whether the homes' tokens are looked at apart.
+func (m *Model) apart() bool { return m.Failover || m.Forced }
+
+func (m *Model) first() state {
+	var s state
+	s.db.row.exists = true
+	if m.Failover {
+		s.replica = s.db
+	}
+	return s
+}
+
+// steps calls yield with every state that can follow. It reports whether a client's being granted the key is one of them.
+func (m *Model) steps(s *state, yield func(*state, step)) (grants bool) {
+	m.rowAlone(s, yield)
+	m.recordAlone(s, yield)
+	grants = m.networkDoes(s, yield)
+	for i := range m.processes() {
+		m.processAlone(s, i, yield)
+	}
+	m.failover(s, yield)
+	m.audit(s, yield)
+	m.force(s, yield)
+	return grants
+}
+
+func (m *Model) check() error {
+	most := uint8(4)
+	if m.Failover || m.Forced || m.Fences {
+		most = 2
+	}
+	switch n := m.processes(); {
+	case n > most:
+		return fmt.Errorf("model: %d processes, and there is room for %d", n, most)
+	case m.Epochs > 7 || m.Grants > 3 || m.Duplicates > 3:
+		return fmt.Errorf("model: %d epochs, %d grants, %d duplicates; at most 7, 3, 3", m.Epochs, m.Grants, m.Duplicates)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package model
+
+import "testing"
+
+// guards are those of the protocol without its extensions.
+var guards = []Mutant{
+	nofloor, nohomeguard, flipunfenced, noepochbump, reopensealed, sealunfenced, retnoepoch, openfirst, retbeforeseal, reapmoved, dropsealed,
+	departtoken, openolder, sealepoch, acquiresealed, acquireepoch,
+}
+
+func TestEveryGuardIsNeeded(t *testing.T) {
+	for _, guard := range guards {
+		t.Run(guard.String(), func(t *testing.T) {
+			m := full
+			m.Without = guard
+			breaks(t, m, Everything&^NobodyStuck)
+		})
+	}
+}
+
+func TestWithoutHelpSomebodyIsStuck(t *testing.T) {
+	quick(t)
+	for _, guard := range []Mutant{nohelpopen, nohelpreturn} {
+		t.Run(guard.String(), func(t *testing.T) {
+			m := small
+			m.Without = guard
+			breaks(t, m, NobodyStuck)
+		})
+	}
+}
+
+// What is said in doc.go of guards that another one implies: if this fails, they are needed, and belong above.
+func TestTheseGuardsFollowFromOthers(t *testing.T) {
+	quick(t)
+	for _, guard := range []Mutant{departowner, departhome, returnhome, sealopen} {
+		t.Run(guard.String(), func(t *testing.T) {
+			m := small
+			m.Without = guard
+			holds(t, m, Everything&^NobodyStuck)
+		})
+	}
+}
+
+func TestEveryMutantIsTold(t *testing.T) {
+	for m := range mutants {
+		if mutantTexts[m][0] == "" || mutantTexts[m][1] == "" {
+			t.Errorf("mutant %d has no text", m)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package model
+
+// Phases of a process.
+const (
+	idle uint8 = iota
+	waiting
+	holding
+)
+
+// process is a client, or a mover, which acquires as clients do and then moves the key. It may stop and begin anew at every step.
+type process struct {
+	phase uint8
+	route uint8 // where it believes the key at home: atTable or atCluster. Only a belief: whoever is asked decides
+	epoch uint8 // of its lease, or else the one in which the row has told it that the key is with the cluster
+	count uint8 // of its lease
+	next  uint8 // what it asks next, in a move that is half done; 0: it acquires
+	live  bool  // it holds, and its own deadline has not passed: it works. A server's lease never runs out before
+	valid bool  // a look at the row has confirmed route and epoch, and that still counts; only where keys are taken back by force
+}
+
+func (p *process) token() token { return token{p.epoch, p.count} }
+
+// lose ends the belief in a lease that has run out.
+func (p *process) lose(home uint8, t token) {
+	if p.route == home && p.token() == t {
+		p.live = false
+	}
+}
+
+// stop is a crash, or giving up: what was begun is not gone on with. What is known of the key's home may be kept, by a cache.
+func (p *process) stop() {
+	p.phase, p.next, p.live = idle, none, false
+	p.settle()
+}
+
+// settle forgets what does not matter any more, so that states that behave alike are one.
+func (p *process) settle() {
+	if p.phase != holding && p.next != depart && p.next != openAhead {
+		p.count = 0
+	}
+	if p.route == atTable && p.count == 0 {
+		p.epoch, p.valid = 0, false
+	}
+}
+
+func (p *process) turnTo(home, epoch uint8) {
+	p.route, p.epoch, p.valid = home, epoch, home == atCluster
+}
+
+// hear is what a process makes of the answer to what it has asked.
+func (m *Model) hear(s *state, q request, a reply) {
+	p := &s.p[q.from]
+	p.phase, p.next = idle, none
+	switch q.verb {
+	case acquireTable, acquireCluster:
+		m.hearGrant(p, q, a)
+	case depart:
+		if a.says == done {
+			p.turnTo(atCluster, a.token.epoch)
+			p.next = openUp
+		}
+	case openAhead:
+		p.next = depart
+	case seal:
+		if a.says == done {
+			p.next = handBack
+		}
+	case handBack:
+		if a.says == done {
+			p.turnTo(atTable, 0)
+		} else {
+			p.next = read
+		}
+	case read:
+		if a.says == moved {
+			p.turnTo(atCluster, a.token.epoch)
+		} else {
+			p.turnTo(atTable, 0)
+		}
+	}
+	if !m.Forced {
+		p.valid = false
+	}
+}
+
+// hearGrant tells what whoever did not get the key does: it follows it, or helps a move to its end that somebody has left.
+func (m *Model) hearGrant(p *process, q request, a reply) {
+	switch a.says {
+	case granted:
+		m.hold(p, q, a.token)
+	case moved:
+		p.turnTo(atCluster, a.token.epoch)
+	case older:
+		if !m.lacks(nohelpopen) {
+			p.next = openUp
+		}
+	case closed:
+		if !m.lacks(nohelpreturn) {
+			p.next = handBack
+		}
+	case newer:
+		p.next = read
+	}
+}
+
+// hold begins a client's work, or a mover's move. Until the mover asks for its first step, it counts as one that works.
+func (m *Model) hold(p *process, q request, t token) {
+	table := q.verb == acquireTable
+	p.phase, p.epoch, p.count = holding, t.epoch, t.count
+	p.live = table || !m.Forced || p.valid || m.lacks(novalidate)
+	switch {
+	case q.from < m.Clients:
+		p.next = verbAt(p.route, releaseTable, releaseCluster)
+	case table && m.lacks(openfirst):
+		p.next = openAhead
+	case table:
+		p.next = depart
+	case m.lacks(retbeforeseal):
+		p.next = handBack
+	default:
+		p.next = seal
+	}
+}
+
+// processAlone is what a process does of itself.
+func (m *Model) processAlone(s *state, i uint8, yield func(*state, step)) {
+	switch p := &s.p[i]; {
+	case p.phase == waiting:
+		n := *s
+		n.abandon(i)
+		yield(&n, step{what: givesUp, who: i})
+	case p.next != none:
+		m.ask(s, i, p.next, yield)
+		m.crash(s, i, yield)
+		m.fencedWrite(s, i, yield)
+	default:
+		m.ask(s, i, verbAt(p.route, acquireTable, acquireCluster), yield)
+		if p.route != atTable {
+			n := *s
+			n.p[i] = process{}
+			yield(&n, step{what: forgets, who: i})
+		}
+	}
+}
+
+func verbAt(home, table, cluster uint8) uint8 {
+	if home == atTable {
+		return table
+	}
+	return cluster
+}
+
+// ask sends, if there is room for one more on its way. Who asks for a release has stopped to work before.
+func (m *Model) ask(s *state, i, verb uint8, yield func(*state, step)) {
+	p := &s.p[i]
+	q := request{verb: verb, from: i, epoch: p.epoch, count: p.count, awaited: true}
+	if verb == openAhead {
+		q.epoch++
+	}
+	n := *s
+	if !n.send(q) {
+		return
+	}
+	to := &n.p[i]
+	to.phase, to.live = waiting, false
+	if verb != openAhead {
+		to.next = none
+	}
+	yield(&n, step{what: asks, who: i, request: q})
+}
+
+func (m *Model) crash(s *state, i uint8, yield func(*state, step)) {
+	n := *s
+	n.p[i].stop()
+	yield(&n, step{what: crashes, who: i})
+}
+
+// fencedWrite is a write under the lease that a process has, or believes to have.
+func (m *Model) fencedWrite(s *state, i uint8, yield func(*state, step)) {
+	p := &s.p[i]
+	if !m.Fences || p.phase != holding || !s.db.passes(p, i+1) {
+		return
+	}
+	n := *s
+	if p.token().less(n.db.fenced) {
+		n.broken |= FencedInOrder
+	}
+	n.db.fenced = p.token()
+	if p.route == atCluster {
+		n.db.row.token = p.token()
+	}
+	m.replicate(&n, write)
+	yield(&n, step{what: writes, who: i})
+}
