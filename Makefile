@@ -8,11 +8,7 @@ tool         := tool -modfile=$(CURDIR)/tools/go.mod
 # bench is a module of its own, which ./... does not enter.
 modules      := $(dir $(wildcard ./go.mod bench/go.mod))
 
-<<<<<<< HEAD
-.PHONY: help test test-quick soak lint fmt cover bench bench-short bench-floor bench-wait bench-ways bench-bridge servers
-=======
-.PHONY: help test test-quick model soak lint fmt cover bench bench-short bench-floor bench-wait bench-ways servers
->>>>>>> f3bb83af38549ece158d89a49e81a25aa54ea7ae
+.PHONY: help test test-quick model soak lint fmt cover bench bench-short bench-floor bench-wait bench-ways bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -28,6 +24,7 @@ model: ## all states of the bridge's protocol, without the race detector, which 
 
 soak: ## waiters of many processes on one key, for ten minutes on each database and in each mode; more of the bridge's states
 	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -race -timeout 3h -v -run '^TestWaitersOfManyProcesses' .
+	go test -timeout 3h -v -run '^TestRandomSchedules' ./paxosbridge -schedules 5000000
 	env ROWLOCK_SOAK_STATES=100000000 go test -timeout 3h -v ./paxosbridge/internal/model
 
 lint: ## formatting, go vet, staticcheck

@@ -78,14 +78,11 @@ var bans = []struct {
 	{"./paxosbridge/clustertest", "./internal", nil, "it is public: whoever writes a cluster must be able to use all of it"},
 	{"./schema", "drivers", nil, "it is given a dialect and a pool"},
 	{"./schema", "./internal", nil, "tables can be made without a client"},
-<<<<<<< HEAD
 	{".", "./paxosbridge", nil, "who has only a database has no cluster"},
 	{"./paxosbridge/etcd", "drivers", []string{"go.etcd.io/etcd"}, "one room, one client: the database is the bridge's other end"},
 	{"./paxosbridge/etcd", "./internal", nil, "the cluster is not the table's"},
 	{"./paxosbridge/etcd", "test helpers", nil, "it is part of the user's program"},
-=======
 	{"./paxosbridge/internal/model", "anything else", nil, "a specification must not depend on what it specifies"},
->>>>>>> f3bb83af38549ece158d89a49e81a25aa54ea7ae
 	{"./locktest", "drivers", nil, "it tests stores that have nothing to do with databases"},
 	{"./locktest", "./dialect", nil, "it tests stores that have nothing to do with databases"},
 	{"./locktest", "./internal", nil, "it is public: whoever writes a store must be able to use all of it"},

@@ -17,7 +17,8 @@ type Mover interface {
 	// was changed: the key is not there, or in another epoch. The caller has made sure that the other home grants no more in this epoch.
 	Return(ctx context.Context, key string, home int, epoch int64) (ok bool, err error)
 	// Recall puts the row of a key at home, HomeTable or another, in this epoch if it is in an older one, wherever it was, with nobody
-	// holding it; it creates the row if there is none. It is for a database that has forgotten a move, as one does that has failed
+	// holding it. It creates the row if there is none, but away from here only if the epoch is above all that was swept: ok false and no row
+	// say that it is not, and that what this home grants next will be above the epoch. It is for a database that has forgotten a move, as one does that has failed
 	// over to a replica that lagged.
 	Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error)
 	// FenceAt is Fence for a lease that home has granted. The row must be at home in the token's epoch, and no higher token may have

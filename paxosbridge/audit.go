@@ -71,10 +71,14 @@ func (b *Bridge) mend(ctx context.Context, r Record, row lease.Record) error {
 		return err
 	case epoch < r.Epoch: // forgotten: only what had left was opened, and what has left is not swept
 		ok, err := b.recall(ctx, r.Key, b.cfg.Home, r.Epoch, row)
-		if ok {
+		switch {
+		case err != nil:
+			return err
+		case ok:
 			b.routes.set(r.Key, r.Epoch, time.Now(), "recalled")
+		case row.Key == "": // the table's next token is above this epoch, or there is a row by now, which the next audit looks at
+			return b.supersedeIfAbsent(ctx, r)
 		}
-		return err
 	case row.Home == returning:
 		return b.finishForce(ctx, row)
 	case row.Home == b.cfg.Home && epoch == r.Epoch && r.Sealed:
@@ -85,6 +89,15 @@ func (b *Bridge) mend(ctx context.Context, r Record, row lease.Record) error {
 		return b.cluster.Supersede(ctx, r.Key, r.Epoch+1)
 	}
 	return nil
+}
+
+// supersedeIfAbsent closes an epoch whose row has been lost, where the floor that the row would have to be above is above the epoch.
+func (b *Bridge) supersedeIfAbsent(ctx context.Context, r Record) error {
+	rows, err := b.rows(ctx, []string{r.Key})
+	if _, ok := rows[r.Key]; ok || err != nil {
+		return err
+	}
+	return b.cluster.Supersede(ctx, r.Key, r.Epoch+1)
 }
 
 func (b *Bridge) recall(ctx context.Context, key string, home int, epoch int64, row lease.Record) (bool, error) {

@@ -347,3 +347,18 @@ func TestTheClockOfAClusterIsNotToldBesideTheTables(t *testing.T) {
 		t.Errorf("answered %+v", answers[0])
 	}
 }
+
+// The row of a key in the cluster is lost, and its bucket's floor is above the epoch: what the table grants next is above it, too.
+func TestALostRowBelowItsFloorIsSuperseded(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	l := r.hold(r.Bridge, "k", 1)
+	r.table.Forget("k")
+	r.table.RaiseFloor("k", 4<<lease.EpochShift)
+	r.must(r.Audit(t.Context()))
+	r.renewed(r.Bridge, l, lease.Lost)
+	next := r.hold(r.bridge(t, paxosbridge.Config{}), "k", 4)
+	if next.Token <= l.Token {
+		t.Errorf("token %d after %d", next.Token, l.Token)
+	}
+}

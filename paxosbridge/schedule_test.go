@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 2000, "random schedules to play")
+	schedules = flag.Int("schedules", 3000, "random schedules to play")
 	seedFlag  = flag.Uint64("seed", 0, "play only the schedule of this seed")
 )
 
@@ -105,9 +105,8 @@ func play(t *testing.T, seed uint64) *schedule {
 		wg.Go(func() { s.mover(b) })
 	}
 	wg.Wait()
-	s.w.late.Wait()
 	s.w.fair.Store(true)
-	time.Sleep(20 * time.Second) // leases and movers' leases end
+	time.Sleep(longest + 20*time.Second) // leases and movers' leases end
 	s.settled()
 	for _, b := range s.bridges {
 		_ = b.Close()

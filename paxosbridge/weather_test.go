@@ -19,7 +19,6 @@ type weather struct {
 	rand  *rand.Rand
 	fair  atomic.Bool // no more of it
 	bad   int         // of a hundred calls
-	late  sync.WaitGroup
 	calls atomic.Int64
 }
 
@@ -56,11 +55,14 @@ func under[A any](w *weather, f func() (A, error)) (none A, err error) {
 	return none, lease.ErrUnknown
 }
 
+// longest is how late what is late can be.
+const longest = 5 * time.Second
+
 func (w *weather) later(f func()) {
-	w.late.Go(func() {
-		w.pause(5 * time.Second)
+	go func() {
+		w.pause(longest)
 		f()
-	})
+	}()
 }
 
 type moveAnswer struct {

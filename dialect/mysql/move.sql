@@ -12,11 +12,13 @@ WHERE `key` = ? AND home = ? AND token >= ? AND token < ?
 
 -- name: recall
 -- key, home, the first token of the epoch, bucket. A row that is made here begins above its floor, as any other, and so its floor is
--- share-locked; one that is made elsewhere is of that epoch exactly. Assignments are made from left to right, and each sees those before
+-- share-locked. One that is made elsewhere is of that epoch exactly, and is not made if the floor is above it: this may be a late call,
+-- and the row may have come back since, and been swept. Assignments are made from left to right, and each sees those before
 -- it: the token comes last.
 INSERT INTO rowlock (`key`, home, token, note, acquired_at, expires_at)
 SELECT p.k, p.h, IF(p.h = @home, GREATEST(f.floor, p.t), p.t), '', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
 FROM (SELECT CAST(? AS BINARY) AS k, CAST(? AS SIGNED) AS h, CAST(? AS SIGNED) AS t) AS p STRAIGHT_JOIN rowlock_floor AS f FORCE INDEX (PRIMARY) ON f.bucket = ?
+WHERE p.h = @home OR f.floor < p.t OR (SELECT COUNT(*) FROM rowlock AS r FORCE INDEX (PRIMARY) WHERE r.`key` = p.k) = 1
 /*M! LOCK IN SHARE MODE */ /*!80000 FOR SHARE OF f */
 ON DUPLICATE KEY UPDATE home = IF(rowlock.token < p.t, p.h, rowlock.home), owner = IF(rowlock.token < p.t, NULL, rowlock.owner),
   note = IF(rowlock.token < p.t, '', rowlock.note), expires_at = IF(rowlock.token < p.t, UTC_TIMESTAMP(6), rowlock.expires_at),

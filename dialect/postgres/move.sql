@@ -12,10 +12,12 @@ WHERE key = $2 AND home = $3 AND token >= $4 AND token < $5
 
 -- name: recall
 -- $1 key, $2 home, $3 the first token of the epoch, $4 bucket. A row that is made here begins above its floor, as any other, and so
--- its floor is share-locked; one that is made elsewhere is of that epoch exactly.
+-- its floor is share-locked. One that is made elsewhere is of that epoch exactly, and is not made if the floor is above it: this may be
+-- a late call, and the row may have come back since, and been swept.
 INSERT INTO rowlock AS r (key, token, acquired_at, expires_at, home)
 SELECT $1, CASE WHEN $2::int = @home THEN greatest(f.floor, $3::bigint) ELSE $3::bigint END, clock_timestamp(), clock_timestamp(), $2::int
 FROM (SELECT floor FROM rowlock_floor WHERE bucket = $4::int FOR SHARE) AS f
+WHERE $2::int = @home OR f.floor < $3::bigint OR EXISTS (SELECT 1 FROM rowlock WHERE key = $1)
 ON CONFLICT (key) DO UPDATE SET home = $2::int, token = $3::bigint, owner = NULL, note = '', expires_at = clock_timestamp() WHERE r.token < $3::bigint
 
 -- name: fence-at

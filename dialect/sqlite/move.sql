@@ -11,12 +11,13 @@ UPDATE rowlock SET home = @home, token = ?, owner = NULL, note = '', expires_at 
 WHERE key = ? AND home = ? AND token >= ? AND token < ?
 
 -- name: recall
--- key, home, the first token of the epoch, bucket. A row that is made here begins above its floor, as any other; one that is made
--- elsewhere is of that epoch exactly.
+-- key, home, the first token of the epoch, bucket. A row that is made here begins above its floor, as any other. One that is made
+-- elsewhere is of that epoch exactly, and is not made if the floor is above it: this may be a late call, and the row may have come back
+-- since, and been swept.
 INSERT INTO rowlock (key, home, token, note, acquired_at, expires_at)
 SELECT ?1, ?2, CASE WHEN ?2 = @home THEN max(floor, ?3) ELSE ?3 END, '',
        CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER)
-FROM rowlock_floor WHERE bucket = ?4
+FROM rowlock_floor WHERE bucket = ?4 AND (?2 = @home OR floor < ?3 OR EXISTS (SELECT 1 FROM rowlock WHERE key = ?1))
 ON CONFLICT (key) DO UPDATE SET home = excluded.home, token = ?3, owner = NULL, note = '', expires_at = excluded.expires_at
 WHERE token < ?3
 

@@ -32,12 +32,16 @@ func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (
 func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
 	return s.move(ctx, func(now time.Time) bool {
 		r := s.rows[key]
+		floor := s.floors[lease.Bucket(key)]
+		if r == nil && home != lease.HomeTable && floor >= epoch<<lease.EpochShift {
+			return false // the row may have come back since, and been swept
+		}
 		if r == nil {
 			r = &row{granted: now}
 			s.rows[key] = r
 			r.to(now, home, epoch)
 			if home == lease.HomeTable {
-				r.token = max(r.token, s.floors[lease.Bucket(key)])
+				r.token = max(r.token, floor)
 			}
 			return true
 		}
@@ -81,4 +85,12 @@ func (s *Store) Forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.rows, key)
+}
+
+// RaiseFloor is what a sweep of another key of the bucket does. For tests.
+func (s *Store) RaiseFloor(key string, floor int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := &s.floors[lease.Bucket(key)]
+	*at = max(*at, floor)
 }

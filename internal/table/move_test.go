@@ -158,14 +158,25 @@ func TestRecallHeedsTheFloor(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		r.wantRow(t, "new", lease.HomeTable, 9<<lease.EpochShift+7)
+		if ok, err := r.store.Recall(t.Context(), "away", away, 9); ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if row := r.row(t, "away"); row.Key != "" {
+			t.Errorf("a late call made %+v below the floor", row)
+		}
+		r.Exec(t, `UPDATE {rowlock_floor} SET floor = ?`, int64(3)<<lease.EpochShift-1)
 		if ok, err := r.store.Recall(t.Context(), "away", away, 3); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		r.wantRow(t, "away", away, 3<<lease.EpochShift)
+		r.Exec(t, `UPDATE {rowlock_floor} SET floor = ?`, int64(9)<<lease.EpochShift+7)
 		if ok, err := r.store.Recall(t.Context(), "away", lease.HomeTable, 3); ok || err != nil {
 			t.Errorf("an epoch that is not older was recalled: %t, %v", ok, err)
 		}
 		r.wantRow(t, "away", away, 3<<lease.EpochShift)
+		if ok, err := r.store.Recall(t.Context(), "away", away, 5); !ok || err != nil { // the row is there: no floor matters
+			t.Errorf("not recalled: %t, %v", ok, err)
+		}
 	})
 }
 
