@@ -98,7 +98,7 @@ var onlies = []struct {
 	{"modernc.org/sqlite", "the room of its database", []string{"./dialect/sqlite", "./internal/testdb", "./examples"}},
 	{"go.etcd.io/etcd", "the room of its cluster", []string{"./paxosbridge/etcd", "./examples"}},
 	{"github.com/pressly/goose", "migrations are optional", []string{"./schema", "./examples"}},
-	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./schema", "./examples/internal/program"}},
+	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./internal/movetest", "./schema", "./examples/internal/program"}},
 }
 
 // imports is a package as go list shows it, without its tests.

@@ -17,9 +17,9 @@ const (
 // database has forgotten because it failed over to a replica that lagged, and records that are older than a return by force. It
 // only ever raises epochs. New does it first, and then every minute somebody does.
 //
-// Between such a failover and the audit the table may grant a key that the cluster has granted too: rowlock asks for replication that
-// loses nothing that was acknowledged. Data that is fenced is refused in that time if the row that was lost is older than the
-// token.
+// Between such a failover and the audit the table may grant a key that the cluster has granted too, and a move that was just being
+// finished may be found by the next audit only: rowlock asks for replication that loses nothing that was acknowledged. What holds even
+// then is that tokens grow in each home, that fenced data refuse what is older than they have seen, and that no key is stuck.
 func (b *Bridge) Audit(ctx context.Context) error {
 	for after := ""; ; {
 		records, err := b.cluster.Records(ctx, after, auditPage)
