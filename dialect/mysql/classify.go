@@ -10,7 +10,9 @@ import (
 
 // verdicts maps the servers' error numbers to what they mean for a single autocommitted statement or for a transaction that
 // is then rolled back. https://dev.mysql.com/doc/mysql-errors/9.0/en/server-error-reference.html. What is not here is
-// unknown: 1053 (shutdown in progress) or 1317 (interrupted) do not say what came first.
+// unknown: 1053 (shutdown in progress) or 1317 (interrupted) do not say what came first. Nor do 3100 and 3101, with which Group
+// Replication rolls back a transaction at COMMIT: a member that is cut off gives up what it has sent already, and the others, who may
+// have got it, commit it (seen with 9.7).
 var verdicts = map[uint16]dialect.Verdict{
 	1205: {Class: dialect.Conflict}, // lock wait timeout: rolls back the statement only
 	1213: {Class: dialect.Conflict}, // deadlock, or a certification failure at COMMIT on Galera
@@ -21,13 +23,17 @@ var verdicts = map[uint16]dialect.Verdict{
 	1290: {Class: dialect.Unfit, As: lease.ErrReadOnly},
 	1792: {Class: dialect.Unfit, As: lease.ErrReadOnly},
 	1836: {Class: dialect.Unfit, As: lease.ErrReadOnly},
-	3100: {Class: dialect.Unfit, As: lease.ErrReadOnly}, // refused by the group's certification or a member that left
-	1243: {Class: dialect.Unfit},                        // unknown prepared statement
-	1615: {Class: dialect.Unfit},                        // prepared statement needs to be re-prepared
+	1243: {Class: dialect.Unfit}, // unknown prepared statement
+	1615: {Class: dialect.Unfit}, // prepared statement needs to be re-prepared
 	1146: {Class: dialect.Refused, As: lease.ErrNoSchema},
 	1049: {Class: dialect.Refused, As: lease.ErrNoSchema},
 	1054: {Class: dialect.Refused, As: lease.ErrSchemaVersion},
+	3098: {Class: dialect.Refused}, // a table that Group Replication does not take
+	3796: {Class: dialect.Unfit},   // a member that is not ready; before the statement
+	3797: {Class: dialect.Unfit},   // waited in vain for the backlog; before the statement
+	3799: {Class: dialect.Unfit},   // a member that is leaving; before the statement
 	1044: {Class: dialect.Refused, As: lease.ErrPrivilege},
+	1227: {Class: dialect.Refused, As: lease.ErrPrivilege},
 	1142: {Class: dialect.Refused, As: lease.ErrPrivilege},
 	1143: {Class: dialect.Refused, As: lease.ErrPrivilege},
 	1690: {Class: dialect.Refused, As: lease.ErrTokenExhausted},

@@ -56,13 +56,26 @@ func (k Kind) DSN(tb testing.TB) string {
 		path := (&url.URL{Path: file}).EscapedPath() // the name of a subtest may have a #, where the name of a file would end
 		return "file:" + path + "?" + url.Values{"_pragma": {"journal_mode(WAL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}.Encode()
 	}
-	variable := "ROWLOCK_TEST_" + strings.ToUpper(k.Name)
+	return required(tb, k.Name)
+}
+
+// Group returns the data source names of the members of a group under MySQL's Group Replication, skipping the test aloud if there
+// is none.
+func Group(tb testing.TB) []string {
+	tb.Helper()
+	return strings.Fields(required(tb, "group"))
+}
+
+// required is what the environment says of a server.
+func required(tb testing.TB, name string) string {
+	tb.Helper()
+	variable := "ROWLOCK_TEST_" + strings.ToUpper(name)
 	dsn := os.Getenv(variable)
 	if dsn == "" {
-		if slices.Contains(strings.Split(os.Getenv("ROWLOCK_TEST_REQUIRE"), ","), k.Name) {
-			tb.Fatalf("%s is required by ROWLOCK_TEST_REQUIRE and %s is not set", k.Name, variable)
+		if slices.Contains(strings.Split(os.Getenv("ROWLOCK_TEST_REQUIRE"), ","), name) {
+			tb.Fatalf("%s is required by ROWLOCK_TEST_REQUIRE and %s is not set", name, variable)
 		}
-		tb.Skipf("SKIPPED, NOT TESTED ON %s: set %s, or run make test", strings.ToUpper(k.Name), variable)
+		tb.Skipf("SKIPPED, NOT TESTED ON %s: set %s, or run make test", strings.ToUpper(name), variable)
 	}
 	return dsn
 }

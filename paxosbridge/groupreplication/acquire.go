@@ -1,0 +1,223 @@
+package groupreplication
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge"
+)
+
+// Acquire grants what is free or expired. A request that names an epoch never makes a row, and is granted only in that epoch, in the same
+// statement as the grant; otherwise its error is a [*paxosbridge.RecordError].
+func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	out := make([]lease.Acquired, len(reqs))
+	if len(reqs) == 1 {
+		out[0] = c.acquire(ctx, reqs[0])
+		return out, own(out[0].Err)
+	}
+	var wg sync.WaitGroup
+	for i := range reqs {
+		wg.Go(func() { out[i] = c.acquire(ctx, reqs[i]) })
+	}
+	wg.Wait()
+	return out, nil
+}
+
+// own is the error of a call for one item. That the record is of another epoch is an answer.
+func own(err error) error {
+	if errors.Is(err, paxosbridge.ErrRecord) {
+		return nil
+	}
+	return err
+}
+
+// grant is what became of a request on the lanes.
+type grant struct {
+	lease.Acquired
+	doubtful bool
+}
+
+func (c *Cluster) acquire(ctx context.Context, r lease.AcquireRequest) lease.Acquired {
+	if err := check(r); err != nil {
+		return lease.Acquired{Err: err}
+	}
+	var g grant
+	err := c.store.OnLane(ctx, "acquire", r.Key, func(ctx context.Context, s *dialect.Session) (err error) {
+		if err = c.watch(ctx, s); err == nil {
+			g.Acquired, err = c.take(ctx, s, r)
+		}
+		g.doubtful = g.doubtful || err != nil && dialect.Judge(c.group, err).Class == dialect.Unknown
+		return err
+	})
+	if err != nil {
+		return lease.Acquired{Err: err} // g may still be written to
+	}
+	g.Doubtful = g.doubtful
+	return g.Acquired
+}
+
+func check(r lease.AcquireRequest) error {
+	err := table.CheckRequest(r)
+	if err == nil && r.Epoch != 0 {
+		err = checkEpoch("acquire", r.Key, r.Epoch)
+	}
+	return err
+}
+
+// watchEvery is how old what is known of the group may be. Members may leave while a session stays: the last that is left would
+// acknowledge alone.
+const watchEvery = time.Second
+
+func (c *Cluster) watch(ctx context.Context, s *dialect.Session) error {
+	now, last := time.Now().UnixNano(), c.watched.Load()
+	if now-last < int64(watchEvery) || !c.watched.CompareAndSwap(last, now) {
+		return nil
+	}
+	v, err := c.members.view(ctx, s.Conn())
+	if err == nil {
+		err = v.leads(atLeast)
+	}
+	if err != nil {
+		c.watched.Store(0) // the next is to look again
+		err = dialect.NotSent{Err: err}
+	}
+	return err
+}
+
+// watchNow is watch where no session of ours is at hand.
+func (c *Cluster) watchNow(ctx context.Context, key string) error {
+	if time.Now().UnixNano()-c.watched.Load() < int64(watchEvery) {
+		return nil
+	}
+	return c.store.OnLane(ctx, "look at the group for", key, c.watch)
+}
+
+// take runs the sequence once: the write that grants, and where it did not, a look that says why.
+func (c *Cluster) take(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	low, high := int64(0), lease.MaxToken
+	if r.Epoch != 0 {
+		low, high = first(r.Epoch), first(r.Epoch+1)
+	}
+	key := []byte(r.Key)
+	out, err := granted(s.Exec(ctx, c.group.Text("group-take"),
+		dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), key, key, low, high))
+	if err != nil || out.Granted {
+		return out, err
+	}
+	return c.look(ctx, s, r)
+}
+
+// granted is not Granted where nothing was changed.
+func granted(res sql.Result, err error) (out lease.Acquired, _ error) {
+	if err != nil {
+		return out, err
+	}
+	n, err := res.RowsAffected()
+	if err != nil || n == 0 {
+		return out, err
+	}
+	out.Token, err = res.LastInsertId()
+	out.Granted = err == nil
+	return out, err
+}
+
+// row is what a look finds.
+type row struct {
+	home       int
+	token      int64
+	mine, held bool
+	note       []byte
+	remaining  int64
+}
+
+func (c *Cluster) look(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (out lease.Acquired, err error) {
+	var w row
+	err = s.QueryRow(ctx, c.group.Text("group-look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)},
+		&w.home, &w.token, &w.mine, &w.held, &w.note, &w.remaining)
+	switch {
+	case errors.Is(err, sql.ErrNoRows) && r.Epoch == 0:
+		return c.create(ctx, s, r)
+	case errors.Is(err, sql.ErrNoRows):
+		return lease.Acquired{Err: other(r, 0, 0)}, nil
+	case err != nil:
+		return out, err
+	}
+	return c.answer(ctx, s, r, w)
+}
+
+func (c *Cluster) answer(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, w row) (out lease.Acquired, err error) {
+	switch {
+	case w.home != lease.HomeTable || r.Epoch != 0 && lease.Epoch(w.token) != r.Epoch:
+		out.Err = other(r, w.home, w.token)
+	case w.mine:
+		return c.confirm(ctx, s, r, w.token)
+	case w.held:
+		out.Holder = lease.Holder{Note: string(w.note), Remaining: max(0, dialect.Duration(w.remaining))}
+	case spent(w.token):
+		out.Err = fmt.Errorf("%w: acquire %q: it stands at %d", lease.ErrTokenExhausted, r.Key, w.token)
+	default: // free now, and not when the statement ran
+		err = dialect.ErrRowShape
+	}
+	return out, err
+}
+
+// confirm grants again what the owner has, by a write: see group-confirm.
+func (c *Cluster) confirm(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, token int64) (lease.Acquired, error) {
+	res, err := s.Exec(ctx, c.group.Text("group-confirm"), []byte(r.Key), dialect.Bytes(r.Owner), token)
+	if err != nil {
+		return lease.Acquired{}, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return lease.Acquired{}, errors.Join(dialect.ErrRowShape, err)
+	}
+	return lease.Acquired{Granted: true, Token: token}, nil
+}
+
+// create is for a key without a record, and a request that names no epoch.
+func (c *Cluster) create(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	key := []byte(r.Key)
+	out, err := granted(s.Exec(ctx, c.group.Text("acquire-insert"),
+		key, dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), lease.Bucket(r.Key), key))
+	if err == nil && !out.Granted {
+		err = dialect.ErrRowShape
+	}
+	return out, err
+}
+
+// HandOver gives leases to their next owners, in the epoch that they are of.
+func (c *Cluster) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+	out := make([]lease.Acquired, len(items))
+	var run []lease.HandOver
+	var at []int
+	for i, h := range items {
+		switch {
+		case h.To.Epoch != 0 && h.To.Epoch != lease.Epoch(h.From.Token):
+			out[i].Err = other(h.To, lease.HomeTable, h.From.Token)
+		case !spent(h.From.Token): // else not granted, and released by whoever has it
+			run, at = append(run, h), append(at, i)
+		}
+	}
+	if len(run) > 0 {
+		if err := c.watchNow(ctx, run[0].From.Key); err != nil {
+			return nil, err
+		}
+		got, err := c.store.HandOver(ctx, run)
+		if got == nil {
+			return nil, err
+		}
+		for n, i := range at {
+			out[i] = got[n]
+		}
+	}
+	if len(out) == 1 {
+		return out, own(out[0].Err)
+	}
+	return out, nil
+}

@@ -1,0 +1,147 @@
+package groupreplication
+
+import (
+	"database/sql"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	driving "github.com/go-sql-driver/mysql"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+func TestSettingsAreRefusedByName(t *testing.T) {
+	good := settings{
+		"group_replication_group_name": "6f3b1a52-0000-4000-8000-000000000001", "group_replication_single_primary_mode": "ON",
+		"group_replication_exit_state_action": "READ_ONLY", "innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1",
+		"binlog_error_action": "ABORT_SERVER",
+	}
+	if err := good.check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, bad := range map[string]string{
+		"group_replication_single_primary_mode": "OFF", "group_replication_exit_state_action": "STAY_WRITABLE",
+		"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "1000", "binlog_error_action": "IGNORE_ERROR",
+	} {
+		for _, value := range []string{bad, ""} { // or a server that does not know the setting
+			s := maps.Clone(good)
+			s[name] = value
+			if err := s.check(); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s = %q: %v", name, value, err)
+			}
+		}
+	}
+	if err := (settings{}).check(); !errors.Is(err, lease.ErrTopology) {
+		t.Errorf("a server without the plugin: %v", err)
+	}
+}
+
+func TestWhoLeadsHasTheMajority(t *testing.T) {
+	for _, c := range []struct {
+		view
+		least int
+		want  error
+	}{
+		{view{"ONLINE", "PRIMARY", 3, 3}, 3, nil},
+		{view{"ONLINE", "PRIMARY", 3, 2}, 3, nil},
+		{view{"ONLINE", "PRIMARY", 2, 2}, 2, nil},
+		{view{"ONLINE", "PRIMARY", 3, 1}, 2, errNotPrimary},
+		{view{"ONLINE", "PRIMARY", 2, 1}, 2, errNotPrimary},
+		{view{"ONLINE", "PRIMARY", 4, 2}, 2, errNotPrimary},
+		{view{"ONLINE", "SECONDARY", 3, 3}, 2, errNotPrimary},
+		{view{"RECOVERING", "PRIMARY", 3, 3}, 2, errNotPrimary},
+		{view{"ERROR", "", 3, 3}, 2, errNotPrimary},
+		{view{"ONLINE", "PRIMARY", 1, 1}, 2, lease.ErrTopology},
+		{view{"ONLINE", "PRIMARY", 2, 2}, 3, lease.ErrTopology},
+	} {
+		if err := c.leads(c.least); !errors.Is(err, c.want) {
+			t.Errorf("%+v, at least %d: %v, want %v", c.view, c.least, err, c.want)
+		}
+	}
+}
+
+// A server that was told to roll back what it has sent does not know whether the others commit it.
+func TestWhatTheGroupRolledBackHasAnUnknownOutcome(t *testing.T) {
+	g := &group{mysql.New()}
+	for number, want := range map[uint16]dialect.Class{
+		3100: dialect.Unknown, 3101: dialect.Unknown, 1180: dialect.Unknown,
+		1290: dialect.Unfit, 1836: dialect.Unfit, 3796: dialect.Unfit, 3797: dialect.Unfit, 3098: dialect.Refused,
+	} {
+		if v := g.Classify(&driving.MySQLError{Number: number}); v.Class != want {
+			t.Errorf("%d is %s, want %s", number, v.Class, want)
+		}
+	}
+}
+
+func TestASessionWaitsForTheBacklogWhateverTheServerDefaultsTo(t *testing.T) {
+	for _, dsn := range testdb.Group(t) {
+		db, err := sql.Open("mysql", dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		var before string
+		if err := db.QueryRow(`SELECT @@GLOBAL.group_replication_consistency`).Scan(&before); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct{ global, want string }{{eventual, afterFailover}, {afterFailover, afterFailover}, {"BEFORE", "BEFORE"}} {
+			if _, err := db.Exec(`SET GLOBAL group_replication_consistency = '` + c.global + `'`); err != nil {
+				t.Fatal(err)
+			}
+			if got := session(t, dsn); got != c.want {
+				t.Errorf("where the server says %s a session has %s", c.global, got)
+			}
+		}
+		if _, err := db.Exec(`SET GLOBAL group_replication_consistency = '` + before + `'`); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// session says what a new session of ours has.
+func session(t *testing.T, dsn string) (consistency string) {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := dialect.NewSession(conn)
+	defer s.Discard()
+	if err := (&group{mysql.New()}).Setup(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.QueryRowContext(t.Context(), `SELECT @@SESSION.group_replication_consistency`).Scan(&consistency); err != nil {
+		t.Fatal(err)
+	}
+	return consistency
+}
+
+func TestASessionThatKeepsItsWritesFromTheGroupIsRefused(t *testing.T) {
+	db, err := sql.Open("mysql", testdb.Group(t)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := dialect.NewSession(conn)
+	defer s.Discard()
+	if _, err := conn.ExecContext(t.Context(), `SET SESSION sql_log_bin = 0`); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&group{mysql.New()}).Setup(t.Context(), s); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), "sql_log_bin") {
+		t.Error(err)
+	}
+}

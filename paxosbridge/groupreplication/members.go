@@ -1,0 +1,179 @@
+package groupreplication
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	// askFor bounds the question to one member: one that is stopped says nothing, and must not hold up the others.
+	askFor = time.Second
+	// askEvery is the pause between two rounds of questions: a failover takes seconds.
+	askEvery = 100 * time.Millisecond
+)
+
+// members are the pools of a group, and know which of them leads to the primary. They are the lanes' pool.
+type members struct {
+	dbs  []*sql.DB
+	last atomic.Int64 // who was primary last
+	text interface{ Text(section string) string }
+}
+
+func newMembers(dbs []*sql.DB) (*members, error) {
+	for i, db := range dbs {
+		if db == nil {
+			return nil, fmt.Errorf("%w: member %d is no database", lease.ErrConfig, i+1)
+		}
+	}
+	if len(dbs) < smallest {
+		return nil, fmt.Errorf("%w: %d pools; give one for each member of the group, and a group has at least %d", lease.ErrConfig, len(dbs), smallest)
+	}
+	return &members{dbs: dbs, text: mysql.New()}, nil
+}
+
+// limit is the smallest of the pools' limits: any of them may become the one.
+func (m *members) limit() (limit int) {
+	for _, db := range m.dbs {
+		if n := db.Stats().MaxOpenConnections; n > 0 && (limit == 0 || n < limit) {
+			limit = n
+		}
+	}
+	return limit
+}
+
+// Primary returns the pool, of those of a group's members, that leads to its primary: for schema.Migrate. It waits for one until
+// ctx ends. The next moment another may be it.
+func Primary(ctx context.Context, dbs []*sql.DB) (*sql.DB, error) {
+	m, err := newMembers(dbs)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := m.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m.dbs[m.last.Load()], conn.Close()
+}
+
+// Conn returns a connection to the member that says it is the primary, and that it has the majority with it. It waits for one until ctx
+// ends. One that is cut off and has not noticed says so too: it will commit nothing.
+func (m *members) Conn(ctx context.Context) (*sql.Conn, error) {
+	for {
+		conn, err := m.find(ctx)
+		if err == nil {
+			return conn, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the group has no primary that answers: %w", errors.Join(err, ctx.Err()))
+		case <-time.After(askEvery):
+		}
+	}
+}
+
+// find asks who was primary last, and then everybody at once.
+func (m *members) find(ctx context.Context) (*sql.Conn, error) {
+	last := int(m.last.Load())
+	if conn, err := m.ask(ctx, last); err == nil {
+		return conn, nil
+	}
+	conns, errs := make([]*sql.Conn, len(m.dbs)), make([]error, len(m.dbs))
+	var wg sync.WaitGroup
+	for i := range m.dbs {
+		wg.Go(func() { conns[i], errs[i] = m.ask(ctx, i) })
+	}
+	wg.Wait()
+	var found *sql.Conn
+	for i, conn := range conns {
+		switch {
+		case conn == nil:
+		case found == nil || i != last: // who was it before may not know yet that it is not
+			discard(found)
+			found = conn
+			m.last.Store(int64(i))
+		default:
+			discard(conn)
+		}
+	}
+	if found == nil {
+		return nil, errors.Join(errs...)
+	}
+	return found, nil
+}
+
+func discard(conn *sql.Conn) {
+	if conn != nil {
+		_ = conn.Close()
+	}
+}
+
+// ask returns a connection to member i if that is the primary.
+func (m *members) ask(ctx context.Context, i int) (*sql.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	conn, err := m.dbs[i].Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("member %d: %w", i+1, err)
+	}
+	v, err := m.view(ctx, conn)
+	if err == nil {
+		err = v.leads(atLeast)
+	}
+	if err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // of a server that is gone, or whose roles change
+		_ = conn.Close()
+		return nil, fmt.Errorf("member %d: %w", i+1, err)
+	}
+	return conn, nil
+}
+
+func (m *members) view(ctx context.Context, conn *sql.Conn) (v view, err error) {
+	err = conn.QueryRowContext(ctx, m.text.Text("group-self")).Scan(&v.state, &v.role, &v.members, &v.reachable)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = errNoGroup
+	}
+	return v, err
+}
+
+// check looks at the settings of every member that answers, and at the size of the group. Who does not answer is looked at when it has
+// become the primary.
+func (m *members) check(ctx context.Context) error {
+	var refused []error
+	for i := range m.dbs {
+		if err := m.checkOne(ctx, i); errors.Is(err, lease.ErrTopology) {
+			refused = append(refused, fmt.Errorf("member %d: %w", i+1, err))
+		}
+	}
+	return errors.Join(refused...)
+}
+
+func (m *members) checkOne(ctx context.Context, i int) error {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	conn, err := m.dbs[i].Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	s, err := readSettings(ctx, conn, m.text.Text("group-settings"))
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return err
+	}
+	v, err := m.view(ctx, conn)
+	if err == nil && v.role == "PRIMARY" {
+		err = v.leads(smallest)
+	}
+	return err
+}

@@ -1,0 +1,289 @@
+package groupreplication_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	mysqldialect "github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge/groupreplication"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+const (
+	ttl = 5 * time.Minute
+	// patience bounds what must come to an end: a failure takes 6 s to be noticed, and a member that was killed 20 s to be back.
+	patience = 90 * time.Second
+	members  = 3
+)
+
+// rig is the group, with tables of its own.
+type rig struct {
+	testing.TB
+	dsns    []string
+	dbs     []*sql.DB
+	dialect *mysqldialect.Dialect
+}
+
+var serial atomic.Int64
+
+// newRig waits until the group is whole: the test before may have killed one of it.
+func newRig(tb testing.TB) *rig {
+	tb.Helper()
+	r := &rig{TB: tb, dsns: testdb.Group(tb)}
+	if len(r.dsns) != members {
+		tb.Fatalf("ROWLOCK_TEST_GROUP has %d members", len(r.dsns))
+	}
+	for _, dsn := range r.dsns {
+		r.dbs = append(r.dbs, r.pool(dsn))
+	}
+	r.whole()
+	r.dialect = mysqldialect.New(dialect.Prefix(fmt.Sprintf("g%d_%d_", os.Getpid(), serial.Add(1))))
+	if err := schema.Migrate(tb.Context(), r.primary(), r.dialect); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		r.whole()
+		if err := schema.Down(context.Background(), r.primary(), r.dialect); err != nil {
+			tb.Error(err)
+		}
+	})
+	return r
+}
+
+// long skips aloud what takes too long for every day.
+func long(tb testing.TB, because string) {
+	tb.Helper()
+	if os.Getenv("ROWLOCK_TEST_GROUP_LONG") == "" {
+		tb.Skipf("SKIPPED: %s; set ROWLOCK_TEST_GROUP_LONG", because)
+	}
+}
+
+func (r *rig) pool(dsn string) *sql.DB {
+	r.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// cluster opens a cluster on the rig's tables.
+func (r *rig) cluster(opts ...groupreplication.Option) *groupreplication.Cluster {
+	r.Helper()
+	c, err := r.try(opts...)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func (r *rig) try(opts ...groupreplication.Option) (*groupreplication.Cluster, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return groupreplication.New(ctx, r.dbs, append(opts, r.tables())...)
+}
+
+func (r *rig) tables() groupreplication.Option {
+	return groupreplication.Tables(dialect.Prefix(r.dialect.Names().Prefix))
+}
+
+func (r *rig) primary() *sql.DB {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	db, err := groupreplication.Primary(ctx, r.dbs)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return db
+}
+
+// roles says who is primary and who are not, by their place in dbs.
+func (r *rig) roles() (primary int, others []int) {
+	r.Helper()
+	db := r.primary()
+	for i := range r.dbs {
+		if r.dbs[i] == db {
+			primary = i
+		} else {
+			others = append(others, i)
+		}
+	}
+	return primary, others
+}
+
+// exec runs SQL on the primary. {rowlock} and {rowlock_queue} are the tables.
+func (r *rig) exec(query string, args ...any) {
+	r.Helper()
+	r.execOn(r.primary(), query, args...)
+}
+
+func (r *rig) execOn(db *sql.DB, query string, args ...any) {
+	r.Helper()
+	if _, err := db.ExecContext(context.Background(), r.sql(query), args...); err != nil {
+		r.Fatalf("%s: %v", query, err)
+	}
+}
+
+func (r *rig) sql(query string) string {
+	p := r.dialect.Names().Prefix
+	return strings.NewReplacer("{rowlock}", p+"rowlock", "{rowlock_queue}", p+"rowlock_queue").Replace(query)
+}
+
+func (r *rig) empty() {
+	r.Helper()
+	r.exec(`DELETE FROM {rowlock}`)
+	r.exec(`DELETE FROM {rowlock_queue}`)
+}
+
+func (r *rig) expire(key string) {
+	r.Helper()
+	r.exec("UPDATE {rowlock} SET expires_at = UTC_TIMESTAMP(6) - INTERVAL 1 SECOND WHERE `key` = ? AND owner IS NOT NULL", []byte(key))
+}
+
+func (r *rig) setToken(key string, token int64) {
+	r.Helper()
+	r.exec("UPDATE {rowlock} SET token = ? WHERE `key` = ?", token, []byte(key))
+}
+
+// whole waits until every member says that all are there. Who has given up is told to join again: by itself it would in five minutes.
+func (r *rig) whole() {
+	r.Helper()
+	r.eventually("the group is whole", func() bool {
+		states, primaries := make([]string, members), 0
+		for i, db := range r.dbs {
+			var online, primary int
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			_ = db.QueryRowContext(ctx, `SELECT COALESCE(MAX(IF(member_id = @@server_uuid, member_state, '')), ''), SUM(member_state = 'ONLINE'),
+				COALESCE(SUM(member_role = 'PRIMARY' AND member_id = @@server_uuid), 0)
+				FROM performance_schema.replication_group_members`).Scan(&states[i], &online, &primary)
+			cancel()
+			if online != members && states[i] == "ONLINE" {
+				states[i] = "WAITING"
+			}
+			primaries += primary
+		}
+		if primaries == 1 {
+			r.rejoin(states)
+		}
+		return primaries == 1 && !slices.ContainsFunc(states, func(s string) bool { return s != "ONLINE" })
+	})
+}
+
+// rejoin is not for who is still joining, or has just been started and does so by itself.
+func (r *rig) rejoin(states []string) {
+	for i, state := range states {
+		if state == "ERROR" || state == "OFFLINE" {
+			_, err := r.dbs[i].Exec(`STOP GROUP_REPLICATION`)
+			if err == nil {
+				_, err = r.dbs[i].Exec(`START GROUP_REPLICATION`)
+			}
+			r.Logf("member %d was %s, and is told to join again: %v", i+1, state, err)
+		}
+	}
+}
+
+func (r *rig) eventually(what string, done func() bool) {
+	r.Helper()
+	end := time.Now().Add(patience)
+	for !done() {
+		if time.Now().After(end) {
+			r.Fatalf("%s: not within %v", what, patience)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// signal sends a signal to the process of a member, which is started again when it ends.
+func (r *rig) signal(member int, s syscall.Signal) {
+	r.Helper()
+	pid := r.process(member)
+	if err := syscall.Kill(pid, s); err != nil {
+		r.Fatalf("signal %v to %d: %v", s, pid, err)
+	}
+	if s == syscall.SIGSTOP {
+		r.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+		r.eventually("every thread has stopped", func() bool { return stopped(pid) })
+	}
+}
+
+// stopped reports whether what is sent now will not be read before the process goes on.
+func stopped(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, thread := range threads {
+		line, _ := os.ReadFile(thread)
+		if i := strings.LastIndex(string(line), ") "); i < 0 || !strings.HasPrefix(string(line)[i:], ") T") {
+			return false
+		}
+	}
+	return len(threads) > 0
+}
+
+func (r *rig) process(member int) int {
+	r.Helper()
+	cfg, err := mysql.ParseDSN(r.dsns[member])
+	if err != nil {
+		r.Fatal(err)
+	}
+	_, port, _ := strings.Cut(cfg.Addr, ":")
+	lists, _ := filepath.Glob("/proc/" + os.Getenv("ROWLOCK_TEST_GROUP_PID") + "/task/*/children")
+	for _, list := range lists {
+		children, _ := os.ReadFile(list)
+		for _, child := range strings.Fields(string(children)) {
+			line, _ := os.ReadFile("/proc/" + child + "/cmdline")
+			if strings.HasPrefix(string(line), "mysqld\x00") && strings.Contains(string(line), "--port="+port+"\x00") {
+				pid, _ := strconv.Atoi(child)
+				return pid
+			}
+		}
+	}
+	r.Fatalf("no process of ROWLOCK_TEST_GROUP_PID listens on port %s", port)
+	return 0
+}
+
+func request(key string, epoch int64) lease.AcquireRequest {
+	return lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: ttl, Note: "test", Epoch: epoch}
+}
+
+// hold gets a key, which must be free.
+func (r *rig) hold(c lease.Store, q lease.AcquireRequest) lease.Lease {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	got, err := c.Acquire(ctx, []lease.AcquireRequest{q})
+	if err != nil || !got[0].Granted {
+		r.Fatalf("%q was answered %+v, %v", q.Key, got, err)
+	}
+	return lease.Lease{Key: q.Key, Owner: q.Owner, Token: got[0].Token}
+}
+
+func (r *rig) release(c lease.Store, l lease.Lease) {
+	r.Helper()
+	if _, err := c.Release(context.Background(), []lease.Lease{l}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
