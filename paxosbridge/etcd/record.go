@@ -86,8 +86,8 @@ func (r record) token() int64 {
 }
 
 // The names of what belongs to a key.
-func (c *Cluster) records() string { return c.prefix + "r/" }
-func (c *Cluster) holders() string { return c.prefix + "h/" }
+func (c *Cluster) records() string            { return c.prefix + "r/" }
+func (c *Cluster) holders() string            { return c.prefix + "h/" }
 func (c *Cluster) recordOf(key string) string { return c.records() + hex.EncodeToString([]byte(key)) }
 
 func (c *Cluster) holderOf(key string) string { return c.holders() + hex.EncodeToString([]byte(key)) }

@@ -1,0 +1,48 @@
+package groupreplication_test
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/movetest"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/paxosbridge"
+	"github.com/rowlockdb/rowlock/paxosbridge/groupreplication"
+)
+
+// Keys move between PostgreSQL and the group under load, while the primary is killed.
+func TestKeysMoveWhileThePrimaryDies(t *testing.T) {
+	r := newRig(t)
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		if e.Name != "postgres" {
+			return // which database it is makes no difference to the group, and each death takes half a minute
+		}
+		killed := false
+		movetest.Run(t, e, movetest.Scene{
+			Cluster: func(tb testing.TB) paxosbridge.Cluster {
+				return r.cluster(groupreplication.Timeout(3 * time.Second))
+			},
+			Disturb: func(ctx context.Context) error {
+				if pause(ctx, time.Second); killed {
+					return nil
+				}
+				killed = true
+				primary, _ := r.roles()
+				r.signal(primary, syscall.SIGKILL)
+				pause(ctx, 10*time.Second)
+				r.whole()
+				return nil
+			},
+			Moves: 60, Gap: soon + 5*time.Second,
+		})
+	})
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
