@@ -185,7 +185,10 @@ func TestWhoIsCutOffIsGrantedNothing(t *testing.T) {
 
 	m.signal(syscall.SIGCONT, 1, 2)
 	eventually(t, "the cluster", func() bool { return r.Probe(t.Context()) == nil })
-	r.wantRenew(held, lease.Extended)
+	eventually(t, "a renewal", func() bool {
+		got, err := r.Renew(t.Context(), []lease.RenewRequest{{Lease: held, TTL: ttl}})
+		return err == nil && got[0].Outcome == lease.Extended
+	})
 	l.Token = 0
 	eventually(t, "the attempt of unknown outcome to be cleaned up", func() bool {
 		_, err := r.Release(t.Context(), []lease.Lease{l})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
 // loser loses the replies to transactions that etcd has made, as many as it is told.
@@ -63,6 +64,14 @@ func TestALostReplyIsResolvedByAskingAgain(t *testing.T) {
 	}
 	if ok, err := r.Seal(t.Context(), next); ok || err != nil {
 		t.Errorf("a second seal: %t, %v", ok, err)
+	}
+	lose.left.Store(1)
+	if _, _, err := r.try("k", 1); !errors.Is(err, paxosbridge.ErrRecord) || errors.Is(err, lease.ErrUnknown) {
+		t.Errorf("acquire in an epoch that is sealed for good: %v", err)
+	}
+	lose.left.Store(1)
+	if _, _, err := r.try("k", 3); !errors.Is(err, paxosbridge.ErrRecord) || !errors.Is(err, lease.ErrUnknown) {
+		t.Errorf("acquire in an epoch that may be opened before a late copy comes: %v", err)
 	}
 	lose.left.Store(1)
 	r.do(r.Open(t.Context(), "k", 3))

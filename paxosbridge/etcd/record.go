@@ -76,18 +76,18 @@ func parse(kv *mvccpb.KeyValue) (record, error) {
 // absent says that there is no record.
 func (r record) absent() bool { return r.version == 0 }
 
-// token is that of the lease that was granted last. A record that names nobody was written once more since.
+// token is that of the lease that was granted last. A record that names nobody, or is sealed, was written once more since.
 func (r record) token() int64 {
 	counter := r.version
-	if r.owner.IsZero() {
+	if r.owner.IsZero() || r.state == sealed {
 		counter--
 	}
 	return r.epoch<<lease.EpochShift | counter
 }
 
 // The names of what belongs to a key.
-func (c *Cluster) records() string { return c.prefix + "r/" }
-func (c *Cluster) holders() string { return c.prefix + "h/" }
+func (c *Cluster) records() string            { return c.prefix + "r/" }
+func (c *Cluster) holders() string            { return c.prefix + "h/" }
 func (c *Cluster) recordOf(key string) string { return c.records() + hex.EncodeToString([]byte(key)) }
 
 func (c *Cluster) holderOf(key string) string { return c.holders() + hex.EncodeToString([]byte(key)) }
