@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -19,7 +20,14 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Parallel tests here wait for elections and for leases to end, and compute little: all may wait at once.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const ttl = 10 * time.Minute
 
