@@ -83,7 +83,7 @@ func checkEpoch(verb, key string, epoch int64) error {
 // acquire grants the key in an epoch if it is open and free there. In epoch 0 it may have no record.
 func (c *Cluster) acquire(ctx context.Context, q lease.AcquireRequest, epoch int64, out *lease.Acquired) change {
 	return change{
-		key: q.Key, ttl: q.TTL,
+		key: q.Key, ttl: &q.TTL,
 		plan: func(t term) plan {
 			grant := c.grant(q, epoch, t)
 			p := plan{append(c.begins(q.Key, stem(epoch, open)), c.isFree(q.Key), c.isRoom(q.Key)), grant, c.look(q.Key)}
@@ -99,12 +99,18 @@ func (c *Cluster) acquire(ctx context.Context, q lease.AcquireRequest, epoch int
 			}
 			*out = c.acquired(ctx, q, epoch, resp)
 			out.Doubtful = doubtful
-			if doubtful && out.Err != nil {
+			if doubtful && out.Err != nil && !isPast(out.Err, epoch) {
 				out.Err = errors.Join(lease.ErrUnknown, out.Err) // this try is known to have failed; an earlier one may be late
 			}
 		},
 		fail: func(err error) { *out = lease.Acquired{Err: err} },
 	}
+}
+
+// isPast says that the record has gone past an epoch for good: whatever was tried in it is worth nothing, and what is late will be refused.
+func isPast(err error, epoch int64) bool {
+	var r *paxosbridge.RecordError
+	return errors.As(err, &r) && (r.Epoch > epoch || r.Epoch == epoch && r.Sealed)
 }
 
 func (c *Cluster) acquired(ctx context.Context, q lease.AcquireRequest, epoch int64, resp *pb.TxnResponse) lease.Acquired {

@@ -21,8 +21,8 @@ const mostTogether = 64
 // change is a transaction about one key.
 type change struct {
 	key string
-	// ttl is of the lease that it puts something under; 0 if it does not.
-	ttl time.Duration
+	// ttl is of the lease that it puts something under; nil if it does not.
+	ttl *time.Duration
 	// plan says what to send. It is asked for each try: each has a loan of its own.
 	plan func(t term) plan
 	// read takes the answer.
@@ -88,9 +88,9 @@ func (c *Cluster) commit(ctx context.Context, changes []change) (*pb.TxnResponse
 	terms := make([]term, len(changes))
 	plans := make([]plan, len(changes))
 	for i, ch := range changes {
-		if ch.ttl != 0 {
+		if ch.ttl != nil {
 			var err error
-			if terms[i], err = c.loans.lend(ctx, ch.ttl); err != nil {
+			if terms[i], err = c.loans.lend(ctx, *ch.ttl); err != nil {
 				return nil, err
 			}
 		}

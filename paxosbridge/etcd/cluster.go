@@ -42,7 +42,7 @@ type Option func(*Cluster)
 func Prefix(prefix string) Option { return func(c *Cluster) { c.prefix = prefix } }
 
 // Timeout bounds one call, with all its tries; the default is 5 s. An election takes etcd one or two seconds, in which calls wait. A
-// member that has not answered after a sixteenth of the timeout is left for another, that after an eighth, and so on.
+// member that has not answered after an eighth of the timeout is left for another, that after a quarter, and so on.
 func Timeout(d time.Duration) Option { return func(c *Cluster) { c.timeout = d } }
 
 // New returns a Cluster that talks through client, which it does not close. It writes and reads once, to see that it may: an error says

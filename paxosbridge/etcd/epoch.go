@@ -79,7 +79,7 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) 
 // isSealedBy says whether it was this very lease that has sealed its epoch, in an earlier try.
 func isSealedBy(l lease.Lease, kv *mvccpb.KeyValue) (bool, error) {
 	r, err := parse(kv)
-	return err == nil && r.state == sealed && r.owner == l.Owner && r.token() == l.Token+1, err
+	return err == nil && r.state == sealed && r.owner == l.Owner && r.token() == l.Token, err
 }
 
 // Records lists records in key order. See [paxosbridge.Cluster]. A limit of 0 means 1000.

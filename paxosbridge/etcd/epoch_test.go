@@ -31,6 +31,9 @@ func TestALateOpenOfASealedEpochDoesNothing(t *testing.T) {
 		t.Errorf("acquire: %+v, %v", a, err)
 	}
 	r.wantRenew(l, lease.Lost)
+	if row := r.row("k"); row.Held || !row.Owner.IsZero() || row.Token != l.Token {
+		t.Errorf("a sealed key is shown as %+v", row)
+	}
 }
 
 // TestALeaseOfAnOlderEpochIsWaitedFor: its holder believes in it for as long as it lasts.

@@ -39,7 +39,7 @@ func checkHandOver(h lease.HandOver) error {
 func (c *Cluster) handOver(h lease.HandOver, out *lease.Acquired) change {
 	epoch := lease.Epoch(h.From.Token)
 	return change{
-		key: h.From.Key, ttl: h.To.TTL,
+		key: h.From.Key, ttl: &h.To.TTL,
 		plan: func(t term) plan {
 			return plan{append(c.isLast(h.From), c.isRoom(h.From.Key)), c.grant(h.To, epoch, t), c.look(h.From.Key)}
 		},

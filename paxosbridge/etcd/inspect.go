@@ -40,8 +40,11 @@ type row struct {
 
 func (c *Cluster) show(ctx context.Context, r row) lease.Record {
 	shown := lease.Record{Lease: lease.Lease{Key: r.key, Owner: r.owner, Token: r.token()}, Held: r.holder != nil, Note: r.note}
-	if !r.granted.IsZero() {
+	if !r.granted.IsZero() && r.state == open {
 		shown.Age = time.Since(r.granted)
+	}
+	if r.state == sealed {
+		shown.Owner = lease.Owner{} // he gave it up by that
 	}
 	if r.holder != nil {
 		shown.Remaining = c.remaining(ctx, r.holder)

@@ -127,7 +127,7 @@ func (l *loans) ask(seconds int64) (loan, error) {
 		if at, ok := l.fresh(seconds); ok {
 			return at, nil
 		}
-		ctx, cancel := context.WithTimeout(l.ctx, share(l.timeout, 2))
+		ctx, cancel := context.WithTimeout(l.ctx, share(l.timeout, 1))
 		defer cancel()
 		began := time.Now()
 		resp, err := l.client.Grant(ctx, seconds)
@@ -194,7 +194,7 @@ func (l *loans) remaining(ctx context.Context, id clientv3.LeaseID) time.Duratio
 		return time.Until(ends)
 	}
 	v, _, _ := l.asking.Do(fmt.Sprint("lease ", id), func() (any, error) {
-		ctx, cancel := context.WithTimeout(ctx, share(l.timeout, 2))
+		ctx, cancel := context.WithTimeout(ctx, share(l.timeout, 1))
 		defer cancel()
 		began := time.Now()
 		resp, err := l.client.TimeToLive(ctx, id)

@@ -76,10 +76,10 @@ func parse(kv *mvccpb.KeyValue) (record, error) {
 // absent says that there is no record.
 func (r record) absent() bool { return r.version == 0 }
 
-// token is that of the lease that was granted last. A record that names nobody was written once more since.
+// token is that of the lease that was granted last. A record that names nobody, or is sealed, was written once more since.
 func (r record) token() int64 {
 	counter := r.version
-	if r.owner.IsZero() {
+	if r.owner.IsZero() || r.state == sealed {
 		counter--
 	}
 	return r.epoch<<lease.EpochShift | counter

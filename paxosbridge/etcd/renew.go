@@ -30,7 +30,7 @@ func isTerm(l lease.Lease) bool {
 // renew attaches the key's holder to a newer loan.
 func (c *Cluster) renew(q lease.RenewRequest, out *lease.Renewed) change {
 	return change{
-		key: q.Key, ttl: q.TTL,
+		key: q.Key, ttl: &q.TTL,
 		plan: func(t term) plan {
 			return plan{append(c.isLast(q.Lease), c.isAlive(q.Key)), []clientv3.Op{c.hold(q.Key, t)}, nil}
 		},

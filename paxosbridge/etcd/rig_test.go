@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -19,7 +20,14 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Parallel tests here wait for elections and for leases to end, and compute little: all may wait at once.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const ttl = 10 * time.Minute
 
@@ -44,10 +52,15 @@ func dial(tb testing.TB, opts ...grpc.DialOption) *clientv3.Client {
 
 func dialTo(tb testing.TB, endpoints []string, opts ...grpc.DialOption) *clientv3.Client {
 	tb.Helper()
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: endpoints, DialTimeout: 5 * time.Second, Logger: zap.NewNop(), DialOptions: opts,
-		DialKeepAliveTime: 2 * time.Second, DialKeepAliveTimeout: time.Second,
+	return dialWith(tb, clientv3.Config{
+		Endpoints: endpoints, DialOptions: opts, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: time.Second,
 	})
+}
+
+func dialWith(tb testing.TB, cfg clientv3.Config) *clientv3.Client {
+	tb.Helper()
+	cfg.DialTimeout, cfg.Logger = 5*time.Second, zap.NewNop()
+	client, err := clientv3.New(cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}

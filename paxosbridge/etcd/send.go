@@ -19,7 +19,7 @@ import (
 // share is the part of the timeout that a try has, from the first: a member that hangs is soon left for another, and a cluster that is
 // slow is soon given time rather than more to do. Together they leave some.
 func share(timeout time.Duration, try int) time.Duration {
-	return max(timeout>>max(4-try, 1), time.Millisecond)
+	return max(timeout>>max(3-try, 1), time.Millisecond)
 }
 
 // wire is etcd's service as gRPC knows it. It notes whether a request has left at all: etcd's own client does not tell an error of before

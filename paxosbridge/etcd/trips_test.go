@@ -156,6 +156,48 @@ func TestALoanOutlivesTheTTLByAnEighthOrTwoSeconds(t *testing.T) {
 	}
 }
 
+// TestNobodyWaitsForALoan has etcd take long to grant a lease, and looks that no acquire does but the first.
+func TestNobodyWaitsForALoan(t *testing.T) {
+	t.Parallel()
+	const long = 700 * time.Millisecond
+	r := newRig(t, grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
+		if strings.HasSuffix(method, "/LeaseGrant") {
+			time.Sleep(long)
+		}
+		return invoke(ctx, method, req, reply, cc, opts...)
+	}))
+	const d = 16 * time.Second // its etcd lease is lent for 2 s
+	for began, i := time.Now(), 0; time.Since(began) < 5*time.Second; i++ {
+		sent := time.Now()
+		_, err := r.Acquire(t.Context(), []lease.AcquireRequest{{Key: fmt.Sprint(i), Owner: lease.NewOwner(), TTL: d}})
+		r.do(err)
+		if took := time.Since(sent); took >= long && i > 0 {
+			t.Errorf("acquire %d took %s", i, took)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func TestEveryLockIsUnderALease(t *testing.T) {
+	r := newRig(t)
+	for i, d := range []time.Duration{0, -time.Second, time.Nanosecond} {
+		q := lease.AcquireRequest{Key: fmt.Sprint(i), Owner: lease.NewOwner(), TTL: d}
+		a, err := r.Acquire(t.Context(), []lease.AcquireRequest{q})
+		r.do(err)
+		_, err = r.HandOver(t.Context(), []lease.HandOver{{From: lease.Lease{Key: q.Key, Owner: q.Owner, Token: a[0].Token}, To: q}})
+		r.do(err)
+	}
+	got, err := r.client.Get(t.Context(), r.prefix+"h/", clientv3.WithPrefix())
+	r.do(err)
+	for _, kv := range got.Kvs {
+		if kv.Lease == 0 {
+			t.Errorf("%s is under no lease: it would be held for ever", kv.Key)
+		}
+	}
+}
+
 // TestALeaseNeverEndsEarly takes locks all the time that one etcd lease is lent, and looks what is left of it.
 func TestALeaseNeverEndsEarly(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,136 @@
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge"
+)
+
+// loser loses the replies to transactions that etcd has made, as many as it is told.
+type loser struct{ left atomic.Int32 }
+
+func (l *loser) option() grpc.DialOption {
+	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
+		err := invoke(ctx, method, req, reply, cc, opts...)
+		if err == nil && strings.HasSuffix(method, "/Txn") && l.left.Add(-1) >= 0 {
+			return status.Error(codes.Unavailable, "the reply was lost")
+		}
+		return err
+	})
+}
+
+func TestALostReplyIsResolvedByAskingAgain(t *testing.T) {
+	var lose loser
+	r := newRig(t, lose.option())
+	r.do(r.Open(t.Context(), "k", 1))
+	lose.left.Store(1)
+	l, a, err := r.try("k", 1)
+	if err != nil || !a.Granted || !a.Doubtful {
+		t.Fatalf("acquire: %+v, %v", a, err)
+	}
+	lose.left.Store(1)
+	if _, a, err := r.try("k", 1); err != nil || a.Granted {
+		t.Errorf("acquire by another: %+v, %v", a, err)
+	}
+	lose.left.Store(2)
+	r.wantRenew(l, lease.Extended)
+	to := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}
+	lose.left.Store(2)
+	given, err := r.HandOver(t.Context(), []lease.HandOver{{From: l, To: to}})
+	if err != nil || !given[0].Granted || !given[0].Doubtful || given[0].Token != l.Token+1 {
+		t.Fatalf("hand over: %+v, %v", given, err)
+	}
+	lose.left.Store(1)
+	if got := r.release(lease.Lease{Key: "k", Owner: to.Owner, Token: given[0].Token}); got.Gone {
+		t.Error("a release whose reply was lost says gone")
+	}
+	next := r.take("k", 1)
+	lose.left.Store(1)
+	if ok, err := r.Seal(t.Context(), next); !ok || err != nil {
+		t.Errorf("seal: %t, %v", ok, err)
+	}
+	if ok, err := r.Seal(t.Context(), next); ok || err != nil {
+		t.Errorf("a second seal: %t, %v", ok, err)
+	}
+	lose.left.Store(1)
+	if _, _, err := r.try("k", 1); !errors.Is(err, paxosbridge.ErrRecord) || errors.Is(err, lease.ErrUnknown) {
+		t.Errorf("acquire in an epoch that is sealed for good: %v", err)
+	}
+	lose.left.Store(1)
+	if _, _, err := r.try("k", 3); !errors.Is(err, paxosbridge.ErrRecord) || !errors.Is(err, lease.ErrUnknown) {
+		t.Errorf("acquire in an epoch that may be opened before a late copy comes: %v", err)
+	}
+	lose.left.Store(1)
+	r.do(r.Open(t.Context(), "k", 3))
+	r.take("k", 3)
+}
+
+// TestWhoNeverHearsIsToldThatNothingIsKnown, though he waits no longer than the timeout.
+func TestWhoNeverHearsIsToldThatNothingIsKnown(t *testing.T) {
+	var lose loser
+	r := newRig(t, lose.option())
+	lose.left.Store(1 << 30)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	q := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}
+	if a, err := r.Acquire(ctx, []lease.AcquireRequest{q}); !errors.Is(err, lease.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("acquire: %+v, %v", a, err)
+	}
+	if _, err := r.Inspect(ctx, lease.Filter{}); err == nil || errors.Is(err, lease.ErrUnknown) {
+		t.Errorf("inspect: %v", err)
+	}
+	lose.left.Store(0)
+	if got := r.release(lease.Lease{Key: "k", Owner: q.Owner}); got.Gone {
+		t.Error("what was granted unheard is not found by its owner")
+	}
+	r.take("k", 0)
+}
+
+// TestALockIsKeptAndWaitedFor has rowlock do what it does with any store: renew, wait, wake.
+func TestALockIsKeptAndWaitedFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	open := func(s lease.Store) *rowlock.Client {
+		c, err := rowlock.New(s, &rowlock.Config{TTL: 2 * time.Second, PollMin: 10 * time.Second, PollMax: 20 * time.Second})
+		r.do(err)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	here, there := open(r.Cluster), open(r.another().Cluster)
+	first, err := here.Lock(t.Context(), "k")
+	r.do(err)
+	got := make(chan *rowlock.Lock, 1)
+	go func() {
+		l, err := there.Lock(t.Context(), "k")
+		if err != nil {
+			t.Error(err)
+		}
+		got <- l
+	}()
+	select {
+	case <-time.After(5 * time.Second): // longer than any etcd lease that it was put under at first
+	case <-first.Context().Done():
+		t.Fatalf("lost: %v", context.Cause(first.Context()))
+	case <-got:
+		t.Fatal("granted twice")
+	}
+	r.do(first.Unlock(t.Context()))
+	began := time.Now()
+	second := <-got
+	if waited := time.Since(began); second == nil || waited > 2*time.Second || second.Token() <= first.Token() {
+		t.Errorf("the waiter has %+v after %s", second, waited)
+	}
+}
