@@ -161,8 +161,18 @@ func TestNoMoreThanMostMove(t *testing.T) {
 
 func TestConfigNamesWhatIsWrong(t *testing.T) {
 	for _, cfg := range []Config{
-		{Home: -1}, {Home: 32767}, {Hot: 10, Cool: 10}, {Hot: math.NaN()}, {Cool: -1}, {Dwell: -1}, {MinStay: -1}, {Most: 10, Watched: 5}, {Most: -1},
-		{Delegation: -1}, {Delegation: time.Minute, Refresh: 40 * time.Second}, {MoveTimeout: -1},
+		{Home: -1},
+		{Home: 32767},
+		{Hot: 10, Cool: 10},
+		{Hot: math.NaN()},
+		{Cool: -1},
+		{Dwell: -1},
+		{MinStay: -1},
+		{Most: 10, Watched: 5},
+		{Most: -1},
+		{Delegation: -1},
+		{Delegation: time.Minute, Refresh: 40 * time.Second},
+		{MoveTimeout: -1},
 	} {
 		if _, err := cfg.withDefaults(); err == nil {
 			t.Errorf("%+v was taken", cfg)

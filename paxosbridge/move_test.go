@@ -31,7 +31,6 @@ func TestAKeyMovesOutAndBackAndItsTokensGrow(t *testing.T) {
 		if l.Token <= last {
 			t.Errorf("token %d after %d", l.Token, last)
 		}
-		last = l.Token
 		r.free(r.Bridge, l)
 		r.must(r.MoveBack(t.Context(), "k", "test"))
 		r.wantAt("k", 0, epoch+2)
