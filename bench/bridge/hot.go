@@ -4,23 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
-	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
 // hotRow is what one key reached in one home.
@@ -85,20 +79,17 @@ func (s settings) hot(ctx context.Context, d *rig.Database, p *rig.Progress) (ro
 	if err := homes[0].open(ctx, d, &open, nil); err != nil {
 		return nil, err
 	}
-	if endpoints := os.Getenv("ROWLOCK_TEST_ETCD"); endpoints != "" {
-		client, err := clientv3.New(clientv3.Config{Endpoints: strings.Split(endpoints, ","), DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	for _, c := range clusters {
+		join, err := c.join(ctx, d, &open)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
-		open.later(client)
-		h := &home{name: "etcd, 3 members"}
-		prefix := fmt.Sprintf("bench %d %s/", time.Now().UnixNano(), d.Name)
-		join := func() (paxosbridge.Cluster, io.Closer, error) {
-			c, err := etcd.New(ctx, client, etcd.Prefix(prefix))
-			return c, c, err
+		if join == nil {
+			continue
 		}
+		h := &home{name: c.name}
 		if err := h.open(ctx, d, &open, join); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
 		homes = append(homes, h)
 	}
@@ -120,7 +111,7 @@ func (s settings) hot(ctx context.Context, d *rig.Database, p *rig.Progress) (ro
 func (h *home) key() string { return "hot/" + h.name }
 
 // open makes two clients. With a cluster the key is moved there.
-func (h *home) open(ctx context.Context, d *rig.Database, open *closers, join func() (paxosbridge.Cluster, io.Closer, error)) error {
+func (h *home) open(ctx context.Context, d *rig.Database, open *closers, join joiner) error {
 	h.waits = hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3)
 	for range 2 {
 		table, err := rowlock.OpenTable(d.Pool, d.Dialect, config())
@@ -132,11 +123,11 @@ func (h *home) open(ctx context.Context, d *rig.Database, open *closers, join fu
 		h.table = append(h.table, t)
 		var store lease.Store = t
 		if join != nil {
-			cluster, closer, err := join()
+			cluster, err := join()
 			if err != nil {
 				return err
 			}
-			open.later(closer)
+			open.later(cluster)
 			b, err := paxosbridge.New(ctx, t, cluster, &paxosbridge.Config{Every: -1, Refresh: time.Second, Logger: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				return err
