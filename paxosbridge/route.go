@@ -131,23 +131,36 @@ func (b *Bridge) reroute(ctx context.Context, key string) (lease.Record, error) 
 	return row, fmt.Errorf("%w: %q is at home %d; this bridge's is %d", lease.ErrMoved, key, row.Home, b.cfg.Home)
 }
 
-// refreshing keeps the routes from being older than Refresh, all in one read, and looks for what was forgotten.
+// refreshing keeps the routes from being older than Refresh, all in one read. Now and then the audit does, which reads these rows and more;
+// but where the cluster is down it cannot.
 func (b *Bridge) refreshing() {
 	last := time.Now()
 	b.every(b.cfg.Refresh, func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, b.cfg.MoveTimeout)
-		defer cancel()
-		if keys := b.routes.keys(); len(keys) > 0 {
-			if _, err := b.ask(ctx, keys, "its row said so"); err != nil {
-				b.cfg.Logger.WarnContext(ctx, "paxosbridge: the homes of keys could not be read", "keys", len(keys), "error", err)
+		if time.Since(last) >= auditEvery {
+			last = time.Now()
+			err := b.bounded(ctx, b.Audit)
+			if err == nil {
+				return
 			}
-		}
-		if time.Since(last) < auditEvery {
-			return
-		}
-		last = time.Now()
-		if err := b.Audit(ctx); err != nil {
 			b.cfg.Logger.WarnContext(ctx, "paxosbridge: the audit failed", "error", err)
 		}
+		if err := b.bounded(ctx, b.refresh); err != nil {
+			b.cfg.Logger.WarnContext(ctx, "paxosbridge: the homes of keys could not be read", "error", err)
+		}
 	})
+}
+
+func (b *Bridge) bounded(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.MoveTimeout)
+	defer cancel()
+	return f(ctx)
+}
+
+func (b *Bridge) refresh(ctx context.Context) error {
+	keys := b.routes.keys()
+	if len(keys) == 0 {
+		return nil
+	}
+	_, err := b.ask(ctx, keys, "its row said so")
+	return err
 }

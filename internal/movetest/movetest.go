@@ -9,6 +9,8 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,9 +57,13 @@ type play struct {
 	gap  [keys]time.Duration
 }
 
-// Run moves keys until Scene.Moves have been made. What they guard is a number in the database for each, which is read, and written back plus
+// Run moves keys until Scene.Moves have been made, or as many as ROWLOCK_SOAK_MOVES says. What they guard is a number in the database for each, which is read, and written back plus
 // one, in a transaction that is fenced: two holders would lose one, and a holder of old would be refused.
 func Run(t *testing.T, e *testdb.Env, s Scene) {
+	limit := 3 * time.Minute
+	if n, err := strconv.Atoi(os.Getenv("ROWLOCK_SOAK_MOVES")); err == nil {
+		s.Moves, limit = n, 3*time.Hour
+	}
 	p := &play{TB: t, Env: e, Scene: s}
 	p.Exec(t, p.sql(`CREATE TABLE {guarded} (id INTEGER PRIMARY KEY, n BIGINT NOT NULL, token BIGINT NOT NULL)`))
 	t.Cleanup(func() { p.Exec(t, p.sql(`DROP TABLE {guarded}`)) })
@@ -68,7 +74,7 @@ func Run(t *testing.T, e *testdb.Env, s Scene) {
 	for range 2 {
 		p.process()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var load, moving sync.WaitGroup
 	loadCtx, stop := context.WithCancel(ctx)
