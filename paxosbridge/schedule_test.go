@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 3000, "random schedules to play")
+	schedules = flag.Int("schedules", 2000, "random schedules to play")
 	seedFlag  = flag.Uint64("seed", 0, "play only the schedule of this seed")
 )
 
