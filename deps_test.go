@@ -72,6 +72,10 @@ var bans = []struct {
 	{"./forupdate", "github.com/pressly/goose", nil, "who locks rows need not migrate with it"},
 	{"./schema", "drivers", nil, "it is given a dialect and a pool"},
 	{"./schema", "./internal", nil, "tables can be made without a client"},
+	{".", "./paxosbridge", nil, "who has only a database has no cluster"},
+	{"./paxosbridge/etcd", "drivers", []string{"go.etcd.io/etcd"}, "one room, one client: the database is the bridge's other end"},
+	{"./paxosbridge/etcd", "./internal", nil, "the cluster is not the table's"},
+	{"./paxosbridge/etcd", "test helpers", nil, "it is part of the user's program"},
 	{"./locktest", "drivers", nil, "it tests stores that have nothing to do with databases"},
 	{"./locktest", "./dialect", nil, "it tests stores that have nothing to do with databases"},
 	{"./locktest", "./internal", nil, "it is public: whoever writes a store must be able to use all of it"},
@@ -85,6 +89,7 @@ var onlies = []struct {
 	{"github.com/jackc/pgx", "the room of its database", []string{"./dialect/postgres", "./internal/testdb", "./examples"}},
 	{"github.com/go-sql-driver/mysql", "the room of its database", []string{"./dialect/mysql", "./internal/testdb", "./examples"}},
 	{"modernc.org/sqlite", "the room of its database", []string{"./dialect/sqlite", "./internal/testdb", "./examples"}},
+	{"go.etcd.io/etcd", "the room of its cluster", []string{"./paxosbridge/etcd", "./examples"}},
 	{"github.com/pressly/goose", "migrations are optional", []string{"./schema", "./examples"}},
 	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./internal/testdb", "./schema", "./examples/internal/program"}},
 }

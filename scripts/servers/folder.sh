@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154,SC2034 # known, port: with-servers has them
+# shellcheck shell=bash disable=SC2154,SC2034 # places, port: with-servers has them
 # The temporary folder of one run, which is also its claim on a few ports.
 
 # make_folder sets folder and port. Ports are free for nobody but the one who makes the folder named after the first of
@@ -9,7 +9,7 @@ make_folder() {
 	parent=$(realpath -e "${TMPDIR:-/tmp}")
 	[[ -w $parent ]] || die "cannot write to $parent"
 	for ((;;)); do
-		first=$((20000 + RANDOM % (12000 / ${#known[@]}) * ${#known[@]}))
+		first=$((20000 + RANDOM % (12000 / ${#places[@]}) * ${#places[@]}))
 		mkdir "$parent/rowlock-servers-$first" 2>/dev/null || continue
 		folder=$parent/rowlock-servers-$first
 		are_free "$first" && break
@@ -20,7 +20,7 @@ make_folder() {
 
 are_free() {
 	local next=$1 name
-	for name in "${known[@]}"; do
+	for name in "${places[@]}"; do
 		! (: <>"/dev/tcp/127.0.0.1/$next") 2>/dev/null || return 1
 		port["$name"]=$next
 		next=$((next + 1))

@@ -3,7 +3,8 @@
 
 # The data are thrown away, so no server is asked to close them well. PostgreSQL's way of stopping at once still
 # gives back its shared memory.
-declare -A stop_signal=([postgres]=QUIT [pgbouncer]=KILL [mariadb]=KILL [mysql]=KILL [redis]=KILL [redis_default]=KILL)
+declare -A stop_signal=([postgres]=QUIT [pgbouncer]=KILL [mariadb]=KILL [mysql]=KILL [redis]=KILL [redis_default]=KILL
+	[etcd1]=KILL [etcd2]=KILL [etcd3]=KILL)
 
 # launch starts a server in a session of its own: Ctrl-C is for the command, which may want to tidy up with its
 # database still there.

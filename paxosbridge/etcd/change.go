@@ -1,0 +1,156 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// mostTogether is how many changes become one transaction. etcd takes 128 operations unless told otherwise, of all levels of one path
+// together, and 1.5 MB.
+const mostTogether = 64
+
+// change is a transaction about one key.
+type change struct {
+	key string
+	// ttl is of the lease that it puts something under; 0 if it does not.
+	ttl time.Duration
+	// plan says what to send. It is asked for each try: each has a loan of its own.
+	plan func(t term) plan
+	// read takes the answer.
+	read func(resp *pb.TxnResponse, doubtful bool)
+	// fail takes the error, if there is no answer.
+	fail func(err error)
+}
+
+// plan is If, Then and Else of a transaction.
+type plan struct {
+	guards         []clientv3.Cmp
+	changes, reads []clientv3.Op
+}
+
+func (p plan) op() clientv3.Op { return clientv3.OpTxn(p.guards, p.changes, p.reads) }
+
+// apply makes changes: each by itself whether the others are refused or not, many in a transaction. Those of one key come after one
+// another, as etcd puts a key only once in a transaction. Once etcd does not answer, what is left is not sent.
+func (c *Cluster) apply(ctx context.Context, verb string, changes []change) {
+	for len(changes) > 0 {
+		var now, later []change
+		taken := make(map[string]bool)
+		for _, ch := range changes {
+			if len(now) == mostTogether || taken[ch.key] {
+				later = append(later, ch)
+				continue
+			}
+			taken[ch.key] = true
+			now = append(now, ch)
+		}
+		err := c.applyTogether(ctx, verb, now)
+		if errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
+			for _, ch := range later {
+				ch.fail(fmt.Errorf("%w: %s %q: not sent, because what came before in the batch had no answer", lease.ErrBusy, verb, ch.key))
+			}
+			return
+		}
+		changes = later
+	}
+}
+
+func (c *Cluster) applyTogether(ctx context.Context, verb string, changes []change) error {
+	var resp *pb.TxnResponse
+	doubtful, err := c.write(ctx, verb, changes[0].key, func(ctx context.Context) (err error) {
+		resp, err = c.commit(ctx, changes)
+		return err
+	})
+	for i, ch := range changes {
+		switch {
+		case err != nil:
+			ch.fail(err)
+		case len(changes) == 1:
+			ch.read(resp, doubtful)
+		default:
+			ch.read(resp.Responses[i].GetResponseTxn(), doubtful)
+		}
+	}
+	return err
+}
+
+// commit sends one transaction: a lone change as it is, several as transactions within one that has no guards.
+func (c *Cluster) commit(ctx context.Context, changes []change) (*pb.TxnResponse, error) {
+	terms := make([]term, len(changes))
+	plans := make([]plan, len(changes))
+	for i, ch := range changes {
+		if ch.ttl != 0 {
+			var err error
+			if terms[i], err = c.loans.lend(ctx, ch.ttl); err != nil {
+				return nil, err
+			}
+		}
+		plans[i] = ch.plan(terms[i])
+	}
+	txn := c.kv.Txn(ctx)
+	if p := plans[0]; len(plans) == 1 {
+		txn = txn.If(p.guards...).Then(p.changes...).Else(p.reads...)
+	} else {
+		ops := make([]clientv3.Op, len(plans))
+		for i, p := range plans {
+			ops[i] = p.op()
+		}
+		txn = txn.Then(ops...)
+	}
+	resp, err := txn.Commit()
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		c.loans.drop(terms)
+	}
+	return (*pb.TxnResponse)(resp), err
+}
+
+// only returns the error of a batch of one as the call's own: that is where callers of a single operation look.
+func only[T any](items []T, err func(T) error) error {
+	if len(items) == 1 {
+		return err(items[0])
+	}
+	return nil
+}
+
+// look is what a transaction reads to say why it did nothing: the key's record and its holder.
+func (c *Cluster) look(key string) []clientv3.Op {
+	return []clientv3.Op{clientv3.OpGet(c.recordOf(key)), clientv3.OpGet(c.holderOf(key))}
+}
+
+// seen reads what look has found.
+func seen(resp *pb.TxnResponse) (r record, holder *mvccpb.KeyValue, err error) {
+	r, err = parse(first(resp.Responses[0]))
+	return r, first(resp.Responses[1]), err
+}
+
+// first returns the key of an answer to a read, or nil.
+func first(r *pb.ResponseOp) *mvccpb.KeyValue {
+	if kvs := r.GetResponseRange().GetKvs(); len(kvs) > 0 {
+		return kvs[0]
+	}
+	return nil
+}
+
+// grant puts a lease into the key's record, and its holder, and reads the counter that this makes.
+func (c *Cluster) grant(q lease.AcquireRequest, epoch int64, t term) []clientv3.Op {
+	r := record{epoch: epoch, state: open, owner: q.Owner, granted: time.Now(), note: q.Note}
+	return []clientv3.Op{
+		clientv3.OpPut(c.recordOf(q.Key), r.value()),
+		c.hold(q.Key, t),
+		clientv3.OpGet(c.recordOf(q.Key), clientv3.WithKeysOnly()),
+	}
+}
+
+// granted is the token of what grant has put.
+func granted(resp *pb.TxnResponse, epoch int64) lease.Acquired {
+	return lease.Acquired{Granted: true, Token: epoch<<lease.EpochShift | first(resp.Responses[2]).Version}
+}

@@ -1,0 +1,44 @@
+package etcd_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
+)
+
+// A cluster is a store of its own, too: locks without a database. They have no Fence, because the data are elsewhere.
+func ExampleNew() {
+	lockIt := func(ctx context.Context) error {
+		client, err := clientv3.New(clientv3.Config{
+			Endpoints:   []string{"10.0.0.1:2379", "10.0.0.2:2379", "10.0.0.3:2379"},
+			DialTimeout: 5 * time.Second,
+			// Without these a member that vanishes without a word is only missed by each call for itself.
+			DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+		})
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		cluster, err := etcd.New(ctx, client, etcd.Prefix("billing/locks/"))
+		if err != nil {
+			return err
+		}
+		defer cluster.Close()
+
+		locks, err := rowlock.New(cluster, nil)
+		if err != nil {
+			return err
+		}
+		defer locks.Close()
+		return locks.Do(ctx, "invoice/42", func(ctx context.Context, l *rowlock.Lock) error {
+			fmt.Println("held with token", l.Token())
+			return nil
+		})
+	}
+	_ = lockIt
+}

@@ -1,0 +1,68 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// HandOver gives leases to their next owners, in one round trip. See [lease.Passer]. No listener hears of it: the key is never free.
+func (c *Cluster) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+	out := make([]lease.Acquired, len(items))
+	var changes []change
+	for i, h := range items {
+		if err := checkHandOver(h); err != nil {
+			out[i].Err = err
+		} else if isTerm(h.From) {
+			changes = append(changes, c.handOver(h, &out[i]))
+		}
+	}
+	c.apply(ctx, "hand over", changes)
+	return out, only(out, func(a lease.Acquired) error { return a.Err })
+}
+
+func checkHandOver(h lease.HandOver) error {
+	to := h.To
+	to.Epoch = 0 // the lease's own counts
+	if err := check(to); err != nil {
+		return err
+	}
+	if to.Key != h.From.Key {
+		return fmt.Errorf("%w: hand over %q: to the owner of another key, %q", lease.ErrConfig, h.From.Key, to.Key)
+	}
+	return nil
+}
+
+func (c *Cluster) handOver(h lease.HandOver, out *lease.Acquired) change {
+	epoch := lease.Epoch(h.From.Token)
+	return change{
+		key: h.From.Key, ttl: h.To.TTL,
+		plan: func(t term) plan {
+			return plan{append(c.isLast(h.From), c.isRoom(h.From.Key)), c.grant(h.To, epoch, t), c.look(h.From.Key)}
+		},
+		read: func(resp *pb.TxnResponse, doubtful bool) {
+			if resp.Succeeded {
+				*out = granted(resp, epoch)
+			} else {
+				*out = handedOver(h, resp)
+			}
+			out.Doubtful = doubtful
+		},
+		fail: func(err error) { *out = lease.Acquired{Err: err} },
+	}
+}
+
+// handedOver finds what an earlier try has done.
+func handedOver(h lease.HandOver, resp *pb.TxnResponse) lease.Acquired {
+	r, holder, err := seen(resp)
+	switch {
+	case err != nil:
+		return lease.Acquired{Err: err}
+	case holder == nil || r.state != open || r.owner != h.To.Owner || r.owner.IsZero():
+		return lease.Acquired{}
+	}
+	return lease.Acquired{Granted: true, Token: r.token()}
+}

@@ -1,0 +1,218 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/singleflight"
+)
+
+// loans are the etcd leases that locks share. One is granted for a class of TTLs, for longer than they are, and lent until no more than
+// the TTL is left of it; the next is asked for while there is still time. None is kept alive, and none is revoked: others use it.
+type loans struct {
+	ctx     context.Context
+	client  *clientv3.Client
+	timeout time.Duration
+	asking  singleflight.Group
+	wg      sync.WaitGroup
+
+	mu     sync.Mutex
+	open   map[int64]loan                 // by seconds: the newest of each class
+	ahead  map[int64]bool                 // those that the next is being asked for
+	ends   map[clientv3.LeaseID]time.Time // when leases end, of ours and of others that were asked about; for people to read
+	closed bool
+}
+
+// loan is an etcd lease.
+type loan struct {
+	id    clientv3.LeaseID
+	began time.Time // before it was asked for
+	lasts time.Duration
+}
+
+// term is a loan for one lock.
+type term struct {
+	id clientv3.LeaseID
+	// spare is by how much the loan lasts longer than it was needed for, when it was lent.
+	spare time.Duration
+}
+
+func newLoans(ctx context.Context, client *clientv3.Client, timeout time.Duration) *loans {
+	return &loans{ctx: ctx, client: client, timeout: timeout, open: make(map[int64]loan), ahead: make(map[int64]bool), ends: make(map[clientv3.LeaseID]time.Time)}
+}
+
+// left is what the loan has still to go at least. The monotonic clock stands still while a machine sleeps, and the wall clock can be put
+// back, so the one that has gone further counts: a loan that is believed older than it is only makes for another one.
+func (l loan) left(now time.Time) time.Duration {
+	return l.lasts - max(now.Sub(l.began), now.Round(0).Sub(l.began.Round(0)))
+}
+
+// longest is what etcd grants.
+const longest = 9_000_000_000
+
+// secondsFor is how long a loan lasts that locks of a TTL share.
+func secondsFor(ttl time.Duration) int64 {
+	ttl = max(ttl, time.Millisecond)
+	return int64(min(math.Ceil(ttl.Seconds()+max(ttl.Seconds()/8, 1)), longest))
+}
+
+// lend returns a loan that has at least ttl to go. It seldom waits.
+func (l *loans) lend(ctx context.Context, ttl time.Duration) (term, error) {
+	seconds := secondsFor(ttl)
+	l.mu.Lock()
+	now := time.Now()
+	at := l.open[seconds]
+	spare := at.left(now) - ttl
+	enough := at.id != 0 && spare >= 0
+	if enough && spare < (at.lasts-ttl)/2 {
+		l.aheadLocked(seconds)
+	}
+	l.mu.Unlock()
+	if enough {
+		return term{at.id, spare}, nil
+	}
+	return l.borrow(ctx, seconds, ttl)
+}
+
+// aheadLocked asks for the next loan beside what goes on.
+func (l *loans) aheadLocked(seconds int64) {
+	if l.closed || l.ahead[seconds] {
+		return
+	}
+	l.ahead[seconds] = true
+	l.wg.Go(func() {
+		_, _ = l.ask(seconds) // if it fails, whoever needs it asks again
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.ahead, seconds)
+	})
+}
+
+// borrow waits for a new loan.
+func (l *loans) borrow(ctx context.Context, seconds int64, ttl time.Duration) (term, error) {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return term{}, context.Canceled
+	}
+	got := make(chan struct{})
+	var at loan
+	var err error
+	l.wg.Go(func() {
+		at, err = l.ask(seconds)
+		close(got)
+	})
+	l.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return term{}, ctx.Err()
+	case <-got:
+	}
+	if err != nil {
+		return term{}, err
+	}
+	return term{at.id, max(0, at.left(time.Now())-ttl)}, nil
+}
+
+// ask has etcd grant a lease, once for all who ask at the same time.
+func (l *loans) ask(seconds int64) (loan, error) {
+	v, err, _ := l.asking.Do(fmt.Sprint(seconds), func() (any, error) {
+		if at, ok := l.fresh(seconds); ok {
+			return at, nil
+		}
+		ctx, cancel := context.WithTimeout(l.ctx, share(l.timeout, 2))
+		defer cancel()
+		began := time.Now()
+		resp, err := l.client.Grant(ctx, seconds)
+		if err != nil {
+			return loan{}, err
+		}
+		at := loan{resp.ID, began, time.Duration(min(resp.TTL, longest)) * time.Second}
+		l.keep(seconds, at)
+		return at, nil
+	})
+	at, _ := v.(loan)
+	return at, err
+}
+
+// fresh returns the newest loan of a class if somebody else has just asked for it.
+func (l *loans) fresh(seconds int64) (loan, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, ok := l.open[seconds]
+	return at, ok && time.Since(at.began) < 100*time.Millisecond && at.left(time.Now()) > at.lasts-100*time.Millisecond
+}
+
+func (l *loans) keep(seconds int64, at loan) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	for s, old := range l.open {
+		if old.left(now) <= 0 {
+			delete(l.open, s)
+		}
+	}
+	l.open[seconds] = at
+	l.noteLocked(at.id, at.began.Add(at.lasts))
+}
+
+// drop forgets loans that etcd does not know any more.
+func (l *loans) drop(terms []term) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s, at := range l.open {
+		for _, t := range terms {
+			if t.id == at.id {
+				delete(l.open, s)
+			}
+		}
+	}
+}
+
+// wait returns when nothing is asked for any more, after ctx has ended.
+func (l *loans) wait() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.wg.Wait()
+}
+
+// remaining says how long a lease lasts still, within a second, and never too much but after a change of leader. 0: it is over, or not
+// known. Each is asked about once.
+func (l *loans) remaining(ctx context.Context, id clientv3.LeaseID) time.Duration {
+	l.mu.Lock()
+	ends, known := l.ends[id]
+	l.mu.Unlock()
+	if known && time.Until(ends) > 0 {
+		return time.Until(ends)
+	}
+	v, _, _ := l.asking.Do(fmt.Sprint("lease ", id), func() (any, error) {
+		ctx, cancel := context.WithTimeout(ctx, share(l.timeout, 2))
+		defer cancel()
+		began := time.Now()
+		resp, err := l.client.TimeToLive(ctx, id)
+		if err != nil || resp.TTL <= 0 {
+			return time.Duration(0), nil
+		}
+		lasts := time.Duration(min(resp.TTL, longest)) * time.Second
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.noteLocked(id, began.Add(lasts))
+		return lasts, nil
+	})
+	return v.(time.Duration)
+}
+
+// noteLocked remembers when a lease ends, and forgets those that have.
+func (l *loans) noteLocked(id clientv3.LeaseID, ends time.Time) {
+	for old, at := range l.ends {
+		if time.Since(at) > time.Minute {
+			delete(l.ends, old)
+		}
+	}
+	l.ends[id] = ends
+}

@@ -1,0 +1,136 @@
+//go:build linux
+
+package etcd_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// members are three members of a cluster that is the test's own, which may do to them what it likes.
+type members struct {
+	testing.TB
+	program string
+	folder  string
+	client  []string // endpoints
+	peer    []string
+	running [3]*exec.Cmd
+}
+
+func startMembers(tb testing.TB) *members {
+	tb.Helper()
+	m := &members{TB: tb, program: given(tb, "ROWLOCK_TEST_ETCD_PROGRAM"), folder: tb.TempDir()}
+	ports := freePorts(tb, 6)
+	m.client, m.peer = ports[:3], ports[3:]
+	for i := range m.running {
+		m.start(i)
+	}
+	tb.Cleanup(func() {
+		for i := range m.running {
+			m.kill(i)
+		}
+	})
+	m.answers()
+	return m
+}
+
+// freePorts finds ports that were free a moment ago.
+func freePorts(tb testing.TB, n int) (addresses []string) {
+	tb.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer l.Close()
+		addresses = append(addresses, l.Addr().String())
+	}
+	return addresses
+}
+
+func (m *members) start(i int) {
+	m.Helper()
+	var all []string
+	for n, peer := range m.peer {
+		all = append(all, fmt.Sprintf("m%d=http://%s", n, peer))
+	}
+	cmd := exec.Command(m.program, "--name", fmt.Sprint("m", i), "--data-dir", filepath.Join(m.folder, fmt.Sprint(i)),
+		"--listen-client-urls", "http://"+m.client[i], "--advertise-client-urls", "http://"+m.client[i],
+		"--listen-peer-urls", "http://"+m.peer[i], "--initial-advertise-peer-urls", "http://"+m.peer[i],
+		"--initial-cluster", strings.Join(all, ","), "--initial-cluster-token", m.folder, "--log-level", "error")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	log, err := os.Create(filepath.Join(m.folder, fmt.Sprint("log", i)))
+	if err != nil {
+		m.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		m.Fatal(err)
+	}
+	m.running[i] = cmd
+}
+
+// kill ends a member as a power cut does. It may be stopped.
+func (m *members) kill(i int) {
+	if cmd := m.running[i]; cmd != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		m.running[i] = nil
+	}
+}
+
+func (m *members) signal(s syscall.Signal, which ...int) {
+	m.Helper()
+	for _, i := range which {
+		if err := m.running[i].Process.Signal(s); err != nil {
+			m.Fatal(err)
+		}
+	}
+}
+
+// answers waits until every member that runs can do what needs a quorum.
+func (m *members) answers() {
+	m.Helper()
+	for i, cmd := range m.running {
+		if cmd == nil {
+			continue
+		}
+		client := dialTo(m.TB, m.client[i:i+1])
+		eventually(m.TB, fmt.Sprintf("member %d", i), func() bool {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			_, err := client.Get(ctx, "none")
+			return err == nil
+		})
+		_ = client.Close()
+	}
+}
+
+// leader returns which member leads.
+func (m *members) leader(client *clientv3.Client) (which int) {
+	m.Helper()
+	eventually(m.TB, "a leader", func() bool {
+		for i, endpoint := range m.client {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			s, err := client.Status(ctx, endpoint)
+			cancel()
+			if err == nil && s.Leader == s.Header.MemberId {
+				which = i
+				return true
+			}
+		}
+		return false
+	})
+	return which
+}

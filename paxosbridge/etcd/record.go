@@ -1,0 +1,125 @@
+package etcd
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// The states of a record.
+const (
+	open   = 'o'
+	sealed = 's'
+)
+
+// record is what is kept of a key.
+type record struct {
+	epoch   int64
+	state   byte
+	owner   lease.Owner // who was last granted the key and has not released it, or has sealed it; or nobody
+	granted time.Time   // by that client's clock; for people to read
+	note    string
+	version int64 // how often the record was written: the counter of the owner's token
+}
+
+// value is the record as it is written. Whoever is nobody leaves out the rest, but for a space: a value is longer than the prefix that
+// it is compared with, and so above it.
+func (r record) value() string {
+	head := stem(r.epoch, r.state) + " "
+	if r.owner.IsZero() {
+		return head
+	}
+	return fmt.Sprintf("%s%s %016x %s", head, r.owner, r.granted.UnixMicro(), r.note)
+}
+
+// stem begins the values of all records in an epoch and a state.
+func stem(epoch int64, state byte) string { return fmt.Sprintf("%016x%c", epoch, state) }
+
+const stemLen, ownerLen = 16 + 1, 2 * len(lease.Owner{})
+
+// parse reads a record. nil stands for none: version 0.
+func parse(kv *mvccpb.KeyValue) (record, error) {
+	if kv == nil {
+		return record{}, nil
+	}
+	v := string(kv.Value)
+	r := record{version: kv.Version}
+	corrupt := fmt.Errorf("%w: etcd has %q at %q", lease.ErrCorrupt, v, kv.Key)
+	if len(v) < stemLen+1 || v[stemLen] != ' ' || v[stemLen-1] != open && v[stemLen-1] != sealed {
+		return r, corrupt
+	}
+	var err error
+	if r.epoch, err = strconv.ParseInt(v[:stemLen-1], 16, 64); err != nil {
+		return r, corrupt
+	}
+	r.state, v = v[stemLen-1], v[stemLen+1:]
+	if v == "" {
+		return r, nil
+	}
+	owner, rest, _ := strings.Cut(v, " ")
+	granted, note, ok := strings.Cut(rest, " ")
+	micros, err := strconv.ParseInt(granted, 16, 64)
+	if n, bad := hex.Decode(r.owner[:], []byte(owner[:min(len(owner), ownerLen)])); !ok || err != nil || bad != nil || n != len(r.owner) {
+		return r, corrupt
+	}
+	r.granted, r.note = time.UnixMicro(micros), note
+	return r, nil
+}
+
+// absent says that there is no record.
+func (r record) absent() bool { return r.version == 0 }
+
+// token is that of the lease that was granted last. A record that names nobody was written once more since.
+func (r record) token() int64 {
+	counter := r.version
+	if r.owner.IsZero() {
+		counter--
+	}
+	return r.epoch<<lease.EpochShift | counter
+}
+
+// The names of what belongs to a key.
+func (c *Cluster) records() string            { return c.prefix + "r/" }
+func (c *Cluster) holders() string            { return c.prefix + "h/" }
+func (c *Cluster) recordOf(key string) string { return c.records() + hex.EncodeToString([]byte(key)) }
+func (c *Cluster) holderOf(key string) string { return c.holders() + hex.EncodeToString([]byte(key)) }
+func (c *Cluster) keyOf(name string) (string, bool) {
+	key, err := hex.DecodeString(name[min(len(name), len(c.records())):]) // both kinds of names are as long
+	return string(key), err == nil
+}
+
+// begins are the guards that a record's value begins with stem, whose last byte is not the last one.
+func (c *Cluster) begins(key, stem string) []clientv3.Cmp {
+	next := []byte(stem)
+	next[len(next)-1]++
+	value := clientv3.Value(c.recordOf(key))
+	return []clientv3.Cmp{clientv3.Compare(value, ">", stem), clientv3.Compare(value, "<", string(next))}
+}
+
+// isLast are the guards that nobody was granted the key after l, and that l was not released. They do not say that it has not ended.
+func (c *Cluster) isLast(l lease.Lease) []clientv3.Cmp {
+	counter := l.Token & lastCounter
+	guards := c.begins(l.Key, stem(lease.Epoch(l.Token), open)+" "+l.Owner.String())
+	return append(guards, clientv3.Compare(clientv3.Version(c.recordOf(l.Key)), "=", counter))
+}
+
+// isFree is the guard that no lease on the key is alive, isAlive that one is.
+func (c *Cluster) isFree(key string) clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(c.holderOf(key)), "=", 0)
+}
+
+func (c *Cluster) isAlive(key string) clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(c.holderOf(key)), ">", 0)
+}
+
+// isRoom is the guard that the counter of a token leaves room for one more.
+func (c *Cluster) isRoom(key string) clientv3.Cmp {
+	return clientv3.Compare(clientv3.Version(c.recordOf(key)), "<", c.last)
+}

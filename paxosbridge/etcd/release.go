@@ -1,0 +1,56 @@
+package etcd
+
+import (
+	"context"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Release gives up leases, ended or not, in one round trip; one without a token takes two. See [lease.Store].
+func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	out := make([]lease.Released, len(leases))
+	var changes []change
+	for i, l := range leases {
+		if l.Token == 0 && !l.Owner.IsZero() {
+			l.Token, out[i].Err = c.lastOf(ctx, l)
+		}
+		if out[i].Err == nil && isTerm(l) {
+			changes = append(changes, c.release(l, &out[i]))
+		} else {
+			out[i].Gone = out[i].Err == nil
+		}
+	}
+	c.apply(ctx, "release", changes)
+	return out, only(out, func(r lease.Released) error { return r.Err })
+}
+
+// lastOf returns the token that the owner was given, if the record names him; otherwise 0.
+func (c *Cluster) lastOf(ctx context.Context, l lease.Lease) (int64, error) {
+	got, err := c.get(ctx, "release", l.Key, c.recordOf(l.Key))
+	if err != nil || len(got.Kvs) == 0 {
+		return 0, err
+	}
+	r, err := parse(got.Kvs[0])
+	if err != nil || r.owner != l.Owner || r.state != open {
+		return 0, err
+	}
+	return r.token(), nil
+}
+
+// release has the record name nobody, so that what is released is not handed over like what has ended.
+func (c *Cluster) release(l lease.Lease, out *lease.Released) change {
+	return change{
+		key: l.Key,
+		plan: func(term) plan {
+			free := record{epoch: lease.Epoch(l.Token), state: open}
+			return plan{c.isLast(l), []clientv3.Op{clientv3.OpPut(c.recordOf(l.Key), free.value()), clientv3.OpDelete(c.holderOf(l.Key))}, nil}
+		},
+		read: func(resp *pb.TxnResponse, doubtful bool) {
+			out.Gone = !resp.Succeeded && !doubtful // the try that was not heard of may have been what released it
+		},
+		fail: func(err error) { out.Err = err },
+	}
+}
