@@ -50,10 +50,10 @@ func (s *stage) tell(table, cluster, killed rates) {
 	s.show.line("")
 	s.show.line("After the kill no hot key stood still for longer than %.2f s; %d calls failed and were made again, %d locks were lost.",
 		s.load.standstill().Seconds(), s.load.failures.Load(), s.load.lost.Load())
-	s.show.line("Three members share the processors and the disk of this machine with the database: how fast they are here says little of three machines.")
-	s.show.line("What falls is what the database has to do.")
+	s.show.line("Three members share the processors and the disk of this machine with the database: how fast they are here says little of")
+	s.show.line("three machines. What falls is what the database has to do.")
 	if s.db.Dialect.Name() == "sqlite" {
-		s.show.line("(Some 200 of its statements are the two clients' looks at SQLite's counter of commits, which it has instead of notifications.)")
+		s.show.line("(Some 200 of its statements are the two clients' looks at SQLite's counter of commits: it has no notifications.)")
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *stage) build(ctx context.Context) (err error) {
 	return nil
 }
 
-// play is the show itself.
+// play is the show itself, act by act.
 func (s *stage) play(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	for _, side := range s.sides {
@@ -105,8 +105,8 @@ func (s *stage) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.load.end()
 	s.show.event("the load ends")
+	s.load.end()
 	if err := s.until(ctx, "the hot keys to come home", func() bool { return s.show.awayCount() == 0 }); err != nil {
 		return err
 	}
@@ -129,11 +129,12 @@ func (s *stage) killOne(ctx context.Context) (after rates, err error) {
 	before := s.mark()
 	s.show.event("%s, which leads, is killed with -9 (process %d)", r.name, r.cmd.Process.Pid)
 	r.kill()
-	changed := func() (n int64) { return s.load.sum(hotKeys) }
-	had := changed()
-	err = s.until(ctx, "the hot keys to go on with two members", func() bool { return changed() > had+100 })
-	if err != nil {
-		return after, err
+	for _, key := range hotKeys {
+		a := &s.load.accounts[key].value
+		had := a.Load()
+		if err := s.until(ctx, key+" to go on with two members", func() bool { return a.Load() > had+10 }); err != nil {
+			return after, err
+		}
 	}
 	s.pass(ctx, s.pace.between)
 	return s.mark().since(before), ctx.Err()
@@ -187,6 +188,7 @@ func (s *stage) balance() error {
 	if err != nil {
 		return err
 	}
-	s.show.line("\n✓ nothing was lost: the counters add up to %d, and the workers have counted %d; every token was higher than the one before", t.counters, t.counted)
+	s.show.line("\n✓ nothing was lost: the counters add up to %d, and the workers have counted %d; every token was higher than the last",
+		t.counters, t.counted)
 	return nil
 }

@@ -26,7 +26,9 @@ type side struct {
 }
 
 // open puts a bridge between the table and the client: that is all there is to it.
-func open(ctx context.Context, db string, names dialect.Option, m *members, sent *atomic.Int64, cfg *paxosbridge.Config) (s *side, err error) {
+func open(ctx context.Context, db string, names dialect.Option, m *members, sent *atomic.Int64,
+	cfg *paxosbridge.Config,
+) (s *side, err error) {
 	var made closers
 	defer func() {
 		if err != nil {
