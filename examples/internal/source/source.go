@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	_ "github.com/go-sql-driver/mysql"
@@ -31,13 +32,17 @@ type DB struct {
 	// Source is what was opened, for other processes to open too.
 	Source string
 	folder string // made by us, with the database in it; or none
+	sent   *atomic.Int64
 }
 
 // Open chooses driver and dialect by the form of source, and sees that the database answers. "" is a new SQLite file, which Close
 // removes.
-func Open(ctx context.Context, source string, opts ...dialect.Option) (db *DB, err error) {
-	db = &DB{Source: source}
-	if source == "" {
+func Open(ctx context.Context, source string, opts ...dialect.Option) (*DB, error) {
+	return open(ctx, &DB{Source: source}, opts)
+}
+
+func open(ctx context.Context, db *DB, opts []dialect.Option) (_ *DB, err error) {
+	if db.Source == "" {
 		if db.folder, err = os.MkdirTemp("", "rowlock-example-"); err != nil {
 			return nil, err
 		}
@@ -66,7 +71,7 @@ func (db *DB) open(opts []dialect.Option) (err error) {
 		err = fmt.Errorf("-db %s://…: use postgres://, mysql:// or the name of a SQLite file", scheme)
 	}
 	if err == nil {
-		db.DB, err = sqlx.Open(driver, dsn)
+		db.DB, err = db.pool(driver, dsn)
 	}
 	return err
 }
