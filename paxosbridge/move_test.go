@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
@@ -360,4 +361,24 @@ func TestALostRowBelowItsFloorIsSuperseded(t *testing.T) {
 	if next.Token <= l.Token {
 		t.Errorf("token %d after %d", next.Token, l.Token)
 	}
+}
+
+// Another process is first while a mover waits at the table. What is given up in the cluster then is not for that mover.
+func TestAMoverIsOnlyGivenWhatItWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{})
+		other := r.bridge(t, paxosbridge.Config{})
+		l := r.hold(other, "k", 0)
+		done := make(chan error, 1)
+		go func() { done <- r.MoveOut(context.Background(), "k", "test") }()
+		synctest.Wait() // until it asks again
+		r.free(other, l)
+		r.must(other.MoveOut(t.Context(), "k", "test"))
+		r.free(r.Bridge, r.hold(r.Bridge, "k", 1))
+		r.free(other, r.hold(other, "k", 1))
+		r.wantIs(<-done, lease.ErrMoved)
+		r.free(r.Bridge, r.hold(r.Bridge, "k", 1))
+		_ = r.Close()
+		_ = other.Close()
+	})
 }

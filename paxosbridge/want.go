@@ -28,11 +28,23 @@ type wants struct {
 
 func (w *wants) any() bool { return w.n.Load() > 0 }
 
+// fits reports that a lease is of the store, and in the cluster of the epoch, that the mover waits at. Another process may have moved the
+// key meanwhile: a lease of the other store would be of no use to the mover, who would give it back to the wrong one.
+func (w *want) fits(l lease.Lease) bool {
+	if w.req.Epoch == 0 {
+		return !isAway(l.Token)
+	}
+	return lease.Epoch(l.Token) == w.req.Epoch
+}
+
 // of returns who wants a lease that is given up.
 func (w *wants) of(l lease.Lease) *want {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.m[l.Key]
+	if one := w.m[l.Key]; one != nil && one.fits(l) {
+		return one
+	}
+	return nil
 }
 
 var errMoving = errors.New("paxosbridge: the key is being moved already")
