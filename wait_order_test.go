@@ -180,7 +180,7 @@ func (s *scene) lineLength(m mode) int {
 // A process that dies with its waiters is a hole in the line, of at most one lease: by when that has ended, all its tickets are
 // dead. So at most one of them is granted the key, and the living keep their order.
 func TestTheWaitersOfAKilledProcessAreOneHoleInTheLine(t *testing.T) {
-	const n, before, dead, ttl = 48, 10, 1, 3*time.Second
+	const n, before, dead, ttl = 48, 10, 1, 3 * time.Second
 	eachFair(t, func(s *scene, m mode) {
 		l := s.take(s.client(m.set), "queue")
 		q := s.lineUp(m, n, ttl, 5)
