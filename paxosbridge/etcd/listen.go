@@ -47,7 +47,11 @@ func (c *Cluster) watch(ctx context.Context, heard func(key string)) {
 	w := clientv3.NewWatcher(c.client)
 	defer w.Close()
 	defer cancel()
+	silent := time.AfterFunc(c.silence, cancel) // Watch returns when a member has answered, and one that stands still never does
 	told := w.Watch(ctx, c.holders(), clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
+	if !silent.Stop() {
+		return
+	}
 	ask := time.NewTicker(c.silence / 3)
 	defer ask.Stop()
 	asked := 0 // since it last said something
