@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -84,9 +83,8 @@ func (b *Bridge) releaseAt(ctx context.Context, leases []lease.Lease, p lease.Pa
 // HandOver hands leases on where they were granted; but a mover goes before everybody else, so that a key that is passed from hand to
 // hand can be moved at all.
 func (b *Bridge) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
-	now := time.Now()
 	for i := range items {
-		b.heat.note(now, items[i].From.Key, 1)
+		b.count(items[i].From.Key)
 	}
 	broken := func(err error) lease.Acquired { return lease.Acquired{Err: err} }
 	return each(ctx, items, func(h lease.HandOver) bool { return isAway(h.From.Token) },
