@@ -26,7 +26,8 @@ type Config struct {
 	// Home is the number by which rows name this cluster, 1 to 32766. Default 1. Every client of the table must name the same cluster
 	// by it.
 	Home int
-	// Hot is from how many bids, refusals and hand-overs a second on, in this process, a key is hot. Default 1000.
+	// Hot is from how many bids (granted or refused), looks of waiters and hand-overs a second on, in this process, a key is hot.
+	// Default 1000. One of eight is counted, for all of them.
 	Hot float64
 	// Cool is below how many it is cool. Default Hot/4, and less than Hot.
 	Cool float64

@@ -34,6 +34,7 @@ func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, e
 func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.Record, err error) {
 	var keysHere, keysThere []string
 	for _, key := range f.Keys {
+		b.count(key) // somebody waits for it
 		if b.routes.epoch(key) == 0 {
 			keysHere = append(keysHere, key)
 		} else {

@@ -16,7 +16,7 @@ type KeyState struct {
 	// Home is HomeTable or Config.Home.
 	Home  int
 	Epoch int64 // 0 for what is in the table
-	// Rate is how many bids, refusals and hand-overs a second it has had in this process of late.
+	// Rate is how many bids, looks of waiters and hand-overs a second it has had in this process of late.
 	Rate float64
 	// Since is since when this process has known that it is in the cluster; zero for what is in the table.
 	Since time.Time
