@@ -26,7 +26,7 @@ var groups = map[string][]string{
 	"programs": {"./examples", "./bench", "./cmd"},
 }
 
-// bans are the arrows of design.md that must not be: the package imports none of these, directly or through others. "anything
+// bans are the arrows that must not be: the package imports none of these, directly or through others. "anything
 // else" leaves it the standard library and what is listed with it.
 var bans = []struct {
 	pkg, not string
