@@ -3,6 +3,7 @@ package paxosbridge_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,27 +42,30 @@ func TestAKeyMovesOutAndBackAndItsTokensGrow(t *testing.T) {
 
 // A holder keeps what he has: the mover waits for him, and takes the key from his hand.
 func TestAMoveWaitsForTheHolder(t *testing.T) {
-	r := newRig(t, paxosbridge.Config{})
-	for _, step := range []struct {
-		move  func(context.Context, string, string) error
-		epoch int64
-	}{{r.MoveOut, 0}, {r.MoveBack, 1}} {
-		l := r.hold(r.Bridge, "k", step.epoch)
-		done := make(chan error, 1)
-		go func() { done <- step.move(t.Context(), "k", "test") }()
-		for range 20 {
-			r.renewed(r.Bridge, l, lease.Extended)
-			time.Sleep(time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{})
+		for _, step := range []struct {
+			move  func(context.Context, string, string) error
+			epoch int64
+		}{{r.MoveOut, 0}, {r.MoveBack, 1}} {
+			l := r.hold(r.Bridge, "k", step.epoch)
+			done := make(chan error, 1)
+			go func() { done <- step.move(t.Context(), "k", "test") }()
+			for range 20 {
+				r.renewed(r.Bridge, l, lease.Extended)
+				time.Sleep(100 * time.Millisecond) // in which the mover asks more than once
+			}
+			select {
+			case err := <-done:
+				t.Fatalf("moved while it was held: %v", err)
+			default:
+			}
+			r.free(r.Bridge, l)
+			r.must(<-done)
+			r.free(r.Bridge, r.hold(r.Bridge, "k", step.epoch+1))
 		}
-		select {
-		case err := <-done:
-			t.Fatalf("moved while it was held: %v", err)
-		default:
-		}
-		r.free(r.Bridge, l)
-		r.must(<-done)
-		r.free(r.Bridge, r.hold(r.Bridge, "k", step.epoch+1))
-	}
+		_ = r.Close()
+	})
 }
 
 // A hot key is handed from one to the next and is never free.
@@ -229,10 +233,17 @@ func TestAMovedKeyIsFencedByItsToken(t *testing.T) {
 	r.wantIs(r.Fence(t.Context(), nil, r.hold(r.Bridge, "k", 2)), nil)
 }
 
-// away moves every key out before it is first asked for. It can only do what a cluster can.
+// away moves every key out before it is first asked for, by whichever process. It can only do what a cluster can.
 type away struct {
 	*locker
 	mover *paxosbridge.Bridge
+	moved *moved
+}
+
+// moved are the keys that have been moved out. Who asks while another moves the key would see the mover hold it.
+type moved struct {
+	sync.Mutex
+	keys map[string]bool
 }
 
 type locker struct {
@@ -245,32 +256,39 @@ type locker struct {
 
 func (a away) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	for _, q := range reqs {
-		if lease.CheckKey(q.Key) == nil && !q.Owner.IsZero() {
-			ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-			_ = a.mover.MoveOut(ctx, q.Key, "test") // it has moved already, or is held
-			cancel()
+		if lease.CheckKey(q.Key) == nil {
+			a.moveOut(ctx, q.Key)
 		}
 	}
 	return a.mover.Acquire(ctx, reqs)
 }
 
+func (a away) moveOut(ctx context.Context, key string) {
+	a.moved.Lock()
+	defer a.moved.Unlock()
+	if !a.moved.keys[key] {
+		a.moved.keys[key] = a.mover.MoveOut(ctx, key, "test") == nil
+	}
+}
+
 func TestConformance(t *testing.T) {
 	var stores map[lease.Store]*rig
-	for name, wrap := range map[string]func(*paxosbridge.Bridge) lease.Store{
-		"in the table":   func(b *paxosbridge.Bridge) lease.Store { return b },
-		"in the cluster": func(b *paxosbridge.Bridge) lease.Store { return away{&locker{b, b, b, b, b}, b} },
+	for name, wrap := range map[string]func(*rig, *paxosbridge.Bridge) lease.Store{
+		"in the table":   func(_ *rig, b *paxosbridge.Bridge) lease.Store { return b },
+		"in the cluster": func(r *rig, b *paxosbridge.Bridge) lease.Store { return away{&locker{b, b, b, b, b}, b, &r.moved} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			stores = make(map[lease.Store]*rig)
 			locktest.Run(t, locktest.Harness{
 				Open: func(tb testing.TB) lease.Store {
 					r := newRig(tb, paxosbridge.Config{})
-					s := wrap(r.Bridge)
+					r.moved.keys = make(map[string]bool)
+					s := wrap(r, r.Bridge)
 					stores[s] = r
 					return s
 				},
 				Another: func(tb testing.TB, s lease.Store) lease.Store {
-					another := wrap(stores[s].bridge(tb, paxosbridge.Config{}))
+					another := wrap(stores[s], stores[s].bridge(tb, paxosbridge.Config{}))
 					stores[another] = stores[s]
 					return another
 				},

@@ -51,6 +51,7 @@ type rig struct {
 	table   table
 	cluster *memcluster.Cluster
 	*paxosbridge.Bridge
+	moved moved // for conformance in the cluster
 }
 
 func newRig(tb testing.TB, cfg paxosbridge.Config) *rig {
