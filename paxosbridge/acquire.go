@@ -16,16 +16,17 @@ const hops = 8
 
 // Acquire asks each key's home. A request that comes to the wrong one is refused there, and follows the key; on its way it
 // finishes a move that it finds half done.
-func (b *Bridge) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (b *Bridge) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (answers []lease.Acquired, err error) {
 	b.warm(reqs)
 	if b.routes.n.Load() == 0 {
-		answers, err := itemized(b.table.Acquire(ctx, reqs))
-		if err != nil || !slices.ContainsFunc(answers, strayed) {
-			return answers, err
-		}
-		return b.follow(ctx, reqs, answers)
+		answers, err = itemized(b.table.Acquire(ctx, reqs))
+	} else {
+		answers, err = b.askBoth(ctx, reqs)
 	}
-	return b.follow(ctx, reqs, make([]lease.Acquired, len(reqs)))
+	if err != nil || !slices.ContainsFunc(answers, strayed) {
+		return answers, err
+	}
+	return b.follow(ctx, reqs, answers)
 }
 
 // itemized undoes what a store may do with a batch of one, whose error it returns as the call's.
@@ -41,21 +42,26 @@ func strayed(a lease.Acquired) bool {
 	return a.Err != nil && (errors.Is(a.Err, lease.ErrMoved) || errors.Is(a.Err, ErrRecord))
 }
 
-// follow asks until every request has an answer. Those that answers has already are not asked again.
+// follow asks again for what was asked for in the wrong place.
 func (b *Bridge) follow(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired) ([]lease.Acquired, error) {
-	reqs = slices.Clone(reqs) // each names the epoch that its key is believed to be in
 	var left []int
 	for i, a := range answers {
-		if a == (lease.Acquired{}) || strayed(a) {
+		if strayed(a) {
 			left = append(left, i)
 		}
 	}
-	for hop := 0; len(left) > 0 && hop < hops; hop++ {
-		if hop > 0 || answers[left[0]].Err != nil {
-			left = b.sendOn(ctx, reqs, answers, left)
-		}
-		if err := b.askBoth(ctx, reqs, answers, left); err != nil {
+	for hop := 1; len(left) > 0 && hop < hops; hop++ {
+		left = b.sendOn(ctx, reqs, answers, left)
+		got, err := b.askBoth(ctx, pick(reqs, left))
+		if err != nil && len(left) == len(answers) {
 			return nil, err
+		}
+		for n, i := range left {
+			if err != nil {
+				answers[i] = lease.Acquired{Err: err} // others have their answer
+			} else {
+				answers[i] = got[n]
+			}
 		}
 		left = slices.DeleteFunc(left, func(i int) bool { return !strayed(answers[i]) })
 	}
@@ -82,68 +88,34 @@ func (b *Bridge) sendOn(ctx context.Context, reqs []lease.AcquireRequest, answer
 }
 
 // askBoth asks the table for what is there as far as is known, and the cluster for the rest.
-func (b *Bridge) askBoth(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired, left []int) error {
-	var here, there []int
-	for _, i := range left {
+func (b *Bridge) askBoth(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	reqs = slices.Clone(reqs) // each names the epoch that its key is believed to be in
+	for i := range reqs {
 		reqs[i].Epoch = b.routes.epoch(reqs[i].Key)
-		if reqs[i].Epoch == 0 {
-			here = append(here, i)
-		} else {
-			there = append(there, i)
-		}
 	}
-	errHere := ask(ctx, reqs, answers, here, b.table.Acquire)
-	errThere := b.validated(ctx, reqs, there)
-	there = slices.DeleteFunc(there, func(i int) bool { // what was just read to be elsewhere
-		moved := b.routes.epoch(reqs[i].Key) != reqs[i].Epoch
-		if moved {
-			answers[i] = lease.Acquired{Err: lease.ErrMoved}
-		}
-		return moved
-	})
-	if errThere == nil {
-		errThere = ask(ctx, reqs, answers, there, b.cluster.Acquire)
-		b.failed(reqs, there, errThere)
-	}
-	switch {
-	case len(here) == len(answers):
-		return errHere
-	case len(here) == 0 && len(there) == len(answers):
-		return errThere
-	}
-	blame(answers, here, errHere)
-	blame(answers, there, errThere)
-	return nil
+	return each(ctx, reqs, func(q lease.AcquireRequest) bool { return q.Epoch != 0 },
+		func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			return itemized(b.table.Acquire(ctx, reqs))
+		}, b.acquireAway, refusal)
 }
 
-// ask has one store answer the requests at those places.
-func ask(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired, places []int,
-	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error),
-) error {
-	if len(places) == 0 {
-		return nil
+// acquireAway asks the cluster, but not for what was just read to be elsewhere.
+func (b *Bridge) acquireAway(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	if err := b.validated(ctx, reqs); err != nil {
+		return nil, err
 	}
-	got, err := itemized(acquire(ctx, pick(reqs, places)))
-	if err == nil && len(got) != len(places) {
-		err = fmt.Errorf("%w: %w: %d answers to %d requests", lease.ErrUnknown, lease.ErrCorrupt, len(got), len(places))
-	}
-	if err == nil {
-		for n, i := range places {
-			answers[i] = got[n]
-		}
-	}
-	return err
+	return each(ctx, reqs, func(q lease.AcquireRequest) bool { return b.routes.epoch(q.Key) != q.Epoch },
+		func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			answers, err := itemized(b.cluster.Acquire(ctx, reqs))
+			b.failed(reqs, err)
+			return answers, err
+		},
+		func(_ context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			return slices.Repeat([]lease.Acquired{{Err: lease.ErrMoved}}, len(reqs)), nil
+		}, refusal)
 }
 
-// blame gives a store's error to the items that it was asked for, where others have their answer from the other store.
-func blame(answers []lease.Acquired, places []int, err error) {
-	if err == nil {
-		return
-	}
-	for _, i := range places {
-		answers[i] = lease.Acquired{Err: err}
-	}
-}
+func refusal(err error) lease.Acquired { return lease.Acquired{Err: err} }
 
 func pick[T any](all []T, places []int) []T {
 	out := make([]T, len(places))
@@ -171,8 +143,8 @@ func (b *Bridge) count(key string) {
 }
 
 // failed remembers for State how the cluster answered last.
-func (b *Bridge) failed(reqs []lease.AcquireRequest, places []int, err error) {
-	for _, i := range places {
+func (b *Bridge) failed(reqs []lease.AcquireRequest, err error) {
+	for i := range reqs {
 		b.routes.with(reqs[i].Key, func(r *route) { r.err = err })
 	}
 }

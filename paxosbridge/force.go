@@ -64,12 +64,12 @@ func (b *Bridge) finishForce(ctx context.Context, row lease.Record) error {
 }
 
 // validated makes sure that no lease which the cluster grants now ends later than Delegation after its key's row was read.
-func (b *Bridge) validated(ctx context.Context, reqs []lease.AcquireRequest, places []int) error {
-	if b.cfg.Delegation == 0 || len(places) == 0 {
+func (b *Bridge) validated(ctx context.Context, reqs []lease.AcquireRequest) error {
+	if b.cfg.Delegation == 0 {
 		return nil
 	}
 	var keys []string
-	for _, i := range places {
+	for i := range reqs {
 		r := &reqs[i]
 		if r.TTL > b.cfg.Delegation {
 			return fmt.Errorf("%w: paxosbridge: %q is asked for for %s, longer than Config.Delegation (%s)", lease.ErrConfig, r.Key, r.TTL, b.cfg.Delegation)

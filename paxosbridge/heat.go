@@ -1,6 +1,7 @@
 package paxosbridge
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
 	"slices"
@@ -99,15 +100,7 @@ func (h *heat) above(now time.Time, rate float64) []string {
 			hot = append(hot, found{c.key, r})
 		}
 	}
-	slices.SortFunc(hot, func(a, b found) int {
-		switch {
-		case a.rate > b.rate:
-			return -1
-		case a.rate < b.rate:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(hot, func(a, b found) int { return cmp.Compare(b.rate, a.rate) })
 	keys := make([]string, len(hot))
 	for i, f := range hot {
 		keys[i] = f.key

@@ -37,8 +37,7 @@ func (b *Bridge) isRecalled(r lease.RenewRequest) bool {
 
 // Release gives leases up where they were granted. Where the token is not known, it may have been granted in either.
 func (b *Bridge) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-	answers, err := each(ctx, leases, func(l lease.Lease) bool { return isAway(l.Token) }, b.releaseHere, b.releaseAway,
-		func(err error) lease.Released { return lease.Released{Err: err} })
+	answers, err := each(ctx, leases, func(l lease.Lease) bool { return isAway(l.Token) }, b.releaseAt(b.table), b.releaseAt(b.cluster), loss)
 	for i := range answers {
 		if l := leases[i]; l.Token == 0 && answers[i].Err == nil && answers[i].Gone && b.routes.epoch(l.Key) != 0 {
 			answers[i] = one(b.cluster.Release(ctx, []lease.Lease{l}))
@@ -54,30 +53,31 @@ func one(answers []lease.Released, err error) lease.Released {
 	return lease.Released{Err: errors.Join(lease.ErrUnknown, err)}
 }
 
-func (b *Bridge) releaseHere(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-	return b.releaseAt(ctx, leases, b.table, b.table.Release)
+// side is one of the two stores, as far as leases are given up there.
+type side interface {
+	lease.Store
+	lease.Passer
 }
 
-func (b *Bridge) releaseAway(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-	return b.releaseAt(ctx, leases, b.cluster, b.cluster.Release)
-}
+// loss is a release whose outcome is not known.
+func loss(err error) lease.Released { return lease.Released{Err: err} }
 
 // releaseAt hands what a mover waits for to the mover, and releases the rest.
-func (b *Bridge) releaseAt(ctx context.Context, leases []lease.Lease, p lease.Passer,
-	release func(context.Context, []lease.Lease) ([]lease.Released, error),
-) ([]lease.Released, error) {
-	if !b.wants.any() {
-		return release(ctx, leases)
+func (b *Bridge) releaseAt(at side) func(context.Context, []lease.Lease) ([]lease.Released, error) {
+	return func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+		if !b.wants.any() {
+			return at.Release(ctx, leases)
+		}
+		return each(ctx, leases, func(l lease.Lease) bool { return b.wants.of(l) != nil }, at.Release,
+			func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+				out := make([]lease.Released, len(leases))
+				for i, l := range leases {
+					gone, err := b.giveToMover(ctx, at, l)
+					out[i] = lease.Released{Gone: gone, Err: err}
+				}
+				return out, nil
+			}, loss)
 	}
-	return each(ctx, leases, func(l lease.Lease) bool { return b.wants.of(l) != nil }, release,
-		func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-			out := make([]lease.Released, len(leases))
-			for i, l := range leases {
-				gone, err := b.giveToMover(ctx, p, l)
-				out[i] = lease.Released{Gone: gone, Err: err}
-			}
-			return out, nil
-		}, func(err error) lease.Released { return lease.Released{Err: err} })
 }
 
 // HandOver hands leases on where they were granted; but a mover goes before everybody else, so that a key that is passed from hand to
@@ -86,33 +86,28 @@ func (b *Bridge) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.
 	for i := range items {
 		b.count(items[i].From.Key)
 	}
-	broken := func(err error) lease.Acquired { return lease.Acquired{Err: err} }
-	return each(ctx, items, func(h lease.HandOver) bool { return isAway(h.From.Token) },
-		func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
-			return b.handOverAt(ctx, items, b.table)
-		},
-		func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
-			return b.handOverAt(ctx, items, b.cluster)
-		}, broken)
+	return each(ctx, items, func(h lease.HandOver) bool { return isAway(h.From.Token) }, b.handOverAt(b.table), b.handOverAt(b.cluster), refusal)
 }
 
-func (b *Bridge) handOverAt(ctx context.Context, items []lease.HandOver, p lease.Passer) ([]lease.Acquired, error) {
-	if !b.wants.any() {
-		return p.HandOver(ctx, items)
-	}
-	return each(ctx, items, func(h lease.HandOver) bool { return b.wants.of(h.From) != nil }, p.HandOver,
-		func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
-			out := make([]lease.Acquired, len(items))
-			for i, h := range items {
-				switch gone, err := b.giveToMover(ctx, p, h.From); {
-				case err != nil:
-					out[i].Err = err
-				case !gone:
-					out[i].Err = fmt.Errorf("%w: %q is about to move", lease.ErrMoved, h.From.Key)
+func (b *Bridge) handOverAt(at side) func(context.Context, []lease.HandOver) ([]lease.Acquired, error) {
+	return func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+		if !b.wants.any() {
+			return at.HandOver(ctx, items)
+		}
+		return each(ctx, items, func(h lease.HandOver) bool { return b.wants.of(h.From) != nil }, at.HandOver,
+			func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+				out := make([]lease.Acquired, len(items))
+				for i, h := range items {
+					switch gone, err := b.giveToMover(ctx, at, h.From); {
+					case err != nil:
+						out[i].Err = err
+					case !gone:
+						out[i].Err = fmt.Errorf("%w: %q is about to move", lease.ErrMoved, h.From.Key)
+					}
 				}
-			}
-			return out, nil
-		}, func(err error) lease.Acquired { return lease.Acquired{Err: err} })
+				return out, nil
+			}, refusal)
+	}
 }
 
 // each has two stores answer their part of a batch, and puts the answers in order. An error of one of them is its items', if the

@@ -32,15 +32,10 @@ func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, e
 
 // inspectKeys asks the table for nothing that is known to be in the cluster: who waits for a key that has moved costs the table nothing.
 func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.Record, err error) {
-	var keysHere, keysThere []string
 	for _, key := range f.Keys {
 		b.count(key) // somebody waits for it
-		if b.routes.epoch(key) == 0 {
-			keysHere = append(keysHere, key)
-		} else {
-			keysThere = append(keysThere, key)
-		}
 	}
+	keysHere, keysThere := b.split(f.Keys)
 	if len(keysHere) > 0 {
 		f.Keys = keysHere
 		if out, err = b.table.Inspect(ctx, f); err != nil {

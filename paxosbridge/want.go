@@ -68,12 +68,12 @@ func (w *wants) remove(key string) {
 }
 
 // giveToMover hands a lease to the mover instead of releasing it. gone says that there was nothing to give up.
-func (b *Bridge) giveToMover(ctx context.Context, p lease.Passer, l lease.Lease) (gone bool, err error) {
+func (b *Bridge) giveToMover(ctx context.Context, at side, l lease.Lease) (gone bool, err error) {
 	w := b.wants.of(l)
 	if w == nil || l.Token == 0 {
-		return b.justRelease(ctx, l)
+		return justRelease(ctx, at, l)
 	}
-	answers, err := p.HandOver(ctx, []lease.HandOver{{From: l, To: w.req}})
+	answers, err := at.HandOver(ctx, []lease.HandOver{{From: l, To: w.req}})
 	switch {
 	case err != nil:
 		return false, err
@@ -82,7 +82,7 @@ func (b *Bridge) giveToMover(ctx context.Context, p lease.Passer, l lease.Lease)
 	case answers[0].Err != nil:
 		return false, answers[0].Err
 	case !answers[0].Granted:
-		return b.justRelease(ctx, l) // gone, or the tokens of this epoch have run out
+		return justRelease(ctx, at, l) // gone, or the tokens of this epoch have run out
 	}
 	select {
 	case w.got <- lease.Lease{Key: l.Key, Owner: w.req.Owner, Token: answers[0].Token}:
@@ -91,12 +91,8 @@ func (b *Bridge) giveToMover(ctx context.Context, p lease.Passer, l lease.Lease)
 	return false, nil
 }
 
-func (b *Bridge) justRelease(ctx context.Context, l lease.Lease) (gone bool, err error) {
-	release := b.table.Release
-	if isAway(l.Token) {
-		release = b.cluster.Release
-	}
-	r := one(release(ctx, []lease.Lease{l}))
+func justRelease(ctx context.Context, at side, l lease.Lease) (gone bool, err error) {
+	r := one(at.Release(ctx, []lease.Lease{l}))
 	return r.Gone, r.Err
 }
 
