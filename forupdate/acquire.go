@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -61,7 +60,7 @@ func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (lease.Acqu
 }
 
 func (s *Store) checkRequest(r lease.AcquireRequest) error {
-	if err := table.CheckRequest(r); err != nil {
+	if err := r.Check(); err != nil {
 		return err
 	}
 	return s.check("acquire", r.Key)

@@ -35,3 +35,6 @@ type Roamer interface {
 
 // Epoch is the epoch of a token.
 func Epoch(token int64) int64 { return token >> EpochShift }
+
+// EpochStart returns the token that epoch begins at; what is granted in it is more.
+func EpochStart(epoch int64) int64 { return epoch << EpochShift }

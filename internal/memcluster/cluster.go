@@ -4,7 +4,6 @@ package memcluster
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -62,7 +61,7 @@ func (r *record) held(now time.Time) bool {
 	return r != nil && !r.owner.IsZero() && now.Before(r.expires)
 }
 
-func (r *record) token() int64 { return r.epoch<<lease.EpochShift | r.counter }
+func (r *record) token() int64 { return lease.EpochStart(r.epoch) | r.counter }
 
 func (r *record) names(l lease.Lease) bool {
 	return r != nil && !l.Owner.IsZero() && r.owner == l.Owner && (l.Token == 0 || l.Token == r.token())
@@ -94,7 +93,7 @@ func each[Q, A any](ctx context.Context, c *Cluster, items []Q, answer func(time
 // Acquire grants what is free in the epoch that is asked for. See [lease.Store].
 func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	return each(ctx, c, reqs, func(now time.Time, q lease.AcquireRequest) lease.Acquired {
-		if err := check(q); err != nil {
+		if err := q.Check(); err != nil {
 			return lease.Acquired{Err: err}
 		}
 		r := c.records[q.Key]
@@ -115,16 +114,6 @@ func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]l
 		}
 		return lease.Acquired{Holder: lease.Holder{Note: r.note, Remaining: r.expires.Sub(now)}}
 	})
-}
-
-func check(q lease.AcquireRequest) error {
-	if q.Owner.IsZero() {
-		return fmt.Errorf("%w: acquire %q: the zero owner is nobody", lease.ErrConfig, q.Key)
-	}
-	if strings.HasPrefix(q.Key, lease.Reserved) {
-		return nil
-	}
-	return lease.CheckKey(q.Key)
 }
 
 func (r *record) seen(key string) paxosbridge.Record {
@@ -162,11 +151,7 @@ func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Re
 // HandOver gives leases to their next owners. See [lease.Passer].
 func (c *Cluster) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
 	return each(ctx, c, items, func(now time.Time, h lease.HandOver) lease.Acquired {
-		err := check(h.To)
-		if err == nil && h.To.Key != h.From.Key {
-			err = fmt.Errorf("%w: hand over %q: to the owner of another key, %q", lease.ErrConfig, h.From.Key, h.To.Key)
-		}
-		if err != nil {
+		if err := h.Check(); err != nil {
 			return lease.Acquired{Err: err}
 		}
 		r := c.records[h.From.Key]

@@ -35,10 +35,8 @@ func (s *Store) tryAllLocked(now time.Time, reqs []lease.AcquireRequest) (answer
 		r := s.rows[q.Key]
 		held := r != nil && r.held(now)
 		switch {
-		case checkKey(q.Key) != nil:
-			return nil, false, fmt.Errorf("acquire all: %w", checkKey(q.Key))
-		case q.Owner.IsZero():
-			return nil, false, fmt.Errorf("acquire all %q: %w", q.Key, errNobody)
+		case q.Check() != nil:
+			return nil, false, q.Check()
 		case r != nil && r.home != lease.HomeTable:
 			return nil, false, fmt.Errorf("acquire all %q: %w", q.Key, lease.ErrMoved)
 		case held && r.owner != q.Owner:

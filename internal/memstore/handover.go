@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -16,12 +15,11 @@ func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.A
 }
 
 func (s *Store) handOverLocked(now time.Time, h lease.HandOver) lease.Acquired {
+	if err := h.Check(); err != nil {
+		return lease.Acquired{Err: err}
+	}
 	r := s.rows[h.From.Key]
 	switch {
-	case h.To.Owner.IsZero():
-		return lease.Acquired{Err: fmt.Errorf("hand over %q: %w", h.From.Key, errNobody)}
-	case h.To.Key != h.From.Key:
-		return lease.Acquired{Err: fmt.Errorf("%w: hand over %q: to the owner of another key, %q", lease.ErrConfig, h.From.Key, h.To.Key)}
 	case r != nil && r.owner == h.To.Owner && r.held(now):
 		return lease.Acquired{Granted: true, Token: r.token}
 	case r == nil || !r.names(h.From) || r.token >= lease.MaxToken-1:

@@ -33,7 +33,7 @@ func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (
 	return s.move(ctx, func(now time.Time) bool {
 		r := s.rows[key]
 		floor := s.floors[lease.Bucket(key)]
-		if r == nil && home != lease.HomeTable && floor >= epoch<<lease.EpochShift {
+		if r == nil && home != lease.HomeTable && floor >= lease.EpochStart(epoch) {
 			return false // the row may have come back since, and been swept
 		}
 		if r == nil {
@@ -59,7 +59,7 @@ func (s *Store) move(ctx context.Context, do func(now time.Time) bool) (bool, er
 }
 
 func (r *row) to(now time.Time, home int, epoch int64) bool {
-	r.home, r.token = home, epoch<<lease.EpochShift
+	r.home, r.token = home, lease.EpochStart(epoch)
 	r.owner, r.note, r.expires = lease.Owner{}, "", now
 	return true
 }

@@ -35,7 +35,7 @@ func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) error {
 }
 
 func checkTicket(t lease.Ticket) error {
-	if err := checkKey(t.Key); err != nil {
+	if err := lease.CheckStoredKey(t.Key); err != nil {
 		return fmt.Errorf("join: %w", err)
 	}
 	if t.Owner.IsZero() {

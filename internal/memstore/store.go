@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -86,11 +85,8 @@ func each[Q, A any](ctx context.Context, s *Store, items []Q, answer func(now ti
 }
 
 func (s *Store) acquireLocked(now time.Time, q lease.AcquireRequest) lease.Acquired {
-	if err := checkKey(q.Key); err != nil {
-		return lease.Acquired{Err: fmt.Errorf("acquire: %w", err)}
-	}
-	if q.Owner.IsZero() {
-		return lease.Acquired{Err: fmt.Errorf("acquire %q: %w", q.Key, errNobody)}
+	if err := q.Check(); err != nil {
+		return lease.Acquired{Err: err}
 	}
 	r := s.rows[q.Key]
 	if r != nil && r.home != lease.HomeTable {
@@ -119,7 +115,7 @@ func (s *Store) nextLocked(key string, r *row) int64 {
 }
 
 func (s *Store) renewLocked(now time.Time, q lease.RenewRequest) lease.Renewed {
-	if err := checkKey(q.Key); err != nil {
+	if err := lease.CheckStoredKey(q.Key); err != nil {
 		return lease.Renewed{Err: fmt.Errorf("renew: %w", err)}
 	}
 	clock := now.Sub(s.born)
@@ -132,7 +128,7 @@ func (s *Store) renewLocked(now time.Time, q lease.RenewRequest) lease.Renewed {
 }
 
 func (s *Store) releaseLocked(now time.Time, l lease.Lease) lease.Released {
-	if err := checkKey(l.Key); err != nil {
+	if err := lease.CheckStoredKey(l.Key); err != nil {
 		return lease.Released{Err: fmt.Errorf("release: %w", err)}
 	}
 	r := s.rows[l.Key]
@@ -144,12 +140,4 @@ func (s *Store) releaseLocked(now time.Time, l lease.Lease) lease.Released {
 	}
 	r.owner, r.note, r.expires = lease.Owner{}, "", now
 	return lease.Released{Awaited: s.awaitedLocked(now, l.Key, lease.Owner{})} // whose release it is, nobody has said
-}
-
-// checkKey lets the keys pass that rowlock keeps for itself: whoever calls a store directly is rowlock.
-func checkKey(key string) error {
-	if strings.HasPrefix(key, lease.Reserved) && len(key) <= lease.MaxKey {
-		return nil
-	}
-	return lease.CheckKey(key)
 }

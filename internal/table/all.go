@@ -49,7 +49,7 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]
 
 func checkAll(reqs []lease.AcquireRequest) error {
 	for i := range reqs {
-		if err := CheckRequest(reqs[i]); err != nil {
+		if err := reqs[i].Check(); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
 	out, ops := make([]lease.Acquired, len(items)), make([]*op, len(items))
 	for i := range items {
-		if out[i].Err = checkHandOver(&items[i]); out[i].Err == nil {
+		if out[i].Err = items[i].Check(); out[i].Err == nil {
 			ops[i] = newOp(lane.Release, task{handOver: &items[i]})
 		}
 	}
@@ -23,14 +23,6 @@ func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.A
 		}
 	}
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
-}
-
-func checkHandOver(h *lease.HandOver) error {
-	err := CheckRequest(h.To)
-	if err == nil && h.To.Key != h.From.Key {
-		err = fmt.Errorf("%w: hand over %q: to the owner of another key, %q", lease.ErrConfig, h.From.Key, h.To.Key)
-	}
-	return err
 }
 
 func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.Acquired {

@@ -18,7 +18,7 @@ func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (epoch int6
 	if err := s.checkMove("move", l.Key, home, epoch); err != nil {
 		return 0, false, err
 	}
-	args := []any{home, first(epoch), []byte(l.Key), dialect.Bytes(l.Owner), l.Token}
+	args := []any{home, lease.EpochStart(epoch), []byte(l.Key), dialect.Bytes(l.Owner), l.Token}
 	ok, err = s.move(ctx, "depart", l.Key, args, home, epoch)
 	return epoch, ok, err
 }
@@ -28,7 +28,7 @@ func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (
 	if err := s.checkMove("return", key, home, epoch+1); err != nil {
 		return false, err
 	}
-	args := []any{first(epoch + 1), []byte(key), home, first(epoch), first(epoch + 1)}
+	args := []any{lease.EpochStart(epoch + 1), []byte(key), home, lease.EpochStart(epoch), lease.EpochStart(epoch + 1)}
 	return s.move(ctx, "return", key, args, s.d.Names().Home, epoch+1)
 }
 
@@ -37,11 +37,8 @@ func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (
 	if err := s.checkMove("recall", key, max(home, 1), epoch); err != nil {
 		return false, err
 	}
-	return s.move(ctx, "recall", key, []any{[]byte(key), home, first(epoch), lease.Bucket(key)}, home, epoch)
+	return s.move(ctx, "recall", key, []any{[]byte(key), home, lease.EpochStart(epoch), lease.Bucket(key)}, home, epoch)
 }
-
-// first is the token before the first that an epoch grants.
-func first(epoch int64) int64 { return epoch << lease.EpochShift }
 
 func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
 	switch err := lease.CheckKey(key); {
@@ -78,7 +75,7 @@ func (s *Store) move(ctx context.Context, section, key string, args []any, home 
 // FenceAt locks the row of a key that is at home, and leaves the token in it.
 func (s *Store) FenceAt(ctx context.Context, tx lease.Runner, home int, l lease.Lease) error {
 	var last int64
-	args := []any{[]byte(l.Key), home, first(lease.Epoch(l.Token)), l.Token}
+	args := []any{[]byte(l.Key), home, lease.EpochStart(lease.Epoch(l.Token)), l.Token}
 	err := tx.QueryOne(ctx, s.d.Text("fence-at"), args, &last)
 	if err == nil && last < l.Token {
 		_, err = tx.Exec(ctx, s.d.Text("fence-at-token"), []any{l.Token, []byte(l.Key)})

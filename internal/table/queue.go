@@ -98,7 +98,7 @@ func askTwice[A any](ctx context.Context, s *Store, kind lane.Kind, verb, key st
 func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
 	for i, r := range reqs {
-		if out[i].Err = CheckRequest(r); out[i].Err != nil {
+		if out[i].Err = r.Check(); out[i].Err != nil {
 			continue
 		}
 		a, doubtful, err := askTwice(ctx, s, lane.Acquire, "claim", r.Key, func(ctx context.Context, session *dialect.Session) (lease.Acquired, error) {

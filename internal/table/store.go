@@ -55,7 +55,7 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lea
 	var one [1]*op
 	out, ops := make([]lease.Acquired, len(reqs)), slots(&one, len(reqs))
 	for i, r := range reqs {
-		if out[i].Err = CheckRequest(r); out[i].Err == nil {
+		if out[i].Err = r.Check(); out[i].Err == nil {
 			ops[i] = newOp(lane.Acquire, task{acquire: r})
 		}
 	}
@@ -116,17 +116,6 @@ func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 func only[T any](items []T, err func(T) error) error {
 	if len(items) == 1 {
 		return err(items[0])
-	}
-	return nil
-}
-
-// CheckRequest refuses what would put a row into the table that cannot be told from a free one, or not be found again.
-func CheckRequest(r lease.AcquireRequest) error {
-	switch {
-	case len(r.Key) == 0 || len(r.Key) > lease.MaxKey:
-		return lease.CheckKey(r.Key)
-	case r.Owner.IsZero():
-		return fmt.Errorf("%w: acquire %q: the zero owner is nobody; use lease.NewOwner", lease.ErrConfig, r.Key)
 	}
 	return nil
 }

@@ -61,15 +61,11 @@ func (c *Cluster) follow(ctx context.Context, q lease.AcquireRequest, out *lease
 
 // check refuses what etcd would take and no table.
 func check(q lease.AcquireRequest) error {
-	switch {
-	case len(q.Key) == 0 || len(q.Key) > lease.MaxKey:
-		return lease.CheckKey(q.Key)
-	case q.Owner.IsZero():
-		return fmt.Errorf("%w: acquire %q: the zero owner is nobody; use lease.NewOwner", lease.ErrConfig, q.Key)
-	case q.Epoch != 0:
-		return checkEpoch("acquire", q.Key, q.Epoch)
+	err := q.Check()
+	if err == nil && q.Epoch != 0 {
+		err = checkEpoch("acquire", q.Key, q.Epoch)
 	}
-	return nil
+	return err
 }
 
 // checkEpoch refuses epochs that tokens have no room for.

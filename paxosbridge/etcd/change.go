@@ -152,5 +152,5 @@ func (c *Cluster) grant(q lease.AcquireRequest, epoch int64, t term) []clientv3.
 
 // granted is the token of what grant has put.
 func granted(resp *pb.TxnResponse, epoch int64) lease.Acquired {
-	return lease.Acquired{Granted: true, Token: epoch<<lease.EpochShift | first(resp.Responses[2]).Version}
+	return lease.Acquired{Granted: true, Token: lease.EpochStart(epoch) | first(resp.Responses[2]).Version}
 }

@@ -43,8 +43,8 @@ func (c *Cluster) raise(ctx context.Context, verb, key string, r record, more ..
 }
 
 func checkKey(verb, key string, epoch int64) error {
-	if len(key) == 0 || len(key) > lease.MaxKey {
-		return lease.CheckKey(key)
+	if err := lease.CheckStoredKey(key); err != nil {
+		return err
 	}
 	return checkEpoch(verb, key, epoch)
 }

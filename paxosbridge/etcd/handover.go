@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"fmt"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
@@ -14,7 +13,7 @@ func (c *Cluster) HandOver(ctx context.Context, items []lease.HandOver) ([]lease
 	out := make([]lease.Acquired, len(items))
 	var changes []change
 	for i, h := range items {
-		if err := checkHandOver(h); err != nil {
+		if err := h.Check(); err != nil {
 			out[i].Err = err
 		} else if isTerm(h.From) {
 			changes = append(changes, c.handOver(h, &out[i]))
@@ -22,18 +21,6 @@ func (c *Cluster) HandOver(ctx context.Context, items []lease.HandOver) ([]lease
 	}
 	c.apply(ctx, "hand over", changes)
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
-}
-
-func checkHandOver(h lease.HandOver) error {
-	to := h.To
-	to.Epoch = 0 // the lease's own counts
-	if err := check(to); err != nil {
-		return err
-	}
-	if to.Key != h.From.Key {
-		return fmt.Errorf("%w: hand over %q: to the owner of another key, %q", lease.ErrConfig, h.From.Key, to.Key)
-	}
-	return nil
 }
 
 func (c *Cluster) handOver(h lease.HandOver, out *lease.Acquired) change {

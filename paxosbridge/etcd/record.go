@@ -82,7 +82,7 @@ func (r record) token() int64 {
 	if r.owner.IsZero() || r.state == sealed {
 		counter--
 	}
-	return r.epoch<<lease.EpochShift | counter
+	return lease.EpochStart(r.epoch) | counter
 }
 
 // The names of what belongs to a key.

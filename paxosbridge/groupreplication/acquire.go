@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
@@ -64,7 +63,7 @@ func (c *Cluster) acquire(ctx context.Context, r lease.AcquireRequest) lease.Acq
 }
 
 func check(r lease.AcquireRequest) error {
-	err := table.CheckRequest(r)
+	err := r.Check()
 	if err == nil && r.Epoch != 0 {
 		err = checkEpoch("acquire", r.Key, r.Epoch)
 	}
@@ -103,7 +102,7 @@ func (c *Cluster) watchNow(ctx context.Context, key string) error {
 func (c *Cluster) take(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	low, high := int64(0), lease.MaxToken
 	if r.Epoch != 0 {
-		low, high = first(r.Epoch), first(r.Epoch+1)
+		low, high = lease.EpochStart(r.Epoch), lease.EpochStart(r.Epoch+1)
 	}
 	key := []byte(r.Key)
 	out, err := granted(s.Exec(ctx, c.group.Text("group-take"),

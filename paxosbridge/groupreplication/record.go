@@ -14,19 +14,16 @@ import (
 // homeSealed is the home of the row of a record that is sealed: where nobody is granted anything.
 const homeSealed = -2
 
-// first is the token before the first that an epoch grants.
-func first(epoch int64) int64 { return epoch << lease.EpochShift }
-
 // spent reports whether the next token would be of another epoch, or none at all.
 func spent(token int64) bool {
 	return lease.Epoch(token+1) != lease.Epoch(token) || token >= lease.MaxToken-1
 }
 
 func checkEpoch(verb, key string, epoch int64) error {
-	switch {
-	case len(key) == 0 || len(key) > lease.MaxKey:
-		return lease.CheckKey(key)
-	case epoch < 1 || epoch > lease.Epoch(lease.MaxToken)-1:
+	if err := lease.CheckStoredKey(key); err != nil {
+		return err
+	}
+	if epoch < 1 || epoch > lease.Epoch(lease.MaxToken)-1 {
 		return fmt.Errorf("%w: %s %q: epoch %d; it is 1 to %d", lease.ErrConfig, verb, key, epoch, lease.Epoch(lease.MaxToken)-1)
 	}
 	return nil
@@ -61,7 +58,7 @@ func (c *Cluster) raise(ctx context.Context, verb, key string, home int, epoch i
 		if err := c.watch(ctx, s); err != nil {
 			return err
 		}
-		_, err := s.Exec(ctx, c.group.Text("group-raise"), []byte(key), home, first(epoch))
+		_, err := s.Exec(ctx, c.group.Text("group-raise"), []byte(key), home, lease.EpochStart(epoch))
 		return err
 	})
 }
