@@ -2,74 +2,27 @@ package paxosbridge_test
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/counted"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
-
-// counted counts the calls to a table.
-type counted struct {
-	table
-	reads, writes atomic.Int64
-}
-
-func (c *counted) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
-	c.reads.Add(1)
-	return c.table.Inspect(ctx, f)
-}
-
-func (c *counted) Acquire(ctx context.Context, r []lease.AcquireRequest) ([]lease.Acquired, error) {
-	c.writes.Add(1)
-	return c.table.Acquire(ctx, r)
-}
-
-func (c *counted) Renew(ctx context.Context, r []lease.RenewRequest) ([]lease.Renewed, error) {
-	c.writes.Add(1)
-	return c.table.Renew(ctx, r)
-}
-
-func (c *counted) Release(ctx context.Context, l []lease.Lease) ([]lease.Released, error) {
-	c.writes.Add(1)
-	return c.table.Release(ctx, l)
-}
-
-func (c *counted) HandOver(ctx context.Context, h []lease.HandOver) ([]lease.Acquired, error) {
-	c.writes.Add(1)
-	return c.table.HandOver(ctx, h)
-}
-
-func (c *counted) Await(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
-	c.writes.Add(1)
-	return c.table.Await(ctx, process, keys, d)
-}
-
-func (c *counted) Desist(ctx context.Context, process lease.Owner, keys []string) error {
-	c.writes.Add(1)
-	return c.table.Desist(ctx, process, keys)
-}
-
-func (c *counted) Awaited(ctx context.Context, process lease.Owner, keys []string) ([]bool, error) {
-	c.reads.Add(1)
-	return c.table.Awaited(ctx, process, keys)
-}
 
 // A key that has moved is no burden to the database any more, however many want it, hold it and wait for it.
 func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
-		c := &counted{table: r.table}
+		c := counted.Count(r.table)
 		b, err := paxosbridge.New(t.Context(), c, r.cluster, &paxosbridge.Config{Every: time.Second, Hot: 1e9, Refresh: 10 * time.Second, MinStay: time.Hour})
 		r.must(err)
 		locks, err := rowlock.New(b, &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}, TTL: 3 * time.Second})
 		r.must(err)
 		r.must(b.MoveOut(t.Context(), "k", "test"))
-		c.reads.Store(0)
-		c.writes.Store(0)
+		c.Reset()
 		pairs := 0
 		end := time.Now().Add(2 * time.Minute)
 		done := make(chan struct{})
@@ -88,7 +41,7 @@ func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 		for range 4 {
 			<-done
 		}
-		if reads, writes := c.reads.Load(), c.writes.Load(); reads > 13 || writes != 0 {
+		if reads, writes := c.Calls(); reads > 13 || writes != 0 {
 			t.Errorf("%d pairs in 2 min cost the table %d reads and %d writes, want one read every 10 s", pairs, reads, writes)
 		}
 		r.must(locks.Close())

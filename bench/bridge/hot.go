@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
+	"github.com/rowlockdb/rowlock/internal/counted"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
@@ -29,46 +29,10 @@ type hotRow struct {
 type home struct {
 	name    string
 	clients []*rowlock.Client
-	table   []*counted
+	table   []*counted.Table
 	rates   []float64
 	waits   *hdrhistogram.Histogram
 	took    time.Duration
-}
-
-// counted counts the calls to a table.
-type counted struct {
-	rowlock.Table
-	reads, writes atomic.Int64
-}
-
-func (c *counted) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
-	c.reads.Add(1)
-	return c.Table.Inspect(ctx, f)
-}
-
-func (c *counted) Acquire(ctx context.Context, r []lease.AcquireRequest) ([]lease.Acquired, error) {
-	c.writes.Add(1)
-	return c.Table.Acquire(ctx, r)
-}
-
-func (c *counted) Release(ctx context.Context, l []lease.Lease) ([]lease.Released, error) {
-	c.writes.Add(1)
-	return c.Table.Release(ctx, l)
-}
-
-func (c *counted) HandOver(ctx context.Context, h []lease.HandOver) ([]lease.Acquired, error) {
-	c.writes.Add(1)
-	return c.Table.HandOver(ctx, h)
-}
-
-func (c *counted) Renew(ctx context.Context, r []lease.RenewRequest) ([]lease.Renewed, error) {
-	c.writes.Add(1)
-	return c.Table.Renew(ctx, r)
-}
-
-func (c *counted) Await(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
-	c.writes.Add(1)
-	return c.Table.Await(ctx, process, keys, d)
 }
 
 // hot has two clients, as two processes have them, compete for one key, which is at home in the table and in each cluster by turns.
@@ -119,7 +83,7 @@ func (h *home) open(ctx context.Context, d *rig.Database, open *closers, join jo
 			return err
 		}
 		open.later(table)
-		t := &counted{Table: table}
+		t := counted.Count(table)
 		h.table = append(h.table, t)
 		var store lease.Store = t
 		if join != nil {
@@ -154,8 +118,7 @@ func (h *home) open(ctx context.Context, d *rig.Database, open *closers, join jo
 func (h *home) turn(ctx context.Context, d time.Duration, warmUp bool) error {
 	for _, t := range h.table {
 		if warmUp {
-			t.reads.Store(0)
-			t.writes.Store(0)
+			t.Reset()
 		}
 	}
 	var mu sync.Mutex
@@ -191,8 +154,9 @@ func (h *home) row(floor *home) hotRow {
 	r := hotRow{home: h.name, rate: rig.SpreadOf(h.rates), ratio: rig.SpreadOf(ratios)}
 	r.p50, r.p99 = float64(h.waits.ValueAtQuantile(50))/1000, float64(h.waits.ValueAtQuantile(99))/1000
 	for _, t := range h.table {
-		r.reads += float64(t.reads.Load()) / h.took.Seconds()
-		r.writes += float64(t.writes.Load()) / h.took.Seconds()
+		reads, writes := t.Calls()
+		r.reads += float64(reads) / h.took.Seconds()
+		r.writes += float64(writes) / h.took.Seconds()
 	}
 	return r
 }

@@ -1,0 +1,77 @@
+// Package counted counts what is asked of a table, for tests and benchmarks of what stands in front of it.
+package counted
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge"
+)
+
+// Table counts the calls by which keys are locked and waited for. Moves and sweeps are not counted.
+type Table struct {
+	paxosbridge.Table
+	reads, writes atomic.Int64
+}
+
+// Count counts the calls to a table.
+func Count(table paxosbridge.Table) *Table { return &Table{Table: table} }
+
+// Calls returns how many calls there were since the last Reset, of those that only read and of those that may write.
+func (t *Table) Calls() (reads, writes int64) { return t.reads.Load(), t.writes.Load() }
+
+// Reset begins to count anew.
+func (t *Table) Reset() {
+	t.reads.Store(0)
+	t.writes.Store(0)
+}
+
+// Inspect reads.
+func (t *Table) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+	t.reads.Add(1)
+	return t.Table.Inspect(ctx, f)
+}
+
+// Acquire writes.
+func (t *Table) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	t.writes.Add(1)
+	return t.Table.Acquire(ctx, reqs)
+}
+
+// Renew writes.
+func (t *Table) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	t.writes.Add(1)
+	return t.Table.Renew(ctx, reqs)
+}
+
+// Release writes.
+func (t *Table) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	t.writes.Add(1)
+	return t.Table.Release(ctx, leases)
+}
+
+// HandOver writes.
+func (t *Table) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+	t.writes.Add(1)
+	return t.Table.HandOver(ctx, items)
+}
+
+// Await writes.
+func (t *Table) Await(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
+	t.writes.Add(1)
+	return t.Table.Await(ctx, process, keys, d)
+}
+
+// Desist writes.
+func (t *Table) Desist(ctx context.Context, process lease.Owner, keys []string) error {
+	t.writes.Add(1)
+	return t.Table.Desist(ctx, process, keys)
+}
+
+// Awaited reads.
+func (t *Table) Awaited(ctx context.Context, process lease.Owner, keys []string) ([]bool, error) {
+	t.reads.Add(1)
+	return t.Table.Awaited(ctx, process, keys)
+}
