@@ -1,0 +1,40 @@
+package clustertest
+
+import "github.com/rowlockdb/rowlock/paxosbridge"
+
+func records(r *rig) {
+	keys := []string{"A", "a", "a ", "a\x00", "b", "\xff"}
+	for i, key := range keys {
+		r.open(key, int64(2*i+1))
+	}
+	r.seal(r.hold("a ", 5), true)
+	want := map[string]paxosbridge.Record{}
+	for i, key := range keys {
+		want[key] = paxosbridge.Record{Key: key, Epoch: int64(2*i + 1), Sealed: key == "a "}
+	}
+	after, seen := "", 0
+	for {
+		page, err := r.there.Records(r.Context(), after, 2)
+		r.must(err)
+		for _, got := range page {
+			if got != want[got.Key] || got.Key <= after {
+				r.Errorf("after %q came %+v, want %+v", after, got, want[got.Key])
+			}
+			after = got.Key
+			seen++
+		}
+		if len(page) < 2 {
+			break
+		}
+	}
+	if seen != len(keys) {
+		r.Errorf("%d records were listed, want %d", seen, len(keys))
+	}
+}
+
+func probe(r *rig) {
+	r.must(r.here.Probe(r.Context()))
+	if got, err := r.here.Records(r.Context(), "", 10); err != nil || len(got) != 0 {
+		r.Errorf("records are %+v, %v: the probe's own is not to be seen", got, err)
+	}
+}
