@@ -107,11 +107,16 @@ func (c *Client) attemptAs(ctx context.Context, key string, owner lease.Owner, r
 	if answers[0].Doubtful {
 		c.janitor.cleanUp(key, req.Owner) // an earlier try of this request may yet be granted
 	}
-	held := &HeldError{Key: key, Note: answers[0].Holder.Note, Remaining: answers[0].Holder.Remaining}
-	if h := c.cfg.Hooks.Contended; h != nil && !r.internal {
+	return nil, c.contended(key, answers[0].Holder, r.internal)
+}
+
+// contended is the answer to who found key held.
+func (c *Client) contended(key string, by lease.Holder, internal bool) error {
+	held := &HeldError{Key: key, Note: by.Note, Remaining: by.Remaining}
+	if h := c.cfg.Hooks.Contended; h != nil && !internal {
 		h(key, held)
 	}
-	return nil, held
+	return held
 }
 
 // granted makes a Lock of an answer, unless so much time has passed that it could not be trusted any more.

@@ -155,11 +155,7 @@ func (c *Client) refused(reqs []lease.AcquireRequest, answers []lease.Acquired) 
 		if a.Possible {
 			continue
 		}
-		h := &HeldError{Key: reqs[i].Key, Note: a.Holder.Note, Remaining: a.Holder.Remaining}
-		held = append(held, h)
-		if hook := c.cfg.Hooks.Contended; hook != nil {
-			hook(h.Key, h)
-		}
+		held = append(held, c.contended(reqs[i].Key, a.Holder, false))
 	}
 	switch len(held) {
 	case 0:

@@ -31,19 +31,19 @@ func (d *decider) decide(now time.Time, away map[string]sight, stayed map[string
 		return now.Sub(began) >= d.cfg.Dwell
 	}
 	room := d.cfg.Most - len(away)
-	for _, key := range d.heat.above(now, 0) {
-		if _, gone := away[key]; gone {
+	for _, w := range d.heat.above(now, 0) {
+		if _, gone := away[w.key]; gone {
 			continue
 		}
-		switch pin := d.cfg.Pin(key); {
+		switch pin := d.cfg.Pin(w.key); {
 		case pin == Always:
-			out = append(out, key)
+			out = append(out, w.key)
 			continue
-		case pin == Never || d.heat.rate(now, key) < d.cfg.Hot:
+		case pin == Never || w.rate < d.cfg.Hot:
 			continue
 		}
-		if ripe(key) && now.Sub(stayed[key]) >= d.cfg.MinStay && room > 0 {
-			out = append(out, key)
+		if ripe(w.key) && now.Sub(stayed[w.key]) >= d.cfg.MinStay && room > 0 {
+			out = append(out, w.key)
 			room--
 		}
 	}

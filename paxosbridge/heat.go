@@ -86,26 +86,24 @@ func (h *heat) perSecond(now time.Time, c *counter) float64 {
 	return (c.count - c.taken) / h.weight(now) * math.Ln2 / halfLife.Seconds()
 }
 
+// warmth is a key with its rate.
+type warmth struct {
+	key  string
+	rate float64
+}
+
 // above returns the keys with at least this rate, the hottest first.
-func (h *heat) above(now time.Time, rate float64) []string {
+func (h *heat) above(now time.Time, rate float64) []warmth {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	type found struct {
-		key  string
-		rate float64
-	}
-	var hot []found
+	var hot []warmth
 	for _, c := range h.least {
 		if r := h.perSecond(now, c); r >= rate {
-			hot = append(hot, found{c.key, r})
+			hot = append(hot, warmth{c.key, r})
 		}
 	}
-	slices.SortFunc(hot, func(a, b found) int { return cmp.Compare(b.rate, a.rate) })
-	keys := make([]string, len(hot))
-	for i, f := range hot {
-		keys[i] = f.key
-	}
-	return keys
+	slices.SortFunc(hot, func(a, b warmth) int { return cmp.Compare(b.rate, a.rate) })
+	return hot
 }
 
 // counters is a heap, the smallest first.

@@ -43,9 +43,9 @@ func (b *Bridge) State() []KeyState {
 		away[out[i].Key] = true
 		out[i].Rate = b.heat.rate(now, out[i].Key)
 	}
-	for _, key := range b.heat.above(now, b.cfg.Cool) {
-		if !away[key] {
-			out = append(out, KeyState{Key: key, Rate: b.heat.rate(now, key)})
+	for _, w := range b.heat.above(now, b.cfg.Cool) {
+		if !away[w.key] {
+			out = append(out, KeyState{Key: w.key, Rate: w.rate})
 		}
 	}
 	slices.SortFunc(out, func(a, b KeyState) int {
