@@ -21,7 +21,7 @@ var groups = map[string][]string{
 	"test helpers": {
 		"testing", "github.com/anishathalye/porcupine", "pgregory.net/rapid", "github.com/stretchr/testify", "github.com/DATA-DOG/go-sqlmock",
 		"go.uber.org/goleak", "./locktest", "./internal/testdb", "./internal/faultdb", "./internal/memstore",
-		"./internal/memcluster", "./internal/counted", "./paxosbridge/clustertest",
+		"./internal/memcluster", "./internal/counted", "./internal/lossy", "./paxosbridge/clustertest",
 	},
 	"programs": {"./examples", "./bench", "./cmd"},
 }

@@ -11,85 +11,13 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/lossy"
 	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"pgregory.net/rapid"
 )
 
-// fate is what becomes of one request on its way.
-type fate struct {
-	there, back time.Duration
-	lost        string // "", "request" or "answer": silently; "refused": at once
-}
-
-var fates = rapid.Custom(func(t *rapid.T) fate {
-	delay := func(label string) time.Duration {
-		if rapid.Bool().Draw(t, label+" at once") {
-			return 0
-		}
-		return time.Duration(rapid.Int64Range(1, int64(ttl)).Draw(t, label))
-	}
-	return fate{delay("there"), delay("back"), rapid.SampledFrom([]string{"", "", "", "", "request", "answer", "refused"}).Draw(t, "lost")}
-})
-
-// network carries one client's requests to the store and the answers back, each as the next fate has it.
-type network struct {
-	store *memstore.Store
-
-	mu    sync.Mutex
-	fates []fate
-	next  int
-}
-
-func (n *network) fate() fate {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.next++
-	return n.fates[n.next%len(n.fates)]
-}
-
-// carry does not hear of ctx on the way there: a request that was sent may arrive after its sender has given up.
-func carry[Q, A any](ctx context.Context, n *network, call func(context.Context, []Q) ([]A, error), items []Q) ([]A, error) {
-	f := n.fate()
-	if f.lost == "refused" {
-		return nil, errDown
-	}
-	done := make(chan []A, 1)
-	if f.lost != "request" {
-		go func() {
-			time.Sleep(f.there)
-			answers, err := call(context.Background(), items)
-			if err == nil && f.lost == "" {
-				time.Sleep(f.back)
-				done <- answers
-			}
-		}()
-	}
-	ctx, cancel := context.WithTimeout(ctx, ttl) // every store gives up some day
-	defer cancel()
-	select {
-	case answers := <-done:
-		return answers, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", lease.ErrUnknown, ctx.Err())
-	}
-}
-
-func (n *network) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	return carry(ctx, n, n.store.Acquire, reqs)
-}
-
-func (n *network) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	return carry(ctx, n, n.store.Renew, reqs)
-}
-
-func (n *network) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-	return carry(ctx, n, n.store.Release, leases)
-}
-
-func (n *network) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
-	return n.store.Inspect(ctx, f)
-}
+var fates = lossy.Fates(ttl)
 
 // believers are those who were given one key, in the order in which they were.
 type believers struct {
@@ -134,7 +62,7 @@ func TestNoTwoHoldAKeyAtOnce(t *testing.T) {
 	t.Logf("%d locks were given out", got)
 }
 
-func contend(clients [][]fate, seed uint64) *believers {
+func contend(clients [][]lossy.Fate, seed uint64) *believers {
 	store, b := memstore.New(), &believers{key: "k"}
 	var wg sync.WaitGroup
 	var all []*rowlock.Client
@@ -142,7 +70,7 @@ func contend(clients [][]fate, seed uint64) *believers {
 	for i, fates := range clients {
 		cfg := &rowlock.Config{Logger: slog.New(slog.DiscardHandler)}
 		cfg.Reaper.Off = true
-		c, err := rowlock.New(&network{store: store, fates: fates}, cfg)
+		c, err := rowlock.New(lossy.New(store, ttl, fates), cfg)
 		if err != nil {
 			b.wrong = append(b.wrong, err.Error())
 			return b

@@ -8,33 +8,20 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/lossy"
 	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/watchdog"
 	"pgregory.net/rapid"
 )
 
-// fate is what becomes of one request on its way.
-type fate struct {
-	there, back time.Duration
-	lost        string // "", "request" or "answer": silently; "refused": at once
-}
-
-var fates = rapid.Custom(func(t *rapid.T) fate {
-	delay := rapid.OneOf(rapid.Just(time.Duration(0)), rapid.Map(rapid.Int64Range(1, int64(ttl)), func(n int64) time.Duration {
-		return time.Duration(n)
-	}))
-	return fate{
-		there: delay.Draw(t, "there"), back: delay.Draw(t, "back"),
-		lost: rapid.SampledFrom([]string{"", "", "", "", "request", "answer", "refused"}).Draw(t, "lost"),
-	}
-})
+var fates = lossy.Fates(ttl)
 
 // leasing is one lease of a schedule.
 type leasing struct {
 	wait               time.Duration // before it is asked for
 	ttl, margin, every time.Duration
-	granting           fate
+	granting           lossy.Fate
 }
 
 var leasings = rapid.Custom(func(t *rapid.T) leasing {
@@ -49,50 +36,6 @@ var leasings = rapid.Custom(func(t *rapid.T) leasing {
 	l.granting = fates.Draw(t, "granting")
 	return l
 })
-
-// network carries requests to a store and its answers back, each as the next fate has it.
-type network struct {
-	store *memstore.Store
-
-	mu    sync.Mutex
-	fates []fate
-	next  int
-}
-
-func (n *network) fate() fate {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.next++
-	return n.fates[n.next%len(n.fates)]
-}
-
-func (n *network) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	return carry(ctx, n.fate(), func() ([]lease.Renewed, error) { return n.store.Renew(context.Background(), reqs) })
-}
-
-// carry does not hear of ctx on the way there: a request that was sent may arrive after its sender has given up.
-func carry[A any](ctx context.Context, f fate, call func() ([]A, error)) ([]A, error) {
-	if f.lost == "refused" {
-		return nil, errDown
-	}
-	done := make(chan []A, 1)
-	if f.lost != "request" {
-		go func() {
-			time.Sleep(f.there)
-			answers, err := call()
-			if err == nil && f.lost == "" {
-				time.Sleep(f.back)
-				done <- answers
-			}
-		}()
-	}
-	select {
-	case answers := <-done:
-		return answers, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", lease.ErrUnknown, ctx.Err())
-	}
-}
 
 // With honest clocks, and whatever the network does: while a holder believes in its lease the store does too, so that nobody
 // else can have the key; and a holder is never late to stop.
@@ -143,10 +86,10 @@ func (w *world) report(format string, args ...any) {
 	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
 }
 
-func simulate(leasings []leasing, fates []fate, config watchdog.Config) (wrong []string) {
+func simulate(leasings []leasing, fates []lossy.Fate, config watchdog.Config) (wrong []string) {
 	w := &world{store: memstore.New(), kept: make(chan *believer, len(leasings))}
 	config.Skewed = func(ahead time.Duration) { w.report("suspected an honest clock of %v", ahead) }
-	w.dog = watchdog.New(&network{store: w.store, fates: fates}, config)
+	w.dog = watchdog.New(lossy.New(w.store, 0, fates), config)
 	for i, l := range leasings {
 		go w.grant(fmt.Sprint(i), l)
 	}
@@ -175,8 +118,8 @@ func (w *world) grant(key string, l leasing) {
 	defer cancel()
 	req := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: l.ttl}
 	sent := time.Now()
-	answers, err := carry(ctx, l.granting, func() ([]lease.Acquired, error) {
-		return w.store.Acquire(context.Background(), []lease.AcquireRequest{req})
+	answers, err := lossy.Carry(ctx, l.granting, func(ctx context.Context) ([]lease.Acquired, error) {
+		return w.store.Acquire(ctx, []lease.AcquireRequest{req})
 	})
 	if err != nil {
 		return
