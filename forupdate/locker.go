@@ -14,7 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Tx is the caller's own transaction: *sql.Tx, *sqlx.Tx and *sql.Conn are one.
+// Tx is the caller's own transaction: *sql.Tx, *sqlx.Tx, and a *sql.Conn on which BEGIN has been sent. A pool is refused with
+// lease.ErrConfig. Without a BEGIN a *sql.Conn locks nothing that lasts: only Postgres tells, and only when Lock or LockRows is called.
 type Tx interface {
 	lease.Tx
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -125,7 +126,7 @@ func (l *Locker) lockKeys(ctx context.Context, tx Tx, keys []string, how func(co
 			return err
 		}
 	}
-	r := request{what: fmt.Sprintf("lock %q", keys)}
+	r := request{what: "lock " + some(keys)}
 	if l.wholeFile() {
 		_, err := how(ctx, tx, r)
 		return err
@@ -184,6 +185,9 @@ func (l *Locker) wholeFile() bool { return l.d.Text("write-lock") != "" }
 func checkTx(tx Tx) error {
 	if v := reflect.ValueOf(tx); tx == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("%w: the transaction is nil: what is locked outside of one is let go at once", lease.ErrConfig)
+	}
+	if _, pool := tx.(interface{ SetMaxOpenConns(int) }); pool {
+		return fmt.Errorf("%w: %T is a pool and no transaction: what is locked outside of one is let go at once; begin one on it (BeginTx)", lease.ErrConfig, tx)
 	}
 	return nil
 }
