@@ -150,8 +150,8 @@ func (s *Store) lock(ctx context.Context, c *conn, key string) (got bool, err er
 	if got, err = c.lock(within, key); got || err != nil {
 		return got, err
 	}
-	made, err := s.make(ctx, key)
-	if err != nil || !made {
+	made, err := s.keys.make(ctx, "acquire", []string{key})
+	if err != nil || made == 0 {
 		return false, err
 	}
 	return c.lock(within, key)

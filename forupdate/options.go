@@ -1,6 +1,7 @@
 package forupdate
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -51,6 +52,13 @@ func Logger(l *slog.Logger) Option {
 		}
 		o.logger = l
 		return nil
+	}
+}
+
+// warn tells what the server is that it had better not be.
+func (o options) warn(ctx context.Context, facts dialect.Facts) {
+	for _, w := range facts.Warnings {
+		o.logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
 }
 

@@ -36,7 +36,7 @@ func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 			foreign = append(foreign, r.Key)
 		}
 	}
-	free, err := s.free(ctx, foreign)
+	free, err := s.keys.free(ctx, foreign)
 	if err != nil {
 		return nil, err
 	}

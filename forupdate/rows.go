@@ -92,14 +92,17 @@ func absentOneByOne(keys []any, ask func(keys []any) (map[string]bool, error)) (
 // look reads which rows are there, and locks none. In MySQL it reads on the locker's own connection: in a SERIALIZABLE transaction there
 // every read locks, and waits. Elsewhere it reads in the transaction, which sees what it has written itself.
 func (l *Locker) look(ctx context.Context, tx Tx, r request) (map[string]bool, error) {
-	query := dialect.In(r.table, r.column, len(r.keys))
-	if l.d.Name() != "mysql" {
-		got, err := l.query(ctx, tx, r.keys, query)
-		return got, dialect.ExplainOwn(l.d, r.what, err)
+	if l.d.Name() == "mysql" {
+		return l.lookOutside(ctx, r)
 	}
+	got, err := l.query(ctx, tx, r.keys, dialect.In(r.table, r.column, len(r.keys)))
+	return got, dialect.ExplainOwn(l.d, r.what, err)
+}
+
+func (l *Locker) lookOutside(ctx context.Context, r request) (map[string]bool, error) {
 	var seen map[string]bool
 	err := l.rows.OnLane(ctx, r.what, "", func(ctx context.Context, s *dialect.Session) (err error) {
-		seen, err = l.query(ctx, s.Conn(), r.keys, query)
+		seen, err = l.query(ctx, s.Conn(), r.keys, dialect.In(r.table, r.column, len(r.keys)))
 		return err
 	})
 	if err != nil {
