@@ -30,8 +30,10 @@ type Tx interface {
 // looks for it: at MySQL's default isolation a transaction that has looked for an absent row has locked the gap where it would be, and two
 // of them deadlock when they insert it. The row stays: see Sweep.
 //
-// Locks last until the transaction ends, and no longer than its connection. Errors are of the database the transaction is in: one that is
-// in another database than the Locker's locks nothing of value there.
+// Locks last until the transaction ends, and no longer than its connection. A transaction that is in another database than the Locker's
+// locks nothing of value there, and is told so with lease.ErrForeignTx if the key's row is not there. A machine that vanishes without a word
+// keeps its locks until the server ends the session: bound that by idle_in_transaction_session_timeout on Postgres,
+// idle_transaction_timeout on MariaDB, wait_timeout on MySQL.
 type Locker struct {
 	rows    *table.Store
 	keys    keyRows
@@ -168,6 +170,11 @@ func (l *Locker) until(ctx context.Context, tx Tx, keys []string, r request, how
 		if !again {
 			break
 		}
+	}
+	// A lease that nobody has: it is for telling where the transaction is.
+	nobody := lease.Lease{Key: keys[0], Owner: lease.NewOwner()}
+	if err := l.rows.Fence(ctx, lease.InTx(tx), nobody); errors.Is(err, lease.ErrForeignTx) {
+		return err
 	}
 	return fmt.Errorf("%w: %s: a row was made after this transaction's snapshot, or is swept again and again (roll back and try again; lock first in a transaction, or at READ COMMITTED)", lease.ErrBusy, r.what)
 }

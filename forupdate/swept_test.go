@@ -11,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/forupdate"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/schema"
 )
 
 // between does something before the first row is locked, when the rows have been made.
@@ -25,6 +26,21 @@ func (b *between) QueryContext(ctx context.Context, query string, args ...any) (
 }
 
 var _ forupdate.Tx = (*between)(nil)
+
+func TestAKeyIsNotLockedInAnotherDatabase(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		other := *e
+		other.Source = e.Fresh(t)
+		other.DB = other.Pool(t)
+		ok(t, schema.Migrate(t.Context(), other.DB, e.Dialect))
+		l := newLocker(t, e)
+		for _, lock := range []func(context.Context, forupdate.Tx, ...string) error{l.Lock, l.TryLock} {
+			tx := begin(t, &other)
+			wantIs(t, lock(t.Context(), tx, "k"), lease.ErrForeignTx)
+			ok(t, tx.Rollback())
+		}
+	})
+}
 
 // A row that a sweep removes before it could be locked is held by nobody.
 func TestAKeyThatIsSweptAwayInTheLastMomentIsNotHeld(t *testing.T) {
