@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +95,25 @@ func TestRowsOfTheTransactionsOwnMakingAreThere(t *testing.T) {
 			}
 			ok(t, tx.Rollback())
 			ok(t, other.Rollback())
+		}
+	})
+}
+
+// The limit that ended the waiting may have been the session's own.
+func TestAnErrorSaysHowLongWasWaited(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		l, shorter := newLocker(t, e, forupdate.Timeout(patience)), newLocker(t, e, forupdate.Timeout(time.Second))
+		first, second := begin(t, e), begin(t, e)
+		ok(t, l.Lock(t.Context(), first, "k"))
+		if e.Name == "mysql" {
+			_, err := second.ExecContext(t.Context(), `SET SESSION innodb_lock_wait_timeout = 1`)
+			ok(t, err)
+			shorter = l
+		}
+		err := shorter.Lock(t.Context(), second, "k")
+		wantIs(t, err, lease.ErrHeld)
+		if err == nil || !strings.Contains(err.Error(), "waited 1.") && !strings.Contains(err.Error(), "waited 2.") {
+			t.Errorf("%v does not say that a second was waited", err)
 		}
 	})
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // Rows says which rows of your own are to be locked: those whose Key column has the values given. The column should be the primary key, or
-// have a unique index: without one, MySQL locks every row that it reads on the way.
+// have a unique index: without one, MySQL locks every row that it reads on the way, and of several rows with one key TryLockRows is content
+// to have one.
 type Rows struct {
 	// Table is its name, or "schema.name". Names are compared exactly: on Postgres one that was created without quotes is in lower case.
 	Table string
@@ -66,9 +67,6 @@ func absent(keys []any, ask func(keys []any) (map[string]bool, error)) (missing 
 		if !got[text(k)] {
 			missing = append(missing, k)
 		}
-	}
-	if len(keys) == 1 && len(got) > 0 {
-		return nil, nil
 	}
 	if len(got) == len(keys)-len(missing) { // each row has been told
 		return missing, nil

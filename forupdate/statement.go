@@ -16,23 +16,26 @@ import (
 
 // lock locks what r asks for, waiting, and returns what it has locked, by text.
 func (l *Locker) lock(ctx context.Context, tx Tx, r request) (got map[string]bool, err error) {
-	wait := l.wait(ctx)
-	how := fmt.Sprintf("waited %s", wait.Round(time.Millisecond))
+	wait, began := l.wait(ctx), time.Now()
 	if l.wholeFile() {
-		return l.lockFile(ctx, tx, r, wait, how)
+		return l.lockFile(ctx, tx, r, wait)
 	}
-	end := time.Now().Add(wait)
+	end := began.Add(wait)
 	err = l.patiently(ctx, tx, wait, func() error {
 		got, err = l.each(ctx, tx, r, func(n int) string { return l.locks.LockRows(r.table, r.column, n, time.Until(end)) })
 		return err
 	})
-	return got, l.explain(ctx, r.what, how, err)
+	return got, l.explain(ctx, r.what, waited(began), err)
+}
+
+func waited(since time.Time) string {
+	return fmt.Sprintf("waited %s", time.Since(since).Round(time.Millisecond))
 }
 
 // try locks what r asks for and nobody has.
 func (l *Locker) try(ctx context.Context, tx Tx, r request) (map[string]bool, error) {
 	if l.wholeFile() {
-		return l.lockFile(ctx, tx, r, 0, "asked once")
+		return l.lockFile(ctx, tx, r, 0)
 	}
 	got, err := l.each(ctx, tx, r, func(n int) string { return l.locks.TryRows(r.table, r.column, n) })
 	return got, l.explain(ctx, r.what, "asked once", err)
@@ -82,23 +85,24 @@ func (l *Locker) patiently(ctx context.Context, tx Tx, wait time.Duration, f fun
 //
 // It asks without waiting, again and again, and waits in between, when the limit is as it was: a transaction whose ctx ends is rolled back
 // by database/sql, and its connection is the pool's again before anything could be given back on it.
-func (l *Locker) lockFile(ctx context.Context, tx Tx, r request, wait time.Duration, how string) (got map[string]bool, err error) {
-	for end, pause := time.Now().Add(wait), time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+func (l *Locker) lockFile(ctx context.Context, tx Tx, r request, wait time.Duration) (got map[string]bool, err error) {
+	began := time.Now()
+	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		err = l.patiently(ctx, tx, 0, func() error { return l.writeLock(ctx, tx) })
-		left := time.Until(end)
+		left := wait - time.Since(began)
 		if l.locks.Waited(err) != dialect.TooLong || left <= 0 {
 			break
 		}
 		select {
 		case <-time.After(min(pause, left)):
 		case <-ctx.Done():
-			return nil, l.explain(ctx, r.what, how, ctx.Err())
+			return nil, l.explain(ctx, r.what, waited(began), ctx.Err())
 		}
 	}
 	if err == nil && r.table != "" {
 		got, err = l.query(ctx, tx, r.keys, dialect.In(r.table, r.column, len(r.keys)))
 	}
-	return got, l.explain(ctx, r.what, how, err)
+	return got, l.explain(ctx, r.what, waited(began), err)
 }
 
 func (l *Locker) writeLock(ctx context.Context, tx Tx) error {
