@@ -28,6 +28,6 @@
 // MariaDB rounded up to whole seconds), and the row's expiry ends as a lease's does. So a process that is stopped, or a machine that
 // vanishes without a word, keeps a key for its TTL and no longer.
 //
-// A key belongs to the kind of store that has made its row: a lease client refuses a key of forupdate's with lease.ErrUnsupported, and
-// the reverse, until the row is swept.
+// A key belongs to the kind of store that has made its row: a lease client refuses a key of forupdate's with lease.ErrMoved, and the
+// reverse, until the row is swept. Keys of a [Locker] are not leases' keys: a Locker and a lease client know nothing of each other.
 package forupdate

@@ -100,7 +100,7 @@ func TestALeaseAndATransactionRefuseEachOthersKeys(t *testing.T) {
 			ok(t, err)
 			for range 2 { // while it is held, and afterwards
 				_, err = turn.second.TryLock(t.Context(), turn.key)
-				wantIs(t, err, lease.ErrUnsupported)
+				wantIs(t, err, lease.ErrMoved, lease.ErrUnsupported)
 				_ = l.Unlock(t.Context())
 			}
 		}
