@@ -21,6 +21,8 @@ type RowLocks interface {
 	// ends, and no others. It waits for no longer than wait; where that cannot be said in the statement, Patience has said it before.
 	// The names are quoted. Values are in the order of their text, for the database that takes them as they come.
 	LockRows(table, column string, n int, wait time.Duration) string
+	// AtOnce is the most values that one of these statements is to have. More are locked by several, in the same order.
+	AtOnce() int
 	// TryRows is the same without waiting: rows that are locked are left out.
 	TryRows(table, column string, n int) string
 	// Skipping returns a SELECT as one that locks its rows, and leaves out those that are locked.

@@ -37,11 +37,11 @@ func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (lease.Acqu
 	}
 	leave, err := s.turns.enter(ctx, r.Key)
 	if err != nil {
-		return lease.Acquired{}, unsent(r.Key, err)
+		return lease.Acquired{}, unsent("acquire", r.Key, err)
 	}
 	defer leave()
 	if err := ctx.Err(); err != nil {
-		return lease.Acquired{}, unsent(r.Key, err)
+		return lease.Acquired{}, unsent("acquire", r.Key, err)
 	}
 	if a, done, err := s.again(ctx, r); done || err != nil {
 		return a, err
@@ -54,7 +54,7 @@ func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (lease.Acqu
 		select {
 		case <-time.After(rand.N(time.Duration(try) * 2 * time.Millisecond)):
 		case <-ctx.Done():
-			return lease.Acquired{}, unsent(r.Key, ctx.Err())
+			return lease.Acquired{}, unsent("acquire", r.Key, ctx.Err())
 		}
 	}
 }
@@ -66,8 +66,8 @@ func (s *Store) checkRequest(r lease.AcquireRequest) error {
 	return s.check("acquire", r.Key)
 }
 
-func unsent(key string, err error) error {
-	return fmt.Errorf("rowlock: acquire %q: not sent: %w", key, err)
+func unsent(verb, key string, err error) error {
+	return fmt.Errorf("rowlock: %s %q: not sent: %w", verb, key, err)
 }
 
 // again answers for a key that this store holds already, if it really does: for its owner with the lease as it is, for others with no.
@@ -124,7 +124,8 @@ func (s *Store) attempt(ctx context.Context, r lease.AcquireRequest) (a lease.Ac
 	return a, true, nil
 }
 
-// open returns a connection that has tried to lock the key's row. One that stood by may turn out to have been ended only now.
+// open returns a connection that has tried to lock the key's row. One that stood by may turn out to have been ended only now: then
+// another is tried, until it is a new one that fails.
 func (s *Store) open(ctx context.Context, r lease.AcquireRequest) (c *conn, got bool, err error) {
 	for {
 		if c, err = s.conns.take(ctx, r.TTL); err != nil {
@@ -133,8 +134,9 @@ func (s *Store) open(ctx context.Context, r lease.AcquireRequest) (c *conn, got 
 		if got, err = s.lock(ctx, c, r.Key); err == nil {
 			return c, got, nil
 		}
+		ended := c.used && c.broken // given back, it may be somebody else's in a moment
 		s.conns.giveBack(ctx, c)
-		if !c.used || dialect.Judge(s.d, err).Class.Good() || ctx.Err() != nil {
+		if !ended || ctx.Err() != nil {
 			return nil, false, err
 		}
 	}
@@ -147,8 +149,8 @@ func (s *Store) lock(ctx context.Context, c *conn, key string) (got bool, err er
 	if got, err = c.lock(within, key); got || err != nil {
 		return got, err
 	}
-	made, err := s.make(ctx, key)
-	if err != nil || !made {
+	made, err := s.keys.make(ctx, "acquire", []string{key})
+	if err != nil || made == 0 {
 		return false, err
 	}
 	return c.lock(within, key)
@@ -187,6 +189,9 @@ func (s *Store) grant(ctx context.Context, r lease.AcquireRequest) (lease.Acquir
 // connless answers where there is no connection to ask with: a key that another holds needs none.
 func (s *Store) connless(ctx context.Context, r lease.AcquireRequest, err error) (a lease.Acquired, done bool, _ error) {
 	if !errors.Is(err, errFull) {
+		if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+			err = fmt.Errorf("%w: %w", ended, err) // a statement ends by the grace, and says so
+		}
 		return a, false, s.explain(r.Key, err)
 	}
 	if rec, lookErr := s.row(ctx, r.Key); lookErr != nil {

@@ -46,7 +46,7 @@ func TestRandomCalls(t *testing.T) {
 	})
 }
 
-func open(tb testing.TB, db *sql.DB, e *testdb.Env, opts ...forupdate.Option) *forupdate.Store {
+func open(tb testing.TB, db forupdate.DB, e *testdb.Env, opts ...forupdate.Option) *forupdate.Store {
 	tb.Helper()
 	s, err := forupdate.New(db, e.Dialect, opts...)
 	if err != nil {

@@ -24,6 +24,7 @@ type conn struct {
 	used    bool          // it has been given back before
 	open    bool          // its transaction has begun
 	inside  bool          // the limit was set within the transaction, whose end may take it back
+	broken  bool          // a statement has failed in a way that says nothing good of the connection, or of the server it leads to
 	rested  time.Time     // since when it stands by
 }
 
@@ -62,6 +63,7 @@ func (c *conn) lock(ctx context.Context, key string) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
+	c.broken = err != nil && !dialect.Judge(c.d, err).Class.Good()
 	return err == nil, err
 }
 
@@ -195,6 +197,10 @@ func (p *conns) next(ctx context.Context) (c *conn, err error) {
 
 func (p *conns) connect(ctx context.Context) (*conn, error) {
 	raw, err := p.db.Conn(ctx)
+	if errors.Is(err, context.DeadlineExceeded) { // ours, not the caller's: see graceful
+		return nil, fmt.Errorf("%w: the pool gave no connection within %s (%d of at most %d are in use): a held lock takes one, so raise MaxOpenConns, or give New a pool of its own: %v",
+			lease.ErrBusy, statementTimeout, p.db.Stats().InUse, p.db.Stats().MaxOpenConnections, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +228,7 @@ func (p *conns) giveBack(ctx context.Context, c *conn) {
 func (p *conns) rest(ctx context.Context, c *conn) {
 	ctx, cancel := graceful(ctx)
 	defer cancel()
-	if err := c.rollback(ctx); err != nil || !p.standBy(c) {
+	if c.broken || c.rollback(ctx) != nil || !p.standBy(c) {
 		c.session.Discard()
 	}
 }
@@ -256,6 +262,7 @@ func (p *conns) retire() {
 	}
 }
 
+// close ends the connections that stand by, and returns when those that are being tried with have ended too.
 func (p *conns) close() {
 	p.mu.Lock()
 	p.closed = true
@@ -266,6 +273,20 @@ func (p *conns) close() {
 	p.mu.Unlock()
 	for _, c := range idle {
 		c.session.Discard()
+	}
+	p.settle()
+}
+
+// settle waits until nobody tries any more.
+func (p *conns) settle() {
+	for {
+		p.mu.Lock()
+		freed, trying := p.freed, p.trying
+		p.mu.Unlock()
+		if trying == 0 {
+			return
+		}
+		<-freed
 	}
 }
 

@@ -20,13 +20,14 @@
 //
 // At most one transaction has a key's row, and tokens grow for ever: no clock is needed for either. A write under an older token is
 // refused by Fence. What is weaker than with leases is how soon a holder knows: it can lose its connection, and with it the key, at
-// any moment, and it is told by its next renewal (RenewEvery, a third of the TTL unless said otherwise, and at most [proofTimeout] for
-// the statement), or at its deadline. In between another may hold the key. So fence what you write.
+// any moment, and it is told by its next renewal (RenewEvery, a third of the TTL unless said otherwise, and 2 s at most for a connection
+// that does not answer), or at its deadline where the whole database does not. In between another may hold the key. So fence what you
+// write.
 //
 // A holder that says nothing is bounded by the server: it ends a session from which it has heard nothing for the TTL (on MySQL and
 // MariaDB rounded up to whole seconds), and the row's expiry ends as a lease's does. So a process that is stopped, or a machine that
 // vanishes without a word, keeps a key for its TTL and no longer.
 //
-// A key belongs to the kind of store that has made its row: a lease client refuses a key of forupdate's with lease.ErrUnsupported, and
-// the reverse, until the row is swept.
+// A key belongs to the kind of store that has made its row: a lease client refuses a key of forupdate's with lease.ErrMoved, and the
+// reverse, until the row is swept. Keys of a [Locker] are not leases' keys: a Locker and a lease client know nothing of each other.
 package forupdate

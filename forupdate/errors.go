@@ -1,9 +1,9 @@
 package forupdate
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 var (
@@ -24,16 +24,28 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	keys := make([]string, len(e.Keys))
 	for i, k := range e.Keys {
-		keys[i] = fmt.Sprintf("%q", text(k))
+		keys[i] = text(k)
 	}
-	return fmt.Sprintf("rowlock: %s has no row %s: a row that is not there cannot be locked; insert it first, or lock a key in its place", e.Table, strings.Join(keys, ", "))
+	return fmt.Sprintf("rowlock: %s has no row %s: a row that is not there cannot be locked; insert it first, or lock a key in its place", e.Table, some(keys))
 }
 
 // Is makes errors.Is(err, ErrMissing) true.
 func (e *MissingError) Is(target error) bool { return target == ErrMissing }
 
-// text is a key as it can be compared with what a driver returns for it.
+// some is keys for a message, which a thousand of them would bury.
+func some(keys []string) string {
+	const most = 8
+	if n := len(keys) - most; n > 0 {
+		return fmt.Sprintf("%q and %d more", keys[:most], n)
+	}
+	return fmt.Sprintf("%q", keys)
+}
+
+// text is a key as it can be compared with what a driver returns for it: of a pointer or a driver.Valuer, what is sent.
 func text(key any) string {
+	if v, err := driver.DefaultParameterConverter.ConvertValue(key); err == nil {
+		key = v
+	}
 	if b, ok := key.([]byte); ok {
 		return string(b)
 	}

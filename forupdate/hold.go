@@ -12,8 +12,8 @@ import (
 // hold is a lock that this store holds: a connection whose transaction has the key's row.
 type hold struct {
 	conn  *conn
-	lease lease.Lease // guarded by the store's mutex: the same owner can be granted a new token
-	over  bool        // guarded by the connection's mutex
+	lease lease.Lease
+	over  bool // guarded by the connection's mutex
 }
 
 // of returns the hold of key, and its lease; nil if there is none.
@@ -84,34 +84,8 @@ func (s *Store) prove(ctx context.Context, h *hold, key string, ttl time.Duratio
 	return !h.over && h.conn.prove(ctx, key, ttl)
 }
 
-// make inserts key's row if there is none, in a statement that commits at once: an insert inside a transaction, after a look that has
-// found nothing, deadlocks with whoever does the same.
-func (s *Store) make(ctx context.Context, key string) (made bool, err error) {
-	n, err := s.change(ctx, "acquire", key, "hold-make", s.d.List([]string{key}))
-	return n > 0, err
-}
-
 // evict clears a row that names a holder whose transaction is gone. It reports false if it names another by now, or if a fence has it.
 func (s *Store) evict(ctx context.Context, l lease.Lease) (bool, error) {
-	n, err := s.change(ctx, "acquire", l.Key, "hold-evict", []byte(l.Key), dialect.Bytes(l.Owner), l.Token)
+	n, err := s.keys.change(ctx, "acquire", l.Key, "hold-evict", []byte(l.Key), dialect.Bytes(l.Owner), l.Token)
 	return n > 0, err
-}
-
-// drop removes those of keys' rows that nobody has locked.
-func (s *Store) drop(ctx context.Context, keys []string) (int64, error) {
-	return s.change(ctx, "sweep", keys[0], "hold-drop", s.d.List(keys))
-}
-
-func (s *Store) change(ctx context.Context, verb, key, section string, args ...any) (n int64, err error) {
-	err = s.rows.OnLane(ctx, verb, key, func(ctx context.Context, session *dialect.Session) error {
-		res, err := session.Exec(ctx, s.d.Text(section), args...)
-		if err == nil {
-			n, err = res.RowsAffected()
-		}
-		return err
-	})
-	if err != nil {
-		return 0, err // n may still be written to
-	}
-	return n, nil
 }

@@ -3,8 +3,6 @@ package forupdate
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -43,7 +41,7 @@ func (s *Store) sift(ctx context.Context, rows []lease.Record, heldOnly bool) ([
 			held = append(held, r.Key)
 		}
 	}
-	free, err := s.free(ctx, held)
+	free, err := s.keys.free(ctx, held)
 	if err != nil || len(free) == 0 {
 		return good, err
 	}
@@ -57,29 +55,4 @@ func (s *Store) sift(ctx context.Context, rows []lease.Record, heldOnly bool) ([
 		}
 	}
 	return alive, nil
-}
-
-// free returns those of keys whose row no transaction has locked. It locks those for as long as it takes to say so.
-func (s *Store) free(ctx context.Context, keys []string) (map[string]bool, error) {
-	return freeOf(ctx, s.rows, s.d, keys)
-}
-
-func freeOf(ctx context.Context, on *table.Store, d dialect.Dialect, keys []string) (map[string]bool, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	var free map[string]bool
-	err := on.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *dialect.Session) error {
-		free = make(map[string]bool)
-		return session.Query(ctx, d.Text("hold-free"), []any{d.List(keys)}, func(row dialect.Columns) error {
-			var key []byte
-			err := row.Scan(&key)
-			free[string(key)] = true
-			return err
-		})
-	})
-	if err != nil {
-		return nil, err // free may still be written to
-	}
-	return free, nil
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Tx is the caller's own transaction: *sql.Tx, *sqlx.Tx and *sql.Conn are one.
+// Tx is the caller's own transaction: *sql.Tx, *sqlx.Tx, and a *sql.Conn on which BEGIN has been sent. A pool is refused with
+// lease.ErrConfig. Without a BEGIN a *sql.Conn locks nothing that lasts: only Postgres tells, and only when Lock or LockRows is called.
 type Tx interface {
 	lease.Tx
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -22,14 +23,20 @@ type Tx interface {
 
 // Locker locks keys, and rows of your own tables, in transactions of your own. It is safe for concurrent use.
 //
+// A key of a Locker is locked for other transactions, and for a [Store] on the same tables. It is another than the key of a lease that has
+// the same name (rowlock.Open, optimistic.New): those do not keep each other out.
+//
 // A key is a row of rowlock_hold. Where it is not there yet it is made, on a connection of the Locker's own and before the transaction
 // looks for it: at MySQL's default isolation a transaction that has looked for an absent row has locked the gap where it would be, and two
-// of them deadlock when they insert it.
+// of them deadlock when they insert it. The row stays: see Sweep.
 //
-// Locks last until the transaction ends, and no longer than its connection. Errors are of the database the transaction is in: one that is
-// in another database than the Locker's locks nothing of value there.
+// Locks last until the transaction ends, and no longer than its connection. A transaction that is in another database than the Locker's
+// locks nothing of value there, and is told so with lease.ErrForeignTx if the key's row is not there. A machine that vanishes without a word
+// keeps its locks until the server ends the session: bound that by idle_in_transaction_session_timeout on Postgres,
+// idle_transaction_timeout on MariaDB, wait_timeout on MySQL.
 type Locker struct {
 	rows    *table.Store
+	keys    keyRows
 	own     bool // Close closes rows
 	d       dialect.Dialect
 	locks   dialect.RowLocks
@@ -48,7 +55,7 @@ func NewLocker(db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	rows, _, err := table.Open(ctx, db, d, table.Options{Lanes: 1, Timeout: statementTimeout})
+	rows, facts, err := table.Open(ctx, db, d, table.Options{Lanes: 1, Timeout: statementTimeout})
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +64,7 @@ func NewLocker(db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
 		return nil, errors.Join(err, rows.Close())
 	}
 	l.own = true
+	o.warn(ctx, facts)
 	return l, nil
 }
 
@@ -75,7 +83,7 @@ func newLocker(rows *table.Store, d dialect.Dialect, o options) (*Locker, error)
 	if !ok {
 		return nil, fmt.Errorf("%w: the dialect %s does not say how rows are locked", lease.ErrUnsupported, d.Name())
 	}
-	return &Locker{rows: rows, d: d, locks: locks, timeout: o.timeout}, nil
+	return &Locker{rows: rows, keys: keyRows{rows, d}, d: d, locks: locks, timeout: o.timeout}, nil
 }
 
 // Close closes the locker's connection. Locks that transactions have are theirs.
@@ -125,7 +133,7 @@ func (l *Locker) lockKeys(ctx context.Context, tx Tx, keys []string, how func(co
 			return err
 		}
 	}
-	r := request{what: fmt.Sprintf("lock %q", keys)}
+	r := request{what: "lock " + some(keys)}
 	if l.wholeFile() {
 		_, err := how(ctx, tx, r)
 		return err
@@ -147,7 +155,7 @@ const looks = 3
 // until makes the keys' rows and locks them, until all are.
 func (l *Locker) until(ctx context.Context, tx Tx, keys []string, r request, how func(context.Context, Tx, request) (map[string]bool, error)) error {
 	for range looks {
-		if err := l.make(ctx, keys); err != nil {
+		if _, err := l.keys.make(ctx, "lock", keys); err != nil {
 			return err
 		}
 		got, err := how(ctx, tx, r)
@@ -155,28 +163,44 @@ func (l *Locker) until(ctx context.Context, tx Tx, keys []string, r request, how
 			return err
 		}
 		left := slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return got[k] })
-		free, err := l.free(ctx, left)
+		again, err := l.unlocked(ctx, r, left)
 		if err != nil {
 			return err
 		}
-		for _, k := range left {
-			if !free[k] {
-				return &lease.HeldError{Key: k}
-			}
+		if !again {
+			break
 		}
+	}
+	// A lease that nobody has: it is for telling where the transaction is.
+	nobody := lease.Lease{Key: keys[0], Owner: lease.NewOwner()}
+	if err := l.rows.Fence(ctx, lease.InTx(tx), nobody); errors.Is(err, lease.ErrForeignTx) {
+		return err
 	}
 	return fmt.Errorf("%w: %s: a row was made after this transaction's snapshot, or is swept again and again (roll back and try again; lock first in a transaction, or at READ COMMITTED)", lease.ErrBusy, r.what)
 }
 
-func (l *Locker) make(ctx context.Context, keys []string) error {
-	return l.rows.OnLane(ctx, "lock", keys[0], func(ctx context.Context, session *dialect.Session) error {
-		_, err := session.Exec(ctx, l.d.Text("hold-make"), l.d.List(keys))
-		return err
-	})
-}
-
-func (l *Locker) free(ctx context.Context, keys []string) (map[string]bool, error) {
-	return freeOf(ctx, l.rows, l.d, keys)
+// unlocked returns a HeldError if another has locked one of keys, which could not be locked, and otherwise whether to try again: not where
+// a row was swept away and MySQL's transaction has looked for it in vain, because at REPEATABLE READ that has locked the gap where we would
+// make it anew.
+func (l *Locker) unlocked(ctx context.Context, r request, keys []string) (again bool, err error) {
+	free, err := l.keys.free(ctx, keys)
+	if err != nil {
+		return false, err
+	}
+	there, err := l.lookOutside(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	again = true
+	for _, k := range keys {
+		switch {
+		case there[k] && !free[k]:
+			return false, &lease.HeldError{Key: k}
+		case !there[k] && l.d.Name() == "mysql":
+			again = false
+		}
+	}
+	return again, nil
 }
 
 func (l *Locker) wholeFile() bool { return l.d.Text("write-lock") != "" }
@@ -184,6 +208,9 @@ func (l *Locker) wholeFile() bool { return l.d.Text("write-lock") != "" }
 func checkTx(tx Tx) error {
 	if v := reflect.ValueOf(tx); tx == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("%w: the transaction is nil: what is locked outside of one is let go at once", lease.ErrConfig)
+	}
+	if _, pool := tx.(interface{ SetMaxOpenConns(int) }); pool {
+		return fmt.Errorf("%w: %T is a pool and no transaction: what is locked outside of one is let go at once; begin one on it (BeginTx)", lease.ErrConfig, tx)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package forupdate
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -32,7 +33,7 @@ func Connections(n int) Option {
 }
 
 // Timeout is how long Lock and LockRows of a Locker wait for another transaction: 5 s unless said, at least 1 ms, and no longer than their
-// ctx lasts.
+// ctx lasts. On MySQL the session's innodb_lock_wait_timeout, 50 s unless set, counts where it is shorter.
 func Timeout(d time.Duration) Option {
 	return func(o *options) error {
 		if d < time.Millisecond {
@@ -51,6 +52,13 @@ func Logger(l *slog.Logger) Option {
 		}
 		o.logger = l
 		return nil
+	}
+}
+
+// warn tells what the server is that it had better not be.
+func (o options) warn(ctx context.Context, facts dialect.Facts) {
+	for _, w := range facts.Warnings {
+		o.logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/jmoiron/sqlx/reflectx"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -27,8 +28,8 @@ type Queue struct {
 }
 
 // Pick locks the next rows that nobody has locked, until tx ends, and puts them into dest, a pointer to a slice of structs: the columns are
-// the fields' `db` tags, or their names in lower case. It never waits for another who picks, and no two pick the same row. What is done is
-// deleted, or marked, in the same transaction.
+// the fields' `db` tags, or their names in lower case, as with sqlx and optimistic.Table. It never waits for another who picks, and no two
+// pick the same row. What is done is deleted, or marked, in the same transaction.
 //
 // On SQLite it takes the file's write lock first, as Lock does: who picks does it one after the other.
 func (l *Locker) Pick(ctx context.Context, tx Tx, dest any, q Queue) error {
@@ -90,17 +91,14 @@ func (l *Locker) columns(dest any) (columns []string, err error) {
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Slice || t.Elem().Elem().Kind() != reflect.Struct || reflect.ValueOf(dest).IsNil() {
 		return nil, fmt.Errorf("%w: rows are picked into a pointer to a slice of structs, not into %T", lease.ErrConfig, dest)
 	}
-	for _, f := range reflect.VisibleFields(t.Elem().Elem()) {
-		name := f.Tag.Get("db")
-		if !f.IsExported() || name == "-" || f.Anonymous && name == "" {
-			continue
+	fields := reflectx.NewMapperFunc("db", sqlx.NameMapper).TypeMap(t.Elem().Elem())
+	for _, f := range fields.Index {
+		if f.Embedded || strings.Contains(f.Path, ".") || fields.Paths[f.Path] != f {
+			continue // a field that has fields is one column: a time, or what reads itself
 		}
-		if name == "" {
-			name = strings.ToLower(f.Name)
-		}
-		quoted, err := dialect.Quote(l.d, name)
-		if err != nil {
-			return nil, err
+		quoted, err := dialect.Quote(l.d, f.Name)
+		if err != nil || strings.Contains(f.Name, ".") {
+			return nil, fmt.Errorf("%w: %T has a field for column %q: use a letter or _, then up to 62 letters, digits or _", lease.ErrConfig, dest, f.Name)
 		}
 		columns = append(columns, quoted)
 	}

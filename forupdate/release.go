@@ -46,7 +46,7 @@ func (s *Store) release(ctx context.Context, l lease.Lease) lease.Released {
 // outOfTheWay waits until the transaction of another store has let a key go whose row was released.
 func (s *Store) outOfTheWay(ctx context.Context, key string) {
 	for began := time.Now(); time.Since(began) < 2*s.look; {
-		if free, err := s.free(ctx, []string{key}); err != nil || free[key] {
+		if free, err := s.keys.free(ctx, []string{key}); err != nil || free[key] {
 			return
 		}
 		if rows, err := s.rows.Inspect(ctx, lease.Filter{Keys: []string{key}}); err != nil || len(rows) == 0 || rows[0].Held {

@@ -25,7 +25,7 @@ func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, unsent(reqs[0].Key, err)
+		return nil, unsent("renew", reqs[0].Key, err)
 	}
 	ours := make([]*hold, len(reqs))
 	var foreign []string
@@ -36,7 +36,7 @@ func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 			foreign = append(foreign, r.Key)
 		}
 	}
-	free, err := s.free(ctx, foreign)
+	free, err := s.keys.free(ctx, foreign)
 	if err != nil {
 		return nil, err
 	}

@@ -11,73 +11,108 @@ import (
 )
 
 // Rows says which rows of your own are to be locked: those whose Key column has the values given. The column should be the primary key, or
-// have a unique index: without one, MySQL locks every row that it reads on the way.
+// have a unique index: without one, MySQL locks every row that it reads on the way, and of several rows with one key TryLockRows is content
+// to have one.
 type Rows struct {
-	// Table is its name, or "schema.name".
+	// Table is its name, or "schema.name". Names are compared exactly: on Postgres one that was created without quotes is in lower case.
 	Table string
 	// Key is the column's name.
 	Key string
 }
 
-// LockRows locks your own rows until tx ends, one after the other in an order that is the same for every caller, as Lock does. A row that is not there is a [*MissingError], with
-// the others locked. Keys are compared as text with what the driver returns: give them as the column has them (numbers, strings, []byte).
+// LockRows locks your own rows until tx ends, one after the other in an order that is the same for every caller, as Lock does. A row that
+// is not there is a [*MissingError], with the others locked. Whether a row has a key is for the database to say, by the column's collation
+// say. Give keys as the column has them (numbers, strings, []byte), and every caller alike: on MySQL their text is the order.
 func (l *Locker) LockRows(ctx context.Context, tx Tx, rows Rows, keys ...any) error {
 	r, err := l.rowsRequest(tx, rows, keys)
 	if err != nil {
 		return err
 	}
-	got, err := l.lock(ctx, tx, r)
-	if err == nil && l.wholeFile() {
-		got, err = l.look(ctx, tx, r)
-	}
-	if err != nil {
+	missing, err := absent(r.keys, func(keys []any) (map[string]bool, error) { return l.lock(ctx, tx, r.of(keys)) })
+	if err != nil || len(missing) == 0 {
 		return err
 	}
-	return r.missing(rows.Table, got)
+	return &MissingError{Table: rows.Table, Keys: missing}
 }
 
-// TryLockRows is LockRows without waiting. Where a row is locked it returns a *lease.HeldError that names its key.
+// TryLockRows is LockRows without waiting. Where a row is locked it returns a *lease.HeldError that names its key; on MySQL also where tx
+// itself has deleted the row.
 func (l *Locker) TryLockRows(ctx context.Context, tx Tx, rows Rows, keys ...any) error {
 	r, err := l.rowsRequest(tx, rows, keys)
 	if err != nil {
 		return err
 	}
-	got, err := l.try(ctx, tx, r)
-	if err != nil || len(got) == len(r.keys) {
+	left, err := absent(r.keys, func(keys []any) (map[string]bool, error) { return l.try(ctx, tx, r.of(keys)) })
+	if err != nil || len(left) == 0 {
 		return err
 	}
-	there, err := l.look(ctx, tx, r)
-	if err != nil {
+	missing, err := absent(left, func(keys []any) (map[string]bool, error) { return l.look(ctx, tx, r.of(keys)) })
+	switch {
+	case err != nil:
 		return err
+	case len(missing) > 0:
+		return &MissingError{Table: rows.Table, Keys: missing}
 	}
-	if err := r.missing(rows.Table, there); err != nil {
-		return err
-	}
-	for _, k := range r.keys {
-		if !got[text(k)] && !l.wholeFile() {
-			return &lease.HeldError{Key: text(k)}
-		}
-	}
-	return nil
+	return &lease.HeldError{Key: text(left[0])}
 }
 
-// look reads which rows are there, and locks none. It reads on the locker's own connection: in a SERIALIZABLE transaction of MySQL's every
-// read locks, and waits. SQLite's transaction sees what it has written itself, and waits for nobody.
-func (l *Locker) look(ctx context.Context, tx Tx, r request) (got map[string]bool, err error) {
-	query := dialect.In(r.table, r.column, len(r.keys))
-	if l.wholeFile() {
-		got, err = l.query(ctx, tx, r, query)
-		return got, dialect.ExplainOwn(l.d, r.what, err)
+// absent returns those of keys for which ask finds no row. What comes back is told apart by its text. Where that is no key's own (of a
+// collation two texts are the same, a type is written in more than one way) the database is asked for each key by itself.
+func absent(keys []any, ask func(keys []any) (map[string]bool, error)) (missing []any, err error) {
+	got, err := ask(keys)
+	if err != nil {
+		return nil, err
 	}
+	for _, k := range keys {
+		if !got[text(k)] {
+			missing = append(missing, k)
+		}
+	}
+	if len(got) == len(keys)-len(missing) { // each row has been told
+		return missing, nil
+	}
+	return absentOneByOne(missing, ask)
+}
+
+func absentOneByOne(keys []any, ask func(keys []any) (map[string]bool, error)) (missing []any, err error) {
+	for _, k := range keys {
+		got, err := ask([]any{k})
+		if err != nil {
+			return nil, err
+		}
+		if len(got) == 0 {
+			missing = append(missing, k)
+		}
+	}
+	return missing, nil
+}
+
+// look reads which rows are there, and locks none. In MySQL it reads on the locker's own connection: in a SERIALIZABLE transaction there
+// every read locks, and waits. Elsewhere it reads in the transaction, which sees what it has written itself.
+func (l *Locker) look(ctx context.Context, tx Tx, r request) (map[string]bool, error) {
+	if l.d.Name() == "mysql" {
+		return l.lookOutside(ctx, r)
+	}
+	got, err := l.query(ctx, tx, r.keys, dialect.In(r.table, r.column, len(r.keys)))
+	return got, dialect.ExplainOwn(l.d, r.what, err)
+}
+
+func (l *Locker) lookOutside(ctx context.Context, r request) (map[string]bool, error) {
 	var seen map[string]bool
-	err = l.rows.OnLane(ctx, r.what, "", func(ctx context.Context, s *dialect.Session) (err error) {
-		seen, err = l.query(ctx, s.Conn(), r, query)
+	err := l.rows.OnLane(ctx, r.what, "", func(ctx context.Context, s *dialect.Session) (err error) {
+		seen, err = l.query(ctx, s.Conn(), r.keys, dialect.In(r.table, r.column, len(r.keys)))
 		return err
 	})
 	if err != nil {
 		return nil, err // seen may still be written to
 	}
 	return seen, nil
+}
+
+// of is the same request for some of its keys.
+func (r request) of(keys []any) request {
+	r.keys = keys
+	return r
 }
 
 // rowsRequest checks all that can be checked before anything is sent.
@@ -107,18 +142,4 @@ func (l *Locker) rowsRequest(tx Tx, rows Rows, keys []any) (r request, err error
 	// The column is named with its table: alone, one that is not there would be a string to SQLite.
 	slices.SortFunc(distinct, func(a, b any) int { return strings.Compare(text(a), text(b)) })
 	return request{what: fmt.Sprintf("lock rows of %s by %s", rows.Table, rows.Key), table: table, column: table + "." + column, keys: distinct}, nil
-}
-
-// missing is the error for those that did not come.
-func (r request) missing(table string, got map[string]bool) error {
-	if len(got) == len(r.keys) {
-		return nil
-	}
-	e := &MissingError{Table: table}
-	for _, k := range r.keys {
-		if !got[text(k)] {
-			e.Keys = append(e.Keys, k)
-		}
-	}
-	return e
 }

@@ -153,6 +153,34 @@ func TestWhoPicksWaitsForNobody(t *testing.T) {
 	})
 }
 
+// A struct may be described once for sqlx, for an optimistic.Table and to be picked into.
+func TestRowsArePickedIntoWhatSqlxReadsInto(t *testing.T) {
+	type What struct {
+		State string
+		note  string
+	}
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		l, table := newLocker(t, e), jobs(t, e, 2)
+		var picked []struct {
+			ID int64 `db:"id,key"`
+			*What
+			Secret  sql.NullString `db:"secret"`
+			Ignored int            `db:"-"`
+		}
+		tx := begin(t, e)
+		for range 2 { // the second time over what is there
+			ok(t, l.Pick(t.Context(), tx, &picked, forupdate.Queue{Table: table, Where: "id > 0", OrderBy: "id", Limit: 9}))
+			if len(picked) != 2 || picked[1].ID != 2 || picked[1].State != "new" || picked[1].Secret.String != "x" || picked[1].note != "" {
+				t.Errorf("picked %+v", picked)
+			}
+		}
+		var bad []struct {
+			Name string `db:"a name"`
+		}
+		wantIs(t, l.Pick(t.Context(), tx, &bad, forupdate.Queue{Table: table, Limit: 1}), lease.ErrConfig)
+	})
+}
+
 func TestADeferredTransactionOfSQLiteIsToldSo(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
 	l, table := newLocker(t, e, forupdate.Timeout(50*time.Millisecond)), jobs(t, e, 1)

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -14,25 +16,42 @@ import (
 
 // lock locks what r asks for, waiting, and returns what it has locked, by text.
 func (l *Locker) lock(ctx context.Context, tx Tx, r request) (got map[string]bool, err error) {
-	wait := l.wait(ctx)
+	wait, began := l.wait(ctx), time.Now()
+	if l.wholeFile() {
+		return l.lockFile(ctx, tx, r, wait)
+	}
+	end := began.Add(wait)
 	err = l.patiently(ctx, tx, wait, func() error {
-		if l.wholeFile() {
-			return l.lockFile(ctx, tx)
-		}
-		got, err = l.query(ctx, tx, r, l.locks.LockRows(r.table, r.column, len(r.keys), wait))
+		got, err = l.each(ctx, tx, r, func(n int) string { return l.locks.LockRows(r.table, r.column, n, time.Until(end)) })
 		return err
 	})
-	return got, l.explain(ctx, r.what, fmt.Sprintf("waited %s", wait.Round(time.Millisecond)), err)
+	return got, l.explain(ctx, r.what, waited(began), err)
+}
+
+func waited(since time.Time) string {
+	return fmt.Sprintf("waited %s", time.Since(since).Round(time.Millisecond))
 }
 
 // try locks what r asks for and nobody has.
-func (l *Locker) try(ctx context.Context, tx Tx, r request) (got map[string]bool, err error) {
+func (l *Locker) try(ctx context.Context, tx Tx, r request) (map[string]bool, error) {
 	if l.wholeFile() {
-		err = l.patiently(ctx, tx, 0, func() error { return l.lockFile(ctx, tx) })
-		return nil, l.explain(ctx, r.what, "asked once", err)
+		return l.lockFile(ctx, tx, r, 0)
 	}
-	got, err = l.query(ctx, tx, r, l.locks.TryRows(r.table, r.column, len(r.keys)))
+	got, err := l.each(ctx, tx, r, func(n int) string { return l.locks.TryRows(r.table, r.column, n) })
 	return got, l.explain(ctx, r.what, "asked once", err)
+}
+
+// each runs a SELECT for as many keys at once as the database takes well, in their order.
+func (l *Locker) each(ctx context.Context, tx Tx, r request, query func(n int) string) (map[string]bool, error) {
+	all := make(map[string]bool, len(r.keys))
+	for keys := range slices.Chunk(r.keys, l.locks.AtOnce()) {
+		got, err := l.query(ctx, tx, keys, query(len(keys)))
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, got)
+	}
+	return all, nil
 }
 
 // wait is how long to wait: no longer than ctx lasts, because a driver ends the connection with it.
@@ -62,23 +81,46 @@ func (l *Locker) patiently(ctx context.Context, tx Tx, wait time.Duration, f fun
 	return err
 }
 
-// lockFile takes SQLite's write lock.
-func (l *Locker) lockFile(ctx context.Context, tx Tx) error {
+// lockFile takes SQLite's write lock, and returns which of your rows are there, if r is of rows.
+//
+// It asks without waiting, again and again, and waits in between, when the limit is as it was: a transaction whose ctx ends is rolled back
+// by database/sql, and its connection is the pool's again before anything could be given back on it.
+func (l *Locker) lockFile(ctx context.Context, tx Tx, r request, wait time.Duration) (got map[string]bool, err error) {
+	began := time.Now()
+	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		err = l.patiently(ctx, tx, 0, func() error { return l.writeLock(ctx, tx) })
+		left := wait - time.Since(began)
+		if l.locks.Waited(err) != dialect.TooLong || left <= 0 {
+			break
+		}
+		select {
+		case <-time.After(min(pause, left)):
+		case <-ctx.Done():
+			return nil, l.explain(ctx, r.what, waited(began), ctx.Err())
+		}
+	}
+	if err == nil && r.table != "" {
+		got, err = l.query(ctx, tx, r.keys, dialect.In(r.table, r.column, len(r.keys)))
+	}
+	return got, l.explain(ctx, r.what, waited(began), err)
+}
+
+func (l *Locker) writeLock(ctx context.Context, tx Tx) error {
 	_, err := tx.ExecContext(ctx, l.d.Text("write-lock"))
 	return err
 }
 
 // query runs a SELECT of keys and returns those that came.
-func (l *Locker) query(ctx context.Context, tx Tx, r request, query string) (map[string]bool, error) {
+func (l *Locker) query(ctx context.Context, tx Tx, keys []any, query string) (map[string]bool, error) {
 	if l.d.Name() == "postgres" {
 		query = sqlx.Rebind(sqlx.DOLLAR, query)
 	}
-	rows, err := tx.QueryContext(ctx, query, r.keys...)
+	rows, err := tx.QueryContext(ctx, query, keys...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	got := make(map[string]bool, len(r.keys))
+	got := make(map[string]bool, len(keys))
 	for rows.Next() {
 		var key any
 		if err := rows.Scan(&key); err != nil {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -29,10 +28,10 @@ const (
 // Store keeps locks as transactions that stay open. It is safe for concurrent use.
 type Store struct {
 	rows  *table.Store // what the locks tell of themselves
+	keys  keyRows      // what is locked
 	d     dialect.Dialect
 	conns *conns
 	turns turns
-	log   *slog.Logger
 
 	mu     sync.Mutex
 	holds  map[string]*hold // by key
@@ -51,8 +50,8 @@ var (
 	_ lease.Sweeper    = (*Store)(nil)
 )
 
-// New returns a store on the tables in db, for Postgres, MySQL and MariaDB. It takes three connections of the pool for itself, and one
-// for each held lock. Close it after the client.
+// New returns a store on the tables in db, for Postgres, MySQL and MariaDB. It takes four connections of the pool for itself, one more to
+// listen where the pool has room, and one for each held lock. Close it after the client. The options are Connections and Logger.
 //
 // SQLite is refused with lease.ErrUnsupported, and so is a dialect that is postgres.Pooled.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
@@ -80,16 +79,14 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		rows: rows, d: d, conns: newConns(db, d, holder, o.connections), log: o.logger, holds: make(map[string]*hold),
+		rows: rows, keys: keyRows{rows, d}, d: d, conns: newConns(db, d, holder, o.connections), holds: make(map[string]*hold),
 		done: make(chan struct{}), look: o.look, hurried: make(chan struct{}, 1),
 	}
 	if err := s.rehearse(ctx); err != nil {
 		s.conns.close()
 		return nil, errors.Join(err, rows.Close())
 	}
-	for _, w := range facts.Warnings {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
-	}
+	o.warn(ctx, facts)
 	s.watching.Go(s.watch)
 	return s, nil
 }
@@ -97,8 +94,8 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 // rehearse locks a key that nobody else has, so that a missing privilege, or a session that is not ours alone, is found now.
 func (s *Store) rehearse(ctx context.Context) error {
 	key := lease.Reserved + "hold/" + lease.NewOwner().String()
-	made, err := s.make(ctx, key)
-	if err == nil && !made {
+	made, err := s.keys.make(ctx, "acquire", []string{key})
+	if err == nil && made == 0 {
 		err = fmt.Errorf("%w: a row of rowlock_hold was not made: is there a trigger or a row policy on the table?", lease.ErrCorrupt)
 	}
 	if err == nil {
@@ -121,7 +118,7 @@ func (s *Store) rehearseHold(ctx context.Context, key string) error {
 		err = fmt.Errorf("%w: a row of rowlock_hold that nobody has could not be locked", lease.ErrCorrupt)
 	}
 	if err == nil {
-		_, err = s.drop(ctx, []string{key})
+		_, err = s.keys.drop(ctx, []string{key})
 	}
 	return err
 }

@@ -1,6 +1,10 @@
 package forupdate_test
 
 import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -96,7 +100,7 @@ func TestALeaseAndATransactionRefuseEachOthersKeys(t *testing.T) {
 			ok(t, err)
 			for range 2 { // while it is held, and afterwards
 				_, err = turn.second.TryLock(t.Context(), turn.key)
-				wantIs(t, err, lease.ErrUnsupported)
+				wantIs(t, err, lease.ErrMoved, lease.ErrUnsupported)
 				_ = l.Unlock(t.Context())
 			}
 		}
@@ -159,6 +163,60 @@ func TestASweepLeavesWhatIsLockedOrYoung(t *testing.T) {
 			t.Errorf("%d rows are left, want the one that is locked", n)
 		}
 	})
+}
+
+// Somebody who only has a Locker need not keep a row for every key there ever was.
+func TestALockerSweepsWhatItHasMade(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		l := newLocker(t, e)
+		sweep := func(retention time.Duration) int64 {
+			t.Helper()
+			n, err := l.Sweep(t.Context(), lease.SweepOptions{Retention: retention, Batch: 2})
+			ok(t, err)
+			return n
+		}
+		tx := begin(t, e)
+		ok(t, l.Lock(t.Context(), tx, "a", "b", "c", "d", "e"))
+		ok(t, tx.Commit())
+		if e.Name == "sqlite" {
+			if n := sweep(0); n != 0 {
+				t.Errorf("%d rows were removed of none", n)
+			}
+			return
+		}
+		tx = begin(t, e)
+		ok(t, l.Lock(t.Context(), tx, "c"))
+		if n := sweep(time.Hour); n != 0 {
+			t.Errorf("%d rows were removed that are young", n)
+		}
+		if n := sweep(0); n != 4 || count(t, e, "rowlock_hold") != 1 {
+			t.Errorf("%d rows were removed of 4 that nobody has locked, %d are left", n, count(t, e, "rowlock_hold"))
+		}
+		ok(t, l.Lock(t.Context(), tx, "a", "e")) // made again
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := l.Sweep(ended, lease.SweepOptions{})
+		wantIs(t, err, context.Canceled)
+		ok(t, tx.Commit())
+	})
+}
+
+func TestALockersWarningsAreLogged(t *testing.T) {
+	e := testdb.Kinds[0].Open(t)
+	e.Exec(t, `PRAGMA journal_mode = DELETE`)
+	var text strings.Builder
+	source, err := url.Parse(e.Source)
+	ok(t, err)
+	source.RawQuery = ""
+	db, err := sql.Open(e.Driver, source.String())
+	ok(t, err)
+	defer db.Close()
+	l, err := forupdate.NewLocker(db, e.Dialect, forupdate.Logger(slog.New(slog.NewTextHandler(&text, nil))))
+	ok(t, err)
+	ok(t, l.Close())
+	if !strings.Contains(text.String(), "journal_mode") {
+		t.Errorf("logged %q, want what is said of the journal", text.String())
+	}
 }
 
 func count(tb testing.TB, e *testdb.Env, table string) (n int) {

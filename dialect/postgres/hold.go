@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -33,6 +35,9 @@ func (d *Dialect) LockRows(table, column string, n int, _ time.Duration) string 
 	return dialect.In(table, column, n) + ` FOR UPDATE`
 }
 
+// AtOnce has no limit but the protocol's, of 65,535: the order is the column's, which is kept only within one statement.
+func (d *Dialect) AtOnce() int { return math.MaxInt }
+
 // TryRows leaves out what is locked.
 func (d *Dialect) TryRows(table, column string, n int) string {
 	return d.Skipping(dialect.In(table, column, n))
@@ -42,20 +47,23 @@ func (d *Dialect) TryRows(table, column string, n int) string {
 func (d *Dialect) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }
 
 // Patience sets lock_timeout, which is for each row, and statement_timeout, which is for all of them. In a transaction that an error has
-// ended nothing can be given back, and need not be: its rollback does it.
+// ended nothing can be given back, and need not be: its rollback does it. Where there is no transaction, what was set is gone at once.
 func (d *Dialect) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
 	const set = `WITH old AS MATERIALIZED (
 			SELECT current_setting('lock_timeout') AS l, current_setting('statement_timeout') AS s)
 		SELECT l, s, set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true) FROM old`
-	var lock, statement, none string
+	var lock, statement, given, now, none string
 	w := millis(wait)
-	if err := tx.QueryOne(ctx, set, []any{w, w}, &lock, &statement, &none, &none); err != nil {
+	if err := tx.QueryOne(ctx, set, []any{w, w}, &lock, &statement, &given, &none); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		err := tx.QueryOne(ctx, set, []any{lock, statement}, &none, &none, &none, &none)
-		if isState(err, "25P02") {
+		err := tx.QueryOne(ctx, set, []any{lock, statement}, &now, &none, &none, &none)
+		switch {
+		case isState(err, "25P02"):
 			return nil
+		case err == nil && now != given:
+			return fmt.Errorf("%w: no transaction is open on this connection, so what was locked is let go already: send BEGIN first", lease.ErrConfig)
 		}
 		return err
 	}, nil

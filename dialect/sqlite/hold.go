@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -18,6 +19,9 @@ var _ dialect.RowLocks = (*Dialect)(nil)
 func (d *Dialect) LockRows(table, column string, n int, _ time.Duration) string {
 	return dialect.In(table, column, n)
 }
+
+// AtOnce has no limit but the statement's.
+func (d *Dialect) AtOnce() int { return math.MaxInt }
 
 // TryRows does not either.
 func (d *Dialect) TryRows(table, column string, n int) string { return dialect.In(table, column, n) }

@@ -1,0 +1,127 @@
+package forupdate
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// keyRows are the rows of rowlock_hold, which are there to be locked and say nothing. Statements on them go down a store's lanes.
+type keyRows struct {
+	rows *table.Store
+	d    dialect.Dialect
+}
+
+// make inserts those of keys' rows that are not there, in a statement that commits at once: an insert inside a transaction, after a look
+// that has found nothing, deadlocks with whoever does the same.
+func (k keyRows) make(ctx context.Context, verb string, keys []string) (made int64, err error) {
+	return k.change(ctx, verb, keys[0], "hold-make", k.d.List(keys))
+}
+
+// drop removes those of keys' rows that nobody has locked.
+func (k keyRows) drop(ctx context.Context, keys []string) (int64, error) {
+	return k.change(ctx, "sweep", keys[0], "hold-drop", k.d.List(keys))
+}
+
+func (k keyRows) change(ctx context.Context, verb, key, section string, args ...any) (n int64, err error) {
+	err = k.rows.OnLane(ctx, verb, key, func(ctx context.Context, session *dialect.Session) error {
+		res, err := session.Exec(ctx, k.d.Text(section), args...)
+		if err == nil {
+			n, err = res.RowsAffected()
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err // n may still be written to
+	}
+	return n, nil
+}
+
+// free returns those of keys whose row no transaction has locked. It locks those for as long as it takes to say so.
+func (k keyRows) free(ctx context.Context, keys []string) (map[string]bool, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	var free map[string]bool
+	err := k.rows.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *dialect.Session) error {
+		free = make(map[string]bool)
+		return session.Query(ctx, k.d.Text("hold-free"), []any{k.d.List(keys)}, func(row dialect.Columns) error {
+			var key []byte
+			err := row.Scan(&key)
+			free[string(key)] = true
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err // free may still be written to
+	}
+	return free, nil
+}
+
+// pageRows is how many rows one statement of the walk looks at.
+const pageRows = 1000
+
+// sweep removes the rows of keys that have no other row and are older than the retention. One that somebody has locked stays.
+func (k keyRows) sweep(ctx context.Context, o lease.SweepOptions) (removed int64, err error) {
+	if o.Batch <= 0 {
+		o.Batch = 200
+	}
+	for after, more := []byte{}, true; more && err == nil; {
+		var dead []string
+		if dead, after, more, err = k.page(ctx, after, o.Retention); err == nil {
+			var n int64
+			n, err = k.dropAll(ctx, dead, o)
+			removed += n
+		}
+	}
+	return removed, err
+}
+
+// page looks at the next rows and returns the keys of the dead ones.
+func (k keyRows) page(ctx context.Context, after []byte, retention time.Duration) (dead []string, last []byte, more bool, err error) {
+	type line struct {
+		key  []byte
+		dead bool
+	}
+	var lines []line
+	args := []any{after, pageRows, dialect.Micros(retention), pageRows}
+	err = k.rows.OnLane(ctx, "sweep", "", func(ctx context.Context, session *dialect.Session) error {
+		lines = nil
+		return session.Query(ctx, k.d.Text("hold-dead"), args, func(row dialect.Columns) error {
+			var l line
+			err := row.Scan(&l.key, &l.dead)
+			lines = append(lines, l)
+			return err
+		})
+	})
+	if err != nil || len(lines) == 0 {
+		return nil, after, false, err
+	}
+	for _, l := range lines {
+		if l.dead {
+			dead = append(dead, string(l.key))
+		}
+	}
+	return dead, lines[len(lines)-1].key, true, nil
+}
+
+func (k keyRows) dropAll(ctx context.Context, dead []string, o lease.SweepOptions) (removed int64, err error) {
+	for len(dead) > 0 {
+		n := min(len(dead), o.Batch)
+		dropped, err := k.drop(ctx, dead[:n])
+		removed += dropped
+		if err != nil {
+			return removed, err
+		}
+		dead = dead[n:]
+		select {
+		case <-time.After(o.Pause):
+		case <-ctx.Done():
+			return removed, ctx.Err()
+		}
+	}
+	return removed, nil
+}
