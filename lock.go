@@ -68,8 +68,8 @@ func (l *Lock) Deadline() time.Time { return l.c.dog.Deadline(&l.held) }
 // The check rests on no clock: a process that was stopped for an hour is refused as surely as one that was not. While tx is
 // open the lease cannot be renewed either; a transaction longer than the lease keeps the lock to its end, and loses it then.
 func (l *Lock) Fence(ctx context.Context, tx Tx) error {
-	if tx == nil {
-		return fmt.Errorf("%w: Fence of %q: tx is nil", lease.ErrConfig, l.held.Key)
+	if err := lease.CheckTx(tx); err != nil {
+		return fmt.Errorf("Fence of %q: %w", l.held.Key, err)
 	}
 	return l.FenceIn(ctx, lease.InTx(tx))
 }
@@ -103,8 +103,8 @@ func (l *Lock) verdict(err error) error {
 // UnlockTx gives the lock back within the caller's own transaction: it is free exactly when tx commits, and still held if tx
 // rolls back. It checks what Fence checks. Call Unlock afterwards all the same, as defer does: it ends the lock's context.
 func (l *Lock) UnlockTx(ctx context.Context, tx Tx) error {
-	if tx == nil {
-		return fmt.Errorf("%w: UnlockTx of %q: tx is nil", lease.ErrConfig, l.held.Key)
+	if err := lease.CheckTx(tx); err != nil {
+		return fmt.Errorf("UnlockTx of %q: %w", l.held.Key, err)
 	}
 	return l.UnlockIn(ctx, lease.InTx(tx))
 }

@@ -222,3 +222,20 @@ func TestUnlockingTwiceHasNoEffect(t *testing.T) {
 		again()
 	})
 }
+
+// In a pool each statement is a transaction of its own: a fence would pass, and be over before what it is to protect is written.
+func TestAPoolIsNoTransactionToFence(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		l := s.take(s.client(), "k")
+		for name, check := range checks {
+			for _, tx := range []rowlock.Tx{s.env.DB, sqlx.NewDb(s.env.DB, s.env.Driver), (*sql.Tx)(nil), nil} {
+				if err := check(l, s.Context(), tx); !errors.Is(err, rowlock.ErrConfig) || !strings.Contains(err.Error(), "BeginTx") {
+					s.Errorf("%s in %T: %v, want %v", name, tx, err, rowlock.ErrConfig)
+				}
+			}
+		}
+		tx := s.begin(s.env.DB, nil)
+		s.ok(l.Fence(s.Context(), tx))
+		s.ok(tx.Commit())
+	})
+}

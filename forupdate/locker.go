@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -121,7 +120,7 @@ type request struct {
 }
 
 func (l *Locker) lockKeys(ctx context.Context, tx Tx, keys []string, how func(context.Context, Tx, request) (map[string]bool, error)) error {
-	if err := checkTx(tx); err != nil {
+	if err := lease.CheckTx(tx); err != nil {
 		return err
 	}
 	if len(keys) == 0 {
@@ -204,13 +203,3 @@ func (l *Locker) unlocked(ctx context.Context, r request, keys []string) (again 
 }
 
 func (l *Locker) wholeFile() bool { return l.d.Text("write-lock") != "" }
-
-func checkTx(tx Tx) error {
-	if v := reflect.ValueOf(tx); tx == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return fmt.Errorf("%w: the transaction is nil: what is locked outside of one is let go at once", lease.ErrConfig)
-	}
-	if _, pool := tx.(interface{ SetMaxOpenConns(int) }); pool {
-		return fmt.Errorf("%w: %T is a pool and no transaction: what is locked outside of one is let go at once; begin one on it (BeginTx)", lease.ErrConfig, tx)
-	}
-	return nil
-}

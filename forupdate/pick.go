@@ -33,7 +33,7 @@ type Queue struct {
 //
 // On SQLite it takes the file's write lock first, as Lock does: who picks does it one after the other.
 func (l *Locker) Pick(ctx context.Context, tx Tx, dest any, q Queue) error {
-	if err := checkTx(tx); err != nil {
+	if err := lease.CheckTx(tx); err != nil {
 		return err
 	}
 	columns, err := l.columns(dest)

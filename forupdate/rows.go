@@ -117,7 +117,7 @@ func (r request) of(keys []any) request {
 
 // rowsRequest checks all that can be checked before anything is sent.
 func (l *Locker) rowsRequest(tx Tx, rows Rows, keys []any) (r request, err error) {
-	if err := checkTx(tx); err != nil {
+	if err := lease.CheckTx(tx); err != nil {
 		return r, err
 	}
 	table, err := dialect.Quote(l.d, rows.Table)

@@ -3,12 +3,27 @@ package lease
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"reflect"
 )
 
 // Tx is what Fence and UnlockTx need of the caller's transaction: *sql.Tx, *sqlx.Tx and *sql.Conn have it.
 type Tx interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// CheckTx returns an error that wraps [ErrConfig] for what is certainly no transaction: nil, a nil pointer, and a pool (*sql.DB, *sqlx.DB),
+// which has each statement in a transaction of its own, so that what is checked or locked there is let go at once. Of a *sql.Conn it
+// cannot be told whether a BEGIN was sent.
+func CheckTx(tx Tx) error {
+	if v := reflect.ValueOf(tx); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("%w: the transaction is nil; begin one (BeginTx)", ErrConfig)
+	}
+	if _, pool := tx.(interface{ SetMaxOpenConns(int) }); pool {
+		return fmt.Errorf("%w: %T is a pool and no transaction: what is locked there is let go at once; begin one on it (BeginTx)", ErrConfig, tx)
+	}
+	return nil
 }
 
 // Runner runs one statement in the caller's transaction. It is narrower than [Tx] because a *sql.Row cannot be made
