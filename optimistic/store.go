@@ -80,7 +80,7 @@ const minTimeout = 100 * time.Millisecond
 // rowlock_queue. To sweep takes UPDATE on rowlock_floor and DELETE on rowlock as well; without them leave it to another client:
 // rowlock.Config.Reaper.Off.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
-	if db == nil || d == nil {
+	if isNil(db) || isNil(d) {
 		return nil, fmt.Errorf("%w: optimistic.New needs a database and a dialect", lease.ErrConfig)
 	}
 	set := settings{timeout: statementTimeout}

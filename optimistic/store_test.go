@@ -343,6 +343,7 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		opts []optimistic.Option
 	}{
 		{nil, e.Dialect, nil},
+		{(*sql.DB)(nil), e.Dialect, nil},
 		{e.DB, nil, nil},
 		{e.DB, e.Dialect, []optimistic.Option{optimistic.Lanes(0)}},
 		{e.DB, e.Dialect, []optimistic.Option{optimistic.Timeout(time.Millisecond)}},
