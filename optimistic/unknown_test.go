@@ -158,3 +158,32 @@ func TestARefusalOfTheUsersOwnIsNotUnknown(t *testing.T) {
 		}
 	})
 }
+
+// explosive is a value of the user's own that panics when it is to be written.
+type explosive struct{ string }
+
+func (explosive) Value() (driver.Value, error) { panic("boom") }
+
+// Scan reads text.
+func (x *explosive) Scan(v any) error { return nil }
+
+func TestAPanicInAValueLosesNoConnection(t *testing.T) {
+	type row struct {
+		ID, Version int64
+		Name        explosive
+	}
+	e := testdb.Kinds[0].Open(t)
+	accounts(t, e, 1)
+	tab := tableOf[row](t, e, own(e, "accounts"))
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("nothing panicked: the test proves nothing")
+			}
+		}()
+		_ = tab.Update(t.Context(), e.DB, &row{ID: 1, Version: 1})
+	}()
+	if n := e.DB.Stats().InUse; n != 0 {
+		t.Errorf("%d connections were not given back", n)
+	}
+}

@@ -54,17 +54,21 @@ func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 func (t *Table[T]) updateBy(ctx context.Context, pool DB, v reflect.Value, read int64) error {
 	var lost error
 	for idle := pool.Stats().Idle; ; idle-- {
-		conn, err := pool.Conn(ctx)
-		if err != nil {
-			return t.doubted(lost, t.explain("connect to update", err))
-		}
-		err = t.update(ctx, conn, v, read)
-		_ = conn.Close()
+		err := t.updateOnce(ctx, pool, v, read)
 		if idle < 0 || !errors.Is(err, lease.ErrUnknown) || !errors.Is(err, driver.ErrBadConn) {
 			return t.doubted(lost, err)
 		}
 		lost = err
 	}
+}
+
+func (t *Table[T]) updateOnce(ctx context.Context, pool DB, v reflect.Value, read int64) error {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return t.explain("connect to update", err)
+	}
+	defer conn.Close() // also when a Valuer of the caller's panics
+	return t.update(ctx, conn, v, read)
 }
 
 // doubted is err, unless an earlier try may have done what this one failed at.
