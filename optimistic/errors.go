@@ -85,14 +85,25 @@ func (t *Table[T]) isOvertaken(err error) bool {
 	return state(err) == "40001"
 }
 
-// isLost says that err leaves open what became of a statement that commits by itself. Of its own errors database/sql says that they are
-// its own, and then nothing was sent; a server that complains of values, names or the statement, or of what a trigger raised, has
-// undone it.
+// isLost says that err leaves open what became of a statement that commits by itself.
 func (t *Table[T]) isLost(err error) bool {
+	for _, start := range undone {
+		if strings.HasPrefix(err.Error(), start) {
+			return false
+		}
+	}
 	told := state(err)
-	return dialect.Judge(t.d, err).Class == dialect.Unknown && !strings.HasPrefix(err.Error(), "sql: ") &&
-		(len(told) < 2 || !slices.Contains([]string{"21", "22", "23", "42", "44", "45", "P0"}, told[:2]))
+	return dialect.Judge(t.d, err).Class == dialect.Unknown && (len(told) < 2 || !slices.Contains(refusals, told[:2]))
 }
+
+var (
+	// undone is how errors begin after which nothing was done: those of database/sql itself, of pgx about a parameter, of SQLite about
+	// a statement, as on a view, and of MySQL, which has no SQLSTATE for a value or a view that does not fit.
+	undone = []string{"sql: ", "failed to encode args", "SQL logic error", "Error 1265 (", "Error 1288 (", "Error 1366 ("}
+	// refusals are the classes of SQLSTATE in which a server complains of values, of the statement or the rights to it, or of what a trigger
+	// raised, and has undone it.
+	refusals = []string{"21", "22", "23", "42", "44", "45", "55", "P0"}
+)
 
 // explain turns what a statement on the user's table returned into one of our errors. A constraint or a value out of range is the
 // user's own affair: it is no damage to our rows, and no conflict that passes by itself.

@@ -187,3 +187,25 @@ func TestAPanicInAValueLosesNoConnection(t *testing.T) {
 		t.Errorf("%d connections were not given back", n)
 	}
 }
+
+// A statement that was not even sent, or does not fit the table, has certainly not been done.
+func TestWhatCannotBeWrittenIsNotUnknown(t *testing.T) {
+	type odd struct {
+		ID, Version int64
+		Balance     chan int
+	}
+	each(t, func(t *testing.T, e *testdb.Env) {
+		accounts(t, e, 1)
+		name, view := own(e, "accounts"), own(e, "sums")
+		e.Exec(t, `CREATE VIEW `+view+` AS SELECT id, max(version) AS version, max(name) AS name, max(balance) AS balance FROM `+name+` GROUP BY id`)
+		t.Cleanup(func() { e.Exec(t, `DROP VIEW `+view) })
+		for what, err := range map[string]error{
+			"a channel": tableOf[odd](t, e, name).Update(t.Context(), e.DB, &odd{ID: 1, Version: 1, Balance: make(chan int)}),
+			"a view":    tableOf[account](t, e, view).Update(t.Context(), e.DB, &account{ID: 1, Version: 1}),
+		} {
+			if err == nil || errors.Is(err, lease.ErrUnknown) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
