@@ -24,7 +24,8 @@ var (
 	ErrMiscount = errors.New("rowlock: not one row changed")
 )
 
-// ConflictError tells what was found instead of the row that was read. errors.Is(err, ErrConflict) holds.
+// ConflictError tells what was found instead of the row that was read. errors.Is(err, ErrConflict) holds, and errors.As finds it with a
+// *ConflictError, also in what Retry and Modify return.
 type ConflictError struct {
 	Table string
 	// Key is the row's, a value for each key column.

@@ -66,7 +66,7 @@ func (t *Table[T]) change(rows []T, f func([]*T) error) ([]*T, error) {
 		after, differs := t.values(p), false
 		for c := range after {
 			same := reflect.DeepEqual(before[i][c], after[c])
-			if !same && (c == t.version || t.isKey(c)) {
+			if !same && (c == t.version || slices.Contains(t.keys, c)) {
 				return nil, fmt.Errorf("%w: modify %s %s: the function changed %s, which is the key or the version", lease.ErrConfig, t.name, keyText(t.keyOf(reflect.ValueOf(p).Elem())), t.columns[c].name)
 			}
 			differs = differs || !same

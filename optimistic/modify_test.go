@@ -47,6 +47,10 @@ func TestModifyIsAllOrNothingUnderConflict(t *testing.T) {
 		}, optimistic.Tries(3))
 		wantIs(t, err, optimistic.ErrConflict)
 		wantSays(t, err, "3 tries")
+		var c *optimistic.ConflictError
+		if !errors.As(err, &c) || c.Expected != 3 || c.Found != 4 || c.Key[0] != int64(2) {
+			t.Errorf("got %+v", c)
+		}
 		if a := get(t, tab, e.DB, 1); a.Balance != 100 || a.Version != 1 || calls != 3 {
 			t.Errorf("after %d calls and no success: %+v", calls, a)
 		}

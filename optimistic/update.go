@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -102,7 +103,7 @@ func (t *Table[T]) update(ctx context.Context, ext Ext, v reflect.Value, read in
 func (t *Table[T]) updating(v reflect.Value, read int64) (query string, args []any) {
 	var set []string
 	for i, c := range t.columns {
-		if i == t.version || t.isKey(i) {
+		if i == t.version || slices.Contains(t.keys, i) {
 			continue
 		}
 		set = append(set, c.quoted+" = ?")
@@ -112,15 +113,6 @@ func (t *Table[T]) updating(v reflect.Value, read int64) (query string, args []a
 	set = append(set, version+" = "+version+" + 1")
 	query = "UPDATE " + t.quoted + " SET " + strings.Join(set, ", ") + " WHERE " + t.whereKey() + " AND " + version + " = ?"
 	return t.bind(query), append(append(args, t.keyOf(v)...), read)
-}
-
-func (t *Table[T]) isKey(column int) bool {
-	for _, k := range t.keys {
-		if k == column {
-			return true
-		}
-	}
-	return false
 }
 
 // failed: a transaction's error is the end of it, and changes nothing. What was to commit by itself may have done so.
