@@ -11,7 +11,7 @@ var (
 	ErrMaxHold        = lease.ErrMaxHold        // cause of Lock.Context: held for the longest time allowed
 	ErrInvalidKey     = lease.ErrInvalidKey     // every call with a key: empty, longer than 255 bytes, or reserved
 	ErrClosed         = lease.ErrClosed         // every call after Close
-	ErrUnknown        = lease.ErrUnknown        // sent, and the outcome could not be learned; being cleaned up
+	ErrUnknown        = lease.ErrUnknown        // sent, and the outcome could not be learned; what is left of a lock is being cleaned up
 	ErrBusy           = lease.ErrBusy           // TryLock, Fence, UnlockTx: the database could not do it for the moment; nothing was changed
 	ErrTokenExhausted = lease.ErrTokenExhausted // Lock, TryLock: the key's tokens have run out
 	ErrCorrupt        = lease.ErrCorrupt        // a row that rowlock cannot have written; never granted

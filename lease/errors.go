@@ -22,8 +22,8 @@ var (
 	ErrInvalidKey = errors.New("rowlock: invalid key")
 	// ErrClosed is returned by every call on a client or store that was closed.
 	ErrClosed = errors.New("rowlock: closed")
-	// ErrUnknown says a request was sent and its outcome is not known; whatever it may have left is being cleaned up.
-	ErrUnknown = errors.New("rowlock: outcome unknown, being cleaned up")
+	// ErrUnknown says a request was sent and its outcome is not known. What it may have left of a lock is being cleaned up.
+	ErrUnknown = errors.New("rowlock: outcome unknown")
 	// ErrBusy says the database could not do it for the moment (its write lock, deadlocks, connections), tried several times;
 	// nothing was changed. Lock waits for it to pass; TryLock, Fence and UnlockTx return it.
 	ErrBusy = errors.New("rowlock: database busy")

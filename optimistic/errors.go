@@ -3,6 +3,8 @@ package optimistic
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -14,21 +16,22 @@ var (
 	ErrConflict = errors.New("rowlock: conflict")
 	// ErrNotFound is returned by Update, Get, Select and Modify when there is no row with a key.
 	ErrNotFound = errors.New("rowlock: no such row")
-	// ErrVersion is returned by Update and Modify, before anything is sent, for a version that cannot be followed by another, and by all
-	// that read a row whose version is NULL or does not fit its field.
+	// ErrVersion is returned by Update and Modify for a version that cannot be followed by another, before anything is sent if the field
+	// has no room for it, and by all that read a row whose version is NULL or does not fit its field.
 	ErrVersion = errors.New("rowlock: unusable version")
 	// ErrMiscount is returned by Update and Modify when the database did not do what it was told: it changed several rows, or none
 	// although the row is as it was read, as with a key that is not unique, or a trigger. Roll back.
 	ErrMiscount = errors.New("rowlock: not one row changed")
 )
 
-// ConflictError tells what was found instead of the row that was read. errors.Is(err, ErrConflict) holds.
+// ConflictError tells what was found instead of the row that was read. errors.Is(err, ErrConflict) holds, and errors.As finds it with a
+// *ConflictError, also in what Retry and Modify return.
 type ConflictError struct {
 	Table string
 	// Key is the row's, a value for each key column.
 	Key []any
 	// Expected is the version that was read, and Found the current one; -1 if the database refused the whole transaction because of the
-	// conflict, as at REPEATABLE READ in Postgres, and would not say.
+	// conflict and would not say, as at REPEATABLE READ in Postgres, and in MariaDB with innodb_snapshot_isolation.
 	Expected, Found int64
 	// Err is what the database said in that case.
 	Err error
@@ -53,12 +56,10 @@ func (e *ConflictError) Unwrap() error { return e.Err }
 func keyText(key []any) string {
 	parts := make([]string, len(key))
 	for i, v := range key {
-		parts[i] = fmt.Sprintf("%v", v)
-		switch v := v.(type) {
-		case string:
-			parts[i] = fmt.Sprintf("%q", v)
-		case []byte:
-			parts[i] = fmt.Sprintf("%q", v)
+		parts[i] = text(v)
+		switch plain(v).(type) {
+		case string, []byte:
+			parts[i] = strconv.Quote(parts[i])
 		}
 	}
 	return strings.Join(parts, "/")
@@ -75,6 +76,35 @@ func state(err error) string {
 	}
 	return ""
 }
+
+// isOvertaken says that the database refused to touch a row because it was changed since the transaction began. MySQL says 40001 as well,
+// but of a deadlock, after which the row may be as it was.
+func (t *Table[T]) isOvertaken(err error) bool {
+	if t.d.Name() == "mysql" {
+		return strings.Contains(err.Error(), "Error 1020 (HY000)")
+	}
+	return state(err) == "40001"
+}
+
+// isLost says that err leaves open what became of a statement that commits by itself.
+func (t *Table[T]) isLost(err error) bool {
+	for _, start := range undone {
+		if strings.HasPrefix(err.Error(), start) {
+			return false
+		}
+	}
+	told := state(err)
+	return dialect.Judge(t.d, err).Class == dialect.Unknown && (len(told) < 2 || !slices.Contains(refusals, told[:2]))
+}
+
+var (
+	// undone is how errors begin after which nothing was done: those of database/sql itself, of pgx about a parameter, of SQLite about
+	// a statement, as on a view, and of MySQL, which has no SQLSTATE for a value or a view that does not fit.
+	undone = []string{"sql: ", "failed to encode args", "SQL logic error", "Error 1265 (", "Error 1288 (", "Error 1366 ("}
+	// refusals are the classes of SQLSTATE in which a server complains of values, of the statement or the rights to it, or of what a trigger
+	// raised, and has undone it.
+	refusals = []string{"21", "22", "23", "42", "44", "45", "55", "P0"}
+)
 
 // explain turns what a statement on the user's table returned into one of our errors. A constraint or a value out of range is the
 // user's own affair: it is no damage to our rows, and no conflict that passes by itself.

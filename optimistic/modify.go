@@ -24,8 +24,12 @@ type Pool interface {
 // key order: all of them or none. If one is no longer as it was read, it begins anew, as Retry does; so f is called several times, with
 // new rows each time, and must do nothing but change them. No transaction is open while f runs.
 //
-// Keys without a row are named in an ErrNotFound. f's error ends it and nothing is written. f must leave keys and versions alone. When
-// the connection is lost at the commit the error is lease.ErrUnknown: all may have been written.
+// Keys without a row are named in an ErrNotFound. f's error ends it and nothing is written,
+// unless it is one after which Retry tries again. f must leave keys and versions alone, and
+// change the rows that it is given instead of putting others in their place. When the connection is lost at the commit the error is
+// lease.ErrUnknown: all may have been written.
+//
+// Each row that was changed is a statement, because one statement for all would lock them in an order of the database's own.
 func (t *Table[T]) Modify(ctx context.Context, db Pool, keys []any, f func(rows []*T) error, opts ...RetryOption) error {
 	if isNil(db) || f == nil {
 		return fmt.Errorf("%w: modify %s: needs a database and a function", lease.ErrConfig, t.name)
@@ -50,7 +54,11 @@ func (t *Table[T]) change(rows []T, f func([]*T) error) ([]*T, error) {
 		pointers[i] = &rows[i]
 		before[i] = t.values(&rows[i])
 	}
-	if err := f(slices.Clone(pointers)); err != nil {
+	given := slices.Clone(pointers)
+	if err := f(given); err != nil {
+		return nil, err
+	}
+	if err := t.isSame(pointers, given); err != nil {
 		return nil, err
 	}
 	var changed []*T
@@ -58,7 +66,7 @@ func (t *Table[T]) change(rows []T, f func([]*T) error) ([]*T, error) {
 		after, differs := t.values(p), false
 		for c := range after {
 			same := reflect.DeepEqual(before[i][c], after[c])
-			if !same && (c == t.version || t.isKey(c)) {
+			if !same && (c == t.version || slices.Contains(t.keys, c)) {
 				return nil, fmt.Errorf("%w: modify %s %s: the function changed %s, which is the key or the version", lease.ErrConfig, t.name, keyText(t.keyOf(reflect.ValueOf(p).Elem())), t.columns[c].name)
 			}
 			differs = differs || !same
@@ -69,6 +77,21 @@ func (t *Table[T]) change(rows []T, f func([]*T) error) ([]*T, error) {
 	}
 	slices.SortFunc(changed, t.compare)
 	return changed, nil
+}
+
+// isSame refuses a row that f has put in the place of another: it may sort the slice, but only the rows that were read are written.
+func (t *Table[T]) isSame(read, given []*T) error {
+	ours := make(map[*T]bool, len(read))
+	for _, p := range read {
+		ours[p] = true
+	}
+	for _, p := range given {
+		if p != nil && !ours[p] {
+			return fmt.Errorf("%w: modify %s %s: the function put another row in the place of one that was read: write to *rows[i], not to rows[i]",
+				lease.ErrConfig, t.name, keyText(t.keyOf(reflect.ValueOf(p).Elem())))
+		}
+	}
+	return nil
 }
 
 // values are the columns as a driver would be given them, cut off from the row: f may write into a []byte in place.
@@ -91,15 +114,15 @@ func (t *Table[T]) values(row *T) []any {
 // compare orders rows by key, so that two batches that overlap lock them in the same order.
 func (t *Table[T]) compare(a, b *T) int {
 	for _, k := range t.keys {
-		x, y := t.columns[k].field(reflect.ValueOf(a).Elem()), t.columns[k].field(reflect.ValueOf(b).Elem())
-		c := 0
+		left, right := t.columns[k].value(reflect.ValueOf(a).Elem()), t.columns[k].value(reflect.ValueOf(b).Elem())
+		x, y, c := reflect.ValueOf(left), reflect.ValueOf(right), 0
 		switch {
 		case x.CanInt():
 			c = cmp.Compare(x.Int(), y.Int())
 		case x.CanUint():
 			c = cmp.Compare(x.Uint(), y.Uint())
 		default:
-			c = cmp.Compare(text(x.Interface()), text(y.Interface()))
+			c = cmp.Compare(text(left), text(right))
 		}
 		if c != 0 {
 			return c

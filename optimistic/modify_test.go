@@ -3,6 +3,7 @@ package optimistic_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -46,6 +47,10 @@ func TestModifyIsAllOrNothingUnderConflict(t *testing.T) {
 		}, optimistic.Tries(3))
 		wantIs(t, err, optimistic.ErrConflict)
 		wantSays(t, err, "3 tries")
+		var c *optimistic.ConflictError
+		if !errors.As(err, &c) || c.Expected != 3 || c.Found != 4 || c.Key[0] != int64(2) {
+			t.Errorf("got %+v", c)
+		}
 		if a := get(t, tab, e.DB, 1); a.Balance != 100 || a.Version != 1 || calls != 3 {
 			t.Errorf("after %d calls and no success: %+v", calls, a)
 		}
@@ -98,6 +103,26 @@ func TestModifyWritesNothingWhenTheFunctionSaysNo(t *testing.T) {
 		if a := get(t, tab, e.DB, id); a.Version != 1 {
 			t.Errorf("written: %+v", a)
 		}
+	}
+}
+
+// f may sort the slice, but a row of its own in the place of one would be lost in silence.
+func TestModifyRefusesARowThatWasPutInThePlaceOfAnother(t *testing.T) {
+	e := testdb.Kinds[0].Open(t)
+	tab := accounts(t, e, 2)
+	err := tab.Modify(t.Context(), e.DB, []any{1, 2}, func(rows []*account) error {
+		rows[0].Balance, rows[1] = 7, &account{ID: 2, Balance: 7, Version: 1}
+		return nil
+	})
+	wantIs(t, err, lease.ErrConfig)
+	wantSays(t, err, "accounts 2", "*rows[i]")
+	ok(t, tab.Modify(t.Context(), e.DB, []any{1, 2}, func(rows []*account) error {
+		slices.Reverse(rows)
+		rows[0].Balance = 8
+		return nil
+	}))
+	if a, b := get(t, tab, e.DB, 1), get(t, tab, e.DB, 2); a.Balance != 100 || b.Balance != 8 {
+		t.Errorf("got %+v, %+v", a, b)
 	}
 }
 

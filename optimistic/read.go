@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -23,6 +24,9 @@ func (t *Table[T]) Get(ctx context.Context, ext Ext, key ...any) (row T, err err
 // Select reads the rows with these keys, in the order of keys, in one statement. A key is a value, or a []any with a value for each
 // key column where there are several. Keys without a row are named in an ErrNotFound; a key that stands twice is refused. Databases
 // take some thousand keys at a time, SQLite 32,766.
+//
+// Which row a key means is for the database to say: where 'a' is 'A' to it, either finds the row. A key that the row has in another
+// spelling costs a statement of its own, if it is one of several.
 func (t *Table[T]) Select(ctx context.Context, ext Ext, keys []any) ([]T, error) {
 	if isNil(ext) {
 		return nil, fmt.Errorf("%w: select %s: needs a database or transaction", lease.ErrConfig, t.name)
@@ -34,17 +38,25 @@ func (t *Table[T]) Select(ctx context.Context, ext Ext, keys []any) ([]T, error)
 	if err != nil {
 		return nil, err
 	}
-	out, found := make([]T, len(keys)), make([]bool, len(keys))
+	out, found, strange := make([]T, len(keys)), make([]bool, len(keys)), false
 	err = t.query(ctx, ext, tuples, func(row T) error {
-		at, ok := places[t.identity(t.keyOf(reflect.ValueOf(&row).Elem()))]
-		if ok && found[at] {
-			return fmt.Errorf("%w: %s has two rows with the key %s", lease.ErrTable, t.name, keyText(tuples[at]))
+		at, ok := places[t.identityOf(&row)]
+		if len(keys) == 1 {
+			at, ok = 0, true
 		}
-		if ok {
+		switch {
+		case !ok:
+			strange = true
+		case found[at]:
+			return fmt.Errorf("%w: %s has two rows with the key %s", lease.ErrTable, t.name, keyText(tuples[at]))
+		default:
 			out[at], found[at] = row, true
 		}
 		return nil
 	})
+	if err == nil && strange {
+		err = t.respell(ctx, ext, tuples, out, found)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +70,35 @@ func (t *Table[T]) Select(ctx context.Context, ext Ext, keys []any) ([]T, error)
 		return nil, t.missing(missing)
 	}
 	return out, nil
+}
+
+// respell asks one by one for the keys that no row has as they are written, after a row came that has none of them so: a CHAR comes back
+// with spaces, and a collation may not tell 'A' from 'a'.
+func (t *Table[T]) respell(ctx context.Context, ext Ext, keys [][]any, out []T, found []bool) error {
+	taken := make(map[string]bool, len(keys))
+	for i := range out {
+		if found[i] {
+			taken[t.identityOf(&out[i])] = true
+		}
+	}
+	for i, key := range keys {
+		if found[i] {
+			continue
+		}
+		row, err := t.Get(ctx, ext, key...)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		id := t.identityOf(&row)
+		if taken[id] {
+			return fmt.Errorf("%w: %s: the key %s stands twice: it is another spelling of one that stands before", lease.ErrConfig, t.name, keyText(key))
+		}
+		taken[id], out[i], found[i] = true, row, true
+	}
+	return nil
 }
 
 // places says where each key stands.
@@ -89,14 +130,22 @@ func (t *Table[T]) identity(key []any) string {
 	return b.String()
 }
 
+func (t *Table[T]) identityOf(row *T) string { return t.identity(t.keyOf(reflect.ValueOf(row).Elem())) }
+
 func text(v any) string {
-	if converted, err := driver.DefaultParameterConverter.ConvertValue(v); err == nil {
-		v = converted
-	}
+	v = plain(v)
 	if b, ok := v.([]byte); ok {
 		v = string(b)
 	}
 	return fmt.Sprint(v)
+}
+
+// plain is v as the driver sees it: what a pointer points to, and what a Valuer makes of itself.
+func plain(v any) any {
+	if converted, err := driver.DefaultParameterConverter.ConvertValue(v); err == nil {
+		return converted
+	}
+	return v
 }
 
 // query reads rows by their keys.
@@ -137,9 +186,20 @@ func (t *Table[T]) query(ctx context.Context, ext Ext, keys [][]any, each func(T
 	return nil
 }
 
+// stored is a version as it stands in the table: none, or perhaps one that is too large.
+type stored struct{ sql.Null[int64] }
+
+// Scan makes an ErrVersion of what is no such integer.
+func (s *stored) Scan(src any) error {
+	if err := s.Null.Scan(src); err != nil {
+		return fmt.Errorf("%w: %w", ErrVersion, err)
+	}
+	return nil
+}
+
 func (t *Table[T]) scan(rows *sql.Rows) (row T, err error) {
 	v := reflect.ValueOf(&row).Elem()
-	var version sql.Null[int64]
+	var version stored
 	dest := make([]any, len(t.columns))
 	for i, c := range t.columns {
 		dest[i] = c.field(v).Addr().Interface()

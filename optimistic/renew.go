@@ -21,7 +21,8 @@ var errUntried = fmt.Errorf("%w: renewing took too long, behind leases that are 
 
 // Renew extends the batch in one statement and then looks: whoever's lease is still alive after an update that left nobody out was
 // extended by it, because a lease that has expired or was given up never comes back. So nobody has to count rows, which not every driver
-// counts alike. If a row is locked, as the holder's own fence has it, the whole statement fails; then each lease is tried by itself.
+// counts alike. If a row is locked, as the holder's own fence has it, the whole statement fails; then each lease is tried by itself, and
+// those that are locked are left out of the batch until they are not.
 //
 // SQLite's own renewal takes no row locks as it is.
 func (d swap) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
@@ -29,13 +30,15 @@ func (d swap) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewR
 		return d.Dialect.Renew(ctx, s, reqs)
 	}
 	tried := make([]error, len(reqs))
-	err := d.extend(ctx, s, inKeyOrder(reqs))
-	if d.isConflict(err) {
-		tried, err = d.extendEach(ctx, s, reqs, err)
+	clear, suspect := d.suspects.split(reqs)
+	err := d.extendTogether(ctx, s, reqs, clear, tried)
+	if err == nil {
+		err = d.extendEach(ctx, s, reqs, suspect, tried)
 	}
 	if err != nil {
 		return nil, err
 	}
+	d.suspects.learn(reqs, tried)
 	return d.outcomes(ctx, s, reqs, tried)
 }
 
@@ -52,30 +55,54 @@ func list(reqs []lease.RenewRequest) string {
 	return dialect.RenewList(reqs, func(r lease.RenewRequest) int64 { return dialect.Micros(r.TTL) })
 }
 
+// extendTogether extends those at these places in one statement, or one by one if one of them is locked.
+func (d swap) extendTogether(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, at []int, tried []error) error {
+	if len(at) == 0 {
+		return nil
+	}
+	batch := make([]lease.RenewRequest, len(at))
+	for n, i := range at {
+		batch[n] = reqs[i]
+	}
+	err := d.extend(ctx, s, inKeyOrder(batch))
+	switch {
+	case !d.isConflict(err):
+		return err
+	case len(at) == 1:
+		tried[at[0]] = err
+		return nil
+	}
+	return d.extendEach(ctx, s, reqs, at, tried)
+}
+
 // inKeyOrder makes it unlikely that two batches wait for each other. The database may still join in another order: then one of them
 // fails, and tries its leases one by one.
 func inKeyOrder(reqs []lease.RenewRequest) []lease.RenewRequest {
-	return slices.SortedFunc(slices.Values(reqs), func(a, b lease.RenewRequest) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(reqs, func(a, b lease.RenewRequest) int { return cmp.Compare(a.Key, b.Key) })
+	return reqs
 }
 
-// extendEach tries the leases one by one, and in another order each time, so that a few locked ones cannot keep the same others from
-// being tried again and again. It returns what each met: nil, a conflict, or errUntried.
-func (d swap) extendEach(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, conflict error) ([]error, error) {
-	tried := make([]error, len(reqs))
-	if len(reqs) == 1 {
-		return append(tried[:0], conflict), nil
-	}
+// extendEach tries those at these places one by one, and in another order each time, so that a few locked ones cannot keep the same others
+// from being tried again and again. It notes what each met: nil, a conflict, or errUntried.
+func (d swap) extendEach(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, at []int, tried []error) error {
 	began := time.Now()
-	for _, i := range rand.Perm(len(reqs)) {
-		if time.Since(began) > patience {
+	for _, n := range rand.Perm(len(at)) {
+		i := at[n]
+		if time.Since(began) > patience || !d.hasTime(ctx) {
 			tried[i] = errUntried
 			continue
 		}
 		if tried[i] = d.extend(ctx, s, reqs[i:i+1]); tried[i] != nil && !d.isConflict(tried[i]) {
-			return nil, tried[i]
+			return tried[i]
 		}
 	}
-	return tried, nil
+	return nil
+}
+
+// hasTime says that a statement could meet a locked row and there would still be an answer for the others.
+func (d swap) hasTime(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return !ok || time.Until(end) > time.Duration(d.wait.Load())
 }
 
 // outcomes looks at all of them.

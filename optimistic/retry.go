@@ -35,6 +35,9 @@ func Retry(ctx context.Context, f func(ctx context.Context) error, opts ...Retry
 	for _, o := range opts {
 		o(&r)
 	}
+	if f == nil {
+		return fmt.Errorf("%w: optimistic.Retry needs a function", lease.ErrConfig)
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -62,7 +62,8 @@ func Lanes(n int) Option {
 	}
 }
 
-// Timeout bounds one operation at the database. Default 5 s. Have it well below the TTL: a third.
+// Timeout bounds one operation at the database. Default 5 s. Have it well below the TTL: a third. The least is 5 s on MySQL, which waits
+// a second or two for a row that somebody has locked, 2.5 s on Postgres behind a pooler, and 250 ms on Postgres.
 func Timeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < minTimeout {
@@ -80,7 +81,7 @@ const minTimeout = 100 * time.Millisecond
 // rowlock_queue. To sweep takes UPDATE on rowlock_floor and DELETE on rowlock as well; without them leave it to another client:
 // rowlock.Config.Reaper.Off.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
-	if db == nil || d == nil {
+	if isNil(db) || isNil(d) {
 		return nil, fmt.Errorf("%w: optimistic.New needs a database and a dialect", lease.ErrConfig)
 	}
 	set := settings{timeout: statementTimeout}
@@ -96,7 +97,7 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	store, facts, err := table.Open(ctx, db, swapping(d), table.Options{
+	store, facts, err := table.Open(ctx, db, swapping(d, set.timeout), table.Options{
 		Lanes: lanes, Timeout: set.timeout, Hints: limit == 0 || limit > lanes+1, Optimistic: true,
 	})
 	if err != nil {

@@ -229,14 +229,22 @@ func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
 			t.Cleanup(func() { e.Exec(t, `DROP USER `+name) })
 			source = name + source[strings.Index(source, "@"):]
 		}
-		for what, rights := range map[string]string{
-			"rowlock": "SELECT, INSERT, UPDATE", "rowlock_floor": "SELECT", "rowlock_meta": "SELECT", "rowlock_queue": "SELECT, INSERT, UPDATE, DELETE",
-		} {
-			e.Exec(t, `GRANT `+rights+` ON {`+what+`} TO `+name)
+		grant := func(rights map[string]string) {
+			for what, r := range rights {
+				e.Exec(t, `GRANT `+r+` ON {`+what+`} TO `+name)
+			}
 		}
 		db, err := sql.Open(e.Driver, source)
 		ok(t, err)
 		defer db.Close()
+		grant(map[string]string{"rowlock": "SELECT, INSERT, UPDATE", "rowlock_floor": "SELECT", "rowlock_meta": "SELECT", "rowlock_queue": "SELECT"})
+		_, err = optimistic.New(db, e.Dialect, optimistic.Lanes(2))
+		wantIs(t, err, lease.ErrPrivilege)
+		p := e.Dialect.Names().Prefix
+		if wantSays(t, err, p+"rowlock_queue"); strings.Contains(err.Error(), "DELETE on "+p+"rowlock,") || strings.Contains(err.Error(), "UPDATE on "+p+"rowlock_floor") {
+			t.Errorf("it asks for rights that only sweeping takes: %v", err)
+		}
+		grant(map[string]string{"rowlock_queue": "SELECT, INSERT, UPDATE, DELETE"})
 		if _, _, err := table.Open(t.Context(), db, e.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second}); !errors.Is(err, lease.ErrPrivilege) {
 			t.Errorf("the store that locks rows opens with %v: the test proves nothing", err)
 		}
@@ -335,6 +343,93 @@ func TestABatchWithFencedLeasesRenewsTheOthers(t *testing.T) {
 	})
 }
 
+// What is locked for long keeps the others waiting once, and not at every renewal: it is left out of the batch until it can be extended.
+func TestALeaseThatStaysFencedIsLeftOutOfTheBatch(t *testing.T) {
+	each(t, func(t *testing.T, e *testdb.Env) {
+		if e.Name == "sqlite" {
+			t.Skip("in SQLite a fence holds up every write")
+		}
+		s, log := tapped(t, e)
+		reqs := make([]lease.RenewRequest, 12)
+		for i := range reqs {
+			reqs[i] = lease.RenewRequest{Lease: hold(t, s, "k"+string(rune('a'+i))), TTL: 2 * ttl}
+		}
+		tx := beginAt(t, e.DB, sql.LevelDefault)
+		for _, i := range []int{3, 8} {
+			ok(t, s.Fence(t.Context(), lease.InTx(tx), reqs[i].Lease))
+		}
+		renew := func() (statements, extended, busy int) {
+			log.Reset()
+			answers, err := s.Renew(t.Context(), reqs)
+			ok(t, err)
+			for i, a := range answers {
+				switch {
+				case a.Outcome == lease.Extended:
+					extended++
+				case a.Outcome == lease.Busy && (i == 3 || i == 8):
+					busy++
+				case a.Err == nil:
+					t.Errorf("lease %d: %+v", i, a)
+				}
+			}
+			return log.Count(func(op faultdb.Op) bool { return op.Executes() && op.Query == e.Dialect.Text("cas-renew") }), extended, busy
+		}
+		for range 5 { // MySQL may have no time to find both at once
+			if _, extended, busy := renew(); extended == 10 && busy == 2 {
+				break
+			}
+		}
+		if n, extended, busy := renew(); n > 3 || extended != 10 || busy == 0 {
+			t.Errorf("%d statements, %d extended, %d busy, want 10 extended in one and one for each of the others", n, extended, busy)
+		}
+		ok(t, tx.Rollback())
+		for _, want := range []int{3, 1} {
+			if n, extended, _ := renew(); n != want || extended != 12 {
+				t.Errorf("nobody is fenced: %d statements, want %d; %d extended", n, want, extended)
+			}
+		}
+	})
+}
+
+// With less time than a statement may wait for one locked row, none of the leases would be renewed for as long as it is locked.
+func TestNewRefusesATimeoutThatALockedRowWouldUseUp(t *testing.T) {
+	each(t, func(t *testing.T, e *testdb.Env) {
+		least := map[string]time.Duration{"mysql": 5 * time.Second, "postgres": 250 * time.Millisecond}[e.Name]
+		if least == 0 {
+			t.Skip("nobody waits for a locked row")
+		}
+		_, err := optimistic.New(e.DB, e.Dialect, optimistic.Lanes(1), optimistic.Timeout(least-time.Millisecond))
+		wantIs(t, err, lease.ErrConfig)
+		wantSays(t, err, least.String())
+		open(t, e, optimistic.Timeout(least))
+	})
+}
+
+// However many are locked, a renewal gives an answer for each before its time is up.
+func TestLockedLeasesDoNotUseUpTheTimeOfARenewal(t *testing.T) {
+	e := testdb.Kinds[1].Open(t) // Postgres, whose wait is short
+	s := open(t, e, optimistic.Timeout(250*time.Millisecond))
+	tx := beginAt(t, e.DB, sql.LevelDefault)
+	reqs := make([]lease.RenewRequest, 6)
+	for i := range reqs {
+		reqs[i] = lease.RenewRequest{Lease: hold(t, s, "k"+string(rune('a'+i))), TTL: 2 * ttl}
+		ok(t, s.Fence(t.Context(), lease.InTx(tx), reqs[i].Lease))
+	}
+	var answers []lease.Renewed
+	var err error
+	for range 4 { // on a busy machine it may take longer
+		if answers, err = s.Renew(t.Context(), reqs); err == nil {
+			break
+		}
+	}
+	ok(t, err)
+	for i, a := range answers {
+		if a.Outcome != lease.Busy && !errors.Is(a.Err, lease.ErrBusy) {
+			t.Errorf("lease %d: %+v", i, a)
+		}
+	}
+}
+
 func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
 	for _, c := range []struct {
@@ -343,6 +438,7 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		opts []optimistic.Option
 	}{
 		{nil, e.Dialect, nil},
+		{(*sql.DB)(nil), e.Dialect, nil},
 		{e.DB, nil, nil},
 		{e.DB, e.Dialect, []optimistic.Option{optimistic.Lanes(0)}},
 		{e.DB, e.Dialect, []optimistic.Option{optimistic.Timeout(time.Millisecond)}},

@@ -4,20 +4,33 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // swap is a dialect that locks no row which it only reads. What it does not do in its own way is the dialect's.
-type swap struct{ dialect.Dialect }
+type swap struct {
+	dialect.Dialect
+	*manner
+}
+
+// manner is what all sessions of a store have in common.
+type manner struct {
+	timeout  time.Duration // of one operation
+	wait     atomic.Int64  // for how long, in ns, a statement may wait for a locked row
+	suspects suspects
+}
 
 // swapping wraps d, and keeps its ability to hear of keys that have come free.
-func swapping(d dialect.Dialect) dialect.Dialect {
+func swapping(d dialect.Dialect, timeout time.Duration) dialect.Dialect {
 	if m, ok := d.(dialect.Modest); ok {
 		d = m.Unswept()
 	}
-	s := swap{d}
+	s := swap{d, &manner{timeout: timeout}}
 	switch d := d.(type) {
 	case dialect.Listener:
 		return struct {
@@ -39,16 +52,31 @@ var (
 )
 
 // At returns the same for the rows of another home.
-func (d swap) At(home int) dialect.Dialect { return swapping(d.Dialect.At(home)) }
+func (d swap) At(home int) dialect.Dialect { return swapping(d.Dialect.At(home), d.timeout) }
 
 // Setup bounds the wait for a row that somebody has locked. A session that is not ours alone is left as it is: see guarded.
 func (d swap) Setup(ctx context.Context, s *dialect.Session) error {
-	err := d.Dialect.Setup(ctx, s)
-	if err == nil && !s.Unprepared {
-		_, err = s.Conn().ExecContext(ctx, d.Text("cas-setup"))
+	if err := d.Dialect.Setup(ctx, s); err != nil {
+		return err
 	}
-	return err
+	wait := guardedWait
+	if !s.Unprepared {
+		var ms int64
+		if err := s.Conn().QueryRowContext(ctx, d.Text("cas-setup")).Scan(&ms); err != nil {
+			return err
+		}
+		wait = time.Duration(ms) * time.Millisecond
+	}
+	if least := wait * 5 / 2; d.timeout < least { // for the batch, for one lease by itself, and for the look
+		return fmt.Errorf("%w: Timeout (%s) must be at least %s: a statement here may wait %s for a locked row, and one such row would keep all leases from being renewed",
+			lease.ErrConfig, d.timeout, least, wait)
+	}
+	d.wait.Store(int64(wait))
+	return nil
 }
+
+// guardedWait is the bound that dialect.Guard.Within has.
+const guardedWait = time.Second
 
 // guarded runs one statement. Where the session cannot have a bound on waiting, a transaction can.
 func (d swap) guarded(ctx context.Context, s *dialect.Session, section string, args ...any) (res sql.Result, err error) {

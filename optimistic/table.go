@@ -3,6 +3,7 @@ package optimistic
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -44,7 +45,7 @@ type column struct {
 // primary key. The version is the field tagged `db:"name,version"`, or else the column version: an integer, NOT NULL in the table, which
 // every writer raises. An error is lease.ErrConfig.
 func NewTable[T any](d dialect.Dialect, name string) (*Table[T], error) {
-	if d == nil {
+	if isNil(d) {
 		return nil, fmt.Errorf("%w: optimistic.NewTable needs a dialect", lease.ErrConfig)
 	}
 	quoted, err := dialect.Quote(d, name)
@@ -67,7 +68,10 @@ func (t *Table[T]) describe(typ reflect.Type) error {
 	fields := reflectx.NewMapperFunc("db", sqlx.NameMapper).TypeMap(typ)
 	var keys, versions []int
 	for _, f := range fields.Index {
-		if f.Embedded || strings.Contains(f.Path, ".") || fields.Paths[f.Path] != f {
+		if err := unusable(fields, f); err != nil {
+			return fmt.Errorf("%w: %s.%s: %w", lease.ErrConfig, typ, f.Field.Name, err)
+		}
+		if f.Embedded || f.Path != f.Name || fields.Paths[f.Path] != f {
 			continue // a field that has fields is one column: a time, or what reads itself
 		}
 		quoted, err := dialect.Quote(t.d, f.Name)
@@ -84,6 +88,20 @@ func (t *Table[T]) describe(typ reflect.Type) error {
 		}
 	}
 	return t.choose(typ, keys, versions)
+}
+
+// unusable says what would leave a column out that was meant to be written.
+func unusable(fields *reflectx.StructMap, f *reflectx.FieldInfo) error {
+	twin := fields.Paths[f.Path]
+	switch {
+	case f.Embedded && f.Path != "" && strings.Contains(string(f.Field.Tag), "db:"):
+		return fmt.Errorf("it is embedded, and the tag %q would make it one column: leave out the tag, or give it a name", f.Path)
+	case f.Embedded && f.Field.Type.Kind() == reflect.Pointer && !f.Field.IsExported():
+		return errors.New("a nil pointer that is embedded and not exported cannot be filled: embed the struct itself")
+	case f.Path == f.Name && !f.Embedded && twin != f && !twin.Embedded && len(twin.Index) == len(f.Index):
+		return fmt.Errorf("the column %q is that of %s too", f.Name, twin.Field.Name)
+	}
+	return nil
 }
 
 // choose takes the columns with the usual names where nothing is tagged.
@@ -124,11 +142,17 @@ func (t *Table[T]) limitVersion(typ reflect.Type) error {
 	return nil
 }
 
-// field is one column of a row.
+// field is one column of a row, to be written to: pointers on the way, and the field itself, are made if they are nil.
 func (c column) field(row reflect.Value) reflect.Value { return reflectx.FieldByIndexes(row, c.index) }
 
-// value is a column of a row as a parameter.
-func (c column) value(row reflect.Value) any { return c.field(row).Interface() }
+// value is a column of a row as a parameter. A nil pointer stays one, and is NULL, as is a field of an embedded struct that is not there.
+func (c column) value(row reflect.Value) any {
+	field, err := row.FieldByIndexErr(c.index)
+	if err != nil {
+		return nil
+	}
+	return field.Interface()
+}
 
 // versionOf reads the version of a row; one that no database can have is -1.
 func (t *Table[T]) versionOf(row reflect.Value) int64 {

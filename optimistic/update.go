@@ -3,9 +3,12 @@ package optimistic
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -13,12 +16,12 @@ import (
 
 // Update writes all columns of row, and the next version, if the row in the table still has row's version; row.version is then the
 // next. Otherwise nothing is changed, row neither, and the error is a *ConflictError, which has the version that is current whatever
-// the isolation level, or ErrNotFound.
+// the isolation level, or ErrNotFound. A deadlock or a lock timeout is lease.ErrBusy.
 //
 // It is one statement, and one more to look for what was in the way. The version always changes, so a driver that counts changed rows
 // and one that counts matched rows agree. In a transaction the update counts when that commits: after any error roll it back. Without
-// one, an error that is none of ours after the statement was sent, as of a lost connection, leaves open whether it was done; database/sql
-// may then have sent it twice, and the second time met the first as a conflict.
+// one, an error that comes when the statement may have reached the database, as of a lost connection or a ctx that ended, is
+// lease.ErrUnknown: the row may have been changed. Read it again and see; Retry does not try again.
 func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 	if isNil(ext) || row == nil {
 		return fmt.Errorf("%w: update %s: needs a database or transaction, and a row", lease.ErrConfig, t.name)
@@ -26,12 +29,63 @@ func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 	v := reflect.ValueOf(row).Elem()
 	read := t.versionOf(v)
 	if read < 0 || read >= t.limit {
-		return fmt.Errorf("%w: %s %s has version %d, and the next would be out of its range; give the column and the field a larger integer", ErrVersion, t.name, keyText(t.keyOf(v)), read)
+		return t.exhausted(v, read, nil)
 	}
+	if err := ctx.Err(); err != nil {
+		return t.explain("update", err) // and certainly not sent
+	}
+	var err error
+	if pool, ok := ext.(DB); ok {
+		err = t.updateBy(ctx, pool, v, read)
+	} else {
+		err = t.update(ctx, ext, v, read)
+	}
+	if err == nil {
+		t.setVersion(v, read+1)
+	}
+	return err
+}
+
+// updateBy updates on one connection of the pool. Through the pool itself, database/sql would send the statement again, in silence, when
+// a driver calls the connection bad; some call it so when only the reply was lost (golang/go#11978), and the second time would meet
+// the first as a conflict, after which the caller does it all over.
+//
+// It is sent again here too, because most often the connection had merely been idle for too long: the version lets only one of them
+// through. But when the second fails, nobody can say what the first has done.
+func (t *Table[T]) updateBy(ctx context.Context, pool DB, v reflect.Value, read int64) error {
+	var lost error
+	for idle := pool.Stats().Idle; ; idle-- {
+		err := t.updateOnce(ctx, pool, v, read)
+		if idle < 0 || !errors.Is(err, lease.ErrUnknown) || !errors.Is(err, driver.ErrBadConn) {
+			return t.doubted(lost, err)
+		}
+		lost = err
+	}
+}
+
+func (t *Table[T]) updateOnce(ctx context.Context, pool DB, v reflect.Value, read int64) error {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return t.explain("connect to update", err)
+	}
+	defer conn.Close() // also when a Valuer of the caller's panics
+	return t.update(ctx, conn, v, read)
+}
+
+// doubted is err, unless an earlier try may have done what this one failed at.
+func (t *Table[T]) doubted(lost, err error) error {
+	if lost == nil || err == nil {
+		return err
+	}
+	return fmt.Errorf("%w; sent again: %v", lost, err) // which is no conflict that anybody should try again after
+}
+
+// update sends the statement once.
+func (t *Table[T]) update(ctx context.Context, ext Ext, v reflect.Value, read int64) error {
 	query, args := t.updating(v, read)
 	res, err := ext.ExecContext(ctx, query, args...)
 	if err != nil {
-		return t.refused(v, read, err)
+		return t.failed(ext, v, read, err)
 	}
 	n, err := res.RowsAffected()
 	switch {
@@ -39,8 +93,9 @@ func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 		return fmt.Errorf("%w: update %s %s: %d rows (%v): roll back; is the key unique, and does a trigger write too?", ErrMiscount, t.name, keyText(t.keyOf(v)), n, err)
 	case n == 0:
 		return t.conflict(ctx, ext, v, read)
+	case atEdge(read) && t.d.Name() == "mysql":
+		return t.raised(ctx, ext, v, read)
 	}
-	t.setVersion(v, read+1)
 	return nil
 }
 
@@ -48,7 +103,7 @@ func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 func (t *Table[T]) updating(v reflect.Value, read int64) (query string, args []any) {
 	var set []string
 	for i, c := range t.columns {
-		if i == t.version || t.isKey(i) {
+		if i == t.version || slices.Contains(t.keys, i) {
 			continue
 		}
 		set = append(set, c.quoted+" = ?")
@@ -60,22 +115,45 @@ func (t *Table[T]) updating(v reflect.Value, read int64) (query string, args []a
 	return t.bind(query), append(append(args, t.keyOf(v)...), read)
 }
 
-func (t *Table[T]) isKey(column int) bool {
-	for _, k := range t.keys {
-		if k == column {
-			return true
-		}
+// failed: a transaction's error is the end of it, and changes nothing. What was to commit by itself may have done so.
+func (t *Table[T]) failed(ext Ext, v reflect.Value, read int64, err error) error {
+	_, inTx := ext.(interface{ Rollback() error })
+	switch {
+	case state(err) == "22003" && atEdge(read):
+		return t.exhausted(v, read, err)
+	case !inTx && t.isLost(err):
+		return fmt.Errorf("%w: update %s %s from version %d: read it again to see whether it was done: %w", lease.ErrUnknown, t.name, keyText(t.keyOf(v)), read, err)
 	}
-	return false
+	return t.refused(v, read, err)
 }
 
-// refused: at REPEATABLE READ and above, Postgres refuses to change a row that was changed since the transaction began, whatever
-// the condition says.
+// refused: at REPEATABLE READ and above a database may refuse to touch a row that was changed since the transaction began, whatever the
+// condition says.
 func (t *Table[T]) refused(v reflect.Value, read int64, err error) error {
-	if state(err) == "40001" {
+	if t.isOvertaken(err) {
 		return &ConflictError{Table: t.name, Key: t.keyOf(v), Expected: read, Found: -1, Err: err}
 	}
 	return t.explain("update", err)
+}
+
+// raised looks whether the version has risen, where the column may have no room for the next: a server with a lax sql_mode then writes the
+// last once more, and from there on every update would overwrite every other.
+func (t *Table[T]) raised(ctx context.Context, ext Ext, v reflect.Value, read int64) error {
+	if found, err := t.current(ctx, ext, t.keyOf(v)); err == nil && found == read {
+		return t.exhausted(v, read, fmt.Errorf("it is still %d after the update: roll back", found))
+	}
+	return nil
+}
+
+// atEdge says that a version may be the last of some integer type: they end below a power of two.
+func atEdge(version int64) bool { return version >= math.MaxInt8 && version&(version+1) == 0 }
+
+func (t *Table[T]) exhausted(v reflect.Value, read int64, cause error) error {
+	err := fmt.Errorf("%w: %s %s has version %d, and the next would be out of range; give the column and the field a larger integer", ErrVersion, t.name, keyText(t.keyOf(v)), read)
+	if cause != nil {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
 }
 
 // conflict looks what is in the way. The read takes a shared lock, because that shows the row as it is committed now, where a plain
@@ -89,6 +167,8 @@ func (t *Table[T]) conflict(ctx context.Context, ext Ext, v reflect.Value, read 
 		return err
 	case err != nil:
 		return t.refused(v, read, err)
+	case found == read && atEdge(read) && t.d.Name() == "mysql":
+		return t.exhausted(v, read, errors.New("the update left it as it was"))
 	case found == read:
 		return fmt.Errorf("%w: update %s %s: no row was changed, and it still has version %d: roll back; does a trigger or a row policy keep it from being written?",
 			ErrMiscount, t.name, keyText(t.keyOf(v)), read)
@@ -109,9 +189,9 @@ func (t *Table[T]) current(ctx context.Context, ext Ext, key []any) (int64, erro
 		}
 		return 0, sql.ErrNoRows
 	}
-	var found sql.Null[int64]
+	var found stored
 	if err := rows.Scan(&found); err != nil {
-		return 0, err
+		return 0, t.explain("read", err)
 	}
 	if !found.Valid {
 		return 0, t.unversioned(key)

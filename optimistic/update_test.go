@@ -185,6 +185,113 @@ func TestAVersionThatCannotBeFollowedIsRefusedBeforeAnythingIsSent(t *testing.T)
 	})
 }
 
+// The column may have less room than the field. The server says so, or, with a lax sql_mode, keeps the old version and says nothing.
+func TestAVersionThatTheColumnHasNoRoomForIsNamed(t *testing.T) {
+	type small struct {
+		ID, Version int64
+		Note        string
+	}
+	each(t, func(t *testing.T, e *testdb.Env) {
+		if e.Name == "sqlite" {
+			t.Skip("SQLite has one integer type")
+		}
+		name := own(e, "narrow")
+		create(t, e, name, `id BIGINT PRIMARY KEY, version SMALLINT NOT NULL, note VARCHAR(20) NOT NULL`)
+		e.Exec(t, `INSERT INTO `+name+` VALUES (1, 32766, '')`)
+		tab := tableOf[small](t, e, name)
+		dbs := []*sql.DB{e.DB}
+		if e.Driver == "mysql" {
+			lax, err := sql.Open(e.Driver, e.Source+"?sql_mode=''")
+			ok(t, err)
+			defer lax.Close()
+			dbs = append(dbs, lax, lax)
+		}
+		s, err := tab.Get(t.Context(), e.DB, 1)
+		ok(t, err)
+		ok(t, tab.Update(t.Context(), e.DB, &s))
+		for i, db := range dbs {
+			s.Note = map[bool]string{true: "changed"}[i > 0] // the first time with lax it is, and the second it has been
+			err = tab.Update(t.Context(), db, &s)
+			wantIs(t, err, optimistic.ErrVersion)
+			wantSays(t, err, "32767", "larger integer")
+			if s.Version != 32767 {
+				t.Errorf("the row has version %d", s.Version)
+			}
+		}
+	})
+}
+
+func TestAVersionThatIsNoSuchIntegerIsAnError(t *testing.T) {
+	type huge struct {
+		ID      int64
+		Version uint64
+	}
+	each(t, func(t *testing.T, e *testdb.Env) {
+		create(t, e, own(e, "huge"), `id BIGINT PRIMARY KEY, version VARCHAR(30)`)
+		e.Exec(t, `INSERT INTO `+own(e, "huge")+` VALUES (1, '9223372036854775808'), (2, 'two')`)
+		tab := tableOf[huge](t, e, own(e, "huge"))
+		for id := range int64(2) {
+			_, err := tab.Get(t.Context(), e.DB, id+1)
+			wantIs(t, err, optimistic.ErrVersion)
+			wantSays(t, err, []string{"9223372036854775808", "two"}[id])
+		}
+		wantIs(t, tab.Update(t.Context(), e.DB, &huge{1, math.MaxUint64}), optimistic.ErrVersion)
+	})
+}
+
+// Of a deadlock MySQL says 40001, which in Postgres is a row that was changed. Here nobody has changed it.
+func TestADeadlockIsBusyAndNoConflict(t *testing.T) {
+	each(t, func(t *testing.T, e *testdb.Env) {
+		if e.Name == "sqlite" {
+			t.Skip("in SQLite a write begins when the other has ended")
+		}
+		tab := accounts(t, e, 2)
+		var first, second [2]account
+		var txs [2]*sql.Tx
+		for i := range txs {
+			first[i], second[i] = get(t, tab, e.DB, int64(i)+1), get(t, tab, e.DB, 2-int64(i))
+			txs[i] = beginAt(t, e.DB, sql.LevelDefault)
+			ok(t, tab.Update(t.Context(), txs[i], &first[i]))
+		}
+		var errs [2]error
+		var wg sync.WaitGroup
+		for i, tx := range txs {
+			wg.Go(func() {
+				errs[i] = tab.Update(t.Context(), tx, &second[i])
+				_ = tx.Rollback() // the other goes on when the victim does
+			})
+		}
+		wg.Wait()
+		err := errors.Join(errs[0], errs[1])
+		wantIs(t, err, lease.ErrBusy)
+		if (errs[0] == nil) == (errs[1] == nil) || errors.Is(err, optimistic.ErrConflict) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// As it is from MariaDB 11.6.2 on, unless it is switched off.
+func TestAnOutdatedSnapshotIsAConflict(t *testing.T) {
+	each(t, func(t *testing.T, e *testdb.Env) {
+		if e.Name != "mariadb" {
+			t.Skip("only MariaDB has innodb_snapshot_isolation")
+		}
+		tab := accounts(t, e, 1)
+		db, err := sql.Open(e.Driver, e.Source+"?innodb_snapshot_isolation=1")
+		ok(t, err)
+		defer db.Close()
+		tx := beginAt(t, db, sql.LevelRepeatableRead)
+		mine := get(t, tab, tx, 1)
+		theirs := mine
+		ok(t, tab.Update(t.Context(), e.DB, &theirs))
+		err = tab.Update(t.Context(), tx, &mine)
+		var c *optimistic.ConflictError
+		if !errors.As(err, &c) || c.Expected != 1 || c.Found != -1 || c.Err == nil {
+			t.Errorf("got %v, want a conflict", err)
+		}
+	})
+}
+
 func TestANullVersionIsNamedWithItsCure(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
@@ -267,6 +374,7 @@ func TestMisuseIsAnError(t *testing.T) {
 	wantIs(t, err, lease.ErrConfig)
 	wantIs(t, tab.Modify(ctx, nil, []any{1}, func([]*account) error { return nil }), lease.ErrConfig)
 	wantIs(t, tab.Modify(ctx, e.DB, []any{1}, nil), lease.ErrConfig)
+	wantIs(t, optimistic.Retry(ctx, nil), lease.ErrConfig)
 	tx := beginAt(t, e.DB, sql.LevelDefault)
 	ok(t, tx.Rollback())
 	wantIs(t, tab.Update(ctx, tx, &a), sql.ErrTxDone)

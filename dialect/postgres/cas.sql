@@ -2,8 +2,9 @@
 -- write. The parameters have the same order in every dialect, times are µs, and expiries µs since 1970.
 
 -- name: cas-setup
--- A change of a row waits for whoever has it locked. No longer than a slow commit takes, because the lane has other work.
-SELECT set_config('lock_timeout', '100', false)
+-- A change of a row waits for whoever has it locked. No longer than a slow commit takes, because the lane has other work. It answers
+-- for how many ms.
+SELECT 100 FROM set_config('lock_timeout', '100', false)
 
 -- name: cas-look
 -- $1 owner, $2 key

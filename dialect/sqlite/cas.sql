@@ -2,7 +2,8 @@
 -- every dialect, times are µs, rounded up to the clock's ms, and expiries as the column has them. Renewal is the one in statements.sql.
 
 -- name: cas-setup
-SELECT 1
+-- for how many ms a statement may wait for a locked row; there are none
+SELECT 0
 
 -- name: cas-look
 -- owner, key

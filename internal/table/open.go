@@ -62,8 +62,11 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	}
 	s.lanes.Close()
 	if errors.Is(err, lease.ErrPrivilege) {
-		p := s.d.Names().Prefix
-		err = fmt.Errorf("%w; the user needs SELECT, INSERT, UPDATE and DELETE on %srowlock, SELECT and UPDATE on %srowlock_floor, SELECT, INSERT, UPDATE and DELETE on %srowlock_queue, SELECT on %srowlock_meta", err, p, p, p, p)
+		p, rows, floors := s.d.Names().Prefix, "SELECT, INSERT, UPDATE and DELETE", "SELECT and UPDATE"
+		if o.Optimistic {
+			rows, floors = "SELECT, INSERT and UPDATE", "SELECT"
+		}
+		err = fmt.Errorf("%w; the user needs %s on %srowlock, %s on %srowlock_floor, SELECT, INSERT, UPDATE and DELETE on %srowlock_queue, SELECT on %srowlock_meta", err, rows, p, floors, p, p, p)
 	}
 	return fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
 }
