@@ -24,10 +24,9 @@ type Pool interface {
 // key order: all of them or none. If one is no longer as it was read, it begins anew, as Retry does; so f is called several times, with
 // new rows each time, and must do nothing but change them. No transaction is open while f runs.
 //
-// Keys without a row are named in an ErrNotFound. f's error ends it and nothing is written,
-// unless it is one after which Retry tries again. f must leave keys and versions alone, and
-// change the rows that it is given instead of putting others in their place. When the connection is lost at the commit the error is
-// lease.ErrUnknown: all may have been written.
+// Keys without a row are named in an ErrNotFound. f's error ends it and nothing is written, unless it is one after which Retry tries
+// again. f must leave keys and versions alone, and change the rows that it is given instead of putting others in their place. When the
+// connection is lost at the commit the error is lease.ErrUnknown: all may have been written.
 //
 // Each row that was changed is a statement, because one statement for all would lock them in an order of the database's own.
 func (t *Table[T]) Modify(ctx context.Context, db Pool, keys []any, f func(rows []*T) error, opts ...RetryOption) error {
