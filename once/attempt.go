@@ -49,7 +49,7 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 	// A context that ends has f's statements fail. It must not have the transaction roll back at any moment, the commit's included.
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	tx, err := conn.BeginTx(within, a.o.cfg.TxOptions)
+	tx, err := a.begin(ctx, within, conn, cut)
 	if err != nil {
 		return a.failed("begin", dialect.NotSent{Err: err})
 	}
@@ -62,6 +62,12 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 		return res, err
 	}
 	return res, a.commit(conn, tx, cut)
+}
+
+// begin waits no longer than ctx does: SQLite's BEGIN IMMEDIATE is where it waits for the others. Once it has begun, ctx ends nothing.
+func (a *attempt) begin(ctx, within context.Context, conn *sql.Conn, cut context.CancelFunc) (*sql.Tx, error) {
+	defer context.AfterFunc(ctx, cut)()
+	return conn.BeginTx(within, a.o.cfg.TxOptions)
 }
 
 // look asks before the transaction whether somebody has the key, where the claim cannot be told not to wait.

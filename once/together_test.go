@@ -150,16 +150,26 @@ func TestWhoDoesNotWaitIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// A wait that ends with its context says so, and leaves the connections as they were.
+// A wait that ends with its context says so: in this process, and in the database, where on SQLite it is BEGIN that waits.
 func TestAWaitEndsWithItsContext(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		here := r.open(t, r.DB, eager())
+		here, there := r.open(t, r.DB, eager()), r.open(t, r.Pool(t), eager())
 		busy := r.inFlight(t, here, once.Request{Key: "key"})
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		_, err := here.Do(ctx, once.Request{Key: "key"}, never(t))
-		wantIs(t, err, context.DeadlineExceeded, once.ErrInFlight)
+		for _, o := range []*once.Once{here, there} {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			began := time.Now()
+			_, err := o.Do(ctx, once.Request{Key: "key"}, never(t))
+			cancel()
+			wantIs(t, err, context.DeadlineExceeded)
+			if o == here {
+				wantIs(t, err, once.ErrInFlight)
+			}
+			if took := time.Since(began); took > 3*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		}
 		busy.end()
+		want(t, do(t, there, once.Request{Key: "key"}, never(t)), "value", true)
 	})
 }
 
