@@ -108,7 +108,11 @@ func (a *attempt) within(ctx context.Context, tx *sql.Tx) (Result, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), slack) // what f has finished is committed
 	defer cancel()
-	if err := a.o.store(ctx, lease.InTx(tx), a.row, value); err != nil {
+	err = a.o.store(ctx, lease.InTx(tx), a.row, value)
+	if errors.Is(err, sql.ErrTxDone) {
+		return Result{}, endedByF(a.req.Key, err)
+	}
+	if err != nil {
 		a.again = worthIt(a.o.d, err)
 		return Result{}, a.o.explain("store the result of", a.req.Key, err)
 	}
@@ -145,11 +149,16 @@ func (a *attempt) commit(conn *sql.Conn, tx *sql.Tx, cut context.CancelFunc) err
 	case err == nil:
 		return nil
 	case errors.Is(err, sql.ErrTxDone):
-		return fmt.Errorf("%w: once %q: the function has ended the transaction itself, which is not its own: %w", lease.ErrConfig, a.req.Key, err)
+		return endedByF(a.req.Key, err)
 	}
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	class := dialect.Judge(a.o.d, err).Class
 	a.unknown = class == dialect.Unknown
 	a.again = class.Retry()
 	return a.o.explain("commit", a.req.Key, err)
+}
+
+// endedByF is for a function that has committed or rolled back. Which of them, and with what, nobody knows but itself.
+func endedByF(key string, err error) error {
+	return fmt.Errorf("%w: once %q: the function has ended the transaction itself, which is not its own: if it has committed, the key is taken and its result is not kept: %w", lease.ErrConfig, key, err)
 }

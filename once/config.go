@@ -39,6 +39,7 @@ const (
 	leastKeep  = time.Second
 	mostKeep   = 100 * 365 * 24 * time.Hour
 	mostWait   = 10 * time.Minute
+	mostReap   = mostKeep // far from where a tenth more would overflow and sweep without a pause
 )
 
 func (c *Config) withDefaults() Config {
@@ -62,6 +63,8 @@ func (c Config) check() error {
 		return fmt.Errorf("%w: Wait is %s: it must be between 1ms and %s; not to wait at all, set NoWait", lease.ErrConfig, c.Wait, mostWait)
 	case c.Wait >= c.Keep:
 		return fmt.Errorf("%w: Wait (%s) must be less than Keep (%s), or what a repeat waits for is gone when it is done", lease.ErrConfig, c.Wait, c.Keep)
+	case c.Reap > mostReap:
+		return fmt.Errorf("%w: Reap is %s: it must be at most 100 years; to have no background at all, make it negative", lease.ErrConfig, c.Reap)
 	case c.MaxResult < 0 || c.MaxResult > mostResult:
 		return fmt.Errorf("%w: MaxResult is %d: it must be between 1 and %d bytes", lease.ErrConfig, c.MaxResult, mostResult)
 	}

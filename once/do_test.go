@@ -212,7 +212,12 @@ func TestNothingIsDoneAfterClose(t *testing.T) {
 func TestAFunctionThatEndsTheTransactionIsTold(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		o := r.once(t)
-		_, err := o.Do(t.Context(), once.Request{Key: "key"}, func(_ context.Context, tx *sql.Tx) ([]byte, error) { return nil, tx.Rollback() })
+		for _, value := range []string{"", "value"} {
+			rollBack := func(_ context.Context, tx *sql.Tx) ([]byte, error) { return []byte(value), tx.Rollback() }
+			_, err := o.Do(t.Context(), once.Request{Key: "key"}, rollBack)
+			wantIs(t, err, lease.ErrConfig, sql.ErrTxDone)
+		}
+		_, err := o.In(t.Context(), r.begin(t, nil), once.Request{Key: "key"}, func(_ context.Context, tx *sql.Tx) ([]byte, error) { return []byte("value"), tx.Rollback() })
 		wantIs(t, err, lease.ErrConfig, sql.ErrTxDone)
 		r.wantRows(t, 0)
 	})

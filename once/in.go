@@ -3,6 +3,7 @@ package once
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -59,7 +60,11 @@ func (o *Once) doIn(ctx context.Context, tx *sql.Tx, r Request, c dialect.OnceCl
 	if err := o.tooLarge(r.Key, value); err != nil {
 		return Result{}, err
 	}
-	if err := o.store(ctx, lease.InTx(tx), c, value); err != nil {
+	err = o.store(ctx, lease.InTx(tx), c, value)
+	if errors.Is(err, sql.ErrTxDone) {
+		return Result{}, endedByF(r.Key, err)
+	}
+	if err != nil {
 		return Result{}, o.explainIn("store the result of", r.Key, err)
 	}
 	whole = true

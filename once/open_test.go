@@ -3,6 +3,7 @@ package once_test
 import (
 	"database/sql"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -103,10 +104,15 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{MaxResult: -1},
 		{MaxResult: 8<<20 + 1},
 		{Keep: 200 * 365 * 24 * time.Hour},
+		{Reap: math.MaxInt64},
 	} {
 		_, err := once.New(e.DB, e.Dialect, &cfg)
 		wantIs(t, err, lease.ErrConfig)
 	}
 	_, err := once.New(e.DB, e.New(dialect.Prefix("a b")), nil)
+	wantIs(t, err, lease.ErrConfig)
+	_, err = once.New(nil, e.Dialect, nil)
+	wantIs(t, err, lease.ErrConfig)
+	_, err = once.New(e.DB, nil, nil)
 	wantIs(t, err, lease.ErrConfig)
 }
