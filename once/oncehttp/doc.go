@@ -12,7 +12,7 @@
 //
 //   - 400: the key is missing or malformed, or the body did not arrive whole. 413: the body is larger than Config.MaxBody.
 //   - 409 with Retry-After: the first is still in flight. 422: the key was used for another request: another method, path or query,
-//     content type or body.
+//     content type or encoding, or body. The body is compared byte for byte: who sends a form repeats its boundary, too.
 //   - 500: the response is too large to be kept, so that nothing was done.
 //   - 503 with Retry-After: the database could not do it for the moment, or it is not known whether it did. Repeat with the same key.
 //

@@ -32,8 +32,14 @@ type Handlers struct {
 
 // New returns what wraps handlers. cfg may be nil.
 func New(o *once.Once, cfg *Config) (*Handlers, error) {
+	if o == nil {
+		return nil, fmt.Errorf("%w: oncehttp.New needs a *once.Once", lease.ErrConfig)
+	}
 	c, err := cfg.withDefaults()
-	return &Handlers{o, c}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Handlers{o, c}, nil
 }
 
 type txKey struct{}
@@ -93,9 +99,11 @@ func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, bod
 	}
 }
 
-// fingerprint tells a repeat from another request.
+// fingerprint tells a repeat from another request. What the client asked for is in RequestURI; http.StripPrefix leaves of two such
+// the same URL. A request that came from no client has the URL alone.
 func fingerprint(r *http.Request, body []byte) []byte {
-	return once.Fingerprint([]byte(r.Method), []byte(r.URL.RequestURI()), []byte(r.Header.Get("Content-Type")), body)
+	h := r.Header
+	return once.Fingerprint([]byte(r.Method), []byte(r.RequestURI), []byte(r.URL.RequestURI()), []byte(h.Get("Content-Type")), []byte(h.Get("Content-Encoding")), body)
 }
 
 // errNotKept rolls back what a handler has answered with a status that is not kept.
@@ -114,8 +122,8 @@ type deed struct {
 func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.h.cfg.Finish)
 	defer cancel()
-	r := d.r.WithContext(context.WithValue(ctx, txKey{}, tx))
-	r.Body = io.NopCloser(bytes.NewReader(d.body))
+	r := d.request(context.WithValue(ctx, txKey{}, tx))
+	defer d.tidy(r)
 	rec := newRecorder(d.h.once.MaxResult())
 	d.next.ServeHTTP(rec, r)
 	if rec.over {
@@ -130,8 +138,29 @@ func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 	return kept.encode()
 }
 
+// request is a run's own: what the one before it made of the headers, the URL or the form is not there.
+func (d *deed) request(ctx context.Context) *http.Request {
+	r := d.r.Clone(ctx)
+	r.Body = io.NopCloser(bytes.NewReader(d.body))
+	return r
+}
+
+// tidy removes the files of a form that the handler has read, as net/http does for the request that it has made itself.
+func (d *deed) tidy(r *http.Request) {
+	if r.MultipartForm != nil && d.r.MultipartForm == nil {
+		_ = r.MultipartForm.RemoveAll()
+	}
+}
+
+// added are the headers of which a handler around this one may have its own, which must not be lost: its session, and by what a
+// cache tells answers apart. The others are the last word of whoever is innermost.
+var added = map[string]bool{"Set-Cookie": true, "Vary": true}
+
 func send(w http.ResponseWriter, s stored) {
 	for name, values := range s.Header {
+		if added[http.CanonicalHeaderKey(name)] {
+			values = append(w.Header()[name], values...)
+		}
 		w.Header()[name] = values
 	}
 	if s.Status != http.StatusNoContent && s.Status != http.StatusNotModified {

@@ -28,6 +28,7 @@ type site struct {
 	runs   atomic.Int64
 	answer http.HandlerFunc
 	mu     sync.Mutex // for answer while a handler may be at work
+	around func(w http.ResponseWriter, r *http.Request, next http.Handler)
 }
 
 func newSite(t *testing.T, e *testdb.Env, cfg *oncehttp.Config) *site {
@@ -44,7 +45,9 @@ func newSite(t *testing.T, e *testdb.Env, cfg *oncehttp.Config) *site {
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	h, err := oncehttp.New(o, cfg)
 	s.ok(err)
-	server := httptest.NewUnstartedServer(h.Wrap(http.HandlerFunc(s.handle)))
+	s.around = func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(w, r) }
+	wrapped := h.Wrap(http.HandlerFunc(s.handle))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.around(w, r, wrapped) }))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // for handlers that panic
 	server.Start()
 	t.Cleanup(server.Close)
