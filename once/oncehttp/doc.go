@@ -22,6 +22,10 @@
 // handler that answers 4xx in the middle of its work has what it wrote before committed, unless it takes that back or Keep says no; on
 // Postgres, where a failed statement ends the transaction, nothing is committed or kept, and the answer is sent all the same.
 //
+// A handler that meets a deadlock and answers 500 leaves it to the client to try again. If it tells [Fail] of the error it is run again
+// at once, as the function of once.Do is. In either case, and where a COMMIT meets a conflict, a handler can run more than once
+// for one request: what it does outside of the transaction it does as often.
+//
 // Set-Cookie, Date and the headers of a single connection are sent with the first answer and never kept: a repeat must not hand out
 // a session. Errors of this package are application/problem+json (RFC 9457). http.Flusher and http.Hijacker are not offered: nothing
 // may leave before the commit.

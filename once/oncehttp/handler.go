@@ -42,15 +42,6 @@ func New(o *once.Once, cfg *Config) (*Handlers, error) {
 	return &Handlers{o, c}, nil
 }
 
-type txKey struct{}
-
-// Tx returns the transaction of the request that ctx belongs to, in which the handler is to write; nil if it came without a key. It is
-// committed by the middleware: the handler must neither commit it nor roll it back.
-func Tx(ctx context.Context) *sql.Tx {
-	tx, _ := ctx.Value(txKey{}).(*sql.Tx)
-	return tx
-}
-
 // Wrap returns a handler that runs next once for each key.
 func (h *Handlers) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -92,11 +83,16 @@ func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, bod
 		h.replay(w, r, res.Value)
 	case err == nil, errors.Is(err, errNotKept):
 		send(w, d.answer)
-	case d.answer.Status >= 400 && !errors.Is(err, lease.ErrUnknown):
-		send(w, d.answer) // what Postgres refuses to commit, because a statement had failed, the handler has answered for
+	case d.answer.Status >= 400 && !elsewhere(err):
+		send(w, d.answer) // what was given up, or what Postgres refuses to commit because a statement had failed, the handler has answered for
 	default:
 		h.refuse(w, r, err)
 	}
+}
+
+// elsewhere reports whether what becomes of the request is no longer in the hands of the run that has answered it.
+func elsewhere(err error) bool {
+	return errors.Is(err, lease.ErrUnknown) || errors.Is(err, once.ErrInFlight) || errors.Is(err, once.ErrMismatch)
 }
 
 // fingerprint tells a repeat from another request. What the client asked for is in RequestURI; http.StripPrefix leaves of two such
@@ -122,14 +118,19 @@ type deed struct {
 func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.h.cfg.Finish)
 	defer cancel()
-	r := d.request(context.WithValue(ctx, txKey{}, tx))
+	in := &work{tx: tx}
+	r := d.request(context.WithValue(ctx, workKey{}, in))
 	defer d.tidy(r)
 	rec := newRecorder(d.h.once.MaxResult())
 	d.next.ServeHTTP(rec, r)
+	d.answer = stored{} // another run's
 	if rec.over {
-		return nil, errTooLarge
+		return nil, errors.Join(errTooLarge, in.failure())
 	}
 	d.answer = rec.finish()
+	if err := in.failure(); err != nil {
+		return nil, err
+	}
 	if !d.h.cfg.Keep(d.answer.Status) {
 		return nil, errNotKept
 	}
