@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -118,6 +119,25 @@ func TestAnExpiredKeyIsDoneAgain(t *testing.T) {
 		want(t, do(t, o, req, never(t)), "", true) // and not "first"
 		r.wantEffects(t, "e", 2)
 		r.wantRows(t, 1)
+	})
+}
+
+// A row is kept for as long as was asked, counted from when it was made, or made again.
+func TestAResultIsKeptForSoLong(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		o := r.open(t, r.DB, once.Config{Keep: 90 * time.Minute, Reap: -1})
+		kept := map[string]string{
+			"sqlite": `(expires_at - made_at) / 1000`, "postgres": `CAST(EXTRACT(epoch FROM expires_at - made_at) AS bigint)`,
+			"mysql": `TIMESTAMPDIFF(SECOND, made_at, expires_at)`, "mariadb": `TIMESTAMPDIFF(SECOND, made_at, expires_at)`,
+		}[r.Name]
+		for _, what := range []string{"made", "taken over"} {
+			do(t, o, once.Request{Key: "key"}, r.effect("e", ""))
+			if n := r.count(t, `SELECT `+kept+` FROM {rowlock_once}`); n < 5399 || n > 5400 {
+				t.Errorf("%s: kept for %d s, want 5400", what, n)
+			}
+			r.expire(t)
+		}
+		r.wantEffects(t, "e", 2)
 	})
 }
 

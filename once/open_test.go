@@ -93,6 +93,17 @@ func (r *rig) userWithout(tb testing.TB, right string) *sql.DB {
 	return db
 }
 
+// What cannot write is refused before the first call: TxOptions are those of every transaction.
+func TestNewRefusesTransactionsThatOnlyRead(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name == "sqlite" {
+			t.Skip("its driver does not know of such transactions")
+		}
+		_, err := once.New(r.DB, r.Dialect, &once.Config{TxOptions: &sql.TxOptions{ReadOnly: true}})
+		wantIs(t, err, lease.ErrReadOnly)
+	})
+}
+
 func TestSettingsThatMakeNoSense(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
 	for _, cfg := range []once.Config{
