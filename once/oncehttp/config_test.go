@@ -44,7 +44,7 @@ func TestWhatIsKeptIsTheConfigsToSay(t *testing.T) {
 }
 
 func TestAHandlersContextEndsWhenItIsToFinish(t *testing.T) {
-	s := onSQLite(t, &oncehttp.Config{Finish: 300 * time.Millisecond})
+	s := onSQLite(t, &oncehttp.Config{Finish: time.Second})
 	s.answer = func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():

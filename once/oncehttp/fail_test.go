@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rowlockdb/rowlock/once/oncehttp"
@@ -18,15 +19,20 @@ func TestAHandlerThatCollidedIsRunAgain(t *testing.T) {
 		if s.env.Name == "sqlite" {
 			s.Skip("one writer at a time: no two handlers are under way at once")
 		}
-		s.env.Exec(s.T, `CREATE INDEX by_name ON `+s.effects()+` (name)`) // without it InnoDB locks all rows
+		s.env.Exec(s.T, `CREATE INDEX `+s.effects()+`_by_name ON `+s.effects()+` (name)`) // without it InnoDB locks all rows
 		s.env.Exec(s.T, `INSERT INTO `+s.effects()+` (name) VALUES ('a'), ('b')`)
+		var again atomic.Int64
 		var both, all sync.WaitGroup
 		both.Add(2)
 		first := map[string]*sync.Once{"ab": {}, "ba": {}}
+		over := make(chan struct{}, 2) // for the one who is run again, who could lock the other out again
 		s.answer = func(w http.ResponseWriter, r *http.Request) {
 			order, _ := io.ReadAll(r.Body)
 			mark := r.Header.Get("X-Mark")
 			r.Header.Set("X-Mark", "seen")
+			if again.Add(1) == 3 {
+				<-over
+			}
 			for _, name := range strings.Split(string(order), "") {
 				_, err := oncehttp.Tx(r.Context()).ExecContext(r.Context(), s.env.SQL(`DELETE FROM `+s.effects()+` WHERE name = ?`), name)
 				if err != nil {
@@ -42,6 +48,7 @@ func TestAHandlerThatCollidedIsRunAgain(t *testing.T) {
 		for order := range first {
 			all.Go(func() {
 				r := s.post(order, order)
+				over <- struct{}{}
 				s.want(r, 200, false)
 				if r.body != order || r.Header.Get("X-Failed") != "" {
 					s.Errorf("got %q, %v", r.body, r.Header)
