@@ -19,7 +19,8 @@ type Config struct {
 	// holds a connection meanwhile, at most for this long. MySQL and MariaDB round it up to whole seconds.
 	Wait time.Duration
 	// NoWait has a repeat of one in flight return an *InFlightError at once; Wait is then only for an unknown outcome of the call's
-	// own. It costs MySQL and MariaDB one more statement a call. On SQLite it is for repeats in this process: between processes, who
+	// own. It costs MySQL and MariaDB one more statement a Do; in a transaction of the caller's, where that statement would have two
+	// fresh keys lock each other out, MySQL is told by hanging up, after 0.3 s. On SQLite it is for repeats in this process: between processes, who
 	// waits for the file's write lock is busy for the connection's busy_timeout.
 	NoWait bool
 	// MaxResult is the largest result in bytes; the zero value means 1 MiB, and 8 MiB is the most: the databases' own limits on a

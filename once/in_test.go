@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -217,5 +218,28 @@ func TestWithinTheCallersTransactionAnExpiredKeyIsTakenOver(t *testing.T) {
 		want(t, res, "second", false)
 		want(t, do(t, o, once.Request{Key: "key"}, never(t)), "second", true)
 		r.wantEffects(t, "e", 2)
+	})
+}
+
+// Who does not wait must not have keys beside each other lock each other out: to look for a row that is not there can.
+func TestWithinTheCallersTransactionsFreshKeysDoNotCollide(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		o := r.open(t, r.DB, once.Config{NoWait: true, Reap: -1})
+		for round := range 5 {
+			inParallel(4, func(i int) {
+				tx, err := r.DB.BeginTx(t.Context(), nil)
+				if err == nil {
+					defer func() { _ = tx.Rollback() }()
+					_, err = o.In(t.Context(), tx, once.Request{Key: fmt.Sprint("key", round, i)}, r.effect("e", "value"))
+				}
+				if err == nil {
+					err = tx.Commit()
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		r.wantEffects(t, "e", 20)
 	})
 }
