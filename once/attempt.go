@@ -32,6 +32,7 @@ type attempt struct {
 	unknown bool // the COMMIT was sent, and not answered
 	again   bool // another attempt may fare better
 	busy    bool // it failed before f was run, because of others
+	rivals  bool // and those have the key
 }
 
 // run does it all on one pinned connection: what database/sql does not hear of there it does not run again.
@@ -90,6 +91,7 @@ func (a *attempt) look(ctx context.Context, conn *sql.Conn) error {
 func (a *attempt) within(ctx context.Context, tx *sql.Tx) (Result, error) {
 	row, err := a.o.claim(ctx, lease.InTx(tx), a.row, a.wait)
 	if err != nil {
+		a.rivals = row.State == dialect.OnceInFlight
 		return a.failed("claim", err)
 	}
 	if row.State != dialect.OnceInFlight {

@@ -173,6 +173,41 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// Where one after another fails, those who wait elsewhere have a new one in their way each time. The wait is not endless for that, and
+// what it ends with is no failure of the database's.
+func TestAWaitBehindManyThatFailEndsToo(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name == "sqlite" {
+			t.Skip("is busy, not in flight")
+		}
+		const wait, work = time.Second, 700 * time.Millisecond
+		var given atomic.Int64
+		inParallel(8, func(int) {
+			o, began := r.open(t, r.Pool(t), once.Config{Wait: wait, Reap: -1}), time.Now()
+			ran := false
+			_, err := o.Do(t.Context(), once.Request{Key: "key"}, func(context.Context, *sql.Tx) ([]byte, error) {
+				ran = true
+				time.Sleep(work) // it is the time that the others wait which is measured
+				return nil, errFailed
+			})
+			if ran {
+				return
+			}
+			given.Add(1)
+			wantInFlight(t, err)
+			if took := time.Since(began); took < wait || took > wait+slack {
+				t.Errorf("it took %s: %v", took, err)
+			}
+		})
+		if given.Load() == 0 {
+			t.Error("nobody waited for too long")
+		}
+	})
+}
+
+// slack is what a wait may take beyond its bound: in the databases, and because the machine is busy.
+const slack = 6 * time.Second
+
 // Were each repeat to wait with a connection, the one who works could not get what it needs.
 func TestWaitingHoldsNoConnection(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
