@@ -16,7 +16,8 @@ type Config struct {
 	// comes later is done again: make it longer than any client goes on repeating.
 	Keep time.Duration
 	// Wait is how long a repeat waits for one that is in flight; the zero value means 5 s. At most one repeat of a key and process
-	// holds a connection meanwhile, at most for this long. MySQL and MariaDB round it up to whole seconds.
+	// holds a connection meanwhile, at most for this long. MySQL and MariaDB round it up to whole seconds. Where several processes
+	// are ahead, each of which fails in its turn, it can be some seconds more.
 	Wait time.Duration
 	// NoWait has a repeat of one in flight return an *InFlightError at once; Wait is then only for an unknown outcome of the call's
 	// own. It costs MySQL and MariaDB one more statement a Do; in a transaction of the caller's, where that statement would have two

@@ -180,7 +180,7 @@ func TestAWaitBehindManyThatFailEndsToo(t *testing.T) {
 		if r.Name == "sqlite" {
 			t.Skip("is busy, not in flight")
 		}
-		const wait, work = time.Second, 700 * time.Millisecond
+		const wait, work = time.Second, 900 * time.Millisecond
 		var given atomic.Int64
 		inParallel(8, func(int) {
 			o, began := r.open(t, r.Pool(t), once.Config{Wait: wait, Reap: -1}), time.Now()
