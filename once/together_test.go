@@ -150,6 +150,29 @@ func TestWhoDoesNotWaitIsToldAtOnce(t *testing.T) {
 	})
 }
 
+// To take over an expired row is to wait for the row, not for its key: for no longer than that.
+func TestOneInFlightOnAnExpiredKeyIsWaitedForNoLonger(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name == "sqlite" {
+			t.Skip("is busy, not in flight")
+		}
+		here := r.once(t)
+		do(t, here, once.Request{Key: "key"}, r.effect("old", "old"))
+		r.expire(t)
+		busy := r.inFlight(t, here, once.Request{Key: "key"})
+		for _, cfg := range []once.Config{{Wait: 200 * time.Millisecond, Reap: -1}, {NoWait: true, Reap: -1}} {
+			o, began := r.open(t, r.Pool(t), cfg), time.Now()
+			_, err := o.Do(t.Context(), once.Request{Key: "key"}, never(t))
+			wantInFlight(t, err)
+			if took := time.Since(began); took < cfg.Wait || took > 4*time.Second {
+				t.Errorf("%+v: it took %s", cfg, took)
+			}
+		}
+		busy.end()
+		want(t, do(t, here, once.Request{Key: "key"}, never(t)), "value", true)
+	})
+}
+
 // A wait that ends with its context says so: in this process, and in the database, where on SQLite it is BEGIN that waits.
 func TestAWaitEndsWithItsContext(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
