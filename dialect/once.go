@@ -13,7 +13,8 @@ import (
 // exactly if that transaction was committed; until it has ended, nobody else can claim the key.
 type Once interface {
 	// ClaimOnce makes the key's row in tx, or says what row there is. It waits for another transaction that has the key, for
-	// about wait; 0 means not at all, as far as the database can be told so. After OnceInFlight tx is to be rolled back.
+	// about wait; 0 means not at all, as far as the database can be told so. After OnceInFlight tx is to be rolled back. Together
+	// with an error it says that this was brought about by another who claims the key.
 	ClaimOnce(ctx context.Context, tx lease.Runner, c OnceClaim, wait time.Duration) (OnceRow, error)
 	// ProbeOnce looks at what a crash or a missing right would do to the table.
 	ProbeOnce(ctx context.Context, conn *sql.Conn) error
@@ -24,7 +25,8 @@ type Once interface {
 
 // OncePeeker is a Once whose claims cannot be told not to wait.
 type OncePeeker interface {
-	// PeekOnce reports whether another transaction has the key's row locked. It is best asked outside of any transaction.
+	// PeekOnce reports whether another transaction has the key's row locked. It is to be asked outside of any transaction, whose
+	// locks on what is not there would be in the way of other keys.
 	PeekOnce(ctx context.Context, on lease.Runner, c OnceClaim) (inFlight bool, err error)
 }
 

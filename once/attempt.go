@@ -32,6 +32,7 @@ type attempt struct {
 	unknown bool // the COMMIT was sent, and not answered
 	again   bool // another attempt may fare better
 	busy    bool // it failed before f was run, because of others
+	rivals  bool // and those have the key
 }
 
 // run does it all on one pinned connection: what database/sql does not hear of there it does not run again.
@@ -49,7 +50,7 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 	// A context that ends has f's statements fail. It must not have the transaction roll back at any moment, the commit's included.
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	tx, err := conn.BeginTx(within, a.o.cfg.TxOptions)
+	tx, err := a.begin(ctx, within, conn, cut)
 	if err != nil {
 		return a.failed("begin", dialect.NotSent{Err: err})
 	}
@@ -62,6 +63,12 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 		return res, err
 	}
 	return res, a.commit(conn, tx, cut)
+}
+
+// begin waits no longer than ctx does: SQLite's BEGIN IMMEDIATE is where it waits for the others. Once it has begun, ctx ends nothing.
+func (a *attempt) begin(ctx, within context.Context, conn *sql.Conn, cut context.CancelFunc) (*sql.Tx, error) {
+	defer context.AfterFunc(ctx, cut)()
+	return conn.BeginTx(within, a.o.cfg.TxOptions)
 }
 
 // look asks before the transaction whether somebody has the key, where the claim cannot be told not to wait.
@@ -84,6 +91,7 @@ func (a *attempt) look(ctx context.Context, conn *sql.Conn) error {
 func (a *attempt) within(ctx context.Context, tx *sql.Tx) (Result, error) {
 	row, err := a.o.claim(ctx, lease.InTx(tx), a.row, a.wait)
 	if err != nil {
+		a.rivals = row.State == dialect.OnceInFlight
 		return a.failed("claim", err)
 	}
 	if row.State != dialect.OnceInFlight {
@@ -102,7 +110,11 @@ func (a *attempt) within(ctx context.Context, tx *sql.Tx) (Result, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), slack) // what f has finished is committed
 	defer cancel()
-	if err := a.o.store(ctx, lease.InTx(tx), a.row, value); err != nil {
+	err = a.o.store(ctx, lease.InTx(tx), a.row, value)
+	if errors.Is(err, sql.ErrTxDone) {
+		return Result{}, endedByF(a.req.Key, err)
+	}
+	if err != nil {
 		a.again = worthIt(a.o.d, err)
 		return Result{}, a.o.explain("store the result of", a.req.Key, err)
 	}
@@ -139,11 +151,16 @@ func (a *attempt) commit(conn *sql.Conn, tx *sql.Tx, cut context.CancelFunc) err
 	case err == nil:
 		return nil
 	case errors.Is(err, sql.ErrTxDone):
-		return fmt.Errorf("%w: once %q: the function has ended the transaction itself, which is not its own: %w", lease.ErrConfig, a.req.Key, err)
+		return endedByF(a.req.Key, err)
 	}
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	class := dialect.Judge(a.o.d, err).Class
 	a.unknown = class == dialect.Unknown
 	a.again = class.Retry()
 	return a.o.explain("commit", a.req.Key, err)
+}
+
+// endedByF is for a function that has committed or rolled back. Which of them, and with what, nobody knows but itself.
+func endedByF(key string, err error) error {
+	return fmt.Errorf("%w: once %q: the function has ended the transaction itself, which is not its own: if it has committed, the key is taken and its result is not kept: %w", lease.ErrConfig, key, err)
 }

@@ -27,7 +27,11 @@ func (o *Once) claim(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, 
 		if row.State == dialect.OnceAbsent {
 			continue // removed since it was in our way
 		}
-		if taken, err := dialect.TakeOnce(ctx, tx, o.d, c); taken || err != nil {
+		taken, err := dialect.TakeOnce(ctx, tx, o.d, c)
+		switch {
+		case err != nil && o.table.Collided(err):
+			return dialect.OnceRow{State: dialect.OnceInFlight}, err // with another taker
+		case taken || err != nil:
 			return dialect.OnceRow{State: dialect.OnceMine}, err
 		}
 	}

@@ -19,16 +19,19 @@ func TestAFunctionThatCollidedIsRunAgain(t *testing.T) {
 			t.Skip("one writer at a time: no two functions are under way at once")
 		}
 		r.Exec(t, `INSERT INTO `+r.effects+` (name, n) VALUES ('a', 0), ('b', 0)`)
-		r.Exec(t, `CREATE INDEX by_name ON `+r.effects+` (name)`) // without it InnoDB locks all rows
+		r.Exec(t, `CREATE INDEX `+r.effects+`_by_name ON `+r.effects+` (name)`) // without it InnoDB locks all rows
 		o := r.open(t, r.DB, eager())
 		var runs atomic.Int64
+		over := make(chan struct{}, 2) // for the one who is run again, who could lock the other out again
 		var both sync.WaitGroup
 		both.Add(2)
 		inParallel(2, func(i int) {
 			var first sync.Once
 			order := [][]string{{"a", "b"}, {"b", "a"}}[i]
 			do(t, o, once.Request{Key: fmt.Sprint(i)}, func(ctx context.Context, tx *sql.Tx) ([]byte, error) {
-				runs.Add(1)
+				if runs.Add(1) == 3 {
+					<-over
+				}
 				for n, name := range order {
 					if _, err := tx.ExecContext(ctx, r.SQL(`UPDATE `+r.effects+` SET n = n + 1 WHERE name = ?`), name); err != nil {
 						return nil, fmt.Errorf("update: %w", err)
@@ -39,6 +42,7 @@ func TestAFunctionThatCollidedIsRunAgain(t *testing.T) {
 				}
 				return []byte("done"), nil
 			})
+			over <- struct{}{}
 		})
 		if n := r.count(t, `SELECT SUM(n) FROM `+r.effects); n != 4 || runs.Load() != 3 {
 			t.Errorf("%d effects by %d runs, want 4 by 3", n, runs.Load())

@@ -16,10 +16,12 @@ type Config struct {
 	// comes later is done again: make it longer than any client goes on repeating.
 	Keep time.Duration
 	// Wait is how long a repeat waits for one that is in flight; the zero value means 5 s. At most one repeat of a key and process
-	// holds a connection meanwhile, at most for this long. MySQL and MariaDB round it up to whole seconds.
+	// holds a connection meanwhile, at most for this long. MySQL and MariaDB round it up to whole seconds. Where several processes
+	// are ahead, each of which fails in its turn, it can be some seconds more.
 	Wait time.Duration
 	// NoWait has a repeat of one in flight return an *InFlightError at once; Wait is then only for an unknown outcome of the call's
-	// own. It costs MySQL and MariaDB one more statement a call. On SQLite it is for repeats in this process: between processes, who
+	// own. It costs MySQL and MariaDB one more statement a Do; in a transaction of the caller's, where that statement would have two
+	// fresh keys lock each other out, MySQL is told by hanging up, after 0.3 s. On SQLite it is for repeats in this process: between processes, who
 	// waits for the file's write lock is busy for the connection's busy_timeout.
 	NoWait bool
 	// MaxResult is the largest result in bytes; the zero value means 1 MiB, and 8 MiB is the most: the databases' own limits on a
@@ -39,6 +41,7 @@ const (
 	leastKeep  = time.Second
 	mostKeep   = 100 * 365 * 24 * time.Hour
 	mostWait   = 10 * time.Minute
+	mostReap   = mostKeep // far from where a tenth more would overflow and sweep without a pause
 )
 
 func (c *Config) withDefaults() Config {
@@ -62,6 +65,8 @@ func (c Config) check() error {
 		return fmt.Errorf("%w: Wait is %s: it must be between 1ms and %s; not to wait at all, set NoWait", lease.ErrConfig, c.Wait, mostWait)
 	case c.Wait >= c.Keep:
 		return fmt.Errorf("%w: Wait (%s) must be less than Keep (%s), or what a repeat waits for is gone when it is done", lease.ErrConfig, c.Wait, c.Keep)
+	case c.Reap > mostReap:
+		return fmt.Errorf("%w: Reap is %s: it must be at most 100 years; to have no background at all, make it negative", lease.ErrConfig, c.Reap)
 	case c.MaxResult < 0 || c.MaxResult > mostResult:
 		return fmt.Errorf("%w: MaxResult is %d: it must be between 1 and %d bytes", lease.ErrConfig, c.MaxResult, mostResult)
 	}

@@ -54,6 +54,9 @@ func (o *Once) lead(ctx context.Context, r Request, f Func, until time.Time) (Re
 		late := time.Since(until)
 		enough := try >= maxTries && (!a.busy || o.cfg.NoWait || late > 0) || late > slack
 		if !a.again || enough || !sleep(ctx, pauses.NextBackOff()) {
+			if a.rivals {
+				err = errors.Join(inFlight(r.Key), err)
+			}
 			return Result{}, o.because(ctx, doubt, err)
 		}
 	}

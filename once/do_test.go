@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -121,6 +122,25 @@ func TestAnExpiredKeyIsDoneAgain(t *testing.T) {
 	})
 }
 
+// A row is kept for as long as was asked, counted from when it was made, or made again.
+func TestAResultIsKeptForSoLong(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		o := r.open(t, r.DB, once.Config{Keep: 90 * time.Minute, Reap: -1})
+		kept := map[string]string{
+			"sqlite": `(expires_at - made_at) / 1000`, "postgres": `CAST(EXTRACT(epoch FROM expires_at - made_at) AS bigint)`,
+			"mysql": `TIMESTAMPDIFF(SECOND, made_at, expires_at)`, "mariadb": `TIMESTAMPDIFF(SECOND, made_at, expires_at)`,
+		}[r.Name]
+		for _, what := range []string{"made", "taken over"} {
+			do(t, o, once.Request{Key: "key"}, r.effect("e", ""))
+			if n := r.count(t, `SELECT `+kept+` FROM {rowlock_once}`); n < 5399 || n > 5400 {
+				t.Errorf("%s: kept for %d s, want 5400", what, n)
+			}
+			r.expire(t)
+		}
+		r.wantEffects(t, "e", 2)
+	})
+}
+
 // A taker that is rolled back leaves the expired row to the next.
 func TestAnExpiredKeyThatWasNotDoneAgainIsStillExpired(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
@@ -212,7 +232,12 @@ func TestNothingIsDoneAfterClose(t *testing.T) {
 func TestAFunctionThatEndsTheTransactionIsTold(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		o := r.once(t)
-		_, err := o.Do(t.Context(), once.Request{Key: "key"}, func(_ context.Context, tx *sql.Tx) ([]byte, error) { return nil, tx.Rollback() })
+		for _, value := range []string{"", "value"} {
+			rollBack := func(_ context.Context, tx *sql.Tx) ([]byte, error) { return []byte(value), tx.Rollback() }
+			_, err := o.Do(t.Context(), once.Request{Key: "key"}, rollBack)
+			wantIs(t, err, lease.ErrConfig, sql.ErrTxDone)
+		}
+		_, err := o.In(t.Context(), r.begin(t, nil), once.Request{Key: "key"}, func(_ context.Context, tx *sql.Tx) ([]byte, error) { return []byte("value"), tx.Rollback() })
 		wantIs(t, err, lease.ErrConfig, sql.ErrTxDone)
 		r.wantRows(t, 0)
 	})

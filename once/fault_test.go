@@ -73,6 +73,31 @@ func TestABrokenConnectionLeavesOneEffectAndNoDoubt(t *testing.T) {
 	})
 }
 
+// A server that does not answer to BEGIN holds nobody up for longer than he wants to wait.
+func TestABeginThatIsNotAnsweredEndsWithItsContext(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		db, faults, _ := r.faulty(t)
+		o := r.open(t, db, eager())
+		gate := faultdb.NewGate()
+		defer gate.Release()
+		faults.Set(faultdb.OnKind(faultdb.Always(faultdb.Block(gate)), faultdb.Begin))
+		ctx, cancel := context.WithCancel(t.Context())
+		got := make(chan error, 1)
+		go func() {
+			_, err := o.Do(ctx, once.Request{Key: "key"}, never(t))
+			got <- err
+		}()
+		<-gate.Arrived()
+		cancel()
+		select {
+		case err := <-got:
+			wantIs(t, err, context.Canceled)
+		case <-time.After(patience):
+			t.Error("it waits on")
+		}
+	})
+}
+
 // A COMMIT that is still on its way when the key is asked for: the claim waits until the server has dealt with it.
 func TestACommitThatArrivesLateIsWaitedFor(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {

@@ -3,6 +3,7 @@ package once
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -23,7 +24,11 @@ func (o *Once) In(ctx context.Context, tx *sql.Tx, r Request, f Func) (Result, e
 		return Result{}, fmt.Errorf("%w: once %q: the transaction is nil", lease.ErrConfig, r.Key)
 	}
 	c, run := o.row(r), lease.InTx(tx)
-	row, err := o.claimIn(ctx, run, c)
+	wait := o.cfg.Wait
+	if o.cfg.NoWait {
+		wait = 0
+	}
+	row, err := o.claim(ctx, run, c, wait)
 	if err != nil {
 		return Result{}, o.explainIn("claim", r.Key, err)
 	}
@@ -31,18 +36,6 @@ func (o *Once) In(ctx context.Context, tx *sql.Tx, r Request, f Func) (Result, e
 		return answer(r, row)
 	}
 	return o.doIn(ctx, tx, r, c, f)
-}
-
-func (o *Once) claimIn(ctx context.Context, tx lease.Runner, c dialect.OnceClaim) (dialect.OnceRow, error) {
-	if !o.cfg.NoWait {
-		return o.claim(ctx, tx, c, o.cfg.Wait)
-	}
-	if p, ok := o.table.(dialect.OncePeeker); ok {
-		if taken, err := p.PeekOnce(ctx, tx, c); taken || err != nil {
-			return dialect.OnceRow{State: dialect.OnceInFlight}, err
-		}
-	}
-	return o.claim(ctx, tx, c, 0)
 }
 
 func (o *Once) doIn(ctx context.Context, tx *sql.Tx, r Request, c dialect.OnceClaim, f Func) (_ Result, err error) {
@@ -59,7 +52,11 @@ func (o *Once) doIn(ctx context.Context, tx *sql.Tx, r Request, c dialect.OnceCl
 	if err := o.tooLarge(r.Key, value); err != nil {
 		return Result{}, err
 	}
-	if err := o.store(ctx, lease.InTx(tx), c, value); err != nil {
+	err = o.store(ctx, lease.InTx(tx), c, value)
+	if errors.Is(err, sql.ErrTxDone) {
+		return Result{}, endedByF(r.Key, err)
+	}
+	if err != nil {
 		return Result{}, o.explainIn("store the result of", r.Key, err)
 	}
 	whole = true

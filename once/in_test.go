@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/once"
@@ -175,5 +177,69 @@ func TestTheCallersLockTimeoutIsHis(t *testing.T) {
 				t.Errorf("it was %s and is %s, %v", before, after, err)
 			}
 		}
+	})
+}
+
+// One in flight is waited for in the database, for so long or not at all. The transaction that has waited is of no more use to anybody.
+func TestWithinTheCallersTransactionOneInFlightIsSaid(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name == "sqlite" {
+			t.Skip("the second transaction is busy with its BEGIN")
+		}
+		busy := r.inFlight(t, r.once(t), once.Request{Key: "key"})
+		for _, cfg := range []once.Config{{Wait: 200 * time.Millisecond, Reap: -1}, {NoWait: true, Reap: -1}} {
+			o, began := r.open(t, r.Pool(t), cfg), time.Now()
+			tx := r.begin(t, nil)
+			_, err := o.In(t.Context(), tx, once.Request{Key: "key"}, never(t))
+			wantInFlight(t, err)
+			if took := time.Since(began); cfg.NoWait && took > 900*time.Millisecond || !cfg.NoWait && (took < cfg.Wait || took > 4*time.Second) {
+				t.Errorf("%+v: it took %s", cfg, took)
+			}
+			_ = tx.Rollback()
+		}
+		busy.end()
+		r.wantEffects(t, "key", 1)
+	})
+}
+
+func TestWithinTheCallersTransactionAnExpiredKeyIsTakenOver(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		o := r.once(t)
+		do(t, o, once.Request{Key: "key"}, r.effect("e", "first"))
+		r.expire(t)
+		tx := r.begin(t, nil)
+		res, err := o.In(t.Context(), tx, once.Request{Key: "key"}, r.effect("e", "second"))
+		if err == nil {
+			err = tx.Commit()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, res, "second", false)
+		want(t, do(t, o, once.Request{Key: "key"}, never(t)), "second", true)
+		r.wantEffects(t, "e", 2)
+	})
+}
+
+// Who does not wait must not have keys beside each other lock each other out: to look for a row that is not there can.
+func TestWithinTheCallersTransactionsFreshKeysDoNotCollide(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		o := r.open(t, r.DB, once.Config{NoWait: true, Reap: -1})
+		for round := range 5 {
+			inParallel(4, func(i int) {
+				tx, err := r.DB.BeginTx(t.Context(), nil)
+				if err == nil {
+					defer func() { _ = tx.Rollback() }()
+					_, err = o.In(t.Context(), tx, once.Request{Key: fmt.Sprint("key", round, i)}, r.effect("e", "value"))
+				}
+				if err == nil {
+					err = tx.Commit()
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		r.wantEffects(t, "e", 20)
 	})
 }

@@ -3,6 +3,7 @@ package once_test
 import (
 	"database/sql"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,17 @@ func (r *rig) userWithout(tb testing.TB, right string) *sql.DB {
 	return db
 }
 
+// What cannot write is refused before the first call: TxOptions are those of every transaction.
+func TestNewRefusesTransactionsThatOnlyRead(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name == "sqlite" {
+			t.Skip("its driver does not know of such transactions")
+		}
+		_, err := once.New(r.DB, r.Dialect, &once.Config{TxOptions: &sql.TxOptions{ReadOnly: true}})
+		wantIs(t, err, lease.ErrReadOnly)
+	})
+}
+
 func TestSettingsThatMakeNoSense(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
 	for _, cfg := range []once.Config{
@@ -103,10 +115,15 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{MaxResult: -1},
 		{MaxResult: 8<<20 + 1},
 		{Keep: 200 * 365 * 24 * time.Hour},
+		{Reap: math.MaxInt64},
 	} {
 		_, err := once.New(e.DB, e.Dialect, &cfg)
 		wantIs(t, err, lease.ErrConfig)
 	}
 	_, err := once.New(e.DB, e.New(dialect.Prefix("a b")), nil)
+	wantIs(t, err, lease.ErrConfig)
+	_, err = once.New(nil, e.Dialect, nil)
+	wantIs(t, err, lease.ErrConfig)
+	_, err = once.New(e.DB, nil, nil)
 	wantIs(t, err, lease.ErrConfig)
 }

@@ -34,6 +34,10 @@ type Result struct {
 // Func does it, within tx: what it writes there is committed together with its result, or not at all. Where the database ends the
 // transaction because of another it is run again, so that it may run more than once; only one run is ever committed. It must
 // return the errors of its statements, and neither commit nor roll back.
+//
+// MySQL and MariaDB make two mistakes here dear. After a deadlock the transaction is gone, and a function that goes on all the same has
+// what follows committed statement by statement: if it returns a result that is noticed, and an error, though too late to undo it; if
+// it returns none it is not noticed at all. And CREATE TABLE, TRUNCATE and their like commit what was done so far, the key included.
 type Func func(ctx context.Context, tx *sql.Tx) ([]byte, error)
 
 // Fingerprint returns the SHA-256 of the parts and their lengths: "ab", "c" is another request than "a", "bc".

@@ -150,18 +150,88 @@ func TestWhoDoesNotWaitIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// A wait that ends with its context says so, and leaves the connections as they were.
-func TestAWaitEndsWithItsContext(t *testing.T) {
+// To take over an expired row is to wait for the row, not for its key: for no longer than that.
+func TestOneInFlightOnAnExpiredKeyIsWaitedForNoLonger(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		here := r.open(t, r.DB, eager())
+		if r.Name == "sqlite" {
+			t.Skip("is busy, not in flight")
+		}
+		here := r.once(t)
+		do(t, here, once.Request{Key: "key"}, r.effect("old", "old"))
+		r.expire(t)
 		busy := r.inFlight(t, here, once.Request{Key: "key"})
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		_, err := here.Do(ctx, once.Request{Key: "key"}, never(t))
-		wantIs(t, err, context.DeadlineExceeded, once.ErrInFlight)
+		for _, cfg := range []once.Config{{Wait: 200 * time.Millisecond, Reap: -1}, {NoWait: true, Reap: -1}} {
+			o, began := r.open(t, r.Pool(t), cfg), time.Now()
+			_, err := o.Do(t.Context(), once.Request{Key: "key"}, never(t))
+			wantInFlight(t, err)
+			if took := time.Since(began); took < cfg.Wait || took > 4*time.Second {
+				t.Errorf("%+v: it took %s", cfg, took)
+			}
+		}
 		busy.end()
+		want(t, do(t, here, once.Request{Key: "key"}, never(t)), "value", true)
 	})
 }
+
+// A wait that ends with its context says so: in this process, and in the database, where on SQLite it is BEGIN that waits.
+func TestAWaitEndsWithItsContext(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		here, there := r.open(t, r.DB, eager()), r.open(t, r.Pool(t), eager())
+		busy := r.inFlight(t, here, once.Request{Key: "key"})
+		for _, o := range []*once.Once{here, there} {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			began := time.Now()
+			_, err := o.Do(ctx, once.Request{Key: "key"}, never(t))
+			cancel()
+			wantIs(t, err, context.DeadlineExceeded)
+			if o == here {
+				wantIs(t, err, once.ErrInFlight)
+			}
+			if took := time.Since(began); took > 3*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		}
+		busy.end()
+		want(t, do(t, there, once.Request{Key: "key"}, never(t)), "value", true)
+	})
+}
+
+// Where one after another fails, those who wait elsewhere have a new one in their way each time. The wait is not endless for that, and
+// what it ends with is no failure of the database's.
+func TestAWaitBehindManyThatFailEndsToo(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name == "sqlite" {
+			t.Skip("is busy, not in flight")
+		}
+		const wait, work = time.Second, 900 * time.Millisecond
+		var given atomic.Int64
+		inParallel(8, func(int) {
+			o, began := r.open(t, r.Pool(t), once.Config{Wait: wait, Reap: -1}), time.Now()
+			ran := false
+			_, err := o.Do(t.Context(), once.Request{Key: "key"}, func(context.Context, *sql.Tx) ([]byte, error) {
+				ran = true
+				if given.Load() == 0 {
+					time.Sleep(work) // it is the time that the others wait which is measured
+				}
+				return nil, errFailed
+			})
+			if ran {
+				return
+			}
+			given.Add(1)
+			wantInFlight(t, err)
+			if took := time.Since(began); took < wait || took > wait+slack {
+				t.Errorf("it took %s: %v", took, err)
+			}
+		})
+		if given.Load() == 0 {
+			t.Error("nobody waited for too long")
+		}
+	})
+}
+
+// slack is what a wait may take beyond its bound: in the databases, and because the machine is busy.
+const slack = 6 * time.Second
 
 // Were each repeat to wait with a connection, the one who works could not get what it needs.
 func TestWaitingHoldsNoConnection(t *testing.T) {

@@ -35,6 +35,8 @@ func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c dialect.Once
 		return dialect.LookOnce(ctx, tx, d, c)
 	case isLockWait(err), bounded.Err() != nil && ctx.Err() == nil:
 		return dialect.OnceRow{State: dialect.OnceInFlight}, nil
+	case d.Collided(err):
+		return dialect.OnceRow{State: dialect.OnceInFlight}, err
 	}
 	return dialect.OnceRow{}, err
 }

@@ -29,7 +29,8 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errBadOrder):
 		refuse(w, http.StatusBadRequest, err.Error())
 	case err != nil:
-		refuse(w, http.StatusInternalServerError, "the order could not be written; ask again") // and the transaction is rolled back
+		oncehttp.Fail(r.Context(), err) // all is rolled back; after a deadlock this is called again, at once, and its answer forgotten
+		refuse(w, http.StatusInternalServerError, "the order could not be written; ask again")
 	default:
 		w.Header().Set("Location", "/orders/"+o.ID)
 		answer(w, http.StatusCreated, o)

@@ -32,17 +32,14 @@ type Handlers struct {
 
 // New returns what wraps handlers. cfg may be nil.
 func New(o *once.Once, cfg *Config) (*Handlers, error) {
+	if o == nil {
+		return nil, fmt.Errorf("%w: oncehttp.New needs a *once.Once", lease.ErrConfig)
+	}
 	c, err := cfg.withDefaults()
-	return &Handlers{o, c}, err
-}
-
-type txKey struct{}
-
-// Tx returns the transaction of the request that ctx belongs to, in which the handler is to write; nil if it came without a key. It is
-// committed by the middleware: the handler must neither commit it nor roll it back.
-func Tx(ctx context.Context) *sql.Tx {
-	tx, _ := ctx.Value(txKey{}).(*sql.Tx)
-	return tx
+	if err != nil {
+		return nil, err
+	}
+	return &Handlers{o, c}, nil
 }
 
 // Wrap returns a handler that runs next once for each key.
@@ -86,16 +83,23 @@ func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, bod
 		h.replay(w, r, res.Value)
 	case err == nil, errors.Is(err, errNotKept):
 		send(w, d.answer)
-	case d.answer.Status >= 400 && !errors.Is(err, lease.ErrUnknown):
-		send(w, d.answer) // what Postgres refuses to commit, because a statement had failed, the handler has answered for
+	case d.answer.Status >= 400 && !elsewhere(err):
+		send(w, d.answer) // what was given up, or what Postgres refuses to commit because a statement had failed, the handler has answered for
 	default:
 		h.refuse(w, r, err)
 	}
 }
 
-// fingerprint tells a repeat from another request.
+// elsewhere reports whether what becomes of the request is no longer in the hands of the run that has answered it.
+func elsewhere(err error) bool {
+	return errors.Is(err, lease.ErrUnknown) || errors.Is(err, once.ErrInFlight) || errors.Is(err, once.ErrMismatch)
+}
+
+// fingerprint tells a repeat from another request. What the client asked for is in RequestURI; http.StripPrefix leaves of two such
+// the same URL. A request that came from no client has the URL alone.
 func fingerprint(r *http.Request, body []byte) []byte {
-	return once.Fingerprint([]byte(r.Method), []byte(r.URL.RequestURI()), []byte(r.Header.Get("Content-Type")), body)
+	h := r.Header
+	return once.Fingerprint([]byte(r.Method), []byte(r.RequestURI), []byte(r.URL.RequestURI()), []byte(h.Get("Content-Type")), []byte(h.Get("Content-Encoding")), body)
 }
 
 // errNotKept rolls back what a handler has answered with a status that is not kept.
@@ -114,14 +118,19 @@ type deed struct {
 func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.h.cfg.Finish)
 	defer cancel()
-	r := d.r.WithContext(context.WithValue(ctx, txKey{}, tx))
-	r.Body = io.NopCloser(bytes.NewReader(d.body))
+	in := &work{tx: tx}
+	r := d.request(context.WithValue(ctx, workKey{}, in))
+	defer d.tidy(r)
 	rec := newRecorder(d.h.once.MaxResult())
 	d.next.ServeHTTP(rec, r)
+	d.answer = stored{} // another run's
 	if rec.over {
-		return nil, errTooLarge
+		return nil, errors.Join(errTooLarge, in.failure())
 	}
 	d.answer = rec.finish()
+	if err := in.failure(); err != nil {
+		return nil, err
+	}
 	if !d.h.cfg.Keep(d.answer.Status) {
 		return nil, errNotKept
 	}
@@ -130,8 +139,29 @@ func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 	return kept.encode()
 }
 
+// request is a run's own: what the one before it made of the headers, the URL or the form is not there.
+func (d *deed) request(ctx context.Context) *http.Request {
+	r := d.r.Clone(ctx)
+	r.Body = io.NopCloser(bytes.NewReader(d.body))
+	return r
+}
+
+// tidy removes the files of a form that the handler has read, as net/http does for the request that it has made itself.
+func (d *deed) tidy(r *http.Request) {
+	if r.MultipartForm != nil && d.r.MultipartForm == nil {
+		_ = r.MultipartForm.RemoveAll()
+	}
+}
+
+// added are the headers of which a handler around this one may have its own, which must not be lost: its session, and by what a
+// cache tells answers apart. The others are the last word of whoever is innermost.
+var added = map[string]bool{"Set-Cookie": true, "Vary": true}
+
 func send(w http.ResponseWriter, s stored) {
 	for name, values := range s.Header {
+		if added[http.CanonicalHeaderKey(name)] {
+			values = append(w.Header()[name], values...)
+		}
 		w.Header()[name] = values
 	}
 	if s.Status != http.StatusNoContent && s.Status != http.StatusNotModified {

@@ -24,27 +24,44 @@ import (
 type site struct {
 	*testing.T
 	env    *testdb.Env
+	once   *once.Once
 	url    string
 	runs   atomic.Int64
 	answer http.HandlerFunc
 	mu     sync.Mutex // for answer while a handler may be at work
+	around func(w http.ResponseWriter, r *http.Request, next http.Handler)
 }
 
 func newSite(t *testing.T, e *testdb.Env, cfg *oncehttp.Config) *site {
 	t.Helper()
-	s := &site{T: t, env: e, answer: created}
+	s := &site{T: t, env: e}
+	e.Exec(t, `CREATE TABLE `+s.effects()+` (name VARCHAR(100) NOT NULL)`)
+	t.Cleanup(func() { e.Exec(t, `DROP TABLE `+s.effects()) })
+	return s.serve(cfg)
+}
+
+// beside is another process's server on the same database.
+func (s *site) beside(e *testdb.Env) *site {
+	s.Helper()
+	return (&site{T: s.T, env: e}).serve(nil)
+}
+
+func (s *site) serve(cfg *oncehttp.Config) *site {
+	s.Helper()
+	t, e := s.T, s.env
 	o, err := once.New(e.DB, e.Dialect, &once.Config{Wait: 200 * time.Millisecond, MaxResult: 10_000, Reap: -1})
 	s.ok(err)
 	t.Cleanup(func() { _ = o.Close() })
-	e.Exec(t, `CREATE TABLE `+s.effects()+` (name VARCHAR(100) NOT NULL)`)
-	t.Cleanup(func() { e.Exec(t, `DROP TABLE `+s.effects()) })
+	s.once, s.answer = o, created
 	if cfg == nil {
 		cfg = &oncehttp.Config{}
 	}
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	h, err := oncehttp.New(o, cfg)
 	s.ok(err)
-	server := httptest.NewUnstartedServer(h.Wrap(http.HandlerFunc(s.handle)))
+	s.around = func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(w, r) }
+	wrapped := h.Wrap(http.HandlerFunc(s.handle))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.around(w, r, wrapped) }))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // for handlers that panic
 	server.Start()
 	t.Cleanup(server.Close)

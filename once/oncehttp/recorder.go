@@ -2,6 +2,7 @@ package oncehttp
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -22,8 +23,12 @@ func newRecorder(limit int) *recorder { return &recorder{header: make(http.Heade
 
 func (r *recorder) Header() http.Header { return r.header }
 
-// WriteHeader ignores what comes second, and the 1xx that are not an answer.
+// WriteHeader ignores what comes second, and the 1xx that are not an answer. It panics as net/http's own does, which would after the
+// commit.
 func (r *recorder) WriteHeader(status int) {
+	if status < 100 || status > 999 {
+		panic(fmt.Sprintf("invalid WriteHeader code %d", status))
+	}
 	if r.status != 0 || status < 200 {
 		return
 	}

@@ -12,7 +12,8 @@ import (
 // read this one for as long as anybody keeps results.
 const format = 1
 
-// stored is a response as it is kept: after the format byte, JSON.
+// stored is a response as it is kept: after the format byte, JSON. A header's bytes are spelled as the characters of the same
+// numbers (ISO 8859-1), because they need not be UTF-8, which JSON does.
 type stored struct {
 	Status int         `json:"status"`
 	Header http.Header `json:"header,omitempty"`
@@ -20,6 +21,7 @@ type stored struct {
 }
 
 func (s stored) encode() ([]byte, error) {
+	s.Header = spell(s.Header)
 	text, err := json.Marshal(s)
 	return append([]byte{format}, text...), err
 }
@@ -37,8 +39,43 @@ func decode(b []byte) (s stored, err error) {
 	if s.Status < 200 || s.Status > 999 {
 		return stored{}, fmt.Errorf("%w: the stored response has status %d", lease.ErrCorrupt, s.Status)
 	}
-	s.Header = keep(s.Header)
+	header, ok := unspell(s.Header)
+	if !ok {
+		return stored{}, fmt.Errorf("%w: the stored response has a header that is not of bytes", lease.ErrCorrupt)
+	}
+	s.Header = keep(header)
 	return s, nil
+}
+
+func spell(h http.Header) http.Header {
+	h = h.Clone()
+	for _, values := range h {
+		for i, v := range values {
+			text := make([]rune, len(v))
+			for at := range len(v) {
+				text[at] = rune(v[at])
+			}
+			values[i] = string(text)
+		}
+	}
+	return h
+}
+
+// unspell undoes what spell did to h, and reports whether it can have been spell.
+func unspell(h http.Header) (http.Header, bool) {
+	for _, values := range h {
+		for i, v := range values {
+			var b []byte
+			for _, c := range v {
+				if c > 0xff {
+					return nil, false
+				}
+				b = append(b, byte(c))
+			}
+			values[i] = string(b)
+		}
+	}
+	return h, true
 }
 
 // fleeting are the headers that are not kept: a session must not be handed out again, and the others belong to one connection or moment.
