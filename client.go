@@ -129,16 +129,18 @@ func (c *Client) Close() error {
 // releaseAll gives locks back in one call to the store, or leaves them to MinHold.
 func (c *Client) releaseAll(held []*Lock) {
 	leases := make([]lease.Lease, 0, len(held))
+	var staying []*Lock
 	for _, l := range held {
 		if !l.finish(ErrUnlocked) {
 			continue
 		}
-		if rest := l.rest(); rest > 0 && !l.wasLeaving() {
-			_ = l.leave(context.Background(), rest)
+		if l.rest() > 0 {
+			staying = append(staying, l)
 			continue
 		}
 		leases = append(leases, l.held.Lease)
 	}
+	c.leave(context.Background(), staying...)
 	if len(leases) == 0 {
 		return
 	}

@@ -2,8 +2,10 @@ package rowlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/lossy"
 	"github.com/rowlockdb/rowlock/internal/memstore"
+	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"pgregory.net/rapid"
 )
@@ -115,4 +118,25 @@ func work(c *rowlock.Client, b *believers, random *rand.Rand) {
 	}
 	<-time.After(part())
 	_ = l.Unlock(context.Background())
+}
+
+// What people write who want a lock for ever.
+func TestTheLongestLeaseExcludesToo(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		c, err := rowlock.Open(e.DB, e.Dialect, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		take(t, c, "ttl", rowlock.TTL(math.MaxInt64))
+		if err := take(t, c, "minhold", rowlock.MinHold(math.MaxInt64)).Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for _, key := range []string{"ttl", "minhold"} {
+			var held *rowlock.HeldError
+			if _, err := c.TryLock(t.Context(), key); !errors.As(err, &held) || held.Remaining < 24*time.Hour {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+	})
 }

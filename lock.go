@@ -22,8 +22,8 @@ type Lock struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	since  time.Time
-	least  time.Duration // MinHold
-	quiet  bool          // the client's own: no hooks
+	least  time.Time // until when MinHold keeps the key locked
+	quiet  bool      // the client's own: no hooks
 
 	mu       sync.Mutex
 	over     bool // Unlock, loss or Close came
@@ -31,7 +31,8 @@ type Lock struct {
 }
 
 func newLock(ctx context.Context, c *Client, req lease.AcquireRequest, a lease.Acquired, r request, sent time.Time) *Lock {
-	l := &Lock{c: c, since: sent, least: r.minHold, quiet: r.internal, doubtful: a.Doubtful}
+	l := &Lock{c: c, since: sent, quiet: r.internal, doubtful: a.Doubtful}
+	l.least = time.Now().Add(r.minHold) // from the answer on, not from when it was sent: the grant may have come just before it
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx) // the lock must not die with the request that happened to get it
 	}

@@ -3,34 +3,51 @@ package rowlock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// rest is how long the key is still to stay locked, whatever its holder says. Of a lock that was lost it is 0: there is nothing
-// left to keep.
-func (l *Lock) rest() time.Duration { return l.least - time.Since(l.since) }
+// rest is how long the key is still to stay locked, whatever its holder says. While it is more than 0, UnlockTx has refused.
+func (l *Lock) rest() time.Duration { return time.Until(l.least) }
 
-// leave gives the lock up but not the key: its lease is made to end when MinHold is over. Nothing is cleaned up after an error,
-// because cleaning up would free the key; it comes free when the lease ends that it has. A lease that is behind a fence still
-// (the holder's own transaction is open) stays as it is for the same reason.
+// leave gives locks up but not their keys: each lease is made to end when its MinHold is over. It is one call to the store for all of them,
+// so that Close of many need not wait for each. Nothing is cleaned up after an error, because cleaning up would free the key; it
+// comes free when the lease ends that it has. A lease that is behind a fence still (the holder's own transaction is open) stays as it is
+// for the same reason.
 //
 // A renewal that is under way may come after and give the lease another TTL: at least is what MinHold promises.
-func (l *Lock) leave(ctx context.Context, rest time.Duration) error {
+func (c *Client) leave(ctx context.Context, locks ...*Lock) []error {
+	if len(locks) == 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
-	answers, err := l.c.store.Renew(ctx, []lease.RenewRequest{{Lease: l.held.Lease, TTL: rest}})
-	if err == nil && len(answers) != 1 {
-		err = fmt.Errorf("%w: %d answers to one request", lease.ErrCorrupt, len(answers))
+	reqs := make([]lease.RenewRequest, len(locks))
+	for i, l := range locks {
+		reqs[i] = lease.RenewRequest{Lease: l.held.Lease, TTL: max(l.rest(), 1)}
 	}
-	if err == nil {
-		err = answers[0].Err
+	answers, err := c.store.Renew(ctx, reqs)
+	if err == nil && len(answers) != len(reqs) {
+		err = fmt.Errorf("%w: %d answers to %d requests", lease.ErrCorrupt, len(answers), len(reqs))
 	}
+	if err != nil {
+		answers = slices.Repeat([]lease.Renewed{{Err: err}}, len(reqs))
+	}
+	errs := make([]error, len(locks))
+	for i, l := range locks {
+		errs[i] = l.left(answers[i])
+	}
+	return errs
+}
+
+// left answers an Unlock by what the store has said of the lease that is to run out.
+func (l *Lock) left(a lease.Renewed) error {
 	switch {
-	case err != nil:
-		return fmt.Errorf("%w: unlock %q: %w", ErrUnknown, l.held.Key, err)
-	case answers[0].Outcome == lease.Lost:
+	case a.Err != nil:
+		return fmt.Errorf("%w: unlock %q: %w", ErrUnknown, l.held.Key, a.Err)
+	case a.Outcome == lease.Lost:
 		return l.takenOver()
 	}
 	l.c.released(l)

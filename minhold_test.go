@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
@@ -117,5 +118,108 @@ func TestMinHoldInTheDatabase(t *testing.T) {
 		}
 		e.Expire(t, "k")
 		take(t, c, "k")
+	})
+}
+
+// A slow answer does not eat into MinHold: it counts from the grant, which may have come just before the answer.
+func TestMinHoldCountsFromTheGrant(t *testing.T) {
+	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+		s.acquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			time.Sleep(ttl / 3)
+			return s.Store.Acquire(ctx, reqs)
+		}
+		l := take(t, c, "k", rowlock.MinHold(ttl))
+		time.Sleep(ttl - time.Second)
+		if err := l.Unlock(t.Context()); err != nil || !isHeld(t, s, "k") {
+			t.Errorf("a second before MinHold is over: %v, held %t", err, isHeld(t, s, "k"))
+		}
+	})
+}
+
+// Nothing may free the key before its time: not an error, and not the client's cleaning up.
+func TestAnUnlockThatFailedKeepsTheKeyForItsLease(t *testing.T) {
+	for name, renew := range map[string]func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error){
+		"the call": func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) { return nil, errDown },
+		"the answer": func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) {
+			return []lease.Renewed{{Err: errDown}}, nil
+		},
+		"no answer": func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) { return nil, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+				l := take(t, c, "k", rowlock.MinHold(ttl))
+				s.renew = renew
+				wantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrUnknown)
+				time.Sleep(ttl - time.Millisecond)
+				if !isHeld(t, s, "k") {
+					t.Error("free before its lease has ended")
+				}
+				time.Sleep(2 * time.Millisecond)
+				if _, _, releases := s.asked(); releases > 0 || isHeld(t, s, "k") {
+					t.Errorf("%d releases, held %t", releases, isHeld(t, s, "k"))
+				}
+			})
+		})
+	}
+}
+
+// A database that does not answer holds Close up once, not once for each key.
+func TestCloseLeavesManyKeysInOneCall(t *testing.T) {
+	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+		s.renew = func(ctx context.Context, _ []lease.RenewRequest) ([]lease.Renewed, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+			take(t, c, key, rowlock.MinHold(ttl))
+		}
+		began := time.Now()
+		if err := c.Close(); err != nil || time.Since(began) > 5*time.Second {
+			t.Errorf("Close took %v: %v", time.Since(began), err)
+		}
+		if _, renewals, releases := s.asked(); renewals != 7 || releases != 0 {
+			t.Errorf("%d leases were left to run out and %d freed, want 7 and none", renewals, releases)
+		}
+	})
+}
+
+// Unlock works in a deferred call, when ctx has ended, and ends what it does by itself.
+func TestAnUnlockWithMinHoldNeedsNoContextAndDoesNotHang(t *testing.T) {
+	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := take(t, c, "k", rowlock.MinHold(2*ttl)).Unlock(ended); err != nil {
+			t.Error(err)
+		}
+		l := take(t, c, "hung", rowlock.MinHold(2*ttl))
+		s.renew = func(ctx context.Context, _ []lease.RenewRequest) ([]lease.Renewed, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		began := time.Now()
+		wantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrUnknown)
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("Unlock took %v", took)
+		}
+	})
+}
+
+func TestAnEarlyUnlockIsToldAsARelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		cfg := &rowlock.Config{Hooks: rowlock.Hooks{Released: func(key string, _ int64, held time.Duration) {
+			told = append(told, key+" "+held.String())
+		}}}
+		cfg.Reaper.Off = true
+		c := client(t, newScript(), cfg)
+		l := take(t, c, "k", rowlock.MinHold(ttl))
+		time.Sleep(time.Second)
+		if err := l.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantIs(t, "a second Unlock", l.Unlock(t.Context()), rowlock.ErrUnlocked)
+		if len(told) != 1 || told[0] != "k 1s" {
+			t.Errorf("told %q", told)
+		}
 	})
 }

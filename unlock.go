@@ -25,8 +25,8 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if !l.finish(ErrUnlocked) {
 		return l.afterwards(ctx)
 	}
-	if rest := l.rest(); rest > 0 && !l.wasLeaving() {
-		return l.leave(ctx, rest)
+	if l.rest() > 0 {
+		return l.c.leave(ctx, l)[0]
 	}
 	gone, err := l.giveUp(ctx)
 	return l.settle(gone, err)

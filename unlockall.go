@@ -15,18 +15,21 @@ func (c *Client) unlockAll(ctx context.Context, locks []*Lock, minHold bool) err
 		defer c.janitor.leave()
 	}
 	errs := make([]error, len(locks))
-	var mine []*Lock
-	var at []int // of mine in locks
+	var mine, leaving []*Lock
+	var at, leavingAt []int // where they are in locks
 	for i, l := range locks {
 		if !l.finish(ErrUnlocked) {
 			errs[i] = l.afterwards(ctx)
 			continue
 		}
-		if rest := l.rest(); minHold && rest > 0 && !l.wasLeaving() {
-			errs[i] = l.leave(ctx, rest)
+		if minHold && l.rest() > 0 {
+			leaving, leavingAt = append(leaving, l), append(leavingAt, i)
 			continue
 		}
 		mine, at = append(mine, l), append(at, i)
+	}
+	for i, err := range c.leave(ctx, leaving...) {
+		errs[leavingAt[i]] = err
 	}
 	for i, err := range c.giveUpAll(ctx, mine) {
 		errs[at[i]] = err

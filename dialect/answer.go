@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -54,4 +55,10 @@ func (a *Answer) Acquired() (lease.Acquired, error) {
 }
 
 // Duration converts microseconds of the database to a duration.
-func Duration(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }
+func Duration(micros int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Microsecond)
+	if micros > most { // a lease as long as can be is rounded up
+		return math.MaxInt64
+	}
+	return time.Duration(micros) * time.Microsecond
+}

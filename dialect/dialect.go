@@ -85,7 +85,17 @@ type Facts struct {
 
 // Micros converts a duration to whole microseconds, the resolution of the databases' clocks. Rounded up: a lease is never
 // shorter than asked for, and never zero.
-func Micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
+func Micros(d time.Duration) int64 { return RoundUp(d, time.Microsecond) }
+
+// RoundUp is how many of unit it takes to last for d. It does not add before it divides: that would make the longest duration there is,
+// which people take for ever, a negative one, and a lease of it one that has run out.
+func RoundUp(d, unit time.Duration) int64 {
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
+	}
+	return n
+}
 
 // Bytes returns the owner as a statement parameter.
 func Bytes(o lease.Owner) []byte { return o[:] }

@@ -19,7 +19,7 @@ var (
 const maxSeconds = 365 * 24 * 60 * 60
 
 func seconds(d time.Duration) int64 {
-	return min(maxSeconds, max(1, int64((d+time.Second-1)/time.Second)))
+	return min(maxSeconds, max(1, dialect.RoundUp(d, time.Second)))
 }
 
 // Silence sets MariaDB's idle_transaction_timeout, or MySQL's wait_timeout, which is for any silence. Both count in seconds.
@@ -39,7 +39,7 @@ func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Du
 // It looks for one row after the other: for a list of values MySQL 9 reads a small table from end to end, whatever index it is told to
 // use, and at REPEATABLE READ every row that it reads stays locked.
 func (d *Dialect) LockRows(table, column string, n int, wait time.Duration) string {
-	ms := max(1, int64((wait+time.Millisecond-1)/time.Millisecond))
+	ms := max(1, dialect.RoundUp(wait, time.Millisecond))
 	return fmt.Sprintf(`/*M! SET STATEMENT max_statement_time = %d.%03d, innodb_lock_wait_timeout = %d FOR */ `, ms/1000, ms%1000, seconds(wait)+1) +
 		each(n, fmt.Sprintf(`(SELECT /*+ MAX_EXECUTION_TIME(%d) */ %s FROM %s WHERE %s = ? FOR UPDATE)`, ms, column, table, column))
 }

@@ -23,7 +23,7 @@ const hangUp = 300 * time.Millisecond
 // ClaimOnce makes the key's row, or looks at the one there is. The wait is rounded up to whole seconds. MySQL does not know of it, so
 // the client ends it by hanging up: what the server then still waits for can only be rolled back.
 func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, wait time.Duration) (dialect.OnceRow, error) {
-	seconds := int((wait + time.Second - 1) / time.Second)
+	seconds := int(dialect.RoundUp(wait, time.Second))
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+hangUp)
 	defer cancel()
 	text := strings.Replace(d.Text("once-claim"), "@wait", strconv.Itoa(seconds), 1)

@@ -21,7 +21,7 @@ var (
 const maxMillis = 1<<31 - 1
 
 func millis(d time.Duration) string {
-	return strconv.FormatInt(min(maxMillis, max(1, int64((d+time.Millisecond-1)/time.Millisecond))), 10)
+	return strconv.FormatInt(min(maxMillis, max(1, dialect.RoundUp(d, time.Millisecond))), 10)
 }
 
 // Silence sets idle_in_transaction_session_timeout, in ms.

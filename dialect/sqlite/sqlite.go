@@ -115,7 +115,7 @@ func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease
 }
 
 // millis rounds up to the clock's resolution: a lease is never shorter than asked for.
-func millis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
+func millis(d time.Duration) int64 { return dialect.RoundUp(d, time.Millisecond) }
 
 // HandOver gives one row to another owner.
 func (d *Dialect) HandOver(ctx context.Context, s *dialect.Session, h lease.HandOver) (lease.Acquired, error) {

@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rowlockdb/rowlock/examples/internal/program"
+	"github.com/rowlockdb/rowlock/examples/internal/source"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
@@ -38,7 +42,7 @@ func startWorkers(t *testing.T, source string, names ...string) *workers {
 
 func (w *workers) start(name string) {
 	w.Helper()
-	cmd := exec.CommandContext(w.ctx, binary, "-db", w.source, "-name", name, "-schedule", "* * * * * *", "-takes", "100ms")
+	cmd := exec.CommandContext(w.ctx, binary, "-db", w.source, "-name", name, "-schedule", "* * * * * *", "-takes", "300ms")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -113,6 +117,10 @@ func TestEachTickIsRunOnceAndACrashIsPickedUp(t *testing.T) {
 			if by := runs[victim]; done[victim] == "" || done[victim] == by[0] {
 				t.Errorf("the tick of the killed %v was done by %q", by, done[victim])
 			}
+			at := slices.Sorted(maps.Keys(done))
+			if last := at[len(at)-1]; last != at[0]+int64(len(at))-1 {
+				t.Errorf("the ticks %v were done, and there is one every second: some were left out", at)
+			}
 			w.wantRecorded(done)
 		})
 	}
@@ -121,7 +129,7 @@ func TestEachTickIsRunOnceAndACrashIsPickedUp(t *testing.T) {
 // wantRecorded compares with what the database says was run.
 func (w *workers) wantRecorded(done map[int64]string) {
 	w.Helper()
-	db, err := open(w.ctx, w.source)
+	db, err := source.Open(w.ctx, w.source)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -141,11 +149,16 @@ func (w *workers) wantRecorded(done map[int64]string) {
 func TestATickThatHasBeenRunIsSkipped(t *testing.T) {
 	t.Parallel()
 	name := program.Fresh(t, testdb.Kinds[0])
-	db, err := open(t.Context(), name)
+	db, err := source.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
+	yesterday := worker{db: db}
+	if err := yesterday.open(t.Context(), "cron_"); err != nil {
+		t.Fatal(err)
+	}
+	defer yesterday.locks.Close()
 	soon := time.Now().Truncate(time.Second)
 	for i := range 30 {
 		if _, err := db.Exec(`INSERT INTO cron_runs (job, tick, ran_by) VALUES (?, ?, 'yesterday')`, job, soon.Add(time.Duration(i)*time.Second).Unix()); err != nil {
@@ -160,15 +173,88 @@ func TestATickThatHasBeenRunIsSkipped(t *testing.T) {
 	}
 }
 
-func TestTheProgramShowsIt(t *testing.T) {
+// If those who find a tick run held the lock for its minimum, each in turn, every process more would make the schedule later.
+func TestManyProcessesKeepUpWithTheSchedule(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), binary, "-ticks", "4", "-schedule", "* * * * * *", "-takes", "100ms").CombinedOutput()
-	for _, want := range []string{"is killed (SIGKILL) in the middle", "picks up what", "4 ticks, each run once."} {
-		if err != nil || !strings.Contains(string(out), want) {
-			t.Errorf("%v; the output lacks %q:\n%s", err, want, out)
+	const many = 16
+	all := make([]string, many)
+	for i := range all {
+		all[i] = names[i : i+1]
+	}
+	w := startWorkers(t, program.Fresh(t, testdb.Kinds[0]), all...)
+	heard := make(map[int64]int)
+	for ticks := 0; ticks < 3; {
+		e := w.next()
+		if e.What == "runs" {
+			continue
+		}
+		if heard[e.Tick.Unix()]++; heard[e.Tick.Unix()] < many {
+			continue
+		}
+		ticks++
+		if late := time.Since(e.Tick); late > many*minHold/2 {
+			t.Errorf("%v after the tick the last of %d processes knows that it was run", late, many)
 		}
 	}
-	if out, err := exec.CommandContext(t.Context(), binary, "-schedule", "often", "-name", "x").CombinedOutput(); err == nil || !strings.Contains(string(out), `"often"`) {
-		t.Errorf("a schedule that is none: %v, %s", err, out)
+}
+
+func TestTheProgramShowsIt(t *testing.T) {
+	t.Parallel()
+	for _, k := range testdb.Kinds {
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			db := program.Fresh(t, k)
+			p := program.New(t, binary, "-db", db, "-ticks", "4", "-schedule", "* * * * * *", "-takes", "100ms")
+			out, err := p.Output()
+			for _, want := range []string{"is killed (SIGKILL) in the middle", "picks up what", "✓ 4 ticks, each done once."} {
+				if err != nil || !strings.Contains(string(out), want) {
+					t.Errorf("%v; the output lacks %q:\n%s\n%s", err, want, out, p.Stderr.String())
+				}
+			}
+			p.LeavesNothing(t)
+			program.LeavesNoTables(t, db)
+		})
+	}
+}
+
+func TestWrongFlagsAreRefused(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"-schedule often":            `"often" is none`,
+		"-processes 1":               "-processes is 2 to 26",
+		"-processes 27":              "-processes is 2 to 26",
+		"-name x":                    "-name wants a -db",
+		"extra":                      `"extra" is no flag`,
+		"-schedule 0~0~0~30~2~*":     "has ended", // the thirtieth of February
+		"-db no/such/folder/cron.db": "unable to open database file",
+	} {
+		p := program.New(t, binary, strings.Split(strings.ReplaceAll(args, " ", "\n"), "\n")...)
+		for i, arg := range p.Args {
+			p.Args[i] = strings.ReplaceAll(arg, "~", " ")
+		}
+		_, err := p.Output()
+		if err == nil || !strings.Contains(p.Stderr.String(), want) {
+			t.Errorf("%s: %v, said %q, want %q", args, err, p.Stderr.String(), want)
+		}
+		p.LeavesNothing(t)
+	}
+}
+
+func TestABrokenPromiseIsAnError(t *testing.T) {
+	t.Parallel()
+	w := &watcher{out: io.Discard, begun: make(map[time.Time]string), done: make(map[time.Time]string), killed: "C"}
+	for _, c := range []struct {
+		event
+		bad bool
+	}{
+		{event{"A", time.Time{}, "done", ""}, false},
+		{event{"C", time.Time{}, "ended", ""}, false},
+		{event{"B", time.Time{}, "done", ""}, true},
+		{event{"B", time.Time{}, "ended", ""}, true},
+		{event{"B", time.Time{}, "failed", "why"}, true},
+	} {
+		if err := w.heard(c.event); (err != nil) != c.bad {
+			t.Errorf("%+v: %v", c.event, err)
+		}
 	}
 }

@@ -13,56 +13,54 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"github.com/adhocore/gronx"
+
+	"github.com/rowlockdb/rowlock/examples/internal/command"
 	"github.com/rowlockdb/rowlock/examples/internal/source"
 )
 
 type settings struct {
-	db, name  string
-	schedule  string
-	takes     time.Duration
-	processes int
-	ticks     int
+	db, prefix string
+	name       string
+	schedule   string
+	takes      time.Duration
+	processes  int
+	ticks      int
 }
 
 func main() {
-	cfg, err := parse(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	run := watch
-	if cfg.name != "" {
-		run = work
-	}
-	if err := run(ctx, cfg, os.Stdout); err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, "cron:", err)
-		os.Exit(1)
-	}
-}
-
-func parse(args []string, usage io.Writer) (cfg settings, err error) {
-	flags := flag.NewFlagSet("cron", flag.ContinueOnError)
-	flags.SetOutput(usage)
+	var cfg settings
+	flags := flag.NewFlagSet("cron", flag.ExitOnError)
 	flags.StringVar(&cfg.db, "db", "", source.Usage)
-	flags.StringVar(&cfg.name, "name", "", "be one worker of this `name`")
+	flags.StringVar(&cfg.name, "name", "", "be one worker of this `name`, until Ctrl-C; its tables stay")
+	flags.StringVar(&cfg.prefix, "prefix", "cron_", "what the names of a worker's tables begin with")
 	flags.StringVar(&cfg.schedule, "schedule", "*/2 * * * * *", "when to run: second, minute, hour, day, month, weekday")
 	flags.DurationVar(&cfg.takes, "takes", 300*time.Millisecond, "how long the job takes")
 	flags.IntVar(&cfg.processes, "processes", 3, "how many workers to start")
 	flags.IntVar(&cfg.ticks, "ticks", 5, "how many ticks to show")
-	err = flags.Parse(args)
-	if err == nil && (cfg.processes < 2 || cfg.ticks < 1 || cfg.takes < 0 || flags.NArg() > 0) {
-		err = errors.New("cron: -processes is at least 2, -ticks at least 1, -takes not negative, and there are no other arguments")
-		fmt.Fprintln(usage, err)
+	command.Main(flags, cfg.check, func(ctx context.Context) error {
+		if cfg.name == "" {
+			return watch(ctx, cfg, os.Stdout)
+		}
+		if err := work(ctx, cfg, os.Stdout); ctx.Err() == nil {
+			return err
+		}
+		return nil // a worker is to run until it is interrupted
+	})
+}
+
+func (c *settings) check() error {
+	if c.processes < 2 || c.processes > len(names) || c.ticks < 1 || c.takes < 0 {
+		return fmt.Errorf("-processes is 2 to %d, -ticks at least 1, and -takes not negative", len(names))
 	}
-	return cfg, err
+	if !gronx.New().IsValid(c.schedule) {
+		return fmt.Errorf("-schedule %q is none; for example \"*/2 * * * * *\" is every two seconds, \"0 30 4 * * *\" at half past four", c.schedule)
+	}
+	if c.name != "" && c.db == "" {
+		return errors.New("-name wants a -db: a worker with a database of its own meets nobody")
+	}
+	return nil
 }

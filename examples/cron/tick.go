@@ -15,46 +15,82 @@ const (
 	ttl = 3 * time.Second
 	// minHold is more than the workers' clocks differ: whoever comes that much later does not find the key free again.
 	minHold = 500 * time.Millisecond
+	// look is how often those who found the key held look whether the tick has been run meanwhile.
+	look = 200 * time.Millisecond
 )
 
 // tick runs the job for one moment of the schedule, unless it has been run: here or in any other process, a moment ago or before a
-// restart. All processes want the lock at the same moment. The first gets it, the others wait: when it is done they find that it is,
-// and when it has died in the middle the next of them does the work.
+// restart. All processes come at the same moment. The first gets the lock, and the others look now and then: when it is done they see
+// that it is, and when it has died in the middle, the first to come after its lease does the work.
+//
+// They do not stand in line for the lock: each would hold it for minHold, only to see that there is nothing to do, and a dozen
+// processes would still be at it when the next tick comes.
 func (w *worker) tick(ctx context.Context, at time.Time) error {
-	return w.locks.Do(ctx, "cron/"+job, func(ctx context.Context, l *rowlock.Lock) error {
-		by, err := w.ranBy(ctx, at)
-		if err == nil {
-			w.tell(at, "skipped", by)
-			return nil
-		}
-		if !errors.Is(err, sql.ErrNoRows) {
+	for {
+		over, err := w.wasRun(ctx, at)
+		if over || err != nil {
 			return err
 		}
-		w.tell(at, "runs", "")
-		if err := w.work(ctx); err != nil {
+		err = w.try(ctx, at)
+		var held *rowlock.HeldError
+		if !errors.As(err, &held) {
 			return err
 		}
-		if err := w.record(ctx, l, at); err != nil {
+		if err := sleep(ctx, max(time.Millisecond, min(held.Remaining, look))); err != nil {
 			return err
 		}
-		w.tell(at, "done", "")
-		return nil
-	}, rowlock.MinHold(minHold), rowlock.Note(w.name))
+	}
+}
+
+// try runs the tick if nobody else is at it.
+func (w *worker) try(ctx context.Context, at time.Time) error {
+	l, err := w.locks.TryLock(ctx, "cron/"+job, rowlock.MinHold(minHold), rowlock.Note(w.name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Unlock(ctx) }() // what was written was fenced; there is nothing left to learn
+	if over, err := w.wasRun(ctx, at); over || err != nil {
+		return err // by somebody who was through between our look and our lock
+	}
+	w.tell(at, "runs", "")
+	if err := w.work(ctx, l); err != nil {
+		return err
+	}
+	if err := w.record(ctx, l, at); err != nil {
+		return err
+	}
+	w.tell(at, "done", "")
+	return nil
+}
+
+// wasRun says whether somebody has run the tick.
+func (w *worker) wasRun(ctx context.Context, at time.Time) (bool, error) {
+	by, err := w.ranBy(ctx, at)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	w.tell(at, "skipped", by)
+	return true, nil
 }
 
 // ranBy returns who has run the tick, or sql.ErrNoRows.
 func (w *worker) ranBy(ctx context.Context, at time.Time) (by string, err error) {
-	err = w.db.GetContext(ctx, &by, w.db.Rebind(`SELECT ran_by FROM cron_runs WHERE job = ? AND tick = ?`), job, at.Unix())
+	err = w.db.GetContext(ctx, &by, w.db.Rebind(`SELECT ran_by FROM `+w.runs+` WHERE job = ? AND tick = ?`), job, at.Unix())
 	return by, err
 }
 
-// work is the job. It ends with ctx, and so with the lock.
-func (w *worker) work(ctx context.Context) error {
+// work is the job. It ends when the lock does.
+func (w *worker) work(ctx context.Context, l *rowlock.Lock) error {
 	select {
 	case <-time.After(w.takes):
 		return nil
+	case <-l.Context().Done():
+		return context.Cause(l.Context())
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 }
 
@@ -69,7 +105,7 @@ func (w *worker) record(ctx context.Context, l *rowlock.Lock, at time.Time) erro
 	if err := l.Fence(ctx, tx); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO cron_runs (job, tick, ran_by) VALUES (?, ?, ?)`), job, at.Unix(), w.name); err != nil {
+	if _, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO `+w.runs+` (job, tick, ran_by) VALUES (?, ?, ?)`), job, at.Unix(), w.name); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -17,20 +17,22 @@ import (
 // victim is the tick, from 1, whose worker is killed in the middle of it.
 const victim = 3
 
+const names = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" // of workers
+
 // watch starts workers, prints what they do, and kills one of them.
 func watch(ctx context.Context, cfg settings, out io.Writer) (err error) {
-	db, err := open(ctx, cfg.db)
+	db, err := source.OpenOwn(ctx, cfg.db, "cron")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, db.Remove(ctx, runs)) }()
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watcher{cfg: cfg, out: out, events: make(chan event), workers: make(map[string]*exec.Cmd)}
-	defer w.wait()
+	defer w.all.Wait()
 	defer cancel() // which ends the workers
 	fmt.Fprintf(out, "rowlock cron on %s: %d processes, one run a tick\n\n", db.Product(ctx), cfg.processes)
 	for i := range cfg.processes {
-		if err := w.start(ctx, db, string(rune('A'+i))); err != nil {
+		if err := w.start(ctx, db, names[i:i+1]); err != nil {
 			return err
 		}
 	}
@@ -44,16 +46,18 @@ type watcher struct {
 	workers map[string]*exec.Cmd
 	all     sync.WaitGroup
 	begun   map[time.Time]string // by whom
-	done    int
+	done    map[time.Time]string
+	killed  string
 }
 
 // start starts this very program as a worker.
-func (w *watcher) start(ctx context.Context, db *source.DB, name string) error {
+func (w *watcher) start(ctx context.Context, db *source.Own, name string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, self, "-db", db.Source, "-name", name, "-schedule", w.cfg.schedule, "-takes", w.cfg.takes.String())
+	cmd := exec.CommandContext(ctx, self, "-db", db.Source, "-prefix", db.Prefix, "-name", name,
+		"-schedule", w.cfg.schedule, "-takes", w.cfg.takes.String())
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Stderr = os.Stderr
@@ -68,25 +72,27 @@ func (w *watcher) start(ctx context.Context, db *source.DB, name string) error {
 	w.all.Go(func() {
 		for in := json.NewDecoder(lines); ; {
 			var e event
-			if in.Decode(&e) != nil {
-				_ = cmd.Wait()
-				return
+			ended := in.Decode(&e) != nil
+			if ended {
+				e = event{Worker: name, What: "ended", By: fmt.Sprint(cmd.Wait())}
 			}
 			select {
 			case w.events <- e:
 			case <-ctx.Done():
+			}
+			if ended {
+				return
 			}
 		}
 	})
 	return nil
 }
 
-func (w *watcher) wait() { w.all.Wait() }
-
 // follow prints what the workers say, until enough ticks are done.
 func (w *watcher) follow(ctx context.Context) error {
-	w.begun = make(map[time.Time]string)
-	for w.done < w.cfg.ticks {
+	w.begun, w.done = make(map[time.Time]string), make(map[time.Time]string)
+	fmt.Fprintln(w.out, "tick      after")
+	for len(w.done) < w.cfg.ticks {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -96,38 +102,49 @@ func (w *watcher) follow(ctx context.Context) error {
 			}
 		}
 	}
-	fmt.Fprintf(w.out, "\n%d ticks, each run once.\n", w.done)
+	fmt.Fprintf(w.out, "\n✓ %d ticks, each done once.\n", len(w.done))
 	return nil
 }
 
+// say prints a line about a tick, with how long after it that happened.
+func (w *watcher) say(at time.Time, format string, args ...any) {
+	fmt.Fprintf(w.out, "%s %4.1f s  %s\n", at.Format("15:04:05"), time.Since(at).Seconds(), fmt.Sprintf(format, args...))
+}
+
 func (w *watcher) heard(e event) error {
-	at := e.Tick.Format("15:04:05")
-	before, again := w.begun[e.Tick]
 	switch e.What {
 	case "runs":
-		w.begun[e.Tick] = e.Worker
-		if again {
-			fmt.Fprintf(w.out, "%s  %s picks up what %s has left\n", at, e.Worker, before)
-			return nil
-		}
-		fmt.Fprintf(w.out, "%s  %s runs\n", at, e.Worker)
-		if len(w.begun) == victim && len(w.workers) > 1 {
-			return w.kill(e)
-		}
+		return w.heardRuns(e)
 	case "done":
-		w.done++
-		fmt.Fprintf(w.out, "%s  %s is done\n", at, e.Worker)
+		if by := w.done[e.Tick]; by != "" {
+			return fmt.Errorf("PROMISE BROKEN: the tick of %s was done by %s and by %s", e.Tick.Format("15:04:05"), by, e.Worker)
+		}
+		w.done[e.Tick] = e.Worker
+		w.say(e.Tick, "%s is done", e.Worker)
 	case "skipped":
-		fmt.Fprintf(w.out, "%s  %s skips: %s has run it\n", at, e.Worker, e.By)
+		w.say(e.Tick, "%s skips: %s has run it", e.Worker, e.By)
+	case "ended":
+		if e.Worker != w.killed {
+			return fmt.Errorf("worker %s has ended: %s", e.Worker, e.By)
+		}
 	default:
-		return fmt.Errorf("%s, worker %s: %s", at, e.Worker, e.By)
+		return fmt.Errorf("worker %s %s: %s", e.Worker, e.What, e.By)
 	}
 	return nil
 }
 
-func (w *watcher) kill(e event) error {
-	fmt.Fprintf(w.out, "%s  %s is killed (SIGKILL) in the middle; its lease ends in %s\n", e.Tick.Format("15:04:05"), e.Worker, ttl)
-	cmd := w.workers[e.Worker]
-	delete(w.workers, e.Worker)
-	return cmd.Process.Kill()
+func (w *watcher) heardRuns(e event) error {
+	before, again := w.begun[e.Tick]
+	w.begun[e.Tick] = e.Worker
+	if again {
+		w.say(e.Tick, "%s picks up what %s has left", e.Worker, before)
+		return nil
+	}
+	w.say(e.Tick, "%s runs", e.Worker)
+	if len(w.begun) != victim {
+		return nil
+	}
+	w.killed = e.Worker
+	w.say(e.Tick, "%s is killed (SIGKILL) in the middle; its lease ends in %s", e.Worker, ttl)
+	return w.workers[e.Worker].Process.Kill()
 }

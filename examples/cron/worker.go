@@ -16,16 +16,15 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// prefix keeps rowlock's tables apart from others in the database.
-const prefix = "cron_"
-
 // worker is one process.
 type worker struct {
 	name  string
 	takes time.Duration
 	db    *source.DB
+	runs  string // the table that says what was run
 	locks *rowlock.Client
 	out   *json.Encoder
+	deaf  context.CancelCauseFunc // called when nobody reads what we print
 }
 
 // event is what a worker prints, a line each.
@@ -36,14 +35,16 @@ type event struct {
 	By     string    `json:"by,omitempty"` // who has run a tick that was skipped, or why one failed
 }
 
-// work follows the schedule until ctx ends.
+// work follows the schedule until ctx ends, or whoever started it is gone.
 func work(ctx context.Context, cfg settings, out io.Writer) (err error) {
 	w := &worker{name: cfg.name, takes: cfg.takes, out: json.NewEncoder(out)}
-	if w.db, err = open(ctx, cfg.db); err != nil {
+	ctx, w.deaf = context.WithCancelCause(ctx)
+	defer w.deaf(nil)
+	if w.db, err = source.Open(ctx, cfg.db, dialect.Prefix(cfg.prefix)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.db.Close()) }()
-	if w.locks, err = rowlock.Open(w.db, w.db.Dialect, &rowlock.Config{TTL: ttl}); err != nil {
+	if err = w.open(ctx, cfg.prefix); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.locks.Close()) }()
@@ -61,23 +62,34 @@ func work(ctx context.Context, cfg settings, out io.Writer) (err error) {
 	}
 }
 
-// open opens the database, with rowlock's tables and ours, which any number of workers may make at once.
-func open(ctx context.Context, name string) (*source.DB, error) {
-	db, err := source.Open(ctx, name, dialect.Prefix(prefix))
+// open makes the tables, which any number of workers may do at once: rowlock's by Migrate, and ours under a lock, because CREATE TABLE IF
+// NOT EXISTS fails on PostgreSQL when two say it in the same moment.
+func (w *worker) open(ctx context.Context, prefix string) (err error) {
+	w.runs = prefix + runs
+	if err = schema.Migrate(ctx, w.db.DB.DB, w.db.Dialect); err != nil {
+		return err
+	}
+	if w.locks, err = rowlock.Open(w.db, w.db.Dialect, &rowlock.Config{TTL: ttl}); err != nil {
+		return err
+	}
+	err = w.locks.Do(ctx, "cron/tables", func(ctx context.Context, _ *rowlock.Lock) error {
+		_, err := w.db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS `+w.runs+` (job VARCHAR(100) NOT NULL, tick BIGINT NOT NULL, ran_by VARCHAR(100) NOT NULL, PRIMARY KEY (job, tick))`)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return errors.Join(err, w.locks.Close())
 	}
-	err = schema.Migrate(ctx, db.DB.DB, db.Dialect)
-	if err == nil {
-		_, err = db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS cron_runs (job VARCHAR(100) NOT NULL, tick BIGINT NOT NULL, ran_by VARCHAR(100) NOT NULL, PRIMARY KEY (job, tick))`)
-	}
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
+	return nil
 }
 
-func (w *worker) tell(at time.Time, what, by string) { _ = w.out.Encode(event{w.name, at, what, by}) }
+// runs is our own table's name, behind the prefix.
+const runs = "runs"
+
+func (w *worker) tell(at time.Time, what, by string) {
+	if err := w.out.Encode(event{w.name, at, what, by}); err != nil {
+		w.deaf(err)
+	}
+}
 
 func sleep(ctx context.Context, d time.Duration) error {
 	select {

@@ -16,6 +16,7 @@ func main() {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", "file:first.db?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate")
 	check(err)
+	defer db.Close()
 	check(schema.Migrate(ctx, db, sqlite.New()))
 	locks, err := rowlock.Open(db, sqlite.New(), nil)
 	check(err)

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"io"
 	"os"
-	"os/exec"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -22,22 +18,12 @@ var binary string
 
 func TestMain(m *testing.M) { program.Main(m, &binary) }
 
-// showing is one run of it, with a temporary folder of its own in which nothing may be left.
-type showing struct {
-	*exec.Cmd
-	temp   string
-	more   io.Reader
-	stderr bytes.Buffer
-}
+// showing is one run of it.
+type showing struct{ *program.Run }
 
 func newShowing(t *testing.T) *showing {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	t.Cleanup(cancel)
-	p := &showing{Cmd: exec.CommandContext(ctx, binary, "-short"), temp: t.TempDir()}
-	p.Env = append(os.Environ(), "TMPDIR="+p.temp, "TMP="+p.temp)
-	p.Stderr = &p.stderr
-	return p
+	return &showing{program.New(t, binary, "-short")}
 }
 
 var pids = regexp.MustCompile(`etcd in processes (\d+), (\d+), (\d+)\n`)
@@ -46,9 +32,7 @@ var pids = regexp.MustCompile(`etcd in processes (\d+), (\d+), (\d+)\n`)
 func (p *showing) leavesNothing(t *testing.T, out string) {
 	t.Helper()
 	p.endsMembers(t, out)
-	if left, err := os.ReadDir(p.temp); err != nil || len(left) > 0 {
-		t.Errorf("left in the temporary folder: %v %v", left, err)
-	}
+	p.LeavesNothing(t)
 }
 
 func (p *showing) endsMembers(t *testing.T, out string) {
@@ -83,8 +67,8 @@ func TestHotKeysGoAndComeHomeAndNothingIsLost(t *testing.T) {
 	raw, err := p.Output()
 	out := string(raw)
 	t.Logf("%s", out)
-	if err != nil || p.stderr.Len() > 0 {
-		t.Fatalf("%v\n%s", err, p.stderr.String())
+	if err != nil || p.Stderr.Len() > 0 {
+		t.Fatalf("%v\n%s", err, p.Stderr.String())
 	}
 	rest := out
 	for _, want := range []string{
@@ -125,51 +109,25 @@ func TestInterruptedItLeavesNothing(t *testing.T) {
 		t.Parallel()
 		p := newShowing(t)
 		p.SysProcAttr = ownGroup()
-		out := p.until(t, "moves to the cluster")
+		out := p.Until(t, "moves to the cluster")
 		if err := interruptGroup(p.Process.Pid); err != nil {
 			t.Fatal(err)
 		}
-		out += p.rest()
-		if p.ProcessState.ExitCode() != 130 || p.stderr.String() != "hotkey: interrupted\n" {
-			t.Errorf("exit status %d, said %q", p.ProcessState.ExitCode(), p.stderr.String())
+		out += p.Rest()
+		if p.ProcessState.ExitCode() != 130 || p.Stderr.String() != "hotkey: interrupted\n" {
+			t.Errorf("exit status %d, said %q", p.ProcessState.ExitCode(), p.Stderr.String())
 		}
 		p.leavesNothing(t, out)
 	})
 	t.Run("killed itself", func(t *testing.T) {
 		t.Parallel()
 		p := newShowing(t)
-		out := p.until(t, "two clients lock")
+		out := p.Until(t, "two clients lock")
 		if err := p.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		p.endsMembers(t, out+p.rest())
+		p.endsMembers(t, out+p.Rest())
 	})
-}
-
-// until starts the program and reads what it says.
-func (p *showing) until(t *testing.T, text string) string {
-	t.Helper()
-	stdout, err := p.StdoutPipe()
-	if err == nil {
-		err = p.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var seen bytes.Buffer
-	for b := make([]byte, 1); !strings.HasSuffix(seen.String(), text); seen.Write(b) {
-		if _, err := io.ReadFull(stdout, b); err != nil {
-			t.Fatalf("ended before it said %q: %v\n%s%s", text, err, seen.String(), p.stderr.String())
-		}
-	}
-	p.more = stdout
-	return seen.String()
-}
-
-func (p *showing) rest() string {
-	all, _ := io.ReadAll(p.more)
-	_ = p.Wait()
-	return string(all)
 }
 
 func TestABrokenPromiseIsAnError(t *testing.T) {

@@ -13,14 +13,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
+	"github.com/rowlockdb/rowlock/examples/internal/command"
 	"github.com/rowlockdb/rowlock/examples/internal/source"
 )
 
@@ -34,50 +31,19 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == memberCommand {
 		os.Exit(member())
 	}
-	cfg, err := parse(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	signal.Ignore(syscall.SIGPIPE) // piped into head, we must still come to the clean-up
-	context.AfterFunc(ctx, stop)   // a second Ctrl-C need not wait for the clean-up
-	os.Exit(status(ctx, run(ctx, cfg, os.Stdout)))
-}
-
-func parse(args []string, usage io.Writer) (cfg settings, err error) {
-	flags := flag.NewFlagSet("hotkey", flag.ContinueOnError)
-	flags.SetOutput(usage)
+	var cfg settings
+	flags := flag.NewFlagSet("hotkey", flag.ExitOnError)
 	flags.StringVar(&cfg.db, "db", "", source.Usage)
 	flags.BoolVar(&cfg.short, "short", false, "half as long")
 	flags.IntVar(&cfg.cold, "cold", 200, "how many keys are locked only now and then")
-	err = flags.Parse(args)
-	if err == nil && (cfg.cold < fewest || flags.NArg() > 0) {
-		err = fmt.Errorf("hotkey: -cold is at least %d, or they are not cold, and there are no other arguments", fewest)
-		fmt.Fprintln(usage, err)
+	command.Main(flags, cfg.check, func(ctx context.Context) error { return run(ctx, cfg, os.Stdout) })
+}
+
+func (c *settings) check() error {
+	if c.cold < fewest {
+		return fmt.Errorf("-cold is at least %d, or they are not cold", fewest)
 	}
-	return cfg, err
+	return nil
 }
 
 const fewest = 50
-
-var errLeft = errors.New("something was left behind")
-
-// status tells what went wrong and returns the exit status: 130 is the shell's for an interrupted program.
-func status(ctx context.Context, err error) int {
-	if ctx.Err() != nil {
-		fmt.Fprintln(os.Stderr, "hotkey: interrupted")
-	}
-	if err != nil && (ctx.Err() == nil || errors.Is(err, errLeft)) {
-		fmt.Fprintln(os.Stderr, "hotkey:", err)
-	}
-	switch {
-	case ctx.Err() != nil:
-		return 130
-	case err != nil:
-		return 1
-	}
-	return 0
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/examples/internal/command"
 	"github.com/rowlockdb/rowlock/examples/internal/source"
 	"github.com/rowlockdb/rowlock/schema"
 )
@@ -38,7 +39,7 @@ func run(ctx context.Context, cfg settings, out io.Writer) (err error) {
 	s.show = newShow(out, s.load, &s.sent)
 	defer func() {
 		if left := s.made.close(); left != nil {
-			err = errors.Join(err, fmt.Errorf("%w: %w", errLeft, left))
+			err = errors.Join(err, fmt.Errorf("%w: %w", command.ErrLeft, left))
 		}
 	}()
 	if err := s.build(ctx); err != nil {

@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/mattn/go-isatty"
-
+	"github.com/rowlockdb/rowlock/examples/internal/command"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -45,11 +42,7 @@ type sample struct {
 }
 
 func newShow(out io.Writer, l *load, sent *atomic.Int64) *show {
-	f, ok := out.(*os.File)
-	return &show{
-		out: out, load: l, sent: sent, began: time.Now(), homes: make(map[string]home),
-		terminal: ok && isatty.IsTerminal(f.Fd()) && os.Getenv("TERM") != "dumb" && runtime.GOOS != "windows",
-	}
+	return &show{out: out, terminal: command.IsTerminal(out), load: l, sent: sent, began: time.Now(), homes: make(map[string]home)}
 }
 
 // Write prints above what is drawn.

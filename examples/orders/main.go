@@ -5,7 +5,7 @@
 //	curl -i -H 'Idempotency-Key: 7f3a' -d '{"customer":"Ada","lines":[{"sku":"tea","quantity":2}]}' http://127.0.0.1:8080/orders
 //
 // Send the same request again, as often as you like, also while you kill the server with -9 and start it anew: there is one order,
-// and the answer is the same.
+// and the answer is the same. They are kept in orders.db, or where -db says.
 package main
 
 import (
@@ -15,26 +15,19 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"github.com/rowlockdb/rowlock/examples/internal/command"
 	"github.com/rowlockdb/rowlock/examples/internal/source"
 	"github.com/rowlockdb/rowlock/once"
 	"github.com/rowlockdb/rowlock/once/oncehttp"
 )
 
 func main() {
-	db := flag.String("db", "", source.Usage)
-	addr := flag.String("addr", "127.0.0.1:8080", "`host:port` to listen on; port 0 is any that is free")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *db, *addr); err != nil {
-		fmt.Fprintln(os.Stderr, "orders:", err)
-		os.Exit(1)
-	}
+	flags := flag.NewFlagSet("orders", flag.ExitOnError)
+	db := flags.String("db", "orders.db", source.Forms)
+	addr := flags.String("addr", "127.0.0.1:8080", "`host:port` to listen on; port 0 is any that is free")
+	command.Main(flags, func() error { return nil }, func(ctx context.Context) error { return run(ctx, *db, *addr) })
 }
 
 func run(ctx context.Context, name, addr string) (err error) {
@@ -60,17 +53,17 @@ func run(ctx context.Context, name, addr string) (err error) {
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", repeatable.Wrap(http.HandlerFunc(s.order)))
 	mux.HandleFunc("GET /orders/{id}", s.show)
-	return serve(ctx, addr, mux)
+	return serve(ctx, addr, mux, db.Shown())
 }
 
 // serve answers until ctx ends, and then ends what it has begun.
-func serve(ctx context.Context, addr string, h http.Handler) error {
+func serve(ctx context.Context, addr string, h http.Handler, kept string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
-	fmt.Printf("listening on http://%s\n", l.Addr())
+	fmt.Printf("listening on http://%s\norders are kept in %s\n", l.Addr(), kept)
 	ended := make(chan error, 1)
 	go func() {
 		<-ctx.Done()

@@ -20,7 +20,8 @@ var dialects = map[string]goose.Dialect{
 	"postgres": goose.DialectPostgres, "mysql": goose.DialectMySQL, "sqlite": goose.DialectSQLite3,
 }
 
-// migrate brings the tables up to date, as the service does whenever it starts.
+// migrate brings the tables up to date, as the service does whenever it starts. goose does not lock meanwhile: of several servers that
+// start on an empty database at once, one may fail, and is to be started again.
 func migrate(ctx context.Context, db *source.DB) error {
 	files, err := fs.Sub(migrations, "migrations/"+db.Dialect.Name())
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +44,7 @@ func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			s := startServer(t, program.Fresh(t, k))
-			killer := &killer{server: s, every: 23}
+			killer := &killer{server: s, every: 23, heard: make(map[string]reply), first: make(map[string]bool)}
 			client := &http.Client{Transport: killer}
 			replies := make([]reply, clients)
 			var all sync.WaitGroup
@@ -51,13 +53,18 @@ func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing
 			}
 			all.Wait()
 			s.up()
-			if killer.during == 0 || killer.after == 0 {
-				t.Errorf("the server was killed %d times while it worked and %d times before it replied", killer.during, killer.after)
+			lost := keys - len(killer.first)
+			t.Logf("the server was killed %d times while it worked, and %d times when its reply was on its way; of %d keys the first answer was never heard",
+				killer.during, killer.after, lost)
+			if killer.during == 0 || killer.after == 0 || lost == 0 {
+				t.Error("the server was killed too seldom between its commit and its reply, or in its work")
 			}
-			t.Logf("the server was killed %d times while it worked, and %d times before it replied", killer.during, killer.after)
 			for i, r := range replies {
 				if r != replies[i%keys] {
 					t.Errorf("key %d was answered %+v and %+v", i%keys, replies[i%keys], r)
+				}
+				if said, ok := killer.heard[keyOf(i%keys)]; ok && r != said {
+					t.Errorf("key %d was answered %+v, and before the server was killed %+v", i%keys, r, said)
 				}
 			}
 			ids := make(map[string]bool)
@@ -75,7 +82,7 @@ func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing
 func order(t *testing.T, client *http.Client, s *server, key int) reply {
 	body := fmt.Sprintf(`{"customer":"customer %d","lines":[{"sku":"tea","quantity":%d},{"sku":"pot","quantity":1}]}`, key, key+1)
 	r, err := backoff.Retry(t.Context(), func() (reply, error) {
-		res, err := post(t.Context(), client, s.url, fmt.Sprintf("key-%d", key), body)
+		res, err := post(t.Context(), client, s.url, keyOf(key), body)
 		if err == nil && (res.status == http.StatusConflict || res.status >= 500) {
 			err = fmt.Errorf("%+v", res)
 		}
@@ -86,6 +93,8 @@ func order(t *testing.T, client *http.Client, s *server, key int) reply {
 	}
 	return r
 }
+
+func keyOf(n int) string { return fmt.Sprintf("key-%d", n) }
 
 func post(ctx context.Context, client *http.Client, url, key, body string) (reply, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/orders", strings.NewReader(body))
@@ -103,6 +112,10 @@ func do(client *http.Client, req *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	return read(res)
+}
+
+func read(res *http.Response) (reply, error) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	return reply{res.StatusCode, res.Header.Get("Location"), string(body)}, err
@@ -165,6 +178,7 @@ func TestAnswers(t *testing.T) {
 		{"no lines", "c", `{"customer":"Ada"}`, http.StatusBadRequest},
 		{"no JSON", "d", `customer=Ada`, http.StatusBadRequest},
 		{"no order, mended under a new key", "e", good, http.StatusCreated},
+		{"more than is read", "f", strings.Repeat(" ", 2<<20) + good, http.StatusRequestEntityTooLarge},
 	} {
 		r, err := post(t.Context(), http.DefaultClient, s.url, c.key, c.body)
 		if err != nil || r.status != c.status {
@@ -176,6 +190,58 @@ func TestAnswers(t *testing.T) {
 	}
 	if r := get(t, s, "/orders/nothing"); r.status != http.StatusNotFound {
 		t.Errorf("an order that is not there: %+v", r)
+	}
+}
+
+func TestARepeatSaysThatItIsOne(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, program.Fresh(t, testdb.Kinds[0]))
+	for _, want := range []string{"", "true", "true"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/orders", strings.NewReader(`{"customer":"Ada","lines":[{"sku":"tea","quantity":1}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Idempotency-Key", "k")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if got := res.Header.Get("Idempotent-Replayed"); res.StatusCode != http.StatusCreated || got != want {
+			t.Errorf("%s, Idempotent-Replayed: %q, want %q", res.Status, got, want)
+		}
+	}
+}
+
+func TestWrongFlagsAreRefused(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"extra":                      `orders: "extra" is no flag`,
+		"-db no/such/folder/shop.db": "unable to open database file",
+		"-db redis://localhost":      "use postgres://, mysql:// or the name of a SQLite file",
+	} {
+		p := program.New(t, binary, strings.Fields(args)...)
+		if _, err := p.Output(); err == nil || !strings.Contains(p.Stderr.String(), want) {
+			t.Errorf("%s: %v, said %q", args, err, p.Stderr.String())
+		}
+	}
+}
+
+// Without -db the orders are in a file that is there when the server comes back.
+func TestOrdersOutliveTheServerWithoutADatabaseBeingNamed(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for range 2 {
+		p := program.New(t, binary, "-addr", "127.0.0.1:0")
+		p.Dir = folder
+		p.InterruptAfter(t, "orders are kept in orders.db\n")
+		if !p.ProcessState.Success() || p.Stderr.Len() > 0 {
+			t.Errorf("%v, %s", p.ProcessState, p.Stderr.String())
+		}
+		p.LeavesNothing(t)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "orders.db")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // server is the program as its operator sees it: it is started, killed, and started again on the same address.
@@ -76,13 +78,18 @@ func (s *server) up() {
 	defer s.mu.Unlock()
 }
 
-// killer is a client's way to the server. At every so manieth request it kills the server: when the request has been sent, so that it and
-// those of the other clients are somewhere in their work; or when the reply has come, which the client then does not get.
+// killer is a client's way to the server. At every so manieth request it kills the server: a moment after the request has been sent, so
+// that it and those of the other clients are somewhere in their work; or as soon as the reply has come, which the client then does not
+// get. What the server was killed for saying must be true all the same, so it is kept.
 type killer struct {
 	server        *server
 	every         int64
 	asked         atomic.Int64
 	during, after int64
+
+	mu    sync.Mutex
+	heard map[string]reply // by key
+	first map[string]bool  // keys of which somebody has heard the first answer, and not only a repeat of it
 }
 
 var errKilled = errors.New("the server was killed before its reply came")
@@ -91,12 +98,15 @@ func (k *killer) RoundTrip(req *http.Request) (*http.Response, error) {
 	n := k.asked.Add(1)
 	turn := n / k.every % 2
 	if n%k.every != 0 {
-		return http.DefaultTransport.RoundTrip(req)
+		res, err := http.DefaultTransport.RoundTrip(req)
+		k.noteFirst(req, res)
+		return res, err
 	}
 	if turn == 0 {
 		return http.DefaultTransport.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 			WroteRequest: func(sent httptrace.WroteRequestInfo) {
 				if sent.Err == nil {
+					time.Sleep(rand.N(4 * time.Millisecond)) // some are still reading then, and some have committed
 					atomic.AddInt64(&k.during, 1)
 					k.server.kill()
 				}
@@ -107,10 +117,24 @@ func (k *killer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = res.Body.Close()
-	if res.StatusCode == http.StatusCreated {
-		atomic.AddInt64(&k.after, 1)
-		k.server.kill()
+	r, err := read(res)
+	if err != nil || r.status != http.StatusCreated {
+		return nil, errKilled
 	}
+	k.server.kill() // at once: an answer that was sent before its commit would be a lie now
+	atomic.AddInt64(&k.after, 1)
+	k.noteFirst(req, res)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.heard[req.Header.Get("Idempotency-Key")] = r
 	return nil, errKilled
+}
+
+func (k *killer) noteFirst(req *http.Request, res *http.Response) {
+	if res == nil || res.StatusCode != http.StatusCreated || res.Header.Get("Idempotent-Replayed") != "" {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.first[req.Header.Get("Idempotency-Key")] = true
 }

@@ -22,7 +22,7 @@ func open(ctx context.Context, name, prefix string) (*database, error) {
 
 // sql fills in the table's name and the database's own placeholders.
 func (db *database) sql(query string) string {
-	return db.Rebind(strings.ReplaceAll(query, "{numbers}", db.prefix+"numbers"))
+	return db.Rebind(strings.ReplaceAll(query, "{numbers}", db.prefix+numbers))
 }
 
 // read returns one of our numbers.

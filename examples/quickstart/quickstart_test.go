@@ -2,10 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,54 +17,30 @@ var binary string
 
 func TestMain(m *testing.M) { program.Main(m, &binary) }
 
-// run is one run of it, with a temporary folder of its own in which nothing may be left.
-type run struct {
-	*exec.Cmd
-	temp   string
-	stderr bytes.Buffer
-}
-
-func newRun(t *testing.T, args ...string) *run {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	p := &run{Cmd: exec.CommandContext(ctx, binary, args...), temp: t.TempDir()}
-	p.Cmd.Env = append(os.Environ(), "TMPDIR="+p.temp, "TMP="+p.temp)
-	p.Cmd.Stderr = &p.stderr
-	return p
-}
-
-func (p *run) leavesNothing(t *testing.T) {
-	t.Helper()
-	if left, err := os.ReadDir(p.temp); err != nil || len(left) > 0 {
-		t.Errorf("left in the temporary folder: %v %v", left, err)
-	}
-}
-
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	for _, k := range testdb.Kinds {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
-			tellsItsStory(t, newRun(t, "-db", program.Source(t, k)))
+			tellsItsStory(t, program.New(t, binary, "-db", program.Source(t, k)))
 		})
 	}
 	t.Run("a SQLite file of the user's", func(t *testing.T) {
 		t.Parallel()
 		db := filepath.Join(t.TempDir(), "my app?100%.db")
-		tellsItsStory(t, newRun(t, "-db", db, "-processes", "2", "-count", "20"))
+		tellsItsStory(t, program.New(t, binary, "-db", db, "-processes", "2", "-count", "20"))
 		if _, err := os.Stat(db); !os.IsNotExist(err) {
 			t.Errorf("%s was not there before and is now: %v", db, err)
 		}
 	})
 }
 
-func tellsItsStory(t *testing.T, p *run) {
+func tellsItsStory(t *testing.T, p *program.Run) {
 	t.Helper()
 	out, err := p.Output()
 	t.Logf("%s", out)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, p.stderr.String())
+		t.Fatalf("%v\n%s", err, p.Stderr.String())
 	}
 	want := []string{"without a lock", "were overwritten", "with the lock", "✓ one holder at a time: expected", "All promises kept."}
 	if canStop {
@@ -79,10 +52,10 @@ func tellsItsStory(t *testing.T, p *run) {
 			t.Errorf("the output lacks %q", w)
 		}
 	}
-	if p.stderr.Len() > 0 {
-		t.Errorf("standard error: %s", p.stderr.String())
+	if p.Stderr.Len() > 0 {
+		t.Errorf("standard error: %s", p.Stderr.String())
 	}
-	p.leavesNothing(t)
+	p.LeavesNothing(t)
 }
 
 func TestInterrupt(t *testing.T) {
@@ -93,35 +66,13 @@ func TestInterrupt(t *testing.T) {
 	for name, until := range map[string]string{"while they count": "without a lock", "while one is stopped": "SIGSTOP)\n"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newRun(t)
-			stdout, err := p.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
+			p := program.New(t, binary)
+			p.InterruptAfter(t, until)
+			if p.ProcessState.ExitCode() != 130 || p.Stderr.String() != "quickstart: interrupted\n" {
+				t.Errorf("exit status %d, said %q", p.ProcessState.ExitCode(), p.Stderr.String())
 			}
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
-			readUntil(t, stdout, until)
-			if err := p.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, stdout)
-			_ = p.Wait()
-			if p.ProcessState.ExitCode() != 130 || p.stderr.String() != "quickstart: interrupted\n" {
-				t.Errorf("exit status %d, said %q", p.ProcessState.ExitCode(), p.stderr.String())
-			}
-			p.leavesNothing(t)
+			p.LeavesNothing(t)
 		})
-	}
-}
-
-func readUntil(t *testing.T, r io.Reader, text string) {
-	t.Helper()
-	var seen bytes.Buffer
-	for b := make([]byte, 1); !strings.HasSuffix(seen.String(), text); seen.Write(b) {
-		if _, err := r.Read(b); err != nil {
-			t.Fatalf("ended before it said %q: %v\n%s", text, err, seen.String())
-		}
 	}
 }
 
@@ -133,12 +84,26 @@ func TestFailure(t *testing.T) {
 		"redis://localhost":                  "use postgres://, mysql:// or the name of a SQLite file",
 		"no/such/folder/x.db":                "unable to open database file",
 	} {
-		p := newRun(t, "-db", db)
+		p := program.New(t, binary, "-db", db)
 		_, err := p.Output()
-		said := p.stderr.String()
+		said := p.Stderr.String()
 		if err == nil || p.ProcessState.ExitCode() != 1 || !strings.Contains(said, want) || strings.Contains(said, "secret") {
 			t.Errorf("-db %s: %v, said %q, want %q", db, err, said, want)
 		}
+	}
+}
+
+func TestKeepWantsADatabaseThatStays(t *testing.T) {
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "app.db")
+	for _, args := range [][]string{{"-keep"}, {"-keep", "-count", "2", "-db", db}} {
+		p := program.New(t, binary, args...)
+		if out, err := p.Output(); (err == nil) != (len(args) > 1) || strings.Contains(string(out), "kept: the tables quickstart_") != (err == nil) {
+			t.Errorf("%q: %v\n%s", args, err, out)
+		}
+	}
+	if _, err := os.Stat(db); err != nil {
+		t.Error(err)
 	}
 }
 

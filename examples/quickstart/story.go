@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
-	"github.com/mattn/go-isatty"
+	"github.com/rowlockdb/rowlock/examples/internal/command"
 )
 
 // story prints, and remembers which promises were broken.
@@ -19,7 +18,7 @@ type story struct {
 }
 
 func newStory(f *os.File) *story {
-	return &story{w: f, colour: isatty.IsTerminal(f.Fd()) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && runtime.GOOS != "windows"}
+	return &story{w: f, colour: command.IsTerminal(f) && os.Getenv("NO_COLOR") == ""}
 }
 
 const (

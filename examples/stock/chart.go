@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 )
 
-const width = 40 // of the longest bar
+const width = 35 // of the longest bar, so that all of it fits into 80
 
 // chart draws orders a second, a bar for each way. A way that sold more than there was has none: its speed is worth nothing.
 func chart(out io.Writer, all []result) {
@@ -17,17 +16,18 @@ func chart(out io.Writer, all []result) {
 			most = max(most, r.orders)
 		}
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\tsold\tleft\torders/s\t")
+	fmt.Fprintf(out, "%-19s %6s %6s %9s\n", "", "sold", "left", "orders/s")
 	for _, r := range all {
-		drawn := strings.Repeat("█", int(width*r.orders/most+0.5))
-		if r.unsafe {
-			drawn = "✗ nothing keeps two from buying the same item"
-			if over := int64(r.sold) + r.left - int64(r.items); over > 0 {
-				drawn = fmt.Sprintf("✗ oversold: %d items were sold %d times", r.items-int(r.left), r.sold)
-			}
-		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.0f\t%s\n", r.name, r.sold, r.left, r.orders, drawn)
+		fmt.Fprintf(out, "%-19s %6d %6d %9.0f  %s\n", r.name, r.sold, r.left, r.orders, drawn(r, most))
 	}
-	_ = w.Flush()
+}
+
+func drawn(r result, most float64) string {
+	if !r.unsafe {
+		return strings.Repeat("█", int(width*r.orders/most+0.5))
+	}
+	if gone := int64(r.items) - r.left; int64(r.sold) > gone {
+		return fmt.Sprintf("✗ oversold: %d sales, %d gone", r.sold, gone)
+	}
+	return "✗ nothing keeps two from one item"
 }

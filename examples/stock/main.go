@@ -4,7 +4,7 @@
 //	go run ./examples/stock
 //	go run ./examples/stock -db postgres://user:password@host/database
 //
-// What buys is in ways.go; the rest makes tables, counts and draws.
+// What buys is in ways.go; the rest makes tables, counts and draws. On a terminal the chart grows while the sale goes on.
 package main
 
 import (
@@ -14,9 +14,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
+	"github.com/rowlockdb/rowlock/examples/internal/command"
 	"github.com/rowlockdb/rowlock/examples/internal/source"
 )
 
@@ -29,35 +28,21 @@ type settings struct {
 }
 
 func main() {
-	cfg, err := parse(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, cfg, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "stock:", err)
-		os.Exit(1)
-	}
-}
-
-func parse(args []string, usage io.Writer) (cfg settings, err error) {
-	flags := flag.NewFlagSet("stock", flag.ContinueOnError)
-	flags.SetOutput(usage)
+	var cfg settings
+	flags := flag.NewFlagSet("stock", flag.ExitOnError)
 	flags.StringVar(&cfg.db, "db", "", source.Usage)
 	flags.IntVar(&cfg.items, "items", 2000, "how many there are to sell")
 	flags.IntVar(&cfg.buyers, "buyers", 5000, "how many want one, all at once")
 	flags.IntVar(&cfg.tills, "tills", 16, "connections that sell")
 	flags.IntVar(&cfg.stripes, "stripes", 8, "how many shelves the striped ways spread the items over")
-	err = flags.Parse(args)
-	if err == nil && (cfg.items < 1 || cfg.buyers < 1 || cfg.tills < 1 || cfg.stripes < 1 || flags.NArg() > 0) {
-		err = errors.New("stock: -items, -buyers, -tills and -stripes are at least 1, and there are no other arguments")
-		fmt.Fprintln(usage, err)
+	command.Main(flags, cfg.check, func(ctx context.Context) error { return run(ctx, cfg, os.Stdout) })
+}
+
+func (c *settings) check() error {
+	if c.items < 1 || c.buyers < 1 || c.tills < 1 || c.stripes < 1 {
+		return errors.New("-items, -buyers, -tills and -stripes are at least 1")
 	}
-	return cfg, err
+	return nil
 }
 
 // run sells everything once in each way.
@@ -68,19 +53,15 @@ func run(ctx context.Context, cfg settings, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.close(ctx)) }()
 	fmt.Fprintf(out, "rowlock flash sale on %s: %d items, %d buyers\n\n", s.db.Product(ctx), cfg.items, cfg.buyers)
-	var all []result
+	board := newBoard(out, cfg)
 	for _, way := range s.ways() {
-		r, err := s.sell(ctx, way)
+		done := board.watch(way.name)
+		r, err := s.sell(ctx, way, &board.served)
+		done()
 		if err != nil {
 			return fmt.Errorf("%s: %w", way.name, err)
 		}
-		all = append(all, r)
+		board.add(r)
 	}
-	chart(out, all)
-	for _, r := range all {
-		if err := r.check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return board.end()
 }

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // result is what came of one way.
@@ -22,42 +23,33 @@ type result struct {
 
 // sell puts the items on the shelves and lets the buyers in. A buyer goes from shelf to shelf until one has something, and asks at
 // none that is known to be empty: nobody fills them up again.
-func (s *shop) sell(ctx context.Context, w way) (r result, err error) {
+func (s *shop) sell(ctx context.Context, w way, served *atomic.Int64) (r result, err error) {
 	if err := s.fill(ctx, w); err != nil {
 		return r, err
 	}
 	empty := make([]atomic.Bool, w.shelves)
-	queue := make(chan int64)
-	errs := make(chan error, s.buyers)
 	began := time.Now()
-	var all sync.WaitGroup
-	for range min(s.buyers, crowd) {
-		all.Go(func() {
-			for number := range queue {
-				errs <- s.serve(ctx, w, buyer{number, w.name}, empty)
-			}
+	all, inside := errgroup.WithContext(ctx) // the first who cannot buy ends the sale
+	all.SetLimit(crowd)
+	for number := range int64(s.buyers) {
+		all.Go(func() error {
+			defer served.Add(1)
+			return s.serve(inside, w, buyer{number, w.name}, empty)
 		})
 	}
-	for number := range int64(s.buyers) {
-		queue <- number
-	}
-	close(queue)
-	all.Wait()
-	took := time.Since(began)
-	close(errs)
-	for e := range errs {
-		err = errors.Join(err, e)
-	}
-	if err != nil {
+	if err := all.Wait(); err != nil {
 		return r, err
 	}
-	return s.count(ctx, w, took)
+	return s.count(ctx, w, time.Since(began))
 }
 
 // crowd is how many buyers are in the shop at a time.
 const crowd = 256
 
 func (s *shop) serve(ctx context.Context, w way, b buyer, empty []atomic.Bool) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	first := rand.IntN(w.shelves)
 	for i := range w.shelves {
 		shelf := (first + i) % w.shelves

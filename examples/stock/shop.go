@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/examples/internal/source"
 	"github.com/rowlockdb/rowlock/forupdate"
 	"github.com/rowlockdb/rowlock/optimistic"
-	"github.com/rowlockdb/rowlock/schema"
 )
 
 // shelf is a row of the stock. It is all that is locked.
@@ -25,8 +21,7 @@ type shelf struct {
 // shop is a database with the stock, the list of what was sold, and one lock of each kind.
 type shop struct {
 	settings
-	db     *source.DB
-	prefix string // of every table made here
+	db *source.Own
 
 	locks *rowlock.Client
 	rows  *forupdate.Locker
@@ -34,13 +29,12 @@ type shop struct {
 }
 
 func openShop(ctx context.Context, cfg settings) (s *shop, err error) {
-	s = &shop{settings: cfg, prefix: "stock_" + strings.ToLower(rand.Text()[:6]) + "_"}
-	if s.db, err = source.Open(ctx, cfg.db, dialect.Prefix(s.prefix)); err != nil {
+	s = &shop{settings: cfg}
+	if s.db, err = source.OpenOwn(ctx, cfg.db, "stock"); err != nil {
 		return nil, err
 	}
 	s.db.SetMaxOpenConns(cfg.tills + spare)
 	s.db.SetMaxIdleConns(cfg.tills + spare) // database/sql keeps two by default, and connecting takes longer than selling
-	err = schema.Migrate(ctx, s.db.DB.DB, s.db.Dialect)
 	for _, query := range []string{
 		`CREATE TABLE {shelves} (id BIGINT NOT NULL PRIMARY KEY, items BIGINT NOT NULL, version BIGINT NOT NULL)`,
 		`CREATE TABLE {sold} (way VARCHAR(40) NOT NULL, buyer BIGINT NOT NULL, shelf BIGINT NOT NULL, PRIMARY KEY (way, buyer))`,
@@ -68,28 +62,22 @@ func (s *shop) openLocks() (err error) {
 	if s.rows, err = forupdate.NewLocker(s.db, s.db.Dialect); err != nil {
 		return err
 	}
-	s.table, err = optimistic.NewTable[shelf](s.db.Dialect, s.prefix+"shelves")
+	s.table, err = optimistic.NewTable[shelf](s.db.Dialect, s.db.Table("shelves"))
 	return err
 }
 
 // close removes the tables, also when ctx has ended.
 func (s *shop) close(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
-	defer cancel()
 	if s.locks != nil {
 		err = s.locks.Close()
 	}
 	if s.rows != nil {
 		err = errors.Join(err, s.rows.Close())
 	}
-	for _, table := range []string{"{shelves}", "{sold}"} {
-		_, dropped := s.db.ExecContext(ctx, s.sql(`DROP TABLE IF EXISTS `+table))
-		err = errors.Join(err, dropped)
-	}
-	return errors.Join(err, schema.Down(ctx, s.db.DB.DB, s.db.Dialect), s.db.Close())
+	return errors.Join(err, s.db.Remove(ctx, "shelves", "sold"))
 }
 
 // sql fills in the tables' names and the database's own placeholders.
 func (s *shop) sql(query string) string {
-	return s.db.Rebind(strings.NewReplacer("{shelves}", s.prefix+"shelves", "{sold}", s.prefix+"sold").Replace(query))
+	return s.db.Rebind(strings.NewReplacer("{shelves}", s.db.Table("shelves"), "{sold}", s.db.Table("sold")).Replace(query))
 }

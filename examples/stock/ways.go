@@ -68,7 +68,7 @@ func (s *shop) withLock(ctx context.Context, shelf int64, b buyer) error {
 // withRowLock locks the row itself, for as long as the transaction lasts.
 func (s *shop) withRowLock(ctx context.Context, shelf int64, b buyer) error {
 	return s.inTx(ctx, func(tx *sqlx.Tx) error {
-		if err := s.rows.LockRows(ctx, tx, forupdate.Rows{Table: s.prefix + "shelves", Key: "id"}, shelf); err != nil {
+		if err := s.rows.LockRows(ctx, tx, forupdate.Rows{Table: s.db.Table("shelves"), Key: "id"}, shelf); err != nil {
 			return err
 		}
 		left, err := s.left(ctx, tx, shelf)

@@ -22,8 +22,11 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 )
 
-// Usage is the help text of a -db flag.
-const Usage = "postgres://…, mysql://… or a SQLite `file`; without it a SQLite file in a temporary folder"
+// Forms is what a -db flag takes.
+const Forms = "postgres://…, mysql://… or a SQLite `file`"
+
+// Usage is the help text of a -db flag that need not be given.
+const Usage = Forms + "; without it a SQLite file in a temporary folder"
 
 // DB is a pool, and how rowlock is to speak to it.
 type DB struct {
@@ -100,7 +103,11 @@ func (db *DB) Close() (err error) {
 func (db *DB) Shown() string {
 	scheme, rest, isURL := strings.Cut(db.Source, "://")
 	if at := strings.LastIndex(rest, "@"); isURL && at >= 0 {
-		return scheme + "://…" + rest[at:]
+		rest = "…" + rest[at:]
+	}
+	if isURL {
+		rest, _, _ = strings.Cut(rest, "?") // it may be among the parameters, too
+		return scheme + "://" + rest
 	}
 	return db.Source
 }
