@@ -173,31 +173,6 @@ func TestATickThatHasBeenRunIsSkipped(t *testing.T) {
 	}
 }
 
-// If those who find a tick run held the lock for its minimum, each in turn, every process more would make the schedule later.
-func TestManyProcessesKeepUpWithTheSchedule(t *testing.T) {
-	t.Parallel()
-	const many = 16
-	all := make([]string, many)
-	for i := range all {
-		all[i] = names[i : i+1]
-	}
-	w := startWorkers(t, program.Fresh(t, testdb.Kinds[0]), all...)
-	heard := make(map[int64]int)
-	for ticks := 0; ticks < 3; {
-		e := w.next()
-		if e.What == "runs" {
-			continue
-		}
-		if heard[e.Tick.Unix()]++; heard[e.Tick.Unix()] < many {
-			continue
-		}
-		ticks++
-		if late := time.Since(e.Tick); late > many*minHold/2 {
-			t.Errorf("%v after the tick the last of %d processes knows that it was run", late, many)
-		}
-	}
-}
-
 func TestTheProgramShowsIt(t *testing.T) {
 	t.Parallel()
 	for _, k := range testdb.Kinds {

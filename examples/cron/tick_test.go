@@ -58,12 +58,45 @@ func TestTheKeyStaysLockedForAMomentAfterARun(t *testing.T) {
 	})
 }
 
+// If those who find a tick run took the lock to see it, each would keep it from the next for minHold, and every process more would make the
+// schedule later.
+func TestWhoFindsATickRunDoesNotTakeTheLock(t *testing.T) {
+	each(t, func(t *testing.T, w *worker, printed *bytes.Buffer) {
+		w.wasRunByOther(t)
+		before := w.grant(t)
+		if err := w.tick(t.Context(), noon); err != nil || !strings.Contains(printed.String(), `"other"`) {
+			t.Errorf("%v, said %s", err, printed)
+		}
+		if after := w.grant(t); after != before+1 {
+			t.Errorf("token %d after %d: the key was taken in between", after, before)
+		}
+	})
+}
+
+func (w *worker) wasRunByOther(t *testing.T) {
+	t.Helper()
+	if _, err := w.db.Exec(w.db.Rebind(`INSERT INTO cron_runs (job, tick, ran_by) VALUES (?, ?, 'other')`), job, noon.Unix()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// grant takes the lock and gives it back, and returns its token.
+func (w *worker) grant(t *testing.T) int64 {
+	t.Helper()
+	l, err := w.locks.Lock(t.Context(), "cron/"+job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return l.Token()
+}
+
 // Somebody may have run the tick between our first look and our lock.
 func TestATickIsLookedAtAgainUnderTheLock(t *testing.T) {
 	each(t, func(t *testing.T, w *worker, printed *bytes.Buffer) {
-		if _, err := w.db.Exec(w.db.Rebind(`INSERT INTO cron_runs (job, tick, ran_by) VALUES (?, ?, 'other')`), job, noon.Unix()); err != nil {
-			t.Fatal(err)
-		}
+		w.wasRunByOther(t)
 		if err := w.try(t.Context(), noon); err != nil || strings.Contains(printed.String(), "runs") || !strings.Contains(printed.String(), `"other"`) {
 			t.Errorf("%v, said %s", err, printed)
 		}
