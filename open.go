@@ -82,7 +82,7 @@ func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
 
 func openTable(db DB, d dialect.Dialect, full Config) (*table.Store, error) {
 	limit := db.Stats().MaxOpenConnections
-	lanes, err := lane.Count(full.Lanes, d.Lanes(), limit, 2) // two, so that renewals do not stand behind everything else
+	lanes, err := lane.Count(full.Lanes, lane.Merging, d.Lanes(), limit, 2) // two, so that renewals do not stand behind everything else
 	if err != nil {
 		return nil, err
 	}

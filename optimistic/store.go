@@ -51,7 +51,7 @@ type settings struct {
 	timeout time.Duration
 }
 
-// Lanes is how many connections of the pool the store keeps to itself. Default 3, or all but one of a smaller pool.
+// Lanes is how many connections of the pool the store keeps to itself. Default 4, or all but one of a smaller pool.
 func Lanes(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -91,7 +91,7 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 		}
 	}
 	limit := db.Stats().MaxOpenConnections
-	lanes, err := lane.Count(set.lanes, d.Lanes(), limit, 1)
+	lanes, err := lane.Count(set.lanes, lane.Single, d.Lanes(), limit, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -89,11 +89,7 @@ func configure(dbs []*sql.DB, cfg *config) (*members, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	asked, limit := cmp.Or(cfg.lanes, lanes), m.limit()
-	if cfg.lanes == 0 && limit > 0 {
-		asked = max(2, min(lanes, limit-1))
-	}
-	n, err := lane.Count(asked, 0, limit, 2)
+	n, err := lane.Count(cfg.lanes, lanes, 0, m.limit(), 2)
 	return m, n, err
 }
 
