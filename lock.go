@@ -22,8 +22,8 @@ type Lock struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	since  time.Time
-	least  time.Time // until when MinHold keeps the key locked
-	quiet  bool      // the client's own: no hooks
+	least  time.Duration // how long after since MinHold keeps the key locked; a time would make every lock 32 bytes larger
+	quiet  bool          // the client's own: no hooks
 
 	mu       sync.Mutex
 	over     bool // Unlock, loss or Close came
@@ -32,7 +32,9 @@ type Lock struct {
 
 func newLock(ctx context.Context, c *Client, req lease.AcquireRequest, a lease.Acquired, r request, sent time.Time) *Lock {
 	l := &Lock{c: c, since: sent, quiet: r.internal, doubtful: a.Doubtful}
-	l.least = time.Now().Add(r.minHold) // from the answer on, not from when it was sent: the grant may have come just before it
+	if r.minHold > 0 { // from the answer on, not from when it was sent: the grant may have come just before it
+		l.least = max(r.minHold, r.minHold+time.Since(sent)) // which may overflow
+	}
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx) // the lock must not die with the request that happened to get it
 	}

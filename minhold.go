@@ -10,7 +10,7 @@ import (
 )
 
 // rest is how long the key is still to stay locked, whatever its holder says. While it is more than 0, UnlockTx has refused.
-func (l *Lock) rest() time.Duration { return time.Until(l.least) }
+func (l *Lock) rest() time.Duration { return l.least - time.Since(l.since) }
 
 // leave gives locks up but not their keys: each lease is made to end when its MinHold is over. It is one call to the store for all of them,
 // so that Close of many need not wait for each. Nothing is cleaned up after an error, because cleaning up would free the key; it
