@@ -8,9 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/forupdate"
 	"github.com/rowlockdb/rowlock/internal/memstore"
+	"github.com/rowlockdb/rowlock/once"
+	"github.com/rowlockdb/rowlock/optimistic"
 	"pgregory.net/rapid"
 )
 
@@ -74,8 +78,16 @@ func TestFairNeedsAQueue(t *testing.T) {
 func TestNothingToLockIn(t *testing.T) {
 	_, err := rowlock.New(nil, nil)
 	wantIs(t, "New(nil)", err, rowlock.ErrConfig)
-	_, err = rowlock.Open(nil, sqlite.New(), nil)
-	wantIs(t, "Open(nil db)", err, rowlock.ErrConfig)
+	for _, db := range []rowlock.DB{nil, (*sql.DB)(nil), (*sqlx.DB)(nil)} {
+		_, err = rowlock.Open(db, sqlite.New(), nil)
+		wantIs(t, "Open(nil db)", err, rowlock.ErrConfig)
+		_, err = forupdate.NewLocker(db, sqlite.New())
+		wantIs(t, "NewLocker(nil db)", err, rowlock.ErrConfig)
+		_, err = once.New(db, sqlite.New(), nil)
+		wantIs(t, "once.New(nil db)", err, rowlock.ErrConfig)
+		_, err = optimistic.New(db, sqlite.New())
+		wantIs(t, "optimistic.New(nil db)", err, rowlock.ErrConfig)
+	}
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		t.Fatal(err)

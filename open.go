@@ -2,9 +2,7 @@ package rowlock
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -16,10 +14,7 @@ import (
 )
 
 // DB is what Open needs of a pool: *sql.DB and *sqlx.DB have it. It stays the caller's to close, after the client.
-type DB interface {
-	Conn(ctx context.Context) (*sql.Conn, error)
-	Stats() sql.DBStats
-}
+type DB = dialect.DB
 
 const openTimeout = 15 * time.Second
 
@@ -71,8 +66,8 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 }
 
 func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
-	if db == nil || d == nil {
-		return Config{}, fmt.Errorf("%w: Open needs a database and a dialect", lease.ErrConfig)
+	if err := dialect.CheckOpen("rowlock.Open", db, d); err != nil {
+		return Config{}, err
 	}
 	if cfg == nil {
 		cfg = new(Config)

@@ -1,16 +1,8 @@
 package dialect
 
-import (
-	"context"
-	"database/sql"
-)
+import "context"
 
 // A dialect may have one of the two abilities below, by which a store hears that keys have come free. A client can do without.
-
-// Pool has connections to borrow.
-type Pool interface {
-	Conn(ctx context.Context) (*sql.Conn, error)
-}
 
 // Listener is a Dialect of a server that delivers messages.
 type Listener interface {

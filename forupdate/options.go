@@ -64,8 +64,8 @@ func (o options) warn(ctx context.Context, facts dialect.Facts) {
 
 func makeOptions(db DB, d dialect.Dialect, opts []Option) (options, error) {
 	o := options{connections: 16, timeout: 5 * time.Second, look: 250 * time.Millisecond, logger: slog.Default()}
-	if db == nil || d == nil {
-		return o, fmt.Errorf("%w: forupdate needs a database and a dialect", lease.ErrConfig)
+	if err := dialect.CheckOpen("forupdate", db, d); err != nil {
+		return o, err
 	}
 	for _, set := range opts {
 		if err := set(&o); err != nil {

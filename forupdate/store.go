@@ -2,7 +2,6 @@ package forupdate
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,10 +13,7 @@ import (
 )
 
 // DB is what New and NewLocker need of a pool: *sql.DB and *sqlx.DB have it. It stays the caller's to close, afterwards.
-type DB interface {
-	Conn(ctx context.Context) (*sql.Conn, error)
-	Stats() sql.DBStats
-}
+type DB = dialect.DB
 
 const (
 	openTimeout      = 15 * time.Second

@@ -31,8 +31,8 @@ const openTimeout = 30 * time.Second
 // New returns a Once on db, which stays the caller's. It refuses a database that would forget what was done, and runs every statement
 // once in a transaction that it rolls back, so that a missing table or privilege is found now.
 func New(db dialect.Pool, d dialect.Dialect, cfg *Config) (*Once, error) {
-	if db == nil || d == nil {
-		return nil, fmt.Errorf("%w: once.New needs a database and a dialect", lease.ErrConfig)
+	if err := dialect.CheckOpen("once.New", db, d); err != nil {
+		return nil, err
 	}
 	table, ok := d.(dialect.Once)
 	if !ok {

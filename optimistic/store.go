@@ -2,7 +2,6 @@ package optimistic
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -18,10 +17,7 @@ const (
 )
 
 // DB is what New needs of a pool; *sql.DB and *sqlx.DB have it.
-type DB interface {
-	Conn(ctx context.Context) (*sql.Conn, error)
-	Stats() sql.DBStats
-}
+type DB = dialect.DB
 
 // Store keeps leases as rows and changes them by compare-and-swap: the version is the token, together with owner and expiry. It is
 // everything that the store of rowlock.Open is, but for lease.Queue. Close it after the clients that were made with it.
@@ -81,8 +77,8 @@ const minTimeout = 100 * time.Millisecond
 // rowlock_queue. To sweep takes UPDATE on rowlock_floor and DELETE on rowlock as well; without them leave it to another client:
 // rowlock.Config.Reaper.Off.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
-	if isNil(db) || isNil(d) {
-		return nil, fmt.Errorf("%w: optimistic.New needs a database and a dialect", lease.ErrConfig)
+	if err := dialect.CheckOpen("optimistic.New", db, d); err != nil {
+		return nil, err
 	}
 	set := settings{timeout: statementTimeout}
 	for _, o := range opts {

@@ -1,0 +1,35 @@
+package dialect
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"reflect"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Pool has connections to borrow.
+type Pool interface {
+	Conn(ctx context.Context) (*sql.Conn, error)
+}
+
+// DB is a Pool that can be asked how large it is: *sql.DB and *sqlx.DB are.
+type DB interface {
+	Pool
+	Stats() sql.DBStats
+}
+
+// CheckOpen returns an error that wraps lease.ErrConfig if what caller, the name of a function, was given to open is nil, or an
+// interface that has a nil pointer in it, on which a method would panic.
+func CheckOpen(caller string, db Pool, d Dialect) error {
+	if isNil(db) || isNil(d) {
+		return fmt.Errorf("%w: %s needs a database and a dialect, and one of them is nil", lease.ErrConfig, caller)
+	}
+	return nil
+}
+
+func isNil(v any) bool {
+	value := reflect.ValueOf(v)
+	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
+}
