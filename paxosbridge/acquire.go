@@ -107,7 +107,7 @@ func (b *Bridge) acquireAway(ctx context.Context, reqs []lease.AcquireRequest) (
 	return each(ctx, reqs, func(q lease.AcquireRequest) bool { return doubts[stayOf(q)] != nil || b.routes.epoch(q.Key) != q.Epoch },
 		func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 			answers, err := itemized(b.cluster.Acquire(ctx, reqs))
-			b.failed(reqs, err)
+			b.failed(reqs, answers, err)
 			return answers, err
 		},
 		func(_ context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
@@ -157,10 +157,20 @@ func (b *Bridge) count(key string) {
 }
 
 // failed remembers for State how the cluster answered last.
-func (b *Bridge) failed(reqs []lease.AcquireRequest, err error) {
+func (b *Bridge) failed(reqs []lease.AcquireRequest, answers []lease.Acquired, err error) {
 	for i := range reqs {
-		b.routes.with(reqs[i].Key, func(r *route) { r.err = err })
+		b.routes.with(reqs[i].Key, func(r *route) {
+			r.err = err
+			if err == nil && i < len(answers) && unanswered(answers[i].Err) {
+				r.err = answers[i].Err
+			}
+		})
 	}
+}
+
+// unanswered says of an item's error that the cluster has not answered. Others are answers.
+func unanswered(err error) bool {
+	return errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy)
 }
 
 // AcquireAll asks the table. Keys that are locked together stay there together: pin them.

@@ -108,7 +108,7 @@ func TestAnOldRouteIsNotBelievedWhereTheRowIsGone(t *testing.T) {
 		q := request("k")
 		q.TTL = delegation/2 + 2*time.Second
 		l := lease.Lease{Key: "k", Owner: q.Owner, Token: r.ask(slow, q).Token}
-		r.table.Forget("k") // as if it had come back and been swept
+		r.table.Forget("k")                    // as if it had come back and been swept
 		time.Sleep(delegation/2 - time.Second) // what was read is older than a lease may be by its end, and no audit has looked
 		if answers, err := slow.Renew(t.Context(), []lease.RenewRequest{{Lease: l, TTL: q.TTL}}); err == nil && answers[0].Outcome == lease.Extended {
 			t.Errorf("renewed: %+v", answers)
