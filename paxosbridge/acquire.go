@@ -1,6 +1,7 @@
 package paxosbridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,18 +102,31 @@ func (b *Bridge) askBoth(ctx context.Context, reqs []lease.AcquireRequest) ([]le
 
 // acquireAway asks the cluster, but not for what was just read to be elsewhere.
 func (b *Bridge) acquireAway(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	if err := b.validated(ctx, reqs); err != nil {
-		return nil, err
-	}
-	return each(ctx, reqs, func(q lease.AcquireRequest) bool { return b.routes.epoch(q.Key) != q.Epoch },
+	stayOf := func(q lease.AcquireRequest) stay { return stay{q.Key, q.TTL} }
+	doubts := b.doubts(ctx, mapped(reqs, stayOf))
+	return each(ctx, reqs, func(q lease.AcquireRequest) bool { return doubts[stayOf(q)] != nil || b.routes.epoch(q.Key) != q.Epoch },
 		func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 			answers, err := itemized(b.cluster.Acquire(ctx, reqs))
-			b.failed(reqs, err)
+			b.failed(reqs, answers, err)
 			return answers, err
 		},
 		func(_ context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-			return slices.Repeat([]lease.Acquired{{Err: lease.ErrMoved}}, len(reqs)), nil
+			out := mapped(reqs, func(q lease.AcquireRequest) lease.Acquired {
+				return lease.Acquired{Err: cmp.Or(doubts[stayOf(q)], lease.ErrMoved)}
+			})
+			if len(out) == 1 && doubts[stayOf(reqs[0])] != nil {
+				return nil, out[0].Err
+			}
+			return out, nil
 		}, refusal)
+}
+
+func mapped[Q, A any](items []Q, f func(Q) A) []A {
+	out := make([]A, len(items))
+	for i, q := range items {
+		out[i] = f(q)
+	}
+	return out
 }
 
 func refusal(err error) lease.Acquired { return lease.Acquired{Err: err} }
@@ -143,10 +157,20 @@ func (b *Bridge) count(key string) {
 }
 
 // failed remembers for State how the cluster answered last.
-func (b *Bridge) failed(reqs []lease.AcquireRequest, err error) {
+func (b *Bridge) failed(reqs []lease.AcquireRequest, answers []lease.Acquired, err error) {
 	for i := range reqs {
-		b.routes.with(reqs[i].Key, func(r *route) { r.err = err })
+		b.routes.with(reqs[i].Key, func(r *route) {
+			r.err = err
+			if err == nil && i < len(answers) && unanswered(answers[i].Err) {
+				r.err = answers[i].Err
+			}
+		})
 	}
+}
+
+// unanswered says of an item's error that the cluster has not answered. Others are answers.
+func unanswered(err error) bool {
+	return errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy)
 }
 
 // AcquireAll asks the table. Keys that are locked together stay there together: pin them.

@@ -17,7 +17,8 @@ const (
 	ByHeat Pin = iota
 	// Never: the key stays in the table, and comes back to it.
 	Never
-	// Always: the key goes to the cluster when it is first asked for, and stays.
+	// Always: the key goes to the cluster soon after it is asked for, and stays. Of bids one of eight is counted, so that it may be the eighth
+	// or so before it is noticed.
 	Always
 )
 

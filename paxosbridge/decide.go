@@ -30,7 +30,12 @@ func (d *decider) decide(now time.Time, away map[string]sight, stayed map[string
 		next[key] = began
 		return now.Sub(began) >= d.cfg.Dwell
 	}
-	room := d.cfg.Most - len(away)
+	room := d.cfg.Most
+	for key := range away {
+		if d.cfg.Pin(key) != Always { // it is not there because of its heat
+			room--
+		}
+	}
 	for _, w := range d.heat.above(now, 0) {
 		if _, gone := away[w.key]; gone {
 			continue

@@ -2,6 +2,7 @@ package paxosbridge_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,6 +136,44 @@ func TestAStaleRouteIsNotAskedWhileAKeyIsTakenBack(t *testing.T) {
 		q.TTL = delegation/2 + 2*time.Second
 		if a := r.ask(r.Bridge, q); a.Granted || a.Err != nil || a.Holder.Note == "" {
 			t.Errorf("answered %+v", a)
+		}
+		_ = r.Close()
+	})
+}
+
+// Two force the same return. It is finished, the key is hot and leaves again, before the second looks.
+func TestAKeyThatHasLeftAgainIsTakenBackAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // the first's
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- r.ForceReturn(context.Background(), "k") }()
+		synctest.Wait()
+		if ok, err := r.table.Return(t.Context(), "k", 32767, 3); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if _, ok, err := r.table.Depart(t.Context(), r.hold(r.table, "k", 4), 1); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		r.must(<-done)
+		r.wantAt("k", 0, 8)
+		_ = r.Close()
+	})
+}
+
+func TestTheLongestDelegationIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: math.MaxInt64})
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		l := r.hold(r.Bridge, "k", 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		r.wantIs(r.ForceReturn(ctx, "k"), context.DeadlineExceeded)
+		if row := r.row("k"); row.Home == lease.HomeTable {
+			t.Errorf("%+v is held, and the row is %+v", l, row)
 		}
 		_ = r.Close()
 	})

@@ -32,7 +32,7 @@ type counter struct {
 }
 
 func newHeat(size int, now time.Time) *heat {
-	return &heat{size: size, began: now, keys: make(map[string]*counter, size)}
+	return &heat{size: size, began: now, keys: make(map[string]*counter)}
 }
 
 // note adds n events of a key.
@@ -83,7 +83,8 @@ func (h *heat) rate(now time.Time, key string) float64 {
 }
 
 func (h *heat) perSecond(now time.Time, c *counter) float64 {
-	return (c.count - c.taken) / h.weight(now) * math.Ln2 / halfLife.Seconds()
+	w := h.weight(now) // first: it may scale the counts
+	return (c.count - c.taken) / w * math.Ln2 / halfLife.Seconds()
 }
 
 // warmth is a key with its rate.

@@ -160,6 +160,29 @@ func TestNoMoreThanMostMove(t *testing.T) {
 	p.want(t, "the two hottest", p.run(30*time.Second, map[string]int{"a": 3000, "b": 9000, "c": 6000}), "out b", "out c")
 }
 
+// They are not in the cluster because of their heat.
+func TestPinnedKeysLeaveRoomForHotOnes(t *testing.T) {
+	p := newPlay(t, Config{Most: 1, Pin: func(key string) Pin {
+		if key == "hot" || key == "warm" {
+			return ByHeat
+		}
+		return Always
+	}})
+	p.away["a"], p.away["b"] = sight{since: noon}, sight{since: noon}
+	p.want(t, "one", p.run(30*time.Second, map[string]int{"hot": 3000, "warm": 2000}), "out hot")
+}
+
+// Where nothing was asked for since, it is the look that scales the counts.
+func TestARateIsSmallAfterAnHourOfRest(t *testing.T) {
+	h := newHeat(10, noon)
+	now := steady(h, noon, 10*time.Second, "k", 1000)
+	for _, w := range h.above(now.Add(time.Hour), 0) {
+		if w.rate > 1e-3 {
+			t.Errorf("rate %g", w.rate)
+		}
+	}
+}
+
 func TestConfigNamesWhatIsWrong(t *testing.T) {
 	for _, cfg := range []Config{
 		{Home: -1},

@@ -4,30 +4,53 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Renew asks the store that granted each lease: its token says which.
 func (b *Bridge) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	return each(ctx, reqs, func(r lease.RenewRequest) bool { return isAway(r.Token) }, b.table.Renew, b.renewAway,
-		func(err error) lease.Renewed { return lease.Renewed{Err: err} })
+	return each(ctx, reqs, func(r lease.RenewRequest) bool { return isAway(r.Token) },
+		apart(reqs, b.table.Renew), apart(reqs, b.renewAway), unrenewed)
+}
+
+func unrenewed(err error) lease.Renewed { return lease.Renewed{Err: err} }
+
+type renewal func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error)
+
+// apart gives a store that is asked for a part of a batch only half of the time there is. The batch ends with the leases in it: if one
+// store hangs until then, what the other has extended is heard of too late.
+func apart(batch []lease.RenewRequest, renew renewal) renewal {
+	return func(ctx context.Context, part []lease.RenewRequest) ([]lease.Renewed, error) {
+		if end, ok := ctx.Deadline(); ok && len(part) < len(batch) {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+			defer cancel()
+		}
+		return renew(ctx, part)
+	}
 }
 
 // renewAway renews what the cluster has granted. Clocks of two stores cannot be compared: only the table's is passed on.
 func (b *Bridge) renewAway(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	if err := b.validatedRenewals(ctx, reqs); err != nil {
-		return nil, err
-	}
-	return each(ctx, reqs, b.isRecalled, func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-		answers, err := b.cluster.Renew(ctx, reqs)
-		for i := range answers {
-			answers[i].Clock = 0
-		}
-		return answers, err
-	}, func(_ context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-		return make([]lease.Renewed, len(reqs)), nil // lost, whatever the cluster may say
-	}, func(err error) lease.Renewed { return lease.Renewed{Err: err} })
+	stayOf := func(r lease.RenewRequest) stay { return stay{r.Key, r.TTL} }
+	doubts := b.doubts(ctx, mapped(reqs, stayOf))
+	return each(ctx, reqs, func(r lease.RenewRequest) bool { return doubts[stayOf(r)] != nil || b.isRecalled(r) },
+		func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+			answers, err := b.cluster.Renew(ctx, reqs)
+			for i := range answers {
+				answers[i].Clock = 0
+			}
+			return answers, err
+		}, func(_ context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) { // lost, whatever the cluster may say
+			out := mapped(reqs, func(r lease.RenewRequest) lease.Renewed { return lease.Renewed{Err: doubts[stayOf(r)]} })
+			if len(out) == 1 {
+				return out, out[0].Err
+			}
+			return out, nil
+		}, unrenewed)
 }
 
 // isRecalled reports that the row was read to say that the key is not in the cluster any more in the lease's epoch.
@@ -110,8 +133,8 @@ func (b *Bridge) handOverAt(at side) func(context.Context, []lease.HandOver) ([]
 	}
 }
 
-// each has two stores answer their part of a batch, and puts the answers in order. An error of one of them is its items', if the
-// other has answered.
+// each has two stores answer their part of a batch, both at once, so that one that hangs does not use up the time of the other, and puts
+// the answers in order. An error of one of them is its items', if the other has answered.
 func each[Q, A any](ctx context.Context, items []Q, second func(Q) bool, a, b func(context.Context, []Q) ([]A, error), broken func(error) A) ([]A, error) {
 	var places [2][]int
 	for i, q := range items {
@@ -121,25 +144,40 @@ func each[Q, A any](ctx context.Context, items []Q, second func(Q) bool, a, b fu
 		}
 		places[n] = append(places[n], i)
 	}
-	out := make([]A, len(items))
-	for n, f := range []func(context.Context, []Q) ([]A, error){a, b} {
-		if len(places[n]) == 0 {
-			continue
-		}
-		got, err := f(ctx, pick(items, places[n]))
-		if err == nil && len(got) != len(places[n]) {
-			err = fmt.Errorf("%w: %w: %d answers to %d items", lease.ErrUnknown, lease.ErrCorrupt, len(got), len(places[n]))
-		}
-		if err != nil && len(places[n]) == len(items) {
-			return nil, err
-		}
-		for m, i := range places[n] {
-			if err != nil {
-				out[i] = broken(err)
-			} else {
-				out[i] = got[m]
-			}
-		}
+	switch len(items) {
+	case 0:
+		return []A{}, nil
+	case len(places[0]):
+		return answered(ctx, items, a)
+	case len(places[1]):
+		return answered(ctx, items, b)
 	}
+	out := make([]A, len(items))
+	var wg sync.WaitGroup
+	for n, f := range []func(context.Context, []Q) ([]A, error){a, b} {
+		wg.Go(func() {
+			got, err := answered(ctx, pick(items, places[n]), f)
+			for m, i := range places[n] {
+				if err != nil {
+					out[i] = broken(err)
+				} else {
+					out[i] = got[m]
+				}
+			}
+		})
+	}
+	wg.Wait()
 	return out, nil
+}
+
+// answered sees that there are as many answers as items.
+func answered[Q, A any](ctx context.Context, items []Q, f func(context.Context, []Q) ([]A, error)) ([]A, error) {
+	got, err := f(ctx, items)
+	if err == nil && len(got) != len(items) {
+		err = fmt.Errorf("%w: %w: %d answers to %d items", lease.ErrUnknown, lease.ErrCorrupt, len(got), len(items))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return got, nil
 }

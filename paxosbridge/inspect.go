@@ -22,12 +22,8 @@ func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, e
 	if err != nil {
 		return nil, err
 	}
-	limit := f.Limit
-	if limit <= 0 {
-		limit = 1000
-	}
 	merged := merge(here, there)
-	return merged[:min(limit, len(merged))], nil
+	return merged[:min(limitOf(f), len(merged))], nil
 }
 
 // inspectKeys asks the table for nothing that is known to be in the cluster: who waits for a key that has moved costs the table nothing.
@@ -37,8 +33,9 @@ func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.R
 	}
 	keysHere, keysThere := b.split(f.Keys)
 	if len(keysHere) > 0 {
-		f.Keys = keysHere
-		if out, err = b.table.Inspect(ctx, f); err != nil {
+		here := f
+		here.Keys, here.Held, here.Limit = keysHere, false, len(keysHere) // a row that is away is held by nobody there
+		if out, err = b.table.Inspect(ctx, here); err != nil {
 			return nil, err
 		}
 		for _, r := range out {
@@ -46,13 +43,24 @@ func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.R
 				keysThere = append(keysThere, r.Key)
 			}
 		}
+		out = slices.DeleteFunc(out, func(r lease.Record) bool { return f.Held && !r.Held })
 	}
-	if len(keysThere) == 0 {
-		return out, nil
+	if len(keysThere) > 0 {
+		f.Keys = keysThere
+		there, err := b.away(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		out = merge(out, there)
 	}
-	f.Keys = keysThere
-	there, err := b.away(ctx, f)
-	return merge(out, there), err
+	return out[:min(limitOf(f), len(out))], nil
+}
+
+func limitOf(f lease.Filter) int {
+	if f.Limit <= 0 {
+		return 1000
+	}
+	return f.Limit
 }
 
 func (b *Bridge) away(ctx context.Context, f lease.Filter) ([]lease.Record, error) {

@@ -19,8 +19,7 @@ func (b *Bridge) MoveOut(ctx context.Context, key, why string) error {
 	defer cancel()
 	epoch, err := b.depart(ctx, key, why)
 	if err != nil {
-		b.stayed(key, err)
-		return fmt.Errorf("paxosbridge: %q stays in the table: %w", key, err)
+		return b.stayed(key, "the table", err)
 	}
 	ctx, cancel = b.beyond(ctx)
 	defer cancel()
@@ -33,10 +32,14 @@ func (b *Bridge) MoveOut(ctx context.Context, key, why string) error {
 }
 
 // depart gets the lock as everybody does, sees that the cluster answers, and gives the key away: the point of no return. A key
-// given to a cluster that does not answer could be had by nobody.
+// given to a cluster that does not answer could be had by nobody. It looks before it gets the lock, too: a mover that waits for a
+// cluster which is down, again and again, would keep a hot key from everybody else.
 func (b *Bridge) depart(ctx context.Context, key, why string) (epoch int64, err error) {
 	if b.routes.epoch(key) != 0 {
 		return 0, fmt.Errorf("%w: it is in the cluster", lease.ErrMoved)
+	}
+	if err := b.answers(ctx); err != nil {
+		return 0, err
 	}
 	l, err := b.take(ctx, b.table, key, 0)
 	if errors.Is(err, lease.ErrMoved) { // another process was first
@@ -46,9 +49,9 @@ func (b *Bridge) depart(ctx context.Context, key, why string) (epoch int64, err 
 	if err != nil {
 		return 0, err
 	}
-	if err := b.cluster.Probe(ctx); err != nil {
+	if err := b.answers(ctx); err != nil {
 		b.giveBack(b.table, l)
-		return 0, fmt.Errorf("the cluster does not answer: %w", err)
+		return 0, err
 	}
 	sent := time.Now()
 	epoch, ok, err := b.table.Depart(ctx, l, b.cfg.Home)
@@ -60,7 +63,14 @@ func (b *Bridge) depart(ctx context.Context, key, why string) (epoch int64, err 
 	if err == nil {
 		err = fmt.Errorf("%w: the mover's lease ran out", lease.ErrLost)
 	}
-	return 0, err
+	return 0, unlessMade(err)
+}
+
+func (b *Bridge) answers(ctx context.Context) error {
+	if err := b.cluster.Probe(ctx); err != nil {
+		return fmt.Errorf("the cluster does not answer: %w", err)
+	}
+	return nil
 }
 
 // MoveBack moves a key back to the table, and returns when it can be locked there. Whoever holds it is waited for, at most MoveTimeout.
@@ -72,8 +82,7 @@ func (b *Bridge) MoveBack(ctx context.Context, key, why string) error {
 		return fmt.Errorf("paxosbridge: %q is not in the cluster, as far as this process knows", key)
 	}
 	if err := b.seal(ctx, key, epoch); err != nil {
-		b.stayed(key, err)
-		return fmt.Errorf("paxosbridge: %q stays in the cluster: %w", key, err)
+		return b.stayed(key, "the cluster", err)
 	}
 	ctx, cancel = b.beyond(ctx)
 	defer cancel()
@@ -103,7 +112,7 @@ func (b *Bridge) seal(ctx context.Context, key string, epoch int64) error {
 	if err == nil {
 		err = fmt.Errorf("%w: the mover's lease ran out", lease.ErrLost)
 	}
-	return err
+	return unlessMade(err)
 }
 
 // finishReturn is for whoever has seen that the epoch is sealed.
@@ -155,22 +164,50 @@ func (b *Bridge) moved(ctx context.Context, key string, home int, epoch int64, w
 	}
 }
 
-func (b *Bridge) stayed(key string, err error) {
+// unsure is an error of the step that cannot be taken back: it may have been made.
+type unsure struct{ error }
+
+func (u unsure) Unwrap() error { return u.error }
+
+// stayed says what is known of a key that was not seen to leave.
+func (b *Bridge) stayed(key, where string, err error) error {
+	if errors.As(err, new(unsure)) {
+		b.ears.tell(key) // whoever waits finds out
+		return fmt.Errorf("paxosbridge: it is not known whether %q has left %s; whoever asks for it finds out, and finishes the move: %w", key, where, err)
+	}
 	if h := b.cfg.Hooks.Stayed; h != nil {
 		h(key, err)
 	}
+	if errors.Is(err, lease.ErrMoved) {
+		return fmt.Errorf("paxosbridge: %q is not in %s: %w", key, where, err)
+	}
+	return fmt.Errorf("paxosbridge: %q stays in %s: %w", key, where, err)
 }
 
-// deciding moves keys by their heat, one after another.
+// unlessMade is the error of a step that cannot be taken back.
+func unlessMade(err error) error {
+	if errors.Is(err, lease.ErrUnknown) {
+		return unsure{err}
+	}
+	return err
+}
+
+// deciding moves keys by their heat, one after another, until the bridge is closed: what it has not begun then it leaves.
 func (b *Bridge) deciding() {
 	b.every(b.cfg.Every, func(ctx context.Context) {
 		b.observe(ctx)
 		now := time.Now()
 		out, back := b.decider.decide(now, b.routes.sights(), b.routes.lastStays(now, b.cfg.MinStay))
 		for _, key := range out {
+			if ctx.Err() != nil {
+				return
+			}
 			b.report(ctx, key, b.MoveOut(ctx, key, fmt.Sprintf("hot: %.0f a second", b.heat.rate(now, key))))
 		}
 		for _, key := range back {
+			if ctx.Err() != nil {
+				return
+			}
 			b.report(ctx, key, b.MoveBack(ctx, key, fmt.Sprintf("cool: %.0f a second", b.heat.rate(now, key))))
 		}
 	})

@@ -136,6 +136,7 @@ func (b *Bridge) reroute(ctx context.Context, key string) (lease.Record, error) 
 func (b *Bridge) refreshing() {
 	last := time.Now()
 	b.every(b.cfg.Refresh, func(ctx context.Context) {
+		b.routes.lastStays(time.Now(), b.cfg.MinStay) // nobody else forgets them where nothing moves by itself
 		if time.Since(last) >= auditEvery {
 			last = time.Now()
 			err := b.bounded(ctx, b.Audit)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -14,8 +15,9 @@ import (
 
 // want is a mover that waits for a key.
 type want struct {
-	req lease.AcquireRequest
-	got chan lease.Lease // holds one
+	req  lease.AcquireRequest
+	got  chan lease.Lease // holds one
+	left bool             // given up: what comes later is for nobody
 }
 
 // wants are the keys that are about to move. Where this process holds such a key the mover gets it from the holder's hand: on a hot key
@@ -60,11 +62,23 @@ func (w *wants) add(one *want) error {
 	return nil
 }
 
-func (w *wants) remove(key string) {
+func (w *wants) remove(one *want, left bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.m, key)
+	delete(w.m, one.req.Key)
+	one.left = left
 	w.n.Add(-1)
+}
+
+// give gives a mover what was handed over to him, and reports whether he is there still.
+func (w *wants) give(to *want, l lease.Lease) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case to.got <- l:
+	default: // it has it already
+	}
+	return !to.left
 }
 
 // giveToMover hands a lease to the mover instead of releasing it. gone says that there was nothing to give up.
@@ -84,9 +98,8 @@ func (b *Bridge) giveToMover(ctx context.Context, at side, l lease.Lease) (gone 
 	case !answers[0].Granted:
 		return justRelease(ctx, at, l) // gone, or the tokens of this epoch have run out
 	}
-	select {
-	case w.got <- lease.Lease{Key: l.Key, Owner: w.req.Owner, Token: answers[0].Token}:
-	default: // it has it already
+	if given := (lease.Lease{Key: l.Key, Owner: w.req.Owner, Token: answers[0].Token}); !b.wants.give(w, given) {
+		b.giveBack(at, given)
 	}
 	return false, nil
 }
@@ -99,19 +112,22 @@ func justRelease(ctx context.Context, at side, l lease.Lease) (gone bool, err er
 // take waits until the mover has the key at store, or ctx ends. Then what it may have been given is given back.
 func (b *Bridge) take(ctx context.Context, store lease.Store, key string, epoch int64) (lease.Lease, error) {
 	w := &want{
-		req: lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: 2 * b.cfg.MoveTimeout, Note: "rowlock bridge: about to move", Epoch: epoch},
+		req: lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: twice(b.cfg.MoveTimeout), Note: "rowlock bridge: about to move", Epoch: epoch},
 		got: make(chan lease.Lease, 1),
 	}
 	if err := b.wants.add(w); err != nil {
 		return lease.Lease{}, err
 	}
 	l, err := b.wait(ctx, store, w)
-	b.wants.remove(key)
+	b.wants.remove(w, err != nil)
 	if err != nil {
 		b.giveBack(store, lease.Lease{Key: key, Owner: w.req.Owner})
 	}
 	return l, err
 }
+
+// twice is the longest duration where there is none that is twice as long.
+func twice(d time.Duration) time.Duration { return d + min(d, math.MaxInt64-d) }
 
 func (b *Bridge) wait(ctx context.Context, store lease.Store, w *want) (lease.Lease, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {

@@ -16,6 +16,8 @@ import (
 // Acquire grants what is free, in one round trip. See [lease.Store] and [paxosbridge.Cluster]. A request without an epoch for a key that
 // is open in one takes two.
 func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	asking, cancel := context.WithTimeout(ctx, c.timeout) // how long holders have to go, for all of them
+	defer cancel()
 	out := make([]lease.Acquired, len(reqs))
 	var changes []change
 	for i, q := range reqs {
@@ -23,7 +25,7 @@ func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]l
 			out[i].Err = err
 			continue
 		}
-		changes = append(changes, c.acquire(ctx, q, q.Epoch, &out[i]))
+		changes = append(changes, c.acquire(asking, q, q.Epoch, &out[i]))
 	}
 	c.apply(ctx, "acquire", changes)
 	for i, q := range reqs {

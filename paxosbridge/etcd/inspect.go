@@ -24,9 +24,11 @@ func (c *Cluster) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, 
 	if err != nil {
 		return nil, err
 	}
+	asking, cancel := context.WithTimeout(ctx, c.timeout) // for all of them: each lease may be one more question
+	defer cancel()
 	out := make([]lease.Record, len(rows))
 	for i, r := range rows {
-		out[i] = c.show(ctx, r)
+		out[i] = c.show(asking, r)
 	}
 	return out, nil
 }

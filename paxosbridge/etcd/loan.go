@@ -193,6 +193,9 @@ func (l *loans) remaining(ctx context.Context, id clientv3.LeaseID) time.Duratio
 	if known && time.Until(ends) > 0 {
 		return time.Until(ends)
 	}
+	if ctx.Err() != nil {
+		return 0
+	}
 	v, _, _ := l.asking.Do(fmt.Sprint("lease ", id), func() (any, error) {
 		ctx, cancel := context.WithTimeout(ctx, share(l.timeout, 1))
 		defer cancel()

@@ -2,6 +2,8 @@ package etcd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -13,9 +15,16 @@ import (
 func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	out := make([]lease.Released, len(leases))
 	var changes []change
+	var silent error // once etcd does not answer, what is left is not sent
 	for i, l := range leases {
-		if l.Token == 0 && !l.Owner.IsZero() {
-			l.Token, out[i].Err = c.lastOf(ctx, l)
+		switch {
+		case silent != nil:
+			out[i].Err = unsent(l.Key, silent)
+			continue
+		case l.Token == 0 && !l.Owner.IsZero():
+			if l.Token, out[i].Err = c.lastOf(ctx, l); errors.Is(out[i].Err, lease.ErrBusy) || ctx.Err() != nil {
+				silent = out[i].Err
+			}
 		}
 		if out[i].Err == nil && isTerm(l) {
 			changes = append(changes, c.release(l, &out[i]))
@@ -23,8 +32,18 @@ func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Re
 			out[i].Gone = out[i].Err == nil
 		}
 	}
-	c.apply(ctx, "release", changes)
+	if silent == nil {
+		c.apply(ctx, "release", changes)
+	} else {
+		for _, ch := range changes {
+			ch.fail(unsent(ch.key, silent))
+		}
+	}
 	return out, only(out, func(r lease.Released) error { return r.Err })
+}
+
+func unsent(key string, silent error) error {
+	return fmt.Errorf("%w: release %q: not sent, because another of the batch had no answer: %w", lease.ErrBusy, key, silent)
 }
 
 // lastOf returns the token that the owner was given, if the record names him; otherwise 0.

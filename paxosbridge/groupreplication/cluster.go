@@ -57,7 +57,7 @@ func Timeout(d time.Duration) Option { return func(c *config) { c.timeout = d } 
 // the primary. The pools stay the caller's to close, after the cluster.
 //
 // It looks at every member it can reach, and errors wrap lease.ErrTopology for a group that is not to be trusted and lease.ErrNoSchema
-// where schema.Migrate has not been run. It runs every kind of statement once, and waits until another member has seen a write.
+// where schema.Migrate has not been run. It waits for a primary until ctx ends. It runs every kind of statement once, and waits until another member has seen a write.
 func New(ctx context.Context, dbs []*sql.DB, opts ...Option) (*Cluster, error) {
 	var cfg config
 	for _, o := range opts {

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,9 @@ func newMembers(dbs []*sql.DB) (*members, error) {
 	for i, db := range dbs {
 		if db == nil {
 			return nil, fmt.Errorf("%w: member %d is no database", lease.ErrConfig, i+1)
+		}
+		if first := slices.Index(dbs, db); first < i {
+			return nil, fmt.Errorf("%w: members %d and %d are one pool; give each member's own", lease.ErrConfig, first+1, i+1)
 		}
 	}
 	if len(dbs) < smallest {

@@ -60,6 +60,8 @@ func TestNewRefusesServersThatAreNoGroup(t *testing.T) {
 	wantRefusal(t, err, lease.ErrConfig, "2 pools")
 	_, err = groupreplication.New(t.Context(), []*sql.DB{r.dbs[0], nil, r.dbs[2]})
 	wantRefusal(t, err, lease.ErrConfig, "member 2")
+	_, err = groupreplication.New(t.Context(), []*sql.DB{r.dbs[0], r.dbs[1], r.dbs[0]}) // what is there would be seen on a majority
+	wantRefusal(t, err, lease.ErrConfig, "members 1 and 3")
 	_, err = groupreplication.New(t.Context(), r.dbs, groupreplication.Lanes(1))
 	wantRefusal(t, err, lease.ErrConfig, "lanes")
 	_, err = groupreplication.New(t.Context(), r.dbs, groupreplication.Timeout(-1))

@@ -1,0 +1,241 @@
+package paxosbridge_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/memcluster"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge"
+)
+
+// deafTable and deafCluster make the step that cannot be taken back, and its answer is lost.
+type deafTable struct{ table }
+
+func (d deafTable) Depart(ctx context.Context, l lease.Lease, home int) (int64, bool, error) {
+	_, _, _ = d.table.Depart(ctx, l, home)
+	return 0, false, lease.ErrUnknown
+}
+
+type deafCluster struct{ *memcluster.Cluster }
+
+func (d deafCluster) Seal(ctx context.Context, l lease.Lease) (bool, error) {
+	_, _ = d.Cluster.Seal(ctx, l)
+	return false, lease.ErrUnknown
+}
+
+func TestWhoDoesNotKnowWhetherAKeyHasLeftDoesNotSayThatItStays(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	stayed := 0
+	cfg := paxosbridge.Config{Every: -1, Hooks: paxosbridge.Hooks{Stayed: func(string, error) { stayed++ }}, Logger: slog.New(slog.DiscardHandler)}
+	b, err := paxosbridge.New(t.Context(), deafTable{r.table}, deafCluster{r.cluster}, &cfg)
+	r.must(err)
+	defer b.Close()
+	for epoch, move := range []func(context.Context, string, string) error{b.MoveOut, b.MoveBack} {
+		err := move(t.Context(), "k", "test")
+		r.wantIs(err, lease.ErrUnknown)
+		if strings.Contains(err.Error(), "stays") || stayed != 0 {
+			t.Errorf("it has left, and the error is %v; Stayed was called %d times", err, stayed)
+		}
+		r.free(b, r.hold(b, "k", int64(epoch+1)))
+	}
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	if err := b.MoveOut(t.Context(), "k", "test"); err == nil || strings.Contains(err.Error(), "stays in the table") {
+		t.Errorf("it is in the cluster, and the error is %v", err)
+	}
+}
+
+// silentCluster has agreed on nothing of late.
+type silentCluster struct{ *memcluster.Cluster }
+
+func (silentCluster) Probe(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Whoever decides tries again every second.
+func TestAHotKeyCanBeHadWhileTheClusterHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{})
+		b, err := paxosbridge.New(t.Context(), r.table, silentCluster{r.cluster}, &paxosbridge.Config{Every: -1})
+		r.must(err)
+		done := make(chan error, 1)
+		go func() { done <- b.MoveOut(context.Background(), "k", "test") }()
+		synctest.Wait()
+		r.free(b, r.hold(b, "k", 0))
+		r.wantIs(<-done, context.DeadlineExceeded)
+		r.must(b.Close())
+		_ = r.Close()
+	})
+}
+
+// A move that is given up is given back, which takes its time where the database hangs.
+func TestCloseBeginsNoMoreMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{})
+		var tried atomic.Int64
+		cfg := paxosbridge.Config{
+			Pin:   func(string) paxosbridge.Pin { return paxosbridge.Always },
+			Hooks: paxosbridge.Hooks{Stayed: func(string, error) { tried.Add(1) }},
+		}
+		b, err := paxosbridge.New(t.Context(), r.table, silentCluster{r.cluster}, &cfg)
+		r.must(err)
+		for i := range 100 { // so that many are counted
+			for range 10 {
+				r.ask(b, request(fmt.Sprint(i)))
+			}
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait() // it waits for the cluster with the first
+		r.must(b.Close())
+		if n := tried.Load(); n != 1 {
+			t.Errorf("%d moves were given up, want the one that was under way", n)
+		}
+		_ = r.Close()
+	})
+}
+
+// slowPasser hands over when it is told to, as a database that was busy.
+type slowPasser struct {
+	table
+	begun, let chan struct{}
+}
+
+func (s slowPasser) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+	close(s.begun)
+	<-s.let
+	return s.table.HandOver(ctx, items)
+}
+
+// The mover gives up while the holder hands the key over to him. Nobody would release it.
+func TestAKeyIsNotLeftToAMoverWhoHasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{})
+		slow := slowPasser{r.table, make(chan struct{}), make(chan struct{})}
+		b, err := paxosbridge.New(t.Context(), slow, r.cluster, &paxosbridge.Config{Every: -1})
+		r.must(err)
+		l := r.hold(b, "k", 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		moved, freed := make(chan error, 1), make(chan error, 1)
+		go func() { moved <- b.MoveOut(ctx, "k", "test") }()
+		synctest.Wait()
+		go func() {
+			_, err := b.Release(context.Background(), []lease.Lease{l})
+			freed <- err
+		}()
+		<-slow.begun
+		cancel()
+		r.wantIs(<-moved, context.Canceled)
+		close(slow.let)
+		r.must(<-freed)
+		if row := r.row("k"); row.Held {
+			t.Errorf("%q has it, for %v", row.Note, row.Remaining)
+		}
+		r.must(b.Close())
+		_ = r.Close()
+	})
+}
+
+func TestAMoveMayTakeAsLongAsItLikes(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{MoveTimeout: math.MaxInt64})
+	var held time.Duration
+	spy := spyCluster{r.cluster, func() { held = r.row("k").Remaining }}
+	b, err := paxosbridge.New(t.Context(), r.table, spy, &paxosbridge.Config{Every: -1, MoveTimeout: math.MaxInt64})
+	r.must(err)
+	defer b.Close()
+	r.must(b.MoveOut(t.Context(), "k", "test"))
+	if held <= 0 {
+		t.Errorf("the mover's lease ends in %v", held)
+	}
+}
+
+// spyCluster looks whenever it is probed.
+type spyCluster struct {
+	*memcluster.Cluster
+	look func()
+}
+
+func (s spyCluster) Probe(ctx context.Context) error {
+	s.look()
+	return s.Cluster.Probe(ctx)
+}
+
+// A constructor's nil comes with a type.
+func TestAStoreThatIsANilPointerIsRefused(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	_, err := paxosbridge.New(t.Context(), r.table, (*memcluster.Cluster)(nil), nil)
+	r.wantIs(err, lease.ErrConfig)
+	_, err = paxosbridge.New(t.Context(), (*deafTable)(nil), r.cluster, nil)
+	r.wantIs(err, lease.ErrConfig)
+}
+
+func TestKeysAreInspectedWhereTheyAre(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	other := r.bridge(t, paxosbridge.Config{})
+	keys := []string{"a", "b", "c", "d"}
+	for i, key := range keys {
+		if i%2 == 0 {
+			r.must(r.MoveOut(t.Context(), key, "test"))
+		}
+		r.hold(r.Bridge, key, int64(1-i%2))
+	}
+	for name, b := range map[string]*paxosbridge.Bridge{"the mover's": r.Bridge, "another": other} {
+		for limit, want := range []int{4, 1, 2, 3, 4, 4} {
+			got, err := b.Inspect(t.Context(), lease.Filter{Keys: keys, Held: true, Limit: limit})
+			r.must(err)
+			if len(got) != want {
+				t.Errorf("%s: %d of %d keys with the limit %d", name, len(got), want, limit)
+			}
+			for i := range got {
+				if got[i].Key != keys[i] || got[i].Home != 1-i%2 || !got[i].Held {
+					t.Errorf("%s: record %d is %+v", name, i, got[i])
+				}
+			}
+		}
+	}
+}
+
+// busyCluster has no call fail, but its items.
+type busyCluster struct{ *memcluster.Cluster }
+
+func (busyCluster) Acquire(_ context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	out := make([]lease.Acquired, len(reqs))
+	for i := range out {
+		out[i].Err = lease.ErrBusy
+	}
+	return out, nil
+}
+
+func TestStateHasTheErrorsOfABatch(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	b, err := paxosbridge.New(t.Context(), r.table, busyCluster{r.cluster}, &paxosbridge.Config{Every: -1})
+	r.must(err)
+	defer b.Close()
+	for _, key := range []string{"a", "b"} {
+		r.must(b.MoveOut(t.Context(), key, "test"))
+	}
+	_, err = b.Acquire(t.Context(), []lease.AcquireRequest{request("a"), request("b")})
+	r.must(err)
+	for _, s := range b.State() {
+		r.wantIs(s.Err, lease.ErrBusy)
+	}
+}
+
+// Watched bounds memory; it does not take it.
+func TestABoundThatIsNotReachedCostsNothing(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	newRig(t, paxosbridge.Config{Watched: 1 << 20})
+	runtime.ReadMemStats(&after)
+	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 4 {
+		t.Errorf("%d MB for no key at all", mb)
+	}
+}
