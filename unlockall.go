@@ -15,11 +15,13 @@ func (c *Client) unlockAll(ctx context.Context, locks []*Lock, minHold bool) err
 		defer c.janitor.leave()
 	}
 	errs := make([]error, len(locks))
-	var mine, leaving []*Lock
+	var mine, leaving, lingering []*Lock
 	var at, leavingAt []int // where they are in locks
 	for i, l := range locks {
 		if !l.finish(ErrUnlocked) {
-			errs[i] = l.afterwards(ctx)
+			if errs[i] = l.afterwards(); l.lingers() {
+				lingering = append(lingering, l)
+			}
 			continue
 		}
 		if minHold && l.rest() > 0 {
@@ -28,6 +30,7 @@ func (c *Client) unlockAll(ctx context.Context, locks []*Lock, minHold bool) err
 		}
 		mine, at = append(mine, l), append(at, i)
 	}
+	c.dismiss(ctx, lingering)
 	for i, err := range c.leave(ctx, leaving...) {
 		errs[leavingAt[i]] = err
 	}
@@ -35,6 +38,23 @@ func (c *Client) unlockAll(ctx context.Context, locks []*Lock, minHold bool) err
 		errs[at[i]] = err
 	}
 	return joined(errs)
+}
+
+// dismiss frees keys whose locks have ended otherwise, in one call to the store: one for each would wait 512 times for a store that hangs.
+func (c *Client) dismiss(ctx context.Context, locks []*Lock) {
+	if len(locks) == 0 {
+		return
+	}
+	leases := make([]lease.Lease, len(locks))
+	for i, l := range locks {
+		leases[i] = l.held.Lease
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
+	defer cancel()
+	c.releaseLeases(ctx, leases)
+	for _, l := range leases {
+		c.call(l.Key)
+	}
 }
 
 // joined leaves out what was given back before, unless there is nothing else.
