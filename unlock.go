@@ -93,9 +93,9 @@ func (l *Lock) giveUp(ctx context.Context) (gone bool, err error) {
 	key, left := l.held.Key, l.held.Lease
 	over, leaving := l.c.lines.Len(key) > 0 && l.c.runs.Over(key, time.Now()), l.wasLeaving()
 	if !over && !leaving {
-		left, gone, err = l.c.handOn(ctx, left)
-		if left.Owner.IsZero() || gone || err != nil {
-			return gone, err
+		left, err = l.c.handOn(ctx, left)
+		if left.Owner.IsZero() || err != nil {
+			return false, err
 		}
 	}
 	if over {
