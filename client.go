@@ -42,7 +42,7 @@ type Client struct {
 
 // New returns a client on any store: a table's, a cluster's, one in memory. The caller closes the store, after the client.
 func New(store lease.Store, cfg *Config) (*Client, error) {
-	if store == nil {
+	if isNil(store) {
 		return nil, fmt.Errorf("%w: store is nil", lease.ErrConfig)
 	}
 	if cfg == nil {

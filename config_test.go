@@ -83,6 +83,13 @@ func TestNothingToLockIn(t *testing.T) {
 	defer db.Close()
 	_, err = rowlock.Open(db, nil, nil)
 	wantIs(t, "Open(nil dialect)", err, rowlock.ErrConfig)
+	var unopened *sql.DB // of a sql.Open whose error nobody has looked at
+	_, err = rowlock.Open(unopened, sqlite.New(), nil)
+	wantIs(t, "Open(nil *sql.DB)", err, rowlock.ErrConfig)
+	_, err = rowlock.OpenTable(unopened, sqlite.New(), nil)
+	wantIs(t, "OpenTable(nil *sql.DB)", err, rowlock.ErrConfig)
+	_, err = rowlock.New((*memstore.Store)(nil), nil)
+	wantIs(t, "New(nil *Store)", err, rowlock.ErrConfig)
 }
 
 func TestDefaults(t *testing.T) {

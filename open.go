@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -71,13 +72,19 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 }
 
 func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
-	if db == nil || d == nil {
+	if isNil(db) || isNil(d) {
 		return Config{}, fmt.Errorf("%w: Open needs a database and a dialect", lease.ErrConfig)
 	}
 	if cfg == nil {
 		cfg = new(Config)
 	}
 	return cfg.withDefaults()
+}
+
+// isNil reports whether v is nil, or a nil pointer, as a *sql.DB is whose error nobody has looked at.
+func isNil(v any) bool {
+	p := reflect.ValueOf(v)
+	return !p.IsValid() || p.Kind() == reflect.Pointer && p.IsNil()
 }
 
 func openTable(db DB, d dialect.Dialect, full Config) (*table.Store, error) {
