@@ -76,6 +76,16 @@ func (c *Client) cameFree(key string, awaited, held bool) {
 	}
 }
 
+// stayed has those of this process who wait for a key that could not be released see for themselves. The store is not asked who else waits:
+// it hangs, or is down, and the caller of Unlock would have to wait for it once more.
+func (c *Client) stayed(key string, held bool) {
+	if held {
+		c.lines.Resume(key)
+		return
+	}
+	c.lines.Call(key)
+}
+
 // isAwaited reports whether other processes wait for key. It is so unless the store knows better.
 func (c *Client) isAwaited(ctx context.Context, key string) bool {
 	interest, ok := c.store.(lease.Interest)

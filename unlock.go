@@ -102,11 +102,15 @@ func (l *Lock) giveUp(ctx context.Context) (gone bool, err error) {
 		l.c.lines.Hold(key)
 	}
 	r, err := l.c.release(ctx, left)
+	if err != nil {
+		l.c.stayed(key, over)
+		return r.Gone && left == l.held.Lease, err
+	}
 	if leaving && r.Gone && l.c.hints.sends() {
 		r.Awaited = l.c.isAwaited(ctx, key) // the caller's transaction has released it, and is over
 	}
 	l.c.cameFree(key, r.Awaited, over)
-	return r.Gone && left == l.held.Lease, err
+	return r.Gone && left == l.held.Lease, nil
 }
 
 // passOn gives the lock up to the first in the queue.

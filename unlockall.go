@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -93,13 +94,13 @@ func (c *Client) giveUpAll(ctx context.Context, locks []*Lock) []error {
 	if err == nil && len(answers) != len(leases) {
 		err = fmt.Errorf("%w: unlock: %d answers to %d requests", lease.ErrCorrupt, len(answers), len(leases))
 	}
-	if err != nil {
-		answers = make([]lease.Released, len(leases))
+	if err != nil { // of the call: so of each
+		answers = slices.Repeat([]lease.Released{{Err: err}}, len(leases))
 	}
 	c.allCameFree(ctx, locks, answers, over)
 	errs := make([]error, len(locks))
 	for i, l := range locks {
-		errs[i] = l.settle(answers[i].Gone, errors.Join(err, answers[i].Err))
+		errs[i] = l.settle(answers[i].Gone, answers[i].Err)
 	}
 	return errs
 }
@@ -119,7 +120,7 @@ func (c *Client) holdBack(leases []lease.Lease) (over []bool) {
 func (c *Client) allCameFree(ctx context.Context, locks []*Lock, answers []lease.Released, over []bool) {
 	var awaited []string
 	for i, l := range locks {
-		if answers[i].Gone && l.wasLeaving() && c.hints.sends() {
+		if answers[i].Err == nil && answers[i].Gone && l.wasLeaving() && c.hints.sends() {
 			answers[i].Awaited = c.isAwaited(ctx, l.held.Key) // the caller's transaction has released it, and is over
 		}
 		if answers[i].Awaited && !over[i] {
@@ -128,6 +129,10 @@ func (c *Client) allCameFree(ctx context.Context, locks []*Lock, answers []lease
 	}
 	c.hints.announce(awaited...)
 	for i, l := range locks {
+		if answers[i].Err != nil {
+			c.stayed(l.held.Key, over[i])
+			continue
+		}
 		c.cameFree(l.held.Key, over[i] && answers[i].Awaited, over[i])
 	}
 }
