@@ -119,15 +119,36 @@ func (c *Client) contended(key string, by lease.Holder, internal bool) error {
 	return held
 }
 
+// acquired tells of a lock that was got. A hook that panics takes it from its caller, who could not unlock it: it would be renewed for ever.
+func (c *Client) acquired(l *Lock, waited time.Duration) {
+	h := c.cfg.Hooks.Acquired
+	if h == nil || l.quiet {
+		return
+	}
+	told := false
+	defer func() {
+		if !told {
+			c.abandon(l)
+		}
+	}()
+	h(l.held.Key, l.held.Token, waited)
+	told = true
+}
+
+// abandon ends a lock that nobody has in hand. The janitor frees the key.
+func (c *Client) abandon(l *Lock) {
+	if l.finish(ErrUnlocked) {
+		c.janitor.cleanUp(l.held.Key, l.held.Owner)
+	}
+}
+
 // granted makes a Lock of an answer, unless so much time has passed that it could not be trusted any more.
 func (c *Client) granted(ctx context.Context, req lease.AcquireRequest, a lease.Acquired, r request, sent, began time.Time) (*Lock, error) {
 	l := newLock(ctx, c, req, a, r, sent)
 	ours := c.add(l)
 	if ours && c.dog.Keep(&l.held, sent) {
 		c.runs.Granted(req.Key, a.Token, sent)
-		if h := c.cfg.Hooks.Acquired; h != nil && !r.internal {
-			h(req.Key, a.Token, time.Since(began))
-		}
+		c.acquired(l, time.Since(began))
 		return l, nil
 	}
 	l.finish(ErrLost)

@@ -37,11 +37,12 @@ type Client struct {
 	mu     sync.Mutex
 	locks  map[*Lock]struct{}
 	closed chan struct{} // closed by Close; ends every wait
+	gone   chan struct{} // closed when Close has done all
 }
 
 // New returns a client on any store: a table's, a cluster's, one in memory. The caller closes the store, after the client.
 func New(store lease.Store, cfg *Config) (*Client, error) {
-	if store == nil {
+	if lease.IsNil(store) {
 		return nil, fmt.Errorf("%w: store is nil", lease.ErrConfig)
 	}
 	if cfg == nil {
@@ -59,7 +60,7 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	if cfg.Fair && !ok {
 		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}
-	c := &Client{cfg: cfg, store: store, owned: owned, locks: make(map[*Lock]struct{}), closed: make(chan struct{})}
+	c := &Client{cfg: cfg, store: store, owned: owned, locks: make(map[*Lock]struct{}), closed: make(chan struct{}), gone: make(chan struct{})}
 	c.dog = watchdog.New(store, watchdog.Config{Failed: c.renewFailed, Skewed: c.skewed})
 	if cfg.Fair {
 		c.janitor.queue = queue
@@ -98,9 +99,11 @@ func (c *Client) Close() error {
 	select {
 	case <-c.closed:
 		c.mu.Unlock()
+		<-c.gone // or whoever closes the database next would take it from the first
 		return nil
 	default:
 	}
+	defer close(c.gone)
 	close(c.closed)
 	held := make([]*Lock, 0, len(c.locks))
 	for l := range c.locks {

@@ -66,6 +66,24 @@ func TestUseAfterClose(t *testing.T) {
 	})
 }
 
+// Whoever closes the database after Close may do so after a second Close too, which came while the first was at work.
+func TestEveryCloseReturnsWhenTheClientHasGone(t *testing.T) {
+	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+		take(t, c, "k")
+		s.release = func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+			time.Sleep(time.Second)
+			return s.Store.Release(ctx, leases)
+		}
+		var first sync.WaitGroup
+		first.Go(func() { _ = c.Close() })
+		synctest.Wait()
+		if err := c.Close(); err != nil || isHeld(t, s, "k") {
+			t.Errorf("the second Close: %v, held %t", err, isHeld(t, s, "k"))
+		}
+		first.Wait()
+	})
+}
+
 func TestCloseSaysWhatItCouldNotGiveBack(t *testing.T) {
 	for name, release := range map[string]func(context.Context, []lease.Lease) ([]lease.Released, error){
 		"the call fails": func(context.Context, []lease.Lease) ([]lease.Released, error) { return nil, errDown },

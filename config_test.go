@@ -81,6 +81,8 @@ func TestNothingToLockIn(t *testing.T) {
 	for _, db := range []rowlock.DB{nil, (*sql.DB)(nil), (*sqlx.DB)(nil)} {
 		_, err = rowlock.Open(db, sqlite.New(), nil)
 		wantIs(t, "Open(nil db)", err, rowlock.ErrConfig)
+		_, err = rowlock.OpenTable(db, sqlite.New(), nil)
+		wantIs(t, "OpenTable(nil db)", err, rowlock.ErrConfig)
 		_, err = forupdate.NewLocker(db, sqlite.New())
 		wantIs(t, "NewLocker(nil db)", err, rowlock.ErrConfig)
 		_, err = once.New(db, sqlite.New(), nil)
@@ -95,6 +97,8 @@ func TestNothingToLockIn(t *testing.T) {
 	defer db.Close()
 	_, err = rowlock.Open(db, nil, nil)
 	wantIs(t, "Open(nil dialect)", err, rowlock.ErrConfig)
+	_, err = rowlock.New((*memstore.Store)(nil), nil)
+	wantIs(t, "New(nil *Store)", err, rowlock.ErrConfig)
 }
 
 func TestDefaults(t *testing.T) {

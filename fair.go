@@ -69,19 +69,25 @@ func (f *fair) wait(ctx context.Context, key string, r request) (*Lock, error) {
 		return nil, err
 	}
 	s := &stance{f: f, t: t, r: r, began: began}
+	defer func() { f.end(ctx, t, l == nil) }() // also after a panic in the caller's hook: the key would be passed to nobody
 	l, err = s.stand(ctx)
+	return l, err
+}
+
+// end closes the books on a ticket: it was used up, or is given up.
+func (f *fair) end(ctx context.Context, t *ticket, gaveUp bool) {
 	f.mu.Lock()
 	delete(f.waiting, t.id())
-	t.gaveUp = l == nil
+	t.gaveUp = gaveUp
 	unsure := t.unsure
 	f.mu.Unlock()
-	if l == nil {
-		f.giveUp(ctx, t)
-		if unsure {
-			f.c.janitor.cleanUp(key, t.Owner)
-		}
+	if !gaveUp {
+		return
 	}
-	return l, err
+	f.giveUp(ctx, t)
+	if unsure {
+		f.c.janitor.cleanUp(t.Key, t.Owner)
+	}
 }
 
 func cutShort(ctx context.Context, err error) error {

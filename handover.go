@@ -12,31 +12,31 @@ import (
 
 // handOn gives held to the next who waits for it in this process. left is what is still to be released: held itself if nobody
 // waits who could use it, the zero Lease if it was handed over, or the lease of a waiter who had gone when the answer came.
-func (c *Client) handOn(ctx context.Context, held lease.Lease) (left lease.Lease, gone bool, err error) {
+func (c *Client) handOn(ctx context.Context, held lease.Lease) (left lease.Lease, err error) {
 	passer, ok := c.store.(lease.Passer)
 	if !ok {
-		return held, false, nil
+		return held, nil
 	}
 	for left = held; ; {
 		w := c.lines.Claim(held.Key)
 		if w == nil {
-			return left, false, nil
+			return left, nil
 		}
 		g, err := c.handOver(ctx, passer, left, w)
 		switch {
 		case errors.Is(err, lease.ErrMoved): // it was given up, and whoever is next has to ask where it is
 			c.lines.Return(w)
-			return lease.Lease{}, false, nil
+			return lease.Lease{}, nil
 		case err != nil:
 			c.lines.Return(w)
 			c.janitor.cleanUp(held.Key, left.Owner)
 			c.janitor.cleanUp(held.Key, g.req.Owner)
-			return left, false, err
+			return left, err
 		case !g.answer.Granted:
 			c.lines.Return(w)
-			return left, left == held, nil
+			return left, nil // lost, or the key's tokens have run out: its release says which
 		case c.lines.Give(w, g):
-			return lease.Lease{}, false, nil
+			return lease.Lease{}, nil
 		}
 		left = lease.Lease{Key: held.Key, Owner: g.req.Owner, Token: g.answer.Token}
 	}
@@ -74,6 +74,16 @@ func (c *Client) cameFree(key string, awaited, held bool) {
 	default:
 		c.lines.Call(key)
 	}
+}
+
+// stayed has those of this process who wait for a key that could not be released see for themselves. The store is not asked who else waits:
+// it hangs, or is down, and the caller of Unlock would have to wait for it once more.
+func (c *Client) stayed(key string, held bool) {
+	if held {
+		c.lines.Resume(key)
+		return
+	}
+	c.lines.Call(key)
 }
 
 // isAwaited reports whether other processes wait for key. It is so unless the store knows better.

@@ -83,7 +83,7 @@ func (l *Lock) FenceIn(ctx context.Context, tx lease.Runner) error {
 	if !ok {
 		return fmt.Errorf("%w: Fence of %q: the lock is not in your database; compare Token with one stored beside the data", lease.ErrUnsupported, l.held.Key)
 	}
-	if err := l.refused(); err != nil {
+	if err := l.refuses(tx); err != nil {
 		return err
 	}
 	err := fencer.Fence(ctx, tx, l.held.Lease)
@@ -118,7 +118,7 @@ func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
 	if !ok {
 		return fmt.Errorf("%w: UnlockTx of %q: the lock is not in your database; Unlock after the commit", lease.ErrUnsupported, l.held.Key)
 	}
-	if err := l.refused(); err != nil {
+	if err := l.refuses(tx); err != nil {
 		return err
 	}
 	if rest := l.rest(); rest > 0 {
@@ -129,6 +129,14 @@ func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
 		l.c.dog.Leaving(&l.held)
 	}
 	return l.verdict(err)
+}
+
+// refuses is why this lock and tx have no business with each other.
+func (l *Lock) refuses(tx lease.Runner) error {
+	if lease.IsNil(tx) {
+		return fmt.Errorf("%w: the transaction for %q is nil; begin one", lease.ErrConfig, l.held.Key)
+	}
+	return l.refused()
 }
 
 // refused is why a lock that is over takes part in no transaction: loss is final, even if the row would still let it pass.

@@ -168,15 +168,21 @@ func (c *Client) refused(reqs []lease.AcquireRequest, answers []lease.Acquired) 
 
 // grantedAll makes Locks of the answers, or of none if one cannot be trusted any more.
 func (c *Client) grantedAll(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired, r request, sent, began time.Time) (*Locks, error) {
-	locks := make([]*Lock, len(reqs))
+	locks := make([]*Lock, 0, len(reqs))
+	whole := false
+	defer func() {
+		if !whole { // or a hook has panicked
+			c.cleanUpAll(reqs[len(locks):])
+			_ = c.unlockAll(ctx, locks, false)
+		}
+	}()
 	for i := range reqs {
 		l, err := c.granted(ctx, reqs[i], answers[i], r, sent, began)
 		if err != nil {
-			c.cleanUpAll(reqs[i+1:])
-			_ = c.unlockAll(ctx, locks[:i], false)
 			return nil, err
 		}
-		locks[i] = l
+		locks = append(locks, l)
 	}
+	whole = true
 	return c.newLocks(ctx, locks), nil
 }

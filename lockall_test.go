@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -384,6 +385,35 @@ func TestMinHoldAndMaxHoldAreOfEach(t *testing.T) {
 		wantIs(t, "cause", context.Cause(l.Context()), rowlock.ErrMaxHold)
 		synctest.Wait()
 		wantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrMaxHold)
+		holds(t, s, "")
+	})
+}
+
+// Many that were held too long are freed in one call: one for each would wait for a store that hangs as often.
+func TestUnlockOfAllPastMaxHoldDoesNotWaitForEach(t *testing.T) {
+	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+		var hangs atomic.Bool
+		s.release = func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+			if !hangs.Load() {
+				return s.Store.Release(ctx, leases)
+			}
+			<-ctx.Done()
+			return nil, fmt.Errorf("%w: %w", rowlock.ErrUnknown, ctx.Err())
+		}
+		l, err := c.TryLockAll(t.Context(), []string{"a", "b", "c", "d"}, rowlock.MaxHold(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-l.Context().Done()
+		synctest.Wait()
+		hangs.Store(true)
+		began := time.Now()
+		wantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrMaxHold)
+		if took := time.Since(began); took > 2500*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		hangs.Store(false)
+		time.Sleep(5 * time.Second) // and the client goes on trying
 		holds(t, s, "")
 	})
 }

@@ -136,6 +136,47 @@ func TestMinHoldCountsFromTheGrant(t *testing.T) {
 	})
 }
 
+// unlocker is what a Lock and Locks have in common.
+type unlocker interface {
+	Context() context.Context
+	Unlock(ctx context.Context) error
+}
+
+// A lock whose MaxHold is over has a MinHold still if the answer was slow, since one counts from the request and the other from the grant.
+func TestAnUnlockAfterMaxHoldKeepsMinHold(t *testing.T) {
+	for name, lock := range map[string]func(context.Context, *rowlock.Client) (unlocker, error){
+		"one": func(ctx context.Context, c *rowlock.Client) (unlocker, error) {
+			return c.TryLock(ctx, "k", rowlock.MinHold(ttl), rowlock.MaxHold(ttl))
+		},
+		"all": func(ctx context.Context, c *rowlock.Client) (unlocker, error) {
+			return c.TryLockAll(ctx, []string{"k"}, rowlock.MinHold(ttl), rowlock.MaxHold(ttl))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+				s.acquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+					time.Sleep(time.Second)
+					return s.Store.Acquire(ctx, reqs)
+				}
+				s.all = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+					time.Sleep(time.Second)
+					return s.Store.AcquireAll(ctx, reqs)
+				}
+				l, err := lock(t.Context(), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-l.Context().Done()
+				synctest.Wait()
+				wantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrMaxHold)
+				if !isHeld(t, s, "k") {
+					t.Error("free before MinHold was over")
+				}
+			})
+		})
+	}
+}
+
 // Nothing may free the key before its time: not an error, and not the client's cleaning up.
 func TestAnUnlockThatFailedKeepsTheKeyForItsLease(t *testing.T) {
 	for name, renew := range map[string]func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error){

@@ -117,7 +117,10 @@ func (c *Client) request(opts []Option) (request, error) {
 }
 
 func (r request) with(opts []Option) (request, error) {
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return r, fmt.Errorf("%w: option %d is nil; leave it out", lease.ErrConfig, i+1)
+		}
 		if err := o(&r); err != nil {
 			return r, err
 		}

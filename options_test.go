@@ -52,6 +52,7 @@ func TestOptionsAreChecked(t *testing.T) {
 			"TTL negative":     {rowlock.TTL(-time.Hour), []string{"TTL (-1h0m0s)", "100ms"}},
 			"MaxHold tiny":     {rowlock.MaxHold(time.Millisecond), []string{"MaxHold (1ms)", "100ms"}},
 			"MaxHold negative": {rowlock.MaxHold(-1), []string{"MaxHold (-1ns)", "100ms"}},
+			"nil":              {nil, []string{"option", "nil"}},
 			"Priority 0":       {rowlock.Priority(0), []string{"Priority (0)", "1 to 10"}},
 			"Priority 11":      {rowlock.Priority(11), []string{"Priority (11)", "1 to 10"}},
 			"Note too long":    {rowlock.Note(strings.Repeat("é", 128)), []string{"Note", "256", "255"}},

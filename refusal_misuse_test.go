@@ -234,6 +234,11 @@ func TestAPoolIsNoTransactionToFence(t *testing.T) {
 				}
 			}
 		}
+		for name, err := range map[string]error{"FenceIn": l.FenceIn(s.Context(), nil), "UnlockIn": l.UnlockIn(s.Context(), nil)} {
+			if !errors.Is(err, rowlock.ErrConfig) {
+				s.Errorf("%s in nil: %v, want %v", name, err, rowlock.ErrConfig)
+			}
+		}
 		tx := s.begin(s.env.DB, nil)
 		s.ok(l.Fence(s.Context(), tx))
 		s.ok(tx.Commit())

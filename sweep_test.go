@@ -9,8 +9,26 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/memstore"
+	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
+
+// A retention below 0 would count rows as dead that are held, and who asked next would get a second lock on the key.
+func TestNoSweepRemovesWhatIsHeld(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		store, err := rowlock.OpenTable(e.DB, e.Dialect, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		another(t, store, "k", faultTTL)
+		removed, err := store.Sweep(t.Context(), lease.SweepOptions{Retention: -2 * faultTTL})
+		wantIs(t, "Sweep", err, rowlock.ErrConfig)
+		if removed != 0 || !isHeld(t, store, "k") {
+			t.Errorf("removed %d, held %t", removed, isHeld(t, store, "k"))
+		}
+	})
+}
 
 // Of several processes one removes dead rows, and goes on doing so.
 func TestOneReaperSweeps(t *testing.T) {

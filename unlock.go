@@ -23,7 +23,11 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		defer l.c.janitor.leave()
 	}
 	if !l.finish(ErrUnlocked) {
-		return l.afterwards(ctx)
+		err := l.afterwards()
+		if l.lingers() {
+			_, _ = l.giveUp(ctx)
+		}
+		return err
 	}
 	if l.rest() > 0 {
 		return l.c.leave(ctx, l)[0]
@@ -58,7 +62,7 @@ func (l *Lock) takenOver() error {
 }
 
 // afterwards answers an Unlock that came too late.
-func (l *Lock) afterwards(ctx context.Context) error {
+func (l *Lock) afterwards() error {
 	<-l.ctx.Done() // whoever ended it may be about to say why
 	cause := context.Cause(l.ctx)
 	if errors.Is(cause, ErrUnlocked) {
@@ -67,10 +71,13 @@ func (l *Lock) afterwards(ctx context.Context) error {
 		}
 		return fmt.Errorf("%w: %q was given back already", ErrUnlocked, l.held.Key)
 	}
-	if errors.Is(cause, ErrMaxHold) {
-		_, _ = l.giveUp(ctx) // the holder says it is done: no need to let others wait for the expiry
-	}
 	return fmt.Errorf("%w: %q", cause, l.held.Key)
+}
+
+// lingers reports whether the key of a lock that is over is locked still though its holder says that he is done: after MaxHold there is no
+// need to let others wait for the expiry, unless MinHold says so.
+func (l *Lock) lingers() bool {
+	return errors.Is(context.Cause(l.ctx), ErrMaxHold) && l.rest() <= 0
 }
 
 // wasLeaving reports whether a transaction of the caller's may have given the lock back.
@@ -86,20 +93,24 @@ func (l *Lock) giveUp(ctx context.Context) (gone bool, err error) {
 	key, left := l.held.Key, l.held.Lease
 	over, leaving := l.c.lines.Len(key) > 0 && l.c.runs.Over(key, time.Now()), l.wasLeaving()
 	if !over && !leaving {
-		left, gone, err = l.c.handOn(ctx, left)
-		if left.Owner.IsZero() || gone || err != nil {
-			return gone, err
+		left, err = l.c.handOn(ctx, left)
+		if left.Owner.IsZero() || err != nil {
+			return false, err
 		}
 	}
 	if over {
 		l.c.lines.Hold(key)
 	}
 	r, err := l.c.release(ctx, left)
+	if err != nil {
+		l.c.stayed(key, over)
+		return r.Gone && left == l.held.Lease, err
+	}
 	if leaving && r.Gone && l.c.hints.sends() {
 		r.Awaited = l.c.isAwaited(ctx, key) // the caller's transaction has released it, and is over
 	}
 	l.c.cameFree(key, r.Awaited, over)
-	return r.Gone && left == l.held.Lease, err
+	return r.Gone && left == l.held.Lease, nil
 }
 
 // passOn gives the lock up to the first in the queue.

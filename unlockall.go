@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -15,11 +16,13 @@ func (c *Client) unlockAll(ctx context.Context, locks []*Lock, minHold bool) err
 		defer c.janitor.leave()
 	}
 	errs := make([]error, len(locks))
-	var mine, leaving []*Lock
+	var mine, leaving, lingering []*Lock
 	var at, leavingAt []int // where they are in locks
 	for i, l := range locks {
 		if !l.finish(ErrUnlocked) {
-			errs[i] = l.afterwards(ctx)
+			if errs[i] = l.afterwards(); l.lingers() {
+				lingering = append(lingering, l)
+			}
 			continue
 		}
 		if minHold && l.rest() > 0 {
@@ -28,6 +31,7 @@ func (c *Client) unlockAll(ctx context.Context, locks []*Lock, minHold bool) err
 		}
 		mine, at = append(mine, l), append(at, i)
 	}
+	c.dismiss(ctx, lingering)
 	for i, err := range c.leave(ctx, leaving...) {
 		errs[leavingAt[i]] = err
 	}
@@ -35,6 +39,23 @@ func (c *Client) unlockAll(ctx context.Context, locks []*Lock, minHold bool) err
 		errs[at[i]] = err
 	}
 	return joined(errs)
+}
+
+// dismiss frees keys whose locks have ended otherwise, in one call to the store: one for each would wait 512 times for a store that hangs.
+func (c *Client) dismiss(ctx context.Context, locks []*Lock) {
+	if len(locks) == 0 {
+		return
+	}
+	leases := make([]lease.Lease, len(locks))
+	for i, l := range locks {
+		leases[i] = l.held.Lease
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
+	defer cancel()
+	c.releaseLeases(ctx, leases)
+	for _, l := range leases {
+		c.call(l.Key)
+	}
 }
 
 // joined leaves out what was given back before, unless there is nothing else.
@@ -73,13 +94,13 @@ func (c *Client) giveUpAll(ctx context.Context, locks []*Lock) []error {
 	if err == nil && len(answers) != len(leases) {
 		err = fmt.Errorf("%w: unlock: %d answers to %d requests", lease.ErrCorrupt, len(answers), len(leases))
 	}
-	if err != nil {
-		answers = make([]lease.Released, len(leases))
+	if err != nil { // of the call: so of each
+		answers = slices.Repeat([]lease.Released{{Err: err}}, len(leases))
 	}
 	c.allCameFree(ctx, locks, answers, over)
 	errs := make([]error, len(locks))
 	for i, l := range locks {
-		errs[i] = l.settle(answers[i].Gone, errors.Join(err, answers[i].Err))
+		errs[i] = l.settle(answers[i].Gone, answers[i].Err)
 	}
 	return errs
 }
@@ -99,7 +120,7 @@ func (c *Client) holdBack(leases []lease.Lease) (over []bool) {
 func (c *Client) allCameFree(ctx context.Context, locks []*Lock, answers []lease.Released, over []bool) {
 	var awaited []string
 	for i, l := range locks {
-		if answers[i].Gone && l.wasLeaving() && c.hints.sends() {
+		if answers[i].Err == nil && answers[i].Gone && l.wasLeaving() && c.hints.sends() {
 			answers[i].Awaited = c.isAwaited(ctx, l.held.Key) // the caller's transaction has released it, and is over
 		}
 		if answers[i].Awaited && !over[i] {
@@ -108,6 +129,10 @@ func (c *Client) allCameFree(ctx context.Context, locks []*Lock, answers []lease
 	}
 	c.hints.announce(awaited...)
 	for i, l := range locks {
+		if answers[i].Err != nil {
+			c.stayed(l.held.Key, over[i])
+			continue
+		}
 		c.cameFree(l.held.Key, over[i] && answers[i].Awaited, over[i])
 	}
 }

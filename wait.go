@@ -44,6 +44,18 @@ func (c *Client) wait(ctx context.Context, key string, r request) (*Lock, error)
 	s := &wait{c: c, began: time.Now()}
 	bid := false
 	s.w, bid = c.lines.Join(key, r, r.onWait != nil || c.cfg.Hooks.Waiting != nil)
+	returned := false
+	defer func() {
+		if !returned {
+			s.vanish()
+		}
+	}()
+	l, err := s.run(ctx, bid)
+	returned = true
+	return l, err
+}
+
+func (s *wait) run(ctx context.Context, bid bool) (*Lock, error) {
 	if bid {
 		if err := s.makeRoom(ctx); err != nil {
 			return s.leave(ctx, err)
@@ -110,6 +122,14 @@ func (s *wait) leave(ctx context.Context, err error) (*Lock, error) {
 		return s.take(ctx, turn.Grant)
 	}
 	return nil, err
+}
+
+// vanish takes a call out of its line that a panic in the caller's hook has ended: called or given the key, it would answer no more, and
+// all behind it would wait for it.
+func (s *wait) vanish() {
+	if turn := s.c.lines.Leave(s.w); turn.Given {
+		s.c.janitor.cleanUp(s.w.Key, turn.Grant.req.Owner)
+	}
 }
 
 // take makes a lock of what was handed over.

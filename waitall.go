@@ -23,9 +23,21 @@ func (c *Client) waitAll(ctx context.Context, keys []string, r request) (*Locks,
 	}
 	s := &waitAll{wait: wait{c: c, began: time.Now()}, keys: keys, want: r}
 	bid := s.join(s.behind())
+	returned := false
+	defer func() {
+		if !returned {
+			s.vanish()
+		}
+	}()
+	l, err := s.run(ctx, bid)
+	returned = true
+	return l, err
+}
+
+func (s *waitAll) run(ctx context.Context, bid bool) (*Locks, error) {
 	if bid {
 		if err := s.makeRoom(ctx); err != nil {
-			c.lines.Leave(s.w)
+			s.c.lines.Leave(s.w)
 			return nil, err
 		}
 	}
@@ -38,7 +50,7 @@ func (c *Client) waitAll(ctx context.Context, keys []string, r request) (*Locks,
 			bid = s.settle()
 		}
 		if _, err := s.stand(ctx); err != nil {
-			c.lines.Leave(s.w)
+			s.c.lines.Leave(s.w)
 			return nil, err
 		}
 		bid = true
@@ -136,6 +148,12 @@ func (s *waitAll) makeRoom(ctx context.Context) error {
 // lockInOrder is LockAll of a fair client: by one ticket after the other. Since all go by key order, none who waits is waited for in a circle.
 func (c *Client) lockInOrder(ctx context.Context, keys []string, r request) (*Locks, error) {
 	locks := make([]*Lock, 0, len(keys))
+	whole := false
+	defer func() {
+		if !whole { // or a hook has panicked
+			_ = c.unlockAll(ctx, locks, false)
+		}
+	}()
 	for _, key := range keys {
 		l, err := c.fair.wait(ctx, key, r)
 		if err == nil {
@@ -143,10 +161,10 @@ func (c *Client) lockInOrder(ctx context.Context, keys []string, r request) (*Lo
 			err = anyOver(locks)
 		}
 		if err != nil {
-			_ = c.unlockAll(ctx, locks, false)
 			return nil, err
 		}
 	}
+	whole = true
 	return c.newLocks(ctx, locks), nil
 }
 

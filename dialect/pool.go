@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"reflect"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -23,13 +22,8 @@ type DB interface {
 // CheckOpen returns an error that wraps lease.ErrConfig if what caller, the name of a function, was given to open is nil, or an
 // interface that has a nil pointer in it, on which a method would panic.
 func CheckOpen(caller string, db Pool, d Dialect) error {
-	if isNil(db) || isNil(d) {
+	if lease.IsNil(db) || lease.IsNil(d) {
 		return fmt.Errorf("%w: %s needs a database and a dialect, and one of them is nil", lease.ErrConfig, caller)
 	}
 	return nil
-}
-
-func isNil(v any) bool {
-	value := reflect.ValueOf(v)
-	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
 }

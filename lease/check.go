@@ -2,8 +2,16 @@ package lease
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 )
+
+// IsNil reports whether v is nil, or an interface with a nil pointer in it, on which a method would panic: what a constructor returns
+// beside an error that nobody has looked at.
+func IsNil(v any) bool {
+	value := reflect.ValueOf(v)
+	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
+}
 
 // CheckStoredKey is [CheckKey] for stores: the keys that rowlock keeps for itself pass, because who asks a store is rowlock.
 func CheckStoredKey(key string) error {

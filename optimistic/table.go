@@ -45,7 +45,7 @@ type column struct {
 // primary key. The version is the field tagged `db:"name,version"`, or else the column version: an integer, NOT NULL in the table, which
 // every writer raises. An error is lease.ErrConfig.
 func NewTable[T any](d dialect.Dialect, name string) (*Table[T], error) {
-	if isNil(d) {
+	if lease.IsNil(d) {
 		return nil, fmt.Errorf("%w: optimistic.NewTable needs a dialect", lease.ErrConfig)
 	}
 	quoted, err := dialect.Quote(d, name)
@@ -198,10 +198,4 @@ func (t *Table[T]) bind(query string) string {
 		return sqlx.Rebind(sqlx.DOLLAR, query)
 	}
 	return query
-}
-
-// isNil sees through an interface that has a nil pointer in it, on which a method would panic.
-func isNil(v any) bool {
-	r := reflect.ValueOf(v)
-	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
 }

@@ -23,7 +23,7 @@ import (
 // one, an error that comes when the statement may have reached the database, as of a lost connection or a ctx that ended, is
 // lease.ErrUnknown: the row may have been changed. Read it again and see; Retry does not try again.
 func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
-	if isNil(ext) || row == nil {
+	if lease.IsNil(ext) || row == nil {
 		return fmt.Errorf("%w: update %s: needs a database or transaction, and a row", lease.ErrConfig, t.name)
 	}
 	v := reflect.ValueOf(row).Elem()

@@ -3,7 +3,6 @@ package paxosbridge
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"sync"
 	"time"
 
@@ -53,7 +52,7 @@ var (
 // New returns a bridge and begins to watch over keys. It looks through the cluster's records first, for moves that were left half
 // done or that the database has forgotten: an error of either store is returned.
 func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridge, error) {
-	if isNil(table) || isNil(cluster) {
+	if lease.IsNil(table) || lease.IsNil(cluster) {
 		return nil, fmt.Errorf("%w: paxosbridge: New needs a table and a cluster", lease.ErrConfig)
 	}
 	if cfg == nil {
@@ -85,12 +84,6 @@ func (b *Bridge) Close() error {
 	b.stop()
 	b.wg.Wait()
 	return nil
-}
-
-// isNil is also true for a pointer that is nil, as a constructor returns beside an error.
-func isNil(store any) bool {
-	v := reflect.ValueOf(store)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // isAway reports whether a lease was granted by the cluster: each move begins an epoch, so that the table's are even and the cluster's odd.

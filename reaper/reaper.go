@@ -38,9 +38,9 @@ type Config struct {
 	Pause time.Duration
 }
 
-// WithDefaults fills in the zero values.
+// WithDefaults fills in the zero values. An Every below 0 is none that could be waited for, and becomes the default.
 func (c Config) WithDefaults() Config {
-	c.Every = cmp.Or(c.Every, time.Minute)
+	c.Every = cmp.Or(max(c.Every, 0), time.Minute)
 	c.Retention = cmp.Or(c.Retention, time.Hour)
 	c.Batch = cmp.Or(c.Batch, 200)
 	c.Pause = cmp.Or(c.Pause, 5*time.Millisecond)

@@ -42,6 +42,19 @@ func TestOneOfManyProcessesSweeps(t *testing.T) {
 	})
 }
 
+// New of a client refuses it; who starts a Reaper by himself has no error to look at.
+func TestANegativePeriodIsTheDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store recorder
+		var seat office
+		defer reaper.Start(store.as("us"), seat.elect("us"), reaper.Config{Every: -time.Second}, quiet(t)).Stop()
+		time.Sleep(time.Hour)
+		if n := len(store.all()); n < 60 || n > 67 {
+			t.Errorf("%d sweeps in an hour", n)
+		}
+	})
+}
+
 func TestNobodySweepsWhileTheOfficeIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var store recorder
