@@ -22,6 +22,9 @@ const (
 // Sweep walks the table in key order, gathers dead keys by the bucket of their floor, and removes a bucket's worth in one
 // short transaction. It looks at every row once and locks only dead ones.
 func (s *Store) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64, err error) {
+	if o.Retention < 0 { // it would be dead what has not ended yet
+		return 0, fmt.Errorf("%w: sweep: the retention is %s; 0 is the least", lease.ErrConfig, o.Retention)
+	}
 	if o.Batch <= 0 {
 		o.Batch = 200
 	}
