@@ -168,7 +168,7 @@ SELECT r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > c
 FROM rowlock AS r
 WHERE r.key > ($1::text::bytea[])[1] AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
   AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
-ORDER BY r.key LIMIT $4::int
+ORDER BY r.key LIMIT $4::bigint
 
 -- name: inspect-keys
 -- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 keys as an array literal, each once, $5 limit.
@@ -180,7 +180,7 @@ FROM rowlock AS r
 WHERE r.key = ANY ($4::text::bytea[]) AND r.key > ($1::text::bytea[])[1]
   AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
   AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
-ORDER BY r.key LIMIT $5::int
+ORDER BY r.key LIMIT $5::bigint
 
 -- name: fence
 -- $1 key, $2 owner, $3 token. FOR SHARE, not FOR KEY SHARE: the latter would let a takeover pass.
