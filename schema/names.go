@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -13,7 +14,7 @@ var quotes = map[string]string{"postgres": `"`, "mysql": "`", "sqlite": `"`}
 
 // check refuses, before anything is sent, names under which the tables could not be made.
 func check(d dialect.Dialect) error {
-	if d == nil {
+	if v := reflect.ValueOf(d); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("%w: no dialect", lease.ErrConfig)
 	}
 	if _, ok := quotes[d.Name()]; !ok {
