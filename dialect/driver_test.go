@@ -16,7 +16,8 @@ type old struct{}
 
 type preparer struct{ old }
 
-func (old) Prepare(string) (driver.Stmt, error)                              { return oldStmt{}, nil }
+func (old) Prepare(string) (driver.Stmt, error) { return oldStmt{}, nil }
+
 func (old) Begin() (driver.Tx, error)                                        { return nil, errors.ErrUnsupported }
 func (old) Close() error                                                     { return nil }
 func (preparer) PrepareContext(context.Context, string) (driver.Stmt, error) { return oldStmt{}, nil }

@@ -106,6 +106,7 @@ type inTx struct {
 }
 
 func (i inTx) FenceIn(ctx context.Context, tx lease.Runner) error { return i.store.Fence(ctx, tx, i.l) }
+
 func (i inTx) UnlockIn(ctx context.Context, tx lease.Runner) error {
 	return i.store.ReleaseTx(ctx, tx, i.l)
 }
