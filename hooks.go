@@ -3,7 +3,8 @@ package rowlock
 import "time"
 
 // Hooks are told of events, for metrics and traces. Each may be nil. They are called without any lock held, on whatever
-// goroutine the event happened, and must return soon: Lost is called by the goroutine that keeps every lease of the client.
+// goroutine the event happened, and must return soon: Lost is called by the goroutine that keeps every lease of the client. None may call
+// Close, which waits for them.
 type Hooks struct {
 	// Acquired: a lock was got after waiting so long.
 	Acquired func(key string, token int64, waited time.Duration)

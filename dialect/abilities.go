@@ -27,3 +27,9 @@ type Modest interface {
 	// Unswept returns the same dialect for a user who need not sweep.
 	Unswept() Dialect
 }
+
+// Native is a Dialect that knows which errors are of its own product, the server or the driver. A transaction that returns one is not of
+// another product, whatever became of it: its session may have been ended by the server.
+type Native interface {
+	Native(err error) bool
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // A lease as long as can be must not come out negative, which would be one that has run out already.
@@ -23,5 +24,20 @@ func TestTheLongestDurationStaysOne(t *testing.T) {
 	}
 	if d := dialect.Duration(-5); d != -5*time.Microsecond {
 		t.Errorf("Duration(-5) = %v", d)
+	}
+}
+
+// A row whose expiry somebody has set to the beginning of all times is one that has expired, for whatever reads it.
+func TestALeaseThatEndedCenturiesAgoIsOver(t *testing.T) {
+	t.Parallel()
+	for _, micros := range []int64{-math.MaxInt64 / 1000, -math.MaxInt64/1000 - 1, -1000 * 366 * 24 * 3600e6, math.MinInt64} {
+		d := dialect.Duration(micros)
+		if d > -292*365*24*time.Hour {
+			t.Errorf("Duration(%d) = %v", micros, d)
+		}
+		row := dialect.Row{Exists: true, Home: true, Owner: lease.NewOwner(), Token: 7, Holder: lease.Holder{Remaining: d}}
+		if a := row.Acquired(lease.NewOwner()); a.Outcome != dialect.Possible {
+			t.Errorf("a row that expired %d µs ago is answered %+v", -micros, a)
+		}
 	}
 }

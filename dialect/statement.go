@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Statements run on the driver's own connection. Through database/sql each query would start a goroutine, to watch a context that the
@@ -105,9 +107,17 @@ func (s *Session) runOn(c any) (err error) {
 	row := &j.loose // its statement's own, if it has one
 	switch {
 	case s.Unprepared && j.scan == nil:
-		j.result, err = c.(driver.ExecerContext).ExecContext(j.ctx, j.query, j.args)
+		on, ok := c.(driver.ExecerContext)
+		if !ok {
+			return incapable(c)
+		}
+		j.result, err = on.ExecContext(j.ctx, j.query, j.args)
 	case s.Unprepared:
-		rows, err = c.(driver.QueryerContext).QueryContext(j.ctx, j.query, j.args)
+		on, ok := c.(driver.QueryerContext)
+		if !ok {
+			return incapable(c)
+		}
+		rows, err = on.QueryContext(j.ctx, j.query, j.args)
 	default:
 		st, failed := s.prepared(c)
 		if failed != nil {
@@ -115,9 +125,9 @@ func (s *Session) runOn(c any) (err error) {
 		}
 		row = &st.row
 		if j.scan == nil {
-			j.result, err = st.Stmt.(driver.StmtExecContext).ExecContext(j.ctx, j.args)
+			j.result, err = st.exec.ExecContext(j.ctx, j.args)
 		} else {
-			rows, err = st.Stmt.(driver.StmtQueryContext).QueryContext(j.ctx, j.args)
+			rows, err = st.query.QueryContext(j.ctx, j.args)
 		}
 	}
 	if err != nil || rows == nil {
@@ -133,19 +143,37 @@ func (s *Session) runOn(c any) (err error) {
 // there are.
 type statement struct {
 	driver.Stmt
-	row values
+	exec  driver.StmtExecContext
+	query driver.StmtQueryContext
+	row   values
+}
+
+// incapable is the error of a driver, or of what it is wrapped in, that does without contexts. Nothing was sent.
+func incapable(c any) error {
+	return NotSent{fmt.Errorf("%w: the pool's driver has a %T, which takes no context: wrap the driver in nothing that leaves this out", lease.ErrUnsupported, c)}
 }
 
 func (s *Session) prepared(c any) (*statement, error) {
 	if st, ok := s.stmts[s.job.query]; ok {
 		return st, nil
 	}
-	st, err := c.(driver.ConnPrepareContext).PrepareContext(s.job.ctx, s.job.query)
+	on, ok := c.(driver.ConnPrepareContext)
+	if !ok {
+		return nil, incapable(c)
+	}
+	prepared, err := on.PrepareContext(s.job.ctx, s.job.query)
 	if err != nil {
 		return nil, err
 	}
-	s.stmts[s.job.query] = &statement{Stmt: st}
-	return s.stmts[s.job.query], nil
+	st := &statement{Stmt: prepared}
+	var execs, queries bool
+	st.exec, execs = prepared.(driver.StmtExecContext)
+	st.query, queries = prepared.(driver.StmtQueryContext)
+	if !execs || !queries {
+		return nil, errors.Join(incapable(prepared), prepared.Close())
+	}
+	s.stmts[s.job.query] = st
+	return st, nil
 }
 
 // read reads all rows: what comes after the last may be an error.

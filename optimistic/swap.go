@@ -54,6 +54,12 @@ var (
 // At returns the same for the rows of another home.
 func (d swap) At(home int) dialect.Dialect { return swapping(d.Dialect.At(home), d.timeout) }
 
+// Native knows what the dialect itself knows.
+func (d swap) Native(err error) bool {
+	n, ok := d.Dialect.(dialect.Native)
+	return ok && n.Native(err)
+}
+
 // Setup bounds the wait for a row that somebody has locked. A session that is not ours alone is left as it is: see guarded.
 func (d swap) Setup(ctx context.Context, s *dialect.Session) error {
 	if err := d.Dialect.Setup(ctx, s); err != nil {

@@ -13,7 +13,7 @@ var quotes = map[string]string{"postgres": `"`, "mysql": "`", "sqlite": `"`}
 
 // check refuses, before anything is sent, names under which the tables could not be made.
 func check(d dialect.Dialect) error {
-	if d == nil {
+	if lease.IsNil(d) {
 		return fmt.Errorf("%w: no dialect", lease.ErrConfig)
 	}
 	if _, ok := quotes[d.Name()]; !ok {

@@ -65,3 +65,18 @@ func isNumber(err error, n uint16) bool {
 	var my *mysql.MySQLError
 	return errors.As(err, &my) && my.Number == n
 }
+
+// Native knows the servers' errors and the driver's own, as that of a reply that did not come. That no database is selected (1046) is what a
+// connection of somebody else's says.
+func (d *Dialect) Native(err error) bool {
+	var my *mysql.MySQLError
+	if errors.As(err, &my) {
+		return my.Number != 1046
+	}
+	for _, own := range []error{mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrPktTooLarge, mysql.ErrBusyBuffer} {
+		if errors.Is(err, own) {
+			return true
+		}
+	}
+	return false
+}

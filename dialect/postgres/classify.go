@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -50,4 +51,9 @@ func (d *Dialect) Classify(err error) dialect.Verdict {
 		return v
 	}
 	return verdicts[code[:2]]
+}
+
+// Native knows SQLSTATE codes, and what pgx says of a transaction that is over and of a connection on which nothing could be sent.
+func (d *Dialect) Native(err error) bool {
+	return errors.As(err, new(sqlState)) || errors.Is(err, pgx.ErrTxClosed) || pgconn.SafeToRetry(err)
 }

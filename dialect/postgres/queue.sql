@@ -150,7 +150,7 @@ SELECT owner, token FROM passed
 -- $1 key and $2 waiter of the last, $3 retention in µs, $4 limit. The next tickets that are dead.
 SELECT key, waiter FROM rowlock_queue
 WHERE (key, waiter) > ($1, $2) AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
-ORDER BY key, waiter LIMIT $4::int
+ORDER BY key, waiter LIMIT $4::bigint
 
 -- name: queue-reap
 -- $1 keys, $2 waiters, each as an array literal, $3 retention in µs. Who is being changed is not dead.

@@ -123,7 +123,8 @@ RETURNING r.key, r.token
 -- $1 keys, $2 owners, $3 tokens, $4 ttls in µs, each as an array literal, keys in order
 --
 -- SKIP LOCKED, because the holder's own fence may have the row: such a lease is answered 2, busy. The rows are locked in
--- key order, so that two renewals of overlapping batches cannot deadlock. Expired or foreign rows are not touched.
+-- key order, so that two renewals of overlapping batches cannot deadlock. Expired or foreign rows are not touched. One batch may have
+-- a lease that was lost and the next of the same key, so that a key alone says nothing of whose renewal it was.
 WITH want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
     WITH ORDINALITY AS w (key, owner, token, ttl, n)
@@ -135,9 +136,9 @@ WITH want AS (
   UPDATE rowlock AS r SET expires_at = clock_timestamp() + w.ttl * interval '1 microsecond'
   FROM locked AS l JOIN want AS w ON w.key = l.key
   WHERE r.key = l.key AND r.owner = w.owner AND r.token = w.token AND r.expires_at > clock_timestamp()
-  RETURNING r.key
+  RETURNING r.key, r.owner, r.token
 )
-SELECT CASE WHEN EXISTS (SELECT 1 FROM renewed AS d WHERE d.key = w.key) THEN 1
+SELECT CASE WHEN EXISTS (SELECT 1 FROM renewed AS d WHERE d.key = w.key AND d.owner = w.owner AND d.token = w.token) THEN 1
             WHEN EXISTS (SELECT 1 FROM locked AS l WHERE l.key = w.key) THEN 0
             WHEN EXISTS (SELECT 1 FROM rowlock AS r WHERE r.key = w.key AND r.owner = w.owner
                          AND r.token = w.token AND r.home = @home) THEN 2
@@ -167,7 +168,7 @@ SELECT r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > c
 FROM rowlock AS r
 WHERE r.key > ($1::text::bytea[])[1] AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
   AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
-ORDER BY r.key LIMIT $4::int
+ORDER BY r.key LIMIT $4::bigint
 
 -- name: inspect-keys
 -- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 keys as an array literal, each once, $5 limit.
@@ -179,7 +180,7 @@ FROM rowlock AS r
 WHERE r.key = ANY ($4::text::bytea[]) AND r.key > ($1::text::bytea[])[1]
   AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
   AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
-ORDER BY r.key LIMIT $5::int
+ORDER BY r.key LIMIT $5::bigint
 
 -- name: fence
 -- $1 key, $2 owner, $3 token. FOR SHARE, not FOR KEY SHARE: the latter would let a takeover pass.

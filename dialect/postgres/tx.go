@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rowlockdb/rowlock/lease"
@@ -16,10 +17,28 @@ type Lock interface {
 }
 
 // Fence is (*rowlock.Lock).Fence for a transaction of pgx itself.
-func Fence(ctx context.Context, tx pgx.Tx, l Lock) error { return l.FenceIn(ctx, runner{tx}) }
+func Fence(ctx context.Context, tx pgx.Tx, l Lock) error {
+	if err := checkTx(tx); err != nil {
+		return err
+	}
+	return l.FenceIn(ctx, runner{tx})
+}
 
 // UnlockTx is (*rowlock.Lock).UnlockTx for a transaction of pgx itself.
-func UnlockTx(ctx context.Context, tx pgx.Tx, l Lock) error { return l.UnlockIn(ctx, runner{tx}) }
+func UnlockTx(ctx context.Context, tx pgx.Tx, l Lock) error {
+	if err := checkTx(tx); err != nil {
+		return err
+	}
+	return l.UnlockIn(ctx, runner{tx})
+}
+
+// checkTx refuses nil and a nil pointer, as lease.CheckTx does.
+func checkTx(tx pgx.Tx) error {
+	if lease.IsNil(tx) {
+		return fmt.Errorf("%w: the transaction is nil; begin one (Begin)", lease.ErrConfig)
+	}
+	return nil
+}
 
 type runner struct{ tx pgx.Tx }
 

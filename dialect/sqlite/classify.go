@@ -60,3 +60,6 @@ func isCode(err error, primary int) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == primary
 }
+
+// Native knows SQLite's errors.
+func (d *Dialect) Native(err error) bool { return errors.As(err, new(*sqlite.Error)) }

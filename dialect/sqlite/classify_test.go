@@ -224,8 +224,14 @@ func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {
 		errors.New("anything"), io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled, context.DeadlineExceeded,
 	} {
 		wantVerdict(t, d, err, dialect.Unknown, nil)
+		if d.Native(err) {
+			t.Errorf("%v is taken for SQLite's own", err)
+		}
 	}
 	for code := range 1 << 16 {
+		if !d.Native(withCode(code)) {
+			t.Fatalf("code %d is taken for another product's", code)
+		}
 		v := d.Classify(withCode(code))
 		if known := slices.Contains(definite, code&0xff); known != (v.Class != dialect.Unknown) {
 			t.Errorf("code %d is %s", code, v.Class)

@@ -10,9 +10,9 @@ import (
 // Renew renews a batch in one statement. While somebody has the file's write lock, as the holder's own fence does, nothing
 // can be renewed and nothing can be taken: what still names its owner and token is answered busy.
 func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	b := batch{out: make([]lease.Renewed, len(reqs)), at: make(map[attempt]int, len(reqs))}
+	b := batch{out: make([]lease.Renewed, len(reqs)), at: make(map[lease.Lease]int, len(reqs))}
 	for i, r := range reqs {
-		b.at[attempt{r.Key, r.Owner}] = i
+		b.at[r.Lease] = i
 	}
 	list := dialect.RenewList(reqs, func(r lease.RenewRequest) int64 { return millis(r.TTL) })
 	err := d.mark(ctx, s, "renew", list, lease.Extended, b)
@@ -20,28 +20,26 @@ func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.Re
 		clear(b.out)
 		err = d.mark(ctx, s, "renew-look", list, lease.Busy, b)
 	}
+	for i, r := range reqs {
+		b.out[i] = b.out[b.at[r.Lease]] // a lease that comes twice has one row, and each time the same answer
+	}
 	return b.out, err
 }
 
 // batch finds the request that a returned row answers: RETURNING cannot name the request's place in the list.
 type batch struct {
 	out []lease.Renewed
-	at  map[attempt]int
-}
-
-type attempt struct {
-	key   string
-	owner lease.Owner
+	at  map[lease.Lease]int
 }
 
 func (d *Dialect) mark(ctx context.Context, s *dialect.Session, section, list string, as lease.RenewOutcome, b batch) error {
 	return s.Query(ctx, d.Text(section), []any{list}, func(row dialect.Columns) error {
 		var key, owner []byte
-		var clock int64
-		if err := row.Scan(&key, &owner, &clock); err != nil {
+		var token, clock int64
+		if err := row.Scan(&key, &owner, &token, &clock); err != nil {
 			return err
 		}
-		if i, ok := b.at[attempt{string(key), lease.Owner(owner)}]; ok {
+		if i, ok := b.at[lease.Lease{Key: string(key), Owner: lease.Owner(owner), Token: token}]; ok {
 			b.out[i] = lease.Renewed{Outcome: as, Clock: dialect.Duration(clock)}
 		}
 		return nil

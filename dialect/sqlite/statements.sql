@@ -55,11 +55,11 @@ FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't'
       FROM json_each(?)) AS j
 WHERE rowlock.key = j.k AND rowlock.owner = j.o AND rowlock.token = j.t AND home = @home
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-RETURNING rowlock.key, owner, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
+RETURNING rowlock.key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
 
 -- name: renew-look
 -- JSON array as for renew, while somebody has the write lock: which still name this owner and token?
-SELECT r.key, r.owner, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
+SELECT r.key, r.owner, r.token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
 FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value ->> 'k')
 WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home = @home
 

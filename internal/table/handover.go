@@ -12,7 +12,8 @@ import (
 func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
 	out, ops := make([]lease.Acquired, len(items)), make([]*op, len(items))
 	for i := range items {
-		if out[i].Err = items[i].Check(); out[i].Err == nil {
+		// From nobody, it would be an acquire in a batch.
+		if out[i].Err = items[i].Check(); out[i].Err == nil && !items[i].From.Owner.IsZero() {
 			ops[i] = newOp(lane.Release, task{handOver: &items[i]})
 		}
 	}

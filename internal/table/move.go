@@ -34,7 +34,11 @@ func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (
 
 // Recall looks at nothing but the epoch.
 func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
-	if err := s.checkMove("recall", key, max(home, 1), epoch); err != nil {
+	cluster := home
+	if home == lease.HomeTable {
+		cluster = 1 // the one home besides clusters' that a key can be called back to
+	}
+	if err := s.checkMove("recall", key, cluster, epoch); err != nil {
 		return false, err
 	}
 	return s.move(ctx, "recall", key, []any{[]byte(key), home, lease.EpochStart(epoch), lease.Bucket(key)}, home, epoch)

@@ -91,10 +91,15 @@ func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 	var one [1]*op
 	out, ops := make([]lease.Released, len(leases)), slots(&one, len(leases))
 	for i, l := range leases {
-		ops[i] = newOp(lane.Release, task{release: l})
+		if out[i].Gone = l.Owner.IsZero(); !out[i].Gone { // nobody: to a batch it would be whoever had the key last
+			ops[i] = newOp(lane.Release, task{release: l})
+		}
 	}
 	s.beginAll(ops)
 	for i, op := range ops {
+		if op == nil {
+			continue
+		}
 		a, doubtful, err := s.conclude(ctx, "release", leases[i].Key, op)
 		out[i] = a.released
 		out[i].Gone = out[i].Gone && !doubtful // the try that was not heard of may have been what released it

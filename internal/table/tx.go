@@ -44,10 +44,17 @@ func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.
 	switch {
 	case v.Class == dialect.Conflict:
 		return fmt.Errorf("%w: %s %q: %w (roll back and try again; fence first in a transaction, before any read)", lease.ErrBusy, verb, l.Key, err)
-	case errors.Is(v.As, lease.ErrNoSchema), v.Class == dialect.Unknown && !trouble(err):
-		return foreign(l.Key, err) // our table is not there, or it is another product's error altogether
+	case s.elsewhere(err):
+		return foreign(l.Key, err)
 	}
 	return fmt.Errorf("rowlock: %s %q: %w", verb, l.Key, err)
+}
+
+// elsewhere reports whether err comes from another database than ours: our table is not there, or it is another product's error altogether.
+func (s *Store) elsewhere(err error) bool {
+	v := dialect.Judge(s.d, err)
+	native, ok := s.d.(dialect.Native)
+	return errors.Is(v.As, lease.ErrNoSchema) || v.Class == dialect.Unknown && !trouble(err) && !(ok && native.Native(err))
 }
 
 // trouble reports whether err is about the connection or the transaction, and says nothing of what is at the other end.
@@ -70,10 +77,10 @@ func (s *Store) notMine(ctx context.Context, tx lease.Runner, l lease.Lease) err
 	var instance string
 	err := tx.QueryOne(ctx, s.d.Text("instance"), nil, &instance)
 	switch {
-	case err != nil && trouble(err):
-		return fmt.Errorf("rowlock: fence %q: %w", l.Key, err)
-	case err != nil:
+	case err != nil && s.elsewhere(err):
 		return foreign(l.Key, err)
+	case err != nil:
+		return fmt.Errorf("rowlock: fence %q: %w", l.Key, err)
 	case instance != s.instance:
 		return foreign(l.Key, fmt.Errorf("its tables are %s, the lock's %s", instance, s.instance))
 	}

@@ -1,0 +1,24 @@
+package table_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// The homes below a table's are no cluster's: a key that was put there would be nobody's to lock.
+func TestAKeyIsNotRecalledToAHomeThatNobodyHas(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, dialect.Update, 2)
+		for _, home := range []int{lease.HomeTransaction, -5, math.MinInt, math.MaxInt16 + 1} {
+			ok, err := r.clean.Recall(t.Context(), "k", home, 3)
+			if wantIs(t, err, lease.ErrConfig); ok {
+				t.Errorf("it is at home %d", home)
+			}
+		}
+		hold(t, r.clean, "k")
+	})
+}
