@@ -35,6 +35,8 @@ type wait struct {
 	began time.Time
 	seen  error // of the last look: who has the key
 	shown Waiting
+
+	returned bool // and did not panic
 }
 
 func (c *Client) wait(ctx context.Context, key string, r request) (*Lock, error) {
@@ -44,14 +46,9 @@ func (c *Client) wait(ctx context.Context, key string, r request) (*Lock, error)
 	s := &wait{c: c, began: time.Now()}
 	bid := false
 	s.w, bid = c.lines.Join(key, r, r.onWait != nil || c.cfg.Hooks.Waiting != nil)
-	returned := false
-	defer func() {
-		if !returned {
-			s.vanish()
-		}
-	}()
+	defer s.gone()
 	l, err := s.run(ctx, bid)
-	returned = true
+	s.returned = true
 	return l, err
 }
 
@@ -124,9 +121,12 @@ func (s *wait) leave(ctx context.Context, err error) (*Lock, error) {
 	return nil, err
 }
 
-// vanish takes a call out of its line that a panic in the caller's hook has ended: called or given the key, it would answer no more, and
-// all behind it would wait for it.
-func (s *wait) vanish() {
+// gone takes a call out of its line that has not returned, because a panic in the caller's hook has ended it: called or given the key, it
+// would answer no more, and all behind it would wait for it.
+func (s *wait) gone() {
+	if s.returned {
+		return
+	}
 	if turn := s.c.lines.Leave(s.w); turn.Given {
 		s.c.janitor.cleanUp(s.w.Key, turn.Grant.req.Owner)
 	}

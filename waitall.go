@@ -23,14 +23,9 @@ func (c *Client) waitAll(ctx context.Context, keys []string, r request) (*Locks,
 	}
 	s := &waitAll{wait: wait{c: c, began: time.Now()}, keys: keys, want: r}
 	bid := s.join(s.behind())
-	returned := false
-	defer func() {
-		if !returned {
-			s.vanish()
-		}
-	}()
+	defer s.gone()
 	l, err := s.run(ctx, bid)
-	returned = true
+	s.returned = true
 	return l, err
 }
 
