@@ -2,7 +2,9 @@ package paxosbridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -20,24 +22,53 @@ const (
 // Between such a failover and the audit the table may grant a key that the cluster has granted too, and a move that was just being
 // finished may be found by the next audit only: rowlock asks for replication that loses nothing that was acknowledged. What holds even
 // then is that tokens grow in each home, that fenced data refuse what is older than they have seen, and that no key is stuck.
-func (b *Bridge) Audit(ctx context.Context) error {
+//
+// A key that cannot be mended keeps no other from it: the error is of the first on each page of 500 records, and says of how many.
+func (b *Bridge) Audit(ctx context.Context) error { return b.audit(ctx, math.MaxInt64) }
+
+// audit gives each page so long. All of them together may take as long as there are records.
+func (b *Bridge) audit(ctx context.Context, page time.Duration) (failed error) {
 	for after := ""; ; {
-		records, err := b.cluster.Records(ctx, after, auditPage)
-		if err != nil {
-			return fmt.Errorf("records of the cluster: %w", err)
-		}
-		if err := b.reconcile(ctx, records); err != nil {
-			return err
-		}
+		records, err := b.auditPage(ctx, after, page)
+		failed = errors.Join(failed, err)
 		if len(records) < auditPage {
-			return nil
+			return failed
 		}
 		after = records[len(records)-1].Key
 	}
 }
 
-// reconcile compares records with their rows.
-func (b *Bridge) reconcile(ctx context.Context, records []Record) error {
+// auditPage returns no records if one of the stores, rather than a key, is what ails.
+func (b *Bridge) auditPage(ctx context.Context, after string, d time.Duration) ([]Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	records, err := b.cluster.Records(ctx, after, auditPage)
+	if err != nil {
+		return nil, fmt.Errorf("records of the cluster: %w", err)
+	}
+	rows, err := b.rowsOf(ctx, records)
+	if err != nil {
+		return nil, err
+	}
+	err = b.mendAll(ctx, records, rows)
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	return records, err
+}
+
+// reconcile compares one record with its row.
+func (b *Bridge) reconcile(ctx context.Context, r Record) error {
+	records := []Record{r}
+	rows, err := b.rowsOf(ctx, records)
+	if err != nil {
+		return err
+	}
+	return b.mendAll(ctx, records, rows)
+}
+
+// rowsOf reads the rows of records.
+func (b *Bridge) rowsOf(ctx context.Context, records []Record) (map[string]lease.Record, error) {
 	keys := make([]string, 0, len(records))
 	for _, r := range records {
 		if r.Epoch%2 == 1 { // what is even was never opened by a bridge
@@ -45,20 +76,32 @@ func (b *Bridge) reconcile(ctx context.Context, records []Record) error {
 		}
 	}
 	if len(keys) == 0 {
-		return nil
+		return nil, nil
 	}
-	rows, err := b.ask(ctx, keys, "found by the audit")
-	if err != nil {
-		return err
-	}
+	return b.ask(ctx, keys, "found by the audit")
+}
+
+// mendAll compares records with their rows.
+func (b *Bridge) mendAll(ctx context.Context, records []Record, rows map[string]lease.Record) (first error) {
+	more := 0
 	for _, r := range records {
-		if r.Epoch%2 == 1 {
-			if err := b.mend(ctx, r, rows[r.Key]); err != nil {
-				return fmt.Errorf("%q: %w", r.Key, err)
-			}
+		if r.Epoch%2 == 0 {
+			continue
+		}
+		switch err := b.mend(ctx, r, rows[r.Key]); {
+		case err == nil:
+		case ctx.Err() != nil:
+			return fmt.Errorf("%q: %w", r.Key, err)
+		case first == nil:
+			first = fmt.Errorf("%q: %w", r.Key, err)
+		default:
+			more++
 		}
 	}
-	return nil
+	if more > 0 {
+		return fmt.Errorf("%w (and %d keys more)", first, more)
+	}
+	return first
 }
 
 // mend compares one record with its row, which is zero if there is none.

@@ -145,7 +145,7 @@ func (b *Bridge) settle(ctx context.Context, key string, refused error) (lease.R
 		b.moved(ctx, key, b.cfg.Home, record.Asked, "found half moved")
 		return lease.Record{Home: b.cfg.Home}, nil
 	default:
-		if err := b.reconcile(ctx, []Record{record.Record}); err != nil {
+		if err := b.reconcile(ctx, record.Record); err != nil {
 			return lease.Record{}, err
 		}
 	}

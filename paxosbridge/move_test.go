@@ -3,6 +3,7 @@ package paxosbridge_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -186,6 +187,38 @@ func TestAForgottenMoveIsRecalled(t *testing.T) {
 		t.Errorf("granted %+v to a second", a)
 	}
 	r.renewed(b, l, lease.Extended)
+}
+
+// stubborn is a table in which one key cannot be recalled.
+type stubborn struct {
+	table
+	key string
+}
+
+func (s stubborn) Recall(ctx context.Context, key string, home int, epoch int64) (bool, error) {
+	if key == s.key {
+		return false, errDown
+	}
+	return s.table.Recall(ctx, key, home, epoch)
+}
+
+func TestAKeyThatCannotBeMendedKeepsNoOtherFromIt(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	b, err := paxosbridge.New(t.Context(), stubborn{r.table, "b"}, r.cluster, &paxosbridge.Config{Every: -1})
+	r.must(err)
+	defer b.Close()
+	for _, key := range []string{"a", "b", "c"} {
+		r.must(r.MoveOut(t.Context(), key, "test"))
+		r.table.Forget(key)
+	}
+	if err := b.Audit(t.Context()); !errors.Is(err, errDown) || !strings.Contains(err.Error(), `"b"`) {
+		t.Errorf("got %v, want %v of b", err, errDown)
+	}
+	for key, home := range map[string]int{"a": 1, "b": 0, "c": 1} {
+		if row := r.row(key); row.Home != home {
+			t.Errorf("the row of %q is %+v, want it at home %d", key, row, home)
+		}
+	}
 }
 
 // A row that has come back is swept like any other; its record stays. Its tokens go on above what it had.

@@ -139,7 +139,7 @@ func (b *Bridge) refreshing() {
 		b.routes.lastStays(time.Now(), b.cfg.MinStay) // nobody else forgets them where nothing moves by itself
 		if time.Since(last) >= auditEvery {
 			last = time.Now()
-			err := b.bounded(ctx, b.Audit)
+			err := b.audit(ctx, b.cfg.MoveTimeout)
 			if err == nil {
 				return
 			}
