@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -74,15 +75,17 @@ func tryMembers(ctx context.Context) (m *members, err error) {
 	return m, m.ready(ctx)
 }
 
-// freePorts holds all of them before it lets any go, so that no two are the same.
+// freePorts holds all of them before it lets any go, so that no two are the same. They are below those that systems give to whoever
+// connects to somebody, or one of these could be taken before the member has it.
 func freePorts(n int) (addresses []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	for tries := 0; len(addresses) < n; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000)))
+		if err == nil {
+			defer l.Close()
+			addresses = append(addresses, l.Addr().String())
+		} else if tries > 100 {
 			return nil, err
 		}
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
 	}
 	return addresses, nil
 }

@@ -5,6 +5,7 @@ package etcd_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -38,22 +39,27 @@ func startMembers(tb testing.TB) *members {
 	tb.Cleanup(func() {
 		for i := range m.running {
 			m.kill(i)
+			if said, _ := os.ReadFile(m.log(i)); tb.Failed() {
+				tb.Logf("member %d said: %s", i, said)
+			}
 		}
 	})
 	m.answers()
 	return m
 }
 
-// freePorts finds ports that were free a moment ago.
+// freePorts finds ports that were free a moment ago. They are below those that systems give to whoever connects to somebody, which
+// may be many at once: one of these would take a port before the member does.
 func freePorts(tb testing.TB, n int) (addresses []string) {
 	tb.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	for tries := 0; len(addresses) < n; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000)))
+		if err == nil {
+			defer l.Close()
+			addresses = append(addresses, l.Addr().String())
+		} else if tries > 100 {
 			tb.Fatal(err)
 		}
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
 	}
 	return addresses
 }
@@ -69,7 +75,7 @@ func (m *members) start(i int) {
 		"--listen-peer-urls", "http://"+m.peer[i], "--initial-advertise-peer-urls", "http://"+m.peer[i],
 		"--initial-cluster", strings.Join(all, ","), "--initial-cluster-token", m.folder, "--log-level", "error")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	log, err := os.Create(filepath.Join(m.folder, fmt.Sprint("log", i)))
+	log, err := os.OpenFile(m.log(i), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -80,6 +86,8 @@ func (m *members) start(i int) {
 	}
 	m.running[i] = cmd
 }
+
+func (m *members) log(i int) string { return filepath.Join(m.folder, fmt.Sprint("log", i)) }
 
 // kill ends a member as a power cut does. It may be stopped.
 func (m *members) kill(i int) {
