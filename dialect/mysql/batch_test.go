@@ -80,6 +80,11 @@ func TestWhatBecameOfABatch(t *testing.T) {
 			[]seen{{1, them, 8, clock + 1}, {2, them, 8, clock + 1}},
 			nil,
 		},
+		"one was lost long ago, and the other's key taken at once": {
+			releases, ours, 1,
+			[]seen{{1, them, 8, clock + 1}, {2, them, 8, clock - 1}},
+			[]dialect.Outcome{dialect.Done, dialect.Gone},
+		},
 		"another was quicker": {
 			[]dialect.Change{change("a", nobody, us), change("b", nobody, us)},
 			[]seen{{1, nobody, 7, before}, {2, nobody, 7, before}},

@@ -56,7 +56,7 @@ const (
 
 // judge tells from a row what became of a change that may have been made at clock. Tokens never come back: while a row has the one that
 // the change began with, nobody has been granted it since; if it has the next, it was granted to whoever it names, or who has given it
-// up, which nobody does before he is told; and a higher one says nothing of who had those between.
+// up, which nobody does before he is told; and a higher one says nothing of who had those between, unless it was granted before clock.
 func judge(c *dialect.Change, r *dialect.Row, clock int64) (dialect.Applied, trace) {
 	result := c.From.Token
 	if !c.Releases() {
@@ -65,6 +65,8 @@ func judge(c *dialect.Change, r *dialect.Row, clock int64) (dialect.Applied, tra
 	switch {
 	case r.Home && r.Token == result && r.Owner == c.To && r.Changed == clock:
 		return done(c), seen
+	case r.Exists && r.Home && r.Changed < clock: // and not since: what was not so already when the batch came is no work of it
+		return unmade(c, r), none
 	case !r.Exists || !r.Home || r.Token > result:
 		return unmade(c, r), covered
 	}
