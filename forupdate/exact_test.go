@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -155,14 +154,7 @@ func TestThousandsOfKeysAreLockedWithoutWaiting(t *testing.T) {
 func TestAWaitOnSQLiteThatIsCancelledLeavesTheConnectionAsItWas(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
 	l := newLocker(t, e, forupdate.Timeout(patience))
-	source, err := url.Parse(e.Source)
-	ok(t, err)
-	q := source.Query()
-	q.Del("_txlock")
-	source.RawQuery = q.Encode()
-	db, err := sql.Open(e.Driver, source.String())
-	ok(t, err)
-	defer db.Close()
+	db := deferring(t, e)
 	db.SetMaxOpenConns(1)
 	writer := begin(t, e)
 	ok(t, l.Lock(t.Context(), writer, "k"))

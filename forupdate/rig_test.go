@@ -1,10 +1,13 @@
 package forupdate_test
 
 import (
+	"database/sql"
+	"net/url"
 	"testing"
 	"time"
 
 	"github.com/rowlockdb/rowlock/forupdate"
+	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -47,4 +50,18 @@ func renew(tb testing.TB, s *forupdate.Store, l lease.Lease, d time.Duration) le
 	r, err := s.Renew(tb.Context(), []lease.RenewRequest{{Lease: l, TTL: d}})
 	ok(tb, err)
 	return r[0].Outcome
+}
+
+// deferring returns a pool on e's SQLite file whose transactions take no lock when they begin.
+func deferring(tb testing.TB, e *testdb.Env) *sql.DB {
+	tb.Helper()
+	source, err := url.Parse(e.Source)
+	ok(tb, err)
+	q := source.Query()
+	q.Del("_txlock")
+	source.RawQuery = q.Encode()
+	db, err := sql.Open(e.Driver, source.String())
+	ok(tb, err)
+	tb.Cleanup(func() { _ = db.Close() })
+	return db
 }

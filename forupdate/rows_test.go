@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"reflect"
 	"strings"
 	"sync"
@@ -184,14 +183,7 @@ func TestRowsArePickedIntoWhatSqlxReadsInto(t *testing.T) {
 func TestADeferredTransactionOfSQLiteIsToldSo(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
 	l, table := newLocker(t, e, forupdate.Timeout(50*time.Millisecond)), jobs(t, e, 1)
-	source, err := url.Parse(e.Source)
-	ok(t, err)
-	q := source.Query()
-	q.Del("_txlock")
-	source.RawQuery = q.Encode()
-	db, err := sql.Open(e.Driver, source.String())
-	ok(t, err)
-	defer db.Close()
+	db := deferring(t, e)
 	deferred := func(read bool) *sql.Tx {
 		t.Helper()
 		tx, err := db.BeginTx(t.Context(), nil)

@@ -133,3 +133,17 @@ func beginAt(tb testing.TB, db *sql.DB, level sql.IsolationLevel) *sql.Tx {
 	tb.Cleanup(func() { _ = tx.Rollback() })
 	return tx
 }
+
+// beforeUpdate puts a trigger on each row of the accounts, which does what stands for the driver.
+func beforeUpdate(tb testing.TB, e *testdb.Env, do map[string]string) {
+	tb.Helper()
+	name := own(e, "accounts")
+	when := `CREATE TRIGGER ` + name + `_t BEFORE UPDATE ON ` + name + ` FOR EACH ROW `
+	if e.Driver == "pgx" {
+		e.Exec(tb, `CREATE FUNCTION `+name+`_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN `+do["pgx"]+` END'`)
+		tb.Cleanup(func() { e.Exec(tb, `DROP FUNCTION `+name+`_f() CASCADE`) })
+		e.Exec(tb, when+`EXECUTE FUNCTION `+name+`_f()`)
+		return
+	}
+	e.Exec(tb, when+do[e.Driver])
+}

@@ -137,17 +137,11 @@ func TestAContextThatEndsInAnUpdateLeavesItUnknown(t *testing.T) {
 func TestARefusalOfTheUsersOwnIsNotUnknown(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
-		name := own(e, "accounts")
-		switch e.Driver {
-		case "pgx":
-			e.Exec(t, `CREATE FUNCTION `+name+`_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''not today''; END'`)
-			t.Cleanup(func() { e.Exec(t, `DROP FUNCTION `+name+`_f() CASCADE`) })
-			e.Exec(t, `CREATE TRIGGER refuse BEFORE UPDATE ON `+name+` FOR EACH ROW EXECUTE FUNCTION `+name+`_f()`)
-		case "sqlite":
-			e.Exec(t, `CREATE TRIGGER refuse BEFORE UPDATE ON `+name+` BEGIN SELECT RAISE(ABORT, 'not today'); END`)
-		default:
-			e.Exec(t, `CREATE TRIGGER `+name+`_t BEFORE UPDATE ON `+name+` FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not today'`)
-		}
+		beforeUpdate(t, e, map[string]string{
+			"pgx":    `RAISE EXCEPTION ''not today'';`,
+			"sqlite": `BEGIN SELECT RAISE(ABORT, 'not today'); END`,
+			"mysql":  `SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not today'`,
+		})
 		a := get(t, tab, e.DB, 1)
 		err := tab.Update(t.Context(), e.DB, &a)
 		wantSays(t, err, "not today")

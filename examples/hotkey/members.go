@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/ports"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
@@ -58,36 +57,21 @@ func tryMembers(ctx context.Context) (m *members, err error) {
 			err = errors.Join(err, m.close())
 		}
 	}()
-	ports, err := freePorts(6)
+	free, err := ports.Free(6)
 	if err != nil {
 		return nil, err
 	}
 	var all []string
-	for i, peer := range ports[3:] {
+	for i, peer := range free[3:] {
 		all = append(all, fmt.Sprintf("m%d=http://%s", i+1, peer))
 	}
 	for i := range 3 {
-		s := seat{m.folder, fmt.Sprintf("m%d", i+1), ports[i], ports[3+i], strings.Join(all, ",")}
+		s := seat{m.folder, fmt.Sprintf("m%d", i+1), free[i], free[3+i], strings.Join(all, ",")}
 		if err := m.start(s); err != nil {
 			return nil, err
 		}
 	}
 	return m, m.ready(ctx)
-}
-
-// freePorts holds all of them before it lets any go, so that no two are the same. They are below those that systems give to whoever
-// connects to somebody, or one of these could be taken before the member has it.
-func freePorts(n int) (addresses []string, err error) {
-	for tries := 0; len(addresses) < n; tries++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000)))
-		if err == nil {
-			defer l.Close()
-			addresses = append(addresses, l.Addr().String())
-		} else if tries > 100 {
-			return nil, err
-		}
-	}
-	return addresses, nil
 }
 
 func (m *members) start(s seat) error {

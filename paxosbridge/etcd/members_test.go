@@ -5,8 +5,6 @@ package etcd_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/ports"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -31,8 +30,11 @@ type members struct {
 func startMembers(tb testing.TB) *members {
 	tb.Helper()
 	m := &members{TB: tb, program: given(tb, "ROWLOCK_TEST_ETCD_PROGRAM"), folder: tb.TempDir()}
-	ports := freePorts(tb, 6)
-	m.client, m.peer = ports[:3], ports[3:]
+	free, err := ports.Free(6)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	m.client, m.peer = free[:3], free[3:]
 	for i := range m.running {
 		m.start(i)
 	}
@@ -46,22 +48,6 @@ func startMembers(tb testing.TB) *members {
 	})
 	m.answers()
 	return m
-}
-
-// freePorts finds ports that were free a moment ago. They are below those that systems give to whoever connects to somebody, which
-// may be many at once: one of these would take a port before the member does.
-func freePorts(tb testing.TB, n int) (addresses []string) {
-	tb.Helper()
-	for tries := 0; len(addresses) < n; tries++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000)))
-		if err == nil {
-			defer l.Close()
-			addresses = append(addresses, l.Addr().String())
-		} else if tries > 100 {
-			tb.Fatal(err)
-		}
-	}
-	return addresses
 }
 
 func (m *members) start(i int) {
