@@ -46,16 +46,21 @@ func (c *Client) dismiss(ctx context.Context, locks []*Lock) {
 	if len(locks) == 0 {
 		return
 	}
-	leases := make([]lease.Lease, len(locks))
-	for i, l := range locks {
-		leases[i] = l.held.Lease
-	}
+	leases := leasesOf(locks)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
 	c.releaseLeases(ctx, leases)
 	for _, l := range leases {
 		c.call(l.Key)
 	}
+}
+
+func leasesOf(locks []*Lock) []lease.Lease {
+	leases := make([]lease.Lease, len(locks))
+	for i, l := range locks {
+		leases[i] = l.held.Lease
+	}
+	return leases
 }
 
 // joined leaves out what was given back before, unless there is nothing else.
@@ -82,10 +87,7 @@ func (c *Client) giveUpAll(ctx context.Context, locks []*Lock) []error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
-	leases := make([]lease.Lease, len(locks))
-	for i, l := range locks {
-		leases[i] = l.held.Lease
-	}
+	leases := leasesOf(locks)
 	if c.fair != nil {
 		return c.passOnAll(ctx, locks, leases)
 	}

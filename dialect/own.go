@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"regexp"
@@ -57,4 +58,21 @@ func ExplainOwn(d Dialect, what string, err error) error {
 		return fmt.Errorf("%w: %s: %w (roll back and try again)", lease.ErrBusy, what, err)
 	}
 	return fmt.Errorf("rowlock: %s: %w", what, err)
+}
+
+// Plain is a value of the user's own as a driver sees it: what a pointer points to, and what a driver.Valuer makes of itself.
+func Plain(v any) any {
+	if converted, err := driver.DefaultParameterConverter.ConvertValue(v); err == nil {
+		return converted
+	}
+	return v
+}
+
+// PlainText is a value of the user's own as it can be compared with what a driver returns for it.
+func PlainText(v any) string {
+	v = Plain(v)
+	if b, ok := v.([]byte); ok {
+		return string(b)
+	}
+	return fmt.Sprint(v)
 }

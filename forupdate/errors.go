@@ -1,9 +1,10 @@
 package forupdate
 
 import (
-	"database/sql/driver"
 	"errors"
 	"fmt"
+
+	"github.com/rowlockdb/rowlock/dialect"
 )
 
 var (
@@ -24,7 +25,7 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	keys := make([]string, len(e.Keys))
 	for i, k := range e.Keys {
-		keys[i] = text(k)
+		keys[i] = dialect.PlainText(k)
 	}
 	return fmt.Sprintf("rowlock: %s has no row %s: a row that is not there cannot be locked; insert it first, or lock a key in its place", e.Table, some(keys))
 }
@@ -39,15 +40,4 @@ func some(keys []string) string {
 		return fmt.Sprintf("%q and %d more", keys[:most], n)
 	}
 	return fmt.Sprintf("%q", keys)
-}
-
-// text is a key as it can be compared with what a driver returns for it: of a pointer or a driver.Valuer, what is sent.
-func text(key any) string {
-	if v, err := driver.DefaultParameterConverter.ConvertValue(key); err == nil {
-		key = v
-	}
-	if b, ok := key.([]byte); ok {
-		return string(b)
-	}
-	return fmt.Sprint(key)
 }

@@ -53,7 +53,7 @@ func (l *Locker) TryLockRows(ctx context.Context, tx Tx, rows Rows, keys ...any)
 	case len(missing) > 0:
 		return &MissingError{Table: rows.Table, Keys: missing}
 	}
-	return &lease.HeldError{Key: text(left[0])}
+	return &lease.HeldError{Key: dialect.PlainText(left[0])}
 }
 
 // absent returns those of keys for which ask finds no row. What comes back is told apart by its text. Where that is no key's own (of a
@@ -64,7 +64,7 @@ func absent(keys []any, ask func(keys []any) (map[string]bool, error)) (missing 
 		return nil, err
 	}
 	for _, k := range keys {
-		if !got[text(k)] {
+		if !got[dialect.PlainText(k)] {
 			missing = append(missing, k)
 		}
 	}
@@ -131,8 +131,8 @@ func (l *Locker) rowsRequest(tx Tx, rows Rows, keys []any) (r request, err error
 	var distinct []any
 	seen := make(map[string]bool, len(keys))
 	for _, k := range keys {
-		if !seen[text(k)] {
-			seen[text(k)] = true
+		if !seen[dialect.PlainText(k)] {
+			seen[dialect.PlainText(k)] = true
 			distinct = append(distinct, k)
 		}
 	}
@@ -140,6 +140,6 @@ func (l *Locker) rowsRequest(tx Tx, rows Rows, keys []any) (r request, err error
 		return r, fmt.Errorf("%w: no row of %s to lock", lease.ErrInvalidKey, rows.Table)
 	}
 	// The column is named with its table: alone, one that is not there would be a string to SQLite.
-	slices.SortFunc(distinct, func(a, b any) int { return strings.Compare(text(a), text(b)) })
+	slices.SortFunc(distinct, func(a, b any) int { return strings.Compare(dialect.PlainText(a), dialect.PlainText(b)) })
 	return request{what: fmt.Sprintf("lock rows of %s by %s", rows.Table, rows.Key), table: table, column: table + "." + column, keys: distinct}, nil
 }

@@ -126,7 +126,7 @@ func (l *Locker) query(ctx context.Context, tx Tx, keys []any, query string) (ma
 		if err := rows.Scan(&key); err != nil {
 			return nil, err
 		}
-		got[text(key)] = true
+		got[dialect.PlainText(key)] = true
 	}
 	return got, rows.Err()
 }

@@ -56,8 +56,8 @@ func (e *ConflictError) Unwrap() error { return e.Err }
 func keyText(key []any) string {
 	parts := make([]string, len(key))
 	for i, v := range key {
-		parts[i] = text(v)
-		switch plain(v).(type) {
+		parts[i] = dialect.PlainText(v)
+		switch dialect.Plain(v).(type) {
 		case string, []byte:
 			parts[i] = strconv.Quote(parts[i])
 		}

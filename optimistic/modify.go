@@ -121,7 +121,7 @@ func (t *Table[T]) compare(a, b *T) int {
 		case x.CanUint():
 			c = cmp.Compare(x.Uint(), y.Uint())
 		default:
-			c = cmp.Compare(text(left), text(right))
+			c = cmp.Compare(dialect.PlainText(left), dialect.PlainText(right))
 		}
 		if c != 0 {
 			return c

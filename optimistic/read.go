@@ -3,12 +3,12 @@ package optimistic
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -125,28 +125,12 @@ func (t *Table[T]) places(keys []any) (places map[string]int, tuples [][]any, er
 func (t *Table[T]) identity(key []any) string {
 	var b strings.Builder
 	for _, v := range key {
-		fmt.Fprintf(&b, "%q,", text(v))
+		fmt.Fprintf(&b, "%q,", dialect.PlainText(v))
 	}
 	return b.String()
 }
 
 func (t *Table[T]) identityOf(row *T) string { return t.identity(t.keyOf(reflect.ValueOf(row).Elem())) }
-
-func text(v any) string {
-	v = plain(v)
-	if b, ok := v.([]byte); ok {
-		v = string(b)
-	}
-	return fmt.Sprint(v)
-}
-
-// plain is v as the driver sees it: what a pointer points to, and what a Valuer makes of itself.
-func plain(v any) any {
-	if converted, err := driver.DefaultParameterConverter.ConvertValue(v); err == nil {
-		return converted
-	}
-	return v
-}
 
 // query reads rows by their keys.
 func (t *Table[T]) query(ctx context.Context, ext Ext, keys [][]any, each func(T) error) error {
