@@ -6,10 +6,10 @@ import (
 	"github.com/rowlockdb/rowlock/dialect"
 )
 
-// Apply looks at the rows, and changes in one more statement those that can be. If that was not all of them, another look tells which it
-// was. None of these leaves anything locked, so that a client may vanish between any two of them.
+// Apply reads the rows, and changes in one more statement those that can be changed. Where that was not all of them, a third asks which
+// it was. None of these leaves anything locked, so that a client may vanish between any two of them.
 func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) ([]dialect.Applied, error) {
-	out, err := dialect.Look(ctx, s, d, changes)
+	out, err := dialect.Look(ctx, s, d, changes, all)
 	if err != nil || all && dialect.Hopeless(out) {
 		return out, err
 	}
@@ -17,27 +17,56 @@ func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []diale
 	if len(t.changes) == 0 {
 		return out, nil
 	}
-	rows, clock, err := d.apply(ctx, s, t.changes, all)
-	switch {
-	case err != nil:
-	case rows == int64(len(t.changes)):
-		t.made()
-	default:
-		err = d.settle(ctx, s, t, rows, clock, all)
+	if all {
+		return out, d.applyAll(ctx, s, t)
 	}
-	return out, err
+	return out, d.apply(ctx, s, t)
 }
 
-func (d *Dialect) apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) (rows, clock int64, err error) {
-	section, args := "apply", []any{dialect.ChangeList(changes)}
-	if all {
-		section, args = "apply-all", append(args, len(changes))
+// apply changes what it can. A count of all rows needs no further evidence: every row that the statement changes is that of one change,
+// no two changes are of one key, and so each has changed its own.
+func (d *Dialect) apply(ctx context.Context, s *dialect.Session, t *try) error {
+	batch := newBatch()
+	rows, err := d.change(ctx, s, "apply", batch[:], dialect.ChangeList(t.changes))
+	switch {
+	case err != nil:
+		return err
+	case rows == int64(len(t.changes)):
+		t.made()
+		return nil
 	}
+	return d.settle(ctx, s, t, batch, rows)
+}
+
+// applyAll changes every row or none. Any other count would break the statement's own promise.
+func (d *Dialect) applyAll(ctx context.Context, s *dialect.Session, t *try) error {
+	rows, err := d.change(ctx, s, "apply-all", dialect.ChangeList(t.changes), len(t.changes))
+	switch {
+	case err != nil:
+		return err
+	case rows == int64(len(t.changes)):
+		t.made()
+		return nil
+	case rows != 0:
+		return errUntold
+	}
+	found, err := dialect.ReadRows(ctx, s, d, dialect.Keys(t.changes))
+	if err != nil {
+		return err
+	}
+	for n := range t.changes {
+		t.answer(n, unmade(&t.changes[n], &found[n], true))
+	}
+	return nil
+}
+
+// change runs a statement that changes rows, and returns how many it has changed.
+func (d *Dialect) change(ctx context.Context, s *dialect.Session, section string, args ...any) (rows int64, err error) {
 	res, err := s.Exec(ctx, d.Text(section), args...)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	return counted(res)
+	return res.RowsAffected()
 }
 
 // try is the part of a batch that is worth a write: its changes, each with the token that its row must have, and where each is answered.
@@ -67,7 +96,7 @@ func (t *try) made() {
 
 func (t *try) answer(n int, a dialect.Applied) { t.out[t.at[n]] = a }
 
-// done is the answer to a change that was made: who releases a lease leaves the token as it is.
+// done is the answer to a change that was made: a release leaves the token as it is.
 func done(c *dialect.Change) dialect.Applied {
 	token := c.From.Token
 	if !c.Releases() {
@@ -79,11 +108,7 @@ func done(c *dialect.Change) dialect.Applied {
 // Create makes rows in one statement, and reads which tokens they have got.
 func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
 	out := make([]dialect.Applied, len(changes))
-	res, err := s.Exec(ctx, d.Text("create"), dialect.ChangeList(changes))
-	if err != nil {
-		return out, err
-	}
-	n, err := res.RowsAffected()
+	n, err := d.change(ctx, s, "create", dialect.ChangeList(changes))
 	if err != nil || n == 0 {
 		return out, err
 	}

@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"database/sql"
+	"database/sql/driver"
 	"testing"
 	"time"
 
@@ -12,130 +13,133 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// seen is a row as a look finds it.
+// seen is a row as a read finds it.
 type seen struct {
-	n       int
-	owner   lease.Owner
-	token   int64
-	changed int64
+	n     int
+	owner lease.Owner
+	token int64
+}
+
+var rowColumns = []string{"n", "home", "owner", "token", "note", "remaining"}
+
+func (l seen) addTo(rows *sqlmock.Rows) {
+	var owner []byte
+	if !l.owner.IsZero() {
+		owner = l.owner[:]
+	}
+	rows.AddRow(l.n, 1, owner, l.token, []byte("other"), 5_000_000)
 }
 
 func (m *mocked) rows(lines ...seen) {
-	rows := sqlmock.NewRows([]string{"n", "home", "owner", "token", "note", "remaining", "changed"})
+	rows := sqlmock.NewRows(rowColumns)
 	for _, l := range lines {
-		var owner []byte
-		if !l.owner.IsZero() {
-			owner = l.owner[:]
-		}
-		rows.AddRow(l.n, 1, owner, l.token, []byte("other"), 5_000_000, l.changed)
+		l.addTo(rows)
 	}
 	m.prepare("rows").ExpectQuery().WillReturnRows(rows)
+}
+
+// note is what the session has noted: the name of a batch, which apply brings along, and numbers.
+type note []byte
+
+// Match keeps the batch's name.
+func (n note) Match(v driver.Value) bool {
+	name, ok := v.([]byte)
+	return ok && copy(n, name) == 16
+}
+
+// apply expects the statement, which changes so many rows, and then to be asked what it has noted, and for the rows.
+func (m *mocked) apply(count int64, noted string, after []seen) {
+	n := append(make(note, 16), noted...)
+	m.prepare("apply").ExpectExec().WithArgs(n, sqlmock.AnyArg()).WillReturnResult(sqlmock.NewResult(0, count))
+	if after == nil {
+		return
+	}
+	rows := sqlmock.NewRows(rowColumns)
+	rows.AddRow(0, 0, nil, 0, []byte(n), 0)
+	for _, l := range after {
+		l.addTo(rows)
+	}
+	m.prepare("applied").ExpectQuery().WillReturnRows(rows)
 }
 
 func change(key string, from, to lease.Owner) dialect.Change {
 	return dialect.Change{From: lease.Lease{Key: key, Owner: from}, To: to, TTL: time.Minute}
 }
 
-// The count of rows says which of those were made that somebody else has been granted since.
+// What the statement has noted says which changes it made. The rows, which may have changed again, say what to tell the others.
 func TestWhatBecameOfABatch(t *testing.T) {
 	us, them, nobody := lease.Owner{1}, lease.Owner{2}, lease.Owner{}
-	const before = clock - 1
-	ours := []seen{{1, us, 7, before}, {2, us, 7, before}}
+	const held, gone, alone, made = dialect.Held, dialect.Gone, dialect.Alone, dialect.Done
+	ours := []seen{{1, us, 7}, {2, us, 7}}
 	releases := []dialect.Change{change("a", us, nobody), change("b", us, nobody)}
+	acquires := []dialect.Change{change("a", nobody, us), change("b", nobody, us)}
+	free := []seen{{1, nobody, 7}, {2, nobody, 7}}
 	for name, c := range map[string]struct {
 		changes []dialect.Change
 		before  []seen
 		count   int64
-		after   []seen // nil: nobody looks
+		noted   string
+		after   []seen // nil: nothing is asked
 		want    []dialect.Outcome
 	}{
-		"all of it": {releases, ours, 2, nil, []dialect.Outcome{dialect.Done, dialect.Done}},
-		"one was locked": {
-			releases, ours, 1,
-			[]seen{{1, nobody, 7, clock}, {2, us, 7, before}},
-			[]dialect.Outcome{dialect.Done, dialect.Alone},
-		},
+		"all of it":      {releases, ours, 2, "", nil, []dialect.Outcome{made, made}},
+		"one was locked": {releases, ours, 1, " 1", []seen{{1, nobody, 7}, {2, us, 7}}, []dialect.Outcome{made, alone}},
 		"one was locked, the other is taken since": {
-			releases, ours, 1,
-			[]seen{{1, them, 8, clock + 1}, {2, us, 7, before}},
-			[]dialect.Outcome{dialect.Done, dialect.Alone},
+			releases, ours, 1, " 1",
+			[]seen{{1, them, 8}, {2, us, 7}},
+			[]dialect.Outcome{made, alone},
 		},
-		"one was lost between the look and the statement": {
-			releases, ours, 1,
-			[]seen{{1, nobody, 7, clock}, {2, them, 8, clock - 1}},
-			[]dialect.Outcome{dialect.Done, dialect.Gone},
+		"one was lost, the other is taken since": {
+			releases, ours, 1, " 2",
+			[]seen{{1, them, 8}, {2, them, 8}},
+			[]dialect.Outcome{gone, made},
 		},
-		"one was given up by an earlier try": {
-			releases, ours, 1,
-			[]seen{{1, nobody, 7, clock}, {2, nobody, 7, clock - 1}},
-			[]dialect.Outcome{dialect.Done, dialect.Gone},
+		"both were lost": {releases, ours, 0, "", []seen{{1, them, 8}, {2, them, 9}}, []dialect.Outcome{gone, gone}},
+		"one was released by an earlier try": {
+			releases, ours, 1, " 1",
+			[]seen{{1, nobody, 7}, {2, nobody, 7}},
+			[]dialect.Outcome{made, gone},
 		},
-		"both were lost": {
-			releases, ours, 0,
-			[]seen{{1, them, 8, clock - 1}, {2, them, 9, clock - 1}},
-			[]dialect.Outcome{dialect.Gone, dialect.Gone},
+		"another was quicker": {acquires, free, 1, " 1", []seen{{1, us, 8}, {2, them, 8}}, []dialect.Outcome{made, held}},
+		"another was quicker, and has released it": {
+			acquires, free, 1, " 1",
+			[]seen{{1, us, 8}, {2, nobody, 8}},
+			[]dialect.Outcome{made, alone},
 		},
-		"one of two was lost, and nothing says which": {
-			releases, ours, 1,
-			[]seen{{1, them, 8, clock + 1}, {2, them, 8, clock + 1}},
-			nil,
+		"granted, and expired before the rows are read": {
+			acquires, free, 1, " 1",
+			[]seen{{1, them, 9}, {2, them, 8}},
+			[]dialect.Outcome{made, held},
 		},
-		"one was lost long ago, and the other's key taken at once": {
-			releases, ours, 1,
-			[]seen{{1, them, 8, clock + 1}, {2, them, 8, clock - 1}},
-			[]dialect.Outcome{dialect.Done, dialect.Gone},
-		},
-		"another was quicker": {
-			[]dialect.Change{change("a", nobody, us), change("b", nobody, us)},
-			[]seen{{1, nobody, 7, before}, {2, nobody, 7, before}},
-			1,
-			[]seen{{1, us, 8, clock}, {2, them, 8, clock + 1}},
-			[]dialect.Outcome{dialect.Done, dialect.Held},
-		},
-		"another was quicker, and has given it up": {
-			[]dialect.Change{change("a", nobody, us)},
-			[]seen{{1, nobody, 7, before}},
-			0,
-			[]seen{{1, nobody, 8, clock + 1}},
-			[]dialect.Outcome{dialect.Alone},
-		},
-		"granted, and expired before anybody looked": {
-			[]dialect.Change{change("a", nobody, us), change("b", us, nobody)},
-			[]seen{{1, nobody, 7, before}, {2, us, 7, before}},
-			1,
-			[]seen{{1, them, 9, clock + 1}, {2, us, 7, before}},
-			[]dialect.Outcome{dialect.Done, dialect.Alone},
-		},
-		"granted by an earlier try": {
-			[]dialect.Change{change("a", nobody, us), change("b", us, nobody)},
-			[]seen{{1, nobody, 7, before}, {2, us, 7, before}},
-			1,
-			[]seen{{1, us, 8, clock - 1}, {2, them, 8, clock + 1}},
-			[]dialect.Outcome{dialect.Done, dialect.Done},
+		"the row names the owner, and the batch has not granted it": {
+			acquires, free, 1, " 2",
+			[]seen{{1, us, 8}, {2, us, 8}},
+			[]dialect.Outcome{alone, made},
 		},
 		"a hand-over that was locked": {
 			[]dialect.Change{change("a", us, them)},
-			[]seen{{1, us, 7, before}},
-			0,
-			[]seen{{1, us, 7, before}},
-			[]dialect.Outcome{dialect.Alone},
+			[]seen{{1, us, 7}},
+			0, "",
+			[]seen{{1, us, 7}},
+			[]dialect.Outcome{alone},
 		},
 		"losers do not write": {
 			[]dialect.Change{change("a", nobody, us), change("b", us, nobody)},
-			[]seen{{1, them, 7, before}},
-			-1,
-			nil,
-			[]dialect.Outcome{dialect.Held, dialect.Gone},
+			[]seen{{1, them, 7}},
+			-1, "", nil,
+			[]dialect.Outcome{held, gone},
 		},
+		"more is noted than was changed":   {releases, ours, 1, " 1 2", ours, nil},
+		"less is noted than was changed":   {releases, ours, 1, "", ours, nil},
+		"one is noted twice":               {append(releases, change("c", us, nobody)), append(ours, seen{3, us, 7}), 2, " 1 1", ours, nil},
+		"a change that is none is noted":   {releases, ours, 1, " 3", ours, nil},
+		"what is noted is of another form": {releases, ours, 1, "1", ours, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMocked(t, "")
 			m.rows(c.before...)
 			if c.count >= 0 {
-				m.prepare("apply").ExpectExec().WillReturnResult(sqlmock.NewResult(clock, c.count))
-			}
-			if c.after != nil {
-				m.rows(c.after...)
+				m.apply(c.count, c.noted, c.after)
 			}
 			got, err := m.d.Apply(t.Context(), m.Session, c.changes, false)
 			if (err != nil) != (c.want == nil) || err != nil && dialect.Judge(m.d, err).Class != dialect.Unknown {
@@ -150,6 +154,18 @@ func TestWhatBecameOfABatch(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// The count of apply-all is of all rows or of none. What it is not to be is not made anything of.
+func TestAPartOfAllIsUnknown(t *testing.T) {
+	m := newMocked(t, "")
+	m.rows(seen{1, lease.Owner{}, 7}, seen{2, lease.Owner{}, 7})
+	m.prepare("apply-all").ExpectExec().WillReturnResult(sqlmock.NewResult(0, 1))
+	changes := []dialect.Change{change("a", lease.Owner{}, lease.Owner{1}), change("b", lease.Owner{}, lease.Owner{1})}
+	got, err := m.d.Apply(t.Context(), m.Session, changes, true)
+	if err == nil || dialect.Judge(m.d, err).Class != dialect.Unknown {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
@@ -201,7 +217,15 @@ func (s *server) takeAndRelease(t *testing.T, session *dialect.Session) {
 	step(apply(back("a")), dialect.Done)
 	step(apply(back("a"), back("b")), dialect.Gone, dialect.Done)
 	step(apply(a, b), dialect.Done, dialect.Done)
+	named := func(key string, token int64) dialect.Change {
+		c := back(key)
+		c.From.Token = token // so that it is tried without a read
+		return c
+	}
+	step(apply(named("a", 1), named("b", 2)), dialect.Gone, dialect.Done)
+	step(apply(named("a", 2), named("b", 2)), dialect.Done, dialect.Gone)
 	step(apply(a, b), dialect.Done, dialect.Done)
+	step(apply(a, b), dialect.Alone, dialect.Alone)
 }
 
 // A batch fails as a whole if one of its rows was made by somebody else in that moment; none of the others was then made.

@@ -57,8 +57,9 @@ const mariaDB = "MariaDB"
 // Setup makes the session ours: READ COMMITTED, under which InnoDB takes no gap locks that would make two keys conflict; a
 // strict sql_mode, whatever the server defaults to; and the shortest bound on row-lock waits that MySQL knows. Under
 // completion_type = CHAIN every COMMIT would begin the next transaction, and what follows a renewal never be committed; a
-// sql_select_limit would cut batches, and safe updates refuse them; and a frozen timestamp is a clock that stands. A client that
-// vanishes within a transaction, of which only the reaper has any, has its rows locked for 4 s.
+// sql_select_limit would cut batches, and safe updates refuse them; and a frozen timestamp is a clock that stands. @rowlock_done, of
+// section apply, must have a type: MariaDB takes a variable without one for NULL in all of the first statement that sets it. A client
+// that vanishes within a transaction, of which only the reaper has any, has its rows locked for 4 s.
 func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	var version string
 	if err := s.Conn().QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
@@ -69,7 +70,8 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
 		`SET SESSION TRANSACTION READ WRITE`,
 		`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, innodb_lock_wait_timeout = 1,
-			completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_big_selects = 1, timestamp = DEFAULT`,
+			completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_big_selects = 1, timestamp = DEFAULT,
+			@rowlock_done = _binary ''`,
 	}
 	if strings.Contains(version, mariaDB) {
 		s.Flavor = mariaDB

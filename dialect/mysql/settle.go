@@ -2,83 +2,103 @@ package mysql
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
 )
 
 // errUntold is as good as a lost reply: the outcome is unknown, and each caller asks again.
-var errUntold = errors.New("some rows changed again before it could be seen which of them the batch had changed")
+var errUntold = errors.New("the server did not say which rows the batch has changed")
 
-// settle tells which changes make up the count of those that were made. Most can be told from their rows. The rest are covered: somebody
-// else has been granted the row since the look, either after us, and then all was well, or before us. That a released key is taken
-// again at once is common, and that a lease is lost in this moment is rare, so that as a rule they all were made, or none was, and
-// the count says which.
-func (d *Dialect) settle(ctx context.Context, s *dialect.Session, t *try, count, clock int64, all bool) error {
-	rows, err := dialect.ReadRows(ctx, s, d, dialect.Keys(t.changes))
+// newBatch returns a name that no other batch of the session has: what it notes cannot be taken for what another has noted.
+func newBatch() (name [16]byte) {
+	id := rand.Uint64()
+	var b [8]byte
+	for i := range b {
+		b[i] = byte(id >> (8 * i))
+	}
+	hex.Encode(name[:], b[:])
+	return name
+}
+
+// settle answers a batch of which only some changes were made: those that the statement has noted, and no others. What a row shows now
+// is no evidence of what the batch did. It may have been changed again since, by a statement that began before ours and is stamped with
+// an earlier time; so the rows decide only how a change that was not made is answered.
+func (d *Dialect) settle(ctx context.Context, s *dialect.Session, t *try, batch [16]byte, count int64) error {
+	note, rows, err := d.readApplied(ctx, s, dialect.Keys(t.changes))
 	if err != nil {
 		return err
 	}
-	var hidden []int
+	made, err := noted(note, batch, count, len(t.changes))
+	if err != nil {
+		return err
+	}
 	for n := range t.changes {
-		a, left := judge(&t.changes[n], &rows[n], clock)
-		if a.Outcome == dialect.Possible && !all {
-			a.Outcome = dialect.Alone
+		if made[n] {
+			t.answer(n, done(&t.changes[n]))
+		} else {
+			t.answer(n, unmade(&t.changes[n], &rows[n], false))
 		}
-		t.answer(n, a)
-		switch left {
-		case seen:
-			count--
-		case covered:
-			hidden = append(hidden, n)
-		}
-	}
-	if count == 0 {
-		return nil
-	}
-	if count != int64(len(hidden)) {
-		return errUntold
-	}
-	for _, n := range hidden {
-		t.answer(n, done(&t.changes[n]))
 	}
 	return nil
 }
 
-// trace is what a row shows of a change.
-type trace uint8
-
-const (
-	none    trace = iota // it was not made
-	seen                 // it was made by this batch
-	covered              // it may have been, and is answered as if it had not
-)
-
-// judge tells from a row what became of a change that may have been made at clock. Tokens never come back: while a row has the one that
-// the change began with, nobody has been granted it since; if it has the next, it was granted to whoever it names, or who has given it
-// up, which nobody does before he is told; and a higher one says nothing of who had those between, unless it was granted before clock.
-func judge(c *dialect.Change, r *dialect.Row, clock int64) (dialect.Applied, trace) {
-	result := c.From.Token
-	if !c.Releases() {
-		result++
-	}
-	switch {
-	case r.Home && r.Token == result && r.Owner == c.To && r.Changed == clock:
-		return done(c), seen
-	case r.Exists && r.Home && r.Changed < clock: // and not since: what was not so already when the batch came is no work of it
-		return unmade(c, r), none
-	case !r.Exists || !r.Home || r.Token > result:
-		return unmade(c, r), covered
-	}
-	return unmade(c, r), none
+// readApplied reads what the session has noted, and the rows as they are.
+func (d *Dialect) readApplied(ctx context.Context, s *dialect.Session, keys []string) (note string, rows []dialect.Row, err error) {
+	rows = make([]dialect.Row, len(keys))
+	err = s.Query(ctx, d.Text("applied"), []any{d.List(keys)}, func(r dialect.Columns) error {
+		n, row, err := dialect.ScanRow(r)
+		switch {
+		case err != nil:
+			return err
+		case n < 0 || n > int64(len(rows)):
+			return fmt.Errorf("applied: an answer to key %d of %d", n, len(rows))
+		case n == 0:
+			note = row.Holder.Note
+		default:
+			rows[n-1] = row
+		}
+		return nil
+	})
+	return note, rows, err
 }
 
-// unmade is the answer to a change that was not made, at least not by this batch. If the row is what it should be for it, somebody had
-// it locked.
-func unmade(c *dialect.Change, r *dialect.Row) dialect.Applied {
+// noted reads the numbers of the changes that a batch has made from its note. The note of another batch, and one that has not as many
+// different numbers as rows were changed, are evidence of nothing: a server that has run the statement twice, as Galera may, has
+// noted also what it then rolled back.
+func noted(note string, batch [16]byte, count int64, changes int) (made []bool, err error) {
+	made = make([]bool, changes)
+	if count == 0 {
+		return made, nil
+	}
+	numbers := strings.Fields(note)
+	if len(numbers) == 0 || numbers[0] != string(batch[:]) || int64(len(numbers)-1) != count {
+		return nil, errUntold
+	}
+	for _, number := range numbers[1:] {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 || n > changes || made[n-1] {
+			return nil, errUntold
+		}
+		made[n-1] = true
+	}
+	return made, nil
+}
+
+// unmade is the answer to a change that the batch has not made. If the row is what it should be for it, another session had it locked.
+func unmade(c *dialect.Change, r *dialect.Row, all bool) dialect.Applied {
 	switch {
 	case c.Acquires():
-		return r.Acquired(c.To)
+		a := r.Acquired(c.To, all)
+		if a.Outcome == dialect.Possible && !all {
+			a.Outcome = dialect.Alone
+		}
+		return a
 	case r.Home && r.Owner == c.From.Owner && r.Token == c.From.Token:
 		return dialect.Applied{Outcome: dialect.Alone}
 	}

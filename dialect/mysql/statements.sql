@@ -52,19 +52,23 @@ SELECT CASE WHEN home <> @home THEN 4
 FROM rowlock WHERE `key` = ?
 
 -- name: rows
--- JSON array of hexadecimal keys. What a batch finds, by a consistent read. A free row was given up when it expired.
-SELECT j.n, r.home = @home AS home, r.owner, r.token, r.note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
-       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', IF(r.owner IS NULL, r.expires_at, r.acquired_at)) AS changed
+-- JSON array of hexadecimal keys. What a batch finds, by a consistent read.
+SELECT j.n, r.home = @home AS home, r.owner, r.token, r.note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 
 -- name: apply
--- JSON array of [k, f, t, o, c, d]: hexadecimal key and owner as it is ('': nobody), token as it is, next owner ('': nobody), hexadecimal
--- note, ttl in µs; keys in order. As renew: one statement, which locks in the array's order what nobody else has locked. Every token is
--- the one that a look has found, so that it is known which one is granted. Owner or token of every row are changed, so that a driver
--- which counts changed rows and one which counts matched rows agree.
-UPDATE (SELECT r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS note, j.d AS ttl
-        FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
+-- batch, JSON array of [k, f, t, o, c, d]: hexadecimal key and owner as it is ('': nobody), token as it is, next owner ('': nobody),
+-- hexadecimal note, ttl in µs; keys in order. As renew: one statement, which locks in the array's order what nobody else has locked.
+-- Every token is the one that a look has found, so that it is known which one is granted. Owner or token of every row are changed, so
+-- that a driver which counts changed rows and one which counts matched rows agree.
+--
+-- MySQL has no UPDATE … RETURNING, so the statement notes which changes it makes: for each row that it changes, and for no other, it
+-- evaluates the assignments once, and one of them appends the change's number to @rowlock_done. What a failed statement has left
+-- there has another batch before it and is dropped.
+UPDATE (SELECT j.n, b.batch, r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS note, j.d AS ttl
+        FROM (SELECT ? AS batch) AS b
+        STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
                t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]', c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
         STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
         WHERE r.home = @home AND r.token = j.t
@@ -73,10 +77,20 @@ UPDATE (SELECT r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS note
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
 SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
   r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)), r.expires_at = UTC_TIMESTAMP(6)
-  + INTERVAL mine.ttl + 0 * LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) MICROSECOND
+  + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(IF(LEFT(@rowlock_done, 16) = mine.batch, @rowlock_done, mine.batch), ' ', mine.n)) MICROSECOND
+
+-- name: applied
+-- JSON array of hexadecimal keys. As rows, and a row 0, whose note is what apply has noted. It comes from the session and not from a row,
+-- so that it says what this session did, whatever has become of the rows since.
+SELECT 0 AS n, 0 AS home, NULL AS owner, 0 AS token, COALESCE(@rowlock_done, '') AS note, 0 AS remaining
+UNION ALL
+SELECT j.n, r.home = @home, r.owner, r.token, r.note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at)
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 
 -- name: apply-all
--- JSON array as for apply, and its length. The window counts what could be locked before anything is written.
+-- JSON array as for apply, and its length. The window counts what could be locked before anything is written, so that the count of rows
+-- says whether all were changed, or none.
 UPDATE (SELECT d.*, COUNT(*) OVER () AS n
         FROM (SELECT r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS note, j.d AS ttl
               FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
@@ -87,8 +101,7 @@ UPDATE (SELECT d.*, COUNT(*) OVER () AS n
               LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.n = ?
 SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
-  r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)), r.expires_at = UTC_TIMESTAMP(6)
-  + INTERVAL mine.ttl + 0 * LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) MICROSECOND
+  r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)), r.expires_at = UTC_TIMESTAMP(6) + INTERVAL mine.ttl MICROSECOND
 
 -- name: create
 -- JSON array as for apply, with the bucket b as the last of each. As acquire-insert: the floors are share-locked, and an existing row is

@@ -99,7 +99,7 @@ UNION ALL
 SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
                  WHEN w.was IS NOT NULL AND (r.owner = w.was AND w.token IN (r.token, 0) AND r.home = @home) IS NOT TRUE THEN 3
                  WHEN w.was IS NOT NULL OR r.home <> @home THEN 0
-                 WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 1
+                 WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN $8::bool::int
                  WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                  WHEN r.token >= 9223372036853727231 OR NOT $8::bool THEN 0
                  ELSE 5 END,

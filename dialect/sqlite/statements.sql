@@ -32,11 +32,9 @@ ON CONFLICT (key) DO NOTHING
 RETURNING token
 
 -- name: rows
--- JSON array of hexadecimal keys. What a batch finds. A free row was given up when it expired. CROSS JOIN, because SQLite then keeps the
--- order: from the list to the rows.
+-- JSON array of hexadecimal keys. What a batch finds. CROSS JOIN, because SQLite then keeps the order: from the list to the rows.
 SELECT j.key + 1 AS n, r.home = @home AS home, r.owner, r.token, r.note,
-       (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
-       iif(r.owner IS NULL, r.expires_at, r.acquired_at) * 1000 AS changed
+       (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
 
 -- name: create
