@@ -53,7 +53,7 @@ func (r *Row) Acquired(to lease.Owner) Applied {
 	case !r.Home:
 		return Applied{Outcome: Alone}
 	case held && r.Owner == to:
-		return Applied{Outcome: Done, Token: r.Token}
+		return Applied{Outcome: Found, Token: r.Token}
 	case held:
 		return Applied{Outcome: Held, Holder: r.Holder}
 	case r.Token >= lease.MaxToken-1:

@@ -111,7 +111,7 @@ func TestWhatBecameOfABatch(t *testing.T) {
 			[]seen{{1, nobody, 7, before}, {2, us, 7, before}},
 			1,
 			[]seen{{1, us, 8, clock - 1}, {2, them, 8, clock + 1}},
-			[]dialect.Outcome{dialect.Done, dialect.Done},
+			[]dialect.Outcome{dialect.Found, dialect.Done},
 		},
 		"a hand-over that was locked": {
 			[]dialect.Change{change("a", us, them)},
@@ -201,7 +201,7 @@ func (s *server) takeAndRelease(t *testing.T, session *dialect.Session) {
 	step(apply(back("a")), dialect.Done)
 	step(apply(back("a"), back("b")), dialect.Gone, dialect.Done)
 	step(apply(a, b), dialect.Done, dialect.Done)
-	step(apply(a, b), dialect.Done, dialect.Done)
+	step(apply(a, b), dialect.Found, dialect.Found)
 }
 
 // A batch fails as a whole if one of its rows was made by somebody else in that moment; none of the others was then made.
