@@ -42,16 +42,13 @@ func (s *stance) stand(ctx context.Context) (*Lock, error) {
 // serve does what the last look said there is to do.
 func (s *stance) serve(ctx context.Context) (l *Lock, done bool, err error) {
 	s.f.mu.Lock()
-	p, asked := s.t.place, s.t.asked
+	p := s.t.place
 	s.f.mu.Unlock()
 	switch {
 	case p.Err != nil:
 		return nil, true, p.Err
 	case p.Granted:
-		// Passed by another process, at a time nobody here knows; but its lease had so long to go after we asked.
-		sent := asked.Add(min(p.Remaining, s.t.TTL) - s.t.TTL)
-		l, err = s.f.c.granted(ctx, s.t.AcquireRequest, lease.Acquired{Granted: true, Token: p.Token}, s.r, sent, s.began)
-		return l, true, err
+		return s.confirm(ctx, p.Token)
 	}
 	l, err = s.f.c.attemptAs(ctx, s.t.Key, s.t.Owner, s.r, s.began)
 	if err == nil || !passing(err) {

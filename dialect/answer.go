@@ -19,12 +19,13 @@ type Answer struct {
 // The states of an Answer.
 const (
 	StateHeld      = 0 // by another
-	StateMine      = 1 // granted now, or to this very owner before
+	StateMine      = 1 // granted now, by this statement
 	StateFree      = 2 // free when the statement began, taken by another while it ran
 	StateExhausted = 3 // free, but its tokens have run out
 	StateMoved     = 4 // the key's home is elsewhere
 	StateLocked    = 5 // expired, but not taken: if that was tried, somebody has the row locked, a fence or another taker
 	StateQueued    = 6 // not held, but another stands before the requester in the queue
+	StateFound     = 7 // the requester's already, as was read; see FoundError
 )
 
 // Dest is what to scan the row into.
@@ -36,6 +37,11 @@ func (a *Answer) Acquired() (lease.Acquired, error) {
 	switch a.State {
 	case StateMine:
 		out.Granted, out.Token = true, a.Token
+	case StateFound:
+		if a.Token > 0 {
+			return out, FoundError{a.Token}
+		}
+		out.Granted = true // and refused below
 	case StateHeld:
 		out.Holder = lease.Holder{Note: string(a.Note), Remaining: max(0, Duration(a.Remaining))}
 	case StateExhausted:

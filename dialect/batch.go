@@ -52,7 +52,7 @@ type Outcome uint8
 const (
 	// Alone: it was not made, and may be possible: the row is locked by somebody, or in a state that the statement for one is to see.
 	Alone Outcome = iota
-	// Done: it was made, now or by an earlier try.
+	// Done: it was made, by this very statement.
 	Done
 	// Held: it was not made, because the key has another owner.
 	Held
@@ -62,4 +62,6 @@ const (
 	Absent
 	// Possible: it was not made, although it could have been, because others could not.
 	Possible
+	// Found: it was not made, because the row was read to be the new owner's already; see FoundError.
+	Found
 )

@@ -108,7 +108,7 @@ func TestEachChangeOfABatchHasItsOwnOutcome(t *testing.T) {
 			{nobody, expired, 7, 0, func(k string) dialect.Change { return acquire(k, us) }, dialect.Done, us, 8},
 			{them, expired, 7, 0, func(k string) dialect.Change { return acquire(k, us) }, dialect.Done, us, 8},
 			{us, expired, 7, 0, func(k string) dialect.Change { return acquire(k, us) }, dialect.Done, us, 8},
-			{us, alive, 7, 0, func(k string) dialect.Change { return acquire(k, us) }, dialect.Alone, us, 7}, // a read does not prove it
+			{us, alive, 7, 0, func(k string) dialect.Change { return acquire(k, us) }, dialect.Found, us, 7},
 			{them, alive, 7, 0, func(k string) dialect.Change { return acquire(k, us) }, dialect.Held, them, 7},
 			{nobody, expired, lease.MaxToken, 0, func(k string) dialect.Change { return acquire(k, us) }, dialect.Alone, nobody, lease.MaxToken},
 			{nobody, expired, 7, 9, func(k string) dialect.Change { return acquire(k, us) }, dialect.Alone, nobody, 7},

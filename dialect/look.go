@@ -10,7 +10,7 @@ import (
 // Look begins an Apply without a write: what can be answered is, so that a batch of losers locks nothing, and what is lost already need
 // not be told from what is lost meanwhile. What is left to try is Possible, with the token that the row has. A release that names its
 // token is tried unseen: it is nearly always right, and a look would cost it a fifth of its time.
-func Look(ctx context.Context, s *Session, d Dialect, changes []Change, all bool) ([]Applied, error) {
+func Look(ctx context.Context, s *Session, d Dialect, changes []Change) ([]Applied, error) {
 	out := make([]Applied, len(changes))
 	at := make([]int, 0, len(changes))
 	keys := make([]string, 0, len(changes))
@@ -27,7 +27,7 @@ func Look(ctx context.Context, s *Session, d Dialect, changes []Change, all bool
 	rows, err := ReadRows(ctx, s, d, keys)
 	for n, i := range at {
 		if c := &changes[i]; c.Acquires() {
-			out[i] = rows[n].Acquired(c.To, all)
+			out[i] = rows[n].Acquired(c.To)
 		} else {
 			out[i] = rows[n].left(c)
 		}
@@ -44,20 +44,17 @@ func Keys(changes []Change) []string {
 	return keys
 }
 
-// Acquired is what an acquire that finds the row is told without a write. Possible is worth one. A row that names the owner already was
-// granted by an earlier try, whose commit nobody has acknowledged, and which a read does not prove to last: that is for the statement for
-// one to deal with. With all it is Done: one of several keys cannot be asked for alone.
-func (r *Row) Acquired(to lease.Owner, all bool) Applied {
+// Acquired answers an acquire by its row, without a write. Possible is worth one. Found is no grant: an earlier try made it, perhaps
+// without an acknowledged commit, and a read does not prove that it lasts.
+func (r *Row) Acquired(to lease.Owner) Applied {
 	held := !r.Owner.IsZero() && r.Holder.Remaining > 0
 	switch {
 	case !r.Exists:
 		return Applied{Outcome: Absent}
 	case !r.Home:
 		return Applied{Outcome: Alone}
-	case held && r.Owner == to && all:
-		return Applied{Outcome: Done, Token: r.Token}
 	case held && r.Owner == to:
-		return Applied{Outcome: Alone}
+		return Applied{Outcome: Found, Token: r.Token}
 	case held:
 		return Applied{Outcome: Held, Holder: r.Holder}
 	case r.Token >= lease.MaxToken-1:

@@ -36,7 +36,7 @@ func TestALeaseThatEndedCenturiesAgoIsOver(t *testing.T) {
 			t.Errorf("Duration(%d) = %v", micros, d)
 		}
 		row := dialect.Row{Exists: true, Home: true, Owner: lease.NewOwner(), Token: 7, Holder: lease.Holder{Remaining: d}}
-		if a := row.Acquired(lease.NewOwner(), false); a.Outcome != dialect.Possible {
+		if a := row.Acquired(lease.NewOwner()); a.Outcome != dialect.Possible {
 			t.Errorf("a row that expired %d µs ago is answered %+v", -micros, a)
 		}
 	}

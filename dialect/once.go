@@ -89,6 +89,12 @@ func StoreOnce(ctx context.Context, tx lease.Runner, d Dialect, c OnceClaim, res
 	return n > 0, err
 }
 
+// ConfirmOnce writes to a row that was read, in tx. Once tx is committed and acknowledged, so is the transaction that made the row.
+func ConfirmOnce(ctx context.Context, tx lease.Runner, d Dialect, c OnceClaim) (confirmed bool, err error) {
+	n, err := tx.Exec(ctx, d.Text("once-confirm"), c.id())
+	return n > 0, err
+}
+
 // SweepOnce removes up to batch expired rows that nobody has locked.
 func SweepOnce(ctx context.Context, s *Session, d Dialect, batch int) (int64, error) {
 	res, err := s.Exec(ctx, d.Text("once-sweep"), batch)

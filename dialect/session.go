@@ -21,6 +21,9 @@ type Session struct {
 	// Process is whose session this is, if known: what it waits for itself need not be reported to it as Awaited.
 	Process lease.Owner
 
+	// Relays says that the driver asks the server to cancel a statement whose context has ended, and goes on to read the answer: Setup may
+	// find that. PostgreSQL answers with success when it is a wait for a synchronous standby that it has cancelled.
+	Relays bool
 	// Unprepared has every statement sent as it is: Setup may find that the next may come to another session of the server.
 	Unprepared bool
 	// Guard is what a transaction needs to be safe from a client that vanishes; Setup fills it in.
@@ -97,7 +100,7 @@ func (s *Session) inTx(ctx context.Context, f func() error) error {
 	committing := err == nil
 	if committing {
 		if _, err = s.conn.ExecContext(ctx, `COMMIT`); err == nil {
-			return nil
+			return s.acknowledged(ctx)
 		}
 	}
 	// Also after a COMMIT that was refused: SQLite leaves the transaction open when it is busy.
@@ -105,6 +108,14 @@ func (s *Session) inTx(ctx context.Context, f func() error) error {
 		return Unsettled{err, committing}
 	}
 	return err
+}
+
+// acknowledged is the error of a statement that has succeeded: none, unless its success may be that of a cancelled wait.
+func (s *Session) acknowledged(ctx context.Context) error {
+	if s.Relays && ctx.Err() != nil {
+		return Unsettled{Err: ctx.Err(), Committing: true}
+	}
+	return nil
 }
 
 // Discard drops the connection for good. It is never given back to the pool: the session's settings are ours, and nobody

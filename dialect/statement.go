@@ -96,6 +96,9 @@ func (s *Session) run() error {
 		return err
 	}
 	err := s.job.err
+	if err == nil {
+		err = s.acknowledged(s.job.ctx)
+	}
 	s.job.err, s.job.ctx, s.job.args = nil, nil, nil
 	return err
 }

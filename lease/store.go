@@ -15,8 +15,9 @@ import (
 // A cancelled ctx ends the caller's waiting, not necessarily the statement: an Acquire that was already sent returns
 // ErrUnknown, and its caller cleans up by releasing the owner, or resolves it by repeating the request.
 type Store interface {
-	// Acquire grants each free or expired key to its requester, with a new token. A repeated request returns the lease as it
-	// is, and does not extend it. The zero owner is refused.
+	// Acquire grants each free or expired key to its requester, with a new token. A repeated request returns the same lease, after a
+	// commit that comes after the grant was acknowledged. It may extend the lease, to its TTL from now, and never shortens it. The
+	// zero owner is refused.
 	Acquire(ctx context.Context, reqs []AcquireRequest) ([]Acquired, error)
 	// Renew extends leases that are still owned and not expired.
 	Renew(ctx context.Context, reqs []RenewRequest) ([]Renewed, error)

@@ -113,7 +113,8 @@ type Queue interface {
 	// Places says where tickets stand, each named by key and owner. It writes nothing.
 	Places(ctx context.Context, waiters []Lease) ([]Place, error)
 	// Claim grants each key that is free or expired to its requester, unless a live ticket of another stands before the
-	// requester's, or stands at all if the requester has none. The ticket is used up. The answers are those of Acquire.
+	// requester's, or stands at all if the requester has none. The ticket is used up. The answers are those of Acquire. A key that was
+	// passed to the requester meanwhile is granted, and its lease extended to the request's TTL from now.
 	Claim(ctx context.Context, reqs []AcquireRequest) ([]Acquired, error)
 	// Pass gives up each lease as Release does, straight to the first live ticket of its key if there is one, for that ticket's
 	// TTL. The ticket is used up. A key whose tokens have run out is only released.

@@ -18,6 +18,9 @@ const endTimeout = 10 * time.Second
 // errLostRow: InnoDB rolls all of a transaction back when it is a deadlock's victim, and goes on as if nothing had been begun.
 var errLostRow = errors.New("the transaction has lost the row it made: it was ended, by the function or by the database, whose error the function did not return")
 
+// errCut: PostgreSQL answers a cancelled wait for its synchronous standby with success and a warning, which no driver passes on.
+var errCut = errors.New("the answer to the COMMIT came after it was cancelled, when success says nothing of replicas")
+
 // attempt is one transaction.
 type attempt struct {
 	o    *Once
@@ -26,9 +29,12 @@ type attempt struct {
 	f    Func
 	wait time.Duration // for another transaction that has the key
 	peek bool          // first, because there is to be no wait
+	// doubt says that a transaction of this process may have done the key, whose COMMIT was not answered.
+	doubt bool
 
 	// What is known afterwards:
-	claimed bool // the claim was answered: of every attempt before it is known what became of it
+	claimed bool // the claim was answered: every attempt before it has ended, and the row says how
+	settled bool // the claim was granted: none of the attempts before it was committed
 	unknown bool // the COMMIT was sent, and not answered
 	again   bool // another attempt may fare better
 	busy    bool // it failed before f was run, because of others
@@ -59,7 +65,7 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 		_ = tx.Rollback()
 	}()
 	res, err := a.within(ctx, tx)
-	if err != nil || res.Replayed {
+	if err != nil || res.Replayed && !a.doubt {
 		return res, err
 	}
 	return res, a.commit(conn, tx, cut)
@@ -98,8 +104,9 @@ func (a *attempt) within(ctx context.Context, tx *sql.Tx) (Result, error) {
 		a.claimed = true
 	}
 	if row.State != dialect.OnceMine {
-		return answer(a.req, row)
+		return a.replay(ctx, tx, row)
 	}
+	a.settled = true
 	value, err := a.f(ctx, tx)
 	if err != nil {
 		a.again = a.o.table.Collided(err)
@@ -119,6 +126,24 @@ func (a *attempt) within(ctx context.Context, tx *sql.Tx) (Result, error) {
 		return Result{}, a.o.explain("store the result of", a.req.Key, err)
 	}
 	return Result{Value: kept(value)}, nil
+}
+
+// replay answers for a key that was done before. Where this process is in doubt of it, it writes to the row: what was read may not be
+// durable, and so it is told only once a commit that comes after it was acknowledged.
+func (a *attempt) replay(ctx context.Context, tx *sql.Tx, row dialect.OnceRow) (Result, error) {
+	res, err := answer(a.req, row)
+	if err != nil || !a.doubt {
+		return res, err
+	}
+	confirmed, err := dialect.ConfirmOnce(ctx, lease.InTx(tx), a.o.d, a.row)
+	if err == nil && !confirmed {
+		err = dialect.ErrRowShape
+	}
+	if err != nil {
+		a.again = worthIt(a.o.d, err)
+		return Result{}, a.o.explain("confirm", a.req.Key, err)
+	}
+	return res, nil
 }
 
 // kept is what a repeat gets for a value.
@@ -145,8 +170,11 @@ func worthIt(d dialect.Dialect, err error) bool {
 // commit says in a what is known when there is no answer. The connection is then dropped: SQLite leaves the transaction open when it
 // is too busy to commit, and database/sql would give it to the next.
 func (a *attempt) commit(conn *sql.Conn, tx *sql.Tx, cut context.CancelFunc) error {
-	defer time.AfterFunc(endTimeout, cut).Stop()
+	end := time.AfterFunc(endTimeout, cut)
 	err := tx.Commit()
+	if !end.Stop() && err == nil {
+		err = errCut
+	}
 	switch {
 	case err == nil:
 		return nil

@@ -17,8 +17,8 @@ const maxTries = 5
 //
 // A repeat that comes while the first is under way waits for it, and then gets its result or, if it was rolled back, runs f itself;
 // after Config.Wait it gets an [*InFlightError]. f's error is returned as it is, after everything was rolled back: the next call
-// runs f again. So does f's panic. If the answer to the COMMIT is lost the key is asked whether it was done; if that cannot
-// be found out either the error is also lease.ErrUnknown.
+// runs f again. So does f's panic. If the answer to the COMMIT is lost the key is asked whether it was done, and the answer is told once
+// a commit that comes after it was acknowledged; if that cannot be had either the error is also lease.ErrUnknown.
 //
 // ctx is handed to f and bounds the waiting. It does not end the transaction by itself: what f has finished is committed.
 func (o *Once) Do(ctx context.Context, r Request, f Func) (res Result, err error) {
@@ -41,13 +41,18 @@ func (o *Once) Do(ctx context.Context, r Request, f Func) (res Result, err error
 // lead is for the one of this process who asks the database for the key.
 func (o *Once) lead(ctx context.Context, r Request, f Func, until time.Time) (Result, error) {
 	pauses := pauses()
-	for doubt, try := false, 1; ; try++ {
-		a := attempt{o: o, req: r, row: o.row(r), f: f, wait: o.patience(until, doubt), peek: o.cfg.NoWait && !doubt}
+	for doubt, try := o.doubts.has(r), 1; ; try++ {
+		a := attempt{o: o, req: r, row: o.row(r), f: f, wait: o.patience(until, doubt), peek: o.cfg.NoWait && !doubt, doubt: doubt}
 		res, err := a.run(ctx)
 		if err == nil {
+			o.doubts.resolve(r)
 			return res, nil
 		}
-		doubt = a.unknown || doubt && !a.claimed
+		if doubt = a.unknown || doubt && !a.settled; doubt {
+			o.doubts.note(r, o.cfg.Keep)
+		} else {
+			o.doubts.resolve(r)
+		}
 		if a.claimed {
 			until = time.Now().Add(o.cfg.Wait) // what comes is for another wait than what was
 		}

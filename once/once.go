@@ -14,11 +14,12 @@ import (
 // Once does things once. It may be used by any number of goroutines; use one for a database, because repeats within it wait
 // without a connection.
 type Once struct {
-	db    dialect.Pool
-	d     dialect.Dialect
-	table dialect.Once
-	cfg   Config
-	lines lines
+	db     dialect.Pool
+	d      dialect.Dialect
+	table  dialect.Once
+	cfg    Config
+	lines  lines
+	doubts doubts
 
 	stop    context.CancelFunc
 	stopped context.Context

@@ -127,7 +127,8 @@ func (b *Bridge) mend(ctx context.Context, r Record, row lease.Record) error {
 	case row.Home == b.cfg.Home && epoch == r.Epoch && r.Sealed:
 		return b.finishReturn(ctx, r.Key, r.Epoch, "found sealed by the audit")
 	case row.Home == b.cfg.Home && epoch > r.Epoch:
-		return b.cluster.Open(ctx, r.Key, epoch)
+		_, err := b.open(ctx, r.Key, epoch)
+		return err
 	case epoch > r.Epoch && !r.Sealed: // taken back by force while the cluster was away
 		return b.cluster.Supersede(ctx, r.Key, r.Epoch+1)
 	}

@@ -25,7 +25,7 @@ type Cluster interface {
 	lease.Notifier
 
 	// Open opens key in epoch, which is above 0, if its record is of an older epoch or there is none. Otherwise it changes nothing, and that is no error.
-	// Anybody may do it who has read in the database that the key's home is this cluster in this epoch.
+	// Anybody may do it who has confirmed in the database (lease.Mover.Confirm) that the key's home is this cluster in this epoch.
 	Open(ctx context.Context, key string, epoch int64) error
 	// Seal closes the epoch of a lease for good, if the key is held with this lease: who holds it gives it up by this. ok false says
 	// that nothing was changed.

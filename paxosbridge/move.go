@@ -139,17 +139,35 @@ func (b *Bridge) settle(ctx context.Context, key string, refused error) (lease.R
 			return lease.Record{}, err
 		}
 	case record.Epoch < record.Asked:
-		if err := b.cluster.Open(ctx, key, record.Asked); err != nil {
+		opened, err := b.open(ctx, key, record.Asked)
+		if err != nil {
 			return lease.Record{}, err
 		}
-		b.moved(ctx, key, b.cfg.Home, record.Asked, "found half moved")
-		return lease.Record{Home: b.cfg.Home}, nil
+		if opened {
+			b.moved(ctx, key, b.cfg.Home, record.Asked, "found half moved")
+			return lease.Record{Home: b.cfg.Home}, nil
+		}
 	default:
 		if err := b.reconcile(ctx, record.Record); err != nil {
 			return lease.Record{}, err
 		}
 	}
 	return b.reroute(ctx, key)
+}
+
+// open opens a key's record on the strength of a read: the row said that the key has left in this epoch. That commit may be on one
+// server alone, and be forgotten by a failover. The table would then grant the key while the cluster does, so that the move is
+// confirmed first. opened false says that the key is not away in this epoch.
+func (b *Bridge) open(ctx context.Context, key string, epoch int64) (opened bool, err error) {
+	ok, err := b.table.Confirm(ctx, key, b.cfg.Home, epoch)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("paxosbridge: %q was read to have left the table, and that is not confirmed; its record stays closed: %w", key, err)
+	case !ok:
+		b.routes.drop(key, epoch, time.Now())
+		return false, nil
+	}
+	return true, b.cluster.Open(ctx, key, epoch)
 }
 
 // moved tells whoever wants to know.

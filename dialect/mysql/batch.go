@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Apply reads the rows, and changes in one more statement those that can be changed. Where that was not all of them, a third asks which
 // it was. None of these leaves anything locked, so that a client may vanish between any two of them.
 func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) ([]dialect.Applied, error) {
-	out, err := dialect.Look(ctx, s, d, changes, all)
+	out, err := dialect.Look(ctx, s, d, changes)
 	if err != nil || all && dialect.Hopeless(out) {
 		return out, err
 	}
@@ -113,11 +114,36 @@ func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dial
 		return out, err
 	}
 	rows, err := dialect.ReadRows(ctx, s, d, dialect.Keys(changes))
+	if err != nil {
+		return out, err
+	}
+	if n < int64(len(changes)) {
+		if err := d.confirmMade(ctx, s, changes, rows); err != nil {
+			return out, err
+		}
+	}
 	for i := range rows {
 		// An owner is new for every request, so a row that names it is the one. Whose a free row is can only be told if all were made.
 		if c := &changes[i]; rows[i].Owner == c.To && rows[i].Home && (!c.Releases() || n == int64(len(changes))) {
 			out[i] = dialect.Applied{Outcome: dialect.Done, Token: rows[i].Token}
 		}
 	}
-	return out, err
+	return out, nil
+}
+
+// confirmMade has a commit acknowledged that comes after rows that were read to be their requesters'. Where not all rows were made by
+// the statement before, one of them may have been made by an earlier try, whose commit was not acknowledged. One covers all.
+func (d *Dialect) confirmMade(ctx context.Context, s *dialect.Session, changes []dialect.Change, rows []dialect.Row) error {
+	for i := range rows {
+		c := &changes[i]
+		if c.Releases() || !rows[i].Home || rows[i].Owner != c.To {
+			continue
+		}
+		ok, err := dialect.Confirm(ctx, s, d, lease.Lease{Key: c.From.Key, Owner: c.To, Token: rows[i].Token}, 0)
+		if err != nil || ok {
+			return err
+		}
+		return errUntold // it has gone since it was read
+	}
+	return nil
 }

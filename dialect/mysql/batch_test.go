@@ -114,7 +114,7 @@ func TestWhatBecameOfABatch(t *testing.T) {
 		"the row names the owner, and the batch has not granted it": {
 			acquires, free, 1, " 2",
 			[]seen{{1, us, 8}, {2, us, 8}},
-			[]dialect.Outcome{alone, made},
+			[]dialect.Outcome{dialect.Found, made},
 		},
 		"a hand-over that was locked": {
 			[]dialect.Change{change("a", us, them)},
@@ -225,7 +225,7 @@ func (s *server) takeAndRelease(t *testing.T, session *dialect.Session) {
 	step(apply(named("a", 1), named("b", 2)), dialect.Gone, dialect.Done)
 	step(apply(named("a", 2), named("b", 2)), dialect.Done, dialect.Gone)
 	step(apply(a, b), dialect.Done, dialect.Done)
-	step(apply(a, b), dialect.Alone, dialect.Alone)
+	step(apply(a, b), dialect.Found, dialect.Found)
 }
 
 // A batch fails as a whole if one of its rows was made by somebody else in that moment; none of the others was then made.

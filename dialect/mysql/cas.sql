@@ -9,7 +9,7 @@ SELECT IF(VERSION() LIKE '%MariaDB%', 0, 2000)
 -- name: cas-look
 -- owner, key
 SELECT CASE WHEN home <> @home THEN 4
-            WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 1
+            WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5

@@ -24,6 +24,11 @@ ON DUPLICATE KEY UPDATE home = IF(rowlock.token < p.t, p.h, rowlock.home), owner
   note = IF(rowlock.token < p.t, '', rowlock.note), expires_at = IF(rowlock.token < p.t, UTC_TIMESTAMP(6), rowlock.expires_at),
   token = GREATEST(rowlock.token, p.t)
 
+-- name: confirm-home
+-- key, home, the first token of its epoch and of the next. As confirm: acquired_at changes, because the expiry of a key that is away
+-- is when it left.
+UPDATE rowlock SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND WHERE `key` = ? AND home = ? AND token >= ? AND token < ?
+
 -- name: fence-at
 -- key, home, the first token of the epoch, token
 SELECT token FROM rowlock WHERE `key` = ? AND home = ? AND token BETWEEN ? AND ? FOR UPDATE

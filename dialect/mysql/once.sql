@@ -31,6 +31,10 @@ WHERE tenant = ? AND `key` = ? AND expires_at <= UTC_TIMESTAMP(6)
 -- result, tenant, key
 UPDATE rowlock_once FORCE INDEX (PRIMARY) SET result = ? WHERE tenant = ? AND `key` = ?
 
+-- name: once-confirm
+-- tenant, key. The row is read to be committed, and a read proves nothing of durability: see confirm. made_at has no index.
+UPDATE rowlock_once FORCE INDEX (PRIMARY) SET made_at = made_at + INTERVAL 1 MICROSECOND WHERE tenant = ? AND `key` = ?
+
 -- name: once-sweep
 -- limit. The derived table leaves out what is locked, which a DELETE alone would wait for.
 DELETE o FROM (SELECT tenant AS t, `key` AS k FROM rowlock_once FORCE INDEX (expires_at)

@@ -94,7 +94,7 @@ func noted(note string, batch [16]byte, count int64, changes int) (made []bool, 
 func unmade(c *dialect.Change, r *dialect.Row, all bool) dialect.Applied {
 	switch {
 	case c.Acquires():
-		a := r.Acquired(c.To, all)
+		a := r.Acquired(c.To)
 		if a.Outcome == dialect.Possible && !all {
 			a.Outcome = dialect.Alone
 		}

@@ -43,7 +43,7 @@ LOCK IN SHARE MODE
 -- name: look
 -- owner, key. A consistent read: it locks nothing and waits for nobody.
 SELECT CASE WHEN home <> @home THEN 4
-            WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 1
+            WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
@@ -148,6 +148,14 @@ SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS exte
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
+
+-- name: confirm
+-- ttl in µs or 0, key, owner, token. The lease is read to be its owner's, and a read proves nothing of durability: a commit that
+-- waits for a replica can be visible and on this server alone. This commit comes after it in the log, so that its acknowledgement
+-- covers both. It always changes the row, because a statement that changes nothing commits nothing; it never shortens the lease,
+-- and extends it by the clock's resolution or to the ttl from now.
+UPDATE rowlock SET expires_at = GREATEST(expires_at + INTERVAL 1 MICROSECOND, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
+WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND expires_at > UTC_TIMESTAMP(6)
 
 -- name: release
 -- key, owner, token, or 0 for whatever token this owner has

@@ -9,7 +9,7 @@ SELECT 100 FROM set_config('lock_timeout', '100', false)
 -- name: cas-look
 -- $1 owner, $2 key. Of a row that is free the times are of no use, and numeric is slow.
 SELECT CASE WHEN home <> @home THEN 4
-            WHEN owner = $1 AND expires_at > clock_timestamp() THEN 1
+            WHEN owner = $1 AND expires_at > clock_timestamp() THEN 7
             WHEN owner IS NOT NULL AND expires_at > clock_timestamp() THEN 0
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5

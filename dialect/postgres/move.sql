@@ -20,6 +20,11 @@ FROM (SELECT floor FROM rowlock_floor WHERE bucket = $4::int FOR SHARE) AS f
 WHERE $2::int = @home OR f.floor < $3::bigint OR EXISTS (SELECT 1 FROM rowlock WHERE key = $1)
 ON CONFLICT (key) DO UPDATE SET home = $2::int, token = $3::bigint, owner = NULL, note = '', expires_at = clock_timestamp() WHERE r.token < $3::bigint
 
+-- name: confirm-home
+-- $1 key, $2 home, $3 the first token of its epoch and $4 of the next. As confirm: acquired_at changes, because the expiry of a key
+-- that is away is when it left.
+UPDATE rowlock SET acquired_at = acquired_at + interval '1 microsecond' WHERE key = $1 AND home = $2 AND token >= $3 AND token < $4
+
 -- name: fence-at
 -- $1 key, $2 home, $3 the first token of the epoch, $4 token
 SELECT token FROM rowlock WHERE key = $1 AND home = $2 AND token BETWEEN $3 AND $4 FOR NO KEY UPDATE

@@ -35,6 +35,10 @@ WHERE tenant = $3 AND key = $4 AND expires_at <= clock_timestamp()
 -- $1 result, $2 tenant, $3 key. expires_at stays: its index would need a new entry.
 UPDATE rowlock_once SET result = $1 WHERE tenant = $2 AND key = $3
 
+-- name: once-confirm
+-- $1 tenant, $2 key. The row is read to be committed, and a read proves nothing of durability: see confirm. made_at has no index.
+UPDATE rowlock_once SET made_at = made_at + interval '1 microsecond' WHERE tenant = $1 AND key = $2
+
 -- name: once-sweep
 -- $1 limit. statement_timestamp() can be looked up in the index, clock_timestamp() cannot; the statement is a transaction of its own.
 DELETE FROM rowlock_once AS o

@@ -61,6 +61,9 @@ func (d *Dialect) List(keys []string) any { return byteaArray(keys) }
 // go by the primary key from the first row on, for a plan that was made when the table was empty is kept. A
 // session that it would not be alone with is left as it is.
 func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
+	if err := relays(s); err != nil {
+		return err
+	}
 	if d.pooled {
 		return d.setupPooled(ctx, s)
 	}

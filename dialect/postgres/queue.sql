@@ -112,7 +112,7 @@ UNION ALL
 SELECT 1, token, '', 0 FROM made
 UNION ALL
 SELECT CASE WHEN r.home <> @home THEN 4
-            WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 1
+            WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             WHEN r.token >= 9223372036853727231 THEN 3
             WHEN NOT (SELECT mine FROM turn) THEN 6

@@ -45,7 +45,7 @@ UNION ALL
 SELECT 1, token, '', 0 FROM made
 UNION ALL
 SELECT CASE WHEN r.home <> @home THEN 4
-            WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 1
+            WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             WHEN r.token >= 9223372036853727231 THEN 3
             WHEN r.owner IS NOT NULL THEN 5
@@ -99,7 +99,7 @@ UNION ALL
 SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
                  WHEN w.was IS NOT NULL AND (r.owner = w.was AND w.token IN (r.token, 0) AND r.home = @home) IS NOT TRUE THEN 3
                  WHEN w.was IS NOT NULL OR r.home <> @home THEN 0
-                 WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN $8::bool::int
+                 WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                  WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                  WHEN r.token >= 9223372036853727231 OR NOT $8::bool THEN 0
                  ELSE 5 END,
@@ -145,6 +145,14 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM renewed AS d WHERE d.key = w.key AND d.ow
             ELSE 0 END AS outcome,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
 FROM want AS w ORDER BY w.n
+
+-- name: confirm
+-- $1 ttl in µs or 0, $2 key, $3 owner, $4 token. The lease is read to be its owner's, and a read proves nothing of durability: a
+-- commit that waits for a synchronous standby becomes visible when its wait is ended, and is then on this server alone. This
+-- commit comes after it in the log, so that its acknowledgement covers both. It always changes the row, never shortens the lease,
+-- and extends it by the clock's resolution or to the ttl from now.
+UPDATE rowlock SET expires_at = greatest(expires_at + interval '1 microsecond', clock_timestamp() + $1::bigint * interval '1 microsecond')
+WHERE key = $2 AND owner = $3 AND token = $4 AND home = @home AND expires_at > clock_timestamp()
 
 -- name: release
 -- $1 key, $2 owner, $3 token, or 0 for whatever token this owner has, $4 the releasing process. The row that comes back says

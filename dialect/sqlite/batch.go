@@ -14,7 +14,7 @@ import (
 // round trip to save, and to take a list apart in SQL costs more than a statement for each item (7 µs against 5). Nobody comes in
 // between: from the first of them on, the transaction has the file's write lock.
 func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) ([]dialect.Applied, error) {
-	out, err := dialect.Look(ctx, s, d, changes, all)
+	out, err := dialect.Look(ctx, s, d, changes)
 	if err != nil || all && dialect.Hopeless(out) {
 		return out, err
 	}

@@ -21,6 +21,11 @@ FROM rowlock_floor WHERE bucket = ?4 AND (?2 = @home OR floor < ?3 OR EXISTS (SE
 ON CONFLICT (key) DO UPDATE SET home = excluded.home, token = ?3, owner = NULL, note = '', expires_at = excluded.expires_at
 WHERE token < ?3
 
+-- name: confirm-home
+-- key, home, the first token of its epoch and of the next. As confirm: acquired_at changes, because the expiry of a key that is away
+-- is when it left.
+UPDATE rowlock SET acquired_at = acquired_at + 1 WHERE key = ? AND home = ? AND token >= ? AND token < ?
+
 -- name: fence-at
 -- key, home, the first token of the epoch, token. A write that changes nothing: see fence.
 UPDATE rowlock SET token = token WHERE key = ? AND home = ? AND token BETWEEN ? AND ? RETURNING token

@@ -24,6 +24,10 @@ WHERE tenant = ?3 AND key = ?4 AND expires_at <= CAST(unixepoch('subsec') * 1000
 -- result, tenant, key
 UPDATE rowlock_once SET result = ?1 WHERE tenant = ?2 AND key = ?3
 
+-- name: once-confirm
+-- tenant, key. The row is read to be committed, and a read proves nothing of durability: see confirm. made_at has no index.
+UPDATE rowlock_once SET made_at = made_at + 1 WHERE tenant = ?1 AND key = ?2
+
 -- name: once-sweep
 -- limit
 DELETE FROM rowlock_once WHERE rowid IN (

@@ -7,7 +7,7 @@
 -- name: look
 -- owner, key. Asked first, so that a loser never asks for the write lock.
 SELECT CASE WHEN home <> @home THEN 4
-            WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
+            WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
@@ -60,6 +60,13 @@ RETURNING rowlock.key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER)
 SELECT r.key, r.owner, r.token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
 FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value ->> 'k')
 WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home = @home
+
+-- name: confirm
+-- ttl in µs or 0, key, owner, token. The lease is read to be its owner's, and a read proves nothing of durability. This commit
+-- comes after the one that was read. It always changes the row, never shortens the lease, and extends it by the clock's
+-- resolution or to the ttl from now.
+UPDATE rowlock SET expires_at = max(expires_at + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000)
+WHERE key = ? AND owner = ? AND token = ? AND home = @home AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- name: release
 -- key, owner, token, or 0 for whatever token this owner has

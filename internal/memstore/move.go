@@ -49,6 +49,14 @@ func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (
 	})
 }
 
+// Confirm looks where a key is. See [lease.Mover].
+func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
+	return s.move(ctx, func(time.Time) bool {
+		r := s.rows[key]
+		return r != nil && r.home == home && lease.Epoch(r.token) == epoch
+	})
+}
+
 func (s *Store) move(ctx context.Context, do func(now time.Time) bool) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

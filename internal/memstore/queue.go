@@ -137,6 +137,10 @@ func (s *Store) claimLocked(now time.Time, q lease.AcquireRequest) lease.Acquire
 	got := s.acquireLocked(now, q)
 	if got.Granted {
 		s.dropLocked(q.Key, q.Owner)
+		r := s.rows[q.Key]
+		if expires := now.Add(q.TTL); expires.After(r.expires) { // it may have been passed to the requester a while ago
+			r.expires = expires
+		}
 	}
 	return got
 }

@@ -87,6 +87,8 @@ func (s *Store) applyAll(ctx context.Context, session *dialect.Session, changes 
 		}
 	}
 	switch {
+	case anyIs(applied, dialect.Found):
+		return s.confirmAll(ctx, session, changes, applied)
 	case anyIs(applied, dialect.Held), anyIs(applied, dialect.Done):
 		return applied, nil
 	case allAre(applied, dialect.Alone):

@@ -44,6 +44,7 @@ func (s *Store) execute(ctx context.Context, session *dialect.Session, kind lane
 		c.released, err = s.d.Release(ctx, session, c.release)
 	default:
 		c.acquired, err = s.d.Acquire(ctx, session, s.strategy, c.acquire)
+		c.acquired, err = s.confirmed(ctx, session, &c.acquire, c.acquired, err)
 	}
 	return err
 }

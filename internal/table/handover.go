@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -39,11 +40,14 @@ func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.
 	return a
 }
 
-// whose reads whether a request was granted.
+// whose finds out whether a request was granted. What it reads it confirms.
 func (s *Store) whose(ctx context.Context, r lease.AcquireRequest) (a lease.Acquired, err error) {
 	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{r.Key}})
 	if err == nil && len(rows) == 1 && rows[0].Held && rows[0].Owner == r.Owner {
-		a.Granted, a.Token = true, rows[0].Token
+		a.Token = rows[0].Token
+		a.Granted, err = ask(ctx, s, lane.Release, "hand over", r.Key, func(ctx context.Context, session *dialect.Session) (bool, error) {
+			return dialect.Confirm(ctx, session, s.d, rows[0].Lease, 0)
+		})
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: hand over %q: %w", lease.ErrUnknown, r.Key, err)

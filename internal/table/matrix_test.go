@@ -46,6 +46,7 @@ type cell struct {
 	testing.TB
 	*rig
 	key  string
+	deed string        // its name, where that matters
 	late *faultdb.Gate // holds what was sent late; nil if nothing was
 	// lateFree says that what was sent late comes when the lease has been given back, not while it is held.
 	lateFree bool

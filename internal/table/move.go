@@ -56,8 +56,15 @@ func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
 	return nil
 }
 
-// move runs one statement that brings a key to home in epoch. Where an earlier try may have done it the row is looked at: it is there
-// in that epoch only if this move was made, by whomever.
+// Confirm writes to the row and counts: one row, if the key is there.
+func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
+	return ask(ctx, s, lane.Release, "confirm the home of", key, func(ctx context.Context, session *dialect.Session) (bool, error) {
+		return dialect.ConfirmHome(ctx, session, s.d, key, home, epoch)
+	})
+}
+
+// move runs one statement that brings a key to home in epoch. Where an earlier try may have done it the row says so: it is there in
+// that epoch only if this move was made, by whomever. It is not read but written, because what is read may not be durable.
 func (s *Store) move(ctx context.Context, section, key string, args []any, home int, epoch int64) (bool, error) {
 	n, doubtful, err := askTwice(ctx, s, lane.Release, section, key, func(ctx context.Context, session *dialect.Session) (int64, error) {
 		res, err := session.Exec(ctx, s.d.Text(section), args...)
@@ -69,11 +76,11 @@ func (s *Store) move(ctx context.Context, section, key string, args []any, home 
 	if err != nil || n > 0 || !doubtful {
 		return n > 0, err
 	}
-	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{key}})
+	ok, err := s.Confirm(ctx, key, home, epoch)
 	if err != nil {
 		return false, fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, section, key, err)
 	}
-	return len(rows) == 1 && rows[0].Home == home && lease.Epoch(rows[0].Token) == epoch, nil
+	return ok, nil
 }
 
 // FenceAt locks the row of a key that is at home, and leaves the token in it.

@@ -102,7 +102,8 @@ func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 			continue
 		}
 		a, doubtful, err := askTwice(ctx, s, lane.Acquire, "claim", r.Key, func(ctx context.Context, session *dialect.Session) (lease.Acquired, error) {
-			return s.d.Claim(ctx, session, r)
+			a, err := s.d.Claim(ctx, session, r)
+			return s.confirmed(ctx, session, &r, a, err)
 		})
 		out[i] = granted(a, doubtful, err)
 	}
