@@ -11,9 +11,12 @@
 //   - Tokens granted for a key strictly increase for ever: across release, expiry, takeover, sweeping and re-creation.
 //   - Acquire is idempotent per owner: repeating a request returns the same lease, never a second grant and never "held by
 //     yourself". That is what makes a lost reply harmless (ZooKeeper met this in 2011, ZOOKEEPER-1262).
+//   - "Granted" rests on a commit that was acknowledged, never on a read alone.
 //   - Renew never inserts, never steals and never revives: a lease whose expiry has passed is dead even if nobody took it.
 //   - Release of what is gone is no error; the answer says so.
-//   - An error after the request may have been sent means the outcome is unknown ([ErrUnknown]) until it is read back.
+//   - An error after the request may have been sent means the outcome is unknown ([ErrUnknown]). Reading the row does not resolve it,
+//     because a commit can be visible before it is durable. Repeating the request does: the answer "granted" is given after a commit
+//     that was acknowledged.
 //
 // Optional abilities are small interfaces of their own ([Fencer], [TxReleaser], [Sweeper]) that a client looks for
 // once, by type assertion.

@@ -13,6 +13,9 @@ import (
 // In is [Once.Do] within a transaction that the caller has begun and will commit: f's effects, the claim and the result are there if
 // and when it is committed. Call it before any statement that reads, so that a serialization failure can be told from a repeat.
 //
+// After a COMMIT of yours that was not answered, a Replayed result counts only if tx writes something and is committed: what In reads may
+// be on one server alone.
+//
 // Once f has run and failed, or panicked, or its result cannot be kept, In has rolled tx back: to commit would keep half of it, as
 // done. Nothing is tried again, and a repeat in flight is waited for in the database alone, with the caller's connection: after
 // ErrBusy or ErrInFlight roll back and begin anew.

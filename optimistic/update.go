@@ -21,7 +21,8 @@ import (
 // It is one statement, and one more to look for what was in the way. The version always changes, so a driver that counts changed rows
 // and one that counts matched rows agree. In a transaction the update counts when that commits: after any error roll it back. Without
 // one, an error that comes when the statement may have reached the database, as of a lost connection or a ctx that ended, is
-// lease.ErrUnknown: the row may have been changed. Read it again and see; Retry does not try again.
+// lease.ErrUnknown: the row may have been changed. Read it again and see; Retry does not try again. With a replica that hangs the change can
+// be read and still be lost in a failover, until an update after it has succeeded.
 func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 	if lease.IsNil(ext) || row == nil {
 		return fmt.Errorf("%w: update %s: needs a database or transaction, and a row", lease.ErrConfig, t.name)

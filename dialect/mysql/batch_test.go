@@ -228,6 +228,32 @@ func (s *server) takeAndRelease(t *testing.T, session *dialect.Session) {
 	step(apply(a, b), dialect.Found, dialect.Found)
 }
 
+// A row that names its requester was made by this statement or by an earlier try, whose commit nobody has acknowledged. Where the count
+// does not say, one commit that comes after the read covers all; where all were made, nothing is asked.
+func TestRowsThatMayBeOfAnEarlierTryAreConfirmed(t *testing.T) {
+	us := lease.Owner{1}
+	a, b := change("a", lease.Owner{}, us), change("b", lease.Owner{}, us)
+	create := func(made, confirmed int64) ([]dialect.Applied, error, error) {
+		m := newMocked(t, "")
+		m.prepare("create").ExpectExec().WillReturnResult(sqlmock.NewResult(0, made))
+		m.rows(seen{1, us, 8, clock}, seen{2, us, 8, clock})
+		if made < 2 {
+			m.prepare("confirm").ExpectExec().WillReturnResult(sqlmock.NewResult(0, confirmed))
+		}
+		got, err := m.d.Create(t.Context(), m.Session, []dialect.Change{a, b})
+		return got, err, m.ExpectationsWereMet()
+	}
+	for _, made := range []int64{1, 2} {
+		got, err, unmet := create(made, 1)
+		if err != nil || unmet != nil || got[0].Outcome != dialect.Done || got[1].Outcome != dialect.Done {
+			t.Errorf("%d made: %+v, %v, %v", made, got, err, unmet)
+		}
+	}
+	if got, err, _ := create(1, 0); err == nil {
+		t.Errorf("not confirmed, and told %+v", got)
+	}
+}
+
 // A batch fails as a whole if one of its rows was made by somebody else in that moment; none of the others was then made.
 func TestADuplicateRefusesTheWholeBatch(t *testing.T) {
 	m := newMocked(t, "")

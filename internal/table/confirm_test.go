@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
@@ -149,5 +150,34 @@ func eachInference(t *testing.T, f func(t *testing.T, c *cell, call deedOn)) {
 				})
 			}
 		}
+	})
+}
+
+// A claim may find what was passed to it a while ago, and its caller counts from when the claim was sent. What a renewal has made longer
+// stays so.
+func TestAConfirmedLeaseIsExtendedAndNeverShortened(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, dialect.Update, 1)
+		l := hold(t, r.clean, "key")
+		again := func(least time.Duration) {
+			t.Helper()
+			a, err := ask(t.Context(), r.store, lease.AcquireRequest{Key: "key", Owner: l.Owner, TTL: ttl})
+			if err != nil || !a.Granted || a.Token != l.Token {
+				t.Fatalf("the same request again was answered %+v, %v", a, err)
+			}
+			if row := r.row(t, "key"); row.Remaining < least-time.Minute || row.Remaining > least+time.Second {
+				t.Errorf("%s remain, want %s", row.Remaining, least)
+			}
+		}
+		renew := func(d time.Duration) {
+			t.Helper()
+			if _, err := r.clean.Renew(t.Context(), []lease.RenewRequest{{Lease: l, TTL: d}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		renew(time.Minute)
+		again(ttl)
+		renew(3 * ttl)
+		again(3 * ttl)
 	})
 }

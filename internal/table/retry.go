@@ -20,7 +20,7 @@ const (
 )
 
 // do runs one operation to a known outcome if that can be had: what certainly was not applied is tried again, and so is what
-// may have been, because every operation is idempotent per owner: the repeated acquire finds its own row. doubtful says that
+// may have been, because every operation is idempotent per owner: the repeated acquire finds its own row, and confirms it. doubtful says that
 // an earlier try had an unknown outcome.
 func (s *Store) do(ctx context.Context, kind lane.Kind, verb, key string, t task) (_ answer, doubtful bool, _ error) {
 	return s.conclude(ctx, verb, key, newOp(kind, t))

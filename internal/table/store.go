@@ -1,5 +1,5 @@
 // Package table is the lease.Store over rows: it sends a dialect's statements down the lanes, tries again what certainly was
-// not applied, resolves what is unknown by asking again with the same owner, and turns the database's errors into ours.
+// not applied, resolves what is unknown by asking again with the same owner and confirming what is found, and turns the database's errors into ours.
 package table
 
 import (
