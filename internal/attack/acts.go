@@ -53,7 +53,7 @@ var acts = map[string]func(ctx context.Context, h *hand){
 		ttl := 100*time.Millisecond + h.upTo(100*time.Millisecond)
 		got := h.lockFor(ctx, h.key(), patience, ttl, rowlock.NoRenew())
 		sleep(ctx, h.upTo(ttl*5/4))
-		h.count(got, false)
+		h.count(got, h.rng.IntN(3) == 0)
 		h.unlock(got)
 	},
 	// hasty gives up while the request is under way.

@@ -37,7 +37,7 @@ func attack(ctx context.Context, s settings) (err error) {
 	if r.database, err = find(s.db, r.folder); err != nil {
 		return err
 	}
-	if r.db, err = r.database.open(2); err != nil {
+	if r.db, err = r.database.open(5); err != nil {
 		return err
 	}
 	defer r.db.Close()
@@ -128,7 +128,10 @@ func (r *run) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in := &check.Input{Events: r.events, Journal: rows, Counters: counters, Healthy: make(map[int]bool)}
+	in := &check.Input{Events: r.events, Journal: rows, Counters: counters, Healthy: make(map[int]bool), Killed: r.team.wasKilled()}
+	if in.Left, err = r.database.held(ctx, r.db); err != nil {
+		return err
+	}
 	for i, p := range r.plan.Phases {
 		if r.first && len(check.Calls(r.events).Violations) > 0 {
 			break // a run that was cut short need not have had them all

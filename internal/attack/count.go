@@ -81,8 +81,9 @@ func (w *writing) body(ctx context.Context, tx *sql.Tx) error {
 	if err != nil || !w.leave {
 		return err
 	}
-	w.got.left = true
-	return w.lock.UnlockTx(ctx, tx)
+	err = w.lock.UnlockTx(ctx, tx)
+	w.got.left = w.got.left || err == nil
+	return err
 }
 
 // rollback of a transaction that its ctx has ended already is no error.

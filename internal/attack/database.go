@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,11 +17,13 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/internal/attack/history"
+	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -140,6 +143,20 @@ func (d database) read(ctx context.Context, db *sql.DB) (rows []history.Row, cou
 		return err
 	})
 	return rows, counters, err
+}
+
+// held are the keys that have a holder now.
+func (d database) held(ctx context.Context, db *sql.DB) (rows []history.Row, err error) {
+	table, err := rowlock.OpenTable(db, d.dialect(), &rowlock.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, table.Close()) }()
+	records, err := table.Inspect(ctx, lease.Filter{Held: true})
+	for _, r := range records {
+		rows = append(rows, history.Row{Key: r.Key, Token: r.Token})
+	}
+	return rows, err
 }
 
 func each(ctx context.Context, db *sql.DB, query string, f func(scan func(...any) error) error) error {

@@ -44,6 +44,7 @@ type weight struct {
 // slow is what is done to servers and clients during a phase.
 type slow struct {
 	Renice  int           // so many threads at a time run at the lowest priority
+	Idle    int           // and so many of them when nothing else wants to run
 	Every   time.Duration // and others after this
 	Stop    time.Duration // a server or client process is stopped for up to this long
 	Between time.Duration // about this often

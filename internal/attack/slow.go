@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -54,32 +55,40 @@ func (s *slowdown) run(ctx context.Context) {
 	}
 }
 
-// renice has some random threads of the servers run at the lowest priority, others every time. SQLite has
-// no server: there it is the clients'.
+// renice has some random threads of the servers run at the lowest priority, others every time. Of a
+// busy processor they still get a share; the idle ones get what nobody else wants. SQLite has no server:
+// there it is the clients' threads.
 func (s *slowdown) renice(ctx context.Context, how slow, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		all := s.threads()
 		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		some := all[:min(how.Renice, len(all))]
-		s.setPriority(some, lowest)
+		n := max(len(some)-how.Idle, 0)
+		s.each(some[:n], func(id int) error { return unix.Setpriority(unix.PRIO_PROCESS, id, lowest) })
+		s.each(some[n:], func(id int) error { return schedule(id, unix.SCHED_IDLE) })
 		sleep(ctx, how.Every)
-		s.setPriority(some, 0)
+		s.each(some[:n], func(id int) error { return unix.Setpriority(unix.PRIO_PROCESS, id, 0) })
+		s.each(some[n:], func(id int) error { return schedule(id, unix.SCHED_NORMAL) })
 	}
 }
 
-func (s *slowdown) setPriority(threads []int, nice int) {
+// schedule sets a thread's scheduling policy.
+func schedule(id int, policy uint32) error {
+	return unix.SchedSetAttr(id, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy}, 0)
+}
+
+// each slows threads, or ends that. It says so once if that is not allowed.
+func (s *slowdown) each(threads []int, f func(id int) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range threads {
-		switch err := unix.Setpriority(unix.PRIO_PROCESS, id, nice); err {
-		case nil:
+		switch err := f(id); {
+		case err == nil:
 			s.reniced++
-		case unix.ESRCH: // it has ended
-		default:
-			if !s.refused {
-				s.refused = true
-				fmt.Printf("attack: RENICE IS NOT ALLOWED (%v): SERVER THREADS ARE NOT SLOWED; only processes of ours are stopped. Run as root.\n", err)
-			}
+		case errors.Is(err, unix.ESRCH): // it has ended
+		case !s.refused:
+			s.refused = true
+			fmt.Printf("attack: RENICE IS NOT ALLOWED (%v): SERVER THREADS ARE NOT SLOWED; only processes of ours are stopped. Run as root.\n", err)
 		}
 	}
 }

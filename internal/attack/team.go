@@ -29,6 +29,7 @@ type team struct {
 	workers []*member
 	records []string // of all lives, for follow
 	over    bool
+	kills   int
 	failed  []error
 	running sync.WaitGroup
 }
@@ -110,8 +111,8 @@ func (t *team) kill() {
 	t.mu.Lock()
 	t.over = true
 	for _, m := range t.workers {
-		if m.cmd != nil && m.cmd.Process != nil {
-			_ = m.cmd.Process.Kill()
+		if m.cmd != nil && m.cmd.Process != nil && m.cmd.Process.Kill() == nil {
+			t.kills++
 		}
 	}
 	t.mu.Unlock()
@@ -124,7 +125,15 @@ func (t *team) killOne(n int) {
 	defer t.mu.Unlock()
 	m := t.workers[n%len(t.workers)]
 	m.killed = true
+	t.kills++
 	_ = m.cmd.Process.Kill()
+}
+
+// wasKilled reports whether a worker had no time to close.
+func (t *team) wasKilled() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.kills > 0
 }
 
 // pids are the processes that run now.

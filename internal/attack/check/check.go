@@ -34,6 +34,8 @@ const (
 	RefusedWrite Kind = "refused write is there"
 	StrangeWrite Kind = "journal and history disagree"
 	CounterWrong Kind = "counter is not the number of writes"
+	StillHeld    Kind = "unlocked key is still held"
+	Orphan       Kind = "key held by nobody after Close"
 	Nothing      Kind = "nothing was tested"
 )
 
@@ -44,6 +46,7 @@ const (
 	UnknownEnds Kind = "unlocks unknown"
 	UnknownTxs  Kind = "commits unknown"
 	LateCalls   Kind = "calls longer than their ctx + 2.5 s"
+	Remaining   Kind = "keys held by killed processes"
 	Stalls      Kind = "stalls above 300 ms"
 	Errors      Kind = "other errors"
 )
@@ -75,6 +78,9 @@ type Input struct {
 	Events   []history.Event
 	Journal  []history.Row
 	Counters map[string]int64
+	// Left are the keys that were held when all processes had closed; Killed says that some could not.
+	Left   []history.Row
+	Killed bool
 	// Phases are the names of the phases. In each, something must have been granted.
 	Phases []string
 	// Writes says that there should be fenced transactions.
@@ -88,6 +94,7 @@ func All(in *Input) *Report {
 	r := Calls(in.Events)
 	lost(r, in)
 	journal(r, in)
+	left(r, in)
 	alive(r, in)
 	calls(r, in)
 	byTime(r.Violations)
