@@ -55,6 +55,9 @@ func (w *worker) open() (open closers, err error) {
 		to  **rowlock.Client
 		cfg *rowlock.Config
 	}{{&w.plain, w.config()}, {&w.fair, fair}} {
+		if c.cfg.Fair && store != nil {
+			continue
+		}
 		if *c.to, err = w.client(store, c.cfg); err != nil {
 			return open, err
 		}
