@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/attack/history"
@@ -168,11 +169,20 @@ func result(err error) history.Result {
 	return history.Other
 }
 
-// text is an error's, short. Held is the usual answer, and needs none.
+// text is an error's, short and printable: some databases quote keys as they are. Held is the usual
+// answer, and needs none.
 func text(err error) string {
 	if err == nil || errors.Is(err, rowlock.ErrHeld) {
 		return ""
 	}
-	s := err.Error()
+	s := strings.Map(func(r rune) rune {
+		if r == '\n' {
+			return ';'
+		}
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, err.Error())
 	return s[:min(len(s), 300)]
 }

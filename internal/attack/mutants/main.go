@@ -39,11 +39,15 @@ func run(length time.Duration, only, on string, list bool) error {
 	defer os.RemoveAll(folder)
 	var survived []string
 	for n, m := range mutants {
+		if !strings.Contains(m.name+" "+m.file, only) {
+			continue
+		}
 		changed, err := m.make()
 		if err != nil {
-			return err // before any other is tried: a list that does not fit the sources is worth nothing
+			fmt.Fprintln(os.Stderr, "mutants:", err)
+			survived = append(survived, m.name+", which does not fit the sources")
 		}
-		if list || !strings.Contains(m.name+" "+m.file, only) {
+		if err != nil || list {
 			continue
 		}
 		program, err := build(filepath.Join(folder, fmt.Sprint(n)), m.file, changed)
@@ -65,7 +69,7 @@ func run(length time.Duration, only, on string, list bool) error {
 		}
 	}
 	if len(survived) > 0 {
-		return fmt.Errorf("%d survived: %s", len(survived), strings.Join(survived, "; "))
+		return fmt.Errorf("%d not found: %s", len(survived), strings.Join(survived, "; "))
 	}
 	return nil
 }
@@ -157,7 +161,7 @@ func try(program, db, phase string, length time.Duration) (finding, error) {
 	case errors.As(err, &status) && status.ExitCode() == 1:
 		return read(report)
 	case strings.Contains(string(out), "rowlock:"):
-		return finding{was: true, note: "at once | " + lastLine(out)}, nil
+		return finding{was: true, note: "at Open | " + saying(out)}, nil
 	}
 	return finding{}, fmt.Errorf("%w: %s", err, out)
 }
@@ -183,7 +187,12 @@ func read(report string) (finding, error) {
 	return f, nil
 }
 
-func lastLine(out []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return lines[len(lines)-1]
+// saying is the first line that rowlock has to say.
+func saying(out []byte) string {
+	for line := range strings.Lines(string(out)) {
+		if _, said, ok := strings.Cut(line, "rowlock: "); ok {
+			return strings.TrimSpace(said)
+		}
+	}
+	return ""
 }
