@@ -3,15 +3,20 @@
 with_servers := scripts/with-servers --
 # Redis is for comparison alone.
 bench_servers := scripts/with-servers postgres mariadb mysql redis redis_default --
+attack_servers := scripts/with-servers postgres mariadb mysql etcd --
+# For how long make attack attacks each of ON, and by which plan: 0 draws one.
+FOR          ?= 60s
+SEED         ?= 0
+ON           ?= sqlite postgres mariadb mysql postgres+etcd
 # gofumpt and staticcheck in the versions tools/go.mod names: they stay out of the library's own go.mod.
 tool         := tool -modfile=$(CURDIR)/tools/go.mod
 # bench is a module of its own, which ./... does not enter.
 modules      := $(dir $(wildcard ./go.mod bench/go.mod))
 
-.PHONY: help test test-quick model soak lint fmt cover bench bench-short bench-floor bench-wait bench-ways bench-bridge servers
+.PHONY: help test test-quick model soak attack attack-mutants lint fmt cover bench bench-short bench-floor bench-wait bench-ways bench-bridge servers
 
 help: ## list what there is
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 test: model ## every test, on real servers started for it, with the race detector
 	$(with_servers) go test -race -shuffle=on -timeout 20m ./...
@@ -27,6 +32,17 @@ soak: ## waiters of many processes on one key, for ten minutes on each database 
 	$(with_servers) env ROWLOCK_SOAK_MOVES=2000 go test -race -timeout 6h -v -run '^TestKeysMove' ./paxosbridge/...
 	go test -timeout 3h -v -run '^TestRandomSchedules' ./paxosbridge -schedules 5000000
 	env ROWLOCK_SOAK_STATES=100000000 go test -timeout 3h -v ./paxosbridge/internal/model
+
+attack: ## processes fight over few keys on slowed servers, and what each was told is checked: FOR=60s on each, SEED=…, ON=…
+	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
+	go build -o $$build/attack ./internal/attack; \
+	$(attack_servers) sh -c 'failed=; for on in $(ON); do \
+		bridge=; case $$on in *+etcd) bridge=-bridge;; esac; \
+		'$$build'/attack -db $${on%+etcd} $$bridge -for $(FOR) -seed $(SEED) || failed="$$failed $$on"; \
+	done; test -z "$$failed" || { echo "attack: failed on$$failed" >&2; exit 1; }'
+
+attack-mutants: ## the same on rowlock with one guard removed at a time: each must be found
+	$(attack_servers) go run ./internal/attack/mutants
 
 lint: ## formatting, go vet, staticcheck
 	@unformatted=$$(go $(tool) gofumpt -l .) && test -z "$$unformatted" || \

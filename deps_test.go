@@ -23,7 +23,7 @@ var groups = map[string][]string{
 		"go.uber.org/goleak", "./locktest", "./internal/testdb", "./internal/faultdb", "./internal/memstore",
 		"./internal/memcluster", "./internal/counted", "./internal/lossy", "./paxosbridge/clustertest",
 	},
-	"programs": {"./examples", "./bench", "./cmd"},
+	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants"},
 }
 
 // bans are the arrows that must not be: the package imports none of these, directly or through others. "anything
@@ -96,10 +96,10 @@ var onlies = []struct {
 	pkg, because string
 	in           []string
 }{
-	{"github.com/jackc/pgx", "the room of its database", []string{"./dialect/postgres", "./internal/testdb", "./examples"}},
-	{"github.com/go-sql-driver/mysql", "the room of its database", []string{"./dialect/mysql", "./internal/testdb", "./examples"}},
-	{"modernc.org/sqlite", "the room of its database", []string{"./dialect/sqlite", "./internal/testdb", "./examples"}},
-	{"go.etcd.io/etcd", "the room of its cluster", []string{"./paxosbridge/etcd", "./examples"}},
+	{"github.com/jackc/pgx", "the room of its database", []string{"./dialect/postgres", "./internal/testdb", "./internal/attack", "./examples"}},
+	{"github.com/go-sql-driver/mysql", "the room of its database", []string{"./dialect/mysql", "./internal/testdb", "./internal/attack", "./examples"}},
+	{"modernc.org/sqlite", "the room of its database", []string{"./dialect/sqlite", "./internal/testdb", "./internal/attack", "./examples"}},
+	{"go.etcd.io/etcd", "the room of its cluster", []string{"./paxosbridge/etcd", "./internal/attack", "./examples"}},
 	{"github.com/pressly/goose", "migrations are optional", []string{"./schema", "./examples"}},
 	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./internal/movetest", "./schema", "./examples/internal/program"}},
 }

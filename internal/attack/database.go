@@ -1,0 +1,181 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/attack/history"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+// database is where an attack takes place.
+type database struct {
+	Name   string // sqlite, postgres, mariadb, mysql
+	DSN    string
+	Prefix string
+}
+
+// find returns the server's, or a new file in folder.
+func find(name, folder string) (database, error) {
+	d := database{Name: name, Prefix: fmt.Sprintf("a%d_", os.Getpid())}
+	switch name {
+	case "sqlite":
+		path := (&url.URL{Path: filepath.Join(folder, "attack.db")}).EscapedPath()
+		d.DSN = "file:" + path + "?" + url.Values{"_pragma": {"journal_mode(WAL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}.Encode()
+	case "postgres", "mariadb", "mysql":
+		variable := "ROWLOCK_TEST_" + strings.ToUpper(name)
+		if d.DSN = os.Getenv(variable); d.DSN == "" {
+			return d, fmt.Errorf("%s is not set; run scripts/with-servers %s -- …", variable, name)
+		}
+	default:
+		return d, fmt.Errorf("-db %q: want sqlite, postgres, mariadb or mysql", name)
+	}
+	return d, nil
+}
+
+func (d database) driver() string {
+	switch d.Name {
+	case "postgres":
+		return "pgx"
+	case "sqlite":
+		return "sqlite"
+	}
+	return "mysql"
+}
+
+func (d database) dialect() dialect.Dialect {
+	switch d.Name {
+	case "postgres":
+		return postgres.New(dialect.Prefix(d.Prefix))
+	case "sqlite":
+		return sqlite.New(dialect.Prefix(d.Prefix))
+	}
+	return mysql.New(dialect.Prefix(d.Prefix))
+}
+
+// open opens a pool of at most n connections.
+func (d database) open(n int) (*sql.DB, error) {
+	db, err := sql.Open(d.driver(), d.DSN)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n) // else a busy pool dials for each transaction
+	return db, nil
+}
+
+// sql writes ? as the driver wants it, and the prefix for {}.
+func (d database) sql(query string) string {
+	query = strings.ReplaceAll(query, "{}", d.Prefix)
+	if d.Name != "postgres" {
+		return query
+	}
+	for n := 1; strings.Contains(query, "?"); n++ {
+		query = strings.Replace(query, "?", fmt.Sprintf("$%d", n), 1)
+	}
+	return query
+}
+
+// create makes rowlock's tables and the data that locks protect. The journal has no unique index
+// on the value: the database must not prevent what the attack is looking for.
+func (d database) create(ctx context.Context, db *sql.DB) error {
+	if err := schema.Migrate(ctx, db, d.dialect()); err != nil {
+		return err
+	}
+	for _, query := range []string{
+		`CREATE TABLE {}counter (k VARCHAR(64) PRIMARY KEY, n BIGINT NOT NULL)`,
+		`CREATE TABLE {}journal (op VARCHAR(64) PRIMARY KEY, k VARCHAR(64) NOT NULL, v BIGINT NOT NULL, token BIGINT NOT NULL,
+		 process VARCHAR(32) NOT NULL, holder BIGINT NOT NULL)`,
+	} {
+		if _, err := db.ExecContext(ctx, d.sql(query)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counters makes a row for each key.
+func (d database) counters(ctx context.Context, db *sql.DB, keys []string) error {
+	for _, key := range keys {
+		if _, err := db.ExecContext(ctx, d.sql(`INSERT INTO {}counter VALUES (?, 0)`), key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns the fenced data.
+func (d database) read(ctx context.Context, db *sql.DB) (rows []history.Row, counters map[string]int64, err error) {
+	counters = make(map[string]int64)
+	err = each(ctx, db, d.sql(`SELECT k, n FROM {}counter`), func(scan func(...any) error) error {
+		var key string
+		var n int64
+		err := scan(&key, &n)
+		counters[key] = n
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	err = each(ctx, db, d.sql(`SELECT op, k, v, token, process, holder FROM {}journal`), func(scan func(...any) error) error {
+		var r history.Row
+		err := scan(&r.Op, &r.Key, &r.Value, &r.Token, &r.Process, &r.Lock)
+		rows = append(rows, r)
+		return err
+	})
+	return rows, counters, err
+}
+
+// held are the keys that have a holder now.
+func (d database) held(ctx context.Context, db *sql.DB) (rows []history.Row, err error) {
+	table, err := rowlock.OpenTable(db, d.dialect(), &rowlock.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, table.Close()) }()
+	records, err := table.Inspect(ctx, lease.Filter{Held: true})
+	for _, r := range records {
+		rows = append(rows, history.Row{Key: r.Key, Token: r.Token})
+	}
+	return rows, err
+}
+
+func each(ctx context.Context, db *sql.DB, query string, f func(scan func(...any) error) error) error {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// drop removes all tables.
+func (d database) drop(ctx context.Context, db *sql.DB) error {
+	_, one := db.ExecContext(ctx, d.sql(`DROP TABLE IF EXISTS {}counter`))
+	_, two := db.ExecContext(ctx, d.sql(`DROP TABLE IF EXISTS {}journal`))
+	return errors.Join(one, two, schema.Down(ctx, db, d.dialect()))
+}

@@ -1,0 +1,65 @@
+//go:build linux
+
+package main
+
+// mutant is one wrong change to rowlock's sources, which an attack must find.
+type mutant struct {
+	name string
+	// file is from the repository's root. Of an .sql file section is the statement; old must be in it, or in
+	// the whole .go file, exactly once.
+	file, section string
+	old, new      string
+	// on are the databases to attack: "mariadb", or "postgres+etcd" for a bridge.
+	on []string
+	// phase is where it shows.
+	phase string
+}
+
+const (
+	postgresSQL = "dialect/postgres/statements.sql"
+	mysqlSQL    = "dialect/mysql/statements.sql"
+	sqliteSQL   = "dialect/sqlite/statements.sql"
+)
+
+var (
+	onPostgres = []string{"postgres"}
+	onBridge   = []string{"postgres+etcd"}
+	onMySQL    = []string{"mariadb", "mysql"}
+	onMariaDB  = []string{"mariadb"}
+	onSQLite   = []string{"sqlite"}
+)
+
+// mutants drop a guard each, or tell what they do not know. Not here are guards that another stands behind:
+// a part of all-or-none is answered as unknown by internal/table, and MySQL's batch compares tokens, so
+// that it would need no expiry.
+var mutants = []mutant{
+	{"the lone acquire takes a held key", postgresSQL, "acquire-update", " AND r.owner IS NULL", "", onPostgres, "storm"},
+	{"the lone acquire takes a held key", mysqlSQL, "acquire-update", " AND owner IS NULL", "", onMySQL, "storm"},
+	{"an acquire takes a held key", sqliteSQL, "acquire-update", "(owner IS NULL OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))", "1", onSQLite, "storm"},
+	{"an acquire takes what has not expired", postgresSQL, "acquire-any", "AND owner IS NOT NULL AND expires_at <= clock_timestamp()", "AND owner IS NOT NULL", onPostgres, "mixed"},
+	{"an acquire takes what has not expired", mysqlSQL, "acquire-expired", "(owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))", "1", onMySQL, "mixed"},
+	{"the lone acquire keeps the token", postgresSQL, "acquire-update", "token = r.token + 1", "token = r.token", onPostgres, "storm"},
+	{"an acquire keeps the token", sqliteSQL, "acquire-update", "token = token + 1", "token = token", onSQLite, "storm"},
+	{"a batch takes what has not expired", postgresSQL, "apply", "    AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())", "    AND (w.was IS NULL", onPostgres, "storm"},
+	{"a batch keeps the token", postgresSQL, "apply", "token = r.token + (f.owner IS NOT NULL)::int", "token = r.token", onPostgres, "storm"},
+	{"a batch releases for anyone", postgresSQL, "apply", "OR r.owner = w.was AND w.token IN (r.token, 0))", "OR w.was IS NOT NULL)", onPostgres, "mixed"},
+	{"a batch says that a release was made", postgresSQL, "apply", "WHEN w.was IS NOT NULL OR r.home <> @home THEN 0", "WHEN w.was IS NOT NULL OR r.home <> @home THEN 1", onPostgres, "mixed"},
+	{"a batch grants a row that another has taken", mysqlSQL, "apply", "r.home = @home AND r.token = j.t", "r.home = @home", onMySQL, "storm"},
+	{"a batch keeps the token", mysqlSQL, "apply", "r.token = r.token + (mine.owner IS NOT NULL)", "r.token = r.token + 0 * (mine.owner IS NOT NULL)", onMySQL, "storm"},
+	{"a batch grants by its count", "dialect/mysql/settle.go", "", "if made[n] {", "if made[n] || count > 0 {", onMySQL, "storm"},
+	{"a batch grants because the row has changed", "dialect/mysql/settle.go", "", "if made[n] {", "if made[n] || rows[n].Token > t.changes[n].From.Token {", onMySQL, "storm"},
+	{"a release frees another's lock", postgresSQL, "release", "owner = $2 AND $3::bigint IN (token, 0)", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
+	{"a release frees another's lock", sqliteSQL, "release", "owner = ? AND ? IN (token, 0)", "? IS NOT NULL AND ? >= 0", onSQLite, "mixed"},
+	{"a release frees another's lock", mysqlSQL, "release", "owner = ? AND ? IN (token, 0)", "? IS NOT NULL AND ? >= 0", onMySQL, "mixed"},
+	{"a hand-over passes on another's lock", postgresSQL, "hand-over", "r.owner = $2 AND r.token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
+	{"a hand-over is told though it was refused", "dialect/handover.go", "", "err != nil || n == 0", "err != nil", onMariaDB, "mixed"},
+	{"a fence asks for no owner", postgresSQL, "fence", "owner = $2 AND token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
+	{"a fence locks nothing", postgresSQL, "fence", "home = @home FOR SHARE", "home = @home", onPostgres, "mixed"},
+	{"a fence locks nothing", mysqlSQL, "fence", "home = @home LOCK IN SHARE MODE", "home = @home", onMariaDB, "mixed"},
+	{"UnlockTx frees another's lock", postgresSQL, "release-tx", "owner = $2 AND token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
+	{"a new row forgets the floor", postgresSQL, "acquire-insert", "f.floor + 1", "1", onPostgres, "mixed"},
+	{"a new row forgets the floor", mysqlSQL, "create", "f.floor + (j.o <> '')", "(j.o <> '')", onMariaDB, "mixed"},
+	{"the reaper removes a held row", postgresSQL, "dead-lock", "AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'", "AND $2::bigint >= 0", onPostgres, "mixed"},
+	{"the table grants a key that has moved", postgresSQL, "acquire-update", " AND r.home = @home", "", onBridge, "mixed"},
+	{"a batch grants a key that has moved", postgresSQL, "apply", "  WHERE r.home = @home AND r.token < 9223372036853727231\n    AND (w.was IS NULL AND", "  WHERE r.token < 9223372036853727231\n    AND (w.was IS NULL AND", onBridge, "mixed"},
+}

@@ -1,0 +1,198 @@
+//go:build linux
+
+// Mutants attacks rowlock with one guard at a time removed from its sources, and fails unless every such
+// mutant is found. It edits no file: go build -overlay reads the changed ones from a temporary folder.
+//
+//	scripts/with-servers postgres mariadb mysql etcd -- go run ./internal/attack/mutants
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	length := flag.Duration("for", 40*time.Second, "how long to attack each mutant at most")
+	only := flag.String("only", "", "mutants whose name or file has this in it")
+	on := flag.String("on", "", "on this database alone")
+	list := flag.Bool("list", false, "say whether each mutant can still be made, and attack none")
+	flag.Parse()
+	if err := run(*length, *only, *on, *list); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(length time.Duration, only, on string, list bool) error {
+	folder, err := os.MkdirTemp("", "rowlock-mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	var survived []string
+	for n, m := range mutants {
+		if !strings.Contains(m.name+" "+m.file, only) {
+			continue
+		}
+		changed, err := m.make()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "mutants:", err)
+			survived = append(survived, m.name+", which does not fit the sources")
+		}
+		if err != nil || list {
+			continue
+		}
+		program, err := build(filepath.Join(folder, fmt.Sprint(n)), m.file, changed)
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", m.name, m.file, err)
+		}
+		for _, db := range m.on {
+			if on != "" && on != db {
+				continue
+			}
+			found, err := try(program, db, m.phase, length)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", m.name, db, err)
+			}
+			fmt.Printf("| %s | %s %s | %s | %s |\n", m.name, filepath.Base(filepath.Dir(m.file)), m.section, db, found)
+			if !found.was {
+				survived = append(survived, m.name+" on "+db)
+			}
+		}
+	}
+	if len(survived) > 0 {
+		return fmt.Errorf("%d not found: %s", len(survived), strings.Join(survived, "; "))
+	}
+	return nil
+}
+
+// make returns the changed file.
+func (m *mutant) make() (string, error) {
+	text, err := os.ReadFile(m.file)
+	if err != nil {
+		return "", fmt.Errorf("%w; run this in the repository's root", err)
+	}
+	whole := string(text)
+	from, to := 0, len(whole)
+	if m.section != "" {
+		mark := "-- name: " + m.section + "\n"
+		if from = strings.Index(whole, mark); from < 0 {
+			return "", fmt.Errorf("%s has no section %q, which %q changes", m.file, m.section, m.name)
+		}
+		from += len(mark)
+		if next := strings.Index(whole[from:], "-- name: "); next >= 0 {
+			to = from + next
+		}
+	}
+	if n := strings.Count(whole[from:to], m.old); n != 1 {
+		return "", fmt.Errorf("%s %s has %q %d times, want once: adapt the mutant %q", m.file, m.section, m.old, n, m.name)
+	}
+	return whole[:from] + strings.Replace(whole[from:to], m.old, m.new, 1) + whole[to:], nil
+}
+
+// build makes the attack with one file replaced.
+func build(folder, file, text string) (program string, err error) {
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return "", err
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	replaced := filepath.Join(folder, filepath.Base(file))
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: replaced}})
+	if err != nil {
+		return "", err
+	}
+	settings := filepath.Join(folder, "overlay.json")
+	if err := errors.Join(os.WriteFile(replaced, []byte(text), 0o644), os.WriteFile(settings, overlay, 0o644)); err != nil {
+		return "", err
+	}
+	program = filepath.Join(folder, "attack")
+	out, err := exec.Command("go", "build", "-overlay", settings, "-o", program, "./internal/attack").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return program, nil
+}
+
+// finding is what an attack found of a mutant.
+type finding struct {
+	was   bool
+	after float64
+	kinds []string
+	note  string
+}
+
+func (f finding) String() string {
+	switch {
+	case !f.was:
+		return "SURVIVED | " + f.note
+	case f.note != "":
+		return f.note
+	case f.after == 0:
+		return "at the end | " + strings.Join(f.kinds, ", ")
+	}
+	return fmt.Sprintf("%.1f s | %s", f.after, strings.Join(f.kinds, ", "))
+}
+
+// try attacks. A mutant with which rowlock does not even open is found too: by its rehearsal.
+func try(program, db, phase string, length time.Duration) (finding, error) {
+	name, bridged := strings.CutSuffix(db, "+etcd")
+	report := program + ".json"
+	args := []string{"-db", name, "-for", length.String(), "-phase", phase, "-first", "-out", report}
+	if bridged {
+		args = append(args, "-bridge")
+	}
+	_ = os.Remove(report)
+	out, err := exec.Command(program, args...).CombinedOutput()
+	var status *exec.ExitError
+	switch {
+	case err == nil:
+		return finding{note: "no violation"}, nil
+	case errors.As(err, &status) && status.ExitCode() == 1:
+		return read(report)
+	case strings.Contains(string(out), "rowlock:"):
+		return finding{was: true, note: "at Open | " + saying(out)}, nil
+	}
+	return finding{}, fmt.Errorf("%w: %s", err, out)
+}
+
+// read takes the result from what the attack has written.
+func read(report string) (finding, error) {
+	text, err := os.ReadFile(report)
+	if err != nil {
+		return finding{}, err
+	}
+	var s struct {
+		FirstAfter float64
+		Violations map[string]int
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return finding{}, err
+	}
+	f := finding{was: true, after: s.FirstAfter}
+	for kind, n := range s.Violations {
+		f.kinds = append(f.kinds, fmt.Sprintf("%d × %s", n, kind))
+	}
+	slices.Sort(f.kinds)
+	return f, nil
+}
+
+// saying is the first line that rowlock has to say.
+func saying(out []byte) string {
+	for line := range strings.Lines(string(out)) {
+		if _, said, ok := strings.Cut(line, "rowlock: "); ok {
+			return strings.TrimSpace(said)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,139 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// plan is what a seed decides: who does what when, what is slowed, who is killed. How the machine
+// schedules it cannot be replayed, so that the same seed finds the same kind of defect, but not at
+// the same operation.
+type plan struct {
+	Seed   uint64
+	Phases []phase
+}
+
+// phase is a part of a run. From and To are on the monotonic clock.
+type phase struct {
+	Name     string
+	From, To int64
+	Crews    []crew
+	Slow     slow
+}
+
+// crew is some goroutines of each process that do the same.
+type crew struct {
+	Name       string
+	Goroutines int
+	Acts       []weight
+	Keys       []string
+	// Own gives each goroutine a key that nobody else wants.
+	Own  bool
+	Fair bool
+}
+
+// weight is how often an act is chosen among others.
+type weight struct {
+	Act string
+	Of  int
+}
+
+// slow is what is done to servers and clients during a phase.
+type slow struct {
+	Renice  int           // so many threads at a time run at the lowest priority
+	Idle    int           // and so many of them when nothing else wants to run
+	Every   time.Duration // and others after this
+	Stop    time.Duration // a server or client process is stopped for up to this long
+	Between time.Duration // about this often
+	Kill    time.Duration // a client process is killed about this often
+}
+
+func (s slow) healthy() bool { return s == slow{} }
+
+func keys(prefix string, n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf("%s%d", prefix, i))
+	}
+	return list
+}
+
+// storm is 48 goroutines in each process that try and unlock ten keys, while random server threads
+// are slowed: the recipe of issue 12's first defect.
+func storm(goroutines int) crew {
+	return crew{Name: "storm", Goroutines: goroutines, Acts: []weight{{"try", 1}}, Keys: keys("storm/", 10)}
+}
+
+// mixed is everything else that a client can do, on keys of its own and on the storm's.
+func mixed(bridge bool) []crew {
+	acts := []weight{{"try", 2}, {"lock", 4}, {"fenced", 4}, {"leave", 3}, {"all", 3}, {"short", 3}, {"hasty", 2}, {"late", 1}}
+	crews := []crew{
+		{Name: "mixed", Goroutines: 14, Acts: acts, Keys: keys("mixed/", 5)},
+		{Name: "together", Goroutines: 8, Acts: []weight{{"all", 1}}, Keys: keys("together/", 4)},
+		{Name: "rare", Goroutines: 2, Acts: []weight{{"try", 1}, {"fenced", 1}}, Keys: keys("rare/", 200)},
+		{Name: "fair", Goroutines: 6, Acts: acts, Keys: keys("fair/", 3), Fair: !bridge}, // a bridge keeps no queue
+	}
+	if bridge {
+		moving := []weight{{"try", 3}, {"lock", 4}, {"fenced", 4}, {"short", 2}, {"hasty", 1}}
+		crews = append(crews,
+			crew{Name: "moving", Goroutines: 12, Acts: moving, Keys: keys(movingPrefix, 4)},
+			crew{Name: "movers", Goroutines: 1, Acts: []weight{{"move", 1}}, Keys: keys(movingPrefix, 4)})
+	}
+	return crews
+}
+
+// calm is holders that nothing disturbs: each keeps a key of its own, with a TTL of 3 s, and runs one
+// fenced transaction after the other under it, or two at once.
+func calm() []crew {
+	return []crew{
+		{Name: "steady", Goroutines: 1, Acts: []weight{{"steady", 1}}, Keys: []string{"steady/"}, Own: true},
+		{Name: "turns", Goroutines: 1, Acts: []weight{{"turns", 1}}, Keys: []string{"turns/"}, Own: true},
+		{Name: "count", Goroutines: 2, Acts: []weight{{"fenced", 3}, {"lock", 1}}, Keys: keys("calm/", 2)},
+	}
+}
+
+// newPlan divides the time. The storm gets most of it, because what it finds is rare: a few double
+// grants in 100,000, of one wrong line in a batch.
+func newPlan(s settings, start int64) plan {
+	weather := slow{Renice: 12, Every: 300 * time.Millisecond, Stop: 20 * time.Millisecond, Between: 300 * time.Millisecond}
+	rough := weather
+	rough.Idle, rough.Stop, rough.Kill = 4, 100*time.Millisecond, 4*time.Second
+	all := []struct {
+		phase
+		share float64
+	}{
+		{phase{Name: "storm", Crews: []crew{storm(48)}, Slow: weather}, 0.55},
+		{phase{Name: "mixed", Crews: append(mixed(s.bridge), storm(12)), Slow: rough}, 0.25},
+		{phase{Name: "calm", Crews: calm()}, 0.2},
+	}
+	p := plan{Seed: s.seed}
+	for _, a := range all {
+		if s.phase != "" {
+			if s.phase != a.Name {
+				continue
+			}
+			a.share = 1
+		}
+		a.From = start
+		start += int64(float64(s.length) * a.share)
+		a.To = start
+		p.Phases = append(p.Phases, a.phase)
+	}
+	return p
+}
+
+// stream is a source of chances that the seed and its name decide.
+func (p *plan) stream(name string, args ...any) *rand.Rand {
+	return rand.New(rand.NewPCG(p.Seed, hash(fmt.Sprint(append([]any{name}, args...)...))))
+}
+
+// hash is FNV-1a: it must be the same in every process, which maphash is not.
+func hash(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}

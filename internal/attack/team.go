@@ -1,0 +1,197 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rowlockdb/rowlock/internal/attack/history"
+)
+
+// mostLives is how often a worker may be started.
+const mostLives = 50
+
+// team is the worker processes. A killed one is started again, as its next life, with a record of its own.
+type team struct {
+	folder string
+	job    job
+
+	mu      sync.Mutex
+	workers []*member
+	records []string // of all lives, for follow
+	over    bool
+	kills   int
+	failed  []error
+	running sync.WaitGroup
+}
+
+// member is a worker in its present life.
+type member struct {
+	number, life int
+	cmd          *exec.Cmd
+	killed       bool
+}
+
+func newTeam(folder string, j job, n int) *team {
+	t := &team{folder: folder, job: j}
+	for i := range n {
+		t.workers = append(t.workers, &member{number: i})
+	}
+	return t
+}
+
+func (t *team) start() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range t.workers {
+		if err := t.launch(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// launch starts this very program. Its servers' variables stay with it; the signal of a terminal does not
+// reach it, and it does not outlive this process.
+func (t *team) launch(m *member) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	j := t.job
+	j.Worker, j.Life = m.number, m.life
+	j.Record = filepath.Join(t.folder, fmt.Sprintf("record-%d.%d", m.number, m.life))
+	text, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	m.cmd = exec.Command(self)
+	m.cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
+	m.cmd.Stderr = os.Stderr
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := m.cmd.Start(); err != nil {
+		return err
+	}
+	t.records = append(t.records, j.Record)
+	cmd := m.cmd
+	t.running.Go(func() { t.ended(m, cmd.Wait()) })
+	return nil
+}
+
+// ended starts a worker again that was killed by us. Any other end before the last phase is a failure of the
+// attack itself, or a crash of rowlock's.
+func (t *team) ended(m *member, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.over:
+	case m.killed && m.life+1 < mostLives:
+		m.killed = false
+		m.life++
+		err = t.launch(m)
+		fallthrough
+	default:
+		if err != nil {
+			t.failed = append(t.failed, fmt.Errorf("worker %d.%d: %w", m.number, m.life, err))
+		}
+	}
+}
+
+// kill ends all workers for good.
+func (t *team) kill() {
+	t.mu.Lock()
+	t.over = true
+	for _, m := range t.workers {
+		if m.cmd != nil && m.cmd.Process != nil && m.cmd.Process.Kill() == nil {
+			t.kills++
+		}
+	}
+	t.mu.Unlock()
+	t.running.Wait()
+}
+
+// killOne ends a worker with SIGKILL, and has it started again.
+func (t *team) killOne(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.workers[n%len(t.workers)]
+	m.killed = true
+	t.kills++
+	_ = m.cmd.Process.Kill()
+}
+
+// wasKilled reports whether a worker had no time to close.
+func (t *team) wasKilled() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.kills > 0
+}
+
+// pids are the processes that run now.
+func (t *team) pids() (list []int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range t.workers {
+		list = append(list, m.cmd.Process.Pid)
+	}
+	return list
+}
+
+// signal sends a worker a signal. The lock keeps it from being waited for meanwhile, so that its number is
+// still its own, or nobody's.
+func (t *team) signal(n int, s unix.Signal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = t.workers[n%len(t.workers)].cmd.Process.Signal(s)
+}
+
+// wait returns a channel that is closed when all workers have ended.
+func (t *team) wait() <-chan struct{} {
+	done := make(chan struct{})
+	go func() { t.running.Wait(); close(done) }()
+	return done
+}
+
+// trouble is what went wrong with the processes themselves.
+func (t *team) trouble() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return errors.Join(t.failed...)
+}
+
+// tails are the records of all lives so far.
+type tails map[string]*history.Tail
+
+// read returns what is new in them.
+func (t *team) read(open tails) (events []history.Event, err error) {
+	t.mu.Lock()
+	records := t.records[:len(t.records):len(t.records)]
+	t.mu.Unlock()
+	for _, path := range records {
+		if open[path] == nil {
+			tail, err := history.Open(path)
+			if errors.Is(err, os.ErrNotExist) {
+				continue // it is only starting
+			}
+			if err != nil {
+				return nil, err
+			}
+			open[path] = tail
+		}
+		more, err := open[path].Read()
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, more...)
+	}
+	return events, nil
+}

@@ -1,0 +1,53 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/attack/history"
+)
+
+// stalled is from when on a gap is recorded, and beat how often it is looked for.
+const (
+	stalled = 300 * time.Millisecond
+	beat    = 50 * time.Millisecond
+)
+
+// watchProcess records times in which this process did not run: it was stopped, or the machine was busy.
+func (w *worker) watchProcess(ctx context.Context) {
+	last := now()
+	for ctx.Err() == nil {
+		sleep(ctx, beat)
+		w.gap("process", last, beat)
+		last = now()
+	}
+}
+
+// watchDatabase records times in which the database did not answer a statement that needs nothing, on a
+// connection of its own.
+func (w *worker) watchDatabase(ctx context.Context) {
+	conn, err := w.db.Conn(ctx)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	for ctx.Err() == nil {
+		last := now()
+		if _, err := conn.ExecContext(ctx, "SELECT 1"); err != nil && ctx.Err() == nil {
+			_ = conn.Close()
+			if conn, err = w.db.Conn(ctx); err != nil {
+				return
+			}
+		}
+		w.gap("database", last, 0)
+		sleep(ctx, beat)
+	}
+}
+
+func (w *worker) gap(what string, last int64, usual time.Duration) {
+	if t := now(); t-last > int64(stalled+usual) {
+		w.record.Add(history.Event{Kind: history.Stall, Act: what, Process: w.name, Sent: last, Told: t})
+	}
+}
