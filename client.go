@@ -2,7 +2,6 @@ package rowlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -124,7 +123,7 @@ func (c *Client) Close() error {
 	c.hints.stop()
 	c.spells.stop()
 	if c.owned != nil {
-		err = errors.Join(err, c.owned.Close())
+		err = join(err, c.owned.Close())
 	}
 	return err
 }

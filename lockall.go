@@ -117,7 +117,7 @@ func (c *Client) takeBack(ctx context.Context, reqs []lease.AcquireRequest, answ
 	for i, a := range answers {
 		switch {
 		case a.Err != nil:
-			err = errors.Join(err, a.Err)
+			err = join(err, a.Err)
 		case a.Granted:
 			part = append(part, lease.Lease{Key: reqs[i].Key, Owner: reqs[i].Owner, Token: a.Token})
 		}
@@ -163,7 +163,7 @@ func (c *Client) refused(reqs []lease.AcquireRequest, answers []lease.Acquired) 
 	case 1:
 		return held[0]
 	}
-	return errors.Join(held...)
+	return join(held...)
 }
 
 // grantedAll makes Locks of the answers, or of none if one cannot be trusted any more.
