@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/reaper"
@@ -55,7 +56,7 @@ func New(store lease.Store, cfg *Config) (*Client, error) {
 }
 
 func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
-	queue, ok := store.(lease.Queue)
+	queue, ok := seam.As[lease.Queue](store)
 	if cfg.Fair && !ok {
 		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}
@@ -70,7 +71,7 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	if cfg.Fair {
 		c.acquire, c.fair = queue.Claim, startFair(c, queue)
 	}
-	if sweeper, ok := store.(lease.Sweeper); ok && !cfg.Reaper.Off {
+	if sweeper, ok := seam.As[lease.Sweeper](store); ok && !cfg.Reaper.Off {
 		c.reaper = reaper.Start(sweeper, c.elect, cfg.Reaper, cfg.Logger)
 	}
 	return c, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -220,7 +221,7 @@ func (c *Client) look(ctx context.Context, keys []string) (map[string]waitq.Sigh
 }
 
 func (c *Client) reaches(home int) bool {
-	r, ok := c.store.(lease.Roamer)
+	r, ok := seam.As[lease.Roamer](c.store)
 	return ok && r.Reaches(home)
 }
 
