@@ -60,7 +60,7 @@ func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context,
 	defer context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })()
 	defer func() {
 		if unlock := l.Unlock(ctx); errors.Is(unlock, ErrLost) || errors.Is(unlock, ErrMaxHold) {
-			err = errors.Join(err, unlock)
+			err = join(err, unlock)
 		}
 	}()
 	return f(ctx, l)
@@ -142,19 +142,24 @@ func (c *Client) abandon(l *Lock) {
 	}
 }
 
-// granted makes a Lock of an answer, unless so much time has passed that it could not be trusted any more.
+// granted makes a Lock of an answer, unless the lease cannot be trusted any more: the watchdog says why.
 func (c *Client) granted(ctx context.Context, req lease.AcquireRequest, a lease.Acquired, r request, sent, began time.Time) (*Lock, error) {
 	l := newLock(ctx, c, req, a, r, sent)
-	ours := c.add(l)
-	if ours && c.dog.Keep(&l.held, sent) {
+	err := c.keep(l, sent)
+	if err == nil {
 		c.runs.Granted(req.Key, a.Token, sent)
 		c.acquired(l, time.Since(began))
 		return l, nil
 	}
 	l.finish(ErrLost)
 	c.janitor.cleanUp(req.Key, req.Owner)
-	if !ours || c.isClosed() {
-		return nil, fmt.Errorf("%w: lock %q", lease.ErrClosed, req.Key)
+	return nil, err
+}
+
+// keep begins to watch a lock, of a client that is open.
+func (c *Client) keep(l *Lock, sent time.Time) error {
+	if !c.add(l) {
+		return fmt.Errorf("%w: lock %q", lease.ErrClosed, l.held.Key)
 	}
-	return nil, fmt.Errorf("%w: lock %q: the answer took %s of a lease of %s", lease.ErrLost, req.Key, time.Since(sent).Round(time.Millisecond), r.ttl)
+	return c.dog.Keep(&l.held, sent)
 }

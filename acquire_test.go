@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -85,6 +86,9 @@ func TestCancelledWaitSaysBoth(t *testing.T) {
 		defer cancel()
 		_, err := c.Lock(ctx, "k")
 		wantIs(t, "Lock", err, rowlock.ErrHeld, context.DeadlineExceeded)
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("not one line: %q", err)
+		}
 		if took := time.Since(began); took != 100*ttl+1 {
 			t.Errorf("returned after %v", took)
 		}
@@ -136,6 +140,37 @@ func TestWaitCancelledDuringALookThatFindsAHolderSaysBoth(t *testing.T) {
 			_, err := c.Lock(ctx, "k")
 			cancel()
 			wantIs(t, "Lock", err, rowlock.ErrHeld, context.DeadlineExceeded)
+		}
+	})
+}
+
+// A store's clock that is set forward while a request is under way ends the lease that it grants. The
+// answer was quick, and the error does not say otherwise.
+func TestGrantDuringAClockStepSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		var ahead atomic.Int64
+		s.renew = func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+			answers, err := s.Store.Renew(ctx, reqs)
+			for i := range answers {
+				answers[i].Clock = time.Duration(time.Now().UnixNano() + ahead.Load())
+			}
+			return answers, err
+		}
+		s.acquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			if reqs[0].Key == "k" {
+				ahead.Store(int64(time.Hour))
+				time.Sleep(ttl / 3) // one renewal of the other lock
+			}
+			return s.Store.Acquire(ctx, reqs)
+		}
+		locks := client(t, s, nil)
+		take(t, locks, "other")
+		time.Sleep(ttl / 2)
+		_, err := locks.TryLock(t.Context(), "k")
+		wantIs(t, "TryLock", err, rowlock.ErrLost)
+		if err == nil || !strings.Contains(err.Error(), "the store's clock ran ahead by 1h0m0s") {
+			t.Errorf("TryLock: %v", err)
 		}
 	})
 }

@@ -2,13 +2,13 @@ package rowlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/reaper"
@@ -56,7 +56,7 @@ func New(store lease.Store, cfg *Config) (*Client, error) {
 }
 
 func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
-	queue, ok := store.(lease.Queue)
+	queue, ok := seam.As[lease.Queue](store)
 	if cfg.Fair && !ok {
 		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}
@@ -71,7 +71,7 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	if cfg.Fair {
 		c.acquire, c.fair = queue.Claim, startFair(c, queue)
 	}
-	if sweeper, ok := store.(lease.Sweeper); ok && !cfg.Reaper.Off {
+	if sweeper, ok := seam.As[lease.Sweeper](store); ok && !cfg.Reaper.Off {
 		c.reaper = reaper.Start(sweeper, c.elect, cfg.Reaper, cfg.Logger)
 	}
 	return c, nil
@@ -124,7 +124,7 @@ func (c *Client) Close() error {
 	c.hints.stop()
 	c.spells.stop()
 	if c.owned != nil {
-		err = errors.Join(err, c.owned.Close())
+		err = join(err, c.owned.Close())
 	}
 	return err
 }

@@ -92,7 +92,7 @@ func (f *fair) end(ctx context.Context, t *ticket, gaveUp bool) {
 
 func cutShort(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-		return errors.Join(err, ctx.Err())
+		return join(err, ctx.Err())
 	}
 	return err
 }
@@ -126,7 +126,7 @@ func (f *fair) join(ctx context.Context, key string, r request, why error) (*tic
 		f.mu.Unlock()
 		f.giveUp(ctx, t)
 		f.c.janitor.cleanUp(key, t.Owner) // it may have been made all the same, and may yet be
-		return nil, cutShort(ctx, errors.Join(why, err))
+		return nil, cutShort(ctx, join(why, err))
 	}
 	f.c.hints.listen()
 	f.poller.Watch(t.id(), seen)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -13,7 +14,7 @@ import (
 // handOn gives held to the next who waits for it in this process. left is what is still to be released: held itself if nobody
 // waits who could use it, the zero Lease if it was handed over, or the lease of a waiter who had gone when the answer came.
 func (c *Client) handOn(ctx context.Context, held lease.Lease) (left lease.Lease, err error) {
-	passer, ok := c.store.(lease.Passer)
+	passer, ok := seam.As[lease.Passer](c.store)
 	if !ok {
 		return held, nil
 	}
@@ -88,7 +89,7 @@ func (c *Client) stayed(key string, held bool) {
 
 // isAwaited reports whether other processes wait for key. It is so unless the store knows better.
 func (c *Client) isAwaited(ctx context.Context, key string) bool {
-	interest, ok := c.store.(lease.Interest)
+	interest, ok := seam.As[lease.Interest](c.store)
 	if !ok {
 		return true
 	}

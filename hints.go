@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -39,9 +40,9 @@ type hints struct {
 func startHints(c *Client) *hints {
 	h := &hints{c: c, process: lease.NewOwner(), until: make(map[string]time.Time), news: make(map[string]struct{})}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
-	h.interest, _ = c.store.(lease.Interest)
+	h.interest, _ = seam.As[lease.Interest](c.store)
 	if c.cfg.Hints == HintsOn {
-		h.notifier, _ = c.store.(lease.Notifier)
+		h.notifier, _ = seam.As[lease.Notifier](c.store)
 	}
 	return h
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -146,9 +147,6 @@ func (j *janitor) hush() {
 	}
 }
 
-// settler is a store that can say when what it was asked by callers who have left is over.
-type settler interface{ Settle(ctx context.Context) }
-
 // stop waits for calls under way and for what they left running, releases every ghost once more, and returns when the goroutine
 // is gone. Cleaning up before the statement that grants has ended would find nothing, and the lease would be nobody's until it
 // expires. The error says why something could not be released in closeTimeout.
@@ -165,12 +163,15 @@ func (j *janitor) stop() (err error) {
 	}
 	j.cancel()
 	j.wg.Wait()
-	if s, ok := j.store.(settler); ok {
-		s.Settle(ctx)
+	settler, settles := seam.As[lease.Settler](j.store)
+	if settles {
+		settler.Settle(ctx)
 	}
 	for again := true; again; {
-		_, err = j.round(context.WithoutCancel(ctx))
-		again = err != nil && rest(ctx, janitorPause)
+		var more bool
+		more, err = j.round(context.WithoutCancel(ctx))
+		// A store that cannot say when an acquire has ended may grant it until the ghost's window is over.
+		again = (err != nil || more && !settles) && rest(ctx, janitorPause)
 	}
 	if err != nil {
 		err = fmt.Errorf("rowlock: close: not everything could be given back; it expires: %w", err)

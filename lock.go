@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/watchdog"
 )
@@ -79,7 +80,7 @@ func (l *Lock) Fence(ctx context.Context, tx Tx) error {
 
 // FenceIn is Fence for a transaction of another kind than database/sql's; see dialect/postgres.
 func (l *Lock) FenceIn(ctx context.Context, tx lease.Runner) error {
-	fencer, ok := l.c.store.(lease.Fencer)
+	fencer, ok := seam.As[lease.Fencer](l.c.store)
 	if !ok {
 		return fmt.Errorf("%w: Fence of %q: the lock is not in your database; compare Token with one stored beside the data", lease.ErrUnsupported, l.held.Key)
 	}
@@ -114,7 +115,7 @@ func (l *Lock) UnlockTx(ctx context.Context, tx Tx) error {
 
 // UnlockIn is UnlockTx for a transaction of another kind than database/sql's; see dialect/postgres.
 func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
-	releaser, ok := l.c.store.(lease.TxReleaser)
+	releaser, ok := seam.As[lease.TxReleaser](l.c.store)
 	if !ok {
 		return fmt.Errorf("%w: UnlockTx of %q: the lock is not in your database; Unlock after the commit", lease.ErrUnsupported, l.held.Key)
 	}

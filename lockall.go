@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -96,7 +97,7 @@ func (c *Client) attemptAll(ctx context.Context, keys []string, r request, began
 // acquireAll grants all or none, in one statement where the store can do that. Out of turn it would be in a fair client.
 func (c *Client) acquireAll(ctx context.Context, reqs []lease.AcquireRequest) (answers []lease.Acquired, err error) {
 	err = lease.ErrUnsupported
-	if all, ok := c.store.(lease.AllAcquirer); ok && c.fair == nil {
+	if all, ok := seam.As[lease.AllAcquirer](c.store); ok && c.fair == nil {
 		answers, err = all.AcquireAll(ctx, reqs)
 	}
 	if errors.Is(err, lease.ErrUnsupported) {
@@ -117,7 +118,7 @@ func (c *Client) takeBack(ctx context.Context, reqs []lease.AcquireRequest, answ
 	for i, a := range answers {
 		switch {
 		case a.Err != nil:
-			err = errors.Join(err, a.Err)
+			err = join(err, a.Err)
 		case a.Granted:
 			part = append(part, lease.Lease{Key: reqs[i].Key, Owner: reqs[i].Owner, Token: a.Token})
 		}
@@ -163,7 +164,7 @@ func (c *Client) refused(reqs []lease.AcquireRequest, answers []lease.Acquired) 
 	case 1:
 		return held[0]
 	}
-	return errors.Join(held...)
+	return join(held...)
 }
 
 // grantedAll makes Locks of the answers, or of none if one cannot be trusted any more.

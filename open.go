@@ -2,7 +2,6 @@ package rowlock
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"time"
@@ -60,7 +59,7 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	}
 	c, err := start(store, store, full)
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, join(err, store.Close())
 	}
 	return c, nil
 }

@@ -2,7 +2,6 @@ package rowlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -32,7 +31,7 @@ func (s *stance) stand(ctx context.Context) (*Lock, error) {
 				return l, err
 			}
 		case <-ctx.Done():
-			return nil, errors.Join(s.holder(), ctx.Err())
+			return nil, join(s.holder(), ctx.Err())
 		case <-s.f.c.closed:
 			return nil, fmt.Errorf("%w: lock %q", lease.ErrClosed, s.t.Key)
 		}

@@ -58,7 +58,7 @@ func (l *Lock) settle(gone bool, err error) error {
 // takenOver answers an Unlock of a lock that its row no longer names.
 func (l *Lock) takenOver() error {
 	l.report(ErrLost)
-	return fmt.Errorf("%w: %q was taken over before it was unlocked", ErrLost, l.held.Key)
+	return fmt.Errorf("%w: unlock %q: its row no longer names token %d: the lease ran out and the key was taken, or its row was removed", ErrLost, l.held.Key, l.held.Token)
 }
 
 // afterwards answers an Unlock that came too late.

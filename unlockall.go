@@ -76,7 +76,7 @@ func joined(errs []error) error {
 	if n > 0 && n == len(errs) {
 		return before
 	}
-	return errors.Join(errs...)
+	return join(errs...)
 }
 
 // giveUpAll tells the store, and those who wait. Nothing is handed over, because that would be a statement for each: who waits in this
@@ -156,7 +156,7 @@ func (c *Client) passOnAll(ctx context.Context, locks []*Lock, leases []lease.Le
 			c.hints.announce(l.held.Key)
 		}
 		c.fair.passed(l.held.Key, answers[i], sent)
-		errs[i] = l.settle(answers[i].Gone, errors.Join(err, answers[i].Err))
+		errs[i] = l.settle(answers[i].Gone, join(err, answers[i].Err))
 	}
 	return errs
 }

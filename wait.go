@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -85,7 +86,7 @@ func (s *wait) bid(ctx context.Context) (l *Lock, done bool, err error) {
 		return l, true, nil
 	}
 	if ctx.Err() != nil && s.seen != nil {
-		err = errors.Join(s.seen, err, ctx.Err()) // the wait was cut short while it looked: what it saw before still stands
+		err = join(s.seen, err, ctx.Err()) // the wait was cut short while it looked: what it saw before still stands
 	} else if passing(err) {
 		s.seen = err
 		s.c.poller.Watch(s.w.Key, sightOf(err))
@@ -106,7 +107,7 @@ func (s *wait) stand(ctx context.Context) (turn waitq.Turn[grant], err error) {
 			return turn, nil
 		case <-s.w.News: // nil, and never, unless somebody looks
 		case <-ctx.Done():
-			return turn, errors.Join(s.holder(), ctx.Err())
+			return turn, join(s.holder(), ctx.Err())
 		case <-s.c.closed:
 			return turn, fmt.Errorf("%w: lock %q", lease.ErrClosed, s.w.Key)
 		}
@@ -182,7 +183,7 @@ func (s *wait) makeRoom(ctx context.Context) error {
 	if rest(ctx, s.c.room()) {
 		return nil
 	}
-	return errors.Join(s.holder(), ctx.Err())
+	return join(s.holder(), ctx.Err())
 }
 
 // room is how long a key is left to others: their pollers look every PollMin, a tenth more or less, when it changes hands often.
@@ -220,7 +221,7 @@ func (c *Client) look(ctx context.Context, keys []string) (map[string]waitq.Sigh
 }
 
 func (c *Client) reaches(home int) bool {
-	r, ok := c.store.(lease.Roamer)
+	r, ok := seam.As[lease.Roamer](c.store)
 	return ok && r.Reaches(home)
 }
 

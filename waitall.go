@@ -77,7 +77,7 @@ func (s *waitAll) bid(ctx context.Context) (*Locks, error) {
 		return l, nil
 	}
 	if ctx.Err() != nil && s.seen != nil {
-		err = errors.Join(s.seen, err, ctx.Err()) // the wait was cut short while it looked: what it saw before still stands
+		err = join(s.seen, err, ctx.Err()) // the wait was cut short while it looked: what it saw before still stands
 	} else if passing(err) {
 		s.seen = err
 		return nil, nil
@@ -135,7 +135,7 @@ func (s *waitAll) makeRoom(ctx context.Context) error {
 		if rest(ctx, s.c.room()) {
 			return nil
 		}
-		return errors.Join(s.holder(), ctx.Err())
+		return join(s.holder(), ctx.Err())
 	}
 	return nil
 }

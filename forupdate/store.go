@@ -44,6 +44,7 @@ var (
 	_ lease.Fencer     = (*Store)(nil)
 	_ lease.TxReleaser = (*Store)(nil)
 	_ lease.Sweeper    = (*Store)(nil)
+	_ lease.Settler    = (*Store)(nil)
 )
 
 // New returns a store on the tables in db, for Postgres, MySQL and MariaDB. It takes four connections of the pool for itself, one more to
@@ -133,6 +134,10 @@ func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) e
 	}
 	return err
 }
+
+// Settle returns when no statement runs any more that was sent before it, or with ctx. An acquire
+// whose caller has left can be granted until then.
+func (s *Store) Settle(ctx context.Context) { s.rows.Settle(ctx) }
 
 // Close lets every lock go by ending its transaction, and returns when the connections are closed. A Client gives its locks back before.
 func (s *Store) Close() error {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -65,9 +66,10 @@ func (r *rig) untilAll(s lease.Store, set []int) ([]lease.AcquireRequest, []leas
 	for i, account := range set {
 		keys[i] = fmt.Sprint("account", account)
 	}
+	all, _ := seam.As[lease.AllAcquirer](s)
 	for r.ctx.Err() == nil && !r.Failed() {
 		reqs := requests(keys...)
-		answers, err := s.(lease.AllAcquirer).AcquireAll(r.ctx, reqs)
+		answers, err := all.AcquireAll(r.ctx, reqs)
 		if err != nil {
 			if passes(err) {
 				continue
@@ -134,7 +136,8 @@ func allBeside(r *rig) {
 
 func (r *rig) oneSet(keys []string, granted, refused *atomic.Int64) {
 	reqs := requests(keys...)
-	answers, err := r.here.(lease.AllAcquirer).AcquireAll(r.ctx, reqs)
+	all, _ := seam.As[lease.AllAcquirer](r.here)
+	answers, err := all.AcquireAll(r.ctx, reqs)
 	if err != nil {
 		if !passes(err) {
 			r.Errorf("acquire all: %v", err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,7 +19,7 @@ var fenceProperties = []property{
 
 func (r *rig) fencer() lease.Fencer {
 	r.Helper()
-	f, ok := r.here.(lease.Fencer)
+	f, ok := seam.As[lease.Fencer](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.Fencer")
 	}

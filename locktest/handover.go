@@ -3,6 +3,7 @@ package locktest
 import (
 	"sync/atomic"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -21,7 +22,7 @@ var handOverProperties = []property{
 
 func (r *rig) passer() lease.Passer {
 	r.Helper()
-	p, ok := r.here.(lease.Passer)
+	p, ok := seam.As[lease.Passer](r.here)
 	if !ok {
 		r.Skip("the store hands nothing over")
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -31,7 +32,7 @@ func (r *rig) waiters() (here, there waiter) {
 
 func (r *rig) waiterAt(s lease.Store) waiter {
 	r.Helper()
-	at, ok := s.(lease.Interest)
+	at, ok := seam.As[lease.Interest](s)
 	if !ok {
 		r.Skip("the store is not a lease.Interest")
 	}

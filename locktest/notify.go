@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -53,7 +54,7 @@ func (r *rig) listen(s lease.Store, label string) *ear {
 
 func (r *rig) notifier(s lease.Store) lease.Notifier {
 	r.Helper()
-	n, ok := s.(lease.Notifier)
+	n, ok := seam.As[lease.Notifier](s)
 	if !ok {
 		r.Skip("the store is not a lease.Notifier")
 	}

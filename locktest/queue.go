@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -20,7 +21,7 @@ var queueProperties = []property{
 
 func (r *rig) queue() lease.Queue {
 	r.Helper()
-	q, ok := r.here.(lease.Queue)
+	q, ok := seam.As[lease.Queue](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.Queue")
 	}

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -45,7 +46,7 @@ func passRound(r *rig) {
 	n := r.h.scale(24)
 	both := []lease.Store{r.here, r.there()}
 	together(n, func(i int) {
-		s := both[i%2].(lease.Queue)
+		s, _ := seam.As[lease.Queue](both[i%2])
 		for range 2 {
 			if !r.takeTurn(s, t) {
 				return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -16,13 +17,13 @@ var sweepProperties = []property{
 }
 
 func (r *rig) canSweep() bool {
-	_, ok := r.here.(lease.Sweeper)
+	_, ok := seam.As[lease.Sweeper](r.here)
 	return ok
 }
 
 func (r *rig) sweeper() lease.Sweeper {
 	r.Helper()
-	s, ok := r.here.(lease.Sweeper)
+	s, ok := seam.As[lease.Sweeper](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.Sweeper")
 	}

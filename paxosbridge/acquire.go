@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,6 +19,7 @@ const hops = 8
 // Acquire asks each key's home. A request that comes to the wrong one is refused there, and follows the key; on its way it
 // finishes a move that it finds half done.
 func (b *Bridge) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (answers []lease.Acquired, err error) {
+	defer func() { b.unheard.note(answers, err) }()
 	b.warm(reqs)
 	if b.routes.n.Load() == 0 {
 		answers, err = itemized(b.table.Acquire(ctx, reqs))
@@ -175,12 +177,13 @@ func unanswered(err error) bool {
 
 // AcquireAll asks the table. Keys that are locked together stay there together: pin them.
 func (b *Bridge) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	all, ok := b.table.(lease.AllAcquirer)
+	all, ok := seam.As[lease.AllAcquirer](b.table)
 	if !ok {
 		return nil, fmt.Errorf("%w: to acquire several keys at once", lease.ErrUnsupported)
 	}
 	b.warm(reqs)
 	answers, err := all.AcquireAll(ctx, reqs)
+	b.unheard.note(answers, err)
 	if errors.Is(err, lease.ErrMoved) {
 		err = fmt.Errorf("%w: keys that are locked together must all be in the table: have Config.Pin answer Never for them (%w)", lease.ErrUnsupported, err)
 	}

@@ -31,6 +31,7 @@ type Bridge struct {
 	routes  routes
 	wants   wants
 	ears    ears
+	unheard unheard
 
 	base context.Context
 	stop context.CancelFunc
@@ -47,6 +48,7 @@ var (
 	_ lease.Sweeper     = (*Bridge)(nil)
 	_ lease.Roamer      = (*Bridge)(nil)
 	_ lease.AllAcquirer = (*Bridge)(nil)
+	_ lease.Settler     = (*Bridge)(nil)
 )
 
 // New returns a bridge and begins to watch over keys. It looks through the cluster's records first, for moves that were left half

@@ -109,7 +109,9 @@ func (b *Bridge) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.
 	for i := range items {
 		b.count(items[i].From.Key)
 	}
-	return each(ctx, items, func(h lease.HandOver) bool { return isAway(h.From.Token) }, b.handOverAt(b.table), b.handOverAt(b.cluster), refusal)
+	answers, err := each(ctx, items, func(h lease.HandOver) bool { return isAway(h.From.Token) }, b.handOverAt(b.table), b.handOverAt(b.cluster), refusal)
+	b.unheard.note(answers, err)
+	return answers, err
 }
 
 func (b *Bridge) handOverAt(at side) func(context.Context, []lease.HandOver) ([]lease.Acquired, error) {

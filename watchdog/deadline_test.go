@@ -40,12 +40,12 @@ func TestGrantThatTookTooLongIsNotKept(t *testing.T) {
 		late, last := newWatch(t, "late"), newWatch(t, "last")
 		last.Every = 0
 		time.Sleep(trust - 1)
-		if !dog.Keep(&last.Held, last.sent) {
-			t.Error("refused a nanosecond before the deadline")
+		if err := dog.Keep(&last.Held, last.sent); err != nil {
+			t.Errorf("refused a nanosecond before the deadline: %v", err)
 		}
 		last.endAt(t, trust, lease.ErrLost)
-		if dog.Keep(&late.Held, late.sent) {
-			t.Error("kept at the deadline")
+		if err := dog.Keep(&late.Held, late.sent); !errors.Is(err, lease.ErrLost) {
+			t.Errorf("kept at the deadline: %v", err)
 		}
 		if dog.Drop(&late.Held) {
 			t.Error("dropped what was never kept")
@@ -194,7 +194,9 @@ func TestMaxHoldEndsOnTimeThoughRenewalsSucceed(t *testing.T) {
 		defer dog.Stop()
 		w := newWatch(t, "k")
 		w.Until = w.sent.Add(5*ttl + 1)
-		dog.Keep(&w.Held, w.sent)
+		if err := dog.Keep(&w.Held, w.sent); err != nil {
+			t.Fatal(err)
+		}
 		w.endAt(t, 5*ttl+1, lease.ErrMaxHold)
 		renewals := len(store.all())
 		if renewals < 15 {
@@ -213,7 +215,9 @@ func TestMaxHoldDoesNotHideLoss(t *testing.T) {
 		defer dog.Stop()
 		w := newWatch(t, "k")
 		w.Until = w.sent.Add(ttl)
-		dog.Keep(&w.Held, w.sent)
+		if err := dog.Keep(&w.Held, w.sent); err != nil {
+			t.Fatal(err)
+		}
 		w.endAt(t, trust, lease.ErrLost)
 	})
 }

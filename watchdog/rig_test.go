@@ -121,8 +121,8 @@ func keep(t *testing.T, dog *watchdog.Dog, key string, changes ...func(*watchdog
 	for _, change := range changes {
 		change(&w.Held)
 	}
-	if !dog.Keep(&w.Held, w.sent) {
-		t.Fatalf("Keep refused %q, granted this moment", key)
+	if err := dog.Keep(&w.Held, w.sent); err != nil {
+		t.Fatalf("Keep refused %q, granted this moment: %v", key, err)
 	}
 	return w
 }

@@ -133,7 +133,7 @@ func (w *world) grant(key string, l leasing) {
 			close(b.ended)
 		},
 	}
-	if w.dog.Keep(&b.Held, sent) {
+	if w.dog.Keep(&b.Held, sent) == nil {
 		w.kept <- b
 	}
 }

@@ -310,8 +310,8 @@ func TestGrantOvertakenByAStep(t *testing.T) {
 		store.by(5 * time.Second)
 		time.Sleep(2 * time.Second)
 		told.expect(t, 5*time.Second)
-		if !dog.Keep(&granted.Held, granted.sent) {
-			t.Fatal("not kept")
+		if err := dog.Keep(&granted.Held, granted.sent); err != nil {
+			t.Fatal(err)
 		}
 		granted.endAt(t, trust-5*time.Second, lease.ErrLost)
 	})

@@ -2,6 +2,7 @@ package watchdog_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -28,8 +29,8 @@ func TestStopLeavesNothing(t *testing.T) {
 		dog.Stop()
 		dog.Stop() // twice is harmless
 		late := newWatch(t, "late")
-		if dog.Keep(&late.Held, late.sent) {
-			t.Error("kept after Stop")
+		if err := dog.Keep(&late.Held, late.sent); !errors.Is(err, lease.ErrClosed) {
+			t.Errorf("kept after Stop: %v", err)
 		}
 		time.Sleep(10 * ttl)
 		for _, w := range watches {
@@ -123,7 +124,7 @@ func TestKeepDropStopAtOnce(t *testing.T) {
 					if i%7 == 0 {
 						w.Until = w.sent.Add(rand.N(10 * time.Millisecond))
 					}
-					dog.Keep(&w.Held, w.sent)
+					_ = dog.Keep(&w.Held, w.sent)
 					dog.Deadline(&w.Held)
 					switch rand.N(4) {
 					case 0:

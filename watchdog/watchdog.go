@@ -59,16 +59,17 @@ func New(store Renewer, cfg Config) *Dog {
 	return d
 }
 
-// Keep begins to watch h, whose granting request was sent at that moment. It reports false, and does nothing, when the Dog
-// was stopped or the lease's deadline has passed already.
-func (d *Dog) Keep(h *Held, sent time.Time) bool {
+// Keep begins to watch h, whose granting request was sent at that moment. It does nothing and says
+// why when the Dog was stopped ([lease.ErrClosed]), when the lease's deadline has passed already
+// ([lease.ErrLost]), and when Until has ([lease.ErrMaxHold]).
+func (d *Dog) Keep(h *Held, sent time.Time) error {
 	h.trust(sent)
 	d.mu.Lock()
-	now := time.Now()
-	h.advance(d.clock.since(sent), now)
-	if d.stopped || h.over(now) != nil {
+	now, ahead := time.Now(), d.clock.since(sent)
+	h.advance(ahead, now)
+	if err := d.refusal(h, sent, now, ahead); err != nil {
 		d.mu.Unlock()
-		return false
+		return err
 	}
 	heap.Push(&d.queue, h)
 	sooner := h.at.Before(d.wakes) // a lock held for a moment wakes nobody: waking a thread costs more than the rest of it
@@ -76,7 +77,7 @@ func (d *Dog) Keep(h *Held, sent time.Time) bool {
 	if sooner {
 		d.nudge()
 	}
-	return true
+	return nil
 }
 
 // Drop stops watching h. It reports false when h is not watched: it has ended, was dropped, or was never kept. No renewal of h

@@ -3,9 +3,11 @@ package counted
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
@@ -26,6 +28,19 @@ func (t *Table) Calls() (reads, writes int64) { return t.reads.Load(), t.writes.
 func (t *Table) Reset() {
 	t.reads.Store(0)
 	t.writes.Store(0)
+}
+
+// Unwrap keeps what else the table can do.
+func (t *Table) Unwrap() lease.Store { return t.Table }
+
+// AcquireAll writes.
+func (t *Table) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	all, ok := seam.As[lease.AllAcquirer](t.Table)
+	if !ok {
+		return nil, fmt.Errorf("%w: to acquire several keys at once", lease.ErrUnsupported)
+	}
+	t.writes.Add(1)
+	return all.AcquireAll(ctx, reqs)
 }
 
 // Inspect reads.

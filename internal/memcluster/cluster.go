@@ -120,6 +120,9 @@ func (r *record) seen(key string) paxosbridge.Record {
 	return paxosbridge.Record{Key: key, Epoch: r.epoch, Sealed: r.sealed}
 }
 
+// Settle has nothing to wait for: no call runs on after its caller.
+func (c *Cluster) Settle(context.Context) {}
+
 // Renew extends leases. See [lease.Store].
 func (c *Cluster) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	return each(ctx, c, reqs, func(now time.Time, q lease.RenewRequest) lease.Renewed {

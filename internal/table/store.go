@@ -48,6 +48,7 @@ var (
 	_ lease.Passer     = (*Store)(nil)
 	_ lease.Interest   = (*Store)(nil)
 	_ lease.Notifier   = (*Store)(nil)
+	_ lease.Settler    = (*Store)(nil)
 )
 
 // Acquire grants what is free or expired.

@@ -66,7 +66,7 @@ func (c *Cluster) apply(ctx context.Context, verb string, changes []change) {
 
 func (c *Cluster) applyTogether(ctx context.Context, verb string, changes []change) error {
 	var resp *pb.TxnResponse
-	doubtful, err := c.write(ctx, verb, changes[0].key, func(ctx context.Context) (err error) {
+	doubtful, err := c.grants(ctx, verb, changes[0].key, func(ctx context.Context) (err error) {
 		resp, err = c.commit(ctx, changes)
 		return err
 	})

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -21,6 +22,7 @@ type Cluster struct {
 	silence time.Duration // after which a watch is believed dead
 	last    int64         // the last counter of a token
 	loans   *loans
+	unheard atomic.Int64 // when a grant last had an unknown outcome, in Unix nanoseconds
 
 	ctx   context.Context // ends with Close
 	close context.CancelFunc
