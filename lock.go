@@ -86,11 +86,19 @@ func (l *Lock) FenceIn(ctx context.Context, tx lease.Runner) error {
 	if err := l.refuses(tx); err != nil {
 		return err
 	}
-	err := fencer.Fence(ctx, tx, l.held.Lease)
+	err := l.fence(ctx, fencer, tx)
 	if err == nil {
 		l.c.dog.Fenced(&l.held)
 	}
 	return l.verdict(err)
+}
+
+// fence also renews, unless the lock is one that is never renewed.
+func (l *Lock) fence(ctx context.Context, fencer lease.Fencer, tx lease.Runner) error {
+	if renewer, ok := fencer.(lease.RenewingFencer); ok && l.held.Every > 0 {
+		return renewer.FenceRenew(ctx, tx, lease.RenewRequest{Lease: l.held.Lease, TTL: l.held.TTL})
+	}
+	return fencer.Fence(ctx, tx, l.held.Lease)
 }
 
 // verdict ends the lock when the row itself has said that it is lost.

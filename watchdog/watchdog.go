@@ -304,7 +304,7 @@ func (d *Dog) apply(batch []*Held, sent time.Time, answers []lease.Renewed) (end
 		}
 		if answers[i].Err != nil {
 			h.retry(now)
-		} else if cause := h.answer(answers[i].Outcome, sent, now); cause != nil {
+		} else if cause := h.answer(answers[i], late, sent, now); cause != nil {
 			d.queue.remove(h)
 			ended = append(ended, ending{h, cause})
 			continue
@@ -316,9 +316,9 @@ func (d *Dog) apply(batch []*Held, sent time.Time, answers []lease.Renewed) (end
 	return ended, ahead
 }
 
-// answer applies one outcome and returns why the lease is over, or nil.
-func (h *Held) answer(o lease.RenewOutcome, sent, now time.Time) error {
-	switch {
+// answer applies one answer and returns why the lease is over, or nil. The store's clock may have run ahead by late since then.
+func (h *Held) answer(a lease.Renewed, late time.Duration, sent, now time.Time) error {
+	switch o := a.Outcome; {
 	case o == lease.Extended:
 		if sent.After(h.fenced) {
 			h.fenced, h.leaving = time.Time{}, false // the row was not locked: the holder's transaction has ended
@@ -326,7 +326,7 @@ func (h *Held) answer(o lease.RenewOutcome, sent, now time.Time) error {
 		h.trust(sent)
 	case o == lease.Busy:
 		if !h.fenced.IsZero() {
-			h.extendFenced(sent)
+			h.extendFenced(sent, a.Remaining, late)
 		}
 		h.retry(now)
 	case h.leaving:
