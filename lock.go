@@ -26,6 +26,7 @@ type Lock struct {
 	quiet  bool          // the client's own: no hooks
 
 	mu       sync.Mutex
+	tx       Tx   // that it was last fenced in, if any
 	over     bool // Unlock, loss or Close came
 	doubtful bool // a copy of the acquire may still be under way at the server
 }
@@ -74,7 +75,11 @@ func (l *Lock) Fence(ctx context.Context, tx Tx) error {
 	if err := lease.CheckTx(tx); err != nil {
 		return fmt.Errorf("Fence of %q: %w", l.held.Key, err)
 	}
-	return l.FenceIn(ctx, lease.InTx(tx))
+	err := l.FenceIn(ctx, lease.InTx(tx))
+	if err == nil {
+		l.fencedBy(tx)
+	}
+	return err
 }
 
 // FenceIn is Fence for a transaction of another kind than database/sql's; see dialect/postgres.
@@ -117,7 +122,11 @@ func (l *Lock) UnlockTx(ctx context.Context, tx Tx) error {
 	if err := lease.CheckTx(tx); err != nil {
 		return fmt.Errorf("UnlockTx of %q: %w", l.held.Key, err)
 	}
-	return l.UnlockIn(ctx, lease.InTx(tx))
+	err := l.UnlockIn(ctx, lease.InTx(tx))
+	if err == nil {
+		l.fencedBy(tx)
+	}
+	return err
 }
 
 // UnlockIn is UnlockTx for a transaction of another kind than database/sql's; see dialect/postgres.

@@ -101,7 +101,9 @@ var fenceFlaws = []flaw{
 
 var fenceRenewFlaws = []flaw{
 	{"a renewing fence renews nothing", func(m *mutant) {
-		m.renewing = func(ctx context.Context, tx lease.Runner, q lease.RenewRequest) error { return m.fencing.Fence(ctx, tx, q.Lease) }
+		m.renewing = func(ctx context.Context, tx lease.Runner, q lease.RenewRequest) error {
+			return m.fencing.Fence(ctx, tx, q.Lease)
+		}
 	}, []string{"a renewing fence extends the lease when its transaction commits"}},
 	{"a renewing fence renews at once", func(m *mutant) {
 		m.renewing = func(ctx context.Context, tx lease.Runner, q lease.RenewRequest) error {

@@ -98,6 +98,13 @@ func (d *Dog) Fenced(h *Held) {
 	d.mu.Unlock()
 }
 
+// MayBeFenced reports whether Fenced or Leaving was called and no renewal has found the row unlocked since.
+func (d *Dog) MayBeFenced(h *Held) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !h.fenced.IsZero()
+}
+
 // Leaving notes that the lease may be released by the caller's own transaction. A renewal that then finds it gone ends it
 // with lease.ErrUnlocked, and one that finds it alive shows that the transaction was rolled back.
 func (d *Dog) Leaving(h *Held) {
