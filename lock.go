@@ -27,6 +27,7 @@ type Lock struct {
 	quiet  bool          // the client's own: no hooks
 
 	mu       sync.Mutex
+	tx       Tx   // that it was last fenced in, if any
 	over     bool // Unlock, loss or Close came
 	doubtful bool // a copy of the acquire may still be under way at the server
 }
@@ -75,7 +76,11 @@ func (l *Lock) Fence(ctx context.Context, tx Tx) error {
 	if err := lease.CheckTx(tx); err != nil {
 		return fmt.Errorf("Fence of %q: %w", l.held.Key, err)
 	}
-	return l.FenceIn(ctx, lease.InTx(tx))
+	err := l.FenceIn(ctx, lease.InTx(tx))
+	if err == nil {
+		l.fencedBy(tx)
+	}
+	return err
 }
 
 // FenceIn is Fence for a transaction of another kind than database/sql's; see dialect/postgres.
@@ -87,11 +92,19 @@ func (l *Lock) FenceIn(ctx context.Context, tx lease.Runner) error {
 	if err := l.refuses(tx); err != nil {
 		return err
 	}
-	err := fencer.Fence(ctx, tx, l.held.Lease)
+	err := l.fence(ctx, fencer, tx)
 	if err == nil {
 		l.c.dog.Fenced(&l.held)
 	}
 	return l.verdict(err)
+}
+
+// fence also renews, unless the lock is one that is never renewed.
+func (l *Lock) fence(ctx context.Context, fencer lease.Fencer, tx lease.Runner) error {
+	if renewer, ok := fencer.(lease.RenewingFencer); ok && l.held.Every > 0 {
+		return renewer.FenceRenew(ctx, tx, lease.RenewRequest{Lease: l.held.Lease, TTL: l.held.TTL})
+	}
+	return fencer.Fence(ctx, tx, l.held.Lease)
 }
 
 // verdict ends the lock when the row itself has said that it is lost.
@@ -110,7 +123,11 @@ func (l *Lock) UnlockTx(ctx context.Context, tx Tx) error {
 	if err := lease.CheckTx(tx); err != nil {
 		return fmt.Errorf("UnlockTx of %q: %w", l.held.Key, err)
 	}
-	return l.UnlockIn(ctx, lease.InTx(tx))
+	err := l.UnlockIn(ctx, lease.InTx(tx))
+	if err == nil {
+		l.fencedBy(tx)
+	}
+	return err
 }
 
 // UnlockIn is UnlockTx for a transaction of another kind than database/sql's; see dialect/postgres.

@@ -22,7 +22,7 @@ const openTimeout = 15 * time.Second
 type Table interface {
 	lease.Mover
 	lease.AllAcquirer
-	lease.Fencer
+	lease.RenewingFencer
 	lease.TxReleaser
 	lease.Sweeper
 	lease.Passer

@@ -17,7 +17,9 @@ const unlockTimeout = 2 * time.Second
 //
 // It returns ErrLost if the lock was lost before (what was done under it since may have met somebody else's work, unless it
 // was fenced), ErrMaxHold if it was held too long, ErrUnlocked if it was given back already, and ErrUnknown if the database
-// could not do it in 2 to 2.5 s; the client then goes on trying.
+// could not do it in 2 to 2.5 s; the client then goes on trying. Inside a transaction of its own that has fenced the lock and has not
+// ended, Unlock cannot succeed: it returns ErrUnknown and says so, at once if tx is a *sql.Tx. The key is free soon after that
+// transaction has ended. End it first, or use UnlockTx.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.c.janitor.enter() { // Close waits for us, or has ended the lock already
 		defer l.c.janitor.leave()
@@ -32,7 +34,13 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if l.rest() > 0 {
 		return l.c.leave(ctx, l)[0]
 	}
+	if err := l.c.stuck(ctx, l)[0]; err != nil {
+		return l.settle(false, err)
+	}
 	gone, err := l.giveUp(ctx)
+	if err != nil {
+		err = l.c.explain(ctx, []*Lock{l}, []error{err})[0]
+	}
 	return l.settle(gone, err)
 }
 

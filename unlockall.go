@@ -35,8 +35,18 @@ func (c *Client) unlockAll(ctx context.Context, locks []*Lock, minHold bool) err
 	for i, err := range c.leave(ctx, leaving...) {
 		errs[leavingAt[i]] = err
 	}
-	for i, err := range c.giveUpAll(ctx, mine) {
-		errs[at[i]] = err
+	stuck := c.stuck(ctx, mine...)
+	var free []*Lock
+	var freeAt []int
+	for i, l := range mine {
+		if stuck[i] != nil {
+			errs[at[i]] = l.settle(false, stuck[i])
+			continue
+		}
+		free, freeAt = append(free, l), append(freeAt, at[i])
+	}
+	for i, err := range c.giveUpAll(ctx, free) {
+		errs[freeAt[i]] = err
 	}
 	return joined(errs)
 }
@@ -101,8 +111,12 @@ func (c *Client) giveUpAll(ctx context.Context, locks []*Lock) []error {
 	}
 	c.allCameFree(ctx, locks, answers, over)
 	errs := make([]error, len(locks))
+	for i := range locks {
+		errs[i] = answers[i].Err
+	}
+	errs = c.explain(ctx, locks, errs)
 	for i, l := range locks {
-		errs[i] = l.settle(answers[i].Gone, answers[i].Err)
+		errs[i] = l.settle(answers[i].Gone, errs[i])
 	}
 	return errs
 }

@@ -11,8 +11,8 @@ import (
 
 // Fencer is a Dialect that fences in its own way, which need not be a query.
 type Fencer interface {
-	// Fence returns sql.ErrNoRows if the row does not name this owner and token.
-	Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error
+	// Fence returns sql.ErrNoRows if the row does not name this owner and token. A TTL of 0 leaves the expiry as it is.
+	Fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error
 }
 
 // Reaper is a Dialect that removes dead rows in its own way.

@@ -117,6 +117,9 @@ type Renewed struct {
 	// Clock is the store's own clock when it answered, as a duration since an epoch of the store's choosing. Only the
 	// difference of two readings of one store means anything; it shows whether that clock runs ahead of ours. 0: it has none to tell.
 	Clock time.Duration
+	// Remaining is, of a lease that is Busy, the time to its expiry by the store's clock when it answered: the expiry that is
+	// committed, whatever an open transaction may have written. 0 or less: the lease has expired, or the store cannot say.
+	Remaining time.Duration
 	// Err is set when this item alone failed; its outcome is then unknown.
 	Err error
 }

@@ -30,8 +30,21 @@ type Store interface {
 // Fencer is a Store whose leases can be checked inside the caller's own transaction on the same database.
 type Fencer interface {
 	// Fence returns nil if the row says this owner and token, and locks it against being taken until tx ends. Otherwise it
-	// wraps [ErrFenced]; or [ErrForeignTx] when tx is of another database.
+	// wraps [ErrFenced]; or [ErrForeignTx] when tx is of another database. It has the row to itself: of two transactions that
+	// fence one lease, the second waits until the first has ended, or fails.
 	Fence(ctx context.Context, tx Runner, l Lease) error
+}
+
+// RenewingFencer is a Fencer whose fence also renews the lease, within tx. Without it, transactions that fence a lease one
+// right after the other leave no moment in which a renewal finds the row unlocked.
+type RenewingFencer interface {
+	Fencer
+	// FenceRenew is Fence. If the lease has not expired, and its expiry is worth the write, it also extends the lease by the
+	// request's TTL from now on. An expired lease passes, as in Fence, and stays expired.
+	//
+	// The extension is undone if tx rolls back, so no caller may trust it. It is trusted when Renew answers [Busy] with what
+	// remains of the lease as committed.
+	FenceRenew(ctx context.Context, tx Runner, r RenewRequest) error
 }
 
 // TxReleaser is a Store that can release within the caller's own transaction.

@@ -13,7 +13,7 @@ import (
 
 var flaws = slices.Concat(
 	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, handOverFlaws, allFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
-	inspectFlaws, fenceFlaws, releaseTxFlaws, queueFlaws, claimFlaws, placeFlaws, hintFlaws,
+	inspectFlaws, fenceFlaws, fenceRenewFlaws, releaseTxFlaws, queueFlaws, claimFlaws, placeFlaws, hintFlaws,
 )
 
 func allProperties() map[string]property {
@@ -134,7 +134,7 @@ func TestSkipsAreLoud(t *testing.T) {
 			}
 		}
 	}
-	want := len(fenceProperties) + len(fenceBesideProperties) + len(releaseTxProperties) + len(sweepProperties) + len(handOverProperties) + len(togetherProperties)
+	want := len(fenceProperties) + len(fenceBesideProperties) + len(fenceRenewProperties) + len(releaseTxProperties) + len(sweepProperties) + len(handOverProperties) + len(togetherProperties)
 	want += len(queueProperties) + len(queueGrantProperties) + len(claimProperties) + len(placeProperties) + len(queueRaceProperties)
 	want += len(interestProperties) + len(notifyProperties)
 	if want += 2; skipped != want { // and two of the tokens

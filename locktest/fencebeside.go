@@ -11,7 +11,7 @@ import (
 
 // fenceBesideProperties are about what goes on beside an open fence.
 var fenceBesideProperties = []property{
-	{"two transactions of one holder can be fenced at once", twoFences},
+	{"two transactions of one holder take turns", fencesTakeTurns},
 	{"a fence holds up no renewal and no acquire of another key", fenceBeside},
 	{"a sweep leaves a row that a fence has", sweepUnderFence},
 	{"a fence opened while others take the key lets nobody in", fenceRace},
@@ -22,24 +22,6 @@ func (r *rig) parallelTx() {
 	if r.h.SerialTx {
 		r.Skip("Harness.SerialTx: one transaction at a time")
 	}
-}
-
-func twoFences(r *rig) {
-	r.fencer()
-	r.parallelTx()
-	if r.h.SoleFence {
-		r.Skip("Harness.SoleFence: one transaction at a time")
-	}
-	l := r.take("k")
-	r.expire("k")
-	first, second := r.begin(), r.begin()
-	r.fence(first, l)
-	r.fence(second, l)
-	r.commit(first)
-	q := request("k", lease.NewOwner())
-	r.wantNotGranted(q)
-	r.commit(second)
-	r.takeSoon(q, l)
 }
 
 func fenceBeside(r *rig) {

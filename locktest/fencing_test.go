@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	_ lease.Fencer     = (*fencing)(nil)
-	_ lease.TxReleaser = (*fencing)(nil)
-	_ Tx               = (*memTx)(nil)
+	_ lease.RenewingFencer = (*fencing)(nil)
+	_ lease.TxReleaser     = (*fencing)(nil)
+	_ Tx                   = (*memTx)(nil)
 )
 
 // fencing adds transactions to the memory store, as far as Fence and ReleaseTx notice them, so that their properties run
@@ -66,7 +66,7 @@ func (f *fencing) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease
 	answers := make([]lease.Renewed, len(reqs))
 	for i, q := range reqs {
 		if row, ok := f.row(q.Key); ok && row.Lease == q.Lease && f.locked[q.Key] > 0 {
-			answers[i].Outcome = lease.Busy
+			answers[i] = lease.Renewed{Outcome: lease.Busy, Remaining: row.Remaining}
 			continue
 		}
 		a, err := sole(f.Store.Renew(ctx, []lease.RenewRequest{q}))
@@ -89,18 +89,44 @@ func (f *fencing) Sweep(ctx context.Context, opts lease.SweepOptions) (int64, er
 	return f.Store.Sweep(ctx, opts)
 }
 
-func (f *fencing) Fence(_ context.Context, r lease.Runner, l lease.Lease) error {
+func (f *fencing) Fence(ctx context.Context, r lease.Runner, l lease.Lease) error {
 	tx, ok := r.(*memTx)
 	if !ok || tx.store != f {
 		return lease.ErrForeignTx
 	}
-	f.mu.Lock()
+	if err := f.await(ctx, tx, l.Key); err != nil {
+		return err
+	}
 	defer f.mu.Unlock()
 	if row, ok := f.row(l.Key); !ok || row.Lease != l || l.Owner.IsZero() || slices.Contains(tx.releases, l) {
 		return lease.ErrFenced
 	}
 	tx.lock(l.Key)
 	return nil
+}
+
+// await locks the store's mutex when no other transaction has the key's row locked.
+func (f *fencing) await(ctx context.Context, tx *memTx, key string) error {
+	for {
+		f.mu.Lock()
+		if f.locked[key] == 0 || slices.Contains(tx.keys, key) {
+			return nil
+		}
+		f.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func (f *fencing) FenceRenew(ctx context.Context, r lease.Runner, q lease.RenewRequest) error {
+	err := f.Fence(ctx, r, q.Lease)
+	if err == nil {
+		r.(*memTx).renews = append(r.(*memTx).renews, q)
+	}
+	return err
 }
 
 func (f *fencing) ReleaseTx(ctx context.Context, r lease.Runner, l lease.Lease) error {
@@ -125,6 +151,7 @@ type memTx struct {
 	store    *fencing
 	keys     []string
 	releases []lease.Lease
+	renews   []lease.RenewRequest
 	done     bool
 }
 
@@ -136,10 +163,10 @@ func (tx *memTx) lock(key string) {
 	}
 }
 
-func (tx *memTx) Commit() error   { return tx.end(tx.releases) }
-func (tx *memTx) Rollback() error { return tx.end(nil) }
+func (tx *memTx) Commit() error   { return tx.end(tx.renews, tx.releases) }
+func (tx *memTx) Rollback() error { return tx.end(nil, nil) }
 
-func (tx *memTx) end(releases []lease.Lease) error {
+func (tx *memTx) end(renews []lease.RenewRequest, releases []lease.Lease) error {
 	if tx.done {
 		return errNoSQL
 	}
@@ -151,8 +178,9 @@ func (tx *memTx) end(releases []lease.Lease) error {
 			delete(tx.store.locked, key)
 		}
 	}
-	_, err := tx.store.Release(context.Background(), releases)
-	return err
+	_, renewed := tx.store.Store.Renew(context.Background(), renews)
+	_, released := tx.store.Release(context.Background(), releases)
+	return errors.Join(renewed, released)
 }
 
 var errNoSQL = errors.New("the memory store's transaction is over, or was asked to run SQL")

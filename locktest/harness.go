@@ -38,9 +38,6 @@ type Harness struct {
 	// SerialTx says that only one transaction can be open at a time and that it holds up every write, as in SQLite. It skips
 	// the properties that need two, or a write beside one.
 	SerialTx bool
-	// SoleFence says that a fence has the row for itself: two transactions of one holder take turns. It skips the property that they
-	// can be fenced at once.
-	SoleFence bool
 
 	// Most is how many keys one store can hold at once, as one with a connection for each can hold only so many; at least 32, or 0 for a
 	// store without such a bound. Properties that hold more hold as many as that, or are skipped where they prove nothing then.

@@ -50,7 +50,7 @@ var fenceFlaws = []flaw{
 		return m.fencing.Fence(context.Background(), tx, l)
 	}), []string{
 		"an expired key cannot be taken while its fence is open",
-		"two transactions of one holder can be fenced at once",
+		"two transactions of one holder take turns",
 		"a sweep leaves a row that a fence has",
 	}},
 	{"a fence looks first and locks later", fenceBy(func(m *mutant, tx *memTx, l lease.Lease) error {
@@ -63,13 +63,16 @@ var fenceFlaws = []flaw{
 		tx.lock(l.Key)
 		return nil
 	}), []string{"a fence opened while others take the key lets nobody in"}},
-	{"the first transaction to end unlocks the row", fenceBy(func(m *mutant, tx *memTx, l lease.Lease) error {
-		err := m.fencing.Fence(context.Background(), tx, l)
+	// What FOR SHARE comes to.
+	{"fences of one holder go side by side", fenceBy(func(m *mutant, tx *memTx, l lease.Lease) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.locked[l.Key] = min(m.locked[l.Key], 1)
-		return err
-	}), []string{"two transactions of one holder can be fenced at once"}},
+		if row, _ := m.row(l.Key); row.Lease != l {
+			return lease.ErrFenced
+		}
+		tx.lock(l.Key)
+		return nil
+	}), []string{"two transactions of one holder take turns"}},
 	{"a fence of another database passes", func(m *mutant) {
 		m.fence = func(context.Context, lease.Runner, lease.Lease) error { return nil }
 	}, []string{"a transaction of another database is refused"}},
@@ -94,6 +97,46 @@ var fenceFlaws = []flaw{
 			return m.extend(q)
 		})
 	}, []string{"a fence holds up no renewal and no acquire of another key"}},
+}
+
+var fenceRenewFlaws = []flaw{
+	{"a renewing fence renews nothing", func(m *mutant) {
+		m.renewing = func(ctx context.Context, tx lease.Runner, q lease.RenewRequest) error {
+			return m.fencing.Fence(ctx, tx, q.Lease)
+		}
+	}, []string{"a renewing fence extends the lease when its transaction commits"}},
+	{"a renewing fence renews at once", func(m *mutant) {
+		m.renewing = func(ctx context.Context, tx lease.Runner, q lease.RenewRequest) error {
+			m.extend(q)
+			return m.fencing.Fence(ctx, tx, q.Lease)
+		}
+	}, []string{"a renewing fence extends nothing when its transaction rolls back"}},
+	{"a busy renewal is told of an expiry that is not committed", func(m *mutant) {
+		m.eachRenew(func(q lease.RenewRequest) lease.Renewed {
+			a := m.extend(q)
+			a.Remaining = longer
+			return a
+		})
+	}, []string{"a renewal behind a renewing fence is told what is committed"}},
+	{"a renewing fence revives an expired lease", func(m *mutant) {
+		m.renewing = func(ctx context.Context, tx lease.Runner, q lease.RenewRequest) error {
+			if row, _ := m.row(q.Key); row.Lease == q.Lease && !row.Held {
+				m.force(lease.AcquireRequest{Key: q.Key, Owner: q.Owner, TTL: q.TTL}, q.Token)
+			}
+			return m.fencing.Fence(ctx, tx, q.Lease)
+		}
+	}, []string{"a renewing fence passes for an expired lease and does not revive it"}},
+	{"a renewing fence refuses an expired lease", func(m *mutant) {
+		m.renewing = func(ctx context.Context, tx lease.Runner, q lease.RenewRequest) error {
+			if row, _ := m.row(q.Key); !row.Held {
+				return lease.ErrFenced
+			}
+			return m.fencing.FenceRenew(ctx, tx, q)
+		}
+	}, []string{"a renewing fence passes for an expired lease and does not revive it"}},
+	{"a renewing fence passes always", func(m *mutant) {
+		m.renewing = func(context.Context, lease.Runner, lease.RenewRequest) error { return nil }
+	}, []string{"a renewing fence refuses an old term"}},
 }
 
 var releaseTxFlaws = []flaw{

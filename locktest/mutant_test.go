@@ -24,6 +24,7 @@ type mutant struct {
 	inspect   func(context.Context, lease.Filter) ([]lease.Record, error)
 	sweep     func(context.Context, lease.SweepOptions) (int64, error)
 	fence     func(context.Context, lease.Runner, lease.Lease) error
+	renewing  func(context.Context, lease.Runner, lease.RenewRequest) error
 	releaseTx func(context.Context, lease.Runner, lease.Lease) error
 	handOver  func(context.Context, []lease.HandOver) ([]lease.Acquired, error)
 	all       func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
@@ -45,7 +46,7 @@ func newMutant(add func(m *mutant)) *mutant {
 	f := newFencing()
 	m := &mutant{
 		fencing: f, acquire: f.Acquire, renew: f.Renew, release: f.Release, inspect: f.Inspect,
-		sweep: f.Sweep, fence: f.Fence, releaseTx: f.ReleaseTx, handOver: f.HandOver, all: f.AcquireAll,
+		sweep: f.Sweep, fence: f.Fence, renewing: f.FenceRenew, releaseTx: f.ReleaseTx, handOver: f.HandOver, all: f.AcquireAll,
 		join: f.Join, leave: f.Leave, places: f.Places, claim: f.Claim, pass: f.Pass,
 		await: f.Await, desist: f.Desist, awaited: f.Awaited, listen: f.Listen, announce: f.Announce,
 	}
@@ -75,6 +76,10 @@ func (m *mutant) Sweep(ctx context.Context, opts lease.SweepOptions) (int64, err
 
 func (m *mutant) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	return m.fence(ctx, tx, l)
+}
+
+func (m *mutant) FenceRenew(ctx context.Context, tx lease.Runner, q lease.RenewRequest) error {
+	return m.renewing(ctx, tx, q)
 }
 
 func (m *mutant) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {

@@ -42,6 +42,7 @@ func topics() []topic {
 		{name: "history", properties: historyProperties},
 		{"sweep", slices.Concat(sweepProperties, sweepLoadProperties), has[lease.Sweeper], "the store is not a lease.Sweeper"},
 		{"fence", slices.Concat(fenceProperties, fenceBesideProperties), has[lease.Fencer], "the store is not a lease.Fencer"},
+		{"renewing fence", fenceRenewProperties, has[lease.RenewingFencer], "the store is not a lease.RenewingFencer"},
 		{"release in a transaction", releaseTxProperties, has[lease.TxReleaser], "the store is not a lease.TxReleaser"},
 		{"hand over", handOverProperties, has[lease.Passer], "the store hands nothing over"},
 		{"acquire all", togetherProperties, canAll, noAll},

@@ -39,12 +39,11 @@ func harness(e *testdb.Env) locktest.Harness {
 		Expire: func(tb testing.TB, _ lease.Store, key string) {
 			e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ? AND owner IS NOT NULL`, []byte(key))
 		},
-		SetToken:  func(tb testing.TB, _ lease.Store, key string, token int64) { e.SetToken(tb, key, token) },
-		Begin:     func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
-		SerialTx:  e.Name == "sqlite",
-		SoleFence: true,
-		Slow:      true, // MySQL waits for a second where others wait for a moment, and CI has other suites to run
-		Load:      250 * time.Millisecond,
+		SetToken: func(tb testing.TB, _ lease.Store, key string, token int64) { e.SetToken(tb, key, token) },
+		Begin:    func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
+		SerialTx: e.Name == "sqlite",
+		Slow:     true, // MySQL waits for a second where others wait for a moment, and CI has other suites to run
+		Load:     250 * time.Millisecond,
 	}
 }
 

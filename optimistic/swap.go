@@ -179,8 +179,8 @@ func (d swap) note(r lease.AcquireRequest) any {
 
 // Fence changes the row, in a way that nobody sees, instead of locking it: nobody can take it until tx ends. Two transactions of one
 // holder therefore take turns, where a shared lock would let them go side by side.
-func (d swap) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error {
-	n, err := tx.Exec(ctx, d.Text("cas-fence"), []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token})
+func (d swap) Fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
+	n, err := tx.Exec(ctx, d.Text("cas-fence"), []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Token})
 	if err == nil && n == 0 {
 		return sql.ErrNoRows
 	}

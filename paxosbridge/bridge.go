@@ -43,12 +43,13 @@ var (
 	_ lease.Passer      = (*Bridge)(nil)
 	_ lease.Notifier    = (*Bridge)(nil)
 	_ lease.Interest    = (*Bridge)(nil)
-	_ lease.Fencer      = (*Bridge)(nil)
 	_ lease.TxReleaser  = (*Bridge)(nil)
 	_ lease.Sweeper     = (*Bridge)(nil)
 	_ lease.Roamer      = (*Bridge)(nil)
 	_ lease.AllAcquirer = (*Bridge)(nil)
 	_ lease.Settler     = (*Bridge)(nil)
+
+	_ lease.RenewingFencer = (*Bridge)(nil)
 )
 
 // New returns a bridge and begins to watch over keys. It looks through the cluster's records first, for moves that were left half

@@ -18,6 +18,15 @@ func (b *Bridge) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) erro
 	return b.table.Fence(ctx, tx, l)
 }
 
+// FenceRenew is Fence. A lease of the table is extended as well if the table can do that. One of the cluster is renewed in the cluster,
+// where no transaction is in the way.
+func (b *Bridge) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
+	if renewer, ok := b.table.(lease.RenewingFencer); ok && !isAway(r.Token) {
+		return renewer.FenceRenew(ctx, tx, r)
+	}
+	return b.Fence(ctx, tx, r.Lease)
+}
+
 // ReleaseTx releases a lease of the table in the caller's transaction. A lease of the cluster cannot be.
 func (b *Bridge) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	if isAway(l.Token) {

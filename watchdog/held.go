@@ -44,9 +44,15 @@ func (h *Held) trust(sent time.Time) {
 	h.schedule()
 }
 
-// extendFenced lets a fenced lease live a margin longer, counted from before the request that found it still ours and locked.
-func (h *Held) extendFenced(sent time.Time) {
-	if until := sent.Add(h.Margin); until.After(h.deadline) {
+// extendFenced lets a fenced lease live a margin longer, counted from before the request that found it still ours and locked; or
+// until a margin before the expiry that the request found committed, if that is later. The store's clock may have run ahead by late
+// since the request was sent.
+func (h *Held) extendFenced(sent time.Time, remaining, late time.Duration) {
+	until := sent.Add(h.Margin)
+	if committed := sent.Add(min(remaining, h.TTL) - h.Margin - max(late, 0)); committed.After(until) {
+		until = committed
+	}
+	if until.After(h.deadline) {
 		h.deadline = until
 	}
 }

@@ -99,6 +99,13 @@ func (d *Dog) Fenced(h *Held) {
 	d.mu.Unlock()
 }
 
+// MayBeFenced reports whether Fenced or Leaving was called and no renewal has found the row unlocked since.
+func (d *Dog) MayBeFenced(h *Held) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !h.fenced.IsZero()
+}
+
 // Leaving notes that the lease may be released by the caller's own transaction. A renewal that then finds it gone ends it
 // with lease.ErrUnlocked, and one that finds it alive shows that the transaction was rolled back.
 func (d *Dog) Leaving(h *Held) {
@@ -305,7 +312,7 @@ func (d *Dog) apply(batch []*Held, sent time.Time, answers []lease.Renewed) (end
 		}
 		if answers[i].Err != nil {
 			h.retry(now)
-		} else if cause := h.answer(answers[i].Outcome, sent, now); cause != nil {
+		} else if cause := h.answer(answers[i], late, sent, now); cause != nil {
 			d.queue.remove(h)
 			ended = append(ended, ending{h, cause})
 			continue
@@ -317,9 +324,9 @@ func (d *Dog) apply(batch []*Held, sent time.Time, answers []lease.Renewed) (end
 	return ended, ahead
 }
 
-// answer applies one outcome and returns why the lease is over, or nil.
-func (h *Held) answer(o lease.RenewOutcome, sent, now time.Time) error {
-	switch {
+// answer applies one answer and returns why the lease is over, or nil. The store's clock may have run ahead by late since then.
+func (h *Held) answer(a lease.Renewed, late time.Duration, sent, now time.Time) error {
+	switch o := a.Outcome; {
 	case o == lease.Extended:
 		if sent.After(h.fenced) {
 			h.fenced, h.leaving = time.Time{}, false // the row was not locked: the holder's transaction has ended
@@ -327,7 +334,7 @@ func (h *Held) answer(o lease.RenewOutcome, sent, now time.Time) error {
 		h.trust(sent)
 	case o == lease.Busy:
 		if !h.fenced.IsZero() {
-			h.extendFenced(sent)
+			h.extendFenced(sent, a.Remaining, late)
 		}
 		h.retry(now)
 	case h.leaving:

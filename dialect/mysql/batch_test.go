@@ -236,7 +236,7 @@ func TestRowsThatMayBeOfAnEarlierTryAreConfirmed(t *testing.T) {
 	create := func(made, confirmed int64) ([]dialect.Applied, error, error) {
 		m := newMocked(t, "")
 		m.prepare("create").ExpectExec().WillReturnResult(sqlmock.NewResult(0, made))
-		m.rows(seen{1, us, 8, clock}, seen{2, us, 8, clock})
+		m.rows(seen{1, us, 8}, seen{2, us, 8})
 		if made < 2 {
 			m.prepare("confirm").ExpectExec().WillReturnResult(sqlmock.NewResult(0, confirmed))
 		}

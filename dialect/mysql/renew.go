@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
@@ -58,14 +59,15 @@ func (d *Dialect) sort(ctx context.Context, s *dialect.Session, reqs []lease.Ren
 	list := dialect.RenewList(reqs, func(r lease.RenewRequest) int64 { return clock + ttlOf(r) })
 	locked, all := make([]bool, len(reqs)), 0
 	err := s.Query(ctx, d.Text("renew-lock"), []any{list}, func(row dialect.Columns) error {
-		var n, clock int64
-		var extended, alive bool
-		if err := row.Scan(&n, &extended, &alive, &clock); err != nil {
+		var n, remaining, clock int64
+		var extended bool
+		if err := row.Scan(&n, &extended, &remaining, &clock); err != nil {
 			return err
 		}
 		all++
 		locked[n-1] = true
-		out[n-1] = lease.Renewed{Outcome: lockable(extended, alive), Clock: dialect.Duration(clock)}
+		out[n-1] = lockable(extended, dialect.Duration(remaining))
+		out[n-1].Clock = dialect.Duration(clock)
 		return nil
 	})
 	if err == nil && all < len(reqs) {
@@ -74,16 +76,16 @@ func (d *Dialect) sort(ctx context.Context, s *dialect.Session, reqs []lease.Ren
 	return err
 }
 
-// lockable is the outcome for a row that could be locked after the renewal: if it is alive and was not extended, it could not
-// be locked then.
-func lockable(extended, alive bool) lease.RenewOutcome {
+// lockable answers for a row that could be locked after the renewal: if it is alive and was not extended, it could not be
+// locked then.
+func lockable(extended bool, remaining time.Duration) lease.Renewed {
 	switch {
 	case extended:
-		return lease.Extended
-	case alive:
-		return lease.Busy
+		return lease.Renewed{Outcome: lease.Extended}
+	case remaining > 0:
+		return lease.Renewed{Outcome: lease.Busy, Remaining: remaining}
 	}
-	return lease.Lost
+	return lease.Renewed{Outcome: lease.Lost}
 }
 
 // busy sees which of the rows that could not be locked are the holder's still.
@@ -91,7 +93,8 @@ func (d *Dialect) busy(ctx context.Context, s *dialect.Session, list string, loc
 	return s.Query(ctx, d.Text("renew-look"), []any{list}, func(row dialect.Columns) error {
 		var n int
 		var extended bool
-		if err := row.Scan(&n, &extended); err != nil {
+		var remaining int64
+		if err := row.Scan(&n, &extended, &remaining); err != nil {
 			return err
 		}
 		switch {
@@ -99,7 +102,7 @@ func (d *Dialect) busy(ctx context.Context, s *dialect.Session, list string, loc
 		case extended:
 			out[n-1].Outcome = lease.Extended
 		default:
-			out[n-1].Outcome = lease.Busy
+			out[n-1].Outcome, out[n-1].Remaining = lease.Busy, dialect.Duration(remaining)
 		}
 		return nil
 	})

@@ -26,9 +26,9 @@ func (m *mocked) renew(rows int64) {
 	m.prepare("renew").ExpectExec().WillReturnResult(sqlmock.NewResult(clock, rows))
 }
 
-// lockable expects to be asked what can be locked: n, whether it was extended, whether it is alive.
+// lockable expects to be asked what can be locked: n, whether it was extended, what remains.
 func (m *mocked) lockable(lines ...[3]int64) {
-	rows := sqlmock.NewRows([]string{"n", "extended", "alive", "clock"})
+	rows := sqlmock.NewRows([]string{"n", "extended", "remaining", "clock"})
 	for _, l := range lines {
 		rows.AddRow(l[0], l[1], l[2], clock+1)
 	}
@@ -37,9 +37,9 @@ func (m *mocked) lockable(lines ...[3]int64) {
 
 // mine expects to be asked what is still the holder's: n, whether it was extended.
 func (m *mocked) mine(lines ...[2]int64) {
-	rows := sqlmock.NewRows([]string{"n", "extended"})
+	rows := sqlmock.NewRows([]string{"n", "extended", "remaining"})
 	for _, l := range lines {
-		rows.AddRow(l[0], l[1])
+		rows.AddRow(l[0], l[1], 7)
 	}
 	m.prepare("renew-look").ExpectQuery().WillReturnRows(rows)
 }

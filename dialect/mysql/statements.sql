@@ -135,7 +135,8 @@ SET r.expires_at = UTC_TIMESTAMP(6)
 -- name: renew-lock
 -- JSON array of {k, o, t, d}: as for renew, but d is the expiry that renew gave, in µs of the clock. Which of them can be locked? An
 -- expired row that can be is lost. It locks them for no longer than it takes to say so.
-SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS extended, r.expires_at > UTC_TIMESTAMP(6) AS alive,
+SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS extended,
+       TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS clock
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
@@ -143,8 +144,10 @@ WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
 -- name: renew-look
--- JSON array as for renew-lock: which of those that could not be locked still name this owner and token?
-SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS extended
+-- JSON array as for renew-lock: which of those that could not be locked still name this owner and token, and what remains of them? A
+-- consistent read: it sees what is committed.
+SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS extended,
+       TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
@@ -195,8 +198,15 @@ WHERE r.`key` > UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[0]')))
 ORDER BY r.`key` LIMIT ?
 
 -- name: fence
--- key, owner, token
-SELECT 1 FROM rowlock WHERE `key` = ? AND owner = ? AND token = ? AND home = @home LOCK IN SHARE MODE
+-- key, owner, token. It may wait for another fence, and the clock is that of its beginning: what remains may be less.
+SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining FROM rowlock
+WHERE `key` = ? AND owner = ? AND token = ? AND home = @home FOR UPDATE
+
+-- name: fence-extend
+-- ttl in µs, key, of a row that fence has locked. A statement of its own, because UTC_TIMESTAMP is that of a statement's beginning:
+-- after a wait for the row an expired lease would look alive. An expired lease is not revived.
+UPDATE rowlock SET expires_at = GREATEST(expires_at, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
+WHERE `key` = ? AND expires_at > UTC_TIMESTAMP(6)
 
 -- name: release-tx
 -- key, owner, token

@@ -112,11 +112,13 @@ func (d *Dialect) grant(ctx context.Context, s *dialect.Session, plain string, a
 func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, 0, len(reqs))
 	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(row dialect.Columns) error {
-		var outcome, clock int64
-		if err := row.Scan(&outcome, &clock); err != nil {
+		var outcome, clock, remaining int64
+		if err := row.Scan(&outcome, &clock, &remaining); err != nil {
 			return err
 		}
-		out = append(out, lease.Renewed{Outcome: lease.RenewOutcome(outcome), Clock: dialect.Duration(clock)})
+		out = append(out, lease.Renewed{
+			Outcome: lease.RenewOutcome(outcome), Clock: dialect.Duration(clock), Remaining: dialect.Duration(remaining),
+		})
 		return nil
 	})
 	if err == nil && len(out) != len(reqs) {

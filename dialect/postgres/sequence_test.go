@@ -121,7 +121,7 @@ func TestAStatementIsPreparedOnce(t *testing.T) {
 
 func TestABatchIsRenewedInOneStatement(t *testing.T) {
 	m := newMocked(t)
-	m.query("renew", sqlmock.NewRows([]string{"outcome", "clock"}).AddRow(1, 5).AddRow(0, 5).AddRow(2, 5))
+	m.query("renew", sqlmock.NewRows([]string{"outcome", "clock", "remaining"}).AddRow(1, 5, 0).AddRow(0, 5, 0).AddRow(2, 5, 7))
 	got, err := m.d.Renew(t.Context(), m.Session, make([]lease.RenewRequest, 3))
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestABatchIsRenewedInOneStatement(t *testing.T) {
 // An answer that lacks rows is no answer: nobody is told that he has lost his lease.
 func TestARenewalWithTooFewAnswersIsUnknown(t *testing.T) {
 	m := newMocked(t)
-	m.query("renew", sqlmock.NewRows([]string{"outcome", "clock"}).AddRow(1, 5))
+	m.query("renew", sqlmock.NewRows([]string{"outcome", "clock", "remaining"}).AddRow(1, 5, 0))
 	_, err := m.d.Renew(t.Context(), m.Session, make([]lease.RenewRequest, 2))
 	if v := dialect.Judge(m.d, err); err == nil || v.Class != dialect.Unknown {
 		t.Errorf("got %v, which is %s", err, v.Class)

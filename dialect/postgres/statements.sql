@@ -122,7 +122,8 @@ RETURNING r.key, r.token
 -- name: renew
 -- $1 keys, $2 owners, $3 tokens, $4 ttls in µs, each as an array literal, keys in order
 --
--- SKIP LOCKED, because the holder's own fence may have the row: such a lease is answered 2, busy. The rows are locked in
+-- SKIP LOCKED, because the holder's own fence may have the row: such a lease is answered 2, busy, with what remains of it by the
+-- snapshot, which shows committed expiries only. The rows are locked in
 -- key order, so that two renewals of overlapping batches cannot deadlock. Expired or foreign rows are not touched. One batch may have
 -- a lease that was lost and the next of the same key, so that a key alone says nothing of whose renewal it was.
 WITH want AS (
@@ -138,13 +139,15 @@ WITH want AS (
   WHERE r.key = l.key AND r.owner = w.owner AND r.token = w.token AND r.expires_at > clock_timestamp()
   RETURNING r.key, r.owner, r.token
 )
-SELECT CASE WHEN EXISTS (SELECT 1 FROM renewed AS d WHERE d.key = w.key AND d.owner = w.owner AND d.token = w.token) THEN 1
-            WHEN EXISTS (SELECT 1 FROM locked AS l WHERE l.key = w.key) THEN 0
-            WHEN EXISTS (SELECT 1 FROM rowlock AS r WHERE r.key = w.key AND r.owner = w.owner
-                         AND r.token = w.token AND r.home = @home) THEN 2
-            ELSE 0 END AS outcome,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
-FROM want AS w ORDER BY w.n
+SELECT CASE WHEN a.outcome = 3 AND a.remaining IS NOT NULL THEN 2 WHEN a.outcome = 3 THEN 0 ELSE a.outcome END AS outcome,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock, coalesce(a.remaining, 0) AS remaining
+FROM (SELECT o.n, o.outcome, CASE WHEN o.outcome = 3 THEN (
+        SELECT (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint FROM rowlock AS r
+        WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.home = @home) END AS remaining
+      FROM (SELECT w.*, CASE WHEN EXISTS (SELECT 1 FROM renewed AS d WHERE d.key = w.key AND d.owner = w.owner AND d.token = w.token) THEN 1
+                             WHEN EXISTS (SELECT 1 FROM locked AS l WHERE l.key = w.key) THEN 0
+                             ELSE 3 END AS outcome
+            FROM want AS w OFFSET 0) AS o OFFSET 0) AS a ORDER BY a.n
 
 -- name: confirm
 -- $1 ttl in µs or 0, $2 key, $3 owner, $4 token. The lease is read to be its owner's, and a read proves nothing of durability: a
@@ -191,8 +194,13 @@ WHERE r.key = ANY ($4::text::bytea[]) AND r.key > ($1::text::bytea[])[1]
 ORDER BY r.key LIMIT $5::bigint
 
 -- name: fence
--- $1 key, $2 owner, $3 token. FOR SHARE, not FOR KEY SHARE: the latter would let a takeover pass.
-SELECT 1 FROM rowlock WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home FOR SHARE
+-- $1 key, $2 owner, $3 token, $4 ttl in µs, or 0 to leave the expiry as it is. An UPDATE, not a locking SELECT: under REPEATABLE READ
+-- a transaction that waits here has its snapshot from before the wait. If the fence in its way wrote nothing, it would go on and read
+-- what that transaction has changed since; as it is, Postgres refuses it (40001). An expired lease is fenced and not revived.
+UPDATE rowlock SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()
+  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond') ELSE expires_at END
+WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home
+RETURNING 1
 
 -- name: release-tx
 -- $1 key, $2 owner, $3 token

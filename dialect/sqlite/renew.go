@@ -35,12 +35,12 @@ type batch struct {
 func (d *Dialect) mark(ctx context.Context, s *dialect.Session, section, list string, as lease.RenewOutcome, b batch) error {
 	return s.Query(ctx, d.Text(section), []any{list}, func(row dialect.Columns) error {
 		var key, owner []byte
-		var token, clock int64
-		if err := row.Scan(&key, &owner, &token, &clock); err != nil {
+		var token, clock, remaining int64
+		if err := row.Scan(&key, &owner, &token, &clock, &remaining); err != nil {
 			return err
 		}
 		if i, ok := b.at[lease.Lease{Key: string(key), Owner: lease.Owner(owner), Token: token}]; ok {
-			b.out[i] = lease.Renewed{Outcome: as, Clock: dialect.Duration(clock)}
+			b.out[i] = lease.Renewed{Outcome: as, Clock: dialect.Duration(clock), Remaining: dialect.Duration(remaining)}
 		}
 		return nil
 	})

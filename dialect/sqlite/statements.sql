@@ -53,11 +53,13 @@ FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't'
       FROM json_each(?)) AS j
 WHERE rowlock.key = j.k AND rowlock.owner = j.o AND rowlock.token = j.t AND home = @home
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-RETURNING rowlock.key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
+RETURNING rowlock.key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock, 0 AS remaining
 
 -- name: renew-look
--- JSON array as for renew, while somebody has the write lock: which still name this owner and token?
-SELECT r.key, r.owner, r.token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock
+-- JSON array as for renew, while another transaction has the write lock: which still name this owner and token, and what remains of
+-- them? It reads what is committed.
+SELECT r.key, r.owner, r.token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
+       (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value ->> 'k')
 WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home = @home
 
@@ -105,9 +107,11 @@ WHERE r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhe
 ORDER BY r.key LIMIT ?
 
 -- name: fence
--- key, owner, token. A write that changes nothing: it takes the file's write lock also in a transaction that was begun
--- DEFERRED, where a read would lock nothing at all.
-UPDATE rowlock SET token = token WHERE key = ? AND owner = ? AND token = ? AND home = @home RETURNING 1
+-- key, owner, token, ttl in µs, or 0 to leave the expiry as it is. A write also then: it takes the file's write lock in a transaction
+-- that was begun DEFERRED, where a read would lock nothing at all. An expired lease is fenced and not revived.
+UPDATE rowlock SET expires_at = iif(?4 > 0 AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  max(expires_at, CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?4 + 999) / 1000), expires_at)
+WHERE key = ?1 AND owner = ?2 AND token = ?3 AND home = @home RETURNING 1
 
 -- name: release-tx
 -- key, owner, token

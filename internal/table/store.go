@@ -42,13 +42,14 @@ type Store struct {
 
 var (
 	_ lease.Store      = (*Store)(nil)
-	_ lease.Fencer     = (*Store)(nil)
 	_ lease.TxReleaser = (*Store)(nil)
 	_ lease.Sweeper    = (*Store)(nil)
 	_ lease.Passer     = (*Store)(nil)
 	_ lease.Interest   = (*Store)(nil)
 	_ lease.Notifier   = (*Store)(nil)
 	_ lease.Settler    = (*Store)(nil)
+
+	_ lease.RenewingFencer = (*Store)(nil)
 )
 
 // Acquire grants what is free or expired.

@@ -13,15 +13,21 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Fence locks the row in the caller's transaction if it still names this owner and token. It looks at no clock: whoever
-// would take an expired lease must change that row, and cannot while tx lasts.
+// Fence locks the row in the caller's transaction if it still names this owner and token. It passes or refuses by no clock: a
+// taker of an expired lease must change that row, and cannot while tx lasts.
 func (s *Store) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error {
+	return s.FenceRenew(ctx, tx, lease.RenewRequest{Lease: l})
+}
+
+// FenceRenew is Fence, and extends the lease in the caller's transaction if it is alive and the TTL is not 0.
+func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
 	if own, ok := s.d.(dialect.Fencer); ok {
-		return s.inTx(ctx, tx, "fence", l, own.Fence(ctx, tx, l))
+		return s.inTx(ctx, tx, "fence", r.Lease, own.Fence(ctx, tx, r))
 	}
 	var one int
-	err := tx.QueryOne(ctx, s.d.Text("fence"), []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token}, &one)
-	return s.inTx(ctx, tx, "fence", l, err)
+	args := []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Token, dialect.Micros(r.TTL)}
+	err := tx.QueryOne(ctx, s.d.Text("fence"), args, &one)
+	return s.inTx(ctx, tx, "fence", r.Lease, err)
 }
 
 // ReleaseTx clears the owner in the caller's transaction.

@@ -1,0 +1,108 @@
+package rowlock_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+)
+
+// fencedWork is what keeps a row locked: so many goroutines share one lock, and each runs fenced transactions of a length, one right
+// after the other.
+type fencedWork struct {
+	workers int
+	lasts   time.Duration
+}
+
+func (w fencedWork) String() string { return fmt.Sprintf("%d x %s", w.workers, w.lasts) }
+
+// Two workers leave no renewal a moment: when one commits, the other has been waiting for the row.
+var backToBack = []fencedWork{{2, time.Millisecond}, {2, 20 * time.Millisecond}, {2, 500 * time.Millisecond}}
+
+// soaked are run as well where there is time.
+var soaked = []fencedWork{{1, time.Millisecond}, {1, 20 * time.Millisecond}, {1, 500 * time.Millisecond}}
+
+// The main use of a lock does not lose it: the fences themselves renew the lease, whether a renewal gets through or not.
+// ROWLOCK_SOAK_MS is for how long; `make soak` has ten minutes.
+func TestFencedTransactionsBackToBackKeepTheLock(t *testing.T) {
+	const ttl = 3 * time.Second
+	work, ms := backToBack, fromEnvironment("ROWLOCK_SOAK_MS", 0)
+	if ms > 0 {
+		work = append(work, soaked...)
+	}
+	runs := max(time.Duration(ms)*time.Millisecond, 2*ttl)
+	for _, w := range work {
+		t.Run(w.String(), func(t *testing.T) {
+			t.Parallel()
+			eachScene(t, func(s *scene) {
+				s.Parallel()
+				l := s.take(s.client(withTTL(ttl)), "k")
+				end := make(chan struct{})
+				wait := s.keepFencing(l, w, end)
+				defer wait()
+				defer close(end)
+				s.neverExpires(l, runs)
+			})
+		})
+	}
+}
+
+// keepFencing has w done until end is closed. wait returns when the last transaction is over.
+func (s *scene) keepFencing(l *rowlock.Lock, w fencedWork, end <-chan struct{}) (wait func()) {
+	var working sync.WaitGroup
+	for range w.workers {
+		working.Go(func() {
+			for {
+				select {
+				case <-end:
+					return
+				case <-l.Context().Done():
+					return
+				default:
+				}
+				s.fencedFor(l, w.lasts)
+			}
+		})
+	}
+	return working.Wait
+}
+
+// fencedFor is one fenced transaction.
+func (s *scene) fencedFor(l *rowlock.Lock, lasts time.Duration) {
+	ctx := context.WithoutCancel(s.Context())
+	tx, err := s.env.DB.BeginTx(ctx, nil)
+	if err != nil {
+		if !s.is("sqlite") { // where one worker can keep the other out for longer than its busy_timeout
+			s.Errorf("begin: %v", err)
+		}
+		return
+	}
+	if err := l.Fence(ctx, tx); err != nil {
+		s.Errorf("fence: %v", err)
+		_ = tx.Rollback()
+		return
+	}
+	s.atLeast(lasts)
+	if err := tx.Commit(); err != nil {
+		s.Errorf("commit: %v", err)
+	}
+}
+
+// neverExpires watches the committed expiry of l, by the database's clock.
+func (s *scene) neverExpires(l *rowlock.Lock, span time.Duration) {
+	s.Helper()
+	least := time.Hour
+	for began := time.Now(); time.Since(began) < span; s.atLeast(20 * time.Millisecond) {
+		if cause := context.Cause(l.Context()); cause != nil {
+			s.Fatalf("the lock ended after %s: %v", time.Since(began).Round(time.Millisecond), cause)
+		}
+		left := leaseLeft(s.T, s.env, l.Key())
+		if least = min(least, left); left <= 0 {
+			s.Fatalf("the lease expired in the database %s after the lock was taken", time.Since(began).Round(time.Millisecond))
+		}
+	}
+	s.Logf("at least %s remained", least.Round(time.Millisecond))
+}
