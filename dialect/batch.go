@@ -52,7 +52,7 @@ type Outcome uint8
 const (
 	// Alone: it was not made, and may be possible: the row is locked by somebody, or in a state that the statement for one is to see.
 	Alone Outcome = iota
-	// Done: it was made, now or by an earlier try.
+	// Done: the statement that made it says so; where all are asked for, a row may say so of an earlier try.
 	Done
 	// Held: it was not made, because the key has another owner.
 	Held
