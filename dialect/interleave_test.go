@@ -29,11 +29,12 @@ func whole(items ...item) turn    { return turn{"all", items} }
 func creation(items ...item) turn { return turn{"make", items} }
 func alone(i item) turn           { return turn{"alone", []item{i}} }
 
-// part is what one player does, and which keys it has. Its leases of late have expired.
+// part is what one player does, and which keys it has. Its leases of late have expired, and those of also are the first player's.
 type part struct {
 	early bool
 	has   string
 	late  string
+	also  string
 	turns []turn
 }
 
@@ -59,6 +60,15 @@ var scenes = []scene{
 	{"a hand-over beside a release", "", []part{
 		{late: "xy", turns: []turn{batch(give("x"), pass("y"))}},
 		{turns: []turn{batch(take("x"), take("y"))}},
+	}},
+	{"a lease is given back twice", "", []part{
+		{has: "xy", turns: []turn{batch(give("x"), give("y"))}},
+		{also: "x", turns: []turn{alone(give("x"))}},
+		{turns: []turn{alone(take("x"))}},
+	}},
+	{"a lease is given back in two batches", "", []part{
+		{has: "xy", turns: []turn{batch(give("x"), give("y"))}},
+		{has: "z", also: "y", turns: []turn{batch(give("y"), give("z"))}},
 	}},
 	{"two batches for the same keys", "xyz", []part{
 		{turns: []turn{batch(take("x"), take("y"), take("z"))}},
@@ -160,6 +170,12 @@ func (sc *scene) furnish(wit *witness, actors []*actor) {
 				wit.live[key], wit.of[key], expiry = h, i, alive
 			}
 			add(key, h.owner[:], expiry)
+		}
+	}
+	for i, p := range sc.parts {
+		for _, key := range p.also {
+			key := wit.prefix + string(key)
+			actors[i].has[key], wit.of[key] = actors[0].has[key], anyone
 		}
 	}
 	for _, key := range sc.free {

@@ -29,8 +29,14 @@ type deed struct {
 }
 
 func (d deed) String() string {
+	if d == (deed{}) {
+		return "nothing"
+	}
 	return fmt.Sprintf("%d: %s: %v → %v", d.player, d.key[strings.LastIndexByte(d.key, '/')+1:], d.from, d.to)
 }
+
+// anyone stands for the players of a lease that several have.
+const anyone = -1
 
 // witness reads the rows after each statement, and so knows who did what. What a player is told is held against it.
 type witness struct {
@@ -92,11 +98,11 @@ func (w *witness) see(player, turn int) bool {
 	return len(w.deeds) > before
 }
 
-// judge holds a change against the rules of a row. Who has it hands it over, if there is a hand-over, and nobody takes what has not expired.
+// judge holds a change against the rules of a row: tokens rise by one with a grant, and only its holder ends a live lease.
 func (w *witness) judge(d deed, there bool) {
 	grants := !d.to.owner.IsZero()
 	switch {
-	case d.from == w.live[d.key] && there && d.player != w.of[d.key]:
+	case d.from == w.live[d.key] && there && w.of[d.key] != d.player && w.of[d.key] != anyone:
 		w.accuse("a live lease ends by another's hand: %v", d)
 	case there && grants && d.to.token != d.from.token+1:
 		w.accuse("a grant whose token is not the next: %v", d)

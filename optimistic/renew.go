@@ -19,9 +19,9 @@ const patience = 2 * time.Second
 // errUntried is a lease's for which there was no time left.
 var errUntried = fmt.Errorf("%w: renewing took too long, behind leases that are locked", lease.ErrBusy)
 
-// Renew extends the batch in one statement and then looks: whoever's lease is still alive after an update that left nobody out was
-// extended by it, because a lease that has expired or was given up never comes back. So nobody has to count rows, which not every driver
-// counts alike. If a row is locked, as the holder's own fence has it, the whole statement fails; then each lease is tried by itself, and
+// Renew extends the batch in one statement and then reads the rows: a lease is extended if its row names owner and token, and as much of
+// it is left as the update gives it. That it is alive would prove this only as long as the server's clock is not set back between the two.
+// Rows need not be counted, which not every driver counts alike. If a row is locked, as the holder's own fence has it, the whole statement fails; then each lease is tried by itself, and
 // those that are locked are left out of the batch until they are not.
 //
 // SQLite's own renewal takes no row locks as it is.
@@ -29,7 +29,7 @@ func (d swap) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewR
 	if d.Lanes() == 1 {
 		return d.Dialect.Renew(ctx, s, reqs)
 	}
-	tried := make([]error, len(reqs))
+	tried, sent := make([]error, len(reqs)), time.Now()
 	clear, suspect := d.suspects.split(reqs)
 	err := d.extendTogether(ctx, s, reqs, clear, tried)
 	if err == nil {
@@ -39,7 +39,7 @@ func (d swap) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewR
 		return nil, err
 	}
 	d.suspects.learn(reqs, tried)
-	return d.outcomes(ctx, s, reqs, tried)
+	return d.outcomes(ctx, s, reqs, tried, sent)
 }
 
 func (d swap) isConflict(err error) bool {
@@ -105,31 +105,35 @@ func (d swap) hasTime(ctx context.Context) bool {
 	return !ok || time.Until(end) > time.Duration(d.wait.Load())
 }
 
-// outcomes looks at all of them.
-func (d swap) outcomes(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, tried []error) ([]lease.Renewed, error) {
+// outcomes reads all of the rows.
+func (d swap) outcomes(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, tried []error, sent time.Time) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, len(reqs))
 	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(row dialect.Columns) error {
 		var n int
-		var alive bool
-		var clock int64
-		err := row.Scan(&n, &alive, &clock)
+		var remaining, clock int64
+		err := row.Scan(&n, &remaining, &clock)
 		if err == nil {
-			out[n-1] = outcome(tried[n-1], alive, dialect.Duration(clock))
+			least := reqs[n-1].TTL - time.Since(sent) - slack
+			out[n-1] = outcome(tried[n-1], dialect.Duration(remaining), least, dialect.Duration(clock))
 		}
 		return err
 	})
 	return out, err
 }
 
-// outcome is that of a row which still names its owner and token. Who was not tried is not busy: busy says that nobody can take the key.
-func outcome(tried error, alive bool, clock time.Duration) lease.Renewed {
+// slack is by how much the server's clock may be ahead of ours between an update and the read after it.
+const slack = 10 * time.Millisecond
+
+// outcome is that of a row which still names its owner and token, and of whose lease so much remains, where at least so much does if it
+// was extended. A lease that was not tried is not busy: busy says that no client can take the key.
+func outcome(tried error, remaining, least, clock time.Duration) lease.Renewed {
 	out := lease.Renewed{Clock: clock}
 	switch {
 	case tried == errUntried:
 		out.Err = tried
-	case tried != nil:
+	case tried != nil, remaining > 0 && remaining < least:
 		out.Outcome = lease.Busy
-	case alive:
+	case remaining > 0:
 		out.Outcome = lease.Extended
 	}
 	return out

@@ -58,8 +58,9 @@ SET r.expires_at = UTC_TIMESTAMP(6) + INTERVAL w.d MICROSECOND
 WHERE r.owner = w.o AND r.token = w.t AND r.home = @home AND r.expires_at > UTC_TIMESTAMP(6)
 
 -- name: cas-renew-look
--- JSON array as for cas-renew: which rows still name this owner and token, and is the lease alive?
-SELECT j.n, r.expires_at > UTC_TIMESTAMP(6) AS alive, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS clock
+-- JSON array as for cas-renew: which rows still name this owner and token, and how many µs are left of their leases?
+SELECT j.n, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS clock
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home

@@ -56,8 +56,9 @@ WHERE r.key = decode(w.k, 'hex') AND r.owner = decode(w.o, 'hex') AND r.token = 
   AND r.expires_at > clock_timestamp()
 
 -- name: cas-renew-look
--- $1 JSON array as for cas-renew: which rows still name this owner and token, and is the lease alive?
-SELECT w.n, r.expires_at > clock_timestamp() AS alive, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
+-- $1 JSON array as for cas-renew: which rows still name this owner and token, and how many µs are left of their leases?
+SELECT w.n, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
 FROM json_array_elements($1::json) WITH ORDINALITY AS w (j, n) JOIN rowlock AS r ON r.key = decode(w.j ->> 'k', 'hex')
 WHERE r.owner = decode(w.j ->> 'o', 'hex') AND r.token = (w.j ->> 't')::bigint AND r.home = @home
 
