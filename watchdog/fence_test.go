@@ -243,3 +243,54 @@ func TestLeaseReleasedByATransaction(t *testing.T) {
 		})
 	})
 }
+
+// behind answers that the row is locked, and that its committed expiry is so far away. It answers late, as a network does.
+func behind(remaining, late time.Duration) renewer {
+	return func(_ context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+		time.Sleep(late)
+		out, err := all(reqs, lease.Busy)
+		for i := range out {
+			out[i].Remaining = remaining
+		}
+		return out, err
+	}
+}
+
+// A fence that was committed has extended the lease. Its holder trusts that until a margin before the expiry, counted from before the
+// request that found it, and never for longer than a renewal would have given.
+func TestFencedLeaseIsTrustedAsFarAsItIsCommitted(t *testing.T) {
+	const late = time.Second
+	for remaining, want := range map[time.Duration]time.Duration{
+		20 * time.Second: 20*time.Second - margin,
+		4 * margin / 2:   margin, // as long as a busy answer alone is good for
+		-time.Second:     margin,
+		10 * ttl:         ttl - margin,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := phases(phase{trust - late, behind(remaining, late)}, phase{forever, swallow})
+			dog := watchdog.New(store, watchdog.Config{})
+			defer dog.Stop()
+			w := keep(t, dog, "k")
+			dog.Fenced(&w.Held)
+			e := w.end(t, lease.ErrLost)
+			var last time.Duration
+			for _, s := range store.all() {
+				if sent := s.at.Sub(w.sent); sent < trust-late {
+					last = sent
+				}
+			}
+			if until := max(trust, last+want); e.after != until {
+				t.Errorf("%s remain: ended after %s, want %s, %s after it was asked for", remaining, e.after, until, want)
+			}
+		})
+	}
+}
+
+// What another transaction's lock is behind proves nothing without a fence of ours: the deadline stands.
+func TestBusyRowWithoutFenceIsNotTrustedFurther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dog := watchdog.New(behind(ttl, 0), watchdog.Config{})
+		defer dog.Stop()
+		keep(t, dog, "k").endAt(t, trust, lease.ErrLost)
+	})
+}
