@@ -19,7 +19,9 @@ help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 test: model ## every test, on real servers started for it, with the race detector
-	$(with_servers) go test -race -shuffle=on -timeout 20m ./...
+	@began=$$(git rev-parse HEAD) && dirty=$$(git status --porcelain) && \
+	$(with_servers) go test -race -shuffle=on -timeout 20m ./... && \
+	scripts/stamp-tested "$${dirty:+changed on top of }$$began"
 
 test-quick: ## the tests that need nothing but Go
 	go test ./...

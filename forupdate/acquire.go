@@ -48,8 +48,12 @@ func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (lease.Acqu
 	}
 	for try := 1; ; try++ {
 		a, done, err := s.attempt(ctx, r)
-		if done || err != nil || try == tries {
+		if done || err != nil {
 			return a, err
+		}
+		if try == tries {
+			a.Locked = true
+			return a, nil
 		}
 		select {
 		case <-time.After(rand.N(time.Duration(try) * 2 * time.Millisecond)):

@@ -73,6 +73,11 @@ type Acquired struct {
 	// Doubtful says an earlier try of this very request had an unknown outcome before this answer came. A delayed copy of
 	// it may still run at the server for a moment, so the caller cleans up by owner after it has released.
 	Doubtful bool
+	// Locked says that the key was not granted because another transaction has locked its row. A caller
+	// that has sent this very request before must take its outcome for unknown: that transaction may be
+	// the earlier copy, which is granted when it commits. For the first request of an owner it means only
+	// that the key was not to be had.
+	Locked bool
 	// Possible says, of AcquireAll, that nothing is known to be in this key's way: it was not granted because another was not.
 	Possible bool
 	// Err is set when this item alone failed; the other fields are then meaningless.

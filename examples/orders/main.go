@@ -56,13 +56,25 @@ func run(ctx context.Context, name, addr string) (err error) {
 	return serve(ctx, addr, mux, db.Shown())
 }
 
+// newServer bounds each part of an exchange. Without ReadTimeout a client that sends half a body and
+// then nothing keeps a connection, a goroutine and its buffers for as long as it likes.
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      time.Minute, // from the end of the header on: an order may wait for its own first copy
+		IdleTimeout:       2 * time.Minute,
+	}
+}
+
 // serve answers until ctx ends, and then ends what it has begun.
 func serve(ctx context.Context, addr string, h http.Handler, kept string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	server := newServer(h)
 	fmt.Printf("listening on http://%s\norders are kept in %s\n", l.Addr(), kept)
 	ended := make(chan error, 1)
 	go func() {

@@ -147,7 +147,7 @@ func (s *Store) inTheWay(ctx context.Context, reqs []lease.AcquireRequest, out [
 		if err := s.never(row); ok && err != nil {
 			return fmt.Errorf("acquire all: %q: %w", reqs[i].Key, err)
 		}
-		out[i] = lease.Acquired{Possible: row.Owner.IsZero()}
+		out[i] = lease.Acquired{Possible: row.Owner.IsZero(), Locked: !row.Held, Doubtful: row.Owner == reqs[i].Owner}
 		if row.Held {
 			out[i].Holder = lease.Holder{Note: row.Note, Remaining: row.Remaining}
 		}

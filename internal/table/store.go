@@ -84,7 +84,8 @@ func granted(a lease.Acquired, doubtful bool, err error) lease.Acquired {
 	if err != nil && (!errors.Is(err, dialect.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)) {
 		return lease.Acquired{Err: err}
 	}
-	a.Doubtful = doubtful // where the row is locked: not granted, by a holder of whom nothing more is known
+	a.Doubtful = doubtful
+	a.Locked = err != nil // not granted, by a holder of whom nothing more is known: perhaps a copy of this request
 	return a
 }
 
