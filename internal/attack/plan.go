@@ -71,6 +71,7 @@ func mixed(bridge bool) []crew {
 	acts := []weight{{"try", 2}, {"lock", 4}, {"fenced", 4}, {"leave", 3}, {"all", 3}, {"short", 3}, {"hasty", 2}, {"late", 1}}
 	crews := []crew{
 		{Name: "mixed", Goroutines: 14, Acts: acts, Keys: keys("mixed/", 5)},
+		{Name: "brink", Goroutines: 6, Acts: []weight{{"brink", 1}}, Keys: keys("brink/", 4)},
 		{Name: "together", Goroutines: 8, Acts: []weight{{"all", 1}}, Keys: keys("together/", 4)},
 		{Name: "rare", Goroutines: 2, Acts: []weight{{"try", 1}, {"fenced", 1}}, Keys: keys("rare/", 200)},
 		{Name: "fair", Goroutines: 6, Acts: acts, Keys: keys("fair/", 3), Fair: !bridge}, // a bridge keeps no queue
