@@ -100,7 +100,7 @@ func calm() []crew {
 func newPlan(s settings, start int64) plan {
 	weather := slow{Renice: 12, Every: 300 * time.Millisecond, Stop: 20 * time.Millisecond, Between: 300 * time.Millisecond}
 	rough := weather
-	rough.Idle, rough.Stop, rough.Kill = 4, 100*time.Millisecond, 4*time.Second
+	rough.Idle, rough.Stop, rough.Kill = 4, 150*time.Millisecond, 4*time.Second
 	all := []struct {
 		phase
 		share float64
