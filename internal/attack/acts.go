@@ -58,6 +58,20 @@ var acts = map[string]func(ctx context.Context, h *hand){
 	},
 	// hasty gives up while the request is under way.
 	"hasty": func(ctx context.Context, h *hand) { h.unlock(h.lock(ctx, h.key(), h.upTo(5*time.Millisecond)+1)) },
+	// brink ends a lock just before its holder must take it for lost: whoever is stopped then sends what the
+	// row must refuse.
+	"brink": func(ctx context.Context, h *hand) {
+		ttl := 100 * time.Millisecond
+		got := h.lockFor(ctx, h.key(), patience, ttl, rowlock.NoRenew())
+		if got == nil {
+			return
+		}
+		sleep(ctx, time.Until(got.locks[0].Deadline())-h.upTo(5*time.Millisecond))
+		if n := h.rng.IntN(3); n > 0 {
+			h.count(got, n == 1)
+		}
+		h.unlock(got)
+	},
 	// late is a transaction that is longer than its lease, which nobody can take before it ends.
 	"late": func(ctx context.Context, h *hand) {
 		ttl := 150 * time.Millisecond

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/attack/check"
 	"github.com/rowlockdb/rowlock/internal/attack/history"
@@ -48,8 +47,7 @@ func attack(ctx context.Context, s settings) (err error) {
 		err = errors.Join(err, r.database.drop(context.WithoutCancel(ctx), r.db))
 		err = errors.Join(err, r.tidy(err))
 	}()
-	r.start = now() + int64(time.Second) // until when the processes should be there
-	r.plan = newPlan(s, r.start)
+	r.plan = newPlan(s)
 	if err := r.database.counters(ctx, r.db, r.allKeys()); err != nil {
 		return err
 	}
@@ -109,6 +107,9 @@ func (r *run) fight(ctx context.Context) error {
 	r.team = newTeam(r.folder, job{Database: r.database, Etcd: etcd, Plan: r.plan}, r.workers)
 	defer r.team.kill()
 	if err := r.team.start(); err != nil {
+		return err
+	}
+	if err := r.begin(ctx); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)

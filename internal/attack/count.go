@@ -24,6 +24,9 @@ func (h *hand) count(got *held, leave bool) {
 	}
 	l := got.locks[0]
 	w := writing{hand: h, lock: l, got: got, leave: leave, op: fmt.Sprintf("%s-%d", h.name, h.serial.Add(1))}
+	if leave { // either checks the lock, and one of them must come first
+		w.first = h.rng.IntN(2) == 0
+	}
 	sent := now()
 	err := w.run()
 	e := h.event(history.Write, got, sent, err)
@@ -44,6 +47,7 @@ type writing struct {
 	lock       *rowlock.Lock
 	got        *held
 	leave      bool
+	first      bool // UnlockTx stands in for Fence
 	op         string
 	value      int64
 	committing bool
@@ -65,7 +69,7 @@ func (w *writing) run() error {
 
 func (w *writing) body(ctx context.Context, tx *sql.Tx) error {
 	key, d := w.lock.Key(), w.Database
-	if err := w.lock.Fence(ctx, tx); err != nil {
+	if err := w.enter(ctx, tx); err != nil {
 		return err
 	}
 	if err := tx.QueryRowContext(ctx, d.sql(`SELECT n FROM {}counter WHERE k = ?`), key).Scan(&w.value); err != nil {
@@ -78,10 +82,22 @@ func (w *writing) body(ctx context.Context, tx *sql.Tx) error {
 	}
 	_, err := tx.ExecContext(ctx, d.sql(`INSERT INTO {}journal (op, k, v, token, process, holder) VALUES (?, ?, ?, ?, ?, ?)`),
 		w.op, key, w.value, w.lock.Token(), w.name, w.got.serial)
-	if err != nil || !w.leave {
+	if err != nil || !w.leave || w.first {
 		return err
 	}
-	err = w.lock.UnlockTx(ctx, tx)
+	return w.unlock(ctx, tx)
+}
+
+// enter makes sure that the lock is held until the transaction ends.
+func (w *writing) enter(ctx context.Context, tx *sql.Tx) error {
+	if w.first {
+		return w.unlock(ctx, tx)
+	}
+	return w.lock.Fence(ctx, tx)
+}
+
+func (w *writing) unlock(ctx context.Context, tx *sql.Tx) error {
+	err := w.lock.UnlockTx(ctx, tx)
 	w.got.left = w.got.left || err == nil
 	return err
 }

@@ -154,7 +154,9 @@ func (d database) held(ctx context.Context, db *sql.DB) (rows []history.Row, err
 	defer func() { err = errors.Join(err, table.Close()) }()
 	records, err := table.Inspect(ctx, lease.Filter{Held: true})
 	for _, r := range records {
-		rows = append(rows, history.Row{Key: r.Key, Token: r.Token})
+		if !strings.HasPrefix(r.Key, "\x00") { // rowlock's own, which no process was granted
+			rows = append(rows, history.Row{Key: r.Key, Token: r.Token})
+		}
 	}
 	return rows, err
 }

@@ -16,7 +16,7 @@ type plan struct {
 	Phases []phase
 }
 
-// phase is a part of a run. From and To are on the monotonic clock.
+// phase is a part of a run. From and To are counted from the start, and on the monotonic clock after at.
 type phase struct {
 	Name     string
 	From, To int64
@@ -71,6 +71,7 @@ func mixed(bridge bool) []crew {
 	acts := []weight{{"try", 2}, {"lock", 4}, {"fenced", 4}, {"leave", 3}, {"all", 3}, {"short", 3}, {"hasty", 2}, {"late", 1}}
 	crews := []crew{
 		{Name: "mixed", Goroutines: 14, Acts: acts, Keys: keys("mixed/", 5)},
+		{Name: "brink", Goroutines: 6, Acts: []weight{{"brink", 1}}, Keys: keys("brink/", 4)},
 		{Name: "together", Goroutines: 8, Acts: []weight{{"all", 1}}, Keys: keys("together/", 4)},
 		{Name: "rare", Goroutines: 2, Acts: []weight{{"try", 1}, {"fenced", 1}}, Keys: keys("rare/", 200)},
 		{Name: "fair", Goroutines: 6, Acts: acts, Keys: keys("fair/", 3), Fair: !bridge}, // a bridge keeps no queue
@@ -96,10 +97,10 @@ func calm() []crew {
 
 // newPlan divides the time. The storm gets most of it, because what it finds is rare: a few double
 // grants in 100,000, of one wrong line in a batch.
-func newPlan(s settings, start int64) plan {
+func newPlan(s settings) plan {
 	weather := slow{Renice: 12, Every: 300 * time.Millisecond, Stop: 20 * time.Millisecond, Between: 300 * time.Millisecond}
 	rough := weather
-	rough.Idle, rough.Stop, rough.Kill = 4, 100*time.Millisecond, 4*time.Second
+	rough.Idle, rough.Stop, rough.Kill = 4, 150*time.Millisecond, 4*time.Second
 	all := []struct {
 		phase
 		share float64
@@ -109,6 +110,7 @@ func newPlan(s settings, start int64) plan {
 		{phase{Name: "calm", Crews: calm()}, 0.2},
 	}
 	p := plan{Seed: s.seed}
+	start := int64(0)
 	for _, a := range all {
 		if s.phase != "" {
 			if s.phase != a.Name {
@@ -122,6 +124,14 @@ func newPlan(s settings, start int64) plan {
 		p.Phases = append(p.Phases, a.phase)
 	}
 	return p
+}
+
+// at sets the plan's start.
+func (p *plan) at(start int64) {
+	for i := range p.Phases {
+		p.Phases[i].From += start
+		p.Phases[i].To += start
+	}
 }
 
 // stream is a source of chances that the seed and its name decide.

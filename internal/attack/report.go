@@ -69,7 +69,7 @@ func (r *run) cases(what string, list []check.Case, show int) map[check.Kind]int
 			if c.At > 0 {
 				at = fmt.Sprintf("%.3f s ", time.Duration(c.At-r.start).Seconds())
 			}
-			fmt.Printf("    %s%s %s\n", at, c.Key, c.Text)
+			fmt.Printf("    %s%q %s\n", at, c.Key, c.Text)
 		}
 	}
 	return counts

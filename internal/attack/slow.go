@@ -93,7 +93,8 @@ func (s *slowdown) each(threads []int, f func(id int) error) {
 	}
 }
 
-// stopServers stops a server process for some milliseconds, now and then.
+// stopServers stops some server processes for some milliseconds, now and then: up to half of PostgreSQL's,
+// which has one for each connection, and all of a server that is one process.
 func (s *slowdown) stopServers(ctx context.Context, how slow, rng *rand.Rand) {
 	for {
 		sleep(ctx, how.between(rng))
@@ -104,12 +105,15 @@ func (s *slowdown) stopServers(ctx context.Context, how slow, rng *rand.Rand) {
 		if len(all) == 0 {
 			return
 		}
-		pid := all[rng.IntN(len(all))]
-		if unix.Kill(pid, unix.SIGSTOP) != nil {
-			continue
+		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		some := all[:1+rng.IntN((len(all)+1)/2)]
+		for _, pid := range some {
+			_ = unix.Kill(pid, unix.SIGSTOP)
 		}
-		time.Sleep(how.pause(rng)) // not until ctx ends: it is short, and the server must go on
-		_ = unix.Kill(pid, unix.SIGCONT)
+		time.Sleep(how.pause(rng)) // not until ctx ends: it is short, and the servers must go on
+		for _, pid := range some {
+			_ = unix.Kill(pid, unix.SIGCONT)
+		}
 		s.count(&s.stops)
 	}
 }

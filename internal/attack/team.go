@@ -129,6 +129,13 @@ func (t *team) killOne(n int) {
 	_ = m.cmd.Process.Kill()
 }
 
+// present are the records of all lives so far.
+func (t *team) present() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.records[:len(t.records):len(t.records)]
+}
+
 // wasKilled reports whether a worker had no time to close.
 func (t *team) wasKilled() bool {
 	t.mu.Lock()
@@ -173,10 +180,7 @@ type tails map[string]*history.Tail
 
 // read returns what is new in them.
 func (t *team) read(open tails) (events []history.Event, err error) {
-	t.mu.Lock()
-	records := t.records[:len(t.records):len(t.records)]
-	t.mu.Unlock()
-	for _, path := range records {
+	for _, path := range t.present() {
 		if open[path] == nil {
 			tail, err := history.Open(path)
 			if errors.Is(err, os.ErrNotExist) {

@@ -58,6 +58,9 @@ func work(text string) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := w.ready(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watchProcess(ctx) })

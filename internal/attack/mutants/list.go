@@ -52,7 +52,7 @@ var mutants = []mutant{
 	{"a release frees another's lock", sqliteSQL, "release", "owner = ? AND ? IN (token, 0)", "? IS NOT NULL AND ? >= 0", onSQLite, "mixed"},
 	{"a release frees another's lock", mysqlSQL, "release", "owner = ? AND ? IN (token, 0)", "? IS NOT NULL AND ? >= 0", onMySQL, "mixed"},
 	{"a hand-over passes on another's lock", postgresSQL, "hand-over", "r.owner = $2 AND r.token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
-	{"a hand-over is told though it was refused", "dialect/handover.go", "", "err != nil || n == 0", "err != nil", onMariaDB, "mixed"},
+	{"a hand-over is told though it was refused", "dialect/handover.go", "", "err != nil || n == 0", "err != nil || n < 0", onMariaDB, "mixed"},
 	{"a fence asks for no owner", postgresSQL, "fence", "owner = $2 AND token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
 	{"a fence locks nothing", postgresSQL, "fence", "home = @home FOR SHARE", "home = @home", onPostgres, "mixed"},
 	{"a fence locks nothing", mysqlSQL, "fence", "home = @home LOCK IN SHARE MODE", "home = @home", onMariaDB, "mixed"},
