@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 // Open connects the lanes, probes the server and the tables, and runs every kind of statement once on a key of its own, so
 // that a missing privilege, a trigger or a row policy is found now and not at the first renewal.
 func Open(ctx context.Context, db lane.DB, d dialect.Dialect, o Options) (*Store, dialect.Facts, error) {
-	s := &Store{d: d, strategy: o.Strategy}
+	s := &Store{d: d, strategy: o.Strategy, limit: cmp.Or(o.Limit, usualLimit)}
 	s.hints.open(db, o)
 	var facts dialect.Facts
 	if err := d.Names().Check(); err != nil {
