@@ -151,10 +151,8 @@ type settler interface{ Settle(ctx context.Context) }
 
 // stop waits for calls under way and for what they left running, releases every ghost once more, and returns when the goroutine
 // is gone. Cleaning up before the statement that grants has ended would find nothing, and the lease would be nobody's until it
-// expires. The error says why something could not be released in closeTimeout.
-func (j *janitor) stop() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
+// expires. The error says why something could not be released before ctx ended.
+func (j *janitor) stop(ctx context.Context) (err error) {
 	j.mu.Lock()
 	j.stopped = true
 	j.hush()
@@ -169,7 +167,11 @@ func (j *janitor) stop() (err error) {
 		s.Settle(ctx)
 	}
 	for again := true; again; {
-		_, err = j.round(context.WithoutCancel(ctx))
+		last := ctx
+		if ctx.Err() != nil {
+			last = context.WithoutCancel(ctx) // once at least: the store may be answering again
+		}
+		_, err = j.round(last)
 		again = err != nil && rest(ctx, janitorPause)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"context"
 	"time"
 )
 
@@ -38,6 +39,14 @@ func after(ttl time.Duration) time.Time {
 		return until
 	}
 	return now.Add(usualLimit) // a TTL of centuries
+}
+
+// oneAfterAnother bounds the whole of n operations that are done one after another: each by itself would have its own limit.
+func (s *Store) oneAfterAnother(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	if n < 2 {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, after(s.limit))
 }
 
 // left is what remains until then, for a retry loop that takes 0 for no limit.
