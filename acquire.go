@@ -113,6 +113,7 @@ func (c *Client) attemptAs(ctx context.Context, key string, owner lease.Owner, r
 // contended is the answer to who found key held.
 func (c *Client) contended(key string, by lease.Holder, internal bool) error {
 	held := &HeldError{Key: key, Note: by.Note, Remaining: by.Remaining}
+	c.evictions.saw(key, by.Remaining)
 	if h := c.cfg.Hooks.Contended; h != nil && !internal {
 		h(key, held)
 	}
@@ -148,6 +149,7 @@ func (c *Client) granted(ctx context.Context, req lease.AcquireRequest, a lease.
 	ours := c.add(l)
 	if ours && c.dog.Keep(&l.held, sent) {
 		c.runs.Granted(req.Key, a.Token, sent)
+		c.evictions.forget(req.Key)
 		c.acquired(l, time.Since(began))
 		return l, nil
 	}

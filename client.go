@@ -33,11 +33,12 @@ type Client struct {
 	// acquire is the store's, or of a fair client the queue's: whoever comes out of turn is not granted.
 	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 
-	spells spells
-	mu     sync.Mutex
-	locks  map[*Lock]struct{}
-	closed chan struct{} // closed by Close; ends every wait
-	gone   chan struct{} // closed when Close has done all
+	spells    spells
+	evictions evictions
+	mu        sync.Mutex
+	locks     map[*Lock]struct{}
+	closed    chan struct{} // closed by Close; ends every wait
+	gone      chan struct{} // closed when Close has done all
 }
 
 // New returns a client on any store: a table's, a cluster's, one in memory. The caller closes the store, after the client.
@@ -67,6 +68,7 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	}
 	c.janitor.start(store, cfg.Logger)
 	c.acquire = store.Acquire
+	c.evictions.start(c)
 	c.startWaiting()
 	if cfg.Fair {
 		c.acquire, c.fair = queue.Claim, startFair(c, queue)

@@ -58,6 +58,13 @@ type Config struct {
 	// Lanes is how many connections of the pool the client keeps to itself. Default 3, or all but one of a smaller pool, but
 	// at least 2; 1 on SQLite, whose file has a single write lock.
 	Lanes int
+	// EvictAfter is for how long a key may be found expired and its row locked by a transaction before a client that wants it has the
+	// server end that session: of a client that has vanished inside a transaction that fences, of which the server hears nothing until
+	// its TCP keepalive, two hours by default. What is ended was not committed, and is rolled back. Also ended is the
+	// transaction of a holder who is alive, if it is that old, has outlived its lease and somebody else wants the key. Only sessions of the same database user are ended. Default 30 s, at least
+	// 1 s; a negative value turns it off. MySQL needs SELECT on performance_schema for it, MariaDB PROCESS; Open warns
+	// where they are missing. On SQLite it does nothing.
+	EvictAfter time.Duration
 	// Reaper says when dead rows are removed.
 	Reaper ReaperConfig
 	// Logger gets warnings: weak settings found by Open, failed renewals, lost locks. Default slog.Default().
@@ -94,6 +101,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.PollMin = cmp.Or(c.PollMin, 10*time.Millisecond)
 	c.PollMax = cmp.Or(c.PollMax, max(250*time.Millisecond, c.PollMin))
 	c.HandOvers = cmp.Or(c.HandOvers, 16)
+	c.EvictAfter = cmp.Or(c.EvictAfter, 30*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -119,6 +127,8 @@ func (c Config) check() error {
 		return bad("RenewEvery (%s) must be less than TTL − Margin (%s − %s), when the holder stops by itself", c.RenewEvery, c.TTL, c.Margin)
 	case c.PollMin > c.PollMax:
 		return bad("PollMin (%s) must not be more than PollMax (%s)", c.PollMin, c.PollMax)
+	case c.EvictAfter > 0 && c.EvictAfter < time.Second:
+		return bad("EvictAfter (%s) must be at least 1s; make it negative to end no session", c.EvictAfter)
 	case c.MaxHold > 0 && c.MaxHold < minTTL:
 		return bad("MaxHold (%s) must be at least %s", c.MaxHold, minTTL)
 	case c.Strategy != Update && c.Strategy != Insert:

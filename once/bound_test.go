@@ -55,6 +55,7 @@ func TestDoOutlastsItsContextByAMomentWhateverIsNotAnswered(t *testing.T) {
 func countOps(t *testing.T, r *rig) int {
 	t.Helper()
 	db, _, log := r.faulty(t)
+	db.SetMaxIdleConns(-1)
 	o := r.open(t, db, eager())
 	log.Reset()
 	do(t, o, once.Request{Key: "counted"}, r.effect("counted", "value"))
@@ -71,6 +72,7 @@ func holed(t *testing.T, r *rig, n int, f func(o *once.Once)) (hung string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxIdleConns(-1) // so that each begins with a connection
 	o := r.open(t, db, eager())
 	hung = "nothing"
 	faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {

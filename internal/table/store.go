@@ -21,6 +21,8 @@ type Options struct {
 	Strategy dialect.Strategy
 	// Timeout bounds one statement.
 	Timeout time.Duration
+	// Evicts has Open look whether this user may do what Evict does, and warn if not.
+	Evicts bool
 	// Limit bounds a call that asks for no lease and whose ctx has no deadline, give or take a second; 0 means 30 s. A call that asks
 	// for leases is bounded by their TTL.
 	Limit time.Duration
@@ -42,6 +44,7 @@ type Store struct {
 	process  processes
 	hints    hints
 	limit    time.Duration
+	single   bool // lane
 }
 
 var (
