@@ -156,7 +156,7 @@ func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 		s.env.Expire(s, "key")
 		share := map[bool]string{true: ` FOR SHARE`, false: ` LOCK IN SHARE MODE`}[s.is("postgres")]
 		lock := s.env.SQL(`SELECT 1 FROM {rowlock} WHERE {key} = ?` + share)
-		stop, stopped := make(chan struct{}), make(chan struct{})
+		stop, stopped, first := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		go func() { // it is always locked, each time by another transaction
 			defer close(stopped)
 			var before *sql.Tx
@@ -173,15 +173,19 @@ func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 					s.Errorf("a young transaction was ended: %v", err)
 					return
 				}
+				if before == nil {
+					close(first)
+				}
 				before = tx
 				select {
 				case <-stop:
 					_ = tx.Rollback()
 					return
-				case <-time.After(evictAfter / 2):
+				case <-time.After(evictAfter / 4):
 				}
 			}
 		}()
+		arrives(s, 10*time.Second, first, "the first lock")
 		ctx, cancel := context.WithTimeout(s.Context(), 4*evictAfter)
 		defer cancel()
 		for ctx.Err() == nil {

@@ -42,17 +42,17 @@ func (d *Dialect) EndBlockers(ctx context.Context, s *dialect.Session, key strin
 	return found, nil
 }
 
-// MayEvict asks what EndBlockers asks, of no session.
+// MayEvict reads what EndBlockers reads.
 func (d *Dialect) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, err error) {
 	var version string
 	if err := conn.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return "", err
 	}
-	section, grant := "evict-mysql", "GRANT SELECT ON performance_schema.* TO the user"
+	query, args, grant := d.Text("evict-mysql"), []any{0, 0, []byte{}}, "GRANT SELECT ON performance_schema.* TO the user"
 	if strings.Contains(version, mariaDB) {
-		section, grant = "evict-mariadb", "GRANT PROCESS ON *.* TO the user"
+		query, args, grant = d.Text("may-evict-mariadb"), nil, "GRANT PROCESS ON *.* TO the user"
 	}
-	rows, err := conn.QueryContext(ctx, d.Text(section), 0, 0, []byte{})
+	rows, err := conn.QueryContext(ctx, query, args...)
 	if err == nil {
 		for rows.Next() {
 		}
