@@ -11,6 +11,8 @@ import (
 
 // TryLock gets the lock on key if it is free, and otherwise returns a *HeldError at once. It writes nothing when it loses.
 //
+// A database that does not answer is waited for until ctx ends, or without a deadline for the TTL and a second.
+//
 // ctx bounds the call, not the lock: a lock that was got is held until Unlock, MaxHold or its loss, whatever becomes of ctx.
 func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
 	r, err := c.check(key, opts)

@@ -95,8 +95,8 @@ func (c *Client) elect(ctx context.Context) (context.Context, func(), error) {
 
 // Close gives back every lock that is still held, ending its context with ErrUnlocked, and returns when the client's
 // goroutines are gone and its connections closed. It does not close the database or a store given to New. Waiting calls
-// return ErrClosed. An error says that something could not be given back in 8 s and will expire. Whatever hangs, Close returns within 12 s.
-// Closing twice is harmless.
+// return ErrClosed. An error says that something could not be given back in 8 s and will expire. Whatever
+// hangs, Close returns within 12.5 s. Closing twice is harmless.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	select {

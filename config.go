@@ -26,8 +26,9 @@ type ReaperConfig = reaper.Config
 
 // Config is what a client can be told. nil and the zero value mean the documented defaults.
 type Config struct {
-	// TTL is how long a lease lasts unless it is renewed: the longest a key stays locked after its holder has died. Default
-	// 30 s, at least 100 ms. Shorter frees sooner and renews more often.
+	// TTL is how long a lease lasts unless it is renewed: the longest a key stays locked after its holder has died outside a
+	// transaction that fences (see EvictAfter), and the bound of a call without deadline whose database hangs, give or take
+	// 2.5 s. Default 30 s, at least 100 ms. Shorter frees sooner and renews more often.
 	TTL time.Duration
 	// Margin is how long before the store's expiry a holder stops by itself. It covers the difference in speed of the two
 	// clocks and a small step of the store's. Default the larger of TTL/10 and 500 ms, but at most TTL/3.
@@ -58,12 +59,14 @@ type Config struct {
 	// Lanes is how many connections of the pool the client keeps to itself. Default 3, or all but one of a smaller pool, but
 	// at least 2; 1 on SQLite, whose file has a single write lock.
 	Lanes int
-	// EvictAfter is for how long a key may be found expired and its row locked by a transaction before a client that wants it has the
-	// server end that session: of a client that has vanished inside a transaction that fences, of which the server hears nothing until
-	// its TCP keepalive, two hours by default. What is ended was not committed, and is rolled back. Also ended is the
-	// transaction of a holder who is alive, if it is that old, has outlived its lease and somebody else wants the key. Only sessions of the same database user are ended. Default 30 s, at least
-	// 1 s; a negative value turns it off. MySQL needs SELECT on performance_schema for it, MariaDB PROCESS; Open warns
-	// where they are missing. On SQLite it does nothing.
+	// EvictAfter is how long a transaction may keep an expired key that another client wants. Then that client has the server
+	// end the transaction's session, which rolls it back. A client that vanishes inside a transaction that fences would
+	// otherwise keep its key until the server's TCP keepalive, two hours by default. The transaction of a live holder is ended
+	// likewise: make EvictAfter longer than your longest fenced transaction. Only sessions of the same database user are
+	// ended, and only if their transaction is that old. Default 30 s, at least 1 s; negative: no session is ended.
+	//
+	// MySQL needs SELECT on performance_schema for it, MariaDB PROCESS: Open warns where the privilege is missing. On
+	// SQLite, and with a single lane, it does nothing.
 	EvictAfter time.Duration
 	// Reaper says when dead rows are removed.
 	Reaper ReaperConfig
