@@ -11,6 +11,8 @@ import (
 
 // TryLock gets the lock on key if it is free, and otherwise returns a *HeldError at once. It writes nothing when it loses.
 //
+// A database that does not answer is waited for until ctx ends, or without a deadline for the TTL and a second.
+//
 // ctx bounds the call, not the lock: a lock that was got is held until Unlock, MaxHold or its loss, whatever becomes of ctx.
 func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
 	r, err := c.check(key, opts)
@@ -113,6 +115,7 @@ func (c *Client) attemptAs(ctx context.Context, key string, owner lease.Owner, r
 // contended is the answer to who found key held.
 func (c *Client) contended(key string, by lease.Holder, internal bool) error {
 	held := &HeldError{Key: key, Note: by.Note, Remaining: by.Remaining}
+	c.evictions.saw(key, by.Remaining)
 	if h := c.cfg.Hooks.Contended; h != nil && !internal {
 		h(key, held)
 	}
@@ -148,6 +151,7 @@ func (c *Client) granted(ctx context.Context, req lease.AcquireRequest, a lease.
 	err := c.keep(l, sent)
 	if err == nil {
 		c.runs.Granted(req.Key, a.Token, sent)
+		c.evictions.forget(req.Key)
 		c.acquired(l, time.Since(began))
 		return l, nil
 	}

@@ -26,8 +26,9 @@ type ReaperConfig = reaper.Config
 
 // Config is what a client can be told. nil and the zero value mean the documented defaults.
 type Config struct {
-	// TTL is how long a lease lasts unless it is renewed: the longest a key stays locked after its holder has died. Default
-	// 30 s, at least 100 ms. Shorter frees sooner and renews more often.
+	// TTL is how long a lease lasts unless it is renewed: the longest a key stays locked after its holder has died outside a
+	// transaction that fences (see EvictAfter), and the bound of a call without deadline whose database hangs, give or take
+	// 2.5 s. Default 30 s, at least 100 ms. Shorter frees sooner and renews more often.
 	TTL time.Duration
 	// Margin is how long before the store's expiry a holder stops by itself. It covers the difference in speed of the two
 	// clocks and a small step of the store's. Default the larger of TTL/10 and 500 ms, but at most TTL/3.
@@ -58,6 +59,15 @@ type Config struct {
 	// Lanes is how many connections of the pool the client keeps to itself. Default 3, or all but one of a smaller pool, but
 	// at least 2; 1 on SQLite, whose file has a single write lock.
 	Lanes int
+	// EvictAfter is how long a transaction may keep an expired key that another client wants. Then that client has the server
+	// end the transaction's session, which rolls it back. A client that vanishes inside a transaction that fences would
+	// otherwise keep its key until the server's TCP keepalive, two hours by default. The transaction of a live holder is ended
+	// likewise: make EvictAfter longer than your longest fenced transaction. Only sessions of the same database user are
+	// ended, and only if their transaction is that old. Default 30 s, at least 1 s; negative: no session is ended.
+	//
+	// MySQL needs SELECT on performance_schema for it, MariaDB PROCESS: Open warns where the privilege is missing. On
+	// SQLite, and with a single lane, it does nothing.
+	EvictAfter time.Duration
 	// Reaper says when dead rows are removed.
 	Reaper ReaperConfig
 	// Logger gets warnings: weak settings found by Open, failed renewals, lost locks. Default slog.Default().
@@ -94,6 +104,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.PollMin = cmp.Or(c.PollMin, 10*time.Millisecond)
 	c.PollMax = cmp.Or(c.PollMax, max(250*time.Millisecond, c.PollMin))
 	c.HandOvers = cmp.Or(c.HandOvers, 16)
+	c.EvictAfter = cmp.Or(c.EvictAfter, 30*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -119,6 +130,8 @@ func (c Config) check() error {
 		return bad("RenewEvery (%s) must be less than TTL − Margin (%s − %s), when the holder stops by itself", c.RenewEvery, c.TTL, c.Margin)
 	case c.PollMin > c.PollMax:
 		return bad("PollMin (%s) must not be more than PollMax (%s)", c.PollMin, c.PollMax)
+	case c.EvictAfter > 0 && c.EvictAfter < time.Second:
+		return bad("EvictAfter (%s) must be at least 1s; make it negative to end no session", c.EvictAfter)
 	case c.MaxHold > 0 && c.MaxHold < minTTL:
 		return bad("MaxHold (%s) must be at least %s", c.MaxHold, minTTL)
 	case c.Strategy != Update && c.Strategy != Insert:

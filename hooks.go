@@ -19,6 +19,9 @@ type Hooks struct {
 	Lost func(key string, token int64, cause error)
 	// RenewFailed: a renewal of so many leases returned an error; it is tried again until their deadlines.
 	RenewFailed func(err error, leases int)
+	// Evicted: a session of the database was ended, whose transaction had kept an expired key locked for Config.EvictAfter. With an
+	// error it could not be: session is then another user's, or 0 if it is not known.
+	Evicted func(key string, session int64, err error)
 	// Skewed: the store's clock ran ahead of ours by so much between two renewals.
 	Skewed func(ahead time.Duration)
 }

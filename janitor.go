@@ -149,10 +149,8 @@ func (j *janitor) hush() {
 
 // stop waits for calls under way and for what they left running, releases every ghost once more, and returns when the goroutine
 // is gone. Cleaning up before the statement that grants has ended would find nothing, and the lease would be nobody's until it
-// expires. The error says why something could not be released in closeTimeout.
-func (j *janitor) stop() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
+// expires. The error says why something could not be released before ctx ended.
+func (j *janitor) stop(ctx context.Context) (err error) {
 	j.mu.Lock()
 	j.stopped = true
 	j.hush()
@@ -168,9 +166,13 @@ func (j *janitor) stop() (err error) {
 		settler.Settle(ctx)
 	}
 	for again := true; again; {
+		last := ctx
+		if ctx.Err() != nil {
+			last = context.WithoutCancel(ctx) // once at least: the store may be answering again
+		}
 		var more bool
-		more, err = j.round(context.WithoutCancel(ctx))
-		// A store that cannot say when an acquire has ended may grant it until the ghost's window is over.
+		more, err = j.round(last)
+		// A store that cannot say when an acquire has ended may grant it until the orphan's window is over.
 		again = (err != nil || more && !settles) && rest(ctx, janitorPause)
 	}
 	if err != nil {

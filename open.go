@@ -84,7 +84,7 @@ func openTable(db DB, d dialect.Dialect, full Config) (*table.Store, error) {
 	defer cancel()
 	store, facts, err := table.Open(ctx, db, d, table.Options{
 		Lanes: lanes, Strategy: full.Strategy, Timeout: min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
-		Hints: limit == 0 || limit > lanes+1, // the application needs one
+		Limit: full.TTL, Evicts: full.EvictAfter > 0, Hints: limit == 0 || limit > lanes+1, // the application needs one
 	})
 	if err != nil {
 		return nil, err

@@ -33,3 +33,7 @@ type Modest interface {
 type Native interface {
 	Native(err error) bool
 }
+
+// UnwatchedTx is a Dialect whose driver waits for the answer to the COMMIT or ROLLBACK of a *sql.Tx whatever becomes of any context, but
+// watches the context of a statement.
+type UnwatchedTx interface{ UnwatchedTx() }

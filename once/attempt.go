@@ -12,9 +12,6 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// endTimeout bounds a COMMIT or ROLLBACK, where the driver can be bounded.
-const endTimeout = 10 * time.Second
-
 // errLostRow: InnoDB rolls all of a transaction back when it is a deadlock's victim, and goes on as if nothing had been begun.
 var errLostRow = errors.New("the transaction has lost the row it made: it was ended, by the function or by the database, whose error the function did not return")
 
@@ -43,32 +40,46 @@ type attempt struct {
 
 // run does it all on one pinned connection: what database/sql does not hear of there it does not run again.
 func (a *attempt) run(ctx context.Context) (Result, error) {
+	w, err := a.start(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	committed := false
+	defer func() { w.over(ctx, committed) }() // also where f panics
+	res, err := a.within(ctx, w)
+	if err != nil || res.Replayed && !a.doubt {
+		return res, err
+	}
+	err = a.commit(ctx, w)
+	committed = err == nil
+	return res, err
+}
+
+// start connects and begins. It waits no longer than for a claim: a ctx without deadline would let a connection that hangs keep it.
+func (a *attempt) start(ctx context.Context) (*work, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.wait+slack)
+	defer cancel()
 	conn, err := a.o.db.Conn(ctx)
 	if err != nil {
-		return a.failed("connect", dialect.NotSent{Err: err})
+		_, err = a.failed("connect", dialect.NotSent{Err: err})
+		return nil, err
 	}
-	defer conn.Close()
 	if a.peek {
 		if err := a.look(ctx, conn); err != nil {
-			return Result{}, err
+			_ = conn.Close()
+			return nil, err
 		}
 	}
 	// A context that ends has f's statements fail. It must not have the transaction roll back at any moment, the commit's included.
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
 	tx, err := a.begin(ctx, within, conn, cut)
 	if err != nil {
-		return a.failed("begin", dialect.NotSent{Err: err})
+		cut()
+		_ = conn.Close()
+		_, err = a.failed("begin", dialect.NotSent{Err: err})
+		return nil, err
 	}
-	defer func() { // also where f panics
-		defer time.AfterFunc(endTimeout, cut).Stop()
-		_ = tx.Rollback()
-	}()
-	res, err := a.within(ctx, tx)
-	if err != nil || res.Replayed && !a.doubt {
-		return res, err
-	}
-	return res, a.commit(conn, tx, cut)
+	return &work{d: a.o.d, conn: conn, tx: tx, cut: cut}, nil
 }
 
 // begin waits no longer than ctx does: SQLite's BEGIN IMMEDIATE is where it waits for the others. Once it has begun, ctx ends nothing.
@@ -94,7 +105,8 @@ func (a *attempt) look(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-func (a *attempt) within(ctx context.Context, tx *sql.Tx) (Result, error) {
+func (a *attempt) within(ctx context.Context, w *work) (Result, error) {
+	tx := w.tx
 	row, err := a.o.claim(ctx, lease.InTx(tx), a.row, a.wait)
 	if err != nil {
 		a.rivals = row.State == dialect.OnceInFlight
@@ -115,9 +127,8 @@ func (a *attempt) within(ctx context.Context, tx *sql.Tx) (Result, error) {
 	if err := a.o.tooLarge(a.req.Key, value); err != nil {
 		return Result{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), slack) // what f has finished is committed
-	defer cancel()
-	err = a.o.store(ctx, lease.InTx(tx), a.row, value)
+	// What f has finished is committed, though ctx may have ended.
+	err = a.o.store(w.ending(ctx), lease.InTx(tx), a.row, value)
 	if errors.Is(err, sql.ErrTxDone) {
 		return Result{}, endedByF(a.req.Key, err)
 	}
@@ -169,19 +180,15 @@ func worthIt(d dialect.Dialect, err error) bool {
 
 // commit says in a what is known when there is no answer. The connection is then dropped: SQLite leaves the transaction open when it
 // is too busy to commit, and database/sql would give it to the next.
-func (a *attempt) commit(conn *sql.Conn, tx *sql.Tx, cut context.CancelFunc) error {
-	end := time.AfterFunc(endTimeout, cut)
-	err := tx.Commit()
-	if !end.Stop() && err == nil {
-		err = errCut
-	}
+func (a *attempt) commit(ctx context.Context, w *work) error {
+	err := w.commit(ctx)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, sql.ErrTxDone):
 		return endedByF(a.req.Key, err)
 	}
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	w.bad = true
 	class := dialect.Judge(a.o.d, err).Class
 	a.unknown = class == dialect.Unknown
 	a.again = class.Retry()

@@ -20,7 +20,8 @@ const maxTries = 5
 // runs f again. So does f's panic. If the answer to the COMMIT is lost the key is asked whether it was done, and the answer is told once
 // a commit that comes after it was acknowledged; if that cannot be had either the error is also lease.ErrUnknown.
 //
-// ctx is handed to f and bounds the waiting. It does not end the transaction by itself: what f has finished is committed.
+// ctx is handed to f and bounds the waiting. It does not end the transaction by itself: what f has finished is committed. Whatever the
+// server leaves unanswered, Do returns within 2 s after ctx has ended, or after f has returned if that is later.
 func (o *Once) Do(ctx context.Context, r Request, f Func) (res Result, err error) {
 	if err := o.check(r, f); err != nil {
 		return Result{}, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/txend"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -44,9 +45,12 @@ func (o *Once) In(ctx context.Context, tx *sql.Tx, r Request, f Func) (Result, e
 func (o *Once) doIn(ctx context.Context, tx *sql.Tx, r Request, c dialect.OnceClaim, f Func) (_ Result, err error) {
 	whole := false
 	defer func() {
-		if !whole {
-			_ = tx.Rollback()
+		if whole {
+			return
 		}
+		end, stop := ending(ctx)
+		defer stop()
+		txend.Rollback(end, o.d, tx)
 	}()
 	value, err := f(ctx, tx)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/txend"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -135,13 +136,13 @@ func (t *Table[T]) write(ctx context.Context, db Pool, rows []*T) error {
 	if err != nil {
 		return t.explain("begin a transaction on", err)
 	}
-	defer func() { _ = tx.Rollback() }()
+	defer txend.Rollback(ctx, t.d, tx) // does nothing after a COMMIT, but let go of the connection
 	for _, r := range rows {
 		if err := t.Update(ctx, tx, r); err != nil {
 			return err
 		}
 	}
-	return t.committed(tx.Commit())
+	return t.committed(txend.Commit(ctx, t.d, tx))
 }
 
 // committed: a commit that was refused has changed nothing, and one of which nothing was heard may have.

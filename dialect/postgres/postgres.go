@@ -58,7 +58,8 @@ func (d *Dialect) List(keys []string) any { return byteaArray(keys) }
 
 // Setup makes the session ours: READ COMMITTED, whatever the database defaults to, because at a higher level a statement
 // that met a concurrent change fails where it should look again; durable commits; bounds on every wait; and plans that
-// go by the primary key from the first row on, for a plan that was made when the table was empty is kept. A
+// go by the primary key from the first row on, for a plan that was made when the table was empty is kept. A client that vanishes is
+// found out in 20 s, and not in the machine's two hours. A
 // session that it would not be alone with is left as it is.
 func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	if err := relays(s); err != nil {
@@ -77,6 +78,9 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 		set_config('enable_seqscan', 'off', false),
 		set_config('enable_hashjoin', 'off', false),
 		set_config('enable_mergejoin', 'off', false),
+		set_config('tcp_keepalives_idle', '10', false),
+		set_config('tcp_keepalives_interval', '3', false),
+		set_config('tcp_keepalives_count', '3', false),
 		set_config('bytea_output', 'hex', false),
 		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
 			ELSE current_setting('synchronous_commit') END, false)`)

@@ -13,6 +13,7 @@ type conn struct {
 	id    int64
 	inner driver.Conn
 	dead  bool
+	inTx  bool    // a transaction of database/sql is open
 	open  []child // statements and rows the caller has not closed, oldest first
 }
 
@@ -140,6 +141,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 		if err != nil {
 			return nil, err
 		}
+		c.inTx = true
 		return &tx{ctx: ctx, conn: at.conn, inner: inner}, nil
 	})
 }

@@ -17,7 +17,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	if _, ok := c.inner.(driver.ExecerContext); !ok {
 		return nil, driver.ErrSkip
 	}
-	return perform(ctx, c, c.op(Exec, query), func(ctx context.Context, at site) (driver.Result, error) {
+	return perform(ctx, c, c.op(c.ends(query), query), func(ctx context.Context, at site) (driver.Result, error) {
 		result, err := at.conn.inner.(driver.ExecerContext).ExecContext(ctx, query, args)
 		if errors.Is(err, driver.ErrSkip) {
 			return at.execPrepared(ctx, query, args)

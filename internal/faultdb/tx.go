@@ -26,8 +26,28 @@ func (t *tx) Rollback() error {
 }
 
 func (t *tx) end(ctx context.Context, kind Kind, run func() error) error {
+	if !t.conn.inTx && !t.conn.dead {
+		return run() // a statement has ended it, and was the operation
+	}
+	t.conn.inTx = false
 	_, err := perform(ctx, t.conn, t.conn.op(kind, ""), func(context.Context, site) (struct{}, error) {
 		return struct{}{}, run()
 	})
 	return err
+}
+
+// ends is the kind of a statement: one that ends a transaction of database/sql's is what its end would be, and not one more.
+func (c *conn) ends(query string) Kind {
+	kind := Exec
+	switch {
+	case !c.inTx:
+	case query == "COMMIT":
+		kind = Commit
+	case query == "ROLLBACK":
+		kind = Rollback
+	}
+	if kind != Exec {
+		c.inTx = false
+	}
+	return kind
 }

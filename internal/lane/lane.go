@@ -43,7 +43,7 @@ func (l *lane[T]) serve(ctx context.Context, op *Op[T]) {
 }
 
 func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
-	ctx, cancel := l.bound(ctx)
+	ctx, cancel := l.bound(ctx, ops)
 	defer cancel()
 	if err := l.connect(ctx); err != nil {
 		for _, op := range ops {
@@ -58,14 +58,18 @@ func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
 
 // bound limits the context of what runs next to the set's timeout. What goes to this machine's disk ends by itself; drivers watch a
 // context that can end from another goroutine, which costs more than the statement's own work.
-func (l *lane[T]) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+func (l *lane[T]) bound(ctx context.Context, ops []*Op[T]) (context.Context, context.CancelFunc) {
 	if l.session != nil && l.session.Local {
 		return context.Background(), func() {}
 	}
-	if end, ok := ctx.Deadline(); ok && time.Until(end) <= l.set.cfg.Timeout {
+	limit := l.set.cfg.Timeout
+	if len(ops) == 1 && !ops[0].Until.IsZero() { // of several, each caller leaves by itself
+		limit = min(limit, max(0, time.Until(ops[0].Until)))
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= limit {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, l.set.cfg.Timeout)
+	return context.WithTimeout(ctx, limit)
 }
 
 // connect makes sure there is a session. A new connection costs its op a moment; nothing was sent on it yet, so a failure

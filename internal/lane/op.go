@@ -1,6 +1,9 @@
 package lane
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Kind orders what is pending: a lower kind goes first.
 type Kind uint8
@@ -21,6 +24,9 @@ type Op[T any] struct {
 	Body T
 	// Alone keeps it from being run together with others.
 	Alone bool
+	// Until is when its caller stops waiting for it; the zero value means never. A context with this deadline would do the same
+	// and cost every call six allocations.
+	Until time.Time
 	// Err is why it failed; valid once Do has returned nil.
 	Err error
 
@@ -47,7 +53,7 @@ func NewOp[T any](kind Kind, body T) *Op[T] {
 // Recycle makes an op, whose Do has returned nil, good for another Do. No lane knows of it any more.
 func (op *Op[T]) Recycle(kind Kind, body T) {
 	op.Kind, op.Body, op.Err = kind, body, nil
-	op.Alone, op.begun, op.again = false, false, false
+	op.Alone, op.begun, op.again, op.Until = false, false, false, time.Time{}
 	op.state.Store(pending)
 }
 

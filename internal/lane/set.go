@@ -20,6 +20,8 @@ var (
 	ErrWithdrawn = errors.New("not sent")
 	// ErrOrphaned is joined with ctx.Err() when the caller left while its op was running. It goes on.
 	ErrOrphaned = errors.New("left while running")
+	// ErrLate is joined in place of ctx.Err() when the op's Until has passed.
+	ErrLate = errors.New("no answer in time: the database or its pool has stopped, is cut off or is overloaded")
 )
 
 // DB is the pool that lanes take their connections from.
@@ -98,16 +100,15 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 			return ErrClosed
 		}
 	}
-	select {
-	case <-op.done:
+	left := op.await(ctx)
+	if left == nil {
 		return nil
-	case <-ctx.Done():
 	}
 	switch op.abandon() {
 	case withdrawn:
-		return errors.Join(ErrWithdrawn, ctx.Err())
+		return errors.Join(ErrWithdrawn, left)
 	case orphaned:
-		return errors.Join(ErrOrphaned, ctx.Err())
+		return errors.Join(ErrOrphaned, left)
 	}
 	<-op.done // the answer came at the same moment, and is worth more than the cancellation
 	return nil

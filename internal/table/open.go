@@ -1,7 +1,9 @@
 package table
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -14,7 +16,7 @@ import (
 // Open connects the lanes, probes the server and the tables, and runs every kind of statement once on a key of its own, so
 // that a missing privilege, a trigger or a row policy is found now and not at the first renewal.
 func Open(ctx context.Context, db lane.DB, d dialect.Dialect, o Options) (*Store, dialect.Facts, error) {
-	s := &Store{d: d, strategy: o.Strategy}
+	s := &Store{d: d, strategy: o.Strategy, limit: cmp.Or(o.Limit, usualLimit), single: o.Lanes < 2}
 	s.hints.open(db, o)
 	var facts dialect.Facts
 	if err := d.Names().Check(); err != nil {
@@ -30,6 +32,9 @@ func Open(ctx context.Context, db lane.DB, d dialect.Dialect, o Options) (*Store
 	}
 	if err == nil {
 		err = conn.QueryRowContext(ctx, d.Text("instance")).Scan(&s.instance)
+	}
+	if e, ok := d.(dialect.Evictor); ok && err == nil && o.Evicts {
+		err = warn(ctx, e, conn, &facts)
 	}
 	err = errors.Join(err, conn.Close())
 	if err != nil {
@@ -165,4 +170,14 @@ func (s *Store) rehearseRenew(ctx context.Context, l lease.Lease) error {
 
 func vanished(what string) error {
 	return fmt.Errorf("%w: %s: is there a trigger or a row policy on the table?", lease.ErrCorrupt, what)
+}
+
+// warn adds to the facts what this user lacks to free a key that a vanished client keeps locked.
+func warn(ctx context.Context, e dialect.Evictor, conn *sql.Conn, facts *dialect.Facts) error {
+	grant, err := e.MayEvict(ctx, conn)
+	if err == nil && grant != "" {
+		facts.Warnings = append(facts.Warnings, "the user may not see which session has a row locked, so a client that vanishes inside a transaction "+
+			"that fences keeps its key until the server's TCP keepalive; "+grant+", or make Config.EvictAfter negative")
+	}
+	return err
 }

@@ -97,6 +97,8 @@ func askTwice[A any](ctx context.Context, s *Store, kind lane.Kind, verb, key st
 // Claim grants what is free or expired to whoever is first, one request after another.
 func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
+	ctx, cancel := s.oneAfterAnother(ctx, len(reqs))
+	defer cancel()
 	for i, r := range reqs {
 		if out[i].Err = r.Check(); out[i].Err != nil {
 			continue
@@ -114,6 +116,8 @@ func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 // old owner and token.
 func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed, error) {
 	out := make([]lease.Passed, len(leases))
+	ctx, cancel := s.oneAfterAnother(ctx, len(leases))
+	defer cancel()
 	for i, l := range leases {
 		got, doubtful, err := askTwice(ctx, s, lane.Release, "pass", l.Key, func(ctx context.Context, session *dialect.Session) (lease.Passed, error) {
 			return s.d.Pass(ctx, session, l)

@@ -33,6 +33,7 @@ var used = sync.Pool{New: func() any { return lane.NewOp(lane.Acquire, call{}) }
 func newOp(kind lane.Kind, t task) *op {
 	op := used.Get().(*op)
 	op.Recycle(kind, call{task: t})
+	op.Until = t.until() // from now on, not from when its turn comes in a batch of many
 	op.Alone = t.other != nil
 	return op
 }
@@ -51,6 +52,7 @@ func (s *Store) beginAll(ops []*op) {
 
 // conclude is do for an op that may have been begun.
 func (s *Store) conclude(ctx context.Context, verb, key string, op *op) (_ answer, doubtful bool, _ error) {
+	until := s.bound(op)
 	v, err := s.once(ctx, op)
 	if err == nil {
 		answer := op.Body.answer
@@ -63,6 +65,7 @@ func (s *Store) conclude(ctx context.Context, verb, key string, op *op) (_ answe
 		tries := 1
 		_, retryErr := backoff.Retry(ctx, func() (struct{}, error) {
 			op = newOp(op.Kind, op.Body.task)
+			op.Until = until
 			op.Alone = true // what fails may be why everything fails that it is merged with
 			v, err = s.once(ctx, op)
 			tries++
@@ -71,7 +74,7 @@ func (s *Store) conclude(ctx context.Context, verb, key string, op *op) (_ answe
 				return struct{}{}, backoff.Permanent(err)
 			}
 			return struct{}{}, err
-		}, backoff.WithBackOff(pauses()), backoff.WithMaxTries(maxTries-1), backoff.WithMaxElapsedTime(0))
+		}, backoff.WithBackOff(pauses()), backoff.WithMaxTries(maxTries-1), backoff.WithMaxElapsedTime(left(until)))
 		if retryErr != nil && err == nil {
 			err = retryErr
 		}

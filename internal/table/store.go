@@ -21,6 +21,11 @@ type Options struct {
 	Strategy dialect.Strategy
 	// Timeout bounds one statement.
 	Timeout time.Duration
+	// Evicts has Open look whether this user may do what Evict does, and warn if not.
+	Evicts bool
+	// Limit bounds a call that asks for no lease and whose ctx has no deadline, give or take a second; 0 means 30 s. A call that asks
+	// for leases is bounded by their TTL.
+	Limit time.Duration
 	// Hints lets Listen borrow one more connection of the pool, for as long as it listens.
 	Hints bool
 	// Watch is how often Listen looks whether the database has changed, where nothing tells it; 0 means 10 ms.
@@ -38,6 +43,8 @@ type Store struct {
 	instance string
 	process  processes
 	hints    hints
+	limit    time.Duration
+	single   bool // lane
 }
 
 var (

@@ -1,0 +1,65 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ dialect.Evictor = (*Dialect)(nil)
+
+// AwaitRow waits for the row of an expired key.
+func (d *Dialect) AwaitRow(ctx context.Context, s *dialect.Session, key string, waiting func(int64)) error {
+	return dialect.AwaitRow(ctx, s, d, key, waiting)
+}
+
+// EndBlockers looks and then kills, because KILL stands in no other statement. A session whose transaction ends between the two loses its
+// connection for nothing: that is one round trip, of a transaction that was that old.
+func (d *Dialect) EndBlockers(ctx context.Context, s *dialect.Session, key string, waiter int64, least time.Duration) ([]dialect.Blocker, error) {
+	section := "evict-mysql"
+	if s.Flavor == mariaDB {
+		section = "evict-mariadb"
+	}
+	found, err := dialect.Blockers(ctx, s, d.Text(section), []any{dialect.Micros(least), waiter, []byte(key)})
+	if err != nil {
+		return nil, err
+	}
+	for i, b := range found {
+		if !b.Own || !b.Old {
+			continue
+		}
+		if _, err := s.Conn().ExecContext(ctx, fmt.Sprintf(`KILL CONNECTION %d`, b.ID)); err != nil && !isNumber(err, 1094) { // it has gone by itself
+			return found, err
+		}
+		found[i].Ended = true
+	}
+	return found, nil
+}
+
+// MayEvict reads what EndBlockers reads.
+func (d *Dialect) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, err error) {
+	var version string
+	if err := conn.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
+		return "", err
+	}
+	query, args, grant := d.Text("evict-mysql"), []any{0, 0, []byte{}}, "GRANT SELECT ON performance_schema.* TO the user"
+	if strings.Contains(version, mariaDB) {
+		query, args, grant = d.Text("may-evict-mariadb"), nil, "GRANT PROCESS ON *.* TO the user"
+	}
+	rows, err := conn.QueryContext(ctx, query, args...)
+	if err == nil {
+		for rows.Next() {
+		}
+		err = errors.Join(rows.Err(), rows.Close())
+	}
+	if errors.Is(d.Classify(err).As, lease.ErrPrivilege) {
+		return grant, nil
+	}
+	return "", err
+}

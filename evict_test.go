@@ -1,0 +1,253 @@
+package rowlock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+const (
+	evictTTL   = time.Second
+	evictAfter = 2 * time.Second
+)
+
+// eviction is what a client's hook was told.
+type eviction struct {
+	key     string
+	session int64
+	err     error
+}
+
+// evictor returns a client that ends sessions after a bound, what it was told, and its log.
+func (s *scene) evictor(pool *sql.DB, after time.Duration, fair bool) (*rowlock.Client, <-chan eviction, *journal) {
+	s.Helper()
+	told, log := make(chan eviction, 16), &journal{}
+	cfg := rowlock.Config{TTL: evictTTL, EvictAfter: after, Fair: fair, Logger: slog.New(slog.NewTextHandler(log, nil))}
+	cfg.Reaper.Off = true
+	cfg.Hooks.Evicted = func(key string, session int64, err error) { told <- eviction{key, session, err} }
+	c, err := rowlock.Open(pool, s.env.Dialect, &cfg)
+	s.ok(err)
+	s.Cleanup(func() { _ = c.Close() })
+	return c, told, log
+}
+
+// fencing begins a transaction on pool that fences and writes, and lets the lease run out: nothing renews what is locked by a fence.
+func (s *scene) fencing(pool *sql.DB, key, written string) *sql.Tx {
+	s.Helper()
+	c, _, _ := s.evictor(pool, -1, false)
+	l, err := c.TryLock(s.Context(), key, rowlock.NoRenew())
+	s.ok(err)
+	tx, err := pool.BeginTx(context.Background(), nil)
+	s.ok(err)
+	s.ok(l.Fence(s.Context(), tx))
+	_, err = tx.ExecContext(s.Context(), `INSERT INTO `+written+` (n) VALUES (1)`)
+	s.ok(err)
+	return tx
+}
+
+func (s *scene) written() (table string) {
+	s.Helper()
+	table = s.env.Dialect.Names().Prefix + "written"
+	s.exec(s.env.DB, `CREATE TABLE `+table+` (n INT)`)
+	s.Cleanup(func() { s.env.Exec(s, `DROP TABLE `+table) })
+	return table
+}
+
+// H42: the server hears nothing of it for two hours.
+func TestAClientThatVanishesInsideAFenceKeepsItsKeyNoLongerThanTheBound(t *testing.T) {
+	eachServer(t, func(s *scene) {
+		for _, fair := range []bool{false, true} {
+			for _, ask := range []string{"Lock", "LockAll", "TryLock"} {
+				s.part(fmt.Sprintf("%s, fair %t", ask, fair), func(s *scene) {
+					key, written := fmt.Sprint(ask, fair), s.written()
+					h, source := s.env.Holed(s)
+					pool := (&testdb.Env{Kind: s.env.Kind, Source: source}).Pool(s)
+					_ = s.fencing(pool, key, written)
+					h.Vanish()
+					began := time.Now()
+					c, told, log := s.evictor(s.env.DB, evictAfter, fair)
+					ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+					defer cancel()
+					s.ok(asks(ctx, c, ask, key))
+					if took, most := time.Since(began), evictTTL+evictAfter+3*time.Second; took > most {
+						s.Errorf("had after %s, want at most %s", took, most)
+					}
+					e := arrives(s, 10*time.Second, told, "the hook")
+					if e.key != key || e.session == 0 || e.err != nil {
+						s.Errorf("told %+v", e)
+					}
+					if !strings.Contains(log.String(), "ended the session") {
+						s.Errorf("the log says nothing: %s", log)
+					}
+					if n := s.number(`SELECT count(*) FROM ` + written); n != 0 {
+						s.Errorf("%d rows of a transaction that was ended", n)
+					}
+				})
+			}
+		}
+	})
+}
+
+// asks wants key in one way until it has it.
+func asks(ctx context.Context, c *rowlock.Client, how, key string) (err error) {
+	switch how {
+	case "Lock":
+		_, err = c.Lock(ctx, key)
+	case "LockAll":
+		_, err = c.LockAll(ctx, []string{key, key + "b"})
+	default:
+		for {
+			if _, err = c.TryLock(ctx, key); !errors.Is(err, rowlock.ErrHeld) || ctx.Err() != nil {
+				return err
+			}
+			select {
+			case <-time.After(50 * time.Millisecond): // a caller that comes now and then
+			case <-ctx.Done():
+			}
+		}
+	}
+	return err
+}
+
+// A holder that is alive and late is left alone for as long as the bound says, and for ever if there is none.
+func TestALateHolderIsEvictedOnlyAfterTheBound(t *testing.T) {
+	eachServer(t, func(s *scene) {
+		written := s.written()
+		tx := s.fencing(s.env.Pool(s), "key", written)
+		off, _, _ := s.evictor(s.env.DB, -1, false)
+		ctx, cancel := context.WithTimeout(s.Context(), evictTTL+2*evictAfter)
+		defer cancel()
+		_, err := off.Lock(ctx, "key")
+		wantErr(s, err, rowlock.ErrHeld)
+		_, err = tx.ExecContext(s.Context(), `INSERT INTO `+written+` (n) VALUES (2)`)
+		s.ok(err) // it is alive
+
+		began := time.Now()
+		on, told, _ := s.evictor(s.env.DB, evictAfter, false)
+		_, err = on.Lock(s.Context(), "key")
+		s.ok(err)
+		if took := time.Since(began); took < evictAfter {
+			s.Errorf("evicted after %s, want no sooner than after %s", took, evictAfter)
+		}
+		arrives(s, 10*time.Second, told, "the hook")
+		if tx.Commit() == nil {
+			s.Error("committed, though its key was taken")
+		}
+		if n := s.number(`SELECT count(*) FROM ` + written); n != 0 {
+			s.Errorf("%d rows of a transaction that was ended", n)
+		}
+	})
+}
+
+// A young transaction is not what has kept the key, though it has the row locked now.
+func TestAYoungTransactionIsNotEvicted(t *testing.T) {
+	eachServer(t, func(s *scene) {
+		c, told, _ := s.evictor(s.env.DB, evictAfter, false)
+		_, err := c.TryLock(s.Context(), "key", rowlock.NoRenew())
+		s.ok(err)
+		s.env.Expire(s, "key")
+		share := map[bool]string{true: ` FOR SHARE`, false: ` LOCK IN SHARE MODE`}[s.is("postgres")]
+		lock := s.env.SQL(`SELECT 1 FROM {rowlock} WHERE {key} = ?` + share)
+		stop, stopped, first := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		go func() { // it is always locked, each time by another transaction
+			defer close(stopped)
+			var before *sql.Tx
+			for {
+				tx, err := s.env.DB.BeginTx(context.Background(), nil)
+				if err == nil {
+					var one int
+					err = tx.QueryRowContext(context.Background(), lock, []byte("key")).Scan(&one)
+				}
+				if err == nil && before != nil {
+					err = before.Rollback() // the next has the row before the last lets it go
+				}
+				if err != nil {
+					s.Errorf("a young transaction was ended: %v", err)
+					return
+				}
+				if before == nil {
+					close(first)
+				}
+				before = tx
+				select {
+				case <-stop:
+					_ = tx.Rollback()
+					return
+				case <-time.After(evictAfter / 4):
+				}
+			}
+		}()
+		arrives(s, 10*time.Second, first, "the first lock")
+		ctx, cancel := context.WithTimeout(s.Context(), 4*evictAfter)
+		defer cancel()
+		for ctx.Err() == nil {
+			if _, err := c.TryLock(ctx, "key"); err == nil {
+				s.Error("got it, though the row was always locked")
+				break
+			}
+		}
+		close(stop)
+		<-stopped
+		if len(told) > 0 {
+			s.Errorf("told %+v", <-told)
+		}
+	})
+}
+
+// What another user of the database does is that user's.
+func TestAnotherUsersTransactionIsToldOfAndLeftAlone(t *testing.T) {
+	eachServer(t, func(s *scene) {
+		name, seen := s.user()
+		s.exec(s.env.DB, `GRANT SELECT, UPDATE ON {rowlock} TO `+name)
+		c, told, log := s.evictor(s.env.DB, evictAfter, false)
+		_, err := c.TryLock(s.Context(), "key", rowlock.NoRenew())
+		s.ok(err)
+		tx, err := seen.env.Pool(s).BeginTx(s.Context(), nil)
+		s.ok(err)
+		_, err = tx.ExecContext(s.Context(), s.env.SQL(`UPDATE {rowlock} SET note = note WHERE {key} = ?`), []byte("key"))
+		s.ok(err)
+		ctx, cancel := context.WithCancel(s.Context())
+		waits := aside(func() error { _, err := c.Lock(ctx, "key"); return err })
+		e := arrives(s, 30*time.Second, told, "the hook")
+		wantErr(s, e.err, rowlock.ErrPrivilege)
+		if e.session == 0 || !strings.Contains(e.err.Error(), name) || !strings.Contains(log.String(), name) {
+			s.Errorf("told %+v; the log: %s", e, log)
+		}
+		cancel()
+		<-waits
+		s.ok(tx.Commit())
+	})
+}
+
+// Who may not look is told when the client is opened, and when it comes to it.
+func TestAUserWhoMayNotLookIsTold(t *testing.T) {
+	eachServer(t, func(s *scene) {
+		if s.is("postgres") {
+			s.Skip("everybody may look, and end sessions of his own")
+		}
+		name, seen := s.user()
+		s.grant(name)
+		written := s.written()
+		s.exec(s.env.DB, `GRANT SELECT, INSERT ON `+written+` TO `+name)
+		tx := (&scene{s.T, seen.env}).fencing(seen.env.Pool(s), "key", written)
+		c, told, log := (&scene{s.T, seen.env}).evictor(seen.env.Pool(s), evictAfter, false)
+		if !strings.Contains(log.String(), "; GRANT ") {
+			s.Errorf("Open does not say what is missing: %s", log)
+		}
+		ctx, cancel := context.WithCancel(s.Context())
+		waits := aside(func() error { _, err := c.Lock(ctx, "key"); return err })
+		e := arrives(s, 30*time.Second, told, "the hook")
+		wantErr(s, e.err, rowlock.ErrPrivilege)
+		cancel()
+		<-waits
+		s.ok(tx.Commit())
+	})
+}

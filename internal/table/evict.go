@@ -1,0 +1,83 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ lease.Evictor = (*Store)(nil)
+
+const (
+	// evictTimeout bounds an eviction: a lane waits for the row, for a second, and another looks for whom it waits.
+	evictTimeout = 3 * time.Second
+	// lookPause is between two looks. MariaDB does not renew what it shows while somebody looks more often than each 0.1 s.
+	lookPause = 150 * time.Millisecond
+)
+
+// Evict has one lane wait for the row and another end whom it waits for. That the row is still expired and still locked by that session is
+// part of the statement that finds it.
+func (s *Store) Evict(ctx context.Context, key string, least time.Duration) ([]lease.Evicted, error) {
+	e, ok := s.d.(dialect.Evictor)
+	if !ok || s.single {
+		return nil, fmt.Errorf("%w: evict: it takes a database server and two lanes", lease.ErrUnsupported)
+	}
+	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
+	defer cancel()
+	waiting, over := make(chan int64, 1), make(chan error, 1)
+	waiter := newOp(lane.Acquire, task{other: func(ctx context.Context, session *dialect.Session) error {
+		return e.AwaitRow(ctx, session, key, func(id int64) { waiting <- id })
+	}})
+	go func() {
+		_, err := s.once(ctx, waiter)
+		over <- err
+	}()
+	select {
+	case id := <-waiting:
+		out, err := s.endBlockers(ctx, e, key, id, least, over)
+		if err != nil {
+			return nil, s.explain("evict", key, err)
+		}
+		return out, nil
+	case err := <-over: // it never came to wait
+		return nil, s.explain("evict", key, err)
+	}
+}
+
+// endBlockers looks until it has found somebody, or nobody waits any more.
+func (s *Store) endBlockers(ctx context.Context, e dialect.Evictor, key string, waiter int64, least time.Duration, over <-chan error) ([]lease.Evicted, error) {
+	for {
+		var found []dialect.Blocker
+		look := newOp(lane.Release, task{other: func(ctx context.Context, session *dialect.Session) (err error) {
+			found, err = e.EndBlockers(ctx, session, key, waiter, least)
+			return err
+		}})
+		if _, err := s.once(ctx, look); err != nil {
+			<-over
+			return nil, err
+		}
+		if out := told(found); len(out) > 0 {
+			<-over // its wait ends with the session, or after a second
+			return out, nil
+		}
+		select {
+		case <-over:
+			return nil, nil
+		case <-time.After(lookPause):
+		}
+	}
+}
+
+// told are the sessions that there is something to say of. One whose transaction is too young is asked about later.
+func told(found []dialect.Blocker) (out []lease.Evicted) {
+	for _, b := range found {
+		if b.Ended || !b.Own {
+			out = append(out, lease.Evicted{Session: b.ID, User: b.User, Ended: b.Ended})
+		}
+	}
+	return out
+}
