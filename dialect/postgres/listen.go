@@ -27,7 +27,7 @@ const (
 )
 
 // Listen hears what is announced on channel until ctx ends or the connection is lost.
-func (d *Dialect) Listen(ctx context.Context, pool dialect.Pool, channel string, heard func(key string)) error {
+func (d *Dialect) Listen(ctx context.Context, pool dialect.Pool, channel string, heard func(key string, chosen lease.Owner)) error {
 	ear := ear{channel, heard}
 	switch {
 	case d.listen != "":
@@ -43,7 +43,7 @@ func (d *Dialect) Listen(ctx context.Context, pool dialect.Pool, channel string,
 // ear is one connection that listens.
 type ear struct {
 	channel string
-	heard   func(key string)
+	heard   func(key string, chosen lease.Owner)
 }
 
 func (e ear) dial(ctx context.Context, dsn string) error {
@@ -92,7 +92,7 @@ func (e ear) listen(ctx context.Context, conn *pgx.Conn) error {
 	if err := ask(ctx, conn, `LISTEN `+pgx.Identifier{e.channel}.Sanitize()); err != nil {
 		return err
 	}
-	e.heard("")
+	e.heard("", lease.Owner{})
 	for {
 		if err := e.next(ctx, conn); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (e ear) next(ctx context.Context, conn *pgx.Conn) error {
 	n, err := conn.WaitForNotification(waiting)
 	switch {
 	case n != nil:
-		e.heard(keyOf(n.Payload))
+		e.heard(newsOf(n.Payload))
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()

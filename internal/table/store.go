@@ -48,6 +48,8 @@ var (
 	_ lease.Passer     = (*Store)(nil)
 	_ lease.Interest   = (*Store)(nil)
 	_ lease.Notifier   = (*Store)(nil)
+	_ lease.Waker      = (*Store)(nil)
+	_ lease.Census     = (*Store)(nil)
 )
 
 // Acquire grants what is free or expired.
