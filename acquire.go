@@ -147,7 +147,7 @@ func (c *Client) granted(ctx context.Context, req lease.AcquireRequest, a lease.
 	l := newLock(ctx, c, req, a, r, sent)
 	ours := c.add(l)
 	if ours && c.dog.Keep(&l.held, sent) {
-		c.runs.Granted(req.Key, a.Token, sent)
+		c.runs.Granted(req.Key, a.Token, sent, time.Since(sent))
 		c.acquired(l, time.Since(began))
 		return l, nil
 	}

@@ -32,7 +32,7 @@ type hints struct {
 	until     map[string]time.Time   // when our interest in a key ends
 	later     map[string]*time.Timer // what is announced unless this process has the key again first
 	crowds    map[string]crowd
-	news      map[string]struct{}    // to be announced
+	news      map[string]struct{} // to be announced
 	telling   bool
 	listening bool
 	waited    time.Time // when somebody last waited

@@ -11,7 +11,7 @@ import (
 // is woken in vain. Then it wakes the next and stands back until it is woken itself.
 
 // leastTurn is how often a process has the key in a turn at least: a turn of a single hold would wake a process for each.
-const leastTurn = 4
+const leastTurn = 12
 
 // slice is how long a turn lasts at least.
 func (c *Client) slice() time.Duration { return c.cfg.PollMin / 2 }
@@ -31,6 +31,7 @@ func (c *Client) tellOthers(key string, awaited bool) {
 		c.hints.announceLater(key, waitq.Soon)
 	default:
 		c.hints.announce(key)
+		c.runs.Left(key, time.Now())
 	}
 }
 
@@ -46,11 +47,11 @@ func (c *Client) yields(w *waitq.Waiter[request, grant]) bool {
 }
 
 // precedence is how long a key that is seen free is still left to the process that was woken for it.
-func (c *Client) precedence(s waitq.Sight) time.Duration {
+func (c *Client) precedence(key string, s waitq.Sight) time.Duration {
 	if s.Remaining >= 0 || !c.hints.wakes() {
 		return 0
 	}
-	return c.cfg.PollMin + s.Remaining // negative: for so long it has been free
+	return min(c.cfg.PollMin+10*c.runs.Took(key), c.cfg.PollMax) + s.Remaining // negative: for so long it has been free
 }
 
 // watch has the poller look at key, with what this process knows of how often it changes hands.

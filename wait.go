@@ -228,7 +228,7 @@ func (c *Client) reaches(home int) bool {
 
 func (c *Client) seen(key string, s waitq.Sight) {
 	if s.Free {
-		if rest := c.precedence(s); rest > 0 {
+		if rest := c.precedence(key, s); rest > 0 {
 			c.poller.Later(key, rest)
 			return
 		}

@@ -15,8 +15,8 @@ type Listener interface {
 	// the connection is lost, which it finds out within 10 s even if the network says nothing. It does not begin anew.
 	//
 	// An error that is lease.ErrUnsupported or lease.ErrConfig says that another try is in vain.
-	// chosen is the process that the message is for, or zero if it is for all.
-	Listen(ctx context.Context, pool Pool, channel string, heard func(key string, chosen lease.Owner)) error
+	// It hears too what Wake sends to process, unless that is zero; chosen is then process, and otherwise zero.
+	Listen(ctx context.Context, pool Pool, channel string, process lease.Owner, heard func(key string, chosen lease.Owner)) error
 	// Announce sends a message for each key, in one statement that commits at once.
 	Announce(ctx context.Context, s *Session, channel string, keys []string) error
 	// Wake is Announce for one process each: see lease.Waker. Its section "await-hearing" notes a process that it can choose.

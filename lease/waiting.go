@@ -45,13 +45,13 @@ type Waker interface {
 	Notifier
 	// Wakes reports whether Wake tells anybody.
 	Wakes() bool
-	// ListenAs is Listen for process, under whose name Await is called. It does not call heard for keys of which another process was
-	// told. chosen says that no other process was told: if process does not wait for key, it should take back its Await and
+	// ListenAs is Listen for process, under whose name Await is called, and hears what Wake tells it. chosen says that no other process was told: if process does not wait for key, it should take back its Await and
 	// call Wake, so that the next process is told.
 	ListenAs(ctx context.Context, process Owner, heard func(key string, chosen bool)) error
 	// Wake tells one process of each key: of those that wait and listen, the one that follows process in the order of owners, or the
 	// first after the last. So processes that wake one another take turns. If it knows of none but process, it tells all, as
-	// Announce does. Listeners that do not use ListenAs hear of every key.
+	// Announce does. A listener that does not use ListenAs
+	// hears of no key that a process was told of.
 	Wake(ctx context.Context, process Owner, keys []string) error
 }
 

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/hex"
-	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
@@ -16,7 +15,7 @@ func (d *Dialect) Announce(ctx context.Context, s *dialect.Session, channel stri
 	return err
 }
 
-// Wake notifies the channel of each key, with the one process that it is for.
+// Wake sends a message for each key, but on the channel of one process that it is for.
 func (d *Dialect) Wake(ctx context.Context, s *dialect.Session, channel string, process lease.Owner, keys []string) error {
 	_, err := s.Exec(ctx, d.Text("wake"), channel, byteaArray(keys), dialect.Bytes(process))
 	return err
@@ -30,18 +29,16 @@ func hexArray(keys []string) string {
 	return a.close()
 }
 
-// newsOf is the key a message is about, or "" for any, and the process that it is for, or zero for all: everybody may send messages,
-// so what cannot be read is no error. A version that knows no processes takes a message for one to be about any key, and looks.
-func newsOf(payload string) (key string, chosen lease.Owner) {
-	name, process, named := strings.Cut(payload, "/")
-	raw, err := hex.DecodeString(name)
-	if err != nil || len(raw) > lease.MaxKey {
-		return "", lease.Owner{}
+// keyOf is the key a message is about, or "" for any: everybody may send messages, so what cannot be read is no error.
+func keyOf(payload string) string {
+	key, err := hex.DecodeString(payload)
+	if err != nil || len(key) > lease.MaxKey {
+		return ""
 	}
-	if named {
-		if b, err := hex.DecodeString(process); err == nil && len(b) == len(chosen) {
-			copy(chosen[:], b)
-		}
-	}
-	return string(raw), chosen
+	return string(key)
+}
+
+// ownChannel is that of one process. 8 bytes of its owner leave the name within the 63 bytes of an identifier; wake makes it too.
+func ownChannel(channel string, process lease.Owner) string {
+	return channel + "_" + hex.EncodeToString(process[:8])
 }

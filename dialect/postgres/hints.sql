@@ -35,7 +35,7 @@ FROM unnest($2::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 -- name: waiting
 -- $1 keys as an array literal. Counted to 100: beyond that it makes no difference.
 SELECT (SELECT count(*) FROM (SELECT 1 FROM rowlock_queue AS q
-        WHERE q.key = w.key AND q.rank IS NULL AND q.alive_until > clock_timestamp() LIMIT 100) AS some)
+        WHERE q.key = w.key AND q.rank IS NULL AND q.alive_until > clock_timestamp() LIMIT 100) AS live)
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 
 -- name: announce
@@ -44,14 +44,14 @@ FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 SELECT pg_notify($1::text, m) FROM unnest($2::text::text[]) AS m
 
 -- name: wake
--- $1 channel, $2 keys as an array literal, $3 the process that wakes. One message for each key, as announce sends it, with the process
--- that it is for: the next by owner, or the first of all. Each process that is woken wakes the next after itself, so that all of
--- them get their turn without a record of whose turn it is. Without such a process the message is for all.
-SELECT pg_notify($1::text, encode(w.key, 'hex') || coalesce('/' || encode(coalesce(
+-- $1 channel, $2 keys as an array literal, $3 the process that wakes. One message for each key, as announce sends it, on the channel of
+-- one process: the next by owner, or the first of all. Each process that is woken wakes the next after itself, so that all of
+-- them get their turn without a record of whose turn it is. If there is none the message is for all.
+SELECT pg_notify($1::text || coalesce('_' || encode(substr(coalesce(
   (SELECT q.waiter FROM rowlock_queue AS q
    WHERE q.key = w.key AND q.waiter > $3 AND q.rank IS NULL AND q.note = 'hears' AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1),
   (SELECT q.waiter FROM rowlock_queue AS q
    WHERE q.key = w.key AND q.waiter < $3 AND q.rank IS NULL AND q.note = 'hears' AND q.alive_until > clock_timestamp()
-   ORDER BY q.key, q.waiter LIMIT 1)), 'hex'), ''))
+   ORDER BY q.key, q.waiter LIMIT 1)), 1, 8), 'hex'), ''), encode(w.key, 'hex'))
 FROM unnest($2::text::bytea[]) AS w (key)

@@ -88,7 +88,7 @@ func (h *hints) close() {
 
 // Listen hears of keys that have come free: what a server delivers, or else that the database has changed at all.
 func (s *Store) Listen(ctx context.Context, heard func(key string)) error {
-	return s.listen(ctx, func(key string, _ lease.Owner) { heard(key) })
+	return s.listen(ctx, lease.Owner{}, func(key string, _ lease.Owner) { heard(key) })
 }
 
 // ListenAs hears of keys that have come free, but for those of which another process was told.
@@ -97,15 +97,13 @@ func (s *Store) ListenAs(ctx context.Context, process lease.Owner, heard func(ke
 		return fmt.Errorf("%w: listen: the zero owner is no process; use lease.NewOwner", lease.ErrConfig)
 	}
 	defer s.hints.deaf(process)
-	return s.listen(ctx, func(key string, chosen lease.Owner) {
-		if chosen.IsZero() || chosen == process {
-			s.hints.hears(process)
-			heard(key, !chosen.IsZero())
-		}
+	return s.listen(ctx, process, func(key string, chosen lease.Owner) {
+		s.hints.hears(process)
+		heard(key, !chosen.IsZero())
 	})
 }
 
-func (s *Store) listen(ctx context.Context, heard func(key string, chosen lease.Owner)) error {
+func (s *Store) listen(ctx context.Context, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
 	within, end, ok := s.hints.begin(ctx)
 	if !ok {
 		return fmt.Errorf("%w: listen", lease.ErrClosed)
@@ -114,7 +112,7 @@ func (s *Store) listen(ctx context.Context, heard func(key string, chosen lease.
 	var err error
 	switch d := s.d.(type) {
 	case dialect.Listener:
-		err = s.keepListening(within, d, heard)
+		err = s.keepListening(within, d, process, heard)
 	case dialect.Watcher:
 		err = s.watch(within, d, heard)
 	default:
@@ -128,11 +126,11 @@ func (s *Store) listen(ctx context.Context, heard func(key string, chosen lease.
 
 // keepListening begins anew whenever the connection is lost, until ctx ends. Clients that lost a server at the same moment
 // come back at different ones.
-func (s *Store) keepListening(ctx context.Context, d dialect.Listener, heard func(key string, chosen lease.Owner)) error {
+func (s *Store) keepListening(ctx context.Context, d dialect.Listener, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval, pauses.RandomizationFactor = 50*time.Millisecond, 5*time.Second, 0.5
 	for {
-		err := d.Listen(ctx, s.hints.pool, s.channel(), func(key string, chosen lease.Owner) {
+		err := d.Listen(ctx, s.hints.pool, s.channel(), process, func(key string, chosen lease.Owner) {
 			pauses.Reset()
 			heard(key, chosen)
 		})

@@ -65,7 +65,7 @@ func (p *Poller) paces(w *watch, now Sight) time.Duration {
 	w.shared = overtaken || w.shared && now.Age < p.Max
 	w.every = max(now.Age/4, p.Min)
 	if w.shared {
-		w.every = max(w.every, time.Duration(now.Crowd)*p.Min/4)
+		w.every = max(w.every, time.Duration(now.Crowd)*p.Min/2)
 	}
 	w.every = min(w.every, p.Max)
 	return w.every
@@ -105,11 +105,11 @@ func (p *Poller) Watch(key string, s Sight) {
 	p.run()
 }
 
-// Later has key looked at after d.
+// Later has key looked at after d, unless others look at it too.
 func (p *Poller) Later(key string, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w := p.watches[key]; w != nil {
+	if w := p.watches[key]; w != nil && !w.shared {
 		w.due = time.Now().Add(d)
 	}
 	p.nudge()

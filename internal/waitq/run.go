@@ -26,20 +26,21 @@ type run struct {
 	released time.Time
 	yielded  bool      // the key was released for the others
 	at       time.Time // when it was granted last
+	took     time.Duration // from the request to the answer
 	returns  bool      // the last time, this process asked for the key again at once
 }
 
 const generation = 1024 // keys remembered, at least
 
 // Granted notes a grant of key with token, at now.
-func (r *Runs) Granted(key string, token int64, now time.Time) {
+func (r *Runs) Granted(key string, token int64, now time.Time, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, ok := r.find(key)
 	if !ok || token != last.token+1 {
 		last = run{since: now, turn: now, returns: last.returns}
 	}
-	last.token, last.at, last.yielded = token, now, false
+	last.token, last.at, last.yielded, last.took = token, now, false, took
 	last.grants++
 	last.begun++
 	r.put(key, last)
@@ -80,6 +81,16 @@ func (r *Runs) Released(key string, now time.Time, least int, slice time.Duratio
 	return spent, last.returns && !spent
 }
 
+// Left notes that the release of key has come to its end at now: only from then on can this process ask again.
+func (r *Runs) Left(key string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, ok := r.find(key); ok {
+		last.released = now
+		r.put(key, last)
+	}
+}
+
 // Asks notes that this process asks for key at now. It reports whether it has released the key for the others less than room ago.
 func (r *Runs) Asks(key string, now time.Time, room time.Duration) (yielded bool) {
 	r.mu.Lock()
@@ -102,6 +113,14 @@ func (r *Runs) Holds(key string, now time.Time, d time.Duration) bool {
 	defer r.mu.Unlock()
 	last, ok := r.find(key)
 	return ok && last.at.After(last.released) && now.Sub(last.at) < d
+}
+
+// Took is how long the last grant of key to this process took, from the request to the answer.
+func (r *Runs) Took(key string) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, _ := r.find(key)
+	return last.took
 }
 
 // Last is the token of the last grant of key to this process, and when that was.

@@ -15,7 +15,7 @@ func TestARunIsOverAfterSoManyGrantsAndSoLong(t *testing.T) {
 		if r.Over("k", now.Add(time.Hour)) {
 			t.Errorf("over after %d grants", token)
 		}
-		r.Granted("k", token+1, now)
+		r.Granted("k", token+1, now, 0)
 	}
 	if r.Over("k", now.Add(time.Second-1)) {
 		t.Error("over too soon")
@@ -33,12 +33,12 @@ func TestAnothersGrantEndsARun(t *testing.T) {
 	r := waitq.Runs{Most: 3, For: time.Second}
 	now := time.Now()
 	for _, token := range []int64{1, 2, 4, 5} {
-		r.Granted("k", token, now)
+		r.Granted("k", token, now, 0)
 	}
 	if r.Over("k", now.Add(time.Hour)) {
 		t.Error("counted over another's grant")
 	}
-	r.Granted("k", 6, now)
+	r.Granted("k", 6, now, 0)
 	if !r.Over("k", now.Add(time.Hour)) {
 		t.Error("not over")
 	}
@@ -49,9 +49,9 @@ func TestRunsForgetKeysUsedOnce(t *testing.T) {
 	r := waitq.Runs{Most: 100, For: 0}
 	now := time.Now()
 	for i := range 100_000 {
-		r.Granted(fmt.Sprint("once", i), 1, now)
+		r.Granted(fmt.Sprint("once", i), 1, now, 0)
 		if i%1000 == 0 {
-			r.Granted("hot", int64(1+i/1000), now)
+			r.Granted("hot", int64(1+i/1000), now, 0)
 		}
 	}
 	if !r.Over("hot", now) {
