@@ -61,3 +61,46 @@ func TestRunsForgetKeysUsedOnce(t *testing.T) {
 		t.Error("a key used once is remembered")
 	}
 }
+
+// A process that asks again at once keeps the key for a turn; then it leaves it to others, once.
+func TestATurnEndsAfterSoManyGrantsAndSoLong(t *testing.T) {
+	const least, slice, room = 3, 5 * time.Millisecond, 10 * time.Millisecond
+	var r waitq.Runs
+	now := time.Now()
+	pair := func(token int64) (spent, returns bool) {
+		r.Granted("k", token, now, 0)
+		now = now.Add(2 * time.Millisecond)
+		spent, returns = r.Released("k", now, least, slice, true)
+		return spent, returns
+	}
+	for token, want := range [][2]bool{{false, false}, {false, true}, {true, false}} {
+		spent, returns := pair(int64(token + 1))
+		if spent != want[0] || returns != want[1] {
+			t.Errorf("release %d: spent %t, returns %t, want %t", token, spent, returns, want)
+		}
+		if yields := r.Asks("k", now, room); yields != spent {
+			t.Errorf("release %d: yields %t", token, yields)
+		}
+	}
+	if r.Asks("k", now.Add(room), room) {
+		t.Error("yields after the others had their time")
+	}
+	if spent, _ := pair(10); spent {
+		t.Error("another's grant did not begin a new turn")
+	}
+}
+
+// A process that was away is not waited for the next time.
+func TestAProcessThatWasAwayIsNotExpectedToReturn(t *testing.T) {
+	var r waitq.Runs
+	now := time.Now()
+	for i, away := range []time.Duration{0, 2 * waitq.Soon, 0} {
+		r.Granted("k", int64(i+1), now, 0)
+		_, returns := r.Released("k", now, 100, time.Hour, true)
+		if want := i == 1; returns != want {
+			t.Errorf("release %d: returns %t", i, returns)
+		}
+		now = now.Add(away)
+		r.Asks("k", now, 0)
+	}
+}
