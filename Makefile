@@ -13,7 +13,7 @@ tool         := tool -modfile=$(CURDIR)/tools/go.mod
 # bench is a module of its own, which ./... does not enter.
 modules      := $(dir $(wildcard ./go.mod bench/go.mod))
 
-.PHONY: help test test-quick model soak attack attack-mutants lint fmt cover bench bench-short bench-floor bench-wait bench-ways bench-bridge servers
+.PHONY: help test test-quick model soak attack attack-mutants lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-ways bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -72,6 +72,9 @@ bench-floor: ## the shortest times the servers allow, to compare ours with
 
 bench-wait: ## what waiting costs a server, and how soon the next one has the key
 	$(with_servers) go -C bench run ./wait
+
+bench-hot: ## one key that many processes want, beside polling by hand
+	$(with_servers) go -C bench run ./hot
 
 bench-ways: ## held transactions, compare-and-swap and once, beside the statements that each cannot do without
 	$(with_servers) go -C bench run ./ways

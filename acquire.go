@@ -150,7 +150,7 @@ func (c *Client) granted(ctx context.Context, req lease.AcquireRequest, a lease.
 	l := newLock(ctx, c, req, a, r, sent)
 	err := c.keep(l, sent)
 	if err == nil {
-		c.runs.Granted(req.Key, a.Token, sent)
+		c.runs.Granted(req.Key, a.Token, sent, time.Since(sent))
 		c.evictions.forget(req.Key)
 		c.acquired(l, time.Since(began))
 		return l, nil

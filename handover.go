@@ -64,9 +64,7 @@ func (c *Client) cameFree(key string, awaited, held bool) {
 		awaited = c.isAwaited(ctx, key)
 		cancel()
 	}
-	if awaited {
-		c.hints.announce(key)
-	}
+	c.tellOthers(key, awaited)
 	switch {
 	case held && awaited:
 		time.AfterFunc(c.room(), func() { c.lines.Resume(key) })

@@ -23,14 +23,17 @@ type hints struct {
 	c        *Client
 	process  lease.Owner
 	notifier lease.Notifier // nil if the store has none, or they are off
+	waker    lease.Waker    // notifier, if it can wake one process of many; nil for a Fair client, whose queue says who is next
 	interest lease.Interest // nil if the store has none
 	ctx      context.Context
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
 
 	mu        sync.Mutex
-	until     map[string]time.Time // when our interest in a key ends
-	news      map[string]struct{}  // to be announced
+	until     map[string]time.Time   // when our interest in a key ends
+	later     map[string]*time.Timer // what is announced unless this process has the key again first
+	crowds    map[string]crowd
+	news      map[string]struct{} // to be announced
 	telling   bool
 	listening bool
 	waited    time.Time // when somebody last waited
@@ -38,11 +41,14 @@ type hints struct {
 }
 
 func startHints(c *Client) *hints {
-	h := &hints{c: c, process: lease.NewOwner(), until: make(map[string]time.Time), news: make(map[string]struct{})}
+	h := &hints{c: c, process: lease.NewOwner(), until: make(map[string]time.Time), news: make(map[string]struct{}), crowds: make(map[string]crowd), later: make(map[string]*time.Timer)}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.interest, _ = seam.As[lease.Interest](c.store)
 	if c.cfg.Hints == HintsOn {
 		h.notifier, _ = seam.As[lease.Notifier](c.store)
+		if w, ok := seam.As[lease.Waker](c.store); ok && h.interest != nil && !c.cfg.Fair && w.Wakes() {
+			h.waker = w
+		}
 	}
 	return h
 }
@@ -77,22 +83,25 @@ func (h *hints) listen() {
 		return
 	}
 	h.listening = true
-	notifier := h.notifier
-	h.wg.Go(func() { h.hear(notifier) })
+	listen := h.notifier.Listen
+	if h.waker != nil {
+		listen = h.listenAs
+	}
+	h.wg.Go(func() { h.hear(listen) })
 }
 
 // hear listens until nobody has waited for a while; the next look of the poller then begins anew.
-func (h *hints) hear(notifier lease.Notifier) {
+func (h *hints) hear(listen func(ctx context.Context, heard func(key string)) error) {
 	ctx, cancel := context.WithCancel(h.ctx)
 	defer cancel()
 	idle := time.AfterFunc(listenLinger, func() { h.rest(ctx, cancel) })
 	defer idle.Stop()
-	err := notifier.Listen(ctx, h.c.call)
+	err := listen(ctx, h.c.call)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listening = false
 	if errors.Is(err, lease.ErrUnsupported) {
-		h.notifier = nil
+		h.notifier, h.waker = nil, nil
 	}
 }
 
@@ -148,13 +157,13 @@ func (h *hints) sends() bool {
 // tell sends what there is, and reports whether more has come meanwhile.
 func (h *hints) tell() (more bool) {
 	h.mu.Lock()
-	keys, notifier := slices.Sorted(maps.Keys(h.news)), h.notifier
+	keys, notifier, waker := slices.Sorted(maps.Keys(h.news)), h.notifier, h.waker
 	clear(h.news)
 	h.mu.Unlock()
-	if notifier != nil {
+	if notifier != nil && len(keys) > 0 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), unlockTimeout)
 		defer cancel()
-		if err := notifier.Announce(ctx, keys); err != nil {
+		if err := h.send(ctx, notifier, waker, keys); err != nil {
 			h.c.cfg.Logger.LogAttrs(h.ctx, slog.LevelDebug, "rowlock: a hint was not sent; the waiters poll", slog.Any("error", err))
 		}
 	}
@@ -164,8 +173,17 @@ func (h *hints) tell() (more bool) {
 	return h.telling
 }
 
+// send wakes one process for each key, or tells all.
+func (h *hints) send(ctx context.Context, notifier lease.Notifier, waker lease.Waker, keys []string) error {
+	if waker != nil {
+		return waker.Wake(ctx, h.process, keys)
+	}
+	return notifier.Announce(ctx, keys)
+}
+
 // stop returns when nothing runs any more, and takes back what this process waits for.
 func (h *hints) stop() {
+	h.announce(h.postponed()...)
 	h.mu.Lock()
 	h.stopped = true
 	keys := slices.Sorted(maps.Keys(h.until))

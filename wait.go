@@ -58,6 +58,7 @@ func (s *wait) run(ctx context.Context, bid bool) (*Lock, error) {
 		if err := s.makeRoom(ctx); err != nil {
 			return s.leave(ctx, err)
 		}
+		bid = !s.c.yields(s.w)
 	}
 	for {
 		if bid {
@@ -89,7 +90,7 @@ func (s *wait) bid(ctx context.Context) (l *Lock, done bool, err error) {
 		err = join(s.seen, err, ctx.Err()) // the wait was cut short while it looked: what it saw before still stands
 	} else if passing(err) {
 		s.seen = err
-		s.c.poller.Watch(s.w.Key, sightOf(err))
+		s.c.watch(s.w.Key, sightOf(err))
 		s.c.lines.Stay(s.w)
 		s.c.lines.Tell(s.w.Key)
 		return nil, false, nil
@@ -212,10 +213,11 @@ func (c *Client) look(ctx context.Context, keys []string) (map[string]waitq.Sigh
 	if err != nil {
 		return nil, err
 	}
+	c.hints.count(ctx, records)
 	sights := make(map[string]waitq.Sight, len(records))
 	for _, r := range records {
 		here := r.Home == lease.HomeTable || r.Home == lease.HomeTransaction || c.reaches(r.Home)
-		sights[r.Key] = waitq.Sight{Free: !r.Held && here, Age: r.Age, Remaining: r.Remaining, Note: r.Note}
+		sights[r.Key] = waitq.Sight{Free: !r.Held && here, Age: r.Age, Remaining: r.Remaining, Note: r.Note, Token: r.Token, Crowd: c.hints.crowd(r.Key)}
 	}
 	return sights, nil
 }
@@ -227,6 +229,10 @@ func (c *Client) reaches(home int) bool {
 
 func (c *Client) seen(key string, s waitq.Sight) {
 	if s.Free {
+		if rest := c.precedence(key, s); rest > 0 {
+			c.poller.Later(key, rest)
+			return
+		}
 		c.lines.Call(key)
 		return
 	}

@@ -18,6 +18,8 @@ type deaf struct{ *table.Store }
 
 func (deaf) Announce(context.Context, []string) error { return nil }
 
+func (deaf) Wakes() bool { return false }
+
 func (deaf) Listen(ctx context.Context, heard func(string)) error {
 	<-ctx.Done()
 	return ctx.Err()

@@ -95,12 +95,15 @@ func (s *waitAll) settle() (bid bool) {
 		if here != nil {
 			sight = sightOf(here)
 		}
-		s.c.poller.Watch(s.w.Key, sight)
+		s.c.watch(s.w.Key, sight)
 		s.c.lines.Stay(s.w)
 		s.c.lines.Tell(s.w.Key)
 		return false
 	}
 	s.c.lines.Leave(s.w)
+	if s.c.lines.Len(s.w.Key) == 0 {
+		s.c.hints.passOn(s.w.Key) // this process may have been woken for it, and no other
+	}
 	return s.join(first.Key)
 }
 

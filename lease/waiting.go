@@ -39,6 +39,22 @@ type Notifier interface {
 	Announce(ctx context.Context, keys []string) error
 }
 
+// Waker is a Notifier that can wake one process of those that wait for a key. Announce wakes all of them: one gets the key, and the
+// others have asked the store in vain.
+type Waker interface {
+	Notifier
+	// Wakes reports whether Wake tells anybody.
+	Wakes() bool
+	// ListenAs is Listen for process, under whose name Await is called, and hears what Wake tells it. chosen says that no other process was told: if process does not wait for key, it should take back its Await and
+	// call Wake, so that the next process is told.
+	ListenAs(ctx context.Context, process Owner, heard func(key string, chosen bool)) error
+	// Wake tells one process of each key: of those that wait and listen, the one that follows process in the order of owners, or the
+	// first after the last. So processes that wake one another take turns. If it knows of none but process, it tells all, as
+	// Announce does. A listener that does not use ListenAs
+	// hears of no key that a process was told of.
+	Wake(ctx context.Context, process Owner, keys []string) error
+}
+
 // Interest is a Store that remembers which processes wait for a key, so that nobody else need be told of it.
 type Interest interface {
 	// Await notes that a process, an owner of its own, waits for keys: for so long, unless repeated. Look at the keys once more
@@ -48,6 +64,13 @@ type Interest interface {
 	Desist(ctx context.Context, process Owner, keys []string) error
 	// Awaited reports for each key whether any process but this one waits for it, or any ticket stands. It writes nothing.
 	Awaited(ctx context.Context, process Owner, keys []string) ([]bool, error)
+}
+
+// Census is an Interest that counts.
+type Census interface {
+	Interest
+	// Waiting returns for each key how many processes wait for it, as far as Await has said so. It counts to 100 and writes nothing.
+	Waiting(ctx context.Context, keys []string) ([]int, error)
 }
 
 // Ticket is one waiter's place in a fair queue.

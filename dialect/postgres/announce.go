@@ -15,6 +15,12 @@ func (d *Dialect) Announce(ctx context.Context, s *dialect.Session, channel stri
 	return err
 }
 
+// Wake sends a message for each key, but on the channel of one process that it is for.
+func (d *Dialect) Wake(ctx context.Context, s *dialect.Session, channel string, process lease.Owner, keys []string) error {
+	_, err := s.Exec(ctx, d.Text("wake"), channel, byteaArray(keys), dialect.Bytes(process))
+	return err
+}
+
 func hexArray(keys []string) string {
 	var a array
 	for _, k := range keys {
@@ -30,4 +36,9 @@ func keyOf(payload string) string {
 		return ""
 	}
 	return string(key)
+}
+
+// ownChannel is that of one process. 8 bytes of its owner leave the name within the 63 bytes of an identifier; wake makes it too.
+func ownChannel(channel string, process lease.Owner) string {
+	return channel + "_" + hex.EncodeToString(process[:8])
 }

@@ -27,8 +27,8 @@ const (
 )
 
 // Listen hears what is announced on channel until ctx ends or the connection is lost.
-func (d *Dialect) Listen(ctx context.Context, pool dialect.Pool, channel string, heard func(key string)) error {
-	ear := ear{channel, heard}
+func (d *Dialect) Listen(ctx context.Context, pool dialect.Pool, channel string, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
+	ear := ear{channel, process, heard}
 	switch {
 	case d.listen != "":
 		return ear.dial(ctx, d.listen)
@@ -43,7 +43,8 @@ func (d *Dialect) Listen(ctx context.Context, pool dialect.Pool, channel string,
 // ear is one connection that listens.
 type ear struct {
 	channel string
-	heard   func(key string)
+	process lease.Owner // zero: none
+	heard   func(key string, chosen lease.Owner)
 }
 
 func (e ear) dial(ctx context.Context, dsn string) error {
@@ -89,10 +90,14 @@ func (e ear) listenOn(ctx context.Context, c any) error {
 }
 
 func (e ear) listen(ctx context.Context, conn *pgx.Conn) error {
-	if err := ask(ctx, conn, `LISTEN `+pgx.Identifier{e.channel}.Sanitize()); err != nil {
+	listen := `LISTEN ` + pgx.Identifier{e.channel}.Sanitize()
+	if !e.process.IsZero() { // a channel of its own, or every message for one process would rouse all of them
+		listen += `; LISTEN ` + pgx.Identifier{ownChannel(e.channel, e.process)}.Sanitize()
+	}
+	if err := ask(ctx, conn, listen); err != nil {
 		return err
 	}
-	e.heard("")
+	e.heard("", lease.Owner{})
 	for {
 		if err := e.next(ctx, conn); err != nil {
 			return err
@@ -107,7 +112,11 @@ func (e ear) next(ctx context.Context, conn *pgx.Conn) error {
 	n, err := conn.WaitForNotification(waiting)
 	switch {
 	case n != nil:
-		e.heard(keyOf(n.Payload))
+		if n.Channel == e.channel {
+			e.heard(keyOf(n.Payload), lease.Owner{})
+		} else {
+			e.heard(keyOf(n.Payload), e.process)
+		}
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -18,6 +18,12 @@ SELECT EXISTS (SELECT 1 FROM rowlock_queue AS q
                  AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS awaited
 FROM (SELECT ? AS waiter) AS p, json_each(?) AS j ORDER BY j.key
 
+-- name: waiting
+-- keys as a JSON array. Counted to 100: beyond that it makes no difference.
+SELECT (SELECT count(*) FROM (SELECT 1 FROM rowlock_queue AS q
+        WHERE q.key = unhex(j.value) AND q.rank IS NULL AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) LIMIT 100))
+FROM json_each(?) AS j ORDER BY j.key
+
 -- name: version
 -- Another number whenever another connection has committed; what this one commits does not count.
 PRAGMA data_version

@@ -19,7 +19,11 @@ func (s *Store) Await(ctx context.Context, process lease.Owner, keys []string, d
 		return fmt.Errorf("%w: await: the zero owner is nobody; use lease.NewOwner", lease.ErrConfig)
 	}
 	s.process.meet(process)
-	return s.note(ctx, "await", keys, awaiting(process, d))
+	section := "await"
+	if s.Wakes() && s.hints.reaches(process) {
+		section = "await-hearing"
+	}
+	return s.note(ctx, section, keys, awaiting(process, d))
 }
 
 func awaiting(process lease.Owner, d time.Duration) func(list any) []any {
@@ -66,6 +70,30 @@ func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string)
 	}
 	if len(out) != len(keys) {
 		return nil, fmt.Errorf("%w: awaited: %d answers for %d keys", lease.ErrCorrupt, len(out), len(keys))
+	}
+	return out, nil
+}
+
+// Waiting counts: one statement, which locks and writes nothing.
+func (s *Store) Waiting(ctx context.Context, keys []string) ([]int, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	var out []int
+	_, _, err := s.do(ctx, lane.Acquire, "waiting", keys[0], task{other: func(ctx context.Context, session *dialect.Session) error {
+		out = make([]int, 0, len(keys))
+		return session.Query(ctx, s.d.Text("waiting"), []any{s.d.List(keys)}, func(row dialect.Columns) error {
+			var n int
+			err := row.Scan(&n)
+			out = append(out, n)
+			return err
+		})
+	}})
+	if err != nil {
+		return nil, err // out may still be written to
+	}
+	if len(out) != len(keys) {
+		return nil, fmt.Errorf("%w: waiting: %d answers for %d keys", lease.ErrCorrupt, len(out), len(keys))
 	}
 	return out, nil
 }

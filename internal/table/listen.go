@@ -26,6 +26,35 @@ type hints struct {
 	base      context.Context // ends with close
 	end       context.CancelFunc
 	listening sync.WaitGroup
+	hearing   map[lease.Owner]bool // processes that a message for them alone reaches
+}
+
+func (h *hints) hears(process lease.Owner) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hearing == nil {
+		h.hearing = make(map[lease.Owner]bool)
+	}
+	h.hearing[process] = true
+}
+
+func (h *hints) deaf(process lease.Owner) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.hearing, process)
+}
+
+// lost says that the connection was: until there is another, no message reaches anybody here.
+func (h *hints) lost() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.hearing)
+}
+
+func (h *hints) reaches(process lease.Owner) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hearing[process]
 }
 
 func (h *hints) open(db dialect.Pool, o Options) {
@@ -59,6 +88,22 @@ func (h *hints) close() {
 
 // Listen hears of keys that have come free: what a server delivers, or else that the database has changed at all.
 func (s *Store) Listen(ctx context.Context, heard func(key string)) error {
+	return s.listen(ctx, lease.Owner{}, func(key string, _ lease.Owner) { heard(key) })
+}
+
+// ListenAs hears of keys that have come free, but for those of which another process was told.
+func (s *Store) ListenAs(ctx context.Context, process lease.Owner, heard func(key string, chosen bool)) error {
+	if process.IsZero() {
+		return fmt.Errorf("%w: listen: the zero owner is no process; use lease.NewOwner", lease.ErrConfig)
+	}
+	defer s.hints.deaf(process)
+	return s.listen(ctx, process, func(key string, chosen lease.Owner) {
+		s.hints.hears(process)
+		heard(key, !chosen.IsZero())
+	})
+}
+
+func (s *Store) listen(ctx context.Context, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
 	within, end, ok := s.hints.begin(ctx)
 	if !ok {
 		return fmt.Errorf("%w: listen", lease.ErrClosed)
@@ -67,7 +112,7 @@ func (s *Store) Listen(ctx context.Context, heard func(key string)) error {
 	var err error
 	switch d := s.d.(type) {
 	case dialect.Listener:
-		err = s.keepListening(within, d, heard)
+		err = s.keepListening(within, d, process, heard)
 	case dialect.Watcher:
 		err = s.watch(within, d, heard)
 	default:
@@ -81,14 +126,15 @@ func (s *Store) Listen(ctx context.Context, heard func(key string)) error {
 
 // keepListening begins anew whenever the connection is lost, until ctx ends. Clients that lost a server at the same moment
 // come back at different ones.
-func (s *Store) keepListening(ctx context.Context, d dialect.Listener, heard func(key string)) error {
+func (s *Store) keepListening(ctx context.Context, d dialect.Listener, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval, pauses.RandomizationFactor = 50*time.Millisecond, 5*time.Second, 0.5
 	for {
-		err := d.Listen(ctx, s.hints.pool, s.channel(), func(key string) {
+		err := d.Listen(ctx, s.hints.pool, s.channel(), process, func(key string, chosen lease.Owner) {
 			pauses.Reset()
-			heard(key)
+			heard(key, chosen)
 		})
+		s.hints.lost()
 		if errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrConfig) {
 			return err
 		}
@@ -105,15 +151,26 @@ func (s *Store) channel() string {
 	return "rowlock_" + hex.EncodeToString(sum[:16])
 }
 
+// A database that changes all the time is looked at up to restless times as seldom: that it has changed then says next to nothing.
+const restless = 5
+
 // watch calls heard whenever somebody else has changed the database.
-func (s *Store) watch(ctx context.Context, d dialect.Watcher, heard func(key string)) error {
+func (s *Store) watch(ctx context.Context, d dialect.Watcher, heard func(key string, chosen lease.Owner)) error {
 	tick := time.NewTicker(s.hints.every)
 	defer tick.Stop()
+	changes := 0
 	for seen := (version{}); ; {
 		now, err := s.version(ctx, d)
-		if err == nil && now != seen {
+		switch {
+		case err != nil:
+		case now != seen:
 			seen = now
-			heard("")
+			heard("", lease.Owner{})
+			changes = min(changes+1, restless)
+			tick.Reset(s.hints.every * time.Duration(changes))
+		case changes > 0:
+			changes = 0
+			tick.Reset(s.hints.every)
 		}
 		select {
 		case <-ctx.Done():
@@ -155,6 +212,27 @@ func (s *Store) Announce(ctx context.Context, keys []string) error {
 	}}))
 	if err != nil {
 		return s.explain("announce", keys[0], err)
+	}
+	return nil
+}
+
+// Wakes reports whether the server delivers messages.
+func (s *Store) Wakes() bool {
+	_, ok := s.d.(dialect.Listener)
+	return ok
+}
+
+// Wake tells one process that listens and waits, once: it is a hint, and there is the poll.
+func (s *Store) Wake(ctx context.Context, process lease.Owner, keys []string) error {
+	d, ok := s.d.(dialect.Listener)
+	if !ok || len(keys) == 0 {
+		return nil
+	}
+	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *dialect.Session) error {
+		return d.Wake(ctx, session, s.channel(), process, keys)
+	}}))
+	if err != nil {
+		return s.explain("wake", keys[0], err)
 	}
 	return nil
 }

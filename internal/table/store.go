@@ -55,6 +55,8 @@ var (
 	_ lease.Interest   = (*Store)(nil)
 	_ lease.Notifier   = (*Store)(nil)
 	_ lease.Settler    = (*Store)(nil)
+	_ lease.Waker      = (*Store)(nil)
+	_ lease.Census     = (*Store)(nil)
 
 	_ lease.RenewingFencer = (*Store)(nil)
 )

@@ -17,6 +17,11 @@ type Sight struct {
 	Age, Remaining time.Duration
 	// Note is the holder's.
 	Note string
+	// Token is that of the last grant, and At when it was seen: by these the poller sees whether the key changes hands.
+	Token int64
+	At    time.Time
+	// Crowd is how many processes wait for the key, or 0 if that is not known.
+	Crowd int
 }
 
 // Poller looks at all keys that are waited for, from one goroutine, with one question at a time, however many there are. It
@@ -47,6 +52,23 @@ type watch struct {
 	interval time.Duration
 	due      time.Time
 	sight    Sight
+	shared   bool // other processes get it in between
+	every    time.Duration
+}
+
+// paces fixes how often w's key is polled, by what was seen of it last and now. A key that others got in between is polled by all
+// who wait for it about as often as one process would poll it: each of them has the same chance to meet it free, whatever their
+// number, and if all polled every Min they would do more work than the holders.
+func (p *Poller) paces(w *watch, now Sight) time.Duration {
+	last := w.sight
+	overtaken := last.Token > 0 && now.Token > last.Token && now.At.Sub(last.At) < 4*p.Max
+	w.shared = overtaken || w.shared && now.Age < p.Max
+	w.every = max(now.Age/4, p.Min)
+	if w.shared {
+		w.every = max(w.every, time.Duration(now.Crowd)*p.Min/2)
+	}
+	w.every = min(w.every, p.Max)
+	return w.every
 }
 
 // Start makes p ready. Nothing runs until something is watched.
@@ -75,8 +97,22 @@ func (p *Poller) Watch(key string, s Sight) {
 		return
 	}
 	w := p.watch(key, s)
-	w.due = p.after(w, p.Min, s.Remaining)
+	every := p.Min
+	if w.shared {
+		every = w.every
+	}
+	w.due = p.after(w, every, s.Remaining)
 	p.run()
+}
+
+// Later has key looked at after d, unless others look at it too.
+func (p *Poller) Later(key string, d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.watches[key]; w != nil && !w.shared {
+		w.due = time.Now().Add(d)
+	}
+	p.nudge()
 }
 
 // Soon has some keys looked at at once.
@@ -113,6 +149,9 @@ func (p *Poller) watch(key string, s Sight) *watch {
 		w = &watch{}
 		p.watches[key] = w
 	}
+	if s.Token == 0 && w.sight.Token > 0 {
+		s.Token, s.At = w.sight.Token, w.sight.At
+	}
 	w.sight = s
 	return w
 }
@@ -132,7 +171,9 @@ func (p *Poller) Now() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.watches {
-		w.due = time.Time{}
+		if !w.shared {
+			w.due = time.Time{}
+		}
 	}
 	p.nudge()
 }
@@ -248,10 +289,12 @@ func (p *Poller) note(key string, s Sight, asked time.Time, err error) bool {
 		w.due = p.after(w, min(max(2*w.interval, p.Min), p.Max), 0)
 		return false
 	}
+	s.At = asked
+	every := p.paces(w, s)
 	w.sight = s
 	if w.due.IsZero() {
 		return true // Soon or Now came meanwhile, for something that this look may not have seen
 	}
-	w.due = p.after(w, min(max(s.Age/4, p.Min), p.Max), s.Remaining)
+	w.due = p.after(w, every, s.Remaining)
 	return true
 }

@@ -15,7 +15,7 @@ func TestARunIsOverAfterSoManyGrantsAndSoLong(t *testing.T) {
 		if r.Over("k", now.Add(time.Hour)) {
 			t.Errorf("over after %d grants", token)
 		}
-		r.Granted("k", token+1, now)
+		r.Granted("k", token+1, now, 0)
 	}
 	if r.Over("k", now.Add(time.Second-1)) {
 		t.Error("over too soon")
@@ -33,12 +33,12 @@ func TestAnothersGrantEndsARun(t *testing.T) {
 	r := waitq.Runs{Most: 3, For: time.Second}
 	now := time.Now()
 	for _, token := range []int64{1, 2, 4, 5} {
-		r.Granted("k", token, now)
+		r.Granted("k", token, now, 0)
 	}
 	if r.Over("k", now.Add(time.Hour)) {
 		t.Error("counted over another's grant")
 	}
-	r.Granted("k", 6, now)
+	r.Granted("k", 6, now, 0)
 	if !r.Over("k", now.Add(time.Hour)) {
 		t.Error("not over")
 	}
@@ -49,9 +49,9 @@ func TestRunsForgetKeysUsedOnce(t *testing.T) {
 	r := waitq.Runs{Most: 100, For: 0}
 	now := time.Now()
 	for i := range 100_000 {
-		r.Granted(fmt.Sprint("once", i), 1, now)
+		r.Granted(fmt.Sprint("once", i), 1, now, 0)
 		if i%1000 == 0 {
-			r.Granted("hot", int64(1+i/1000), now)
+			r.Granted("hot", int64(1+i/1000), now, 0)
 		}
 	}
 	if !r.Over("hot", now) {
@@ -59,5 +59,48 @@ func TestRunsForgetKeysUsedOnce(t *testing.T) {
 	}
 	if r.Over("once0", now) {
 		t.Error("a key used once is remembered")
+	}
+}
+
+// A process that asks again at once keeps the key for a turn; then it leaves it to others, once.
+func TestATurnEndsAfterSoManyGrantsAndSoLong(t *testing.T) {
+	const least, slice, room = 3, 5 * time.Millisecond, 10 * time.Millisecond
+	var r waitq.Runs
+	now := time.Now()
+	pair := func(token int64) (spent, returns bool) {
+		r.Granted("k", token, now, 0)
+		now = now.Add(2 * time.Millisecond)
+		spent, returns = r.Released("k", now, least, slice, true)
+		return spent, returns
+	}
+	for token, want := range [][2]bool{{false, false}, {false, true}, {true, false}} {
+		spent, returns := pair(int64(token + 1))
+		if spent != want[0] || returns != want[1] {
+			t.Errorf("release %d: spent %t, returns %t, want %t", token, spent, returns, want)
+		}
+		if yields := r.Asks("k", now, room); yields != spent {
+			t.Errorf("release %d: yields %t", token, yields)
+		}
+	}
+	if r.Asks("k", now.Add(room), room) {
+		t.Error("yields after the others had their time")
+	}
+	if spent, _ := pair(10); spent {
+		t.Error("another's grant did not begin a new turn")
+	}
+}
+
+// A process that was away is not waited for the next time.
+func TestAProcessThatWasAwayIsNotExpectedToReturn(t *testing.T) {
+	var r waitq.Runs
+	now := time.Now()
+	for i, away := range []time.Duration{0, 2 * waitq.Soon, 0} {
+		r.Granted("k", int64(i+1), now, 0)
+		_, returns := r.Released("k", now, 100, time.Hour, true)
+		if want := i == 1; returns != want {
+			t.Errorf("release %d: returns %t", i, returns)
+		}
+		now = now.Add(away)
+		r.Asks("k", now, 0)
 	}
 }

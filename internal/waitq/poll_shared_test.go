@@ -1,0 +1,58 @@
+package waitq_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/waitq"
+)
+
+// shared is a key of which so many processes take turns: each look finds another grant.
+func shared(t *testing.T, crowd int, f func(p *waitq.Poller, looks func() int)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		looks, began := 0, time.Now()
+		p := &waitq.Poller{
+			Min: 10 * time.Millisecond, Max: 250 * time.Millisecond,
+			Wanted: func(string) bool { return true },
+			Ask: func(context.Context, []string) (map[string]waitq.Sight, error) {
+				looks++
+				return map[string]waitq.Sight{"k": {Remaining: time.Hour, Token: time.Since(began).Milliseconds(), Crowd: crowd}}, nil
+			},
+			Seen: func(string, waitq.Sight) {},
+		}
+		p.Start()
+		defer p.Stop()
+		p.Watch("k", waitq.Sight{})
+		time.Sleep(time.Second)
+		f(p, func() int { synctest.Wait(); return looks })
+	})
+}
+
+// However many processes wait, all of them together look about as often.
+func TestAKeyThatManyShareIsLookedAtInTurns(t *testing.T) {
+	for crowd, want := range map[int][2]int{0: {90, 110}, 1: {90, 110}, 8: {22, 30}, 32: {6, 10}, 100: {4, 8}} {
+		shared(t, crowd, func(_ *waitq.Poller, looks func() int) {
+			if n := looks(); n < want[0] || n > want[1] {
+				t.Errorf("%d processes: %d looks in a second, want %d to %d", crowd, n, want[0], want[1])
+			}
+		})
+	}
+}
+
+// That anything has changed is no news of a key that changes all the time.
+func TestASharedKeyIsNotLookedAtForEveryChange(t *testing.T) {
+	shared(t, 32, func(p *waitq.Poller, looks func() int) {
+		before := looks()
+		p.Now()
+		if n := looks() - before; n != 0 {
+			t.Errorf("%d looks", n)
+		}
+		p.Soon("k") // that it is free is
+		if n := looks() - before; n != 1 {
+			t.Errorf("%d looks at a key that has come free", n)
+		}
+	})
+}
