@@ -106,3 +106,28 @@ func (s *scene) neverExpires(l *rowlock.Lock, span time.Duration) {
 	}
 	s.Logf("at least %s remained", least.Round(time.Millisecond))
 }
+
+// One lock's fences hold up the renewal of no other, also where all are renewed in one statement. In SQLite every transaction has the
+// file's one write lock, so that renewals of other locks wait as well.
+func TestFencesBackToBackHoldUpNoOtherRenewal(t *testing.T) {
+	const ttl = 3 * time.Second
+	eachServer(t, func(s *scene) {
+		s.Parallel()
+		c := s.client(withTTL(ttl))
+		others, err := c.LockAll(s.Context(), []string{"a", "b", "y", "z"})
+		s.ok(err)
+		l := s.take(c, "k")
+		end := make(chan struct{})
+		wait := s.keepFencing(l, fencedWork{2, 20 * time.Millisecond}, end)
+		defer wait()
+		defer close(end)
+		for began := time.Now(); time.Since(began) < 2*ttl; s.atLeast(50 * time.Millisecond) {
+			for _, key := range others.Keys() {
+				if left := leaseLeft(s.T, s.env, key); left < ttl/6 {
+					s.Fatalf("%q was not renewed: %s of %s remain", key, left, ttl)
+				}
+			}
+		}
+		s.ok(others.Unlock(s.Context()))
+	})
+}

@@ -63,15 +63,24 @@ func (l *Lock) Token() int64 { return l.held.Token }
 func (l *Lock) Context() context.Context { return l.ctx }
 
 // Deadline is until when the lock can be trusted if no renewal succeeds any more: TTL less the margin after the last
-// successful request was sent, on this process's monotonic clock.
+// successful request was sent, on this process's monotonic clock. Behind a fence it is a margin before the expiry that the last
+// renewal found committed.
 func (l *Lock) Deadline() time.Time { return l.c.dog.Deadline(&l.held) }
 
 // Fence makes sure, inside the caller's own transaction, that the lock is still held, and that nobody can take it until tx
 // ends. Call it first in every transaction that writes what the lock protects, before any read. If it returns ErrFenced, which is
 // then ErrLost (or ErrMaxHold) too, roll back: somebody else has, or had, the lock since, or the lease has run out.
 //
-// The check rests on no clock: a process that was stopped for an hour is refused as surely as one that was not. While tx is
-// open the lease cannot be renewed either; a transaction longer than the lease keeps the lock to its end, and loses it then.
+// The check rests on no clock: a process that was stopped for an hour is refused as surely as one that was not. An expired lease
+// passes if no other owner has had the key since.
+//
+// Fences of one lock take turns: a second transaction waits in Fence until the first has ended, or until ctx ends. Two open
+// transactions of one goroutine therefore wait for each other: as long as the database lets them. Under REPEATABLE READ and
+// SERIALIZABLE on PostgreSQL the one that waited gets ErrBusy: roll back and try again.
+//
+// Fence also extends the lease, within tx, unless it has expired or NoRenew was given: fenced transactions one after the other keep
+// the lock. One transaction that is longer than the TTL keeps the lock to its end, and loses it then; the lock's context may end up
+// to a margin after the next grant of the key, and the lock's next Fence is refused.
 func (l *Lock) Fence(ctx context.Context, tx Tx) error {
 	if err := lease.CheckTx(tx); err != nil {
 		return fmt.Errorf("Fence of %q: %w", l.held.Key, err)

@@ -60,7 +60,8 @@ func (ls *Locks) Deadline() time.Time {
 	return earliest
 }
 
-// Fence is Lock.Fence for each of the locks, in key order, so that two such transactions cannot deadlock by it: a statement for each.
+// Fence is Lock.Fence for each of the locks, in key order, so that two such transactions cannot deadlock by it: a statement for each,
+// and on MySQL and MariaDB a second one for a lease of which a third has gone.
 // Its error is the first there is, and names the key. Then roll back.
 func (ls *Locks) Fence(ctx context.Context, tx Tx) error {
 	return ls.each(func(l *Lock) error { return l.Fence(ctx, tx) })

@@ -16,9 +16,13 @@
 //
 // # Behind a fence
 //
-// While the holder's own transaction has fenced the row, nobody can take it, and nobody can renew it either. Renewals are then
-// answered lease.Busy. A lease that was fenced ([Held.Fenced]) and is still answered Busy lives on past its deadline, a margin
-// at a time. When the transaction has ended the next renewal says what became of it: extended, or lost because the store's
-// expiry has passed meanwhile. For at most a margin the holder of a lease that outlived its expiry in this way may not yet
-// know; its next fence is refused all the same.
+// While the holder's own transaction has fenced the row, no other owner can take it, and no renewal can extend it. Renewals are
+// then answered lease.Busy. The fence itself extends the lease within its transaction (lease.RenewingFencer). A Busy answer says
+// what remains of the expiry that is committed; a fenced lease ([Dog.Fenced]) is trusted until sent + remaining − margin. So short
+// transactions that leave no gap keep the lease alive, and one that rolls back is never relied on.
+//
+// If the committed expiry has passed, because one transaction outlasts the lease, a fenced lease that is still answered Busy lives
+// on a margin at a time: its row cannot be taken. When the transaction has ended the next renewal says what became of the lease:
+// extended, or lost because its expiry has passed. For at most a margin the holder of a lease that outlived its expiry in this way
+// does not know, while another owner may have taken the key; its next fence is refused all the same.
 package watchdog
