@@ -171,9 +171,9 @@ func ExampleLock_UnlockTx() {
 		log.Fatal(err)
 	}
 	again, err := locks.TryLock(ctx, "order/7")
-	fmt.Println(again.Token(), err)
+	fmt.Println(again.Token() > l.Token(), err)
 	// Output:
-	// 2 <nil>
+	// true <nil>
 }
 
 func ExampleLock_Context() {
