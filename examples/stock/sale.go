@@ -67,12 +67,12 @@ func (s *shop) serve(ctx context.Context, w way, b buyer, empty []atomic.Bool) e
 
 // fill spreads the items over the shelves.
 func (s *shop) fill(ctx context.Context, w way) error {
-	if _, err := s.db.ExecContext(ctx, s.sql(`DELETE FROM {shelves}`)); err != nil {
+	if err := s.exec(ctx, `DELETE FROM {shelves}`); err != nil {
 		return err
 	}
 	for shelf := range w.shelves {
 		items := (s.items + shelf) / w.shelves // they add up to all of them
-		if _, err := s.db.ExecContext(ctx, s.sql(`INSERT INTO {shelves} (id, items, version) VALUES (?, ?, 1)`), shelf, items); err != nil {
+		if err := s.exec(ctx, `INSERT INTO {shelves} (id, items, version) VALUES (?, ?, 1)`, shelf, items); err != nil {
 			return err
 		}
 	}

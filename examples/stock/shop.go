@@ -40,7 +40,7 @@ func openShop(ctx context.Context, cfg settings) (s *shop, err error) {
 		`CREATE TABLE {sold} (way VARCHAR(40) NOT NULL, buyer BIGINT NOT NULL, shelf BIGINT NOT NULL, PRIMARY KEY (way, buyer))`,
 	} {
 		if err == nil {
-			_, err = s.db.ExecContext(ctx, s.sql(query))
+			err = s.exec(ctx, query)
 		}
 	}
 	if err == nil {

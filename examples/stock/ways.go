@@ -121,7 +121,11 @@ func (s *shop) note(ctx context.Context, tx *sqlx.Tx, shelf int64, b buyer) erro
 }
 
 func (s *shop) inTx(ctx context.Context, f func(tx *sqlx.Tx) error) error {
-	tx, err := s.db.BeginTxx(ctx, nil)
+	var tx *sqlx.Tx
+	err := s.patiently(ctx, func() (err error) {
+		tx, err = s.db.BeginTxx(ctx, nil)
+		return err
+	})
 	if err != nil {
 		return err
 	}
