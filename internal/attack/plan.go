@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -126,8 +127,9 @@ func newPlan(s settings) plan {
 	return p
 }
 
-// at sets the plan's start.
+// at sets the plan's start. The phases are copied: what a restarted worker is told has no start yet.
 func (p *plan) at(start int64) {
+	p.Phases = slices.Clone(p.Phases)
 	for i := range p.Phases {
 		p.Phases[i].From += start
 		p.Phases[i].To += start
