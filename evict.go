@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -40,7 +41,7 @@ type lockedKey struct {
 func (e *evictions) start(c *Client) {
 	e.c, e.keys = c, make(map[string]*lockedKey)
 	if c.cfg.EvictAfter > 0 {
-		e.store, _ = c.store.(lease.Evictor)
+		e.store, _ = seam.As[lease.Evictor](c.store)
 	}
 }
 

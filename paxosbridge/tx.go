@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -21,7 +22,7 @@ func (b *Bridge) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) erro
 // FenceRenew is Fence. A lease of the table is extended as well if the table can do that. One of the cluster is renewed in the cluster,
 // where no transaction is in the way.
 func (b *Bridge) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
-	if renewer, ok := b.table.(lease.RenewingFencer); ok && !isAway(r.Token) {
+	if renewer, ok := seam.As[lease.RenewingFencer](b.table); ok && !isAway(r.Token) {
 		return renewer.FenceRenew(ctx, tx, r)
 	}
 	return b.Fence(ctx, tx, r.Lease)
