@@ -10,10 +10,7 @@ import (
 // Where processes can be woken one by one, that is used: a process that asks again at once keeps the key for a turn, in which no other
 // is woken in vain. Then it wakes the next and stands back until it is woken itself.
 
-// leastTurn is how often a process has the key in a turn at least: a turn of a single hold would wake a process for each.
-const leastTurn = 12
-
-// slice is how long a turn lasts at least.
+// slice is how long a turn lasts at least. It has HandOvers grants too, because a turn of a single hold would wake a process for each.
 func (c *Client) slice() time.Duration { return c.cfg.PollMin / 2 }
 
 // tellOthers wakes another process for a key that was released, unless this one is about to have it again.
@@ -24,7 +21,7 @@ func (c *Client) tellOthers(key string, awaited bool) {
 		}
 		return
 	}
-	_, returns := c.runs.Released(key, time.Now(), leastTurn, c.slice(), awaited)
+	_, returns := c.runs.Released(key, time.Now(), c.cfg.HandOvers, c.slice(), awaited)
 	switch {
 	case !awaited:
 	case returns:

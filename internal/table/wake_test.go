@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -26,7 +27,7 @@ func sleepers(t *testing.T, e *testdb.Env, n int, key string) []*sleeper {
 		go func() {
 			_ = s.store.ListenAs(t.Context(), s.process, func(_ string, chosen bool) { s.heard <- chosen })
 		}()
-		if <-s.heard {
+		if s.hears(t) {
 			t.Fatal("the beginning was told to it alone")
 		}
 		wantIs(t, s.store.Await(t.Context(), s.process, []string{key}, ttl), nil)
@@ -36,19 +37,30 @@ func sleepers(t *testing.T, e *testdb.Env, n int, key string) []*sleeper {
 	return all
 }
 
+// hears is the next message, and whether the process alone was told.
+func (s *sleeper) hears(t *testing.T) (chosen bool) {
+	t.Helper()
+	select {
+	case chosen = <-s.heard:
+	case <-time.After(patience):
+		t.Fatal("hears nothing")
+	}
+	return chosen
+}
+
 func TestProcessesThatWakeTheNextTakeTurns(t *testing.T) {
 	e := on(t, "postgres")
 	all := sleepers(t, e, 3, "key")
 	for i := range 2 * len(all) {
 		from, to := all[i%len(all)], all[(i+1)%len(all)]
 		wantIs(t, from.store.Wake(t.Context(), from.process, []string{"key"}), nil)
-		if chosen := <-to.heard; !chosen {
+		if chosen := to.hears(t); !chosen {
 			t.Fatalf("wake %d: all were told", i)
 		}
 		// What is told to all comes after it on every connection: nothing else may stand before it.
 		wantIs(t, from.store.Announce(t.Context(), []string{"key"}), nil)
 		for j, s := range all {
-			if <-s.heard {
+			if s.hears(t) {
 				t.Fatalf("wake %d: process %d was woken too", i, j)
 			}
 		}
@@ -66,7 +78,7 @@ func TestOnlyAProcessThatListensIsWoken(t *testing.T) {
 	wake := func(from lease.Owner, key string, want bool) {
 		t.Helper()
 		wantIs(t, waker.Wake(ctx, from, []string{key}), nil)
-		if chosen := <-one.heard; chosen != want {
+		if chosen := one.hears(t); chosen != want {
 			t.Errorf("%q: told alone %t, want %t", key, chosen, want)
 		}
 	}
