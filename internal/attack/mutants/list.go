@@ -54,8 +54,15 @@ var mutants = []mutant{
 	{"a hand-over passes on another's lock", postgresSQL, "hand-over", "r.owner = $2 AND r.token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
 	{"a hand-over is told though it was refused", "dialect/handover.go", "", "err != nil || n == 0", "err != nil || n < 0", onMariaDB, "mixed"},
 	{"a fence asks for no owner", postgresSQL, "fence", "owner = $2 AND token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
-	{"a fence locks nothing", postgresSQL, "fence", "home = @home FOR SHARE", "home = @home", onPostgres, "mixed"},
-	{"a fence locks nothing", mysqlSQL, "fence", "home = @home LOCK IN SHARE MODE", "home = @home", onMariaDB, "mixed"},
+	{
+		"a fence locks nothing", postgresSQL, "fence",
+		"UPDATE rowlock SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()\n" +
+			"  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond') ELSE expires_at END\n" +
+			"WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home\nRETURNING 1",
+		"SELECT 1 FROM rowlock WHERE $4::bigint >= 0 AND key = $1 AND owner = $2 AND token = $3 AND home = @home", onPostgres, "calm",
+	},
+	{"a fence locks nothing", mysqlSQL, "fence", "home = @home FOR UPDATE", "home = @home", onMySQL, "calm"},
+	{"a fence is shared", mysqlSQL, "fence", "home = @home FOR UPDATE", "home = @home LOCK IN SHARE MODE", onMySQL, "calm"},
 	{"UnlockTx frees another's lock", postgresSQL, "release-tx", "owner = $2 AND token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
 	{"a new row forgets the floor", postgresSQL, "acquire-insert", "f.floor + 1", "1", onPostgres, "mixed"},
 	{"a new row forgets the floor", mysqlSQL, "create", "f.floor + (j.o <> '')", "(j.o <> '')", onMariaDB, "mixed"},
