@@ -24,10 +24,10 @@ type run struct {
 	begun    int       // grants since the turn began; the turn of a client that is alone with its waits
 	turn     time.Time // when it began
 	released time.Time
-	yielded  bool      // the key was released for the others
-	at       time.Time // when it was granted last
+	yielded  bool          // the key was released for the others
+	at       time.Time     // when it was granted last
 	took     time.Duration // from the request to the answer
-	returns  bool      // the last time, this process asked for the key again at once
+	returns  bool          // the last time, this process asked for the key again at once
 }
 
 const generation = 1024 // keys remembered, at least
