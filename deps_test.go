@@ -21,7 +21,7 @@ var groups = map[string][]string{
 	"test helpers": {
 		"testing", "github.com/anishathalye/porcupine", "pgregory.net/rapid", "github.com/stretchr/testify", "github.com/DATA-DOG/go-sqlmock",
 		"go.uber.org/goleak", "./locktest", "./internal/testdb", "./internal/faultdb", "./internal/memstore",
-		"./internal/memcluster", "./internal/counted", "./internal/lossy", "./paxosbridge/clustertest",
+		"./internal/memcluster", "./internal/counted", "./internal/standby", "./internal/lossy", "./paxosbridge/clustertest",
 	},
 	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants"},
 }
@@ -60,7 +60,7 @@ var bans = []struct {
 	{"./optimistic", "test helpers", nil, "it is part of the user's program"},
 	{".", "./optimistic", nil, "who locks rows does not want the mapper of structs"},
 	{"./once", "drivers", nil, "it is given a dialect and a pool"},
-	{"./once", "./internal", nil, "a transaction of the application's needs no lanes"},
+	{"./once", "./internal", []string{"./internal/txend"}, "a transaction of the application's needs no lanes"},
 	{"./once", "test helpers", nil, "it is part of the user's program"},
 	{"./once", "net/http", nil, "who takes messages from a queue has no use for it"},
 	{"./once/oncehttp", "drivers", nil, "it speaks HTTP, and package once to the database"},
@@ -72,10 +72,10 @@ var bans = []struct {
 	{"./forupdate", "test helpers", nil, "it is part of the user's program"},
 	{"./forupdate", "github.com/pressly/goose", nil, "who locks rows need not migrate with it"},
 	{"./paxosbridge", "drivers", nil, "a user gets the cluster they have, and no other"},
-	{"./paxosbridge", "./internal", nil, "it stands on stores, whatever they are made of"},
+	{"./paxosbridge", "./internal", []string{"./internal/seam"}, "it stands on stores, whatever they are made of"},
 	{"./paxosbridge", "test helpers", nil, "it is part of the user's program"},
 	{".", "./paxosbridge", nil, "most keys never move"},
-	{"./paxosbridge/clustertest", "./internal", nil, "it is public: whoever writes a cluster must be able to use all of it"},
+	{"./paxosbridge/clustertest", "./internal", []string{"./internal/seam"}, "it is public: whoever writes a cluster must be able to use all of it"},
 	{"./paxosbridge/groupreplication", "drivers", []string{"github.com/go-sql-driver/mysql"}, "its groups are MySQL's"},
 	{"./paxosbridge/groupreplication", "./schema", nil, "it creates nothing"},
 	{"./paxosbridge/groupreplication", "test helpers", nil, "it is part of the user's program"},
@@ -83,12 +83,12 @@ var bans = []struct {
 	{"./schema", "./internal", nil, "tables can be made without a client"},
 	{".", "./paxosbridge", nil, "who has only a database has no cluster"},
 	{"./paxosbridge/etcd", "drivers", []string{"go.etcd.io/etcd"}, "one room, one client: the database is the bridge's other end"},
-	{"./paxosbridge/etcd", "./internal", nil, "the cluster is not the table's"},
+	{"./paxosbridge/etcd", "./internal", []string{"./internal/seam"}, "the cluster is not the table's"},
 	{"./paxosbridge/etcd", "test helpers", nil, "it is part of the user's program"},
 	{"./paxosbridge/internal/model", "anything else", nil, "a specification must not depend on what it specifies"},
 	{"./locktest", "drivers", nil, "it tests stores that have nothing to do with databases"},
 	{"./locktest", "./dialect", nil, "it tests stores that have nothing to do with databases"},
-	{"./locktest", "./internal", nil, "it is public: whoever writes a store must be able to use all of it"},
+	{"./locktest", "./internal", []string{"./internal/seam"}, "it is public: whoever writes a store must be able to use all of it"},
 }
 
 // onlies are packages that only these may import directly, so that nobody gets them who did not ask.
@@ -96,12 +96,12 @@ var onlies = []struct {
 	pkg, because string
 	in           []string
 }{
-	{"github.com/jackc/pgx", "the room of its database", []string{"./dialect/postgres", "./internal/testdb", "./internal/attack", "./examples"}},
+	{"github.com/jackc/pgx", "the room of its database", []string{"./dialect/postgres", "./internal/testdb", "./internal/standby", "./internal/attack", "./examples"}},
 	{"github.com/go-sql-driver/mysql", "the room of its database", []string{"./dialect/mysql", "./internal/testdb", "./internal/attack", "./examples"}},
 	{"modernc.org/sqlite", "the room of its database", []string{"./dialect/sqlite", "./internal/testdb", "./internal/attack", "./examples"}},
 	{"go.etcd.io/etcd", "the room of its cluster", []string{"./paxosbridge/etcd", "./internal/attack", "./examples"}},
 	{"github.com/pressly/goose", "migrations are optional", []string{"./schema", "./examples"}},
-	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./internal/movetest", "./schema", "./examples/internal/program"}},
+	{"testing", "it is for tests; schema has its file system in memory", []string{"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./internal/movetest", "./internal/standby", "./schema", "./examples/internal/program"}},
 }
 
 // imports is a package as go list shows it, without its tests.

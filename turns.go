@@ -10,8 +10,16 @@ import (
 // Where processes can be woken one by one, that is used: a process that asks again at once keeps the key for a turn, in which no other
 // is woken in vain. Then it wakes the next and stands back until it is woken itself.
 
-// slice is how long a turn lasts at least. It has HandOvers grants too, because a turn of a single hold would wake a process for each.
-func (c *Client) slice() time.Duration { return c.cfg.PollMin / 2 }
+// turn is how many grants and how long a process has a key for before it wakes the next. A turn of a single short hold would wake a
+// process for each. Where it is known how many wait, their turns share PollMax, so that each has the key about as often.
+func (c *Client) turn(key string) (grants int, slice time.Duration) {
+	least := c.cfg.PollMin / 2
+	n := c.hints.crowd(key)
+	if n < 2 {
+		return c.cfg.HandOvers, least
+	}
+	return 1, min(max(c.cfg.PollMax/time.Duration(n), least), 3*c.cfg.PollMin)
+}
 
 // tellOthers wakes another process for a key that was released, unless this one is about to have it again.
 func (c *Client) tellOthers(key string, awaited bool) {
@@ -21,7 +29,8 @@ func (c *Client) tellOthers(key string, awaited bool) {
 		}
 		return
 	}
-	_, returns := c.runs.Released(key, time.Now(), c.cfg.HandOvers, c.slice(), awaited)
+	grants, slice := c.turn(key)
+	_, returns := c.runs.Released(key, time.Now(), grants, slice, awaited)
 	switch {
 	case !awaited:
 	case returns:

@@ -45,6 +45,7 @@ func (s *Store) beginAll(ops []*op) {
 	}
 	for _, op := range ops {
 		if op != nil {
+			s.bound(op)    // before a lane has it
 			s.lanes.Go(op) // on a closed set it is not begun, and conclude says so
 		}
 	}
