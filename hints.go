@@ -30,7 +30,8 @@ type hints struct {
 	wg       sync.WaitGroup
 
 	mu        sync.Mutex
-	until     map[string]time.Time   // when our interest in a key ends
+	until     map[string]time.Time   // when our registration for a key ends, as far as it need not be repeated
+	noted     map[string]time.Time   // until when the store may have a registration of ours
 	later     map[string]*time.Timer // what is announced unless this process has the key again first
 	crowds    map[string]crowd
 	news      map[string]struct{} // to be announced
@@ -41,7 +42,7 @@ type hints struct {
 }
 
 func startHints(c *Client) *hints {
-	h := &hints{c: c, process: lease.NewOwner(), until: make(map[string]time.Time), news: make(map[string]struct{}), crowds: make(map[string]crowd), later: make(map[string]*time.Timer)}
+	h := &hints{c: c, process: lease.NewOwner(), until: make(map[string]time.Time), noted: make(map[string]time.Time), news: make(map[string]struct{}), crowds: make(map[string]crowd), later: make(map[string]*time.Timer)}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.interest, _ = seam.As[lease.Interest](c.store)
 	if c.cfg.Hints == HintsOn {
@@ -63,6 +64,10 @@ func (h *hints) await(ctx context.Context, keys []string) {
 	h.mu.Lock()
 	maps.DeleteFunc(h.until, func(_ string, until time.Time) bool { return until.Before(now) })
 	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return h.until[k].Sub(now) > interestLasts/2 })
+	maps.DeleteFunc(h.noted, func(_ string, until time.Time) bool { return until.Before(now) })
+	for _, k := range keys { // also if the answer does not come: a release would wake a process that has gone
+		h.noted[k] = now.Add(interestLasts + unlockTimeout)
+	}
 	h.mu.Unlock()
 	if len(keys) == 0 || h.interest.Await(ctx, h.process, keys, interestLasts) != nil {
 		return // it is said again before the next look
@@ -186,7 +191,7 @@ func (h *hints) stop() {
 	h.announce(h.postponed()...)
 	h.mu.Lock()
 	h.stopped = true
-	keys := slices.Sorted(maps.Keys(h.until))
+	keys := slices.Sorted(maps.Keys(h.noted))
 	h.mu.Unlock()
 	h.cancel()
 	h.wg.Wait()

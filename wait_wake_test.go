@@ -1,6 +1,7 @@
 package rowlock_test
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -147,5 +148,29 @@ func TestAProcessThatIsWokenInVainWakesTheNext(t *testing.T) {
 			s.Errorf("granted %s after the release, as if nobody had been woken", took)
 		}
 		s.ok(g.l.Unlock(s.Context()))
+	})
+}
+
+// A registration that outlived its client would be woken in the client's place, turn after turn.
+func TestAClosedClientIsNotRegisteredAnyMore(t *testing.T) {
+	onPostgres(t, func(s *scene) {
+		holder := s.client(withPoll(hintPoll))
+		for range 5 {
+			l := s.take(holder, "hot")
+			c := s.client(withPoll(hintPoll))
+			ctx, leave := context.WithCancel(s.Context())
+			waiting := s.waits(ctx, c, "hot")
+			s.hearing("hot", 1)
+			leave()
+			<-waiting
+			s.ok(l.Unlock(s.Context())) // wakes it in vain, so that it takes back its registration
+			s.ok(c.Close())
+			var left int
+			queue := s.env.Dialect.Names().Table("rowlock_queue", `"`)
+			s.ok(s.env.DB.QueryRowContext(s.Context(), `SELECT count(*) FROM `+queue+` WHERE key = 'hot'`).Scan(&left))
+			if left != 0 {
+				s.Fatalf("%d registrations are left of a client that was closed", left)
+			}
+		}
 	})
 }
