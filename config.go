@@ -47,8 +47,8 @@ type Config struct {
 	Hints Hints
 	// HandOvers bounds for how long a client keeps a key among its own waiters, handing it from one to the next in one statement:
 	// when it was granted so often in a row, and for at least PollMax, it is released and others have 1.5 × PollMin to bid, if
-	// any wait. Default 16. A client that locks, unlocks and locks again at once keeps the key for so many grants too, and for half of
-	// PollMin, where it can then wake another process (Postgres). Others look every PollMax at the slowest, so that keeping it for a shorter time takes nothing from them.
+	// any wait. Default 16. Others look every PollMax at the slowest, so that keeping it for a shorter time takes nothing from them. Where
+	// a release can wake one process (Postgres), a client that locks, unlocks and locks again at once keeps the key for 3 × PollMin.
 	HandOvers int
 	// Strategy is what an acquire tries first. Default Update.
 	Strategy Strategy
