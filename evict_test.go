@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,11 +157,14 @@ func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 		s.env.Expire(s, "key")
 		share := map[bool]string{true: ` FOR SHARE`, false: ` LOCK IN SHARE MODE`}[s.is("postgres")]
 		lock := s.env.SQL(`SELECT 1 FROM {rowlock} WHERE {key} = ?` + share)
+		var oldest atomic.Int64 // of these transactions, as far as this machine let them be young
 		stop, stopped, first := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		go func() { // it is always locked, each time by another transaction
 			defer close(stopped)
 			var before *sql.Tx
-			for {
+			for begun := time.Now(); ; {
+				last := begun
+				begun = time.Now()
 				tx, err := s.env.DB.BeginTx(context.Background(), nil)
 				if err == nil {
 					var one int
@@ -169,8 +173,11 @@ func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 				if err == nil && before != nil {
 					err = before.Rollback() // the next has the row before the last lets it go
 				}
-				if err != nil {
+				oldest.Store(max(oldest.Load(), int64(time.Since(last))))
+				if err != nil && oldest.Load() < int64(evictAfter) {
 					s.Errorf("a young transaction was ended: %v", err)
+				}
+				if err != nil {
 					return
 				}
 				if before == nil {
@@ -189,13 +196,17 @@ func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 		ctx, cancel := context.WithTimeout(s.Context(), 4*evictAfter)
 		defer cancel()
 		for ctx.Err() == nil {
-			if _, err := c.TryLock(ctx, "key"); err == nil {
+			if _, err := c.TryLock(ctx, "key"); err == nil && oldest.Load() < int64(evictAfter) {
 				s.Error("got it, though the row was always locked")
 				break
 			}
 		}
 		close(stop)
 		<-stopped
+		if age := time.Duration(oldest.Load()); age >= evictAfter {
+			s.Logf("a transaction was %s old: nothing can be said on a machine with so much other work", age)
+			return
+		}
 		if len(told) > 0 {
 			s.Errorf("told %+v", <-told)
 		}

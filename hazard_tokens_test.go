@@ -189,9 +189,15 @@ func (n naive) run(ctx context.Context, query string, args ...any) (int64, error
 func TestTokensNeverRegressWhileDeadRowsAreReaped(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		s.Parallel()
-		ctx, cancel := context.WithTimeout(s.Context(), loadTime())
-		defer cancel()
-		t := load(ctx, s.ours(), func(*tally) bool { return false })
+		var t *tally
+		for range 10 { // a machine that has other work may grant nothing in the first
+			ctx, cancel := context.WithTimeout(s.Context(), loadTime())
+			t = load(ctx, s.ours(), func(*tally) bool { return false })
+			cancel()
+			if t.grants.Load() > 0 && t.reaped.Load() > 0 {
+				break
+			}
+		}
 		s.Logf("%d grants, %d rows reaped, %d regressions", t.grants.Load(), t.reaped.Load(), t.regressions.Load())
 		if t.grants.Load() == 0 || t.reaped.Load() == 0 {
 			s.Error("nothing was tested")
