@@ -198,6 +198,9 @@ func (h *hints) stop() {
 	if len(keys) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
 		defer cancel()
+		if settler, ok := seam.As[lease.Settler](h.c.store); ok {
+			settler.Settle(ctx) // a registration whose caller has left would be written after it was taken back
+		}
 		_ = h.interest.Desist(ctx, h.process, keys)
 	}
 }

@@ -156,7 +156,8 @@ func TestAClosedClientIsNotRegisteredAnyMore(t *testing.T) {
 	onPostgres(t, func(s *scene) {
 		holder := s.client(withPoll(hintPoll))
 		for range 5 {
-			l := s.take(holder, "hot")
+			l, err := holder.TryLock(s.Context(), "hot") // Lock might wait for its turn, and register the holder
+			s.ok(err)
 			c := s.client(withPoll(hintPoll))
 			ctx, leave := context.WithCancel(s.Context())
 			waiting := s.waits(ctx, c, "hot")
