@@ -20,7 +20,7 @@ help: ## list what there is
 
 test: model ## every test, on real servers started for it, with the race detector
 	@began=$$(git rev-parse HEAD) && dirty=$$(git status --porcelain) && \
-	$(with_servers) go test -race -shuffle=on -timeout 30m ./... && \
+	$(with_servers) go test -race -shuffle=on -timeout 60m ./... && \
 	scripts/stamp-tested "$${dirty:+changed on top of }$$began"
 
 test-quick: ## the tests that need nothing but Go
