@@ -46,7 +46,9 @@ func (s *scene) fencing(pool *sql.DB, key, written string) *sql.Tx {
 	c, _, _ := s.evictor(pool, -1, false)
 	l, err := c.TryLock(s.Context(), key, rowlock.NoRenew())
 	s.ok(err)
-	tx, err := pool.BeginTx(context.Background(), nil)
+	ctx, cancel := context.WithCancel(context.Background()) // s.Context() ends before the clean-up, and would roll back
+	s.Cleanup(cancel)                                       // database/sql watches a transaction until it is ended or its context is
+	tx, err := pool.BeginTx(ctx, nil)
 	s.ok(err)
 	s.ok(l.Fence(s.Context(), tx))
 	_, err = tx.ExecContext(s.Context(), `INSERT INTO `+written+` (n) VALUES (1)`)
@@ -161,14 +163,16 @@ func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 		stop, stopped, first := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		go func() { // it is always locked, each time by another transaction
 			defer close(stopped)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel() // ends the two that are open, also after an error
 			var before *sql.Tx
 			for begun := time.Now(); ; {
 				last := begun
 				begun = time.Now()
-				tx, err := s.env.DB.BeginTx(context.Background(), nil)
+				tx, err := s.env.DB.BeginTx(ctx, nil)
 				if err == nil {
 					var one int
-					err = tx.QueryRowContext(context.Background(), lock, []byte("key")).Scan(&one)
+					err = tx.QueryRowContext(ctx, lock, []byte("key")).Scan(&one)
 				}
 				if err == nil && before != nil {
 					err = before.Rollback() // the next has the row before the last lets it go

@@ -46,17 +46,24 @@ func (s *scene) countCommits(m mode, n int) {
 	}
 	s.atLeast(3 * time.Second) // the looks are as rare as they get
 	before, began := s.commits(name)
-	s.atLeast(period)
-	after, ended := s.commits(name)
-	// Idle sessions are counted late: a second's worth of what went before may come into the period.
-	elapsed := ended.Sub(began)
-	if n, limit := after-before, most*(elapsed+time.Second).Seconds(); float64(n) > limit {
-		s.Errorf("%d commits in %s, want at most %.0f", n, elapsed, limit)
+	for periods := 1; ; periods++ {
+		s.atLeast(period)
+		after, ended := s.commits(name)
+		// Idle sessions are counted late: a second's worth of what went before may come into the period.
+		elapsed := ended.Sub(began)
+		made, limit := after-before, most*(elapsed+time.Second).Seconds()
+		if made < 6 {
+			s.Fatalf("only %d commits in %s: nothing looks, or nothing counts", made, elapsed)
+		}
+		if float64(made) <= limit {
+			s.Logf("%d waiters: %d commits in %s", n, made, elapsed.Round(time.Millisecond))
+			return
+		}
+		if periods == 4 {
+			s.Fatalf("%d commits in %s, want at most %.0f, and so in each of %d periods", made, elapsed, limit, periods)
+		}
+		before, began = after, ended // on a busy machine the tickets were still being counted
 	}
-	if after-before < 6 {
-		s.Errorf("only %d commits in %s: nobody looks, or nobody counts", after-before, elapsed)
-	}
-	s.Logf("%d waiters: %d commits in %s", n, after-before, elapsed.Round(time.Millisecond))
 }
 
 // aside is the scene on connections that are closed at once: one that goes idle is counted only after ten seconds.
