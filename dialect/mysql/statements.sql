@@ -64,10 +64,10 @@ STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 -- that a driver which counts changed rows and one which counts matched rows agree.
 --
 -- MySQL has no UPDATE … RETURNING, so the statement notes which changes it makes: for each row that it changes, and for no other, it
--- evaluates the assignments once, and one of them appends the change's number to @rowlock_done. What a failed statement has left
--- there has another batch before it and is dropped.
-UPDATE (SELECT j.n, b.batch, r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS note, j.d AS ttl
-        FROM (SELECT ? AS batch) AS b
+-- evaluates the assignments once, and one of them appends the change's number to @rowlock_done. The table b has one row, is read
+-- before all others and begins the note with the batch's name, by which it is known for this batch's.
+UPDATE (SELECT j.n, r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS note, j.d AS ttl
+        FROM (SELECT @rowlock_done := ? AS batch) AS b
         STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
                t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]', c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
         STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
@@ -77,7 +77,7 @@ UPDATE (SELECT j.n, b.batch, r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHE
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
 SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
   r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)), r.expires_at = UTC_TIMESTAMP(6)
-  + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(IF(LEFT(@rowlock_done, 16) = mine.batch, @rowlock_done, mine.batch), ' ', mine.n)) MICROSECOND
+  + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n)) MICROSECOND
 
 -- name: applied
 -- JSON array of hexadecimal keys. As rows, and a row 0, whose note is what apply has noted. It comes from the session and not from a row,
