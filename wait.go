@@ -227,8 +227,10 @@ func (c *Client) reaches(home int) bool {
 	return ok && r.Reaches(home)
 }
 
+// seen has the first waiter of key bid if it may be free. A key that is granted all the time is bid for as it stands: to look first
+// whether it is free takes as long as its holder takes to get it again.
 func (c *Client) seen(key string, s waitq.Sight) {
-	if s.Free {
+	if s.Free || s.Fleeting && !c.hints.wakes() {
 		if rest := c.precedence(key, s); rest > 0 {
 			c.poller.Later(key, rest)
 			return

@@ -9,8 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/waitq"
 )
 
-// shared is a key of which so many processes take turns: each look finds another grant.
-func shared(t *testing.T, crowd int, f func(p *waitq.Poller, looks func() int)) {
+// shared is a key of which so many processes take turns, with a grant every so often.
+func shared(t *testing.T, crowd int, every time.Duration, f func(p *waitq.Poller, looks func() int)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		looks, began := 0, time.Now()
@@ -19,7 +19,7 @@ func shared(t *testing.T, crowd int, f func(p *waitq.Poller, looks func() int)) 
 			Wanted: func(string) bool { return true },
 			Ask: func(context.Context, []string) (map[string]waitq.Sight, error) {
 				looks++
-				return map[string]waitq.Sight{"k": {Remaining: time.Hour, Token: time.Since(began).Milliseconds(), Crowd: crowd}}, nil
+				return map[string]waitq.Sight{"k": {Remaining: time.Hour, Token: int64(time.Since(began) / every), Crowd: crowd}}, nil
 			},
 			Seen: func(string, waitq.Sight) {},
 		}
@@ -33,8 +33,19 @@ func shared(t *testing.T, crowd int, f func(p *waitq.Poller, looks func() int)) 
 
 // However many processes wait, all of them together look about as often.
 func TestAKeyThatManyShareIsLookedAtInTurns(t *testing.T) {
-	for crowd, want := range map[int][2]int{0: {90, 110}, 1: {90, 110}, 8: {22, 30}, 32: {6, 10}, 100: {4, 8}} {
-		shared(t, crowd, func(_ *waitq.Poller, looks func() int) {
+	for crowd, want := range map[int][2]int{0: {85, 110}, 1: {85, 110}, 8: {22, 30}, 32: {6, 10}, 100: {4, 8}} {
+		shared(t, crowd, 8*time.Millisecond, func(_ *waitq.Poller, looks func() int) {
+			if n := looks(); n < want[0] || n > want[1] {
+				t.Errorf("%d processes: %d looks in a second, want %d to %d", crowd, n, want[0], want[1])
+			}
+		})
+	}
+}
+
+// A key that is granted faster than anything looks is found free no sooner by looking more.
+func TestAKeyThatIsHardlyEverLeftFreeIsLookedAtLess(t *testing.T) {
+	for crowd, want := range map[int][2]int{0: {85, 110}, 1: {45, 60}, 8: {6, 12}, 32: {4, 8}} {
+		shared(t, crowd, time.Millisecond, func(_ *waitq.Poller, looks func() int) {
 			if n := looks(); n < want[0] || n > want[1] {
 				t.Errorf("%d processes: %d looks in a second, want %d to %d", crowd, n, want[0], want[1])
 			}
@@ -44,7 +55,7 @@ func TestAKeyThatManyShareIsLookedAtInTurns(t *testing.T) {
 
 // That anything has changed is no news of a key that changes all the time.
 func TestASharedKeyIsNotLookedAtForEveryChange(t *testing.T) {
-	shared(t, 32, func(p *waitq.Poller, looks func() int) {
+	shared(t, 32, 8*time.Millisecond, func(p *waitq.Poller, looks func() int) {
 		before := looks()
 		p.Now()
 		if n := looks() - before; n != 0 {
