@@ -31,7 +31,7 @@ model: ## all states of the bridge's protocol, without the race detector, which 
 
 soak: ## waiters of many processes on one key, fences back to back, for ten minutes on each database and in each mode; more of the bridge's states
 	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -race -timeout 3h -v -run '^TestWaitersOfManyProcesses' .
-	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -timeout 3h -v -run "^(TestFencedTransactionsBackToBack|TestNoCallOutlastsItsBound)" .
+	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -timeout 3h -v -parallel 8 -run "^(TestFencedTransactionsBackToBack|TestNoCallOutlastsItsBound)" .
 	$(with_servers) env ROWLOCK_SOAK_MOVES=2000 go test -race -timeout 6h -v -run '^TestKeysMove' ./paxosbridge/...
 	go test -timeout 3h -v -run '^TestRandomSchedules' ./paxosbridge -schedules 5000000
 	env ROWLOCK_SOAK_STATES=100000000 go test -timeout 3h -v ./paxosbridge/internal/model
