@@ -10,7 +10,7 @@ import (
 // Where processes can be woken one by one, that is used: a process that asks again at once keeps the key for a turn, in which no other
 // is woken in vain. Then it wakes the next and stands back until it is woken itself.
 
-// slice is how long a turn lasts at least. To wake another process takes several times as long as a grant to this one: at 32 processes
+// slice is how long a turn lasts. To wake another process takes several times as long as a grant to this one: at 32 processes
 // a turn of 8 ms made a quarter of the pairs that a turn of 30 ms makes.
 func (c *Client) slice() time.Duration { return 3 * c.cfg.PollMin }
 
@@ -22,7 +22,7 @@ func (c *Client) tellOthers(key string, awaited bool) {
 		}
 		return
 	}
-	_, returns := c.runs.Released(key, time.Now(), 1, c.slice(), awaited)
+	returns := c.runs.Released(key, time.Now(), c.slice(), awaited)
 	switch {
 	case !awaited:
 	case returns:

@@ -21,8 +21,7 @@ type run struct {
 	grants int
 	since  time.Time
 
-	begun    int       // grants since the turn began; the turn of a client that is alone with its waits
-	turn     time.Time // when it began
+	turn     time.Time // when this process's turn began
 	released time.Time
 	yielded  bool          // the key was released for the others
 	at       time.Time     // when it was granted last
@@ -42,7 +41,6 @@ func (r *Runs) Granted(key string, token int64, now time.Time, took time.Duratio
 	}
 	last.token, last.at, last.yielded, last.took = token, now, false, took
 	last.grants++
-	last.begun++
 	r.put(key, last)
 }
 
@@ -63,22 +61,23 @@ func (r *Runs) Over(key string, now time.Time) bool {
 // whose process does not return this time.
 const Soon = 2 * time.Millisecond
 
-// Released notes that key was released at now. awaited says that other processes wait for it. spent says that this process's turn is over: it has
-// had the key so often and for so long. returns says that it has not, and is likely to ask again at once, as it did the last time.
-func (r *Runs) Released(key string, now time.Time, least int, slice time.Duration, awaited bool) (spent, returns bool) {
+// Released notes that key was released at now. awaited says that other processes wait for it: then a turn ends that has lasted for
+// slice. returns says that the turn goes on and this process is likely to ask again at once, as it did the last time.
+func (r *Runs) Released(key string, now time.Time, slice time.Duration, awaited bool) (returns bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, ok := r.find(key)
 	if !ok {
-		return false, false
+		return false
 	}
 	last.released = now
-	if spent = awaited && last.begun >= least && now.Sub(last.turn) >= slice; spent {
-		last.begun, last.turn = 0, now
+	over := awaited && now.Sub(last.turn) >= slice
+	if over {
+		last.turn = now
 		last.yielded = true
 	}
 	r.put(key, last)
-	return spent, last.returns && !spent
+	return last.returns && !over
 }
 
 // Left notes that the release of key has come to its end at now: only from then on can this process ask again.
