@@ -16,13 +16,7 @@ import (
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
-func main() {
-	if len(os.Args) > 1 && os.Args[1] == workerCommand {
-		rig.Main("hot", work)
-		return
-	}
-	rig.Main("hot", run)
-}
+func main() { rig.MainWithWorkers("hot", run, work) }
 
 func run(ctx context.Context, args []string) error {
 	s, err := parse(args)

@@ -32,8 +32,8 @@ func (s settings) run(ctx context.Context, d *rig.Database, c *counter, processe
 	for _, w := range s.ways() {
 		one.entries = append(one.entries, &entry{way: w, pairs: make([]int, processes)})
 	}
-	t, err := startTeam(ctx, processes, job{d.Name, d.Source, d.Prefix})
-	defer func() { err = errors.Join(err, t.end()) }()
+	workers, err := rig.StartTeam(ctx, processes, job{d.Name, d.Source, d.Prefix})
+	defer func() { err = errors.Join(err, workers.End()) }()
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s settings) run(ctx context.Context, d *rig.Database, c *counter, processe
 		for i := range one.entries {
 			e := one.entries[(i+round)%len(one.entries)]
 			p.Say(d.Name, fmt.Sprintf("%d × %s, %s", processes, hold, e.Name))
-			if err := e.turn(ctx, t, c, task{e.way, s.warm, s.turn, hold}); err != nil {
+			if err := e.turn(ctx, team{workers}, c, task{e.way, s.warm, s.turn, hold}); err != nil {
 				return nil, fmt.Errorf("%s: %w", e.Name, err)
 			}
 			p.Step()

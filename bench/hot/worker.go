@@ -11,8 +11,6 @@ import (
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
-const workerCommand = "worker" // the first argument of a process that contends
-
 // work is a worker's life: for each task it prepares, contends when it is told to, answers with its waiting times in µs, and cleans
 // up when all have ended.
 func work(ctx context.Context, _ []string) (err error) {

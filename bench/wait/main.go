@@ -14,13 +14,7 @@ import (
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
-func main() {
-	if len(os.Args) > 1 && os.Args[1] == workerCommand {
-		rig.Main("wait", work)
-		return
-	}
-	rig.Main("wait", run)
-}
+func main() { rig.MainWithWorkers("wait", run, work) }
 
 func run(ctx context.Context, args []string) error {
 	s, err := parse(args)

@@ -39,12 +39,12 @@ func runRelay(ctx context.Context, d *rig.Database, s settings, fair bool, p *ri
 	if err != nil {
 		return nil, err
 	}
-	t, err := startTeam(ctx, s.processes, job{d.Name, d.Source, d.Prefix, fair})
-	defer func() { err = errors.Join(err, t.end()) }()
+	t, err := rig.StartTeam(ctx, s.processes, job{d.Name, d.Source, d.Prefix, fair})
+	defer func() { err = errors.Join(err, t.End()) }()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := t.turn(s.turn); err != nil { // to warm up
+	if _, err := contenders(t, s.turn); err != nil { // to warm up
 		return nil, err
 	}
 	r = &relay{fair: fair, latency: newHistogram(), beside: beside}
@@ -70,17 +70,33 @@ func createRow(ctx context.Context, d *rig.Database) error {
 	return errors.Join(err, c.Close())
 }
 
-func (r *relay) round(ctx context.Context, t team, turn time.Duration, p *rig.Progress) error {
+func (r *relay) round(ctx context.Context, t rig.Team, turn time.Duration, p *rig.Progress) error {
 	for _, y := range r.beside {
 		if err := y.during(ctx, turn/2); err != nil {
 			return err
 		}
 	}
 	p.Step()
-	holds, err := t.turn(turn)
+	holds, err := contenders(t, turn)
 	p.Step()
 	r.pair(holds)
 	return err
+}
+
+// contenders have all workers contend for so long.
+func contenders(t rig.Team, d time.Duration) (all []hold, err error) {
+	if err := t.Tell(d); err != nil {
+		return nil, err
+	}
+	answers := make([][]hold, len(t))
+	err = t.Hear(func(i int) any { return &answers[i] })
+	for i, holds := range answers {
+		for _, h := range holds {
+			h.worker = i
+			all = append(all, h)
+		}
+	}
+	return all, err
 }
 
 // pair finds the hand-overs: the next token went to another process, which had asked for it before it was given up. The others'

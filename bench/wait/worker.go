@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	workerCommand = "worker" // the first argument of a process that contends
-	sharedKey     = "bench/shared"
-	pollMin       = 10 * time.Millisecond // the default
-	holdFor       = 2 * time.Millisecond
+	sharedKey = "bench/shared"
+	pollMin   = 10 * time.Millisecond // the default
+	holdFor   = 2 * time.Millisecond
 )
 
 // job is what a worker is told first.

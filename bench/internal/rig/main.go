@@ -20,6 +20,14 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 	}
 }
 
+// MainWithWorkers is Main for a program that also starts itself as its workers.
+func MainWithWorkers(name string, run, work func(ctx context.Context, args []string) error) {
+	if len(os.Args) > 1 && os.Args[1] == WorkerCommand {
+		run = work
+	}
+	Main(name, run)
+}
+
 // Measure has measure look at one database after the other, each with tables made for it, and shows how far it is.
 func Measure[R any](ctx context.Context, found []Kind, steps int, measure func(ctx context.Context, d *Database, p *Progress) (R, error)) ([]R, error) {
 	p := NewProgress(steps)
