@@ -226,8 +226,9 @@ func allAgain(r *rig) {
 			}
 		}
 	}
+	// To confirm a repeat the store may write, which extends the lease by the clock's resolution.
 	for i, row := range r.list(lease.Filter{}) {
-		if row.Lease != before[i].Lease || row.Remaining > before[i].Remaining {
+		if row.Lease != before[i].Lease || row.Remaining > before[i].Remaining+tolerance {
 			r.Errorf("the row was %+v, and after the same request is %+v", before[i], row)
 		}
 	}
