@@ -84,9 +84,10 @@ func TestGivingUpAtTheGrantLeavesNothing(t *testing.T) {
 		}
 		s.quick(freeSoon, "the next grant", func() { s.ok(s.take(clients[0], "fickle").Unlock(s.Context())) })
 		s.eventually("no ticket to be left", func() bool { return s.tickets() == 0 })
-		if n := s.number(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL AND expires_at > {now}`); n != 0 {
-			s.Errorf("%d keys are held by nobody", n)
-		}
+		// What a waiter who has gone is granted late is given back when that is known; the lease would last for faultTTL.
+		s.eventually("every key to be free", func() bool {
+			return s.number(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL AND expires_at > {now}`) == 0
+		})
 		s.Logf("%d of %d waiters gave up in time", 5*rounds-len(tokens.all), 4*rounds)
 	})
 }
