@@ -16,7 +16,7 @@ var (
 	_ lease.Settler = (*Store)(nil)
 )
 
-// Store keeps rows in memory. Make one with [New].
+// Store keeps rows in memory. Make one with [New]. It is safe for concurrent use. It needs no Close.
 type Store struct {
 	born time.Time
 
