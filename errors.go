@@ -6,19 +6,21 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// The errors of this package are those of package lease, under the names that users type. Packages
-// forupdate, optimistic, once and paxosbridge return them too, beside errors of their own. Each message
-// begins with "rowlock:".
+// The errors of this package are those of package lease, under the names that users type.
+// Packages forupdate, optimistic, once and paxosbridge return them too, beside errors of their
+// own. Each message begins with "rowlock:".
 var (
-	// ErrHeld is what a [*HeldError] is: another owner has the key. TryLock returns it, and Lock joins
-	// it with ctx.Err() when its ctx ends first.
+	// ErrHeld is what a [*HeldError] is: another owner has the key. TryLock returns it, and Lock
+	// joins it with ctx.Err() when its ctx ends first.
 	ErrHeld = lease.ErrHeld
-	// ErrLost is the cause of Lock.Context, and returned by Unlock and Do, when the lease expired or
-	// was taken over.
+	// ErrLost is the cause of Lock.Context, and returned by Unlock and Do, when the lease expired
+	// or was taken over.
 	ErrLost = lease.ErrLost
-	// ErrFenced is returned by Fence and UnlockTx when the row names another owner or token. Roll back.
+	// ErrFenced is returned by Fence and UnlockTx when the row names another owner or token. Roll
+	// back.
 	ErrFenced = lease.ErrFenced
-	// ErrUnlocked is the cause of Lock.Context after Unlock; Unlock, Fence and UnlockTx then return it.
+	// ErrUnlocked is the cause of Lock.Context after Unlock; Unlock, Fence and UnlockTx then
+	// return it.
 	ErrUnlocked = lease.ErrUnlocked
 	// ErrMaxHold is the cause of Lock.Context when the lock was held for the longest time allowed.
 	ErrMaxHold = lease.ErrMaxHold
@@ -35,11 +37,12 @@ var (
 	ErrBusy = lease.ErrBusy
 	// ErrTokenExhausted is returned by Lock and TryLock for a key whose tokens have run out.
 	ErrTokenExhausted = lease.ErrTokenExhausted
-	// ErrCorrupt is returned for a row that rowlock cannot have written. Such a row is never granted.
+	// ErrCorrupt is returned for a row that rowlock cannot have written. Such a row is never
+	// granted.
 	ErrCorrupt = lease.ErrCorrupt
-	// ErrMoved is returned by Lock and TryLock for a key that is locked elsewhere: in a cluster that a
-	// bridge has moved it to (package paxosbridge), or in a transaction that stays open (package
-	// forupdate). Lock it there.
+	// ErrMoved is returned by Lock and TryLock for a key that is locked elsewhere: in a cluster
+	// that a bridge has moved it to (package paxosbridge), or in a transaction that stays open
+	// (package forupdate). Lock it there.
 	ErrMoved = lease.ErrMoved
 	// ErrForeignTx is returned by Fence and UnlockTx when the transaction is of another database.
 	ErrForeignTx = lease.ErrForeignTx
@@ -75,8 +78,8 @@ var (
 // HeldError is what ErrHeld comes as: who has the key, and for how long.
 type HeldError = lease.HeldError
 
-// several is what errors.Join returns, in one line: an error with a line break is torn apart by most
-// log collectors.
+// several is what errors.Join returns, in one line: an error with a line break is torn apart by
+// most log collectors.
 type several []error
 
 // join returns the errors that are not nil as one, or nil.

@@ -21,7 +21,8 @@ func TestErrorsOfLeaseHaveTheirNamesHere(t *testing.T) {
 	found := 0
 	for _, s := range specs(t, "lease") {
 		for name := range s {
-			if !ast.IsExported(name) || !strings.HasPrefix(name, "Err") && !strings.HasSuffix(name, "Error") {
+			isError := strings.HasPrefix(name, "Err") || strings.HasSuffix(name, "Error")
+			if !isError || !ast.IsExported(name) {
 				continue
 			}
 			found++

@@ -94,7 +94,8 @@ func (s *Store) Announce(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// listening returns who is to be told, for that to happen without the mutex: heard may call the store.
+// listening returns who is to be told, for that to happen without the mutex: heard may call the
+// store.
 func (s *Store) listening() []*ear {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,8 +109,8 @@ func (s *Store) listening() []*ear {
 	return ears
 }
 
-// DropHints loses every notification from now on, or none. Waiters then rest on their polls, as they
-// must on a database whose notifications are lost.
+// DropHints loses every notification from now on, or none. Waiters then rest on their polls, as
+// they must on a database whose notifications are lost.
 func (s *Store) DropHints(drop bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

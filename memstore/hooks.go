@@ -6,8 +6,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Expire ends key's lease now, as if its TTL had passed. The holder learns of it with its next renewal,
-// or at the latest at its own deadline. A key without a live lease is left as it is.
+// Expire ends key's lease now, as if its TTL had passed. The holder learns of it with its next
+// renewal, or at the latest at its own deadline. A key without a live lease is left as it is.
 func (s *Store) Expire(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -17,8 +17,8 @@ func (s *Store) Expire(key string) {
 	}
 }
 
-// ExpireTicket ends the life of a waiter's ticket now, as if its TTL had passed: the waiter of a Fair
-// client is then passed over until it shows again that it is alive.
+// ExpireTicket ends the life of a waiter's ticket now, as if its TTL had passed: the waiter of a
+// Fair client is then passed over until it shows again that it is alive.
 func (s *Store) ExpireTicket(key string, waiter lease.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,8 +36,8 @@ func (s *Store) AgeTicket(key string, waiter lease.Owner, by time.Duration) {
 	}
 }
 
-// SetToken puts token into key's row, so that the next grant has a larger one. A key without a row gets
-// a free one.
+// SetToken puts token into key's row, so that the next grant has a larger one. A key without a
+// row gets a free one.
 func (s *Store) SetToken(key string, token int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
