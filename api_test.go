@@ -110,7 +110,7 @@ func publicPackages(t *testing.T) map[string]*types.Package {
 	t.Helper()
 	var paths []string
 	for path := range listImports(t) {
-		if !strings.Contains(path+"/", "/internal/") && !isOneOf(path, groups["programs"]) {
+		if isPublic(path) {
 			paths = append(paths, path)
 		}
 	}
@@ -138,6 +138,11 @@ func publicPackages(t *testing.T) map[string]*types.Package {
 		all[name] = pkg
 	}
 	return all
+}
+
+// isPublic says whether users can import a package, by its path below the module.
+func isPublic(path string) bool {
+	return !strings.Contains(path+"/", "/internal/") && !isOneOf(path, groups["programs"])
 }
 
 // touch looks at a package's files, so that go test sees that the result depends on them. A function
