@@ -14,8 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// Two applications share a database, each with tables of its own: their keys have nothing to do with
-// each other.
+// Two applications share a database, each with tables of its own: their keys have nothing to do
+// with each other.
 func ExamplePrefix() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "rowlock")

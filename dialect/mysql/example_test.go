@@ -35,8 +35,8 @@ func ExampleNew() {
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_meta` (
 }
 
-// rowlock keeps Config.Lanes connections of the pool to itself: a limit has room for them and for the
-// application.
+// rowlock keeps Config.Lanes connections of the pool to itself: a limit has room for them and for
+// the application.
 func ExampleNew_pool() {
 	cfg, err := driver.ParseDSN(os.Getenv("MYSQL_DSN"))
 	if err != nil {

@@ -68,8 +68,8 @@ func ExampleFence() {
 	}
 }
 
-// Behind PgBouncer in transaction mode, the pool's DSN says default_query_exec_mode=exec, and Listen
-// names a way to the server that goes past the pooler. Without Listen, waiters poll.
+// Behind PgBouncer in transaction mode, the pool's DSN says default_query_exec_mode=exec, and
+// Listen names a way to the server that goes past the pooler. Without Listen, waiters poll.
 func ExamplePooled() {
 	db, err := sql.Open("pgx", "postgres://app@pooler:6432/app?default_query_exec_mode=exec")
 	if err != nil {

@@ -13,9 +13,10 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// The DSN has what a file needs that several processes write to. WAL lets readers and the writer work
-// beside each other, busy_timeout waits for the file's one write lock, and _txlock=immediate takes that
-// lock when a transaction begins: a deferred one that reads first cannot always write afterwards.
+// The DSN has what a file needs that several processes write to. WAL lets readers and the writer
+// work beside each other, busy_timeout waits for the file's one write lock, and _txlock=immediate
+// takes that lock when a transaction begins: a deferred one that reads first cannot always write
+// afterwards.
 func ExampleNew() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "rowlock")

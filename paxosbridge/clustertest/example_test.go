@@ -8,8 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/clustertest"
 )
 
-// The whole test of a cluster, beside locktest.Run. The cluster here is in memory: put your own in its
-// place.
+// The whole test of a cluster, beside locktest.Run. The cluster here is in memory: put your own
+// in its place.
 func ExampleRun() {
 	_ = func(t *testing.T) { // func TestEpochs(t *testing.T)
 		clustertest.Run(t, clustertest.Harness{
