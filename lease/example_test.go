@@ -19,7 +19,9 @@ type quota struct {
 
 var errQuota = errors.New("no more locks today")
 
-func (q *quota) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (q *quota) Acquire(
+	ctx context.Context, reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
 	if q.left -= len(reqs); q.left < 0 {
 		return nil, errQuota
 	}
