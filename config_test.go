@@ -12,7 +12,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/forupdate"
-	"github.com/rowlockdb/rowlock/internal/memstore"
+	"github.com/rowlockdb/rowlock/memstore"
 	"github.com/rowlockdb/rowlock/once"
 	"github.com/rowlockdb/rowlock/optimistic"
 	"pgregory.net/rapid"

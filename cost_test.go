@@ -9,7 +9,7 @@ import (
 	"weak"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/internal/memstore"
+	"github.com/rowlockdb/rowlock/memstore"
 )
 
 func TestLocksCostNoGoroutines(t *testing.T) {

@@ -20,7 +20,7 @@ var groups = map[string][]string{
 	},
 	"test helpers": {
 		"testing", "github.com/anishathalye/porcupine", "pgregory.net/rapid", "github.com/stretchr/testify", "github.com/DATA-DOG/go-sqlmock",
-		"go.uber.org/goleak", "./locktest", "./internal/testdb", "./internal/faultdb", "./internal/memstore",
+		"go.uber.org/goleak", "./locktest", "./internal/testdb", "./internal/faultdb", "./memstore",
 		"./internal/memcluster", "./internal/counted", "./internal/standby", "./internal/lossy", "./paxosbridge/clustertest",
 	},
 	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants"},
@@ -86,6 +86,8 @@ var bans = []struct {
 	{"./paxosbridge/etcd", "./internal", []string{"./internal/seam"}, "the cluster is not the table's"},
 	{"./paxosbridge/etcd", "test helpers", nil, "it is part of the user's program"},
 	{"./paxosbridge/internal/model", "anything else", nil, "a specification must not depend on what it specifies"},
+	{"./memstore", "anything else", []string{"./lease"}, "a user's test that needs no database needs nothing else either"},
+	{"./memstore", "testing", nil, "a demonstration may keep its locks in memory too, without the flags of package testing"},
 	{"./locktest", "drivers", nil, "it tests stores that have nothing to do with databases"},
 	{"./locktest", "./dialect", nil, "it tests stores that have nothing to do with databases"},
 	{"./locktest", "./internal", []string{"./internal/seam"}, "it is public: whoever writes a store must be able to use all of it"},

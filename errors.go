@@ -6,38 +6,80 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// The errors of this package are those of package lease, under the names users type. Each message begins with "rowlock:".
+// The errors of this package are those of package lease, under the names that users type.
+// Packages forupdate, optimistic, once and paxosbridge return them too, beside errors of their
+// own. Each message begins with "rowlock:".
 var (
-	ErrHeld           = lease.ErrHeld           // TryLock, and Lock joined with ctx.Err(): another owner has the key; see *HeldError
-	ErrLost           = lease.ErrLost           // cause of Lock.Context; Unlock, Do: the lease ran out or was taken over
-	ErrFenced         = lease.ErrFenced         // Fence, UnlockTx: the row names another owner or token; roll back
-	ErrUnlocked       = lease.ErrUnlocked       // cause of Lock.Context; Unlock, Fence, UnlockTx after Unlock
-	ErrMaxHold        = lease.ErrMaxHold        // cause of Lock.Context: held for the longest time allowed
-	ErrInvalidKey     = lease.ErrInvalidKey     // every call with a key: empty, longer than 255 bytes, or reserved
-	ErrClosed         = lease.ErrClosed         // every call after Close
-	ErrUnknown        = lease.ErrUnknown        // sent, and the outcome could not be learned; what is left of a lock is being cleaned up
-	ErrBusy           = lease.ErrBusy           // TryLock, Fence, UnlockTx: the database could not do it for the moment; nothing was changed
-	ErrTokenExhausted = lease.ErrTokenExhausted // Lock, TryLock: the key's tokens have run out
-	ErrCorrupt        = lease.ErrCorrupt        // a row that rowlock cannot have written; never granted
-	ErrForeignTx      = lease.ErrForeignTx      // Fence, UnlockTx: the transaction is of another database
-	ErrUnsupported    = lease.ErrUnsupported    // the store lacks the ability that a call or a setting needs
-	ErrConfig         = lease.ErrConfig         // Open, New, options: a setting that makes no sense
-
-	ErrNoSchema      = lease.ErrNoSchema      // Open: the tables are missing; run schema.Migrate
-	ErrSchemaVersion = lease.ErrSchemaVersion // Open: the tables are too old or too new
-	ErrWrongDialect  = lease.ErrWrongDialect  // Open: the database is another product
-	ErrReadOnly      = lease.ErrReadOnly      // Open: a replica, or a read-only connection
-	ErrPrivilege     = lease.ErrPrivilege     // Open: the database user may not do what is needed
-	ErrTopology      = lease.ErrTopology      // Open: a server that can forget a granted lock (Galera, multi-primary)
-	ErrNotDurable    = lease.ErrNotDurable    // Open: a table that does not survive a crash, or a database in memory
-	ErrPool          = lease.ErrPool          // Open: too few connections allowed in the pool
+	// ErrHeld is what a [*HeldError] is: another owner has the key. TryLock returns it, and Lock
+	// joins it with ctx.Err() when its ctx ends first.
+	ErrHeld = lease.ErrHeld
+	// ErrLost is the cause of Lock.Context, and returned by Unlock and Do, when the lease expired
+	// or was taken over.
+	ErrLost = lease.ErrLost
+	// ErrFenced is returned by Fence and UnlockTx when the row names another owner or token. Roll
+	// back.
+	ErrFenced = lease.ErrFenced
+	// ErrUnlocked is the cause of Lock.Context after Unlock; Unlock, Fence and UnlockTx then
+	// return it.
+	ErrUnlocked = lease.ErrUnlocked
+	// ErrMaxHold is the cause of Lock.Context when the lock was held for the longest time allowed.
+	ErrMaxHold = lease.ErrMaxHold
+	// ErrInvalidKey is returned by every call with a key that is empty, longer than 255 bytes, or
+	// reserved.
+	ErrInvalidKey = lease.ErrInvalidKey
+	// ErrClosed is returned by every call after Close.
+	ErrClosed = lease.ErrClosed
+	// ErrUnknown says that a statement was sent and its outcome could not be learned. The client
+	// releases in the background what it may have left of a lock.
+	ErrUnknown = lease.ErrUnknown
+	// ErrBusy is returned by TryLock, Fence and UnlockTx when the database could not do it for the
+	// moment. Nothing was changed. Lock waits instead.
+	ErrBusy = lease.ErrBusy
+	// ErrTokenExhausted is returned by Lock and TryLock for a key whose tokens have run out.
+	ErrTokenExhausted = lease.ErrTokenExhausted
+	// ErrCorrupt is returned for a row that rowlock cannot have written. Such a row is never
+	// granted.
+	ErrCorrupt = lease.ErrCorrupt
+	// ErrMoved is returned by Lock and TryLock for a key that is locked elsewhere: in a cluster
+	// that a bridge has moved it to (package paxosbridge), or in a transaction that stays open
+	// (package forupdate). Lock it there.
+	ErrMoved = lease.ErrMoved
+	// ErrForeignTx is returned by Fence and UnlockTx when the transaction is of another database.
+	ErrForeignTx = lease.ErrForeignTx
+	// ErrTable is returned by packages forupdate and optimistic when a table, a column or a key of
+	// the caller's own is not as described.
+	ErrTable = lease.ErrTable
+	// ErrUnsupported is returned when the store lacks the ability that a call or a setting needs.
+	ErrUnsupported = lease.ErrUnsupported
+	// ErrConfig is returned by Open, New and per-call options for a setting that makes no sense.
+	ErrConfig = lease.ErrConfig
 )
 
-// HeldError is what ErrHeld comes as: who has the key and for how long.
+// Open returns these, with the cure in the text, when a database cannot be trusted with locks.
+var (
+	// ErrNoSchema: the tables are missing. Run schema.Migrate.
+	ErrNoSchema = lease.ErrNoSchema
+	// ErrSchemaVersion: the tables are too old or too new for this version of rowlock.
+	ErrSchemaVersion = lease.ErrSchemaVersion
+	// ErrWrongDialect: the database is another product than the dialect is for.
+	ErrWrongDialect = lease.ErrWrongDialect
+	// ErrReadOnly: the server is a replica, or the connection is read-only.
+	ErrReadOnly = lease.ErrReadOnly
+	// ErrPrivilege: the database user lacks a privilege.
+	ErrPrivilege = lease.ErrPrivilege
+	// ErrTopology: the server can forget a granted lock, as Galera or a multi-primary group can.
+	ErrTopology = lease.ErrTopology
+	// ErrNotDurable: the table does not survive a crash, or the database is in memory.
+	ErrNotDurable = lease.ErrNotDurable
+	// ErrPool: the pool allows fewer connections than rowlock needs.
+	ErrPool = lease.ErrPool
+)
+
+// HeldError is what ErrHeld comes as: who has the key, and for how long.
 type HeldError = lease.HeldError
 
-// several is what errors.Join returns, in one line: an error with a line break is torn apart by most
-// log collectors.
+// several is what errors.Join returns, in one line: an error with a line break is torn apart by
+// most log collectors.
 type several []error
 
 // join returns the errors that are not nil as one, or nil.

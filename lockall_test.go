@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
 )
 
 func takeAll(t *testing.T, c *rowlock.Client, keys ...string) *rowlock.Locks {

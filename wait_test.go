@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
 )
 
 // queued has n goroutines wait for key, one after the other, and notes who gets it in which order. Each holds it for so long.

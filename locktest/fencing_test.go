@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
 )
 
 var (

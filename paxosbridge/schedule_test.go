@@ -16,8 +16,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/rowlockdb/rowlock/internal/memcluster"
-	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 

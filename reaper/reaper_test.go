@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
 	"github.com/rowlockdb/rowlock/reaper"
 )
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
 	"pgregory.net/rapid"
 )
 

@@ -16,7 +16,8 @@ var (
 	_ lease.Settler = (*Store)(nil)
 )
 
-// Store keeps rows in memory. Make one with [New].
+// Store keeps rows in memory. Make one with [New]. It is safe for concurrent use. It needs no
+// Close.
 type Store struct {
 	born time.Time
 
@@ -70,7 +71,8 @@ func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 	return each(ctx, s, leases, s.releaseLocked)
 }
 
-// each answers a batch under one hold of the mutex, all items at the same instant and in the order of the request.
+// each answers a batch under one hold of the mutex, all items at the same instant and in the
+// order of the request.
 func each[Q, A any](ctx context.Context, s *Store, items []Q, answer func(now time.Time, item Q) A) ([]A, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -107,7 +109,8 @@ func (s *Store) acquireLocked(now time.Time, q lease.AcquireRequest) lease.Acqui
 	return lease.Acquired{Granted: true, Token: token}
 }
 
-// nextLocked returns the token that follows the row's or, where there is no row, the one that no removed row has had.
+// nextLocked returns the token that follows the row's or, where there is no row, the one that no
+// removed row has had.
 func (s *Store) nextLocked(key string, r *row) int64 {
 	if r != nil {
 		return r.token + 1

@@ -94,7 +94,8 @@ func (s *Store) Announce(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// listening returns who is to be told, for that to happen without the mutex: heard may call the store.
+// listening returns who is to be told, for that to happen without the mutex: heard may call the
+// store.
 func (s *Store) listening() []*ear {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,15 +109,16 @@ func (s *Store) listening() []*ear {
 	return ears
 }
 
-// DropHints has every announcement get lost from now on, or none. For tests: nobody may rest on a hint.
+// DropHints loses every notification from now on, or none. Waiters then rest on their polls, as
+// they must on a database whose notifications are lost.
 func (s *Store) DropHints(drop bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropped = drop
 }
 
-// Mishear tells every listener that any key may have come free, as after a lost connection. For tests.
-func (s *Store) Mishear() {
+// WakeAll tells every listener that any key may have been released, as after a lost connection.
+func (s *Store) WakeAll() {
 	for _, e := range s.listening() {
 		e.heard("")
 	}

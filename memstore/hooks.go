@@ -6,7 +6,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Expire ends key's lease now, as if its TTL had passed. For tests; a key without a live lease is left as it is.
+// Expire ends key's lease now, as if its TTL had passed. The holder learns of it with its next
+// renewal, or at the latest at its own deadline. A key without a live lease is left as it is.
 func (s *Store) Expire(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -16,7 +17,8 @@ func (s *Store) Expire(key string) {
 	}
 }
 
-// ExpireTicket ends the life of a waiter's ticket now, as if its TTL had passed. For tests.
+// ExpireTicket ends the life of a waiter's ticket now, as if its TTL had passed: the waiter of a
+// Fair client is then passed over until it shows again that it is alive.
 func (s *Store) ExpireTicket(key string, waiter lease.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,7 +27,7 @@ func (s *Store) ExpireTicket(key string, waiter lease.Owner) {
 	}
 }
 
-// AgeTicket makes a waiter's ticket as old as if it had joined so much earlier. For tests.
+// AgeTicket makes a waiter's ticket as old as if the waiter had joined earlier by that much.
 func (s *Store) AgeTicket(key string, waiter lease.Owner, by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,17 +36,8 @@ func (s *Store) AgeTicket(key string, waiter lease.Owner, by time.Duration) {
 	}
 }
 
-// Tickets returns the number of tickets, live and dead.
-func (s *Store) Tickets() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, queue := range s.queues {
-		n += len(queue)
-	}
-	return n
-}
-
-// SetToken puts token into key's row, for tests that need a large one. A key without a row gets one, free.
+// SetToken puts token into key's row, so that the next grant has a larger one. A key without a
+// row gets a free one.
 func (s *Store) SetToken(key string, token int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +50,7 @@ func (s *Store) SetToken(key string, token int64) {
 	r.token = token
 }
 
-// Rows returns the number of rows, live and dead.
+// Rows returns the number of rows, of held and of free keys.
 func (s *Store) Rows() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/memstore"
+	"github.com/rowlockdb/rowlock/memstore"
 )
 
 func TestExpireLeavesDeadRowsAlone(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
 )
 
 func TestInterestEndsExactlyInTime(t *testing.T) {
@@ -48,7 +48,7 @@ func TestWhatListenersHear(t *testing.T) {
 		s.DropHints(true)
 		announce("lost")
 		s.DropHints(false)
-		s.Mishear()
+		s.WakeAll()
 		announce("c")
 		cancel()
 		announce("too late")

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/memstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/locktest"
+	"github.com/rowlockdb/rowlock/memstore"
 )
 
 var harness = locktest.Harness{

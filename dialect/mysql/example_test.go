@@ -1,0 +1,57 @@
+package mysql_test
+
+import (
+	"database/sql"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+
+	driver "github.com/go-sql-driver/mysql"
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+// The same dialect is for MySQL and for MariaDB. The tables can be in another database than the
+// application's, and have a prefix. The SQL is for a migration tool of yours.
+func ExampleNew() {
+	up, _, err := schema.SQL(mysql.New(dialect.Schema("shared"), dialect.Prefix("billing_")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for line := range strings.Lines(up) {
+		if strings.HasPrefix(line, "CREATE TABLE") {
+			fmt.Print(line)
+		}
+	}
+	// Output:
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_floor` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_queue` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_hold` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_once` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_meta` (
+}
+
+// rowlock keeps Config.Lanes connections of the pool to itself: a limit has room for them and for
+// the application.
+func ExampleNew_pool() {
+	cfg, err := driver.ParseDSN(os.Getenv("MYSQL_DSN"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	connector, err := driver.NewConnector(cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	db.SetMaxOpenConns(20)
+	locks, err := rowlock.Open(db, mysql.New(), &rowlock.Config{Lanes: 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+}

@@ -1,0 +1,79 @@
+package schema_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+// Every process may migrate when it starts: the first makes the tables, and the others find them.
+func ExampleMigrate() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "rowlock")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "app.db")+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+
+	for range 2 {
+		if err := schema.Migrate(ctx, db, sqlite.New()); err != nil {
+			log.Fatal(err)
+		}
+	}
+	var version int
+	err = db.QueryRow(`SELECT value FROM rowlock_meta WHERE name = 'schema_version'`).Scan(&version)
+	fmt.Println(version == schema.Version, err)
+	// Output:
+	// true <nil>
+}
+
+// The files are goose migrations. Copy them among your own, under the next free numbers.
+func ExampleFS() {
+	files, err := schema.FS(postgres.New(dialect.Prefix("billing_")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(names[0])
+	// Output:
+	// 00001_rowlock.sql
+}
+
+// For golang-migrate, Flyway and psql: two texts of plain SQL.
+func ExampleSQL() {
+	up, down, err := schema.SQL(postgres.New())
+	if err != nil {
+		log.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "migrations")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	for name, text := range map[string]string{
+		"0007_rowlock.up.sql":   up,
+		"0007_rowlock.down.sql": down,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+}
