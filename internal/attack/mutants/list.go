@@ -31,13 +31,14 @@ var (
 
 // mutants drop a guard each, or tell what they do not know. Not here are guards that another stands behind:
 // a part of all-or-none is answered as unknown by internal/table, and MySQL's batch compares tokens, so
-// that it would need no expiry.
+// that it would need no expiry. Nor are those that act only in the moment between a look and a statement, or
+// between a loss and its being told: MySQL's expiry in acquire-expired, the owner in a fence and in UnlockTx,
+// the count of a hand-over. No attack of 40 s met that moment; locktest makes it, and finds each of them.
 var mutants = []mutant{
 	{"the lone acquire takes a held key", postgresSQL, "acquire-update", " AND r.owner IS NULL", "", onPostgres, "storm"},
 	{"the lone acquire takes a held key", mysqlSQL, "acquire-update", " AND owner IS NULL", "", onMySQL, "storm"},
 	{"an acquire takes a held key", sqliteSQL, "acquire-update", "(owner IS NULL OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))", "1", onSQLite, "storm"},
 	{"an acquire takes what has not expired", postgresSQL, "acquire-any", "AND owner IS NOT NULL AND expires_at <= clock_timestamp()", "AND owner IS NOT NULL", onPostgres, "mixed"},
-	{"an acquire takes what has not expired", mysqlSQL, "acquire-expired", "(owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))", "1", onMySQL, "mixed"},
 	{"the lone acquire keeps the token", postgresSQL, "acquire-update", "token = r.token + 1", "token = r.token", onPostgres, "storm"},
 	{"an acquire keeps the token", sqliteSQL, "acquire-update", "token = token + 1", "token = token", onSQLite, "storm"},
 	{"a batch takes what has not expired", postgresSQL, "apply", "    AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())", "    AND (w.was IS NULL", onPostgres, "storm"},
@@ -52,8 +53,6 @@ var mutants = []mutant{
 	{"a release frees another's lock", sqliteSQL, "release", "owner = ? AND ? IN (token, 0)", "? IS NOT NULL AND ? >= 0", onSQLite, "mixed"},
 	{"a release frees another's lock", mysqlSQL, "release", "owner = ? AND ? IN (token, 0)", "? IS NOT NULL AND ? >= 0", onMySQL, "mixed"},
 	{"a hand-over passes on another's lock", postgresSQL, "hand-over", "r.owner = $2 AND r.token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
-	{"a hand-over is told though it was refused", "dialect/handover.go", "", "err != nil || n == 0", "err != nil || n < 0", onMariaDB, "mixed"},
-	{"a fence asks for no owner", postgresSQL, "fence", "owner = $2 AND token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
 	{
 		"a fence locks nothing", postgresSQL, "fence",
 		"UPDATE rowlock SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()\n" +
@@ -63,7 +62,6 @@ var mutants = []mutant{
 	},
 	{"a fence locks nothing", mysqlSQL, "fence", "home = @home FOR UPDATE", "home = @home", onMySQL, "calm"},
 	{"a fence is shared", mysqlSQL, "fence", "home = @home FOR UPDATE", "home = @home LOCK IN SHARE MODE", onMySQL, "calm"},
-	{"UnlockTx frees another's lock", postgresSQL, "release-tx", "owner = $2 AND token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
 	{"a new row forgets the floor", postgresSQL, "acquire-insert", "f.floor + 1", "1", onPostgres, "mixed"},
 	{"a new row forgets the floor", mysqlSQL, "create", "f.floor + (j.o <> '')", "(j.o <> '')", onMariaDB, "mixed"},
 	{"the reaper removes a held row", postgresSQL, "dead-lock", "AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'", "AND $2::bigint >= 0", onPostgres, "mixed"},
