@@ -8,6 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/internal/section"
 )
 
+//go:generate go run ./internal/pages
+
 // Sections is the SQL of one dialect by section name. The files carry the same names in every dialect, so that they can be
 // read side by side.
 type Sections map[string]string
