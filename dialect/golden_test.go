@@ -33,7 +33,8 @@ var rooms = []struct {
 func TestEveryStatementIsAsItsGoldenListingHasIt(t *testing.T) {
 	for _, r := range rooms {
 		var b strings.Builder
-		b.WriteString("-- Every statement as the server gets it. Written by: go test ./dialect -run Golden -update\n")
+		b.WriteString("-- Every statement as the server gets it.\n" +
+			"-- Written by: go test ./dialect -run Golden -update\n")
 		files, err := filepath.Glob(filepath.Join(r.name, "*.sql"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)
@@ -43,14 +44,16 @@ func TestEveryStatementIsAsItsGoldenListingHasIt(t *testing.T) {
 			listed += list(t, &b, "dialect/"+filepath.ToSlash(file), file, r.sections)
 		}
 		if listed != len(r.sections) {
-			t.Errorf("%s: %d statements are loaded, and the files have %d: does a name stand twice?", r.name, len(r.sections), listed)
+			t.Errorf("%s: %d statements are loaded, and the files have %d: does a name stand twice?",
+				r.name, len(r.sections), listed)
 		}
 		migrates := filepath.Join("..", "schema", "statements", r.name+".sql")
 		text, err := os.ReadFile(migrates)
 		if err != nil {
 			t.Fatal(err)
 		}
-		list(t, &b, "schema/statements/"+r.name+".sql", migrates, dialect.ParseSections(string(text), dialect.Names{}, r.quote))
+		sections := dialect.ParseSections(string(text), dialect.Names{}, r.quote)
+		list(t, &b, "schema/statements/"+r.name+".sql", migrates, sections)
 		golden(t, filepath.Join("testdata", r.name+".golden.sql"), b.String())
 	}
 }
@@ -101,8 +104,8 @@ func golden(t *testing.T, file, got string) {
 	want, have := strings.Split(string(text), "\n"), strings.Split(got, "\n")
 	for i := 0; i < max(len(want), len(have)); i++ {
 		if i >= len(want) || i >= len(have) || want[i] != have[i] {
-			t.Errorf("%s differs from line %d on: if this is meant, run go test ./dialect -run Golden -update\nlisting %q\nloaded  %q",
-				file, i+1, lineOf(want, i), lineOf(have, i))
+			t.Errorf("%s differs from line %d on: go test ./dialect -run Golden -update writes it anew\n"+
+				"listing %q\nloaded  %q", file, i+1, lineOf(want, i), lineOf(have, i))
 			return
 		}
 	}

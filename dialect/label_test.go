@@ -20,16 +20,21 @@ var labeled = []struct {
 	do   func(context.Context, dialect.Dialect, *dialect.Session, lease.Lease) error
 	last map[string]string
 }{
-	{"Acquire of a key without a row", acquires, map[string]string{"postgres": "acquire-any", "mysql": "acquire-insert", "sqlite": "acquire-insert"}},
-	{"Acquire of a held key", loses, map[string]string{"postgres": "acquire-any", "mysql": "look", "sqlite": "look"}},
-	{"Renew", renews, map[string]string{"postgres": "renew", "mysql": "renew", "sqlite": "renew"}},
-	{"Release", releases, map[string]string{"postgres": "release", "mysql": "release", "sqlite": "release"}},
-	{"Acquire of a free key", acquires, map[string]string{"postgres": "acquire-update", "mysql": "acquire-update", "sqlite": "acquire-update"}},
-	{"Places", places, map[string]string{"postgres": "places", "mysql": "places", "sqlite": "places"}},
+	{"Acquire of a key without a row", acquires, last("acquire-any", "acquire-insert", "acquire-insert")},
+	{"Acquire of a held key", loses, last("acquire-any", "look", "look")},
+	{"Renew", renews, last("renew", "renew", "renew")},
+	{"Release", releases, last("release", "release", "release")},
+	{"Acquire of a free key", acquires, last("acquire-update", "acquire-update", "acquire-update")},
+	{"Places", places, last("places", "places", "places")},
+}
+
+func last(postgres, mysql, sqlite string) map[string]string {
+	return map[string]string{"postgres": postgres, "mysql": mysql, "sqlite": sqlite}
 }
 
 func acquires(ctx context.Context, d dialect.Dialect, s *dialect.Session, l lease.Lease) error {
-	a, err := d.Acquire(ctx, s, dialect.Update, lease.AcquireRequest{Key: l.Key, Owner: l.Owner, TTL: time.Minute})
+	r := lease.AcquireRequest{Key: l.Key, Owner: l.Owner, TTL: time.Minute}
+	a, err := d.Acquire(ctx, s, dialect.Update, r)
 	if err == nil && !a.Granted {
 		err = fmt.Errorf("not granted: %+v", a)
 	}
@@ -37,7 +42,8 @@ func acquires(ctx context.Context, d dialect.Dialect, s *dialect.Session, l leas
 }
 
 func loses(ctx context.Context, d dialect.Dialect, s *dialect.Session, l lease.Lease) error {
-	a, err := d.Acquire(ctx, s, dialect.Update, lease.AcquireRequest{Key: l.Key, Owner: lease.NewOwner(), TTL: time.Minute})
+	r := lease.AcquireRequest{Key: l.Key, Owner: lease.NewOwner(), TTL: time.Minute}
+	a, err := d.Acquire(ctx, s, dialect.Update, r)
 	if err == nil && a.Granted {
 		err = fmt.Errorf("granted: %+v", a)
 	}
@@ -112,7 +118,8 @@ func session(t *testing.T, e *testdb.Env) *dialect.Session {
 		t.Fatal(err)
 	}
 	slow := map[string]string{
-		"mysql": `SET SESSION long_query_time = 0`, "mariadb": `SET SESSION slow_query_log = 1, long_query_time = 0, log_slow_filter = ''`,
+		"mysql":   `SET SESSION long_query_time = 0`,
+		"mariadb": `SET SESSION slow_query_log = 1, long_query_time = 0, log_slow_filter = ''`,
 	}
 	if set := slow[e.Name]; set != "" {
 		if _, err := conn.ExecContext(t.Context(), set); err != nil {
@@ -143,7 +150,8 @@ func knownTo(t *testing.T, e *testdb.Env) func() []string {
 			return slow
 		}
 		// A text must be in both.
-		events := texts(t, admin, `SELECT SQL_TEXT FROM performance_schema.events_statements_history WHERE SQL_TEXT LIKE ?`, table)
+		events := texts(t, admin,
+			`SELECT SQL_TEXT FROM performance_schema.events_statements_history WHERE SQL_TEXT LIKE ?`, table)
 		var both []string
 		for _, text := range slow {
 			label := labelOf(text)
@@ -166,11 +174,13 @@ func labelOf(text string) string {
 func slowLog(t *testing.T, admin *sql.DB) {
 	var on bool
 	var output string
-	if err := admin.QueryRowContext(t.Context(), `SELECT @@slow_query_log, @@log_output`).Scan(&on, &output); err != nil {
+	now := admin.QueryRowContext(t.Context(), `SELECT @@GLOBAL.slow_query_log, @@GLOBAL.log_output`)
+	if err := now.Scan(&on, &output); err != nil {
 		t.Fatal(err)
 	}
 	set := func(on bool, output string) {
-		if _, err := admin.ExecContext(context.Background(), fmt.Sprintf(`SET GLOBAL slow_query_log = %t, GLOBAL log_output = '%s'`, on, output)); err != nil {
+		to := fmt.Sprintf(`SET GLOBAL slow_query_log = %t, GLOBAL log_output = '%s'`, on, output)
+		if _, err := admin.ExecContext(context.Background(), to); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,4 +1,5 @@
--- Every statement as the server gets it. Written by: go test ./dialect -run Golden -update
+-- Every statement as the server gets it.
+-- Written by: go test ./dialect -run Golden -update
 
 -- dialect/mysql/cas.sql: cas-setup
 SELECT /* rowlock cas-setup */ IF(VERSION() LIKE '%MariaDB%', 0, 2000)

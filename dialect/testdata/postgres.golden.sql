@@ -1,4 +1,5 @@
--- Every statement as the server gets it. Written by: go test ./dialect -run Golden -update
+-- Every statement as the server gets it.
+-- Written by: go test ./dialect -run Golden -update
 
 -- dialect/postgres/cas.sql: cas-setup
 SELECT /* rowlock cas-setup */ 100 FROM set_config('lock_timeout', '100', false)

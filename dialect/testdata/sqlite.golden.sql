@@ -1,4 +1,5 @@
--- Every statement as the server gets it. Written by: go test ./dialect -run Golden -update
+-- Every statement as the server gets it.
+-- Written by: go test ./dialect -run Golden -update
 
 -- dialect/sqlite/cas.sql: cas-setup
 SELECT /* rowlock cas-setup */ 0

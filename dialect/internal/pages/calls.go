@@ -1,156 +1,28 @@
 package main
 
-// calls says for each section which call runs it, and how often. An entry "dialect/section" goes before
-// one for the section in every dialect.
-var calls = map[string]string{
-	// statements.sql
-	"acquire-any":             "Lock and TryLock of one key, once after acquire-update or acquire-insert has changed nothing.",
-	"acquire-expired":         "Lock and TryLock of one key, once if look has found the row expired; a fair Lock also to take a row that nobody waits for.",
-	"acquire-insert":          "Lock and TryLock of one key: once first with Config.Strategy Insert, otherwise once if the key has no row.",
-	"postgres/acquire-insert": "Lock and TryLock of one key: once first with Config.Strategy Insert.",
-	"sqlite/acquire-insert":   "Lock and TryLock of one key, once if look has found no row.",
-	"acquire-update":          "Lock and TryLock of one key: once first, unless Config.Strategy is Insert.",
-	"mysql/acquire-update":    "Lock and TryLock of one key: once first, or after acquire-insert, and once more if look then finds the row free.",
-	"sqlite/acquire-update":   "Lock and TryLock, once for each key that is free or expired, also within a batch.",
-	"look":                    "Lock and TryLock of one key, once if the attempt before it has changed nothing, and once more if the next one fails too.",
-	"sqlite/look":             "Lock and TryLock of one key, fair or not: once for each attempt, before anything is written.",
-	"rows":                    "A batch of calls and LockAll: once before apply, once after create, and once more if apply-all changed nothing.",
-	"sqlite/rows":             "A batch of calls and LockAll: once, before the transaction that writes.",
-	"apply":                   "Calls that are pending at the same moment: once for up to 512 of Lock, TryLock, Unlock and hand-overs together.",
-	"postgres/apply":          "Once for up to 512 pending calls of Lock, TryLock, Unlock and hand-overs together; LockAll and TryLockAll: once for all keys.",
-	"applied":                 "A batch, once after apply if that changed some of its rows and not all.",
-	"apply-all":               "LockAll and TryLockAll, once for all keys, and once more after create if some had no row.",
-	"create":                  "A batch and LockAll, once for all keys that have no row; first of all with Config.Strategy Insert.",
-	"sqlite/create":           "A batch and LockAll, once for each key that has no row, all in one transaction.",
-	"renew":                   "The watchdog, once for all leases that are due, about every third of their TTL.",
-	"renew-lock":              "The watchdog, once after a renew that did not extend every lease.",
-	"renew-look":              "The watchdog, once after a renew-lock that could not lock every row.",
-	"sqlite/renew-look":       "The watchdog, once after a renew that found the file's write lock taken.",
-	"confirm":                 "Lock and LockAll, once if an earlier attempt, whose answer was lost, turns out to have been granted.",
-	"release":                 "Unlock, once for each lock that is not part of a batch; also if nobody is left to pass a fair lock to.",
-	"postgres/release":        "Unlock, once for each lock that is not part of a batch.",
-	"sqlite/release":          "Unlock, once for each lock, also within a batch.",
-	"hand-over":               "Unlock of a key that a waiter of the same process wants, once for each hand-over that is not part of a batch.",
-	"sqlite/hand-over":        "Unlock of a key that a waiter of the same process wants, once for each hand-over, also within a batch.",
-	"inspect":                 "Inspect without a list of keys, once for each page.",
-	"inspect-keys":            "The poller, once for each round of all keys that the process waits for; Inspect with a list of keys, once.",
-	"fence":                   "Fence, once in the caller's transaction.",
-	"fence-extend":            "Fence that renews the lease, once after fence if a third of the TTL has passed.",
-	"release-tx":              "UnlockTx, once in the caller's transaction.",
-	"instance":                "Open, once; Fence and UnlockTx, once if the row is not the lock's.",
-	"schema-version":          "Open and Migrate, once for each.",
-	"complete":                "Open, once.",
-	"floor-lock":              "The reaper, once for each batch of dead rows, and once more to read back a floor that it has raised.",
-	"floor-raise":             "The reaper, once for each batch of which a token is above the floor.",
-	"dead":                    "The reaper, once for each 1,000 rows of the table.",
-	"dead-lock":               "The reaper, once for each batch of dead rows.",
-	"reap":                    "The reaper, once for each batch of dead rows.",
+import (
+	_ "embed"
+	"strings"
+)
 
-	// hints.sql
-	"await":         "The poller, once for all keys that the process waits for, and again before the registration ends.",
-	"await-hearing": "The poller, instead of await, in a process that listens on its own channel.",
-	"desist":        "Waiters that leave, once for all keys that the process no longer waits for.",
-	"awaited":       "Unlock, once if another process may wait and the release did not say so.",
-	"waiting":       "The poller, once for all keys that have changed hands and whose waiters were not counted lately.",
-	"announce":      "Unlock of a key that others wait for, once for all keys that are announced together.",
-	"wake":          "Unlock of a key that others wait for, instead of announce, if waiters can be woken one by one.",
-	"version":       "The poller, once for each tick, to see whether another process has committed.",
+//go:embed calls.txt
+var callsText string
 
-	// queue.sql
-	"queue-beat":       "A fair Lock, once for all tickets of the process: when they join, and as their heartbeat.",
-	"queue-join":       "A fair Lock, once for all tickets that queue-beat did not find alive.",
-	"queue-leave":      "A fair Lock that gives up, once; the orphan cleaner, once for each batch.",
-	"queue-head":       "A fair Lock, once for each attempt at a row that can be had; a fair Unlock, once.",
-	"places":           "The poller, once for each round of all tickets of the process.",
-	"claim-update":     "A fair Lock, once first for each attempt.",
-	"claim-any":        "A fair Lock, once after a claim-update that changed nothing.",
-	"claim-ticket":     "A fair Lock, once if its ticket is the first in the queue.",
-	"claim-make":       "A fair Lock, once before claim-ticket if the key has no row.",
-	"pass":             "A fair Unlock, once for each lock.",
-	"mysql/pass":       "A fair Unlock, once for each lock that has a next waiter.",
-	"queue-dead":       "The reaper, once for each batch of tickets.",
-	"queue-reap":       "The reaper, once for each batch of dead tickets.",
-	"mysql/queue-reap": "The reaper, once for each batch of dead tickets; claim-ticket and pass are followed by one for the ticket they used.",
+// calls says for each section which call runs it, and how often. See calls.txt.
+var calls = parseCalls(callsText)
 
-	"postgres/queue-join": "A fair Lock, once for all tickets of the process: when they join, and as their heartbeat.",
-	"sqlite/queue-join":   "A fair Lock, once for all tickets of the process: when they join, and as their heartbeat.",
-	"sqlite/queue-leave":  "A fair Lock, once with its grant or when it gives up; a fair Unlock, once after pass.",
-	"sqlite/queue-head":   "A fair Lock, once for each attempt at a row that can be had.",
-
-	// move.sql
-	"depart":         "A bridge (paxosbridge), once for each key that moves from the table to the cluster.",
-	"return":         "A bridge, once for each key that moves from the cluster to the table.",
-	"recall":         "A bridge, once for each key whose row does not show the move that the cluster shows.",
-	"confirm-home":   "A bridge, once if the answer to a move was lost, or before it relies on a row that it has read.",
-	"fence-at":       "Fence of a lock that is in the cluster, once in the caller's transaction.",
-	"fence-at-token": "Fence of a lock that is in the cluster, once after fence-at if the row has an older token.",
-
-	// evict.sql
-	"session-id":        "An eviction, once: Config.EvictAfter has passed, and a transaction still locks the row of an expired key.",
-	"await-expired":     "An eviction, once after session-id.",
-	"evict":             "An eviction, once each 0.15 s while await-expired waits.",
-	"evict-mysql":       "An eviction on MySQL, once each 0.15 s while await-expired waits; Open with Config.EvictAfter, once.",
-	"evict-mariadb":     "An eviction on MariaDB, once each 0.15 s while await-expired waits.",
-	"may-evict-mariadb": "Open with Config.EvictAfter on MariaDB, once.",
-
-	// hold.sql
-	"write-lock":        "A lock in the caller's own transaction (forupdate.Locker): nothing is sent.",
-	"sqlite/write-lock": "A lock in the caller's own transaction (forupdate.Locker), once for each try until the file's write lock is free.",
-	"hold-begin":        "Package forupdate, once for each new connection that holds locks.",
-	"mysql/hold-begin":  "Package forupdate: nothing is sent.",
-	"hold-end":          "Package forupdate, once for each Unlock and for each attempt that did not get the lock.",
-	"hold-lock":         "Package forupdate, once for each attempt, once more after hold-make, and once for each renewal.",
-	"hold-make":         "Package forupdate, once for each attempt whose hold-lock found no row, and once for each Locker call with keys.",
-	"hold-free":         "Package forupdate: Inspect, once for each page; renewals of other stores' locks, once for all of them.",
-	"hold-evict":        "Package forupdate, once for each lock whose transaction has ended while its row still names it.",
-	"hold-table":        "Not a statement: the name of the table that forupdate.Locker locks rows of.",
-	"hold-dead":         "The reaper of package forupdate, once for each 1,000 rows of the table.",
-	"hold-drop":         "The reaper of package forupdate, once for each batch of dead rows.",
-
-	// once.sql
-	"once-peek":          "Package once, a call that must not wait: once before its transaction.",
-	"once-claim":         "Package once, once for each attempt, as the transaction's first statement.",
-	"once-look":          "Package once, once if once-claim did not make the row.",
-	"postgres/once-look": "Package once, once if once-claim waited for a transaction that then made the row.",
-	"once-take":          "Package once, once if the row that was found has expired.",
-	"once-store":         "Package once, once for each call whose function was run, before the commit.",
-	"once-confirm":       "Package once, once for each call that is answered with an earlier result.",
-	"once-sweep":         "The reaper of package once, once for each batch of expired rows.",
-
-	// cas.sql
-	"cas-setup":      "Package optimistic, once for each new connection.",
-	"cas-look":       "Package optimistic: Lock, once for each attempt, and once more if the write after it failed.",
-	"cas-take-free":  "Package optimistic: Lock, once after cas-look has found the row free.",
-	"cas-take":       "Package optimistic: Lock, once after cas-look has found the row expired.",
-	"cas-insert":     "Package optimistic: Lock, once if the key has no row.",
-	"cas-made":       "Package optimistic: Lock, once after cas-insert, in the same transaction.",
-	"cas-raise":      "Package optimistic: Lock, once after cas-made if the floor has risen meanwhile.",
-	"cas-renew":      "Package optimistic: the watchdog, once for all leases that are due, and once for each if one of them is locked.",
-	"cas-renew-look": "Package optimistic: the watchdog, once after cas-renew.",
-	"cas-fence":      "Package optimistic: Fence, once in the caller's transaction.",
-	"cas-floor":      "Package optimistic: the reaper, once after it has raised a floor.",
-	"cas-dead":       "Package optimistic: the reaper, once for each batch of dead rows.",
-	"cas-reap":       "Package optimistic: the reaper, once for each batch of dead rows.",
-	"cas-drop-dead":  "Package optimistic: the reaper, once for each dead ticket.",
-
-	// group.sql
-	"group-take":     "Package groupreplication: Lock of a key in the cluster, once for each attempt.",
-	"group-look":     "Package groupreplication: Lock, once after a group-take that changed nothing.",
-	"group-confirm":  "Package groupreplication: Lock, once if an earlier attempt turns out to have been granted.",
-	"group-raise":    "Package groupreplication, once for each key that moves to the cluster or is called back.",
-	"group-seal":     "Package groupreplication, once for each key that leaves the cluster.",
-	"group-record":   "Package groupreplication, once after a group-seal whose earlier answer was lost.",
-	"group-records":  "Package groupreplication, once for each page of the cluster's keys.",
-	"group-arrived":  "Package groupreplication: Open, on each member until a majority has what Open wrote.",
-	"group-self":     "Package groupreplication, once for each second in which it works, and for each new connection.",
-	"group-settings": "Package groupreplication: Open, once for each member.",
-
-	// schema/statements
-	"exists":   "Migrate, once before it waits for its lock and once after.",
-	"patience": "Migrate, once to read the limit, once with a number to set it, and once to restore it.",
-	"begin":    "Migrate, once if the tables are not up to date.",
-	"lock":     "Migrate, once after begin.",
-	"commit":   "Migrate, once if the migration has succeeded.",
-	"rollback": "Migrate, once if the migration has failed, or if there was nothing to do.",
-	"unlock":   "Migrate, once after commit or rollback.",
+// parseCalls reads names, each with an indented sentence below it. If a name stands twice, both
+// sentences are kept, so that the page shows the mistake.
+func parseCalls(text string) map[string]string {
+	out, name := make(map[string]string), ""
+	for line := range strings.Lines(text) {
+		switch says := strings.TrimSpace(line); {
+		case says == "" || line[0] == '#':
+		case line[0] != ' ':
+			name = says
+		default:
+			out[name] = strings.TrimSpace(out[name] + " " + says)
+		}
+	}
+	return out
 }

@@ -1,6 +1,6 @@
-// Pages writes docs/sql: a page for each dialect that lists its statements, what runs each of them, and
-// how often. The names and comments come from the .sql files, the sentences from calls.go. It runs
-// with: go generate ./dialect
+// Pages writes docs/sql: a page for each dialect that lists its statements, what runs each of them,
+// and how often. The names and comments come from the .sql files, the sentences from calls.txt. It
+// runs with: go generate ./dialect
 package main
 
 import (
@@ -38,9 +38,9 @@ func (r room) file(root string) string { return filepath.Join(root, "docs", "sql
 
 var dialects = []room{
 	{"mysql", "MySQL and MariaDB", `The server keeps the comment in the slow log, in the general log and in the columns SQL_TEXT and
-QUERY_SAMPLE_TEXT of performance_schema. It removes comments from DIGEST_TEXT. Statements that differ
-in their comment alone, as cas-raise and fence-at-token do, share a digest and appear under one name.
-This query names the statements that took longest:
+QUERY_SAMPLE_TEXT of performance_schema. It removes comments from DIGEST_TEXT. Statements that
+differ in their comment alone, as cas-raise and fence-at-token do, share a digest and appear under
+one name. This query names the statements that took longest:
 
 ` + "```sql" + `
 SELECT query_sample_text, count_star, sum_timer_wait DIV 1000000000 AS ms
@@ -62,11 +62,11 @@ FROM pg_stat_statements WHERE query LIKE '%/* rowlock %' ORDER BY ms DESC LIMIT 
 }
 
 const intro = `Each statement that rowlock sends carries its name as a comment after the verb, as in
-` + "`SELECT /* rowlock look */ …`" + `. Below, each name is followed by the call that runs the statement and how
-often, and by the comment of the source, which begins with the parameters in order. Open also runs
-most statements once, on a key of its own, to see that the user has the rights. Every statement may
-run again after an error. [The golden listing](../../dialect/testdata/%s.golden.sql) has the
-full texts.
+` + "`SELECT /* rowlock look */ …`" + `. Below, each name is followed by the call that runs the
+statement and how often, and by the comment of the source, which begins with the parameters in
+order. Open also runs most statements once, on a key of its own, to see that the user has the
+rights. Every statement may run again after an error.
+[The golden listing](../../dialect/testdata/%s.golden.sql) has the full texts.
 
 Not listed are the settings of a new session, what Open asks about the server, the driver's own
 BEGIN, COMMIT and ROLLBACK, and the statements that packages forupdate and optimistic build for the
@@ -86,7 +86,7 @@ func page(root string, r room) (string, error) {
 	files = append([]string{first}, files...)
 	files = append(files, filepath.Join(root, "schema", "statements", r.name+".sql"))
 	var b strings.Builder
-	fmt.Fprintf(&b, "<!-- Written by go generate ./dialect. Change dialect/internal/pages or the .sql files instead. -->\n\n")
+	b.WriteString("<!-- Written by go generate ./dialect from the .sql files and calls.txt. -->\n\n")
 	fmt.Fprintf(&b, "# Statements on %s\n\n", r.title)
 	fmt.Fprintf(&b, intro, r.name)
 	b.WriteString(r.find)
@@ -104,7 +104,7 @@ func page(root string, r room) (string, error) {
 		for _, c := range section.Cut(string(text)) {
 			runs := sentence(r.name, c.Name)
 			if runs == "" {
-				return "", fmt.Errorf("%s: calls.go does not say what runs %q", from, c.Name)
+				return "", fmt.Errorf("%s: calls.txt does not say what runs %q", from, c.Name)
 			}
 			fmt.Fprintf(&b, "\n### %s\n\n%s", c.Name, wrap(runs))
 			for _, paragraph := range strings.Split(c.Comment, "\n\n") {

@@ -50,10 +50,10 @@ func TestEverySentenceIsOfAStatement(t *testing.T) {
 	}
 	for name, says := range calls {
 		if !used[name] {
-			t.Errorf("calls.go has a sentence for %q, and no dialect such a statement", name)
+			t.Errorf("calls.txt has a sentence for %q, and no dialect such a statement", name)
 		}
 		if !strings.HasSuffix(says, ".") {
-			t.Errorf("calls.go: %s: %q is no sentence", name, says)
+			t.Errorf("calls.txt: %s: %q is no sentence", name, says)
 		}
 	}
 }

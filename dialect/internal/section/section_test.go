@@ -8,7 +8,9 @@ import (
 )
 
 func TestAFileIsCutAtItsNames(t *testing.T) {
-	const file = "-- About the file.\n\n-- name: a-b\n-- one\n-- two\n--\n-- three\nSELECT 1 -- why\nFROM t;\n\n-- name: none\n-- Nothing.\n"
+	const file = "-- About the file.\n\n" +
+		"-- name: a-b\n-- one\n-- two\n--\n-- three\nSELECT 1 -- why\nFROM t;\n\n" +
+		"-- name: none\n-- Nothing.\n"
 	want := []section.Section{
 		{Name: "a-b", Comment: "one\ntwo\n\nthree", SQL: "SELECT 1\nFROM t"},
 		{Name: "none", Comment: "Nothing."},
@@ -23,7 +25,8 @@ func TestALabelStandsAfterTheVerb(t *testing.T) {
 		"SELECT 1":                       "SELECT /* rowlock s */ 1",
 		"BEGIN":                          "BEGIN /* rowlock s */",
 		"WITH w AS (SELECT 1)\nUPDATE t": "WITH /* rowlock s */ w AS (SELECT 1)\nUPDATE t",
-		"/*M! SET STATEMENT x = 0 FOR */ UPDATE t /*!80000 OF r */": "/*M! SET STATEMENT x = 0 FOR */ UPDATE /* rowlock s */ t /*!80000 OF r */",
+		"/*M! SET STATEMENT x = 0 FOR */ UPDATE t /*!80000 OF r */": "" +
+			"/*M! SET STATEMENT x = 0 FOR */ UPDATE /* rowlock s */ t /*!80000 OF r */",
 		"":             "",
 		"rowlock_hold": "rowlock_hold",
 		`"rowlock"`:    `"rowlock"`,
