@@ -75,11 +75,13 @@ func (n Names) Table(table, quote string) string {
 
 var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue|_hold|_once|_once_expiry)?\b`)
 
-// Fill puts the tables' quoted names into SQL that is written with the default ones, and the home for @home.
+// Fill puts the tables' quoted names into SQL that is written with the default ones, the home for @home,
+// and the largest token that is ever granted for @last_token.
 func (n Names) Fill(sql, quote string) string {
 	if strings.Contains(sql, quote+"rowlock") {
 		panic("dialect: SQL text must not quote the tables itself: " + sql)
 	}
 	sql = strings.ReplaceAll(sql, "@home", strconv.Itoa(n.Home))
+	sql = strings.ReplaceAll(sql, "@last_token", strconv.FormatInt(lease.MaxToken-1, 10))
 	return tableWord.ReplaceAllStringFunc(sql, func(t string) string { return n.Table(t, quote) })
 }

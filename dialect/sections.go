@@ -4,18 +4,15 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"regexp"
-	"strings"
+
+	"github.com/rowlockdb/rowlock/dialect/internal/section"
 )
+
+//go:generate go run ./internal/pages
 
 // Sections is the SQL of one dialect by section name. The files carry the same names in every dialect, so that they can be
 // read side by side.
 type Sections map[string]string
-
-var (
-	sectionMark = regexp.MustCompile(`(?m)^-- name: ([a-z-]+)\n`)
-	comment     = regexp.MustCompile(`(?m)^\s*--.*\n|\s--\s.*$`)
-)
 
 // ParseFiles parses every .sql file of a room. They are part of the program: one that cannot be read is a programming mistake.
 func ParseFiles(files fs.FS, names Names, quote string) Sections {
@@ -34,17 +31,14 @@ func ParseFiles(files fs.FS, names Names, quote string) Sections {
 	return all
 }
 
-// ParseSections splits the text of a .sql file at its "-- name:" lines, drops comments and fills in the names.
+// ParseSections splits the text of a .sql file at its "-- name:" lines, drops its comments, fills in the
+// names, and labels each statement with its section's name: the server shows and logs the label.
 func ParseSections(text string, names Names, quote string) Sections {
-	marks := sectionMark.FindAllStringSubmatchIndex(text, -1)
-	s := make(Sections, len(marks))
-	for i, m := range marks {
-		end := len(text)
-		if i+1 < len(marks) {
-			end = marks[i+1][0]
-		}
-		body := comment.ReplaceAllString(text[m[1]:end], "")
-		s[text[m[2]:m[3]]] = names.Fill(strings.Trim(body, " \n;"), quote)
+	cut := section.Cut(text)
+	s := make(Sections, len(cut))
+	for _, c := range cut {
+		// Labeled last: Fill would put a table's name into the label.
+		s[c.Name] = section.Label(c.Name, names.Fill(c.SQL, quote))
 	}
 	return s
 }

@@ -11,7 +11,7 @@ SELECT IF(VERSION() LIKE '%MariaDB%', 0, 2000)
 SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining,
@@ -37,7 +37,7 @@ WHERE `key` = ? AND home = @home AND token = ? AND owner = ? AND TIMESTAMPDIFF(M
 -- key, owner, note, ttl, bucket. Under READ COMMITTED the floor is read without a lock: see cas-made.
 INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
 SELECT ?, ?, ?, f.floor + 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
-FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < 9223372036853727230
+FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < @last_token - 1
 
 -- name: cas-made
 -- bucket, key: the row that this transaction has made, and the floor as it is by now
@@ -80,7 +80,7 @@ SELECT floor FROM rowlock_floor WHERE bucket = ?
 SELECT COALESCE(MAX(r.token), -1)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = @home AND r.token < 9223372036853727231
+WHERE r.home = @home AND r.token < @last_token
   AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 
 -- name: cas-reap

@@ -10,7 +10,7 @@ UPDATE rowlock FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
-  AND token >= ? AND token < ? AND token % 1099511627776 < 1099511627775 AND token < 9223372036853727231
+  AND token >= ? AND token < ? AND token % 1099511627776 < 1099511627775 AND token < @last_token
 LIMIT 1
 
 -- name: group-look

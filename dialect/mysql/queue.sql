@@ -60,7 +60,7 @@ LEFT JOIN line AS q ON q.`key` = w.k AND q.waiter = w.o
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL AND token < 9223372036853727231
+WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL AND token < @last_token
   AND NOT EXISTS (SELECT 1 FROM rowlock_queue AS q FORCE INDEX (PRIMARY)
                   WHERE q.`key` = ? AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6))
 LIMIT 1
@@ -69,7 +69,7 @@ LIMIT 1
 -- key, owner twice, note, ttl in µs. As acquire-expired, for an owner whose ticket is first: one statement for the row and then the
 -- ticket, which is used up as by pass. It changes nothing if the ticket is dead by now.
 UPDATE (SELECT `key` AS k FROM rowlock
-        WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < 9223372036853727231
+        WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < @last_token
         LIMIT 1 FOR UPDATE SKIP LOCKED) AS free
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = free.k
 STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = r.`key` AND q.waiter = ?
@@ -81,7 +81,7 @@ WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 -- key, bucket, key. As acquire-insert, but nobody has the row: its first token is still to be granted.
 INSERT INTO rowlock (`key`, owner, token, acquired_at, expires_at, home)
 SELECT ?, NULL, f.floor, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), @home
-FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < 9223372036853727231
+FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < @last_token
   AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = ?)
 LOCK IN SHARE MODE
 
@@ -93,7 +93,7 @@ UPDATE rowlock AS r FORCE INDEX (PRIMARY)
 STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = r.`key` AND q.waiter = ?
 SET r.token = LAST_INSERT_ID(r.token + 1), r.owner = q.waiter, r.note = q.note, r.acquired_at = UTC_TIMESTAMP(6),
     r.expires_at = UTC_TIMESTAMP(6) + INTERVAL q.ttl MICROSECOND, q.`rank` = NULL, q.alive_until = UTC_TIMESTAMP(6)
-WHERE r.`key` = ? AND r.owner = ? AND ? IN (r.token, 0) AND r.home = @home AND r.token < 9223372036853727231
+WHERE r.`key` = ? AND r.owner = ? AND ? IN (r.token, 0) AND r.home = @home AND r.token < @last_token
   AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 
 -- name: queue-dead

@@ -1,5 +1,7 @@
--- What MySQL and MariaDB are told. The section names are the same in every dialect. @home is the home of the
--- rows that are ours: 0 for leases, or see lease.HomeTransaction.
+-- The statements for MySQL and MariaDB. The section names are the same in every dialect, and the server sees
+-- each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled in. @home is the
+-- home of the rows that these statements may change: 0 for leases, otherwise see lease.HomeTransaction.
+-- @last_token is the largest token that is ever granted, lease.MaxToken - 1.
 --
 -- Time is UTC_TIMESTAMP(6): NOW() depends on the session's time zone, and a bare DATETIME cuts to seconds. It is frozen when
 -- the statement begins, which is the safe side of both comparisons.
@@ -17,7 +19,7 @@
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL AND token < 9223372036853727231
+WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL AND token < @last_token
 LIMIT 1
 
 -- name: acquire-expired
@@ -26,7 +28,7 @@ LIMIT 1
 UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
-  WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < 9223372036853727231
+  WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < @last_token
   FOR UPDATE SKIP LOCKED) AS d)
 
 -- name: acquire-insert
@@ -36,7 +38,7 @@ WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
 -- server logs.
 INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
 SELECT ?, ?, ?, LAST_INSERT_ID(f.floor + 1), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
-FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < 9223372036853727231
+FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < @last_token
   AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = ?)
 LOCK IN SHARE MODE
 
@@ -45,7 +47,7 @@ LOCK IN SHARE MODE
 SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
@@ -112,7 +114,7 @@ SELECT UNHEX(j.k), UNHEX(NULLIF(j.o, '')), UNHEX(j.c), f.floor + (j.o <> ''), UT
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
        c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]', b SMALLINT PATH '$[6]')) AS j
 STRAIGHT_JOIN rowlock_floor AS f FORCE INDEX (PRIMARY) ON f.bucket = j.b
-WHERE f.floor < 9223372036853727231
+WHERE f.floor < @last_token
   AND (SELECT COUNT(*) FROM rowlock AS r FORCE INDEX (PRIMARY) WHERE r.`key` = UNHEX(j.k)) = 0
 /*M! LOCK IN SHARE MODE */ /*!80000 FOR SHARE OF f */
 
@@ -169,7 +171,7 @@ WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = @home
 -- next owner, note, ttl in µs, key, owner and token as they are
 UPDATE rowlock SET token = token + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token < 9223372036853727231
+WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token < @last_token
 
 -- name: inspect
 -- after and prefix as a JSON array, prefix's length, held only, limit
@@ -245,7 +247,7 @@ SELECT `key`, dead FROM (
 SELECT r.`key`, r.token
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = @home AND r.token < 9223372036853727231
+WHERE r.home = @home AND r.token < @last_token
   AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 

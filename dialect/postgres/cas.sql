@@ -11,7 +11,7 @@ SELECT 100 FROM set_config('lock_timeout', '100', false)
 SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = $1 AND expires_at > clock_timestamp() THEN 7
             WHEN owner IS NOT NULL AND expires_at > clock_timestamp() THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, note, CASE WHEN owner IS NULL THEN 0 ELSE (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
@@ -37,7 +37,7 @@ WHERE r.key = $5 AND r.home = @home AND r.token = $6 AND r.owner = $7::bytea
 -- $1 key, $2 owner, $3 note, $4 ttl, $5 bucket. The floor is not locked: see cas-made.
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
 SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', @home
-FROM rowlock_floor AS f WHERE f.bucket = $5::int AND f.floor < 9223372036853727230
+FROM rowlock_floor AS f WHERE f.bucket = $5::int AND f.floor < @last_token - 1
 ON CONFLICT (key) DO NOTHING
 
 -- name: cas-made
@@ -73,7 +73,7 @@ SELECT floor FROM rowlock_floor WHERE bucket = $1::int
 -- name: cas-dead
 -- $1 keys as an array literal, $2 retention: the highest token of those that are dead, or -1
 SELECT coalesce(max(token), -1) FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token < 9223372036853727231
+WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token < @last_token
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 
 -- name: cas-reap

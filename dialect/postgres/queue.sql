@@ -68,7 +68,7 @@ WITH taken AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < 9223372036853727231
+  WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < @last_token
     AND coalesce((SELECT waiter FROM rowlock_queue
                   WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
                   ORDER BY rank, ticket LIMIT 1), $2) = $2
@@ -93,14 +93,14 @@ WITH turn AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = @home AND r.token < 9223372036853727231 AND (SELECT mine FROM turn)
+  WHERE r.key = $1 AND r.home = @home AND r.token < @last_token AND (SELECT mine FROM turn)
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
   INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
   SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', @home
   FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int AND (SELECT mine FROM turn) FOR SHARE) AS f
-  WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < 9223372036853727231
+  WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_token
   ON CONFLICT (key) DO NOTHING
   RETURNING r.token
 ), used AS (
@@ -114,7 +114,7 @@ UNION ALL
 SELECT CASE WHEN r.home <> @home THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
-            WHEN r.token >= 9223372036853727231 THEN 3
+            WHEN r.token >= @last_token THEN 3
             WHEN NOT (SELECT mine FROM turn) THEN 6
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
@@ -131,7 +131,7 @@ WITH held AS (
   SELECT key, token FROM rowlock WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home FOR NO KEY UPDATE
 ), head AS (
   SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN rowlock_queue AS q ON q.key = h.key
-  WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp() AND h.token < 9223372036853727231
+  WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp() AND h.token < @last_token
   ORDER BY q.rank, q.ticket LIMIT 1 FOR UPDATE OF q
 ), passed AS (
   UPDATE rowlock AS r

@@ -1,5 +1,7 @@
--- What Postgres is told. The section names are the same in every dialect. @home is the home of the
--- rows that are ours: 0 for leases, or see lease.HomeTransaction.
+-- The statements for Postgres. The section names are the same in every dialect, and the server sees
+-- each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled in. @home is the
+-- home of the rows that these statements may change: 0 for leases, otherwise see lease.HomeTransaction.
+-- @last_token is the largest token that is ever granted, lease.MaxToken - 1.
 --
 -- Time is clock_timestamp(), never now(): now() is when the transaction began, which is before the wait for a row lock,
 -- and minutes ago in a long transaction. It stands in SET and WHERE, never in VALUES, which are computed before that wait.
@@ -10,7 +12,7 @@
 UPDATE rowlock AS r
 SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < 9223372036853727231
+WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < @last_token
 RETURNING r.token
 
 -- name: acquire-any
@@ -29,14 +31,14 @@ WITH expired AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = @home AND r.token < 9223372036853727231
+  WHERE r.key = $1 AND r.home = @home AND r.token < @last_token
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
   INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
   SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', @home
   FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
-  WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < 9223372036853727231
+  WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_token
   ON CONFLICT (key) DO NOTHING
   RETURNING r.token
 )
@@ -47,7 +49,7 @@ UNION ALL
 SELECT CASE WHEN r.home <> @home THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
-            WHEN r.token >= 9223372036853727231 THEN 3
+            WHEN r.token >= @last_token THEN 3
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
        r.token, r.note, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
@@ -59,7 +61,7 @@ FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
 SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', @home
 FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
-WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < 9223372036853727231
+WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_token
 ON CONFLICT (key) DO NOTHING
 RETURNING r.token
 
@@ -78,10 +80,10 @@ WITH want AS (
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN rowlock AS r ON r.key = w.key
-  WHERE r.home = @home AND r.token < 9223372036853727231
+  WHERE r.home = @home AND r.token < @last_token
     AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp()) OR r.owner = w.was AND w.token IN (r.token, 0))
     AND (NOT $8::bool OR (SELECT count(*) FROM want) = (SELECT count(*) FROM want AS w JOIN rowlock AS r ON r.key = w.key
-           WHERE r.home = @home AND r.token < 9223372036853727231 AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
+           WHERE r.home = @home AND r.token < @last_token AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
   UPDATE rowlock AS r
@@ -101,7 +103,7 @@ SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
                  WHEN w.was IS NOT NULL OR r.home <> @home THEN 0
                  WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                  WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
-                 WHEN r.token >= 9223372036853727231 OR NOT $8::bool THEN 0
+                 WHEN r.token >= @last_token OR NOT $8::bool THEN 0
                  ELSE 5 END,
        coalesce(r.token, 0), false, coalesce(r.note, ''),
        coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
@@ -115,7 +117,7 @@ SELECT w.key, w.owner, w.note, f.floor + (w.owner IS NOT NULL)::int, clock_times
        clock_timestamp() + w.ttl * interval '1 microsecond', @home
 FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[], $5::text::int[]) AS w (key, owner, note, ttl, bucket)
 CROSS JOIN LATERAL (SELECT floor FROM rowlock_floor WHERE bucket = w.bucket FOR SHARE) AS f
-WHERE NOT EXISTS (SELECT 1 FROM rowlock AS o WHERE o.key = w.key) AND f.floor < 9223372036853727231
+WHERE NOT EXISTS (SELECT 1 FROM rowlock AS o WHERE o.key = w.key) AND f.floor < @last_token
 ON CONFLICT (key) DO NOTHING
 RETURNING r.key, r.token
 
@@ -169,7 +171,7 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q WHERE q.key = $1 AND q.waiter
 UPDATE rowlock AS r
 SET owner = $4, note = $5, token = r.token + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $6::bigint * interval '1 microsecond'
-WHERE r.key = $1 AND r.owner = $2 AND r.token = $3 AND r.home = @home AND r.token < 9223372036853727231
+WHERE r.key = $1 AND r.owner = $2 AND r.token = $3 AND r.home = @home AND r.token < @last_token
 
 -- name: inspect
 -- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 limit
@@ -236,7 +238,7 @@ SELECT key, dead FROM (
 -- name: dead-lock
 -- $1 keys as an array literal, $2 retention in µs. A row whose tokens have run out stays: its floor would exhaust the whole bucket.
 SELECT key, token FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token < 9223372036853727231
+WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token < @last_token
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 ORDER BY key FOR UPDATE SKIP LOCKED
 

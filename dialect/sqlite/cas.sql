@@ -10,7 +10,7 @@ SELECT 0
 SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining, owner, expires_at AS expires
@@ -37,7 +37,7 @@ WHERE key = ? AND home = @home AND token = ? AND owner = ? AND expires_at = ?
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
 SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
        CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000, @home
-FROM rowlock_floor WHERE bucket = ? AND floor < 9223372036853727230
+FROM rowlock_floor WHERE bucket = ? AND floor < @last_token - 1
 ON CONFLICT (key) DO NOTHING
 
 -- name: cas-made
@@ -59,7 +59,7 @@ SELECT floor FROM rowlock_floor WHERE bucket = ?
 -- name: cas-dead
 -- keys as a JSON array, retention: the highest token of those that are dead, or -1
 SELECT coalesce(max(r.token), -1) FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value)
-WHERE r.home = @home AND r.token < 9223372036853727231
+WHERE r.home = @home AND r.token < @last_token
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- name: cas-reap

@@ -1,5 +1,7 @@
--- What SQLite is told. The section names are the same in every dialect. @home is the home of the
--- rows that are ours: 0 for leases, or see lease.HomeTransaction.
+-- The statements for SQLite. The section names are the same in every dialect, and the server sees
+-- each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled in. @home is the
+-- home of the rows that these statements may change: 0 for leases, otherwise see lease.HomeTransaction.
+-- @last_token is the largest token that is ever granted, lease.MaxToken - 1.
 --
 -- There is no server: time is the wall clock of the host, in whole milliseconds since 1970. All processes are on that host.
 -- A statement that writes waits for the file's one write lock first and reads the clock after.
@@ -9,7 +11,7 @@
 SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
@@ -20,14 +22,14 @@ FROM rowlock WHERE key = ?
 UPDATE rowlock SET token = token + 1, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, owner = ?, note = ?
 WHERE key = ? AND home = @home AND (owner IS NULL OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
-  AND token < 9223372036853727231
+  AND token < @last_token
 RETURNING token
 
 -- name: acquire-insert
 -- key, owner, note, ttl in ms, bucket. The write lock that the statement holds keeps the reaper out.
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
 SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, @home
-FROM rowlock_floor WHERE bucket = ? AND floor < 9223372036853727231
+FROM rowlock_floor WHERE bucket = ? AND floor < @last_token
 ON CONFLICT (key) DO NOTHING
 RETURNING token
 
@@ -42,7 +44,7 @@ FROM json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
 SELECT ?1, ?2, ?3, floor + (?2 IS NOT NULL), CAST(unixepoch('subsec') * 1000 AS INTEGER),
        CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?4, @home
-FROM rowlock_floor WHERE bucket = ?5 AND floor < 9223372036853727231
+FROM rowlock_floor WHERE bucket = ?5 AND floor < @last_token
 ON CONFLICT (key) DO NOTHING
 RETURNING token
 
@@ -79,7 +81,7 @@ WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = @home
 -- next owner, note, ttl in ms, key, owner and token as they are
 UPDATE rowlock SET token = token + 1, owner = ?, note = ?, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
-WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token < 9223372036853727231
+WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token < @last_token
 
 -- name: inspect
 -- after and prefix as a JSON array, prefix's length, held only, limit
@@ -149,7 +151,7 @@ SELECT key, dead FROM (
 -- name: dead-lock
 -- keys as a JSON array, retention in µs. A row whose tokens have run out stays: its floor would exhaust the whole bucket.
 SELECT r.key, r.token FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value)
-WHERE r.home = @home AND r.token < 9223372036853727231
+WHERE r.home = @home AND r.token < @last_token
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- name: reap

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/dialect/internal/section"
+)
+
+const root = "../../.."
+
+func TestThePagesAreCurrentAndNameEveryStatement(t *testing.T) {
+	for _, r := range dialects {
+		want, err := page(root, r)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		text, err := os.ReadFile(r.file(root))
+		if err != nil {
+			t.Error(err)
+		} else if string(text) != want {
+			t.Errorf("docs/sql/%s.md is not current: run go generate ./dialect", r.name)
+		}
+	}
+}
+
+func TestEverySentenceIsOfAStatement(t *testing.T) {
+	used := make(map[string]bool)
+	for _, r := range dialects {
+		files, err := filepath.Glob(filepath.Join(root, "dialect", r.name, "*.sql"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range append(files, filepath.Join(root, "schema", "statements", r.name+".sql")) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range section.Cut(string(text)) {
+				if name := r.name + "/" + c.Name; calls[name] != "" {
+					used[name] = true
+				} else {
+					used[c.Name] = true
+				}
+			}
+		}
+	}
+	for name, says := range calls {
+		if !used[name] {
+			t.Errorf("calls.txt has a sentence for %q, and no dialect such a statement", name)
+		}
+		if !strings.HasSuffix(says, ".") {
+			t.Errorf("calls.txt: %s: %q is no sentence", name, says)
+		}
+	}
+}

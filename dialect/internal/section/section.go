@@ -1,0 +1,63 @@
+// Package section cuts a .sql file into its named statements.
+package section
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Section is one statement of a .sql file.
+type Section struct {
+	// Name is what the "-- name:" line says.
+	Name string
+	// Comment is the text of the comment lines between the name and the statement, without dashes.
+	Comment string
+	// SQL is the statement without comments and without a semicolon. It is empty if the dialect needs
+	// no such statement.
+	SQL string
+}
+
+var (
+	mark    = regexp.MustCompile(`(?m)^-- name: ([a-z-]+)\n`)
+	comment = regexp.MustCompile(`(?m)^\s*--.*\n|\s--\s.*$`)
+	leading = regexp.MustCompile(`^(?:--.*\n)+`)
+	dashes  = regexp.MustCompile(`(?m)^-- ?`)
+)
+
+// Cut returns the statements of a file in the file's order.
+func Cut(text string) []Section {
+	marks := mark.FindAllStringSubmatchIndex(text, -1)
+	out := make([]Section, len(marks))
+	for i, m := range marks {
+		end := len(text)
+		if i+1 < len(marks) {
+			end = marks[i+1][0]
+		}
+		body := text[m[1]:end]
+		out[i] = Section{
+			Name:    text[m[2]:m[3]],
+			Comment: strings.TrimSpace(dashes.ReplaceAllString(leading.FindString(body), "")),
+			SQL:     strings.Trim(comment.ReplaceAllString(body, ""), " \n;"),
+		}
+	}
+	return out
+}
+
+// verb is the first word of a statement. MariaDB alone executes what is inside /*M! … */ before it.
+var verb = regexp.MustCompile(`^(?:/\*M!.*?\*/ )?[A-Z]+\b`)
+
+// Label returns sql with a comment that names the section, after the statement's verb. Servers keep
+// the comment there in what they show and log. It does not stand before the verb, because Postgres 18
+// and later cut that off in pg_stat_statements, and because poolers and proxies read the verb first:
+// Pgpool-II sends no statement to a replica that begins with a comment. It does not stand at the end,
+// because servers cut long statements off there. MySQL and MariaDB take the comment for neither a
+// hint nor an executable one, because it begins with neither + nor !.
+//
+// What has no verb is no statement, and stays as it is.
+func Label(name, sql string) string {
+	at := verb.FindStringIndex(sql)
+	if at == nil {
+		return sql
+	}
+	return sql[:at[1]] + " /* rowlock " + name + " */" + sql[at[1]:]
+}

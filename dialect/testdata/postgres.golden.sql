@@ -1,0 +1,592 @@
+-- Every statement as the server gets it.
+-- Written by: go test ./dialect -run Golden -update
+
+-- dialect/postgres/cas.sql: cas-setup
+SELECT /* rowlock cas-setup */ 100 FROM set_config('lock_timeout', '100', false)
+
+-- dialect/postgres/cas.sql: cas-look
+SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
+            WHEN owner = $1 AND expires_at > clock_timestamp() THEN 7
+            WHEN owner IS NOT NULL AND expires_at > clock_timestamp() THEN 0
+            WHEN token >= 9223372036853727231 THEN 3
+            WHEN owner IS NOT NULL THEN 5
+            ELSE 2 END AS state,
+       token, note, CASE WHEN owner IS NULL THEN 0 ELSE (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
+       owner, CASE WHEN owner IS NULL THEN 0 ELSE (extract(epoch FROM expires_at) * 1000000)::bigint END AS expires
+FROM "rowlock" WHERE key = $2
+
+-- dialect/postgres/cas.sql: cas-take-free
+UPDATE /* rowlock cas-take-free */ "rowlock" AS r
+SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond', acquired_at = clock_timestamp(), token = $4
+WHERE r.key = $5 AND r.home = 0 AND r.token = $6 AND r.owner IS NULL
+
+-- dialect/postgres/cas.sql: cas-take
+UPDATE /* rowlock cas-take */ "rowlock" AS r
+SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond', acquired_at = clock_timestamp(), token = $4
+WHERE r.key = $5 AND r.home = 0 AND r.token = $6 AND r.owner = $7::bytea
+  AND (extract(epoch FROM r.expires_at) * 1000000)::bigint = $8::bigint
+  AND r.expires_at <= clock_timestamp()
+
+-- dialect/postgres/cas.sql: cas-insert
+INSERT /* rowlock cas-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, home)
+SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', 0
+FROM "rowlock_floor" AS f WHERE f.bucket = $5::int AND f.floor < 9223372036853727231 - 1
+ON CONFLICT (key) DO NOTHING
+
+-- dialect/postgres/cas.sql: cas-made
+SELECT /* rowlock cas-made */ r.token, f.floor FROM "rowlock" AS r, "rowlock_floor" AS f WHERE f.bucket = $1::int AND r.key = $2
+
+-- dialect/postgres/cas.sql: cas-raise
+UPDATE /* rowlock cas-raise */ "rowlock" SET token = $1 WHERE key = $2
+
+-- dialect/postgres/cas.sql: cas-renew
+UPDATE /* rowlock cas-renew */ "rowlock" AS r SET expires_at = clock_timestamp() + w.d * interval '1 microsecond'
+FROM json_to_recordset($1::json) AS w (k text, o text, t bigint, d bigint)
+WHERE r.key = decode(w.k, 'hex') AND r.owner = decode(w.o, 'hex') AND r.token = w.t AND r.home = 0
+  AND r.expires_at > clock_timestamp()
+
+-- dialect/postgres/cas.sql: cas-renew-look
+SELECT /* rowlock cas-renew-look */ w.n, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
+FROM json_array_elements($1::json) WITH ORDINALITY AS w (j, n) JOIN "rowlock" AS r ON r.key = decode(w.j ->> 'k', 'hex')
+WHERE r.owner = decode(w.j ->> 'o', 'hex') AND r.token = (w.j ->> 't')::bigint AND r.home = 0
+
+-- dialect/postgres/cas.sql: cas-fence
+UPDATE /* rowlock cas-fence */ "rowlock" SET token = token WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
+
+-- dialect/postgres/cas.sql: cas-floor
+SELECT /* rowlock cas-floor */ floor FROM "rowlock_floor" WHERE bucket = $1::int
+
+-- dialect/postgres/cas.sql: cas-dead
+SELECT /* rowlock cas-dead */ coalesce(max(token), -1) FROM "rowlock"
+WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND token < 9223372036853727231
+  AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
+
+-- dialect/postgres/cas.sql: cas-reap
+DELETE /* rowlock cas-reap */ FROM "rowlock"
+WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
+  AND token <= $3
+
+-- dialect/postgres/cas.sql: cas-drop-dead
+DELETE /* rowlock cas-drop-dead */ FROM "rowlock_queue"
+WHERE key = $1 AND waiter = $2 AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+
+-- dialect/postgres/evict.sql: session-id
+SELECT /* rowlock session-id */ pg_backend_pid()::bigint
+
+-- dialect/postgres/evict.sql: await-expired
+SELECT /* rowlock await-expired */ 1 FROM "rowlock" WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() FOR UPDATE
+
+-- dialect/postgres/evict.sql: evict
+WITH /* rowlock evict */ late AS MATERIALIZED (
+  SELECT 1 FROM "rowlock" WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+), locks AS MATERIALIZED (
+  SELECT pid, transactionid, granted FROM pg_locks WHERE locktype = 'transactionid'
+), blockers AS MATERIALIZED (
+  SELECT a.pid, a.usename, a.usename = session_user AS own,
+         COALESCE(a.xact_start <= clock_timestamp() - $3::bigint * interval '1 microsecond', false) AS old
+  FROM locks AS w JOIN locks AS h ON h.transactionid = w.transactionid AND h.granted
+  JOIN pg_stat_activity AS a ON a.pid = h.pid
+  WHERE w.pid = $2::int AND NOT w.granted AND EXISTS (SELECT FROM late)
+)
+SELECT pid::bigint, COALESCE(usename::text, ''), own, old, CASE WHEN own AND old THEN pg_terminate_backend(pid) ELSE false END
+FROM blockers
+
+-- dialect/postgres/hints.sql: await
+WITH /* rowlock await */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+INSERT INTO "rowlock_queue" (key, waiter, alive_until)
+SELECT w.key, $1::bytea, clock_timestamp() + $2::bigint * interval '1 microsecond'
+FROM quick, unnest($3::text::bytea[]) AS w (key)
+ON CONFLICT (key, waiter) DO UPDATE SET note = '', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
+
+-- dialect/postgres/hints.sql: await-hearing
+WITH /* rowlock await-hearing */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+INSERT INTO "rowlock_queue" (key, waiter, note, alive_until)
+SELECT w.key, $1::bytea, 'hears', clock_timestamp() + $2::bigint * interval '1 microsecond'
+FROM quick, unnest($3::text::bytea[]) AS w (key)
+ON CONFLICT (key, waiter) DO UPDATE
+SET note = 'hears', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
+
+-- dialect/postgres/hints.sql: desist
+WITH /* rowlock desist */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+DELETE FROM "rowlock_queue" AS q USING quick, unnest($1::text::bytea[]) AS w (key)
+WHERE q.key = w.key AND q.waiter = $2 AND q.rank IS NULL
+
+-- dialect/postgres/hints.sql: awaited
+SELECT /* rowlock awaited */ EXISTS (SELECT 1 FROM "rowlock_queue" AS q
+               WHERE q.key = w.key AND q.waiter <> $1 AND q.alive_until > clock_timestamp()) AS awaited
+FROM unnest($2::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
+
+-- dialect/postgres/hints.sql: waiting
+SELECT /* rowlock waiting */ (SELECT count(*) FROM (SELECT 1 FROM "rowlock_queue" AS q
+        WHERE q.key = w.key AND q.rank IS NULL AND q.alive_until > clock_timestamp() LIMIT 100) AS live)
+FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
+
+-- dialect/postgres/hints.sql: announce
+SELECT /* rowlock announce */ pg_notify($1::text, m) FROM unnest($2::text::text[]) AS m
+
+-- dialect/postgres/hints.sql: wake
+SELECT /* rowlock wake */ pg_notify($1::text || coalesce('_' || encode(substr(coalesce(
+  (SELECT q.waiter FROM "rowlock_queue" AS q
+   WHERE q.key = w.key AND q.waiter > $3 AND q.rank IS NULL AND q.note = 'hears' AND q.alive_until > clock_timestamp()
+   ORDER BY q.key, q.waiter LIMIT 1),
+  (SELECT q.waiter FROM "rowlock_queue" AS q
+   WHERE q.key = w.key AND q.waiter < $3 AND q.rank IS NULL AND q.note = 'hears' AND q.alive_until > clock_timestamp()
+   ORDER BY q.key, q.waiter LIMIT 1)), 1, 8), 'hex'), ''), encode(w.key, 'hex'))
+FROM unnest($2::text::bytea[]) AS w (key)
+
+-- dialect/postgres/hold.sql: write-lock
+
+-- dialect/postgres/hold.sql: hold-begin
+BEGIN /* rowlock hold-begin */
+
+-- dialect/postgres/hold.sql: hold-end
+ROLLBACK /* rowlock hold-end */ AND CHAIN
+
+-- dialect/postgres/hold.sql: hold-lock
+SELECT /* rowlock hold-lock */ 1 FROM "rowlock_hold" WHERE key = $1 FOR UPDATE SKIP LOCKED
+
+-- dialect/postgres/hold.sql: hold-make
+INSERT /* rowlock hold-make */ INTO "rowlock_hold" (key, made_at)
+SELECT k, clock_timestamp() FROM unnest($1::text::bytea[]) AS w (k)
+ON CONFLICT (key) DO NOTHING
+
+-- dialect/postgres/hold.sql: hold-free
+SELECT /* rowlock hold-free */ key FROM "rowlock_hold" WHERE key = ANY ($1::text::bytea[]) FOR SHARE SKIP LOCKED
+
+-- dialect/postgres/hold.sql: hold-evict
+UPDATE /* rowlock hold-evict */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = (SELECT key FROM "rowlock" WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0 FOR NO KEY UPDATE SKIP LOCKED)
+
+-- dialect/postgres/hold.sql: hold-table
+"rowlock_hold"
+
+-- dialect/postgres/hold.sql: hold-dead
+SELECT /* rowlock hold-dead */ key, dead FROM (
+  SELECT key, made_at <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+           AND NOT EXISTS (SELECT 1 FROM "rowlock" AS r WHERE r.key = page.key) AS dead,
+         row_number() OVER (ORDER BY key) AS n
+  FROM (SELECT key, made_at FROM "rowlock_hold" WHERE key > $1 ORDER BY key LIMIT $2::int) AS page
+) AS w WHERE dead OR n = $4::int ORDER BY key
+
+-- dialect/postgres/hold.sql: hold-drop
+DELETE /* rowlock hold-drop */ FROM "rowlock_hold" WHERE key IN (SELECT key FROM "rowlock_hold" WHERE key = ANY ($1::text::bytea[]) FOR UPDATE SKIP LOCKED)
+
+-- dialect/postgres/move.sql: depart
+UPDATE /* rowlock depart */ "rowlock" SET home = $1, token = $2, owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $3 AND owner = $4 AND token = $5 AND home = 0
+
+-- dialect/postgres/move.sql: return
+UPDATE /* rowlock return */ "rowlock" SET home = 0, token = $1, owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $2 AND home = $3 AND token >= $4 AND token < $5
+
+-- dialect/postgres/move.sql: recall
+INSERT /* rowlock recall */ INTO "rowlock" AS r (key, token, acquired_at, expires_at, home)
+SELECT $1, CASE WHEN $2::int = 0 THEN greatest(f.floor, $3::bigint) ELSE $3::bigint END, clock_timestamp(), clock_timestamp(), $2::int
+FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $4::int FOR SHARE) AS f
+WHERE $2::int = 0 OR f.floor < $3::bigint OR EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1)
+ON CONFLICT (key) DO UPDATE SET home = $2::int, token = $3::bigint, owner = NULL, note = '', expires_at = clock_timestamp() WHERE r.token < $3::bigint
+
+-- dialect/postgres/move.sql: confirm-home
+UPDATE /* rowlock confirm-home */ "rowlock" SET acquired_at = acquired_at + interval '1 microsecond' WHERE key = $1 AND home = $2 AND token >= $3 AND token < $4
+
+-- dialect/postgres/move.sql: fence-at
+SELECT /* rowlock fence-at */ token FROM "rowlock" WHERE key = $1 AND home = $2 AND token BETWEEN $3 AND $4 FOR NO KEY UPDATE
+
+-- dialect/postgres/move.sql: fence-at-token
+UPDATE /* rowlock fence-at-token */ "rowlock" SET token = $1 WHERE key = $2
+
+-- dialect/postgres/once.sql: once-claim
+WITH /* rowlock once-claim */ bound AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $5::text, true) AS now
+), made AS (
+  INSERT INTO "rowlock_once" AS o (tenant, key, fingerprint, made_at, expires_at)
+  SELECT $1::bytea, $2::bytea, $3::bytea, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond'
+  FROM bound WHERE bound.now IS NOT NULL
+  ON CONFLICT (tenant, key) DO NOTHING
+  RETURNING 1
+)
+SELECT CASE WHEN m.n > 0 THEN 1 WHEN o.key IS NULL THEN 0 WHEN o.expires_at > clock_timestamp() THEN 2 ELSE 3 END AS state,
+       o.fingerprint, o.result, set_config('lock_timeout', (SELECT before FROM bound), true) AS again
+FROM (SELECT count(*) AS n FROM made) AS m
+LEFT JOIN "rowlock_once" AS o ON m.n = 0 AND o.tenant = $1::bytea AND o.key = $2::bytea
+
+-- dialect/postgres/once.sql: once-look
+SELECT /* rowlock once-look */ CASE WHEN o.expires_at > clock_timestamp() THEN 2 ELSE 3 END AS state, o.fingerprint, o.result
+FROM "rowlock_once" AS o WHERE o.tenant = $1 AND o.key = $2
+
+-- dialect/postgres/once.sql: once-take
+UPDATE /* rowlock once-take */ "rowlock_once"
+SET fingerprint = $1, result = NULL, made_at = clock_timestamp(), expires_at = clock_timestamp() + $2::bigint * interval '1 microsecond'
+WHERE tenant = $3 AND key = $4 AND expires_at <= clock_timestamp()
+
+-- dialect/postgres/once.sql: once-store
+UPDATE /* rowlock once-store */ "rowlock_once" SET result = $1 WHERE tenant = $2 AND key = $3
+
+-- dialect/postgres/once.sql: once-confirm
+UPDATE /* rowlock once-confirm */ "rowlock_once" SET made_at = made_at + interval '1 microsecond' WHERE tenant = $1 AND key = $2
+
+-- dialect/postgres/once.sql: once-sweep
+DELETE /* rowlock once-sweep */ FROM "rowlock_once" AS o
+USING (SELECT tenant, key FROM "rowlock_once" WHERE expires_at <= statement_timestamp()
+       ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED) AS dead
+WHERE o.tenant = dead.tenant AND o.key = dead.key
+
+-- dialect/postgres/queue.sql: queue-join
+WITH /* rowlock queue-join */ want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[], $5::text::bigint[])
+    WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, n)
+), live AS (
+  SELECT q.key, q.waiter FROM want AS w JOIN "rowlock_queue" AS q ON q.key = w.key AND q.waiter = w.waiter
+  WHERE q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
+  ORDER BY q.key, q.ticket FOR NO KEY UPDATE OF q
+), beat AS (
+  UPDATE "rowlock_queue" AS q
+  SET note = convert_from(w.note, 'UTF8'), ttl = w.ttl, alive_until = clock_timestamp() + w.ttl * interval '1 microsecond'
+  FROM live AS l JOIN want AS w ON w.key = l.key AND w.waiter = l.waiter
+  WHERE q.key = l.key AND q.waiter = l.waiter
+)
+INSERT INTO "rowlock_queue" AS q (key, waiter, rank, note, ttl, alive_until)
+SELECT w.key, w.waiter, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start, convert_from(w.note, 'UTF8'),
+       w.ttl, clock_timestamp() + w.ttl * interval '1 microsecond'
+FROM want AS w
+WHERE NOT EXISTS (SELECT 1 FROM "rowlock_queue" AS t
+                  WHERE t.key = w.key AND t.waiter = w.waiter AND t.rank IS NOT NULL AND t.alive_until > clock_timestamp())
+  AND NOT EXISTS (SELECT 1 FROM "rowlock" AS r
+                  WHERE r.key = w.key AND r.owner = w.waiter AND r.expires_at > clock_timestamp())
+ORDER BY w.n
+ON CONFLICT (key, waiter) DO UPDATE
+SET rank = excluded.rank, note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
+
+-- dialect/postgres/queue.sql: queue-leave
+DELETE /* rowlock queue-leave */ FROM "rowlock_queue" AS q
+USING (
+  SELECT t.key, t.waiter FROM "rowlock_queue" AS t
+  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key AND t.waiter = w.waiter
+  ORDER BY t.key, t.ticket FOR UPDATE OF t
+) AS left_now
+WHERE q.key = left_now.key AND q.waiter = left_now.waiter
+
+-- dialect/postgres/queue.sql: places
+WITH /* rowlock places */ want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
+), line AS (
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead FROM "rowlock_queue"
+  WHERE key IN (SELECT key FROM want) AND rank IS NOT NULL AND alive_until > clock_timestamp()
+)
+SELECT w.n,
+       CASE WHEN r.home <> 0 THEN 4
+            WHEN r.owner = w.waiter AND r.expires_at > clock_timestamp() THEN 1
+            WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
+            ELSE 2 END AS state,
+       q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0) AS remaining,
+       coalesce(q.ahead, 0) AS ahead
+FROM want AS w
+LEFT JOIN "rowlock" AS r ON r.key = w.key
+LEFT JOIN line AS q ON q.key = w.key AND q.waiter = w.waiter
+ORDER BY w.n
+
+-- dialect/postgres/queue.sql: claim-update
+WITH /* rowlock claim-update */ taken AS (
+  UPDATE "rowlock" AS r
+  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+  WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
+    AND coalesce((SELECT waiter FROM "rowlock_queue"
+                  WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
+                  ORDER BY rank, ticket LIMIT 1), $2) = $2
+  RETURNING r.token
+), used AS (
+  DELETE FROM "rowlock_queue" WHERE key = $1 AND waiter = $2 AND EXISTS (SELECT 1 FROM taken)
+)
+SELECT token FROM taken
+
+-- dialect/postgres/queue.sql: claim-any
+WITH /* rowlock claim-any */ turn AS (
+  SELECT coalesce((SELECT waiter FROM "rowlock_queue"
+                   WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
+                   ORDER BY rank, ticket LIMIT 1), $2) = $2 AS mine
+), expired AS (
+  SELECT key FROM "rowlock"
+  WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() AND (SELECT mine FROM turn)
+  FOR NO KEY UPDATE SKIP LOCKED
+), taken AS (
+  UPDATE "rowlock" AS r
+  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+  WHERE r.key = $1 AND r.home = 0 AND r.token < 9223372036853727231 AND (SELECT mine FROM turn)
+    AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
+  RETURNING r.token
+), made AS (
+  INSERT INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
+  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', 0
+  FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $5::int AND (SELECT mine FROM turn) FOR SHARE) AS f
+  WHERE NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1) AND f.floor < 9223372036853727231
+  ON CONFLICT (key) DO NOTHING
+  RETURNING r.token
+), used AS (
+  DELETE FROM "rowlock_queue"
+  WHERE key = $1 AND waiter = $2 AND (EXISTS (SELECT 1 FROM taken) OR EXISTS (SELECT 1 FROM made))
+)
+SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
+UNION ALL
+SELECT 1, token, '', 0 FROM made
+UNION ALL
+SELECT CASE WHEN r.home <> 0 THEN 4
+            WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
+            WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
+            WHEN r.token >= 9223372036853727231 THEN 3
+            WHEN NOT (SELECT mine FROM turn) THEN 6
+            WHEN r.owner IS NOT NULL THEN 5
+            ELSE 2 END,
+       r.token, r.note, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+FROM "rowlock" AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
+UNION ALL
+SELECT 6, 0, '', 0 FROM turn WHERE NOT mine AND NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1)
+
+-- dialect/postgres/queue.sql: pass
+WITH /* rowlock pass */ held AS (
+  SELECT key, token FROM "rowlock" WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0 FOR NO KEY UPDATE
+), head AS (
+  SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN "rowlock_queue" AS q ON q.key = h.key
+  WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp() AND h.token < 9223372036853727231
+  ORDER BY q.rank, q.ticket LIMIT 1 FOR UPDATE OF q
+), passed AS (
+  UPDATE "rowlock" AS r
+  SET owner = n.waiter, note = coalesce(n.note, ''), token = r.token + CASE WHEN n.waiter IS NULL THEN 0 ELSE 1 END,
+      acquired_at = CASE WHEN n.waiter IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
+      expires_at = clock_timestamp() + coalesce(n.ttl, 0) * interval '1 microsecond'
+  FROM held AS h LEFT JOIN head AS n ON true
+  WHERE r.key = h.key AND r.owner = $2 AND r.token = h.token
+  RETURNING r.owner, r.token
+), used AS (
+  DELETE FROM "rowlock_queue" AS q USING passed AS p WHERE q.key = $1 AND q.waiter = p.owner
+)
+SELECT owner, token FROM passed
+
+-- dialect/postgres/queue.sql: queue-dead
+SELECT /* rowlock queue-dead */ key, waiter FROM "rowlock_queue"
+WHERE (key, waiter) > ($1, $2) AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+ORDER BY key, waiter LIMIT $4::bigint
+
+-- dialect/postgres/queue.sql: queue-reap
+DELETE /* rowlock queue-reap */ FROM "rowlock_queue" AS q
+USING (
+  SELECT t.key, t.waiter FROM "rowlock_queue" AS t
+  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key AND t.waiter = w.waiter
+  WHERE t.alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+  FOR UPDATE OF t SKIP LOCKED
+) AS dead
+WHERE q.key = dead.key AND q.waiter = dead.waiter
+
+-- dialect/postgres/statements.sql: acquire-update
+UPDATE /* rowlock acquire-update */ "rowlock" AS r
+SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+    expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
+RETURNING r.token
+
+-- dialect/postgres/statements.sql: acquire-any
+WITH /* rowlock acquire-any */ expired AS (
+  SELECT key FROM "rowlock"
+  WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  FOR NO KEY UPDATE SKIP LOCKED
+), taken AS (
+  UPDATE "rowlock" AS r
+  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+  WHERE r.key = $1 AND r.home = 0 AND r.token < 9223372036853727231
+    AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
+  RETURNING r.token
+), made AS (
+  INSERT INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
+  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', 0
+  FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $5::int FOR SHARE) AS f
+  WHERE NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1) AND f.floor < 9223372036853727231
+  ON CONFLICT (key) DO NOTHING
+  RETURNING r.token
+)
+SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
+UNION ALL
+SELECT 1, token, '', 0 FROM made
+UNION ALL
+SELECT CASE WHEN r.home <> 0 THEN 4
+            WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
+            WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
+            WHEN r.token >= 9223372036853727231 THEN 3
+            WHEN r.owner IS NOT NULL THEN 5
+            ELSE 2 END,
+       r.token, r.note, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+FROM "rowlock" AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
+
+-- dialect/postgres/statements.sql: acquire-insert
+INSERT /* rowlock acquire-insert */ INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
+SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', 0
+FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $5::int FOR SHARE) AS f
+WHERE NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1) AND f.floor < 9223372036853727231
+ON CONFLICT (key) DO NOTHING
+RETURNING r.token
+
+-- dialect/postgres/statements.sql: apply
+WITH /* rowlock apply */ want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[], $5::text::text[], $6::text::bigint[])
+    WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
+), found AS (
+  SELECT w.*, r.ctid AS place FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
+  WHERE r.home = 0 AND r.token < 9223372036853727231
+    AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp()) OR r.owner = w.was AND w.token IN (r.token, 0))
+    AND (NOT $8::bool OR (SELECT count(*) FROM want) = (SELECT count(*) FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
+           WHERE r.home = 0 AND r.token < 9223372036853727231 AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
+  ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
+), done AS (
+  UPDATE "rowlock" AS r
+  SET owner = f.owner, note = f.note, token = r.token + (f.owner IS NOT NULL)::int,
+      acquired_at = CASE WHEN f.owner IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
+      expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
+  FROM found AS f
+  WHERE r.ctid = f.place
+    AND (NOT $8::bool OR (SELECT count(*) FROM found AS f JOIN "rowlock" AS r ON r.ctid = f.place) = (SELECT count(*) FROM want))
+  RETURNING f.n, r.token, f.owner IS NULL AND EXISTS (SELECT 1 FROM "rowlock_queue" AS q
+    WHERE q.key = r.key AND q.waiter <> $7 AND q.alive_until > clock_timestamp()) AS awaited
+)
+SELECT n, 1 AS outcome, token, awaited, '' AS note, 0::bigint AS remaining FROM done
+UNION ALL
+SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
+                 WHEN w.was IS NOT NULL AND (r.owner = w.was AND w.token IN (r.token, 0) AND r.home = 0) IS NOT TRUE THEN 3
+                 WHEN w.was IS NOT NULL OR r.home <> 0 THEN 0
+                 WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
+                 WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
+                 WHEN r.token >= 9223372036853727231 OR NOT $8::bool THEN 0
+                 ELSE 5 END,
+       coalesce(r.token, 0), false, coalesce(r.note, ''),
+       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key WHERE w.n NOT IN (SELECT n FROM done)
+
+-- dialect/postgres/statements.sql: create
+INSERT /* rowlock create */ INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
+SELECT w.key, w.owner, w.note, f.floor + (w.owner IS NOT NULL)::int, clock_timestamp(),
+       clock_timestamp() + w.ttl * interval '1 microsecond', 0
+FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[], $5::text::int[]) AS w (key, owner, note, ttl, bucket)
+CROSS JOIN LATERAL (SELECT floor FROM "rowlock_floor" WHERE bucket = w.bucket FOR SHARE) AS f
+WHERE NOT EXISTS (SELECT 1 FROM "rowlock" AS o WHERE o.key = w.key) AND f.floor < 9223372036853727231
+ON CONFLICT (key) DO NOTHING
+RETURNING r.key, r.token
+
+-- dialect/postgres/statements.sql: renew
+WITH /* rowlock renew */ want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+    WITH ORDINALITY AS w (key, owner, token, ttl, n)
+), locked AS (
+  SELECT r.key FROM "rowlock" AS r JOIN want AS w ON r.key = w.key
+  WHERE r.owner = w.owner AND r.token = w.token AND r.home = 0
+  ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
+), renewed AS (
+  UPDATE "rowlock" AS r SET expires_at = clock_timestamp() + w.ttl * interval '1 microsecond'
+  FROM locked AS l JOIN want AS w ON w.key = l.key
+  WHERE r.key = l.key AND r.owner = w.owner AND r.token = w.token AND r.expires_at > clock_timestamp()
+  RETURNING r.key, r.owner, r.token
+)
+SELECT CASE WHEN a.outcome = 3 AND a.remaining IS NOT NULL THEN 2 WHEN a.outcome = 3 THEN 0 ELSE a.outcome END AS outcome,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock, coalesce(a.remaining, 0) AS remaining
+FROM (SELECT o.n, o.outcome, CASE WHEN o.outcome = 3 THEN (
+        SELECT (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint FROM "rowlock" AS r
+        WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.home = 0) END AS remaining
+      FROM (SELECT w.*, CASE WHEN EXISTS (SELECT 1 FROM renewed AS d WHERE d.key = w.key AND d.owner = w.owner AND d.token = w.token) THEN 1
+                             WHEN EXISTS (SELECT 1 FROM locked AS l WHERE l.key = w.key) THEN 0
+                             ELSE 3 END AS outcome
+            FROM want AS w OFFSET 0) AS o OFFSET 0) AS a ORDER BY a.n
+
+-- dialect/postgres/statements.sql: confirm
+UPDATE /* rowlock confirm */ "rowlock" SET expires_at = greatest(expires_at + interval '1 microsecond', clock_timestamp() + $1::bigint * interval '1 microsecond')
+WHERE key = $2 AND owner = $3 AND token = $4 AND home = 0 AND expires_at > clock_timestamp()
+
+-- dialect/postgres/statements.sql: release
+UPDATE /* rowlock release */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
+RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
+
+-- dialect/postgres/statements.sql: hand-over
+UPDATE /* rowlock hand-over */ "rowlock" AS r
+SET owner = $4, note = $5, token = r.token + 1, acquired_at = clock_timestamp(),
+    expires_at = clock_timestamp() + $6::bigint * interval '1 microsecond'
+WHERE r.key = $1 AND r.owner = $2 AND r.token = $3 AND r.home = 0 AND r.token < 9223372036853727231
+
+-- dialect/postgres/statements.sql: inspect
+SELECT /* rowlock inspect */ r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
+       (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+       (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
+FROM "rowlock" AS r
+WHERE r.key > ($1::text::bytea[])[1] AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
+  AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+ORDER BY r.key LIMIT $4::bigint
+
+-- dialect/postgres/statements.sql: inspect-keys
+SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
+       (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+       (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
+FROM "rowlock" AS r
+WHERE r.key = ANY ($4::text::bytea[]) AND r.key > ($1::text::bytea[])[1]
+  AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
+  AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+ORDER BY r.key LIMIT $5::bigint
+
+-- dialect/postgres/statements.sql: fence
+UPDATE /* rowlock fence */ "rowlock" SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()
+  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond') ELSE expires_at END
+WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
+RETURNING 1
+
+-- dialect/postgres/statements.sql: release-tx
+UPDATE /* rowlock release-tx */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
+
+-- dialect/postgres/statements.sql: instance
+SELECT /* rowlock instance */ value FROM "rowlock_meta" WHERE name = 'instance'
+
+-- dialect/postgres/statements.sql: schema-version
+SELECT /* rowlock schema-version */ value FROM "rowlock_meta" WHERE name = 'schema_version'
+
+-- dialect/postgres/statements.sql: complete
+SELECT /* rowlock complete */ (SELECT count(*) FROM "rowlock_floor"), (SELECT count(*) FROM "rowlock_meta" WHERE name = 'instance')
+
+-- dialect/postgres/statements.sql: floor-lock
+SELECT /* rowlock floor-lock */ floor FROM "rowlock_floor" WHERE bucket = $1 FOR UPDATE
+
+-- dialect/postgres/statements.sql: floor-raise
+UPDATE /* rowlock floor-raise */ "rowlock_floor" SET floor = greatest(floor, $1::bigint) WHERE bucket = $2
+
+-- dialect/postgres/statements.sql: dead
+SELECT /* rowlock dead */ key, dead FROM (
+  SELECT key, home = 0 AND expires_at <= clock_timestamp() - $3::bigint * interval '1 microsecond' AS dead,
+         row_number() OVER (ORDER BY key) AS n
+  FROM (SELECT key, home, expires_at FROM "rowlock" WHERE key > $1 ORDER BY key LIMIT $2::int) AS page
+) AS p WHERE dead OR n = $4::bigint ORDER BY key
+
+-- dialect/postgres/statements.sql: dead-lock
+SELECT /* rowlock dead-lock */ key, token FROM "rowlock"
+WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND token < 9223372036853727231
+  AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
+ORDER BY key FOR UPDATE SKIP LOCKED
+
+-- dialect/postgres/statements.sql: reap
+DELETE /* rowlock reap */ FROM "rowlock" WHERE key = ANY ($1::text::bytea[])
+
+-- schema/statements/postgres.sql: exists
+SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM pg_class
+WHERE oid = to_regclass(concat_ws('.', quote_ident(nullif($1::text, '')), quote_ident($2::text))))
+
+-- schema/statements/postgres.sql: begin
+BEGIN /* rowlock begin */ ISOLATION LEVEL READ COMMITTED
+
+-- schema/statements/postgres.sql: lock
+SELECT /* rowlock lock */ true FROM pg_advisory_xact_lock(x'726f776c6f636b'::bigint)
+
+-- schema/statements/postgres.sql: commit
+COMMIT /* rowlock commit */
+
+-- schema/statements/postgres.sql: rollback
+ROLLBACK /* rowlock rollback */
+
+-- schema/statements/postgres.sql: unlock
+SELECT /* rowlock unlock */ true
