@@ -27,7 +27,7 @@ func TestGoModListsNoFramework(t *testing.T) {
 	required := requirements(t, "go.mod")
 	for path := range required {
 		if isOneOf(path, frameworks) {
-			t.Errorf("go.mod lists %s: what needs it belongs into a module of its own (docs/decisions/0027-modules.md)", path)
+			t.Errorf("go.mod lists %s: move what needs it into a module of its own (decision 0027)", path)
 		}
 	}
 	if len(required) > mostModules {
@@ -35,12 +35,13 @@ func TestGoModListsNoFramework(t *testing.T) {
 	}
 }
 
-// A module that go.work lacks cannot be built below the root; one that listImports lacks escapes its tables.
+// A module that go.work lacks cannot be built from the root; one that listImports lacks escapes the
+// tables of deps_test.go.
 func TestGoWorkUsesEveryModule(t *testing.T) {
 	var work struct {
 		Use []struct{ DiskPath string }
 	}
-	goJSON(t, &work, "work", "edit", "-json")
+	goJSON(t, &work, "work", "edit", "-json", "go.work") // named, for GOWORK=off
 	var used []string
 	for _, u := range work.Use {
 		used = append(used, filepath.ToSlash(filepath.Clean(u.DiskPath)))
@@ -51,7 +52,7 @@ func TestGoWorkUsesEveryModule(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && (path == ".git" || path == "tools"): // tools only holds versions: it has no Go files
+		case e.IsDir() && (path == ".git" || path == "tools"): // tools has versions and no Go files
 			return fs.SkipDir
 		case e.Name() == "go.mod":
 			found = append(found, filepath.ToSlash(filepath.Dir(path)))
@@ -84,13 +85,14 @@ var older = map[string]string{
 func TestAnApplicationKeepsItsVersions(t *testing.T) {
 	app := newApplication(t)
 	app.require(t, older)
-	app.run(t, "list", "-m", "all") // without rowlock: fails if the module proxy does not serve the versions
+	app.run(t, "list", "-m", "all") // without rowlock: does the module proxy serve the versions?
 
 	root, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	app.run(t, "mod", "edit", "-require="+module+"@v0.0.0-00010101000000-000000000000", "-replace="+module+"="+root)
+	app.run(t, "mod", "edit",
+		"-require="+module+"@v0.0.0-00010101000000-000000000000", "-replace="+module+"="+root)
 	app.imports(t, publicWithoutGoose(t))
 	app.run(t, "list", "-deps", ".") // adds what the imports need to go.mod
 	kept := requirements(t, filepath.Join(app.dir, "go.mod"))
@@ -99,10 +101,10 @@ func TestAnApplicationKeepsItsVersions(t *testing.T) {
 	}
 	for path, want := range older {
 		if got := kept[path]; got != want {
-			t.Errorf("%s: go.mod of the application lists %s, want %s as before it required rowlock", path, got, want)
+			t.Errorf("%s: with rowlock the application's go.mod lists %s, want %s", path, got, want)
 		}
 		if got := strings.TrimSpace(app.run(t, "list", "-m", "-f", "{{.Version}}", path)); got != want {
-			t.Errorf("%s: the application is built with %s, want %s as before it required rowlock", path, got, want)
+			t.Errorf("%s: with rowlock the application is built with %s, want %s", path, got, want)
 		}
 	}
 }
@@ -113,7 +115,9 @@ func publicWithoutGoose(t *testing.T) []string {
 	for path, p := range listImports(t) {
 		inRoot := !strings.HasPrefix(path, "./examples") && !isIn(path, "./paxosbridge/etcd")
 		internal := strings.Contains(path+"/", "/internal/")
-		goose := slices.ContainsFunc(p.Deps, func(dep string) bool { return isIn(dep, "github.com/pressly/goose") })
+		goose := slices.ContainsFunc(p.Deps, func(dep string) bool {
+			return isIn(dep, "github.com/pressly/goose")
+		})
 		if inRoot && !internal && !goose {
 			public = append(public, module+strings.TrimPrefix(path, "."))
 		}
@@ -173,7 +177,8 @@ func (a application) run(t *testing.T, args ...string) string {
 	case os.Getenv("CI") != "":
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, said.String())
 	default:
-		t.Skipf("SKIPPED, NOT TESTED WITH OLDER FRAMEWORKS: go %s: %v\n%s", strings.Join(args, " "), err, said.String())
+		t.Skipf("SKIPPED, NOT TESTED WITH OLDER FRAMEWORKS: go %s: %v\n%s",
+			strings.Join(args, " "), err, said.String())
 	}
 	return string(out)
 }
