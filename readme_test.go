@@ -35,7 +35,7 @@ func TestReadmeCallsAreCompiled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var compiled strings.Builder
-	for _, dir := range []string{".", "forupdate", "optimistic", "once", "once/oncehttp", "paxosbridge"} {
+	for _, dir := range []string{".", "forupdate", "optimistic", "once", "once/oncehttp", "paxosbridge", "paxosbridge/etcd"} {
 		example, err := os.ReadFile(dir + "/example_test.go")
 		if err != nil {
 			t.Fatal(err)

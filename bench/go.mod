@@ -2,7 +2,9 @@ module github.com/rowlockdb/rowlock/bench
 
 go 1.26.0
 
-replace github.com/rowlockdb/rowlock => ../
+replace github.com/rowlockdb/rowlock => ..
+
+replace github.com/rowlockdb/rowlock/paxosbridge/etcd => ../paxosbridge/etcd
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
@@ -13,6 +15,7 @@ require (
 	github.com/jmoiron/sqlx v1.4.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/rowlockdb/rowlock v0.0.0-00010101000000-000000000000
+	github.com/rowlockdb/rowlock/paxosbridge/etcd v0.0.0-00010101000000-000000000000
 	github.com/schollz/progressbar/v3 v3.19.1
 	go.etcd.io/etcd/client/v3 v3.7.3
 	go.etcd.io/etcd/server/v3 v3.7.3

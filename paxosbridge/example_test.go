@@ -5,27 +5,19 @@ import (
 	"database/sql"
 	"fmt"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/paxosbridge"
-	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-// A client whose hot keys move to etcd and back.
+// A client whose hot keys move to a cluster and back. Package etcd shows the same with its cluster.
 func ExampleNew() {
-	serve := func(ctx context.Context, db *sql.DB, client *clientv3.Client) error {
+	serve := func(ctx context.Context, db *sql.DB, cluster paxosbridge.Cluster) error {
 		table, err := rowlock.OpenTable(db, postgres.New(), nil)
 		if err != nil {
 			return err
 		}
 		defer table.Close()
-		cluster, err := etcd.New(ctx, client)
-		if err != nil {
-			return err
-		}
-		defer cluster.Close()
 		bridge, err := paxosbridge.New(ctx, table, cluster, nil)
 		if err != nil {
 			return err

@@ -2,6 +2,9 @@
 // hand-over and a batch of up to 64 renewals are one transaction of etcd's each, and so one round trip. Whoever is refused asks once more
 // the first time that he sees an etcd lease of another process: how long it lasts.
 //
+// The package is a module of its own, so that only its users get etcd's client and grpc. Update it together
+// with github.com/rowlockdb/rowlock.
+//
 // # What is kept
 //
 // Each key has a record, for ever, at Prefix + "r/" + the key in hexadecimal. Its value begins with the epoch, in 16 hexadecimal digits,

@@ -2,12 +2,15 @@ package etcd_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/paxosbridge"
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
@@ -41,4 +44,37 @@ func ExampleNew() {
 		})
 	}
 	_ = lockIt
+}
+
+// A client whose hot keys move to etcd and back.
+func Example_bridge() {
+	serve := func(ctx context.Context, db *sql.DB, client *clientv3.Client) error {
+		table, err := rowlock.OpenTable(db, postgres.New(), nil)
+		if err != nil {
+			return err
+		}
+		defer table.Close()
+		cluster, err := etcd.New(ctx, client)
+		if err != nil {
+			return err
+		}
+		defer cluster.Close()
+		bridge, err := paxosbridge.New(ctx, table, cluster, nil)
+		if err != nil {
+			return err
+		}
+		defer bridge.Close()
+		locks, err := rowlock.New(bridge, nil)
+		if err != nil {
+			return err
+		}
+		defer locks.Close()
+		return locks.Do(ctx, "counter/home", func(ctx context.Context, l *rowlock.Lock) error {
+			for _, key := range bridge.State() {
+				fmt.Println(key.Key, key.Home, key.Rate, key.Why)
+			}
+			return nil
+		})
+	}
+	_ = serve
 }

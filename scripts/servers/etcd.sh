@@ -25,7 +25,7 @@ etcd_build() {
 		[[ ! -x $program ]] || exit 0
 		say "etcd: building it into $cache, once"
 		rm -f "$cache"/etcd-*
-		cd "$here/.." && go build -modfile="$here/../tools/go.mod" -o "$program.part" go.etcd.io/etcd/server/v3 && mv -T -- "$program.part" "$program"
+		cd "$here/.." && GOWORK=off go build -modfile="$here/../tools/go.mod" -o "$program.part" go.etcd.io/etcd/server/v3 && mv -T -- "$program.part" "$program"
 	) 9<"$cache" >"$folder/$1/log" 2>&1 || give_up "$1" "could not be built"
 }
 

@@ -117,7 +117,7 @@ func build(folder, file, text string) (program string, err error) {
 		return "", err
 	}
 	program = filepath.Join(folder, "attack")
-	out, err := exec.Command("go", "build", "-overlay", settings, "-o", program, "./internal/attack").CombinedOutput()
+	out, err := exec.Command("go", "-C", "internal/attack", "build", "-overlay", settings, "-o", program, ".").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
