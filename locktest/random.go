@@ -123,7 +123,7 @@ func (m *machine) acquire(key string, owner lease.Owner) {
 			m.Fatalf("the owner asks again: %+v, want token %d", a, row.Token)
 		}
 	case row.live:
-		if rest := a.Holder.Remaining; a.Granted || a.Holder.Note != row.Owner.String() || rest <= 0 || rest > ttl {
+		if rest := a.Holder.Remaining; a.Granted || a.Holder.Note != row.Owner.String() || rest <= 0 || rest > ttl+tolerance {
 			m.Fatalf("a loser: %+v, holder %v", a, row.Owner)
 		}
 	default:
