@@ -1,0 +1,60 @@
+package main
+
+// The three lanes and the line below them. Solid boxes are drawn last, because their borders cover
+// the dashed ones.
+
+func processA() []node {
+	nodes := []node{
+		label("strong", left, laneA-10, "Process A"),
+		label("plain", wakes, laneA-10, "wakes"),
+		label("plain", tokenA+clearance, belowA+64, "gets token 33"),
+		label("end strong", fencesA-clearance, belowA+34, "Fence: 33 ≠ 34"),
+		label("end strong no", fencesA-clearance, belowA+64, "ErrLost, nothing written"),
+		arrow(tokenA, belowA, laneRow),
+		arrow(fencesA, belowA, laneRow),
+	}
+	nodes = append(nodes, paused()...)
+	nodes = append(nodes, bar("a", left, pauses, laneA, "locks")...)
+	nodes = append(nodes, bar("a", wakes, right, laneA, "transaction")...)
+	return append(nodes, cross(fencesA, laneRow)...)
+}
+
+// paused shows the pause sign beside its text, because a dashed border alone is easy to miss.
+func paused() []node {
+	return []node{
+		box("a stopped", pauses, wakes, laneA, barHeight),
+		path("solid", "M%d %dh6v20h-6zm11 0h6v20h-6z", pauses+70, laneA+11),
+		label("plain", pauses+98, laneA+29, "paused: GC, SIGSTOP"),
+	}
+}
+
+func row() []node {
+	nodes := []node{label("strong", left, belowDB+32, "Database row")}
+	nodes = append(nodes, bar("a stopped", expires, bLocks, lease, "expired")...)
+	nodes = append(nodes, bar("a", left, bLocks, laneRow, "owner A, token 33")...)
+	nodes = append(nodes, bar("b", bLocks, right, laneRow, "owner B, token 34")...)
+	nodes = append(nodes, bar("a", left, expires, lease, "lease")...)
+	return append(nodes, bar("b", bLocks, right, lease, "lease")...)
+}
+
+func processB() []node {
+	nodes := []node{
+		label("strong end", bLocks-clearance, laneB+29, "Process B"),
+		label("end", tokenB-clearance, belowDB+74, "gets token 34"),
+		label("strong", fencesB+clearance, belowDB+34, "Fence: 34 = 34"),
+		label("strong yes", fencesB+clearance, belowDB+64, "written"),
+		arrow(tokenB, laneB, belowDB),
+		arrow(fencesB, laneB, belowDB),
+	}
+	nodes = append(nodes, bar("b", bLocks, bBegins, laneB, "locks")...)
+	nodes = append(nodes, bar("b", bBegins, bCommits, laneB, "transaction")...)
+	return append(nodes, check(fencesB, belowDB)...)
+}
+
+func moral() []node {
+	return []node{
+		path("line", "M%d %dH%dm-9-7l9 7l-9 7", left, axis, right-60),
+		label("end", right, axis+7, "time"),
+		label("plain", left, axis+44, "Without Fence, A would overwrite B's work."),
+	}
+}
