@@ -8,10 +8,10 @@ import (
 const (
 	title       = "Why the database checks the token"
 	description = "A timeline with three lanes: process A, the row of the lock in the database, " +
-		"process B. A locks and gets token 33. A is paused, by its garbage collector or by SIGSTOP, " +
-		"for longer than its lease. The lease expires. B locks, gets token 34, and writes in a " +
-		"transaction: Fence finds 34 in the row, as B has it. A wakes and begins a transaction. Fence " +
-		"finds 34 in the row, but A has 33: it returns ErrLost, and nothing is written. Without " +
+		"process B. A locks and gets token 7. A is paused, by its garbage collector or by SIGSTOP, " +
+		"for longer than its lease. The lease expires. B locks, gets token 8, and writes in a " +
+		"transaction: Fence finds 8 in the row, as B has it. A wakes and begins a transaction. Fence " +
+		"finds 8 in the row, but A has 7: it returns ErrFenced, and nothing is written. Without " +
 		"Fence, A would overwrite B's work."
 )
 

@@ -7,9 +7,9 @@ func processA() []node {
 	nodes := []node{
 		label("strong", left, laneA-10, "Process A"),
 		label("plain", wakes, laneA-10, "wakes"),
-		label("plain", tokenA+clearance, belowA+64, "gets token 33"),
-		label("end strong", fencesA-clearance, belowA+34, "Fence: 33 ≠ 34"),
-		label("end strong no", fencesA-clearance, belowA+64, "ErrLost, nothing written"),
+		label("plain", tokenA+clearance, belowA+64, "gets token 7"),
+		label("end strong", fencesA-clearance, belowA+34, "Fence: 7 ≠ 8"),
+		label("end strong no", fencesA-clearance, belowA+64, "ErrFenced, nothing written"),
 		arrow(tokenA, belowA, laneRow),
 		arrow(fencesA, belowA, laneRow),
 	}
@@ -31,8 +31,8 @@ func paused() []node {
 func row() []node {
 	nodes := []node{label("strong", left, belowDB+32, "Database row")}
 	nodes = append(nodes, bar("a stopped", expires, bLocks, lease, "expired")...)
-	nodes = append(nodes, bar("a", left, bLocks, laneRow, "owner A, token 33")...)
-	nodes = append(nodes, bar("b", bLocks, right, laneRow, "owner B, token 34")...)
+	nodes = append(nodes, bar("a", left, bLocks, laneRow, "owner A, token 7")...)
+	nodes = append(nodes, bar("b", bLocks, right, laneRow, "owner B, token 8")...)
 	nodes = append(nodes, bar("a", left, expires, lease, "lease")...)
 	return append(nodes, bar("b", bLocks, right, lease, "lease")...)
 }
@@ -40,8 +40,8 @@ func row() []node {
 func processB() []node {
 	nodes := []node{
 		label("strong end", bLocks-clearance, laneB+29, "Process B"),
-		label("end", tokenB-clearance, belowDB+74, "gets token 34"),
-		label("strong", fencesB+clearance, belowDB+34, "Fence: 34 = 34"),
+		label("end", tokenB-clearance, belowDB+74, "gets token 8"),
+		label("strong", fencesB+clearance, belowDB+34, "Fence: 8 = 8"),
 		label("strong yes", fencesB+clearance, belowDB+64, "written"),
 		arrow(tokenB, laneB, belowDB),
 		arrow(fencesB, laneB, belowDB),
