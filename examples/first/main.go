@@ -14,7 +14,8 @@ import (
 
 func main() {
 	ctx := context.Background()
-	db, err := sql.Open("sqlite", "file:first.db?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	db, err := sql.Open("sqlite", "file:first.db"+
+		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate")
 	check(err)
 	defer db.Close()
 	check(schema.Migrate(ctx, db, sqlite.New()))

@@ -47,7 +47,8 @@ func Example() {
 
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", h.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		made, err := oncehttp.Tx(r.Context()).ExecContext(r.Context(), `INSERT INTO orders (item) VALUES (?)`, r.FormValue("item"))
+		made, err := oncehttp.Tx(r.Context()).ExecContext(r.Context(),
+			`INSERT INTO orders (item) VALUES (?)`, r.FormValue("item"))
 		if err != nil {
 			http.Error(w, "try again", http.StatusInternalServerError) // rolled back, not kept
 			return
