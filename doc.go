@@ -57,8 +57,8 @@
 // # Other ways
 //
 // Package forupdate locks rows in a transaction of yours, and has a store whose held lock is a transaction; package optimistic changes
-// rows that are still as they were read, and has a store that needs no row locks; package once has an effect once by its key. The
-// README says which to take when.
+// rows that are still as they were read, and has a store that needs no row locks; package once has an effect once by its key.
+// docs/choosing.md says which to take when.
 //
 // # Keys
 //

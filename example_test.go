@@ -200,7 +200,7 @@ func Example_schemaForOtherTools() {
 	_ = os.WriteFile(filepath.Join(os.TempDir(), "0007_rowlock.down.sql"), []byte(down), 0o600)
 }
 
-// The calls that the README lists, for the compiler.
+// The calls that the documentation lists, for the compiler.
 func Example_calls() {
 	db, locks, done := open()
 	defer done()
