@@ -105,7 +105,7 @@ func waits(t *testing.T, e *testdb.Env) {
 	t.Helper()
 	prefix := e.Dialect.Names().Prefix
 	query := map[string]string{
-		"postgres": `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO "` + prefix + `%'`,
+		"postgres": `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT % INTO "` + prefix + `%'`,
 		"mariadb":  `SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%` + prefix + `%'`,
 		"mysql":    `SELECT count(*) FROM performance_schema.data_locks WHERE lock_status = 'WAITING' AND object_name = '` + prefix + `rowlock'`,
 	}[e.Name]

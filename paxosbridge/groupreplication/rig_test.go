@@ -163,28 +163,49 @@ func (r *rig) setToken(key string, token int64) {
 	r.exec("UPDATE {rowlock} SET token = ? WHERE `key` = ?", token, []byte(key))
 }
 
+// disturbed says that a member was stopped or killed since the group was whole. The others may be about to expel it when it
+// still says that all are there, and so do they.
+var disturbed atomic.Bool
+
+// settled is how long a group that was disturbed must be whole before it is believed.
+const settled = 2 * time.Second
+
 // whole waits until every member says that all are there. Who has given up is told to join again: by itself it would in five minutes.
 func (r *rig) whole() {
 	r.Helper()
+	var since time.Time
 	r.eventually("the group is whole", func() bool {
-		states, primaries := make([]string, members), 0
-		for i, db := range r.dbs {
-			var online, primary int
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			_ = db.QueryRowContext(ctx, `SELECT COALESCE(MAX(IF(member_id = @@server_uuid, member_state, '')), ''), SUM(member_state = 'ONLINE'),
+		switch {
+		case !r.allOnline():
+			since = time.Time{}
+			return false
+		case since.IsZero():
+			since = time.Now()
+		}
+		return !disturbed.Load() || time.Since(since) > settled
+	})
+	disturbed.Store(false)
+}
+
+// allOnline is one look at every member.
+func (r *rig) allOnline() bool {
+	states, primaries := make([]string, members), 0
+	for i, db := range r.dbs {
+		var online, primary int
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_ = db.QueryRowContext(ctx, `SELECT COALESCE(MAX(IF(member_id = @@server_uuid, member_state, '')), ''), SUM(member_state = 'ONLINE'),
 				COALESCE(SUM(member_role = 'PRIMARY' AND member_id = @@server_uuid), 0)
 				FROM performance_schema.replication_group_members`).Scan(&states[i], &online, &primary)
-			cancel()
-			if online != members && states[i] == "ONLINE" {
-				states[i] = "WAITING"
-			}
-			primaries += primary
+		cancel()
+		if online != members && states[i] == "ONLINE" {
+			states[i] = "WAITING"
 		}
-		if primaries == 1 {
-			r.rejoin(states)
-		}
-		return primaries == 1 && !slices.ContainsFunc(states, func(s string) bool { return s != "ONLINE" })
-	})
+		primaries += primary
+	}
+	if primaries == 1 {
+		r.rejoin(states)
+	}
+	return primaries == 1 && !slices.ContainsFunc(states, func(s string) bool { return s != "ONLINE" })
 }
 
 // rejoin is not for who is still joining, or has just been started and does so by itself.
@@ -214,6 +235,7 @@ func (r *rig) eventually(what string, done func() bool) {
 // signal sends a signal to the process of a member, which is started again when it ends.
 func (r *rig) signal(member int, s syscall.Signal) {
 	r.Helper()
+	disturbed.Store(true)
 	pid := r.process(member)
 	if err := syscall.Kill(pid, s); err != nil {
 		r.Fatalf("signal %v to %d: %v", s, pid, err)
