@@ -106,7 +106,7 @@ func (k *killer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return http.DefaultTransport.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 			WroteRequest: func(sent httptrace.WroteRequestInfo) {
 				if sent.Err == nil {
-					time.Sleep(rand.N(4 * time.Millisecond)) // some are still reading then, and some have committed
+					time.Sleep(rand.N(6 * time.Millisecond)) // some are still reading then, and some have committed
 					atomic.AddInt64(&k.during, 1)
 					k.server.kill()
 				}

@@ -88,11 +88,19 @@ func mixed(bridge bool) []crew {
 
 // calm is holders that nothing disturbs: each keeps a key of its own, with a TTL of 3 s, and runs one
 // fenced transaction after the other under it, or two at once.
-func calm() []crew {
+//
+// In SQLite all writers share one lock of the file, in no order. Transactions of one lock that follow each other
+// without a pause starve the renewal of another (decision 0022), so that there only the counters are fought for;
+// make soak has one lock that is fenced back to back, in a file of its own.
+func calm(db string) []crew {
+	count := crew{Name: "count", Goroutines: 2, Acts: []weight{{"fenced", 3}, {"lock", 1}}, Keys: keys("calm/", 2)}
+	if db == "sqlite" {
+		return []crew{count}
+	}
 	return []crew{
 		{Name: "steady", Goroutines: 1, Acts: []weight{{"steady", 1}}, Keys: []string{"steady/"}, Own: true},
 		{Name: "turns", Goroutines: 1, Acts: []weight{{"turns", 1}}, Keys: []string{"turns/"}, Own: true},
-		{Name: "count", Goroutines: 2, Acts: []weight{{"fenced", 3}, {"lock", 1}}, Keys: keys("calm/", 2)},
+		count,
 	}
 }
 
@@ -108,7 +116,7 @@ func newPlan(s settings) plan {
 	}{
 		{phase{Name: "storm", Crews: []crew{storm(48)}, Slow: weather}, 0.55},
 		{phase{Name: "mixed", Crews: append(mixed(s.bridge), storm(12)), Slow: rough}, 0.25},
-		{phase{Name: "calm", Crews: calm()}, 0.2},
+		{phase{Name: "calm", Crews: calm(s.db)}, 0.2},
 	}
 	p := plan{Seed: s.seed}
 	start := int64(0)
