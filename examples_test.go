@@ -1,7 +1,6 @@
 package rowlock_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,11 +25,7 @@ func TestEveryPublicPackageHasAnExample(t *testing.T) {
 func hasExample(t *testing.T, files []string) bool {
 	t.Helper()
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(text), "\nfunc Example") {
+		if strings.Contains(readFile(t, file), "\nfunc Example") {
 			return true
 		}
 	}

@@ -113,12 +113,11 @@ func publicWithoutGoose(t *testing.T) []string {
 	t.Helper()
 	var public []string
 	for path, p := range listImports(t) {
-		inRoot := !strings.HasPrefix(path, "./examples") && !isIn(path, "./paxosbridge/etcd")
-		internal := strings.Contains(path+"/", "/internal/")
+		inRoot := !isIn(path, "./paxosbridge/etcd")
 		goose := slices.ContainsFunc(p.Deps, func(dep string) bool {
 			return isIn(dep, "github.com/pressly/goose")
 		})
-		if inRoot && !internal && !goose {
+		if isPublic(path) && inRoot && !goose {
 			public = append(public, module+strings.TrimPrefix(path, "."))
 		}
 	}

@@ -56,23 +56,22 @@ type watch struct {
 	due      time.Time
 	sight    Sight
 	shared   bool // other processes get it in between
-	fleeting bool // it is hardly ever left free
 	every    time.Duration
 }
 
 // paces fixes how often w's key is polled, by what was seen of it last and now. A key that others got in between is polled by all
 // who wait for it about as often as one process would poll it: each of them has the same chance to meet it free, whatever their
 // number, and if all polled every Min they would do more work than the holders. If it is granted so often that it is hardly ever left
-// free, a poll finds it no sooner and only disturbs those who work: a quarter of them will do.
-func (p *Poller) paces(w *watch, now Sight) time.Duration {
+// free, which paces notes in now, a poll finds it no sooner and only disturbs those who work: a quarter of them will do.
+func (p *Poller) paces(w *watch, now *Sight) time.Duration {
 	last := w.sight
 	grants, since := now.Token-last.Token, now.At.Sub(last.At)
 	overtaken := last.Token > 0 && grants > 0 && since < 4*p.Max
 	w.shared = overtaken || w.shared && now.Age < p.Max
-	w.fleeting = overtaken && since < time.Duration(grants)*p.Min/2
+	now.Fleeting = overtaken && since < time.Duration(grants)*p.Min/2
 	w.every = max(now.Age/4, p.Min)
 	switch share := time.Duration(now.Crowd) * p.Min; {
-	case w.fleeting:
+	case now.Fleeting:
 		w.every = max(w.every, 2*share)
 	case w.shared:
 		w.every = max(w.every, share/2)
@@ -300,8 +299,7 @@ func (p *Poller) note(key string, s Sight, asked time.Time, err error) bool {
 		return false
 	}
 	s.At = asked
-	every := p.paces(w, s)
-	s.Fleeting = w.fleeting
+	every := p.paces(w, &s)
 	w.sight = s
 	if w.due.IsZero() {
 		return true // Soon or Now came meanwhile, for something that this look may not have seen

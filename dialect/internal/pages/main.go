@@ -74,17 +74,21 @@ application's tables.
 
 `
 
-// page returns the text of one page.
-func page(root string, r room) (string, error) {
+// sources returns the .sql files of a dialect. What every lock runs comes first.
+func (r room) sources(root string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(root, "dialect", r.name, "*.sql"))
-	if err != nil {
-		return "", err
-	}
-	// What every lock runs comes first.
 	first := filepath.Join(root, "dialect", r.name, "statements.sql")
 	files = slices.DeleteFunc(files, func(file string) bool { return file == first })
 	files = append([]string{first}, files...)
-	files = append(files, filepath.Join(root, "schema", "statements", r.name+".sql"))
+	return append(files, filepath.Join(root, "schema", "statements", r.name+".sql")), err
+}
+
+// page returns the text of one page.
+func page(root string, r room) (string, error) {
+	files, err := r.sources(root)
+	if err != nil {
+		return "", err
+	}
 	var b strings.Builder
 	b.WriteString("<!-- Written by go generate ./dialect from the .sql files and calls.txt. -->\n\n")
 	fmt.Fprintf(&b, "# Statements on %s\n\n", r.title)
@@ -107,7 +111,7 @@ func page(root string, r room) (string, error) {
 				return "", fmt.Errorf("%s: calls.txt does not say what runs %q", from, c.Name)
 			}
 			fmt.Fprintf(&b, "\n### %s\n\n%s", c.Name, wrap(runs))
-			for _, paragraph := range strings.Split(c.Comment, "\n\n") {
+			for _, paragraph := range strings.Split(c.Comment(), "\n\n") {
 				if paragraph != "" {
 					fmt.Fprintf(&b, "\n%s", wrap(escape.Replace(paragraph)))
 				}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,11 +29,11 @@ func TestThePagesAreCurrentAndNameEveryStatement(t *testing.T) {
 func TestEverySentenceIsOfAStatement(t *testing.T) {
 	used := make(map[string]bool)
 	for _, r := range dialects {
-		files, err := filepath.Glob(filepath.Join(root, "dialect", r.name, "*.sql"))
+		files, err := r.sources(root)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range append(files, filepath.Join(root, "schema", "statements", r.name+".sql")) {
+		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)

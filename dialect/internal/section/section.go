@@ -10,11 +10,16 @@ import (
 type Section struct {
 	// Name is what the "-- name:" line says.
 	Name string
-	// Comment is the text of the comment lines between the name and the statement, without dashes.
-	Comment string
 	// SQL is the statement without comments and without a semicolon. It is empty if the dialect needs
 	// no such statement.
 	SQL string
+
+	body string
+}
+
+// Comment is the text of the comment lines between the name and the statement, without dashes.
+func (s Section) Comment() string {
+	return strings.TrimSpace(dashes.ReplaceAllString(leading.FindString(s.body), ""))
 }
 
 var (
@@ -35,9 +40,9 @@ func Cut(text string) []Section {
 		}
 		body := text[m[1]:end]
 		out[i] = Section{
-			Name:    text[m[2]:m[3]],
-			Comment: strings.TrimSpace(dashes.ReplaceAllString(leading.FindString(body), "")),
-			SQL:     strings.Trim(comment.ReplaceAllString(body, ""), " \n;"),
+			Name: text[m[2]:m[3]],
+			SQL:  strings.Trim(comment.ReplaceAllString(body, ""), " \n;"),
+			body: body,
 		}
 	}
 	return out
