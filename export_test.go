@@ -8,6 +8,7 @@ func Times(cfg Config, opts ...Option) (ttl, margin, every time.Duration, err er
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	r, err := (&Client{cfg: full}).request(opts)
-	return r.ttl, r.margin, r.every, err
+	r := (&Client{keeper: keeper{cfg: full}}).newCall(nil, false)
+	err = r.apply(opts)
+	return r.Want.TTL, r.margin, r.every, err
 }

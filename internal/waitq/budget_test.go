@@ -8,45 +8,45 @@ import (
 	"github.com/rowlockdb/rowlock/internal/waitq"
 )
 
-func TestARunIsOverAfterSoManyGrantsAndSoLong(t *testing.T) {
-	r := waitq.Runs{Most: 3, For: time.Second}
+func TestABudgetIsSpentAfterSoManyGrantsAndSoLong(t *testing.T) {
+	r := waitq.Budget{Grants: 3, For: time.Second}
 	now := time.Now()
 	for token := range int64(3) {
-		if r.Over("k", now.Add(time.Hour)) {
+		if r.Spent("k", now.Add(time.Hour)) {
 			t.Errorf("over after %d grants", token)
 		}
 		r.Granted("k", token+1, now, 0)
 	}
-	if r.Over("k", now.Add(time.Second-1)) {
+	if r.Spent("k", now.Add(time.Second-1)) {
 		t.Error("over too soon")
 	}
-	if !r.Over("k", now.Add(time.Second)) {
+	if !r.Spent("k", now.Add(time.Second)) {
 		t.Error("not over")
 	}
-	if r.Over("k", now.Add(time.Hour)) {
+	if r.Spent("k", now.Add(time.Hour)) {
 		t.Error("over twice")
 	}
 }
 
 // A token that is not the next one is another process's grant between ours.
-func TestAnothersGrantEndsARun(t *testing.T) {
-	r := waitq.Runs{Most: 3, For: time.Second}
+func TestAnotherProcesssGrantEndsAStreak(t *testing.T) {
+	r := waitq.Budget{Grants: 3, For: time.Second}
 	now := time.Now()
 	for _, token := range []int64{1, 2, 4, 5} {
 		r.Granted("k", token, now, 0)
 	}
-	if r.Over("k", now.Add(time.Hour)) {
+	if r.Spent("k", now.Add(time.Hour)) {
 		t.Error("counted over another's grant")
 	}
 	r.Granted("k", 6, now, 0)
-	if !r.Over("k", now.Add(time.Hour)) {
+	if !r.Spent("k", now.Add(time.Hour)) {
 		t.Error("not over")
 	}
 }
 
 // Keys that are used once are forgotten; one that is used again and again is not.
-func TestRunsForgetKeysUsedOnce(t *testing.T) {
-	r := waitq.Runs{Most: 100, For: 0}
+func TestABudgetForgetsKeysUsedOnce(t *testing.T) {
+	r := waitq.Budget{Grants: 100, For: 0}
 	now := time.Now()
 	for i := range 100_000 {
 		r.Granted(fmt.Sprint("once", i), 1, now, 0)
@@ -54,10 +54,10 @@ func TestRunsForgetKeysUsedOnce(t *testing.T) {
 			r.Granted("hot", int64(1+i/1000), now, 0)
 		}
 	}
-	if !r.Over("hot", now) {
+	if !r.Spent("hot", now) {
 		t.Error("a key in use was forgotten")
 	}
-	if r.Over("once0", now) {
+	if r.Spent("once0", now) {
 		t.Error("a key used once is remembered")
 	}
 }
@@ -65,7 +65,7 @@ func TestRunsForgetKeysUsedOnce(t *testing.T) {
 // A process that asks again at once keeps the key for a turn; then it leaves it to others, once.
 func TestATurnEndsAfterItsTime(t *testing.T) {
 	const slice, room = 5 * time.Millisecond, 10 * time.Millisecond
-	var r waitq.Runs
+	var r waitq.Budget
 	now := time.Now()
 	pair := func(token int64) (returns bool) {
 		r.Granted("k", token, now, 0)
@@ -91,7 +91,7 @@ func TestATurnEndsAfterItsTime(t *testing.T) {
 
 // A process that was away is not waited for the next time.
 func TestAProcessThatWasAwayIsNotExpectedToReturn(t *testing.T) {
-	var r waitq.Runs
+	var r waitq.Budget
 	now := time.Now()
 	for i, away := range []time.Duration{0, 2 * waitq.Soon, 0} {
 		r.Granted("k", int64(i+1), now, 0)

@@ -11,90 +11,90 @@ import (
 )
 
 type (
-	lines  = waitq.Lines[int, int]
+	queues = waitq.Queues[int, int]
 	waiter = waitq.Waiter[int, int]
 )
 
-func join(t *testing.T, q *lines, n int, first bool) *waiter {
+func join(t *testing.T, q *queues, n int, first bool) *waiter {
 	t.Helper()
-	w, got := q.Join("k", n, false)
+	w, got := q.Join("k", n, false, false)
 	if got != first {
 		t.Fatalf("waiter %d is first: %t", n, got)
 	}
 	return w
 }
 
-func called(t *testing.T, w *waiter, want bool) {
+func woken(t *testing.T, w *waiter, want bool) {
 	t.Helper()
 	select {
-	case turn := <-w.Turn:
-		if !want || turn.Given {
-			t.Errorf("waiter %d was called: %+v", w.Want, turn)
+	case signal := <-w.Signal:
+		if !want || signal.Given {
+			t.Errorf("waiter %d was woken: %+v", w.Want, signal)
 		}
 	default:
 		if want {
-			t.Errorf("waiter %d was not called", w.Want)
+			t.Errorf("waiter %d was not woken", w.Want)
 		}
 	}
 }
 
-func TestOnlyTheHeadIsCalled(t *testing.T) {
+func TestOnlyTheHeadIsWoken(t *testing.T) {
 	q := waitq.New[int, int]()
 	a, b := join(t, q, 1, true), join(t, q, 2, false)
-	q.Stay(a)
-	if !q.Call("k") || q.Call("other") {
-		t.Error("Call does not know who waits")
+	q.Lost(a)
+	if !q.Wake("k") || q.Wake("other") {
+		t.Error("Wake does not know whether a waiter is there")
 	}
-	called(t, b, false)
-	called(t, a, true)
-	q.Stay(a)
-	if !q.Got(a) {
-		t.Error("nobody is left")
+	woken(t, b, false)
+	woken(t, a, true)
+	q.Lost(a)
+	if !q.Won(a) {
+		t.Error("Won says that no waiter is left")
 	}
-	q.Call("k")
-	called(t, b, true)
+	q.Wake("k")
+	woken(t, b, true)
 }
 
 // Who only bids is called in his turn, and nothing is handed to him, nor past him to who stands behind.
-func TestNothingIsHandedToWhoOnlyBids(t *testing.T) {
+func TestAKeyIsNeverHandedToAWaiterThatOnlyBids(t *testing.T) {
 	q := waitq.New[int, int]()
-	a, first := q.JoinToBid("k", 1, false)
+	a, first := q.Join("k", 1, false, true)
 	b := join(t, q, 2, false)
-	q.Stay(a)
+	q.Lost(a)
 	if w := q.Claim("k"); !first || w != nil {
 		t.Fatalf("first: %t; claimed %+v", first, w)
 	}
-	q.Call("k")
-	called(t, a, true)
+	q.Wake("k")
+	woken(t, a, true)
 	q.Leave(a)
-	called(t, b, true)
-	q.Stay(b)
+	woken(t, b, true)
+	q.Lost(b)
 	if w := q.Claim("k"); w != b {
 		t.Errorf("claimed %+v", w)
 	}
 }
 
 // A call that comes while the head asks the database may be about what happened after it was answered.
-func TestACallDuringABidIsNotLost(t *testing.T) {
+func TestASignalDuringABidIsNotLost(t *testing.T) {
 	q := waitq.New[int, int]()
 	a := join(t, q, 1, true)
-	q.Call("k")
-	q.Call("k")
-	called(t, a, false)
-	q.Stay(a)
-	called(t, a, true)
-	q.Stay(a)
-	called(t, a, false)
+	q.Wake("k")
+	q.Wake("k")
+	woken(t, a, false)
+	q.Lost(a)
+	woken(t, a, true)
+	q.Lost(a)
+	woken(t, a, false)
 }
 
 // Nor is one whose waiter leaves instead of bidding.
-func TestACallIsPassedOnByWhoLeaves(t *testing.T) {
+func TestASignalIsPassedOnByAWaiterThatLeaves(t *testing.T) {
 	q := waitq.New[int, int]()
 	a, b, c := join(t, q, 1, true), join(t, q, 2, false), join(t, q, 3, false)
 	q.Leave(b)
-	called(t, c, false)
+	woken(t, c, false)
 	q.Leave(a)
-	called(t, c, true)
+	woken(t, c, true)
 }
 
 func TestAClaimedWaiterIsGivenTheKeyOrReturns(t *testing.T) {
@@ -103,19 +103,19 @@ func TestAClaimedWaiterIsGivenTheKeyOrReturns(t *testing.T) {
 	if q.Claim("k") != nil {
 		t.Error("claimed while it bids: it could be granted the key twice")
 	}
-	q.Stay(a)
+	q.Lost(a)
 	if q.Claim("k") != a {
 		t.Fatal("not the head")
 	}
 	q.Return(a)
-	called(t, a, true)
-	q.Stay(a)
+	woken(t, a, true)
+	q.Lost(a)
 	q.Claim("k")
 	if !q.Give(a, 7) {
 		t.Fatal("it has not gone")
 	}
-	if turn := <-a.Turn; !turn.Given || turn.Grant != 7 {
-		t.Errorf("got %+v", turn)
+	if signal := <-a.Signal; !signal.Given || signal.Grant != 7 {
+		t.Errorf("got %+v", signal)
 	}
 	if q.Claim("k") != b || q.Len("k") != 0 {
 		t.Error("the next is not next")
@@ -130,29 +130,29 @@ func TestAClaimedWaiterIsGivenTheKeyOrReturns(t *testing.T) {
 func TestLeavingSaysWhatWasGiven(t *testing.T) {
 	q := waitq.New[int, int]()
 	a := join(t, q, 1, true)
-	q.Stay(a)
+	q.Lost(a)
 	q.Give(q.Claim("k"), 7)
-	if turn := q.Leave(a); !turn.Given || turn.Grant != 7 {
-		t.Errorf("got %+v", turn)
+	if signal := q.Leave(a); !signal.Given || signal.Grant != 7 {
+		t.Errorf("got %+v", signal)
 	}
 }
 
-func TestAHeldLineIsNotCalled(t *testing.T) {
+func TestAHeldQueueIsNotWoken(t *testing.T) {
 	q := waitq.New[int, int]()
 	a := join(t, q, 1, true)
-	q.Stay(a)
+	q.Lost(a)
 	q.Hold("k")
-	q.Call("k")
-	called(t, a, false)
+	q.Wake("k")
+	woken(t, a, false)
 	if q.Claim("k") != nil {
 		t.Error("claimed from a held line")
 	}
 	q.Resume("k")
-	called(t, a, true)
+	woken(t, a, true)
 }
 
 // One key, many goroutines that wait, leave, bid and hand over, at random: at most one has it, and nobody waits for ever.
-func TestNobodyIsForgotten(t *testing.T) {
+func TestNoWaiterIsForgotten(t *testing.T) {
 	q := waitq.New[int, int]()
 	var held atomic.Bool // the database's row
 	var served, left atomic.Int64
@@ -164,38 +164,38 @@ func TestNobodyIsForgotten(t *testing.T) {
 			}
 		}
 		held.Store(false)
-		q.Call("k")
+		q.Wake("k")
 	}
 	use := func() { served.Add(1); release() }
 	for n := range 16 {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(n), 1))
 			for range 2000 {
-				w, bid := q.Join("k", n, false)
+				w, bid := q.Join("k", n, false, false)
 				for {
 					if bid {
 						if held.CompareAndSwap(false, true) {
-							q.Got(w)
+							q.Won(w)
 							use()
 							break
 						}
-						q.Stay(w)
+						q.Lost(w)
 					}
 					patience, short := time.NewTimer(20*time.Second), rng.IntN(8) == 0
 					if short {
 						patience.Reset(time.Duration(rng.IntN(50)) * time.Microsecond)
 					}
 					select {
-					case turn := <-w.Turn:
-						if turn.Given {
+					case signal := <-w.Signal:
+						if signal.Given {
 							use()
 						}
-						bid = !turn.Given
+						bid = !signal.Given
 					case <-patience.C:
 						if !short {
 							t.Error("forgotten")
 						}
-						if turn := q.Leave(w); turn.Given {
+						if signal := q.Leave(w); signal.Given {
 							use()
 						}
 						left.Add(1)
