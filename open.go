@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -65,7 +66,7 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 }
 
 func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
-	if err := dialect.CheckOpen("rowlock.Open", db, d); err != nil {
+	if err := sqlstore.CheckOpen("rowlock.Open", db, d); err != nil {
 		return Config{}, err
 	}
 	if cfg == nil {

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -221,11 +221,11 @@ func (s *Store) explain(key string, err error) error {
 	if errors.Is(err, lease.ErrClosed) || errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
 		return fmt.Errorf("acquire %q: %w", key, err)
 	}
-	v := dialect.Judge(s.d, err)
+	v := sqlstore.Judge(s.d, err)
 	switch {
 	case v.As != nil:
 		return fmt.Errorf("%w: acquire %q: %w", v.As, key, err)
-	case v.Class == dialect.Conflict || v.Class == dialect.Unfit:
+	case v.Class == sqlstore.Conflict || v.Class == sqlstore.Unfit:
 		return fmt.Errorf("%w: acquire %q: %w", lease.ErrBusy, key, err)
 	}
 	return fmt.Errorf("rowlock: acquire %q: %w", key, err)

@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // conn is a connection whose transaction can be a lock.
 type conn struct {
 	d       dialect.Dialect
-	holder  dialect.Holder
-	session *dialect.Session
+	holder  sqlstore.Holder
+	session *sqlstore.Session
 
 	mu      sync.Mutex    // one statement at a time
 	silence time.Duration // the limit that the server knows; 0: not known
@@ -63,7 +64,7 @@ func (c *conn) lock(ctx context.Context, key string) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	c.broken = err != nil && !dialect.Judge(c.d, err).Class.Good()
+	c.broken = err != nil && !sqlstore.Judge(c.d, err).Class.Good()
 	return err == nil, err
 }
 
@@ -91,7 +92,7 @@ var errFull = errors.New("every connection for held locks is in use")
 type conns struct {
 	db     DB
 	d      dialect.Dialect
-	holder dialect.Holder
+	holder sqlstore.Holder
 	most   int
 
 	mu     sync.Mutex
@@ -105,7 +106,7 @@ type conns struct {
 // standby is how many connections are kept open for the next lock: at least these, and at most half of those that there may be.
 const standby = 4
 
-func newConns(db DB, d dialect.Dialect, holder dialect.Holder, most int) *conns {
+func newConns(db DB, d dialect.Dialect, holder sqlstore.Holder, most int) *conns {
 	return &conns{db: db, d: d, holder: holder, most: most, freed: make(chan struct{})}
 }
 
@@ -204,7 +205,7 @@ func (p *conns) connect(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{d: p.d, holder: p.holder, session: dialect.NewSession(raw)}
+	c := &conn{d: p.d, holder: p.holder, session: sqlstore.NewSession(raw)}
 	err = p.d.Setup(ctx, c.session)
 	if err == nil && c.session.Unprepared {
 		err = fmt.Errorf("%w: forupdate holds a lock by a transaction that stays open, which behind a pooler would keep one of its few sessions of the server for "+

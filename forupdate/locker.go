@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -38,7 +39,7 @@ type Locker struct {
 	keys    keyRows
 	own     bool // Close closes rows
 	d       dialect.Dialect
-	locks   dialect.RowLocks
+	locks   sqlstore.RowLocks
 	timeout time.Duration
 }
 
@@ -78,7 +79,7 @@ func (s *Store) Locker(opts ...Option) (*Locker, error) {
 }
 
 func newLocker(rows *table.Store, d dialect.Dialect, o options) (*Locker, error) {
-	locks, ok := d.(dialect.RowLocks)
+	locks, ok := d.(sqlstore.RowLocks)
 	if !ok {
 		return nil, fmt.Errorf("%w: the dialect %s does not say how rows are locked", lease.ErrUnsupported, d.Name())
 	}
@@ -137,7 +138,7 @@ func (l *Locker) lockKeys(ctx context.Context, tx Tx, keys []string, how func(co
 		_, err := how(ctx, tx, r)
 		return err
 	}
-	column, err := dialect.Quote(l.d, "key")
+	column, err := sqlstore.Quote(l.d, "key")
 	if err != nil {
 		return err
 	}

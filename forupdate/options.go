@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -56,7 +57,7 @@ func Logger(l *slog.Logger) Option {
 }
 
 // warn tells what the server is that it had better not be.
-func (o options) warn(ctx context.Context, facts dialect.Facts) {
+func (o options) warn(ctx context.Context, facts sqlstore.Facts) {
 	for _, w := range facts.Warnings {
 		o.logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
@@ -64,7 +65,7 @@ func (o options) warn(ctx context.Context, facts dialect.Facts) {
 
 func makeOptions(db DB, d dialect.Dialect, opts []Option) (options, error) {
 	o := options{connections: 16, timeout: 5 * time.Second, look: 250 * time.Millisecond, logger: slog.Default()}
-	if err := dialect.CheckOpen("forupdate", db, d); err != nil {
+	if err := sqlstore.CheckOpen("forupdate", db, d); err != nil {
 		return o, err
 	}
 	for _, set := range opts {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -90,7 +90,7 @@ func (l *Locker) lockFile(ctx context.Context, tx Tx, r request, wait time.Durat
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		err = l.patiently(ctx, tx, 0, func() error { return l.writeLock(ctx, tx) })
 		left := wait - time.Since(began)
-		if l.locks.Waited(err) != dialect.TooLong || left <= 0 {
+		if l.locks.Waited(err) != sqlstore.TooLong || left <= 0 {
 			break
 		}
 		select {
@@ -100,7 +100,7 @@ func (l *Locker) lockFile(ctx context.Context, tx Tx, r request, wait time.Durat
 		}
 	}
 	if err == nil && r.table != "" {
-		got, err = l.query(ctx, tx, r.keys, dialect.In(r.table, r.column, len(r.keys)))
+		got, err = l.query(ctx, tx, r.keys, sqlstore.In(r.table, r.column, len(r.keys)))
 	}
 	return got, l.explain(ctx, r.what, waited(began), err)
 }
@@ -126,7 +126,7 @@ func (l *Locker) query(ctx context.Context, tx Tx, keys []any, query string) (ma
 		if err := rows.Scan(&key); err != nil {
 			return nil, err
 		}
-		got[dialect.PlainText(key)] = true
+		got[sqlstore.PlainText(key)] = true
 	}
 	return got, rows.Err()
 }
@@ -136,9 +136,9 @@ func (l *Locker) explain(ctx context.Context, what, how string, err error) error
 	switch waited := l.locks.Waited(err); {
 	case err == nil:
 		return nil
-	case errors.Is(err, sql.ErrTxDone), waited == dialect.NoWait:
-		return dialect.ExplainOwn(l.d, what, err)
-	case waited == dialect.TooLate:
+	case errors.Is(err, sql.ErrTxDone), waited == sqlstore.NoWait:
+		return sqlstore.ExplainOwn(l.d, what, err)
+	case waited == sqlstore.TooLate:
 		return fmt.Errorf("%w, and has read what another has changed since: %s: %w (roll back, and begin with BEGIN IMMEDIATE or _txlock=immediate)", ErrDeferred, what, err)
 	case l.wholeFile():
 		return fmt.Errorf("%w: %w, or another has the file's write lock for longer: %s, %s: %w (begin with BEGIN IMMEDIATE or _txlock=immediate, and a busy_timeout)", lease.ErrHeld, ErrDeferred, what, how, err)

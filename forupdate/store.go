@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -56,7 +57,7 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	holder, ok := d.(dialect.Holder)
+	holder, ok := d.(sqlstore.Holder)
 	if !ok {
 		return nil, fmt.Errorf("%w: the only lock that %s has is on all of the file, so a lock that is held would keep every writer out, its holder too: "+
 			"use rowlock.Open or optimistic.New, or forupdate.NewLocker inside your own transaction", lease.ErrUnsupported, d.Name())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/txend"
 )
 
@@ -63,7 +64,7 @@ func (w *work) commit(ctx context.Context) error {
 // over rolls back what was not committed, and gives the connection back or, if it is bad, drops it.
 func (w *work) over(ctx context.Context, committed bool) {
 	end := w.ending(ctx)
-	if _, unwatched := w.d.(dialect.UnwatchedTx); !unwatched {
+	if _, unwatched := w.d.(sqlstore.UnwatchedTx); !unwatched {
 		defer w.stop()
 		defer w.cut()
 		defer context.AfterFunc(end, w.cut)()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -16,7 +17,7 @@ import (
 type Once struct {
 	db     dialect.Pool
 	d      dialect.Dialect
-	table  dialect.Once
+	table  sqlstore.Once
 	cfg    Config
 	lines  lines
 	doubts doubts
@@ -32,10 +33,10 @@ const openTimeout = 30 * time.Second
 // New returns a Once on db, which stays the caller's. It refuses a database that would forget what was done, and runs every statement
 // once in a transaction that it rolls back, so that a missing table or privilege is found now.
 func New(db dialect.Pool, d dialect.Dialect, cfg *Config) (*Once, error) {
-	if err := dialect.CheckOpen("once.New", db, d); err != nil {
+	if err := sqlstore.CheckOpen("once.New", db, d); err != nil {
 		return nil, err
 	}
-	table, ok := d.(dialect.Once)
+	table, ok := d.(sqlstore.Once)
 	if !ok {
 		return nil, fmt.Errorf("%w: the dialect %s keeps nothing that was done once", lease.ErrUnsupported, d.Name())
 	}
@@ -71,11 +72,11 @@ func (o *Once) check(r Request, f Func) error {
 
 // explain turns a database's error into one of ours. Nothing was committed; where that is not sure the caller says so.
 func (o *Once) explain(verb, key string, err error) error {
-	v := dialect.Judge(o.d, err)
+	v := sqlstore.Judge(o.d, err)
 	switch {
 	case v.As != nil:
 		return fmt.Errorf("%w: %s %q: %w", v.As, verb, key, err)
-	case v.Class == dialect.Conflict:
+	case v.Class == sqlstore.Conflict:
 		return fmt.Errorf("%w: %s %q: %w", lease.ErrBusy, verb, key, err)
 	}
 	return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)

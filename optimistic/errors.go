@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -56,8 +56,8 @@ func (e *ConflictError) Unwrap() error { return e.Err }
 func keyText(key []any) string {
 	parts := make([]string, len(key))
 	for i, v := range key {
-		parts[i] = dialect.PlainText(v)
-		switch dialect.Plain(v).(type) {
+		parts[i] = sqlstore.PlainText(v)
+		switch sqlstore.Plain(v).(type) {
 		case string, []byte:
 			parts[i] = strconv.Quote(parts[i])
 		}
@@ -94,7 +94,7 @@ func (t *Table[T]) isLost(err error) bool {
 		}
 	}
 	told := state(err)
-	return dialect.Judge(t.d, err).Class == dialect.Unknown && (len(told) < 2 || !slices.Contains(refusals, told[:2]))
+	return sqlstore.Judge(t.d, err).Class == sqlstore.Unknown && (len(told) < 2 || !slices.Contains(refusals, told[:2]))
 }
 
 var (
@@ -110,8 +110,8 @@ var (
 // user's own affair: it is no damage to our rows, and no conflict that passes by itself.
 func (t *Table[T]) explain(verb string, err error) error {
 	what := verb + " " + t.name
-	if v := dialect.Judge(t.d, err); strings.HasPrefix(state(err), "23") || errors.Is(v.As, lease.ErrCorrupt) || errors.Is(v.As, lease.ErrTokenExhausted) {
+	if v := sqlstore.Judge(t.d, err); strings.HasPrefix(state(err), "23") || errors.Is(v.As, lease.ErrCorrupt) || errors.Is(v.As, lease.ErrTokenExhausted) {
 		return fmt.Errorf("rowlock: %s: %w", what, err)
 	}
-	return dialect.ExplainOwn(t.d, what, err)
+	return sqlstore.ExplainOwn(t.d, what, err)
 }

@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -125,7 +125,7 @@ func (t *Table[T]) places(keys []any) (places map[string]int, tuples [][]any, er
 func (t *Table[T]) identity(key []any) string {
 	var b strings.Builder
 	for _, v := range key {
-		fmt.Fprintf(&b, "%q,", dialect.PlainText(v))
+		fmt.Fprintf(&b, "%q,", sqlstore.PlainText(v))
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -23,7 +24,7 @@ type DB = dialect.DB
 // everything that the store of rowlock.Open is, but for lease.Queue. Close it after the clients that were made with it.
 type Store struct {
 	rows
-	facts dialect.Facts
+	facts sqlstore.Facts
 }
 
 // rows are the abilities that carry over.
@@ -77,7 +78,7 @@ const minTimeout = 100 * time.Millisecond
 // rowlock_queue. To sweep takes UPDATE on rowlock_floor and DELETE on rowlock as well; without them leave it to another client:
 // rowlock.Config.Reaper.Off.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
-	if err := dialect.CheckOpen("optimistic.New", db, d); err != nil {
+	if err := sqlstore.CheckOpen("optimistic.New", db, d); err != nil {
 		return nil, err
 	}
 	set := settings{timeout: statementTimeout}

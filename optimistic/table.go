@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/jmoiron/sqlx/reflectx"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -48,7 +49,7 @@ func NewTable[T any](d dialect.Dialect, name string) (*Table[T], error) {
 	if lease.IsNil(d) {
 		return nil, fmt.Errorf("%w: optimistic.NewTable needs a dialect", lease.ErrConfig)
 	}
-	quoted, err := dialect.Quote(d, name)
+	quoted, err := sqlstore.Quote(d, name)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (t *Table[T]) describe(typ reflect.Type) error {
 		if f.Embedded || f.Path != f.Name || fields.Paths[f.Path] != f {
 			continue // a field that has fields is one column: a time, or what reads itself
 		}
-		quoted, err := dialect.Quote(t.d, f.Name)
+		quoted, err := sqlstore.Quote(t.d, f.Name)
 		if err != nil || strings.Contains(f.Name, ".") {
 			return fmt.Errorf("%w: %s.%s: column %q: use a letter or _, then up to 62 letters, digits or _", lease.ErrConfig, typ, f.Field.Name, f.Name)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -29,7 +30,7 @@ func check(d dialect.Dialect) error {
 }
 
 // checkSQLite refuses schemas: an attached database belongs to one connection and is gone on the pool's next one.
-func checkSQLite(n dialect.Names) error {
+func checkSQLite(n sqlstore.Names) error {
 	switch {
 	case n.Schema != "":
 		return fmt.Errorf("%w: schema %q: SQLite has none; use a file of its own, or a table prefix", lease.ErrConfig, n.Schema)

@@ -8,25 +8,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ dialect.Evictor = (*Dialect)(nil)
+var _ sqlstore.Evictor = (*Dialect)(nil)
 
 // AwaitRow waits for the row of an expired key.
-func (d *Dialect) AwaitRow(ctx context.Context, s *dialect.Session, key string, waiting func(int64)) error {
-	return dialect.AwaitRow(ctx, s, d, key, waiting)
+func (d *Dialect) AwaitRow(ctx context.Context, s *sqlstore.Session, key string, waiting func(int64)) error {
+	return sqlstore.AwaitRow(ctx, s, d, key, waiting)
 }
 
 // EndBlockers looks and then kills, because KILL stands in no other statement. A session whose transaction ends between the two loses its
 // connection for nothing: that is one round trip, of a transaction that was that old.
-func (d *Dialect) EndBlockers(ctx context.Context, s *dialect.Session, key string, waiter int64, least time.Duration) ([]dialect.Blocker, error) {
+func (d *Dialect) EndBlockers(ctx context.Context, s *sqlstore.Session, key string, waiter int64, least time.Duration) ([]sqlstore.Blocker, error) {
 	section := "evict-mysql"
 	if s.Flavor == mariaDB {
 		section = "evict-mariadb"
 	}
-	found, err := dialect.Blockers(ctx, s, d.Text(section), []any{dialect.Micros(least), waiter, []byte(key)})
+	found, err := sqlstore.Blockers(ctx, s, d.Text(section), []any{sqlstore.Micros(least), waiter, []byte(key)})
 	if err != nil {
 		return nil, err
 	}

@@ -6,24 +6,24 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 var (
-	_ dialect.Holder   = (*Dialect)(nil)
-	_ dialect.RowLocks = (*Dialect)(nil)
+	_ sqlstore.Holder   = (*Dialect)(nil)
+	_ sqlstore.RowLocks = (*Dialect)(nil)
 )
 
 // maxSeconds is the longest limit that both servers know.
 const maxSeconds = 365 * 24 * 60 * 60
 
 func seconds(d time.Duration) int64 {
-	return min(maxSeconds, max(1, dialect.RoundUp(d, time.Second)))
+	return min(maxSeconds, max(1, sqlstore.RoundUp(d, time.Second)))
 }
 
 // Silence sets MariaDB's idle_transaction_timeout, or MySQL's wait_timeout, which is for any silence. Both count in seconds.
-func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Duration) error {
+func (d *Dialect) Silence(ctx context.Context, s *sqlstore.Session, limit time.Duration) error {
 	variable := "wait_timeout"
 	if s.Flavor == mariaDB {
 		variable = "idle_transaction_timeout"
@@ -39,7 +39,7 @@ func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Du
 // It looks for one row after the other: for a list of values MySQL 9 reads a small table from end to end, whatever index it is told to
 // use, and at REPEATABLE READ every row that it reads stays locked.
 func (d *Dialect) LockRows(table, column string, n int, wait time.Duration) string {
-	ms := max(1, dialect.RoundUp(wait, time.Millisecond))
+	ms := max(1, sqlstore.RoundUp(wait, time.Millisecond))
 	return fmt.Sprintf(`/*M! SET STATEMENT max_statement_time = %d.%03d, innodb_lock_wait_timeout = %d FOR */ `, ms/1000, ms%1000, seconds(wait)+1) +
 		each(n, fmt.Sprintf(`(SELECT /*+ MAX_EXECUTION_TIME(%d) */ %s FROM %s WHERE %s = ? FOR UPDATE)`, ms, column, table, column))
 }
@@ -66,11 +66,11 @@ func (d *Dialect) Patience(context.Context, lease.Runner, time.Duration) (restor
 }
 
 // Waited knows the limits of both servers, on locks and on statements.
-func (d *Dialect) Waited(err error) dialect.Wait {
+func (d *Dialect) Waited(err error) sqlstore.Wait {
 	for _, n := range []uint16{1205, 3024, 1969} {
 		if isNumber(err, n) {
-			return dialect.TooLong
+			return sqlstore.TooLong
 		}
 	}
-	return dialect.NoWait
+	return sqlstore.NoWait
 }

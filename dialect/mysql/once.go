@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 var (
-	_ dialect.Once       = (*Dialect)(nil)
-	_ dialect.OncePeeker = (*Dialect)(nil)
+	_ sqlstore.Once       = (*Dialect)(nil)
+	_ sqlstore.OncePeeker = (*Dialect)(nil)
 )
 
 // hangUp is how much longer than the server the client waits.
@@ -22,27 +22,27 @@ const hangUp = 300 * time.Millisecond
 
 // ClaimOnce makes the key's row, or looks at the one there is. The wait is rounded up to whole seconds. MySQL does not know of it, so
 // the client ends it by hanging up: what the server then still waits for can only be rolled back.
-func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, wait time.Duration) (dialect.OnceRow, error) {
-	seconds := int(dialect.RoundUp(wait, time.Second))
+func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (sqlstore.OnceRow, error) {
+	seconds := int(sqlstore.RoundUp(wait, time.Second))
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+hangUp)
 	defer cancel()
 	text := strings.Replace(d.Text("once-claim"), "@wait", strconv.Itoa(seconds), 1)
 	_, err := tx.Exec(bounded, text, c.Args())
 	switch {
 	case err == nil:
-		return dialect.OnceRow{State: dialect.OnceMine}, nil
+		return sqlstore.OnceRow{State: sqlstore.OnceMine}, nil
 	case isDuplicate(err):
-		return dialect.LookOnce(ctx, tx, d, c)
+		return sqlstore.LookOnce(ctx, tx, d, c)
 	case isLockWait(err), bounded.Err() != nil && ctx.Err() == nil:
-		return dialect.OnceRow{State: dialect.OnceInFlight}, nil
+		return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, nil
 	case d.Collided(err):
-		return dialect.OnceRow{State: dialect.OnceInFlight}, err
+		return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, err
 	}
-	return dialect.OnceRow{}, err
+	return sqlstore.OnceRow{}, err
 }
 
 // PeekOnce reports whether another transaction has the key's row locked.
-func (d *Dialect) PeekOnce(ctx context.Context, tx lease.Runner, c dialect.OnceClaim) (inFlight bool, err error) {
+func (d *Dialect) PeekOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim) (inFlight bool, err error) {
 	err = tx.QueryOne(ctx, d.Text("once-peek"), []any{c.Tenant, c.Key}, new(int))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

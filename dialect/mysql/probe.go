@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Probe refuses what would lose a granted lock and warns of what might.
-func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, error) {
+func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
 	vars, facts, err := d.server(ctx, conn)
 	if err == nil {
 		err = check(vars)
@@ -23,16 +23,16 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, err
 	}
 	if err == nil {
 		facts.Warnings = doubts(vars)
-		facts.SchemaVersion, err = dialect.SchemaVersionOf(ctx, conn, d)
+		facts.SchemaVersion, err = sqlstore.SchemaVersionOf(ctx, conn, d)
 	}
-	if err == nil && facts.SchemaVersion == dialect.SchemaVersion {
-		err = dialect.CheckComplete(ctx, conn, d)
+	if err == nil && facts.SchemaVersion == sqlstore.SchemaVersion {
+		err = sqlstore.CheckComplete(ctx, conn, d)
 	}
 	return facts, err
 }
 
 // server reads the variables that matter. A variable that a flavour does not have is absent from the map.
-func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (vars map[string]string, f dialect.Facts, err error) {
+func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (vars map[string]string, f sqlstore.Facts, err error) {
 	rows, err := conn.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'read_only',
 		'super_read_only', 'innodb_read_only', 'wsrep_on', 'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin',
 		'innodb_doublewrite', 'group_replication_group_name', 'group_replication_single_primary_mode')`)

@@ -5,19 +5,19 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-var _ dialect.Evictor = (*Dialect)(nil)
+var _ sqlstore.Evictor = (*Dialect)(nil)
 
 // AwaitRow waits for the row of an expired key.
-func (d *Dialect) AwaitRow(ctx context.Context, s *dialect.Session, key string, waiting func(int64)) error {
-	return dialect.AwaitRow(ctx, s, d, key, waiting)
+func (d *Dialect) AwaitRow(ctx context.Context, s *sqlstore.Session, key string, waiting func(int64)) error {
+	return sqlstore.AwaitRow(ctx, s, d, key, waiting)
 }
 
 // EndBlockers finds and ends in one statement.
-func (d *Dialect) EndBlockers(ctx context.Context, s *dialect.Session, key string, waiter int64, least time.Duration) ([]dialect.Blocker, error) {
-	return dialect.Blockers(ctx, s, d.Text("evict"), []any{[]byte(key), waiter, dialect.Micros(least)})
+func (d *Dialect) EndBlockers(ctx context.Context, s *sqlstore.Session, key string, waiter int64, least time.Duration) ([]sqlstore.Blocker, error) {
+	return sqlstore.Blockers(ctx, s, d.Text("evict"), []any{[]byte(key), waiter, sqlstore.Micros(least)})
 }
 
 // MayEvict looks whether the user may call pg_terminate_backend, which everybody may for sessions of his own unless that was revoked.

@@ -8,31 +8,31 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 var (
-	_ dialect.Holder   = (*Dialect)(nil)
-	_ dialect.RowLocks = (*Dialect)(nil)
+	_ sqlstore.Holder   = (*Dialect)(nil)
+	_ sqlstore.RowLocks = (*Dialect)(nil)
 )
 
 // maxMillis is the longest limit that the server knows, some 24 days.
 const maxMillis = 1<<31 - 1
 
 func millis(d time.Duration) string {
-	return strconv.FormatInt(min(maxMillis, max(1, dialect.RoundUp(d, time.Millisecond))), 10)
+	return strconv.FormatInt(min(maxMillis, max(1, sqlstore.RoundUp(d, time.Millisecond))), 10)
 }
 
 // Silence sets idle_in_transaction_session_timeout, in ms.
-func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Duration) error {
+func (d *Dialect) Silence(ctx context.Context, s *sqlstore.Session, limit time.Duration) error {
 	_, err := s.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', $1, false)`, millis(limit))
 	return err
 }
 
 // LockRows locks in the column's order: the sort comes before the lock.
 func (d *Dialect) LockRows(table, column string, n int, _ time.Duration) string {
-	return dialect.In(table, column, n) + ` FOR UPDATE`
+	return sqlstore.In(table, column, n) + ` FOR UPDATE`
 }
 
 // AtOnce has no limit but the protocol's, of 65,535: the order is the column's, which is kept only within one statement.
@@ -40,7 +40,7 @@ func (d *Dialect) AtOnce() int { return math.MaxInt }
 
 // TryRows leaves out what is locked.
 func (d *Dialect) TryRows(table, column string, n int) string {
-	return d.Skipping(dialect.In(table, column, n))
+	return d.Skipping(sqlstore.In(table, column, n))
 }
 
 // Skipping is FOR UPDATE SKIP LOCKED.
@@ -70,11 +70,11 @@ func (d *Dialect) Patience(ctx context.Context, tx lease.Runner, wait time.Durat
 }
 
 // Waited knows lock_timeout and statement_timeout.
-func (d *Dialect) Waited(err error) dialect.Wait {
+func (d *Dialect) Waited(err error) sqlstore.Wait {
 	if isState(err, "55P03") || isState(err, "57014") {
-		return dialect.TooLong
+		return sqlstore.TooLong
 	}
-	return dialect.NoWait
+	return sqlstore.NoWait
 }
 
 func isState(err error, code string) bool {

@@ -8,15 +8,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ dialect.Listener = (*Dialect)(nil)
+var _ sqlstore.Listener = (*Dialect)(nil)
 
 // Listen gives clients a connection of their own to hear of released keys on, instead of one of the pool: for a pool that
 // leads through PgBouncer in transaction mode, where a LISTEN is made on a server connection that is somebody else's a moment
 // later. The DSN leads to the same database directly.
-func Listen(dsn string) dialect.Option { return func(s *dialect.Settings) { s.Listen = dsn } }
+func Listen(dsn string) dialect.Option { return func(s *sqlstore.Settings) { s.Listen = dsn } }
 
 const (
 	dialTimeout = 3 * time.Second
@@ -27,7 +28,7 @@ const (
 )
 
 // Listen hears what is announced on channel until ctx ends or the connection is lost.
-func (d *Dialect) Listen(ctx context.Context, pool dialect.Pool, channel string, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
+func (d *Dialect) Listen(ctx context.Context, pool sqlstore.Pool, channel string, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
 	ear := ear{channel, process, heard}
 	switch {
 	case d.listen != "":
@@ -65,7 +66,7 @@ func hangUp(conn *pgx.Conn) {
 }
 
 // borrow listens on a connection of the pool and drops it afterwards: nobody else should inherit a LISTEN.
-func (e ear) borrow(ctx context.Context, pool dialect.Pool) error {
+func (e ear) borrow(ctx context.Context, pool sqlstore.Pool) error {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := pool.Conn(dialing)

@@ -6,28 +6,28 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ dialect.Once = (*Dialect)(nil)
+var _ sqlstore.Once = (*Dialect)(nil)
 
 // overtime is how much longer than the server the client waits: lock_timeout begins anew with each transaction that is in the way.
 const overtime = 2 * time.Second
 
 // ClaimOnce makes the key's row, or says what row there is, in one statement; in two where a transaction that it waited for has made it.
-func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, wait time.Duration) (r dialect.OnceRow, err error) {
+func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (r sqlstore.OnceRow, err error) {
 	bound := max(1, wait.Milliseconds()) // 0 would be no bound at all
 	bounded, cancel := context.WithTimeout(ctx, wait+overtime)
 	defer cancel()
 	err = tx.QueryOne(bounded, d.Text("once-claim"), c.Args(strconv.FormatInt(bound, 10)), append(r.Dest(), new(string))...)
 	switch {
 	case isState(err, "55P03"), err != nil && bounded.Err() != nil && ctx.Err() == nil:
-		return dialect.OnceRow{State: dialect.OnceInFlight}, nil
+		return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, nil
 	case d.Collided(err):
-		return dialect.OnceRow{State: dialect.OnceInFlight}, err
-	case err == nil && r.State == dialect.OnceAbsent:
-		return dialect.LookOnce(ctx, tx, d, c)
+		return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, err
+	case err == nil && r.State == sqlstore.OnceAbsent:
+		return sqlstore.LookOnce(ctx, tx, d, c)
 	}
 	return r, err
 }

@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Probe refuses what would lose a granted lock and warns of what might.
-func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, error) {
+func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
 	if _, err := pgx.ParseConfig(d.listen); d.listen != "" && err != nil {
-		return dialect.Facts{}, fmt.Errorf("%w: postgres.Listen: %w", lease.ErrConfig, err)
+		return sqlstore.Facts{}, fmt.Errorf("%w: postgres.Listen: %w", lease.ErrConfig, err)
 	}
 	err := withPgx(conn, func(c *pgx.Conn) error {
 		if d.pooled {
@@ -24,7 +24,7 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, err
 		return checkOwn(ctx, c)
 	})
 	if err != nil {
-		return dialect.Facts{}, err
+		return sqlstore.Facts{}, err
 	}
 	facts, err := d.server(ctx, conn)
 	if err == nil && d.pooled {
@@ -36,15 +36,15 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, err
 		err = d.tables(ctx, conn)
 	}
 	if err == nil {
-		facts.SchemaVersion, err = dialect.SchemaVersionOf(ctx, conn, d)
+		facts.SchemaVersion, err = sqlstore.SchemaVersionOf(ctx, conn, d)
 	}
-	if err == nil && facts.SchemaVersion == dialect.SchemaVersion {
-		err = dialect.CheckComplete(ctx, conn, d)
+	if err == nil && facts.SchemaVersion == sqlstore.SchemaVersion {
+		err = sqlstore.CheckComplete(ctx, conn, d)
 	}
 	return facts, err
 }
 
-func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (f dialect.Facts, err error) {
+func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts, err error) {
 	err = conn.QueryRowContext(ctx, `SELECT version()`).Scan(&f.Server)
 	switch {
 	case ctx.Err() != nil, errors.As(err, new(sqlState)):
@@ -120,7 +120,7 @@ var sweeping = map[string][4]bool{
 }
 
 // Unswept returns the same dialect for a user who need not sweep, and does not lock floors.
-func (d *Dialect) Unswept() dialect.Dialect {
+func (d *Dialect) Unswept() sqlstore.Dialect {
 	other := *d
 	other.modest = true
 	return &other

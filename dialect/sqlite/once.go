@@ -6,18 +6,18 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ dialect.Once = (*Dialect)(nil)
+var _ sqlstore.Once = (*Dialect)(nil)
 
 // ClaimOnce makes the key's row, or looks at the one there is. It waits as long as the connection's busy_timeout has it: SQLite
 // cannot tell whose transaction has the file's write lock, so that it is busy and never in flight.
-func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, _ time.Duration) (r dialect.OnceRow, err error) {
+func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, _ time.Duration) (r sqlstore.OnceRow, err error) {
 	err = tx.QueryOne(ctx, d.Text("once-claim"), c.Args(), &r.State)
 	if errors.Is(err, sql.ErrNoRows) {
-		return dialect.LookOnce(ctx, tx, d, c)
+		return sqlstore.LookOnce(ctx, tx, d, c)
 	}
 	return r, err
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"modernc.org/sqlite"
 )
 
 // Probe refuses what would lose a granted lock and warns of what might.
-func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (f dialect.Facts, err error) {
+func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts, err error) {
 	var version string
 	err = conn.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version)
 	if ctx.Err() != nil || errors.As(err, new(*sqlite.Error)) {
@@ -31,9 +31,9 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (f dialect.Facts, e
 	if f.Warnings, err = doubts(ctx, conn); err != nil {
 		return f, err
 	}
-	f.SchemaVersion, err = dialect.SchemaVersionOf(ctx, conn, d)
-	if err == nil && f.SchemaVersion == dialect.SchemaVersion {
-		err = dialect.CheckComplete(ctx, conn, d)
+	f.SchemaVersion, err = sqlstore.SchemaVersionOf(ctx, conn, d)
+	if err == nil && f.SchemaVersion == sqlstore.SchemaVersion {
+		err = sqlstore.CheckComplete(ctx, conn, d)
 	}
 	return f, err
 }

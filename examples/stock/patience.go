@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/optimistic"
 )
 
@@ -13,7 +13,7 @@ import (
 func (s *shop) patiently(ctx context.Context, f func() error) error {
 	return optimistic.Retry(ctx, func(context.Context) error {
 		err := f()
-		if err != nil && dialect.Judge(s.db.Dialect, err).Class == dialect.Conflict {
+		if err != nil && sqlstore.Judge(s.db.Dialect, err).Class == sqlstore.Conflict {
 			return busy{err}
 		}
 		return err

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 var (
@@ -37,10 +37,10 @@ type Config[T any] struct {
 	// Timeout bounds one statement, or one short transaction. Past it the connection is dropped.
 	Timeout time.Duration
 	// Setup makes the settings of a new session.
-	Setup func(context.Context, *dialect.Session) error
+	Setup func(context.Context, *sqlstore.Session) error
 	// Run executes ops that Merge allowed to be together: renewals, or releases and then acquires. It sets each one's Err or puts it
 	// off with Again, and returns whether the connection is still good.
-	Run func(ctx context.Context, s *dialect.Session, ops []*Op[T]) (good bool)
+	Run func(ctx context.Context, s *sqlstore.Session, ops []*Op[T]) (good bool)
 	// Merge is how many pending ops may be run as one; 0 and 1 mean one by one.
 	Merge int
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -25,7 +26,7 @@ func behind(t *testing.T) (direct, pooled *testdb.Env) {
 }
 
 func TestConformanceBehindPgBouncer(t *testing.T) {
-	for _, strategy := range []dialect.Strategy{dialect.Update, dialect.Insert} {
+	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
 		t.Run(strategy.String(), func(t *testing.T) {
 			_, pooled := behind(t)
 			locktest.Run(t, harness(pooled, nil, strategy))

@@ -1,0 +1,23 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Pool has connections to borrow.
+type Pool interface {
+	Conn(ctx context.Context) (*sql.Conn, error)
+}
+
+// CheckOpen returns an error that wraps lease.ErrConfig if what caller, the name of a function, was given to open is nil, or an
+// interface that has a nil pointer in it, on which a method would panic.
+func CheckOpen(caller string, db Pool, d Dialect) error {
+	if lease.IsNil(db) || lease.IsNil(d) {
+		return fmt.Errorf("%w: %s needs a database and a dialect, and one of them is nil", lease.ErrConfig, caller)
+	}
+	return nil
+}
