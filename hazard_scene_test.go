@@ -297,7 +297,7 @@ func withLog(w io.Writer) func(*rowlock.Config) {
 }
 
 // session is a lane's connection in the test's hands.
-func (s *scene) session(d dialect.Dialect, conn *sql.Conn) *sqlstore.Session {
+func (s *scene) session(d *sqlstore.Dialect, conn *sql.Conn) *sqlstore.Session {
 	s.Helper()
 	session := sqlstore.NewSession(conn)
 	s.Cleanup(session.Discard)

@@ -13,11 +13,16 @@ import (
 
 //go:generate go run ./internal/pages
 
-// Dialect speaks to one kind of database: see postgres.New, mysql.New and sqlite.New.
-type Dialect = sqlstore.Dialect
+// Dialect speaks to one kind of database. postgres.New, mysql.New and sqlite.New return one; no other
+// package can.
+type Dialect interface {
+	// Name is "postgres", "mysql" (which speaks to MariaDB too) or "sqlite".
+	Name() string
+	sqlstore.Public
+}
 
 // Option changes what a dialect does, above all where it looks for its tables.
-type Option = sqlstore.Option
+type Option func(*sqlstore.Settings)
 
 // Prefix puts p before the name of every table. It must match [A-Za-z_][A-Za-z0-9_]{0,39}.
 func Prefix(p string) Option { return func(s *sqlstore.Settings) { s.Prefix = p } }

@@ -23,9 +23,9 @@ var rooms = []struct {
 	sections sqlstore.Sections
 	quote    string
 }{
-	{"mysql", mysql.New().Sections, "`"},
-	{"postgres", postgres.New().Sections, `"`},
-	{"sqlite", sqlite.New().Sections, `"`},
+	{"mysql", sqlstore.Of(mysql.New()).Sections, "`"},
+	{"postgres", sqlstore.Of(postgres.New()).Sections, `"`},
+	{"sqlite", sqlstore.Of(sqlite.New()).Sections, `"`},
 }
 
 // The listings have every statement as the server gets it, so that a review sees what a change does to

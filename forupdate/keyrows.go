@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
@@ -13,7 +12,7 @@ import (
 // keyRows are the rows of rowlock_hold, which are there to be locked and say nothing. Statements on them go down a store's lanes.
 type keyRows struct {
 	rows *table.Store
-	d    dialect.Dialect
+	d    *sqlstore.Dialect
 }
 
 // make inserts those of keys' rows that are not there, in a statement that commits at once: an insert inside a transaction, after a look

@@ -63,15 +63,16 @@ func (o options) warn(ctx context.Context, facts sqlstore.Facts) {
 	}
 }
 
-func makeOptions(db DB, d dialect.Dialect, opts []Option) (options, error) {
+func makeOptions(db DB, d dialect.Dialect, opts []Option) (*sqlstore.Dialect, options, error) {
 	o := options{connections: 16, timeout: 5 * time.Second, look: 250 * time.Millisecond, logger: slog.Default()}
-	if err := sqlstore.CheckOpen("forupdate", db, d); err != nil {
-		return o, err
+	of, err := sqlstore.CheckOpen("forupdate", db, d)
+	if err != nil {
+		return nil, o, err
 	}
 	for _, set := range opts {
 		if err := set(&o); err != nil {
-			return o, err
+			return nil, o, err
 		}
 	}
-	return o, nil
+	return of, o, nil
 }

@@ -90,7 +90,7 @@ func absentOneByOne(keys []any, ask func(keys []any) (map[string]bool, error)) (
 // look reads which rows are there, and locks none. In MySQL it reads on the locker's own connection: in a SERIALIZABLE transaction there
 // every read locks, and waits. Elsewhere it reads in the transaction, which sees what it has written itself.
 func (l *Locker) look(ctx context.Context, tx Tx, r request) (map[string]bool, error) {
-	if l.d.Name() == "mysql" {
+	if l.d.ReadsLock {
 		return l.lookOutside(ctx, r)
 	}
 	got, err := l.query(ctx, tx, r.keys, sqlstore.In(r.table, r.column, len(r.keys)))
@@ -120,11 +120,11 @@ func (l *Locker) rowsRequest(tx Tx, rows Rows, keys []any) (r request, err error
 	if err := lease.CheckTx(tx); err != nil {
 		return r, err
 	}
-	table, err := sqlstore.Quote(l.d, rows.Table)
+	table, err := l.d.Quote(rows.Table)
 	if err != nil {
 		return r, err
 	}
-	column, err := sqlstore.Quote(l.d, rows.Key)
+	column, err := l.d.Quote(rows.Key)
 	if err != nil {
 		return r, err
 	}

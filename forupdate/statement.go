@@ -22,7 +22,7 @@ func (l *Locker) lock(ctx context.Context, tx Tx, r request) (got map[string]boo
 	}
 	end := began.Add(wait)
 	err = l.patiently(ctx, tx, wait, func() error {
-		got, err = l.each(ctx, tx, r, func(n int) string { return l.locks.LockRows(r.table, r.column, n, time.Until(end)) })
+		got, err = l.each(ctx, tx, r, func(n int) string { return l.d.LockRows(r.table, r.column, n, time.Until(end)) })
 		return err
 	})
 	return got, l.explain(ctx, r.what, waited(began), err)
@@ -37,14 +37,14 @@ func (l *Locker) try(ctx context.Context, tx Tx, r request) (map[string]bool, er
 	if l.wholeFile() {
 		return l.lockFile(ctx, tx, r, 0)
 	}
-	got, err := l.each(ctx, tx, r, func(n int) string { return l.locks.TryRows(r.table, r.column, n) })
+	got, err := l.each(ctx, tx, r, func(n int) string { return l.d.TryRows(r.table, r.column, n) })
 	return got, l.explain(ctx, r.what, "asked once", err)
 }
 
 // each runs a SELECT for as many keys at once as the database takes well, in their order.
 func (l *Locker) each(ctx context.Context, tx Tx, r request, query func(n int) string) (map[string]bool, error) {
 	all := make(map[string]bool, len(r.keys))
-	for keys := range slices.Chunk(r.keys, l.locks.AtOnce()) {
+	for keys := range slices.Chunk(r.keys, l.d.AtOnce()) {
 		got, err := l.query(ctx, tx, keys, query(len(keys)))
 		if err != nil {
 			return nil, err
@@ -65,7 +65,7 @@ func (l *Locker) wait(ctx context.Context) time.Duration {
 
 // patiently runs f with the limit on waiting set, and gives back the limit that was there before: also when ctx has ended meanwhile.
 func (l *Locker) patiently(ctx context.Context, tx Tx, wait time.Duration, f func() error) error {
-	restore, err := l.locks.Patience(ctx, lease.InTx(tx), wait)
+	restore, err := l.d.Patience(ctx, lease.InTx(tx), wait)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (l *Locker) lockFile(ctx context.Context, tx Tx, r request, wait time.Durat
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		err = l.patiently(ctx, tx, 0, func() error { return l.writeLock(ctx, tx) })
 		left := wait - time.Since(began)
-		if l.locks.Waited(err) != sqlstore.TooLong || left <= 0 {
+		if l.d.Waited(err) != sqlstore.TooLong || left <= 0 {
 			break
 		}
 		select {
@@ -112,7 +112,7 @@ func (l *Locker) writeLock(ctx context.Context, tx Tx) error {
 
 // query runs a SELECT of keys and returns those that came.
 func (l *Locker) query(ctx context.Context, tx Tx, keys []any, query string) (map[string]bool, error) {
-	if l.d.Name() == "postgres" {
+	if l.d.Dollars {
 		query = sqlx.Rebind(sqlx.DOLLAR, query)
 	}
 	rows, err := tx.QueryContext(ctx, query, keys...)
@@ -133,7 +133,7 @@ func (l *Locker) query(ctx context.Context, tx Tx, keys []any, query string) (ma
 
 // explain tells who was waited for in vain from what went wrong.
 func (l *Locker) explain(ctx context.Context, what, how string, err error) error {
-	switch waited := l.locks.Waited(err); {
+	switch waited := l.d.Waited(err); {
 	case err == nil:
 		return nil
 	case errors.Is(err, sql.ErrTxDone), waited == sqlstore.NoWait:

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -91,11 +90,10 @@ func (a *attempt) begin(ctx, within context.Context, conn *sql.Conn, cut context
 
 // look asks before the transaction whether somebody has the key, where the claim cannot be told not to wait.
 func (a *attempt) look(ctx context.Context, conn *sql.Conn) error {
-	p, ok := a.o.table.(sqlstore.OncePeeker)
-	if !ok {
+	if a.o.d.PeekOnce == nil {
 		return nil
 	}
-	taken, err := p.PeekOnce(ctx, lease.InTx(conn), a.row)
+	taken, err := a.o.d.PeekOnce(ctx, lease.InTx(conn), a.row)
 	if err != nil {
 		_, err = a.failed("look for", err)
 		return err
@@ -122,7 +120,7 @@ func (a *attempt) within(ctx context.Context, w *work) (Result, error) {
 	a.settled = true
 	value, err := a.f(ctx, tx)
 	if err != nil {
-		a.again = a.o.table.Collided(err)
+		a.again = a.o.d.Collided(err)
 		return Result{}, err
 	}
 	if err := a.o.tooLarge(a.req.Key, value); err != nil {
@@ -175,7 +173,7 @@ func (a *attempt) failed(verb string, err error) (Result, error) {
 
 // worthIt reports whether another transaction may fare better after err, which came before the COMMIT: a lost connection is a
 // transaction rolled back.
-func worthIt(d dialect.Dialect, err error) bool {
+func worthIt(d *sqlstore.Dialect, err error) bool {
 	return !errors.Is(err, errLostRow) && !errors.Is(err, sql.ErrTxDone) && sqlstore.Judge(d, err).Class.Retry()
 }
 

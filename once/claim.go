@@ -20,7 +20,7 @@ func (o *Once) claim(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim,
 	ctx, cancel := context.WithTimeout(ctx, wait+slack)
 	defer cancel()
 	for range looks {
-		row, err = o.table.ClaimOnce(ctx, tx, c, wait)
+		row, err = o.d.ClaimOnce(ctx, tx, c, wait)
 		if err != nil || row.State != sqlstore.OnceExpired && row.State != sqlstore.OnceAbsent {
 			return row, err
 		}
@@ -29,7 +29,7 @@ func (o *Once) claim(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim,
 		}
 		taken, err := sqlstore.TakeOnce(ctx, tx, o.d, c)
 		switch {
-		case err != nil && o.table.Collided(err):
+		case err != nil && o.d.Collided(err):
 			return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, err // with another taker
 		case taken || err != nil:
 			return sqlstore.OnceRow{State: sqlstore.OnceMine}, err

@@ -16,8 +16,7 @@ import (
 // without a connection.
 type Once struct {
 	db     dialect.Pool
-	d      dialect.Dialect
-	table  sqlstore.Once
+	d      *sqlstore.Dialect
 	cfg    Config
 	lines  lines
 	doubts doubts
@@ -33,15 +32,12 @@ const openTimeout = 30 * time.Second
 // New returns a Once on db, which stays the caller's. It refuses a database that would forget what was done, and runs every statement
 // once in a transaction that it rolls back, so that a missing table or privilege is found now.
 func New(db dialect.Pool, d dialect.Dialect, cfg *Config) (*Once, error) {
-	if err := sqlstore.CheckOpen("once.New", db, d); err != nil {
+	of, err := sqlstore.CheckOpen("once.New", db, d)
+	if err != nil {
 		return nil, err
 	}
-	table, ok := d.(sqlstore.Once)
-	if !ok {
-		return nil, fmt.Errorf("%w: the dialect %s keeps nothing that was done once", lease.ErrUnsupported, d.Name())
-	}
-	o := &Once{db: db, d: d, table: table, cfg: cfg.withDefaults(), lines: lines{at: make(map[place]*turn)}}
-	if err := errors.Join(o.cfg.check(), d.Names().Check()); err != nil {
+	o := &Once{db: db, d: of, cfg: cfg.withDefaults(), lines: lines{at: make(map[place]*turn)}}
+	if err := errors.Join(o.cfg.check(), of.CheckNames()); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)

@@ -47,7 +47,7 @@ func (o *Once) probe(ctx context.Context) (facts sqlstore.Facts, err error) {
 		err = sqlstore.CheckVersion(facts.SchemaVersion)
 	}
 	if err == nil {
-		err = o.table.ProbeOnce(ctx, conn)
+		err = o.d.ProbeTable(ctx, conn, "rowlock_once")
 	}
 	return facts, o.refusal(err)
 }

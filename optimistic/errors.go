@@ -77,15 +77,6 @@ func state(err error) string {
 	return ""
 }
 
-// isOvertaken says that the database refused to touch a row because it was changed since the transaction began. MySQL says 40001 as well,
-// but of a deadlock, after which the row may be as it was.
-func (t *Table[T]) isOvertaken(err error) bool {
-	if t.d.Name() == "mysql" {
-		return strings.Contains(err.Error(), "Error 1020 (HY000)")
-	}
-	return state(err) == "40001"
-}
-
 // isLost says that err leaves open what became of a statement that commits by itself.
 func (t *Table[T]) isLost(err error) bool {
 	for _, start := range undone {

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/txend"
 	"github.com/rowlockdb/rowlock/lease"
@@ -31,7 +32,7 @@ type Pool interface {
 //
 // Each row that was changed is a statement, because one statement for all would lock them in an order of the database's own.
 func (t *Table[T]) Modify(ctx context.Context, db Pool, keys []any, f func(rows []*T) error, opts ...RetryOption) error {
-	if lease.IsNil(db) || f == nil {
+	if isnil.Value(db) || f == nil {
 		return fmt.Errorf("%w: modify %s: needs a database and a function", lease.ErrConfig, t.name)
 	}
 	return Retry(ctx, func(ctx context.Context) error {

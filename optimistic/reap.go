@@ -9,15 +9,15 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Reap raises the floor to the highest token of the dead and then deletes, in one transaction, what is dead still and not above the
+// reapBucket raises the floor to the highest token of the dead and then deletes, in one transaction, what is dead still and not above the
 // floor. The rows are not locked in between: one that is taken and given back meanwhile has a token above the floor, and stays. That
 // the floor is written keeps everybody out who would lock it to count from it; for the others see make.
 //
 // A row that somebody has locked fails the whole transaction; then each key is tried by itself, and locked ones are left to the next
 // sweep, after two of them all the rest.
-func (d swap) Reap(ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
+func (d swap) reapBucket(ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
 	removed, err = d.reap(ctx, s, bucket, keys, retention)
-	if !d.isConflict(err) || d.Lanes() == 1 {
+	if !d.isConflict(err) || d.OneWriter {
 		return removed, err
 	}
 	locked := 0
@@ -48,7 +48,7 @@ func (d swap) reap(ctx context.Context, s *sqlstore.Session, bucket int, keys []
 func (d swap) reapIn(ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration) (int64, error) {
 	var highest int64
 	dead := []any{d.List(keys), sqlstore.Micros(retention)}
-	if d.Lanes() == 1 { // a transaction that reads first may find that it cannot write any more
+	if d.OneWriter { // a transaction that reads first may find that it cannot write any more
 		if _, err := s.Exec(ctx, d.Text("floor-raise"), 0, bucket); err != nil {
 			return 0, err
 		}

@@ -26,8 +26,8 @@ var errUntried = fmt.Errorf("%w: renewing took too long, behind leases that are 
 //
 // SQLite's own renewal takes no row locks as it is.
 func (d swap) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	if d.Lanes() == 1 {
-		return d.Dialect.Renew(ctx, s, reqs)
+	if d.OneWriter {
+		return d.Database.Renew(ctx, s, reqs)
 	}
 	tried, sent := make([]error, len(reqs)), time.Now()
 	clear, suspect := d.suspects.split(reqs)

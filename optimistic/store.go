@@ -78,7 +78,8 @@ const minTimeout = 100 * time.Millisecond
 // rowlock_queue. To sweep takes UPDATE on rowlock_floor and DELETE on rowlock as well; without them leave it to another client:
 // rowlock.Config.Reaper.Off.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
-	if err := sqlstore.CheckOpen("optimistic.New", db, d); err != nil {
+	of, err := sqlstore.CheckOpen("optimistic.New", db, d)
+	if err != nil {
 		return nil, err
 	}
 	set := settings{timeout: statementTimeout}
@@ -88,13 +89,13 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 		}
 	}
 	limit := db.Stats().MaxOpenConnections
-	lanes, err := lane.Count(set.lanes, lane.Single, d.Lanes(), limit, 1)
+	lanes, err := lane.Count(set.lanes, lane.Single, of.Lanes(), limit, 1)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	store, facts, err := table.Open(ctx, db, swapping(d, set.timeout), table.Options{
+	store, facts, err := table.Open(ctx, db, swapping(of, set.timeout), table.Options{
 		Lanes: lanes, Timeout: set.timeout, Hints: limit == 0 || limit > lanes+1, Optimistic: true,
 	})
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // swap is a dialect that locks no row which it only reads. What it does not do in its own way is the dialect's.
 type swap struct {
-	dialect.Dialect
+	sqlstore.Database
+	sqlstore.Features
 	*manner
 }
 
@@ -26,44 +26,20 @@ type manner struct {
 	suspects suspects
 }
 
-// swapping wraps d, and keeps its ability to hear of keys that have come free.
-func swapping(d dialect.Dialect, timeout time.Duration) dialect.Dialect {
-	if m, ok := d.(sqlstore.Modest); ok {
-		d = m.Unswept()
-	}
-	s := swap{d, &manner{timeout: timeout}}
-	switch d := d.(type) {
-	case sqlstore.Listener:
-		return struct {
-			swap
-			sqlstore.Listener
-		}{s, d}
-	case sqlstore.Watcher:
-		return struct {
-			swap
-			sqlstore.Watcher
-		}{s, d}
-	}
-	return s
-}
-
-var (
-	_ sqlstore.Fencer = swap{}
-	_ sqlstore.Reaper = swap{}
-)
-
-// At returns the same for the rows of another home.
-func (d swap) At(home int) dialect.Dialect { return swapping(d.Dialect.At(home), d.timeout) }
-
-// Native knows what the dialect itself knows.
-func (d swap) Native(err error) bool {
-	n, ok := d.Dialect.(sqlstore.Native)
-	return ok && n.Native(err)
+// swapping wraps d, and keeps its ways to hear of keys that were released.
+func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
+	return d.Unswept().Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
+		s := swap{db, f, &manner{timeout: timeout}}
+		return s, sqlstore.Features{
+			OneWriter: f.OneWriter, CheckNames: f.CheckNames, Listener: f.Listener, Version: f.Version,
+			Fence: s.fence, Reap: s.reapBucket,
+		}
+	})
 }
 
 // Setup bounds the wait for a row that somebody has locked. A session that is not ours alone is left as it is: see guarded.
 func (d swap) Setup(ctx context.Context, s *sqlstore.Session) error {
-	if err := d.Dialect.Setup(ctx, s); err != nil {
+	if err := d.Database.Setup(ctx, s); err != nil {
 		return err
 	}
 	wait := guardedWait
@@ -115,7 +91,7 @@ func (d swap) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequ
 
 // Acquire reads the row and takes it if it is free and still as it was read. A loser only reads. Which is tried first is not a
 // question here, so that the strategy does not matter.
-func (d swap) Acquire(ctx context.Context, s *sqlstore.Session, _ dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d swap) Acquire(ctx context.Context, s *sqlstore.Session, _ sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	row, err := d.look(ctx, s, r)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -162,7 +138,7 @@ func (d swap) beaten(ctx context.Context, s *sqlstore.Session, r lease.AcquireRe
 		return row.Acquired()
 	case failed == nil:
 		return lease.Acquired{}, sqlstore.ErrRowShape // taken and given back since
-	case row.State == sqlstore.StateLocked && row.Token == was.Token && d.Lanes() != 1:
+	case row.State == sqlstore.StateLocked && row.Token == was.Token && !d.OneWriter:
 		return lease.Acquired{}, nil
 	case row.State == sqlstore.StateLocked:
 		return row.Acquired()
@@ -172,15 +148,15 @@ func (d swap) beaten(ctx context.Context, s *sqlstore.Session, r lease.AcquireRe
 
 // note is the note as a parameter: text, but where text is bytes.
 func (d swap) note(r lease.AcquireRequest) any {
-	if d.Name() == "mysql" {
+	if d.TextAsBytes {
 		return []byte(r.Note)
 	}
 	return r.Note
 }
 
-// Fence changes the row, in a way that nobody sees, instead of locking it: nobody can take it until tx ends. Two transactions of one
+// fence changes the row, in a way that nobody sees, instead of locking it: nobody can take it until tx ends. Two transactions of one
 // holder therefore take turns, where a shared lock would let them go side by side.
-func (d swap) Fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
+func (d swap) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
 	n, err := tx.Exec(ctx, d.Text("cas-fence"), []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token})
 	if err == nil && n == 0 {
 		return sql.ErrNoRows

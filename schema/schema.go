@@ -60,7 +60,7 @@ func Down(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 // provider sets goose up. It calls ApplyVersion only: Up asks for pending migrations before it takes the lock, and then
 // waits whole seconds if another process was there at the same moment.
 func (s *session) provider(db *sql.DB) (*goose.Provider, error) {
-	files, err := FS(s.dialect)
+	files, err := migrations(s.dialect)
 	if err != nil {
 		return nil, err
 	}

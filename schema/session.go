@@ -25,7 +25,7 @@ const patience = time.Minute
 // transaction pooler: it is released on another server connection than it was taken on, and stays. goose's own
 // transaction begins after goose has looked, when it is too late to wait for another process.
 type session struct {
-	dialect    dialect.Dialect
+	dialect    *sqlstore.Dialect
 	statements sqlstore.Sections
 
 	blind   bool   // remove whatever there is, recorded or not
@@ -37,7 +37,8 @@ type session struct {
 var _ lock.SessionLocker = (*session)(nil)
 
 func newSession(db *sql.DB, d dialect.Dialect) (*session, error) {
-	if err := check(d); err != nil {
+	of, err := open(d)
+	if err != nil {
 		return nil, err
 	}
 	if db == nil {
@@ -47,7 +48,7 @@ func newSession(db *sql.DB, d dialect.Dialect) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{dialect: d, statements: sqlstore.ParseSections(string(sql), d.Names(), quotes[d.Name()])}, nil
+	return &session{dialect: of, statements: of.Parse(string(sql))}, nil
 }
 
 // SessionLock waits until no other process migrates.

@@ -9,7 +9,7 @@ import (
 
 // Apply reads the rows, and changes in one more statement those that can be changed. Where that was not all of them, a third asks which
 // it was. None of these leaves anything locked, so that a client may vanish between any two of them.
-func (d *Dialect) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
+func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
 	out, err := sqlstore.Look(ctx, s, d, changes)
 	if err != nil || all && sqlstore.Hopeless(out) {
 		return out, err
@@ -26,7 +26,7 @@ func (d *Dialect) Apply(ctx context.Context, s *sqlstore.Session, changes []sqls
 
 // apply changes what it can. A count of all rows needs no further evidence: every row that the statement changes is that of one change,
 // no two changes are of one key, and so each has changed its own.
-func (d *Dialect) apply(ctx context.Context, s *sqlstore.Session, t *try) error {
+func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error {
 	batch := newBatch()
 	rows, err := d.change(ctx, s, "apply", batch[:], sqlstore.ChangeList(t.changes))
 	switch {
@@ -40,7 +40,7 @@ func (d *Dialect) apply(ctx context.Context, s *sqlstore.Session, t *try) error 
 }
 
 // applyAll changes every row or none. Any other count would break the statement's own promise.
-func (d *Dialect) applyAll(ctx context.Context, s *sqlstore.Session, t *try) error {
+func (d *database) applyAll(ctx context.Context, s *sqlstore.Session, t *try) error {
 	rows, err := d.change(ctx, s, "apply-all", sqlstore.ChangeList(t.changes), len(t.changes))
 	switch {
 	case err != nil:
@@ -62,7 +62,7 @@ func (d *Dialect) applyAll(ctx context.Context, s *sqlstore.Session, t *try) err
 }
 
 // change runs a statement that changes rows, and returns how many it has changed.
-func (d *Dialect) change(ctx context.Context, s *sqlstore.Session, section string, args ...any) (rows int64, err error) {
+func (d *database) change(ctx context.Context, s *sqlstore.Session, section string, args ...any) (rows int64, err error) {
 	res, err := s.Exec(ctx, d.Text(section), args...)
 	if err != nil {
 		return 0, err
@@ -107,7 +107,7 @@ func done(c *sqlstore.Change) sqlstore.Applied {
 }
 
 // Create makes rows in one statement, and reads which tokens they have got.
-func (d *Dialect) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
 	out := make([]sqlstore.Applied, len(changes))
 	n, err := d.change(ctx, s, "create", sqlstore.ChangeList(changes))
 	if err != nil || n == 0 {
@@ -133,7 +133,7 @@ func (d *Dialect) Create(ctx context.Context, s *sqlstore.Session, changes []sql
 
 // confirmMade has a commit acknowledged that comes after rows that were read to be their requesters'. Where not all rows were made by
 // the statement before, one of them may have been made by an earlier try, whose commit was not acknowledged. One covers all.
-func (d *Dialect) confirmMade(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, rows []sqlstore.Row) error {
+func (d *database) confirmMade(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, rows []sqlstore.Row) error {
 	for i := range rows {
 		c := &changes[i]
 		if c.Releases() || !rows[i].Home || rows[i].Owner != c.To {

@@ -44,7 +44,7 @@ var verdicts = map[uint16]sqlstore.Verdict{
 }
 
 // Classify says what err means.
-func (d *Dialect) Classify(err error) sqlstore.Verdict {
+func (d *database) Classify(err error) sqlstore.Verdict {
 	var my *mysql.MySQLError
 	switch {
 	case errors.Is(err, errNotTaken):
@@ -68,7 +68,7 @@ func isNumber(err error, n uint16) bool {
 
 // Native knows the servers' errors and the driver's own, as that of a reply that did not come. That no database is selected (1046) is what a
 // connection of somebody else's says.
-func (d *Dialect) Native(err error) bool {
+func (d *database) Native(err error) bool {
 	var my *mysql.MySQLError
 	if errors.As(err, &my) {
 		return my.Number != 1046

@@ -15,7 +15,6 @@ import (
 
 	driving "github.com/go-sql-driver/mysql"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -290,7 +289,7 @@ func TestAConnectionThatIsRefusedIsWorthAnother(t *testing.T) {
 	})
 }
 
-func wantVerdict(t testing.TB, d dialect.Dialect, err error, class sqlstore.Class, as error) {
+func wantVerdict(t testing.TB, d *sqlstore.Dialect, err error, class sqlstore.Class, as error) {
 	t.Helper()
 	if v := d.Classify(err); v.Class != class || v.As != as {
 		t.Errorf("%v is %s, %v; want %s, %v", err, v.Class, v.As, class, as)
@@ -305,7 +304,7 @@ var definite = []uint16{
 }
 
 func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {
-	d := mysql.New()
+	d := sqlstore.Of(mysql.New())
 	for _, err := range []error{
 		errors.New("anything"), io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled,
 		context.DeadlineExceeded, os.ErrDeadlineExceeded, driving.ErrInvalidConn, driving.ErrMalformPkt,

@@ -12,16 +12,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ sqlstore.Evictor = (*Dialect)(nil)
-
-// AwaitRow waits for the row of an expired key.
-func (d *Dialect) AwaitRow(ctx context.Context, s *sqlstore.Session, key string, waiting func(int64)) error {
-	return sqlstore.AwaitRow(ctx, s, d, key, waiting)
-}
-
 // EndBlockers looks and then kills, because KILL stands in no other statement. A session whose transaction ends between the two loses its
 // connection for nothing: that is one round trip, of a transaction that was that old.
-func (d *Dialect) EndBlockers(ctx context.Context, s *sqlstore.Session, key string, waiter int64, least time.Duration) ([]sqlstore.Blocker, error) {
+func (d *database) EndBlockers(ctx context.Context, s *sqlstore.Session, key string, waiter int64, least time.Duration) ([]sqlstore.Blocker, error) {
 	section := "evict-mysql"
 	if s.Flavor == mariaDB {
 		section = "evict-mariadb"
@@ -43,7 +36,7 @@ func (d *Dialect) EndBlockers(ctx context.Context, s *sqlstore.Session, key stri
 }
 
 // MayEvict reads what EndBlockers reads.
-func (d *Dialect) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, err error) {
+func (d *database) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, err error) {
 	var version string
 	if err := conn.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return "", err

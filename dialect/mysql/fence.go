@@ -9,11 +9,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ sqlstore.Fencer = (*Dialect)(nil)
-
-// Fence locks the row, and extends the lease in a second statement when a third of its TTL has gone. In one statement, the clock
+// fence locks the row, and extends the lease in a second statement when a third of its TTL has gone. In one statement, the clock
 // would be that of before the wait for the row.
-func (d *Dialect) Fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
+func (d *database) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
 	var remaining int64
 	sent := time.Now()
 	err := tx.QueryOne(ctx, d.Text("fence"), []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token}, &remaining)
@@ -29,7 +27,7 @@ func (d *Dialect) Fence(ctx context.Context, tx lease.Runner, r lease.RenewReque
 
 // mayNotWrite reports whether err says that a transaction which can lock rows can write none: one that is READ ONLY, or of a user
 // who may write other tables only. The statement has failed, and the transaction goes on.
-func (d *Dialect) mayNotWrite(err error) bool {
+func (d *database) mayNotWrite(err error) bool {
 	if err == nil {
 		return false
 	}

@@ -19,39 +19,33 @@ var statements embed.FS
 
 const quote = "`"
 
-// Dialect speaks to MySQL and MariaDB.
-type Dialect struct {
-	sqlstore.Sections
-	names sqlstore.Names
+// database speaks to MySQL and MariaDB.
+type database struct {
+	sqlstore.Base
+	settings sqlstore.Settings
 }
 
-var _ sqlstore.Dialect = (*Dialect)(nil)
+var room = sqlstore.Room{Name: "mysql", Quote: quote, Files: statements, Open: open}
 
-// New returns the dialect. Names that do not pass sqlstore.Names.Check are refused by Open and Migrate.
-func New(opts ...dialect.Option) *Dialect {
-	n := sqlstore.MakeNames(opts)
-	return &Dialect{Sections: sqlstore.ParseFiles(statements, n, quote), names: n}
-}
+// New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix] and
+// [dialect.Schema] allow.
+func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
 
-// Name is "mysql".
-func (d *Dialect) Name() string { return "mysql" }
-
-// Names says where the tables are.
-func (d *Dialect) Names() sqlstore.Names { return d.names }
-
-// At returns the same dialect for the rows of another home.
-func (d *Dialect) At(home int) sqlstore.Dialect {
-	other := *d
-	other.names.Home = home
-	other.Sections = sqlstore.ParseFiles(statements, other.names, quote)
-	return &other
+func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
+	d := &database{sqlstore.Base{Sections: text, Note: sqlstore.AsBytes, TTL: sqlstore.Micros, Waiters: waiters}, s}
+	return d, sqlstore.Features{
+		TextAsBytes: true, Clamps: true, ReadsLock: true, ShareLock: " LOCK IN SHARE MODE",
+		// A COMMIT that was not answered kept its caller for 45 s beyond a context of 3 s.
+		UnwatchedTx: true,
+		Fence:       d.fence, PeekOnce: d.peekOnce, Silence: d.silence, Evictor: d,
+	}
 }
 
 // Lanes is 0: connections write side by side.
-func (d *Dialect) Lanes() int { return 0 }
+func (d *database) Lanes() int { return 0 }
 
 // List encodes keys as JSON.
-func (d *Dialect) List(keys []string) any { return sqlstore.HexList(keys) }
+func (d *database) List(keys []string) any { return sqlstore.HexList(keys) }
 
 const mariaDB = "MariaDB"
 
@@ -61,7 +55,7 @@ const mariaDB = "MariaDB"
 // sql_select_limit would cut batches, and safe updates refuse them; and a frozen timestamp is a clock that stands. @rowlock_done, of
 // section apply, must have a type: MariaDB takes a variable without one for NULL in all of the first statement that sets it. A client
 // that vanishes within a transaction, of which only the reaper has any, has its rows locked for 4 s.
-func (d *Dialect) Setup(ctx context.Context, s *sqlstore.Session) error {
+func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	var version string
 	if err := s.Conn().QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return err
@@ -90,7 +84,7 @@ func (d *Dialect) Setup(ctx context.Context, s *sqlstore.Session) error {
 }
 
 // Acquire tries in the strategy's order: a row that is free takes one round trip. What is not is looked at.
-func (d *Dialect) Acquire(ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	if strategy == sqlstore.Insert {
 		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) && !errors.Is(err, errNotTaken) {
 			return out, err
@@ -103,7 +97,7 @@ func (d *Dialect) Acquire(ctx context.Context, s *sqlstore.Session, strategy sql
 }
 
 // look answers for a row that is held, creates one that is absent, and takes one that is free or expired.
-func (d *Dialect) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	a, err := d.read(ctx, s, r)
 	var out lease.Acquired
 	switch {
@@ -132,7 +126,7 @@ func answered(a sqlstore.Answer, err error) (lease.Acquired, error) {
 	return a.Acquired()
 }
 
-func (d *Dialect) read(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (a sqlstore.Answer, err error) {
+func (d *database) read(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (a sqlstore.Answer, err error) {
 	err = s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
 	return a, err
 }
@@ -141,12 +135,12 @@ func (d *Dialect) read(ctx context.Context, s *sqlstore.Session, r lease.Acquire
 var errNotTaken = errors.New("not taken")
 
 // take gives a free row to the request's owner.
-func (d *Dialect) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	key := []byte(r.Key)
 	return d.update(ctx, s, "acquire-update", r, key, key)
 }
 
-func (d *Dialect) update(ctx context.Context, s *sqlstore.Session, section string, r lease.AcquireRequest, keys ...any) (lease.Acquired, error) {
+func (d *database) update(ctx context.Context, s *sqlstore.Session, section string, r lease.AcquireRequest, keys ...any) (lease.Acquired, error) {
 	args := append([]any{sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL)}, keys...)
 	res, err := s.Exec(ctx, d.Text(section), args...)
 	if isLockWait(err) {
@@ -155,7 +149,7 @@ func (d *Dialect) update(ctx context.Context, s *sqlstore.Session, section strin
 	return granted(res, err)
 }
 
-func (d *Dialect) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	return granted(s.Exec(ctx, d.Text("acquire-insert"),
 		[]byte(r.Key), sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL), lease.Bucket(r.Key), []byte(r.Key)))
 }
@@ -180,15 +174,4 @@ func granted(res sql.Result, err error) (lease.Acquired, error) {
 		return lease.Acquired{}, err
 	}
 	return (&sqlstore.Answer{State: sqlstore.StateMine, Token: token}).Acquired()
-}
-
-// Release clears the owner of one row.
-func (d *Dialect) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (lease.Released, error) {
-	return sqlstore.Release(ctx, s, d, l)
-}
-
-// HandOver gives one row to another owner.
-func (d *Dialect) HandOver(ctx context.Context, s *sqlstore.Session, h lease.HandOver) (lease.Acquired, error) {
-	return sqlstore.HandOver(ctx, s, d, h, sqlstore.Bytes(h.To.Owner), []byte(h.To.Note), sqlstore.Micros(h.To.TTL),
-		[]byte(h.From.Key), sqlstore.Bytes(h.From.Owner), h.From.Token)
 }

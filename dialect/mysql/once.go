@@ -12,17 +12,12 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var (
-	_ sqlstore.Once       = (*Dialect)(nil)
-	_ sqlstore.OncePeeker = (*Dialect)(nil)
-)
-
 // hangUp is how much longer than the server the client waits.
 const hangUp = 300 * time.Millisecond
 
 // ClaimOnce makes the key's row, or looks at the one there is. The wait is rounded up to whole seconds. MySQL does not know of it, so
 // the client ends it by hanging up: what the server then still waits for can only be rolled back.
-func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (sqlstore.OnceRow, error) {
+func (d *database) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (sqlstore.OnceRow, error) {
 	seconds := int(sqlstore.RoundUp(wait, time.Second))
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+hangUp)
 	defer cancel()
@@ -41,8 +36,8 @@ func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.Onc
 	return sqlstore.OnceRow{}, err
 }
 
-// PeekOnce reports whether another transaction has the key's row locked.
-func (d *Dialect) PeekOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim) (inFlight bool, err error) {
+// peekOnce reports whether another transaction has the key's row locked.
+func (d *database) peekOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim) (inFlight bool, err error) {
 	err = tx.QueryOne(ctx, d.Text("once-peek"), []any{c.Tenant, c.Key}, new(int))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -53,11 +48,10 @@ func (d *Dialect) PeekOnce(ctx context.Context, tx lease.Runner, c sqlstore.Once
 	return false, err
 }
 
-// ProbeOnce sees that the table is there, in an engine that can take part in a transaction.
-func (d *Dialect) ProbeOnce(ctx context.Context, conn *sql.Conn) error {
-	return d.table(ctx, conn, "rowlock_once")
-}
+// Overtaken reports whether a row has changed since the transaction's snapshot. A deadlock is not
+// that: after it the row may be as it was.
+func (d *database) Overtaken(err error) bool { return isNumber(err, 1020) }
 
 // Collided reports whether err is a deadlock, or a row that has changed since the transaction's snapshot. After either of them the
 // transaction is rolled back, and what follows would be committed statement by statement.
-func (d *Dialect) Collided(err error) bool { return isNumber(err, 1213) || isNumber(err, 1020) }
+func (d *database) Collided(err error) bool { return isNumber(err, 1213) || isNumber(err, 1020) }

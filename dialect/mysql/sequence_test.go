@@ -19,7 +19,7 @@ type mocked struct {
 	testing.TB
 	sqlmock.Sqlmock
 	*sqlstore.Session
-	d        *mysql.Dialect
+	d        *sqlstore.Dialect
 	prepared map[string]*sqlmock.ExpectedPrepare
 }
 
@@ -34,7 +34,7 @@ func newMocked(t testing.TB, flavor string) *mocked {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	m := &mocked{t, mock, sqlstore.NewSession(conn), mysql.New(), make(map[string]*sqlmock.ExpectedPrepare)}
+	m := &mocked{t, mock, sqlstore.NewSession(conn), sqlstore.Of(mysql.New()), make(map[string]*sqlmock.ExpectedPrepare)}
 	m.Flavor = flavor
 	return m
 }

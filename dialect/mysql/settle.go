@@ -29,7 +29,7 @@ func newBatch() (name [16]byte) {
 // settle answers a batch of which only some changes were made: those that the statement has noted, and no others. What a row shows now
 // is no evidence of what the batch did. It may have been changed again since, by a statement that began before ours and is stamped with
 // an earlier time; so the rows decide only how a change that was not made is answered.
-func (d *Dialect) settle(ctx context.Context, s *sqlstore.Session, t *try, batch [16]byte, count int64) error {
+func (d *database) settle(ctx context.Context, s *sqlstore.Session, t *try, batch [16]byte, count int64) error {
 	note, rows, err := d.readApplied(ctx, s, sqlstore.Keys(t.changes))
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (d *Dialect) settle(ctx context.Context, s *sqlstore.Session, t *try, batch
 }
 
 // readApplied reads what the session has noted, and the rows as they are.
-func (d *Dialect) readApplied(ctx context.Context, s *sqlstore.Session, keys []string) (note string, rows []sqlstore.Row, err error) {
+func (d *database) readApplied(ctx context.Context, s *sqlstore.Session, keys []string) (note string, rows []sqlstore.Row, err error) {
 	rows = make([]sqlstore.Row, len(keys))
 	err = s.Query(ctx, d.Text("applied"), []any{d.List(keys)}, func(r sqlstore.Columns) error {
 		n, row, err := sqlstore.ScanRow(r)

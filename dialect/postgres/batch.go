@@ -12,7 +12,7 @@ import (
 )
 
 // Apply makes changes in one statement.
-func (d *Dialect) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
+func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
 	a := applied{out: make([]sqlstore.Applied, len(changes))}
 	a.dest = []any{&a.n, &a.outcome, &a.token, &a.awaited, &a.note, &a.remaining}
 	args := append(changeArrays(changes), sqlstore.Bytes(s.Process), all)
@@ -51,7 +51,7 @@ func (a *applied) scan(row sqlstore.Columns) error {
 }
 
 // Create makes rows in one statement.
-func (d *Dialect) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
 	out := make([]sqlstore.Applied, len(changes))
 	err := s.Query(ctx, d.Text("create"), createArrays(changes), func(row sqlstore.Columns) error {
 		var key sql.RawBytes

@@ -38,7 +38,7 @@ var verdicts = map[string]sqlstore.Verdict{
 type sqlState interface{ SQLState() string }
 
 // Classify says what err means. It recognises pgx and lib/pq alike, by their SQLState method.
-func (d *Dialect) Classify(err error) sqlstore.Verdict {
+func (d *database) Classify(err error) sqlstore.Verdict {
 	if errors.Is(err, pgx.ErrTxCommitRollback) { // a statement before had failed, and nobody had said so
 		return sqlstore.Verdict{Class: sqlstore.Refused}
 	}
@@ -54,6 +54,6 @@ func (d *Dialect) Classify(err error) sqlstore.Verdict {
 }
 
 // Native knows SQLSTATE codes, and what pgx says of a transaction that is over and of a connection on which nothing could be sent.
-func (d *Dialect) Native(err error) bool {
+func (d *database) Native(err error) bool {
 	return errors.As(err, new(sqlState)) || errors.Is(err, pgx.ErrTxClosed) || pgconn.SafeToRetry(err)
 }

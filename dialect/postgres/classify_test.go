@@ -13,7 +13,6 @@ import (
 	"testing"
 	"testing/quick"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -232,7 +231,7 @@ func TestErrorsOfARealServerAreClassified(t *testing.T) {
 	}
 }
 
-func wantVerdict(t testing.TB, d dialect.Dialect, err error, class sqlstore.Class, as error) {
+func wantVerdict(t testing.TB, d *sqlstore.Dialect, err error, class sqlstore.Class, as error) {
 	t.Helper()
 	if v := d.Classify(err); v.Class != class || !errors.Is(v.As, as) {
 		t.Errorf("%v is %s, %v; want %s, %v", err, v.Class, v.As, class, as)
@@ -256,7 +255,7 @@ func isDefinite(code string) bool {
 }
 
 func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {
-	d := postgres.New()
+	d := sqlstore.Of(postgres.New())
 	for _, err := range []error{
 		errors.New("anything"), io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled,
 		context.DeadlineExceeded, os.ErrDeadlineExceeded, state(""), state("0"), state("00000"), state("08006"), state("57P01"), state("57P02"), state("XX000"), state("58030"),
@@ -281,7 +280,7 @@ func FuzzClassify(f *testing.F) {
 		f.Add(code)
 	}
 	f.Add("57P01")
-	d := postgres.New()
+	d := sqlstore.Of(postgres.New())
 	f.Fuzz(func(t *testing.T, code string) {
 		v := d.Classify(state(code))
 		if !isDefinite(code) && v != (sqlstore.Verdict{}) {

@@ -12,8 +12,6 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ sqlstore.Listener = (*Dialect)(nil)
-
 // Listen gives clients a connection of their own to hear of released keys on, instead of one of the pool: for a pool that
 // leads through PgBouncer in transaction mode, where a LISTEN is made on a server connection that is somebody else's a moment
 // later. The DSN leads to the same database directly.
@@ -28,12 +26,12 @@ const (
 )
 
 // Listen hears what is announced on channel until ctx ends or the connection is lost.
-func (d *Dialect) Listen(ctx context.Context, pool sqlstore.Pool, channel string, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
+func (d *database) Listen(ctx context.Context, pool sqlstore.Pool, channel string, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
 	ear := ear{channel, process, heard}
 	switch {
-	case d.listen != "":
-		return ear.dial(ctx, d.listen)
-	case d.pooled:
+	case d.settings.Listen != "":
+		return ear.dial(ctx, d.settings.Listen)
+	case d.settings.Pooled:
 		return fmt.Errorf("%w: one cannot listen through a pooler: give postgres.New a postgres.Listen beside postgres.Pooled", lease.ErrUnsupported)
 	case pool != nil:
 		return ear.borrow(ctx, pool)

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"strconv"
 	"time"
 
@@ -10,13 +9,11 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ sqlstore.Once = (*Dialect)(nil)
-
 // overtime is how much longer than the server the client waits: lock_timeout begins anew with each transaction that is in the way.
 const overtime = 2 * time.Second
 
 // ClaimOnce makes the key's row, or says what row there is, in one statement; in two where a transaction that it waited for has made it.
-func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (r sqlstore.OnceRow, err error) {
+func (d *database) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (r sqlstore.OnceRow, err error) {
 	bound := max(1, wait.Milliseconds()) // 0 would be no bound at all
 	bounded, cancel := context.WithTimeout(ctx, wait+overtime)
 	defer cancel()
@@ -32,10 +29,8 @@ func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.Onc
 	return r, err
 }
 
-// ProbeOnce looks at what a crash or a missing right would do to the table.
-func (d *Dialect) ProbeOnce(ctx context.Context, conn *sql.Conn) error {
-	return d.table(ctx, conn, "rowlock_once")
-}
+// Overtaken reports whether err is a serialization failure.
+func (d *database) Overtaken(err error) bool { return isState(err, "40001") }
 
 // Collided reports whether err is a serialization failure or a deadlock.
-func (d *Dialect) Collided(err error) bool { return isState(err, "40001") || isState(err, "40P01") }
+func (d *database) Collided(err error) bool { return isState(err, "40001") || isState(err, "40P01") }

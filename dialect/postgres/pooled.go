@@ -103,7 +103,7 @@ func sessionOf(ctx context.Context, c *pgconn.PgConn) (string, error) {
 
 // setupPooled changes nothing, and sees that what it would have changed is as it should be. The bounds on waiting cannot be had
 // without a round trip more, except where there is a transaction anyway.
-func (d *Dialect) setupPooled(ctx context.Context, s *sqlstore.Session) error {
+func (d *database) setupPooled(ctx context.Context, s *sqlstore.Session) error {
 	s.Unprepared = true
 	s.Guard.Within = `SELECT set_config('lock_timeout', '1000', true), set_config('statement_timeout', '5000', true),
 		set_config('idle_in_transaction_session_timeout', '4000', true)`

@@ -19,7 +19,7 @@ type mocked struct {
 	testing.TB
 	sqlmock.Sqlmock
 	*sqlstore.Session
-	d *postgres.Dialect
+	d *sqlstore.Dialect
 }
 
 func newMocked(t testing.TB) *mocked {
@@ -34,7 +34,7 @@ func newMocked(t testing.TB) *mocked {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return &mocked{t, mock, sqlstore.NewSession(conn), postgres.New()}
+	return &mocked{t, mock, sqlstore.NewSession(conn), sqlstore.Of(postgres.New())}
 }
 
 // query expects a section to be prepared and executed, and returns the rows.

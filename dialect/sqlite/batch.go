@@ -13,7 +13,7 @@ import (
 // Apply looks at all rows in one statement, and then runs the statements for one in one transaction. There is no
 // round trip to save, and to take a list apart in SQL costs more than a statement for each item (7 µs against 5). Nobody comes in
 // between: from the first of them on, the transaction has the file's write lock.
-func (d *Dialect) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
+func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
 	out, err := sqlstore.Look(ctx, s, d, changes)
 	if err != nil || all && sqlstore.Hopeless(out) {
 		return out, err
@@ -30,7 +30,7 @@ func (d *Dialect) Apply(ctx context.Context, s *sqlstore.Session, changes []sqls
 var errNotAll = errors.New("not every change can be made")
 
 // applyEach tries what out says is possible, and says there what became of it.
-func (d *Dialect) applyEach(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied, all bool) (err error) {
+func (d *database) applyEach(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied, all bool) (err error) {
 	for i := range changes {
 		if out[i].Outcome != sqlstore.Possible {
 			continue
@@ -47,7 +47,7 @@ func (d *Dialect) applyEach(ctx context.Context, s *sqlstore.Session, changes []
 	return nil
 }
 
-func (d *Dialect) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.Change) (sqlstore.Applied, error) {
+func (d *database) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.Change) (sqlstore.Applied, error) {
 	switch {
 	case c.Releases():
 		r, err := d.Release(ctx, s, c.From)
@@ -62,13 +62,13 @@ func (d *Dialect) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.Ch
 
 // Create makes rows one by one in one transaction, without a look: an insert finds out by itself whether there is a row, and writes
 // nothing then; and whoever comes here has seen that there is none, or expects it.
-func (d *Dialect) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
 	out := make([]sqlstore.Applied, len(changes))
 	err := s.InTx(ctx, func() error { return d.createEach(ctx, s, changes, out) })
 	return out, err
 }
 
-func (d *Dialect) createEach(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied) (err error) {
+func (d *database) createEach(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied) (err error) {
 	for i := range changes {
 		c := &changes[i]
 		out[i], err = d.made(ctx, s, "create", []byte(c.From.Key), orNull(c.To), c.Note, millis(c.TTL), lease.Bucket(c.From.Key))
@@ -88,7 +88,7 @@ func orNull(o lease.Owner) any {
 
 // made runs a statement that returns a token, or no row where somebody was there between the look and the write lock. The token of a
 // row that was made free is where its floor stands, which may be 0.
-func (d *Dialect) made(ctx context.Context, s *sqlstore.Session, section string, args ...any) (sqlstore.Applied, error) {
+func (d *database) made(ctx context.Context, s *sqlstore.Session, section string, args ...any) (sqlstore.Applied, error) {
 	out := sqlstore.Applied{Outcome: sqlstore.Done}
 	err := s.QueryRow(ctx, d.Text(section), args, &out.Token)
 	if errors.Is(err, sql.ErrNoRows) {

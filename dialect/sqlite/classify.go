@@ -28,7 +28,7 @@ var verdicts = map[int]sqlstore.Verdict{
 }
 
 // Classify says what err means.
-func (d *Dialect) Classify(err error) sqlstore.Verdict {
+func (d *database) Classify(err error) sqlstore.Verdict {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return sqlstore.Verdict{Class: sqlstore.Unknown}
@@ -62,4 +62,4 @@ func isCode(err error, primary int) bool {
 }
 
 // Native knows SQLite's errors.
-func (d *Dialect) Native(err error) bool { return errors.As(err, new(*sqlite.Error)) }
+func (d *database) Native(err error) bool { return errors.As(err, new(*sqlite.Error)) }

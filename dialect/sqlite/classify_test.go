@@ -16,7 +16,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -205,7 +204,7 @@ func TestErrorsOfARealFileAreClassified(t *testing.T) {
 	}
 }
 
-func wantVerdict(t testing.TB, d dialect.Dialect, err error, class sqlstore.Class, as error) {
+func wantVerdict(t testing.TB, d *sqlstore.Dialect, err error, class sqlstore.Class, as error) {
 	t.Helper()
 	if v := d.Classify(err); v.Class != class || v.As != as {
 		t.Errorf("%v is %s, %v; want %s, %v", err, v.Class, v.As, class, as)
@@ -220,7 +219,7 @@ var definite = []int{
 }
 
 func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {
-	d := sqlite.New()
+	d := sqlstore.Of(sqlite.New())
 	for _, err := range []error{
 		errors.New("anything"), io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled, context.DeadlineExceeded,
 	} {

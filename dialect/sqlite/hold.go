@@ -13,24 +13,22 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-var _ sqlstore.RowLocks = (*Dialect)(nil)
-
 // LockRows locks nothing: whoever has the file's write lock has every row.
-func (d *Dialect) LockRows(table, column string, n int, _ time.Duration) string {
+func (d *database) LockRows(table, column string, n int, _ time.Duration) string {
 	return sqlstore.In(table, column, n)
 }
 
 // AtOnce has no limit but the statement's.
-func (d *Dialect) AtOnce() int { return math.MaxInt }
+func (d *database) AtOnce() int { return math.MaxInt }
 
 // TryRows does not either.
-func (d *Dialect) TryRows(table, column string, n int) string { return sqlstore.In(table, column, n) }
+func (d *database) TryRows(table, column string, n int) string { return sqlstore.In(table, column, n) }
 
 // Skipping changes nothing.
-func (d *Dialect) Skipping(query string) string { return query }
+func (d *database) Skipping(query string) string { return query }
 
 // Patience sets busy_timeout, which belongs to the connection and not to the transaction.
-func (d *Dialect) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
+func (d *database) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
 	var before int64
 	if err := tx.QueryOne(ctx, `PRAGMA busy_timeout`, nil, &before); err != nil {
 		return nil, err
@@ -43,7 +41,7 @@ func (d *Dialect) Patience(ctx context.Context, tx lease.Runner, wait time.Durat
 }
 
 // Waited tells a writer who was there for too long from a snapshot that another has written after: no waiting helps against that.
-func (d *Dialect) Waited(err error) sqlstore.Wait {
+func (d *database) Waited(err error) sqlstore.Wait {
 	var e *sqlite.Error
 	switch {
 	case errors.As(err, &e) && e.Code() == sqlite3.SQLITE_BUSY_SNAPSHOT:

@@ -9,25 +9,16 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
+func waiters(waiters []lease.Lease) []any { return []any{sqlstore.WaiterList(waiters)} }
+
 // Join writes tickets, or shows that they are alive, in one statement.
-func (d *Dialect) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
+func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
 	_, err := s.Exec(ctx, d.Text("queue-join"), sqlstore.TicketList(tickets))
 	return err
 }
 
-// Leave removes tickets.
-func (d *Dialect) Leave(ctx context.Context, s *sqlstore.Session, waiters []lease.Lease) error {
-	_, err := s.Exec(ctx, d.Text("queue-leave"), sqlstore.WaiterList(waiters))
-	return err
-}
-
-// Places says where tickets stand.
-func (d *Dialect) Places(ctx context.Context, s *sqlstore.Session, waiters []lease.Lease) ([]lease.Place, error) {
-	return sqlstore.Places(ctx, s, d, len(waiters), sqlstore.WaiterList(waiters))
-}
-
 // Claim looks first, as Acquire does, and asks for the write lock only if the key can be had and it is the requester's turn.
-func (d *Dialect) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	var a sqlstore.Answer
 	err := s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
 	absent := errors.Is(err, sql.ErrNoRows)
@@ -52,7 +43,7 @@ func (d *Dialect) Claim(ctx context.Context, s *sqlstore.Session, r lease.Acquir
 }
 
 // turn reports whether it is the requester's turn, and whether he has a ticket that says so.
-func (d *Dialect) turn(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (turn, ticket bool, err error) {
+func (d *database) turn(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (turn, ticket bool, err error) {
 	var head []byte
 	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(r.Key)}, &head)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -63,7 +54,7 @@ func (d *Dialect) turn(ctx context.Context, s *sqlstore.Session, r lease.Acquire
 }
 
 // claim takes or makes a row whose turn it is, with the ticket if there is one.
-func (d *Dialect) claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
+func (d *database) claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
 	grant := func() (err error) {
 		if absent {
 			out, err = d.insert(ctx, s, r)
@@ -86,9 +77,9 @@ func (d *Dialect) claim(ctx context.Context, s *sqlstore.Session, r lease.Acquir
 }
 
 // Pass gives the row to the first ticket, or frees it.
-func (d *Dialect) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease) (out lease.Passed, err error) {
+func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease) (out lease.Passed, err error) {
 	err = s.InTx(ctx, func() error {
-		out, err = sqlstore.Pass(ctx, s, d, l)
+		out, err = d.Base.Pass(ctx, s, l)
 		if err != nil || out.To.IsZero() {
 			return err
 		}
@@ -98,12 +89,6 @@ func (d *Dialect) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease) 
 }
 
 // DeadTickets lists tickets that are dead.
-func (d *Dialect) DeadTickets(ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
+func (d *database) DeadTickets(ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
 	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), sqlstore.Bytes(after.Owner), retention, limit)
-}
-
-// DropDead removes dead tickets.
-func (d *Dialect) DropDead(ctx context.Context, s *sqlstore.Session, tickets []lease.Lease, retention int64) error {
-	_, err := s.Exec(ctx, d.Text("queue-reap"), sqlstore.WaiterList(tickets), retention)
-	return err
 }

@@ -9,7 +9,7 @@ import (
 
 // Renew renews a batch in one statement. While somebody has the file's write lock, as the holder's own fence does, nothing
 // can be renewed and nothing can be taken: what still names its owner and token is answered busy.
-func (d *Dialect) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	b := batch{out: make([]lease.Renewed, len(reqs)), at: make(map[lease.Lease]int, len(reqs))}
 	for i, r := range reqs {
 		b.at[r.Lease] = i
@@ -32,7 +32,7 @@ type batch struct {
 	at  map[lease.Lease]int
 }
 
-func (d *Dialect) mark(ctx context.Context, s *sqlstore.Session, section, list string, as lease.RenewOutcome, b batch) error {
+func (d *database) mark(ctx context.Context, s *sqlstore.Session, section, list string, as lease.RenewOutcome, b batch) error {
 	return s.Query(ctx, d.Text(section), []any{list}, func(row sqlstore.Columns) error {
 		var key, owner []byte
 		var token, clock, remaining int64

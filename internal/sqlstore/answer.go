@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"fmt"
-	"math"
-	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -58,16 +56,4 @@ func (a *Answer) Acquired() (lease.Acquired, error) {
 		return lease.Acquired{}, fmt.Errorf("%w: token %d", lease.ErrCorrupt, out.Token)
 	}
 	return out, nil
-}
-
-// Duration converts microseconds of the database to a duration.
-func Duration(micros int64) time.Duration {
-	const most = math.MaxInt64 / int64(time.Microsecond)
-	switch {
-	case micros > most: // a lease as long as can be is rounded up
-		return math.MaxInt64
-	case micros < -most: // one that ended centuries ago, by somebody's hand, is not to come out positive, as one that is held
-		return -math.MaxInt64
-	}
-	return time.Duration(micros) * time.Microsecond
 }

@@ -23,23 +23,19 @@ func (e FoundError) Error() string {
 // lease, or that it has expired. The lease then lasts for ttl from now at least; with 0 it is extended by the clock's resolution.
 //
 // It is no renewal, because a renewal can shorten a lease, passes by a locked row, and need not change a row whose expiry is right.
-func Confirm(ctx context.Context, s *Session, d Dialect, l lease.Lease, ttl time.Duration) (ok bool, err error) {
+func Confirm(ctx context.Context, s *Session, d Texts, l lease.Lease, ttl time.Duration) (ok bool, err error) {
 	return changedOne(ctx, s, d, "confirm", Micros(ttl), []byte(l.Key), Bytes(l.Owner), l.Token)
 }
 
 // ConfirmHome is Confirm for a key that was read to be at home in an epoch.
-func ConfirmHome(ctx context.Context, s *Session, d Dialect, key string, home int, epoch int64) (ok bool, err error) {
+func ConfirmHome(ctx context.Context, s *Session, d Texts, key string, home int, epoch int64) (ok bool, err error) {
 	return changedOne(ctx, s, d, "confirm-home", []byte(key), home, lease.EpochStart(epoch), lease.EpochStart(epoch+1))
 }
 
 // changedOne runs a section that changes a column of the one row it names. An error leaves the outcome unknown, also of what
 // was read, even if this statement was certainly not applied.
-func changedOne(ctx context.Context, s *Session, d Dialect, section string, args ...any) (bool, error) {
-	res, err := s.Exec(ctx, d.Text(section), args...)
-	if err != nil {
-		return false, Unsettled{Err: err, Committing: true}
-	}
-	n, err := res.RowsAffected()
+func changedOne(ctx context.Context, s *Session, d Texts, section string, args ...any) (bool, error) {
+	n, err := s.Change(ctx, d.Text(section), args...)
 	if err != nil {
 		return false, Unsettled{Err: err, Committing: true}
 	}

@@ -7,15 +7,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Holder is a Dialect of a server on which a transaction that stays open can be a lock: it locks single rows, and it ends by itself the
-// session of a client from whom it has heard nothing.
-type Holder interface {
-	// Silence makes s a session for transactions that stay open, and has the server end it, and so its transaction, when its client has
-	// said nothing for limit. Limits are rounded up to what the server counts in. MySQL counts silence outside of a transaction too.
-	Silence(ctx context.Context, s *Session, limit time.Duration) error
-}
-
-// RowLocks is how a Dialect locks rows in a transaction that is the caller's own.
+// RowLocks is how a database locks rows in a transaction that is the caller's own.
 type RowLocks interface {
 	// LockRows is a SELECT of column for n values of it, a ? for each, that locks the rows one after the other until the transaction
 	// ends, and no others. It waits for no longer than wait; where that cannot be said in the statement, Patience has said it before.

@@ -17,7 +17,7 @@ import (
 // labeled are calls and the section that each runs last, by dialect.
 var labeled = []struct {
 	call string
-	do   func(context.Context, sqlstore.Dialect, *sqlstore.Session, lease.Lease) error
+	do   func(context.Context, *sqlstore.Dialect, *sqlstore.Session, lease.Lease) error
 	last map[string]string
 }{
 	{"Acquire of a key without a row", acquires, last("acquire-any", "acquire-insert", "acquire-insert")},
@@ -32,7 +32,7 @@ func last(postgres, mysql, sqlite string) map[string]string {
 	return map[string]string{"postgres": postgres, "mysql": mysql, "sqlite": sqlite}
 }
 
-func acquires(ctx context.Context, d sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
+func acquires(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
 	r := lease.AcquireRequest{Key: l.Key, Owner: l.Owner, TTL: time.Minute}
 	a, err := d.Acquire(ctx, s, sqlstore.Update, r)
 	if err == nil && !a.Granted {
@@ -41,7 +41,7 @@ func acquires(ctx context.Context, d sqlstore.Dialect, s *sqlstore.Session, l le
 	return err
 }
 
-func loses(ctx context.Context, d sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
+func loses(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
 	r := lease.AcquireRequest{Key: l.Key, Owner: lease.NewOwner(), TTL: time.Minute}
 	a, err := d.Acquire(ctx, s, sqlstore.Update, r)
 	if err == nil && a.Granted {
@@ -50,18 +50,18 @@ func loses(ctx context.Context, d sqlstore.Dialect, s *sqlstore.Session, l lease
 	return err
 }
 
-func renews(ctx context.Context, d sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
+func renews(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
 	l.Token = 1
 	_, err := d.Renew(ctx, s, []lease.RenewRequest{{Lease: l, TTL: time.Minute}})
 	return err
 }
 
-func releases(ctx context.Context, d sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
+func releases(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
 	_, err := d.Release(ctx, s, l)
 	return err
 }
 
-func places(ctx context.Context, d sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
+func places(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
 	_, err := d.Places(ctx, s, []lease.Lease{l})
 	return err
 }

@@ -10,7 +10,7 @@ import (
 // Look begins an Apply without a write: what can be answered is, so that a batch of losers locks nothing, and what is lost already need
 // not be told from what is lost meanwhile. What is left to try is Possible, with the token that the row has. A release that names its
 // token is tried unseen: it is nearly always right, and a look would cost it a fifth of its time.
-func Look(ctx context.Context, s *Session, d Dialect, changes []Change) ([]Applied, error) {
+func Look(ctx context.Context, s *Session, d Lists, changes []Change) ([]Applied, error) {
 	out := make([]Applied, len(changes))
 	at := make([]int, 0, len(changes))
 	keys := make([]string, 0, len(changes))

@@ -27,22 +27,9 @@ type Settings struct {
 	Listen string
 	// Pooled says that a session of the server is not a lane's own. See postgres.Pooled.
 	Pooled bool
+	// Unswept says that the user need not have the rights that only sweeping needs.
+	Unswept bool
 }
-
-// Option changes what a dialect does, above all where it looks for its tables.
-type Option func(*Settings)
-
-// MakeSettings applies opts to the defaults.
-func MakeSettings(opts []Option) Settings {
-	var s Settings
-	for _, o := range opts {
-		o(&s)
-	}
-	return s
-}
-
-// MakeNames applies opts to the default names.
-func MakeNames(opts []Option) Names { return MakeSettings(opts).Names }
 
 // An identifier cannot be bound as a parameter, so it is checked here and quoted where it is used. 40 bytes leave room for
 // our own suffixes below the 63 bytes at which Postgres would cut a name off in silence.

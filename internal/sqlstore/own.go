@@ -15,20 +15,16 @@ import (
 // off in silence.
 var ownName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
-// Quote returns the name of one of the user's own tables or columns ("name", or "schema.name") as d writes it. What is not a plain
+// Quote returns the name of one of the user's own tables or columns ("name", or "schema.name") as the database writes it. What is not a plain
 // identifier is refused with lease.ErrConfig. A quoted name is compared exactly: in Postgres one that was created without quotes
 // is in lower case.
-func Quote(d Dialect, name string) (string, error) {
-	quote := `"`
-	if d.Name() == "mysql" {
-		quote = "`"
-	}
+func (d *Dialect) Quote(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
 		if len(parts) > 2 || !ownName.MatchString(p) {
 			return "", fmt.Errorf("%w: the name %q: use a letter or _, then up to 62 letters, digits or _; before it may stand a schema and a dot", lease.ErrConfig, name)
 		}
-		parts[i] = quote + p + quote
+		parts[i] = d.room.Quote + p + d.room.Quote
 	}
 	return strings.Join(parts, "."), nil
 }
@@ -41,7 +37,7 @@ func In(table, column string, n int) string {
 
 // ExplainOwn turns what a statement on the user's own tables, in the user's own transaction, returned into one of our errors; what
 // says which statement.
-func ExplainOwn(d Dialect, what string, err error) error {
+func ExplainOwn(d Classifier, what string, err error) error {
 	if err == nil {
 		return nil
 	}

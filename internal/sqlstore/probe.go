@@ -10,8 +10,39 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
+// SchemaVersion is the version of rowlock's tables that this version of rowlock works with.
+const SchemaVersion = 1
+
+// Facts is what a probe learned.
+type Facts struct {
+	// Server is the product and its version, for messages: "PostgreSQL 15.18".
+	Server string
+	// SchemaVersion is the version of rowlock's tables.
+	SchemaVersion int
+	// Warnings are settings that weaken the guarantees without breaking them, each with its cure.
+	Warnings []string
+}
+
+// tables are those that every client uses. Package once has one more.
+var tables = []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"}
+
+// ProbeTables looks at each of rowlock's tables, and returns their version. If it is the one that this
+// code knows, the tables are also complete.
+func ProbeTables(ctx context.Context, conn *sql.Conn, d Database, n Names) (version int, err error) {
+	for _, table := range tables {
+		if err := d.ProbeTable(ctx, conn, table); err != nil {
+			return 0, err
+		}
+	}
+	version, err = SchemaVersionOf(ctx, conn, d)
+	if err == nil && version == SchemaVersion {
+		err = checkComplete(ctx, conn, d, n.Prefix)
+	}
+	return version, err
+}
+
 // SchemaVersionOf reads the version of rowlock's tables.
-func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Dialect) (int, error) {
+func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (int, error) {
 	var text string
 	err := conn.QueryRowContext(ctx, d.Text("schema-version")).Scan(&text)
 	if err == sql.ErrNoRows {
@@ -27,16 +58,16 @@ func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Dialect) (int, error
 	return v, nil
 }
 
-// CheckComplete returns an error that wraps lease.ErrNoSchema unless what the migration writes into the tables is there: a key
+// checkComplete returns an error that wraps lease.ErrNoSchema unless what the migration writes into the tables is there: a key
 // whose bucket has no floor could never be created. A floor that was deleted is not to be made up for: its tokens would begin
 // again.
-func CheckComplete(ctx context.Context, conn *sql.Conn, d Dialect) error {
+func checkComplete(ctx context.Context, conn *sql.Conn, d Texts, prefix string) error {
 	var floors, instances int
 	if err := conn.QueryRowContext(ctx, d.Text("complete")).Scan(&floors, &instances); err != nil {
 		return err
 	}
 	const cure = "the tables were half made, or edited; restore them, or drop them and run schema.Migrate"
-	switch prefix := d.Names().Prefix; {
+	switch {
 	case floors != lease.Buckets:
 		return fmt.Errorf("%w: %srowlock_floor has %d rows instead of %d: %s", lease.ErrNoSchema, prefix, floors, lease.Buckets, cure)
 	case instances != 1:

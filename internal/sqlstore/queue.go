@@ -2,10 +2,8 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -56,11 +54,11 @@ func WaiterList(waiters []lease.Lease) string {
 	return endList(b)
 }
 
-// Places runs a dialect's places section, which returns a row for each of n waiters: its number from 1 on, the state of the key
+// places runs the places section, which returns a row for each of n waiters: its number from 1 on, the state of the key
 // as in an Answer, whether there is a live ticket, token, note, the µs remaining, and how many are ahead.
-func Places(ctx context.Context, s *Session, d Dialect, n int, args ...any) ([]lease.Place, error) {
+func places(ctx context.Context, s *Session, query string, n int, args []any) ([]lease.Place, error) {
 	out, answered := make([]lease.Place, n), 0
-	err := s.Query(ctx, d.Text("places"), args, func(row Columns) error {
+	err := s.Query(ctx, query, args, func(row Columns) error {
 		var p place
 		at, err := p.scan(row)
 		if err == nil && (at < 1 || at > n) {
@@ -107,20 +105,6 @@ func (p *place) place() lease.Place {
 	return out
 }
 
-// Pass runs a dialect's pass section, which returns who has the row now, or no row if it was not the lease's.
-func Pass(ctx context.Context, s *Session, d Dialect, l lease.Lease) (lease.Passed, error) {
-	var owner []byte
-	var token int64
-	err := s.QueryRow(ctx, d.Text("pass"), []any{[]byte(l.Key), Bytes(l.Owner), l.Token}, &owner, &token)
-	if errors.Is(err, sql.ErrNoRows) {
-		return lease.Passed{Gone: true}, nil
-	}
-	if err != nil {
-		return lease.Passed{}, err
-	}
-	return PassedTo(owner, token)
-}
-
 // PassedTo is the answer of who now has a row, which is nobody or the waiter it was passed to.
 func PassedTo(owner []byte, token int64) (lease.Passed, error) {
 	switch len(owner) {
@@ -133,7 +117,7 @@ func PassedTo(owner []byte, token int64) (lease.Passed, error) {
 }
 
 // DeadTickets runs a dialect's queue-dead section.
-func DeadTickets(ctx context.Context, s *Session, d Dialect, args ...any) (dead []lease.Lease, err error) {
+func DeadTickets(ctx context.Context, s *Session, d Texts, args ...any) (dead []lease.Lease, err error) {
 	err = s.Query(ctx, d.Text("queue-dead"), args, func(row Columns) error {
 		var key, waiter []byte
 		err := row.Scan(&key, &waiter)

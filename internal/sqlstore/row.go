@@ -20,8 +20,14 @@ type Row struct {
 	Holder lease.Holder
 }
 
+// Lists has the sections of a dialect and its way to send a list.
+type Lists interface {
+	Texts
+	List(keys []string) any
+}
+
 // ReadRows runs a dialect's rows section, which returns a line for each key that has a row; see ScanRow.
-func ReadRows(ctx context.Context, s *Session, d Dialect, keys []string) ([]Row, error) {
+func ReadRows(ctx context.Context, s *Session, d Lists, keys []string) ([]Row, error) {
 	rows := make([]Row, len(keys))
 	err := s.Query(ctx, d.Text("rows"), []any{d.List(keys)}, func(r Columns) error {
 		n, row, err := ScanRow(r)

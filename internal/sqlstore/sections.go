@@ -41,6 +41,12 @@ func ParseSections(text string, names Names, quote string) Sections {
 	return s
 }
 
+// Texts has the sections of a dialect.
+type Texts interface {
+	// Text returns the SQL of a section with the names filled in. See the .sql files.
+	Text(section string) string
+}
+
 // Text returns a section. A missing one is a programming mistake.
 func (s Sections) Text(section string) string {
 	sql, ok := s[section]

@@ -27,6 +27,15 @@ func (s *Session) Exec(ctx context.Context, query string, args ...any) (sql.Resu
 	return s.job.result, err
 }
 
+// Change runs a prepared statement and returns how many rows the driver has counted.
+func (s *Session) Change(ctx context.Context, query string, args ...any) (rows int64, err error) {
+	res, err := s.Exec(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
 // Query runs a prepared statement and calls scan for each row.
 func (s *Session) Query(ctx context.Context, query string, args []any, scan func(Columns) error) error {
 	s.job.set(ctx, query, args, scan)

@@ -61,8 +61,14 @@ type Unsettled struct {
 func (e Unsettled) Error() string { return e.Err.Error() }
 func (e Unsettled) Unwrap() error { return e.Err }
 
-// Judge classifies what an operation of d returned, its own errors included.
-func Judge(d Dialect, err error) Verdict {
+// Classifier knows the errors of a database.
+type Classifier interface {
+	// Classify returns what an error means for the statement that returned it.
+	Classify(err error) Verdict
+}
+
+// Judge classifies what an operation of d returned, this package's own errors included.
+func Judge(d Classifier, err error) Verdict {
 	var open Unsettled
 	switch {
 	case errors.As(err, &open) && open.Committing:

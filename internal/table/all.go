@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/allkeys"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -17,7 +18,7 @@ var _ lease.AllAcquirer = (*Store)(nil)
 // AcquireAll grants every key or none, in one statement where all of them have rows, and otherwise in three: free rows are made first,
 // because a row that is made for its owner at once could not be taken back if another were refused.
 func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	if err := checkAll(reqs); err != nil || len(reqs) == 0 {
+	if err := allkeys.Check(reqs); err != nil || len(reqs) == 0 {
 		return nil, err
 	}
 	places, changes := inKeyOrder(reqs)
@@ -45,15 +46,6 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]
 		return nil, fmt.Errorf("%w: acquire all: %d of %d keys are left of an earlier try", lease.ErrUnknown, granted, len(out))
 	}
 	return out, nil
-}
-
-func checkAll(reqs []lease.AcquireRequest) error {
-	for i := range reqs {
-		if err := reqs[i].Check(); err != nil {
-			return err
-		}
-	}
-	return lease.CheckOnce(reqs)
 }
 
 // inKeyOrder returns the requests as changes in key order, and where each of them was.

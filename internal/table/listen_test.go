@@ -80,7 +80,7 @@ func on(tb testing.TB, kind string) *testdb.Env {
 }
 
 // openOn opens a store on a pool of its own, as another process would.
-func openOn(tb testing.TB, e *testdb.Env, d sqlstore.Dialect, hints bool) *table.Store {
+func openOn(tb testing.TB, e *testdb.Env, d *sqlstore.Dialect, hints bool) *table.Store {
 	tb.Helper()
 	o := table.Options{Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second, Hints: hints}
 	s, _, err := table.Open(tb.Context(), e.Pool(tb), d, o)
@@ -271,8 +271,8 @@ func TestAMessageThatCannotBeReadIsHeardAsAnyKey(t *testing.T) {
 
 func TestADSNOfItsOwnToListenOn(t *testing.T) {
 	e := on(t, "postgres")
-	d := func(dsn string) sqlstore.Dialect {
-		return postgres.New(dialect.Prefix(e.Dialect.Names().Prefix), postgres.Listen(dsn))
+	d := func(dsn string) *sqlstore.Dialect {
+		return sqlstore.Of(postgres.New(dialect.Prefix(e.Dialect.Names().Prefix), postgres.Listen(dsn)))
 	}
 	s := openOn(t, e, d(e.Source), false) // with nothing to spare in the pool
 	ear := listen(t, s)

@@ -15,11 +15,11 @@ import (
 
 // Open connects the lanes, probes the server and the tables, and runs every kind of statement once on a key of its own, so
 // that a missing privilege, a trigger or a row policy is found now and not at the first renewal.
-func Open(ctx context.Context, db lane.DB, d sqlstore.Dialect, o Options) (*Store, sqlstore.Facts, error) {
+func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (*Store, sqlstore.Facts, error) {
 	s := &Store{d: d, strategy: o.Strategy, limit: cmp.Or(o.Limit, usualLimit), single: o.Lanes < 2}
 	s.hints.open(db, o)
 	var facts sqlstore.Facts
-	if err := d.Names().Check(); err != nil {
+	if err := d.CheckNames(); err != nil {
 		return nil, facts, err
 	}
 	conn, err := db.Conn(ctx)
@@ -33,8 +33,8 @@ func Open(ctx context.Context, db lane.DB, d sqlstore.Dialect, o Options) (*Stor
 	if err == nil {
 		err = conn.QueryRowContext(ctx, d.Text("instance")).Scan(&s.instance)
 	}
-	if e, ok := d.(sqlstore.Evictor); ok && err == nil && o.Evicts {
-		err = warn(ctx, e, conn, &facts)
+	if err == nil && o.Evicts && d.Evictor != nil {
+		err = warn(ctx, d.Evictor, conn, &facts)
 	}
 	err = errors.Join(err, conn.Close())
 	if err != nil {

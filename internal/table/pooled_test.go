@@ -106,7 +106,7 @@ func TestBehindPgBouncerOneListensOnADSNOfItsOwn(t *testing.T) {
 	announce(t, openOn(t, pooled, pooled.Dialect, false), "key")
 	ear.wants("key", patience)
 
-	none := openOn(t, pooled, postgres.New(dialect.Prefix(direct.Dialect.Names().Prefix), postgres.Pooled()), true)
+	none := openOn(t, pooled, sqlstore.Of(postgres.New(dialect.Prefix(direct.Dialect.Names().Prefix), postgres.Pooled())), true)
 	wantIs(t, none.Listen(t.Context(), func(string) {}), lease.ErrUnsupported)
 }
 
@@ -157,7 +157,7 @@ func TestOpenBehindPgBouncerNamesTheCure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := *pooled
 			e.Source = c.source
-			s, _, err := table.Open(t.Context(), e.Pool(t), postgres.New(append(c.opts, prefix)...), table.Options{Lanes: 4, Timeout: 5 * time.Second})
+			s, _, err := table.Open(t.Context(), e.Pool(t), sqlstore.Of(postgres.New(append(c.opts, prefix)...)), table.Options{Lanes: 4, Timeout: 5 * time.Second})
 			if err == nil {
 				_ = s.Close()
 			}

@@ -37,7 +37,7 @@ type Options struct {
 
 // Store keeps leases as rows.
 type Store struct {
-	d        sqlstore.Dialect
+	d        *sqlstore.Dialect
 	strategy sqlstore.Strategy
 	lanes    *lane.Set[call]
 	instance string

@@ -113,8 +113,8 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 func (s *Store) reap(ctx context.Context, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
 	var done int64 // the lane's: a call that has left it returns while the lane still counts
 	err = s.OnLane(ctx, "reap", "", func(ctx context.Context, session *sqlstore.Session) (err error) {
-		if own, ok := s.d.(sqlstore.Reaper); ok {
-			done, err = own.Reap(ctx, session, bucket, keys, retention)
+		if s.d.Reap != nil {
+			done, err = s.d.Reap(ctx, session, bucket, keys, retention)
 			return err
 		}
 		return session.InTx(ctx, func() (err error) {

@@ -21,8 +21,8 @@ func (s *Store) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error
 
 // FenceRenew is Fence, and extends the lease in the caller's transaction if it is alive and the TTL is not 0.
 func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
-	if own, ok := s.d.(sqlstore.Fencer); ok {
-		return s.inTx(ctx, tx, "fence", r.Lease, own.Fence(ctx, tx, r))
+	if s.d.Fence != nil {
+		return s.inTx(ctx, tx, "fence", r.Lease, s.d.Fence(ctx, tx, r))
 	}
 	var one int
 	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token, sqlstore.Micros(r.TTL)}
@@ -59,8 +59,7 @@ func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.
 // elsewhere reports whether err comes from another database than ours: our table is not there, or it is another product's error altogether.
 func (s *Store) elsewhere(err error) bool {
 	v := sqlstore.Judge(s.d, err)
-	native, ok := s.d.(sqlstore.Native)
-	return errors.Is(v.As, lease.ErrNoSchema) || v.Class == sqlstore.Unknown && !trouble(err) && !(ok && native.Native(err))
+	return errors.Is(v.As, lease.ErrNoSchema) || v.Class == sqlstore.Unknown && !trouble(err) && !s.d.Native(err)
 }
 
 // trouble reports whether err is about the connection or the transaction, and says nothing of what is at the other end.

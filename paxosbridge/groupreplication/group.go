@@ -6,26 +6,34 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // group is MySQL's dialect for sessions on a group's primary.
-type group struct{ *mysql.Dialect }
+type group struct{ sqlstore.Database }
+
+func newGroup(tables []dialect.Option) *sqlstore.Dialect {
+	return sqlstore.Of(mysql.New(tables...)).Wrapped(
+		func(d sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
+			return &group{d}, f
+		})
+}
 
 // Probe looks at the member too.
 func (g *group) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
 	if err := g.check(ctx, conn); err != nil {
 		return sqlstore.Facts{}, err
 	}
-	return g.Dialect.Probe(ctx, conn)
+	return g.Database.Probe(ctx, conn)
 }
 
 // Setup looks at the member as Probe did at the first: a session is made on whoever is primary now. A primary that was elected a moment
 // ago may not have applied yet what the group had agreed on before; under EVENTUAL it would answer all the same.
 func (g *group) Setup(ctx context.Context, s *sqlstore.Session) error {
-	if err := g.Dialect.Setup(ctx, s); err != nil {
+	if err := g.Database.Setup(ctx, s); err != nil {
 		return err
 	}
 	if err := g.check(ctx, s.Conn()); err != nil {
@@ -74,5 +82,5 @@ func (g *group) Classify(err error) sqlstore.Verdict {
 	case errors.Is(err, errNotPrimary):
 		return sqlstore.Verdict{Class: sqlstore.Unfit}
 	}
-	return g.Dialect.Classify(err)
+	return g.Database.Classify(err)
 }

@@ -67,7 +67,7 @@ func TestWhoLeadsHasTheMajority(t *testing.T) {
 
 // A server that was told to roll back what it has sent does not know whether the others commit it.
 func TestWhatTheGroupRolledBackHasAnUnknownOutcome(t *testing.T) {
-	g := &group{mysql.New()}
+	g := &group{sqlstore.Of(mysql.New())}
 	for number, want := range map[uint16]sqlstore.Class{
 		3100: sqlstore.Unknown, 3101: sqlstore.Unknown, 1180: sqlstore.Unknown,
 		1290: sqlstore.Unfit, 1836: sqlstore.Unfit, 3796: sqlstore.Unfit, 3797: sqlstore.Unfit, 3098: sqlstore.Refused,
@@ -117,7 +117,7 @@ func session(t *testing.T, dsn string) (consistency string) {
 	}
 	s := sqlstore.NewSession(conn)
 	defer s.Discard()
-	if err := (&group{mysql.New()}).Setup(t.Context(), s); err != nil {
+	if err := (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.QueryRowContext(t.Context(), `SELECT @@SESSION.group_replication_consistency`).Scan(&consistency); err != nil {
@@ -141,7 +141,7 @@ func TestASessionThatKeepsItsWritesFromTheGroupIsRefused(t *testing.T) {
 	if _, err := conn.ExecContext(t.Context(), `SET SESSION sql_log_bin = 0`); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&group{mysql.New()}).Setup(t.Context(), s); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), "sql_log_bin") {
+	if err := (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), "sql_log_bin") {
 		t.Error(err)
 	}
 }
