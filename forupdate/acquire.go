@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -122,7 +123,7 @@ func (s *Store) attempt(ctx context.Context, r lease.AcquireRequest) (a lease.Ac
 		return a, err == nil, err
 	}
 	if err := s.keep(ctx, c, lease.Lease{Key: r.Key, Owner: r.Owner, Token: a.Token}); err != nil {
-		return lease.Acquired{}, false, errors.Join(lease.ErrUnknown, err) // the row says it is granted; the next who asks clears it
+		return lease.Acquired{}, false, oneline.Join(lease.ErrUnknown, err) // the row says it is granted; the next who asks clears it
 	}
 	kept = true
 	return a, true, nil

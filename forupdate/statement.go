@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -143,5 +144,5 @@ func (l *Locker) explain(ctx context.Context, what, how string, err error) error
 	case l.wholeFile():
 		return fmt.Errorf("%w: %w, or another has the file's write lock for longer: %s, %s: %w (begin with BEGIN IMMEDIATE or _txlock=immediate, and a busy_timeout)", lease.ErrHeld, ErrDeferred, what, how, err)
 	}
-	return errors.Join(fmt.Errorf("%w: %s: %s for another transaction: %w", lease.ErrHeld, what, how, err), ctx.Err())
+	return oneline.Join(fmt.Errorf("%w: %s: %s for another transaction: %w", lease.ErrHeld, what, how, err), ctx.Err())
 }

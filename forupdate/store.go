@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
@@ -81,7 +82,7 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 	}
 	if err := s.rehearse(ctx); err != nil {
 		s.conns.close()
-		return nil, errors.Join(err, rows.Close())
+		return nil, oneline.Join(err, rows.Close())
 	}
 	o.warn(ctx, facts)
 	s.watching.Go(s.watch)

@@ -2,12 +2,12 @@ package once
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -37,7 +37,7 @@ func New(db dialect.Pool, d dialect.Dialect, cfg *Config) (*Once, error) {
 		return nil, err
 	}
 	o := &Once{db: db, d: of, cfg: cfg.withDefaults(), lines: lines{at: make(map[place]*turn)}}
-	if err := errors.Join(o.cfg.check(), of.CheckNames()); err != nil {
+	if err := oneline.Join(o.cfg.check(), of.CheckNames()); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)

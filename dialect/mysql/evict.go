@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -49,7 +50,7 @@ func (d *database) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, 
 	if err == nil {
 		for rows.Next() {
 		}
-		err = errors.Join(rows.Err(), rows.Close())
+		err = oneline.Join(rows.Err(), rows.Close())
 	}
 	if errors.Is(d.Classify(err).As, lease.ErrPrivilege) {
 		return grant, nil

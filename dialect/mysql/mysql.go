@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -160,7 +161,7 @@ func changed(res sql.Result, err error) error {
 		return err
 	}
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(errNotTaken, err)
+		return oneline.Join(errNotTaken, err)
 	}
 	return nil
 }

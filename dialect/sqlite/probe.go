@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"modernc.org/sqlite"
@@ -58,7 +59,7 @@ func writable(ctx context.Context, conn *sql.Conn, path string) error {
 	if err == nil {
 		_, err = conn.ExecContext(ctx, `PRAGMA user_version = 1`)
 		_, end := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
-		err = errors.Join(err, end)
+		err = oneline.Join(err, end)
 	}
 	switch {
 	case isReadOnly(err):

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
@@ -90,7 +91,7 @@ func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 	if !op.begun {
 		if err := ctx.Err(); err != nil {
-			return errors.Join(ErrWithdrawn, err)
+			return oneline.Join(ErrWithdrawn, err)
 		}
 		if l := s.borrow(op.Kind); l != nil {
 			l.serve(ctx, op)
@@ -106,9 +107,9 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 	}
 	switch op.abandon() {
 	case withdrawn:
-		return errors.Join(ErrWithdrawn, left)
+		return oneline.Join(ErrWithdrawn, left)
 	case orphaned:
-		return errors.Join(ErrOrphaned, left)
+		return oneline.Join(ErrOrphaned, left)
 	}
 	<-op.done // the answer came at the same moment, and is worth more than the cancellation
 	return nil

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -182,7 +183,7 @@ func (s *Session) prepared(c any) (*statement, error) {
 	st.exec, execs = prepared.(driver.StmtExecContext)
 	st.query, queries = prepared.(driver.StmtQueryContext)
 	if !execs || !queries {
-		return nil, errors.Join(incapable(prepared), prepared.Close())
+		return nil, oneline.Join(incapable(prepared), prepared.Close())
 	}
 	s.stmts[s.job.query] = st
 	return st, nil
@@ -198,7 +199,7 @@ func (j *job) read(rows driver.Rows, row *values) (err error) {
 			err = j.scan(row)
 		}
 		if err != nil {
-			return errors.Join(err, rows.Close())
+			return oneline.Join(err, rows.Close())
 		}
 	}
 }

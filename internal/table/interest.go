@@ -2,13 +2,13 @@ package table
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -108,7 +108,7 @@ func (s *Store) rehearseInterest(ctx context.Context, key string) error {
 	if err == nil && !seen[0] {
 		err = vanished("a process that waits was not noted")
 	}
-	return errors.Join(err, s.Desist(ctx, process, keys))
+	return oneline.Join(err, s.Desist(ctx, process, keys))
 }
 
 // processes remembers for whom the store works, to leave that process's own interest out of what a release reports. A store that

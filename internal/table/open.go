@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -36,7 +37,7 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (*Sto
 	if err == nil && o.Evicts && d.Evictor != nil {
 		err = warn(ctx, d.Evictor, conn, &facts)
 	}
-	err = errors.Join(err, conn.Close())
+	err = oneline.Join(err, conn.Close())
 	if err != nil {
 		return nil, facts, s.refusal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -85,10 +86,10 @@ func (s *Store) conclude(ctx context.Context, verb, key string, op *op) (_ answe
 	}
 	err = s.explain(verb, key, err)
 	if doubtful && !errors.Is(err, lease.ErrUnknown) {
-		err = errors.Join(lease.ErrUnknown, err) // the last try is known to have failed; an earlier one may not have
+		err = oneline.Join(lease.ErrUnknown, err) // the last try is known to have failed; an earlier one may not have
 	}
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-		err = errors.Join(err, ctx.Err())
+		err = oneline.Join(err, ctx.Err())
 	}
 	return answer{}, doubtful, err
 }
