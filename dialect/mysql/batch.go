@@ -28,7 +28,7 @@ func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sql
 // no two changes are of one key, and so each has changed its own.
 func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error {
 	batch := newBatch()
-	rows, err := d.change(ctx, s, "apply", batch[:], sqlstore.ChangeList(t.changes))
+	rows, err := s.Change(ctx, d.Text("apply"), batch[:], sqlstore.ChangeList(t.changes))
 	switch {
 	case err != nil:
 		return err
@@ -41,7 +41,7 @@ func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error
 
 // applyAll changes every row or none. Any other count would break the statement's own promise.
 func (d *database) applyAll(ctx context.Context, s *sqlstore.Session, t *try) error {
-	rows, err := d.change(ctx, s, "apply-all", sqlstore.ChangeList(t.changes), len(t.changes))
+	rows, err := s.Change(ctx, d.Text("apply-all"), sqlstore.ChangeList(t.changes), len(t.changes))
 	switch {
 	case err != nil:
 		return err
@@ -59,15 +59,6 @@ func (d *database) applyAll(ctx context.Context, s *sqlstore.Session, t *try) er
 		t.answer(n, unmade(&t.changes[n], &found[n], true))
 	}
 	return nil
-}
-
-// change runs a statement that changes rows, and returns how many it has changed.
-func (d *database) change(ctx context.Context, s *sqlstore.Session, section string, args ...any) (rows int64, err error) {
-	res, err := s.Exec(ctx, d.Text(section), args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }
 
 // try is the part of a batch that is worth a write: its changes, each with the token that its row must have, and where each is answered.
@@ -109,7 +100,7 @@ func done(c *sqlstore.Change) sqlstore.Applied {
 // Create makes rows in one statement, and reads which tokens they have got.
 func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
 	out := make([]sqlstore.Applied, len(changes))
-	n, err := d.change(ctx, s, "create", sqlstore.ChangeList(changes))
+	n, err := s.Change(ctx, d.Text("create"), sqlstore.ChangeList(changes))
 	if err != nil || n == 0 {
 		return out, err
 	}

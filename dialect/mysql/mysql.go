@@ -42,9 +42,6 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 	}
 }
 
-// Lanes is 0: connections write side by side.
-func (d *database) Lanes() int { return 0 }
-
 // List encodes keys as JSON.
 func (d *database) List(keys []string) any { return sqlstore.HexList(keys) }
 

@@ -14,11 +14,8 @@ func waiters(waiters []lease.Lease) []any { return []any{sqlstore.WaiterList(wai
 // Join takes a sign of life in one statement, and inserts in another whoever gave none before.
 func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
 	list := sqlstore.TicketList(tickets)
-	res, err := s.Exec(ctx, d.Text("queue-beat"), list)
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n >= int64(len(tickets)) {
+	n, err := s.Change(ctx, d.Text("queue-beat"), list)
+	if err != nil || n >= int64(len(tickets)) {
 		return err
 	}
 	_, err = s.Exec(ctx, d.Text("queue-join"), list)

@@ -37,12 +37,10 @@ func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opt
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
 	d := &database{sqlstore.Base{Sections: text, Note: sqlstore.AsText, TTL: millis, Waiters: waiters}, s}
 	return d, sqlstore.Features{
+		// A file has one write lock, and connections that wait for it sleep and poll.
 		OneWriter: true, CheckNames: checkNames, Version: d.version,
 	}
 }
-
-// Lanes is 1: a file has one write lock, and connections that wait for it sleep and poll.
-func (d *database) Lanes() int { return 1 }
 
 // List encodes keys as JSON.
 func (d *database) List(keys []string) any { return sqlstore.HexList(keys) }
