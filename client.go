@@ -13,6 +13,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/fairq"
 	"github.com/rowlockdb/rowlock/internal/hint"
 	"github.com/rowlockdb/rowlock/internal/inflight"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/orphan"
 	"github.com/rowlockdb/rowlock/internal/seam"
@@ -35,7 +36,7 @@ type Client struct {
 // New returns a client on any store: a table's, a cluster's, one in memory. The caller closes the
 // store, after the client.
 func New(store lease.Store, cfg *Config) (*Client, error) {
-	if lease.IsNil(store) {
+	if isnil.Value(store) {
 		return nil, fmt.Errorf("%w: store is nil", lease.ErrConfig)
 	}
 	if cfg == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -93,7 +94,7 @@ func (l *Lock) verdict(err error) error {
 // refuses is why this lock and tx have no business with each other. A lock that is over takes part
 // in no transaction: loss is final, even if the row would still let it pass.
 func (l *Lock) refuses(tx lease.Runner) error {
-	if lease.IsNil(tx) {
+	if isnil.Value(tx) {
 		return fmt.Errorf("%w: the transaction for %q is nil; begin one", lease.ErrConfig, l.held.Key)
 	}
 	switch cause := context.Cause(l.ctx); {

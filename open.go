@@ -9,6 +9,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -68,7 +69,7 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 }
 
 func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
-	if err := dialect.CheckOpen("rowlock.Open", db, d); err != nil {
+	if _, err := sqlstore.CheckOpen("rowlock.Open", db, d); err != nil {
 		return Config{}, err
 	}
 	if cfg == nil {
@@ -77,7 +78,8 @@ func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
 	return cfg.withDefaults()
 }
 
-func openTable(db DB, d dialect.Dialect, full Config) (*table.Store, error) {
+func openTable(db DB, public dialect.Dialect, full Config) (*table.Store, error) {
+	d := sqlstore.Of(public)
 	limit := db.Stats().MaxOpenConnections
 	// At least two, so that renewals do not wait behind all other statements.
 	lanes, err := lane.Count(full.Lanes, lane.Merging, d.Lanes(), limit, 2)

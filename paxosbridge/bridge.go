@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -55,7 +56,7 @@ var (
 // New returns a bridge and begins to watch over keys. It looks through the cluster's records first, for moves that were left half
 // done or that the database has forgotten: an error of either store is returned.
 func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridge, error) {
-	if lease.IsNil(table) || lease.IsNil(cluster) {
+	if isnil.Value(table) || isnil.Value(cluster) {
 		return nil, fmt.Errorf("%w: paxosbridge: New needs a table and a cluster", lease.ErrConfig)
 	}
 	if cfg == nil {
