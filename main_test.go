@@ -1,9 +1,21 @@
-package rowlock_test
+package rowlock
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Times returns the TTL, the margin and the renewal interval of one call with opts, on a Client
+// configured with cfg.
+func Times(cfg Config, opts ...Option) (ttl, margin, every time.Duration, err error) {
+	full, err := cfg.withDefaults()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	r, err := (&Client{cfg: full}).request(opts)
+	return r.ttl, r.margin, r.every, err
+}

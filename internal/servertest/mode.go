@@ -1,0 +1,56 @@
+package servertest
+
+import (
+	"testing"
+
+	"github.com/rowlockdb/rowlock"
+)
+
+// mode is how a client waits.
+type Mode struct {
+	Fair   bool
+	Silent bool // without hints
+}
+
+func (m Mode) String() string {
+	name := "unfair"
+	if m.Fair {
+		name = "fair"
+	}
+	if m.Silent {
+		return name + " without hints"
+	}
+	return name
+}
+
+func (m Mode) Set(c *rowlock.Config) {
+	c.Fair = m.Fair
+	if m.Silent {
+		c.Hints = rowlock.HintsOff
+	}
+}
+
+var Modes = []Mode{{}, {Silent: true}, {Fair: true}, {Fair: true, Silent: true}}
+
+func modeNamed(name string) Mode {
+	for _, m := range Modes {
+		if m.String() == name {
+			return m
+		}
+	}
+	return Mode{}
+}
+
+// eachMode runs f on every database in every mode, the databases side by side. MySQL and MariaDB have no hints to switch off.
+func EachMode(t *testing.T, f func(s *Scene, m Mode)) {
+	t.Helper()
+	Each(t, func(s *Scene) {
+		s.Parallel()
+		for _, m := range Modes {
+			if m.Silent && s.Is("mysql", "mariadb") {
+				continue
+			}
+			s.Part(m.String(), func(s *Scene) { f(s, m) })
+		}
+	})
+}
