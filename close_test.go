@@ -66,7 +66,8 @@ func TestUseAfterClose(t *testing.T) {
 	})
 }
 
-// Whoever closes the database after Close may do so after a second Close too, which came while the first was at work.
+// A caller may close the database after any Close returns: a second Close, called while the first
+// is at work, waits for it.
 func TestEveryCloseReturnsWhenTheClientHasGone(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		clienttest.Take(t, c, "k")
@@ -137,7 +138,7 @@ func TestCloseTriesAgain(t *testing.T) {
 	})
 }
 
-// The store was granting while the client was closed. What it granted is given back before Close returns.
+// Close releases what the store grants while the client closes, before it returns.
 func TestLockWhileClosingLeavesNothing(t *testing.T) {
 	for _, answered := range []time.Duration{time.Second, 3 * time.Second} {
 		t.Run(fmt.Sprintf("closed after 2s, answered after %v", answered), func(t *testing.T) {
@@ -171,7 +172,7 @@ func TestLockWhileClosingLeavesNothing(t *testing.T) {
 	}
 }
 
-// A store that never answers must not keep Close for ever.
+// Close returns although the store never answers.
 func TestCloseDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewScript()

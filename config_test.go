@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A setting that makes no sense is refused, and the message names what stands against what.
+// A setting that makes no sense is refused, and the message names both values that contradict.
 func TestConfigIsChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  rowlock.Config
@@ -87,7 +87,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Whatever TTL is asked for, the defaults of the rest go with it.
+// The other defaults fit any TTL.
 func TestDefaultsFitAnyTTL(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		asked := times(t, "TTL", 100*time.Millisecond, 1<<62)
@@ -119,7 +119,7 @@ func TestNilConfigAndZeroConfigAreTheDefaults(t *testing.T) {
 	})
 }
 
-// A client must not notice what its maker does with the Config afterwards.
+// The client copies its Config: later changes of it have no effect.
 func TestConfigIsCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := &rowlock.Config{TTL: time.Minute}

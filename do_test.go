@@ -74,7 +74,7 @@ func TestDoEndsItsContextWhenTheLockIsLost(t *testing.T) {
 			<-ctx.Done()
 			synctest.Wait()
 			if took := time.Since(began); took != clienttest.Trust {
-				t.Errorf("told after %v, want %v", took, clienttest.Trust)
+				t.Errorf("ended after %v, want %v", took, clienttest.Trust)
 			}
 			clienttest.WantIs(t, "cause", context.Cause(ctx), rowlock.ErrLost)
 			return own
@@ -97,7 +97,7 @@ func TestDoEndsItsContextAtMaxHold(t *testing.T) {
 	})
 }
 
-// The caller has gone. f is told by its context, the lock is held until f is done.
+// The caller's context ends. f's context ends with it, and the lock is held until f returns.
 func TestDoEndsItsContextWithTheCallers(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		gone := errors.New("the request is over")
@@ -109,7 +109,7 @@ func TestDoEndsItsContextWithTheCallers(t *testing.T) {
 			time.Sleep(10 * clienttest.TTL) // cleans up
 			clienttest.WantAlive(t, l)
 			if !clienttest.IsHeld(t, s, "k") {
-				t.Error("given back while f runs")
+				t.Error("released while f runs")
 			}
 			return ctx.Err()
 		})
@@ -162,7 +162,7 @@ func TestDoWhoseFUnlocks(t *testing.T) {
 	})
 }
 
-// f has done its work; that its lock is given back somewhat later is not its caller's concern.
+// f has returned. Its caller does not wait for a release that takes longer.
 func TestDoReleasesInTheBackground(t *testing.T) {
 	for _, want := range []error{nil, new(ownError)} {
 		synctest.Test(t, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestDoReleasesInTheBackground(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 			if clienttest.IsHeld(t, s, "k") {
-				t.Error("not given back in the background")
+				t.Error("not released in the background")
 			}
 		})
 	}

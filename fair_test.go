@@ -71,7 +71,7 @@ func TestPriorityGoesFirst(t *testing.T) {
 	})
 }
 
-// Each level of priority is a head start of so much time, and no more.
+// Each level of priority is a head start of a fixed time, and no more.
 func TestNoWaiterIsOvertakenForEver(t *testing.T) {
 	clienttest.Fairly(t, 2, func(t *testing.T, s *memstore.Store, clients []*rowlock.Client) {
 		l := clienttest.Take(t, clients[0], "k")
@@ -86,7 +86,8 @@ func TestNoWaiterIsOvertakenForEver(t *testing.T) {
 	})
 }
 
-// A newcomer does not overtake those who wait, neither with TryLock nor with Lock, also while the key is free for a moment.
+// A newcomer does not overtake waiters, neither with TryLock nor with Lock, also while the key is
+// free for a moment.
 func TestNewcomersDoNotBarge(t *testing.T) {
 	clienttest.Fairly(t, 2, func(t *testing.T, s *memstore.Store, clients []*rowlock.Client) {
 		ticket := lease.Ticket{AcquireRequest: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: time.Hour}, Priority: 5}
@@ -102,7 +103,8 @@ func TestNewcomersDoNotBarge(t *testing.T) {
 	})
 }
 
-// Who waits dies; the others are served when its ticket has, and it is passed over.
+// One waiter dies. The other waiters are served when its ticket has expired, and it is passed
+// over.
 func TestTheDeadArePassedOver(t *testing.T) {
 	clienttest.Fairly(t, 2, func(t *testing.T, s *memstore.Store, clients []*rowlock.Client) {
 		l := clienttest.Take(t, clients[0], "k")
@@ -136,7 +138,7 @@ func TestAFairWaiterThatGivesUpLeavesNothing(t *testing.T) {
 		}
 		clienttest.Unlock(t, l)
 		if clienttest.IsHeld(t, s, "k") {
-			t.Error("the key went to nobody")
+			t.Error("the key stays held without a holder")
 		}
 	})
 }

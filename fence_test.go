@@ -46,7 +46,7 @@ func TestFencedLockOutlivesItsDeadline(t *testing.T) {
 		<-l.Context().Done() // the lease has expired meanwhile, and a dead lease is not revived
 		clienttest.WantIs(t, "cause", context.Cause(l.Context()), rowlock.ErrLost)
 		if took := time.Since(ended); took > clienttest.Margin {
-			t.Errorf("told %v after the transaction", took)
+			t.Errorf("ended %v after the transaction", took)
 		}
 	})
 }
@@ -94,7 +94,7 @@ func TestFenceOfALockThatIsOver(t *testing.T) {
 	})
 }
 
-// The row itself has said that the lease is another's: the holder need not wait for the watchdog to hear it.
+// The row itself names another owner: the holder learns it at once, not from the watchdog.
 func TestRefusedFenceEndsTheLock(t *testing.T) {
 	for name, refused := range map[string]func(context.Context, *rowlock.Lock, *clienttest.Transaction) error{
 		"Fence": func(ctx context.Context, l *rowlock.Lock, tx *clienttest.Transaction) error {
@@ -120,7 +120,7 @@ func TestRefusedFenceEndsTheLock(t *testing.T) {
 	}
 }
 
-// A lock that its own transaction gave back fences no more, but it was not lost.
+// A lock that its own transaction released fences no more, but it was not lost.
 func TestFenceAfterUnlockTxIsNoLoss(t *testing.T) {
 	fenced(t, func(t *testing.T, c *rowlock.Client, s *clienttest.FencingStore) {
 		l := clienttest.Take(t, c, "k")
@@ -159,7 +159,7 @@ func TestUnlockTxThatIsCommitted(t *testing.T) {
 	})
 }
 
-// Nobody calls Unlock; the watchdog finds out.
+// The watchdog finds out, without a call of Unlock.
 func TestUnlockTxThatIsCommittedEndsTheContext(t *testing.T) {
 	fenced(t, func(t *testing.T, c *rowlock.Client, s *clienttest.FencingStore) {
 		l := clienttest.Take(t, c, "k")
@@ -173,7 +173,7 @@ func TestUnlockTxThatIsCommittedEndsTheContext(t *testing.T) {
 		<-l.Context().Done()
 		clienttest.WantIs(t, "cause", context.Cause(l.Context()), rowlock.ErrUnlocked)
 		if took := time.Since(committed); took > clienttest.Margin/2 {
-			t.Errorf("told %v after the commit", took)
+			t.Errorf("ended %v after the commit", took)
 		}
 		if err := l.Unlock(t.Context()); err != nil {
 			t.Errorf("Unlock, as defer does: %v", err)

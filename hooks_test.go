@@ -15,7 +15,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// told collects what a client tells its hooks.
+// told collects the calls of a client's hooks.
 type told chan string
 
 func (h told) hooks() rowlock.Hooks {
@@ -34,7 +34,7 @@ func (h told) hooks() rowlock.Hooks {
 	}
 }
 
-// expect compares what was told since the last time.
+// expect compares the calls since the last time.
 func (h told) expect(t *testing.T, want ...string) {
 	t.Helper()
 	synctest.Wait()
@@ -43,16 +43,16 @@ func (h told) expect(t *testing.T, want ...string) {
 		got = append(got, <-h)
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("called: %q, want %q", got, want)
 	}
 }
 
-// hooked runs a test with a client whose hooks are listened to.
+// hooked runs a test with a client whose hooks are recorded.
 func hooked(t *testing.T, s lease.Store, f func(c *rowlock.Client, h told, log *clienttest.Journal)) {
 	t.Helper()
 	h, log := make(told, 10_000), new(clienttest.Journal)
 	cfg := &rowlock.Config{Hooks: h.hooks(), Logger: slog.New(slog.NewTextHandler(log, nil))}
-	f(clienttest.Client(t, s, cfg), h, log) // with a reaper: of the client's own lock nothing is told
+	f(clienttest.Client(t, s, cfg), h, log) // with a reaper: no hook is called for its lock
 }
 
 func TestHooksTellOfLocks(t *testing.T) {
@@ -73,14 +73,14 @@ func TestHooksTellOfLocks(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			looks := 0
+			polls := 0
 			for len(h) > 1 {
 				if tell := <-h; strings.HasPrefix(tell, `contended k "another"`) {
-					looks++
+					polls++
 				}
 			}
-			if looks != 1 { // polls look without being contended
-				t.Errorf("told of %d attempts that found the key held", looks)
+			if polls != 1 { // later polls do not count as contended
+				t.Errorf("%d calls for attempts that found the key held", polls)
 			}
 			h.expect(t, "acquired k 3 after 30s")
 			time.Sleep(time.Hour) // the reaper's lock comes and is renewed
@@ -116,7 +116,7 @@ func TestHooksTellOfLoss(t *testing.T) {
 	})
 }
 
-// A lock that a transaction released is not lost, and of the client's own lock nothing is told whatever becomes of it.
+// A lock that a transaction released is not lost. No hook is called for the reaper's own lock.
 func TestHooksDoNotTellOfWhatIsNoLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewFencingStore()

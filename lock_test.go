@@ -67,7 +67,7 @@ func TestHeldLockIsRenewed(t *testing.T) {
 
 type contextKey struct{}
 
-// A lock must not die with the request that happened to get it.
+// A lock outlives the request that took it.
 func TestContextBoundsOnlyTheAcquiring(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), contextKey{}, "kept"), time.Second)
@@ -236,7 +236,7 @@ func TestNoRenewEndsByItself(t *testing.T) {
 		}
 		clienttest.WantEnd(t, l, began, clienttest.Trust, rowlock.ErrLost)
 		if !clienttest.IsHeld(t, s, "k") {
-			t.Error("the holder was told late: the lease has expired in the store")
+			t.Error("the lock ended late: the lease has expired in the store")
 		}
 		time.Sleep(clienttest.Margin)
 		if _, renewals, _ := s.Calls(); renewals != 0 || clienttest.IsHeld(t, s, "k") {

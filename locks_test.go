@@ -100,7 +100,7 @@ func TestALoserOfAllHearsOfEveryHolder(t *testing.T) {
 	})
 }
 
-// It has none of its keys while it waits, and moves from one key that is held to the next.
+// LockAll has none of its keys while it waits, and moves from one key that is held to the next.
 func TestLockAllHoldsNothingWhileItWaits(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		b, d := clienttest.Take(t, c, "b"), clienttest.Take(t, c, "d")
@@ -121,7 +121,7 @@ func TestLockAllHoldsNothingWhileItWaits(t *testing.T) {
 			t.Fatal(got.Err)
 		}
 		if !time.Now().Equal(freed) || len(s.HandOvers) > 0 {
-			t.Errorf("%v after the last key came free, with %d hand-overs", time.Since(freed), len(s.HandOvers))
+			t.Errorf("%v after the last release, with %d hand-overs", time.Since(freed), len(s.HandOvers))
 		}
 		clienttest.WantHolds(t, s, "a b c d")
 		clienttest.UnlockAll(t, got.Locks)
@@ -156,7 +156,7 @@ func TestLockAllEndsWithItsContextAndWithTheClient(t *testing.T) {
 		}
 		_, err = c.LockAll(ctx, []string{"a", "b"})
 		clienttest.WantIs(t, "LockAll with a context that is over", err, context.DeadlineExceeded)
-		next := clienttest.WaitIn(t, t.Context(), c, "b") // who has left stands in nobody's way
+		next := clienttest.WaitIn(t, t.Context(), c, "b") // a call that has left blocks no other
 		freed := time.Now()
 		clienttest.Unlock(t, l)
 		got := <-next

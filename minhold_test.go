@@ -10,7 +10,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A scheduler that comes a little late finds the key held, and not free again.
+// A scheduler that is a little late finds the key held, and not free again.
 func TestAnEarlyUnlockKeepsTheKeyForMinHold(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		l := clienttest.Take(t, c, "k", rowlock.MinHold(2*clienttest.TTL))
@@ -93,7 +93,7 @@ func TestMinHoldIsChecked(t *testing.T) {
 	})
 }
 
-// A slow answer does not eat into MinHold: it counts from the grant, which may have come just before the answer.
+// MinHold counts from the grant, however slow the answer is.
 func TestMinHoldCountsFromTheGrant(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		s.OnAcquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {

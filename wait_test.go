@@ -35,7 +35,7 @@ func TestLockWaitsForUnlock(t *testing.T) {
 	})
 }
 
-// The holder is dead. The waiter does not sleep far past the expiry of which it was told.
+// The holder is dead. The waiter does not sleep far past the expiry that it knows.
 func TestLockTakesOverFromADeadHolder(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		dead := clienttest.Another(t, s, "k", clienttest.TTL)
@@ -55,7 +55,7 @@ func TestLockTakesOverFromADeadHolder(t *testing.T) {
 
 func TestCanceledWaitReportsBothReasons(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
-		clienttest.Take(t, c, "k", rowlock.Note("somebody"))
+		clienttest.Take(t, c, "k", rowlock.Note("a holder"))
 		began := time.Now()
 
 		ctx, cancel := context.WithTimeout(t.Context(), 100*clienttest.TTL+1)
@@ -69,7 +69,7 @@ func TestCanceledWaitReportsBothReasons(t *testing.T) {
 			t.Errorf("returned after %v", took)
 		}
 		var held *rowlock.HeldError
-		if !errors.As(err, &held) || held.Note != "somebody" || held.Remaining <= 0 {
+		if !errors.As(err, &held) || held.Note != "a holder" || held.Remaining <= 0 {
 			t.Errorf("of the holder it says %#v", held)
 		}
 
@@ -103,7 +103,8 @@ func TestWaitersOfAClientAreServedInOrderByHandOver(t *testing.T) {
 	})
 }
 
-// What a thousand waiters ask of the database does not depend on how many they are, or how many keys they wait for.
+// The statements of a thousand waiters depend neither on their number nor on the number of their
+// keys.
 func TestWaitersCostNothing(t *testing.T) {
 	for name, keys := range map[string]int{"one key": 1, "a thousand keys": 1000} {
 		t.Run(name, func(t *testing.T) {
@@ -125,14 +126,14 @@ func TestWaitersCostNothing(t *testing.T) {
 				}
 				time.Sleep(10 * time.Second) // until the holds are old
 				bids, _, _ := s.Calls()
-				looks := s.Polled()
+				polls := s.Polled()
 				time.Sleep(100 * time.Second)
 				more, _, _ := s.Calls()
-				if n := s.Polled() - looks + more - bids; n > 500 {
+				if n := s.Polled() - polls + more - bids; n > 500 {
 					t.Errorf("%d statements in 100 s", n)
 				}
-				if n := s.Polled() - looks; n < 300 {
-					t.Errorf("only %d looks in 100 s", n)
+				if n := s.Polled() - polls; n < 300 {
+					t.Errorf("only %d polls in 100 s", n)
 				}
 				cancel()
 				wg.Wait()
@@ -141,7 +142,8 @@ func TestWaitersCostNothing(t *testing.T) {
 	}
 }
 
-// A key that another process holds is taken soon after it came free, whatever the hold was: a look comes after a quarter of it.
+// A key that another process releases is taken soon after, whatever the hold was: the next poll
+// comes after a quarter of the hold.
 func TestAWaiterFindsAKeyReleasedElsewhere(t *testing.T) {
 	for _, hold := range []time.Duration{5 * time.Millisecond, 100 * time.Millisecond, time.Second, 20 * time.Second} {
 		clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {

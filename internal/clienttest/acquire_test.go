@@ -14,8 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A store's clock that is set forward while a request is under way ends the lease that it grants. The
-// answer was quick, and the error does not say otherwise.
+// If a store's clock is set forward while a request is under way, the lease that it grants has
+// ended. The answer was quick, and the error must not claim otherwise.
 func TestGrantDuringAClockStepSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScript()
@@ -45,7 +45,7 @@ func TestGrantDuringAClockStepSaysSo(t *testing.T) {
 	})
 }
 
-// The answer came when the lease was as good as over: whoever got the lock could not rely on it for a moment.
+// The answer came when the lease had almost ended: a holder could not rely on it for a moment.
 func TestSlowGrantIsNotHandedOut(t *testing.T) {
 	for _, c := range []struct {
 		answered time.Duration

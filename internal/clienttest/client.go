@@ -14,7 +14,7 @@ import (
 	"github.com/rowlockdb/rowlock/memstore"
 )
 
-// fairly runs a test with some fair clients on one store, as so many processes.
+// Fairly runs a test with n fair clients on one store, as that many processes have.
 func Fairly(t *testing.T, n int, f func(t *testing.T, s *memstore.Store, clients []*rowlock.Client)) {
 	t.Helper()
 	for _, hints := range []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff} {
@@ -31,16 +31,17 @@ func Fairly(t *testing.T, n int, f func(t *testing.T, s *memstore.Store, clients
 	}
 }
 
-// What a client's locks have unless a test says otherwise.
+// The times of a client's locks with default settings.
 const (
 	TTL    = 30 * time.Second
 	Margin = 3 * time.Second
 	Trust  = TTL - Margin
 )
 
+// ErrDown is the error of a store that cannot be reached.
 var ErrDown = errors.New("connection refused")
 
-// record returns what the store knows of a key.
+// Record returns the store's record of a key.
 func Record(t *testing.T, s lease.Store, key string) lease.Record {
 	t.Helper()
 	records, err := s.Inspect(context.Background(), lease.Filter{Keys: []string{key}})
@@ -53,12 +54,13 @@ func Record(t *testing.T, s lease.Store, key string) lease.Record {
 	return records[0]
 }
 
+// IsHeld reports whether the store has an owner of key.
 func IsHeld(t *testing.T, s lease.Store, key string) bool {
 	t.Helper()
 	return Record(t, s, key).Held
 }
 
-// another takes a key directly at the store, as another process does that never renews.
+// Another takes a key directly at the store, as another process does that never renews.
 func Another(t *testing.T, s lease.Store, key string, ttl time.Duration) lease.Lease {
 	t.Helper()
 	req := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: ttl, Note: "another"}
@@ -69,7 +71,8 @@ func Another(t *testing.T, s lease.Store, key string, ttl time.Duration) lease.L
 	return lease.Lease{Key: key, Owner: req.Owner, Token: answers[0].Token}
 }
 
-// client returns a client on a store, without a reaper unless cfg is given. It is closed before the bubble ends.
+// Client returns a client on a store, without a reaper unless cfg is given. It is closed before
+// the bubble ends.
 func Client(t *testing.T, s lease.Store, cfg *rowlock.Config) *rowlock.Client {
 	t.Helper()
 	if cfg == nil {
@@ -91,7 +94,7 @@ func Client(t *testing.T, s lease.Store, cfg *rowlock.Config) *rowlock.Client {
 	return c
 }
 
-// bubble runs a test with a client on a store, in virtual time.
+// Bubble runs a test with a client on a store, in virtual time.
 func Bubble(t *testing.T, f func(t *testing.T, c *rowlock.Client, s *Script)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,6 +103,7 @@ func Bubble(t *testing.T, f func(t *testing.T, c *rowlock.Client, s *Script)) {
 	})
 }
 
+// Take locks a free key.
 func Take(t *testing.T, c *rowlock.Client, key string, opts ...rowlock.Option) *rowlock.Lock {
 	t.Helper()
 	l, err := c.TryLock(t.Context(), key, opts...)
@@ -109,6 +113,7 @@ func Take(t *testing.T, c *rowlock.Client, key string, opts ...rowlock.Option) *
 	return l
 }
 
+// WantIs fails the test unless err is all of targets. what names the call.
 func WantIs(t *testing.T, what string, err error, targets ...error) {
 	t.Helper()
 	for _, target := range targets {
@@ -118,7 +123,7 @@ func WantIs(t *testing.T, what string, err error, targets ...error) {
 	}
 }
 
-// alive fails the test if the lock has ended.
+// WantAlive fails the test if the lock has ended.
 func WantAlive(t *testing.T, l *rowlock.Lock) {
 	t.Helper()
 	synctest.Wait()
@@ -127,7 +132,8 @@ func WantAlive(t *testing.T, l *rowlock.Lock) {
 	}
 }
 
-// endsAt waits for the lock to end and fails the test unless it does so with cause, that long after from.
+// WantEnd waits for the lock to end and fails the test unless it does so with cause, that long
+// after from.
 func WantEnd(t *testing.T, l *rowlock.Lock, from time.Time, after time.Duration, cause error) {
 	t.Helper()
 	select {
@@ -141,6 +147,7 @@ func WantEnd(t *testing.T, l *rowlock.Lock, from time.Time, after time.Duration,
 	WantIs(t, "cause", context.Cause(l.Context()), cause)
 }
 
+// Unlock releases a lock, without an error.
 func Unlock(t *testing.T, l *rowlock.Lock) {
 	t.Helper()
 	if err := l.Unlock(t.Context()); err != nil {
@@ -148,5 +155,5 @@ func Unlock(t *testing.T, l *rowlock.Lock) {
 	}
 }
 
-// bare hides what a store can do beyond the least.
+// Bare hides the optional abilities of a store.
 type Bare struct{ lease.Store }

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// The answer comes while Close is giving back other locks.
+// The answer comes while Close releases other locks.
 func TestGrantWhileClosingLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScript()
@@ -44,7 +44,7 @@ func TestGrantWhileClosingLeavesNothing(t *testing.T) {
 	})
 }
 
-// For the race detector: clients come and go under load, and nothing they held stays.
+// For the race detector: clients are opened and closed under load, and leave no key held.
 func TestLockAndCloseAtOnce(t *testing.T) {
 	for range 20 {
 		s := NewScript()
@@ -85,7 +85,8 @@ func TestLockAndCloseAtOnce(t *testing.T) {
 	}
 }
 
-// A deferred Unlock and Close meet, as at the end of a program. What Unlock has begun Close waits for.
+// A deferred Unlock and Close run at the same time, as at the end of a program. Close waits for
+// an Unlock that has begun.
 func TestUnlockWhileClosingLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScript()

@@ -60,7 +60,7 @@ func TestHeapPerLock(t *testing.T) {
 	runtime.KeepAlive(held)
 }
 
-// However a lock ends, the client keeps nothing of it.
+// The client keeps nothing of a lock that has ended, in whatever way.
 func TestLocksThatAreOverAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := Client(t, NewScript(), nil)

@@ -22,7 +22,7 @@ import (
 
 var fates = lossy.Fates(TTL)
 
-// believers are those who were given one key, in the order in which they were.
+// believers are the holders that were granted one key, in the order of the grants.
 type believers struct {
 	mu    sync.Mutex
 	key   string
@@ -46,8 +46,8 @@ func (b *believers) add(l *rowlock.Lock) {
 	b.last = l
 }
 
-// Several clients, honest clocks and a network that delays, drops and doubles as it likes: no two of them hold a key at once,
-// tokens grow, and in the end no key is left behind.
+// Several clients, honest clocks and a network that delays, drops and doubles as it likes: no two
+// clients hold a key at once, tokens grow, and in the end no key is left behind.
 func TestNoTwoHoldAKeyAtOnce(t *testing.T) {
 	got := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -99,7 +99,7 @@ func contend(clients [][]lossy.Fate, seed uint64) *believers {
 	return b
 }
 
-// work gets the lock, if it can, and holds it for a while.
+// work takes the lock, if it can, and holds it for a while.
 func work(c *rowlock.Client, b *believers, random *rand.Rand) {
 	part := func() time.Duration { return time.Duration(random.Int64N(int64(TTL))) }
 	opts := [][]rowlock.Option{nil, {rowlock.NoRenew()}, {rowlock.TTL(5 * time.Second)}, {rowlock.MaxHold(time.Second + part())}}
@@ -120,7 +120,7 @@ func work(c *rowlock.Client, b *believers, random *rand.Rand) {
 	_ = l.Unlock(context.Background())
 }
 
-// What people write who want a lock for ever.
+// A TTL for users that want a lock for ever.
 func TestTheLongestLeaseExcludesToo(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		c, err := rowlock.Open(e.DB, e.Dialect, nil)

@@ -13,7 +13,8 @@ import (
 	"github.com/rowlockdb/rowlock/memstore"
 )
 
-// The key was passed to one who died before he knew: he is a dead holder, and costs what a dead holder costs.
+// The key was passed to a waiter that died before it learned so: it is a dead holder, and costs
+// what a dead holder costs.
 func TestAKeyPassedToTheDeadComesFree(t *testing.T) {
 	Fairly(t, 2, func(t *testing.T, s *memstore.Store, clients []*rowlock.Client) {
 		l := Take(t, clients[0], "k")
@@ -34,7 +35,8 @@ func TestAKeyPassedToTheDeadComesFree(t *testing.T) {
 	})
 }
 
-// A lease that another process passed is trusted for as long as the store says, and renewed like any other.
+// A lease that another process passed on is trusted for as long as the store says, and renewed
+// like any other.
 func TestAPassedLeaseIsKept(t *testing.T) {
 	Fairly(t, 2, func(t *testing.T, s *memstore.Store, clients []*rowlock.Client) {
 		l := Take(t, clients[0], "k")
@@ -96,7 +98,7 @@ func TestFairWaitersCostNothing(t *testing.T) {
 	})
 }
 
-// counted counts what the waiters of a fair client ask.
+// counted counts the requests of a fair client's waiters.
 type counted struct {
 	*memstore.Store
 	n atomic.Int64
@@ -117,7 +119,7 @@ func (c *counted) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lea
 	return c.Store.Claim(ctx, reqs)
 }
 
-// The database has its hands full when the ticket is to be made: that passes.
+// The database is overloaded when the ticket is made: that passes.
 func TestABusyDatabaseIsNoReasonNotToWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &busy{Store: memstore.New()}
@@ -159,7 +161,8 @@ func (j *joined) Join(ctx context.Context, tickets []lease.Ticket) error {
 	return j.Store.Join(ctx, tickets)
 }
 
-// A sign of life that is written after its waiter has gone makes a ticket anew, of nobody.
+// A heartbeat that is written after its waiter has left makes its ticket anew, and no waiter
+// would claim it.
 func TestAHeartbeatThatComesLateLeavesNoTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &joined{Script: NewScript()}
@@ -176,11 +179,11 @@ func TestAHeartbeatThatComesLateLeavesNoTicket(t *testing.T) {
 		WantIs(t, "Lock", (<-waiting).Err, context.Canceled)
 		time.Sleep(time.Second)
 		if s.joins.Load() != 2 {
-			t.Fatal("there was no sign of life")
+			t.Fatal("there was no heartbeat")
 		}
 		Unlock(t, l)
 		if IsHeld(t, s, "k") {
-			t.Error("the key was passed to nobody")
+			t.Error("the key was passed on without a waiter")
 		}
 	})
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// fencing is a store whose leases can be fenced and released within transactions of its own kind.
+// FencingStore is a store whose leases can be fenced and released within transactions of its own
+// kind.
 type FencingStore struct {
 	*Script
 
@@ -16,6 +17,7 @@ type FencingStore struct {
 	locked map[string]int // rows by the transactions that have them locked
 }
 
+// NewFencingStore returns a store whose renewals find a row busy that a transaction has locked.
 func NewFencingStore() *FencingStore {
 	f := &FencingStore{Script: NewScript(), locked: make(map[string]int)}
 	f.OnRenew = func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
@@ -42,7 +44,7 @@ func (f *FencingStore) isLocked(key string) bool {
 	return f.locked[key] > 0
 }
 
-// transaction is one of the caller's.
+// Transaction is a transaction of the caller's.
 type Transaction struct {
 	store    *FencingStore
 	Fenced   []string
@@ -63,8 +65,10 @@ func (t *Transaction) change(key string, by int) {
 	t.store.mu.Unlock()
 }
 
+// Begin begins a transaction.
 func (f *FencingStore) Begin() *Transaction { return &Transaction{store: f} }
 
+// End ends the transaction without a commit.
 func (t *Transaction) End() {
 	for _, key := range t.Fenced {
 		t.change(key, -1)
@@ -72,6 +76,7 @@ func (t *Transaction) End() {
 	t.Fenced = nil
 }
 
+// Commit makes the releases of the transaction, and ends it.
 func (t *Transaction) Commit() {
 	_, _ = t.store.Store.Release(context.Background(), t.released)
 	t.End()

@@ -12,7 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A hand-over is refused when the lease is lost, and when the key has no token left for another: then it was not lost, and is to be freed.
+// A hand-over is refused when the lease is lost. It is also refused when the key has no token
+// left for another grant: then the lease was not lost, and is released.
 func TestAHandOverThatIsRefusedIsNoLoss(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		l := Take(t, c, "k")
@@ -25,7 +26,7 @@ func TestAHandOverThatIsRefusedIsNoLoss(t *testing.T) {
 			t.Errorf("Unlock: %v", err)
 		}
 		if w := <-waiting; w.Err != nil || time.Since(began) > time.Second {
-			t.Errorf("who waits got it after %v: %v", time.Since(began), w.Err)
+			t.Errorf("the waiter got it after %v: %v", time.Since(began), w.Err)
 		}
 	})
 }
@@ -45,7 +46,7 @@ func TestAHandOverOfALostLeaseSaysSo(t *testing.T) {
 	})
 }
 
-// silent is a store that can be made to answer nobody any more.
+// silent is a store that can be made to stop answering.
 type silent struct {
 	*Script
 	hangs atomic.Bool
@@ -75,7 +76,8 @@ func (s *silent) Announce(ctx context.Context, keys []string) error {
 	return s.Store.Announce(ctx, keys)
 }
 
-// After a run of hand-overs others are given a chance. Who they are is not asked of a store that could not even release.
+// When the hand-over budget is spent, waiters of other processes get a chance. Unlock does not
+// ask for them at a store that could not even release.
 func TestUnlockPastTheHandOverBudgetWaitsOnceForAStoreThatHangs(t *testing.T) {
 	for name, unlock := range map[string]func(context.Context, *rowlock.Client) (unlocker, error){
 		"one": func(ctx context.Context, c *rowlock.Client) (unlocker, error) { return c.TryLock(ctx, "k") },
@@ -101,7 +103,7 @@ func TestUnlockPastTheHandOverBudgetWaitsOnceForAStoreThatHangs(t *testing.T) {
 				}
 				s.hangs.Store(false)
 				if w := <-waiting; w.Err != nil || time.Since(began) > 2500*time.Millisecond+TTL/2 {
-					t.Errorf("who waits got it after %v: %v", time.Since(began), w.Err)
+					t.Errorf("the waiter got it after %v: %v", time.Since(began), w.Err)
 				}
 			})
 		})

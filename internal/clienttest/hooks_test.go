@@ -11,7 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A hook may use the client and its locks. If one were called with a lock of ours held, this would never end.
+// A hook may use the client and its locks. If the client called one while it held a mutex, this
+// test would never end.
 func TestHooksMayCallTheClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScript()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// journal is a log that a test can read.
+// Journal is a log that a test can read.
 type Journal struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
+// TakeAll locks free keys together.
 func TakeAll(t *testing.T, c *rowlock.Client, keys ...string) *rowlock.Locks {
 	t.Helper()
 	l, err := c.TryLockAll(t.Context(), keys)
@@ -17,6 +18,7 @@ func TakeAll(t *testing.T, c *rowlock.Client, keys ...string) *rowlock.Locks {
 	return l
 }
 
+// WantHolds fails the test unless these of the keys a, b, c and d are held.
 func WantHolds(t *testing.T, s lease.Store, keys string) {
 	t.Helper()
 	for _, key := range strings.Split("a b c d", " ") {
@@ -26,6 +28,7 @@ func WantHolds(t *testing.T, s lease.Store, keys string) {
 	}
 }
 
+// UnlockAll releases locks, without an error.
 func UnlockAll(t *testing.T, l *rowlock.Locks) {
 	t.Helper()
 	if err := l.Unlock(t.Context()); err != nil {

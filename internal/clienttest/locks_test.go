@@ -14,7 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/memstore"
 )
 
-// Whoever is next in the line is not held up by one who was called there and needs another key too.
+// The next waiter is not held up by a LockAll that was woken at the key and needs another key
+// too.
 func TestLockAllLeavesAKeyToTheNextWaiterWhenAnotherIsHeld(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		a, b := Take(t, c, "a"), Take(t, c, "b")
@@ -36,7 +37,8 @@ func TestLockAllLeavesAKeyToTheNextWaiterWhenAnotherIsHeld(t *testing.T) {
 	})
 }
 
-// Waiters of this process are served when a set is given back, those of others told with one hint.
+// When a set is released, waiters of this process are served, and those of other processes
+// notified with one hint.
 func TestUnlockOfAllWakesTheWaiters(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		l := TakeAll(t, c, "a", "b", "c")
@@ -53,7 +55,7 @@ func TestUnlockOfAllWakesTheWaiters(t *testing.T) {
 	})
 }
 
-// The answer was lost. Nobody knows whether all or none was granted; a moment later none is.
+// The answer was lost: the outcome, all or none, is unknown. A moment later no key is held.
 func TestAllOfUnknownOutcomeAreCleanedUp(t *testing.T) {
 	for name, executed := range map[string]bool{"executed": true, "not executed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +92,7 @@ func TestAnAnswerThatCameTooLateIsNoLocks(t *testing.T) {
 	})
 }
 
-// A database that fails ends the wait; one that is busy does not.
+// A database that fails ends the wait; one that is overloaded does not.
 func TestLockAllWaitsForABusyDatabaseOnly(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		n := 0
@@ -110,7 +112,7 @@ func TestLockAllWaitsForABusyDatabaseOnly(t *testing.T) {
 		WantIs(t, "LockAll", err, ErrDown)
 		s.OnAcquireAll = nil
 		one := Take(t, c, "a")
-		Unlock(t, one) // nobody is left in the line
+		Unlock(t, one) // no waiter is left in the queue
 		if len(s.HandOvers) > 0 {
 			t.Errorf("handed over: %+v", s.HandOvers)
 		}
@@ -143,7 +145,8 @@ func TestMinHoldAndMaxHoldAreOfEach(t *testing.T) {
 	})
 }
 
-// Many that were held too long are freed in one call: one for each would wait for a store that hangs as often.
+// Many locks that were held too long are released in one call. With a call for each, Unlock would
+// wait that many times for a store that hangs.
 func TestUnlockOfAllPastMaxHoldDoesNotWaitForEach(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		var hangs atomic.Bool
@@ -172,7 +175,8 @@ func TestUnlockOfAllPastMaxHoldDoesNotWaitForEach(t *testing.T) {
 	})
 }
 
-// A store that grants one by one is made to grant all or none: what was granted is given back, and whoever waits for it is called.
+// A store that grants keys one by one is made to grant all or none: what it granted is released,
+// and the waiters for it are woken.
 func TestAllNeedsNoAbilities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
@@ -196,7 +200,7 @@ func TestAllNeedsNoAbilities(t *testing.T) {
 	})
 }
 
-// A part whose outcome is unknown is cleaned up, and the other part given back.
+// A part whose outcome is unknown is cleaned up, and the other part is released.
 func TestAPartThatFailedIsNoPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScript()
@@ -213,7 +217,7 @@ func TestAPartThatFailedIsNoPart(t *testing.T) {
 	})
 }
 
-// In a fair client a set takes its turn at each key, and keeps what it has.
+// In a fair client a set queues at each key, and keeps the keys that it was granted.
 func TestAllOfAFairClientAreLockedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScript()

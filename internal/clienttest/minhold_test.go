@@ -10,13 +10,14 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// unlocker is what a Lock and Locks have in common.
+// unlocker is a Lock or Locks.
 type unlocker interface {
 	Context() context.Context
 	Unlock(ctx context.Context) error
 }
 
-// A lock whose MaxHold is over has a MinHold still if the answer was slow, since one counts from the request and the other from the grant.
+// A lock whose MaxHold is over still has a MinHold if the answer was slow, because MaxHold counts
+// from the request and MinHold from the grant.
 func TestAnUnlockAfterMaxHoldKeepsMinHold(t *testing.T) {
 	for name, lock := range map[string]func(context.Context, *rowlock.Client) (unlocker, error){
 		"one": func(ctx context.Context, c *rowlock.Client) (unlocker, error) {
@@ -51,7 +52,7 @@ func TestAnUnlockAfterMaxHoldKeepsMinHold(t *testing.T) {
 	}
 }
 
-// Nothing may free the key before its time: not an error, and not the client's cleaning up.
+// Nothing frees the key before its time: no error, and no cleaning up by the client.
 func TestAnUnlockThatFailedKeepsTheKeyForItsLease(t *testing.T) {
 	for name, renew := range map[string]func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error){
 		"the call": func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) { return nil, ErrDown },
@@ -78,7 +79,7 @@ func TestAnUnlockThatFailedKeepsTheKeyForItsLease(t *testing.T) {
 	}
 }
 
-// A database that does not answer holds Close up once, not once for each key.
+// A database that does not answer delays Close once, not once for each key.
 func TestCloseLeavesManyKeysInOneCall(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		s.OnRenew = func(ctx context.Context, _ []lease.RenewRequest) ([]lease.Renewed, error) {
@@ -98,7 +99,7 @@ func TestCloseLeavesManyKeysInOneCall(t *testing.T) {
 	})
 }
 
-// Unlock works in a deferred call, when ctx has ended, and ends what it does by itself.
+// Unlock works in a deferred call whose ctx has ended, and bounds itself.
 func TestAnUnlockWithMinHoldNeedsNoContextAndDoesNotHang(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		ended, cancel := context.WithCancel(t.Context())
@@ -121,9 +122,9 @@ func TestAnUnlockWithMinHoldNeedsNoContextAndDoesNotHang(t *testing.T) {
 
 func TestAnEarlyUnlockIsToldAsARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
+		var released []string
 		cfg := &rowlock.Config{Hooks: rowlock.Hooks{Released: func(key string, _ int64, held time.Duration) {
-			told = append(told, key+" "+held.String())
+			released = append(released, key+" "+held.String())
 		}}}
 		cfg.Reaper.Off = true
 		c := Client(t, NewScript(), cfg)
@@ -133,8 +134,8 @@ func TestAnEarlyUnlockIsToldAsARelease(t *testing.T) {
 			t.Fatal(err)
 		}
 		WantIs(t, "a second Unlock", l.Unlock(t.Context()), rowlock.ErrUnlocked)
-		if len(told) != 1 || told[0] != "k 1s" {
-			t.Errorf("told %q", told)
+		if len(released) != 1 || released[0] != "k 1s" {
+			t.Errorf("released %q", released)
 		}
 	})
 }

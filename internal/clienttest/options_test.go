@@ -58,7 +58,7 @@ func TestOptionsAreOfOneCall(t *testing.T) {
 	})
 }
 
-// A TTL of a call's own is renewed in its own rhythm.
+// A lease with a call's own TTL is renewed at an interval of its own.
 func TestTTLOfACallIsRenewedInProportion(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		for _, asked := range []time.Duration{100 * time.Millisecond, time.Second, time.Hour} {

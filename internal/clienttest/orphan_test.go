@@ -11,8 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// The reply was lost, and the statement runs at the server when its sender has long given up. Whatever it leaves is released,
-// again and again until it cannot come any more.
+// The reply was lost, and the server runs the statement long after its sender gave up. The orphan
+// cleaner releases what it leaves, again and again, until it can no longer come.
 func TestUnknownOutcomeIsCleanedUp(t *testing.T) {
 	unknown := fmt.Errorf("%w: connection reset", lease.ErrUnknown)
 	for name, c := range map[string]struct {

@@ -10,9 +10,11 @@ import (
 	"github.com/rowlockdb/rowlock"
 )
 
-// A server that recovers from a panic in a handler goes on: what the handler's call of rowlock has left behind must stop nobody.
+// A server that recovers from a panic in a handler goes on. What the handler's call of rowlock
+// leaves behind must not block other callers.
 
-// ways are the calls that can be interrupted by a panic in the caller's hook, by what kind of client makes them.
+// ways are the calls that a panic in the caller's hook can interrupt, by the kind of client that
+// makes them.
 var ways = map[string]func(ctx context.Context, c *rowlock.Client, opts ...rowlock.Option) error{
 	"Lock": func(ctx context.Context, c *rowlock.Client, opts ...rowlock.Option) error {
 		_, err := c.Lock(ctx, "k", opts...)
@@ -28,7 +30,7 @@ var ways = map[string]func(ctx context.Context, c *rowlock.Client, opts ...rowlo
 	},
 }
 
-// eachWay runs f for every call, of a client of either kind, which has the hooks.
+// eachWay runs f for every call, of a client of each kind with the hooks.
 func eachWay(t *testing.T, hooks rowlock.Hooks, f func(t *testing.T, c *rowlock.Client, call func(context.Context, *rowlock.Client, ...rowlock.Option) error)) {
 	t.Helper()
 	for name, call := range ways {
@@ -54,7 +56,7 @@ func panics(t *testing.T, f func()) {
 	f()
 }
 
-// free fails unless all keys can be had long before a lease left behind would have expired.
+// free fails unless all keys can be locked long before a lease left behind would have expired.
 func free(t *testing.T, c *rowlock.Client, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
@@ -83,7 +85,7 @@ func TestAPanicWhileWaitingLeavesTheQueueToOtherWaiters(t *testing.T) {
 		}
 		began := time.Now()
 		if w := <-behind; w.Err != nil || w.Lock.Unlock(t.Context()) != nil || time.Since(began) > TTL/2 {
-			t.Errorf("who stood behind: %v, after %v", w.Err, time.Since(began))
+			t.Errorf("the next waiter: %v, after %v", w.Err, time.Since(began))
 		}
 		free(t, c, "a", "k", "z")
 	})

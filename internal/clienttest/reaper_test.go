@@ -12,7 +12,7 @@ import (
 	"github.com/rowlockdb/rowlock/memstore"
 )
 
-// Of several processes one removes dead rows, and goes on doing so.
+// One of several processes removes dead rows, and goes on doing so.
 func TestOneReaperSweeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &swept{Store: memstore.New()}
@@ -57,7 +57,7 @@ func TestReaperCanBeOff(t *testing.T) {
 	})
 }
 
-// The process that sweeps is closed: it resigns, and another goes on.
+// The process that sweeps closes its client: it resigns, and another process goes on.
 func TestReaperResignsWhenItsClientIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &swept{Store: memstore.New()}

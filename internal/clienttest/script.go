@@ -9,7 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/memstore"
 )
 
-// script is a store in memory that a test can get in the way of. What is nil is the store's own.
+// Script is a store in memory that a test can get in the way of. A field that is nil leaves the
+// call to the store.
 type Script struct {
 	*memstore.Store
 	OnAcquire    func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
@@ -33,6 +34,7 @@ type released struct {
 	At time.Time
 }
 
+// NewScript returns a store that works.
 func NewScript() *Script { return &Script{Store: memstore.New()} }
 
 func (s *Script) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
@@ -97,14 +99,14 @@ func (s *Script) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, e
 	return s.Store.Inspect(ctx, f)
 }
 
-// looked returns how often waiters have looked.
+// Polled returns how many polls there were.
 func (s *Script) Polled() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.Polls)
 }
 
-// asked returns how many acquires, renewals and releases there were.
+// Calls returns how many acquires, renewals and releases there were.
 func (s *Script) Calls() (acquires, renewals, releases int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

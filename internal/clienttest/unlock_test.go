@@ -26,7 +26,8 @@ func TestUnlockNoticesTheLoss(t *testing.T) {
 	})
 }
 
-// The database cannot be reached: Unlock says so in time, and the client goes on in the background.
+// The database cannot be reached: Unlock returns an error in time, and the client goes on in the
+// background.
 func TestUnlockThatFailsIsRetriedInTheBackground(t *testing.T) {
 	hang := func(ctx context.Context) error {
 		<-ctx.Done()
@@ -69,7 +70,7 @@ func TestUnlockThatFailsIsRetriedInTheBackground(t *testing.T) {
 	}
 }
 
-// A copy of the acquire may still come when the lock was given back already.
+// A copy of the acquire may arrive after the lock was released.
 func TestUnlockOfAGrantOfUnknownOutcomeCleansUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScript()
@@ -90,7 +91,8 @@ func TestUnlockOfAGrantOfUnknownOutcomeCleansUp(t *testing.T) {
 	})
 }
 
-// For the race detector: one of many gives the lock back, the others are told that it was, even while it is being done.
+// For the race detector: of many calls of Unlock one releases the lock. The other calls return
+// that it was released, even while that is under way.
 func TestUnlocksAtOnce(t *testing.T) {
 	c := Client(t, NewScript(), nil)
 	stop := make(chan struct{})
@@ -122,7 +124,7 @@ func TestUnlocksAtOnce(t *testing.T) {
 			}
 		}
 		if done != 1 {
-			t.Errorf("%d calls say they have given it back", done)
+			t.Errorf("%d calls say that they released it", done)
 		}
 	}
 	close(stop)

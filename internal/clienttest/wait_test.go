@@ -16,13 +16,14 @@ import (
 	"github.com/rowlockdb/rowlock/memstore"
 )
 
-// The store is being asked when the waiter's patience ends; what is known of the holder is still said.
+// The waiter's context ends during a request. The error still names the holder, as far as it is
+// known.
 func TestWaitCanceledDuringAPollReportsBothReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScript()
-		var looks atomic.Int32
+		var polls atomic.Int32
 		s.OnAcquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-			if looks.Add(1) < 2 {
+			if polls.Add(1) < 2 {
 				return s.Store.Acquire(ctx, reqs)
 			}
 			<-ctx.Done()
@@ -37,7 +38,7 @@ func TestWaitCanceledDuringAPollReportsBothReasons(t *testing.T) {
 	})
 }
 
-// The look outlasts the waiter's patience and finds the key held.
+// The waiter's context ends during a poll, which then finds the key held.
 func TestWaitCanceledDuringAPollThatFindsAHolderReportsBothReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScript()
@@ -81,7 +82,7 @@ func TestAWaiterCanceledAtItsGrantLeavesTheKeyToTheNext(t *testing.T) {
 	})
 }
 
-// Nobody else waits: what was granted to one who has gone is given back.
+// What is granted to a waiter that has left is released, if no other waits.
 func TestAGrantWithoutAWaiterIsReleased(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		l := Take(t, c, "k")
@@ -96,12 +97,13 @@ func TestAGrantWithoutAWaiterIsReleased(t *testing.T) {
 		Unlock(t, l)
 		WantIs(t, "Lock", (<-waiting).Err, context.Canceled)
 		if IsHeld(t, s, "k") {
-			t.Error("the key is held by nobody")
+			t.Error("the key stays held without a holder")
 		}
 	})
 }
 
-// The hand-over was or was not executed and nobody knows: neither owner keeps the key, and the waiter gets it in the end.
+// It is unknown whether the hand-over was executed: neither owner keeps the key, and the waiter
+// gets it in the end.
 func TestAHandOverOfUnknownOutcomeIsCleanedUp(t *testing.T) {
 	for name, executed := range map[string]bool{"executed": true, "not executed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +134,8 @@ func TestAHandOverOfUnknownOutcomeIsCleanedUp(t *testing.T) {
 	}
 }
 
-// The lease was taken over by another process while its holder thought to have it: a hand-over gives nothing away.
+// Another process took the lease over while its holder believed to have it: a hand-over passes
+// nothing on.
 func TestALostLeaseIsNotHandedOver(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		l := Take(t, c, "k")
@@ -150,7 +153,8 @@ func TestALostLeaseIsNotHandedOver(t *testing.T) {
 	})
 }
 
-// A lock that is lost is not left to the poller: the next of the process bids as soon as it is known.
+// A lost lock is not left to the poller: the next waiter of the process bids as soon as the loss
+// is known.
 func TestWaitersAreWokenWhenALockIsLost(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		l := Take(t, c, "k", rowlock.NoRenew())
@@ -167,7 +171,8 @@ func TestWaitersAreWokenWhenALockIsLost(t *testing.T) {
 
 func began(l *rowlock.Lock) time.Time { return l.Deadline().Add(Margin - TTL) }
 
-// A process that wants the key again and again, from many goroutines or from one, does not keep another out.
+// A process that wants the key again and again, from many goroutines or from one, does not keep
+// another process out.
 func TestAProcessDoesNotKeepAKeyForItself(t *testing.T) {
 	for name, greedy := range map[string]int{"one": 1, "two": 2, "many": 16} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +210,7 @@ func TestAProcessDoesNotKeepAKeyForItself(t *testing.T) {
 	}
 }
 
-// A store that cannot hand over serves waiters all the same.
+// Waiters of a store that cannot hand over are served too.
 func TestWaitingNeedsNoAbilities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := Client(t, Bare{memstore.New()}, nil)

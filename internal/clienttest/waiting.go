@@ -10,18 +10,19 @@ import (
 	"github.com/rowlockdb/rowlock"
 )
 
-// waited is what became of a call that waited.
+// Waited is the end of a call that waited.
 type Waited struct {
 	Lock *rowlock.Lock
 	Err  error
 }
 
-// wait has another goroutine wait for a key, and returns when it does.
+// Wait has another goroutine wait for a key, and returns when it does.
 func Wait(t *testing.T, c *rowlock.Client, key string, opts ...rowlock.Option) <-chan Waited {
 	t.Helper()
 	return WaitIn(t, t.Context(), c, key, opts...)
 }
 
+// WaitIn is Wait with a context of its own.
 func WaitIn(t *testing.T, ctx context.Context, c *rowlock.Client, key string, opts ...rowlock.Option) <-chan Waited {
 	t.Helper()
 	done := make(chan Waited, 1)
@@ -36,19 +37,19 @@ func WaitIn(t *testing.T, ctx context.Context, c *rowlock.Client, key string, op
 	return done
 }
 
-// waitedAll is how a LockAll ended.
-type waitedAll struct {
+// WaitedAll is the end of a LockAll.
+type WaitedAll struct {
 	Locks *rowlock.Locks
 	Err   error
 }
 
-// waitForAll starts a LockAll that must wait.
-func WaitAll(t *testing.T, ctx context.Context, c *rowlock.Client, keys []string, opts ...rowlock.Option) <-chan waitedAll {
+// WaitAll starts a LockAll that must wait.
+func WaitAll(t *testing.T, ctx context.Context, c *rowlock.Client, keys []string, opts ...rowlock.Option) <-chan WaitedAll {
 	t.Helper()
-	done := make(chan waitedAll, 1)
+	done := make(chan WaitedAll, 1)
 	go func() {
 		l, err := c.LockAll(ctx, keys, opts...)
-		done <- waitedAll{l, err}
+		done <- WaitedAll{l, err}
 	}()
 	synctest.Wait()
 	if len(done) > 0 {
@@ -57,17 +58,18 @@ func WaitAll(t *testing.T, ctx context.Context, c *rowlock.Client, keys []string
 	return done
 }
 
-// queued has n goroutines wait for key, one after the other, and notes who gets it in which order. Each holds it for so long.
-type queued struct {
+// Queued are goroutines that wait for one key, in the order in which they get it.
+type Queued struct {
 	mu     sync.Mutex
 	Order  []int
 	Tokens []int64
 	Served sync.WaitGroup
 }
 
-func Queue(t *testing.T, c *rowlock.Client, key string, n int, hold time.Duration) *queued {
+// Queue has n goroutines wait for key, one after the other. Each holds it for a while.
+func Queue(t *testing.T, c *rowlock.Client, key string, n int, hold time.Duration) *Queued {
 	t.Helper()
-	q := &queued{}
+	q := &Queued{}
 	for i := range n {
 		q.Served.Go(func() {
 			l, err := c.Lock(t.Context(), key)
@@ -83,7 +85,7 @@ func Queue(t *testing.T, c *rowlock.Client, key string, n int, hold time.Duratio
 				t.Error(err)
 			}
 		})
-		synctest.Wait() // until it stands in the line
+		synctest.Wait() // until it waits
 	}
 	return q
 }

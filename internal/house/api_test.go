@@ -25,8 +25,8 @@ const (
 	updateCommand = "go test ./internal/house -run TestPublicAPI -update"
 )
 
-// A change of what users can name shows in the diff of testdata/api, so that nobody makes one
-// unseen. The lists come from the types, not from go doc: another version of Go writes the same.
+// A change of the public API shows in the diff of testdata/api, so that it is seen. The lists
+// come from the types, not from go doc: another version of Go writes the same.
 func TestPublicAPI(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles every public package")
@@ -143,13 +143,14 @@ func publicPackages(t *testing.T) map[string]*types.Package {
 	return all
 }
 
-// isPublic says whether users can import a package, by its path below the module.
+// isPublic reports whether users can import a package, by its path below the module.
 func isPublic(path string) bool {
 	return !strings.Contains(path+"/", "/internal/") && !isOneOf(path, groups["programs"])
 }
 
-// touch looks at a package's files, so that go test sees that the result depends on them. A function
-// that nothing calls leaves the program of the test as it is: go test would repeat its last result.
+// touch looks at a package's files, so that go test sees that the result depends on them. A
+// function that nothing calls leaves the program of the test as it is: go test would repeat its
+// last result.
 func touch(t *testing.T, folder string) {
 	t.Helper()
 	files, err := os.ReadDir(folder)

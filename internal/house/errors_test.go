@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A caller who must import lease to handle an error has met the seam of the stores. Every error of
-// lease therefore has the same name in this package.
+// A caller that must import lease to handle an error has met the seam of the stores. Every error
+// of lease therefore has the same name in package rowlock.
 func TestErrorsOfLeaseHaveTheirNamesHere(t *testing.T) {
 	ours := make(map[string]string)
 	for _, s := range specs(t, ".") {

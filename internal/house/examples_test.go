@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// An example is what a reader of a package's documentation tries first, and the compiler keeps it true.
+// An example is what a reader of a package's documentation tries first, and the compiler keeps it
+// true.
 func TestEveryPublicPackageHasAnExample(t *testing.T) {
 	for path := range listImports(t) {
 		if !isPublic(path) {

@@ -29,15 +29,15 @@ var groups = map[string][]string{
 	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants"},
 }
 
-// bans are the arrows that must not be: the package imports none of these, directly or through others. "anything
-// else" leaves it the standard library and what is listed with it.
+// bans are the imports that must not be: the package imports none of these, directly or through
+// others. "anything else" leaves it the standard library and what is listed with it.
 var bans = []struct {
 	pkg, not string
 	except   []string
 	because  string
 }{
 	{".", "drivers", nil, "a user gets the driver of the one database they have, with its dialect"},
-	{".", "github.com/pressly/goose", nil, "goose requires the drivers of a dozen databases; who migrates otherwise does not want it"},
+	{".", "github.com/pressly/goose", nil, "goose requires the drivers of a dozen databases; a user with other migrations does not want it"},
 	{".", "./schema", nil, "it is how goose would come in"},
 	{".", "./dialect/postgres", nil, "a dialect is the user's choice"},
 	{".", "./dialect/mysql", nil, "a dialect is the user's choice"},
@@ -55,17 +55,17 @@ var bans = []struct {
 	{"./dialect/mysql", "./internal", nil, "arrows run one way: internal uses dialects"},
 	{"./dialect/sqlite", "./internal", nil, "arrows run one way: internal uses dialects"},
 	{"./internal/lane", "drivers", nil, "a lane does not know what its statements say"},
-	{"./internal/waitq", "anything else", nil, "who waits here has nothing to do with how a store is asked"},
+	{"./internal/waitq", "anything else", nil, "waiters of one process have nothing to do with how a store is asked"},
 	{"./internal/table", "drivers", nil, "only a dialect knows its database"},
 	{"./internal/table", "test helpers", nil, "it is part of the user's program"},
 	{"./optimistic", "drivers", nil, "only a dialect knows its database"},
 	{"./optimistic", "./schema", nil, "it creates nothing"},
 	{"./optimistic", "test helpers", nil, "it is part of the user's program"},
-	{".", "./optimistic", nil, "who locks rows does not want the mapper of structs"},
+	{".", "./optimistic", nil, "a user of locks does not want the mapper of structs"},
 	{"./once", "drivers", nil, "it is given a dialect and a pool"},
 	{"./once", "./internal", []string{"./internal/txend"}, "a transaction of the application's needs no lanes"},
 	{"./once", "test helpers", nil, "it is part of the user's program"},
-	{"./once", "net/http", nil, "who takes messages from a queue has no use for it"},
+	{"./once", "net/http", nil, "a consumer of a message queue has no use for it"},
 	{"./once/oncehttp", "drivers", nil, "it speaks HTTP, and package once to the database"},
 	{"./once/oncehttp", "./dialect/postgres", nil, "a dialect is the user's choice"},
 	{"./once/oncehttp", "./dialect/mysql", nil, "a dialect is the user's choice"},
@@ -73,18 +73,18 @@ var bans = []struct {
 	{".", "./once", nil, "a lock needs no transaction of the application's"},
 	{"./forupdate", "drivers", nil, "only a dialect knows its database"},
 	{"./forupdate", "test helpers", nil, "it is part of the user's program"},
-	{"./forupdate", "github.com/pressly/goose", nil, "who locks rows need not migrate with it"},
+	{"./forupdate", "github.com/pressly/goose", nil, "a user of locks need not migrate with it"},
 	{"./paxosbridge", "drivers", nil, "a user gets the cluster they have, and no other"},
 	{"./paxosbridge", "./internal", []string{"./internal/seam"}, "it stands on stores, whatever they are made of"},
 	{"./paxosbridge", "test helpers", nil, "it is part of the user's program"},
 	{".", "./paxosbridge", nil, "most keys never move"},
-	{"./paxosbridge/clustertest", "./internal", []string{"./internal/seam"}, "it is public: whoever writes a cluster must be able to use all of it"},
+	{"./paxosbridge/clustertest", "./internal", []string{"./internal/seam"}, "it is public: an author of a cluster must be able to use all of it"},
 	{"./paxosbridge/groupreplication", "drivers", []string{"github.com/go-sql-driver/mysql"}, "its groups are MySQL's"},
 	{"./paxosbridge/groupreplication", "./schema", nil, "it creates nothing"},
 	{"./paxosbridge/groupreplication", "test helpers", nil, "it is part of the user's program"},
 	{"./schema", "drivers", nil, "it is given a dialect and a pool"},
 	{"./schema", "./internal", nil, "tables can be made without a client"},
-	{".", "./paxosbridge", nil, "who has only a database has no cluster"},
+	{".", "./paxosbridge", nil, "a user with only a database has no cluster"},
 	{"./paxosbridge/etcd", "drivers", []string{"go.etcd.io/etcd"}, "one room, one client: the database is the bridge's other end"},
 	{"./paxosbridge/etcd", "./internal", []string{"./internal/seam"}, "the cluster is not the table's"},
 	{"./paxosbridge/etcd", "test helpers", nil, "it is part of the user's program"},
@@ -93,10 +93,10 @@ var bans = []struct {
 	{"./memstore", "testing", nil, "a demonstration may keep its locks in memory too, without the flags of package testing"},
 	{"./locktest", "drivers", nil, "it tests stores that have nothing to do with databases"},
 	{"./locktest", "./dialect", nil, "it tests stores that have nothing to do with databases"},
-	{"./locktest", "./internal", []string{"./internal/seam"}, "it is public: whoever writes a store must be able to use all of it"},
+	{"./locktest", "./internal", []string{"./internal/seam"}, "it is public: an author of a store must be able to use all of it"},
 }
 
-// onlies are packages that only these may import directly, so that nobody gets them who did not ask.
+// onlies are packages that only these may import directly, so that no other user gets them.
 var onlies = []struct {
 	pkg, because string
 	in           []string
@@ -141,7 +141,7 @@ func TestImportsRunOneWay(t *testing.T) {
 			}
 		}
 		if importers == 0 {
-			t.Errorf("nobody imports %s any more: take it off the list", only.pkg)
+			t.Errorf("no package imports %s any more: take it off the list", only.pkg)
 		}
 	}
 	for path, p := range all {
@@ -153,12 +153,12 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// listed are the modules whose packages the tables name. One go list a module works with and without
-// go.work; ./... in the root enters none of the others.
+// listed are the modules whose packages the tables name. One go list a module works with and
+// without go.work; ./... in the root enters none of the others.
 var listed = []string{".", "examples", "internal/attack", "paxosbridge/etcd"}
 
-// listImports returns the packages of the listed modules. Their paths, and those of one another, begin with "." instead of the
-// root's module path.
+// listImports returns the packages of the listed modules. Their paths, and those of one another,
+// begin with "." instead of the root's module path.
 func listImports(t *testing.T) map[string]imports {
 	t.Helper()
 	all := make(map[string]imports)
@@ -175,8 +175,8 @@ func listImports(t *testing.T) map[string]imports {
 	return all
 }
 
-// touchSources reads every folder, so that go test sees that the result depends on the files in them.
-// go test does not see what go list reads, and would repeat its last result.
+// touchSources reads every folder, so that go test sees that the result depends on the files in
+// them. go test does not see what go list reads, and would repeat its last result.
 func touchSources(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {

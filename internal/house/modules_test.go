@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// frameworks are modules that other modules of this repository require. Whatever the root's go.mod
-// lists becomes a floor for every user, also for one who imports none of it.
+// frameworks are modules that other modules of this repository require. Whatever the root's
+// go.mod lists becomes a floor for every user, also for one that imports none of it.
 var frameworks = []string{
 	"go.etcd.io",
 	"google.golang.org/grpc",
@@ -80,8 +80,9 @@ var older = map[string]string{
 	"google.golang.org/grpc":              "v1.70.0",
 }
 
-// The application imports every public package but those that stand on goose. Goose's own go.mod lists
-// the drivers of a dozen databases, and with them a newer grpc and otel; who imports schema gets these.
+// The application imports every public package but those that stand on goose. Goose's own go.mod
+// lists the drivers of a dozen databases, and with them a newer grpc and otel: a user of schema
+// gets these.
 func TestAnApplicationKeepsItsVersions(t *testing.T) {
 	app := newApplication(t)
 	app.require(t, older)
@@ -161,8 +162,8 @@ func (a application) write(t *testing.T, name, text string) {
 	}
 }
 
-// run calls go in the application. It needs go.mod files that a build of rowlock does not; a machine
-// without them skips the test aloud, and CI fails.
+// run calls go in the application. It needs go.mod files that a build of rowlock does not; a
+// machine without them skips the test aloud, and CI fails.
 func (a application) run(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("go", args...)

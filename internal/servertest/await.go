@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// faultTTL is far longer than any test: what comes free was released, and did not expire.
+	// LongTTL is far longer than any test: a key that becomes free was released, and did not expire.
 	LongTTL = 5 * time.Minute
-	// freeSoon is how soon what a caller left behind must be free again.
+	// FreeSoon is how soon a key must be free again after its caller left.
 	FreeSoon = 4 * time.Second
-	// faultPromptly is how soon a caller who left must be back.
+	// Promptly is how soon a canceled call must return.
 	Promptly = 2 * time.Second
 )
 
-// locked returns the lock of a call that was to succeed.
+// Locked returns the lock of a call that must succeed.
 func Locked(tb testing.TB) func(l *rowlock.Lock, err error) *rowlock.Lock {
 	return func(l *rowlock.Lock, err error) *rowlock.Lock {
 		tb.Helper()
@@ -28,6 +28,7 @@ func Locked(tb testing.TB) func(l *rowlock.Lock, err error) *rowlock.Lock {
 	}
 }
 
+// WantErr fails the test unless err is all of targets.
 func WantErr(tb testing.TB, err error, targets ...error) {
 	tb.Helper()
 	for _, target := range targets {
@@ -37,14 +38,14 @@ func WantErr(tb testing.TB, err error, targets ...error) {
 	}
 }
 
-// aside runs f beside the test and returns where its error comes.
+// Aside runs f beside the test and returns the channel of its error.
 func Aside(f func() error) <-chan error {
 	result := make(chan error, 1)
 	go func() { result <- f() }()
 	return result
 }
 
-// arrives returns what comes over c, which must come in time.
+// Await returns the next value of c, which must arrive within limit.
 func Await[T any](tb testing.TB, limit time.Duration, c <-chan T, what string) (v T) {
 	tb.Helper()
 	select {
@@ -55,7 +56,7 @@ func Await[T any](tb testing.TB, limit time.Duration, c <-chan T, what string) (
 	return v
 }
 
-// comesTrue asks again and again until ok.
+// Eventually waits until ok returns true.
 func Eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
 	tick := time.NewTicker(3 * time.Millisecond)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// child is another process: this very program, doing one job on the scene's tables. It is told what to do line by line, and
-// says what it has done.
+// Child is another process: this very program, doing one job on the scene's tables. The test
+// sends it lines, and it answers in lines.
 type Child struct {
 	s   *Scene
 	Cmd *exec.Cmd
@@ -20,12 +20,13 @@ type Child struct {
 	out *bufio.Scanner
 }
 
+// Child starts a child for a job on a table, whose leases have a TTL.
 func (s *Scene) Child(job, table string, ttl time.Duration) *Child {
 	s.Helper()
 	return s.ChildIn(Mode{}, job, table, ttl)
 }
 
-// childIn is a child whose client waits in a mode.
+// ChildIn starts a child whose client waits in a mode.
 func (s *Scene) ChildIn(m Mode, job, table string, ttl time.Duration) *Child {
 	s.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChildAtWork$")
@@ -41,7 +42,7 @@ func (s *Scene) ChildIn(m Mode, job, table string, ttl time.Duration) *Child {
 	return c
 }
 
-// say has the child do something.
+// Send sends the child a line.
 func (c *Child) Send(line string) {
 	c.s.Helper()
 	if _, err := fmt.Fprintln(c.In, line); err != nil {
@@ -49,7 +50,7 @@ func (c *Child) Send(line string) {
 	}
 }
 
-// hear returns the next thing the child says.
+// Receive returns the child's next line.
 func (c *Child) Receive() string {
 	for c.out.Scan() {
 		if said, ok := strings.CutPrefix(c.out.Text(), "child: "); ok {
@@ -59,6 +60,7 @@ func (c *Child) Receive() string {
 	return "(nothing more)"
 }
 
+// Expect fails the test unless the child's next line is what.
 func (c *Child) Expect(what string) {
 	c.s.Helper()
 	if said := c.Receive(); said != what {
@@ -66,7 +68,8 @@ func (c *Child) Expect(what string) {
 	}
 }
 
-// pause stops the process as a virtual machine or a debugger does, and returns when it stands.
+// Pause stops the process as a virtual machine or a debugger does, and returns when it stands
+// still.
 func (c *Child) Pause() {
 	c.s.Helper()
 	c.s.OK(c.Cmd.Process.Signal(syscall.SIGSTOP))
@@ -77,15 +80,16 @@ func (c *Child) Pause() {
 	})
 }
 
+// Resume lets a paused process go on.
 func (c *Child) Resume() { c.s.OK(c.Cmd.Process.Signal(syscall.SIGCONT)) }
 
-// kill ends the process at once.
+// Kill ends the process at once.
 func (c *Child) Kill() {
 	_ = c.Cmd.Process.Kill()
 	_ = c.Cmd.Wait()
 }
 
-// done lets a child end by itself.
+// Finish lets the child end by itself.
 func (c *Child) Finish() {
 	c.s.Helper()
 	_ = c.In.Close()

@@ -9,8 +9,9 @@ import (
 	"github.com/rowlockdb/rowlock"
 )
 
-// cycle is everything an application does with locks, once with each strategy, on the pool that it writes with, while a
-// reaper leaves no dead row standing: whatever a session is set to, it must come out the same. table is a ledger.
+// Cycle is everything an application does with locks, once with each strategy, on the pool that
+// it writes with, while a reaper removes every dead row. The result must not depend on a
+// session's settings. table is a ledger.
 func (s *Scene) Cycle(db *sql.DB, table string) {
 	s.Helper()
 	rival := s.Client()
@@ -26,7 +27,7 @@ func (s *Scene) Cycle(db *sql.DB, table string) {
 	}
 }
 
-// above checks the order of two terms.
+// Above checks the order of two grants.
 func (s *Scene) Above(next, last *rowlock.Lock) {
 	s.Helper()
 	if next.Token() <= last.Token() {
@@ -39,7 +40,7 @@ func (s *Scene) cycleFence(db *sql.DB, c, rival *rowlock.Client, key, table stri
 	const note = "cycle ' \\ \" ` é"
 	l := s.Take(c, key, rowlock.Note(note), rowlock.TTL(time.Minute))
 	if held := s.WantHeld(rival, key); held.Remaining > time.Minute || held.Remaining < 50*time.Second || !strings.HasPrefix(held.Note, "cycle ' \\ \" `") {
-		s.Errorf("the loser was told of %q, %s", held.Note, held.Remaining)
+		s.Errorf("the loser saw %q, %s", held.Note, held.Remaining)
 	}
 	before := s.Number(`SELECT n FROM ` + table)
 	tx := s.Begin(db, nil)
@@ -53,7 +54,7 @@ func (s *Scene) cycleFence(db *sql.DB, c, rival *rowlock.Client, key, table stri
 	return l
 }
 
-// cycleUnlockTx gives a lock back within transactions: one that rolls back, and one that commits.
+// cycleUnlockTx releases a lock within transactions: one that rolls back, and one that commits.
 func (s *Scene) cycleUnlockTx(db *sql.DB, c, rival *rowlock.Client, l *rowlock.Lock) (next *rowlock.Lock) {
 	s.Helper()
 	tx := s.Begin(db, nil)
@@ -70,7 +71,7 @@ func (s *Scene) cycleUnlockTx(db *sql.DB, c, rival *rowlock.Client, l *rowlock.L
 	return next
 }
 
-// cycleTakeover lets a lease run out, and has its late holder refused.
+// cycleTakeover lets a lease expire, and sees that its late holder is refused.
 func (s *Scene) cycleTakeover(db *sql.DB, c, rival *rowlock.Client, late *rowlock.Lock) {
 	s.Helper()
 	s.Env.Expire(s, late.Key())
@@ -90,6 +91,7 @@ func (s *Scene) cycleTakeover(db *sql.DB, c, rival *rowlock.Client, late *rowloc
 	s.WantErr(last.Unlock(s.Context()), rowlock.ErrUnlocked)
 }
 
+// Add adds one to a ledger.
 func (s *Scene) Add(tx execer, table string) {
 	s.Helper()
 	s.Exec(tx, `UPDATE `+table+` SET n = n + 1 WHERE id = 1`)

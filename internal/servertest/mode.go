@@ -6,7 +6,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 )
 
-// mode is how a client waits.
+// Mode is how a client waits.
 type Mode struct {
 	Fair   bool
 	Silent bool // without hints
@@ -23,6 +23,7 @@ func (m Mode) String() string {
 	return name
 }
 
+// Set sets the mode in a Config.
 func (m Mode) Set(c *rowlock.Config) {
 	c.Fair = m.Fair
 	if m.Silent {
@@ -30,6 +31,7 @@ func (m Mode) Set(c *rowlock.Config) {
 	}
 }
 
+// Modes are all there are.
 var Modes = []Mode{{}, {Silent: true}, {Fair: true}, {Fair: true, Silent: true}}
 
 func modeNamed(name string) Mode {
@@ -41,7 +43,8 @@ func modeNamed(name string) Mode {
 	return Mode{}
 }
 
-// eachMode runs f on every database in every mode, the databases side by side. MySQL and MariaDB have no hints to switch off.
+// EachMode runs f on every database in every mode, the databases side by side. MySQL and MariaDB
+// have no hints to switch off.
 func EachMode(t *testing.T, f func(s *Scene, m Mode)) {
 	t.Helper()
 	Each(t, func(s *Scene) {

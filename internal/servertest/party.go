@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,22 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// acquireBeside has no error but those that say that somebody else was there.
-func (p *Party) AcquireBeside(key string) {
-	a := p.Acquire(key)
-	for range 20 {
-		if a.Err == nil || !errors.Is(a.Err, dialect.ErrRowShape) && !errors.Is(a.Err, dialect.ErrRowLocked) {
-			break
-		}
-		a = p.Acquire(key)
-	}
-	if a.Err != nil {
-		p.s.Errorf("%q: %v", key, a.Err)
-	}
-}
-
-// party is one of two sessions that a test leads through an interleaving: a lane's connection, but for its patience, so that
-// a statement stays where it was stopped.
+// Party is one of two sessions that a test leads through an interleaving: a lane's connection,
+// but for its patience, so that a statement stays where it was stopped.
 type Party struct {
 	s        *Scene
 	Session  *dialect.Session
@@ -35,35 +20,38 @@ type Party struct {
 	id       int64 // the server's
 }
 
+// Party opens a session whose statements wait 20 s for a lock.
 func (s *Scene) Party(st rowlock.Strategy) *Party {
 	s.Helper()
 	conn, err := s.Env.Pool(s).Conn(s.Context())
 	s.OK(err)
 	p := &Party{s: s, Session: s.Session(s.Env.Dialect, conn), strategy: st}
 	patient := `SET SESSION innodb_lock_wait_timeout = 20`
-	who := `SELECT CONNECTION_ID()`
+	session := `SELECT CONNECTION_ID()`
 	if s.Is("postgres") {
 		patient = `SELECT set_config('lock_timeout', '20s', false), set_config('statement_timeout', '20s', false)`
-		who = `SELECT pg_backend_pid()`
+		session = `SELECT pg_backend_pid()`
 	}
 	s.Exec(p.Session.Conn(), patient)
-	s.OK(p.Session.Conn().QueryRowContext(s.Context(), who).Scan(&p.id))
+	s.OK(p.Session.Conn().QueryRowContext(s.Context(), session).Scan(&p.id))
 	return p
 }
 
-// acquired is what a party's acquire came to.
+// Acquired is the result of a party's acquire.
 type Acquired struct {
 	lease.Lease
 	Granted bool
 	Err     error
 }
 
+// Acquire runs the statement that acquires key, once.
 func (p *Party) Acquire(key string) Acquired {
 	r := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: time.Minute}
 	a, err := p.s.Env.Dialect.Acquire(context.WithoutCancel(p.s.Context()), p.Session, p.strategy, r)
 	return Acquired{lease.Lease{Key: key, Owner: r.Owner, Token: a.Token}, err == nil && a.Granted, err}
 }
 
+// Take acquires key, which must be free.
 func (p *Party) Take(key string) lease.Lease {
 	p.s.Helper()
 	a := p.Acquire(key)
@@ -73,6 +61,7 @@ func (p *Party) Take(key string) lease.Lease {
 	return a.Lease
 }
 
+// Release releases l, which must be held.
 func (p *Party) Release(l lease.Lease) {
 	p.s.Helper()
 	r, err := p.s.Env.Dialect.Release(context.WithoutCancel(p.s.Context()), p.Session, l)
@@ -82,13 +71,14 @@ func (p *Party) Release(l lease.Lease) {
 	}
 }
 
+// Exec runs a statement in the party's session.
 func (p *Party) Exec(query string, args ...any) {
 	p.s.Helper()
 	p.s.Exec(p.Session.Conn(), query, args...)
 }
 
-// stalls starts f, which is to do one statement of p's, and returns when the server has it wait for a lock. It reports false
-// if f was done without waiting.
+// Stalls starts f, which runs one statement of p's, and returns when the server makes it wait for
+// a lock. It returns false if f was done without waiting.
 func (p *Party) Stalls(f func()) (done <-chan struct{}, stalled bool) {
 	p.s.Helper()
 	end := make(chan struct{})
@@ -108,8 +98,8 @@ func (p *Party) Stalls(f func()) (done <-chan struct{}, stalled bool) {
 	return end, stalled
 }
 
-// waits asks the server. The tables in which InnoDB shows transactions are not renewed while somebody reads them often, so
-// that what it prints for people is read instead.
+// waits asks the server. InnoDB's tables of transactions are not refreshed while they are read
+// often, so that waits reads its printed status instead.
 func (p *Party) waits() bool {
 	p.s.Helper()
 	if p.s.Is("postgres") {
@@ -125,6 +115,7 @@ func (p *Party) waits() bool {
 	return false
 }
 
+// Number reads one integer in the party's session.
 func (p *Party) Number(query string) (n int64) {
 	p.s.Helper()
 	p.s.OK(p.Session.Conn().QueryRowContext(p.s.Context(), query).Scan(&n))

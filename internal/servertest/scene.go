@@ -12,21 +12,22 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// scene is one database in one test, and the ways to come to it as several processes would.
+// Scene is one database in one test, used as several processes would.
 type Scene struct {
 	*testing.T
 	Env *testdb.Env
 }
 
-// scenePatience bounds every wait of these tests. What is waited for comes much sooner, or never.
+// Patience bounds every wait of these tests. What a test waits for comes much sooner, or never.
 const Patience = 30 * time.Second
 
+// Each runs f on every database.
 func Each(t *testing.T, f func(s *Scene)) {
 	t.Helper()
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) { f(&Scene{t, e}) })
 }
 
-// eachServer leaves SQLite out.
+// EachServer leaves SQLite out.
 func EachServer(t *testing.T, f func(s *Scene)) {
 	t.Helper()
 	for _, k := range testdb.Kinds {
@@ -36,6 +37,7 @@ func EachServer(t *testing.T, f func(s *Scene)) {
 	}
 }
 
+// On runs f on the database of that name.
 func On(t *testing.T, name string, f func(s *Scene)) {
 	t.Helper()
 	for _, k := range testdb.Kinds {
@@ -45,12 +47,13 @@ func On(t *testing.T, name string, f func(s *Scene)) {
 	}
 }
 
-// part runs f as a subtest on the same tables.
+// Part runs f as a subtest on the same tables.
 func (s *Scene) Part(name string, f func(s *Scene)) {
 	s.Helper()
 	s.Run(name, func(t *testing.T) { f(&Scene{t, s.Env}) })
 }
 
+// Is reports whether the database is one of these.
 func (s *Scene) Is(names ...string) bool {
 	for _, n := range names {
 		if s.Env.Name == n {
@@ -60,6 +63,7 @@ func (s *Scene) Is(names ...string) bool {
 	return false
 }
 
+// OK ends the test if err is not nil.
 func (s *Scene) OK(err error) {
 	s.Helper()
 	if err != nil {
@@ -67,6 +71,7 @@ func (s *Scene) OK(err error) {
 	}
 }
 
+// WantErr fails the test unless err is want.
 func (s *Scene) WantErr(err, want error) {
 	s.Helper()
 	if !errors.Is(err, want) {
@@ -74,7 +79,7 @@ func (s *Scene) WantErr(err, want error) {
 	}
 }
 
-// with returns the Env seen through a DSN with settings added, each "name=value".
+// With returns the scene seen through a DSN with settings added, each "name=value".
 func (s *Scene) With(settings ...string) *Scene {
 	e := *s.Env
 	for _, setting := range settings {
@@ -91,12 +96,14 @@ func (s *Scene) With(settings ...string) *Scene {
 	return &Scene{s.T, &e}
 }
 
-// client is another process: a client with a pool of its own. It does not sweep unless told to.
+// Client is another process: a client with a pool of its own. It does not sweep unless configured
+// to.
 func (s *Scene) Client(change ...func(*rowlock.Config)) *rowlock.Client {
 	s.Helper()
 	return s.ClientOn(s.Env.Pool(s), change...)
 }
 
+// ClientOn is a client on a given pool.
 func (s *Scene) ClientOn(db rowlock.DB, change ...func(*rowlock.Config)) *rowlock.Client {
 	s.Helper()
 	c, err := rowlock.Open(db, s.Env.Dialect, Config(change...))
@@ -109,7 +116,7 @@ func (s *Scene) ClientOn(db rowlock.DB, change ...func(*rowlock.Config)) *rowloc
 	return c
 }
 
-// take gets a key that is free or about to be.
+// Take locks a key that is free or soon will be.
 func (s *Scene) Take(c *rowlock.Client, key string, opts ...rowlock.Option) *rowlock.Lock {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), Patience)
@@ -119,7 +126,7 @@ func (s *Scene) Take(c *rowlock.Client, key string, opts ...rowlock.Option) *row
 	return l
 }
 
-// wantHeld asks once, and is refused because somebody has the key.
+// WantHeld fails the test unless TryLock is refused because the key is held.
 func (s *Scene) WantHeld(c *rowlock.Client, key string) *rowlock.HeldError {
 	s.Helper()
 	l, err := c.TryLock(s.Context(), key)
@@ -133,16 +140,16 @@ func (s *Scene) WantHeld(c *rowlock.Client, key string) *rowlock.HeldError {
 	return held
 }
 
-// eventually waits until done returns true.
+// Eventually waits until done returns true.
 func (s *Scene) Eventually(what string, done func() bool) {
 	s.Helper()
 	Eventually(s, what, done)
 }
 
-// atLeast lets time pass: where the property is about time, not to wait for something.
+// Elapse lets time pass: for properties that are about time, not to wait for something.
 func (s *Scene) Elapse(d time.Duration) { <-time.After(d) }
 
-// quick fails the test if f takes longer than limit.
+// Within fails the test if f takes longer than limit.
 func (s *Scene) Within(limit time.Duration, what string, f func()) {
 	s.Helper()
 	began := time.Now()

@@ -12,7 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// leaseLeft is how long a key's lease lasts by the database's clock, to the second; it is asked for on a pool of the test's own.
+// LeaseLeft is the rest of a key's lease by the database's clock, read on a pool of the test's
+// own.
 func LeaseLeft(tb testing.TB, e *testdb.Env, key string) time.Duration {
 	tb.Helper()
 	micros := map[string]string{
@@ -26,8 +27,9 @@ func LeaseLeft(tb testing.TB, e *testdb.Env, key string) time.Duration {
 	return time.Duration(n) * time.Microsecond
 }
 
-// fenced takes key, has its lease run out in the store, and fences it: whoever comes now may take it, but for the fence. The
-// lease runs out first, because in SQLite nobody can write to the row afterwards.
+// Fenced takes key, lets its lease expire in the store, and fences it: only the fence keeps
+// another client from taking it. The lease expires first, because in SQLite no other connection
+// can write to the row afterwards.
 func (s *Scene) Fenced(c *rowlock.Client, key string, expired bool, opts *sql.TxOptions) (*rowlock.Lock, *sql.Tx) {
 	s.Helper()
 	l := s.Take(c, key)
@@ -39,6 +41,7 @@ func (s *Scene) Fenced(c *rowlock.Client, key string, expired bool, opts *sql.Tx
 	return l, tx
 }
 
+// Begin begins a transaction, which is rolled back at the end of the test.
 func (s *Scene) Begin(db *sql.DB, opts *sql.TxOptions) *sql.Tx {
 	s.Helper()
 	tx, err := db.BeginTx(context.WithoutCancel(s.Context()), opts)
@@ -47,6 +50,7 @@ func (s *Scene) Begin(db *sql.DB, opts *sql.TxOptions) *sql.Tx {
 	return tx
 }
 
+// Exec runs SQL as testdb.Env.Exec takes it.
 func (s *Scene) Exec(db execer, query string, args ...any) {
 	s.Helper()
 	if _, err := db.ExecContext(s.Context(), s.Env.SQL(query), args...); err != nil {
@@ -58,7 +62,7 @@ type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// number asks for one integer.
+// Number reads one integer.
 func (s *Scene) Number(query string, args ...any) (n int64) {
 	s.Helper()
 	if err := s.Env.DB.QueryRowContext(s.Context(), s.Env.SQL(query), args...).Scan(&n); err != nil {
@@ -67,18 +71,19 @@ func (s *Scene) Number(query string, args ...any) (n int64) {
 	return n
 }
 
-// rows counts the keys that have a row, but for those rowlock keeps for itself.
+// Rows counts the keys that have a row, without those that rowlock keeps for itself.
 func (s *Scene) Rows() int64 {
 	s.Helper()
 	return s.Number(`SELECT count(*) FROM {rowlock} WHERE {key} > ?`, []byte(lease.Reserved+"\xff"))
 }
 
+// Floor reads the floor of key's bucket.
 func (s *Scene) Floor(key string) int64 {
 	s.Helper()
 	return s.Number(`SELECT floor FROM {rowlock_floor} WHERE bucket = ?`, lease.Bucket(key))
 }
 
-// ledger makes a table of the application's, with one row: id 1, n 0.
+// Ledger makes a table of the application's, with one row: id 1, n 0.
 func (s *Scene) Ledger() (table string) {
 	s.Helper()
 	table = s.Env.Dialect.Names().Prefix + "ledger"
@@ -88,7 +93,7 @@ func (s *Scene) Ledger() (table string) {
 	return table
 }
 
-// session is a lane's connection in the test's hands.
+// Session is a lane's connection in the test's hands.
 func (s *Scene) Session(d dialect.Dialect, conn *sql.Conn) *dialect.Session {
 	s.Helper()
 	session := dialect.NewSession(conn)
@@ -97,12 +102,13 @@ func (s *Scene) Session(d dialect.Dialect, conn *sql.Conn) *dialect.Session {
 	return session
 }
 
-// checks are the two calls inside the caller's transaction, which refuse alike.
+// Checks are the two calls inside the caller's transaction, which refuse alike.
 var Checks = map[string]func(l *rowlock.Lock, ctx context.Context, tx rowlock.Tx) error{
 	"Fence":    (*rowlock.Lock).Fence,
 	"UnlockTx": (*rowlock.Lock).UnlockTx,
 }
 
+// Dial opens a pool, which is closed at the end of the test.
 func (s *Scene) Dial(driver, dsn string) *sql.DB {
 	s.Helper()
 	db, err := sql.Open(driver, dsn)

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// migrated is another set of tables, on any database of the same kind.
+// Migrated is another set of tables, on any database of the same kind.
 func (s *Scene) Migrated(source string, opts ...dialect.Option) *Scene {
 	s.Helper()
 	e := &testdb.Env{Kind: s.Env.Kind, Dialect: s.Env.New(opts...), Source: source}
@@ -20,7 +20,7 @@ func (s *Scene) Migrated(source string, opts ...dialect.Option) *Scene {
 	return &Scene{s.T, e}
 }
 
-// user makes a database user without rights, and returns the scene as it sees it.
+// User makes a database user without rights, and returns the scene as it sees it.
 func (s *Scene) User() (name string, seen *Scene) {
 	s.Helper()
 	name = s.Env.Dialect.Names().Prefix + "user"
@@ -43,7 +43,8 @@ func (s *Scene) User() (name string, seen *Scene) {
 	return name, &Scene{s.T, &e}
 }
 
-// What a user of the database needs, table by table: all of it, and nothing else.
+// Needed are the privileges of a database user, table by table: all that a client needs, and
+// nothing else.
 var Needed = map[string][]string{
 	"rowlock":       {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_floor": {"SELECT", "UPDATE"},
@@ -51,6 +52,7 @@ var Needed = map[string][]string{
 	"rowlock_meta":  {"SELECT"},
 }
 
+// Grant grants a database user what it needs.
 func (s *Scene) Grant(user string) {
 	s.Helper()
 	for table, rights := range Needed {

@@ -15,13 +15,13 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// job is what a child does. Its scene has no test behind it that could fail: what goes wrong, it says.
+// Job is what a child does. It has no test that it could fail: it prints its error.
 type Job func(c *Worker) error
 
-// childPoll is the PollMax of every child.
+// ChildPoll is the PollMax of every child.
 const ChildPoll = 50 * time.Millisecond
 
-// colleague is the child's own view.
+// Worker is the child's own view.
 type Worker struct {
 	DB    *sql.DB
 	Locks *rowlock.Client
@@ -30,7 +30,8 @@ type Worker struct {
 	lines *bufio.Scanner
 }
 
-// atWork makes the test that calls it the child: it does one of jobs.
+// AtWork makes the test that calls it the child process, which does one of jobs. Other runs of
+// the test are skipped.
 func AtWork(t *testing.T, jobs map[string]Job) {
 	t.Helper()
 	what := strings.Split(os.Getenv("ROWLOCK_CHILD"), "\n")
@@ -59,18 +60,19 @@ func AtWork(t *testing.T, jobs map[string]Job) {
 	fmt.Println("child: done")
 }
 
-// next is the next line it is told, "" at the end.
+// Next returns the next line that the test sends, "" at the end.
 func (c *Worker) Next() string {
 	c.lines.Scan()
 	return c.lines.Text()
 }
 
+// Run runs SQL as testdb.Env.Exec takes it.
 func (c *Worker) Run(tx execer, query string, args ...any) error {
 	_, err := tx.ExecContext(context.Background(), c.SQL(query), args...)
 	return err
 }
 
-// holding holds the keys it is told, all at once, until it is no more.
+// Hold locks each key that it receives and keeps all of them until the process ends.
 func Hold(c *Worker) error {
 	for key := c.Next(); key != ""; key = c.Next() {
 		if _, err := c.Locks.Lock(context.Background(), key); err != nil {
@@ -81,6 +83,7 @@ func Hold(c *Worker) error {
 	return nil
 }
 
+// KindNamed is the kind of database of that name.
 func KindNamed(name string) testdb.Kind {
 	for _, k := range testdb.Kinds {
 		if k.Name == name {
@@ -88,16 +91,4 @@ func KindNamed(name string) testdb.Kind {
 		}
 	}
 	panic(name)
-}
-
-// tallyOnce reads, and then writes what it has made of it.
-func (c *Worker) TallyOnce(ctx context.Context, l *rowlock.Lock) error {
-	var n, token int64
-	if err := c.DB.QueryRowContext(ctx, `SELECT n, token FROM `+c.Table).Scan(&n, &token); err != nil {
-		return err
-	}
-	if token >= l.Token() {
-		return fmt.Errorf("granted with token %d after %d", l.Token(), token)
-	}
-	return c.Run(c.DB, `UPDATE `+c.Table+` SET n = ?, token = ?`, n+1, l.Token())
 }

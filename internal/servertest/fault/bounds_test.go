@@ -13,7 +13,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// spare is how much longer than its ctx, or without a deadline than its TTL, a call may take whatever hangs.
+// spare is how much longer than its ctx, or without a deadline than its TTL, a call may take.
 const spare = 2500 * time.Millisecond
 
 // boundedCall is a call to a client whose database does not answer.
@@ -44,7 +44,7 @@ var boundedCalls = []boundedCall{
 	}},
 }
 
-// hangings are ways for a database to say nothing more.
+// hangings are ways in which a database stops answering.
 var hangings = []struct {
 	name   string
 	silent bool // for ever
@@ -57,7 +57,8 @@ var hangings = []struct {
 		through.Source = source
 		return through.Pool(t), h.Vanish
 	}},
-	// Every connection of the client is lost, and the application takes all that the pool then gives.
+	// Every connection of the client is lost, and the application takes all that the pool then
+	// offers.
 	{"no connection", false, func(t *testing.T, e *testdb.Env) (*sql.DB, func()) {
 		h, source := e.Holed(t)
 		through := *e
@@ -82,7 +83,8 @@ var hangings = []struct {
 	}},
 }
 
-// No call takes longer than its ctx, or without a deadline than its TTL, and a moment for its end: whatever hangs.
+// No call takes longer than its ctx, or without a deadline than its TTL, and a moment for its
+// end, whatever hangs.
 func TestNoCallOutlastsItsBound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a TTL")

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// plain hides all that a store can do besides; showing says what is beneath it.
+// plain hides the optional abilities of a store; showing unwraps to it.
 type (
 	plain   struct{ lease.Store }
 	showing struct{ plain }
@@ -23,8 +23,8 @@ type (
 
 func (s showing) Unwrap() lease.Store { return s.Store }
 
-// paired is a table that is always asked for two keys: a batch runs on a goroutine of the lanes', which
-// a caller who leaves does not end. A request by itself runs on its caller's.
+// paired is a table that is always asked for two keys: a batch runs on a goroutine of the lanes,
+// which goes on when its caller leaves. A single request runs on its caller's.
 type paired struct{ rowlock.Table }
 
 func (p paired) Unwrap() lease.Store { return p.Table }
@@ -60,8 +60,8 @@ var wrapped = map[string]func(testing.TB, rowlock.Table) lease.Store{
 	"a decorator that hides": func(_ testing.TB, t rowlock.Table) lease.Store { return plain{t} },
 }
 
-// Whatever stands before the table, Close waits for an acquire that runs on after its caller has left,
-// and then releases what it was granted: nobody would hold the key for a TTL.
+// Whatever wraps the table, Close waits for an acquire that runs on after its caller has left,
+// and then releases its grant. Otherwise the key would stay held for a TTL.
 func TestCloseWaitsForWhatRunsOnBehindAnyStore(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for name, wrap := range wrapped {
@@ -86,7 +86,8 @@ func TestCloseWaitsForWhatRunsOnBehindAnyStore(t *testing.T) {
 	})
 }
 
-// closeBehind closes the client while the statement that grants a key to a caller who left is held.
+// closeBehind closes the client while the statement that grants a key to a caller that left is
+// held.
 func closeBehind(t *testing.T, f *faulty, key string) {
 	gate := faultdb.NewGate()
 	defer gate.Release()
@@ -96,7 +97,7 @@ func closeBehind(t *testing.T, f *faulty, key string) {
 	left := servertest.Aside(func() error { _, err := f.TryLock(ctx, key); return err })
 	servertest.Await(t, servertest.Patience, gate.Arrived(), "the statement that grants")
 	cancel()
-	servertest.WantErr(t, servertest.Await(t, servertest.Promptly, left, "the caller who left"), rowlock.ErrUnknown)
+	servertest.WantErr(t, servertest.Await(t, servertest.Promptly, left, "the canceled call"), rowlock.ErrUnknown)
 	closed := make(chan error)
 	go func() {
 		err := f.Close()

@@ -39,7 +39,8 @@ func newFaulty(tb testing.TB, e *testdb.Env, change func(*rowlock.Config)) *faul
 	return f
 }
 
-// wantFreeSoon sees that somebody else gets the key, long before its lease would have expired.
+// wantFreeSoon fails the test unless another client gets the key long before its lease would have
+// expired.
 func (f *faulty) wantFreeSoon(tb testing.TB, key string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), servertest.FreeSoon)
@@ -53,7 +54,7 @@ func (f *faulty) wantFreeSoon(tb testing.TB, key string) {
 	}
 }
 
-// row is what the table says of a key.
+// row returns the owner and token of a key's row.
 func (f *faulty) row(tb testing.TB, key string) (owner []byte, token int64) {
 	tb.Helper()
 	return rowOf(tb, f.Env, key)
@@ -79,7 +80,7 @@ func grants(op faultdb.Op) bool {
 	return op.Executes() && (strings.Contains(op.Query, "acquired_at =") || strings.Contains(op.Query, "note, token, acquired_at, expires_at, home)"))
 }
 
-// acquires matches the statements of an acquire, and the look that some dialects begin with.
+// acquires matches the statements of an acquire, and the read that some dialects begin with.
 func acquires(op faultdb.Op) bool {
 	return grants(op) || op.Executes() && strings.Contains(op.Query, "END AS state")
 }

@@ -18,7 +18,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Every connection of a client is killed by the server, again and again: it dials others, and the locks it holds live on.
+// The server kills every connection of a client, again and again: it dials new ones, and its
+// locks live on.
 func TestLocksSurviveTheConnectionsTheyWereGotOver(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
@@ -60,8 +61,8 @@ func TestLocksSurviveTheConnectionsTheyWereGotOver(t *testing.T) {
 	})
 }
 
-// killable returns a pool whose connections the server can be told to kill: on Postgres they have a name of their own, and on
-// MySQL and MariaDB a user.
+// killable returns a pool whose connections the server can be told to kill: on Postgres they have
+// a name of their own, and on MySQL and MariaDB a user.
 func killable(t *testing.T, e *testdb.Env) (pool *sql.DB, kill func(testing.TB) int) {
 	t.Helper()
 	name := fmt.Sprintf("rowlock_kill_%d_%d", os.Getpid(), faultSerial.Add(1))
@@ -86,7 +87,7 @@ func killable(t *testing.T, e *testdb.Env) (pool *sql.DB, kill func(testing.TB) 
 		e.Exec(t, `GRANT ALL ON `+cfg.DBName+`.* TO `+name)
 		cfg.User, cfg.Passwd = name, "secret"
 		source, list, stop = cfg.FormatDSN(), `SELECT id FROM information_schema.processlist WHERE user = '`+name+`'`, `KILL CONNECTION %d`
-		if e.Name == "mysql" { // whose process list fails while anybody's statement has bytes in it that are no text
+		if e.Name == "mysql" { // its process list fails while any statement has bytes that are no text
 			list = `SELECT processlist_id FROM performance_schema.threads WHERE processlist_user = '` + name + `'`
 		}
 	}
@@ -124,7 +125,8 @@ func killable(t *testing.T, e *testdb.Env) (pool *sql.DB, kill func(testing.TB) 
 	}
 }
 
-// A client that is closed leaves nothing behind, whatever it went through: no goroutine, no connection in use.
+// A closed client leaves nothing behind, whatever it went through: no goroutine, no connection in
+// use.
 func TestAClientThatSawEveryFaultLeavesNothingBehind(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		ignore := goleak.IgnoreCurrent()

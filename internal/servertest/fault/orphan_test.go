@@ -15,7 +15,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// The rows a key can be in when it is asked for and free.
+// The states of a free key's row.
 var freeKeys = map[string]func(tb testing.TB, f *faulty, key string){
 	"absent": func(testing.TB, *faulty, string) {},
 	"free": func(tb testing.TB, f *faulty, key string) {
@@ -32,13 +32,14 @@ var freeKeys = map[string]func(tb testing.TB, f *faulty, key string){
 
 var faultSerial atomic.Int64
 
-// Whatever becomes of the statement of a caller who left, the key is soon free: whether it had not been sent when he left, or
-// had been executed, or is executed after he was told that its outcome is unknown and after the first round of cleaning up.
+// A key is soon free again after a caller left, whatever becomes of its statement. It had not
+// been sent yet, or had been executed, or is executed after the caller was told ErrUnknown and
+// after the first round of cleaning up.
 func TestACanceledAcquireLeavesNoOrphan(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for _, strategy := range []rowlock.Strategy{rowlock.Update, rowlock.Insert} {
 			for state, arrange := range freeKeys {
-				for when, scene := range ghostScenes {
+				for when, scene := range orphanScenes {
 					t.Run(fmt.Sprintf("%s/%s/%s", strategy, state, when), func(t *testing.T) {
 						f := newFaulty(t, e, func(c *rowlock.Config) { c.Strategy = strategy })
 						key := fmt.Sprintf("%s/%s/%d", state, when, faultSerial.Add(1))
@@ -52,13 +53,14 @@ func TestACanceledAcquireLeavesNoOrphan(t *testing.T) {
 	})
 }
 
-var ghostScenes = map[string]func(t *testing.T, f *faulty, key string){
+var orphanScenes = map[string]func(t *testing.T, f *faulty, key string){
 	"executed after he left":    func(t *testing.T, f *faulty, key string) { f.leaveAt(t, key, faultdb.Block) },
 	"executed when he left":     func(t *testing.T, f *faulty, key string) { f.leaveAt(t, key, faultdb.BlockAfter) },
 	"executed after a clean-up": func(t *testing.T, f *faulty, key string) { f.arriveLate(t, key) },
 }
 
-// leaveAt cancels a TryLock while the statement that grants is held, and lets it go when the caller is gone.
+// leaveAt cancels a TryLock while the statement that grants is held, and lets it go when the
+// caller is gone.
 func (f *faulty) leaveAt(t *testing.T, key string, block func(*faultdb.Gate) faultdb.Fault) {
 	gate := faultdb.NewGate()
 	defer gate.Release()
@@ -68,12 +70,13 @@ func (f *faulty) leaveAt(t *testing.T, key string, block func(*faultdb.Gate) fau
 	result := servertest.Aside(func() error { _, err := f.TryLock(ctx, key); return err })
 	servertest.Await(t, servertest.Patience, gate.Arrived(), "the statement")
 	cancel()
-	err := servertest.Await(t, servertest.Promptly, result, "the caller who left")
+	err := servertest.Await(t, servertest.Promptly, result, "the canceled call")
 	servertest.WantErr(t, err, context.Canceled, rowlock.ErrUnknown)
 	gate.Release()
 }
 
-// arriveLate has the first copy of the granting statement on its way while the caller gives up on the second.
+// arriveLate has the first copy of the granting statement on its way while the caller gives up on
+// the second.
 func (f *faulty) arriveLate(t *testing.T, key string) {
 	late, second := faultdb.NewGate(), faultdb.NewGate()
 	defer late.Wait()
@@ -87,12 +90,12 @@ func (f *faulty) arriveLate(t *testing.T, key string) {
 	result := servertest.Aside(func() error { _, err := f.TryLock(ctx, key); return err })
 	servertest.Await(t, servertest.Patience, second.Arrived(), "the second try")
 	cancel()
-	servertest.WantErr(t, servertest.Await(t, servertest.Promptly, result, "the caller who left"), context.Canceled, rowlock.ErrUnknown)
+	servertest.WantErr(t, servertest.Await(t, servertest.Promptly, result, "the canceled call"), context.Canceled, rowlock.ErrUnknown)
 	second.Release()
 	f.faults.Set(nil)
-	// The janitor has been by when it releases for the second time.
+	// The orphan cleaner has been at work when it releases for the second time.
 	f.log.Reset()
-	servertest.Eventually(t, "the janitor's rounds", func() bool { return f.log.Count(f.section("release")) >= 2 })
+	servertest.Eventually(t, "the orphan cleaner's rounds", func() bool { return f.log.Count(f.section("release")) >= 2 })
 	late.Release()
 	late.Wait()
 	if owner, _ := f.row(t, key); owner == nil {
@@ -100,7 +103,7 @@ func (f *faulty) arriveLate(t *testing.T, key string) {
 	}
 }
 
-// A waiter who leaves at the very moment the key is granted to him.
+// A waiter leaves at the moment of its grant.
 func TestALockCanceledAsItIsGrantedIsFreeAgain(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		f := newFaulty(t, e, nil)
@@ -128,7 +131,7 @@ func TestALockCanceledAsItIsGrantedIsFreeAgain(t *testing.T) {
 	})
 }
 
-// Waiters who leave at any moment: each gets the lock or an error, and never leaves anything behind.
+// Waiters leave at any moment: each gets the lock or an error, and never leaves anything behind.
 func TestWaitersThatLeaveAtAnyMomentLeaveNothing(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		f := newFaulty(t, e, func(c *rowlock.Config) { c.PollMax = 10 * time.Millisecond })
@@ -165,7 +168,8 @@ func TestWaitersThatLeaveAtAnyMomentLeaveNothing(t *testing.T) {
 	})
 }
 
-// A loser whose first copy is still on its way: when the holder has gone it may be granted, to nobody.
+// The first copy of a loser's request is still under way: it may be granted after the holder's
+// release, to no caller.
 func TestALoserLeavesNoOrphan(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		f := newFaulty(t, e, nil)
@@ -173,7 +177,8 @@ func TestALoserLeavesNoOrphan(t *testing.T) {
 		late := faultdb.NewGate()
 		defer late.Wait()
 		defer late.Release()
-		// A loser sends its granting statement on Postgres and MariaDB, and only looks on the others.
+		// A loser sends its granting statement on Postgres and MariaDB, and only reads on the
+		// other databases.
 		f.faults.Set(faultdb.OnFunc(acquires, faultdb.Nth(1, faultdb.SendLate(late))))
 		_, err := f.TryLock(t.Context(), "key")
 		servertest.WantErr(t, err, rowlock.ErrHeld)
@@ -186,7 +191,7 @@ func TestALoserLeavesNoOrphan(t *testing.T) {
 	})
 }
 
-// A copy of a granted acquire that comes after the lock was given back.
+// A copy of a granted acquire arrives after the lock was released.
 func TestACopyThatArrivesAfterUnlockLeavesNoOrphan(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		f := newFaulty(t, e, nil)

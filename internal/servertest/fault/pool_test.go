@@ -14,8 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// The workers that hold locks have every connection of the pool in transactions of theirs, and more wait for one: exactly then
-// their locks must be renewed and given back (hazard H36).
+// The workers that hold locks use every connection of the pool in their transactions, and more
+// workers wait for one. Exactly then their locks must be renewed and released (hazard H36).
 func TestLocksLiveWhileTheApplicationHasEveryOtherConnection(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		t.Parallel()
@@ -64,7 +64,7 @@ func smallest(e *testdb.Env) int {
 	return 3
 }
 
-// busyTx begins one that reads, on a connection of the pool.
+// busyTx begins a transaction that reads, on a connection of the pool.
 func busyTx(t *testing.T, pool *sql.DB) *sql.Conn {
 	t.Helper()
 	conn, err := pool.Conn(t.Context())
@@ -113,8 +113,8 @@ func TestAPoolTooSmallIsRefusedWithTheNumbers(t *testing.T) {
 	})
 }
 
-// Lanes make settings that would surprise an application: short lock waits above all. None of them ever reaches its pool, nor
-// does a connection, and nothing is left running.
+// Lanes make settings that would surprise an application: short lock waits above all. None of
+// them reaches its pool, nor does a connection of theirs, and nothing is left running.
 func TestTheApplicationNeverMeetsALane(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		want := settings(t, e.Pool(t), e, 1)[0]
@@ -145,7 +145,7 @@ func TestTheApplicationNeverMeetsALane(t *testing.T) {
 	})
 }
 
-// settings reads, on n connections at once, what lanes set.
+// settings reads, on n connections at once, the settings that lanes make.
 func settings(t *testing.T, pool *sql.DB, e *testdb.Env, n int) (all []string) {
 	t.Helper()
 	query := map[string]string{

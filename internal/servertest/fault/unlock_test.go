@@ -30,7 +30,8 @@ func TestUnlockWithACanceledContextReleases(t *testing.T) {
 	})
 }
 
-// However one statement of Unlock is broken, the lock is given back, once, and nobody is told that it was lost.
+// However one statement of Unlock is broken, the lock is released once, and no call returns that
+// it was lost.
 func TestUnlockOverABrokenConnectionReleasesOnce(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		f := newFaulty(t, e, nil)
@@ -65,7 +66,8 @@ func TestUnlockOverABrokenConnectionReleasesOnce(t *testing.T) {
 	})
 }
 
-// A database that does not answer keeps nobody: Unlock returns, says that it does not know, and the client goes on trying.
+// A database that does not answer does not keep a caller: Unlock returns ErrUnknown, and the
+// client goes on trying.
 func TestUnlockOfADatabaseThatHangsReturnsAndGoesOnInTheBackground(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		t.Parallel()
@@ -88,7 +90,8 @@ func TestUnlockOfADatabaseThatHangsReturnsAndGoesOnInTheBackground(t *testing.T)
 	})
 }
 
-// An acquire whose answer comes when its lease has ended is not handed out, and does not disturb what the client holds.
+// An acquire whose answer comes after its lease has ended is not handed out, and does not disturb
+// what the client holds.
 func TestAnAnswerThatComesTooLateIsNoLock(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		const ttl = 300 * time.Millisecond
@@ -120,8 +123,8 @@ func renewals(f *faulty) func(faultdb.Op) bool {
 	return func(op faultdb.Op) bool { return op.Executes() && op.Query == text }
 }
 
-// Every renewal is broken somewhere, in turn before and after it is executed: the lock outlives its first lease many times
-// over, and nobody hears of it.
+// Every renewal is broken somewhere, in turn before and after it is executed: the lock outlives
+// its first lease many times over, and its holder notices nothing.
 func TestRenewalsOverABrokenConnectionKeepTheLock(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		t.Parallel()
@@ -159,7 +162,8 @@ func TestRenewalsOverABrokenConnectionKeepTheLock(t *testing.T) {
 	})
 }
 
-// inTurn breaks an operation before it is sent, and one after, and leaves so many alone between them that a renewal can pass.
+// inTurn breaks an operation before it is sent, and one after, and leaves enough alone between
+// them that a renewal can pass.
 func inTurn(err error) faultdb.Injector {
 	const between = 2
 	var n atomic.Int64
@@ -174,7 +178,8 @@ func inTurn(err error) faultdb.Injector {
 	})
 }
 
-// Whether a renewal was never sent, was applied unheard, or comes when another has long been made: the lock lives on.
+// The lock lives on, whether a renewal was never sent, was applied without an answer, or arrives
+// long after a later one.
 func TestARenewalThatIsCutKeepsTheLock(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		t.Parallel()
@@ -205,7 +210,7 @@ func TestARenewalThatIsCutKeepsTheLock(t *testing.T) {
 	})
 }
 
-// Unlock and Close may meet: what is held is given back by one or the other.
+// Unlock and Close may run at the same time: one of them releases what is held.
 func TestUnlockBesideCloseReleasesEverything(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for round := range 5 {

@@ -22,27 +22,28 @@ const (
 	evictAfter = 2 * time.Second
 )
 
-// eviction is what a client's hook was told.
+// eviction is one call of a client's hook.
 type eviction struct {
 	key     string
 	session int64
 	err     error
 }
 
-// evictor returns a client that ends sessions after a bound, what it was told, and its log.
+// evictor returns a client that ends sessions after a bound, the calls of its hook, and its log.
 func evictor(s *servertest.Scene, pool *sql.DB, after time.Duration, fair bool) (*rowlock.Client, <-chan eviction, *clienttest.Journal) {
 	s.Helper()
-	told, log := make(chan eviction, 16), &clienttest.Journal{}
+	evicted, log := make(chan eviction, 16), &clienttest.Journal{}
 	cfg := rowlock.Config{TTL: evictTTL, EvictAfter: after, Fair: fair, Logger: slog.New(slog.NewTextHandler(log, nil))}
 	cfg.Reaper.Off = true
-	cfg.Hooks.Evicted = func(key string, session int64, err error) { told <- eviction{key, session, err} }
+	cfg.Hooks.Evicted = func(key string, session int64, err error) { evicted <- eviction{key, session, err} }
 	c, err := rowlock.Open(pool, s.Env.Dialect, &cfg)
 	s.OK(err)
 	s.Cleanup(func() { _ = c.Close() })
-	return c, told, log
+	return c, evicted, log
 }
 
-// fencing begins a transaction on pool that fences and writes, and lets the lease run out: nothing renews what is locked by a fence.
+// fencing begins a transaction on pool that fences and writes, and lets the lease expire: no
+// renewal passes a fence's row lock.
 func fencing(s *servertest.Scene, pool *sql.DB, key, written string) *sql.Tx {
 	s.Helper()
 	c, _, _ := evictor(s, pool, -1, false)
@@ -66,7 +67,7 @@ func written(s *servertest.Scene) (table string) {
 	return table
 }
 
-// H42: the server hears nothing of it for two hours.
+// H42: the server would notice after two hours.
 func TestAClientThatVanishesInsideAFenceKeepsItsKeyNoLongerThanTheBound(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		for _, fair := range []bool{false, true} {
@@ -78,16 +79,16 @@ func TestAClientThatVanishesInsideAFenceKeepsItsKeyNoLongerThanTheBound(t *testi
 					_ = fencing(s, pool, key, written)
 					h.Vanish()
 					began := time.Now()
-					c, told, log := evictor(s, s.Env.DB, evictAfter, fair)
+					c, evicted, log := evictor(s, s.Env.DB, evictAfter, fair)
 					ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 					defer cancel()
 					s.OK(asks(ctx, c, ask, key))
 					if took, most := time.Since(began), evictTTL+evictAfter+3*time.Second; took > most {
 						s.Errorf("had after %s, want at most %s", took, most)
 					}
-					e := servertest.Await(s, 10*time.Second, told, "the hook")
+					e := servertest.Await(s, 10*time.Second, evicted, "the hook")
 					if e.key != key || e.session == 0 || e.err != nil {
-						s.Errorf("told %+v", e)
+						s.Errorf("called with %+v", e)
 					}
 					if !strings.Contains(log.String(), "ended the session") {
 						s.Errorf("the log says nothing: %s", log)
@@ -101,7 +102,7 @@ func TestAClientThatVanishesInsideAFenceKeepsItsKeyNoLongerThanTheBound(t *testi
 	})
 }
 
-// asks wants key in one way until it has it.
+// asks tries in one way until it has the key.
 func asks(ctx context.Context, c *rowlock.Client, how, key string) (err error) {
 	switch how {
 	case "Lock":
@@ -122,7 +123,8 @@ func asks(ctx context.Context, c *rowlock.Client, how, key string) (err error) {
 	return err
 }
 
-// A holder that is alive and late is left alone for as long as the bound says, and for ever if there is none.
+// A holder that is alive and late is left alone for as long as the bound says, and for ever
+// without a bound.
 func TestALateHolderIsEvictedOnlyAfterTheBound(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		written := written(s)
@@ -136,13 +138,13 @@ func TestALateHolderIsEvictedOnlyAfterTheBound(t *testing.T) {
 		s.OK(err) // it is alive
 
 		began := time.Now()
-		on, told, _ := evictor(s, s.Env.DB, evictAfter, false)
+		on, evicted, _ := evictor(s, s.Env.DB, evictAfter, false)
 		_, err = on.Lock(s.Context(), "key")
 		s.OK(err)
 		if took := time.Since(began); took < evictAfter {
 			s.Errorf("evicted after %s, want no sooner than after %s", took, evictAfter)
 		}
-		servertest.Await(s, 10*time.Second, told, "the hook")
+		servertest.Await(s, 10*time.Second, evicted, "the hook")
 		if tx.Commit() == nil {
 			s.Error("committed, though its key was taken")
 		}
@@ -152,10 +154,10 @@ func TestALateHolderIsEvictedOnlyAfterTheBound(t *testing.T) {
 	})
 }
 
-// A young transaction is not what has kept the key, though it has the row locked now.
+// A young transaction has not kept the key, though it has the row locked now.
 func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
-		c, told, _ := evictor(s, s.Env.DB, evictAfter, false)
+		c, evicted, _ := evictor(s, s.Env.DB, evictAfter, false)
 		_, err := c.TryLock(s.Context(), "key", rowlock.NoRenew())
 		s.OK(err)
 		s.Env.Expire(s, "key")
@@ -213,18 +215,18 @@ func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 			s.Logf("a transaction was %s old: nothing can be said on a machine with so much other work", age)
 			return
 		}
-		if len(told) > 0 {
-			s.Errorf("told %+v", <-told)
+		if len(evicted) > 0 {
+			s.Errorf("called with %+v", <-evicted)
 		}
 	})
 }
 
-// What another user of the database does is that user's.
+// The sessions of another database user are left alone.
 func TestAnotherUsersTransactionIsToldOfAndLeftAlone(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		name, seen := s.User()
 		s.Exec(s.Env.DB, `GRANT SELECT, UPDATE ON {rowlock} TO `+name)
-		c, told, log := evictor(s, s.Env.DB, evictAfter, false)
+		c, evicted, log := evictor(s, s.Env.DB, evictAfter, false)
 		_, err := c.TryLock(s.Context(), "key", rowlock.NoRenew())
 		s.OK(err)
 		tx, err := seen.Env.Pool(s).BeginTx(s.Context(), nil)
@@ -233,10 +235,10 @@ func TestAnotherUsersTransactionIsToldOfAndLeftAlone(t *testing.T) {
 		s.OK(err)
 		ctx, cancel := context.WithCancel(s.Context())
 		waits := servertest.Aside(func() error { _, err := c.Lock(ctx, "key"); return err })
-		e := servertest.Await(s, 30*time.Second, told, "the hook")
+		e := servertest.Await(s, 30*time.Second, evicted, "the hook")
 		servertest.WantErr(s, e.err, rowlock.ErrPrivilege)
 		if e.session == 0 || !strings.Contains(e.err.Error(), name) || !strings.Contains(log.String(), name) {
-			s.Errorf("told %+v; the log: %s", e, log)
+			s.Errorf("called with %+v; the log: %s", e, log)
 		}
 		cancel()
 		<-waits
@@ -244,24 +246,24 @@ func TestAnotherUsersTransactionIsToldOfAndLeftAlone(t *testing.T) {
 	})
 }
 
-// Who may not look is told when the client is opened, and when it comes to it.
+// A database user that may not read the sessions is told so at Open and when a key is stuck.
 func TestAUserThatMayNotReadSessionsIsToldSo(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		if s.Is("postgres") {
-			s.Skip("everybody may look, and end sessions of his own")
+			s.Skip("every user may read sessions, and end its own")
 		}
 		name, seen := s.User()
 		s.Grant(name)
 		written := written(s)
 		s.Exec(s.Env.DB, `GRANT SELECT, INSERT ON `+written+` TO `+name)
 		tx := fencing((&servertest.Scene{T: s.T, Env: seen.Env}), seen.Env.Pool(s), "key", written)
-		c, told, log := evictor((&servertest.Scene{T: s.T, Env: seen.Env}), seen.Env.Pool(s), evictAfter, false)
+		c, evicted, log := evictor((&servertest.Scene{T: s.T, Env: seen.Env}), seen.Env.Pool(s), evictAfter, false)
 		if !strings.Contains(log.String(), "; GRANT ") {
 			s.Errorf("Open does not say what is missing: %s", log)
 		}
 		ctx, cancel := context.WithCancel(s.Context())
 		waits := servertest.Aside(func() error { _, err := c.Lock(ctx, "key"); return err })
-		e := servertest.Await(s, 30*time.Second, told, "the hook")
+		e := servertest.Await(s, 30*time.Second, evicted, "the hook")
 		servertest.WantErr(s, e.err, rowlock.ErrPrivilege)
 		cancel()
 		<-waits

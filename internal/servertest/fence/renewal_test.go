@@ -11,8 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// fencedWork is what keeps a row locked: so many goroutines share one lock, and each runs fenced transactions of a length, one right
-// after the other.
+// fencedWork keeps a row locked: workers share one lock, and each runs fenced transactions of a
+// length, one right after the other.
 type fencedWork struct {
 	workers int
 	lasts   time.Duration
@@ -23,11 +23,11 @@ func (w fencedWork) String() string { return fmt.Sprintf("%d x %s", w.workers, w
 // Two workers leave no renewal a moment: when one commits, the other has been waiting for the row.
 var backToBack = []fencedWork{{2, time.Millisecond}, {2, 20 * time.Millisecond}, {2, 500 * time.Millisecond}}
 
-// soaked are run as well where there is time.
+// soaked run as well if there is time.
 var soaked = []fencedWork{{1, time.Millisecond}, {1, 20 * time.Millisecond}, {1, 500 * time.Millisecond}}
 
-// The main use of a lock does not lose it: the fences themselves renew the lease, whether a renewal gets through or not.
-// ROWLOCK_SOAK_MS is for how long; `make soak` has ten minutes.
+// The main use of a lock does not lose it: the fences themselves renew the lease, whether a
+// renewal passes or not. ROWLOCK_SOAK_MS is the duration; `make soak` has ten minutes.
 func TestFencedTransactionsBackToBackKeepTheLock(t *testing.T) {
 	const ttl = 3 * time.Second
 	work, ms := backToBack, servertest.FromEnvironment("ROWLOCK_SOAK_MS", 0)
@@ -51,7 +51,7 @@ func TestFencedTransactionsBackToBackKeepTheLock(t *testing.T) {
 	}
 }
 
-// keepFencing has w done until end is closed. wait returns when the last transaction is over.
+// keepFencing does w until end is closed. wait returns when the last transaction is over.
 func keepFencing(s *servertest.Scene, l *rowlock.Lock, w fencedWork, end <-chan struct{}) (wait func()) {
 	var working sync.WaitGroup
 	for range w.workers {
@@ -108,8 +108,9 @@ func neverExpires(s *servertest.Scene, l *rowlock.Lock, span time.Duration) {
 	s.Logf("at least %s remained", least.Round(time.Millisecond))
 }
 
-// One lock's fences hold up the renewal of no other, also where all are renewed in one statement. In SQLite every transaction has the
-// file's one write lock, so that renewals of other locks wait as well.
+// One lock's fences delay the renewal of no other, even if all are renewed in one statement. In
+// SQLite every transaction has the file's one write lock, so that renewals of other locks wait as
+// well.
 func TestFencesBackToBackHoldUpNoOtherRenewal(t *testing.T) {
 	const ttl = 3 * time.Second
 	servertest.EachServer(t, func(s *servertest.Scene) {

@@ -20,7 +20,8 @@ func isolations(s *servertest.Scene) []*sql.TxOptions {
 	return []*sql.TxOptions{nil, {Isolation: sql.LevelRepeatableRead}, {Isolation: sql.LevelSerializable}}
 }
 
-// The heart of it: from the fence to the end of the transaction nobody gets the key, however long ago the lease ran out.
+// The heart of it: from the fence to the end of the transaction no other client gets the key,
+// however long ago the lease expired.
 func TestATakeoverWaitsForTheFenceToEnd(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		for i, opts := range isolations(s) {
@@ -77,8 +78,8 @@ func TestALoserIsToldAtOnceWhileTheHolderIsInAFence(t *testing.T) {
 	})
 }
 
-// A transaction longer than the lease keeps the lock to its end: no deadlock with the watchdog, no loss while it lasts, and
-// afterwards the truth.
+// A transaction longer than the lease keeps the lock to its end: no deadlock with the watchdog,
+// no loss while it lasts, and the truth afterwards.
 func TestATransactionLongerThanTheLeaseKeepsTheLock(t *testing.T) {
 	const lasts = 6 * time.Second // half of it is what a busy machine may keep the watchdog waiting
 	servertest.Each(t, func(s *servertest.Scene) {
@@ -101,7 +102,7 @@ func TestATransactionLongerThanTheLeaseKeepsTheLock(t *testing.T) {
 	})
 }
 
-// verdictWhenTaken has another take the key after the fence: its late holder is told.
+// verdictWhenTaken has another client take the key after the fence: its late holder learns so.
 func verdictWhenTaken(s *servertest.Scene, l *rowlock.Lock) {
 	s.Helper()
 	next := s.Take(s.Client(), l.Key())
@@ -112,7 +113,8 @@ func verdictWhenTaken(s *servertest.Scene, l *rowlock.Lock) {
 	s.OK(next.Unlock(s.Context()))
 }
 
-// verdictWhenAlone gives back a lock that nobody else wanted: what Unlock says is what the row says.
+// verdictWhenAlone releases a lock that no other client wanted: Unlock's answer agrees with the
+// row.
 func verdictWhenAlone(s *servertest.Scene, l *rowlock.Lock) {
 	s.Helper()
 	err := l.Unlock(s.Context())
@@ -124,8 +126,9 @@ func verdictWhenAlone(s *servertest.Scene, l *rowlock.Lock) {
 	}
 }
 
-// A transaction that was fenced off and is not rolled back yet, as it should be, does not cost its successor the lock. (InnoDB
-// keeps every row locked that a locking read has looked at by its whole key: there it would.)
+// A transaction that was fenced off and is not rolled back yet, as it should be, does not cost
+// its successor the lock. (InnoDB keeps every row locked that a locking read has found by its
+// whole key: there it would.)
 func TestARefusedFenceDoesNotDisturbTheHolder(t *testing.T) {
 	const lasts = 900 * time.Millisecond
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
@@ -147,8 +150,8 @@ func TestARefusedFenceDoesNotDisturbTheHolder(t *testing.T) {
 	})
 }
 
-// In SQLite a transaction that has read before somebody else wrote cannot write any more. That is a matter of the order, which
-// the error must say.
+// In SQLite a transaction that read before another connection wrote cannot write any more. The
+// order is the caller's to change, and the error must say so.
 func TestAFenceAfterAReadInADeferredTransactionSaysWhatToDo(t *testing.T) {
 	servertest.On(t, "sqlite", func(s *servertest.Scene) {
 		deferred := s.Dial("sqlite", strings.Replace(s.Env.Source, "_txlock=immediate", "_txlock=deferred", 1))
@@ -158,7 +161,7 @@ func TestAFenceAfterAReadInADeferredTransactionSaysWhatToDo(t *testing.T) {
 			tx := s.Begin(deferred, nil)
 			var n int
 			s.OK(tx.QueryRowContext(s.Context(), s.Env.SQL(`SELECT count(*) FROM {rowlock}`)).Scan(&n))
-			s.OK(s.Take(c, "other").Unlock(s.Context())) // somebody writes
+			s.OK(s.Take(c, "other").Unlock(s.Context())) // another connection writes
 			err := check(l, s.Context(), tx)
 			if err == nil || errors.Is(err, rowlock.ErrFenced) || !strings.Contains(err.Error(), "before any read") {
 				s.Errorf("%s: %v", name, err)
@@ -194,7 +197,8 @@ func TestAFenceSeesThePresentInAnOldSnapshot(t *testing.T) {
 	})
 }
 
-// SQLite has one write lock for everything. Who waits for a key waits for that too, as long as it takes.
+// SQLite has one write lock for everything. A waiter for a key waits for that too, as long as it
+// takes.
 func TestLockWaitsForATransactionThatHasNothingToDoWithIt(t *testing.T) {
 	servertest.On(t, "sqlite", func(s *servertest.Scene) {
 		table := s.Ledger()
@@ -209,8 +213,8 @@ func TestLockWaitsForATransactionThatHasNothingToDoWithIt(t *testing.T) {
 	})
 }
 
-// A client that vanishes with its connection open, in the middle of a sweep, has rows locked. Where a server can
-// end such a transaction by itself, lanes have it do so.
+// A client that vanishes with its connection open, in the middle of a sweep, has rows locked. If
+// a server can end such a transaction by itself, lanes have it do so.
 func TestAVanishedClientsTransactionIsEnded(t *testing.T) {
 	for product, query := range map[string]string{
 		"postgres": `SELECT extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval)::int`,

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// A holder whose COMMIT times out does not know whether it was made, and may try again under the same lock while the COMMIT is still
-// under way. The second transaction sees what the first has done.
+// A holder whose COMMIT times out does not know its outcome, and may try again under the same
+// lock while the COMMIT is still under way. The second transaction sees what the first has done.
 func TestFencesOfOneLockTakeTurns(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		for i, opts := range isolations(s) {
@@ -79,7 +79,7 @@ func enter(s *servertest.Scene, db *sql.DB, opts *sql.TxOptions, l *rowlock.Lock
 	return tx.Commit()
 }
 
-// enterUntilDone tries again what has certainly not been done, as ErrBusy says to.
+// enterUntilDone tries again what was certainly not done, as ErrBusy says to.
 func enterUntilDone(s *servertest.Scene, db *sql.DB, opts *sql.TxOptions, l *rowlock.Lock, table string) error {
 	for {
 		err := enter(s, db, opts, l, table)
@@ -90,7 +90,8 @@ func enterUntilDone(s *servertest.Scene, db *sql.DB, opts *sql.TxOptions, l *row
 	}
 }
 
-// waiting reports whether a statement waits for a lock. Of SQLite, which does not say, it waits for a while.
+// waiting reports whether a statement waits for a lock. SQLite does not show that: there it waits
+// for a while.
 func waiting(s *servertest.Scene) bool {
 	s.Helper()
 	switch s.Env.Driver {
@@ -100,14 +101,15 @@ func waiting(s *servertest.Scene) bool {
 		if s.Is("mysql") {
 			return s.Number(`SELECT count(*) FROM performance_schema.data_lock_waits`) > 0
 		}
-		s.Elapse(150 * time.Millisecond) // InnoDB shows what it has shown to who asks again within 100 ms
+		s.Elapse(150 * time.Millisecond) // InnoDB repeats its last answer within 100 ms
 		return s.Number(`SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`) > 0
 	}
 	s.Elapse(100 * time.Millisecond)
 	return true
 }
 
-// A transaction that stays open renews nothing that its holder trusts: not even when it fences again, and reads what it has written.
+// A transaction that stays open renews nothing that its holder may trust: not even when it fences
+// again, and reads what it has written.
 func TestAnOpenTransactionsOwnFenceIsNotTrusted(t *testing.T) {
 	const ttl = 4 * time.Second
 	servertest.Each(t, func(s *servertest.Scene) {
@@ -134,7 +136,7 @@ func TestAnOpenTransactionsOwnFenceIsNotTrusted(t *testing.T) {
 	})
 }
 
-// NoRenew is kept to: such a lease ends when it said, fenced or not.
+// A lease with NoRenew ends at its time, fenced or not.
 func TestAFenceDoesNotRenewWhatIsNotToBeRenewed(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		l := s.Take(s.Client(), "k", rowlock.TTL(time.Minute), rowlock.NoRenew())

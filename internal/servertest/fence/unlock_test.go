@@ -11,7 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// wantStuck is the error of an Unlock that its own transaction is in the way of.
+// wantStuck fails the test unless err is that of an Unlock that its own transaction blocks.
 func wantStuck(s *servertest.Scene, err error) {
 	s.Helper()
 	s.WantErr(err, rowlock.ErrUnknown)
@@ -20,8 +20,8 @@ func wantStuck(s *servertest.Scene, err error) {
 	}
 }
 
-// Where the holder's own transaction is still open no waiting helps, and the client knows: it says so at once, and frees the key when
-// that transaction has ended.
+// If the holder's own transaction is still open, no waiting helps, and the client knows. Unlock
+// returns an error at once, and the client frees the key when that transaction has ended.
 func TestUnlockInsideItsOwnFencedTransactionSaysSo(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		c := s.Client(servertest.WithTTL(time.Minute))
@@ -46,7 +46,8 @@ func TestUnlockInsideItsOwnFencedTransactionSaysSo(t *testing.T) {
 	})
 }
 
-// A *sql.Conn does not know whether its transaction has ended. Unlock tries for as long as it ever does, and then says what it has found.
+// A *sql.Conn does not know whether its transaction has ended. Unlock tries for as long as it
+// ever does, and then returns what it found.
 func TestUnlockInsideATransactionThatCannotBeAskedSaysWhatItSeems(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		s.Parallel()
@@ -62,7 +63,8 @@ func TestUnlockInsideATransactionThatCannotBeAskedSaysWhatItSeems(t *testing.T) 
 	})
 }
 
-// A transaction that has gone back to before its fence has the row no longer, and Unlock does what it is to do.
+// A transaction that rolled back to a savepoint before its fence no longer locks the row, and
+// Unlock releases the key.
 func TestUnlockInsideATransactionThatHasUndoneItsFence(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		l := s.Take(s.Client(), "k")
@@ -75,7 +77,8 @@ func TestUnlockInsideATransactionThatHasUndoneItsFence(t *testing.T) {
 	})
 }
 
-// A COMMIT whose caller has gone may still be under way when Unlock comes. It is waited for.
+// A COMMIT whose caller has left may still be under way when Unlock is called. Unlock waits for
+// it.
 func TestUnlockWaitsForACommitThatIsUnderWay(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		l, tx := s.Fenced(s.Client(servertest.WithTTL(time.Minute)), "k", false, nil)

@@ -17,8 +17,9 @@ func TestChildAtWork(t *testing.T) {
 	servertest.AtWork(t, map[string]servertest.Job{"hold": servertest.Hold, "write": writing, "count": counting})
 }
 
-// writing adds one to the ledger, under the key it is told: it locks, reads, checks that it has the lock, waits for a word, and
-// writes. "fenced" writes within a fence, "blind" trusts its check.
+// writing adds one to the ledger, under the key it receives: it locks, reads, checks that it has
+// the lock, waits for a line, and writes. "fenced" writes within a fence, "blind" trusts its
+// check.
 func writing(c *servertest.Worker) error {
 	for how := c.Next(); how != ""; how = c.Next() {
 		said, err := writeOnce(c, how, c.Next())
@@ -32,7 +33,8 @@ func writing(c *servertest.Worker) error {
 
 func writeOnce(c *servertest.Worker, how, id string) (said string, err error) {
 	ctx := context.Background()
-	// Not renewed: a process that stands in the middle of a renewal has the row locked, on MySQL, until its connection is dead.
+	// Not renewed: a process that is stopped in the middle of a renewal has the row locked, on
+	// MySQL, until its connection is dead.
 	l, err := c.Locks.Lock(ctx, id, rowlock.NoRenew())
 	for errors.Is(err, rowlock.ErrLost) { // the answer came too late for so short a lease
 		l, err = c.Locks.Lock(ctx, id, rowlock.NoRenew())
@@ -67,7 +69,8 @@ func writeOnce(c *servertest.Worker, how, id string) (said string, err error) {
 	return "written", tx.Commit()
 }
 
-// counting adds to the ledger, row 1, so many times, while it writes row 2 without any lock.
+// counting adds to row 1 of the ledger, as often as it is told, while it writes row 2 without any
+// lock.
 func counting(c *servertest.Worker) (err error) {
 	var times int
 	if _, err := fmt.Sscan(c.Next(), &times); err != nil {

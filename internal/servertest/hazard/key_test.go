@@ -13,7 +13,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// FuzzKey takes two keys: they are one lock exactly if they are the same bytes, on every database there is.
+// FuzzKey takes two keys: they are one lock exactly if they are the same bytes, on every
+// database.
 func FuzzKey(f *testing.F) {
 	for _, pair := range [][2]string{
 		{"A", "a"},
@@ -94,7 +95,7 @@ func (on *keyed) check(t *testing.T, a, b string) {
 	}
 }
 
-// lock returns nil if the key is held, or cannot be one.
+// lock returns nil if the key is held or is refused.
 func (on *keyed) lock(t *testing.T, c *rowlock.Client, key string) *rowlock.Lock {
 	l, err := c.TryLock(t.Context(), key)
 	want := rowlock.ErrHeld

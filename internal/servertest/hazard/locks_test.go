@@ -20,7 +20,8 @@ import (
 
 func asItIs(*rowlock.Config) {}
 
-// bank is balances that nothing but the locks protects: what is written in between is lost, and the sum is wrong.
+// bank is balances that only the locks protect: what is written in between is lost, and the sum
+// is wrong.
 type bank struct {
 	mu       sync.Mutex // for the race detector only: each access by itself
 	balances []int
@@ -47,7 +48,8 @@ func (b *bank) move(from, to, amount int) {
 	}
 }
 
-// Clerks of two clients lock pairs of accounts in any order, beside others who lock one: all finish, and no money is lost.
+// Clerks of two clients lock pairs of accounts in any order, beside clerks that lock one: all
+// finish, and no money is lost.
 func TestTransfersBetweenAccountsLoseNothingAndAllFinish(t *testing.T) {
 	const accounts, clerks, each = 6, 8, 12
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
@@ -103,7 +105,8 @@ func (b *bank) transfer(ctx context.Context, c *rowlock.Client, from, to int, pa
 	return both.Unlock(ctx)
 }
 
-// What locking ten keys together costs a server whose dialect can do it, and what a loser may send.
+// Ten keys cost one statement on a server whose dialect can lock them together, and a loser sends
+// one statement too.
 func TestTenKeysAreLockedInOneStatement(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		var log faultdb.Log

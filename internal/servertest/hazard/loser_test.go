@@ -16,7 +16,8 @@ import (
 // losses is how often a loser asks.
 const losses = 300
 
-// losing returns a function that asks once for a key that is held, in turn with each strategy, and is refused.
+// losing returns a function that asks once for a key that is held, with each strategy in turn,
+// and is refused.
 func losing(s *servertest.Scene) (lose func()) {
 	s.Helper()
 	s.Take(s.Client(servertest.WithTTL(time.Hour)), "held")
@@ -32,8 +33,8 @@ func losing(s *servertest.Scene) (lose func()) {
 	}
 }
 
-// A loser leaves no trace: no version of a row, no lock in one, no byte in any log. A hundred processes that wait for one key
-// are a hundred readers.
+// A loser leaves no trace: no version of a row, no lock in one, no byte in any log. A hundred
+// processes that wait for one key are a hundred readers.
 func TestALoserWritesNothing(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		lose := losing(s)
@@ -47,7 +48,8 @@ func TestALoserWritesNothing(t *testing.T) {
 	})
 }
 
-// trace is whatever of the scene's tables a write or a lock changes, and nothing that anybody else changes.
+// trace is everything about the scene's tables that a write or a lock changes, and nothing that
+// other tests change.
 func trace(s *servertest.Scene) string {
 	s.Helper()
 	switch {
@@ -80,7 +82,7 @@ func text(s *servertest.Scene, query string, args ...any) (v string) {
 	return v
 }
 
-// What a session counts of its own statements shows what each of them does.
+// A session's counters show what its statements do.
 func TestALosersSessionWritesNothing(t *testing.T) {
 	for _, product := range []string{"mysql", "mariadb"} {
 		servertest.On(t, product, func(s *servertest.Scene) {
@@ -115,8 +117,8 @@ func TestALosersSessionWritesNothing(t *testing.T) {
 	}
 }
 
-// The server's own log of writes is everybody's. Others write now and then; losers ask all the time: if they wrote, it would
-// never stand still while they do.
+// All clients share the server's log of writes. Other tests write now and then; losers ask all
+// the time. If losers wrote, the log would never stand still while they ask.
 func TestTheLogStandsStillWhileLosersAsk(t *testing.T) {
 	position := map[string]string{
 		"postgres": `SELECT pg_current_wal_insert_lsn()`,
@@ -125,7 +127,8 @@ func TestTheLogStandsStillWhileLosersAsk(t *testing.T) {
 	}
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		lose := losing(s)
-		// A moment in which others write nothing is found sooner the shorter it has to be.
+		// The shorter the moment has to be, the sooner one is found in which other tests write
+		// nothing.
 		for began, losers := time.Now(), 10; time.Since(began) < time.Minute; losers = max(1, losers-1) {
 			before := text(s, position[s.Env.Name])
 			for range losers {
@@ -135,11 +138,11 @@ func TestTheLogStandsStillWhileLosersAsk(t *testing.T) {
 				return
 			}
 		}
-		s.Error("the log has not stood still for one loser in a minute; if others write to this server all the time, give the test its own")
+		s.Error("the log has not stood still for one loser in a minute; if other programs write to this server all the time, give the test its own")
 	})
 }
 
-// Contention is not an error, and nobody wants to read of it in the server's log.
+// Contention is not an error, and does not belong in the server's log.
 func TestContentionLeavesNoLineInTheServersLog(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		file := os.Getenv("ROWLOCK_TEST_" + strings.ToUpper(s.Env.Name) + "_LOG")

@@ -11,8 +11,9 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// Through PgBouncer in transaction mode, every statement of a lane may come to another session of the server. Two clients wait
-// for one key, hold it for many of its TTLs, and write under its fence in transactions that share the same few sessions.
+// Through PgBouncer in transaction mode, each statement of a lane may run in another session of
+// the server. Two clients wait for one key, hold it for many of its TTLs, and write under its
+// fence in transactions that share the same few sessions.
 func TestClientsBehindPgBouncerExcludeEachOther(t *testing.T) {
 	testdb.PgBouncer.DSN(t) // skips, before there are tables
 	servertest.On(t, "postgres", func(direct *servertest.Scene) {
@@ -41,7 +42,8 @@ func TestClientsBehindPgBouncerExcludeEachOther(t *testing.T) {
 	})
 }
 
-// write reads and writes back under the lock, which loses a write if another does so at the same time.
+// write reads and writes back under the lock, which loses a write if another client does so at
+// the same time.
 func write(s *servertest.Scene, c *rowlock.Client, table string) {
 	l := s.Take(c, "ledger")
 	n := s.Number(`SELECT n FROM `+table+` WHERE id = ?`, 2)

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// A check of the lock just before a write proves nothing: the process may stand between the two for as long as it likes. What
-// the fence refuses was lost to it: the same rounds, unfenced, lose updates.
+// A check of the lock just before a write proves nothing: the process may stop between the two
+// for any time. What the fence refuses was lost to it: the same rounds, unfenced, lose updates.
 func TestAWriteAfterAPauseIsRefusedByTheFence(t *testing.T) {
 	const children, ttl = 5, 400 * time.Millisecond
 	rounds := servertest.FromEnvironment("ROWLOCK_HAZARD_ROUNDS", 20) / children
@@ -39,8 +39,8 @@ func TestAWriteAfterAPauseIsRefusedByTheFence(t *testing.T) {
 	})
 }
 
-// pausedWrite has the child stand between its check and its write until another has written. lost is how many of the writes
-// that were reported as done are not there.
+// pausedWrite stops the child between its check and its write until another client has written.
+// lost is how many of the reported writes are not there.
 func pausedWrite(s *servertest.Scene, c *servertest.Child, rival *rowlock.Client, table string, id int, how, said string, lost int64) {
 	s.Helper()
 	count := func() int64 { return s.Number(`SELECT n FROM `+table+` WHERE id = ?`, id) }
@@ -69,7 +69,8 @@ func pausedWrite(s *servertest.Scene, c *servertest.Child, rival *rowlock.Client
 
 // Holders that die leave their keys locked until they expire, and not longer.
 func TestTheKeysOfKilledProcessesComeFree(t *testing.T) {
-	// A shorter lease is lost by a process that gets no turn on a busy machine, before it is killed.
+	// A shorter lease is lost by a process that gets no turn on a busy machine, before it is
+	// killed.
 	const ttl, poll, slack = 3 * time.Second, 50 * time.Millisecond, time.Second
 	const processes, keysEach = 4, 3
 	rounds := servertest.FromEnvironment("ROWLOCK_HAZARD_KILLS", processes) / processes
@@ -87,9 +88,9 @@ func TestTheKeysOfKilledProcessesComeFree(t *testing.T) {
 			}
 			worst = max(worst, takeAll(s, rival, keys))
 		}
-		s.Logf("%d keys of %d killed processes came free within %s", rounds*processes*keysEach, rounds*processes, worst.Round(time.Millisecond))
+		s.Logf("%d keys of %d killed processes were free within %s", rounds*processes*keysEach, rounds*processes, worst.Round(time.Millisecond))
 		if limit := ttl + poll + slack; worst > limit {
-			s.Errorf("a key came free %s after its holder was killed, want at most %s", worst, limit)
+			s.Errorf("a key was free %s after its holder was killed, want at most %s", worst, limit)
 		}
 	})
 }
@@ -122,7 +123,8 @@ func takeAll(s *servertest.Scene, c *rowlock.Client, keys []string) time.Duratio
 	return time.Since(began)
 }
 
-// Several processes on one host count together, while each writes to the database outside of any lock as well.
+// Several processes on one host count together, while each also writes to the database outside of
+// any lock.
 func TestProcessesCountTogether(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) { countTogether(s) })
 }

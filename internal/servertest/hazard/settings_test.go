@@ -11,8 +11,9 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// sessionSettings are what applications set in their data source names, several at once where they do not get into each other's
-// way. Lanes put right what they need, and what runs in the application's own transaction needs nothing.
+// sessionSettings are settings that applications make in their data source names, several at once
+// unless they conflict. Lanes correct what they need, and what runs in the application's own
+// transaction needs nothing.
 var sessionSettings = map[string][][]string{
 	"sqlite": {
 		{},
@@ -81,7 +82,8 @@ func TestLocksAreTheSameUnderARolesDefaults(t *testing.T) {
 	})
 }
 
-// In rollback-journal mode a reader and the writer shut each other out, and locks are none the worse.
+// In rollback-journal mode a reader and the writer shut each other out, and locks work all the
+// same.
 func TestLocksAreTheSameInEveryJournalMode(t *testing.T) {
 	servertest.On(t, "sqlite", func(s *servertest.Scene) {
 		for _, mode := range []string{"DELETE", "TRUNCATE", "PERSIST"} {
@@ -94,7 +96,7 @@ func TestLocksAreTheSameInEveryJournalMode(t *testing.T) {
 	})
 }
 
-// The tables may be in a schema that no search path has.
+// The tables may be in a schema that is on no search path.
 func TestTablesInASchemaOfTheirOwn(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		space := s.Env.Dialect.Names().Prefix + "space"
@@ -114,8 +116,8 @@ func TestTablesInASchemaOfTheirOwn(t *testing.T) {
 	})
 }
 
-// A time zone moves every clock reading that depends on the session. Two clients in different ones must still exclude each
-// other, and know how long the other has.
+// A time zone moves every clock reading that depends on the session. Two clients in different
+// zones must still exclude each other, and know each other's remaining time.
 func TestClientsInDifferentTimeZonesExcludeEachOther(t *testing.T) {
 	zones := map[string][2][]string{
 		"postgres": {{"TimeZone=Pacific/Kiritimati"}, {"TimeZone=Pacific/Pago_Pago"}},
@@ -131,7 +133,7 @@ func TestClientsInDifferentTimeZonesExcludeEachOther(t *testing.T) {
 		}{{e, w, east}, {w, e, west}} {
 			l := s.Take(pair.holder, "k")
 			if held := s.WantHeld(pair.rival, "k"); held.Remaining > time.Minute || held.Remaining < 50*time.Second {
-				s.Errorf("the rival was told that the lease has %s of a minute left", held.Remaining)
+				s.Errorf("the rival sees %s of a minute left", held.Remaining)
 			}
 			tx := s.Begin(pair.seen.Env.Pool(s), nil)
 			s.OK(l.UnlockTx(s.Context(), tx))
@@ -143,8 +145,9 @@ func TestClientsInDifferentTimeZonesExcludeEachOther(t *testing.T) {
 	})
 }
 
-// An application may give a connection back to its pool in the middle of a transaction: by mistake, or on MySQL with
-// completion_type = CHAIN by every commit. What a lane does on it must be committed all the same.
+// An application may return a connection to its pool in the middle of a transaction: by mistake,
+// or on MySQL with completion_type = CHAIN by every commit. What a lane does on it must be
+// committed all the same.
 func TestLanesDoNotInheritATransaction(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		db := s.Env.Pool(s)
@@ -155,7 +158,7 @@ func TestLanesDoNotInheritATransaction(t *testing.T) {
 			s.OK(err)
 			left = append(left, conn)
 			if s.Is("sqlite") {
-				s.Exec(conn, `BEGIN DEFERRED`) // of others, one could begin only
+				s.Exec(conn, `BEGIN DEFERRED`) // of an immediate transaction, only one could begin
 			} else {
 				s.Exec(conn, `BEGIN`)
 			}

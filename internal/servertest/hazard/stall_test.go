@@ -22,8 +22,9 @@ func eachStrategy(t *testing.T, f func(s *servertest.Scene, st rowlock.Strategy)
 	})
 }
 
-// A statement may compute its token, then wait for another's commit, and be granted after tokens that were granted meanwhile.
-// Its own must be above them: it is computed on the row as it is when the statement has it, or not used.
+// A statement may compute its token, wait for another's commit, and be granted after tokens that
+// were granted meanwhile. Its own token must be above them: it is computed on the row as it is
+// when the statement has it, or not used.
 func TestAStalledStatementIsNotGrantedAnOldToken(t *testing.T) {
 	eachStrategy(t, func(s *servertest.Scene, st rowlock.Strategy) {
 		fast, slow := s.Party(st), s.Party(st)
@@ -42,7 +43,7 @@ func TestAStalledStatementIsNotGrantedAnOldToken(t *testing.T) {
 			fast.Release(last)
 			fast.Exec(`COMMIT`)
 			<-done
-			for !got.Granted { // it looks again, as the store does
+			for !got.Granted { // it tries again, as the store does
 				if got.Err != nil && dialect.Judge(s.Env.Dialect, got.Err).Class != dialect.Conflict {
 					s.Fatalf("%q: %v", key, got.Err)
 				}
@@ -82,8 +83,8 @@ func TestTheReaperCannotComeBetweenAFloorAndItsRow(t *testing.T) {
 	})
 }
 
-// The form that most people write takes the token from a sequence, which hands out numbers in another order than rows are
-// locked. The same interleaving shows it.
+// The usual form takes the token from a sequence, which hands out numbers in another order than
+// rows are locked. The same interleaving shows it.
 func TestTokensOfASequenceRegress(t *testing.T) {
 	upserts := map[string]string{
 		"postgres": `INSERT INTO TABLE VALUES (1, nextval('SEQ')) ON CONFLICT (k) DO UPDATE SET token = EXCLUDED.token`,
@@ -115,8 +116,9 @@ func TestTokensOfASequenceRegress(t *testing.T) {
 	}
 }
 
-// A statement that waits for a row reads the clock after, or else what it grants is cut short by as long as it has waited. On
-// MySQL the clock stands from when the statement began, which is still not before the holder began to count.
+// A statement that waits for a row reads the clock afterwards. Otherwise its wait would shorten
+// the lease. On MySQL the clock stands still from the statement's begin, which is still not
+// before the holder began to count.
 func TestALeaseIsNotCutShortByTheWaitForItsRow(t *testing.T) {
 	const wait = 700 * time.Millisecond
 	servertest.EachServer(t, func(s *servertest.Scene) {
@@ -128,7 +130,7 @@ func TestALeaseIsNotCutShortByTheWaitForItsRow(t *testing.T) {
 		var got servertest.Acquired
 		done, stalled := slow.Stalls(func() { got = slow.Acquire("k") })
 		if stalled == s.Is("mariadb") {
-			s.Fatalf("waited: %t; MariaDB is told not to wait", stalled)
+			s.Fatalf("waited: %t; lanes tell MariaDB not to wait", stalled)
 		}
 		if stalled {
 			s.Elapse(wait - time.Since(sent))
@@ -138,7 +140,7 @@ func TestALeaseIsNotCutShortByTheWaitForItsRow(t *testing.T) {
 		<-done
 		if !stalled {
 			if !errors.Is(got.Err, dialect.ErrRowLocked) && !errors.Is(got.Err, dialect.ErrRowShape) {
-				s.Errorf("%+v, want to be told that the row is locked", got)
+				s.Errorf("%+v, want an error that says that the row is locked", got)
 			}
 			return
 		}
@@ -153,7 +155,7 @@ func TestALeaseIsNotCutShortByTheWaitForItsRow(t *testing.T) {
 	})
 }
 
-// remaining is how long a key's lease has, by the database's clock.
+// remaining is the rest of a key's lease, by the database's clock.
 func remaining(s *servertest.Scene, key string) time.Duration {
 	s.Helper()
 	records, err := store(s).Inspect(s.Context(), lease.Filter{Keys: []string{key}})

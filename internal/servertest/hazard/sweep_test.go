@@ -10,7 +10,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A retention below 0 would count rows as dead that are held, and who asked next would get a second lock on the key.
+// A retention below 0 would count held rows as dead, and the next caller would get a second lock
+// on the key.
 func TestNoSweepRemovesWhatIsHeld(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		store, err := rowlock.OpenTable(e.DB, e.Dialect, nil)

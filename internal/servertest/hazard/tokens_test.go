@@ -25,15 +25,15 @@ func loadTime() time.Duration {
 	return time.Duration(servertest.FromEnvironment("ROWLOCK_HAZARD_SECONDS", 2)) * time.Second
 }
 
-// granter is a lock service under load: ours, or one that does it wrong.
+// granter is a lock service under load: ours, or one that is wrong.
 type granter interface {
-	// grant returns 0 if somebody else has key.
+	// grant returns 0 if the key is held.
 	grant(ctx context.Context, worker int, key string) (token int64, release func() error, err error)
 	// reap removes dead rows.
 	reap(ctx context.Context) (int64, error)
 }
 
-// tally is what came of a load.
+// tally is the result of a load.
 type tally struct {
 	grants, reaped, regressions atomic.Int64
 
@@ -42,7 +42,8 @@ type tally struct {
 	errs []error
 }
 
-// granted is called by the holder, before it releases: nobody else can be granted the same key meanwhile.
+// granted is called by the holder, before it releases: no other can be granted the same key
+// meanwhile.
 func (t *tally) granted(key string, token int64) {
 	t.grants.Add(1)
 	t.mu.Lock()
@@ -59,7 +60,8 @@ func (t *tally) failed(err error) {
 	t.errs = append(t.errs, err)
 }
 
-// load has 12 workers lock six keys and one reap without pause, until ctx ends or enough says so.
+// load has 12 workers lock six keys and one reap without pause, until ctx ends or enough returns
+// true.
 func load(ctx context.Context, g granter, enough func(*tally) bool) *tally {
 	t := &tally{last: make(map[string]int64)}
 	ctx, cancel := context.WithCancel(ctx)
@@ -101,7 +103,7 @@ func (t *tally) once(ctx context.Context, g granter, worker int, key string) {
 	}
 }
 
-// ours is three processes and a fourth that sweeps.
+// ours are three processes and a fourth that sweeps.
 type ours struct {
 	clients []*rowlock.Client
 	sweeper lease.Sweeper
@@ -168,7 +170,7 @@ func (n naive) grant(ctx context.Context, worker int, key string) (token int64, 
 		}
 	}
 	if err != nil {
-		return 0, nil, nil // somebody was in the way
+		return 0, nil, nil // another worker was in the way
 	}
 	err = n.db.QueryRowContext(context.WithoutCancel(ctx), n.s.Env.SQL(`SELECT token FROM `+n.table+` WHERE k = ?`), key).Scan(&token)
 	return token, release, err
@@ -212,7 +214,7 @@ func TestTokensNeverRegressWhileDeadRowsAreReaped(t *testing.T) {
 	})
 }
 
-// The same load finds what is wrong with the form that everybody writes first. Without this, the test above might prove
+// The same load finds what is wrong with the naive form. Without this, the test above might prove
 // nothing.
 func TestTokensOfTheNaiveFormRegress(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {

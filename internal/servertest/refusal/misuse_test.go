@@ -37,7 +37,8 @@ func elsewhere(s *servertest.Scene) (source string) {
 	return s.Env.Source[:strings.LastIndex(s.Env.Source, "/")+1] + name
 }
 
-// A fence in another database than the lock's would protect nothing: it must not pass, and not be taken for a lost lock.
+// A fence in another database than the lock's would protect nothing: it must not pass, and its
+// refusal must not count as a lost lock.
 func TestAFenceInATransactionOfAnotherDatabaseIsRefused(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		l := s.Take(s.Client(), "k")
@@ -77,7 +78,7 @@ func TestAFenceInATransactionOfAnotherDatabaseIsRefused(t *testing.T) {
 	})
 }
 
-// Everything that has a transaction's two methods will do, and so will pgx itself.
+// Anything with a transaction's two methods works, and so does pgx itself.
 func TestEveryKindOfTransactionCanBeFenced(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		c := s.Client()
@@ -181,7 +182,7 @@ func TestAClosedClientRefuses(t *testing.T) {
 	})
 }
 
-// A second Unlock says so and does nothing, whoever has the key by then.
+// A second Unlock returns ErrUnlocked and does nothing, whichever client holds the key by then.
 func TestUnlockingTwiceHasNoEffect(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		c := s.Client()
@@ -208,7 +209,8 @@ func TestUnlockingTwiceHasNoEffect(t *testing.T) {
 	})
 }
 
-// In a pool each statement is a transaction of its own: a fence would pass, and be over before what it is to protect is written.
+// In a pool each statement is a transaction of its own: a fence would pass, and end before the
+// write that it is to protect.
 func TestAPoolIsNoTransactionToFence(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		l := s.Take(s.Client(), "k")

@@ -12,7 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// refused opens what must not open: with the error wanted, which says how to do better, and with nothing left behind.
+// refused fails the test unless Open returns the error wanted, which says how to do better, and
+// leaves nothing behind.
 func refused(s *servertest.Scene, db rowlock.DB, d dialect.Dialect, want error, says ...string) {
 	s.Helper()
 	refusedWith(s, servertest.Config(), db, d, want, says...)
@@ -123,7 +124,8 @@ func TestOpenRefusesAPoolTooSmall(t *testing.T) {
 	})
 }
 
-// Names cannot be bound as parameters, so that what is not a plain identifier must not come near a statement.
+// Names cannot be bound as parameters: what is not a plain identifier must not come near a
+// statement.
 func TestOpenRefusesNamesThatAreNoIdentifiers(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		tables := s.Number(`SELECT count(*) FROM {rowlock_floor}`)
@@ -150,7 +152,8 @@ func TestOpenRefusesASchemaThatIsNotThere(t *testing.T) {
 	})
 }
 
-// A longest name must be whole: a database that cut names off could give two prefixes one table.
+// The longest name must be kept whole: a database that cut names off could give two prefixes one
+// table.
 func TestTheLongestPrefixIsAPrefix(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		prefix := fmt.Sprintf("%-39s", s.Env.Dialect.Names().Prefix)

@@ -18,7 +18,7 @@ func TestOpenRefusesAUserThatLacksAPrivilege(t *testing.T) {
 				s.Part(right+" on "+table, func(s *servertest.Scene) {
 					want, says := rowlock.ErrPrivilege, []string{right, s.Env.Dialect.Names().Prefix + table}
 					if len(rights) == 1 && s.Env.Driver == "mysql" {
-						want, says = rowlock.ErrNoSchema, []string{"privileges", s.Env.Table(table)} // it shows nobody a table they have no right to
+						want, says = rowlock.ErrNoSchema, []string{"privileges", s.Env.Table(table)} // it hides a table from users without a privilege on it
 					}
 					for _, st := range servertest.Strategies {
 						refusedWith(s, servertest.Config(servertest.WithStrategy(st)), seen.Env.Pool(s), s.Env.Dialect, want, says...)
@@ -80,7 +80,8 @@ func TestOpenRefusesAUserThatMayNotUseTheSchema(t *testing.T) {
 	})
 }
 
-// A trigger that drops or undoes a write makes every answer a lie: found before anything is granted.
+// A trigger that drops or undoes a write makes every answer wrong: Open finds it before anything
+// is granted.
 func TestOpenRefusesTriggersThatSwallowWrites(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		for _, c := range []struct{ event, table string }{
@@ -105,7 +106,7 @@ func TestOpenRefusesTriggersThatSwallowWrites(t *testing.T) {
 	})
 }
 
-// One that lets every update pass but the one that gives a lock back.
+// The trigger lets every update pass but a release.
 func TestOpenRefusesATriggerThatSwallowsReleases(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		s.Exec(s.Env.DB, `CREATE FUNCTION `+trigger(s)+`() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN CASE WHEN NEW.owner IS NULL THEN NULL ELSE NEW END; END'`)
@@ -165,7 +166,7 @@ func TestOpenRefusesRowPoliciesThatHideRows(t *testing.T) {
 	})
 }
 
-// A key that somebody else holds is not granted to a user from whom it is hidden.
+// A held key is not granted to a database user from which its row is hidden.
 func TestAHiddenRowIsNotGranted(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		name, seen := s.User()

@@ -30,7 +30,8 @@ func TestOpenRefusesReadOnlyConnections(t *testing.T) {
 	})
 }
 
-// A session that only defaults to reading is put right: that is a habit of careful applications, not a replica.
+// A session that only defaults to reading is corrected: that is a habit of careful applications,
+// not a replica.
 func TestLanesWriteWhereSessionsDefaultToReading(t *testing.T) {
 	for name, setting := range map[string]string{"mysql": "transaction_read_only=1", "mariadb": "tx_read_only=1"} {
 		servertest.On(t, name, func(s *servertest.Scene) {
@@ -40,7 +41,7 @@ func TestLanesWriteWhereSessionsDefaultToReading(t *testing.T) {
 	}
 }
 
-// variables scripts what a MySQL or MariaDB says of itself.
+// variables scripts the variables of a MySQL or MariaDB.
 func variables(s *servertest.Scene, vars ...string) rowlock.DB {
 	db, mock, err := sqlmock.New()
 	s.OK(err)
@@ -61,12 +62,13 @@ func TestOpenRefusesReplicas(t *testing.T) {
 			refused(s, variables(s, "version=9.7.4", v+"="+on), mysql.New(), rowlock.ErrReadOnly, v, "primary")
 		}
 	}
-	// MariaDB 12 has words for it.
+	// MariaDB 12 has names for it.
 	refused(s, variables(s, "version=12.2.2-MariaDB", "read_only=NO_LOCK"), mysql.New(), rowlock.ErrReadOnly, "read_only", "primary")
 	refused(s, variables(s, "version=12.2.2-MariaDB", "read_only=NO_LOCK_NO_ADMIN"), mysql.New(), rowlock.ErrReadOnly, "read_only", "primary")
 }
 
-// Galera and multi-primary groups certify whole transactions when they commit, and lock rows on one node only.
+// Galera and multi-primary groups certify whole transactions when they commit, and lock rows on
+// one node only.
 func TestOpenRefusesClustersWithSeveralWriters(t *testing.T) {
 	s := &servertest.Scene{T: t}
 	refused(s, variables(s, "version=10.11.19-MariaDB", "wsrep_on=ON"), mysql.New(), rowlock.ErrTopology, "wsrep_on", "Galera", "one primary")
@@ -78,7 +80,8 @@ func TestOpenRefusesClustersWithSeveralWriters(t *testing.T) {
 		"group_replication_single_primary_mode=ON", "super_read_only=ON"), mysql.New(), rowlock.ErrReadOnly, "super_read_only", "primary")
 }
 
-// A hot standby takes connections and reads like a primary. This one is made of the test server by pg_basebackup.
+// A hot standby accepts connections and reads like a primary. This one is made of the test server
+// by pg_basebackup.
 func TestOpenRefusesAHotStandby(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		source := standby(s)

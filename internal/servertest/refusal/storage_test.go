@@ -68,7 +68,8 @@ func TestOpenRefusesFilesThatAreNoDatabase(t *testing.T) {
 	refused(s, s.Dial("sqlite", dir), sqlite.New(), rowlock.ErrPrivilege, "unable to open")
 }
 
-// A process that may not write the file is told so. The tests may be root's, who may write anything: the process is nobody's.
+// A process that may not write the file gets an error that says so. The tests may run as root,
+// which may write anything: the process runs as the system user nobody.
 func TestOpenRefusesFilesThatCannotBeWritten(t *testing.T) {
 	s := &servertest.Scene{T: t}
 	dir, err := os.MkdirTemp("", "rowlock-refusal-")
@@ -82,7 +83,7 @@ func TestOpenRefusesFilesThatCannotBeWritten(t *testing.T) {
 		s.OK(schema.Migrate(t.Context(), db, sqlite.New()))
 		files = append(files, file)
 	}
-	out := asNobody(s, dir, "TestChildOpens", "ROWLOCK_CHILD_FILES="+strings.Join(files, ","))
+	out := asUserNobody(s, dir, "TestChildOpens", "ROWLOCK_CHILD_FILES="+strings.Join(files, ","))
 	for _, file := range files {
 		if !regexp.MustCompile(`(?m)^` + file + `: .*rowlock: read-only.*` + file + `.*may write`).MatchString(out) {
 			t.Errorf("%s: %q", file, out)
@@ -90,7 +91,7 @@ func TestOpenRefusesFilesThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestChildOpens is what the process of nobody's runs.
+// TestChildOpens is the process that runs as the system user nobody.
 func TestChildOpens(t *testing.T) {
 	files := os.Getenv("ROWLOCK_CHILD_FILES")
 	if files == "" {
@@ -106,11 +107,11 @@ func TestChildOpens(t *testing.T) {
 	}
 }
 
-// asNobody runs a test of this program as the user nobody.
-func asNobody(s *servertest.Scene, dir, test string, env ...string) string {
+// asUserNobody runs a test of this program as the system user nobody.
+func asUserNobody(s *servertest.Scene, dir, test string, env ...string) string {
 	s.Helper()
 	if os.Geteuid() != 0 {
-		s.Skip("SKIPPED, NOT TESTED: not root, which can become nobody")
+		s.Skip("SKIPPED, NOT TESTED: only root can become another user")
 	}
 	program := filepath.Join(dir, "program")
 	self, err := os.Executable()
@@ -131,7 +132,7 @@ func asNobody(s *servertest.Scene, dir, test string, env ...string) string {
 	return string(out)
 }
 
-// What a crash of the server could forget without anybody's fault is no reason to refuse, but one to say so.
+// What a crash of the server could forget is no reason to refuse, but one to warn.
 func TestOpenWarnsOfWeakDurability(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		weak := s.With("synchronous_commit=off")
@@ -203,7 +204,8 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached is an error of its own, with the reason: nothing was sent whose outcome could be unknown.
+// A server that cannot be reached is an error of its own, with the reason: no request was sent
+// whose outcome could be unknown.
 func TestOpenSaysWhyAServerCannotBeReached(t *testing.T) {
 	s := &servertest.Scene{T: t}
 	refused(s, s.Dial("pgx", "postgres://nobody@127.0.0.1:1/x?connect_timeout=2"), postgres.New(), syscall.ECONNREFUSED, "connect")

@@ -11,7 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// What waiting costs a server does not depend on how many wait. The server counts, in a database where nobody else is.
+// The cost of waiting does not depend on the number of waiters. The server counts, in a database
+// that no other test uses.
 func TestAThousandWaitersCostAServerFiveStatementsASecond(t *testing.T) {
 	for _, m := range servertest.Modes {
 		n := 1000
@@ -33,7 +34,7 @@ func countCommits(s *servertest.Scene, m servertest.Mode, n int) {
 	u.Path = "/" + name
 	alone := s.Migrated(u.String())
 	alone.Take(alone.Client(m.Set), "cost", rowlock.TTL(servertest.LongTTL), rowlock.NoRenew())
-	// One lane, so that none that was busy before goes idle with commits that the server has not counted yet.
+	// One lane, so that no other lane goes idle with commits that the server has not counted yet.
 	c := alone.Client(m.Set, func(c *rowlock.Config) { c.Lanes = 1 })
 	ctx, cancel := context.WithCancel(s.Context())
 	var all sync.WaitGroup
@@ -45,16 +46,17 @@ func countCommits(s *servertest.Scene, m servertest.Mode, n int) {
 	if m.Fair {
 		s.Eventually("every ticket", func() bool { return tickets(aside(alone)) == int64(n) })
 	}
-	s.Elapse(3 * time.Second) // the looks are as rare as they get
+	s.Elapse(3 * time.Second) // polls are as rare as they get
 	before, began := commits(s, name)
 	for periods := 1; ; periods++ {
 		s.Elapse(period)
 		after, ended := commits(s, name)
-		// Idle sessions are counted late: a second's worth of what went before may come into the period.
+		// Idle sessions are counted late: a second's worth of what went before may come into the
+		// period.
 		elapsed := ended.Sub(began)
 		made, limit := after-before, most*(elapsed+time.Second).Seconds()
 		if made < 6 {
-			s.Fatalf("only %d commits in %s: nothing looks, or nothing counts", made, elapsed)
+			s.Fatalf("only %d commits in %s: no client polls, or the server does not count", made, elapsed)
 		}
 		if float64(made) <= limit {
 			s.Logf("%d waiters: %d commits in %s", n, made, elapsed.Round(time.Millisecond))
@@ -67,7 +69,8 @@ func countCommits(s *servertest.Scene, m servertest.Mode, n int) {
 	}
 }
 
-// aside is the scene on connections that are closed at once: one that goes idle is counted only after ten seconds.
+// aside is the scene on connections that are closed at once: one that goes idle is counted only
+// after ten seconds.
 func aside(s *servertest.Scene) *servertest.Scene {
 	e := *s.Env
 	e.DB = e.Pool(s)
@@ -75,8 +78,8 @@ func aside(s *servertest.Scene) *servertest.Scene {
 	return &servertest.Scene{T: s.T, Env: &e}
 }
 
-// commits waits until the server has counted again, which it does once a second, so that what it counts between two calls has
-// happened between their answers.
+// commits waits until the server has counted again, which it does once a second, so that what it
+// counts between two calls happened between their answers.
 func commits(s *servertest.Scene, database string) (n int64, at time.Time) {
 	s.Helper()
 	count := func() int64 {
@@ -88,7 +91,7 @@ func commits(s *servertest.Scene, database string) (n int64, at time.Time) {
 	return n, time.Now()
 }
 
-// database makes one that goes with the test.
+// database makes a database that the test drops.
 func database(s *servertest.Scene) (name string) {
 	s.Helper()
 	name = s.Env.Dialect.Names().Prefix + "alone"

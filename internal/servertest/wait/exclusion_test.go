@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// Many waiters of several processes want one key, again and again. Each adds to a tally that nothing but the lock protects: two
-// holders at once lose an addition, or write a token after a higher one. Nobody waits for longer than a scene's patience.
+// Many waiters of several processes want one key, again and again. Each adds to a tally that only
+// the lock protects: two holders at once lose an addition, or write a token after a higher one.
+// No waiter waits for longer than Patience.
 func TestWaitersOfManyProcessesExcludeEachOtherAndAllProgress(t *testing.T) {
 	const processes, waiters = 4, 16
 	lasts := time.Duration(servertest.FromEnvironment("ROWLOCK_SOAK_MS", 1200)) * time.Millisecond
@@ -56,7 +58,7 @@ func scans(said string, into ...any) bool {
 	return err == nil
 }
 
-// tally makes a table with one row, for what is counted under a lock and nothing else.
+// tally makes a table with one row, for counts under a lock and nothing else.
 func tally(s *servertest.Scene) (table string) {
 	s.Helper()
 	table = fmt.Sprintf("%stally%d", s.Env.Dialect.Names().Prefix, tallies.Add(1))
@@ -124,5 +126,17 @@ func (w *crowder) once(c *servertest.Worker) error {
 	}
 	w.longest = max(w.longest, time.Since(began))
 	w.grants++
-	return errors.Join(c.TallyOnce(ctx, l), l.Unlock(ctx))
+	return errors.Join(tallyOnce(ctx, c, l), l.Unlock(ctx))
+}
+
+// tallyOnce reads, and then writes what it has made of it.
+func tallyOnce(ctx context.Context, c *servertest.Worker, l *rowlock.Lock) error {
+	var n, token int64
+	if err := c.DB.QueryRowContext(ctx, `SELECT n, token FROM `+c.Table).Scan(&n, &token); err != nil {
+		return err
+	}
+	if token >= l.Token() {
+		return fmt.Errorf("granted with token %d after %d", l.Token(), token)
+	}
+	return c.Run(c.DB, `UPDATE `+c.Table+` SET n = ?, token = ?`, n+1, l.Token())
 }

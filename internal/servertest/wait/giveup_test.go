@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// A call that is cancelled while it waits leaves no ticket, no goroutine and no held key.
+// A call that is canceled while it waits leaves no ticket, no goroutine and no held key.
 func TestAWaiterThatGivesUpLeavesNothing(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		for _, m := range servertest.Modes {
@@ -31,7 +31,7 @@ func TestAWaiterThatGivesUpLeavesNothing(t *testing.T) {
 	})
 }
 
-// giveUpTogether has some wait for a held key, and go away one by one.
+// giveUpTogether starts waiters for a held key, and cancels them one by one.
 func giveUpTogether(s *servertest.Scene, m servertest.Mode) {
 	s.Helper()
 	c := s.Client(servertest.WithTTL(servertest.LongTTL), m.Set)
@@ -45,11 +45,11 @@ func giveUpTogether(s *servertest.Scene, m servertest.Mode) {
 		leavers = append(leavers, leaver{cancel, waits(s, ctx, c, "given up")})
 	}
 	if n := tickets(s); m.Fair && n != 10 {
-		s.Errorf("%d tickets of 10 who wait", n)
+		s.Errorf("%d tickets of 10 waiters", n)
 	}
 	for _, i := range rand.Perm(len(leavers)) {
 		leavers[i].cancel()
-		g := servertest.Await(s, servertest.Promptly, leavers[i].end, "the cancelled call")
+		g := servertest.Await(s, servertest.Promptly, leavers[i].end, "the canceled call")
 		s.WantErr(g.err, context.Canceled)
 		s.WantErr(g.err, rowlock.ErrHeld)
 	}
@@ -58,7 +58,7 @@ func giveUpTogether(s *servertest.Scene, m servertest.Mode) {
 	}
 }
 
-// wantUntouched sees that a key is free, and had no grant after token.
+// wantUntouched fails the test unless a key is free and had no grant after token.
 func wantUntouched(s *servertest.Scene, key string, token int64) {
 	s.Helper()
 	l, err := s.Client().TryLock(s.Context(), key)
@@ -69,8 +69,9 @@ func wantUntouched(s *servertest.Scene, key string, token int64) {
 	s.OK(l.Unlock(s.Context()))
 }
 
-// Calls are cancelled at any moment around their grant, in the process of the holder and in another. Nobody is granted a key
-// twice, and nothing is left: no key that would block everybody for five minutes, no ticket that would be served.
+// Calls are canceled at any moment around their grant, in the holder's process and in another. No
+// key is granted twice, and nothing is left: no held key that would block all for five minutes,
+// no ticket that would be served.
 func TestGivingUpAtTheGrantLeavesNothing(t *testing.T) {
 	rounds := servertest.FromEnvironment("ROWLOCK_WAIT_GIVEUPS", 60)
 	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {
@@ -84,7 +85,8 @@ func TestGivingUpAtTheGrantLeavesNothing(t *testing.T) {
 		}
 		s.Within(servertest.FreeSoon, "the next grant", func() { s.OK(s.Take(clients[0], "fickle").Unlock(s.Context())) })
 		s.Eventually("no ticket to be left", func() bool { return tickets(s) == 0 })
-		// What a waiter who has gone is granted late is given back when that is known; the lease would last for faultTTL.
+		// A late grant to a waiter that has left is released when that is known; the lease would
+		// last for LongTTL.
 		s.Eventually("every key to be free", func() bool {
 			return s.Number(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL AND expires_at > {now}`) == 0
 		})
@@ -92,7 +94,7 @@ func TestGivingUpAtTheGrantLeavesNothing(t *testing.T) {
 	})
 }
 
-// grantLog is the tokens of those who had the key, noted while they had it.
+// grantLog is the tokens of the holders, noted while they held the key.
 type grantLog struct {
 	mu  sync.Mutex
 	all []int64
@@ -104,7 +106,8 @@ func (g *grantLog) note(l *rowlock.Lock) {
 	g.all = append(g.all, l.Token())
 }
 
-// giveUpRound has two waiters in each client wait for a key, and go at about the time at which it comes free.
+// giveUpRound starts two waiters in each client for a key, and cancels them at about the time of
+// its release.
 func giveUpRound(s *servertest.Scene, clients []*rowlock.Client, holder *rowlock.Client, tokens *grantLog) {
 	s.Helper()
 	l := s.Take(holder, "fickle")

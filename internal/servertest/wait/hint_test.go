@@ -26,7 +26,7 @@ func (deaf) Listen(ctx context.Context, heard func(string)) error {
 	return ctx.Err()
 }
 
-// Nobody rests on a hint: with all of them lost, every waiter is served as soon as a poll allows.
+// No waiter depends on a hint: if all are lost, each is served as soon as a poll allows.
 func TestWithEveryHintLostWaitersAreServedByThePoll(t *testing.T) {
 	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {
 		if m.Silent {
@@ -55,8 +55,8 @@ func deafClient(s *servertest.Scene, m servertest.Mode) *rowlock.Client {
 	return c
 }
 
-// handAcross has b wait for what a holds, for so long that it looks as seldom as it ever does, and returns how long it took to be
-// served after the key came free.
+// handAcross has b wait for what a holds until b's polls are as rare as they get. It returns the
+// time from the release to b's grant.
 func handAcross(s *servertest.Scene, a, b *rowlock.Client, limit time.Duration) time.Duration {
 	s.Helper()
 	l := s.Take(a, "across")
@@ -68,20 +68,21 @@ func handAcross(s *servertest.Scene, a, b *rowlock.Client, limit time.Duration) 
 	g := granted(s, waiting)
 	took := g.at.Sub(freed)
 	if took > limit {
-		s.Errorf("served %s after the key came free, want at most %s", took, limit)
+		s.Errorf("served %s after the release, want at most %s", took, limit)
 	}
 	s.OK(g.l.Unlock(s.Context()))
 	return took
 }
 
-// aged makes a hold an old one, at which an unfair client looks as seldom as it ever does.
+// aged makes a hold an old one, which an unfair client polls as rarely as it ever does.
 func aged(s *servertest.Scene, key string) {
 	s.Helper()
 	minute := map[string]string{"sqlite": `60000`, "pgx": `interval '1 minute'`, "mysql": `INTERVAL 1 MINUTE`}[s.Env.Driver]
 	s.Exec(s.Env.DB, `UPDATE {rowlock} SET acquired_at = acquired_at - `+minute+` WHERE {key} = ?`, []byte(key))
 }
 
-// A notification that cannot be sent cuts the connection it was to go over, and costs nobody more than a poll.
+// A notification that cannot be sent cuts its connection, and delays no waiter by more than a
+// poll.
 func TestAHintThatCannotBeSentDelaysNoWaiterBeyondThePoll(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		for _, m := range []servertest.Mode{{}, {Fair: true}} {
@@ -100,7 +101,8 @@ func TestAHintThatCannotBeSentDelaysNoWaiterBeyondThePoll(t *testing.T) {
 	})
 }
 
-// The connection that listens is killed: the wait goes on by the poll, and listens again.
+// The connection that listens is killed: the wait goes on by polling, and the client listens
+// again.
 func TestAWaitSurvivesItsListenersConnection(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		for _, m := range []servertest.Mode{{}, {Fair: true}} {
@@ -120,7 +122,7 @@ func TestAWaitSurvivesItsListenersConnection(t *testing.T) {
 				s.OK(l.Unlock(s.Context()))
 				g := granted(s, waiting)
 				if took, limit := g.at.Sub(freed), hintPoll+waitSlack; took > limit {
-					s.Errorf("served %s after the key came free, want at most %s", took, limit)
+					s.Errorf("served %s after the release, want at most %s", took, limit)
 				}
 				s.OK(g.l.Unlock(s.Context()))
 				s.Eventually("a connection to listen again", listens)
@@ -129,7 +131,7 @@ func TestAWaitSurvivesItsListenersConnection(t *testing.T) {
 	})
 }
 
-// What hints are for: a waiter that would look only after seconds is served at once.
+// Hints reduce latency: a waiter that would poll only after seconds is served at once.
 func TestAHintIsSoonerThanThePoll(t *testing.T) {
 	const soon = time.Second
 	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {
@@ -138,7 +140,7 @@ func TestAHintIsSoonerThanThePoll(t *testing.T) {
 		}
 		seldom := func(c *rowlock.Config) {
 			c.PollMax = 10 * time.Second
-			if m.Fair { // looks at a new ticket more often, however old the hold is
+			if m.Fair { // polls a new ticket more often, however old the hold is
 				c.PollMin = c.PollMax
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// Who waits for a holder that is killed has the key when its lease ends, and not much later.
+// A waiter for a killed holder has the key when the lease ends, and not much later.
 func TestAWaiterForAKilledHolderGetsTheKeyWhenItsLeaseEnds(t *testing.T) {
 	const ttl, poll = 600 * time.Millisecond, 50 * time.Millisecond
 	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {

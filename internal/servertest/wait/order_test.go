@@ -21,7 +21,7 @@ type served struct {
 	at    int64 // ns since 1970
 }
 
-// queueing waits for a key under each name and priority it is told, and says when it had it.
+// queueing waits for a key under each name and priority that it receives, and reports each grant.
 func queueing(c *servertest.Worker) error {
 	fmt.Println("child: ready")
 	var wg sync.WaitGroup
@@ -30,7 +30,7 @@ func queueing(c *servertest.Worker) error {
 		var name string
 		var priority int
 		if !scans(line, &name, &priority) {
-			return fmt.Errorf("told %q", line)
+			return fmt.Errorf("received %q", line)
 		}
 		wg.Go(func() {
 			l, err := c.Locks.Lock(context.Background(), "queue", rowlock.Note(name), rowlock.Priority(priority))
@@ -47,8 +47,8 @@ func queueing(c *servertest.Worker) error {
 	return nil
 }
 
-// line is the waiters of several processes for the key "queue".
-type line struct {
+// queue is the waiters of several processes for the key "queue".
+type queue struct {
 	*servertest.Scene
 	children []*servertest.Child
 	waiting  []string // by the (rank, ticket) of the table
@@ -57,21 +57,21 @@ type line struct {
 	served   []served
 }
 
-const lineProcesses = 4
+const queueProcesses = 4
 
-// lineUp starts n waiters, each when the ticket of the one before it is in the table, in the next process, with a priority of the
-// next of those given. The key must be held.
-func lineUp(s *servertest.Scene, m servertest.Mode, n int, ttl time.Duration, priorities ...int) *line {
+// enqueue starts n waiters, each in the next process and with the next of the priorities, when
+// the ticket before it is in the table. The key must be held.
+func enqueue(s *servertest.Scene, m servertest.Mode, n int, ttl time.Duration, priorities ...int) *queue {
 	s.Helper()
-	q := &line{Scene: s, said: make(chan string, 2*n+lineProcesses)}
-	s.Exec(s.Env.DB, `DELETE FROM {rowlock_queue}`) // who was killed in another mode
-	for range lineProcesses {
+	q := &queue{Scene: s, said: make(chan string, 2*n+queueProcesses)}
+	s.Exec(s.Env.DB, `DELETE FROM {rowlock_queue}`) // of processes killed in another mode
+	for range queueProcesses {
 		c := s.ChildIn(m, "queue", "none", ttl)
 		c.Expect("ready")
 		q.children = append(q.children, c)
 	}
 	for i := range n {
-		q.children[i%lineProcesses].Send(fmt.Sprintf("%d/%d %d", i%lineProcesses, i, priorities[i%len(priorities)]))
+		q.children[i%queueProcesses].Send(fmt.Sprintf("%d/%d %d", i%queueProcesses, i, priorities[i%len(priorities)]))
 		s.Eventually("the next ticket", func() bool { return tickets(s) == int64(i+1) })
 	}
 	rows, err := s.Env.DB.QueryContext(s.Context(), s.Env.SQL(`SELECT note FROM {rowlock_queue} WHERE {rank} IS NOT NULL ORDER BY {rank}, ticket`))
@@ -94,15 +94,15 @@ func lineUp(s *servertest.Scene, m servertest.Mode, n int, ttl time.Duration, pr
 }
 
 // end returns when every waiter has unlocked.
-func (q *line) end() {
+func (q *queue) end() {
 	for _, c := range q.children {
 		_ = c.In.Close()
 	}
 	q.ends.Wait()
 }
 
-// hearServed waits until n in all have been served.
-func (q *line) hearServed(n int) {
+// awaitServed waits until n in all were served.
+func (q *queue) awaitServed(n int) {
 	q.Helper()
 	for len(q.served) < n {
 		var v served
@@ -114,8 +114,8 @@ func (q *line) hearServed(n int) {
 	}
 }
 
-// servedBut counts the served of all processes but one.
-func (q *line) servedBut(child int) (n int) {
+// servedBut counts the served waiters of all processes but one.
+func (q *queue) servedBut(child int) (n int) {
 	for _, v := range q.served {
 		if !strings.HasPrefix(v.name, fmt.Sprint(child, "/")) {
 			n++
@@ -124,8 +124,8 @@ func (q *line) servedBut(child int) (n int) {
 	return n
 }
 
-// names are those who were served, in the order of their tokens.
-func (q *line) names() (names []string) {
+// names are the waiters that were served, in the order of their tokens.
+func (q *queue) names() (names []string) {
 	slices.SortFunc(q.served, func(a, b served) int { return cmp.Compare(a.token, b.token) })
 	for _, v := range q.served {
 		names = append(names, v.name)
@@ -133,8 +133,8 @@ func (q *line) names() (names []string) {
 	return names
 }
 
-// wantOrder counts who was served after somebody behind him.
-func (q *line) wantOrder(want []string) {
+// wantOrder fails the test unless the waiters were served in this order.
+func (q *queue) wantOrder(want []string) {
 	q.Helper()
 	names, inversions := q.names(), 0
 	for i, name := range names {
@@ -143,22 +143,22 @@ func (q *line) wantOrder(want []string) {
 		}
 	}
 	if inversions > 0 || len(names) != len(want) {
-		q.Errorf("%d of %d were served out of turn:\n%v, want\n%v", inversions, len(names), names, want)
+		q.Errorf("%d of %d were served out of order:\n%v, want\n%v", inversions, len(names), names, want)
 	}
 }
 
-// The order in which a key is passed on is that of the tickets, whichever process they are of.
+// A key is passed on in the order of the tickets, whichever process they are of.
 func TestFairWaitersOfManyProcessesAreServedInTheOrderOfTheirTickets(t *testing.T) {
 	eachFair(t, func(s *servertest.Scene, m servertest.Mode) {
-		n := lineLength(s, m)
+		n := queueLength(s, m)
 		l := s.Take(s.Client(m.Set), "queue")
-		q := lineUp(s, m, n, 20*time.Second, 5, 4, 6)
+		q := enqueue(s, m, n, 20*time.Second, 5, 4, 6)
 		if len(q.waiting) != n {
 			s.Fatalf("%d tickets for %d waiters", len(q.waiting), n)
 		}
 		s.OK(l.Unlock(s.Context()))
 		began := time.Now()
-		q.hearServed(n)
+		q.awaitServed(n)
 		q.end()
 		q.wantOrder(q.waiting)
 		if first, last := q.served[0].token, q.served[n-1].token; first != l.Token()+1 || last != first+int64(n)-1 {
@@ -168,9 +168,9 @@ func TestFairWaitersOfManyProcessesAreServedInTheOrderOfTheirTickets(t *testing.
 	})
 }
 
-// lineLength is 200, but fewer where each of them takes longer: in SQLite under the race detector, which sees every instruction of a
-// database written in Go, and where there is only the poll.
-func lineLength(s *servertest.Scene, m servertest.Mode) int {
+// queueLength is 200, but less if each waiter takes longer: in SQLite under the race detector,
+// which sees every instruction of a database written in Go, and without hints.
+func queueLength(s *servertest.Scene, m servertest.Mode) int {
 	n := servertest.FromEnvironment("ROWLOCK_WAIT_LINE", 200)
 	if m.Silent || s.Is("sqlite") {
 		n = min(n, max(40, n/5))
@@ -178,23 +178,24 @@ func lineLength(s *servertest.Scene, m servertest.Mode) int {
 	return n
 }
 
-// A process that dies with its waiters is a hole in the line, of at most one lease: by when that has ended, all its tickets are
-// dead. So at most one of them is granted the key, and the living keep their order.
+// A process that dies with its waiters is a hole in the queue, of at most one lease: when that
+// has ended, all its tickets are dead. So at most one of them is granted the key, and the living
+// keep their order.
 func TestTheWaitersOfAKilledProcessAreOneHoleInTheQueue(t *testing.T) {
 	const n, before, dead, ttl = 48, 10, 1, 3 * time.Second
 	eachFair(t, func(s *servertest.Scene, m servertest.Mode) {
 		l := s.Take(s.Client(m.Set), "queue")
-		q := lineUp(s, m, n, ttl, 5)
+		q := enqueue(s, m, n, ttl, 5)
 		s.OK(l.Unlock(s.Context()))
-		q.hearServed(before)
+		q.awaitServed(before)
 		s.OK(q.children[dead].Cmd.Process.Kill())
 		killed := time.Now()
-		for q.servedBut(dead) < n-n/lineProcesses {
-			q.hearServed(len(q.served) + 1)
+		for q.servedBut(dead) < n-n/queueProcesses {
+			q.awaitServed(len(q.served) + 1)
 		}
 		q.end()
 		close(q.said)
-		for said := range q.said { // of the dead, from before the kill
+		for said := range q.said { // of the dead process, from before the kill
 			var v served
 			if !scans(said, &v.name, &v.token, &v.at) {
 				s.Fatalf("a child said %q", said)
@@ -214,7 +215,7 @@ func TestTheWaitersOfAKilledProcessAreOneHoleInTheQueue(t *testing.T) {
 			pause = max(pause, time.Duration(q.served[i+1].at-q.served[i].at))
 		}
 		if limit := ttl + servertest.ChildPoll + waitSlack; pause > limit {
-			s.Errorf("nobody was served for %s, want at most %s", pause, limit)
+			s.Errorf("no waiter was served for %s, want at most %s", pause, limit)
 		}
 		s.Logf("the longest pause was %s; all were served %s after the kill", pause.Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
 	})

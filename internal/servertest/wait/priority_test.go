@@ -8,7 +8,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Whoever has the higher priority goes first, though he came later and to another process.
+// The waiter with the higher priority goes first, although it came later and to another process.
 func TestAHigherPriorityGoesFirst(t *testing.T) {
 	eachFair(t, func(s *servertest.Scene, m servertest.Mode) {
 		l := s.Take(s.Client(m.Set), "priority")
@@ -19,7 +19,8 @@ func TestAHigherPriorityGoesFirst(t *testing.T) {
 	})
 }
 
-// Nobody is overtaken for ever: a step of waiting is worth a level of priority, and nine steps are all that nine levels are worth.
+// No waiter is overtaken for ever: a step of waiting is worth a level of priority, and nine
+// levels are worth nine steps.
 func TestALongWaitGoesBeforeAHighPriority(t *testing.T) {
 	eachFair(t, func(s *servertest.Scene, m servertest.Mode) {
 		for _, older := range []bool{true, false} {
@@ -44,7 +45,8 @@ func TestALongWaitGoesBeforeAHighPriority(t *testing.T) {
 	})
 }
 
-// wantServed sees that waiters are granted a key in this order, one after the other, right after l.
+// wantServed fails the test unless waiters are granted a key in this order, one after the other,
+// right after l.
 func wantServed(s *servertest.Scene, l *rowlock.Lock, order ...<-chan got) {
 	s.Helper()
 	for i, w := range order {

@@ -8,7 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// A lock that is given back in a transaction is the waiters' when that commits: those of the holder's own process and of others.
+// A lock that is released in a transaction goes to a waiter when that commits: of the holder's
+// own process or of another.
 func TestUnlockTxWakesTheWaitersAfterTheCommitAndNotBefore(t *testing.T) {
 	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {
 		leaving(s, m, func(l *rowlock.Lock, waiting []<-chan got, finish func(commit bool)) {
@@ -34,7 +35,7 @@ func TestUnlockTxWakesTheWaitersAfterTheCommitAndNotBefore(t *testing.T) {
 	})
 }
 
-// A transaction that rolls back has given nothing away.
+// A transaction that rolls back has released nothing.
 func TestUnlockTxThatRollsBackWakesNoWaiterIntoAGrant(t *testing.T) {
 	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {
 		leaving(s, m, func(l *rowlock.Lock, waiting []<-chan got, finish func(commit bool)) {
@@ -55,7 +56,8 @@ func TestUnlockTxThatRollsBackWakesNoWaiterIntoAGrant(t *testing.T) {
 	})
 }
 
-// leaving has a lock that two wait for, one in the holder's process and one in another, given back in a transaction that is not over.
+// leaving releases a lock in a transaction that is still open, while two calls wait for it: one
+// in the holder's process and one in another.
 func leaving(s *servertest.Scene, m servertest.Mode, f func(l *rowlock.Lock, waiting []<-chan got, finish func(commit bool))) {
 	s.Helper()
 	here, there := s.Client(m.Set, servertest.WithPoll(hintPoll)), s.Client(m.Set, servertest.WithPoll(hintPoll))
@@ -72,7 +74,7 @@ func leaving(s *servertest.Scene, m servertest.Mode, f func(l *rowlock.Lock, wai
 	})
 }
 
-// either is the first of two to be granted the key, and the other.
+// either returns the first grant of two waiting calls, and the other call.
 func either(s *servertest.Scene, waiting []<-chan got) (first got, next <-chan got) {
 	s.Helper()
 	select {
@@ -81,7 +83,7 @@ func either(s *servertest.Scene, waiting []<-chan got) (first got, next <-chan g
 	case first = <-waiting[1]:
 		next = waiting[0]
 	case <-time.After(servertest.Patience):
-		s.Fatal("nobody got the key")
+		s.Fatal("neither call got the key")
 	}
 	s.OK(first.err)
 	return first, next

@@ -8,7 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// waitSlack is what a statement, a scheduler and a race detector may take beyond a time that is bounded.
+// waitSlack is what a statement, a scheduler and a race detector may take beyond a time that is
+// bounded.
 const waitSlack = 250 * time.Millisecond
 
 // got is the end of a call of Lock that ran beside the test.
@@ -39,7 +40,7 @@ func granted(s *servertest.Scene, waiting <-chan got) got {
 	return g
 }
 
-// stillWaits sees that such a call is not granted the key while time passes.
+// stillWaits fails the test if such a call is granted the key while time passes.
 func stillWaits(s *servertest.Scene, d time.Duration, waiting ...<-chan got) {
 	s.Helper()
 	s.Elapse(d)

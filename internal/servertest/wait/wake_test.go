@@ -21,7 +21,7 @@ func onPostgres(t *testing.T, f func(s *servertest.Scene)) {
 	})
 }
 
-// any is the first lock of several calls that wait, each of which ends once.
+// anyOf is the first lock of several calls that wait, each of which ends once.
 func anyOf(s *servertest.Scene, waiting []<-chan got) got {
 	s.Helper()
 	first := make(chan got, 1)
@@ -39,8 +39,8 @@ func anyOf(s *servertest.Scene, waiting []<-chan got) got {
 	return granted(s, first)
 }
 
-// hearing waits until so many processes have noted that they wait for key and can be woken.
-func hearing(s *servertest.Scene, key string, n int) {
+// registered waits until n processes are registered as waiters for key and can be woken.
+func registered(s *servertest.Scene, key string, n int) {
 	s.Helper()
 	queue := s.Env.Dialect.Names().Table("rowlock_queue", `"`)
 	s.Eventually("processes listen", func() bool {
@@ -61,7 +61,7 @@ func TestAReleaseWakesOneWaitingProcess(t *testing.T) {
 		for range processes {
 			waiting = append(waiting, waits(s, s.Context(), s.Client(servertest.WithPoll(hintPoll), count), "hot"))
 		}
-		hearing(s, "hot", processes)
+		registered(s, "hot", processes)
 		before := lost.Load() // of the first bids
 		s.OK(l.Unlock(s.Context()))
 		for range processes {
@@ -82,7 +82,7 @@ func TestAStoppedProcessThatIsWokenDelaysTheRestByAPoll(t *testing.T) {
 		for range 4 {
 			l := s.Take(holder, "hot")
 			waiting := waits(s, s.Context(), waiter, "hot")
-			hearing(s, "hot", 9)
+			registered(s, "hot", 9)
 			freed := time.Now()
 			s.OK(l.Unlock(s.Context()))
 			g := granted(s, waiting)
@@ -94,7 +94,8 @@ func TestAStoppedProcessThatIsWokenDelaysTheRestByAPoll(t *testing.T) {
 	})
 }
 
-// sleepers are processes that wait for key, as far as anybody knows, and never bid. woken is called for each message to one alone.
+// sleepers are processes that are registered as waiters for key and never bid. woken is called
+// for each message to one alone.
 func sleepers(s *servertest.Scene, key string, n int, woken func()) {
 	s.Helper()
 	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect, table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
@@ -119,7 +120,7 @@ func sleepers(s *servertest.Scene, key string, n int, woken func()) {
 	}
 }
 
-// Processes that waited a moment ago are still known to wait.
+// Processes that waited a moment ago are still registered.
 func TestAProcessThatIsWokenInVainWakesTheNext(t *testing.T) {
 	onPostgres(t, func(s *servertest.Scene) {
 		slow := func(c *rowlock.Config) { c.PollMin, c.PollMax = 100*time.Millisecond, time.Minute }
@@ -133,7 +134,7 @@ func TestAProcessThatIsWokenInVainWakesTheNext(t *testing.T) {
 		for _, c := range append(idle, waiter) {
 			waiting = append(waiting, waits(s, s.Context(), c, "hot"))
 		}
-		hearing(s, "hot", len(waiting))
+		registered(s, "hot", len(waiting))
 		s.OK(l.Unlock(s.Context()))
 		for range waiting {
 			s.OK(anyOf(s, waiting).l.Unlock(s.Context()))
@@ -146,13 +147,13 @@ func TestAProcessThatIsWokenInVainWakesTheNext(t *testing.T) {
 		s.OK(l.Unlock(s.Context()))
 		g := granted(s, last)
 		if took := g.at.Sub(freed); took > 5*time.Second {
-			s.Errorf("granted %s after the release, as if nobody had been woken", took)
+			s.Errorf("granted %s after the release, as if no process had been woken", took)
 		}
 		s.OK(g.l.Unlock(s.Context()))
 	})
 }
 
-// A registration that outlived its client would be woken in the client's place, turn after turn.
+// A registration that outlived its client would be woken instead of a waiter, again and again.
 func TestAClosedClientIsNotRegisteredAnyMore(t *testing.T) {
 	onPostgres(t, func(s *servertest.Scene) {
 		holder := s.Client(servertest.WithPoll(hintPoll))
@@ -162,7 +163,7 @@ func TestAClosedClientIsNotRegisteredAnyMore(t *testing.T) {
 			c := s.Client(servertest.WithPoll(hintPoll))
 			ctx, leave := context.WithCancel(s.Context())
 			waiting := waits(s, ctx, c, "hot")
-			hearing(s, "hot", 1)
+			registered(s, "hot", 1)
 			leave()
 			<-waiting
 			s.OK(l.Unlock(s.Context())) // wakes it in vain, so that it takes back its registration
