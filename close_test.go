@@ -87,7 +87,9 @@ func TestEveryCloseReturnsWhenTheClientHasGone(t *testing.T) {
 
 func TestCloseNamesWhatItCouldNotRelease(t *testing.T) {
 	for name, release := range map[string]func(context.Context, []lease.Lease) ([]lease.Released, error){
-		"the call fails": func(context.Context, []lease.Lease) ([]lease.Released, error) { return nil, clienttest.ErrDown },
+		"the call fails": func(context.Context, []lease.Lease) ([]lease.Released, error) {
+			return nil, clienttest.ErrDown
+		},
 		"one of two fails": func(_ context.Context, leases []lease.Lease) ([]lease.Released, error) {
 			answers := make([]lease.Released, len(leases))
 			answers[len(leases)-1].Err = clienttest.ErrDown
@@ -133,7 +135,8 @@ func TestCloseTriesAgain(t *testing.T) {
 			t.Error(err)
 		}
 		if late := time.Since(back); clienttest.IsHeld(t, s, "k") || late > time.Second {
-			t.Errorf("closed %v after the store was back; the key is held: %t", late, clienttest.IsHeld(t, s, "k"))
+			t.Errorf("closed %v after the store was back; the key is held: %t", late,
+				clienttest.IsHeld(t, s, "k"))
 		}
 	})
 }

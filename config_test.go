@@ -22,13 +22,22 @@ func TestConfigIsChecked(t *testing.T) {
 		cfg  rowlock.Config
 		says []string
 	}{
-		"TTL too short":            {rowlock.Config{TTL: 99 * time.Millisecond}, []string{"TTL", "99ms", "100ms"}},
-		"TTL negative":             {rowlock.Config{TTL: -time.Second}, []string{"TTL", "-1s"}},
-		"Margin negative":          {rowlock.Config{Margin: -1}, []string{"Margin", "-1ns"}},
-		"Margin as long as TTL":    {rowlock.Config{TTL: time.Second, Margin: time.Second}, []string{"Margin (1s)", "TTL (1s)"}},
-		"Margin above default TTL": {rowlock.Config{Margin: time.Minute}, []string{"Margin (1m0s)", "TTL (30s)"}},
-		"RenewEvery negative":      {rowlock.Config{RenewEvery: -1}, []string{"RenewEvery", "-1ns"}},
-		"RenewEvery as TTL":        {rowlock.Config{TTL: time.Second, RenewEvery: time.Second}, []string{"RenewEvery (1s)", "TTL (1s)"}},
+		"TTL too short": {
+			rowlock.Config{TTL: 99 * time.Millisecond}, []string{"TTL", "99ms", "100ms"},
+		},
+		"TTL negative":    {rowlock.Config{TTL: -time.Second}, []string{"TTL", "-1s"}},
+		"Margin negative": {rowlock.Config{Margin: -1}, []string{"Margin", "-1ns"}},
+		"Margin as long as TTL": {
+			rowlock.Config{TTL: time.Second, Margin: time.Second}, []string{"Margin (1s)", "TTL (1s)"},
+		},
+		"Margin above default TTL": {
+			rowlock.Config{Margin: time.Minute}, []string{"Margin (1m0s)", "TTL (30s)"},
+		},
+		"RenewEvery negative": {rowlock.Config{RenewEvery: -1}, []string{"RenewEvery", "-1ns"}},
+		"RenewEvery as TTL": {
+			rowlock.Config{TTL: time.Second, RenewEvery: time.Second},
+			[]string{"RenewEvery (1s)", "TTL (1s)"},
+		},
 		"RenewEvery as the deadline": {
 			rowlock.Config{TTL: 10 * time.Second, Margin: 3 * time.Second, RenewEvery: 7 * time.Second},
 			[]string{"RenewEvery (7s)", "TTL", "Margin", "10s", "3s"},
@@ -37,17 +46,31 @@ func TestConfigIsChecked(t *testing.T) {
 			rowlock.Config{TTL: 30 * time.Second, Margin: 25 * time.Second},
 			[]string{"RenewEvery (10s)", "30s", "25s"},
 		},
-		"MaxHold negative":       {rowlock.Config{MaxHold: -1}, []string{"MaxHold", "-1ns"}},
-		"MaxHold tiny":           {rowlock.Config{MaxHold: time.Millisecond}, []string{"MaxHold", "1ms", "100ms"}},
-		"PollMin negative":       {rowlock.Config{PollMin: -1}, []string{"PollMin", "-1ns"}},
-		"PollMax negative":       {rowlock.Config{PollMax: -1}, []string{"PollMax", "-1ns"}},
-		"PollMin above PollMax":  {rowlock.Config{PollMin: 2 * time.Second, PollMax: time.Second}, []string{"PollMin (2s)", "PollMax (1s)"}},
-		"PollMax below default":  {rowlock.Config{PollMax: time.Millisecond}, []string{"PollMin (10ms)", "PollMax (1ms)"}},
-		"Strategy unknown":       {rowlock.Config{Strategy: 7}, []string{"Strategy", "7"}},
-		"Lanes negative":         {rowlock.Config{Lanes: -1}, []string{"Lanes", "-1"}},
-		"Reaper.Every negative":  {rowlock.Config{Reaper: rowlock.ReaperConfig{Every: -1}}, []string{"Reaper.Every", "-1ns"}},
-		"Reaper.Retention so":    {rowlock.Config{Reaper: rowlock.ReaperConfig{Retention: -1}}, []string{"Reaper.Retention", "-1ns"}},
-		"Reaper negative if Off": {rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true, Every: -1}}, []string{"Reaper.Every"}},
+		"MaxHold negative": {rowlock.Config{MaxHold: -1}, []string{"MaxHold", "-1ns"}},
+		"MaxHold tiny": {
+			rowlock.Config{MaxHold: time.Millisecond}, []string{"MaxHold", "1ms", "100ms"},
+		},
+		"PollMin negative": {rowlock.Config{PollMin: -1}, []string{"PollMin", "-1ns"}},
+		"PollMax negative": {rowlock.Config{PollMax: -1}, []string{"PollMax", "-1ns"}},
+		"PollMin above PollMax": {
+			rowlock.Config{PollMin: 2 * time.Second, PollMax: time.Second},
+			[]string{"PollMin (2s)", "PollMax (1s)"},
+		},
+		"PollMax below default": {
+			rowlock.Config{PollMax: time.Millisecond}, []string{"PollMin (10ms)", "PollMax (1ms)"},
+		},
+		"Strategy unknown": {rowlock.Config{Strategy: 7}, []string{"Strategy", "7"}},
+		"Lanes negative":   {rowlock.Config{Lanes: -1}, []string{"Lanes", "-1"}},
+		"Reaper.Every negative": {
+			rowlock.Config{Reaper: rowlock.ReaperConfig{Every: -1}}, []string{"Reaper.Every", "-1ns"},
+		},
+		"Reaper.Retention so": {
+			rowlock.Config{Reaper: rowlock.ReaperConfig{Retention: -1}},
+			[]string{"Reaper.Retention", "-1ns"},
+		},
+		"Reaper negative if Off": {
+			rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true, Every: -1}}, []string{"Reaper.Every"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := rowlock.New(memstore.New(), &c.cfg)
@@ -125,7 +148,9 @@ func TestConfigIsCopied(t *testing.T) {
 		cfg := &rowlock.Config{TTL: time.Minute}
 		c := clienttest.Client(t, memstore.New(), cfg)
 		cfg.TTL = time.Second
-		cfg.Hooks.Acquired = func(string, int64, time.Duration) { t.Error("a hook that was set later is called") }
+		cfg.Hooks.Acquired = func(string, int64, time.Duration) {
+			t.Error("a hook that was set later is called")
+		}
 		l := clienttest.Take(t, c, "k")
 		if left := time.Until(l.Deadline()); left != 54*time.Second {
 			t.Errorf("the deadline is %v away", left)
@@ -136,7 +161,10 @@ func TestConfigIsCopied(t *testing.T) {
 func TestConfiguredTimesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewScript()
-		cfg := &rowlock.Config{TTL: 20 * time.Second, Margin: 5 * time.Second, RenewEvery: 2 * time.Second, MaxHold: time.Minute}
+		cfg := &rowlock.Config{
+			TTL: 20 * time.Second, Margin: 5 * time.Second, RenewEvery: 2 * time.Second,
+			MaxHold: time.Minute,
+		}
 		cfg.Reaper.Off = true
 		c := clienttest.Client(t, s, cfg)
 		began := time.Now()
@@ -151,7 +179,8 @@ func TestConfiguredTimesAreKept(t *testing.T) {
 		if r := s.Renewals[0]; r.TTL != 20*time.Second {
 			t.Errorf("renewed for %v", r.TTL)
 		}
-		if err := c.Do(t.Context(), "other", func(context.Context, *rowlock.Lock) error { return nil }); err != nil {
+		if err := c.Do(t.Context(), "other",
+			func(context.Context, *rowlock.Lock) error { return nil }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -160,17 +189,21 @@ func TestConfiguredTimesAreKept(t *testing.T) {
 // times draws durations of every order of magnitude, and often one next to a limit.
 func times(t *rapid.T, label string, from, to time.Duration) time.Duration {
 	between := func(a, b time.Duration) *rapid.Generator[time.Duration] {
-		return rapid.Map(rapid.Int64Range(int64(a), int64(b)), func(n int64) time.Duration { return time.Duration(n) })
+		return rapid.Map(rapid.Int64Range(int64(a), int64(b)),
+			func(n int64) time.Duration { return time.Duration(n) })
 	}
 	near := min(to-from, 3)
-	return rapid.OneOf(between(from, to), between(from, from+near), between(to-near, to)).Draw(t, label)
+	drawn := rapid.OneOf(between(from, to), between(from, from+near), between(to-near, to))
+	return drawn.Draw(t, label)
 }
 
 // However close to its limits the configuration is, a call with a TTL of its own stays within them.
 func TestTTLOfACallKeepsTheRelations(t *testing.T) {
 	const shortest = 100 * time.Millisecond
 	rapid.Check(t, func(t *rapid.T) {
-		longest := rapid.SampledFrom([]time.Duration{time.Second, time.Hour, 1000 * time.Hour, math.MaxInt64}).Draw(t, "longest")
+		longest := rapid.SampledFrom([]time.Duration{
+			time.Second, time.Hour, 1000 * time.Hour, math.MaxInt64,
+		}).Draw(t, "longest")
 		cfg := rowlock.Config{TTL: times(t, "TTL", shortest, longest)}
 		cfg.Margin = times(t, "Margin", 1, cfg.TTL-2)
 		cfg.RenewEvery = times(t, "RenewEvery", 1, cfg.TTL-cfg.Margin-1)
@@ -215,12 +248,15 @@ func TestOptionsAreChecked(t *testing.T) {
 			}
 			_, err = c.Lock(ctx, "k", rowlock.NoRenew(), o.option)
 			clienttest.WantIs(t, name+": Lock", err, rowlock.ErrConfig)
-			clienttest.WantIs(t, name+": Do", c.Do(ctx, "k", func(context.Context, *rowlock.Lock) error { return nil }, o.option), rowlock.ErrConfig)
+			clienttest.WantIs(t, name+": Do",
+				c.Do(ctx, "k", func(context.Context, *rowlock.Lock) error { return nil }, o.option),
+				rowlock.ErrConfig)
 		}
 		if acquires, _, _ := s.Calls(); acquires != 0 {
 			t.Errorf("%d requests", acquires)
 		}
-		clienttest.Take(t, c, "k", rowlock.TTL(100*time.Millisecond), rowlock.MaxHold(100*time.Millisecond), rowlock.Priority(1),
+		clienttest.Take(t, c, "k", rowlock.TTL(100*time.Millisecond),
+			rowlock.MaxHold(100*time.Millisecond), rowlock.Priority(1),
 			rowlock.Priority(10), rowlock.Note(""), rowlock.Note("a"+strings.Repeat("é", 127)))
 	})
 }

@@ -46,7 +46,8 @@ func TestDoWaitsForTheKey(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		clienttest.Another(t, s, "k", clienttest.TTL)
 		began := time.Now()
-		if err := c.Do(t.Context(), "k", func(context.Context, *rowlock.Lock) error { return nil }); err != nil {
+		if err := c.Do(t.Context(), "k",
+			func(context.Context, *rowlock.Lock) error { return nil }); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); took < clienttest.TTL {
@@ -66,7 +67,9 @@ func TestDoWaitsForTheKey(t *testing.T) {
 func TestDoEndsItsContextWhenTheLockIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewScript()
-		s.OnRenew = func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) { return nil, clienttest.ErrDown }
+		s.OnRenew = func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) {
+			return nil, clienttest.ErrDown
+		}
 		c := clienttest.Client(t, s, nil)
 		began := time.Now()
 		own := new(ownError)
@@ -136,7 +139,8 @@ func TestDoReleasesWhenFPanicsOrExits(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_ = c.Do(t.Context(), "k", func(context.Context, *rowlock.Lock) error { runtime.Goexit(); return nil })
+			_ = c.Do(t.Context(), "k",
+				func(context.Context, *rowlock.Lock) error { runtime.Goexit(); return nil })
 		}()
 		<-done
 		if clienttest.IsHeld(t, s, "k") {
@@ -175,7 +179,8 @@ func TestDoReleasesInTheBackground(t *testing.T) {
 				return s.Store.Release(ctx, leases)
 			}
 			c := clienttest.Client(t, s, nil)
-			if err := c.Do(t.Context(), "k", func(context.Context, *rowlock.Lock) error { return want }); !errors.Is(err, want) {
+			if err := c.Do(t.Context(), "k",
+				func(context.Context, *rowlock.Lock) error { return want }); !errors.Is(err, want) {
 				t.Errorf("Do: %v, want %v", err, want)
 			}
 			time.Sleep(2 * time.Second)

@@ -51,7 +51,8 @@ func TestPriorityGoesFirst(t *testing.T) {
 		l := clienttest.Take(t, clients[0], "k")
 		var waits []<-chan clienttest.Waited
 		for i, priority := range []int{1, 5, 10} {
-			waits = append(waits, clienttest.WaitIn(t, t.Context(), clients[i%2], "k", rowlock.Priority(priority)))
+			waits = append(waits,
+				clienttest.WaitIn(t, t.Context(), clients[i%2], "k", rowlock.Priority(priority)))
 			time.Sleep(time.Second)
 		}
 		clienttest.Unlock(t, l)
@@ -90,7 +91,10 @@ func TestNoWaiterIsOvertakenForEver(t *testing.T) {
 // free for a moment.
 func TestNewcomersDoNotBarge(t *testing.T) {
 	clienttest.Fairly(t, 2, func(t *testing.T, s *memstore.Store, clients []*rowlock.Client) {
-		ticket := lease.Ticket{AcquireRequest: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: time.Hour}, Priority: 5}
+		ticket := lease.Ticket{
+			AcquireRequest: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: time.Hour},
+			Priority:       5,
+		}
 		if err := s.Join(t.Context(), []lease.Ticket{ticket}); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +112,10 @@ func TestNewcomersDoNotBarge(t *testing.T) {
 func TestTheDeadArePassedOver(t *testing.T) {
 	clienttest.Fairly(t, 2, func(t *testing.T, s *memstore.Store, clients []*rowlock.Client) {
 		l := clienttest.Take(t, clients[0], "k")
-		dead := lease.Ticket{AcquireRequest: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: clienttest.TTL}, Priority: 10}
+		dead := lease.Ticket{
+			AcquireRequest: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: clienttest.TTL},
+			Priority:       10,
+		}
 		if err := s.Join(t.Context(), []lease.Ticket{dead}); err != nil {
 			t.Fatal(err)
 		}

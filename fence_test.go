@@ -75,14 +75,18 @@ func TestFenceOfALockThatIsOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		clienttest.WantIs(t, "Fence after Unlock", unlocked.FenceIn(t.Context(), tx), rowlock.ErrUnlocked)
-		clienttest.WantIs(t, "UnlockTx after Unlock", unlocked.UnlockIn(t.Context(), tx), rowlock.ErrUnlocked)
+		clienttest.WantIs(t, "UnlockTx after Unlock", unlocked.UnlockIn(t.Context(), tx),
+			rowlock.ErrUnlocked)
 
 		lost := clienttest.Take(t, c, "lost", rowlock.NoRenew())
 		held := clienttest.Take(t, c, "held too long", rowlock.MaxHold(time.Second))
 		<-lost.Context().Done()
-		clienttest.WantIs(t, "Fence after loss", lost.FenceIn(t.Context(), tx), rowlock.ErrFenced, rowlock.ErrLost)
-		clienttest.WantIs(t, "UnlockTx after loss", lost.UnlockIn(t.Context(), tx), rowlock.ErrFenced, rowlock.ErrLost)
-		clienttest.WantIs(t, "Fence after MaxHold", held.FenceIn(t.Context(), tx), rowlock.ErrFenced, rowlock.ErrMaxHold)
+		clienttest.WantIs(t, "Fence after loss", lost.FenceIn(t.Context(), tx), rowlock.ErrFenced,
+			rowlock.ErrLost)
+		clienttest.WantIs(t, "UnlockTx after loss", lost.UnlockIn(t.Context(), tx), rowlock.ErrFenced,
+			rowlock.ErrLost)
+		clienttest.WantIs(t, "Fence after MaxHold", held.FenceIn(t.Context(), tx), rowlock.ErrFenced,
+			rowlock.ErrMaxHold)
 
 		stolen := clienttest.Take(t, c, "stolen")
 		s.Expire("stolen")
@@ -109,7 +113,8 @@ func TestRefusedFenceEndsTheLock(t *testing.T) {
 				l := clienttest.Take(t, c, "k")
 				s.Expire("k")
 				other := clienttest.Another(t, s, "k", clienttest.TTL)
-				clienttest.WantIs(t, name, refused(t.Context(), l, s.Begin()), rowlock.ErrFenced, rowlock.ErrLost)
+				clienttest.WantIs(t, name, refused(t.Context(), l, s.Begin()), rowlock.ErrFenced,
+					rowlock.ErrLost)
 				clienttest.WantIs(t, "cause", context.Cause(l.Context()), rowlock.ErrLost)
 				clienttest.WantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrLost)
 				if r := clienttest.Record(t, s, "k"); r.Lease != other {
@@ -131,7 +136,8 @@ func TestFenceAfterUnlockTxIsNoLoss(t *testing.T) {
 		tx.Commit()
 		err := l.FenceIn(t.Context(), s.Begin())
 		clienttest.WantIs(t, "Fence", err, rowlock.ErrFenced)
-		if cause := context.Cause(l.Context()); errors.Is(err, rowlock.ErrLost) || errors.Is(cause, rowlock.ErrLost) {
+		if cause := context.Cause(l.Context()); errors.Is(err, rowlock.ErrLost) ||
+			errors.Is(cause, rowlock.ErrLost) {
 			t.Errorf("Fence: %v; cause: %v", err, cause)
 		}
 		if err := l.Unlock(t.Context()); err != nil {

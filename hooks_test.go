@@ -27,8 +27,12 @@ func (h told) hooks() rowlock.Hooks {
 		Contended: func(key string, holder *rowlock.HeldError) {
 			say("contended %s %q %v", key, holder.Note, holder.Remaining)
 		},
-		Released:    func(key string, token int64, held time.Duration) { say("released %s %d after %v", key, token, held) },
-		Lost:        func(key string, token int64, cause error) { say("lost %s %d: %v", key, token, cause) },
+		Released: func(key string, token int64, held time.Duration) {
+			say("released %s %d after %v", key, token, held)
+		},
+		Lost: func(key string, token int64, cause error) {
+			say("lost %s %d: %v", key, token, cause)
+		},
 		RenewFailed: func(err error, leases int) { say("failed %d: %v", leases, err) },
 		Skewed:      func(ahead time.Duration) { say("skewed %v", ahead) },
 	}
@@ -48,7 +52,9 @@ func (h told) expect(t *testing.T, want ...string) {
 }
 
 // hooked runs a test with a client whose hooks are recorded.
-func hooked(t *testing.T, s lease.Store, f func(c *rowlock.Client, h told, log *clienttest.Journal)) {
+func hooked(t *testing.T, s lease.Store,
+	f func(c *rowlock.Client, h told, log *clienttest.Journal),
+) {
 	t.Helper()
 	h, log := make(told, 10_000), new(clienttest.Journal)
 	cfg := &rowlock.Config{Hooks: h.hooks(), Logger: slog.New(slog.NewTextHandler(log, nil))}
@@ -99,7 +105,8 @@ func TestHooksTellOfLoss(t *testing.T) {
 			clienttest.Take(t, c, "left alone", rowlock.NoRenew())
 			clienttest.Take(t, c, "held too long", rowlock.MaxHold(time.Second))
 			taken := clienttest.Take(t, c, "taken over")
-			h.expect(t, "acquired left alone 1 after 0s", "acquired held too long 1 after 0s", "acquired taken over 1 after 0s")
+			h.expect(t, "acquired left alone 1 after 0s", "acquired held too long 1 after 0s",
+				"acquired taken over 1 after 0s")
 			time.Sleep(time.Second)
 			h.expect(t, "lost held too long 1: "+rowlock.ErrMaxHold.Error())
 			time.Sleep(clienttest.Trust)
@@ -161,7 +168,8 @@ func TestHooksTellOfFailedRenewals(t *testing.T) {
 			clienttest.Take(t, c, "a")
 			clienttest.Take(t, c, "b")
 			time.Sleep(time.Minute / 2)
-			h.expect(t, "acquired a 1 after 0s", "acquired b 1 after 0s", "failed 2: "+clienttest.ErrDown.Error())
+			h.expect(t, "acquired a 1 after 0s", "acquired b 1 after 0s",
+				"failed 2: "+clienttest.ErrDown.Error())
 			if s := log.String(); strings.Count(s, "level=WARN") != 1 || !strings.Contains(s, "leases=2") {
 				t.Errorf("logged: %s", s)
 			}

@@ -21,7 +21,10 @@ func TestTryLockNamesTheHolder(t *testing.T) {
 		l, err := c.TryLock(t.Context(), "k")
 		clienttest.WantIs(t, "TryLock", err, rowlock.ErrHeld)
 		var held *rowlock.HeldError
-		if !errors.As(err, &held) || *held != (rowlock.HeldError{Key: "k", Note: "nightly report", Remaining: clienttest.TTL - time.Second}) {
+		if !errors.As(err, &held) ||
+			*held != (rowlock.HeldError{
+				Key: "k", Note: "nightly report", Remaining: clienttest.TTL - time.Second,
+			}) {
 			t.Errorf("TryLock: %v, %#v", l, err)
 		}
 		if after := clienttest.Record(t, s, "k"); after != before {
@@ -70,7 +73,8 @@ type contextKey struct{}
 // A lock outlives the request that took it.
 func TestContextBoundsOnlyTheAcquiring(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
-		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), contextKey{}, "kept"), time.Second)
+		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), contextKey{}, "kept"),
+			time.Second)
 		tried, err := c.TryLock(ctx, "a")
 		if err != nil {
 			t.Fatal(err)
@@ -121,12 +125,16 @@ func TestKeysAreChecked(t *testing.T) {
 			clienttest.WantIs(t, name+": TryLock", err, rowlock.ErrInvalidKey)
 			_, err = c.Lock(t.Context(), key)
 			clienttest.WantIs(t, name+": Lock", err, rowlock.ErrInvalidKey)
-			clienttest.WantIs(t, name+": Do", c.Do(t.Context(), key, func(context.Context, *rowlock.Lock) error { return nil }), rowlock.ErrInvalidKey)
+			clienttest.WantIs(t, name+": Do",
+				c.Do(t.Context(), key, func(context.Context, *rowlock.Lock) error { return nil }),
+				rowlock.ErrInvalidKey)
 		}
 		if acquires, _, _ := s.Calls(); acquires != 0 {
 			t.Errorf("%d requests for invalid keys", acquires)
 		}
-		for _, key := range []string{strings.Repeat("x", 255), "\x00", "\xff\xfe", "ключ", "\x00rowlock"} {
+		for _, key := range []string{
+			strings.Repeat("x", 255), "\x00", "\xff\xfe", "ключ", "\x00rowlock",
+		} {
 			clienttest.Take(t, c, key)
 		}
 	})
@@ -188,7 +196,9 @@ func TestUnlockWorksWithACanceledContext(t *testing.T) {
 func TestUnlockAfterLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewScript()
-		s.OnRenew = func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) { return nil, clienttest.ErrDown }
+		s.OnRenew = func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) {
+			return nil, clienttest.ErrDown
+		}
 		c := clienttest.Client(t, s, nil)
 		began := time.Now()
 		l := clienttest.Take(t, c, "k")

@@ -22,7 +22,8 @@ func TestAllIsOneCallEachWay(t *testing.T) {
 		}
 		for _, key := range l.Keys() {
 			one := l.Lock(key)
-			if r := clienttest.Record(t, s, key); one.Key() != key || one.Token() != r.Token || !r.Held || l.Deadline().After(one.Deadline()) {
+			if r := clienttest.Record(t, s, key); one.Key() != key || one.Token() != r.Token || !r.Held ||
+				l.Deadline().After(one.Deadline()) {
 				t.Errorf("%q: token %d, deadline %v; the row is %+v", key, one.Token(), one.Deadline(), r)
 			}
 		}
@@ -38,7 +39,8 @@ func TestAllIsOneCallEachWay(t *testing.T) {
 		clienttest.WantIs(t, "cause", context.Cause(l.Context()), rowlock.ErrUnlocked)
 		clienttest.WantIs(t, "cause of one", context.Cause(l.Lock("b").Context()), rowlock.ErrUnlocked)
 		acquires, _, releases := s.Calls()
-		if len(s.AcquireAlls) != 1 || acquires != 0 || releases != 3 || s.Releases[0].At != s.Releases[2].At {
+		if len(s.AcquireAlls) != 1 || acquires != 0 || releases != 3 ||
+			s.Releases[0].At != s.Releases[2].At {
 			t.Errorf("%d calls for all, %d for one, %d released", len(s.AcquireAlls), acquires, releases)
 		}
 		clienttest.WantHolds(t, s, "")
@@ -83,14 +85,19 @@ func TestALoserOfAllHearsOfEveryHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewScript()
 		var contended []string
-		cfg := &rowlock.Config{Hooks: rowlock.Hooks{Contended: func(key string, _ *rowlock.HeldError) { contended = append(contended, key) }}}
+		cfg := &rowlock.Config{
+			Hooks: rowlock.Hooks{
+				Contended: func(key string, _ *rowlock.HeldError) { contended = append(contended, key) },
+			},
+		}
 		cfg.Reaper.Off = true
 		c := clienttest.Client(t, s, cfg)
 		clienttest.Another(t, s.Store, "b", clienttest.TTL)
 		clienttest.Another(t, s.Store, "d", clienttest.TTL)
 		_, err := c.TryLockAll(t.Context(), []string{"d", "c", "b", "a"})
 		var held *rowlock.HeldError
-		if !errors.As(err, &held) || held.Key != "b" || held.Note != "another" || held.Remaining != clienttest.TTL || !strings.Contains(err.Error(), `"d" is held`) {
+		if !errors.As(err, &held) || held.Key != "b" || held.Note != "another" ||
+			held.Remaining != clienttest.TTL || !strings.Contains(err.Error(), `"d" is held`) {
 			t.Errorf("got %v", err)
 		}
 		clienttest.WantHolds(t, s, "b d")
@@ -218,7 +225,8 @@ func TestAllAreFencedAndReleasedInOneTransaction(t *testing.T) {
 		c := clienttest.Client(t, s, nil)
 		l := clienttest.TakeAll(t, c, "c", "a", "b")
 		tx := s.Begin()
-		if err := l.FenceIn(t.Context(), tx); err != nil || !slices.Equal(tx.Fenced, []string{"a", "b", "c"}) {
+		if err := l.FenceIn(t.Context(), tx); err != nil ||
+			!slices.Equal(tx.Fenced, []string{"a", "b", "c"}) {
 			t.Fatalf("fenced %q, %v", tx.Fenced, err)
 		}
 		tx.End()

@@ -44,7 +44,8 @@ func TestAnUnlockAfterMinHoldFreesTheKey(t *testing.T) {
 func TestAWaiterGetsAKeyWhenItsMinHoldIsOver(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, _ *clienttest.Script) {
 		began := time.Now()
-		if err := clienttest.Take(t, c, "k", rowlock.MinHold(3*clienttest.TTL)).Unlock(t.Context()); err != nil {
+		if err := clienttest.Take(t, c, "k",
+			rowlock.MinHold(3*clienttest.TTL)).Unlock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		l, err := c.Lock(t.Context(), "k")
@@ -63,7 +64,8 @@ func TestCloseKeepsMinHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !clienttest.IsHeld(t, s, "k") || clienttest.IsHeld(t, s, "other") {
-			t.Errorf("after Close: held %t, the other %t", clienttest.IsHeld(t, s, "k"), clienttest.IsHeld(t, s, "other"))
+			t.Errorf("after Close: held %t, the other %t", clienttest.IsHeld(t, s, "k"),
+				clienttest.IsHeld(t, s, "other"))
 		}
 	})
 }

@@ -44,7 +44,8 @@ func TestLockTakesOverFromADeadHolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took < clienttest.TTL || took > clienttest.TTL+20*time.Millisecond { // PollMin and its jitter
+		// PollMin and its jitter
+		if took := time.Since(began); took < clienttest.TTL || took > clienttest.TTL+20*time.Millisecond {
 			t.Errorf("took over after %v of a lease of %v", took, clienttest.TTL)
 		}
 		if l.Token() <= dead.Token {
@@ -98,7 +99,8 @@ func TestWaitersOfAClientAreServedInOrderByHandOver(t *testing.T) {
 		}
 		more, _, releases := s.Calls()
 		if len(s.HandOvers) != n || releases != 1 || more != acquires {
-			t.Errorf("%d hand-overs, %d releases, %d acquires for %d waiters", len(s.HandOvers), releases, more-acquires, n)
+			t.Errorf("%d hand-overs, %d releases, %d acquires for %d waiters", len(s.HandOvers), releases,
+				more-acquires, n)
 		}
 	})
 }
@@ -145,7 +147,9 @@ func TestWaitersCostNothing(t *testing.T) {
 // A key that another process releases is taken soon after, whatever the hold was: the next poll
 // comes after a quarter of the hold.
 func TestAWaiterFindsAKeyReleasedElsewhere(t *testing.T) {
-	for _, hold := range []time.Duration{5 * time.Millisecond, 100 * time.Millisecond, time.Second, 20 * time.Second} {
+	for _, hold := range []time.Duration{
+		5 * time.Millisecond, 100 * time.Millisecond, time.Second, 20 * time.Second,
+	} {
 		clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 			l := clienttest.Another(t, s.Store, "k", time.Hour)
 			waiting := clienttest.WaitIn(t, t.Context(), c, "k")
@@ -156,7 +160,8 @@ func TestAWaiterFindsAKeyReleasedElsewhere(t *testing.T) {
 			if got.Err != nil {
 				t.Fatal(got.Err)
 			}
-			if late, most := time.Since(freed), min(max(hold/2, 12*time.Millisecond), 280*time.Millisecond); late > most {
+			if late, most := time.Since(freed),
+				min(max(hold/2, 12*time.Millisecond), 280*time.Millisecond); late > most {
 				t.Errorf("after a hold of %v it was taken %v late", hold, late)
 			}
 		})
@@ -198,7 +203,8 @@ func TestWaitingIsShown(t *testing.T) {
 			return shown[len(shown)-1]
 		}
 		time.Sleep(time.Second)
-		if w := last(); w.Ahead != 2 || w.Holder != "nightly-report on web-3" || w.Remaining <= 0 || w.Since <= 0 {
+		if w := last(); w.Ahead != 2 || w.Holder != "nightly-report on web-3" || w.Remaining <= 0 ||
+			w.Since <= 0 {
 			t.Errorf("shown %+v", w)
 		}
 		_ = l.Unlock(t.Context())

@@ -85,12 +85,16 @@ func TestSlowGrantIsNotHandedOut(t *testing.T) {
 func TestErrorOfTheStoreIsReturned(t *testing.T) {
 	for name, answer := range map[string]func() ([]lease.Acquired, error){
 		"of the call": func() ([]lease.Acquired, error) { return nil, ErrDown },
-		"of the item": func() ([]lease.Acquired, error) { return []lease.Acquired{{Err: ErrDown, Granted: true}}, nil },
+		"of the item": func() ([]lease.Acquired, error) {
+			return []lease.Acquired{{Err: ErrDown, Granted: true}}, nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := NewScript()
-				s.OnAcquire = func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error) { return answer() }
+				s.OnAcquire = func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error) {
+					return answer()
+				}
 				c := Client(t, s, nil)
 				_, err := c.TryLock(t.Context(), "k")
 				WantIs(t, "TryLock", err, ErrDown)

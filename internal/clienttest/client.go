@@ -15,7 +15,9 @@ import (
 )
 
 // Fairly runs a test with n fair clients on one store, as that many processes have.
-func Fairly(t *testing.T, n int, f func(t *testing.T, s *memstore.Store, clients []*rowlock.Client)) {
+func Fairly(t *testing.T, n int,
+	f func(t *testing.T, s *memstore.Store, clients []*rowlock.Client),
+) {
 	t.Helper()
 	for _, hints := range []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff} {
 		t.Run(fmt.Sprintf("hints %d", hints), func(t *testing.T) {
@@ -23,7 +25,9 @@ func Fairly(t *testing.T, n int, f func(t *testing.T, s *memstore.Store, clients
 				s := memstore.New()
 				var clients []*rowlock.Client
 				for range n {
-					clients = append(clients, Client(t, s, &rowlock.Config{Fair: true, Hints: hints, Reaper: rowlock.ReaperConfig{Off: true}}))
+					clients = append(clients,
+						Client(t, s,
+							&rowlock.Config{Fair: true, Hints: hints, Reaper: rowlock.ReaperConfig{Off: true}}))
 				}
 				f(t, s, clients)
 			})

@@ -53,7 +53,8 @@ func TestHeapPerLock(t *testing.T) {
 	}
 	after := heap()
 	each := (after - before) / locks
-	t.Logf("%d bytes of heap and %d goroutines for %d locks: %d bytes each", after-before, runtime.NumGoroutine()-goroutines, locks, each)
+	t.Logf("%d bytes of heap and %d goroutines for %d locks: %d bytes each", after-before,
+		runtime.NumGoroutine()-goroutines, locks, each)
 	if each > most {
 		t.Errorf("%d bytes of heap a lock, want at most %d", each, most)
 	}

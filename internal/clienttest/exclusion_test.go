@@ -37,7 +37,8 @@ func (b *believers) add(l *rowlock.Lock) {
 	b.got++
 	if last := b.last; last != nil {
 		if last.Context().Err() == nil && l.Context().Err() == nil {
-			b.wrong = append(b.wrong, fmt.Sprintf("%q: with token %d held, token %d was given out", b.key, last.Token(), l.Token()))
+			b.wrong = append(b.wrong,
+				fmt.Sprintf("%q: with token %d held, token %d was given out", b.key, last.Token(), l.Token()))
 		}
 		if last.Token() >= l.Token() {
 			b.wrong = append(b.wrong, fmt.Sprintf("%q: token %d after %d", b.key, l.Token(), last.Token()))
@@ -93,7 +94,8 @@ func contend(clients [][]lossy.Fate, seed uint64) *believers {
 		_ = c.Close()
 	}
 	time.Sleep(3 * TTL) // for what is still on its way
-	if records, err := store.Inspect(context.Background(), lease.Filter{Held: true}); err != nil || len(records) > 0 {
+	if records, err := store.Inspect(context.Background(), lease.Filter{Held: true}); err != nil ||
+		len(records) > 0 {
 		b.wrong = append(b.wrong, fmt.Sprintf("left behind: %+v, %v", records, err))
 	}
 	return b
@@ -102,7 +104,9 @@ func contend(clients [][]lossy.Fate, seed uint64) *believers {
 // work takes the lock, if it can, and holds it for a while.
 func work(c *rowlock.Client, b *believers, random *rand.Rand) {
 	part := func() time.Duration { return time.Duration(random.Int64N(int64(TTL))) }
-	opts := [][]rowlock.Option{nil, {rowlock.NoRenew()}, {rowlock.TTL(5 * time.Second)}, {rowlock.MaxHold(time.Second + part())}}
+	opts := [][]rowlock.Option{
+		nil, {rowlock.NoRenew()}, {rowlock.TTL(5 * time.Second)}, {rowlock.MaxHold(time.Second + part())},
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*part()+1)
 	defer cancel()
 	l, err := c.Lock(ctx, b.key, opts[random.IntN(len(opts))]...)
@@ -134,7 +138,8 @@ func TestTheLongestLeaseExcludesToo(t *testing.T) {
 		}
 		for _, key := range []string{"ttl", "minhold"} {
 			var held *rowlock.HeldError
-			if _, err := c.TryLock(t.Context(), key); !errors.As(err, &held) || held.Remaining < 24*time.Hour {
+			if _, err := c.TryLock(t.Context(), key); !errors.As(err, &held) ||
+				held.Remaining < 24*time.Hour {
 				t.Errorf("%s: %v", key, err)
 			}
 		}

@@ -18,7 +18,9 @@ import (
 func TestAKeyPassedToTheDeadComesFree(t *testing.T) {
 	Fairly(t, 2, func(t *testing.T, s *memstore.Store, clients []*rowlock.Client) {
 		l := Take(t, clients[0], "k")
-		dead := lease.Ticket{AcquireRequest: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: TTL}, Priority: 10}
+		dead := lease.Ticket{
+			AcquireRequest: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: TTL}, Priority: 10,
+		}
 		if err := s.Join(t.Context(), []lease.Ticket{dead}); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +81,8 @@ func TestFairWaitersCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScript()
 		places := &counted{Store: s.Store}
-		c := Client(t, places, &rowlock.Config{Fair: true, Reaper: rowlock.ReaperConfig{Off: true}, TTL: time.Minute})
+		c := Client(t, places,
+			&rowlock.Config{Fair: true, Reaper: rowlock.ReaperConfig{Off: true}, TTL: time.Minute})
 		l := Another(t, s.Store, "k", time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -114,7 +117,9 @@ func (c *counted) Join(ctx context.Context, tickets []lease.Ticket) error {
 	return c.Store.Join(ctx, tickets)
 }
 
-func (c *counted) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (c *counted) Claim(ctx context.Context,
+	reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
 	c.n.Add(1)
 	return c.Store.Claim(ctx, reqs)
 }

@@ -80,7 +80,9 @@ func (s *silent) Announce(ctx context.Context, keys []string) error {
 // ask for them at a store that could not even release.
 func TestUnlockPastTheHandOverBudgetWaitsOnceForAStoreThatHangs(t *testing.T) {
 	for name, unlock := range map[string]func(context.Context, *rowlock.Client) (unlocker, error){
-		"one": func(ctx context.Context, c *rowlock.Client) (unlocker, error) { return c.TryLock(ctx, "k") },
+		"one": func(ctx context.Context, c *rowlock.Client) (unlocker, error) {
+			return c.TryLock(ctx, "k")
+		},
 		"all": func(ctx context.Context, c *rowlock.Client) (unlocker, error) {
 			return c.TryLockAll(ctx, []string{"j", "k"})
 		},
@@ -88,7 +90,11 @@ func TestUnlockPastTheHandOverBudgetWaitsOnceForAStoreThatHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &silent{Script: NewScript()}
-				c := Client(t, s, &rowlock.Config{TTL: TTL, HandOvers: 1, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true}})
+				c := Client(t, s,
+					&rowlock.Config{
+						TTL: TTL, HandOvers: 1, Logger: slog.New(slog.DiscardHandler),
+						Reaper: rowlock.ReaperConfig{Off: true},
+					})
 				l, err := unlock(t.Context(), c)
 				if err != nil {
 					t.Fatal(err)

@@ -78,7 +78,9 @@ func TestHooksMayCallTheClient(t *testing.T) {
 		for len(calls) > 0 {
 			seen[<-calls]++
 		}
-		for _, hook := range []string{"Acquired", "Contended", "Released", "Lost", "RenewFailed", "Skewed"} {
+		for _, hook := range []string{
+			"Acquired", "Contended", "Released", "Lost", "RenewFailed", "Skewed",
+		} {
 			if seen[hook] == 0 {
 				t.Errorf("%s was not called: %v", hook, seen)
 			}

@@ -60,7 +60,9 @@ func TestAllOfUnknownOutcomeAreCleanedUp(t *testing.T) {
 	for name, executed := range map[string]bool{"executed": true, "not executed": false} {
 		t.Run(name, func(t *testing.T) {
 			Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
-				s.OnAcquireAll = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+				s.OnAcquireAll = func(ctx context.Context,
+					reqs []lease.AcquireRequest,
+				) ([]lease.Acquired, error) {
 					if executed {
 						_, _ = s.Store.AcquireAll(ctx, reqs)
 					}
@@ -80,7 +82,9 @@ func TestAllOfUnknownOutcomeAreCleanedUp(t *testing.T) {
 
 func TestAnAnswerThatCameTooLateIsNoLocks(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
-		s.OnAcquireAll = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+		s.OnAcquireAll = func(ctx context.Context,
+			reqs []lease.AcquireRequest,
+		) ([]lease.Acquired, error) {
 			answers, err := s.Store.AcquireAll(ctx, reqs)
 			time.Sleep(Trust)
 			return answers, err
@@ -96,7 +100,9 @@ func TestAnAnswerThatCameTooLateIsNoLocks(t *testing.T) {
 func TestLockAllWaitsForABusyDatabaseOnly(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		n := 0
-		s.OnAcquireAll = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+		s.OnAcquireAll = func(ctx context.Context,
+			reqs []lease.AcquireRequest,
+		) ([]lease.Acquired, error) {
 			if n++; n < 4 {
 				return nil, lease.ErrBusy
 			}
@@ -107,7 +113,9 @@ func TestLockAllWaitsForABusyDatabaseOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		UnlockAll(t, l)
-		s.OnAcquireAll = func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error) { return nil, ErrDown }
+		s.OnAcquireAll = func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error) {
+			return nil, ErrDown
+		}
 		_, err = c.LockAll(t.Context(), []string{"a", "b"})
 		WantIs(t, "LockAll", err, ErrDown)
 		s.OnAcquireAll = nil
@@ -121,7 +129,8 @@ func TestLockAllWaitsForABusyDatabaseOnly(t *testing.T) {
 
 func TestMinHoldAndMaxHoldAreOfEach(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
-		l, err := c.TryLockAll(t.Context(), []string{"a", "b"}, rowlock.MinHold(time.Minute), rowlock.MaxHold(time.Hour), rowlock.Note("both"))
+		l, err := c.TryLockAll(t.Context(), []string{"a", "b"}, rowlock.MinHold(time.Minute),
+			rowlock.MaxHold(time.Hour), rowlock.Note("both"))
 		if err != nil {
 			t.Fatal(err)
 		}

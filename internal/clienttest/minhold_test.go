@@ -33,7 +33,9 @@ func TestAnUnlockAfterMaxHoldKeepsMinHold(t *testing.T) {
 					time.Sleep(time.Second)
 					return s.Store.Acquire(ctx, reqs)
 				}
-				s.OnAcquireAll = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+				s.OnAcquireAll = func(ctx context.Context,
+					reqs []lease.AcquireRequest,
+				) ([]lease.Acquired, error) {
 					time.Sleep(time.Second)
 					return s.Store.AcquireAll(ctx, reqs)
 				}
@@ -55,11 +57,15 @@ func TestAnUnlockAfterMaxHoldKeepsMinHold(t *testing.T) {
 // Nothing frees the key before its time: no error, and no cleaning up by the client.
 func TestAnUnlockThatFailedKeepsTheKeyForItsLease(t *testing.T) {
 	for name, renew := range map[string]func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error){
-		"the call": func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) { return nil, ErrDown },
+		"the call": func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) {
+			return nil, ErrDown
+		},
 		"the answer": func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) {
 			return []lease.Renewed{{Err: ErrDown}}, nil
 		},
-		"no answer": func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) { return nil, nil },
+		"no answer": func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) {
+			return nil, nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
@@ -123,7 +129,9 @@ func TestAnUnlockWithMinHoldNeedsNoContextAndDoesNotHang(t *testing.T) {
 func TestAnEarlyUnlockIsToldAsARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var released []string
-		cfg := &rowlock.Config{Hooks: rowlock.Hooks{Released: func(key string, _ int64, held time.Duration) {
+		cfg := &rowlock.Config{Hooks: rowlock.Hooks{Released: func(key string, _ int64,
+			held time.Duration,
+		) {
 			released = append(released, key+" "+held.String())
 		}}}
 		cfg.Reaper.Off = true

@@ -82,7 +82,8 @@ func TestMaxHoldOfACallOverridesTheClients(t *testing.T) {
 		cfg.Reaper.Off = true
 		c := Client(t, NewScript(), cfg)
 		began := time.Now()
-		short, usual, long := Take(t, c, "a", rowlock.MaxHold(time.Second)), Take(t, c, "b"), Take(t, c, "c", rowlock.MaxHold(10*time.Minute))
+		short, usual, long := Take(t, c, "a", rowlock.MaxHold(time.Second)), Take(t, c, "b"),
+			Take(t, c, "c", rowlock.MaxHold(10*time.Minute))
 		WantEnd(t, short, began, time.Second, rowlock.ErrMaxHold)
 		WantEnd(t, usual, began, time.Minute, rowlock.ErrMaxHold)
 		WantEnd(t, long, began, 10*time.Minute, rowlock.ErrMaxHold)

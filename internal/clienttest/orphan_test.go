@@ -19,10 +19,16 @@ func TestUnknownOutcomeIsCleanedUp(t *testing.T) {
 		comes  time.Duration // when the server carries it out
 		answer func() ([]lease.Acquired, error)
 	}{
-		"granted before the reply was lost": {0, func() ([]lease.Acquired, error) { return nil, unknown }},
-		"granted 5 s later":                 {5 * time.Second, func() ([]lease.Acquired, error) { return nil, unknown }},
-		"an error of the item":              {0, func() ([]lease.Acquired, error) { return []lease.Acquired{{Err: unknown}}, nil }},
-		"no answer at all":                  {0, func() ([]lease.Acquired, error) { return nil, nil }},
+		"granted before the reply was lost": {
+			0, func() ([]lease.Acquired, error) { return nil, unknown },
+		},
+		"granted 5 s later": {
+			5 * time.Second, func() ([]lease.Acquired, error) { return nil, unknown },
+		},
+		"an error of the item": {
+			0, func() ([]lease.Acquired, error) { return []lease.Acquired{{Err: unknown}}, nil },
+		},
+		"no answer at all": {0, func() ([]lease.Acquired, error) { return nil, nil }},
 		"held, after a try whose reply was lost": {time.Second, func() ([]lease.Acquired, error) {
 			return []lease.Acquired{{Doubtful: true}}, nil
 		}},
@@ -94,7 +100,8 @@ func TestCleaningUpGoesOnWhileTheStoreFails(t *testing.T) {
 func TestCloseCleansUp(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		s.OnAcquire = func(_ context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-			time.AfterFunc(10*time.Millisecond, func() { _, _ = s.Store.Acquire(context.Background(), reqs) })
+			time.AfterFunc(10*time.Millisecond,
+				func() { _, _ = s.Store.Acquire(context.Background(), reqs) })
 			return nil, lease.ErrUnknown
 		}
 		_, err := c.TryLock(t.Context(), "k")

@@ -13,9 +13,10 @@ import (
 // A server that recovers from a panic in a handler goes on. What the handler's call of rowlock
 // leaves behind must not block other callers.
 
-// ways are the calls that a panic in the caller's hook can interrupt, by the kind of client that
-// makes them.
-var ways = map[string]func(ctx context.Context, c *rowlock.Client, opts ...rowlock.Option) error{
+type way func(ctx context.Context, c *rowlock.Client, opts ...rowlock.Option) error
+
+// ways are the calls that a panic in the caller's hook can interrupt.
+var ways = map[string]way{
 	"Lock": func(ctx context.Context, c *rowlock.Client, opts ...rowlock.Option) error {
 		_, err := c.Lock(ctx, "k", opts...)
 		return err
@@ -31,14 +32,15 @@ var ways = map[string]func(ctx context.Context, c *rowlock.Client, opts ...rowlo
 }
 
 // eachWay runs f for every call, of a client of each kind with the hooks.
-func eachWay(t *testing.T, hooks rowlock.Hooks, f func(t *testing.T, c *rowlock.Client, call func(context.Context, *rowlock.Client, ...rowlock.Option) error)) {
+func eachWay(t *testing.T, hooks rowlock.Hooks, f func(*testing.T, *rowlock.Client, way)) {
 	t.Helper()
 	for name, call := range ways {
 		for kind, fair := range map[string]bool{"": false, ", fair": true} {
 			t.Run(name+kind, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f(t, Client(t, NewScript(), &rowlock.Config{
-						TTL: TTL, Fair: fair, Hooks: hooks, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
+						TTL: TTL, Fair: fair, Hooks: hooks, Logger: slog.New(slog.DiscardHandler),
+						Reaper: rowlock.ReaperConfig{Off: true},
 					}), call)
 				})
 			})
@@ -72,7 +74,7 @@ func free(t *testing.T, c *rowlock.Client, keys ...string) {
 }
 
 func TestAPanicWhileWaitingLeavesTheQueueToOtherWaiters(t *testing.T) {
-	eachWay(t, rowlock.Hooks{}, func(t *testing.T, c *rowlock.Client, call func(context.Context, *rowlock.Client, ...rowlock.Option) error) {
+	eachWay(t, rowlock.Hooks{}, func(t *testing.T, c *rowlock.Client, call way) {
 		l := Take(t, c, "k")
 		bad := rowlock.OnWait(func(rowlock.Waiting) { panic("out of luck") })
 		func() {
@@ -84,7 +86,8 @@ func TestAPanicWhileWaitingLeavesTheQueueToOtherWaiters(t *testing.T) {
 			t.Error(err)
 		}
 		began := time.Now()
-		if w := <-behind; w.Err != nil || w.Lock.Unlock(t.Context()) != nil || time.Since(began) > TTL/2 {
+		if w := <-behind; w.Err != nil || w.Lock.Unlock(t.Context()) != nil ||
+			time.Since(began) > TTL/2 {
 			t.Errorf("the next waiter: %v, after %v", w.Err, time.Since(began))
 		}
 		free(t, c, "a", "k", "z")
@@ -98,7 +101,7 @@ func TestAPanicWhenTheKeyIsHeldLeavesTheQueueToOtherWaiters(t *testing.T) {
 			panic("out of luck")
 		}
 	}}
-	eachWay(t, hooks, func(t *testing.T, c *rowlock.Client, call func(context.Context, *rowlock.Client, ...rowlock.Option) error) {
+	eachWay(t, hooks, func(t *testing.T, c *rowlock.Client, call way) {
 		l := Take(t, c, "k")
 		bad = true
 		panics(t, func() { _ = call(t.Context(), c) })
@@ -117,7 +120,7 @@ func TestAPanicWhenALockIsGotLeavesNoLock(t *testing.T) {
 			panic("out of luck")
 		}
 	}}
-	eachWay(t, hooks, func(t *testing.T, c *rowlock.Client, call func(context.Context, *rowlock.Client, ...rowlock.Option) error) {
+	eachWay(t, hooks, func(t *testing.T, c *rowlock.Client, call way) {
 		for _, bad = range []int{1, 2, 3} {
 			calls = 0
 			func() {

@@ -37,7 +37,9 @@ type released struct {
 // NewScript returns a store that works.
 func NewScript() *Script { return &Script{Store: memstore.New()} }
 
-func (s *Script) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (s *Script) Acquire(ctx context.Context,
+	reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
 	s.mu.Lock()
 	s.Acquires = append(s.Acquires, reqs...)
 	s.mu.Unlock()
@@ -47,7 +49,9 @@ func (s *Script) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]le
 	return s.Store.Acquire(ctx, reqs)
 }
 
-func (s *Script) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (s *Script) AcquireAll(ctx context.Context,
+	reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
 	s.mu.Lock()
 	s.AcquireAlls = append(s.AcquireAlls, reqs)
 	s.mu.Unlock()

@@ -38,10 +38,20 @@ func TestUnlockThatFailsIsRetriedInTheBackground(t *testing.T) {
 		want error
 		took time.Duration
 	}{
-		"the call fails": {func(context.Context) ([]lease.Released, error) { return nil, ErrDown }, rowlock.ErrUnknown, 0},
-		"the item fails": {func(context.Context) ([]lease.Released, error) { return []lease.Released{{Err: ErrDown}}, nil }, rowlock.ErrUnknown, 0},
-		"it hangs":       {func(ctx context.Context) ([]lease.Released, error) { return nil, hang(ctx) }, rowlock.ErrUnknown, 2 * time.Second},
-		"no answer":      {func(context.Context) ([]lease.Released, error) { return nil, nil }, rowlock.ErrUnknown, 0},
+		"the call fails": {
+			func(context.Context) ([]lease.Released, error) { return nil, ErrDown }, rowlock.ErrUnknown, 0,
+		},
+		"the item fails": {
+			func(context.Context) ([]lease.Released, error) { return []lease.Released{{Err: ErrDown}}, nil },
+			rowlock.ErrUnknown, 0,
+		},
+		"it hangs": {
+			func(ctx context.Context) ([]lease.Released, error) { return nil, hang(ctx) },
+			rowlock.ErrUnknown, 2 * time.Second,
+		},
+		"no answer": {
+			func(context.Context) ([]lease.Released, error) { return nil, nil }, rowlock.ErrUnknown, 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -97,7 +107,8 @@ func TestUnlocksAtOnce(t *testing.T) {
 	c := Client(t, NewScript(), nil)
 	stop := make(chan struct{})
 	var busy sync.WaitGroup
-	for g := range 4 { // keeps the watchdog and the client at work, so that ending a lock takes a moment
+	// keeps the watchdog and the client at work, so that ending a lock takes a moment
+	for g := range 4 {
 		busy.Go(func() {
 			for {
 				select {

@@ -23,7 +23,9 @@ func Wait(t *testing.T, c *rowlock.Client, key string, opts ...rowlock.Option) <
 }
 
 // WaitIn is Wait with a context of its own.
-func WaitIn(t *testing.T, ctx context.Context, c *rowlock.Client, key string, opts ...rowlock.Option) <-chan Waited {
+func WaitIn(t *testing.T, ctx context.Context, c *rowlock.Client, key string,
+	opts ...rowlock.Option,
+) <-chan Waited {
 	t.Helper()
 	done := make(chan Waited, 1)
 	go func() {
@@ -44,7 +46,9 @@ type WaitedAll struct {
 }
 
 // WaitAll starts a LockAll that must wait.
-func WaitAll(t *testing.T, ctx context.Context, c *rowlock.Client, keys []string, opts ...rowlock.Option) <-chan WaitedAll {
+func WaitAll(t *testing.T, ctx context.Context, c *rowlock.Client, keys []string,
+	opts ...rowlock.Option,
+) <-chan WaitedAll {
 	t.Helper()
 	done := make(chan WaitedAll, 1)
 	go func() {

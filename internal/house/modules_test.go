@@ -36,7 +36,7 @@ func TestGoModListsNoFramework(t *testing.T) {
 }
 
 // A module that go.work lacks cannot be built from the root; one that listImports lacks escapes the
-// tables of imports_test.go.
+// tables of bans_test.go.
 func TestGoWorkUsesEveryModule(t *testing.T) {
 	var work struct {
 		Use []struct{ DiskPath string }

@@ -80,7 +80,8 @@ var (
 
 // Every relative link leads to a file that exists, and to a heading that this file has.
 func TestLinksLeadSomewhere(t *testing.T) {
-	pages := append(find(t, "docs", ".md"), "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+	pages := append(find(t, "docs", ".md"), "README.md", "CONTRIBUTING.md", "SECURITY.md",
+		"CHANGELOG.md")
 	for _, page := range pages {
 		text := codeBlock.ReplaceAllString(readFile(t, page), "")
 		for _, link := range linkTo.FindAllStringSubmatch(text, -1) {

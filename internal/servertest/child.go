@@ -30,7 +30,10 @@ func (s *Scene) Child(job, table string, ttl time.Duration) *Child {
 func (s *Scene) ChildIn(m Mode, job, table string, ttl time.Duration) *Child {
 	s.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChildAtWork$")
-	cmd.Env = append(os.Environ(), "ROWLOCK_CHILD="+strings.Join([]string{job, s.Env.Name, s.Env.Dialect.Names().Prefix, table, ttl.String(), s.Env.Source, m.String()}, "\n"))
+	what := []string{
+		job, s.Env.Name, s.Env.Dialect.Names().Prefix, table, ttl.String(), s.Env.Source, m.String(),
+	}
+	cmd.Env = append(os.Environ(), "ROWLOCK_CHILD="+strings.Join(what, "\n"))
 	in, err := cmd.StdinPipe()
 	s.OK(err)
 	out, err := cmd.StdoutPipe()

@@ -16,7 +16,9 @@ import (
 
 // LongConfig is quiet, does not sweep, and has long leases.
 func LongConfig(change func(*rowlock.Config)) *rowlock.Config {
-	cfg := &rowlock.Config{TTL: LongTTL, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true}}
+	cfg := &rowlock.Config{
+		TTL: LongTTL, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
+	}
 	if change != nil {
 		change(cfg)
 	}

@@ -39,7 +39,8 @@ func (s *Scene) cycleFence(db *sql.DB, c, rival *rowlock.Client, key, table stri
 	s.Helper()
 	const note = "cycle ' \\ \" ` é"
 	l := s.Take(c, key, rowlock.Note(note), rowlock.TTL(time.Minute))
-	if held := s.WantHeld(rival, key); held.Remaining > time.Minute || held.Remaining < 50*time.Second || !strings.HasPrefix(held.Note, "cycle ' \\ \" `") {
+	if held := s.WantHeld(rival, key); held.Remaining > time.Minute ||
+		held.Remaining < 50*time.Second || !strings.HasPrefix(held.Note, "cycle ' \\ \" `") {
 		s.Errorf("the loser saw %q, %s", held.Note, held.Remaining)
 	}
 	before := s.Number(`SELECT n FROM ` + table)
@@ -55,7 +56,9 @@ func (s *Scene) cycleFence(db *sql.DB, c, rival *rowlock.Client, key, table stri
 }
 
 // cycleUnlockTx releases a lock within transactions: one that rolls back, and one that commits.
-func (s *Scene) cycleUnlockTx(db *sql.DB, c, rival *rowlock.Client, l *rowlock.Lock) (next *rowlock.Lock) {
+func (s *Scene) cycleUnlockTx(db *sql.DB, c, rival *rowlock.Client,
+	l *rowlock.Lock,
+) (next *rowlock.Lock) {
 	s.Helper()
 	tx := s.Begin(db, nil)
 	s.OK(l.UnlockTx(s.Context(), tx))

@@ -48,7 +48,9 @@ type Acquired struct {
 func (p *Party) Acquire(key string) Acquired {
 	r := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: time.Minute}
 	a, err := p.s.Env.Dialect.Acquire(context.WithoutCancel(p.s.Context()), p.Session, p.strategy, r)
-	return Acquired{lease.Lease{Key: key, Owner: r.Owner, Token: a.Token}, err == nil && a.Granted, err}
+	return Acquired{
+		lease.Lease{Key: key, Owner: r.Owner, Token: a.Token}, err == nil && a.Granted, err,
+	}
 }
 
 // Take acquires key, which must be free.
@@ -103,12 +105,15 @@ func (p *Party) Stalls(f func()) (done <-chan struct{}, stalled bool) {
 func (p *Party) waits() bool {
 	p.s.Helper()
 	if p.s.Is("postgres") {
-		return p.s.Number(`SELECT count(*) FROM pg_stat_activity WHERE pid = ? AND wait_event_type = 'Lock'`, p.id) > 0
+		return p.s.Number(
+			`SELECT count(*) FROM pg_stat_activity WHERE pid = ? AND wait_event_type = 'Lock'`, p.id) > 0
 	}
 	var kind, name, status string
-	p.s.OK(p.s.Env.DB.QueryRowContext(p.s.Context(), `SHOW ENGINE INNODB STATUS`).Scan(&kind, &name, &status))
+	row := p.s.Env.DB.QueryRowContext(p.s.Context(), `SHOW ENGINE INNODB STATUS`)
+	p.s.OK(row.Scan(&kind, &name, &status))
 	for _, trx := range strings.Split(status, "---TRANSACTION ") {
-		if strings.Contains(trx, "LOCK WAIT") && strings.Contains(trx, fmt.Sprintf(" thread id %d,", p.id)) {
+		if strings.Contains(trx, "LOCK WAIT") &&
+			strings.Contains(trx, fmt.Sprintf(" thread id %d,", p.id)) {
 			return true
 		}
 	}

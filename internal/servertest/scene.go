@@ -91,7 +91,8 @@ func (s *Scene) With(settings ...string) *Scene {
 		if strings.Contains(e.Source, "?") {
 			sep = "&"
 		}
-		e.Source += sep + name + "=" + strings.NewReplacer("+", "%20", "%2C", ",").Replace(url.QueryEscape(value))
+		e.Source += sep + name + "=" +
+			strings.NewReplacer("+", "%20", "%2C", ",").Replace(url.QueryEscape(value))
 	}
 	return &Scene{s.T, &e}
 }

@@ -17,11 +17,13 @@ import (
 func LeaseLeft(tb testing.TB, e *testdb.Env, key string) time.Duration {
 	tb.Helper()
 	micros := map[string]string{
-		"sqlite": `(expires_at - {now}) * 1000`, "pgx": `(extract(epoch FROM expires_at - {now}) * 1000000)::bigint`,
-		"mysql": `TIMESTAMPDIFF(MICROSECOND, {now}, expires_at)`,
+		"sqlite": `(expires_at - {now}) * 1000`,
+		"pgx":    `(extract(epoch FROM expires_at - {now}) * 1000000)::bigint`,
+		"mysql":  `TIMESTAMPDIFF(MICROSECOND, {now}, expires_at)`,
 	}[e.Driver]
 	var n int64
-	if err := e.DB.QueryRowContext(context.Background(), e.SQL(`SELECT `+micros+` FROM {rowlock} WHERE {key} = ?`), []byte(key)).Scan(&n); err != nil {
+	if err := e.DB.QueryRowContext(context.Background(),
+		e.SQL(`SELECT `+micros+` FROM {rowlock} WHERE {key} = ?`), []byte(key)).Scan(&n); err != nil {
 		tb.Fatal(err)
 	}
 	return time.Duration(n) * time.Microsecond
@@ -30,7 +32,9 @@ func LeaseLeft(tb testing.TB, e *testdb.Env, key string) time.Duration {
 // Fenced takes key, lets its lease expire in the store, and fences it: only the fence keeps
 // another client from taking it. The lease expires first, because in SQLite no other connection
 // can write to the row afterwards.
-func (s *Scene) Fenced(c *rowlock.Client, key string, expired bool, opts *sql.TxOptions) (*rowlock.Lock, *sql.Tx) {
+func (s *Scene) Fenced(c *rowlock.Client, key string, expired bool,
+	opts *sql.TxOptions,
+) (*rowlock.Lock, *sql.Tx) {
 	s.Helper()
 	l := s.Take(c, key)
 	if expired {

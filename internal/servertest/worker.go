@@ -46,7 +46,8 @@ func AtWork(t *testing.T, jobs map[string]Job) {
 	}
 	defer db.Close()
 	d := k.New(dialect.Prefix(what[2]))
-	locks, err := rowlock.Open(db, d, Config(WithTTL(ttl), WithPoll(ChildPoll), modeNamed(what[6]).Set))
+	locks, err := rowlock.Open(db, d,
+		Config(WithTTL(ttl), WithPoll(ChildPoll), modeNamed(what[6]).Set))
 	if err != nil {
 		t.Fatal(err)
 	}

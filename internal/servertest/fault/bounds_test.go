@@ -77,7 +77,8 @@ var hangings = []struct {
 					}
 				})
 			}
-			servertest.Eventually(t, "the pool to be exhausted", func() bool { return pool.Stats().WaitCount >= 7 })
+			servertest.Eventually(t, "the pool to be exhausted",
+				func() bool { return pool.Stats().WaitCount >= 7 })
 			h.Cut()
 		}
 	}},
@@ -91,7 +92,8 @@ func TestNoCallOutlastsItsBound(t *testing.T) {
 	}
 	const within = time.Second
 	ttls := []time.Duration{3 * time.Second}
-	if servertest.FromEnvironment("ROWLOCK_SOAK_MS", 0) >= 60_000 { // it takes minutes; `make soak` has them
+	// it takes minutes; `make soak` has them
+	if servertest.FromEnvironment("ROWLOCK_SOAK_MS", 0) >= 60_000 {
 		ttls = append(ttls, 30*time.Second)
 	}
 	for _, ttl := range ttls {
@@ -125,13 +127,17 @@ func TestNoCallOutlastsItsBound(t *testing.T) {
 							all.Go(func() {
 								ctx, cancel := context.WithTimeout(t.Context(), within)
 								defer cancel()
-								timed(b.name+" with a deadline", within, func() error { return b.call(ctx, c, fmt.Sprint("a", i)) })
+								timed(b.name+" with a deadline", within,
+									func() error { return b.call(ctx, c, fmt.Sprint("a", i)) })
 							})
 							all.Go(func() {
-								timed(b.name, ttl, func() error { return b.call(context.Background(), c, fmt.Sprint("b", i)) })
+								timed(b.name, ttl,
+									func() error { return b.call(context.Background(), c, fmt.Sprint("b", i)) })
 							})
 						}
-						all.Go(func() { timed("Unlock", time.Second, func() error { return held.Unlock(context.Background()) }) })
+						all.Go(func() {
+							timed("Unlock", time.Second, func() error { return held.Unlock(context.Background()) })
+						})
 						all.Wait()
 						timed("Close", 10*time.Second, c.Close)
 					})

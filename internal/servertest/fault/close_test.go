@@ -29,8 +29,12 @@ type paired struct{ rowlock.Table }
 
 func (p paired) Unwrap() lease.Store { return p.Table }
 
-func (p paired) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	second := lease.AcquireRequest{Key: reqs[0].Key + ", second", Owner: lease.NewOwner(), TTL: servertest.LongTTL}
+func (p paired) Acquire(ctx context.Context,
+	reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
+	second := lease.AcquireRequest{
+		Key: reqs[0].Key + ", second", Owner: lease.NewOwner(), TTL: servertest.LongTTL,
+	}
 	answers, err := p.Table.Acquire(ctx, []lease.AcquireRequest{reqs[0], second})
 	if err != nil {
 		return nil, err
@@ -41,7 +45,8 @@ func (p paired) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lea
 // bridged is a table with a bridge before it, and a cluster in memory behind that.
 func bridged(tb testing.TB, table paxosbridge.Table) lease.Store {
 	tb.Helper()
-	b, err := paxosbridge.New(context.Background(), table, memcluster.New(), &paxosbridge.Config{Every: -1})
+	b, err := paxosbridge.New(context.Background(), table, memcluster.New(),
+		&paxosbridge.Config{Every: -1})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -50,10 +55,12 @@ func bridged(tb testing.TB, table paxosbridge.Table) lease.Store {
 }
 
 var wrapped = map[string]func(testing.TB, rowlock.Table) lease.Store{
-	"a table":             func(_ testing.TB, t rowlock.Table) lease.Store { return t },
-	"a bridge":            func(tb testing.TB, t rowlock.Table) lease.Store { return bridged(tb, t) },
-	"a bridge, a counter": func(tb testing.TB, t rowlock.Table) lease.Store { return bridged(tb, tablecount.Count(t)) },
-	"a decorator":         func(_ testing.TB, t rowlock.Table) lease.Store { return showing{plain{t}} },
+	"a table":  func(_ testing.TB, t rowlock.Table) lease.Store { return t },
+	"a bridge": func(tb testing.TB, t rowlock.Table) lease.Store { return bridged(tb, t) },
+	"a bridge, a counter": func(tb testing.TB, t rowlock.Table) lease.Store {
+		return bridged(tb, tablecount.Count(t))
+	},
+	"a decorator": func(_ testing.TB, t rowlock.Table) lease.Store { return showing{plain{t}} },
 	"two decorators, a bridge": func(tb testing.TB, t rowlock.Table) lease.Store {
 		return showing{plain{showing{plain{bridged(tb, t)}}}}
 	},
@@ -97,7 +104,8 @@ func closeBehind(t *testing.T, f *faulty, key string) {
 	left := servertest.Aside(func() error { _, err := f.TryLock(ctx, key); return err })
 	servertest.Await(t, servertest.Patience, gate.Arrived(), "the statement that grants")
 	cancel()
-	servertest.WantErr(t, servertest.Await(t, servertest.Promptly, left, "the canceled call"), rowlock.ErrUnknown)
+	servertest.WantErr(t, servertest.Await(t, servertest.Promptly, left, "the canceled call"),
+		rowlock.ErrUnknown)
 	closed := make(chan error)
 	go func() {
 		err := f.Close()
@@ -109,7 +117,8 @@ func closeBehind(t *testing.T, f *faulty, key string) {
 	select {
 	case <-closed:
 		t.Error("Close returned while an acquire was running")
-	case <-time.After(200 * time.Millisecond): // it can only fail if Close is quick, which without a mend it is
+	// it can only fail if Close is quick, which without a mend it is
+	case <-time.After(200 * time.Millisecond):
 	}
 	gate.Release()
 	servertest.Await(t, servertest.Patience, closed, "Close")

@@ -62,7 +62,8 @@ func (f *faulty) row(tb testing.TB, key string) (owner []byte, token int64) {
 
 func rowOf(tb testing.TB, e *testdb.Env, key string) (owner []byte, token int64) {
 	tb.Helper()
-	err := e.DB.QueryRowContext(context.Background(), e.SQL(`SELECT owner, token FROM {rowlock} WHERE {key} = ?`), []byte(key)).Scan(&owner, &token)
+	err := e.DB.QueryRowContext(context.Background(),
+		e.SQL(`SELECT owner, token FROM {rowlock} WHERE {key} = ?`), []byte(key)).Scan(&owner, &token)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		tb.Fatal(err)
 	}
@@ -77,7 +78,9 @@ func (f *faulty) section(name string) func(faultdb.Op) bool {
 
 // grants matches the statements that may grant: what sets the time of acquisition.
 func grants(op faultdb.Op) bool {
-	return op.Executes() && (strings.Contains(op.Query, "acquired_at =") || strings.Contains(op.Query, "note, token, acquired_at, expires_at, home)"))
+	return op.Executes() &&
+		(strings.Contains(op.Query, "acquired_at =") ||
+			strings.Contains(op.Query, "note, token, acquired_at, expires_at, home)"))
 }
 
 // acquires matches the statements of an acquire, and the read that some dialects begin with.

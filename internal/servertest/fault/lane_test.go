@@ -38,7 +38,8 @@ func TestLocksSurviveTheConnectionsTheyWereGotOver(t *testing.T) {
 			if round == 0 && n < lanes {
 				t.Errorf("want the %d lanes to be killed", lanes)
 			}
-			killed += n // a lane dials when it has something to do: later there may be few, or for a moment none
+			// a lane dials when it has something to do: later there may be few, or for a moment none
+			killed += n
 			other := servertest.Locked(t)(c.TryLock(t.Context(), fmt.Sprint("other", round)))
 			servertest.WantErr(t, other.Unlock(t.Context()), nil)
 			began := time.Now()
@@ -46,7 +47,8 @@ func TestLocksSurviveTheConnectionsTheyWereGotOver(t *testing.T) {
 			wantLives(t, l)
 		}
 		if killed <= lanes {
-			t.Errorf("%d connections were killed in all, want the %d lanes and what they dialled since", killed, lanes)
+			t.Errorf("%d connections were killed in all, want the %d lanes and what they dialled since",
+				killed, lanes)
 		}
 		servertest.WantErr(t, l.Unlock(t.Context()), nil)
 		if owner, token := rowOf(t, e, "key"); owner != nil || token != l.Token() {
@@ -76,7 +78,9 @@ func killable(t *testing.T, e *testdb.Env) (pool *sql.DB, kill func(testing.TB) 
 		q := u.Query()
 		q.Set("application_name", name)
 		u.RawQuery = q.Encode()
-		source, list, stop = u.String(), `SELECT pid FROM pg_stat_activity WHERE application_name = '`+name+`'`, `SELECT pg_terminate_backend(%d)`
+		source, list, stop = u.String(),
+			`SELECT pid FROM pg_stat_activity WHERE application_name = '`+name+`'`,
+			`SELECT pg_terminate_backend(%d)`
 	case "mysql":
 		cfg, err := mysql.ParseDSN(e.Source)
 		if err != nil {
@@ -86,9 +90,11 @@ func killable(t *testing.T, e *testdb.Env) (pool *sql.DB, kill func(testing.TB) 
 		t.Cleanup(func() { e.Exec(t, `DROP USER `+name) })
 		e.Exec(t, `GRANT ALL ON `+cfg.DBName+`.* TO `+name)
 		cfg.User, cfg.Passwd = name, "secret"
-		source, list, stop = cfg.FormatDSN(), `SELECT id FROM information_schema.processlist WHERE user = '`+name+`'`, `KILL CONNECTION %d`
+		source, list, stop = cfg.FormatDSN(),
+			`SELECT id FROM information_schema.processlist WHERE user = '`+name+`'`, `KILL CONNECTION %d`
 		if e.Name == "mysql" { // its process list fails while any statement has bytes that are no text
-			list = `SELECT processlist_id FROM performance_schema.threads WHERE processlist_user = '` + name + `'`
+			list = `SELECT processlist_id FROM performance_schema.threads WHERE processlist_user = '` +
+				name + `'`
 		}
 	}
 	pool, err := sql.Open(e.Driver, source)
@@ -118,7 +124,8 @@ func killable(t *testing.T, e *testdb.Env) (pool *sql.DB, kill func(testing.TB) 
 		for _, id := range found {
 			_, _ = e.DB.ExecContext(context.Background(), fmt.Sprintf(stop, id)) // it may be gone by itself
 		}
-		servertest.Eventually(tb, "the connections to be gone", func() bool { // a server kills when it gets round to it
+		// a server kills when it gets round to it
+		servertest.Eventually(tb, "the connections to be gone", func() bool {
 			return !slices.ContainsFunc(ids(tb), func(id int64) bool { return slices.Contains(found, id) })
 		})
 		return len(found)
@@ -135,7 +142,10 @@ func TestAClientThatSawEveryFaultLeavesNothingBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, fault := range []faultdb.Fault{faultdb.FailBeforeSend(), faultdb.LoseReply(), faultdb.Delay(30 * time.Millisecond), faultdb.DelayAfter(30 * time.Millisecond)} {
+		for _, fault := range []faultdb.Fault{
+			faultdb.FailBeforeSend(), faultdb.LoseReply(), faultdb.Delay(30 * time.Millisecond),
+			faultdb.DelayAfter(30 * time.Millisecond),
+		} {
 			faults.Set(faultdb.Randomly(0.3, 1, fault))
 			for i := range 12 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(10+20*i)*time.Millisecond)
@@ -153,7 +163,8 @@ func TestAClientThatSawEveryFaultLeavesNothingBehind(t *testing.T) {
 		servertest.WantErr(t, db.Close(), nil)
 		goleak.VerifyNone(t, ignore)
 		var held int
-		err = e.DB.QueryRowContext(t.Context(), e.SQL(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL`)).Scan(&held)
+		err = e.DB.QueryRowContext(t.Context(),
+			e.SQL(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL`)).Scan(&held)
 		if err != nil || held > 0 {
 			t.Errorf("%d keys have an owner after Close, %v", held, err)
 		}

@@ -54,8 +54,12 @@ func TestACanceledAcquireLeavesNoOrphan(t *testing.T) {
 }
 
 var orphanScenes = map[string]func(t *testing.T, f *faulty, key string){
-	"executed after he left":    func(t *testing.T, f *faulty, key string) { f.leaveAt(t, key, faultdb.Block) },
-	"executed when he left":     func(t *testing.T, f *faulty, key string) { f.leaveAt(t, key, faultdb.BlockAfter) },
+	"executed after the caller left": func(t *testing.T, f *faulty, key string) {
+		f.leaveAt(t, key, faultdb.Block)
+	},
+	"executed when the caller left": func(t *testing.T, f *faulty, key string) {
+		f.leaveAt(t, key, faultdb.BlockAfter)
+	},
 	"executed after a clean-up": func(t *testing.T, f *faulty, key string) { f.arriveLate(t, key) },
 }
 
@@ -90,12 +94,14 @@ func (f *faulty) arriveLate(t *testing.T, key string) {
 	result := servertest.Aside(func() error { _, err := f.TryLock(ctx, key); return err })
 	servertest.Await(t, servertest.Patience, second.Arrived(), "the second try")
 	cancel()
-	servertest.WantErr(t, servertest.Await(t, servertest.Promptly, result, "the canceled call"), context.Canceled, rowlock.ErrUnknown)
+	servertest.WantErr(t, servertest.Await(t, servertest.Promptly, result, "the canceled call"),
+		context.Canceled, rowlock.ErrUnknown)
 	second.Release()
 	f.faults.Set(nil)
 	// The orphan cleaner has been at work when it releases for the second time.
 	f.log.Reset()
-	servertest.Eventually(t, "the orphan cleaner's rounds", func() bool { return f.log.Count(f.section("release")) >= 2 })
+	servertest.Eventually(t, "the orphan cleaner's rounds",
+		func() bool { return f.log.Count(f.section("release")) >= 2 })
 	late.Release()
 	late.Wait()
 	if owner, _ := f.row(t, key); owner == nil {
@@ -111,7 +117,8 @@ func TestALockCanceledAsItIsGrantedIsFreeAgain(t *testing.T) {
 		before, after := faultdb.NewGate(), faultdb.NewGate()
 		defer before.Release()
 		defer after.Release()
-		f.faults.Set(faultdb.OnFunc(grants, faultdb.Nth(1, faultdb.Block(before).And(faultdb.BlockAfter(after)))))
+		f.faults.Set(faultdb.OnFunc(grants,
+			faultdb.Nth(1, faultdb.Block(before).And(faultdb.BlockAfter(after)))))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		result := servertest.Aside(func() error { _, err := f.Lock(ctx, "key"); return err })
@@ -125,7 +132,8 @@ func TestALockCanceledAsItIsGrantedIsFreeAgain(t *testing.T) {
 			t.Fatalf("the row is %x, %d: it was to be granted", owner, token)
 		}
 		cancel()
-		servertest.WantErr(t, servertest.Await(t, servertest.Promptly, result, "the waiter"), context.Canceled)
+		servertest.WantErr(t, servertest.Await(t, servertest.Promptly, result, "the waiter"),
+			context.Canceled)
 		after.Release()
 		f.wantFreeSoon(t, "key")
 	})
@@ -140,7 +148,8 @@ func TestWaitersThatLeaveAtAnyMomentLeaveNothing(t *testing.T) {
 		for i := range 60 {
 			key := fmt.Sprintf("key %d", i%3)
 			holder := servertest.Locked(t)(f.other.Lock(t.Context(), key))
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.Int64N(int64(12*time.Millisecond))))
+			ctx, cancel := context.WithTimeout(t.Context(),
+				time.Duration(rng.Int64N(int64(12*time.Millisecond))))
 			result := make(chan error, 1)
 			go func() {
 				l, err := f.Lock(ctx, key)
@@ -149,7 +158,8 @@ func TestWaitersThatLeaveAtAnyMomentLeaveNothing(t *testing.T) {
 				}
 				result <- err
 			}()
-			time.Sleep(time.Duration(rng.Int64N(int64(6 * time.Millisecond)))) // a moment of chance, not an order
+			// a moment of chance, not an order
+			time.Sleep(time.Duration(rng.Int64N(int64(6 * time.Millisecond))))
 			if err := holder.Unlock(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +225,9 @@ func TestACopyThatArrivesAfterUnlockLeavesNoOrphan(t *testing.T) {
 // Nothing that a client began outlives it, however it is closed.
 func TestCloseLeavesNoOrphan(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		blocks := map[string]func(*faultdb.Gate) faultdb.Fault{"before it is sent": faultdb.Block, "before its reply": faultdb.BlockAfter}
+		blocks := map[string]func(*faultdb.Gate) faultdb.Fault{
+			"before it is sent": faultdb.Block, "before its reply": faultdb.BlockAfter,
+		}
 		for when, block := range blocks {
 			for _, leaves := range []bool{true, false} {
 				t.Run(fmt.Sprintf("held %s, caller leaves %t", when, leaves), func(t *testing.T) {
@@ -230,16 +242,21 @@ func TestCloseLeavesNoOrphan(t *testing.T) {
 					servertest.Await(t, servertest.Patience, gate.Arrived(), "the statement")
 					if leaves {
 						cancel()
-						servertest.WantErr(t, servertest.Await(t, servertest.Promptly, result, "the caller"), context.Canceled, rowlock.ErrUnknown)
+						servertest.WantErr(t, servertest.Await(t, servertest.Promptly, result, "the caller"),
+							context.Canceled, rowlock.ErrUnknown)
 					}
 					closed := servertest.Aside(f.Close)
-					refused := func() bool { _, err := f.TryLock(context.Background(), ""); return errors.Is(err, rowlock.ErrClosed) }
+					refused := func() bool {
+						_, err := f.TryLock(context.Background(), "")
+						return errors.Is(err, rowlock.ErrClosed)
+					}
 					servertest.Eventually(t, "Close to begin", refused)
 					time.Sleep(20 * time.Millisecond) // Close goes as far as it can
 					gate.Release()
 					servertest.WantErr(t, servertest.Await(t, servertest.Patience, closed, "Close"), nil)
 					if !leaves {
-						servertest.WantErr(t, servertest.Await(t, servertest.Promptly, result, "the caller"), rowlock.ErrClosed)
+						servertest.WantErr(t, servertest.Await(t, servertest.Promptly, result, "the caller"),
+							rowlock.ErrClosed)
 					}
 					if owner, _ := f.row(t, key); owner != nil {
 						t.Errorf("%q has an owner after Close", key)

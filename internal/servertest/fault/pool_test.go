@@ -37,7 +37,8 @@ func TestLocksLiveWhileTheApplicationHasEveryOtherConnection(t *testing.T) {
 		}
 		defer waiting.Wait()
 		defer cancel()
-		servertest.Eventually(t, "the pool to be exhausted", func() bool { return pool.Stats().WaitCount >= 4 && pool.Stats().InUse == smallest(e) })
+		servertest.Eventually(t, "the pool to be exhausted",
+			func() bool { return pool.Stats().WaitCount >= 4 && pool.Stats().InUse == smallest(e) })
 
 		began := time.Now()
 		servertest.Eventually(t, "three leases to pass", func() bool { return time.Since(began) > 3*ttl })
@@ -91,7 +92,8 @@ func TestAPoolTooSmallIsRefusedWithTheNumbers(t *testing.T) {
 			if n := e.Dialect.Lanes(); n > 0 {
 				lanes = min(lanes, n)
 			}
-			client, err := rowlock.Open(pool, e.Dialect, servertest.LongConfig(func(cfg *rowlock.Config) { cfg.Lanes = c.lanes }))
+			client, err := rowlock.Open(pool, e.Dialect,
+				servertest.LongConfig(func(cfg *rowlock.Config) { cfg.Lanes = c.lanes }))
 			if c.limit > lanes {
 				if err != nil {
 					t.Errorf("a pool of %d for %d lanes was refused: %v", c.limit, lanes, err)

@@ -38,13 +38,17 @@ func TestUnlockOverABrokenConnectionReleasesOnce(t *testing.T) {
 		late := faultdb.NewGate()
 		defer late.Wait()
 		defer late.Release()
-		phases := map[string]faultdb.Fault{"never sent": faultdb.FailBeforeSend(), "reply lost": faultdb.LoseReply(), "sent late": faultdb.SendLate(late)}
+		phases := map[string]faultdb.Fault{
+			"never sent": faultdb.FailBeforeSend(), "reply lost": faultdb.LoseReply(),
+			"sent late": faultdb.SendLate(late),
+		}
 		for phase, fault := range phases {
 			for _, report := range brokenReports {
 				t.Run(phase+"/"+report.name, func(t *testing.T) {
 					key := phase + report.name
 					l := servertest.Locked(t)(f.TryLock(t.Context(), key))
-					hits := faultdb.NewCounter(faultdb.OnFunc(f.section("release"), faultdb.Nth(1, fault.Reporting(report.err))))
+					hits := faultdb.NewCounter(faultdb.OnFunc(f.section("release"),
+						faultdb.Nth(1, fault.Reporting(report.err))))
 					f.faults.Set(hits)
 					defer f.faults.Set(nil)
 					servertest.WantErr(t, l.Unlock(t.Context()), nil)
@@ -75,7 +79,8 @@ func TestUnlockOfADatabaseThatHangsReturnsAndGoesOnInTheBackground(t *testing.T)
 		l := servertest.Locked(t)(f.TryLock(t.Context(), "key"))
 		gate := faultdb.NewGate()
 		defer gate.Release()
-		f.faults.Set(faultdb.OnFunc(f.section("release"), faultdb.Always(faultdb.Block(gate).And(faultdb.FailBeforeSend()))))
+		f.faults.Set(faultdb.OnFunc(f.section("release"),
+			faultdb.Always(faultdb.Block(gate).And(faultdb.FailBeforeSend()))))
 		began := time.Now()
 		servertest.WantErr(t, l.Unlock(t.Context()), rowlock.ErrUnknown, context.DeadlineExceeded)
 		if took := time.Since(began); took > 4*time.Second {
@@ -101,18 +106,30 @@ func TestAnAnswerThatComesTooLateIsNoLock(t *testing.T) {
 		gate := faultdb.NewGate()
 		defer gate.Release()
 		f.faults.Set(faultdb.OnFunc(grants, faultdb.Nth(1, faultdb.BlockAfter(gate))))
-		result := servertest.Aside(func() error { _, err := f.TryLock(t.Context(), "late", rowlock.TTL(ttl)); return err })
+		result := servertest.Aside(func() error {
+			_, err := f.TryLock(t.Context(), "late", rowlock.TTL(ttl))
+			return err
+		})
 		servertest.Await(t, servertest.Patience, gate.Arrived(), "the grant")
-		servertest.Eventually(t, "the lease to end", func() bool { return servertest.LeaseLeft(t, e, "late") < 0 })
+		servertest.Eventually(t, "the lease to end",
+			func() bool { return servertest.LeaseLeft(t, e, "late") < 0 })
 		gate.Release()
 		if e.Name == "sqlite" {
-			servertest.Await(t, servertest.Patience, result, "the answer") // its one lane could not renew meanwhile
+			// its one lane could not renew meanwhile
+			servertest.Await(t, servertest.Patience, result, "the answer")
 			return
 		}
-		servertest.WantErr(t, servertest.Await(t, servertest.Patience, result, "the answer"), rowlock.ErrLost)
+		servertest.WantErr(t, servertest.Await(t, servertest.Patience, result, "the answer"),
+			rowlock.ErrLost)
 		f.wantFreeSoon(t, "late")
 		before := servertest.LeaseLeft(t, e, "kept")
-		servertest.Eventually(t, "another renewal", func() bool { now := servertest.LeaseLeft(t, e, "kept"); up := now > before; before = now; return up })
+		servertest.Eventually(t, "another renewal",
+			func() bool {
+				now := servertest.LeaseLeft(t, e, "kept")
+				up := now > before
+				before = now
+				return up
+			})
 		wantLives(t, kept)
 	})
 }
@@ -144,7 +161,8 @@ func TestRenewalsOverABrokenConnectionKeepTheLock(t *testing.T) {
 				hits := faultdb.NewCounter(faultdb.OnFunc(renewals(f), inTurn(report.err)))
 				f.faults.Set(hits)
 				began := time.Now()
-				servertest.Eventually(t, "broken renewals", func() bool { return lost.Load() > 0 || hits.Faults() >= 4 && time.Since(began) > 5*ttl/2 })
+				servertest.Eventually(t, "broken renewals",
+					func() bool { return lost.Load() > 0 || hits.Faults() >= 4 && time.Since(began) > 5*ttl/2 })
 				f.faults.Set(nil)
 				for _, l := range keys {
 					wantLives(t, l)
@@ -188,7 +206,8 @@ func TestARenewalThatIsCutKeepsTheLock(t *testing.T) {
 		t.Cleanup(late.Wait)
 		t.Cleanup(late.Release)
 		for name, fault := range map[string]faultdb.Fault{
-			"cut": faultdb.FailBeforeSend(), "reply lost": faultdb.LoseReply(), "sent late": faultdb.SendLate(late),
+			"cut": faultdb.FailBeforeSend(), "reply lost": faultdb.LoseReply(),
+			"sent late": faultdb.SendLate(late),
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -227,7 +246,8 @@ func TestUnlockBesideCloseReleasesEverything(t *testing.T) {
 			unlocking.Wait()
 		}
 		var held int
-		err := e.DB.QueryRowContext(t.Context(), e.SQL(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL`)).Scan(&held)
+		err := e.DB.QueryRowContext(t.Context(),
+			e.SQL(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL`)).Scan(&held)
 		if err != nil || held > 0 {
 			t.Errorf("%d keys have an owner after Close, %v", held, err)
 		}

@@ -30,12 +30,18 @@ type eviction struct {
 }
 
 // evictor returns a client that ends sessions after a bound, the calls of its hook, and its log.
-func evictor(s *servertest.Scene, pool *sql.DB, after time.Duration, fair bool) (*rowlock.Client, <-chan eviction, *clienttest.Journal) {
+func evictor(s *servertest.Scene, pool *sql.DB, after time.Duration,
+	fair bool,
+) (*rowlock.Client, <-chan eviction, *clienttest.Journal) {
 	s.Helper()
 	evicted, log := make(chan eviction, 16), &clienttest.Journal{}
-	cfg := rowlock.Config{TTL: evictTTL, EvictAfter: after, Fair: fair, Logger: slog.New(slog.NewTextHandler(log, nil))}
+	cfg := rowlock.Config{
+		TTL: evictTTL, EvictAfter: after, Fair: fair, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	}
 	cfg.Reaper.Off = true
-	cfg.Hooks.Evicted = func(key string, session int64, err error) { evicted <- eviction{key, session, err} }
+	cfg.Hooks.Evicted = func(key string, session int64, err error) {
+		evicted <- eviction{key, session, err}
+	}
 	c, err := rowlock.Open(pool, s.Env.Dialect, &cfg)
 	s.OK(err)
 	s.Cleanup(func() { _ = c.Close() })
@@ -49,8 +55,10 @@ func fencing(s *servertest.Scene, pool *sql.DB, key, written string) *sql.Tx {
 	c, _, _ := evictor(s, pool, -1, false)
 	l, err := c.TryLock(s.Context(), key, rowlock.NoRenew())
 	s.OK(err)
-	ctx, cancel := context.WithCancel(context.Background()) // s.Context() ends before the clean-up, and would roll back
-	s.Cleanup(cancel)                                       // database/sql watches a transaction until it is ended or its context is
+	// s.Context() ends before the clean-up, and would roll back
+	ctx, cancel := context.WithCancel(context.Background())
+	// database/sql watches a transaction until it is ended or its context is
+	s.Cleanup(cancel)
 	tx, err := pool.BeginTx(ctx, nil)
 	s.OK(err)
 	s.OK(l.Fence(s.Context(), tx))
@@ -231,13 +239,15 @@ func TestAnotherUsersTransactionIsToldOfAndLeftAlone(t *testing.T) {
 		s.OK(err)
 		tx, err := seen.Env.Pool(s).BeginTx(s.Context(), nil)
 		s.OK(err)
-		_, err = tx.ExecContext(s.Context(), s.Env.SQL(`UPDATE {rowlock} SET note = note WHERE {key} = ?`), []byte("key"))
+		_, err = tx.ExecContext(s.Context(),
+			s.Env.SQL(`UPDATE {rowlock} SET note = note WHERE {key} = ?`), []byte("key"))
 		s.OK(err)
 		ctx, cancel := context.WithCancel(s.Context())
 		waits := servertest.Aside(func() error { _, err := c.Lock(ctx, "key"); return err })
 		e := servertest.Await(s, 30*time.Second, evicted, "the hook")
 		servertest.WantErr(s, e.err, rowlock.ErrPrivilege)
-		if e.session == 0 || !strings.Contains(e.err.Error(), name) || !strings.Contains(log.String(), name) {
+		if e.session == 0 || !strings.Contains(e.err.Error(), name) ||
+			!strings.Contains(log.String(), name) {
 			s.Errorf("called with %+v; the log: %s", e, log)
 		}
 		cancel()
@@ -257,7 +267,8 @@ func TestAUserThatMayNotReadSessionsIsToldSo(t *testing.T) {
 		written := written(s)
 		s.Exec(s.Env.DB, `GRANT SELECT, INSERT ON `+written+` TO `+name)
 		tx := fencing((&servertest.Scene{T: s.T, Env: seen.Env}), seen.Env.Pool(s), "key", written)
-		c, evicted, log := evictor((&servertest.Scene{T: s.T, Env: seen.Env}), seen.Env.Pool(s), evictAfter, false)
+		here := &servertest.Scene{T: s.T, Env: seen.Env}
+		c, evicted, log := evictor(here, seen.Env.Pool(s), evictAfter, false)
 		if !strings.Contains(log.String(), "; GRANT ") {
 			s.Errorf("Open does not say what is missing: %s", log)
 		}

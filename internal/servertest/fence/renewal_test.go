@@ -21,10 +21,14 @@ type fencedWork struct {
 func (w fencedWork) String() string { return fmt.Sprintf("%d x %s", w.workers, w.lasts) }
 
 // Two workers leave no renewal a moment: when one commits, the other has been waiting for the row.
-var backToBack = []fencedWork{{2, time.Millisecond}, {2, 20 * time.Millisecond}, {2, 500 * time.Millisecond}}
+var backToBack = []fencedWork{
+	{2, time.Millisecond}, {2, 20 * time.Millisecond}, {2, 500 * time.Millisecond},
+}
 
 // soaked run as well if there is time.
-var soaked = []fencedWork{{1, time.Millisecond}, {1, 20 * time.Millisecond}, {1, 500 * time.Millisecond}}
+var soaked = []fencedWork{
+	{1, time.Millisecond}, {1, 20 * time.Millisecond}, {1, 500 * time.Millisecond},
+}
 
 // The main use of a lock does not lose it: the fences themselves renew the lease, whether a
 // renewal passes or not. ROWLOCK_SOAK_MS is the duration; `make soak` has ten minutes.
@@ -52,7 +56,9 @@ func TestFencedTransactionsBackToBackKeepTheLock(t *testing.T) {
 }
 
 // keepFencing does w until end is closed. wait returns when the last transaction is over.
-func keepFencing(s *servertest.Scene, l *rowlock.Lock, w fencedWork, end <-chan struct{}) (wait func()) {
+func keepFencing(s *servertest.Scene, l *rowlock.Lock, w fencedWork,
+	end <-chan struct{},
+) (wait func()) {
 	var working sync.WaitGroup
 	for range w.workers {
 		working.Go(func() {
@@ -102,7 +108,8 @@ func neverExpires(s *servertest.Scene, l *rowlock.Lock, span time.Duration) {
 		}
 		left := servertest.LeaseLeft(s.T, s.Env, l.Key())
 		if least = min(least, left); left <= 0 {
-			s.Fatalf("the lease expired in the database %s after the lock was taken", time.Since(began).Round(time.Millisecond))
+			s.Fatalf("the lease expired in the database %s after the lock was taken",
+				time.Since(began).Round(time.Millisecond))
 		}
 	}
 	s.Logf("at least %s remained", least.Round(time.Millisecond))

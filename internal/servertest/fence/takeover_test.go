@@ -17,7 +17,9 @@ func isolations(s *servertest.Scene) []*sql.TxOptions {
 	if s.Is("sqlite") {
 		return []*sql.TxOptions{nil}
 	}
-	return []*sql.TxOptions{nil, {Isolation: sql.LevelRepeatableRead}, {Isolation: sql.LevelSerializable}}
+	return []*sql.TxOptions{
+		nil, {Isolation: sql.LevelRepeatableRead}, {Isolation: sql.LevelSerializable},
+	}
 }
 
 // The heart of it: from the fence to the end of the transaction no other client gets the key,
@@ -33,12 +35,15 @@ func TestATakeoverWaitsForTheFenceToEnd(t *testing.T) {
 	})
 }
 
-func takeoverWaits(s *servertest.Scene, holder, rival, other *rowlock.Client, opts *sql.TxOptions, end func(*sql.Tx) error) {
+func takeoverWaits(s *servertest.Scene, holder, rival, other *rowlock.Client, opts *sql.TxOptions,
+	end func(*sql.Tx) error,
+) {
 	s.Helper()
 	l, tx := s.Fenced(holder, "k", true, opts)
 	got := make(chan *rowlock.Lock, 1)
 	go func() { got <- s.Take(rival, "k") }()
-	s.Within(1500*time.Millisecond, "a TryLock of an expired key behind a fence", func() { s.WantHeld(other, "k") })
+	s.Within(1500*time.Millisecond, "a TryLock of an expired key behind a fence",
+		func() { s.WantHeld(other, "k") })
 	select {
 	case next := <-got:
 		s.Fatalf("token %d was granted while token %d was fenced", next.Token(), l.Token())
@@ -121,7 +126,8 @@ func verdictWhenAlone(s *servertest.Scene, l *rowlock.Lock) {
 	if err != nil && !errors.Is(err, rowlock.ErrLost) {
 		s.Errorf("unlock: %v", err)
 	}
-	if n := s.Number(`SELECT count(*) FROM {rowlock} WHERE {key} = ? AND owner IS NULL`, []byte(l.Key())); err == nil && n != 1 {
+	if n := s.Number(`SELECT count(*) FROM {rowlock} WHERE {key} = ? AND owner IS NULL`,
+		[]byte(l.Key())); err == nil && n != 1 {
 		s.Error("unlocked without an error, and the row still names an owner")
 	}
 }
@@ -132,7 +138,8 @@ func verdictWhenAlone(s *servertest.Scene, l *rowlock.Lock) {
 func TestARefusedFenceDoesNotDisturbTheHolder(t *testing.T) {
 	const lasts = 900 * time.Millisecond
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
-		holder := s.Client(servertest.WithTTL(lasts), func(c *rowlock.Config) { c.RenewEvery = lasts / 9 })
+		holder := s.Client(servertest.WithTTL(lasts),
+			func(c *rowlock.Config) { c.RenewEvery = lasts / 9 })
 		var holders []*rowlock.Lock
 		for i, opts := range isolations(s) {
 			late := s.Take(s.Client(), servertest.Numbered(i))
@@ -154,7 +161,8 @@ func TestARefusedFenceDoesNotDisturbTheHolder(t *testing.T) {
 // order is the caller's to change, and the error must say so.
 func TestAFenceAfterAReadInADeferredTransactionSaysWhatToDo(t *testing.T) {
 	servertest.On(t, "sqlite", func(s *servertest.Scene) {
-		deferred := s.Dial("sqlite", strings.Replace(s.Env.Source, "_txlock=immediate", "_txlock=deferred", 1))
+		deferred := s.Dial("sqlite",
+			strings.Replace(s.Env.Source, "_txlock=immediate", "_txlock=deferred", 1))
 		c := s.Client()
 		l := s.Take(c, "k")
 		for name, check := range servertest.Checks {
@@ -163,7 +171,8 @@ func TestAFenceAfterAReadInADeferredTransactionSaysWhatToDo(t *testing.T) {
 			s.OK(tx.QueryRowContext(s.Context(), s.Env.SQL(`SELECT count(*) FROM {rowlock}`)).Scan(&n))
 			s.OK(s.Take(c, "other").Unlock(s.Context())) // another connection writes
 			err := check(l, s.Context(), tx)
-			if err == nil || errors.Is(err, rowlock.ErrFenced) || !strings.Contains(err.Error(), "before any read") {
+			if err == nil || errors.Is(err, rowlock.ErrFenced) ||
+				!strings.Contains(err.Error(), "before any read") {
 				s.Errorf("%s: %v", name, err)
 			}
 			s.OK(tx.Rollback())
@@ -185,11 +194,13 @@ func TestAFenceSeesThePresentInAnOldSnapshot(t *testing.T) {
 			l := s.Take(c, "k")
 			tx := s.Begin(s.Env.DB, opts)
 			var n int
-			s.OK(tx.QueryRowContext(s.Context(), s.Env.SQL(`SELECT count(*) FROM {rowlock}`)).Scan(&n)) // the snapshot is now
+			// the snapshot is now
+			s.OK(tx.QueryRowContext(s.Context(), s.Env.SQL(`SELECT count(*) FROM {rowlock}`)).Scan(&n))
 			s.Env.Expire(s, "k")
 			next := s.Take(s.Client(), "k")
 			if err := l.Fence(s.Context(), tx); err == nil {
-				s.Errorf("under %v: token %d passed the fence after %d was granted", opts, l.Token(), next.Token())
+				s.Errorf("under %v: token %d passed the fence after %d was granted", opts, l.Token(),
+					next.Token())
 			}
 			s.OK(tx.Rollback())
 			s.OK(next.Unlock(s.Context()))

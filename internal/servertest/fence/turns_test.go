@@ -19,7 +19,8 @@ import (
 func TestFencesOfOneLockTakeTurns(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		for i, opts := range isolations(s) {
-			s.Part(fmt.Sprint("isolation ", i), func(s *servertest.Scene) { retryBesideItsOriginal(s, opts) })
+			s.Part(fmt.Sprint("isolation ", i),
+				func(s *servertest.Scene) { retryBesideItsOriginal(s, opts) })
 		}
 	})
 }
@@ -30,7 +31,8 @@ func retryBesideItsOriginal(s *servertest.Scene, opts *sql.TxOptions) {
 	gate := faultdb.NewGate()
 	defer gate.Wait()
 	defer gate.Release()
-	db, err := faultdb.Open(s.Env.Driver, s.Env.Source, faultdb.OnKind(faultdb.Nth(1, faultdb.SendLate(gate)), faultdb.Commit))
+	db, err := faultdb.Open(s.Env.Driver, s.Env.Source,
+		faultdb.OnKind(faultdb.Nth(1, faultdb.SendLate(gate)), faultdb.Commit))
 	s.OK(err)
 	defer db.Close()
 	l := s.Take(s.Client(), "k")
@@ -40,12 +42,15 @@ func retryBesideItsOriginal(s *servertest.Scene, opts *sql.TxOptions) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- enterUntilDone(s, db, opts, l, table) }()
-	s.Eventually("the retry to wait for the first transaction, or to end", func() bool { return len(done) > 0 || waiting(s) })
+	s.Eventually("the retry to wait for the first transaction, or to end",
+		func() bool { return len(done) > 0 || waiting(s) })
 	gate.Release()
 	gate.Wait()
 	s.OK(<-done)
-	if n := s.Number(`SELECT count(*) FROM ` + table + ` AS a JOIN ` + table + ` AS b ON a.n = b.n`); n != 2 {
-		s.Errorf("two transactions of one lock have written the same number, so that the second has not seen the first: %d pairs, want 2", n)
+	if n := s.Number(`SELECT count(*) FROM ` + table + ` AS a JOIN ` + table +
+		` AS b ON a.n = b.n`); n != 2 {
+		s.Errorf("two transactions of one lock wrote the same number, so that the second "+
+			"did not see the first: %d pairs, want 2", n)
 	}
 }
 
@@ -59,7 +64,9 @@ func journal(s *servertest.Scene) (table string) {
 }
 
 // enter adds an entry to the journal, in a fenced transaction.
-func enter(s *servertest.Scene, db *sql.DB, opts *sql.TxOptions, l *rowlock.Lock, table string) error {
+func enter(s *servertest.Scene, db *sql.DB, opts *sql.TxOptions, l *rowlock.Lock,
+	table string,
+) error {
 	ctx := context.Background() // that of a COMMIT sent late: drivers keep it
 	tx, err := db.BeginTx(ctx, opts)
 	if err != nil {
@@ -73,14 +80,17 @@ func enter(s *servertest.Scene, db *sql.DB, opts *sql.TxOptions, l *rowlock.Lock
 	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM `+table).Scan(&n); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`INSERT INTO %s VALUES (%d)`, table, n+1)); err != nil {
+	if _, err := tx.ExecContext(ctx,
+		fmt.Sprintf(`INSERT INTO %s VALUES (%d)`, table, n+1)); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
 // enterUntilDone tries again what was certainly not done, as ErrBusy says to.
-func enterUntilDone(s *servertest.Scene, db *sql.DB, opts *sql.TxOptions, l *rowlock.Lock, table string) error {
+func enterUntilDone(s *servertest.Scene, db *sql.DB, opts *sql.TxOptions, l *rowlock.Lock,
+	table string,
+) error {
 	for {
 		err := enter(s, db, opts, l, table)
 		conflict := err != nil && dialect.Judge(s.Env.Dialect, err).Class == dialect.Conflict
@@ -102,7 +112,8 @@ func waiting(s *servertest.Scene) bool {
 			return s.Number(`SELECT count(*) FROM performance_schema.data_lock_waits`) > 0
 		}
 		s.Elapse(150 * time.Millisecond) // InnoDB repeats its last answer within 100 ms
-		return s.Number(`SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`) > 0
+		return s.Number(
+			`SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`) > 0
 	}
 	s.Elapse(100 * time.Millisecond)
 	return true
@@ -120,9 +131,11 @@ func TestAnOpenTransactionsOwnFenceIsNotTrusted(t *testing.T) {
 		s.Elapse(ttl / 2)
 		s.OK(l.Fence(s.Context(), tx)) // would end half a TTL after the first
 		s.Elapse(ttl/2 - time.Since(began)%(ttl/2))
-		s.Eventually("the committed lease to expire", func() bool { return servertest.LeaseLeft(s.T, s.Env, "k") <= 0 })
+		s.Eventually("the committed lease to expire",
+			func() bool { return servertest.LeaseLeft(s.T, s.Env, "k") <= 0 })
 		if trusted := time.Until(l.Deadline()); trusted > ttl/5 {
-			s.Errorf("the lease has expired, and its holder trusts it for %s by an expiry that may be rolled back", trusted)
+			s.Errorf("the lease has expired, and its holder trusts it for %s "+
+				"by an expiry that may be rolled back", trusted)
 		}
 		if err := context.Cause(l.Context()); err != nil {
 			s.Errorf("the lock ended within its own fence: %v", err)
@@ -140,7 +153,8 @@ func TestAnOpenTransactionsOwnFenceIsNotTrusted(t *testing.T) {
 func TestAFenceDoesNotRenewWhatIsNotToBeRenewed(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		l := s.Take(s.Client(), "k", rowlock.TTL(time.Minute), rowlock.NoRenew())
-		s.Exec(s.Env.DB, `UPDATE {rowlock} SET expires_at = {now} + {second} WHERE {key} = ?`, []byte("k"))
+		s.Exec(s.Env.DB, `UPDATE {rowlock} SET expires_at = {now} + {second} WHERE {key} = ?`,
+			[]byte("k"))
 		fencedFor(s, l, 0)
 		if left := servertest.LeaseLeft(s.T, s.Env, "k"); left > time.Second {
 			s.Errorf("%s remain, of 1 s", left)

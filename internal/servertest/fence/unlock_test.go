@@ -15,7 +15,9 @@ import (
 func wantStuck(s *servertest.Scene, err error) {
 	s.Helper()
 	s.WantErr(err, rowlock.ErrUnknown)
-	if err != nil && !strings.Contains(err.Error(), "has fenced this lock and has not ended: end it before Unlock, or use UnlockTx") {
+	if err != nil &&
+		!strings.Contains(err.Error(),
+			"has fenced this lock and has not ended: end it before Unlock, or use UnlockTx") {
 		s.Errorf("%v: does not say what is in the way", err)
 	}
 }
@@ -26,7 +28,8 @@ func TestUnlockInsideItsOwnFencedTransactionSaysSo(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		c := s.Client(servertest.WithTTL(time.Minute))
 		l, tx := s.Fenced(c, "k", false, nil)
-		s.Within(1500*time.Millisecond, "an Unlock inside the lock's own transaction", func() { wantStuck(s, l.Unlock(s.Context())) })
+		s.Within(1500*time.Millisecond, "an Unlock inside the lock's own transaction",
+			func() { wantStuck(s, l.Unlock(s.Context())) })
 		s.OK(tx.Commit())
 		s.OK(s.Take(s.Client(), "k").Unlock(s.Context()))
 
@@ -38,7 +41,8 @@ func TestUnlockInsideItsOwnFencedTransactionSaysSo(t *testing.T) {
 		if s.Is("sqlite") { // where the transaction locks every row
 			s.OK(all.Lock("free").Fence(s.Context(), tx))
 		}
-		s.Within(1500*time.Millisecond, "an Unlock of several locks inside their own transaction", func() { wantStuck(s, all.Unlock(s.Context())) })
+		s.Within(1500*time.Millisecond, "an Unlock of several locks inside their own transaction",
+			func() { wantStuck(s, all.Unlock(s.Context())) })
 		s.OK(tx.Rollback())
 		for _, key := range []string{"a", "b", "free"} {
 			s.OK(s.Take(s.Client(), key).Unlock(s.Context()))
@@ -88,7 +92,8 @@ func TestUnlockWaitsForACommitThatIsUnderWay(t *testing.T) {
 		go func() { unlocked <- l.Unlock(context.Background()) }()
 		<-l.Context().Done() // Unlock has begun
 		if !s.Is("sqlite") {
-			s.Eventually("the release to wait for the row, or an answer", func() bool { return len(unlocked) > 0 || waiting(s) })
+			s.Eventually("the release to wait for the row, or an answer",
+				func() bool { return len(unlocked) > 0 || waiting(s) })
 		}
 		s.OK(tx.Commit())
 		s.OK(<-unlocked)

@@ -14,7 +14,8 @@ import (
 
 // TestChildAtWork is the child.
 func TestChildAtWork(t *testing.T) {
-	servertest.AtWork(t, map[string]servertest.Job{"hold": servertest.Hold, "write": writing, "count": counting})
+	servertest.AtWork(t,
+		map[string]servertest.Job{"hold": servertest.Hold, "write": writing, "count": counting})
 }
 
 // writing adds one to the ledger, under the key it receives: it locks, reads, checks that it has
@@ -44,10 +45,12 @@ func writeOnce(c *servertest.Worker, how, id string) (said string, err error) {
 	}
 	defer func() { _ = l.Unlock(ctx) }()
 	var n int
-	if err := c.DB.QueryRowContext(ctx, c.SQL(`SELECT n FROM `+c.Table+` WHERE id = ?`), id).Scan(&n); err != nil {
+	row := c.DB.QueryRowContext(ctx, c.SQL(`SELECT n FROM `+c.Table+` WHERE id = ?`), id)
+	if err := row.Scan(&n); err != nil {
 		return "", err
 	}
-	if l.Context().Err() != nil { // too slow a machine for so short a lease: from the beginning, or the parent waits for ever
+	// too slow a machine for so short a lease: from the beginning, or the parent waits for ever
+	if l.Context().Err() != nil {
 		_ = l.Unlock(ctx)
 		return writeOnce(c, how, id)
 	}
@@ -88,14 +91,15 @@ func counting(c *servertest.Worker) (err error) {
 	defer wg.Wait()
 	defer stop()
 	for range times {
-		if err := c.Locks.Do(context.Background(), "count", func(ctx context.Context, l *rowlock.Lock) error { return countOnce(c, ctx, l) }); err != nil {
+		once := func(ctx context.Context, l *rowlock.Lock) error { return countOnce(ctx, c, l) }
+		if err := c.Locks.Do(context.Background(), "count", once); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func countOnce(c *servertest.Worker, ctx context.Context, l *rowlock.Lock) error {
+func countOnce(ctx context.Context, c *servertest.Worker, l *rowlock.Lock) error {
 	tx, err := c.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return err

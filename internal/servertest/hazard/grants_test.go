@@ -96,7 +96,8 @@ func TestTokensEndInAnErrorAndNotInANumber(t *testing.T) {
 			if after := s.Floor(key); after != floor {
 				s.Errorf("the floor went from %d to %d", floor, after)
 			}
-			s.Exec(s.Env.DB, `UPDATE {rowlock_floor} SET floor = ?`, lease.MaxToken-1) // by hand: no sweep does it
+			// by hand: no sweep does it
+			s.Exec(s.Env.DB, `UPDATE {rowlock_floor} SET floor = ?`, lease.MaxToken-1)
 			if l, err := c.TryLock(s.Context(), "newer"); err == nil {
 				s.Errorf("granted with token %d over floors that have run out", l.Token())
 			}
@@ -120,7 +121,8 @@ func exhausted(s *servertest.Scene, c *rowlock.Client, key string) {
 func TestALateRenewalNeverRevivesInsertsOrSteals(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		s.Parallel()
-		late, rival := s.Client(servertest.WithTTL(1500*time.Millisecond), func(c *rowlock.Config) { c.RenewEvery = 150 * time.Millisecond }), s.Client()
+		late, rival := s.Client(servertest.WithTTL(1500*time.Millisecond),
+			func(c *rowlock.Config) { c.RenewEvery = 150 * time.Millisecond }), s.Client()
 		for name, happen := range map[string]func(key string) *rowlock.Lock{
 			"expired": func(key string) *rowlock.Lock { s.Env.Expire(s, key); return nil },
 			"taken":   func(key string) *rowlock.Lock { s.Env.Expire(s, key); return s.Take(rival, key) },
@@ -171,7 +173,9 @@ func truncate(s *servertest.Scene) string {
 // dump is every row but rowlock's own, in full.
 func dump(s *servertest.Scene) string {
 	s.Helper()
-	rows, err := s.Env.DB.QueryContext(s.Context(), s.Env.SQL(`SELECT {key}, owner, token, expires_at FROM {rowlock} WHERE {key} > ? ORDER BY {key}`), []byte(lease.Reserved+"\xff"))
+	rows, err := s.Env.DB.QueryContext(s.Context(),
+		s.Env.SQL(`SELECT {key}, owner, token, expires_at FROM {rowlock} WHERE {key} > ? ORDER BY {key}`),
+		[]byte(lease.Reserved+"\xff"))
 	s.OK(err)
 	defer rows.Close()
 	var all strings.Builder
@@ -193,7 +197,8 @@ func TestTheNaiveSelectForUpdateDeadlocks(t *testing.T) {
 	for _, product := range []string{"mysql", "mariadb"} {
 		servertest.On(t, product, func(s *servertest.Scene) {
 			table := s.Env.Dialect.Names().Prefix + "naive"
-			s.Exec(s.Env.DB, `CREATE TABLE `+table+` (k VARCHAR(50) PRIMARY KEY, token BIGINT) ENGINE = InnoDB`)
+			s.Exec(s.Env.DB,
+				`CREATE TABLE `+table+` (k VARCHAR(50) PRIMARY KEY, token BIGINT) ENGINE = InnoDB`)
 			s.Cleanup(func() { s.Env.Exec(s, `DROP TABLE `+table) })
 			one, two := s.Party(rowlock.Update), s.Party(rowlock.Update)
 			for _, p := range []*servertest.Party{one, two} {
@@ -203,7 +208,9 @@ func TestTheNaiveSelectForUpdateDeadlocks(t *testing.T) {
 			}
 			insert := `INSERT INTO ` + table + ` VALUES ('absent', 1)`
 			var first, second error
-			done, stalled := one.Stalls(func() { _, first = one.Session.Conn().ExecContext(s.Context(), insert) })
+			done, stalled := one.Stalls(func() {
+				_, first = one.Session.Conn().ExecContext(s.Context(), insert)
+			})
 			if !stalled {
 				s.Fatal("the insert did not wait for the other's gap")
 			}
@@ -230,7 +237,10 @@ func TestMakingRowsDoesNotDeadlock(t *testing.T) {
 			p := s.Party(st)
 			wg.Go(func() {
 				for i := range rounds {
-					for _, key := range []string{servertest.Numbered(i), servertest.Numbered(100*i + worker), "gap" + servertest.Numbered(rounds-i)} {
+					for _, key := range []string{
+						servertest.Numbered(i), servertest.Numbered(100*i + worker),
+						"gap" + servertest.Numbered(rounds-i),
+					} {
 						acquireBeside(s, p, key)
 					}
 				}
@@ -245,7 +255,8 @@ func TestMakingRowsDoesNotDeadlock(t *testing.T) {
 func acquireBeside(s *servertest.Scene, p *servertest.Party, key string) {
 	a := p.Acquire(key)
 	for range 20 {
-		if a.Err == nil || !errors.Is(a.Err, dialect.ErrRowShape) && !errors.Is(a.Err, dialect.ErrRowLocked) {
+		if a.Err == nil || !errors.Is(a.Err, dialect.ErrRowShape) &&
+			!errors.Is(a.Err, dialect.ErrRowLocked) {
 			break
 		}
 		a = p.Acquire(key)

@@ -45,7 +45,8 @@ func FuzzKey(f *testing.F) {
 	}
 	var here []*keyed
 	for _, k := range testdb.Kinds {
-		if k.Name == "sqlite" || os.Getenv("ROWLOCK_TEST_"+strings.ToUpper(k.Name)) != "" { // it is one test: it cannot skip a part
+		// it is one test: it cannot skip a part
+		if k.Name == "sqlite" || os.Getenv("ROWLOCK_TEST_"+strings.ToUpper(k.Name)) != "" {
 			here = append(here, newKeyed(f, k))
 		}
 	}
@@ -81,7 +82,8 @@ func (on *keyed) check(t *testing.T, a, b string) {
 	}
 	defer func() { _ = first.Unlock(t.Context()) }()
 	var stored []byte
-	row := on.env.DB.QueryRow(on.env.SQL(`SELECT {key} FROM {rowlock} WHERE owner IS NOT NULL AND {key} = ?`), []byte(a))
+	row := on.env.DB.QueryRow(
+		on.env.SQL(`SELECT {key} FROM {rowlock} WHERE owner IS NOT NULL AND {key} = ?`), []byte(a))
 	if err := row.Scan(&stored); err != nil || !bytes.Equal(stored, []byte(a)) {
 		t.Errorf("%s: %q is stored as %q, %v", on.env.Name, a, stored, err)
 	}

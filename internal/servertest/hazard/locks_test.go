@@ -53,7 +53,9 @@ func (b *bank) move(from, to, amount int) {
 func TestTransfersBetweenAccountsLoseNothingAndAllFinish(t *testing.T) {
 	const accounts, clerks, each = 6, 8, 12
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		clients := []*rowlock.Client{servertest.Open(t, e.DB, e, asItIs), servertest.Open(t, e.Pool(t), e, asItIs)}
+		clients := []*rowlock.Client{
+			servertest.Open(t, e.DB, e, asItIs), servertest.Open(t, e.Pool(t), e, asItIs),
+		}
 		b := &bank{balances: make([]int, accounts)}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -134,7 +136,8 @@ func TestTenKeysAreLockedInOneStatement(t *testing.T) {
 		}
 		log.Reset()
 		before := rows(t, e)
-		if _, err := c.TryLockAll(t.Context(), append(keys[5:], "another")); !errors.Is(err, rowlock.ErrHeld) {
+		if _, err := c.TryLockAll(t.Context(), append(keys[5:], "another")); !errors.Is(err,
+			rowlock.ErrHeld) {
 			t.Errorf("got %v", err)
 		}
 		if n := log.Count(faultdb.Op.Executes); n != 1 || rows(t, e) != before {
@@ -151,7 +154,8 @@ func rows(t *testing.T, e *testdb.Env) string {
 	if version == "" {
 		version = "''"
 	}
-	found, err := e.DB.QueryContext(t.Context(), e.SQL(`SELECT {key}, owner, token, expires_at, `+version+` FROM {rowlock} ORDER BY {key}`))
+	found, err := e.DB.QueryContext(t.Context(),
+		e.SQL(`SELECT {key}, owner, token, expires_at, `+version+` FROM {rowlock} ORDER BY {key}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,11 +54,13 @@ func trace(s *servertest.Scene) string {
 	s.Helper()
 	switch {
 	case s.Is("postgres"): // a new version has another place, a locked one another xmax
-		return text(s, `SELECT string_agg(t::text, ' ') FROM (SELECT ctid, xmin, xmax, key, token FROM {rowlock} ORDER BY key) AS t`) +
+		return text(s,
+			`SELECT string_agg(t::text, ' ') FROM (SELECT ctid, xmin, xmax, key, token FROM {rowlock} ORDER BY key) AS t`) +
 			text(s, `SELECT string_agg(t::text, ' ') FROM (SELECT ctid, xmin, xmax FROM {rowlock_floor} ORDER BY bucket) AS t`)
 	case s.Is("mysql"): // which counts per table what it writes, and what it locks on reading
 		name := s.Env.Dialect.Names().Prefix + `rowlock%`
-		return text(s, `SELECT GROUP_CONCAT(object_name, ' ', count_insert, ' ', count_update, ' ', count_delete, '\n' ORDER BY object_name)
+		return text(
+			s, `SELECT GROUP_CONCAT(object_name, ' ', count_insert, ' ', count_update, ' ', count_delete, '\n' ORDER BY object_name)
 			FROM performance_schema.table_io_waits_summary_by_table WHERE object_name LIKE ?`, name) +
 			text(s, `SELECT GROUP_CONCAT(object_name, ' ', count_write_allow_write, ' ', count_read_with_shared_locks, ' ', count_write_low_priority,'\n' ORDER BY object_name)
 			FROM performance_schema.table_lock_waits_summary_by_table WHERE object_name LIKE ?`, name)
@@ -91,7 +93,8 @@ func TestALosersSessionWritesNothing(t *testing.T) {
 				p := s.Party(st)
 				counters := func() (all string) {
 					s.Helper()
-					rows, err := p.Session.Conn().QueryContext(s.Context(), `SHOW SESSION STATUS WHERE Variable_name IN
+					rows, err := p.Session.Conn().QueryContext(
+						s.Context(), `SHOW SESSION STATUS WHERE Variable_name IN
 						('Handler_update', 'Handler_delete', 'Handler_write', 'Handler_rollback')`)
 					s.OK(err)
 					defer rows.Close()
@@ -138,7 +141,8 @@ func TestTheLogStandsStillWhileLosersAsk(t *testing.T) {
 				return
 			}
 		}
-		s.Error("the log has not stood still for one loser in a minute; if other programs write to this server all the time, give the test its own")
+		s.Error("the log has not stood still for one loser in a minute; " +
+			"if other programs write to this server all the time, give the test its own")
 	})
 }
 
@@ -156,7 +160,8 @@ func TestContentionLeavesNoLineInTheServersLog(t *testing.T) {
 		end := time.Now().Add(400 * time.Millisecond)
 		var wg sync.WaitGroup
 		for i := range 4 {
-			c := s.Client(servertest.WithStrategy(servertest.Strategies[i%2]), servertest.WithPoll(20*time.Millisecond))
+			c := s.Client(servertest.WithStrategy(servertest.Strategies[i%2]),
+				servertest.WithPoll(20*time.Millisecond))
 			for worker := range 3 {
 				wg.Go(func() {
 					for n := 0; time.Now().Before(end); n++ {

@@ -28,7 +28,8 @@ func TestMinHoldInTheDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		var held *rowlock.HeldError
-		if _, err := c.TryLock(t.Context(), "k"); !errors.As(err, &held) || held.Remaining < 59*time.Minute || held.Remaining > time.Hour {
+		if _, err := c.TryLock(t.Context(), "k"); !errors.As(err, &held) ||
+			held.Remaining < 59*time.Minute || held.Remaining > time.Hour {
 			t.Errorf("TryLock after unlock: %v", err)
 		}
 		e.Expire(t, "k")

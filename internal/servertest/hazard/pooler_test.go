@@ -20,8 +20,13 @@ func TestClientsBehindPgBouncerExcludeEachOther(t *testing.T) {
 		const rounds, ttl = 10, 500 * time.Millisecond
 		table := direct.Ledger()
 		direct.Exec(direct.Env.DB, `INSERT INTO `+table+` VALUES (?, 0)`, 2)
-		s := &servertest.Scene{T: direct.T, Env: direct.Env.Behind(direct, postgres.Listen(direct.Env.Source))}
-		clients := []*rowlock.Client{s.Client(servertest.WithTTL(ttl), servertest.WithSweep(time.Second)), s.Client(servertest.WithTTL(ttl))}
+		s := &servertest.Scene{
+			T: direct.T, Env: direct.Env.Behind(direct, postgres.Listen(direct.Env.Source)),
+		}
+		clients := []*rowlock.Client{
+			s.Client(servertest.WithTTL(ttl), servertest.WithSweep(time.Second)),
+			s.Client(servertest.WithTTL(ttl)),
+		}
 		var wg sync.WaitGroup
 		for i := range 4 {
 			wg.Go(func() {

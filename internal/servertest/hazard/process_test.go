@@ -35,13 +35,16 @@ func TestAWriteAfterAPauseIsRefusedByTheFence(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		s.Logf("%d stale writes were refused, %d without a fence were lost updates", children*rounds, children)
+		s.Logf("%d stale writes were refused, %d without a fence were lost updates", children*rounds,
+			children)
 	})
 }
 
 // pausedWrite stops the child between its check and its write until another client has written.
 // lost is how many of the reported writes are not there.
-func pausedWrite(s *servertest.Scene, c *servertest.Child, rival *rowlock.Client, table string, id int, how, said string, lost int64) {
+func pausedWrite(s *servertest.Scene, c *servertest.Child, rival *rowlock.Client, table string,
+	id int, how, said string, lost int64,
+) {
 	s.Helper()
 	count := func() int64 { return s.Number(`SELECT n FROM `+table+` WHERE id = ?`, id) }
 	before := count()
@@ -88,7 +91,8 @@ func TestTheKeysOfKilledProcessesComeFree(t *testing.T) {
 			}
 			worst = max(worst, takeAll(s, rival, keys))
 		}
-		s.Logf("%d keys of %d killed processes were free within %s", rounds*processes*keysEach, rounds*processes, worst.Round(time.Millisecond))
+		s.Logf("%d keys of %d killed processes were free within %s", rounds*processes*keysEach,
+			rounds*processes, worst.Round(time.Millisecond))
 		if limit := ttl + poll + slack; worst > limit {
 			s.Errorf("a key was free %s after its holder was killed, want at most %s", worst, limit)
 		}
@@ -96,7 +100,9 @@ func TestTheKeysOfKilledProcessesComeFree(t *testing.T) {
 }
 
 // holders starts processes that hold some keys each.
-func holders(s *servertest.Scene, processes, keysEach int, prefix string, ttl time.Duration) (children []*servertest.Child, keys []string) {
+func holders(s *servertest.Scene, processes, keysEach int, prefix string,
+	ttl time.Duration,
+) (children []*servertest.Child, keys []string) {
 	s.Helper()
 	for range processes {
 		children = append(children, s.Child("hold", "none", ttl))
@@ -156,5 +162,6 @@ func countTogether(s *servertest.Scene) {
 	if n := s.Number(`SELECT n FROM ` + table + ` WHERE id = 1`); n != int64(processes*times) {
 		s.Errorf("%d processes counted to %d, want %d", processes, n, processes*times)
 	}
-	s.Logf("counted to %d, beside %d writes without a lock", processes*times, s.Number(`SELECT n FROM `+table+` WHERE id = 2`))
+	s.Logf("counted to %d, beside %d writes without a lock", processes*times,
+		s.Number(`SELECT n FROM `+table+` WHERE id = 2`))
 }

@@ -17,25 +17,61 @@ import (
 var sessionSettings = map[string][][]string{
 	"sqlite": {
 		{},
-		{"_pragma=synchronous(OFF)", "_txlock=deferred", "_time_format=sqlite", "_pragma=busy_timeout(0)", "_inttotime=1"},
-		{"_txlock=exclusive", "_pragma=foreign_keys(1)", "_pragma=recursive_triggers(1)", "_pragma=case_sensitive_like(1)", "_texttotime=1"},
+		{
+			"_pragma=synchronous(OFF)", "_txlock=deferred", "_time_format=sqlite", "_pragma=busy_timeout(0)",
+			"_inttotime=1",
+		},
+		{
+			"_txlock=exclusive", "_pragma=foreign_keys(1)", "_pragma=recursive_triggers(1)",
+			"_pragma=case_sensitive_like(1)", "_texttotime=1",
+		},
 	},
 	"postgres": {
 		{},
-		{"TimeZone=Asia/Kathmandu", "DateStyle=SQL, DMY", "IntervalStyle=iso_8601", "bytea_output=escape", "standard_conforming_strings=off", "extra_float_digits=-15"},
-		{"default_transaction_isolation=serializable", "default_transaction_deferrable=on", "lock_timeout=1", "statement_timeout=3000"},
-		{"default_transaction_isolation=repeatable read", "synchronous_commit=off", "row_security=off", "transform_null_equals=on", "enable_indexscan=off"},
+		{
+			"TimeZone=Asia/Kathmandu", "DateStyle=SQL, DMY", "IntervalStyle=iso_8601", "bytea_output=escape",
+			"standard_conforming_strings=off", "extra_float_digits=-15",
+		},
+		{
+			"default_transaction_isolation=serializable", "default_transaction_deferrable=on",
+			"lock_timeout=1", "statement_timeout=3000",
+		},
+		{
+			"default_transaction_isolation=repeatable read", "synchronous_commit=off", "row_security=off",
+			"transform_null_equals=on", "enable_indexscan=off",
+		},
 		{"default_query_exec_mode=simple_protocol", "plan_cache_mode=force_custom_plan"},
-		{"default_query_exec_mode=exec", "client_encoding=LATIN1", "jit_above_cost=0", "enable_seqscan=off"},
+		{
+			"default_query_exec_mode=exec", "client_encoding=LATIN1", "jit_above_cost=0",
+			"enable_seqscan=off",
+		},
 	},
 	"mysql": {
 		{},
-		{"clientFoundRows=true", "parseTime=true", "loc=Asia/Kathmandu", "time_zone='+05:00'", "sql_mode='ANSI_QUOTES,PAD_CHAR_TO_FULL_LENGTH'"},
-		{"clientFoundRows=false", "interpolateParams=true", "multiStatements=true", "charset=latin1", "sql_mode='NO_BACKSLASH_ESCAPES'"},
-		{"transaction_isolation='SERIALIZABLE'", "autocommit=0", "sql_mode=''", "innodb_lock_wait_timeout=1", "collation=utf8mb4_bin"},
-		{"transaction_isolation='READ-UNCOMMITTED'", "completion_type=1", "sql_mode='ONLY_FULL_GROUP_BY'", "timestamp=1"},
-		{"sql_safe_updates=1", "sql_select_limit=1", "sql_mode='TRADITIONAL,PIPES_AS_CONCAT,IGNORE_SPACE,HIGH_NOT_PRECEDENCE'"},
-		{"interpolateParams=true", "clientFoundRows=true", "sql_mode='NO_BACKSLASH_ESCAPES,ANSI_QUOTES'", "time_zone='-08:00'", "charset=utf8mb4,utf8"},
+		{
+			"clientFoundRows=true", "parseTime=true", "loc=Asia/Kathmandu", "time_zone='+05:00'",
+			"sql_mode='ANSI_QUOTES,PAD_CHAR_TO_FULL_LENGTH'",
+		},
+		{
+			"clientFoundRows=false", "interpolateParams=true", "multiStatements=true", "charset=latin1",
+			"sql_mode='NO_BACKSLASH_ESCAPES'",
+		},
+		{
+			"transaction_isolation='SERIALIZABLE'", "autocommit=0", "sql_mode=''",
+			"innodb_lock_wait_timeout=1", "collation=utf8mb4_bin",
+		},
+		{
+			"transaction_isolation='READ-UNCOMMITTED'", "completion_type=1", "sql_mode='ONLY_FULL_GROUP_BY'",
+			"timestamp=1",
+		},
+		{
+			"sql_safe_updates=1", "sql_select_limit=1",
+			"sql_mode='TRADITIONAL,PIPES_AS_CONCAT,IGNORE_SPACE,HIGH_NOT_PRECEDENCE'",
+		},
+		{
+			"interpolateParams=true", "clientFoundRows=true", "sql_mode='NO_BACKSLASH_ESCAPES,ANSI_QUOTES'",
+			"time_zone='-08:00'", "charset=utf8mb4,utf8",
+		},
 	},
 	"mariadb": { // beside those of MySQL: modes in which other words mean other things
 		{"sql_mode='ORACLE,EMPTY_STRING_IS_NULL,SIMULTANEOUS_ASSIGNMENT'", "innodb_snapshot_isolation=1"},
@@ -47,7 +83,9 @@ func settings(s *servertest.Scene) [][]string {
 	list := sessionSettings[s.Env.Name]
 	if s.Is("mariadb") {
 		for _, set := range sessionSettings["mysql"] {
-			list = append(list, strings.Split(strings.ReplaceAll(strings.Join(set, "\n"), "transaction_isolation", "tx_isolation"), "\n"))
+			list = append(list,
+				strings.Split(strings.ReplaceAll(strings.Join(set, "\n"), "transaction_isolation",
+					"tx_isolation"), "\n"))
 		}
 	}
 	return list
@@ -108,7 +146,8 @@ func TestTablesInASchemaOfTheirOwn(t *testing.T) {
 			s.Exec(s.Env.DB, `CREATE DATABASE `+space)
 		}
 		s.Cleanup(func() { s.Env.Exec(s, drop) })
-		there := s.Migrated(s.Env.Source, dialect.Schema(space), dialect.Prefix(s.Env.Dialect.Names().Prefix))
+		there := s.Migrated(s.Env.Source, dialect.Schema(space),
+			dialect.Prefix(s.Env.Dialect.Names().Prefix))
 		there.Cycle(there.Env.DB, s.Ledger())
 		if n := s.Number(`SELECT count(*) FROM {rowlock}`); n != 0 {
 			s.Errorf("%d rows are in the table of the same name in the default schema", n)
@@ -121,8 +160,14 @@ func TestTablesInASchemaOfTheirOwn(t *testing.T) {
 func TestClientsInDifferentTimeZonesExcludeEachOther(t *testing.T) {
 	zones := map[string][2][]string{
 		"postgres": {{"TimeZone=Pacific/Kiritimati"}, {"TimeZone=Pacific/Pago_Pago"}},
-		"mariadb":  {{"time_zone='+13:00'", "parseTime=true", "loc=Pacific/Kiritimati"}, {"time_zone='-11:00'", "loc=America/New_York"}},
-		"mysql":    {{"time_zone='+13:00'", "parseTime=true", "loc=Pacific/Kiritimati"}, {"time_zone='-11:00'", "loc=America/New_York"}},
+		"mariadb": {
+			{"time_zone='+13:00'", "parseTime=true", "loc=Pacific/Kiritimati"},
+			{"time_zone='-11:00'", "loc=America/New_York"},
+		},
+		"mysql": {
+			{"time_zone='+13:00'", "parseTime=true", "loc=Pacific/Kiritimati"},
+			{"time_zone='-11:00'", "loc=America/New_York"},
+		},
 	}
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		east, west := s.With(zones[s.Env.Name][0]...), s.With(zones[s.Env.Name][1]...)
@@ -132,13 +177,15 @@ func TestClientsInDifferentTimeZonesExcludeEachOther(t *testing.T) {
 			seen          *servertest.Scene
 		}{{e, w, east}, {w, e, west}} {
 			l := s.Take(pair.holder, "k")
-			if held := s.WantHeld(pair.rival, "k"); held.Remaining > time.Minute || held.Remaining < 50*time.Second {
+			if held := s.WantHeld(pair.rival, "k"); held.Remaining > time.Minute ||
+				held.Remaining < 50*time.Second {
 				s.Errorf("the rival sees %s of a minute left", held.Remaining)
 			}
 			tx := s.Begin(pair.seen.Env.Pool(s), nil)
 			s.OK(l.UnlockTx(s.Context(), tx))
 			s.OK(tx.Commit())
-			if n := s.Number(`SELECT count(*) FROM {rowlock} WHERE expires_at <= {now} AND expires_at + {second} >= {now}`); n != 1 {
+			if n := s.Number(
+				`SELECT count(*) FROM {rowlock} WHERE expires_at <= {now} AND expires_at + {second} >= {now}`); n != 1 {
 				s.Error("what was unlocked in another zone is not dated now")
 			}
 		}

@@ -28,7 +28,9 @@ func eachStrategy(t *testing.T, f func(s *servertest.Scene, st rowlock.Strategy)
 func TestAStalledStatementIsNotGrantedAnOldToken(t *testing.T) {
 	eachStrategy(t, func(s *servertest.Scene, st rowlock.Strategy) {
 		fast, slow := s.Party(st), s.Party(st)
-		for row, key := range map[string]string{"absent": "absent " + st.String(), "free": "free " + st.String()} {
+		for row, key := range map[string]string{
+			"absent": "absent " + st.String(), "free": "free " + st.String(),
+		} {
 			if row == "free" {
 				fast.Release(fast.Take(key))
 			}

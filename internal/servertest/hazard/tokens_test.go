@@ -121,7 +121,8 @@ func newOurs(s *servertest.Scene) ours {
 // store is the store beneath a client.
 func store(s *servertest.Scene) *table.Store {
 	s.Helper()
-	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect,
+		table.Options{Lanes: 1, Timeout: 5 * time.Second})
 	s.OK(err)
 	s.Cleanup(func() { _ = store.Close() })
 	return store
@@ -153,17 +154,23 @@ func newNaive(s *servertest.Scene) naive {
 	s.Helper()
 	n := naive{s, s.Env.Pool(s), s.Env.Dialect.Names().Prefix + "naive"}
 	n.db.SetMaxOpenConns(8)
-	s.Exec(s.Env.DB, `CREATE TABLE `+n.table+` (k VARCHAR(50) PRIMARY KEY, holder INT NOT NULL, token BIGINT NOT NULL)`)
+	s.Exec(s.Env.DB,
+		`CREATE TABLE `+n.table+
+			` (k VARCHAR(50) PRIMARY KEY, holder INT NOT NULL, token BIGINT NOT NULL)`)
 	s.Cleanup(func() { _, _ = s.Env.DB.Exec(`DROP TABLE ` + n.table) })
 	return n
 }
 
-func (n naive) grant(ctx context.Context, worker int, key string) (token int64, release func() error, err error) {
+func (n naive) grant(ctx context.Context, worker int,
+	key string,
+) (token int64, release func() error, err error) {
 	release = func() error {
-		_, err := n.run(context.WithoutCancel(ctx), `UPDATE `+n.table+` SET holder = 0 WHERE k = ? AND holder = ?`, key, worker+1)
+		_, err := n.run(context.WithoutCancel(ctx),
+			`UPDATE `+n.table+` SET holder = 0 WHERE k = ? AND holder = ?`, key, worker+1)
 		return err
 	}
-	took, err := n.run(ctx, `UPDATE `+n.table+` SET holder = ?, token = token + 1 WHERE k = ? AND holder = 0`, worker+1, key)
+	took, err := n.run(ctx,
+		`UPDATE `+n.table+` SET holder = ?, token = token + 1 WHERE k = ? AND holder = 0`, worker+1, key)
 	if err == nil && took == 0 {
 		if took, _ = n.run(ctx, `INSERT INTO `+n.table+` VALUES (?, ?, 1)`, key, worker+1); took == 0 {
 			return 0, nil, nil
@@ -172,7 +179,8 @@ func (n naive) grant(ctx context.Context, worker int, key string) (token int64, 
 	if err != nil {
 		return 0, nil, nil // another worker was in the way
 	}
-	err = n.db.QueryRowContext(context.WithoutCancel(ctx), n.s.Env.SQL(`SELECT token FROM `+n.table+` WHERE k = ?`), key).Scan(&token)
+	err = n.db.QueryRowContext(context.WithoutCancel(ctx),
+		n.s.Env.SQL(`SELECT token FROM `+n.table+` WHERE k = ?`), key).Scan(&token)
 	return token, release, err
 }
 
@@ -201,7 +209,8 @@ func TestTokensNeverRegressWhileDeadRowsAreReaped(t *testing.T) {
 				break
 			}
 		}
-		s.Logf("%d grants, %d rows reaped, %d regressions", t.grants.Load(), t.reaped.Load(), t.regressions.Load())
+		s.Logf("%d grants, %d rows reaped, %d regressions", t.grants.Load(), t.reaped.Load(),
+			t.regressions.Load())
 		if t.grants.Load() == 0 || t.reaped.Load() == 0 {
 			s.Error("nothing was tested")
 		}
@@ -221,7 +230,8 @@ func TestTokensOfTheNaiveFormRegress(t *testing.T) {
 		ctx, cancel := context.WithTimeout(s.Context(), servertest.Patience)
 		defer cancel()
 		t := load(ctx, newNaive(s), func(t *tally) bool { return t.regressions.Load() >= 3 })
-		s.Logf("%d grants, %d rows reaped, %d regressions", t.grants.Load(), t.reaped.Load(), t.regressions.Load())
+		s.Logf("%d grants, %d rows reaped, %d regressions", t.grants.Load(), t.reaped.Load(),
+			t.regressions.Load())
 		if t.regressions.Load() == 0 {
 			s.Error("the load found nothing wrong with tokens that begin again at 1")
 		}

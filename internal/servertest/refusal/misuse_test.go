@@ -53,7 +53,8 @@ func TestAFenceInATransactionOfAnotherDatabaseIsRefused(t *testing.T) {
 			for name, check := range servertest.Checks {
 				tx := s.Begin(db, nil)
 				err := check(l, s.Context(), tx)
-				if !errors.Is(err, rowlock.ErrForeignTx) || errors.Is(err, rowlock.ErrFenced) || !strings.Contains(err.Error(), "given to Open") {
+				if !errors.Is(err, rowlock.ErrForeignTx) || errors.Is(err, rowlock.ErrFenced) ||
+					!strings.Contains(err.Error(), "given to Open") {
 					s.Errorf("%s: %v, want %v", name, err, rowlock.ErrForeignTx)
 				}
 				s.OK(tx.Rollback())
@@ -120,7 +121,10 @@ func TestEveryKindOfTransactionCanBeFenced(t *testing.T) {
 func TestATransactionOfPgxCanBeFenced(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		c := s.Client()
-		for _, mode := range []string{"", "&default_query_exec_mode=simple_protocol", "&default_query_exec_mode=exec", "&default_query_exec_mode=cache_describe"} {
+		for _, mode := range []string{
+			"", "&default_query_exec_mode=simple_protocol", "&default_query_exec_mode=exec",
+			"&default_query_exec_mode=cache_describe",
+		} {
 			conn, err := pgx.Connect(s.Context(), s.Env.Source+mode)
 			s.OK(err)
 			l := s.Take(c, "k")
@@ -162,7 +166,8 @@ func TestAClosedClientRefuses(t *testing.T) {
 		s.WantErr(err, rowlock.ErrClosed)
 		_, err = c.Lock(s.Context(), "k")
 		s.WantErr(err, rowlock.ErrClosed)
-		s.WantErr(c.Do(s.Context(), "k", func(context.Context, *rowlock.Lock) error { s.Error("called"); return nil }), rowlock.ErrClosed)
+		s.WantErr(c.Do(s.Context(), "k",
+			func(context.Context, *rowlock.Lock) error { s.Error("called"); return nil }), rowlock.ErrClosed)
 		s.WantErr(context.Cause(l.Context()), rowlock.ErrUnlocked)
 		for name, check := range servertest.Checks {
 			tx := s.Begin(s.Env.DB, nil)
@@ -215,13 +220,18 @@ func TestAPoolIsNoTransactionToFence(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		l := s.Take(s.Client(), "k")
 		for name, check := range servertest.Checks {
-			for _, tx := range []rowlock.Tx{s.Env.DB, sqlx.NewDb(s.Env.DB, s.Env.Driver), (*sql.Tx)(nil), nil} {
-				if err := check(l, s.Context(), tx); !errors.Is(err, rowlock.ErrConfig) || !strings.Contains(err.Error(), "BeginTx") {
+			for _, tx := range []rowlock.Tx{
+				s.Env.DB, sqlx.NewDb(s.Env.DB, s.Env.Driver), (*sql.Tx)(nil), nil,
+			} {
+				if err := check(l, s.Context(), tx); !errors.Is(err, rowlock.ErrConfig) ||
+					!strings.Contains(err.Error(), "BeginTx") {
 					s.Errorf("%s in %T: %v, want %v", name, tx, err, rowlock.ErrConfig)
 				}
 			}
 		}
-		for name, err := range map[string]error{"FenceIn": l.FenceIn(s.Context(), nil), "UnlockIn": l.UnlockIn(s.Context(), nil)} {
+		for name, err := range map[string]error{
+			"FenceIn": l.FenceIn(s.Context(), nil), "UnlockIn": l.UnlockIn(s.Context(), nil),
+		} {
 			if !errors.Is(err, rowlock.ErrConfig) {
 				s.Errorf("%s in nil: %v, want %v", name, err, rowlock.ErrConfig)
 			}

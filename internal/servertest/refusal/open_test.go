@@ -19,7 +19,9 @@ func refused(s *servertest.Scene, db rowlock.DB, d dialect.Dialect, want error, 
 	refusedWith(s, servertest.Config(), db, d, want, says...)
 }
 
-func refusedWith(s *servertest.Scene, cfg *rowlock.Config, db rowlock.DB, d dialect.Dialect, want error, says ...string) {
+func refusedWith(s *servertest.Scene, cfg *rowlock.Config, db rowlock.DB, d dialect.Dialect,
+	want error, says ...string,
+) {
 	s.Helper()
 	c, err := rowlock.Open(db, d, cfg)
 	if err == nil {
@@ -49,7 +51,8 @@ func refusedWith(s *servertest.Scene, cfg *rowlock.Config, db rowlock.DB, d dial
 
 func TestOpenRefusesMissingTables(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		refused(s, s.Env.DB, s.Env.New(dialect.Prefix("absent_")), rowlock.ErrNoSchema, "absent_rowlock", "schema.Migrate")
+		refused(s, s.Env.DB, s.Env.New(dialect.Prefix("absent_")), rowlock.ErrNoSchema, "absent_rowlock",
+			"schema.Migrate")
 		for _, table := range []string{"rowlock_meta", "rowlock_queue", "rowlock_floor", "rowlock"} {
 			s.Exec(s.Env.DB, `DROP TABLE {`+table+`}`)
 			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNoSchema, s.Env.Table(table), "schema.Migrate")
@@ -62,7 +65,8 @@ func TestOpenRefusesHalfMadeTables(t *testing.T) {
 		s.Exec(s.Env.DB, `DELETE FROM {rowlock_meta} WHERE name = 'instance'`)
 		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNoSchema, "instance", "schema.Migrate")
 		s.Exec(s.Env.DB, `DELETE FROM {rowlock_floor} WHERE bucket > 0`)
-		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNoSchema, "rowlock_floor has 1 rows", "256", "schema.Migrate")
+		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNoSchema, "rowlock_floor has 1 rows", "256",
+			"schema.Migrate")
 	})
 }
 
@@ -72,12 +76,15 @@ func TestOpenRefusesAnotherSchemaVersion(t *testing.T) {
 			s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = ? WHERE name = 'schema_version'`, version)
 		}
 		set("0")
-		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 0", "needs 1", "schema.Migrate")
+		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 0", "needs 1",
+			"schema.Migrate")
 		set("7")
-		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 7", "knows only 1", "upgrade")
+		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 7", "knows only 1",
+			"upgrade")
 		for _, nonsense := range []string{"one", "", " 1", "1.0", "99999999999999999999"} {
 			set(nonsense)
-			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrCorrupt, fmt.Sprintf("%q", nonsense), "schema.Migrate")
+			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrCorrupt, fmt.Sprintf("%q", nonsense),
+				"schema.Migrate")
 		}
 		s.Exec(s.Env.DB, `DELETE FROM {rowlock_meta} WHERE name = 'schema_version'`)
 		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNoSchema, "schema_version", "schema.Migrate")
@@ -107,7 +114,8 @@ func TestOpenRefusesAPoolTooSmall(t *testing.T) {
 		db := s.Env.Pool(s)
 		for limit := 1; limit < least; limit++ {
 			db.SetMaxOpenConns(limit)
-			refused(s, db, s.Env.Dialect, rowlock.ErrPool, fmt.Sprintf("MaxOpenConns (%d)", limit), fmt.Sprintf("at least %d", least))
+			refused(s, db, s.Env.Dialect, rowlock.ErrPool, fmt.Sprintf("MaxOpenConns (%d)", limit),
+				fmt.Sprintf("at least %d", least))
 		}
 		db.SetMaxOpenConns(least)
 		l := s.Take(s.ClientOn(db), "k")
@@ -130,11 +138,15 @@ func TestOpenRefusesNamesThatAreNoIdentifiers(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		tables := s.Number(`SELECT count(*) FROM {rowlock_floor}`)
 		for _, bad := range []string{
-			`"`, "`", "'", "a b", "a-b", "a.b", "1a", "é", "a\x00", "a\n", `a"; DROP TABLE ` + s.Env.Table("rowlock_floor") + `; --`,
-			"a`; DROP TABLE " + s.Env.Table("rowlock_floor") + "; -- ", strings.Repeat("a", 41), "a/*", "$1", "?",
+			`"`, "`", "'", "a b", "a-b", "a.b", "1a", "é", "a\x00", "a\n",
+			`a"; DROP TABLE ` + s.Env.Table("rowlock_floor") + `; --`,
+			"a`; DROP TABLE " + s.Env.Table("rowlock_floor") + "; -- ", strings.Repeat("a", 41), "a/*", "$1",
+			"?",
 		} {
-			refused(s, s.Env.DB, s.Env.New(dialect.Prefix(bad)), rowlock.ErrConfig, "table prefix", fmt.Sprintf("%q", bad), "letters, digits")
-			refused(s, s.Env.DB, s.Env.New(dialect.Schema(bad)), rowlock.ErrConfig, "schema", fmt.Sprintf("%q", bad))
+			refused(s, s.Env.DB, s.Env.New(dialect.Prefix(bad)), rowlock.ErrConfig, "table prefix",
+				fmt.Sprintf("%q", bad), "letters, digits")
+			refused(s, s.Env.DB, s.Env.New(dialect.Schema(bad)), rowlock.ErrConfig, "schema",
+				fmt.Sprintf("%q", bad))
 		}
 		if got := s.Number(`SELECT count(*) FROM {rowlock_floor}`); got != tables {
 			s.Errorf("%d floors are left of %d", got, tables)
@@ -158,7 +170,8 @@ func TestTheLongestPrefixIsAPrefix(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		prefix := fmt.Sprintf("%-39s", s.Env.Dialect.Names().Prefix)
 		prefix = strings.ReplaceAll(prefix, " ", "p")
-		one, two := s.Migrated(s.Env.Source, dialect.Prefix(prefix+"1")), s.Migrated(s.Env.Source, dialect.Prefix(prefix+"2"))
+		one, two := s.Migrated(s.Env.Source, dialect.Prefix(prefix+"1")),
+			s.Migrated(s.Env.Source, dialect.Prefix(prefix+"2"))
 		one.Take(one.Client(), "k")
 		two.Take(two.Client(), "k")
 	})

@@ -18,10 +18,12 @@ func TestOpenRefusesAUserThatLacksAPrivilege(t *testing.T) {
 				s.Part(right+" on "+table, func(s *servertest.Scene) {
 					want, says := rowlock.ErrPrivilege, []string{right, s.Env.Dialect.Names().Prefix + table}
 					if len(rights) == 1 && s.Env.Driver == "mysql" {
-						want, says = rowlock.ErrNoSchema, []string{"privileges", s.Env.Table(table)} // it hides a table from users without a privilege on it
+						// it hides a table from users without a privilege on it
+						want, says = rowlock.ErrNoSchema, []string{"privileges", s.Env.Table(table)}
 					}
 					for _, st := range servertest.Strategies {
-						refusedWith(s, servertest.Config(servertest.WithStrategy(st)), seen.Env.Pool(s), s.Env.Dialect, want, says...)
+						refusedWith(s, servertest.Config(servertest.WithStrategy(st)), seen.Env.Pool(s),
+							s.Env.Dialect, want, says...)
 					}
 				})
 				s.Exec(s.Env.DB, `GRANT `+right+` ON {`+table+`} TO `+name)
@@ -62,7 +64,8 @@ func TestOpenRefusesAUserThatSeesNoTable(t *testing.T) {
 			name, seen := s.User()
 			table := s.Ledger()
 			s.Exec(s.Env.DB, `GRANT SELECT ON `+table+` TO `+name)
-			refused(s, seen.Env.Pool(s), s.Env.Dialect, rowlock.ErrNoSchema, s.Env.Table("rowlock"), "check the user's privileges")
+			refused(s, seen.Env.Pool(s), s.Env.Dialect, rowlock.ErrNoSchema, s.Env.Table("rowlock"),
+				"check the user's privileges")
 		})
 	}
 }
@@ -99,7 +102,8 @@ func TestOpenRefusesTriggersThatSwallowWrites(t *testing.T) {
 				drop := swallow(s, c.event, c.table)
 				defer drop()
 				for _, st := range servertest.Strategies {
-					refusedWith(s, servertest.Config(servertest.WithStrategy(st)), s.Env.DB, s.Env.Dialect, rowlock.ErrCorrupt, "trigger")
+					refusedWith(s, servertest.Config(servertest.WithStrategy(st)), s.Env.DB, s.Env.Dialect,
+						rowlock.ErrCorrupt, "trigger")
 				}
 			})
 		}
@@ -109,9 +113,13 @@ func TestOpenRefusesTriggersThatSwallowWrites(t *testing.T) {
 // The trigger lets every update pass but a release.
 func TestOpenRefusesATriggerThatSwallowsReleases(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
-		s.Exec(s.Env.DB, `CREATE FUNCTION `+trigger(s)+`() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN CASE WHEN NEW.owner IS NULL THEN NULL ELSE NEW END; END'`)
+		s.Exec(s.Env.DB,
+			`CREATE FUNCTION `+trigger(s)+
+				`() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN CASE WHEN NEW.owner IS NULL THEN NULL ELSE NEW END; END'`)
 		s.Cleanup(func() { s.Env.Exec(s, `DROP FUNCTION `+trigger(s)+` CASCADE`) })
-		s.Exec(s.Env.DB, `CREATE TRIGGER `+trigger(s)+` BEFORE UPDATE ON {rowlock} FOR EACH ROW EXECUTE FUNCTION `+trigger(s)+`()`)
+		s.Exec(s.Env.DB,
+			`CREATE TRIGGER `+trigger(s)+` BEFORE UPDATE ON {rowlock} FOR EACH ROW EXECUTE FUNCTION `+
+				trigger(s)+`()`)
 		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrCorrupt, "trigger")
 	})
 }
@@ -124,11 +132,15 @@ func swallow(s *servertest.Scene, event, table string) (drop func()) {
 	name := trigger(s)
 	switch s.Env.Driver {
 	case "pgx":
-		s.Exec(s.Env.DB, `CREATE FUNCTION `+name+`() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`)
-		s.Exec(s.Env.DB, `CREATE TRIGGER `+name+` BEFORE `+event+` ON {`+table+`} FOR EACH ROW EXECUTE FUNCTION `+name+`()`)
+		s.Exec(s.Env.DB,
+			`CREATE FUNCTION `+name+`() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`)
+		s.Exec(s.Env.DB,
+			`CREATE TRIGGER `+name+` BEFORE `+event+` ON {`+table+`} FOR EACH ROW EXECUTE FUNCTION `+name+
+				`()`)
 		return func() { s.Exec(s.Env.DB, `DROP FUNCTION `+name+`() CASCADE`) }
 	case "sqlite":
-		s.Exec(s.Env.DB, `CREATE TRIGGER `+name+` BEFORE `+event+` ON {`+table+`} BEGIN SELECT RAISE(IGNORE); END`)
+		s.Exec(s.Env.DB,
+			`CREATE TRIGGER `+name+` BEFORE `+event+` ON {`+table+`} BEGIN SELECT RAISE(IGNORE); END`)
 	default:
 		undo := `SET NEW.owner = OLD.owner, NEW.token = OLD.token, NEW.expires_at = OLD.expires_at`
 		if table == "rowlock_floor" {
@@ -151,7 +163,8 @@ func TestOpenRefusesRowPoliciesThatHideRows(t *testing.T) {
 		}
 		refused(rowlock.ErrPrivilege, "row-level security policy")
 		for _, p := range []string{
-			`FOR SELECT USING (true)`, `FOR INSERT WITH CHECK (true)`, // neither renewals nor releases find a row
+			// neither renewals nor releases find a row
+			`FOR SELECT USING (true)`, `FOR INSERT WITH CHECK (true)`,
 		} {
 			s.Exec(s.Env.DB, `CREATE POLICY p`+p[4:5]+` ON {rowlock} `+p)
 		}

@@ -25,7 +25,8 @@ func TestOpenRefusesTablesThatACrashWouldEmpty(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		for _, table := range tables {
 			s.Exec(s.Env.DB, `ALTER TABLE {`+table+`} SET UNLOGGED`)
-			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNotDurable, s.Env.Table(table), "UNLOGGED", "SET LOGGED")
+			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNotDurable, s.Env.Table(table), "UNLOGGED",
+				"SET LOGGED")
 			s.Exec(s.Env.DB, `ALTER TABLE {`+table+`} SET LOGGED`)
 		}
 		s.Take(s.Client(), "k")
@@ -34,7 +35,8 @@ func TestOpenRefusesTablesThatACrashWouldEmpty(t *testing.T) {
 		servertest.On(t, product, func(s *servertest.Scene) {
 			for i, engine := range []string{"MyISAM", "MEMORY", "MyISAM"} {
 				s.Exec(s.Env.DB, `ALTER TABLE {`+tables[i]+`} ENGINE = `+engine)
-				refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNotDurable, s.Env.Table(tables[i]), engine, "ENGINE=InnoDB")
+				refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNotDurable, s.Env.Table(tables[i]), engine,
+					"ENGINE=InnoDB")
 				s.Exec(s.Env.DB, `ALTER TABLE {`+tables[i]+`} ENGINE = InnoDB`)
 			}
 			s.Take(s.Client(), "k")
@@ -45,7 +47,8 @@ func TestOpenRefusesTablesThatACrashWouldEmpty(t *testing.T) {
 // In memory every connection has a database of its own, or all are gone with the process.
 func TestOpenRefusesDatabasesInMemory(t *testing.T) {
 	for _, dsn := range []string{
-		":memory:", "file::memory:", "file::memory:?cache=shared", "file:refusal?mode=memory&cache=shared", "file:/refusal?vfs=memdb", "", "file:",
+		":memory:", "file::memory:", "file::memory:?cache=shared",
+		"file:refusal?mode=memory&cache=shared", "file:/refusal?vfs=memdb", "", "file:",
 	} {
 		t.Run(dsn, func(t *testing.T) {
 			s := &servertest.Scene{T: t}
@@ -64,7 +67,8 @@ func TestOpenRefusesFilesThatAreNoDatabase(t *testing.T) {
 	text := filepath.Join(dir, "text")
 	s.OK(os.WriteFile(text, []byte(strings.Repeat("This is no database. ", 100)), 0o600))
 	refused(s, s.Dial("sqlite", text), sqlite.New(), rowlock.ErrWrongDialect, "not a database")
-	refused(s, s.Dial("sqlite", filepath.Join(dir, "absent", "test.db")), sqlite.New(), rowlock.ErrPrivilege, "unable to open")
+	refused(s, s.Dial("sqlite", filepath.Join(dir, "absent", "test.db")), sqlite.New(),
+		rowlock.ErrPrivilege, "unable to open")
 	refused(s, s.Dial("sqlite", dir), sqlite.New(), rowlock.ErrPrivilege, "unable to open")
 }
 
@@ -85,7 +89,8 @@ func TestOpenRefusesFilesThatCannotBeWritten(t *testing.T) {
 	}
 	out := asUserNobody(s, dir, "TestChildOpens", "ROWLOCK_CHILD_FILES="+strings.Join(files, ","))
 	for _, file := range files {
-		if !regexp.MustCompile(`(?m)^` + file + `: .*rowlock: read-only.*` + file + `.*may write`).MatchString(out) {
+		if !regexp.MustCompile(`(?m)^` + file + `: .*rowlock: read-only.*` + file +
+			`.*may write`).MatchString(out) {
 			t.Errorf("%s: %q", file, out)
 		}
 	}
@@ -181,10 +186,12 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 		}
 		mock.ExpectQuery("SHOW GLOBAL VARIABLES").WillReturnRows(rows)
 		for range 4 {
-			mock.ExpectQuery("information_schema.tables").WillReturnRows(sqlmock.NewRows([]string{"engine"}).AddRow("InnoDB"))
+			mock.ExpectQuery("information_schema.tables").WillReturnRows(
+				sqlmock.NewRows([]string{"engine"}).AddRow("InnoDB"))
 		}
 		mock.ExpectQuery("schema_version").WillReturnRows(sqlmock.NewRows([]string{"value"}).AddRow("1"))
-		mock.ExpectQuery("count").WillReturnRows(sqlmock.NewRows([]string{"floors", "instances"}).AddRow(256, 1))
+		mock.ExpectQuery("count").WillReturnRows(
+			sqlmock.NewRows([]string{"floors", "instances"}).AddRow(256, 1))
 		conn, err := db.Conn(t.Context())
 		s.OK(err)
 		defer conn.Close()
@@ -193,9 +200,13 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 		return strings.Join(facts.Warnings, "\n")
 	}
 	for want, vars := range map[string][]string{
-		"":                               {"innodb_flush_log_at_trx_commit=1", "log_bin=ON", "sync_binlog=1"},
-		"innodb_flush_log_at_trx_commit": {"innodb_flush_log_at_trx_commit=2", "log_bin=OFF", "sync_binlog=0"},
-		"sync_binlog":                    {"innodb_flush_log_at_trx_commit=1", "log_bin=ON", "sync_binlog=0"},
+		"": {
+			"innodb_flush_log_at_trx_commit=1", "log_bin=ON", "sync_binlog=1",
+		},
+		"innodb_flush_log_at_trx_commit": {
+			"innodb_flush_log_at_trx_commit=2", "log_bin=OFF", "sync_binlog=0",
+		},
+		"sync_binlog": {"innodb_flush_log_at_trx_commit=1", "log_bin=ON", "sync_binlog=0"},
 	} {
 		got := probe(append(vars, "version=9.7.4", "read_only=OFF")...)
 		if !strings.Contains(got, want) || want == "" && got != "" {
@@ -208,8 +219,10 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 // whose outcome could be unknown.
 func TestOpenSaysWhyAServerCannotBeReached(t *testing.T) {
 	s := &servertest.Scene{T: t}
-	refused(s, s.Dial("pgx", "postgres://nobody@127.0.0.1:1/x?connect_timeout=2"), postgres.New(), syscall.ECONNREFUSED, "connect")
-	refused(s, s.Dial("mysql", "nobody@tcp(127.0.0.1:1)/x"), mysql.New(), syscall.ECONNREFUSED, "connect")
+	refused(s, s.Dial("pgx", "postgres://nobody@127.0.0.1:1/x?connect_timeout=2"), postgres.New(),
+		syscall.ECONNREFUSED, "connect")
+	refused(s, s.Dial("mysql", "nobody@tcp(127.0.0.1:1)/x"), mysql.New(), syscall.ECONNREFUSED,
+		"connect")
 }
 
 func TestOpenRefusesNothing(t *testing.T) {

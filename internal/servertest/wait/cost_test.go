@@ -63,7 +63,8 @@ func countCommits(s *servertest.Scene, m servertest.Mode, n int) {
 			return
 		}
 		if periods == 4 {
-			s.Fatalf("%d commits in %s, want at most %.0f, and so in each of %d periods", made, elapsed, limit, periods)
+			s.Fatalf("%d commits in %s, want at most %.0f, and so in each of %d periods", made, elapsed,
+				limit, periods)
 		}
 		before, began = after, ended // on a busy machine the tickets were still being counted
 	}
@@ -87,7 +88,8 @@ func commits(s *servertest.Scene, database string) (n int64, at time.Time) {
 	}
 	n = count()
 	last := n
-	s.Eventually("the server to count", func() bool { n = count(); return n >= last+2 }) // one may be the listener's
+	// one may be the listener's
+	s.Eventually("the server to count", func() bool { n = count(); return n >= last+2 })
 	return n, time.Now()
 }
 

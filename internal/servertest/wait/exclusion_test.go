@@ -46,10 +46,12 @@ func TestWaitersOfManyProcessesExcludeEachOtherAndAllProgress(t *testing.T) {
 		if n := s.Number(`SELECT n FROM ` + table); n != grants {
 			s.Errorf("%d grants added up to %d", grants, n)
 		}
-		if n := s.Number(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL`); m.Fair && tickets(s) != 0 || n != 0 {
+		if n := s.Number(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL`); m.Fair &&
+			tickets(s) != 0 || n != 0 {
 			s.Errorf("%d tickets and %d held keys are left", tickets(s), n)
 		}
-		s.Logf("%d grants, at least %d each, the longest wait %s", grants, fewest, longest.Round(time.Millisecond))
+		s.Logf("%d grants, at least %d each, the longest wait %s", grants, fewest,
+			longest.Round(time.Millisecond))
 	})
 }
 

@@ -75,20 +75,28 @@ func wantUntouched(s *servertest.Scene, key string, token int64) {
 func TestGivingUpAtTheGrantLeavesNothing(t *testing.T) {
 	rounds := servertest.FromEnvironment("ROWLOCK_WAIT_GIVEUPS", 60)
 	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {
-		clients := []*rowlock.Client{s.Client(m.Set, servertest.WithTTL(servertest.LongTTL), servertest.WithPoll(servertest.ChildPoll)), s.Client(m.Set, servertest.WithTTL(servertest.LongTTL), servertest.WithPoll(servertest.ChildPoll))}
+		clients := []*rowlock.Client{
+			s.Client(m.Set, servertest.WithTTL(servertest.LongTTL),
+				servertest.WithPoll(servertest.ChildPoll)),
+			s.Client(m.Set, servertest.WithTTL(servertest.LongTTL),
+				servertest.WithPoll(servertest.ChildPoll)),
+		}
 		var tokens grantLog
 		for i := range rounds {
 			giveUpRound(s, clients, clients[i%2], &tokens)
 		}
-		if !slices.IsSorted(tokens.all) || len(slices.Compact(slices.Clone(tokens.all))) != len(tokens.all) {
+		if !slices.IsSorted(tokens.all) ||
+			len(slices.Compact(slices.Clone(tokens.all))) != len(tokens.all) {
 			s.Errorf("tokens in the order of their grants: %v", tokens.all)
 		}
-		s.Within(servertest.FreeSoon, "the next grant", func() { s.OK(s.Take(clients[0], "fickle").Unlock(s.Context())) })
+		s.Within(servertest.FreeSoon, "the next grant",
+			func() { s.OK(s.Take(clients[0], "fickle").Unlock(s.Context())) })
 		s.Eventually("no ticket to be left", func() bool { return tickets(s) == 0 })
 		// A late grant to a waiter that has left is released when that is known; the lease would
 		// last for LongTTL.
 		s.Eventually("every key to be free", func() bool {
-			return s.Number(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL AND expires_at > {now}`) == 0
+			return s.Number(
+				`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL AND expires_at > {now}`) == 0
 		})
 		s.Logf("%d of %d waiters gave up in time", 5*rounds-len(tokens.all), 4*rounds)
 	})
@@ -108,7 +116,9 @@ func (g *grantLog) note(l *rowlock.Lock) {
 
 // giveUpRound starts two waiters in each client for a key, and cancels them at about the time of
 // its release.
-func giveUpRound(s *servertest.Scene, clients []*rowlock.Client, holder *rowlock.Client, tokens *grantLog) {
+func giveUpRound(s *servertest.Scene, clients []*rowlock.Client, holder *rowlock.Client,
+	tokens *grantLog,
+) {
 	s.Helper()
 	l := s.Take(holder, "fickle")
 	tokens.note(l)

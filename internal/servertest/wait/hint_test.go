@@ -46,7 +46,8 @@ func deafClient(s *servertest.Scene, m servertest.Mode) *rowlock.Client {
 	if lanes == 0 {
 		lanes = 2
 	}
-	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect, table.Options{Lanes: lanes, Timeout: 5 * time.Second, Hints: true})
+	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect,
+		table.Options{Lanes: lanes, Timeout: 5 * time.Second, Hints: true})
 	s.OK(err)
 	s.Cleanup(func() { s.OK(store.Close()) })
 	c, err := rowlock.New(deaf{store}, servertest.Config(m.Set, servertest.WithPoll(hintPoll)))
@@ -77,8 +78,11 @@ func handAcross(s *servertest.Scene, a, b *rowlock.Client, limit time.Duration) 
 // aged makes a hold an old one, which an unfair client polls as rarely as it ever does.
 func aged(s *servertest.Scene, key string) {
 	s.Helper()
-	minute := map[string]string{"sqlite": `60000`, "pgx": `interval '1 minute'`, "mysql": `INTERVAL 1 MINUTE`}[s.Env.Driver]
-	s.Exec(s.Env.DB, `UPDATE {rowlock} SET acquired_at = acquired_at - `+minute+` WHERE {key} = ?`, []byte(key))
+	minute := map[string]string{
+		"sqlite": `60000`, "pgx": `interval '1 minute'`, "mysql": `INTERVAL 1 MINUTE`,
+	}[s.Env.Driver]
+	s.Exec(s.Env.DB, `UPDATE {rowlock} SET acquired_at = acquired_at - `+minute+` WHERE {key} = ?`,
+		[]byte(key))
 }
 
 // A notification that cannot be sent cuts its connection, and delays no waiter by more than a
@@ -91,7 +95,8 @@ func TestAHintThatCannotBeSentDelaysNoWaiterBeyondThePoll(t *testing.T) {
 				db, err := faultdb.Open(s.Env.Driver, s.Env.Source, faultdb.OnMatch("pg_notify", lost))
 				s.OK(err)
 				s.Cleanup(func() { s.OK(db.Close()) })
-				a, b := s.ClientOn(db, m.Set, servertest.WithPoll(hintPoll)), s.Client(m.Set, servertest.WithPoll(hintPoll))
+				a, b := s.ClientOn(db, m.Set, servertest.WithPoll(hintPoll)),
+					s.Client(m.Set, servertest.WithPoll(hintPoll))
 				for range 3 {
 					handAcross(s, a, b, hintPoll+waitSlack)
 				}
@@ -110,7 +115,8 @@ func TestAWaitSurvivesItsListenersConnection(t *testing.T) {
 				a := s.Client(m.Set)
 				name := strings.NewReplacer("/", "_", "#", "_").Replace(s.Name())
 				b := s.With("application_name="+name).Client(m.Set, servertest.WithPoll(hintPoll))
-				ears := ` FROM pg_stat_activity WHERE application_name = '` + name[:min(63, len(name))] + `' AND (query LIKE 'LISTEN%' OR query LIKE '-- rowlock listens%')`
+				ears := ` FROM pg_stat_activity WHERE application_name = '` + name[:min(63, len(name))] +
+					`' AND (query LIKE 'LISTEN%' OR query LIKE '-- rowlock listens%')`
 				l := s.Take(a, "ears")
 				waiting := waits(s, s.Context(), b, "ears")
 				listens := func() bool { return s.Number(`SELECT count(*)`+ears) == 1 }

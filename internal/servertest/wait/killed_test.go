@@ -15,7 +15,9 @@ func TestAWaiterForAKilledHolderGetsTheKeyWhenItsLeaseEnds(t *testing.T) {
 		waiter := s.Client(m.Set, servertest.WithPoll(poll))
 		holder.Send("killed")
 		holder.Expect("held")
-		waiting := []<-chan got{waits(s, s.Context(), waiter, "killed"), waits(s, s.Context(), waiter, "killed")}
+		waiting := []<-chan got{
+			waits(s, s.Context(), waiter, "killed"), waits(s, s.Context(), waiter, "killed"),
+		}
 		stillWaits(s, ttl, waiting...) // it renews
 		killed := time.Now()
 		s.OK(holder.Cmd.Process.Kill())

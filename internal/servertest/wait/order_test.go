@@ -33,7 +33,8 @@ func queueing(c *servertest.Worker) error {
 			return fmt.Errorf("received %q", line)
 		}
 		wg.Go(func() {
-			l, err := c.Locks.Lock(context.Background(), "queue", rowlock.Note(name), rowlock.Priority(priority))
+			l, err := c.Locks.Lock(context.Background(), "queue", rowlock.Note(name),
+				rowlock.Priority(priority))
 			if err != nil {
 				fmt.Println("child:", name, err)
 				return
@@ -61,7 +62,9 @@ const queueProcesses = 4
 
 // enqueue starts n waiters, each in the next process and with the next of the priorities, when
 // the ticket before it is in the table. The key must be held.
-func enqueue(s *servertest.Scene, m servertest.Mode, n int, ttl time.Duration, priorities ...int) *queue {
+func enqueue(s *servertest.Scene, m servertest.Mode, n int, ttl time.Duration,
+	priorities ...int,
+) *queue {
 	s.Helper()
 	q := &queue{Scene: s, said: make(chan string, 2*n+queueProcesses)}
 	s.Exec(s.Env.DB, `DELETE FROM {rowlock_queue}`) // of processes killed in another mode
@@ -71,10 +74,12 @@ func enqueue(s *servertest.Scene, m servertest.Mode, n int, ttl time.Duration, p
 		q.children = append(q.children, c)
 	}
 	for i := range n {
-		q.children[i%queueProcesses].Send(fmt.Sprintf("%d/%d %d", i%queueProcesses, i, priorities[i%len(priorities)]))
+		q.children[i%queueProcesses].Send(fmt.Sprintf("%d/%d %d", i%queueProcesses, i,
+			priorities[i%len(priorities)]))
 		s.Eventually("the next ticket", func() bool { return tickets(s) == int64(i+1) })
 	}
-	rows, err := s.Env.DB.QueryContext(s.Context(), s.Env.SQL(`SELECT note FROM {rowlock_queue} WHERE {rank} IS NOT NULL ORDER BY {rank}, ticket`))
+	rows, err := s.Env.DB.QueryContext(s.Context(),
+		s.Env.SQL(`SELECT note FROM {rowlock_queue} WHERE {rank} IS NOT NULL ORDER BY {rank}, ticket`))
 	s.OK(err)
 	defer rows.Close()
 	for rows.Next() {
@@ -106,7 +111,8 @@ func (q *queue) awaitServed(n int) {
 	q.Helper()
 	for len(q.served) < n {
 		var v served
-		said := servertest.Await(q, servertest.Patience, q.said, fmt.Sprintf("the next after %d were served", len(q.served)))
+		said := servertest.Await(q, servertest.Patience, q.said,
+			fmt.Sprintf("the next after %d were served", len(q.served)))
 		if !scans(said, &v.name, &v.token, &v.at) {
 			q.Fatalf("a child said %q", said)
 		}
@@ -161,7 +167,8 @@ func TestFairWaitersOfManyProcessesAreServedInTheOrderOfTheirTickets(t *testing.
 		q.awaitServed(n)
 		q.end()
 		q.wantOrder(q.waiting)
-		if first, last := q.served[0].token, q.served[n-1].token; first != l.Token()+1 || last != first+int64(n)-1 {
+		if first, last := q.served[0].token, q.served[n-1].token; first != l.Token()+1 ||
+			last != first+int64(n)-1 {
 			s.Errorf("tokens %d to %d for %d grants after %d", first, last, n, l.Token())
 		}
 		s.Logf("%d were served in %s", n, time.Since(began).Round(time.Millisecond))
@@ -217,7 +224,8 @@ func TestTheWaitersOfAKilledProcessAreOneHoleInTheQueue(t *testing.T) {
 		if limit := ttl + servertest.ChildPoll + waitSlack; pause > limit {
 			s.Errorf("no waiter was served for %s, want at most %s", pause, limit)
 		}
-		s.Logf("the longest pause was %s; all were served %s after the kill", pause.Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
+		s.Logf("the longest pause was %s; all were served %s after the kill",
+			pause.Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
 	})
 }
 

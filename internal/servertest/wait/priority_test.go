@@ -12,8 +12,10 @@ import (
 func TestAHigherPriorityGoesFirst(t *testing.T) {
 	eachFair(t, func(s *servertest.Scene, m servertest.Mode) {
 		l := s.Take(s.Client(m.Set), "priority")
-		low := waits(s, s.Context(), s.Client(m.Set), "priority", rowlock.Priority(1), rowlock.Note("low"))
-		high := waits(s, s.Context(), s.Client(m.Set), "priority", rowlock.Priority(10), rowlock.Note("high"))
+		low := waits(s, s.Context(), s.Client(m.Set), "priority", rowlock.Priority(1),
+			rowlock.Note("low"))
+		high := waits(s, s.Context(), s.Client(m.Set), "priority", rowlock.Priority(10),
+			rowlock.Note("high"))
 		s.OK(l.Unlock(s.Context()))
 		wantServed(s, l, high, low)
 	})
@@ -26,7 +28,8 @@ func TestALongWaitGoesBeforeAHighPriority(t *testing.T) {
 		for _, older := range []bool{true, false} {
 			l := s.Take(s.Client(m.Set), "aged")
 			low := waits(s, s.Context(), s.Client(m.Set), "aged", rowlock.Priority(1), rowlock.Note("low"))
-			high := waits(s, s.Context(), s.Client(m.Set), "aged", rowlock.Priority(10), rowlock.Note("high"))
+			high := waits(s, s.Context(), s.Client(m.Set), "aged", rowlock.Priority(10),
+				rowlock.Note("high"))
 			gap := s.Number(`SELECT max({rank}) - min({rank}) FROM {rowlock_queue} WHERE {rank} IS NOT NULL`)
 			if most := (9 * lease.PriorityStep).Microseconds(); gap > most {
 				s.Fatalf("nine levels are worth %d µs, want at most %d", gap, most)
@@ -37,7 +40,8 @@ func TestALongWaitGoesBeforeAHighPriority(t *testing.T) {
 				order = []<-chan got{low, high}
 				wait += 2_000_000
 			}
-			s.Exec(s.Env.DB, `UPDATE {rowlock_queue} SET {rank} = (SELECT r FROM (SELECT max({rank}) AS r FROM {rowlock_queue} WHERE note = 'high') AS h) + ? WHERE note = 'low'`,
+			s.Exec(s.Env.DB,
+				`UPDATE {rowlock_queue} SET {rank} = (SELECT r FROM (SELECT max({rank}) AS r FROM {rowlock_queue} WHERE note = 'high') AS h) + ? WHERE note = 'low'`,
 				(9*lease.PriorityStep).Microseconds()-wait)
 			s.OK(l.Unlock(s.Context()))
 			wantServed(s, l, order...)

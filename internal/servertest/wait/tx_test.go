@@ -58,11 +58,16 @@ func TestUnlockTxThatRollsBackWakesNoWaiterIntoAGrant(t *testing.T) {
 
 // leaving releases a lock in a transaction that is still open, while two calls wait for it: one
 // in the holder's process and one in another.
-func leaving(s *servertest.Scene, m servertest.Mode, f func(l *rowlock.Lock, waiting []<-chan got, finish func(commit bool))) {
+func leaving(s *servertest.Scene, m servertest.Mode,
+	f func(l *rowlock.Lock, waiting []<-chan got, finish func(commit bool)),
+) {
 	s.Helper()
-	here, there := s.Client(m.Set, servertest.WithPoll(hintPoll)), s.Client(m.Set, servertest.WithPoll(hintPoll))
+	here, there := s.Client(m.Set, servertest.WithPoll(hintPoll)),
+		s.Client(m.Set, servertest.WithPoll(hintPoll))
 	l := s.Take(here, "leaving")
-	waiting := []<-chan got{waits(s, s.Context(), here, "leaving"), waits(s, s.Context(), there, "leaving")}
+	waiting := []<-chan got{
+		waits(s, s.Context(), here, "leaving"), waits(s, s.Context(), there, "leaving"),
+	}
 	tx := s.Begin(s.Env.DB, nil)
 	s.OK(l.UnlockTx(s.Context(), tx))
 	f(l, waiting, func(commit bool) {

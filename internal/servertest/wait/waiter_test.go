@@ -20,7 +20,9 @@ type got struct {
 }
 
 // waits calls Lock beside the test, and returns when the call waits. The key must be held.
-func waits(s *servertest.Scene, ctx context.Context, c *rowlock.Client, key string, opts ...rowlock.Option) <-chan got {
+func waits(s *servertest.Scene, ctx context.Context, c *rowlock.Client, key string,
+	opts ...rowlock.Option,
+) <-chan got {
 	s.Helper()
 	result, standing := make(chan got, 1), make(chan struct{}, 100)
 	opts = append(opts, rowlock.OnWait(func(rowlock.Waiting) { standing <- struct{}{} }))

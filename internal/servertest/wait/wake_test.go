@@ -45,7 +45,8 @@ func registered(s *servertest.Scene, key string, n int) {
 	queue := s.Env.Dialect.Names().Table("rowlock_queue", `"`)
 	s.Eventually("processes listen", func() bool {
 		var found int
-		s.OK(s.Env.DB.QueryRowContext(s.Context(), `SELECT count(*) FROM `+queue+` WHERE key = $1 AND note = 'hears'`, []byte(key)).Scan(&found))
+		s.OK(s.Env.DB.QueryRowContext(s.Context(),
+			`SELECT count(*) FROM `+queue+` WHERE key = $1 AND note = 'hears'`, []byte(key)).Scan(&found))
 		return found >= n
 	})
 }
@@ -54,12 +55,15 @@ func TestAReleaseWakesOneWaitingProcess(t *testing.T) {
 	onPostgres(t, func(s *servertest.Scene) {
 		const processes = 4
 		var lost atomic.Int64
-		count := func(c *rowlock.Config) { c.Hooks.Contended = func(string, *rowlock.HeldError) { lost.Add(1) } }
+		count := func(c *rowlock.Config) {
+			c.Hooks.Contended = func(string, *rowlock.HeldError) { lost.Add(1) }
+		}
 		holder := s.Client(servertest.WithPoll(hintPoll))
 		l := s.Take(holder, "hot")
 		var waiting []<-chan got
 		for range processes {
-			waiting = append(waiting, waits(s, s.Context(), s.Client(servertest.WithPoll(hintPoll), count), "hot"))
+			waiting = append(waiting,
+				waits(s, s.Context(), s.Client(servertest.WithPoll(hintPoll), count), "hot"))
 		}
 		registered(s, "hot", processes)
 		before := lost.Load() // of the first bids
@@ -98,7 +102,8 @@ func TestAStoppedProcessThatIsWokenDelaysTheRestByAPoll(t *testing.T) {
 // for each message to one alone.
 func sleepers(s *servertest.Scene, key string, n int, woken func()) {
 	s.Helper()
-	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect, table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
+	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect,
+		table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
 	s.OK(err)
 	s.Cleanup(func() { s.OK(store.Close()) })
 	for range n {
@@ -158,7 +163,8 @@ func TestAClosedClientIsNotRegisteredAnyMore(t *testing.T) {
 	onPostgres(t, func(s *servertest.Scene) {
 		holder := s.Client(servertest.WithPoll(hintPoll))
 		for range 5 {
-			l, err := holder.TryLock(s.Context(), "hot") // Lock might wait for its turn, and register the holder
+			// Lock might wait for its turn, and register the holder
+			l, err := holder.TryLock(s.Context(), "hot")
 			s.OK(err)
 			c := s.Client(servertest.WithPoll(hintPoll))
 			ctx, leave := context.WithCancel(s.Context())
@@ -170,7 +176,8 @@ func TestAClosedClientIsNotRegisteredAnyMore(t *testing.T) {
 			s.OK(c.Close())
 			var left int
 			queue := s.Env.Dialect.Names().Table("rowlock_queue", `"`)
-			s.OK(s.Env.DB.QueryRowContext(s.Context(), `SELECT count(*) FROM `+queue+` WHERE key = 'hot'`).Scan(&left))
+			s.OK(s.Env.DB.QueryRowContext(s.Context(),
+				`SELECT count(*) FROM `+queue+` WHERE key = 'hot'`).Scan(&left))
 			if left != 0 {
 				s.Fatalf("%d registrations are left of a client that was closed", left)
 			}
