@@ -31,6 +31,7 @@ func TestPublicAPI(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles every public package")
 	}
+	t.Chdir(root)
 	got := make(map[string]string)
 	for path, pkg := range publicPackages(t) {
 		got[path] = api(pkg)

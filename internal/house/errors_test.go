@@ -12,6 +12,7 @@ import (
 // A caller that must import lease to handle an error has met the seam of the stores. Every error
 // of lease therefore has the same name in package rowlock.
 func TestErrorsOfLeaseHaveTheirNamesHere(t *testing.T) {
+	t.Chdir(root)
 	ours := make(map[string]string)
 	for _, s := range specs(t, ".") {
 		for name, is := range s {

@@ -9,6 +9,7 @@ import (
 // An example is what a reader of a package's documentation tries first, and the compiler keeps it
 // true.
 func TestEveryPublicPackageHasAnExample(t *testing.T) {
+	t.Chdir(root)
 	for path := range listImports(t) {
 		if !isPublic(path) {
 			continue

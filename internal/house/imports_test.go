@@ -21,6 +21,7 @@ type imports struct {
 }
 
 func TestImportsRunOneWay(t *testing.T) {
+	t.Chdir(root)
 	all := listImports(t)
 	for _, ban := range bans {
 		p, ok := all[ban.pkg]
@@ -81,7 +82,7 @@ func listImports(t *testing.T) map[string]imports {
 }
 
 // touchSources reads every folder, so that go test sees that the result depends on the files in
-// them. go test does not see what go list reads, and would repeat its last result.
+// them. go test does not see what the go command reads, and would repeat its last result.
 func touchSources(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {

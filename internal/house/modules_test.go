@@ -24,6 +24,8 @@ var frameworks = []string{
 const mostModules = 45
 
 func TestGoModListsNoFramework(t *testing.T) {
+	t.Chdir(root)
+	touchSources(t)
 	required := requirements(t, "go.mod")
 	for path := range required {
 		if isOneOf(path, frameworks) {
@@ -38,6 +40,7 @@ func TestGoModListsNoFramework(t *testing.T) {
 // A module that go.work lacks cannot be built from the root; one that listImports lacks escapes the
 // tables of bans_test.go.
 func TestGoWorkUsesEveryModule(t *testing.T) {
+	t.Chdir(root)
 	var work struct {
 		Use []struct{ DiskPath string }
 	}
@@ -84,6 +87,7 @@ var older = map[string]string{
 // lists the drivers of a dozen databases, and with them a newer grpc and otel: a user of schema
 // gets these.
 func TestAnApplicationKeepsItsVersions(t *testing.T) {
+	t.Chdir(root)
 	app := newApplication(t)
 	app.require(t, older)
 	app.run(t, "list", "-m", "all") // without rowlock: does the module proxy serve the versions?

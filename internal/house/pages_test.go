@@ -15,6 +15,7 @@ import (
 const readmeLines = 150
 
 func TestReadmeIsShort(t *testing.T) {
+	t.Chdir(root)
 	if n := strings.Count(readFile(t, "README.md"), "\n"); n > readmeLines {
 		t.Errorf("README.md has %d lines; at most %d are allowed: move the rest to docs/", n, readmeLines)
 	}
@@ -24,6 +25,7 @@ var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
 // The README's program is examples/first, which the build compiles.
 func TestReadmeProgramIsTheExample(t *testing.T) {
+	t.Chdir(root)
 	_, code, _ := strings.Cut(readFile(t, "examples/first/main.go"), "package main")
 	block := goBlock.FindStringSubmatch(readFile(t, "README.md"))
 	if block == nil || block[1] != "package main"+code {
@@ -34,6 +36,7 @@ func TestReadmeProgramIsTheExample(t *testing.T) {
 // Every other line of Go in the README and in docs stands in an example too, and every block is
 // whole and formatted.
 func TestReadmeAndDocsAreCompiled(t *testing.T) {
+	t.Chdir(root)
 	compiled := linesOfExamples(t)
 	for _, page := range append(find(t, "docs", ".md"), "README.md") {
 		if strings.HasPrefix(page, "docs/decisions/") { // a decision may show what was rejected
@@ -80,6 +83,7 @@ var (
 
 // Every relative link leads to a file that exists, and to a heading that this file has.
 func TestLinksLeadSomewhere(t *testing.T) {
+	t.Chdir(root)
 	pages := append(find(t, "docs", ".md"), "README.md", "CONTRIBUTING.md", "SECURITY.md",
 		"CHANGELOG.md")
 	for _, page := range pages {
