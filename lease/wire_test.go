@@ -28,19 +28,21 @@ func TestNumbersInRowsAreAsReleased(t *testing.T) {
 	f.Add("PriorityStep", "%s", lease.PriorityStep)
 
 	f.Section("An owner: 16 bytes in a row, in hexadecimal wherever people read it.")
-	f.Add("owner", "%s", lease.Owner{0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+	f.Add("owner", "%s", lease.Owner{0, 1, 0x7f, 0x80, 0xfe, 0xff, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
 	f.Add("zero owner", "%s", lease.Owner{})
 
 	f.Section("A token: the epoch, shifted, and a counter.")
 	for _, epoch := range []int64{0, 1, 2, 255, lease.Epoch(lease.MaxToken)} {
 		for _, counter := range []int64{0, 1, 1<<lease.EpochShift - 1} {
-			f.Add(fmt.Sprintf("token of epoch %d counter %d", epoch, counter), "%d", lease.EpochStart(epoch)|counter)
+			name := fmt.Sprintf("token of epoch %d counter %d", epoch, counter)
+			f.Add(name, "%d", lease.EpochStart(epoch)|counter)
 		}
 	}
 
 	f.Section("The bucket whose floor the tokens of a key begin above, by the key.")
-	keys := []string{"", "a", "A", "a ", "invoice/42", "á", "\x00", "\xff\xfe", lease.Reserved + "reaper"}
-	for _, key := range append(keys, strings.Repeat("k", lease.MaxKey)) {
+	for _, key := range []string{
+		"", "a", "A", "a ", "invoice/42", "á", "\x00", "\xff\xfe", reaper.Key, strings.Repeat("k", lease.MaxKey),
+	} {
 		f.Add(fmt.Sprintf("bucket of %q", key), "%d", lease.Bucket(key))
 	}
 
@@ -54,7 +56,8 @@ func TestNumbersInRowsAreAsReleased(t *testing.T) {
 func TestTokensInRowsAreRead(t *testing.T) {
 	for _, v := range wire.Read(t, wireFile, "token of ") {
 		var epoch, counter, token int64
-		if _, err := fmt.Sscanf(v.Name+" "+v.Value, "epoch %d counter %d %d", &epoch, &counter, &token); err != nil {
+		_, err := fmt.Sscanf(v.Name+" "+v.Value, "epoch %d counter %d %d", &epoch, &counter, &token)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if got := lease.Epoch(token); got != epoch {
