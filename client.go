@@ -21,7 +21,7 @@ type Client struct {
 	cfg    Config
 	store  lease.Store
 	owned  io.Closer // the store, if Open made it
-	dog    *watchdog.Dog
+	dog    *watchdog.Watchdog
 	reaper *reaper.Reaper
 	janitor
 
