@@ -13,9 +13,9 @@ import (
 //go:embed migrations statements
 var text embed.FS
 
-// FS returns the goose migrations that Migrate runs, with d's names filled in, for those who run them among their own:
-// copy them under the next free numbers and keep their order. The file names mean nothing to rowlock, and a later Migrate
-// or Open is content with tables that were made this way.
+// FS returns the goose migrations that Migrate runs, with d's names filled in, for programs that
+// run them among their own. Copy them under the next free numbers and keep their order. Their file
+// names mean nothing to rowlock: a later Migrate or Open accepts tables that were made this way.
 func FS(d dialect.Dialect) (fs.FS, error) {
 	if err := check(d); err != nil {
 		return nil, err
@@ -38,8 +38,9 @@ func FS(d dialect.Dialect) (fs.FS, error) {
 
 var gooseMark = regexp.MustCompile(`(?m)^-- \+goose .*\n+`)
 
-// SQL returns the same as plain SQL, for psql, Flyway, golang-migrate and the like: up makes the tables, down removes them.
-// Every statement ends with a semicolon at the end of a line, and no other line ends with one.
+// SQL returns the same as plain SQL, for psql, Flyway, golang-migrate and others: up makes the
+// tables, down removes them. Every statement ends with a semicolon at the end of a line, and no
+// other line ends with one.
 func SQL(d dialect.Dialect) (up, down string, err error) {
 	files, err := FS(d)
 	if err != nil {
@@ -53,7 +54,7 @@ func SQL(d dialect.Dialect) (up, down string, err error) {
 		}
 		u, d, _ := strings.Cut(string(sql), "-- +goose Down\n")
 		up += gooseMark.ReplaceAllString(u, "")
-		down = strings.TrimLeft(d, "\n") + down // the last one made goes first
+		down = strings.TrimLeft(d, "\n") + down // the last one made is removed first
 	}
 	return up, down, err
 }

@@ -11,7 +11,7 @@ import (
 // quotes is what each dialect puts around a name.
 var quotes = map[string]string{"postgres": `"`, "mysql": "`", "sqlite": `"`}
 
-// check refuses, before anything is sent, names under which the tables could not be made.
+// check refuses names under which the tables could not be made, before anything is sent.
 func check(d dialect.Dialect) error {
 	if lease.IsNil(d) {
 		return fmt.Errorf("%w: no dialect", lease.ErrConfig)
@@ -28,13 +28,16 @@ func check(d dialect.Dialect) error {
 	return nil
 }
 
-// checkSQLite refuses schemas: an attached database belongs to one connection and is gone on the pool's next one.
+// checkSQLite refuses schemas: an attached database belongs to one connection, and the pool's next
+// connection lacks it.
 func checkSQLite(n dialect.Names) error {
 	switch {
 	case n.Schema != "":
-		return fmt.Errorf("%w: schema %q: SQLite has none; use a file of its own, or a table prefix", lease.ErrConfig, n.Schema)
+		return fmt.Errorf("%w: schema %q: SQLite has none; use a file of its own, or a table prefix",
+			lease.ErrConfig, n.Schema)
 	case strings.HasPrefix(strings.ToLower(n.Prefix), "sqlite_"):
-		return fmt.Errorf("%w: table prefix %q: SQLite keeps names that begin with sqlite_ for itself", lease.ErrConfig, n.Prefix)
+		return fmt.Errorf("%w: table prefix %q: SQLite keeps names that begin with sqlite_ for itself",
+			lease.ErrConfig, n.Prefix)
 	}
 	return nil
 }
