@@ -25,7 +25,8 @@ func TestFailureLeavesNothing(t *testing.T) {
 			}
 			equal(t, "tables", s.listTables(t, db, ""), []string{"rowlock_floor"})
 
-			exec(t, db, "DROP TABLE rowlock_floor") // the connection is in no transaction, and others are not locked out
+			// The connection is in no transaction, and no other is locked out.
+			exec(t, db, "DROP TABLE rowlock_floor")
 			migrate(t, s, db)
 			complete(t, s, db)
 		})

@@ -176,7 +176,8 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-// FuzzTableName: a prefix is refused before anything is sent, or exactly those tables exist afterwards.
+// FuzzTableName: a prefix is refused before anything is sent, or exactly those tables exist
+// afterwards.
 func FuzzTableName(f *testing.F) {
 	for _, prefix := range []string{"", "billing_", "Billing_", "sqlite_", "sQLITE_x", "sqlite", "rowlock", "x; DROP TABLE x", `a"b`, "a`b", "é", "x\x00"} {
 		f.Add(prefix, "")

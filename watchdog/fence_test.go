@@ -57,7 +57,8 @@ func TestBusyRowIsAskedAgainSoon(t *testing.T) {
 	})
 }
 
-// Somebody else's lock on the row proves nothing: without a fence of ours the deadline stands.
+// Another transaction's lock on the row proves nothing: without the holder's fence the deadline
+// stands.
 func TestBusyRowWithoutFenceIsLostAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dog := watchdog.New(answers(lease.Busy), watchdog.Config{})
@@ -66,7 +67,7 @@ func TestBusyRowWithoutFenceIsLostAtTheDeadline(t *testing.T) {
 	})
 }
 
-// The holder's transaction takes two TTL: nobody can take the row, so the lock is not lost.
+// The holder's transaction takes two TTL: no other owner can take the row, so the lock is not lost.
 // Afterwards the store says what became of the lease.
 func TestFencedLeaseOutlivesItsDeadline(t *testing.T) {
 	for name, want := range map[string]struct {

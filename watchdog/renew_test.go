@@ -83,7 +83,7 @@ func TestDroppedLeaseIsForgotten(t *testing.T) {
 		}
 		dropped := time.Now()
 		time.Sleep(5 * ttl)
-		w.alive(t) // whoever drops it knows: End is not called
+		w.alive(t) // End is not called: the caller of Drop knows
 		other.alive(t)
 		for _, s := range store.since(dropped.Add(1)) {
 			for _, r := range s.reqs {

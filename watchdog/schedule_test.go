@@ -38,7 +38,7 @@ var leasings = rapid.Custom(func(t *rapid.T) leasing {
 })
 
 // With honest clocks, and whatever the network does: while a holder believes in its lease the store
-// does too, so that nobody else can have the key; and a holder is never late to stop.
+// does too, so that no other owner can have the key; and a holder is never late to stop.
 func TestHeldMeansUnexpired(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		leasings := rapid.SliceOfN(leasings, 1, 6).Draw(rt, "leases")

@@ -208,7 +208,8 @@ func TestReplyOvertakenByAStepIsNotBelievedForLonger(t *testing.T) {
 		dog := watchdog.New(sends, told.config())
 		defer dog.Stop()
 		keep(t, dog, "prober", renewEvery(2*time.Second))
-		slow := keep(t, dog, "slow") // its renewal is sent between 9 and 10 s and answered between 21 and 22 s
+		// Its renewal is sent between 9 and 10 s and answered between 21 and 22 s.
+		slow := keep(t, dog, "slow")
 		time.Sleep(every)
 		store.by(5 * time.Second)
 		time.Sleep(2 * time.Second)
@@ -248,8 +249,10 @@ func TestReplyOvertakenByAStepIsNoSecondStep(t *testing.T) {
 				watches := []*watch{keep(t, dog, "reader", renewEvery(time.Second))}
 				time.Sleep(time.Second) // one reading
 				dog.Drop(&watches[0].Held)
-				prober := keep(t, dog, "prober", renewEvery(8*time.Second)) // sent between 7.2 and 8 s, served 4 s later
-				overtaken := keep(t, dog, "overtaken")                      // sent between 9 and 10 s, answered late
+				// Sent between 7.2 and 8 s, served 4 s later.
+				prober := keep(t, dog, "prober", renewEvery(8*time.Second))
+				// Sent between 9 and 10 s, answered late.
+				overtaken := keep(t, dog, "overtaken")
 				time.Sleep(every)
 				store.by(5 * time.Second)
 				time.Sleep(10 * ttl)

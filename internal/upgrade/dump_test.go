@@ -36,7 +36,8 @@ func fresh(t *testing.T, k testdb.Kind) *testdb.Env {
 	return &testdb.Env{Kind: k, Dialect: k.New(), Source: k.Fresh(t)}
 }
 
-// dump writes e's tables to a file that does not exist yet: the tables as their migrations make them, and then each row.
+// dump writes e's tables to a file that does not exist yet: the tables as their migrations make
+// them, and then each row.
 func dump(t *testing.T, e *testdb.Env, name string) {
 	t.Helper()
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {

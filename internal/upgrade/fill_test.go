@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// ever is longer than anybody keeps a version: what is held in a file is held when it is read.
+	// ever is longer than a version is kept: what is held in a file is held when it is read.
 	ever = 50 * 365 * 24 * time.Hour
 	note = "host 7, café ☕"
 	home = 1 // of the cluster that the key "moved" is in
@@ -41,7 +41,8 @@ type writer struct {
 	once  *once.Once
 }
 
-// newWriter opens all stores. Each rehearses on keys of its own, which raises some floors: they begin at 0 again.
+// newWriter opens all stores. Each rehearses on keys of its own, which raises some floors: they
+// begin at 0 again.
 func newWriter(t *testing.T, e *testdb.Env) *writer {
 	t.Helper()
 	w := &writer{T: t, Env: e, store: openStore(t, e)}
@@ -178,7 +179,8 @@ func (w *writer) waiters() {
 	w.must(w.store.Await(w.Context(), owner("process"), []string{"held", "fair"}, ever))
 }
 
-// results leaves what was done once, with and without a tenant, a fingerprint and a result, and one that has expired.
+// results leaves what was done once, with and without a tenant, a fingerprint and a result, and one
+// that has expired.
 func (w *writer) results() {
 	for _, r := range requests {
 		_, err := w.once.Do(w.Context(), r.Request, func(context.Context, *sql.Tx) ([]byte, error) { return r.result, nil })

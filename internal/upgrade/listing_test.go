@@ -77,7 +77,8 @@ func listing(t *testing.T, e *testdb.Env) *wire.File {
 	return f
 }
 
-// queue lists tickets and registered processes. Of a ticket it shows its head start, which is what its rank is made of.
+// queue lists tickets and registered processes. Of a ticket it shows its head start, which is what
+// its rank is made of.
 func queue(t *testing.T, e *testdb.Env, f *wire.File) {
 	t.Helper()
 	f.Section("rowlock_queue: note, ttl in µs, head start of a ticket, whether it has expired")

@@ -24,7 +24,8 @@ type reader struct {
 	store *table.Store
 }
 
-// onEachVersion runs f on the tables that each version has left on each kind of database, brought to the present version.
+// onEachVersion runs f on the tables that each version has left on each kind of database, brought
+// to the present version.
 func onEachVersion(t *testing.T, f func(r *reader)) {
 	t.Helper()
 	for version := 1; version <= schema.Version; version++ {
@@ -186,7 +187,8 @@ func TestWhatWasDoneOnceIsNotDoneAgain(t *testing.T) {
 	})
 }
 
-// The holder's process is gone, and its transaction with it: the key is free, whatever its row says.
+// The holder's process is gone, and its transaction with it: the key is free, whatever its row
+// says.
 func TestKeysOfTransactionsAreLockedAgain(t *testing.T) {
 	onEachVersion(t, func(r *reader) {
 		if r.Kind.Name == "sqlite" {

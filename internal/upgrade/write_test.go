@@ -33,7 +33,8 @@ func TestRowsAreWrittenAsReleased(t *testing.T) {
 	})
 }
 
-// A version that is about to be released writes its tables for those that come after it: see docs/schema-changes.md.
+// A version that is about to be released writes its tables for those that come after it: see
+// docs/schema-changes.md.
 func TestDump(t *testing.T) {
 	if !*write {
 		t.Skip("writes nothing without -dump")

@@ -46,7 +46,8 @@ func (f *File) Add(name, format string, args ...any) {
 // Section writes an empty line and a comment.
 func (f *File) Section(about string) { fmt.Fprintf(&f.text, "\n# %s\n", about) }
 
-// Match fails the test unless the file at path has exactly these vectors. With -update it writes them.
+// Match fails the test unless the file at path has exactly these vectors. With -update it writes
+// them.
 func (f *File) Match(tb TB, path string) {
 	tb.Helper()
 	if *update {
