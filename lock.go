@@ -42,7 +42,7 @@ type Lock struct {
 type keeper struct {
 	cfg     Config
 	store   *seam.Store
-	dog     *watchdog.Dog
+	dog     *watchdog.Watchdog
 	calls   *inflight.Calls
 	orphans *orphan.Cleaner
 	queue   interface {
