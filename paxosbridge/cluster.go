@@ -8,6 +8,17 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
+// Table is what a bridge needs of the store that keys come from. rowlock.OpenTable returns one.
+type Table interface {
+	lease.Mover
+	lease.Passer
+	lease.Notifier
+	lease.Interest
+	lease.Fencer
+	lease.TxReleaser
+	lease.Sweeper
+}
+
 // Cluster is where hot keys go: a lease.Store that remembers by consensus. It keeps a record for each key that was ever opened there:
 // an epoch, and whether that is open or sealed. A record's epoch only grows, a sealed epoch stays sealed, and records are never removed:
 // by that alone a request that is late by a week is refused.
