@@ -16,8 +16,8 @@ import (
 // hops is how often a request follows its key. A key that moves more often than that is busy.
 const hops = 8
 
-// Acquire asks each key's home. The wrong home refuses a request. Then the request follows its key, and
-// completes a move that it finds half done.
+// Acquire asks each key's home. The wrong home refuses a request. Then the request follows its key,
+// and completes a move that it finds half done.
 func (b *Bridge) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (answers []lease.Acquired, err error) {
 	defer func() { b.note(answers, err) }()
 	for i := range reqs {
@@ -93,7 +93,8 @@ func (b *Bridge) reroute(ctx context.Context, reqs []lease.AcquireRequest, answe
 	})
 }
 
-// askBoth asks the table for the keys that are believed to be there, and the cluster for the others.
+// askBoth asks the table for the keys that are believed to be there, and the cluster for the
+// others.
 func (b *Bridge) askBoth(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	reqs = slices.Clone(reqs) // each names the epoch that its key is believed to be in
 	for i := range reqs {
@@ -126,8 +127,8 @@ func (b *Bridge) acquireAway(ctx context.Context, reqs []lease.AcquireRequest) (
 		}, acquireError)
 }
 
-// sampled is the number of events for each that is counted. A hot key has so many that the rate is the
-// same, and counting each event would cost keys that never move two percent of their time.
+// sampled is the number of events for each that is counted. A hot key has so many that the rate is
+// the same, and counting each event would cost keys that never move two percent of their time.
 const sampled = 8
 
 // count counts a bid, a poll of a waiter or a hand-over.

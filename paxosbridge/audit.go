@@ -13,18 +13,18 @@ const (
 	auditPage  = 500
 )
 
-// Audit compares the cluster's records with the table's rows, and repairs what does not fit: moves that
-// are half done, moves that the database forgot in a failover to a replica that lagged, and records
-// older than a return by force. It only ever raises epochs. New runs it first, and a bridge runs it
-// every minute, or every Refresh if that is longer.
+// Audit compares the cluster's records with the table's rows, and repairs what does not fit: moves
+// that are half done, moves that the database forgot in a failover to a replica that lagged, and
+// records older than a return by force. It only ever raises epochs. New runs it first, and a bridge
+// runs it every minute, or every Refresh if that is longer.
 //
-// Between such a failover and the audit, the table may grant a key that the cluster has granted too. A
-// move that is completed at that moment may be found by the next audit only. So rowlock asks for
-// replication that loses no acknowledged commit. Even without it, tokens grow in each home, fenced
-// data refuse a token older than one they have seen, and no key is stuck.
+// Between such a failover and the audit, the table may grant a key that the cluster has granted
+// too. A move that is completed at that moment may be found by the next audit only. So rowlock asks
+// for replication that loses no acknowledged commit. Even without it, tokens grow in each home,
+// fenced data refuse a token older than one they have seen, and no key is stuck.
 //
-// A key that cannot be repaired does not keep the audit from other keys. The error is that of the first
-// such key on each page of 500 records, and says how many others failed.
+// A key that cannot be repaired does not keep the audit from other keys. The error is that of the
+// first such key on each page of 500 records, and says how many others failed.
 func (m *mover) Audit(ctx context.Context) error { return m.audit(ctx, math.MaxInt64) }
 
 // audit bounds each page by timeout. All pages together may take as long as there are records.

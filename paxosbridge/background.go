@@ -9,8 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/heat"
 )
 
-// refreshing keeps the routes from being older than Refresh, with one read. Every auditEvery an audit
-// replaces that read, because it reads these rows and more; it cannot if the cluster is down.
+// refreshing keeps the routes from being older than Refresh, with one read. Every auditEvery an
+// audit replaces that read, because it reads these rows and more; it cannot if the cluster is down.
 func (m *mover) refreshing(ctx context.Context) {
 	last := time.Now()
 	every(ctx, m.cfg.Refresh, func() {
@@ -31,7 +31,8 @@ func (m *mover) refreshing(ctx context.Context) {
 	})
 }
 
-// deciding moves keys by their heat, one after another, until ctx ends. It does not begin a move then.
+// deciding moves keys by their heat, one after another, until ctx ends. It does not begin a move
+// then.
 func (m *mover) deciding(ctx context.Context, heat *heat.Counters) {
 	decider := decider{cfg: m.cfg, heat: heat}
 	every(ctx, m.cfg.Every, func() {
@@ -55,8 +56,8 @@ func (m *mover) deciding(ctx context.Context, heat *heat.Counters) {
 	})
 }
 
-// poll reads which keys in the cluster are held. This process does not know the bids of others, but a
-// key that is hot in another process is nearly always held.
+// poll reads which keys in the cluster are held. This process does not know the bids of others, but
+// a key that is hot in another process is nearly always held.
 func (m *mover) poll(ctx context.Context) {
 	keys := m.routes.keys()
 	if len(keys) == 0 {

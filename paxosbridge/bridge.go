@@ -11,8 +11,9 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/unknown"
 )
 
-// Bridge is a lease.Store over a table and a cluster, for rowlock.New. Each key is in one of them at a
-// time, and its row in the table says in which. Close it after the client. It closes neither store.
+// Bridge is a lease.Store over a table and a cluster, for rowlock.New. Each key is in one of them
+// at a time, and its row in the table says in which. Close it after the client. It closes neither
+// store.
 type Bridge struct {
 	mover
 	heat    *heat.Counters
@@ -64,8 +65,8 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 }
 
 // Close stops audits and moves by heat, and returns when the bridge's goroutines have ended. It
-// completes a running move, or cancels it if the move has changed nothing yet. Keys in the cluster stay
-// there.
+// completes a running move, or cancels it if the move has changed nothing yet. Keys in the cluster
+// stay there.
 func (b *Bridge) Close() error {
 	b.stop()
 	b.wg.Wait()

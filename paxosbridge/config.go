@@ -17,49 +17,53 @@ const (
 	ByHeat Pin = iota
 	// Never: the key stays in the table, and moves back to it.
 	Never
-	// Always: the key moves to the cluster soon after its first bids, and stays. One bid of eight is
-	// counted, so that it may be noticed at about the eighth.
+	// Always: the key moves to the cluster soon after its first bids, and stays. One bid of eight
+	// is counted, so that it may be noticed at about the eighth.
 	Always
 )
 
-// returning is the home of a key that is being taken back by force. No cluster may have this number.
+// returning is the home of a key that is being taken back by force. No cluster may have this
+// number.
 const returning = 32767
 
 // Config has what New needs besides its two stores. The zero Config has the defaults.
 type Config struct {
-	// Home is the number of this cluster in the rows, 1 to 32766. Default 1. Every client of the table
-	// must use the same number for the same cluster.
+	// Home is the number of this cluster in the rows, 1 to 32766. Default 1. Every client of the
+	// table must use the same number for the same cluster.
 	Home int
-	// Hot is the rate at which a key is hot: bids (granted or refused), polls of waiters and hand-overs
-	// per second in this process. Default 1000. One event of eight is counted, for all of them.
+	// Hot is the rate at which a key is hot: bids (granted or refused), polls of waiters and
+	// hand-overs per second in this process. Default 1000. One event of eight is counted, for all
+	// of them.
 	Hot float64
 	// Cool is the rate below which a key is cool. It must be below Hot. Default Hot/4.
 	Cool float64
-	// Dwell is how long a key must be hot before it moves out, or cool before it moves back. Default 5 s.
+	// Dwell is how long a key must be hot before it moves out, or cool before it moves back.
+	// Default 5 s.
 	Dwell time.Duration
 	// MinStay is the least time that a key stays where it has moved to. Default 1 min.
 	MinStay time.Duration
 	// Most is how many keys may be in the cluster because of their heat, as this process sees it.
 	// Default 100.
 	Most int
-	// Watched is how many keys' rates are kept: those of the hottest. Default 1024. It bounds memory,
-	// however many keys there are.
+	// Watched is how many keys' rates are kept: those of the hottest. Default 1024. It bounds
+	// memory, however many keys there are.
 	Watched int
-	// Pin says whether a key moves by its heat. nil is ByHeat for every key. It is called often and must
-	// be quick.
+	// Pin says whether a key moves by its heat. nil is ByHeat for every key. It is called often and
+	// must be quick.
 	Pin func(key string) Pin
-	// Every is the interval between decisions which keys move. Default 1 s. If it is negative, keys move
-	// only by MoveOut and MoveBack.
+	// Every is the interval between decisions which keys move. Default 1 s. If it is negative, keys
+	// move only by MoveOut and MoveBack.
 	Every time.Duration
-	// Refresh is the interval between reads of the homes of all keys in the cluster, in one statement.
-	// Default 30 s, or a third of Delegation.
+	// Refresh is the interval between reads of the homes of all keys in the cluster, in one
+	// statement. Default 30 s, or a third of Delegation.
 	Refresh time.Duration
-	// MoveTimeout bounds each step of a move, and with it how long the mover holds the key. Default 5 s.
+	// MoveTimeout bounds each step of a move, and with it how long the mover holds the key. Default
+	// 5 s.
 	MoveTimeout time.Duration
-	// Delegation, if it is not 0, allows ForceReturn. No lease of the cluster is then granted or renewed
-	// beyond this long after its key's home was last read from the database. It must be the same in every
-	// process and longer than every TTL: choose twice the longest. The price: while the database is down
-	// for longer, leases of the cluster cannot be renewed.
+	// Delegation, if it is not 0, allows ForceReturn. No lease of the cluster is then granted or
+	// renewed beyond this long after its key's home was last read from the database. It must be the
+	// same in every process and longer than every TTL: choose twice the longest. The price: while
+	// the database is down for longer, leases of the cluster cannot be renewed.
 	Delegation time.Duration
 	// Logger logs moves, failed moves and failed audits. Default slog.Default().
 	Logger *slog.Logger

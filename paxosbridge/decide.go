@@ -6,17 +6,17 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/heat"
 )
 
-// decider says which keys move, and when. There is hysteresis between two rates, a time that a key must
-// be hot or cool without a break, and a time that a key stays where it has moved to. It reads no clock
-// and no store.
+// decider says which keys move, and when. There is hysteresis between two rates, a time that a key
+// must be hot or cool without a break, and a time that a key stays where it has moved to. It reads
+// no clock and no store.
 type decider struct {
 	cfg   *Config
 	heat  *heat.Counters
 	since map[string]time.Time // since when a key has been hot in the table, or cool in the cluster
 }
 
-// decide returns the keys to move out, the hottest first, and those to move back. away has the keys in
-// the cluster; returned is when a key last came back.
+// decide returns the keys to move out, the hottest first, and those to move back. away has the keys
+// in the cluster; returned is when a key last came back.
 func (d *decider) decide(now time.Time, away map[string]route, returned map[string]time.Time) (out, back []string) {
 	next := make(map[string]time.Time)
 	ripe := func(key string) bool {

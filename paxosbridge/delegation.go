@@ -15,8 +15,8 @@ type hold struct {
 }
 
 // refusals returns a function that says why a request must not be sent to the cluster, or nil: with
-// Delegation no lease of the cluster ends later than Delegation after its key's row was read. It reads
-// the rows that were read too long ago, so that the routes of all other keys are current.
+// Delegation no lease of the cluster ends later than Delegation after its key's row was read. It
+// reads the rows that were read too long ago, so that the routes of all other keys are current.
 func refusals[Q any](ctx context.Context, r *routes, reqs []Q, holdOf func(Q) hold) func(Q) error {
 	refused := make(map[hold]error)
 	var stale []hold
@@ -41,8 +41,8 @@ func (r *routes) isStale(h hold) bool {
 	return stale
 }
 
-// revalidate reads the rows. A key without a row is refused, because nothing has confirmed that it is
-// in the cluster.
+// revalidate reads the rows. A key without a row is refused, because nothing has confirmed that it
+// is in the cluster.
 func (r *routes) revalidate(ctx context.Context, stale []hold, refused map[hold]error) {
 	keys := make([]string, len(stale))
 	for i, h := range stale {

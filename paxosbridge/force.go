@@ -11,8 +11,8 @@ import (
 
 // ForceReturn takes a key back from a cluster that is lost for good, without asking it. It needs
 // Config.Delegation in every process, and returns when the key can be locked in the table: a little
-// later than Delegation. If it is interrupted, or if this process dies, the next request for the key or
-// an audit completes it.
+// later than Delegation. If it is interrupted, or if this process dies, the next request for the
+// key or an audit completes it.
 //
 // A holder of the key in the cluster loses it. Only clocks keep two holders apart here, as they do
 // whenever a lease expires: the holder's clock may be slower than the database's by up to a tenth.
@@ -47,15 +47,16 @@ func (m *mover) ForceReturn(ctx context.Context, key string) error {
 	}
 }
 
-// untilBack returns how long a key that is being taken back must still wait, by the database's clock.
-// By then every process has read that the key has left the cluster, or has dropped what it held there.
+// untilBack returns how long a key that is being taken back must still wait, by the database's
+// clock. By then every process has read that the key has left the cluster, or has dropped what it
+// held there.
 func (c *Config) untilBack(row lease.Record) time.Duration {
 	all := c.Delegation + min(c.Delegation/10, math.MaxInt64-c.Delegation)
 	return max(0, all+min(row.Remaining, 0)) // Remaining counts from the recall, and is negative
 }
 
-// finishForce brings a key back to the table once its wait is over. Without Delegation that cannot be
-// known.
+// finishForce brings a key back to the table once its wait is over. Without Delegation that cannot
+// be known.
 func (m *mover) finishForce(ctx context.Context, row lease.Record) error {
 	if m.cfg.Delegation == 0 || m.cfg.untilBack(row) > 0 {
 		return nil

@@ -20,7 +20,8 @@ func TestForceReturnNeedsDelegation(t *testing.T) {
 	r.wantAt("k", 1, 1)
 }
 
-// The cluster is lost for good: the key is granted in the table when nobody can believe any more that he has it in the cluster.
+// The cluster is lost for good: the key is granted in the table when nobody can believe any more
+// that he has it in the cluster.
 func TestForceReturnWaitsUntilNobodyCanHaveTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation})
@@ -57,7 +58,8 @@ func TestForceReturnWaitsUntilNobodyCanHaveTheKey(t *testing.T) {
 	})
 }
 
-// While the database cannot be asked, a lease of the cluster is not renewed beyond what was read last.
+// While the database cannot be asked, a lease of the cluster is not renewed beyond what was read
+// last.
 func TestALeaseIsNotRenewedBeyondItsDelegation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
@@ -122,7 +124,8 @@ func TestAnybodyFinishesAForcedReturn(t *testing.T) {
 	})
 }
 
-// A process that has not heard of it yet asks the cluster, which is still there, only after it has read that the key is there still.
+// A process that has not heard of it yet asks the cluster, which is still there, only after it has
+// read that the key is there still.
 func TestAStaleRouteIsNotAskedWhileAKeyIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
@@ -141,7 +144,8 @@ func TestAStaleRouteIsNotAskedWhileAKeyIsTakenBack(t *testing.T) {
 	})
 }
 
-// Two force the same return. It is finished, the key is hot and leaves again, before the second looks.
+// Two force the same return. It is finished, the key is hot and leaves again, before the second
+// looks.
 func TestAKeyThatHasLeftAgainIsTakenBackAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})

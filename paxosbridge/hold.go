@@ -14,8 +14,9 @@ func (b *Bridge) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.
 		halfTime(reqs, b.table.Renew), halfTime(reqs, b.renewAway), renewError)
 }
 
-// halfTime gives a store that is asked for a part of a batch half of the time left. The batch ends with
-// its leases: if one store hangs until then, the caller learns too late what the other has extended.
+// halfTime gives a store that is asked for a part of a batch half of the time left. The batch ends
+// with its leases: if one store hangs until then, the caller learns too late what the other has
+// extended.
 func halfTime(batch []lease.RenewRequest, renew call[lease.RenewRequest, lease.Renewed]) call[lease.RenewRequest, lease.Renewed] {
 	return func(ctx context.Context, part []lease.RenewRequest) ([]lease.Renewed, error) {
 		if end, ok := ctx.Deadline(); ok && len(part) < len(batch) {
@@ -27,8 +28,8 @@ func halfTime(batch []lease.RenewRequest, renew call[lease.RenewRequest, lease.R
 	}
 }
 
-// renewAway renews leases of the cluster. It passes on no clock, because those of two stores cannot be
-// compared and the table's is the one passed on.
+// renewAway renews leases of the cluster. It passes on no clock, because those of two stores cannot
+// be compared and the table's is the one passed on.
 func (b *Bridge) renewAway(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	refusal := refusals(ctx, b.routes, reqs, func(r lease.RenewRequest) hold { return hold{r.Key, r.TTL} })
 	refuse := itemByItem(func(r lease.RenewRequest) lease.Renewed { return renewError(refusal(r)) })
@@ -56,8 +57,8 @@ func (b *Bridge) isRecalled(r lease.RenewRequest) bool {
 	return b.cfg.Delegation > 0 && b.routes.epoch(r.Key) != lease.Epoch(r.Token)
 }
 
-// Release releases each lease in the store that granted it. A lease without a token may be of either
-// store.
+// Release releases each lease in the store that granted it. A lease without a token may be of
+// either store.
 func (b *Bridge) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	answers, err := each(ctx, leases, func(l lease.Lease) bool { return isAway(l.Token) },
 		b.releaseAt(b.table), b.releaseAt(b.cluster), releaseError)
@@ -81,8 +82,8 @@ func (b *Bridge) releaseAt(at side) call[lease.Lease, lease.Released] {
 	}
 }
 
-// HandOver hands leases over in the store that granted them. A mover goes first, so that a key can move
-// that is handed over again and again.
+// HandOver hands leases over in the store that granted them. A mover goes first, so that a key can
+// move that is handed over again and again.
 func (b *Bridge) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
 	for i := range items {
 		b.count(items[i].From.Key)

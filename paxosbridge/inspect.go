@@ -8,8 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Inspect lists the keys of both stores in order. A key in the cluster is listed as the cluster has it,
-// with its Home. A free key in the cluster may be missing.
+// Inspect lists the keys of both stores in order. A key in the cluster is listed as the cluster has
+// it, with its Home. A free key in the cluster may be missing.
 func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	if len(f.Keys) > 0 {
 		return b.inspectKeys(ctx, f)
@@ -21,8 +21,8 @@ func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, e
 	return b.addAway(ctx, f, here)
 }
 
-// inspectKeys asks the table for no key that is known to be in the cluster, so that waiters for such a
-// key cost the table nothing.
+// inspectKeys asks the table for no key that is known to be in the cluster, so that waiters for
+// such a key cost the table nothing.
 func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.Record, err error) {
 	for _, key := range f.Keys {
 		b.count(key) // a waiter polls
@@ -68,8 +68,8 @@ func limited(f lease.Filter, records []lease.Record) []lease.Record {
 	return records[:min(limit, len(records))]
 }
 
-// merge puts both in order. A key in both is in the cluster, unless its row says that it has come back:
-// then its record is sealed.
+// merge puts both in order. A key in both is in the cluster, unless its row says that it has come
+// back: then its record is sealed.
 func merge(here, there []lease.Record) []lease.Record {
 	place := make(map[string]int, len(here))
 	for i, r := range here {

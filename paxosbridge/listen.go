@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Listen calls heard for notifications of both stores, and for moves of this process. A store without
-// notifications is polled.
+// Listen calls heard for notifications of both stores, and for moves of this process. A store
+// without notifications is polled.
 func (b *Bridge) Listen(ctx context.Context, heard func(key string)) error {
 	one := &listener{heard}
 	b.report.add(one)
@@ -60,7 +60,8 @@ func (b *Bridge) Desist(ctx context.Context, process lease.Owner, keys []string)
 	return nil
 }
 
-// Awaited asks the table. For a key in the cluster it returns true, because waiters there are unknown.
+// Awaited asks the table. For a key in the cluster it returns true, because waiters there are
+// unknown.
 func (b *Bridge) Awaited(ctx context.Context, process lease.Owner, keys []string) ([]bool, error) {
 	return each(ctx, keys, func(key string) bool { return b.routes.epoch(key) != 0 },
 		func(ctx context.Context, keys []string) ([]bool, error) { return b.table.Awaited(ctx, process, keys) },

@@ -9,9 +9,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// mover moves keys between the table and the cluster. A move has two steps. The first needs the lock
-// and cannot be undone. The second needs no lock, so that any process that finds a move half done can
-// complete it.
+// mover moves keys between the table and the cluster. A move has two steps. The first needs the
+// lock and cannot be undone. The second needs no lock, so that any process that finds a move half
+// done can complete it.
 type mover struct {
 	table   Table
 	cluster Cluster
@@ -31,9 +31,9 @@ func newMover(table Table, cluster Cluster, cfg *Config) mover {
 	}
 }
 
-// MoveOut moves a key to the cluster, and returns when it can be locked there. It waits for the key's
-// holder for at most MoveTimeout. The error says whether the key stayed in the table. If it did not, or
-// if that is unknown, the next request for the key completes the move.
+// MoveOut moves a key to the cluster, and returns when it can be locked there. It waits for the
+// key's holder for at most MoveTimeout. The error says whether the key stayed in the table. If it
+// did not, or if that is unknown, the next request for the key completes the move.
 func (m *mover) MoveOut(ctx context.Context, key, why string) error {
 	if err := lease.CheckKey(key); err != nil {
 		return err
@@ -51,9 +51,9 @@ func (m *mover) MoveOut(ctx context.Context, key, why string) error {
 	return nil
 }
 
-// depart is the first step of a move out. It checks that the cluster answers, because no client could
-// lock a key that was given to a cluster that is down. It checks before it acquires the lock too:
-// otherwise repeated moves to a cluster that is down would keep a hot key from its clients.
+// depart is the first step of a move out. It checks that the cluster answers, because no client
+// could lock a key that was given to a cluster that is down. It checks before it acquires the lock
+// too: otherwise repeated moves to a cluster that is down would keep a hot key from its clients.
 func (m *mover) depart(ctx context.Context, key, why string) (epoch int64, err error) {
 	if m.routes.epoch(key) != 0 {
 		return 0, fmt.Errorf("%w: it is in the cluster", lease.ErrMoved)
@@ -90,8 +90,8 @@ func (m *mover) probe(ctx context.Context) error {
 }
 
 // MoveBack moves a key back to the table, and returns when it can be locked there. It waits for the
-// key's holder for at most MoveTimeout. The error says whether the key stayed in the cluster. If it did
-// not, or if that is unknown, the next request for the key completes the move.
+// key's holder for at most MoveTimeout. The error says whether the key stayed in the cluster. If it
+// did not, or if that is unknown, the next request for the key completes the move.
 func (m *mover) MoveBack(ctx context.Context, key, why string) error {
 	epoch := m.routes.epoch(key)
 	if epoch == 0 {
@@ -130,8 +130,8 @@ func (m *mover) finishReturn(ctx context.Context, key string, epoch int64, why s
 	return nil
 }
 
-// withoutCancel is the context of a second step. Until that is made no client can lock the key, so that
-// the step outlives ctx.
+// withoutCancel is the context of a second step. Until that is made no client can lock the key, so
+// that the step outlives ctx.
 func (m *mover) withoutCancel(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), m.cfg.MoveTimeout)
 }

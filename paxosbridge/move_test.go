@@ -168,7 +168,8 @@ func TestAKeyInAClusterThatIsDownFailsInsteadOfFallingBack(t *testing.T) {
 	}
 }
 
-// What a database has forgotten in a failover is raised again before the key is granted in two places.
+// What a database has forgotten in a failover is raised again before the key is granted in two
+// places.
 func TestAForgottenMoveIsRecalled(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	r.must(r.MoveOut(t.Context(), "k", "test"))
@@ -221,7 +222,8 @@ func TestAKeyThatCannotBeMendedKeepsNoOtherFromIt(t *testing.T) {
 	}
 }
 
-// A row that has come back is swept like any other; its record stays. Its tokens go on above what it had.
+// A row that has come back is swept like any other; its record stays. Its tokens go on above what
+// it had.
 func TestASweptRowOfAKeyThatCameBackIsNotTakenForForgotten(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	r.must(r.MoveOut(t.Context(), "k", "test"))
@@ -266,14 +268,16 @@ func TestAMovedKeyIsFencedByItsToken(t *testing.T) {
 	r.wantIs(r.Fence(t.Context(), nil, r.hold(r.Bridge, "k", 2)), nil)
 }
 
-// away moves every key out before it is first asked for, by whichever process. It can only do what a cluster can.
+// away moves every key out before it is first asked for, by whichever process. It can only do what
+// a cluster can.
 type away struct {
 	*locker
 	mover *paxosbridge.Bridge
 	moved *moved
 }
 
-// moved are the keys that have been moved out. Who asks while another moves the key would see the mover hold it.
+// moved are the keys that have been moved out. Who asks while another moves the key would see the
+// mover hold it.
 type moved struct {
 	sync.Mutex
 	keys map[string]bool
@@ -399,7 +403,8 @@ func TestTheClockOfAClusterIsNotToldBesideTheTables(t *testing.T) {
 	}
 }
 
-// The row of a key in the cluster is lost, and its bucket's floor is above the epoch: what the table grants next is above it, too.
+// The row of a key in the cluster is lost, and its bucket's floor is above the epoch: what the
+// table grants next is above it, too.
 func TestALostRowBelowItsFloorIsSuperseded(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	r.must(r.MoveOut(t.Context(), "k", "test"))
@@ -414,7 +419,8 @@ func TestALostRowBelowItsFloorIsSuperseded(t *testing.T) {
 	}
 }
 
-// Another process is first while a mover waits at the table. What is given up in the cluster then is not for that mover.
+// Another process is first while a mover waits at the table. What is given up in the cluster then
+// is not for that mover.
 func TestAMoverIsOnlyGivenWhatItWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})

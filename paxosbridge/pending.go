@@ -20,9 +20,9 @@ type pendingMove struct {
 	left bool             // the mover no longer waits
 }
 
-// fits reports whether a lease is of the store, and for the cluster of the epoch, at which the mover
-// waits. Another process may have moved the key meanwhile. A lease of the other store would be of no
-// use to the mover, and the mover would release it in the wrong store.
+// fits reports whether a lease is of the store, and for the cluster of the epoch, at which the
+// mover waits. Another process may have moved the key meanwhile. A lease of the other store would
+// be of no use to the mover, and the mover would release it in the wrong store.
 func (m *pendingMove) fits(l lease.Lease) bool {
 	if m.req.Epoch == 0 {
 		return !isAway(l.Token)
@@ -30,8 +30,8 @@ func (m *pendingMove) fits(l lease.Lease) bool {
 	return lease.Epoch(l.Token) == m.req.Epoch
 }
 
-// pendingMoves are the movers that wait for a key in this process. A holder in this process hands its
-// key to the mover, because a mover that only polls may never find a hot key free.
+// pendingMoves are the movers that wait for a key in this process. A holder in this process hands
+// its key to the mover, because a mover that only polls may never find a hot key free.
 type pendingMoves struct {
 	report *reports
 	mu     sync.Mutex
@@ -118,8 +118,8 @@ func releaseOne(ctx context.Context, at side, l lease.Lease) lease.Released {
 	return lease.Released{Err: errors.Join(lease.ErrUnknown, err)}
 }
 
-// firstStep acquires the key at store as any client does, and carries out do, the step that cannot be undone. If
-// do fails or changes nothing, firstStep releases the lease.
+// firstStep acquires the key at store as any client does, and carries out do, the step that cannot
+// be undone. If do fails or changes nothing, firstStep releases the lease.
 func (p *pendingMoves) firstStep(
 	ctx context.Context, store lease.Store, key string, epoch int64, do func(lease.Lease) (ok bool, err error),
 ) error {
@@ -138,8 +138,8 @@ func (p *pendingMoves) firstStep(
 	return err
 }
 
-// acquire waits until the mover has the key at store, or ctx ends. Then it releases what the mover may
-// have been granted.
+// acquire waits until the mover has the key at store, or ctx ends. Then it releases what the mover
+// may have been granted.
 func (p *pendingMoves) acquire(ctx context.Context, store lease.Store, key string, epoch int64) (lease.Lease, error) {
 	timeout := p.report.cfg.MoveTimeout
 	m := &pendingMove{

@@ -12,7 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// A key that has moved is no burden to the database any more, however many want it, hold it and wait for it.
+// A key that has moved is no burden to the database any more, however many want it, hold it and
+// wait for it.
 func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
@@ -50,7 +51,8 @@ func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 	})
 }
 
-// What a process remembers of a key's home needs no expiry: it is refused where it asks, and follows.
+// What a process remembers of a key's home needs no expiry: it is refused where it asks, and
+// follows.
 func TestARouteThatIsAWeekOldIsRefusedAndFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Refresh: 1000 * time.Hour})

@@ -98,7 +98,8 @@ func TestAShortLeaseIsRenewedWhereALongOneCannotBe(t *testing.T) {
 	})
 }
 
-// A key was taken back by force while this process slept, used, and its row was swept. The lost cluster is there again and would grant it.
+// A key was taken back by force while this process slept, used, and its row was swept. The lost
+// cluster is there again and would grant it.
 func TestAnOldRouteIsNotBelievedWhereTheRowIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})

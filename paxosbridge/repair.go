@@ -9,7 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// resolve finds out where a key is whose request was refused, and completes a move that is half done.
+// resolve finds out where a key is whose request was refused, and completes a move that is half
+// done.
 func (m *mover) resolve(ctx context.Context, key string, refused error) (lease.Record, error) {
 	var r *RecordError
 	var err error
@@ -32,10 +33,10 @@ func (m *mover) resolve(ctx context.Context, key string, refused error) (lease.R
 	return m.routes.locate(ctx, key)
 }
 
-// open opens a key's record because a read of the row said that the key has left in this epoch. That
-// commit may be on one server alone, and a failover may lose it. Then the table would grant the key
-// while the cluster does, so that the move is confirmed first. opened false says that the key is not
-// away in this epoch.
+// open opens a key's record because a read of the row said that the key has left in this epoch.
+// That commit may be on one server alone, and a failover may lose it. Then the table would grant
+// the key while the cluster does, so that the move is confirmed first. opened false says that the
+// key is not away in this epoch.
 func (m *mover) open(ctx context.Context, key string, epoch int64) (opened bool, err error) {
 	ok, err := m.table.Confirm(ctx, key, m.cfg.Home, epoch)
 	switch {
@@ -92,7 +93,8 @@ func (m *mover) repairAll(ctx context.Context, rows map[string]lease.Record, rec
 	return first
 }
 
-// repair compares a record with its row, which is zero if there is none, and only ever raises epochs.
+// repair compares a record with its row, which is zero if there is none, and only ever raises
+// epochs.
 func (m *mover) repair(ctx context.Context, r Record, row lease.Record) error {
 	epoch := lease.Epoch(row.Token)
 	switch {
@@ -115,8 +117,8 @@ func (m *mover) repair(ctx context.Context, r Record, row lease.Record) error {
 	return nil
 }
 
-// recallOut puts a key whose move out was forgotten into the cluster again. If the row is gone and the
-// floor that a new row starts above is higher than the epoch, it seals the record instead.
+// recallOut puts a key whose move out was forgotten into the cluster again. If the row is gone and
+// the floor that a new row starts above is higher than the epoch, it seals the record instead.
 func (m *mover) recallOut(ctx context.Context, r Record, row lease.Record) error {
 	ok, err := m.recall(ctx, r.Key, m.cfg.Home, r.Epoch, row)
 	switch {

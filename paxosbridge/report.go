@@ -9,7 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// reports says what became of a move: to the log, the hooks, the caller, and all that wait for the key.
+// reports says what became of a move: to the log, the hooks, the caller, and all that wait for the
+// key.
 type reports struct {
 	cfg    *Config
 	stores [2]lease.Notifier
@@ -55,7 +56,8 @@ func (r *reports) moved(ctx context.Context, key string, home int, epoch int64, 
 	}
 }
 
-// unfinished reports a move whose second step failed: its waiters wake, and the first of them finishes it.
+// unfinished reports a move whose second step failed: its waiters wake, and the first of them
+// finishes it.
 func (r *reports) unfinished(key, state string, err error) error {
 	r.wake(key)
 	return fmt.Errorf("rowlock: bridge: %q %s; the next request for it completes the move: %w", key, state, err)

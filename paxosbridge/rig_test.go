@@ -17,7 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// table is a memstore with what a bridge needs besides: there are no transactions in memory, so that a fence only looks.
+// table is a memstore with what a bridge needs besides: there are no transactions in memory, so
+// that a fence only looks.
 type table struct{ *memstore.Store }
 
 // Acquire returns the error of a batch of one as its own, as a table does.

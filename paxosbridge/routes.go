@@ -42,8 +42,8 @@ func newRoutes(cfg *Config, table lease.Store) *routes {
 	}
 }
 
-// epoch returns the epoch in which a key is in the cluster, or 0 if it is believed to be in the table.
-// While the cluster has no key it costs one load.
+// epoch returns the epoch in which a key is in the cluster, or 0 if it is believed to be in the
+// table. While the cluster has no key it costs one load.
 func (r *routes) epoch(key string) int64 {
 	if r.n.Load() == 0 {
 		return 0
@@ -82,7 +82,8 @@ func (r *routes) leave(key string, epoch int64, sent time.Time, why string) {
 	r.n.Store(int64(len(r.away)))
 }
 
-// comeBack forgets a key that has left the cluster, unless it has moved there again in a later epoch.
+// comeBack forgets a key that has left the cluster, unless it has moved there again in a later
+// epoch.
 func (r *routes) comeBack(key string, epoch int64, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,7 +165,8 @@ func (r *routes) read(ctx context.Context, keys []string, why string) (map[strin
 	return rows, nil
 }
 
-// locate reads where a key is. A key at a home that is neither the table nor this cluster is an error.
+// locate reads where a key is. A key at a home that is neither the table nor this cluster is an
+// error.
 func (r *routes) locate(ctx context.Context, key string) (lease.Record, error) {
 	rows, err := r.read(ctx, []string{key}, foundInRow)
 	row := rows[key]

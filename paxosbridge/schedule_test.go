@@ -35,7 +35,8 @@ type term struct {
 	asked, got, until time.Time
 }
 
-// schedule is one run: two processes, each with its bridge, a few clients, and movers, in bad weather.
+// schedule is one run: two processes, each with its bridge, a few clients, and movers, in bad
+// weather.
 type schedule struct {
 	t       *testing.T
 	seed    uint64
@@ -49,8 +50,9 @@ type schedule struct {
 	moves int
 }
 
-// The real code, in stores that lose, delay and repeat what they are told: one holder at a time, and tokens that grow, whatever
-// moves meanwhile; and when the weather is fair again, every key can be had.
+// The real code, in stores that lose, delay and repeat what they are told: one holder at a time,
+// and tokens that grow, whatever moves meanwhile; and when the weather is fair again, every key can
+// be had.
 func TestRandomSchedules(t *testing.T) {
 	n := *schedules
 	if testing.Short() {
@@ -147,7 +149,8 @@ func (s *schedule) client(b *paxosbridge.Bridge) {
 
 // A lease that was asked for several times may be as old as the first.
 //
-// hold believes in a term until it is given up, or over. An answer that came when it was over is no term at all.
+// hold believes in a term until it is given up, or over. An answer that came when it was over is no
+// term at all.
 func (s *schedule) hold(b *paxosbridge.Bridge, l lease.Lease, t term) {
 	defer func() {
 		s.mu.Lock()

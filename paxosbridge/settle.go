@@ -9,8 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// serverBound is how long a store that is no lease.Settler may work on a request that its caller has
-// abandoned. A client goes on releasing what such a request may have left for as long.
+// serverBound is how long a store that is no lease.Settler may work on a request that its caller
+// has abandoned. A client goes on releasing what such a request may have left for as long.
 const serverBound = 6 * time.Second
 
 // note remembers for Settle that a request that may grant had an unknown outcome.
@@ -24,8 +24,8 @@ func (b *Bridge) note(answers []lease.Acquired, err error) {
 	}
 }
 
-// Settle returns when both stores have settled, or with ctx. Without it a closing client would release
-// the key before a running acquire is granted it.
+// Settle returns when both stores have settled, or with ctx. Without it a closing client would
+// release the key before a running acquire is granted it.
 func (b *Bridge) Settle(ctx context.Context) {
 	for _, store := range []lease.Store{b.table, b.cluster} {
 		if s, ok := seam.As[lease.Settler](store); ok {

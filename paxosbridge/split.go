@@ -8,16 +8,16 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// isAway reports whether the cluster granted a lease. Each move begins an epoch, so that the table's
-// epochs are even and the cluster's are odd.
+// isAway reports whether the cluster granted a lease. Each move begins an epoch, so that the
+// table's epochs are even and the cluster's are odd.
 func isAway(token int64) bool { return lease.Epoch(token)%2 == 1 }
 
 // call is a batch call of a store.
 type call[Q, A any] func(context.Context, []Q) ([]A, error)
 
-// each splits a batch between two calls, and puts the answers in order. It runs both at once, so that a
-// store that hangs does not use up the time of the other. If both were called, the error of one
-// becomes the error of its items.
+// each splits a batch between two calls, and puts the answers in order. It runs both at once, so
+// that a store that hangs does not use up the time of the other. If both were called, the error of
+// one becomes the error of its items.
 func each[Q, A any](
 	ctx context.Context, items []Q, second func(Q) bool, a, b call[Q, A], failed func(error) A,
 ) ([]A, error) {

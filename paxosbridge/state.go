@@ -14,7 +14,8 @@ type KeyState struct {
 	Epoch int64 // 0 for a key in the table
 	// Rate is the key's recent bids, polls of waiters and hand-overs per second in this process.
 	Rate float64
-	// Since is when this process first knew that the key is in the cluster; zero for a key in the table.
+	// Since is when this process first knew that the key is in the cluster; zero for a key in the
+	// table.
 	Since time.Time
 	// Why is the reason for its move.
 	Why string
@@ -25,8 +26,8 @@ type KeyState struct {
 	Err error
 }
 
-// State lists the keys in the cluster, and those in the table whose rate is at least Config.Cool, the
-// hottest first.
+// State lists the keys in the cluster, and those in the table whose rate is at least Config.Cool,
+// the hottest first.
 func (b *Bridge) State() []KeyState {
 	now := time.Now()
 	var out []KeyState

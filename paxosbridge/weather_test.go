@@ -12,8 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// weather is what becomes of calls to a store on their way: late, lost before or after they are executed, executed long after the caller
-// has been told that nobody knows, or twice.
+// weather is what becomes of calls to a store on their way: late, lost before or after they are
+// executed, executed long after the caller has been told that nobody knows, or twice.
 type weather struct {
 	mu    sync.Mutex
 	rand  *rand.Rand

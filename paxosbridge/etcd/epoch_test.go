@@ -56,7 +56,8 @@ func TestALeaseOfAnOlderEpochIsWaitedFor(t *testing.T) {
 	r.take("k", 3)
 }
 
-// TestALeaseThatHasEndedDoesNotSeal: nobody else has the key, but its holder has been told that it is lost.
+// TestALeaseThatHasEndedDoesNotSeal: nobody else has the key, but its holder has been told that it
+// is lost.
 func TestALeaseThatHasEndedDoesNotSeal(t *testing.T) {
 	r := newRig(t)
 	r.do(r.Open(t.Context(), "k", 1))

@@ -18,8 +18,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-// load has workers of two processes take and release three keys, and believe that they hold them in between. Nobody else may believe it
-// then, and tokens must grow from one holder to the next.
+// load has workers of two processes take and release three keys, and believe that they hold them in
+// between. Nobody else may believe it then, and tokens must grow from one holder to the next.
 type load struct {
 	testing.TB
 	stores  []*etcd.Cluster
@@ -49,7 +49,8 @@ func startLoad(tb testing.TB, stores ...*etcd.Cluster) *load {
 
 func (w *load) stop() { w.end(); w.wg.Wait() }
 
-// round does what a client does: an attempt whose outcome is unknown is cleaned up by its owner, until that has an answer.
+// round does what a client does: an attempt whose outcome is unknown is cleaned up by its owner,
+// until that has an answer.
 func (w *load) round(ctx context.Context, s *etcd.Cluster, key string) {
 	q := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: 10 * time.Second}
 	a, err := s.Acquire(ctx, []lease.AcquireRequest{q})
@@ -94,7 +95,8 @@ func (w *load) leave(l lease.Lease) {
 	delete(w.holders, l.Key)
 }
 
-// free releases until that has an answer. A copy of the acquire that was late is found the next time.
+// free releases until that has an answer. A copy of the acquire that was late is found the next
+// time.
 func (w *load) free(s *etcd.Cluster, l lease.Lease) {
 	for began := time.Now(); time.Since(began) < patience; {
 		if _, err := s.Release(context.Background(), []lease.Lease{l}); err == nil {
@@ -218,8 +220,8 @@ func TestWithoutAConnectionNothingIsUnknown(t *testing.T) {
 	})
 }
 
-// TestAListenerOutlivesItsMember kills and stops each member in turn: one of them is the listener's. Its client has no keepalive, so that
-// nobody but the listener notices.
+// TestAListenerOutlivesItsMember kills and stops each member in turn: one of them is the
+// listener's. Its client has no keepalive, so that nobody but the listener notices.
 func TestAListenerOutlivesItsMember(t *testing.T) {
 	t.Parallel()
 	m := startMembers(t)
@@ -272,8 +274,8 @@ func TestAListenerOutlivesItsMember(t *testing.T) {
 	}
 }
 
-// takeSoon gets a key that is free, though etcd may be electing. A copy of an acquire that a member took long over may get the key once
-// more, but for no longer than the lease that it names lasts.
+// takeSoon gets a key that is free, though etcd may be electing. A copy of an acquire that a member
+// took long over may get the key once more, but for no longer than the lease that it names lasts.
 func (r *rig) takeSoon(key string) (l lease.Lease) {
 	r.Helper()
 	q := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: 5 * time.Second}

@@ -17,7 +17,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// members are three members of a cluster that is the test's own, which may do to them what it likes.
+// members are three members of a cluster that is the test's own, which may do to them what it
+// likes.
 type members struct {
 	testing.TB
 	program string

@@ -20,7 +20,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-// Parallel tests here wait for elections and for leases to end, and compute little: all may wait at once.
+// Parallel tests here wait for elections and for leases to end, and compute little: all may wait at
+// once.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {

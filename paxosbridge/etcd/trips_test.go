@@ -93,7 +93,8 @@ func TestEachCallIsOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestManyLeasesShareFew also renews them, which must put them under newer leases without a lease for each.
+// TestManyLeasesShareFew also renews them, which must put them under newer leases without a lease
+// for each.
 func TestManyLeasesShareFew(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
@@ -156,7 +157,8 @@ func TestALoanOutlivesTheTTLByAnEighthOrTwoSeconds(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForALoan has etcd take long to grant a lease, and looks that no acquire does but the first.
+// TestNobodyWaitsForALoan has etcd take long to grant a lease, and looks that no acquire does but
+// the first.
 func TestNobodyWaitsForALoan(t *testing.T) {
 	t.Parallel()
 	const long = 700 * time.Millisecond
@@ -198,7 +200,8 @@ func TestEveryLockIsUnderALease(t *testing.T) {
 	}
 }
 
-// TestALeaseNeverEndsEarly takes locks all the time that one etcd lease is lent, and looks what is left of it.
+// TestALeaseNeverEndsEarly takes locks all the time that one etcd lease is lent, and looks what is
+// left of it.
 func TestALeaseNeverEndsEarly(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -232,7 +235,8 @@ func (r *rig) row(key string) lease.Record {
 	return rows[0]
 }
 
-// TestAnotherProcessSeesHowLongALeaseLasts: etcd says so in whole seconds, rounded down, and is asked once.
+// TestAnotherProcessSeesHowLongALeaseLasts: etcd says so in whole seconds, rounded down, and is
+// asked once.
 func TestAnotherProcessSeesHowLongALeaseLasts(t *testing.T) {
 	r := newRig(t)
 	var count counter
@@ -255,7 +259,8 @@ func TestAnotherProcessSeesHowLongALeaseLasts(t *testing.T) {
 	}
 }
 
-// TestALoanThatEtcdHasForgotten is one that somebody revoked, or that ended while this machine slept.
+// TestALoanThatEtcdHasForgotten is one that somebody revoked, or that ended while this machine
+// slept.
 func TestALoanThatEtcdHasForgotten(t *testing.T) {
 	r := newRig(t)
 	old := r.take("old", 0)

@@ -62,8 +62,8 @@ func (h *Counters) Note(now time.Time, key string, n float64) {
 	}
 }
 
-// weight is the weight of an event now. It scales all counts down before the weight is too large for
-// exact sums.
+// weight is the weight of an event now. It scales all counts down before the weight is too large
+// for exact sums.
 func (h *Counters) weight(now time.Time) float64 {
 	w := math.Exp2(now.Sub(h.began).Seconds() / halfLife.Seconds())
 	if w < 1<<40 {

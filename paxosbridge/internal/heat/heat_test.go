@@ -51,7 +51,8 @@ func TestARateIsRightAfterYears(t *testing.T) {
 	}
 }
 
-// Among a million keys that come once, a few that come often are found with few counters, and none that does not is taken for hot.
+// Among a million keys that come once, a few that come often are found with few counters, and none
+// that does not is taken for hot.
 func TestHotKeysAreFoundInBoundedMemory(t *testing.T) {
 	const size, hot = 256, 5
 	h := New(size, noon)

@@ -1,5 +1,5 @@
-// Package unknown remembers when a request last had an unknown outcome, so that a store can wait until
-// no server still works on such a request.
+// Package unknown remembers when a request last had an unknown outcome, so that a store can wait
+// until no server still works on such a request.
 package unknown
 
 import (
