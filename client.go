@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
@@ -43,7 +44,7 @@ type Client struct {
 
 // New returns a client on any store: a table's, a cluster's, one in memory. The caller closes the store, after the client.
 func New(store lease.Store, cfg *Config) (*Client, error) {
-	if lease.IsNil(store) {
+	if isnil.Value(store) {
 		return nil, fmt.Errorf("%w: store is nil", lease.ErrConfig)
 	}
 	if cfg == nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // A holder whose COMMIT times out does not know whether it was made, and may try again under the same lock while the COMMIT is still
@@ -82,7 +82,7 @@ func (s *scene) enter(db *sql.DB, opts *sql.TxOptions, l *rowlock.Lock, table st
 func (s *scene) enterUntilDone(db *sql.DB, opts *sql.TxOptions, l *rowlock.Lock, table string) error {
 	for {
 		err := s.enter(db, opts, l, table)
-		conflict := err != nil && dialect.Judge(s.env.Dialect, err).Class == dialect.Conflict
+		conflict := err != nil && sqlstore.Judge(s.env.Dialect, err).Class == sqlstore.Conflict
 		if err == nil || !errors.Is(err, rowlock.ErrBusy) && !conflict {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -241,7 +241,7 @@ func TestMakingRowsDoesNotDeadlock(t *testing.T) {
 func (p *party) acquireBeside(key string) {
 	a := p.acquire(key)
 	for range 20 {
-		if a.err == nil || !errors.Is(a.err, dialect.ErrRowShape) && !errors.Is(a.err, dialect.ErrRowLocked) {
+		if a.err == nil || !errors.Is(a.err, sqlstore.ErrRowShape) && !errors.Is(a.err, sqlstore.ErrRowLocked) {
 			break
 		}
 		a = p.acquire(key)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
@@ -296,9 +297,9 @@ func withLog(w io.Writer) func(*rowlock.Config) {
 }
 
 // session is a lane's connection in the test's hands.
-func (s *scene) session(d dialect.Dialect, conn *sql.Conn) *dialect.Session {
+func (s *scene) session(d *sqlstore.Dialect, conn *sql.Conn) *sqlstore.Session {
 	s.Helper()
-	session := dialect.NewSession(conn)
+	session := sqlstore.NewSession(conn)
 	s.Cleanup(session.Discard)
 	s.ok(d.Setup(s.Context(), session))
 	return session

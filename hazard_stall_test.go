@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -17,7 +17,7 @@ import (
 // a statement stays where it was stopped.
 type party struct {
 	s        *scene
-	session  *dialect.Session
+	session  *sqlstore.Session
 	strategy rowlock.Strategy
 	id       int64 // the server's
 }
@@ -143,7 +143,7 @@ func TestAStalledStatementIsNotGrantedAnOldToken(t *testing.T) {
 			fast.exec(`COMMIT`)
 			<-done
 			for !got.granted { // it looks again, as the store does
-				if got.err != nil && dialect.Judge(s.env.Dialect, got.err).Class != dialect.Conflict {
+				if got.err != nil && sqlstore.Judge(s.env.Dialect, got.err).Class != sqlstore.Conflict {
 					s.Fatalf("%q: %v", key, got.err)
 				}
 				got = slow.acquire(key)
@@ -170,7 +170,7 @@ func TestTheReaperCannotComeBetweenAFloorAndItsRow(t *testing.T) {
 		var floor int64
 		lock := s.env.SQL(`SELECT floor FROM {rowlock_floor} WHERE bucket = ? FOR UPDATE NOWAIT`)
 		err := reaper.session.Conn().QueryRowContext(s.Context(), lock, lease.Bucket(key)).Scan(&floor)
-		if dialect.Judge(s.env.Dialect, err).Class != dialect.Conflict {
+		if sqlstore.Judge(s.env.Dialect, err).Class != sqlstore.Conflict {
 			s.Errorf("the floor can be locked while a row is made that counts from it: %v", err)
 		}
 		reaper.exec(`ROLLBACK`)
@@ -243,7 +243,7 @@ func TestALeaseIsNotCutShortByTheWaitForItsRow(t *testing.T) {
 		other.exec(`COMMIT`)
 		<-done
 		if !stalled {
-			if !errors.Is(got.err, dialect.ErrRowLocked) && !errors.Is(got.err, dialect.ErrRowShape) {
+			if !errors.Is(got.err, sqlstore.ErrRowLocked) && !errors.Is(got.err, sqlstore.ErrRowShape) {
 				s.Errorf("%+v, want to be told that the row is locked", got)
 			}
 			return

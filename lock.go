@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/watchdog"
@@ -160,7 +161,7 @@ func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
 
 // refuses is why this lock and tx have no business with each other.
 func (l *Lock) refuses(tx lease.Runner) error {
-	if lease.IsNil(tx) {
+	if isnil.Value(tx) {
 		return fmt.Errorf("%w: the transaction for %q is nil; begin one", lease.ErrConfig, l.held.Key)
 	}
 	return l.refused()

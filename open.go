@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -65,7 +66,7 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 }
 
 func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
-	if err := dialect.CheckOpen("rowlock.Open", db, d); err != nil {
+	if _, err := sqlstore.CheckOpen("rowlock.Open", db, d); err != nil {
 		return Config{}, err
 	}
 	if cfg == nil {
@@ -74,7 +75,8 @@ func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
 	return cfg.withDefaults()
 }
 
-func openTable(db DB, d dialect.Dialect, full Config) (*table.Store, error) {
+func openTable(db DB, public dialect.Dialect, full Config) (*table.Store, error) {
+	d := sqlstore.Of(public)
 	limit := db.Stats().MaxOpenConnections
 	lanes, err := lane.Count(full.Lanes, lane.Merging, d.Lanes(), limit, 2) // two, so that renewals do not stand behind everything else
 	if err != nil {

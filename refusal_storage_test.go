@@ -18,6 +18,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -196,7 +197,7 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 		conn, err := db.Conn(t.Context())
 		s.ok(err)
 		defer conn.Close()
-		facts, err := mysql.New().Probe(context.Background(), conn)
+		facts, err := sqlstore.Of(mysql.New()).Probe(context.Background(), conn)
 		s.ok(err)
 		return strings.Join(facts.Warnings, "\n")
 	}

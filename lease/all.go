@@ -1,9 +1,6 @@
 package lease
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // AllAcquirer is a Store that can grant several keys at once, or none of them.
 type AllAcquirer interface {
@@ -18,16 +15,4 @@ type AllAcquirer interface {
 	// Each key may come once; otherwise, and for a request that Acquire would refuse, the error says so and nothing was done. An error
 	// that is [ErrUnsupported] may be about the store: it has the method, but the database under it cannot do it. Acquire then still can.
 	AcquireAll(ctx context.Context, reqs []AcquireRequest) ([]Acquired, error)
-}
-
-// CheckOnce returns an error that wraps [ErrConfig] if two of the requests are for one key.
-func CheckOnce(reqs []AcquireRequest) error {
-	seen := make(map[string]bool, len(reqs))
-	for i := range reqs {
-		if seen[reqs[i].Key] {
-			return fmt.Errorf("%w: acquire all: %q comes twice; ask for each key once", ErrConfig, reqs[i].Key)
-		}
-		seen[reqs[i].Key] = true
-	}
-	return nil
 }

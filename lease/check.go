@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// IsNil reports whether v is nil, or an interface with a nil pointer in it, on which a method would panic: what a constructor returns
-// beside an error that nobody has looked at.
-func IsNil(v any) bool {
+// isNil reports whether v is nil, or an interface with a nil pointer in it, on which a method would panic.
+func isNil(v any) bool {
 	value := reflect.ValueOf(v)
 	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
 }

@@ -16,7 +16,7 @@ type Tx interface {
 // which has each statement in a transaction of its own, so that what is checked or locked there is let go at once. Of a *sql.Conn it
 // cannot be told whether a BEGIN was sent.
 func CheckTx(tx Tx) error {
-	if IsNil(tx) {
+	if isNil(tx) {
 		return fmt.Errorf("%w: the transaction is nil; begin one (BeginTx)", ErrConfig)
 	}
 	if _, pool := tx.(interface{ SetMaxOpenConns(int) }); pool {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/heat"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/unknown"
@@ -41,7 +42,7 @@ var (
 // New returns a bridge and starts its audits and its moves by heat. It runs an audit first
 // ([Bridge.Audit]), and returns an error of either store. The stores stay the caller's to close.
 func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridge, error) {
-	if lease.IsNil(table) || lease.IsNil(cluster) {
+	if isnil.Value(table) || isnil.Value(cluster) {
 		return nil, fmt.Errorf("%w: bridge: New needs a table and a cluster", lease.ErrConfig)
 	}
 	if cfg == nil {

@@ -15,7 +15,7 @@ type record struct {
 }
 
 // Tablename is for goose's messages.
-func (r record) Tablename() string { return fill("rowlock_meta", r.session.dialect) }
+func (r record) Tablename() string { return r.session.dialect.Fill("rowlock_meta") }
 
 // TableExists keeps goose from making a version table: the first migration does.
 func (r record) TableExists(context.Context, database.DBTxConn) (bool, error) { return true, nil }

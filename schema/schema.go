@@ -13,11 +13,12 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Version is the version of the tables that Migrate leads to, and what rowlock_meta then holds as schema_version.
-const Version = dialect.SchemaVersion
+const Version = sqlstore.SchemaVersion
 
 // Migrate brings the tables to [Version]. It may run in any number of processes at once and as often as one likes: the
 // first makes the tables, the others wait for it, and where they are up to date already it only reads. Interrupted, it
@@ -59,7 +60,7 @@ func Down(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 // provider sets goose up. It calls ApplyVersion only: Up asks for pending migrations before it takes the lock, and then
 // waits whole seconds if another process was there at the same moment.
 func (s *session) provider(db *sql.DB) (*goose.Provider, error) {
-	files, err := FS(s.dialect)
+	files, err := migrations(s.dialect)
 	if err != nil {
 		return nil, err
 	}

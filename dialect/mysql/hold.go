@@ -6,24 +6,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
-)
-
-var (
-	_ dialect.Holder   = (*Dialect)(nil)
-	_ dialect.RowLocks = (*Dialect)(nil)
 )
 
 // maxSeconds is the longest limit that both servers know.
 const maxSeconds = 365 * 24 * 60 * 60
 
 func seconds(d time.Duration) int64 {
-	return min(maxSeconds, max(1, dialect.RoundUp(d, time.Second)))
+	return min(maxSeconds, max(1, sqlstore.RoundUp(d, time.Second)))
 }
 
-// Silence sets MariaDB's idle_transaction_timeout, or MySQL's wait_timeout, which is for any silence. Both count in seconds.
-func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Duration) error {
+// silence sets MariaDB's idle_transaction_timeout, or MySQL's wait_timeout, which is for any silence. Both count in seconds.
+func (d *database) silence(ctx context.Context, s *sqlstore.Session, limit time.Duration) error {
 	variable := "wait_timeout"
 	if s.Flavor == mariaDB {
 		variable = "idle_transaction_timeout"
@@ -38,17 +33,17 @@ func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Du
 //
 // It looks for one row after the other: for a list of values MySQL 9 reads a small table from end to end, whatever index it is told to
 // use, and at REPEATABLE READ every row that it reads stays locked.
-func (d *Dialect) LockRows(table, column string, n int, wait time.Duration) string {
-	ms := max(1, dialect.RoundUp(wait, time.Millisecond))
+func (d *database) LockRows(table, column string, n int, wait time.Duration) string {
+	ms := max(1, sqlstore.RoundUp(wait, time.Millisecond))
 	return fmt.Sprintf(`/*M! SET STATEMENT max_statement_time = %d.%03d, innodb_lock_wait_timeout = %d FOR */ `, ms/1000, ms%1000, seconds(wait)+1) +
 		each(n, fmt.Sprintf(`(SELECT /*+ MAX_EXECUTION_TIME(%d) */ %s FROM %s WHERE %s = ? FOR UPDATE)`, ms, column, table, column))
 }
 
 // AtOnce is 500: what a UNION costs grows with the square of its length, on MySQL 9.7 to 3 s for 5,000 rows that nobody has.
-func (d *Dialect) AtOnce() int { return 500 }
+func (d *database) AtOnce() int { return 500 }
 
 // TryRows leaves out what is locked.
-func (d *Dialect) TryRows(table, column string, n int) string {
+func (d *database) TryRows(table, column string, n int) string {
 	return each(n, fmt.Sprintf(`(SELECT %s FROM %s WHERE %s = ? FOR UPDATE SKIP LOCKED)`, column, table, column))
 }
 
@@ -58,19 +53,19 @@ func each(n int, query string) string {
 }
 
 // Skipping is FOR UPDATE SKIP LOCKED.
-func (d *Dialect) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }
+func (d *database) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }
 
 // Patience does nothing: see LockRows. A setting of the session would stay with it when its transaction is rolled back at the wrong moment.
-func (d *Dialect) Patience(context.Context, lease.Runner, time.Duration) (restore func(context.Context) error, err error) {
+func (d *database) Patience(context.Context, lease.Runner, time.Duration) (restore func(context.Context) error, err error) {
 	return nil, nil
 }
 
 // Waited knows the limits of both servers, on locks and on statements.
-func (d *Dialect) Waited(err error) dialect.Wait {
+func (d *database) Waited(err error) sqlstore.Wait {
 	for _, n := range []uint16{1205, 3024, 1969} {
 		if isNumber(err, n) {
-			return dialect.TooLong
+			return sqlstore.TooLong
 		}
 	}
-	return dialect.NoWait
+	return sqlstore.NoWait
 }

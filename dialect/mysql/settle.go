@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // errUntold is as good as a lost reply: the outcome is unknown, and each caller asks again.
@@ -29,8 +29,8 @@ func newBatch() (name [16]byte) {
 // settle answers a batch of which only some changes were made: those that the statement has noted, and no others. What a row shows now
 // is no evidence of what the batch did. It may have been changed again since, by a statement that began before ours and is stamped with
 // an earlier time; so the rows decide only how a change that was not made is answered.
-func (d *Dialect) settle(ctx context.Context, s *dialect.Session, t *try, batch [16]byte, count int64) error {
-	note, rows, err := d.readApplied(ctx, s, dialect.Keys(t.changes))
+func (d *database) settle(ctx context.Context, s *sqlstore.Session, t *try, batch [16]byte, count int64) error {
+	note, rows, err := d.readApplied(ctx, s, sqlstore.Keys(t.changes))
 	if err != nil {
 		return err
 	}
@@ -49,10 +49,10 @@ func (d *Dialect) settle(ctx context.Context, s *dialect.Session, t *try, batch 
 }
 
 // readApplied reads what the session has noted, and the rows as they are.
-func (d *Dialect) readApplied(ctx context.Context, s *dialect.Session, keys []string) (note string, rows []dialect.Row, err error) {
-	rows = make([]dialect.Row, len(keys))
-	err = s.Query(ctx, d.Text("applied"), []any{d.List(keys)}, func(r dialect.Columns) error {
-		n, row, err := dialect.ScanRow(r)
+func (d *database) readApplied(ctx context.Context, s *sqlstore.Session, keys []string) (note string, rows []sqlstore.Row, err error) {
+	rows = make([]sqlstore.Row, len(keys))
+	err = s.Query(ctx, d.Text("applied"), []any{d.List(keys)}, func(r sqlstore.Columns) error {
+		n, row, err := sqlstore.ScanRow(r)
 		switch {
 		case err != nil:
 			return err
@@ -91,16 +91,16 @@ func noted(note string, batch [16]byte, count int64, changes int) (made []bool, 
 }
 
 // unmade is the answer to a change that the batch has not made. If the row is what it should be for it, another session had it locked.
-func unmade(c *dialect.Change, r *dialect.Row, all bool) dialect.Applied {
+func unmade(c *sqlstore.Change, r *sqlstore.Row, all bool) sqlstore.Applied {
 	switch {
 	case c.Acquires():
 		a := r.Acquired(c.To)
-		if a.Outcome == dialect.Possible && !all {
-			a.Outcome = dialect.Alone
+		if a.Outcome == sqlstore.Possible && !all {
+			a.Outcome = sqlstore.Alone
 		}
 		return a
 	case r.Home && r.Owner == c.From.Owner && r.Token == c.From.Token:
-		return dialect.Applied{Outcome: dialect.Alone}
+		return sqlstore.Applied{Outcome: sqlstore.Alone}
 	}
-	return dialect.Applied{Outcome: dialect.Gone}
+	return sqlstore.Applied{Outcome: sqlstore.Gone}
 }

@@ -4,20 +4,20 @@ import (
 	"context"
 	"encoding/hex"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Announce notifies the channel of each key, in one statement. A payload is text and a key is bytes: it is sent in hexadecimal,
 // at most 510 of the 8000 bytes there is room for.
-func (d *Dialect) Announce(ctx context.Context, s *dialect.Session, channel string, keys []string) error {
+func (d *database) Announce(ctx context.Context, s *sqlstore.Session, channel string, keys []string) error {
 	_, err := s.Exec(ctx, d.Text("announce"), channel, hexArray(keys))
 	return err
 }
 
 // Wake sends a message for each key, but on the channel of one process that it is for.
-func (d *Dialect) Wake(ctx context.Context, s *dialect.Session, channel string, process lease.Owner, keys []string) error {
-	_, err := s.Exec(ctx, d.Text("wake"), channel, byteaArray(keys), dialect.Bytes(process))
+func (d *database) Wake(ctx context.Context, s *sqlstore.Session, channel string, process lease.Owner, keys []string) error {
+	_, err := s.Exec(ctx, d.Text("wake"), channel, byteaArray(keys), sqlstore.Bytes(process))
 	return err
 }
 

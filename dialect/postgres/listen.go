@@ -8,15 +8,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
-
-var _ dialect.Listener = (*Dialect)(nil)
 
 // Listen gives clients a connection of their own to hear of released keys on, instead of one of the pool: for a pool that
 // leads through PgBouncer in transaction mode, where a LISTEN is made on a server connection that is somebody else's a moment
 // later. The DSN leads to the same database directly.
-func Listen(dsn string) dialect.Option { return func(s *dialect.Settings) { s.Listen = dsn } }
+func Listen(dsn string) dialect.Option { return func(s *sqlstore.Settings) { s.Listen = dsn } }
 
 const (
 	dialTimeout = 3 * time.Second
@@ -27,12 +26,12 @@ const (
 )
 
 // Listen hears what is announced on channel until ctx ends or the connection is lost.
-func (d *Dialect) Listen(ctx context.Context, pool dialect.Pool, channel string, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
+func (d *database) Listen(ctx context.Context, pool sqlstore.Pool, channel string, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
 	ear := ear{channel, process, heard}
 	switch {
-	case d.listen != "":
-		return ear.dial(ctx, d.listen)
-	case d.pooled:
+	case d.settings.Listen != "":
+		return ear.dial(ctx, d.settings.Listen)
+	case d.settings.Pooled:
 		return fmt.Errorf("%w: one cannot listen through a pooler: give postgres.New a postgres.Listen beside postgres.Pooled", lease.ErrUnsupported)
 	case pool != nil:
 		return ear.borrow(ctx, pool)
@@ -65,7 +64,7 @@ func hangUp(conn *pgx.Conn) {
 }
 
 // borrow listens on a connection of the pool and drops it afterwards: nobody else should inherit a LISTEN.
-func (e ear) borrow(ctx context.Context, pool dialect.Pool) error {
+func (e ear) borrow(ctx context.Context, pool sqlstore.Pool) error {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := pool.Conn(dialing)

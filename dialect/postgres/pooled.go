@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -16,7 +17,7 @@ import (
 // session of the server. Lanes then leave no trace in a session: they change no settings and prepare nothing. What they cannot
 // do without must be the user's or the database's default, or Open refuses: READ COMMITTED, and synchronous_commit not off. The
 // pool's DSN needs default_query_exec_mode=exec. Listening takes a Listen with a DSN that goes to the server directly.
-func Pooled() dialect.Option { return func(s *dialect.Settings) { s.Pooled = true } }
+func Pooled() dialect.Option { return func(s *sqlstore.Settings) { s.Pooled = true } }
 
 const pooledCure = "give Open a pool that goes to the server directly, or through the pooler in session mode; or use postgres.New(postgres.Pooled()) " +
 	"with default_query_exec_mode=exec in the pool's DSN"
@@ -102,7 +103,7 @@ func sessionOf(ctx context.Context, c *pgconn.PgConn) (string, error) {
 
 // setupPooled changes nothing, and sees that what it would have changed is as it should be. The bounds on waiting cannot be had
 // without a round trip more, except where there is a transaction anyway.
-func (d *Dialect) setupPooled(ctx context.Context, s *dialect.Session) error {
+func (d *database) setupPooled(ctx context.Context, s *sqlstore.Session) error {
 	s.Unprepared = true
 	s.Guard.Within = `SELECT set_config('lock_timeout', '1000', true), set_config('statement_timeout', '5000', true),
 		set_config('idle_in_transaction_session_timeout', '4000', true)`

@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // lane is one connection and the goroutine that owns it.
 type lane[T any] struct {
 	set     *Set[T]
 	keeper  bool // renews and releases only
-	session *dialect.Session
+	session *sqlstore.Session
 	wake    chan struct{} // holds one: a lane is in the idle list at most once
 
 	one   [1]*Op[T] // what serve runs
@@ -47,7 +47,7 @@ func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
 	defer cancel()
 	if err := l.connect(ctx); err != nil {
 		for _, op := range ops {
-			op.Err = dialect.NotSent{Err: err}
+			op.Err = sqlstore.NotSent{Err: err}
 		}
 		return
 	}
@@ -82,7 +82,7 @@ func (l *lane[T]) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	session := dialect.NewSession(conn)
+	session := sqlstore.NewSession(conn)
 	if err := l.set.cfg.Setup(ctx, session); err != nil {
 		session.Discard()
 		return err

@@ -10,7 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 var (
@@ -37,10 +38,10 @@ type Config[T any] struct {
 	// Timeout bounds one statement, or one short transaction. Past it the connection is dropped.
 	Timeout time.Duration
 	// Setup makes the settings of a new session.
-	Setup func(context.Context, *dialect.Session) error
+	Setup func(context.Context, *sqlstore.Session) error
 	// Run executes ops that Merge allowed to be together: renewals, or releases and then acquires. It sets each one's Err or puts it
 	// off with Again, and returns whether the connection is still good.
-	Run func(ctx context.Context, s *dialect.Session, ops []*Op[T]) (good bool)
+	Run func(ctx context.Context, s *sqlstore.Session, ops []*Op[T]) (good bool)
 	// Merge is how many pending ops may be run as one; 0 and 1 mean one by one.
 	Merge int
 }
@@ -90,7 +91,7 @@ func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 	if !op.begun {
 		if err := ctx.Err(); err != nil {
-			return errors.Join(ErrWithdrawn, err)
+			return oneline.Join(ErrWithdrawn, err)
 		}
 		if l := s.borrow(op.Kind); l != nil {
 			l.serve(ctx, op)
@@ -106,9 +107,9 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 	}
 	switch op.abandon() {
 	case withdrawn:
-		return errors.Join(ErrWithdrawn, left)
+		return oneline.Join(ErrWithdrawn, left)
 	case orphaned:
-		return errors.Join(ErrOrphaned, left)
+		return oneline.Join(ErrOrphaned, left)
 	}
 	<-op.done // the answer came at the same moment, and is worth more than the cancellation
 	return nil

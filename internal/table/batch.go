@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,7 +18,7 @@ type op = lane.Op[call]
 
 // run executes ops. A lone one is its own fast statement; several are one statement and one commit as far as that is simple, and what
 // is not is put off, to be run alone.
-func (s *Store) run(ctx context.Context, session *dialect.Session, ops []*op) (good bool) {
+func (s *Store) run(ctx context.Context, session *sqlstore.Session, ops []*op) (good bool) {
 	var err error
 	switch {
 	case len(ops) == 1:
@@ -29,14 +29,14 @@ func (s *Store) run(ctx context.Context, session *dialect.Session, ops []*op) (g
 	default:
 		err = s.applyTogether(ctx, session, ops)
 	}
-	return err == nil || dialect.Judge(s.d, err).Class.Good()
+	return err == nil || sqlstore.Judge(s.d, err).Class.Good()
 }
 
 // applyTogether runs releases, hand-overs and acquires. Keys without a row take a second statement, or the first, by strategy.
-func (s *Store) applyTogether(ctx context.Context, session *dialect.Session, ops []*op) (err error) {
+func (s *Store) applyTogether(ctx context.Context, session *sqlstore.Session, ops []*op) (err error) {
 	session.Process = s.process.alone()
-	steps := []func(context.Context, *dialect.Session, []*op) ([]*op, error){s.apply, s.create}
-	if s.strategy == dialect.Insert {
+	steps := []func(context.Context, *sqlstore.Session, []*op) ([]*op, error){s.apply, s.create}
+	if s.strategy == sqlstore.Insert {
 		slices.Reverse(steps)
 	}
 	left := eachKeyOnce(ops)
@@ -50,17 +50,17 @@ func (s *Store) applyTogether(ctx context.Context, session *dialect.Session, ops
 }
 
 // apply runs what needs a row. left is what it could not do.
-func (s *Store) apply(ctx context.Context, session *dialect.Session, ops []*op) (left []*op, err error) {
-	return s.together(ctx, session, ops, func(ctx context.Context, session *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
+func (s *Store) apply(ctx context.Context, session *sqlstore.Session, ops []*op) (left []*op, err error) {
+	return s.together(ctx, session, ops, func(ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
 		return s.d.Apply(ctx, session, changes, false)
 	})
 }
 
 // create makes the rows that are not there, or of which that is to be expected. left is what it could not do, and what is not its own.
-func (s *Store) create(ctx context.Context, session *dialect.Session, ops []*op) (left []*op, err error) {
+func (s *Store) create(ctx context.Context, session *sqlstore.Session, ops []*op) (left []*op, err error) {
 	var absent []*op
 	for _, op := range ops {
-		if op.Kind == lane.Acquire && (s.strategy == dialect.Insert || op.Body.outcome == dialect.Absent) {
+		if op.Kind == lane.Acquire && (s.strategy == sqlstore.Insert || op.Body.outcome == sqlstore.Absent) {
 			absent = append(absent, op)
 		} else {
 			left = append(left, op)
@@ -71,14 +71,14 @@ func (s *Store) create(ctx context.Context, session *dialect.Session, ops []*op)
 }
 
 // together runs one statement for ops and gives each its answer. left are those to which it was none.
-func (s *Store) together(ctx context.Context, session *dialect.Session, ops []*op,
-	statement func(context.Context, *dialect.Session, []dialect.Change) ([]dialect.Applied, error),
+func (s *Store) together(ctx context.Context, session *sqlstore.Session, ops []*op,
+	statement func(context.Context, *sqlstore.Session, []sqlstore.Change) ([]sqlstore.Applied, error),
 ) (left []*op, err error) {
 	if len(ops) == 0 {
 		return nil, nil
 	}
 	slices.SortFunc(ops, byKey) // one order for all: no deadlocks
-	changes := make([]dialect.Change, len(ops))
+	changes := make([]sqlstore.Change, len(ops))
 	for i, op := range ops {
 		changes[i] = op.Body.change(op.Kind)
 	}
@@ -121,8 +121,8 @@ func later(ops []*op, alone bool) {
 // failed deals with a statement for many that failed. What has certainly not been applied is run again one by one, so that what cannot
 // be applied, as a note that is no text, fails by itself. Where that is not certain each caller is told, and asks again alone.
 func (s *Store) failed(ops []*op, err error) {
-	switch dialect.Judge(s.d, err).Class {
-	case dialect.Conflict, dialect.Refused:
+	switch sqlstore.Judge(s.d, err).Class {
+	case sqlstore.Conflict, sqlstore.Refused:
 		later(ops, true)
 	default:
 		for _, op := range ops {
@@ -132,7 +132,7 @@ func (s *Store) failed(ops []*op, err error) {
 }
 
 // renewTogether renews what several calls ask for, if no lease comes twice. Calls for which there is no room are put off.
-func (s *Store) renewTogether(ctx context.Context, session *dialect.Session, ops []*op) error {
+func (s *Store) renewTogether(ctx context.Context, session *sqlstore.Session, ops []*op) error {
 	var asked []renewal
 	for i, op := range ops {
 		if i > 0 && len(asked)+len(op.Body.renew) > mostMerged {

@@ -3,8 +3,8 @@ package table
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -12,7 +12,7 @@ import (
 type call struct {
 	task
 	answer
-	outcome dialect.Outcome // of a batch that it was in
+	outcome sqlstore.Outcome // of a batch that it was in
 }
 
 // task is what the store has a lane do: one of the hot operations, or anything else on a session. Nobody writes to it once it is a
@@ -22,7 +22,7 @@ type task struct {
 	renew    []lease.RenewRequest
 	release  lease.Lease
 	handOver *lease.HandOver // answered as an acquire
-	other    func(context.Context, *dialect.Session) error
+	other    func(context.Context, *sqlstore.Session) error
 }
 
 type answer struct {
@@ -31,7 +31,7 @@ type answer struct {
 	released lease.Released
 }
 
-func (s *Store) execute(ctx context.Context, session *dialect.Session, kind lane.Kind, c *call) (err error) {
+func (s *Store) execute(ctx context.Context, session *sqlstore.Session, kind lane.Kind, c *call) (err error) {
 	switch {
 	case c.other != nil:
 		return c.other(ctx, session)
@@ -61,29 +61,29 @@ func (c *call) key(kind lane.Kind) string {
 }
 
 // change is the call as an item of a batch.
-func (c *call) change(kind lane.Kind) dialect.Change {
+func (c *call) change(kind lane.Kind) sqlstore.Change {
 	switch {
 	case c.handOver != nil:
 		to := &c.handOver.To
-		return dialect.Change{From: c.handOver.From, To: to.Owner, Note: to.Note, TTL: to.TTL}
+		return sqlstore.Change{From: c.handOver.From, To: to.Owner, Note: to.Note, TTL: to.TTL}
 	case kind == lane.Release:
-		return dialect.Change{From: c.release}
+		return sqlstore.Change{From: c.release}
 	}
 	a := &c.acquire
-	return dialect.Change{From: lease.Lease{Key: a.Key}, To: a.Owner, Note: a.Note, TTL: a.TTL}
+	return sqlstore.Change{From: lease.Lease{Key: a.Key}, To: a.Owner, Note: a.Note, TTL: a.TTL}
 }
 
 // settle answers the call by what became of its item; false if that is no answer.
-func (c *call) settle(kind lane.Kind, a dialect.Applied) bool {
+func (c *call) settle(kind lane.Kind, a sqlstore.Applied) bool {
 	c.outcome = a.Outcome
 	switch {
-	case a.Outcome == dialect.Done && kind == lane.Release && c.handOver == nil:
+	case a.Outcome == sqlstore.Done && kind == lane.Release && c.handOver == nil:
 		c.released = lease.Released{Awaited: a.Awaited}
-	case a.Outcome == dialect.Done:
+	case a.Outcome == sqlstore.Done:
 		c.acquired = lease.Acquired{Granted: true, Token: a.Token}
-	case a.Outcome == dialect.Held:
+	case a.Outcome == sqlstore.Held:
 		c.acquired = lease.Acquired{Holder: a.Holder}
-	case a.Outcome == dialect.Gone:
+	case a.Outcome == sqlstore.Gone:
 		c.acquired, c.released = lease.Acquired{}, lease.Released{Gone: true}
 	default:
 		return false

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -22,15 +22,14 @@ const (
 // Evict has one lane wait for the row and another end whom it waits for. That the row is still expired and still locked by that session is
 // part of the statement that finds it.
 func (s *Store) Evict(ctx context.Context, key string, least time.Duration) ([]lease.Evicted, error) {
-	e, ok := s.d.(dialect.Evictor)
-	if !ok || s.single {
+	if s.d.Evictor == nil || s.single {
 		return nil, fmt.Errorf("%w: evict: it takes a database server and two lanes", lease.ErrUnsupported)
 	}
 	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 	defer cancel()
 	waiting, over := make(chan int64, 1), make(chan error, 1)
-	waiter := newOp(lane.Acquire, task{other: func(ctx context.Context, session *dialect.Session) error {
-		return e.AwaitRow(ctx, session, key, func(id int64) { waiting <- id })
+	waiter := newOp(lane.Acquire, task{other: func(ctx context.Context, session *sqlstore.Session) error {
+		return sqlstore.AwaitRow(ctx, session, s.d, key, func(id int64) { waiting <- id })
 	}})
 	go func() {
 		_, err := s.once(ctx, waiter)
@@ -38,7 +37,7 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) ([]l
 	}()
 	select {
 	case id := <-waiting:
-		out, err := s.endBlockers(ctx, e, key, id, least, over)
+		out, err := s.endBlockers(ctx, key, id, least, over)
 		if err != nil {
 			return nil, s.explain("evict", key, err)
 		}
@@ -49,11 +48,11 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) ([]l
 }
 
 // endBlockers looks until it has found somebody, or nobody waits any more.
-func (s *Store) endBlockers(ctx context.Context, e dialect.Evictor, key string, waiter int64, least time.Duration, over <-chan error) ([]lease.Evicted, error) {
+func (s *Store) endBlockers(ctx context.Context, key string, waiter int64, least time.Duration, over <-chan error) ([]lease.Evicted, error) {
 	for {
-		var found []dialect.Blocker
-		look := newOp(lane.Release, task{other: func(ctx context.Context, session *dialect.Session) (err error) {
-			found, err = e.EndBlockers(ctx, session, key, waiter, least)
+		var found []sqlstore.Blocker
+		look := newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
+			found, err = s.d.Evictor.EndBlockers(ctx, session, key, waiter, least)
 			return err
 		}})
 		if _, err := s.once(ctx, look); err != nil {
@@ -73,7 +72,7 @@ func (s *Store) endBlockers(ctx context.Context, e dialect.Evictor, key string, 
 }
 
 // told are the sessions that there is something to say of. One whose transaction is too young is asked about later.
-func told(found []dialect.Blocker) (out []lease.Evicted) {
+func told(found []sqlstore.Blocker) (out []lease.Evicted) {
 	for _, b := range found {
 		if b.Ended || !b.Own {
 			out = append(out, lease.Evicted{Session: b.ID, User: b.User, Ended: b.Ended})

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -45,8 +45,8 @@ func (s *Store) whose(ctx context.Context, r lease.AcquireRequest) (a lease.Acqu
 	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{r.Key}})
 	if err == nil && len(rows) == 1 && rows[0].Held && rows[0].Owner == r.Owner {
 		a.Token = rows[0].Token
-		a.Granted, err = ask(ctx, s, lane.Release, "hand over", r.Key, func(ctx context.Context, session *dialect.Session) (bool, error) {
-			return dialect.Confirm(ctx, session, s.d, rows[0].Lease, 0)
+		a.Granted, err = ask(ctx, s, lane.Release, "hand over", r.Key, func(ctx context.Context, session *sqlstore.Session) (bool, error) {
+			return sqlstore.Confirm(ctx, session, s.d, rows[0].Lease, 0)
 		})
 	}
 	if err != nil {

@@ -2,14 +2,14 @@ package table
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -27,12 +27,12 @@ func (s *Store) Await(ctx context.Context, process lease.Owner, keys []string, d
 }
 
 func awaiting(process lease.Owner, d time.Duration) func(list any) []any {
-	return func(list any) []any { return []any{dialect.Bytes(process), dialect.Micros(d), list} }
+	return func(list any) []any { return []any{sqlstore.Bytes(process), sqlstore.Micros(d), list} }
 }
 
 // Desist removes those rows: one statement.
 func (s *Store) Desist(ctx context.Context, process lease.Owner, keys []string) error {
-	return s.note(ctx, "desist", keys, func(list any) []any { return []any{list, dialect.Bytes(process)} })
+	return s.note(ctx, "desist", keys, func(list any) []any { return []any{list, sqlstore.Bytes(process)} })
 }
 
 // note runs a section for keys in order, so that two overlapping batches do not deadlock.
@@ -42,7 +42,7 @@ func (s *Store) note(ctx context.Context, section string, keys []string, args fu
 	}
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	with := args(s.d.List(keys))
-	_, _, err := s.do(ctx, lane.Acquire, section, keys[0], task{other: func(ctx context.Context, session *dialect.Session) error {
+	_, _, err := s.do(ctx, lane.Acquire, section, keys[0], task{other: func(ctx context.Context, session *sqlstore.Session) error {
 		_, err := session.Exec(ctx, s.d.Text(section), with...)
 		return err
 	}})
@@ -54,11 +54,11 @@ func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string)
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	args := []any{dialect.Bytes(process), s.d.List(keys)}
+	args := []any{sqlstore.Bytes(process), s.d.List(keys)}
 	var out []bool
-	_, _, err := s.do(ctx, lane.Acquire, "awaited", keys[0], task{other: func(ctx context.Context, session *dialect.Session) error {
+	_, _, err := s.do(ctx, lane.Acquire, "awaited", keys[0], task{other: func(ctx context.Context, session *sqlstore.Session) error {
 		out = make([]bool, 0, len(keys))
-		return session.Query(ctx, s.d.Text("awaited"), args, func(row dialect.Columns) error {
+		return session.Query(ctx, s.d.Text("awaited"), args, func(row sqlstore.Columns) error {
 			var awaited bool
 			err := row.Scan(&awaited)
 			out = append(out, awaited)
@@ -80,9 +80,9 @@ func (s *Store) Waiting(ctx context.Context, keys []string) ([]int, error) {
 		return nil, nil
 	}
 	var out []int
-	_, _, err := s.do(ctx, lane.Acquire, "waiting", keys[0], task{other: func(ctx context.Context, session *dialect.Session) error {
+	_, _, err := s.do(ctx, lane.Acquire, "waiting", keys[0], task{other: func(ctx context.Context, session *sqlstore.Session) error {
 		out = make([]int, 0, len(keys))
-		return session.Query(ctx, s.d.Text("waiting"), []any{s.d.List(keys)}, func(row dialect.Columns) error {
+		return session.Query(ctx, s.d.Text("waiting"), []any{s.d.List(keys)}, func(row sqlstore.Columns) error {
 			var n int
 			err := row.Scan(&n)
 			out = append(out, n)
@@ -108,7 +108,7 @@ func (s *Store) rehearseInterest(ctx context.Context, key string) error {
 	if err == nil && !seen[0] {
 		err = vanished("a process that waits was not noted")
 	}
-	return errors.Join(err, s.Desist(ctx, process, keys))
+	return oneline.Join(err, s.Desist(ctx, process, keys))
 }
 
 // processes remembers for whom the store works, to leave that process's own interest out of what a release reports. A store that

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // hints is what Listen needs: where to, how often, and that Close ends it.
 type hints struct {
-	pool  dialect.Pool // nil if no connection of it can be spared
+	pool  sqlstore.Pool // nil if no connection of it can be spared
 	every time.Duration
 
 	mu        sync.Mutex
@@ -57,7 +57,7 @@ func (h *hints) reaches(process lease.Owner) bool {
 	return h.hearing[process]
 }
 
-func (h *hints) open(db dialect.Pool, o Options) {
+func (h *hints) open(db sqlstore.Pool, o Options) {
 	if o.Hints {
 		h.pool = db
 	}
@@ -110,11 +110,11 @@ func (s *Store) listen(ctx context.Context, process lease.Owner, heard func(key 
 	}
 	defer end()
 	var err error
-	switch d := s.d.(type) {
-	case dialect.Listener:
-		err = s.keepListening(within, d, process, heard)
-	case dialect.Watcher:
-		err = s.watch(within, d, heard)
+	switch {
+	case s.d.Listener != nil:
+		err = s.keepListening(within, process, heard)
+	case s.d.Version != nil:
+		err = s.watch(within, heard)
 	default:
 		return fmt.Errorf("%w: %s has no messages; there is only the poll", lease.ErrUnsupported, s.d.Name())
 	}
@@ -126,11 +126,11 @@ func (s *Store) listen(ctx context.Context, process lease.Owner, heard func(key 
 
 // keepListening begins anew whenever the connection is lost, until ctx ends. Clients that lost a server at the same moment
 // come back at different ones.
-func (s *Store) keepListening(ctx context.Context, d dialect.Listener, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
+func (s *Store) keepListening(ctx context.Context, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval, pauses.RandomizationFactor = 50*time.Millisecond, 5*time.Second, 0.5
 	for {
-		err := d.Listen(ctx, s.hints.pool, s.channel(), process, func(key string, chosen lease.Owner) {
+		err := s.d.Listener.Listen(ctx, s.hints.pool, s.channel(), process, func(key string, chosen lease.Owner) {
 			pauses.Reset()
 			heard(key, chosen)
 		})
@@ -155,12 +155,12 @@ func (s *Store) channel() string {
 const restless = 5
 
 // watch calls heard whenever somebody else has changed the database.
-func (s *Store) watch(ctx context.Context, d dialect.Watcher, heard func(key string, chosen lease.Owner)) error {
+func (s *Store) watch(ctx context.Context, heard func(key string, chosen lease.Owner)) error {
 	tick := time.NewTicker(s.hints.every)
 	defer tick.Stop()
 	changes := 0
 	for seen := (version{}); ; {
-		now, err := s.version(ctx, d)
+		now, err := s.version(ctx)
 		switch {
 		case err != nil:
 		case now != seen:
@@ -182,17 +182,17 @@ func (s *Store) watch(ctx context.Context, d dialect.Watcher, heard func(key str
 
 // version says what a session has seen of the database.
 type version struct {
-	session *dialect.Session
+	session *sqlstore.Session
 	n       int64
 }
 
 // version asks before anything else that is pending: it takes microseconds, and nobody waits for a row. An error says nothing;
 // the next tick asks again.
-func (s *Store) version(ctx context.Context, d dialect.Watcher) (version, error) {
+func (s *Store) version(ctx context.Context) (version, error) {
 	var now version
-	_, err := s.once(ctx, newOp(lane.Renew, task{other: func(ctx context.Context, session *dialect.Session) (err error) {
+	_, err := s.once(ctx, newOp(lane.Renew, task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
 		now.session = session
-		now.n, err = d.Version(ctx, session)
+		now.n, err = s.d.Version(ctx, session)
 		return err
 	}}))
 	if err != nil {
@@ -203,12 +203,11 @@ func (s *Store) version(ctx context.Context, d dialect.Watcher) (version, error)
 
 // Announce tells everybody who listens, once: it is a hint, and there is the poll.
 func (s *Store) Announce(ctx context.Context, keys []string) error {
-	d, ok := s.d.(dialect.Listener)
-	if !ok || len(keys) == 0 {
+	if !s.Wakes() || len(keys) == 0 {
 		return nil
 	}
-	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *dialect.Session) error {
-		return d.Announce(ctx, session, s.channel(), keys)
+	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) error {
+		return s.d.Listener.Announce(ctx, session, s.channel(), keys)
 	}}))
 	if err != nil {
 		return s.explain("announce", keys[0], err)
@@ -217,19 +216,15 @@ func (s *Store) Announce(ctx context.Context, keys []string) error {
 }
 
 // Wakes reports whether the server delivers messages.
-func (s *Store) Wakes() bool {
-	_, ok := s.d.(dialect.Listener)
-	return ok
-}
+func (s *Store) Wakes() bool { return s.d.Listener != nil }
 
 // Wake tells one process that listens and waits, once: it is a hint, and there is the poll.
 func (s *Store) Wake(ctx context.Context, process lease.Owner, keys []string) error {
-	d, ok := s.d.(dialect.Listener)
-	if !ok || len(keys) == 0 {
+	if !s.Wakes() || len(keys) == 0 {
 		return nil
 	}
-	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *dialect.Session) error {
-		return d.Wake(ctx, session, s.channel(), process, keys)
+	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) error {
+		return s.d.Listener.Wake(ctx, session, s.channel(), process, keys)
 	}}))
 	if err != nil {
 		return s.explain("wake", keys[0], err)

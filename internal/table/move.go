@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,7 +18,7 @@ func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (epoch int6
 	if err := s.checkMove("move", l.Key, home, epoch); err != nil {
 		return 0, false, err
 	}
-	args := []any{home, lease.EpochStart(epoch), []byte(l.Key), dialect.Bytes(l.Owner), l.Token}
+	args := []any{home, lease.EpochStart(epoch), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token}
 	ok, err = s.move(ctx, "depart", l.Key, args, home, epoch)
 	return epoch, ok, err
 }
@@ -58,15 +58,15 @@ func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
 
 // Confirm writes to the row and counts: one row, if the key is there.
 func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
-	return ask(ctx, s, lane.Release, "confirm the home of", key, func(ctx context.Context, session *dialect.Session) (bool, error) {
-		return dialect.ConfirmHome(ctx, session, s.d, key, home, epoch)
+	return ask(ctx, s, lane.Release, "confirm the home of", key, func(ctx context.Context, session *sqlstore.Session) (bool, error) {
+		return sqlstore.ConfirmHome(ctx, session, s.d, key, home, epoch)
 	})
 }
 
 // move runs one statement that brings a key to home in epoch. Where an earlier try may have done it the row says so: it is there in
 // that epoch only if this move was made, by whomever. It is not read but written, because what is read may not be durable.
 func (s *Store) move(ctx context.Context, section, key string, args []any, home int, epoch int64) (bool, error) {
-	n, doubtful, err := askTwice(ctx, s, lane.Release, section, key, func(ctx context.Context, session *dialect.Session) (int64, error) {
+	n, doubtful, err := askTwice(ctx, s, lane.Release, section, key, func(ctx context.Context, session *sqlstore.Session) (int64, error) {
 		res, err := session.Exec(ctx, s.d.Text(section), args...)
 		if err != nil {
 			return 0, err

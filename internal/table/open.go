@@ -8,35 +8,36 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Open connects the lanes, probes the server and the tables, and runs every kind of statement once on a key of its own, so
 // that a missing privilege, a trigger or a row policy is found now and not at the first renewal.
-func Open(ctx context.Context, db lane.DB, d dialect.Dialect, o Options) (*Store, dialect.Facts, error) {
+func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (*Store, sqlstore.Facts, error) {
 	s := &Store{d: d, strategy: o.Strategy, limit: cmp.Or(o.Limit, usualLimit), single: o.Lanes < 2}
 	s.hints.open(db, o)
-	var facts dialect.Facts
-	if err := d.Names().Check(); err != nil {
+	var facts sqlstore.Facts
+	if err := d.CheckNames(); err != nil {
 		return nil, facts, err
 	}
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return nil, facts, s.explain("connect", "", dialect.NotSent{Err: err})
+		return nil, facts, s.explain("connect", "", sqlstore.NotSent{Err: err})
 	}
 	facts, err = d.Probe(ctx, conn)
 	if err == nil {
-		err = dialect.CheckVersion(facts.SchemaVersion)
+		err = sqlstore.CheckVersion(facts.SchemaVersion)
 	}
 	if err == nil {
 		err = conn.QueryRowContext(ctx, d.Text("instance")).Scan(&s.instance)
 	}
-	if e, ok := d.(dialect.Evictor); ok && err == nil && o.Evicts {
-		err = warn(ctx, e, conn, &facts)
+	if err == nil && o.Evicts && d.Evictor != nil {
+		err = warn(ctx, d.Evictor, conn, &facts)
 	}
-	err = errors.Join(err, conn.Close())
+	err = oneline.Join(err, conn.Close())
 	if err != nil {
 		return nil, facts, s.refusal(err)
 	}
@@ -45,10 +46,10 @@ func Open(ctx context.Context, db lane.DB, d dialect.Dialect, o Options) (*Store
 
 // refusal leaves an error that already is one of ours alone.
 func (s *Store) refusal(err error) error {
-	if dialect.IsRefusal(err) {
+	if sqlstore.IsRefusal(err) {
 		return err
 	}
-	return s.explain("probe", "", dialect.NotSent{Err: err}) // it only read
+	return s.explain("probe", "", sqlstore.NotSent{Err: err}) // it only read
 }
 
 func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
@@ -56,7 +57,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.d.Setup, Run: s.run, Merge: mostMerged,
 	})
 	if err != nil {
-		return s.explain("connect", "", dialect.NotSent{Err: err})
+		return s.explain("connect", "", sqlstore.NotSent{Err: err})
 	}
 	// A busy database is not a refusal: many processes may be opening it at this moment.
 	for err = s.rehearse(ctx, o); errors.Is(err, lease.ErrBusy) && pause(ctx, 50*time.Millisecond) == nil; {
@@ -125,7 +126,7 @@ func (s *Store) rehearseReap(ctx context.Context, key string, o Options) error {
 func (s *Store) rehearseAcquire(ctx context.Context, key string) (lease.Lease, error) {
 	r := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: rehearsalTTL, Note: "rowlock.Open"}
 	got, err := s.Acquire(ctx, []lease.AcquireRequest{r})
-	if err == nil && !got[0].Granted || errors.Is(err, dialect.ErrRowShape) {
+	if err == nil && !got[0].Granted || errors.Is(err, sqlstore.ErrRowShape) {
 		err = vanished("a key that nobody has was not granted")
 	}
 	return lease.Lease{Key: key, Owner: r.Owner, Token: got[0].Token}, err
@@ -173,7 +174,7 @@ func vanished(what string) error {
 }
 
 // warn adds to the facts what this user lacks to free a key that a vanished client keeps locked.
-func warn(ctx context.Context, e dialect.Evictor, conn *sql.Conn, facts *dialect.Facts) error {
+func warn(ctx context.Context, e sqlstore.Evictor, conn *sql.Conn, facts *sqlstore.Facts) error {
 	grant, err := e.MayEvict(ctx, conn)
 	if err == nil && grant != "" {
 		facts.Warnings = append(facts.Warnings, "the user may not see which session has a row locked, so a client that vanishes inside a transaction "+

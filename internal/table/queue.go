@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -24,7 +24,7 @@ func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) error {
 		return nil
 	}
 	tickets = unique(tickets)
-	_, _, err := s.do(ctx, lane.Acquire, "join", tickets[0].Key, task{other: func(ctx context.Context, session *dialect.Session) error {
+	_, _, err := s.do(ctx, lane.Acquire, "join", tickets[0].Key, task{other: func(ctx context.Context, session *sqlstore.Session) error {
 		return s.d.Join(ctx, session, tickets)
 	}})
 	return err
@@ -59,7 +59,7 @@ func (s *Store) Leave(ctx context.Context, waiters []lease.Lease) error {
 		return nil
 	}
 	waiters = slices.SortedStableFunc(slices.Values(waiters), func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
-	_, _, err := s.do(ctx, lane.Release, "leave", waiters[0].Key, task{other: func(ctx context.Context, session *dialect.Session) error {
+	_, _, err := s.do(ctx, lane.Release, "leave", waiters[0].Key, task{other: func(ctx context.Context, session *sqlstore.Session) error {
 		return s.d.Leave(ctx, session, waiters)
 	}})
 	return err
@@ -70,21 +70,21 @@ func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Plac
 	if len(waiters) == 0 {
 		return nil, nil
 	}
-	return ask(ctx, s, lane.Acquire, "places", waiters[0].Key, func(ctx context.Context, session *dialect.Session) ([]lease.Place, error) {
+	return ask(ctx, s, lane.Acquire, "places", waiters[0].Key, func(ctx context.Context, session *sqlstore.Session) ([]lease.Place, error) {
 		return s.d.Places(ctx, session, waiters)
 	})
 }
 
 // ask returns what f answered on a lane.
-func ask[A any](ctx context.Context, s *Store, kind lane.Kind, verb, key string, f func(context.Context, *dialect.Session) (A, error)) (A, error) {
+func ask[A any](ctx context.Context, s *Store, kind lane.Kind, verb, key string, f func(context.Context, *sqlstore.Session) (A, error)) (A, error) {
 	answer, _, err := askTwice(ctx, s, kind, verb, key, f)
 	return answer, err
 }
 
 // askTwice also says whether an earlier try had an unknown outcome.
-func askTwice[A any](ctx context.Context, s *Store, kind lane.Kind, verb, key string, f func(context.Context, *dialect.Session) (A, error)) (A, bool, error) {
+func askTwice[A any](ctx context.Context, s *Store, kind lane.Kind, verb, key string, f func(context.Context, *sqlstore.Session) (A, error)) (A, bool, error) {
 	var answer, none A
-	_, doubtful, err := s.do(ctx, kind, verb, key, task{other: func(ctx context.Context, session *dialect.Session) (err error) {
+	_, doubtful, err := s.do(ctx, kind, verb, key, task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
 		answer, err = f(ctx, session)
 		return err
 	}})
@@ -103,7 +103,7 @@ func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 		if out[i].Err = r.Check(); out[i].Err != nil {
 			continue
 		}
-		a, doubtful, err := askTwice(ctx, s, lane.Acquire, "claim", r.Key, func(ctx context.Context, session *dialect.Session) (lease.Acquired, error) {
+		a, doubtful, err := askTwice(ctx, s, lane.Acquire, "claim", r.Key, func(ctx context.Context, session *sqlstore.Session) (lease.Acquired, error) {
 			a, err := s.d.Claim(ctx, session, r)
 			return s.confirmed(ctx, session, &r, a, err)
 		})
@@ -119,7 +119,7 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed,
 	ctx, cancel := s.oneAfterAnother(ctx, len(leases))
 	defer cancel()
 	for i, l := range leases {
-		got, doubtful, err := askTwice(ctx, s, lane.Release, "pass", l.Key, func(ctx context.Context, session *dialect.Session) (lease.Passed, error) {
+		got, doubtful, err := askTwice(ctx, s, lane.Release, "pass", l.Key, func(ctx context.Context, session *sqlstore.Session) (lease.Passed, error) {
 			return s.d.Pass(ctx, session, l)
 		})
 		out[i] = got
@@ -131,15 +131,15 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed,
 
 // sweepTickets removes dead tickets, one batch after another.
 func (s *Store) sweepTickets(ctx context.Context, o lease.SweepOptions) error {
-	retention := dialect.Micros(o.Retention)
+	retention := sqlstore.Micros(o.Retention)
 	for after := (lease.Lease{}); ; {
-		dead, err := ask(ctx, s, lane.Acquire, "sweep", "", func(ctx context.Context, session *dialect.Session) ([]lease.Lease, error) {
+		dead, err := ask(ctx, s, lane.Acquire, "sweep", "", func(ctx context.Context, session *sqlstore.Session) ([]lease.Lease, error) {
 			return s.d.DeadTickets(ctx, session, after, retention, o.Batch)
 		})
 		if err != nil || len(dead) == 0 {
 			return err
 		}
-		err = s.OnLane(ctx, "sweep", "", func(ctx context.Context, session *dialect.Session) error {
+		err = s.OnLane(ctx, "sweep", "", func(ctx context.Context, session *sqlstore.Session) error {
 			return s.d.DropDead(ctx, session, dead, retention)
 		})
 		if err != nil || len(dead) < o.Batch {

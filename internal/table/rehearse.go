@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -41,7 +41,7 @@ func rehearsalTicket(key string) lease.Ticket {
 func (s *Store) rehearseClaim(ctx context.Context, key string) (lease.Lease, error) {
 	r := rehearsalTicket(key).AcquireRequest
 	got, err := s.Claim(ctx, []lease.AcquireRequest{r})
-	if err == nil && !got[0].Granted || errors.Is(err, dialect.ErrRowShape) {
+	if err == nil && !got[0].Granted || errors.Is(err, sqlstore.ErrRowShape) {
 		err = vanished("a key that nobody has or waits for was not granted")
 	}
 	return lease.Lease{Key: key, Owner: r.Owner, Token: got[0].Token}, err

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -62,7 +63,7 @@ func (s *Store) conclude(ctx context.Context, verb, key string, op *op) (_ answe
 		return answer, false, nil
 	}
 	if v.Class.Retry() && !final(err) {
-		doubtful = v.Class == dialect.Unknown
+		doubtful = v.Class == sqlstore.Unknown
 		tries := 1
 		_, retryErr := backoff.Retry(ctx, func() (struct{}, error) {
 			op = newOp(op.Kind, op.Body.task)
@@ -70,8 +71,8 @@ func (s *Store) conclude(ctx context.Context, verb, key string, op *op) (_ answe
 			op.Alone = true // what fails may be why everything fails that it is merged with
 			v, err = s.once(ctx, op)
 			tries++
-			doubtful = doubtful || err != nil && v.Class == dialect.Unknown && !final(err)
-			if err != nil && (!v.Class.Retry() || final(err) || tries >= lockTries && errors.Is(err, dialect.ErrRowLocked)) {
+			doubtful = doubtful || err != nil && v.Class == sqlstore.Unknown && !final(err)
+			if err != nil && (!v.Class.Retry() || final(err) || tries >= lockTries && errors.Is(err, sqlstore.ErrRowLocked)) {
 				return struct{}{}, backoff.Permanent(err)
 			}
 			return struct{}{}, err
@@ -85,23 +86,23 @@ func (s *Store) conclude(ctx context.Context, verb, key string, op *op) (_ answe
 	}
 	err = s.explain(verb, key, err)
 	if doubtful && !errors.Is(err, lease.ErrUnknown) {
-		err = errors.Join(lease.ErrUnknown, err) // the last try is known to have failed; an earlier one may not have
+		err = oneline.Join(lease.ErrUnknown, err) // the last try is known to have failed; an earlier one may not have
 	}
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-		err = errors.Join(err, ctx.Err())
+		err = oneline.Join(err, ctx.Err())
 	}
 	return answer{}, doubtful, err
 }
 
 // once runs op. Where that fails only the task may still be read: a lane may be writing the answer.
-func (s *Store) once(ctx context.Context, op *op) (dialect.Verdict, error) {
+func (s *Store) once(ctx context.Context, op *op) (sqlstore.Verdict, error) {
 	if err := s.lanes.Do(ctx, op); err != nil {
-		return dialect.Verdict{}, err
+		return sqlstore.Verdict{}, err
 	}
 	if op.Err != nil {
-		return dialect.Judge(s.d, op.Err), op.Err
+		return sqlstore.Judge(s.d, op.Err), op.Err
 	}
-	return dialect.Verdict{}, nil
+	return sqlstore.Verdict{}, nil
 }
 
 // final says that nobody is left to try again for.

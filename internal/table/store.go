@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,7 +18,7 @@ type Options struct {
 	// Lanes is how many connections to keep.
 	Lanes int
 	// Strategy is what an acquire tries first.
-	Strategy dialect.Strategy
+	Strategy sqlstore.Strategy
 	// Timeout bounds one statement.
 	Timeout time.Duration
 	// Evicts has Open look whether this user may do what Evict does, and warn if not.
@@ -37,8 +37,8 @@ type Options struct {
 
 // Store keeps leases as rows.
 type Store struct {
-	d        dialect.Dialect
-	strategy dialect.Strategy
+	d        *sqlstore.Dialect
+	strategy sqlstore.Strategy
 	lanes    *lane.Set[call]
 	instance string
 	process  processes
@@ -90,7 +90,7 @@ func slots(one *[1]*op, n int) []*op {
 
 // granted is the answer to a request; doubtful says that an earlier try of it had an unknown outcome.
 func granted(a lease.Acquired, doubtful bool, err error) lease.Acquired {
-	if err != nil && (!errors.Is(err, dialect.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)) {
+	if err != nil && (!errors.Is(err, sqlstore.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)) {
 		return lease.Acquired{Err: err}
 	}
 	a.Doubtful = doubtful
@@ -157,13 +157,13 @@ func (s *Store) explain(verb, key string, err error) error {
 	case errors.Is(err, lane.ErrOrphaned):
 		return fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, verb, key, err)
 	}
-	v := dialect.Judge(s.d, err)
+	v := sqlstore.Judge(s.d, err)
 	switch {
 	case v.As != nil:
 		return fmt.Errorf("%w: %s %q: %w", v.As, verb, key, err)
-	case v.Class == dialect.Unknown:
+	case v.Class == sqlstore.Unknown:
 		return fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, verb, key, err)
-	case v.Class == dialect.Conflict:
+	case v.Class == sqlstore.Conflict:
 		return fmt.Errorf("%w: %s %q: %w", lease.ErrBusy, verb, key, err)
 	}
 	return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)

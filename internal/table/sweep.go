@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -55,13 +55,13 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 		dead bool
 	}
 	var lines []line
-	args := []any{w.after, pageRows, dialect.Micros(w.opts.Retention), pageRows}
+	args := []any{w.after, pageRows, sqlstore.Micros(w.opts.Retention), pageRows}
 	if w.after == nil {
 		args[0] = []byte{}
 	}
-	err = w.store.OnLane(ctx, "sweep", "", func(ctx context.Context, s *dialect.Session) error {
+	err = w.store.OnLane(ctx, "sweep", "", func(ctx context.Context, s *sqlstore.Session) error {
 		lines = nil
-		return s.Query(ctx, w.store.d.Text("dead"), args, func(row dialect.Columns) error {
+		return s.Query(ctx, w.store.d.Text("dead"), args, func(row sqlstore.Columns) error {
 			var l line
 			err := row.Scan(&l.key, &l.dead)
 			lines = append(lines, l)
@@ -112,9 +112,9 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 // a row that counts from it, then the rows; the floor is raised above the highest token, and only then are they deleted.
 func (s *Store) reap(ctx context.Context, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
 	var done int64 // the lane's: a call that has left it returns while the lane still counts
-	err = s.OnLane(ctx, "reap", "", func(ctx context.Context, session *dialect.Session) (err error) {
-		if own, ok := s.d.(dialect.Reaper); ok {
-			done, err = own.Reap(ctx, session, bucket, keys, retention)
+	err = s.OnLane(ctx, "reap", "", func(ctx context.Context, session *sqlstore.Session) (err error) {
+		if s.d.Reap != nil {
+			done, err = s.d.Reap(ctx, session, bucket, keys, retention)
 			return err
 		}
 		return session.InTx(ctx, func() (err error) {
@@ -128,14 +128,14 @@ func (s *Store) reap(ctx context.Context, bucket int, keys []string, retention t
 	return done, nil
 }
 
-func (s *Store) reapLocked(ctx context.Context, session *dialect.Session, bucket int, keys []string, retention time.Duration) (int64, error) {
+func (s *Store) reapLocked(ctx context.Context, session *sqlstore.Session, bucket int, keys []string, retention time.Duration) (int64, error) {
 	floor, err := s.lockFloor(ctx, session, bucket)
 	if err != nil {
 		return 0, err
 	}
 	var dead []string
 	highest := floor
-	err = session.Query(ctx, s.d.Text("dead-lock"), []any{s.d.List(keys), dialect.Micros(retention)}, func(row dialect.Columns) error {
+	err = session.Query(ctx, s.d.Text("dead-lock"), []any{s.d.List(keys), sqlstore.Micros(retention)}, func(row sqlstore.Columns) error {
 		var key []byte
 		var token int64
 		err := row.Scan(&key, &token)
@@ -154,7 +154,7 @@ func (s *Store) reapLocked(ctx context.Context, session *dialect.Session, bucket
 	return int64(len(dead)), err
 }
 
-func (s *Store) lockFloor(ctx context.Context, session *dialect.Session, bucket int) (floor int64, err error) {
+func (s *Store) lockFloor(ctx context.Context, session *sqlstore.Session, bucket int) (floor int64, err error) {
 	err = session.QueryRow(ctx, s.d.Text("floor-lock"), []any{bucket}, &floor)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = vanished(fmt.Sprintf("the floor of bucket %d cannot be locked", bucket))
@@ -163,7 +163,7 @@ func (s *Store) lockFloor(ctx context.Context, session *dialect.Session, bucket 
 }
 
 // raiseFloor reads the floor back: deleting a row above a floor that did not rise would let its token be granted again.
-func (s *Store) raiseFloor(ctx context.Context, session *dialect.Session, bucket int, to int64) error {
+func (s *Store) raiseFloor(ctx context.Context, session *sqlstore.Session, bucket int, to int64) error {
 	if _, err := session.Exec(ctx, s.d.Text("floor-raise"), to, bucket); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (s *Store) raiseFloor(ctx context.Context, session *dialect.Session, bucket
 
 // OnLane runs f on a lane, behind everything else that is pending, also for a store that is built on this one. What certainly was not
 // applied, or may have been, is run again, so f must be idempotent; errors are the store's, with the verb and the key.
-func (s *Store) OnLane(ctx context.Context, verb, key string, f func(context.Context, *dialect.Session) error) error {
+func (s *Store) OnLane(ctx context.Context, verb, key string, f func(context.Context, *sqlstore.Session) error) error {
 	_, _, err := s.do(ctx, lane.Acquire, verb, key, task{other: f})
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"io"
 	"net"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -21,18 +21,18 @@ func (s *Store) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error
 
 // FenceRenew is Fence, and extends the lease in the caller's transaction if it is alive and the TTL is not 0.
 func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
-	if own, ok := s.d.(dialect.Fencer); ok {
-		return s.inTx(ctx, tx, "fence", r.Lease, own.Fence(ctx, tx, r))
+	if s.d.Fence != nil {
+		return s.inTx(ctx, tx, "fence", r.Lease, s.d.Fence(ctx, tx, r))
 	}
 	var one int
-	args := []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Token, dialect.Micros(r.TTL)}
+	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token, sqlstore.Micros(r.TTL)}
 	err := tx.QueryOne(ctx, s.d.Text("fence"), args, &one)
 	return s.inTx(ctx, tx, "fence", r.Lease, err)
 }
 
 // ReleaseTx clears the owner in the caller's transaction.
 func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
-	n, err := tx.Exec(ctx, s.d.Text("release-tx"), []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token})
+	n, err := tx.Exec(ctx, s.d.Text("release-tx"), []any{[]byte(l.Key), sqlstore.Bytes(l.Owner), l.Token})
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows
 	}
@@ -46,9 +46,9 @@ func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.
 	case errors.Is(err, sql.ErrNoRows):
 		return s.notMine(ctx, tx, l)
 	}
-	v := dialect.Judge(s.d, err)
+	v := sqlstore.Judge(s.d, err)
 	switch {
-	case v.Class == dialect.Conflict:
+	case v.Class == sqlstore.Conflict:
 		return fmt.Errorf("%w: %s %q: %w (roll back and try again; fence first in a transaction, before any read)", lease.ErrBusy, verb, l.Key, err)
 	case s.elsewhere(err):
 		return foreign(l.Key, err)
@@ -58,9 +58,8 @@ func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.
 
 // elsewhere reports whether err comes from another database than ours: our table is not there, or it is another product's error altogether.
 func (s *Store) elsewhere(err error) bool {
-	v := dialect.Judge(s.d, err)
-	native, ok := s.d.(dialect.Native)
-	return errors.Is(v.As, lease.ErrNoSchema) || v.Class == dialect.Unknown && !trouble(err) && !(ok && native.Native(err))
+	v := sqlstore.Judge(s.d, err)
+	return errors.Is(v.As, lease.ErrNoSchema) || v.Class == sqlstore.Unknown && !trouble(err) && !s.d.Native(err)
 }
 
 // trouble reports whether err is about the connection or the transaction, and says nothing of what is at the other end.

@@ -8,15 +8,15 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // Commit commits tx. Where the driver lets nobody bound that, COMMIT is sent as a statement, which ends with ctx and takes the
 // connection with it; then Rollback has yet to be called, so that database/sql lets go of the connection.
 //
 // An error that is not the server's own, and not sql.ErrTxDone, leaves the outcome unknown.
-func Commit(ctx context.Context, d dialect.Dialect, tx *sql.Tx) error {
-	if !unwatched(d) {
+func Commit(ctx context.Context, d *sqlstore.Dialect, tx *sql.Tx) error {
+	if !d.UnwatchedTx {
 		return tx.Commit()
 	}
 	_, err := tx.ExecContext(ctx, `COMMIT`)
@@ -24,8 +24,8 @@ func Commit(ctx context.Context, d dialect.Dialect, tx *sql.Tx) error {
 }
 
 // Rollback rolls tx back, or does nothing if it is over. It returns when database/sql has let go of the connection, or with ctx.
-func Rollback(ctx context.Context, d dialect.Dialect, tx *sql.Tx) {
-	if !unwatched(d) {
+func Rollback(ctx context.Context, d *sqlstore.Dialect, tx *sql.Tx) {
+	if !d.UnwatchedTx {
 		_ = tx.Rollback()
 		return
 	}
@@ -47,9 +47,4 @@ func Free(ctx context.Context, tx *sql.Tx) {
 	case <-freed:
 	case <-ctx.Done():
 	}
-}
-
-func unwatched(d dialect.Dialect) bool {
-	_, ok := d.(dialect.UnwatchedTx)
-	return ok
 }

@@ -91,6 +91,7 @@ func (r record) token() int64 {
 func (c *Cluster) recordOf(key string) string {
 	return c.prefix + "r/" + hex.EncodeToString([]byte(key))
 }
+
 func (c *Cluster) holderOf(key string) string {
 	return c.prefix + "h/" + hex.EncodeToString([]byte(key))
 }

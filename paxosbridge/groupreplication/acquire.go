@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
@@ -48,11 +48,11 @@ func (c *Cluster) acquire(ctx context.Context, r lease.AcquireRequest) lease.Acq
 		return lease.Acquired{Err: err}
 	}
 	var g grant
-	err := c.store.OnLane(ctx, "acquire", r.Key, func(ctx context.Context, s *dialect.Session) (err error) {
+	err := c.store.OnLane(ctx, "acquire", r.Key, func(ctx context.Context, s *sqlstore.Session) (err error) {
 		if err = c.watch(ctx, s); err == nil {
 			g.Acquired, err = c.take(ctx, s, r)
 		}
-		g.doubtful = g.doubtful || err != nil && dialect.Judge(c.group, err).Class == dialect.Unknown
+		g.doubtful = g.doubtful || err != nil && sqlstore.Judge(c.group, err).Class == sqlstore.Unknown
 		return err
 	})
 	if err != nil {
@@ -74,7 +74,7 @@ func check(r lease.AcquireRequest) error {
 // acknowledge alone.
 const watchEvery = time.Second
 
-func (c *Cluster) watch(ctx context.Context, s *dialect.Session) error {
+func (c *Cluster) watch(ctx context.Context, s *sqlstore.Session) error {
 	now, last := time.Now().UnixNano(), c.watched.Load()
 	if now-last < int64(watchEvery) || !c.watched.CompareAndSwap(last, now) {
 		return nil
@@ -85,7 +85,7 @@ func (c *Cluster) watch(ctx context.Context, s *dialect.Session) error {
 	}
 	if err != nil {
 		c.watched.Store(0) // the next is to look again
-		err = dialect.NotSent{Err: err}
+		err = sqlstore.NotSent{Err: err}
 	}
 	return err
 }
@@ -99,14 +99,14 @@ func (c *Cluster) watchNow(ctx context.Context, key string) error {
 }
 
 // take runs the sequence once: the write that grants, and where it did not, a look that says why.
-func (c *Cluster) take(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (c *Cluster) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	low, high := int64(0), lease.MaxToken
 	if r.Epoch != 0 {
 		low, high = lease.EpochStart(r.Epoch), lease.EpochStart(r.Epoch+1)
 	}
 	key := []byte(r.Key)
 	out, err := granted(s.Exec(ctx, c.group.Text("group-take"),
-		dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), key, key, low, high))
+		sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL), key, key, low, high))
 	if err != nil || out.Granted {
 		return out, err
 	}
@@ -136,9 +136,9 @@ type row struct {
 	remaining  int64
 }
 
-func (c *Cluster) look(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (out lease.Acquired, err error) {
+func (c *Cluster) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (out lease.Acquired, err error) {
 	var w row
-	err = s.QueryRow(ctx, c.group.Text("group-look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)},
+	err = s.QueryRow(ctx, c.group.Text("group-look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
 		&w.home, &w.token, &w.mine, &w.held, &w.note, &w.remaining)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) && r.Epoch == 0:
@@ -151,41 +151,41 @@ func (c *Cluster) look(ctx context.Context, s *dialect.Session, r lease.AcquireR
 	return c.answer(ctx, s, r, w)
 }
 
-func (c *Cluster) answer(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, w row) (out lease.Acquired, err error) {
+func (c *Cluster) answer(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, w row) (out lease.Acquired, err error) {
 	switch {
 	case w.home != lease.HomeTable || r.Epoch != 0 && lease.Epoch(w.token) != r.Epoch:
 		out.Err = other(r, w.home, w.token)
 	case w.mine:
 		return c.confirm(ctx, s, r, w.token)
 	case w.held:
-		out.Holder = lease.Holder{Note: string(w.note), Remaining: max(0, dialect.Duration(w.remaining))}
+		out.Holder = lease.Holder{Note: string(w.note), Remaining: max(0, sqlstore.Duration(w.remaining))}
 	case spent(w.token):
 		out.Err = fmt.Errorf("%w: acquire %q: it stands at %d", lease.ErrTokenExhausted, r.Key, w.token)
 	default: // free now, and not when the statement ran
-		err = dialect.ErrRowShape
+		err = sqlstore.ErrRowShape
 	}
 	return out, err
 }
 
 // confirm grants again what the owner has, by a write: see group-confirm.
-func (c *Cluster) confirm(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, token int64) (lease.Acquired, error) {
-	res, err := s.Exec(ctx, c.group.Text("group-confirm"), []byte(r.Key), dialect.Bytes(r.Owner), token)
+func (c *Cluster) confirm(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, token int64) (lease.Acquired, error) {
+	res, err := s.Exec(ctx, c.group.Text("group-confirm"), []byte(r.Key), sqlstore.Bytes(r.Owner), token)
 	if err != nil {
 		return lease.Acquired{}, err
 	}
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return lease.Acquired{}, errors.Join(dialect.ErrRowShape, err)
+		return lease.Acquired{}, errors.Join(sqlstore.ErrRowShape, err)
 	}
 	return lease.Acquired{Granted: true, Token: token}, nil
 }
 
 // create is for a key without a record, and a request that names no epoch.
-func (c *Cluster) create(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (c *Cluster) create(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	key := []byte(r.Key)
 	out, err := granted(s.Exec(ctx, c.group.Text("acquire-insert"),
-		key, dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), lease.Bucket(r.Key), key))
+		key, sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL), lease.Bucket(r.Key), key))
 	if err == nil && !out.Granted {
-		err = dialect.ErrRowShape
+		err = sqlstore.ErrRowShape
 	}
 	return out, err
 }

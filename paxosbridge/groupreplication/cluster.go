@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
@@ -27,7 +27,7 @@ const (
 // Cluster keeps keys in a group. Its methods may be called from many goroutines.
 type Cluster struct {
 	members *members
-	group   *group
+	group   *sqlstore.Dialect
 	store   *table.Store
 	watched atomic.Int64 // when the group was last looked at, in Unix nanoseconds
 }
@@ -67,7 +67,7 @@ func New(ctx context.Context, dbs []*sql.DB, opts ...Option) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{members: m, group: &group{mysql.New(cfg.tables...)}}
+	c := &Cluster{members: m, group: newGroup(cfg.tables)}
 	if err := c.members.check(ctx); err != nil {
 		return nil, err
 	}

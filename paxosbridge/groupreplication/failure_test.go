@@ -12,7 +12,7 @@ import (
 
 	driving "github.com/go-sql-driver/mysql"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge/groupreplication"
 )
@@ -234,7 +234,7 @@ func TestAPrimaryThatGivesUpSaysNothingOfTheOutcome(t *testing.T) {
 	}
 	began := time.Now()
 	err := r.insertRaw(r.dbs[primary], "raw")
-	if v := dialect.Judge(r.dialect, err); !errors.As(err, new(*driving.MySQLError)) || v.Class != dialect.Unknown {
+	if v := sqlstore.Judge(r.dialect, err); !errors.As(err, new(*driving.MySQLError)) || v.Class != sqlstore.Unknown {
 		t.Errorf("the commit was answered %v, which is %s", err, v.Class)
 	}
 	gaveUp := time.Since(began)

@@ -9,8 +9,8 @@ import (
 
 	driving "github.com/go-sql-driver/mysql"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -67,10 +67,10 @@ func TestWhoLeadsHasTheMajority(t *testing.T) {
 
 // A server that was told to roll back what it has sent does not know whether the others commit it.
 func TestWhatTheGroupRolledBackHasAnUnknownOutcome(t *testing.T) {
-	g := &group{mysql.New()}
-	for number, want := range map[uint16]dialect.Class{
-		3100: dialect.Unknown, 3101: dialect.Unknown, 1180: dialect.Unknown,
-		1290: dialect.Unfit, 1836: dialect.Unfit, 3796: dialect.Unfit, 3797: dialect.Unfit, 3098: dialect.Refused,
+	g := &group{sqlstore.Of(mysql.New())}
+	for number, want := range map[uint16]sqlstore.Class{
+		3100: sqlstore.Unknown, 3101: sqlstore.Unknown, 1180: sqlstore.Unknown,
+		1290: sqlstore.Unfit, 1836: sqlstore.Unfit, 3796: sqlstore.Unfit, 3797: sqlstore.Unfit, 3098: sqlstore.Refused,
 	} {
 		if v := g.Classify(&driving.MySQLError{Number: number}); v.Class != want {
 			t.Errorf("%d is %s, want %s", number, v.Class, want)
@@ -115,9 +115,9 @@ func session(t *testing.T, dsn string) (consistency string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := dialect.NewSession(conn)
+	s := sqlstore.NewSession(conn)
 	defer s.Discard()
-	if err := (&group{mysql.New()}).Setup(t.Context(), s); err != nil {
+	if err := (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.QueryRowContext(t.Context(), `SELECT @@SESSION.group_replication_consistency`).Scan(&consistency); err != nil {
@@ -136,12 +136,12 @@ func TestASessionThatKeepsItsWritesFromTheGroupIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := dialect.NewSession(conn)
+	s := sqlstore.NewSession(conn)
 	defer s.Discard()
 	if _, err := conn.ExecContext(t.Context(), `SET SESSION sql_log_bin = 0`); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&group{mysql.New()}).Setup(t.Context(), s); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), "sql_log_bin") {
+	if err := (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), "sql_log_bin") {
 		t.Error(err)
 	}
 }

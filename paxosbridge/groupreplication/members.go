@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -26,7 +27,7 @@ const (
 type members struct {
 	dbs  []*sql.DB
 	last atomic.Int64 // who was primary last
-	text interface{ Text(section string) string }
+	text sqlstore.Texts
 }
 
 func newMembers(dbs []*sql.DB) (*members, error) {
@@ -41,7 +42,7 @@ func newMembers(dbs []*sql.DB) (*members, error) {
 	if len(dbs) < smallest {
 		return nil, fmt.Errorf("%w: %d pools; give one for each member of the group, and a group has at least %d", lease.ErrConfig, len(dbs), smallest)
 	}
-	return &members{dbs: dbs, text: mysql.New()}, nil
+	return &members{dbs: dbs, text: sqlstore.Of(mysql.New())}, nil
 }
 
 // limit is the smallest of the pools' limits: any of them may become the one.

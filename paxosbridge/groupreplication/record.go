@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
@@ -54,7 +54,7 @@ func (c *Cluster) raise(ctx context.Context, verb, key string, home int, epoch i
 	if err := checkEpoch(verb, key, epoch); err != nil {
 		return err
 	}
-	return c.store.OnLane(ctx, verb, key, func(ctx context.Context, s *dialect.Session) error {
+	return c.store.OnLane(ctx, verb, key, func(ctx context.Context, s *sqlstore.Session) error {
 		if err := c.watch(ctx, s); err != nil {
 			return err
 		}
@@ -67,11 +67,11 @@ func (c *Cluster) raise(ctx context.Context, verb, key string, home int, epoch i
 // at: only its holder can have sealed it with this token.
 func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) {
 	var sealed, doubtful bool
-	err = c.store.OnLane(ctx, "seal", l.Key, func(ctx context.Context, s *dialect.Session) (err error) {
+	err = c.store.OnLane(ctx, "seal", l.Key, func(ctx context.Context, s *sqlstore.Session) (err error) {
 		if err = c.watch(ctx, s); err == nil {
 			sealed, err = c.seal(ctx, s, l, doubtful)
 		}
-		doubtful = doubtful || err != nil && dialect.Judge(c.group, err).Class == dialect.Unknown
+		doubtful = doubtful || err != nil && sqlstore.Judge(c.group, err).Class == sqlstore.Unknown
 		return err
 	})
 	if err != nil {
@@ -80,8 +80,8 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) 
 	return sealed, nil
 }
 
-func (c *Cluster) seal(ctx context.Context, s *dialect.Session, l lease.Lease, doubtful bool) (bool, error) {
-	res, err := s.Exec(ctx, c.group.Text("group-seal"), []byte(l.Key), dialect.Bytes(l.Owner), l.Token)
+func (c *Cluster) seal(ctx context.Context, s *sqlstore.Session, l lease.Lease, doubtful bool) (bool, error) {
+	res, err := s.Exec(ctx, c.group.Text("group-seal"), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token)
 	if err != nil {
 		return false, err
 	}
@@ -105,9 +105,9 @@ func (c *Cluster) Records(ctx context.Context, after string, limit int) ([]paxos
 	}
 	args := []any{[]byte(after), limit}
 	var found []paxosbridge.Record
-	err := c.store.OnLane(ctx, "records", after, func(ctx context.Context, s *dialect.Session) error {
+	err := c.store.OnLane(ctx, "records", after, func(ctx context.Context, s *sqlstore.Session) error {
 		found = nil
-		return s.Query(ctx, c.group.Text("group-records"), args, func(columns dialect.Columns) error {
+		return s.Query(ctx, c.group.Text("group-records"), args, func(columns sqlstore.Columns) error {
 			var key []byte
 			var home int
 			var token int64

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	mysqldialect "github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge/groupreplication"
@@ -36,7 +37,7 @@ type rig struct {
 	testing.TB
 	dsns    []string
 	dbs     []*sql.DB
-	dialect *mysqldialect.Dialect
+	dialect *sqlstore.Dialect
 }
 
 var serial atomic.Int64
@@ -52,7 +53,7 @@ func newRig(tb testing.TB) *rig {
 		r.dbs = append(r.dbs, r.pool(dsn))
 	}
 	r.whole()
-	r.dialect = mysqldialect.New(dialect.Prefix(fmt.Sprintf("g%d_%d_", os.Getpid(), serial.Add(1))))
+	r.dialect = sqlstore.Of(mysqldialect.New(dialect.Prefix(fmt.Sprintf("g%d_%d_", os.Getpid(), serial.Add(1)))))
 	if err := schema.Migrate(tb.Context(), r.primary(), r.dialect); err != nil {
 		tb.Fatal(err)
 	}
