@@ -2,10 +2,11 @@ package paxosbridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/rowlockdb/rowlock/internal/oneline"
 )
 
 const (
@@ -31,7 +32,7 @@ func (m *mover) Audit(ctx context.Context) error { return m.audit(ctx, math.MaxI
 func (m *mover) audit(ctx context.Context, timeout time.Duration) (failed error) {
 	for after := ""; ; {
 		records, err := m.auditPage(ctx, after, timeout)
-		failed = errors.Join(failed, err)
+		failed = oneline.Join(failed, err)
 		if len(records) < auditPage {
 			return failed
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 	"golang.org/x/sync/errgroup"
 )
@@ -40,7 +41,7 @@ func (b *Bridge) Announce(ctx context.Context, keys []string) error {
 	if len(there) > 0 {
 		errs = append(errs, b.cluster.Announce(ctx, there))
 	}
-	return errors.Join(errs...)
+	return oneline.Join(errs...)
 }
 
 // Await registers this process as a waiter in the table, for the keys there. A cluster needs no

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -77,7 +78,7 @@ func (m *mover) depart(ctx context.Context, key, why string) (epoch int64, err e
 		m.routes.leave(key, epoch, sent, why)
 	case errors.Is(err, lease.ErrMoved): // another process has moved it
 		_, failed := m.routes.locate(ctx, key)
-		err = errors.Join(err, failed)
+		err = oneline.Join(err, failed)
 	}
 	return epoch, err
 }

@@ -2,7 +2,6 @@ package paxosbridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -115,7 +115,7 @@ func releaseOne(ctx context.Context, at side, l lease.Lease) lease.Released {
 	if err == nil && len(answers) == 1 {
 		return answers[0]
 	}
-	return lease.Released{Err: errors.Join(lease.ErrUnknown, err)}
+	return lease.Released{Err: oneline.Join(lease.ErrUnknown, err)}
 }
 
 // firstStep acquires the key at store as any client does, and carries out do, the step that cannot

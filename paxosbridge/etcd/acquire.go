@@ -8,6 +8,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/request"
@@ -77,7 +78,7 @@ func (c *Cluster) acquire(ctx context.Context, q lease.AcquireRequest, epoch int
 			*out = c.acquired(ctx, q, epoch, resp)
 			out.Doubtful = doubtful
 			if doubtful && out.Err != nil && !isPast(out.Err, epoch) {
-				out.Err = errors.Join(lease.ErrUnknown, out.Err) // this try failed; an earlier one may be late
+				out.Err = oneline.Join(lease.ErrUnknown, out.Err) // this try failed; an earlier one may be late
 			}
 		},
 		fail: func(err error) { *out = lease.Acquired{Err: err} },

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -135,7 +136,7 @@ func (c *Cluster) once(ctx context.Context, n int, try func(ctx context.Context)
 // explain is the error after the last try.
 func (c *Cluster) explain(ctx context.Context, verb, key string, err error, is class, doubtful bool) error {
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-		err = errors.Join(err, ctx.Err())
+		err = oneline.Join(err, ctx.Err())
 	}
 	switch {
 	case doubtful:
@@ -146,7 +147,7 @@ func (c *Cluster) explain(ctx context.Context, verb, key string, err error, is c
 		err = fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
 	}
 	if c.ctx.Err() != nil {
-		err = errors.Join(lease.ErrClosed, err)
+		err = oneline.Join(lease.ErrClosed, err)
 	}
 	return err
 }

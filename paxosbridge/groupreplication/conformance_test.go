@@ -13,8 +13,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/groupreplication"
 )
 
-// The suite that every store must pass, for requests that name no epoch and for those that do. It is the same statement that grants both,
-// and clustertest has the epochs.
+// The suite that every store must pass, for requests that name no epoch and for those that do. It
+// is the same statement that grants both, and clustertest has the epochs.
 func TestConformance(t *testing.T) {
 	t.Run("without an epoch", func(t *testing.T) {
 		t.Parallel() // what takes the time is the group's agreeing

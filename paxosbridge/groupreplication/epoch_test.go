@@ -90,7 +90,8 @@ func TestEpochsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// A primary that is cut off answers reads. So who asks again for what he has is answered by something that the group has agreed to.
+// A primary that is cut off answers reads. So who asks again for what he has is answered by
+// something that the group has agreed to.
 func TestAskingAgainIsAnsweredByAWrite(t *testing.T) {
 	r := newRig(t)
 	c := r.cluster()

@@ -17,10 +17,12 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/groupreplication"
 )
 
-// soon bounds the time without service when the primary fails: it is suspected after 5 s and expelled at once.
+// soon bounds the time without service when the primary fails: it is suspected after 5 s and
+// expelled at once.
 const soon = 25 * time.Second
 
-// ledger has every grant that was answered, and sees that a key has one holder at a time and its tokens grow.
+// ledger has every grant that was answered, and sees that a key has one holder at a time and its
+// tokens grow.
 type ledger struct {
 	testing.TB
 	mu     sync.Mutex
@@ -59,7 +61,8 @@ func (l *ledger) count() int {
 
 const keys = 3
 
-// load has six goroutines of two processes lock three keys and give them back, until stop is called.
+// load has six goroutines of two processes lock three keys and give them back, until stop is
+// called.
 func (r *rig) load() (l *ledger, stop func()) {
 	r.Helper()
 	l = &ledger{TB: r.TB, held: make(map[string]lease.Owner), last: make(map[string]int64)}
@@ -85,7 +88,8 @@ func (r *rig) load() (l *ledger, stop func()) {
 	return l, sync.OnceFunc(func() { close(done); wg.Wait() })
 }
 
-// pair asks until it knows: what is unknown is asked for again by the same owner, as rowlock's janitor would release it.
+// pair asks until it knows: what is unknown is asked for again by the same owner, as rowlock's
+// janitor would release it.
 func (l *ledger) pair(c lease.Store, key string) {
 	q := request(key, 1)
 	var got []lease.Acquired
@@ -193,7 +197,8 @@ func TestAPrimaryThatWakesGrantsNothing(t *testing.T) {
 	}
 }
 
-// A primary without the others commits nothing. It does not know that it is alone yet, and still reads.
+// A primary without the others commits nothing. It does not know that it is alone yet, and still
+// reads.
 func TestAPrimaryWithoutTheMajorityGrantsNothing(t *testing.T) {
 	r := newRig(t)
 	c := r.cluster(groupreplication.Timeout(time.Second))
@@ -224,7 +229,8 @@ func TestAPrimaryWithoutTheMajorityGrantsNothing(t *testing.T) {
 	r.release(c, r.hold(c, request("after", 0)))
 }
 
-// What a primary says of what it had sent before it gave up is not to be trusted: the others may have got it, and commit it.
+// What a primary says of what it had sent before it gave up is not to be trusted: the others may
+// have got it, and commit it.
 func TestAPrimaryThatGivesUpSaysNothingOfTheOutcome(t *testing.T) {
 	long(t, "it breaks the group apart, which can take minutes to come together")
 	r := newRig(t)

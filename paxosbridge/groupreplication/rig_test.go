@@ -27,7 +27,8 @@ import (
 
 const (
 	ttl = 5 * time.Minute
-	// patience bounds what must come to an end: a failure takes 6 s to be noticed, and a member that was killed 20 s to be back.
+	// patience bounds what must come to an end: a failure takes 6 s to be noticed, and a member
+	// that was killed 20 s to be back.
 	patience = 90 * time.Second
 	members  = 3
 )
@@ -164,14 +165,15 @@ func (r *rig) setToken(key string, token int64) {
 	r.exec("UPDATE {rowlock} SET token = ? WHERE `key` = ?", token, []byte(key))
 }
 
-// disturbed says that a member was stopped or killed since the group was whole. The others may be about to expel it when it
-// still says that all are there, and so do they.
+// disturbed says that a member was stopped or killed since the group was whole. The others may be
+// about to expel it when it still says that all are there, and so do they.
 var disturbed atomic.Bool
 
 // settled is how long a group that was disturbed must be whole before it is believed.
 const settled = 2 * time.Second
 
-// whole waits until every member says that all are there. Who has given up is told to join again: by itself it would in five minutes.
+// whole waits until every member says that all are there. Who has given up is told to join again:
+// by itself it would in five minutes.
 func (r *rig) whole() {
 	r.Helper()
 	var since time.Time
