@@ -39,7 +39,8 @@ func TestWhatAFailoverBreaks(t *testing.T) {
 	}
 }
 
-// The data that a fence guards are in the same database, and are lost together with what is known of the locks.
+// The data that a fence guards are in the same database, and are lost together with what is known
+// of the locks.
 func TestNoFailoverBreaksTheOrderOfFencedWrites(t *testing.T) {
 	quick(t)
 	for _, f := range failovers {

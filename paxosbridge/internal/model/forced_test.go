@@ -5,8 +5,8 @@ import "testing"
 // fromTheCluster is bounds in which a key is taken back by force and moved out again.
 var fromTheCluster = Model{Clients: 1, Movers: 1, Epochs: 5, Grants: 1, Duplicates: 1, Forced: true}
 
-// What the cluster still grants while it is out of reach is believed by nobody, but it is granted: tokens grow at each home, and the order
-// of the homes is that of the fences.
+// What the cluster still grants while it is out of reach is believed by nobody, but it is granted:
+// tokens grow at each home, and the order of the homes is that of the fences.
 const forcedPromises = Everything &^ TokensGrow
 
 func TestAForcedReturnLetsNobodyWorkTwice(t *testing.T) {

@@ -29,7 +29,8 @@ func TestWithoutHelpSomebodyIsStuck(t *testing.T) {
 	}
 }
 
-// What is said in doc.go of guards that another one implies: if this fails, they are needed, and belong above.
+// What is said in doc.go of guards that another one implies: if this fails, they are needed, and
+// belong above.
 func TestTheseGuardsFollowFromOthers(t *testing.T) {
 	quick(t)
 	for _, guard := range []Mutant{departowner, departhome, returnhome, sealopen} {
