@@ -19,7 +19,7 @@ func steady(h *heat.Counters, from time.Time, d time.Duration, key string, n int
 	return from.Add(d)
 }
 
-// play asks a decider every second what moves, and does it.
+// play asks a decider every second which keys move, and moves them.
 type play struct {
 	*decider
 	now    time.Time
@@ -76,7 +76,7 @@ func TestAKeyMovesWhenItHasBeenHotAndBackWhenItHasBeenCool(t *testing.T) {
 	p.want(t, "cool when it has stayed", p.run(60*time.Second, nil), "back k")
 }
 
-// Of the heat of other processes nothing is known here but that the key is held.
+// This process does not know the heat of others, but it sees that the key is held.
 func TestAKeyThatOthersHoldIsNotCool(t *testing.T) {
 	p := newPlay(t, Config{MinStay: time.Second})
 	p.away["k"] = route{since: noon, held: true}
@@ -99,7 +99,7 @@ func TestNoMoreThanMostMove(t *testing.T) {
 	p.want(t, "the two hottest", p.run(30*time.Second, map[string]int{"a": 3000, "b": 9000, "c": 6000}), "out b", "out c")
 }
 
-// They are not in the cluster because of their heat.
+// Pinned keys are not in the cluster because of their heat.
 func TestPinnedKeysLeaveRoomForHotOnes(t *testing.T) {
 	p := newPlay(t, Config{Most: 1, Pin: func(key string) Pin {
 		if key == "hot" || key == "warm" {

@@ -38,7 +38,7 @@ func TestARateIsThatOfTheLastSeconds(t *testing.T) {
 	}
 }
 
-// Weights grow for ever; sums must stay exact.
+// Weights always grow, but sums must stay exact.
 func TestARateIsRightAfterYears(t *testing.T) {
 	h := New(10, noon)
 	now := noon
@@ -51,8 +51,8 @@ func TestARateIsRightAfterYears(t *testing.T) {
 	}
 }
 
-// Among a million keys that come once, a few that come often are found with few counters, and none
-// that does not is taken for hot.
+// Few counters find the few hot keys among a million keys that come once, and take no other for
+// hot.
 func TestHotKeysAreFoundInBoundedMemory(t *testing.T) {
 	const size, hot = 256, 5
 	h := New(size, noon)
@@ -81,7 +81,7 @@ func TestHotKeysAreFoundInBoundedMemory(t *testing.T) {
 	}
 }
 
-// Where nothing was asked for since, it is the look that scales the counts.
+// Without new events, it is the read that scales the counts.
 func TestARateIsSmallAfterAnHourOfRest(t *testing.T) {
 	h := New(10, noon)
 	now := steady(h, noon, 10*time.Second, "k", 1000)

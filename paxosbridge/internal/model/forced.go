@@ -77,11 +77,11 @@ func (m *Model) validate(s *state, yield func(*state, step)) {
 			n := *s
 			n.p[i].valid = false
 			n.p[i].live = p.live && m.lacks(novalidate)
-			yield(&n, step{what: looksNoMore, who: i})
+			yield(&n, step{what: looksNoMore, actor: i})
 		} else if r.exists && r.home == atCluster && r.token.epoch == p.epoch {
 			n := *s
 			n.p[i].valid = true
-			yield(&n, step{what: looks, who: i})
+			yield(&n, step{what: looks, actor: i})
 		}
 	}
 }

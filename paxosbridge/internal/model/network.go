@@ -98,7 +98,7 @@ func (m *Model) serveRow(s *state, q request) reply {
 	case recall:
 		return m.recall(s, q)
 	}
-	panic("model: nobody serves this")
+	panic("model: no server for this verb")
 }
 
 // networkDoes is everything that can happen to the requests in flight. It reports whether a step

@@ -132,7 +132,7 @@ func (m *Model) processAlone(s *state, i uint8, yield func(*state, step)) {
 	case p.phase == waiting:
 		n := *s
 		n.abandon(i)
-		yield(&n, step{what: givesUp, who: i})
+		yield(&n, step{what: givesUp, actor: i})
 	case p.next != none:
 		m.ask(s, i, p.next, yield)
 		m.crash(s, i, yield)
@@ -142,7 +142,7 @@ func (m *Model) processAlone(s *state, i uint8, yield func(*state, step)) {
 		if p.route != atTable {
 			n := *s
 			n.p[i] = process{}
-			yield(&n, step{what: forgets, who: i})
+			yield(&n, step{what: forgets, actor: i})
 		}
 	}
 }
@@ -171,13 +171,13 @@ func (m *Model) ask(s *state, i, verb uint8, yield func(*state, step)) {
 	if verb != openAhead {
 		to.next = none
 	}
-	yield(&n, step{what: asks, who: i, request: q})
+	yield(&n, step{what: asks, actor: i, request: q})
 }
 
 func (m *Model) crash(s *state, i uint8, yield func(*state, step)) {
 	n := *s
 	n.p[i].stop()
-	yield(&n, step{what: crashes, who: i})
+	yield(&n, step{what: crashes, actor: i})
 }
 
 // fencedWrite is a write under the lease that a process has, or believes to have.
@@ -195,5 +195,5 @@ func (m *Model) fencedWrite(s *state, i uint8, yield func(*state, step)) {
 		n.db.row.token = p.token()
 	}
 	m.replicate(&n, write)
-	yield(&n, step{what: writes, who: i})
+	yield(&n, step{what: writes, actor: i})
 }

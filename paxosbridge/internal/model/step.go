@@ -32,7 +32,7 @@ const (
 
 // step leads from a state to another.
 type step struct {
-	what, who uint8
+	what, actor uint8
 	request   request
 	reply     reply
 }
@@ -50,7 +50,7 @@ var stepTexts = [...]string{
 }
 
 func (m *Model) text(s step) string {
-	return strings.NewReplacer("%p", m.name(s.who), "%q", m.requestText(s.request), "%a", s.reply.String()).Replace(stepTexts[s.what])
+	return strings.NewReplacer("%p", m.name(s.actor), "%q", m.requestText(s.request), "%a", s.reply.String()).Replace(stepTexts[s.what])
 }
 
 func (m *Model) name(i uint8) string {
