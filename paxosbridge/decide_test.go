@@ -1,90 +1,29 @@
 package paxosbridge
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/rowlockdb/rowlock/paxosbridge/internal/heat"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // steady notes a key n times a second for d.
-func steady(h *heat, from time.Time, d time.Duration, key string, n int) time.Time {
+func steady(h *heat.Counters, from time.Time, d time.Duration, key string, n int) time.Time {
 	for i := range int(d.Seconds() * float64(n)) {
-		h.note(from.Add(time.Duration(i)*time.Second/time.Duration(n)), key, 1)
+		h.Note(from.Add(time.Duration(i)*time.Second/time.Duration(n)), key, 1)
 	}
 	return from.Add(d)
 }
 
-func TestARateIsThatOfTheLastSeconds(t *testing.T) {
-	h := newHeat(10, noon)
-	now := steady(h, noon, 20*time.Second, "k", 500)
-	if rate := h.rate(now, "k"); math.Abs(rate-500) > 10 {
-		t.Errorf("rate %.0f after 20 s of 500", rate)
-	}
-	now = now.Add(halfLife)
-	if rate := h.rate(now, "k"); math.Abs(rate-250) > 10 {
-		t.Errorf("rate %.0f after a half-life of rest", rate)
-	}
-	now = now.Add(10 * halfLife)
-	if rate := h.rate(now, "k"); rate > 1 {
-		t.Errorf("rate %.2f after a long rest", rate)
-	}
-	if rate := h.rate(now, "never seen"); rate != 0 {
-		t.Errorf("rate %g of a key that was never seen", rate)
-	}
-}
-
-// Weights grow for ever; sums must stay exact.
-func TestARateIsRightAfterYears(t *testing.T) {
-	h := newHeat(10, noon)
-	now := noon
-	for range 400 {
-		now = steady(h, now.Add(17*time.Minute), 10*time.Second, "k", 100)
-	}
-	now = steady(h, now.Add(3*365*24*time.Hour), 20*time.Second, "k", 100)
-	if rate := h.rate(now, "k"); math.Abs(rate-100) > 3 {
-		t.Errorf("rate %.1f, want 100", rate)
-	}
-}
-
-// Among a million keys that come once, a few that come often are found with few counters, and none that does not is taken for hot.
-func TestHotKeysAreFoundInBoundedMemory(t *testing.T) {
-	const size, hot = 256, 5
-	h := newHeat(size, noon)
-	now, rng := noon, rand.New(rand.NewPCG(1, 2))
-	for i := range 1_000_000 {
-		now = now.Add(20 * time.Microsecond)
-		if rng.IntN(10) == 0 {
-			h.note(now, fmt.Sprintf("hot %d", rng.IntN(hot)), 1)
-		} else {
-			h.note(now, fmt.Sprintf("once %d", i), 1)
-		}
-	}
-	if len(h.keys) > size || len(h.least) > size {
-		t.Fatalf("%d counters, want at most %d", len(h.keys), size)
-	}
-	var found []string
-	for _, w := range h.above(now, 500) {
-		found = append(found, w.key)
-		if w.rate < 600 || w.rate > 1300 || w.rate != h.rate(now, w.key) {
-			t.Errorf("%q: %.0f a second, want about 1000", w.key, w.rate)
-		}
-	}
-	slices.Sort(found)
-	if want := []string{"hot 0", "hot 1", "hot 2", "hot 3", "hot 4"}; !slices.Equal(found, want) {
-		t.Errorf("found %q, want %q", found, want)
-	}
-}
-
-// play asks a decider every second what moves, and does it.
+// play asks a decider every second which keys move, and moves them.
 type play struct {
 	*decider
 	now    time.Time
-	away   map[string]sight
+	away   map[string]route
 	stayed map[string]time.Time
 }
 
@@ -93,7 +32,7 @@ func newPlay(t *testing.T, cfg Config) *play {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &play{&decider{cfg: &full, heat: newHeat(full.Watched, noon)}, noon, make(map[string]sight), make(map[string]time.Time)}
+	return &play{&decider{cfg: &full, heat: heat.New(full.Watched, noon)}, noon, make(map[string]route), make(map[string]time.Time)}
 }
 
 func (p *play) run(d time.Duration, rates map[string]int) (moves []string) {
@@ -104,7 +43,7 @@ func (p *play) run(d time.Duration, rates map[string]int) (moves []string) {
 		p.now = p.now.Add(time.Second)
 		out, back := p.decide(p.now, p.away, p.stayed)
 		for _, key := range out {
-			p.away[key] = sight{since: p.now}
+			p.away[key] = route{since: p.now}
 			moves = append(moves, "out "+key)
 		}
 		for _, key := range back {
@@ -137,12 +76,12 @@ func TestAKeyMovesWhenItHasBeenHotAndBackWhenItHasBeenCool(t *testing.T) {
 	p.want(t, "cool when it has stayed", p.run(60*time.Second, nil), "back k")
 }
 
-// Of the heat of other processes nothing is known here but that the key is held.
+// This process does not know the heat of others, but it sees that the key is held.
 func TestAKeyThatOthersHoldIsNotCool(t *testing.T) {
 	p := newPlay(t, Config{MinStay: time.Second})
-	p.away["k"] = sight{since: noon, busy: true}
+	p.away["k"] = route{since: noon, held: true}
 	p.want(t, "held by others", p.run(5*time.Minute, nil))
-	p.away["k"] = sight{since: noon}
+	p.away["k"] = route{since: noon}
 	p.want(t, "free", p.run(10*time.Second, nil), "back k")
 }
 
@@ -160,7 +99,7 @@ func TestNoMoreThanMostMove(t *testing.T) {
 	p.want(t, "the two hottest", p.run(30*time.Second, map[string]int{"a": 3000, "b": 9000, "c": 6000}), "out b", "out c")
 }
 
-// They are not in the cluster because of their heat.
+// Pinned keys are not in the cluster because of their heat.
 func TestPinnedKeysLeaveRoomForHotOnes(t *testing.T) {
 	p := newPlay(t, Config{Most: 1, Pin: func(key string) Pin {
 		if key == "hot" || key == "warm" {
@@ -168,19 +107,8 @@ func TestPinnedKeysLeaveRoomForHotOnes(t *testing.T) {
 		}
 		return Always
 	}})
-	p.away["a"], p.away["b"] = sight{since: noon}, sight{since: noon}
+	p.away["a"], p.away["b"] = route{since: noon}, route{since: noon}
 	p.want(t, "one", p.run(30*time.Second, map[string]int{"hot": 3000, "warm": 2000}), "out hot")
-}
-
-// Where nothing was asked for since, it is the look that scales the counts.
-func TestARateIsSmallAfterAnHourOfRest(t *testing.T) {
-	h := newHeat(10, noon)
-	now := steady(h, noon, 10*time.Second, "k", 1000)
-	for _, w := range h.above(now.Add(time.Hour), 0) {
-		if w.rate > 1e-3 {
-			t.Errorf("rate %g", w.rate)
-		}
-	}
 }
 
 func TestConfigNamesWhatIsWrong(t *testing.T) {
@@ -201,18 +129,5 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		if _, err := cfg.withDefaults(); err == nil {
 			t.Errorf("%+v was taken", cfg)
 		}
-	}
-}
-
-func BenchmarkNote(b *testing.B) {
-	h := newHeat(1024, noon)
-	keys := make([]string, 4096)
-	for i := range keys {
-		keys[i] = fmt.Sprint(i)
-	}
-	now := noon
-	for i := 0; b.Loop(); i++ {
-		now = now.Add(time.Microsecond)
-		h.note(now, keys[i%len(keys)], 1)
 	}
 }
