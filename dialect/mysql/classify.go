@@ -75,7 +75,10 @@ func (d *database) Native(err error) bool {
 	if errors.As(err, &my) {
 		return my.Number != 1046
 	}
-	for _, own := range []error{mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrPktTooLarge, mysql.ErrBusyBuffer} {
+	for _, own := range []error{
+		mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync,
+		mysql.ErrPktSyncMul, mysql.ErrPktTooLarge, mysql.ErrBusyBuffer,
+	} {
 		if errors.Is(err, own) {
 			return true
 		}

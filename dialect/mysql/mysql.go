@@ -33,7 +33,10 @@ var room = sqlstore.Room{Name: "mysql", Quote: quote, Files: statements, Open: o
 func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
 
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
-	d := &database{sqlstore.Base{Sections: text, Note: sqlstore.AsBytes, TTL: sqlstore.Micros, Waiters: waiters}, s}
+	d := &database{sqlstore.Base{
+		Sections: text, Note: sqlstore.AsBytes, TTL: sqlstore.Micros,
+		Waiters: waiters,
+	}, s}
 	return d, sqlstore.Features{
 		TextAsBytes: true, Clamps: true, ReadsLock: true, ShareLock: " LOCK IN SHARE MODE",
 		// A COMMIT that was not answered kept its caller for 45 s beyond a context of 3 s.
@@ -69,8 +72,10 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 		`ROLLBACK AND NO CHAIN`,
 		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
 		`SET SESSION TRANSACTION READ WRITE`,
-		`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, innodb_lock_wait_timeout = 1,
-			completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_big_selects = 1, timestamp = DEFAULT,
+		`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1,
+			innodb_lock_wait_timeout = 1, completion_type = 'NO_CHAIN', sql_safe_updates = 0,
+			sql_select_limit = DEFAULT,
+				sql_big_selects = 1, timestamp = DEFAULT,
 			@rowlock_done = _binary ''`,
 	}
 	if strings.Contains(version, mariaDB) {
@@ -78,7 +83,8 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 		settings = append(settings, `SET SESSION idle_transaction_timeout = 4`)
 	} else {
 		// MySQL has no such limit, and its limit on idle sessions would end idle lanes.
-		s.Guard.Before, s.Guard.After = `SET SESSION wait_timeout = 4`, `SET SESSION wait_timeout = DEFAULT`
+		s.Guard.Before, s.Guard.After = `SET SESSION wait_timeout = 4`,
+			`SET SESSION wait_timeout = DEFAULT`
 	}
 	for _, set := range settings {
 		if _, err := s.Conn().ExecContext(ctx, set); err != nil {
@@ -90,9 +96,12 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 
 // Acquire tries in the strategy's order: a row that is free takes one round trip. It reads a row
 // that is not.
-func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) Acquire(
+	ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest,
+) (lease.Acquired, error) {
 	if strategy == sqlstore.Insert {
-		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) && !errors.Is(err, errNotTaken) {
+		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) &&
+			!errors.Is(err, errNotTaken) {
 			return out, err
 		}
 	}
@@ -104,7 +113,9 @@ func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, strategy sq
 
 // look answers for a row that is held, creates one that is absent, and takes one that is free or
 // expired.
-func (d *database) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	lease.Acquired, error,
+) {
 	a, err := d.read(ctx, s, r)
 	var out lease.Acquired
 	switch {
@@ -133,8 +144,11 @@ func answered(a sqlstore.Answer, err error) (lease.Acquired, error) {
 	return a.Acquired()
 }
 
-func (d *database) read(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (a sqlstore.Answer, err error) {
-	err = s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
+func (d *database) read(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	a sqlstore.Answer, err error,
+) {
+	err = s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
+		a.Dest()...)
 	return a, err
 }
 
@@ -142,12 +156,16 @@ func (d *database) read(ctx context.Context, s *sqlstore.Session, r lease.Acquir
 var errNotTaken = errors.New("not taken")
 
 // take gives a free row to the request's owner.
-func (d *database) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	lease.Acquired, error,
+) {
 	key := []byte(r.Key)
 	return d.update(ctx, s, "acquire-update", r, key, key)
 }
 
-func (d *database) update(ctx context.Context, s *sqlstore.Session, section string, r lease.AcquireRequest, keys ...any) (lease.Acquired, error) {
+func (d *database) update(
+	ctx context.Context, s *sqlstore.Session, section string, r lease.AcquireRequest, keys ...any,
+) (lease.Acquired, error) {
 	args := append([]any{sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL)}, keys...)
 	res, err := s.Exec(ctx, d.Text(section), args...)
 	if isLockWait(err) {
@@ -156,9 +174,12 @@ func (d *database) update(ctx context.Context, s *sqlstore.Session, section stri
 	return granted(res, err)
 }
 
-func (d *database) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	lease.Acquired, error,
+) {
 	return granted(s.Exec(ctx, d.Text("acquire-insert"),
-		[]byte(r.Key), sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL), lease.Bucket(r.Key), []byte(r.Key)))
+		[]byte(r.Key), sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL),
+		lease.Bucket(r.Key), []byte(r.Key)))
 }
 
 // changed returns errNotTaken for a statement that changed nothing.

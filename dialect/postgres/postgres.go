@@ -32,7 +32,10 @@ var room = sqlstore.Room{Name: "postgres", Quote: quote, Files: statements, Open
 func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
 
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
-	d := &database{sqlstore.Base{Sections: text, Note: sqlstore.AsText, TTL: sqlstore.Micros, Waiters: waiters}, s}
+	d := &database{sqlstore.Base{
+		Sections: text, Note: sqlstore.AsText, TTL: sqlstore.Micros,
+		Waiters: waiters,
+	}, s}
 	return d, sqlstore.Features{
 		Dollars: true, ShareLock: " FOR SHARE",
 		Silence: d.silence, Listener: d, Evictor: d,
@@ -55,7 +58,8 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if d.settings.Pooled {
 		return d.setupPooled(ctx, s)
 	}
-	_, err := s.Conn().ExecContext(ctx, `SELECT set_config('default_transaction_isolation', 'read committed', false),
+	_, err := s.Conn().ExecContext(ctx, `SELECT
+		set_config('default_transaction_isolation', 'read committed', false),
 		set_config('default_transaction_deferrable', 'off', false),
 		set_config('lock_timeout', '1000', false),
 		set_config('statement_timeout', '5000', false),
@@ -69,24 +73,31 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 		set_config('tcp_keepalives_interval', '3', false),
 		set_config('tcp_keepalives_count', '3', false),
 		set_config('bytea_output', 'hex', false),
-		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
-			ELSE current_setting('synchronous_commit') END, false)`)
+		set_config('synchronous_commit',
+			CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
+				ELSE current_setting('synchronous_commit') END, false)`)
 	return err
 }
 
 // Acquire tries the strategy's plain statement and, if that changed nothing, the one that handles
 // every state.
-func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) Acquire(
+	ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest,
+) (lease.Acquired, error) {
 	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Note, sqlstore.Micros(r.TTL)}
 	if strategy == sqlstore.Insert {
-		return d.grant(ctx, s, "acquire-insert", append(args, lease.Bucket(r.Key)), "acquire-any", r)
+		return d.grant(ctx, s, "acquire-insert", append(args, lease.Bucket(r.Key)), "acquire-any",
+			r)
 	}
 	return d.grant(ctx, s, "acquire-update", args, "acquire-any", r)
 }
 
 // grant runs a plain section, which returns a token or nothing, and after nothing the full one,
 // which returns an answer.
-func (d *database) grant(ctx context.Context, s *sqlstore.Session, plain string, args []any, full string, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) grant(
+	ctx context.Context, s *sqlstore.Session, plain string, args []any, full string,
+	r lease.AcquireRequest,
+) (lease.Acquired, error) {
 	a := sqlstore.Answer{State: sqlstore.StateMine}
 	err := s.QueryRow(ctx, d.Text(plain), args, &a.Token)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -102,7 +113,9 @@ func (d *database) grant(ctx context.Context, s *sqlstore.Session, plain string,
 }
 
 // Renew renews a batch in one statement.
-func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) (
+	[]lease.Renewed, error,
+) {
 	out := make([]lease.Renewed, 0, len(reqs))
 	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(row sqlstore.Columns) error {
 		var outcome, clock, remaining int64
@@ -110,7 +123,8 @@ func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.
 			return err
 		}
 		out = append(out, lease.Renewed{
-			Outcome: lease.RenewOutcome(outcome), Clock: sqlstore.Duration(clock), Remaining: sqlstore.Duration(remaining),
+			Outcome: lease.RenewOutcome(outcome), Clock: sqlstore.Duration(clock),
+			Remaining: sqlstore.Duration(remaining),
 		})
 		return nil
 	})
@@ -121,7 +135,9 @@ func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.
 }
 
 // Release clears the owner of one row, and reports whether another process waits for it.
-func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (out lease.Released, err error) {
+func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (
+	out lease.Released, err error,
+) {
 	args := []any{[]byte(l.Key), sqlstore.Bytes(l.Owner), l.Token, sqlstore.Bytes(s.Process)}
 	err = s.QueryRow(ctx, d.Text("release"), args, &out.Awaited)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -36,7 +36,10 @@ var room = sqlstore.Room{Name: "sqlite", Quote: quote, Files: statements, Open: 
 func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
 
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
-	d := &database{sqlstore.Base{Sections: text, Note: sqlstore.AsText, TTL: millis, Waiters: waiters}, s}
+	d := &database{sqlstore.Base{
+		Sections: text, Note: sqlstore.AsText, TTL: millis,
+		Waiters: waiters,
+	}, s}
 	return d, sqlstore.Features{
 		// A file has one write lock, and connections that wait for it sleep and poll.
 		OneWriter: true, CheckNames: checkNames, Version: d.version,
@@ -51,10 +54,12 @@ func (d *database) List(keys []string) any { return sqlstore.HexList(keys) }
 func checkNames(n sqlstore.Names) error {
 	switch {
 	case n.Schema != "":
-		return fmt.Errorf("%w: schema %q: SQLite has none; use a file of its own, or a table prefix",
+		return fmt.Errorf(
+			"%w: schema %q: SQLite has none; use a file of its own, or a table prefix",
 			lease.ErrConfig, n.Schema)
 	case strings.HasPrefix(strings.ToLower(n.Prefix), "sqlite_"):
-		return fmt.Errorf("%w: table prefix %q: SQLite keeps names that begin with sqlite_ for itself",
+		return fmt.Errorf(
+			"%w: table prefix %q: SQLite keeps names that begin with sqlite_ for itself",
 			lease.ErrConfig, n.Prefix)
 	}
 	return nil
@@ -71,7 +76,8 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 		}
 	}
 	return s.Conn().Raw(func(c any) error {
-		_, s.Local = c.(interface{ Serialize() ([]byte, error) }) // modernc's own, and no wrapper that may wait for a network
+		// Modernc's own, and no wrapper that may wait for a network
+		_, s.Local = c.(interface{ Serialize() ([]byte, error) })
 		return nil
 	})
 }
@@ -84,9 +90,12 @@ func abandon(ctx context.Context, conn *sql.Conn) { _, _ = conn.ExecContext(ctx,
 // Acquire reads first under either strategy. A read in the same process costs microseconds, and a
 // loser then never asks for the write lock, which the holder may have for as long as it is inside a
 // fence.
-func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, _ sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) Acquire(
+	ctx context.Context, s *sqlstore.Session, _ sqlstore.Strategy, r lease.AcquireRequest,
+) (lease.Acquired, error) {
 	var a sqlstore.Answer
-	err := s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
+	err := s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
+		a.Dest()...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return d.insert(ctx, s, r)
@@ -95,19 +104,25 @@ func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, _ sqlstore.
 	case a.State != sqlstore.StateFree && a.State != sqlstore.StateLocked:
 		return a.Acquired()
 	}
-	out, err := d.write(ctx, s, "acquire-update", millis(r.TTL), sqlstore.Bytes(r.Owner), r.Note, []byte(r.Key))
+	out, err := d.write(ctx, s, "acquire-update", millis(r.TTL), sqlstore.Bytes(r.Owner), r.Note,
+		[]byte(r.Key))
 	if a.State == sqlstore.StateLocked && isBusy(err) {
 		return a.Acquired() // expired, and the previous holder's fence may have the write lock
 	}
 	return out, err
 }
 
-func (d *database) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
-	return d.write(ctx, s, "acquire-insert", []byte(r.Key), sqlstore.Bytes(r.Owner), r.Note, millis(r.TTL), lease.Bucket(r.Key))
+func (d *database) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	lease.Acquired, error,
+) {
+	return d.write(ctx, s, "acquire-insert", []byte(r.Key), sqlstore.Bytes(r.Owner), r.Note,
+		millis(r.TTL), lease.Bucket(r.Key))
 }
 
 // write runs a statement that returns the granted token, or no row if another client was quicker.
-func (d *database) write(ctx context.Context, s *sqlstore.Session, section string, args ...any) (lease.Acquired, error) {
+func (d *database) write(ctx context.Context, s *sqlstore.Session, section string, args ...any) (
+	lease.Acquired, error,
+) {
 	a := sqlstore.Answer{State: sqlstore.StateMine}
 	err := s.QueryRow(ctx, d.Text(section), args, &a.Token)
 	if errors.Is(err, sql.ErrNoRows) {
