@@ -200,7 +200,9 @@ func TestALeaverHarmsNobodyInHisBatch(t *testing.T) {
 		early, leaveEarly := context.WithCancel(t.Context())
 		late, leaveLate := context.WithCancel(t.Context())
 		defer leaveLate()
+		withdrawn := make(chan struct{})
 		c.add(early, func(ctx context.Context) {
+			defer close(withdrawn)
 			_, err := ask(ctx, r.store, request("early"))
 			wantIs(t, err, context.Canceled)
 			wantNot(t, err, lease.ErrUnknown)
@@ -213,6 +215,7 @@ func TestALeaverHarmsNobodyInHisBatch(t *testing.T) {
 		})
 		c.mixed(t, "others")
 		leaveEarly()
+		<-withdrawn // or the lane may begin it first
 		sent := faultdb.NewGate()
 		go func() {
 			<-sent.Arrived()
