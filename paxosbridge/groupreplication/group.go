@@ -22,7 +22,7 @@ func newGroup(tables []dialect.Option) *sqlstore.Dialect {
 		})
 }
 
-// Probe looks at the member too.
+// Probe checks the member too.
 func (g *group) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
 	if err := g.check(ctx, conn); err != nil {
 		return sqlstore.Facts{}, err
@@ -30,8 +30,9 @@ func (g *group) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, erro
 	return g.Database.Probe(ctx, conn)
 }
 
-// Setup looks at the member as Probe did at the first: a session is made on whoever is primary now. A primary that was elected a moment
-// ago may not have applied yet what the group had agreed on before; under EVENTUAL it would answer all the same.
+// Setup checks the member as Probe did the first, because a session is made on the primary of the
+// moment. A primary that was just elected may not have applied what the group agreed on before.
+// Under EVENTUAL it would answer before it has.
 func (g *group) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if err := g.Database.Setup(ctx, s); err != nil {
 		return err
@@ -52,8 +53,8 @@ func (g *group) check(ctx context.Context, conn *sql.Conn) error {
 
 const eventual, afterFailover = "EVENTUAL", "BEFORE_ON_PRIMARY_FAILOVER"
 
-// raise makes the session's consistency what it must be at least. sql_log_bin is for the session too: without it nothing it writes goes
-// to the group.
+// raise raises the session's consistency to what it must be at least. It also checks sql_log_bin,
+// without which the session's writes do not reach the group.
 func (g *group) raise(ctx context.Context, conn *sql.Conn) error {
 	var consistency string
 	var logged bool
@@ -62,19 +63,20 @@ func (g *group) raise(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	if !logged {
-		return fmt.Errorf("%w: sql_log_bin is OFF: what the session writes is kept from the group; look for it in init_connect", lease.ErrTopology)
+		return fmt.Errorf("%w: sql_log_bin is OFF, so that the session's writes do not reach the group: check init_connect", lease.ErrTopology)
 	}
 	if consistency != eventual {
-		return nil // the others ask for as much, or more
+		return nil // the other levels guarantee as much, or more
 	}
 	_, err := conn.ExecContext(ctx, `SET SESSION group_replication_consistency = '`+afterFailover+`'`)
 	if v := g.Classify(err); err != nil && v.Class == sqlstore.Refused {
-		err = fmt.Errorf("%w: group_replication_consistency is EVENTUAL, and the session cannot raise it: SET PERSIST group_replication_consistency = '%s' (%w)", lease.ErrTopology, afterFailover, err)
+		err = fmt.Errorf("%w: group_replication_consistency is EVENTUAL, and the session may not raise it: "+
+			"SET PERSIST group_replication_consistency = '%s' (%w)", lease.ErrTopology, afterFailover, err)
 	}
 	return err
 }
 
-// Classify knows our own refusals: a member that is not to be trusted is not asked again at once.
+// Classify knows this package's refusals. A refused member is not asked again at once.
 func (g *group) Classify(err error) sqlstore.Verdict {
 	switch {
 	case errors.Is(err, lease.ErrTopology):

@@ -28,7 +28,7 @@ func TestSettingsAreRefusedByName(t *testing.T) {
 		"group_replication_single_primary_mode": "OFF", "group_replication_exit_state_action": "STAY_WRITABLE",
 		"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "1000", "binlog_error_action": "IGNORE_ERROR",
 	} {
-		for _, value := range []string{bad, ""} { // or a server that does not know the setting
+		for _, value := range []string{bad, ""} { // or the server does not know the setting
 			s := maps.Clone(good)
 			s[name] = value
 			if err := s.check(); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), name) {
@@ -41,7 +41,7 @@ func TestSettingsAreRefusedByName(t *testing.T) {
 	}
 }
 
-func TestWhoLeadsHasTheMajority(t *testing.T) {
+func TestAPrimaryNeedsTheMajority(t *testing.T) {
 	for _, c := range []struct {
 		view
 		least int
@@ -66,7 +66,7 @@ func TestWhoLeadsHasTheMajority(t *testing.T) {
 }
 
 // A server that was told to roll back what it has sent does not know whether the others commit it.
-func TestWhatTheGroupRolledBackHasAnUnknownOutcome(t *testing.T) {
+func TestARollbackOfTheGroupHasAnUnknownOutcome(t *testing.T) {
 	g := &group{sqlstore.Of(mysql.New())}
 	for number, want := range map[uint16]sqlstore.Class{
 		3100: sqlstore.Unknown, 3101: sqlstore.Unknown, 1180: sqlstore.Unknown,
@@ -78,7 +78,7 @@ func TestWhatTheGroupRolledBackHasAnUnknownOutcome(t *testing.T) {
 	}
 }
 
-func TestASessionWaitsForTheBacklogWhateverTheServerDefaultsTo(t *testing.T) {
+func TestASessionWaitsForTheBacklogWithAnyServerDefault(t *testing.T) {
 	for _, dsn := range testdb.Group(t) {
 		db, err := sql.Open("mysql", dsn)
 		if err != nil {
@@ -103,7 +103,7 @@ func TestASessionWaitsForTheBacklogWhateverTheServerDefaultsTo(t *testing.T) {
 	}
 }
 
-// session says what a new session of ours has.
+// session returns the settings of a new session of the cluster.
 func session(t *testing.T, dsn string) (consistency string) {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
@@ -126,7 +126,7 @@ func session(t *testing.T, dsn string) (consistency string) {
 	return consistency
 }
 
-func TestASessionThatKeepsItsWritesFromTheGroupIsRefused(t *testing.T) {
+func TestASessionWithoutBinaryLogIsRefused(t *testing.T) {
 	db, err := sql.Open("mysql", testdb.Group(t)[0])
 	if err != nil {
 		t.Fatal(err)
