@@ -85,3 +85,6 @@ func (d *database) Native(err error) bool {
 	}
 	return false
 }
+
+// errNotTaken: the row is not free, or not there, or another transaction has it locked.
+var errNotTaken = errors.New("not taken")

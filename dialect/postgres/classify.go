@@ -64,3 +64,8 @@ func (d *database) Native(err error) bool {
 	return errors.As(err, new(sqlState)) || errors.Is(err, pgx.ErrTxClosed) ||
 		pgconn.SafeToRetry(err)
 }
+
+func isState(err error, code string) bool {
+	var state sqlState
+	return errors.As(err, &state) && state.SQLState() == code
+}

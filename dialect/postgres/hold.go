@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -77,9 +76,4 @@ func (d *database) Waited(err error) sqlstore.Wait {
 		return sqlstore.TooLong
 	}
 	return sqlstore.NoWait
-}
-
-func isState(err error, code string) bool {
-	var state sqlState
-	return errors.As(err, &state) && state.SQLState() == code
 }

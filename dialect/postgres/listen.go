@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rowlockdb/rowlock/dialect"
@@ -17,15 +16,6 @@ import (
 // made on a server connection that another client uses a moment later. The DSN leads to the same
 // database directly.
 func Listen(dsn string) dialect.Option { return func(s *sqlstore.Settings) { s.Listen = dsn } }
-
-const (
-	dialTimeout = 3 * time.Second
-	// A connection that has been silent for beat is asked whether it is alive. A firewall that
-	// forgot it, or an unplugged cable, reports nothing, and is noticed after beat+pong at the
-	// latest.
-	beat = 4 * time.Second
-	pong = 3 * time.Second
-)
 
 // Listen hears what is announced on channel until ctx ends or the connection is lost.
 func (d *database) Listen(
@@ -64,12 +54,6 @@ func (e listener) dial(ctx context.Context, dsn string) error {
 	}
 	defer hangUp(conn)
 	return e.listen(ctx, conn)
-}
-
-func hangUp(conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
-	defer cancel()
-	_ = conn.Close(ctx)
 }
 
 // borrow listens on a connection of the pool and drops it afterwards, because no other user should
@@ -136,13 +120,5 @@ func (e listener) next(ctx context.Context, conn *pgx.Conn) error {
 	case waiting.Err() != nil && !conn.IsClosed():
 		return ask(ctx, conn, `-- rowlock listens`)
 	}
-	return err
-}
-
-// ask sends a statement that a live server answers at once.
-func ask(ctx context.Context, conn *pgx.Conn, query string) error {
-	ctx, cancel := context.WithTimeout(ctx, pong)
-	defer cancel()
-	_, err := conn.PgConn().Exec(ctx, query).ReadAll()
 	return err
 }

@@ -30,32 +30,6 @@ var errPrepared = fmt.Errorf(
 	"%w: a prepared statement is not this session's own, as behind a pooler in transaction "+
 		"mode: %s", lease.ErrConfig, pooledCure)
 
-// pgxOf finds pgx's connection beneath database/sql's and any wrapper of the pool's driver; nil if
-// there is none.
-func pgxOf(c any) *pgx.Conn {
-	switch c := c.(type) {
-	case interface{ Unwrap() any }:
-		return pgxOf(c.Unwrap())
-	case interface{ Conn() *pgx.Conn }:
-		return c.Conn()
-	}
-	return nil
-}
-
-// withPgx runs f on the connection beneath conn, if it is pgx's.
-func withPgx(conn *sql.Conn, f func(*pgx.Conn) error) (err error) {
-	raw := conn.Raw(func(c any) error {
-		if c := pgxOf(c); c != nil {
-			err = f(c)
-		}
-		return nil
-	})
-	if raw != nil {
-		return raw
-	}
-	return err
-}
-
 // checkMode refuses a driver that prepares statements on its own. The other modes send a statement
 // and its parameters at once.
 func checkMode(c *pgx.Conn) error {
