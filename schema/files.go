@@ -8,18 +8,24 @@ import (
 	"testing/fstest"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 //go:embed migrations statements
 var text embed.FS
 
-// FS returns the goose migrations that Migrate runs, with d's names filled in, for those who run them among their own:
-// copy them under the next free numbers and keep their order. The file names mean nothing to rowlock, and a later Migrate
-// or Open is content with tables that were made this way.
+// FS returns the goose migrations that Migrate runs, with d's names filled in, for programs that
+// run them among their own. Copy them under the next free numbers and keep their order. Their file
+// names mean nothing to rowlock: a later Migrate or Open accepts tables that were made this way.
 func FS(d dialect.Dialect) (fs.FS, error) {
-	if err := check(d); err != nil {
+	of, err := open(d)
+	if err != nil {
 		return nil, err
 	}
+	return migrations(of)
+}
+
+func migrations(d *sqlstore.Dialect) (fs.FS, error) {
 	dir := "migrations/" + d.Name()
 	entries, err := text.ReadDir(dir)
 	if err != nil {
@@ -31,15 +37,16 @@ func FS(d dialect.Dialect) (fs.FS, error) {
 		if err != nil {
 			return nil, err
 		}
-		files[e.Name()] = &fstest.MapFile{Data: []byte(fill(string(sql), d)), Mode: 0o444}
+		files[e.Name()] = &fstest.MapFile{Data: []byte(d.Fill(string(sql))), Mode: 0o444}
 	}
 	return files, nil
 }
 
 var gooseMark = regexp.MustCompile(`(?m)^-- \+goose .*\n+`)
 
-// SQL returns the same as plain SQL, for psql, Flyway, golang-migrate and the like: up makes the tables, down removes them.
-// Every statement ends with a semicolon at the end of a line, and no other line ends with one.
+// SQL returns the same as plain SQL, for psql, Flyway, golang-migrate and others: up makes the
+// tables, down removes them. Every statement ends with a semicolon at the end of a line, and no
+// other line ends with one.
 func SQL(d dialect.Dialect) (up, down string, err error) {
 	files, err := FS(d)
 	if err != nil {
@@ -53,7 +60,7 @@ func SQL(d dialect.Dialect) (up, down string, err error) {
 		}
 		u, d, _ := strings.Cut(string(sql), "-- +goose Down\n")
 		up += gooseMark.ReplaceAllString(u, "")
-		down = strings.TrimLeft(d, "\n") + down // the last one made goes first
+		down = strings.TrimLeft(d, "\n") + down // the last one made is removed first
 	}
 	return up, down, err
 }

@@ -15,6 +15,8 @@ var groups = map[string][]string{
 		"./paxosbridge/clustertest",
 		"./internal/clienttest", "./internal/servertest",
 	},
+	// They import the standard library and lease at most, so that any package may use them.
+	"leaves":   {"./internal/isnil", "./internal/oneline", "./internal/allkeys", "./internal/seam"},
 	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants"},
 }
 
@@ -40,19 +42,33 @@ var bans = []struct {
 		"./lease", "anything else", nil,
 		"a store can be written against it without taking anything along",
 	},
-	{"./watchdog", "anything else", []string{"./lease"}, "it keeps the leases of any store"},
+	{"./watchdog", "anything else", []string{"./lease", "leaves"}, "it keeps the leases of any store"},
 	{"./reaper", "anything else", []string{"./lease"}, "it sweeps any store"},
 	{
 		"./dialect", "anything else",
-		[]string{"./lease", "./dialect/internal/section"},
+		[]string{"./lease", "./internal/sqlstore", "leaves"},
 		"it is a description; the rooms have the drivers",
 	},
 	{"./dialect/postgres", "drivers", []string{"github.com/jackc/pgx"}, "one room, one driver"},
 	{"./dialect/mysql", "drivers", []string{"github.com/go-sql-driver/mysql"}, "one room, one driver"},
 	{"./dialect/sqlite", "drivers", []string{"modernc.org/sqlite"}, "one room, one driver"},
-	{"./dialect/postgres", "./internal", nil, "arrows run one way: internal uses dialects"},
-	{"./dialect/mysql", "./internal", nil, "arrows run one way: internal uses dialects"},
-	{"./dialect/sqlite", "./internal", nil, "arrows run one way: internal uses dialects"},
+	{
+		"./dialect/postgres", "./internal", []string{"./internal/sqlstore", "leaves"},
+		"a room fills in what the store asks for, and uses nothing of it",
+	},
+	{
+		"./dialect/mysql", "./internal", []string{"./internal/sqlstore", "leaves"},
+		"a room fills in what the store asks for, and uses nothing of it",
+	},
+	{
+		"./dialect/sqlite", "./internal", []string{"./internal/sqlstore", "leaves"},
+		"a room fills in what the store asks for, and uses nothing of it",
+	},
+	{
+		"./internal/sqlstore", "anything else",
+		[]string{"./lease", "./internal/sqlstore", "leaves"},
+		"it is a description; the rooms have the drivers",
+	},
 	{"./internal/lane", "drivers", nil, "a lane does not know what its statements say"},
 	{
 		"./internal/waitq", "anything else", nil,
@@ -67,7 +83,7 @@ var bans = []struct {
 	{"./once", "drivers", nil, "it is given a dialect and a pool"},
 	{
 		"./once", "./internal",
-		[]string{"./internal/txend"},
+		[]string{"./internal/sqlstore", "leaves", "./internal/txend"},
 		"a transaction of the application's needs no lanes",
 	},
 	{"./once", "test helpers", nil, "it is part of the user's program"},
@@ -83,14 +99,14 @@ var bans = []struct {
 	{"./paxosbridge", "drivers", nil, "a user gets the cluster they have, and no other"},
 	{
 		"./paxosbridge", "./internal",
-		[]string{"./internal/seam"},
+		[]string{"leaves"},
 		"it stands on stores, whatever they are made of",
 	},
 	{"./paxosbridge", "test helpers", nil, "it is part of the user's program"},
 	{".", "./paxosbridge", nil, "most keys never move"},
 	{
 		"./paxosbridge/clustertest", "./internal",
-		[]string{"./internal/seam"},
+		[]string{"leaves"},
 		"it is public: an author of a cluster must be able to use all of it",
 	},
 	{
@@ -101,7 +117,7 @@ var bans = []struct {
 	{"./paxosbridge/groupreplication", "./schema", nil, "it creates nothing"},
 	{"./paxosbridge/groupreplication", "test helpers", nil, "it is part of the user's program"},
 	{"./schema", "drivers", nil, "it is given a dialect and a pool"},
-	{"./schema", "./internal", nil, "tables can be made without a client"},
+	{"./schema", "./internal", []string{"./internal/sqlstore", "leaves"}, "tables can be made without a client"},
 	{".", "./paxosbridge", nil, "a user with only a database has no cluster"},
 	{
 		"./paxosbridge/etcd", "drivers",
@@ -110,7 +126,7 @@ var bans = []struct {
 	},
 	{
 		"./paxosbridge/etcd", "./internal",
-		[]string{"./internal/seam"},
+		[]string{"leaves"},
 		"the cluster is not the table's",
 	},
 	{"./paxosbridge/etcd", "test helpers", nil, "it is part of the user's program"},
@@ -120,7 +136,7 @@ var bans = []struct {
 	},
 	{
 		"./memstore", "anything else",
-		[]string{"./lease"},
+		[]string{"./lease", "leaves"},
 		"a user's test that needs no database needs nothing else either",
 	},
 	{
@@ -131,7 +147,7 @@ var bans = []struct {
 	{"./locktest", "./dialect", nil, "it tests stores that have nothing to do with databases"},
 	{
 		"./locktest", "./internal",
-		[]string{"./internal/seam"},
+		[]string{"leaves"},
 		"it is public: an author of a store must be able to use all of it",
 	},
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -98,9 +98,9 @@ func (s *Scene) Ledger() (table string) {
 }
 
 // Session is a lane's connection in the test's hands.
-func (s *Scene) Session(d dialect.Dialect, conn *sql.Conn) *dialect.Session {
+func (s *Scene) Session(d *sqlstore.Dialect, conn *sql.Conn) *sqlstore.Session {
 	s.Helper()
-	session := dialect.NewSession(conn)
+	session := sqlstore.NewSession(conn)
 	s.Cleanup(session.Discard)
 	s.OK(d.Setup(s.Context(), session))
 	return session

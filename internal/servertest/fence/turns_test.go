@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // A holder whose COMMIT times out does not know its outcome, and may try again under the same
@@ -93,7 +93,7 @@ func enterUntilDone(s *servertest.Scene, db *sql.DB, opts *sql.TxOptions, l *row
 ) error {
 	for {
 		err := enter(s, db, opts, l, table)
-		conflict := err != nil && dialect.Judge(s.Env.Dialect, err).Class == dialect.Conflict
+		conflict := err != nil && sqlstore.Judge(s.Env.Dialect, err).Class == sqlstore.Conflict
 		if err == nil || !errors.Is(err, rowlock.ErrBusy) && !conflict {
 			return err
 		}

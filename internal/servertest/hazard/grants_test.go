@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -255,8 +255,8 @@ func TestMakingRowsDoesNotDeadlock(t *testing.T) {
 func acquireBeside(s *servertest.Scene, p *servertest.Party, key string) {
 	a := p.Acquire(key)
 	for range 20 {
-		if a.Err == nil || !errors.Is(a.Err, dialect.ErrRowShape) &&
-			!errors.Is(a.Err, dialect.ErrRowLocked) {
+		if a.Err == nil || !errors.Is(a.Err, sqlstore.ErrRowShape) &&
+			!errors.Is(a.Err, sqlstore.ErrRowLocked) {
 			break
 		}
 		a = p.Acquire(key)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -46,7 +46,7 @@ func TestAStalledStatementIsNotGrantedAnOldToken(t *testing.T) {
 			fast.Exec(`COMMIT`)
 			<-done
 			for !got.Granted { // it tries again, as the store does
-				if got.Err != nil && dialect.Judge(s.Env.Dialect, got.Err).Class != dialect.Conflict {
+				if got.Err != nil && sqlstore.Judge(s.Env.Dialect, got.Err).Class != sqlstore.Conflict {
 					s.Fatalf("%q: %v", key, got.Err)
 				}
 				got = slow.Acquire(key)
@@ -73,7 +73,7 @@ func TestTheReaperCannotComeBetweenAFloorAndItsRow(t *testing.T) {
 		var floor int64
 		lock := s.Env.SQL(`SELECT floor FROM {rowlock_floor} WHERE bucket = ? FOR UPDATE NOWAIT`)
 		err := reaper.Session.Conn().QueryRowContext(s.Context(), lock, lease.Bucket(key)).Scan(&floor)
-		if dialect.Judge(s.Env.Dialect, err).Class != dialect.Conflict {
+		if sqlstore.Judge(s.Env.Dialect, err).Class != sqlstore.Conflict {
 			s.Errorf("the floor can be locked while a row is made that counts from it: %v", err)
 		}
 		reaper.Exec(`ROLLBACK`)
@@ -141,7 +141,7 @@ func TestALeaseIsNotCutShortByTheWaitForItsRow(t *testing.T) {
 		other.Exec(`COMMIT`)
 		<-done
 		if !stalled {
-			if !errors.Is(got.Err, dialect.ErrRowLocked) && !errors.Is(got.Err, dialect.ErrRowShape) {
+			if !errors.Is(got.Err, sqlstore.ErrRowLocked) && !errors.Is(got.Err, sqlstore.ErrRowShape) {
 				s.Errorf("%+v, want an error that says that the row is locked", got)
 			}
 			return

@@ -17,6 +17,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -195,7 +196,7 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 		conn, err := db.Conn(t.Context())
 		s.OK(err)
 		defer conn.Close()
-		facts, err := mysql.New().Probe(context.Background(), conn)
+		facts, err := sqlstore.Of(mysql.New()).Probe(context.Background(), conn)
 		s.OK(err)
 		return strings.Join(facts.Warnings, "\n")
 	}
