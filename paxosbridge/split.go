@@ -59,7 +59,10 @@ func each[Q, A any](
 func answered[Q, A any](ctx context.Context, items []Q, f call[Q, A]) ([]A, error) {
 	got, err := f(ctx, items)
 	if err == nil && len(got) != len(items) {
-		err = fmt.Errorf("%w: %w: %d answers to %d items", lease.ErrUnknown, lease.ErrCorrupt, len(got), len(items))
+		err = fmt.Errorf(
+			"%w: %w: %d answers to %d items", lease.ErrUnknown, lease.ErrCorrupt, len(got),
+			len(items),
+		)
 	}
 	if err != nil {
 		return nil, err

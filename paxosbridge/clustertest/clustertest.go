@@ -41,7 +41,10 @@ type property struct {
 }
 
 var properties = []property{
-	{"a key without a record is refused in every epoch, and the request makes none", refusedWithoutRecord},
+	{
+		"a key without a record is refused in every epoch, and the request makes none",
+		refusedWithoutRecord,
+	},
 	{"an open record is granted in its epoch only", grantedInItsEpoch},
 	{"a repeated request in an epoch returns the same lease", repeatedRequest},
 	{"an epoch that is opened again keeps its holder and its tokens", openedAgain},
