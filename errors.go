@@ -1,9 +1,6 @@
 package rowlock
 
-import (
-	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/lease"
-)
+import "github.com/rowlockdb/rowlock/lease"
 
 // The errors of this package are those of package lease, under the names that users type.
 // Packages forupdate, optimistic, once and paxosbridge return them too, beside errors of their
@@ -76,6 +73,3 @@ var (
 
 // HeldError is what ErrHeld comes as: who has the key, and for how long.
 type HeldError = lease.HeldError
-
-// join returns the errors that are not nil as one, in one line.
-func join(errs ...error) error { return oneline.Join(errs...) }

@@ -6,13 +6,15 @@ import (
 	"strings"
 )
 
-// isNil reports whether v is nil, or an interface with a nil pointer in it, on which a method would panic.
+// isNil reports whether v is nil, or an interface that has a nil pointer, on which a method would
+// panic.
 func isNil(v any) bool {
 	value := reflect.ValueOf(v)
 	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
 }
 
-// CheckStoredKey is [CheckKey] for stores: the keys that rowlock keeps for itself pass, because who asks a store is rowlock.
+// CheckStoredKey is [CheckKey] for stores. The keys that rowlock keeps for itself pass, because
+// rowlock itself asks a store for them.
 func CheckStoredKey(key string) error {
 	if strings.HasPrefix(key, Reserved) && len(key) <= MaxKey {
 		return nil
@@ -20,14 +22,15 @@ func CheckStoredKey(key string) error {
 	return CheckKey(key)
 }
 
-// Check returns an error for a request that every store refuses, before it has done anything: what cannot be told from a free row, or
-// not be found again.
+// Check returns an error for a request that every store refuses before it has done anything: a key
+// that no later request could name, or an owner that would look like a free row.
 func (r AcquireRequest) Check() error {
 	if err := CheckStoredKey(r.Key); err != nil {
 		return err
 	}
 	if r.Owner.IsZero() {
-		return fmt.Errorf("%w: acquire %q: the zero owner is nobody; use lease.NewOwner", ErrConfig, r.Key)
+		return fmt.Errorf("%w: acquire %q: the zero owner names no attempt; use lease.NewOwner",
+			ErrConfig, r.Key)
 	}
 	return nil
 }
@@ -38,7 +41,8 @@ func (h HandOver) Check() error {
 		return err
 	}
 	if h.To.Key != h.From.Key {
-		return fmt.Errorf("%w: hand over %q: to the owner of another key, %q", ErrConfig, h.From.Key, h.To.Key)
+		return fmt.Errorf("%w: hand over %q: the next owner asks for another key, %q",
+			ErrConfig, h.From.Key, h.To.Key)
 	}
 	return nil
 }

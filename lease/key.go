@@ -7,33 +7,37 @@ import (
 )
 
 const (
-	// MaxKey is the longest key in bytes. The limit is ours and the same everywhere: an index's own limit depends on the
-	// database and even on how well the key compresses.
+	// MaxKey is the longest key in bytes. It is the same on every store, because an index's own
+	// limit depends on the database, and even on how well the key compresses.
 	MaxKey = 255
 	// MaxNote is the longest note in bytes.
 	MaxNote = 255
-	// Reserved begins the keys rowlock keeps for itself (the reaper's election, the probe at Open).
+	// Reserved begins the keys that rowlock keeps for itself, as the reaper's election and the
+	// probe of Open.
 	Reserved = "\x00rowlock\x00"
-	// Buckets is the number of token floors. Which bucket a key falls into is written into every database that runs
-	// rowlock: neither this number nor [Bucket] may ever change.
+	// Buckets is the number of token floors. The bucket of a key is written into every database
+	// that runs rowlock: neither this number nor [Bucket] may ever change.
 	Buckets = 256
 )
 
-// CheckKey returns an error that wraps [ErrInvalidKey] unless key can be locked. Keys are bytes, 1 to [MaxKey] of them,
-// compared exactly on every store: "A", "a", "a " and "á" are four keys.
+// CheckKey returns an error that wraps [ErrInvalidKey] unless key can be locked. A key has 1 to
+// [MaxKey] bytes, which every store compares exactly: "A", "a", "a " and "á" are four keys.
 func CheckKey(key string) error {
 	switch {
 	case key == "":
 		return fmt.Errorf("%w: it is empty; a key has 1 to %d bytes", ErrInvalidKey, MaxKey)
 	case len(key) > MaxKey:
-		return fmt.Errorf("%w: %.24q… has %d bytes; at most %d are allowed: hash the long part", ErrInvalidKey, key, len(key), MaxKey)
+		return fmt.Errorf("%w: %.24q… has %d bytes; at most %d are allowed: hash the long part",
+			ErrInvalidKey, key, len(key), MaxKey)
 	case strings.HasPrefix(key, Reserved):
-		return fmt.Errorf("%w: %q begins with the prefix rowlock keeps for itself", ErrInvalidKey, key)
+		return fmt.Errorf("%w: %q begins with the prefix rowlock keeps for itself",
+			ErrInvalidKey, key)
 	}
 	return nil
 }
 
-// Bucket returns the token floor that key counts from when its row is created: FNV-1a modulo [Buckets].
+// Bucket returns the token floor that key counts from when its row is created: FNV-1a modulo
+// [Buckets].
 func Bucket(key string) int {
 	h := fnv.New32a()
 	h.Write([]byte(key))

@@ -6,27 +6,31 @@ import (
 	"fmt"
 )
 
-// Tx is what Fence and UnlockTx need of the caller's transaction: *sql.Tx, *sqlx.Tx and *sql.Conn have it.
+// Tx is what Fence and UnlockTx need of the caller's transaction. *sql.Tx, *sqlx.Tx and *sql.Conn
+// have these methods.
 type Tx interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// CheckTx returns an error that wraps [ErrConfig] for what is certainly no transaction: nil, a nil pointer, and a pool (*sql.DB, *sqlx.DB),
-// which has each statement in a transaction of its own, so that what is checked or locked there is let go at once. Of a *sql.Conn it
-// cannot be told whether a BEGIN was sent.
+// CheckTx returns an error that wraps [ErrConfig] for a value that cannot be a transaction: nil, a
+// nil pointer, or a pool (*sql.DB, *sqlx.DB). A pool runs each statement in a transaction of its
+// own, so that what one statement checks or locks is unlocked at once. CheckTx cannot see whether a
+// *sql.Conn has sent BEGIN.
 func CheckTx(tx Tx) error {
 	if isNil(tx) {
 		return fmt.Errorf("%w: the transaction is nil; begin one (BeginTx)", ErrConfig)
 	}
 	if _, pool := tx.(interface{ SetMaxOpenConns(int) }); pool {
-		return fmt.Errorf("%w: %T is a pool and no transaction: what is locked there is let go at once; begin one on it (BeginTx)", ErrConfig, tx)
+		return fmt.Errorf("%w: %T is a pool and no transaction: each statement unlocks at once what it "+
+			"locks; begin one on it (BeginTx)", ErrConfig, tx)
 	}
 	return nil
 }
 
-// Runner runs one statement in the caller's transaction. It is narrower than [Tx] because a *sql.Row cannot be made
-// outside database/sql, so that a transaction of another kind (pgx.Tx) could not offer one.
+// Runner runs one statement in the caller's transaction. It is narrower than [Tx], because a
+// *sql.Row cannot be made outside of database/sql, so that a transaction of another kind (pgx.Tx)
+// could not return one.
 type Runner interface {
 	// QueryOne scans the first row into dest, or returns sql.ErrNoRows.
 	QueryOne(ctx context.Context, query string, args []any, dest ...any) error

@@ -6,83 +6,97 @@ import (
 	"time"
 )
 
-// The abilities of a [Store] below serve those who wait. None is needed to wait: a client that polls with Inspect is always
-// right. They make it sooner, cheaper, or fair. A client finds them once, by type assertion.
+// The abilities of a [Store] below serve waiters. None is needed to wait: a client that polls with
+// Inspect always makes progress. They make waiting sooner, cheaper or fair. A client looks for each
+// once, by type assertion.
 
-// HandOver gives a lease that is held straight to its next owner.
+// HandOver passes a held lease to its next owner.
 type HandOver struct {
 	From Lease
 	// To is for the same key. Its TTL counts from the hand-over.
 	To AcquireRequest
 }
 
-// Passer is a Store that can hand a lease over in one change of its row, instead of a release and an acquire.
+// Passer is a Store that can hand a lease over in one change of its row, instead of a release and
+// an acquire.
 type Passer interface {
-	// HandOver grants each To if the row still names From, expired or not. Granted false says that it does not, or that the
-	// key's tokens have run out: nothing was changed, and Holder is not filled in. A repeated request returns the lease as it is.
-	// An item's error that is [ErrMoved] says that From was given up, and To was granted nothing: the key is on its way to another home.
+	// HandOver grants each To if the row still names From, expired or not. Granted false says that
+	// it does not, or that the key's tokens have run out: nothing was changed, and Holder is empty.
+	// A repeated request returns the lease as it is. An item's error that is [ErrMoved] says that
+	// From was released and To was granted nothing, because the key is about to move to another
+	// home.
 	HandOver(ctx context.Context, items []HandOver) ([]Acquired, error)
 }
 
-// Notifier is a Store that can tell the waiters of other processes that a key has come free, sooner than a poll would. What it
-// tells is a hint: it may be lost, late, repeated or wrong, and nobody may rest on it.
+// Notifier is a Store that can tell the waiters of other processes that a key is free, sooner than
+// a poll finds out. Polling guarantees progress; notifications only reduce latency. One may be
+// lost, late, repeated or wrong, so that no caller may rely on it.
 type Notifier interface {
-	// Listen calls heard with each key that another process announces, and with "" when any may have come free: whenever it
-	// begins to listen, also anew after the connection was lost, which it finds out within seconds even if the network says
-	// nothing. What this process announces may be heard too. heard must not block.
+	// Listen calls heard with each key that another process announces. It calls heard with "" if
+	// any key may be free: whenever it begins to listen, and when it listens again after the
+	// connection was lost. It notices a lost connection within seconds, even on a silent network.
+	// It may hear this process's own announcements too. heard must not block.
 	//
-	// It returns when ctx ends, with ctx's error; or at once, with an error that is [ErrUnsupported], where the store has the
-	// method but nothing to listen to: then there is only the poll. [ErrClosed] says the store was closed.
+	// It returns ctx's error when ctx ends. It returns an error that is [ErrUnsupported] at once if
+	// the store has the method but nothing to listen to, so that only polling is left. [ErrClosed]
+	// says that the store was closed.
 	Listen(ctx context.Context, heard func(key string)) error
-	// Announce tells the listeners of all processes, in a statement of its own. Send it after the release has been committed.
-	// Where nobody can listen, or where Listen notices by itself, it does nothing.
+	// Announce notifies the listeners of all processes, in a statement of its own. Send it after
+	// the release has been committed. It does nothing if no process can listen, or if Listen
+	// notices by itself.
 	Announce(ctx context.Context, keys []string) error
 }
 
-// Waker is a Notifier that can wake one process of those that wait for a key. Announce wakes all of them: one gets the key, and the
-// others have asked the store in vain.
+// Waker is a Notifier that can wake one process of those that wait for a key. Announce wakes all of
+// them, although only one can get the key and the others ask the store in vain.
 type Waker interface {
 	Notifier
-	// Wakes reports whether Wake tells anybody.
+	// Wakes reports whether Wake notifies any process.
 	Wakes() bool
-	// ListenAs is Listen for process, under whose name Await is called, and hears what Wake tells it. chosen says that no other process was told: if process does not wait for key, it should take back its Await and
-	// call Wake, so that the next process is told.
+	// ListenAs is Listen for a process that registers with Await. It also hears what Wake sends to
+	// this process; chosen then is true, and no other process was notified. If this process does
+	// not wait for key, it should call Desist and then Wake, so that the next process is notified.
 	ListenAs(ctx context.Context, process Owner, heard func(key string, chosen bool)) error
-	// Wake tells one process of each key: of those that wait and listen, the one that follows process in the order of owners, or the
-	// first after the last. So processes that wake one another take turns. If it knows of none but process, it tells all, as
-	// Announce does. A listener that does not use ListenAs
-	// hears of no key that a process was told of.
+	// Wake notifies one process of each key: of those that wait and listen, the one that follows
+	// process in the order of owners, or the first after the last. So processes that wake one
+	// another take turns. If Wake knows of no other process, it notifies all, as Announce does. A
+	// listener that does not use ListenAs does not hear of a key that one process was notified of.
 	Wake(ctx context.Context, process Owner, keys []string) error
 }
 
-// Interest is a Store that remembers which processes wait for a key, so that nobody else need be told of it.
+// Interest is a Store that records which processes wait for a key, so that only they are notified.
 type Interest interface {
-	// Await notes that a process, an owner of its own, waits for keys: for so long, unless repeated. Look at the keys once more
-	// after it: who released before will not tell. (Who is about to commit will not either; that is what the poll is for.)
+	// Await registers a process, which is an Owner of its own, as waiting for keys, for d unless
+	// repeated. Read the keys once more afterwards, because a holder that released before does not
+	// notify. A holder that is about to commit does not either; polling covers that.
 	Await(ctx context.Context, process Owner, keys []string, d time.Duration) error
-	// Desist takes that back.
+	// Desist removes the registration.
 	Desist(ctx context.Context, process Owner, keys []string) error
-	// Awaited reports for each key whether any process but this one waits for it, or any ticket stands. It writes nothing.
+	// Awaited reports for each key whether another process, or any ticket, waits for it. It writes
+	// nothing.
 	Awaited(ctx context.Context, process Owner, keys []string) ([]bool, error)
 }
 
 // Census is an Interest that counts.
 type Census interface {
 	Interest
-	// Waiting returns for each key how many processes wait for it, as far as Await has said so. It counts to 100 and writes nothing.
+	// Waiting returns for each key how many processes are registered as waiting for it. It may stop
+	// counting at 100. It writes nothing.
 	Waiting(ctx context.Context, keys []string) ([]int, error)
 }
 
-// Ticket is one waiter's place in a fair queue.
+// Ticket is one waiter's position in a fair queue.
 type Ticket struct {
 	// AcquireRequest is what the waiter wants; its Owner is the waiter.
 	AcquireRequest
-	// Priority is 1 to 10. A ticket goes before all that have come later and before those of lower priority, except that each
-	// level is worth a head start of [PriorityStep] and no more: nobody is overtaken for ever.
+	// Priority is 1 to 10. A ticket goes before later ones and before those of lower priority. Each
+	// level of priority is a head start of [PriorityStep] and no more, so that no ticket is
+	// overtaken forever.
 	Priority int
 }
 
-// PriorityStep is by how much later a waiter may come and still go before one whose priority is lower by one.
+// PriorityStep is how much later a waiter may join and still go before one whose priority is lower
+// by one.
 const PriorityStep = 10 * time.Second
 
 // HeadStart is what the ticket's priority is worth.
@@ -91,55 +105,65 @@ func (t Ticket) HeadStart() time.Duration { return time.Duration(t.Priority) * P
 // CheckPriority returns an error that wraps [ErrConfig] unless the priority is 1 to 10.
 func (t Ticket) CheckPriority() error {
 	if t.Priority < 1 || t.Priority > 10 {
-		return fmt.Errorf("%w: a ticket for %q has priority %d; use 1 to 10", ErrConfig, t.Key, t.Priority)
+		return fmt.Errorf("%w: a ticket for %q has priority %d; use 1 to 10",
+			ErrConfig, t.Key, t.Priority)
 	}
 	return nil
 }
 
-// Place is where a ticket stands.
+// Place is the position of a ticket.
 type Place struct {
-	// Granted says the key is the waiter's: somebody passed it on. Token and Remaining are the lease's.
+	// Granted says that the key was passed on to the waiter. Token and Remaining are its lease's.
 	Granted bool
 	Token   int64
-	// Remaining is how long the waiter's lease (if Granted) or the holder's has still to go by the store's clock. 0 or less:
-	// the key is free or has expired, and whoever stands first may claim it.
+	// Remaining is the time to expiry by the store's clock, of the waiter's own lease if Granted
+	// and of the holder's otherwise. 0 or less: the key is free or has expired, and the head of the
+	// queue may claim it.
 	Remaining time.Duration
-	// Ahead is how many live tickets stand before this one.
+	// Ahead is the number of live tickets before this one.
 	Ahead int
 	// Note is the holder's.
 	Note string
-	// Missing says there is no such ticket (any more), or that it shows no sign of life: Join again.
+	// Missing says that the ticket does not exist, or has expired for want of a heartbeat: Join
+	// again.
 	Missing bool
-	// Err is set when this item alone failed; the other fields are then meaningless.
+	// Err is set if this item alone failed. The other fields then mean nothing.
 	Err error
 }
 
 // Passed is the answer to one Pass.
 type Passed struct {
-	// Gone says there was nothing to give up, as in Released.
+	// Gone says that there was nothing to release, as in Released.
 	Gone bool
-	// To is who has the key now, with Token; the zero Owner if nobody waited, or if an earlier try had an unknown outcome and it
-	// is not known who was passed the key.
+	// To is the new holder, with Token. It is the zero Owner if no ticket waited. It is also zero
+	// if an earlier try had an unknown outcome, so that the new holder is unknown.
 	To    Owner
 	Token int64
 	Err   error
 }
 
-// Queue is a Store that keeps waiters in order. In a fair client every acquire, claim and release goes through it; clients that
-// do not are served out of turn. A ticket lives for its TTL after it last joined; a dead one is passed over, and goes to the end if
-// it joins again. A ticket that was used up is not brought back while its waiter has the key: he then joins in vain.
+// Queue is a Store that keeps waiters in order. A fair client sends every acquire, claim and
+// release through it. A client that does not jumps the queue.
+//
+// A ticket lives for its TTL after its last Join. A dead ticket is passed over, and goes to the end
+// of the queue if its waiter joins again. A ticket that was used does not come back while its
+// waiter has the key: a Join then has no effect.
 type Queue interface {
-	// Join gives each ticket its place at the end of its key's queue, or shows that it is still alive: the place then stays.
+	// Join puts each ticket at the end of its key's queue. For a ticket that is there it is a
+	// heartbeat, and the position stays.
 	Join(ctx context.Context, tickets []Ticket) error
-	// Leave removes tickets. It is no error if they are gone. What a waiter was granted meanwhile is released like any lease.
+	// Leave removes tickets. A missing ticket is no error. A lease that its waiter was granted
+	// meanwhile must be released like any other.
 	Leave(ctx context.Context, waiters []Lease) error
-	// Places says where tickets stand, each named by key and owner. It writes nothing.
+	// Places returns the positions of tickets, each named by key and owner. It writes nothing.
 	Places(ctx context.Context, waiters []Lease) ([]Place, error)
-	// Claim grants each key that is free or expired to its requester, unless a live ticket of another stands before the
-	// requester's, or stands at all if the requester has none. The ticket is used up. The answers are those of Acquire. A key that was
-	// passed to the requester meanwhile is granted, and its lease extended to the request's TTL from now.
+	// Claim grants each free or expired key to its requester, unless another's live ticket is ahead
+	// of the requester's, or exists at all if the requester has none. It uses up the ticket. The
+	// answers are those of Acquire. A key that was passed to the requester meanwhile is granted,
+	// and its lease extended to the request's TTL from now.
 	Claim(ctx context.Context, reqs []AcquireRequest) ([]Acquired, error)
-	// Pass gives up each lease as Release does, straight to the first live ticket of its key if there is one, for that ticket's
-	// TTL. The ticket is used up. A key whose tokens have run out is only released.
+	// Pass ends each lease, as Release does, and grants its key to the first live ticket, if there
+	// is one, for that ticket's TTL. It uses up the ticket. A key whose tokens have run out is only
+	// released.
 	Pass(ctx context.Context, leases []Lease) ([]Passed, error)
 }

@@ -16,7 +16,7 @@ var acquireProperties = []property{
 	{"two owners of one process exclude each other", alikeOwners},
 	{"an expired lease is taken over with a higher token", takeover},
 	{"an owner whose lease has expired gets a new one with a higher token", sameOwnerAfterExpiry},
-	{"the zero owner is granted nothing", nobody},
+	{"the zero owner is granted nothing", zeroOwner},
 }
 
 func oneOwner(r *rig) {
@@ -39,10 +39,10 @@ func loserIsTold(r *rig) {
 			r.Fatal("the loser was granted the key")
 		}
 		if got.Holder.Note != note {
-			r.Errorf("the loser was told note %q, want %q", got.Holder.Note, note)
+			r.Errorf("the refused caller got note %q, want %q", got.Holder.Note, note)
 		}
 		if rest := got.Holder.Remaining; rest <= 0 || rest > ttl {
-			r.Errorf("the loser was told %v remain of a lease of %v", rest, ttl)
+			r.Errorf("the refused caller got %v remain of a lease of %v", rest, ttl)
 		}
 		r.wantRelease(lease.Lease{Key: "k", Owner: q.Owner, Token: holder.Token}, false)
 	}
@@ -55,7 +55,7 @@ func wholeNote(r *rig) {
 		r.Fatalf("acquire with a note of %d bytes: %+v, %v", len(q.Note), a, err)
 	}
 	if got := r.try(r.there(), "k", lease.NewOwner()); got.Holder.Note != q.Note {
-		r.Errorf("the loser was told %q, want %q", got.Holder.Note, q.Note)
+		r.Errorf("the refused caller got %q, want %q", got.Holder.Note, q.Note)
 	}
 	if row, _ := r.row("k"); row.Note != q.Note {
 		r.Errorf("inspect shows %q, want %q", row.Note, q.Note)
@@ -81,7 +81,7 @@ func loserChangesNothing(r *rig) {
 	}
 }
 
-// repeatIsSame is a reply that was lost: the retry must find that the key is its own (ZOOKEEPER-1262).
+// repeatIsSame is a lost reply: the retry must find that the key is its own (ZOOKEEPER-1262).
 func repeatIsSame(r *rig) {
 	l := r.take("k")
 	for _, s := range []lease.Store{r.here, r.there(), r.here} {
@@ -96,7 +96,7 @@ func repeatIsSame(r *rig) {
 	r.wantHeld(l)
 }
 
-// alikeOwners differ in one byte, the first or the last: an owner is all of its 16 bytes.
+// alikeOwners differ in one byte, the first or the last, because an owner is all of its 16 bytes.
 func alikeOwners(r *rig) {
 	for _, at := range []int{0, len(lease.Owner{}) - 1} {
 		key := string(rune('a' + at))
@@ -130,8 +130,8 @@ func sameOwnerAfterExpiry(r *rig) {
 	r.wantHeld(next)
 }
 
-// nobody stands for a free row: granting him the key would leave it looking free.
-func nobody(r *rig) {
+// zeroOwner stands for a free row: a grant to it would leave the key looking free.
+func zeroOwner(r *rig) {
 	a, err := acquireOne(r.ctx, r.here, request("k", lease.Owner{}))
 	if err == nil && a.Granted {
 		r.Errorf("the zero owner was granted the key with token %d", a.Token)

@@ -66,7 +66,8 @@ func requests(keys ...string) []lease.AcquireRequest {
 	return reqs
 }
 
-// all asks for all keys at once. granted says whether they were; a part of them fails the test.
+// all asks for all keys at once. granted says whether they were; a grant of only some fails the
+// test.
 func (r *rig) all(reqs []lease.AcquireRequest) (answers []lease.Acquired, granted bool) {
 	r.Helper()
 	answers, err := r.allAcquirer(r.here).AcquireAll(r.ctx, reqs)
@@ -102,13 +103,13 @@ func whole(reqs []lease.AcquireRequest, answers []lease.Acquired) (granted bool,
 	return n == len(reqs), ""
 }
 
-// takeTogether gets keys that must be free.
+// takeTogether locks keys that must be free.
 func (r *rig) takeTogether(keys ...string) []lease.Lease {
 	r.Helper()
 	reqs := requests(keys...)
 	answers, granted := r.all(reqs)
 	if !granted {
-		r.Fatalf("acquire all of %q: refused, though nobody holds any: %+v", keys, answers)
+		r.Fatalf("acquire all of %q: refused, though all are free: %+v", keys, answers)
 	}
 	leases := make([]lease.Lease, len(keys))
 	for i, a := range answers {
@@ -117,7 +118,7 @@ func (r *rig) takeTogether(keys ...string) []lease.Lease {
 	return leases
 }
 
-// wantNotAll asks in vain and returns the answers.
+// wantNotAll asks for keys of which one is held, and returns the answers.
 func (r *rig) wantNotAll(keys ...string) []lease.Acquired {
 	r.Helper()
 	answers, granted := r.all(requests(keys...))

@@ -11,8 +11,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// allRace is bank transfers: 16 clerks take two or three of 8 accounts at once, now and then a single one, and move money that nothing
-// but the locks protects. Whoever is refused tries again; if everybody were, nobody would finish.
+// allRace is bank transfers: 16 clerks lock two or three of 8 accounts at once, sometimes a single
+// one, and move money that only the locks protect. A refused clerk tries again; if all were refused
+// at once, none would finish.
 func allRace(r *rig) {
 	const accounts, clerks, fortune = 8, 16, 1000
 	var balance [accounts]atomic.Int64
@@ -42,7 +43,8 @@ func allRace(r *rig) {
 	}
 }
 
-// transfer reads and writes with a pause between, in which somebody else's write would be lost.
+// transfer reads and writes with a pause between, in which the write of a second holder would be
+// lost.
 func transfer(balance []atomic.Int64, set []int, amount int64) {
 	read := make([]int64, len(set))
 	for i, account := range set {
@@ -60,7 +62,8 @@ func transfer(balance []atomic.Int64, set []int, amount int64) {
 	}
 }
 
-// untilAll asks until the set is granted. It fails the test, and returns nil, when that does not come.
+// untilAll asks until the set is granted. It fails the test, and returns nil, when that does not
+// come.
 func (r *rig) untilAll(s lease.Store, set []int) ([]lease.AcquireRequest, []lease.Acquired) {
 	keys := make([]string, len(set))
 	for i, account := range set {
@@ -109,8 +112,9 @@ func (r *rig) giveBackAll(s lease.Store, reqs []lease.AcquireRequest, answers []
 	}
 }
 
-// allBeside has three owners take and release single keys of a large set, the last by order: each change may come between the moment at
-// which the set is seen to be free and that at which its last key is taken.
+// allBeside has three owners take and release single keys of a large set, the last in key order.
+// Each change may fall between the moment at which the set is seen to be free and the moment at
+// which its last key is taken.
 func allBeside(r *rig) {
 	r.allAcquirer(r.here)
 	keys := make([]string, r.h.most(200))
@@ -156,7 +160,7 @@ func (r *rig) oneSet(keys []string, granted, refused *atomic.Int64) {
 	}
 }
 
-// flicker takes a key for a moment, if it can be had.
+// flicker takes a key for a moment if it is free.
 func (r *rig) flicker(s lease.Store, key string) {
 	q := request(key, lease.NewOwner())
 	a, err := acquireOne(r.ctx, s, q)

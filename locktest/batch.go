@@ -15,7 +15,7 @@ var batchProperties = []property{
 	{"an empty batch is answered with nothing", emptyBatch},
 }
 
-// acquireInOrder asks in an order that is not that of the keys, as databases like to answer.
+// acquireInOrder asks in another order than that of the keys, in which databases tend to answer.
 func acquireInOrder(r *rig) {
 	held := map[string]lease.Lease{"c": r.take("c"), "f": r.take("f")}
 	old := r.take("e")
@@ -69,13 +69,14 @@ func renewInOrder(r *rig) {
 	n := r.h.most(1200)
 	keys := make([]string, n)
 	for i := range keys {
-		keys[i] = fmt.Sprintf("k%04d", (i*7919)%n) // every key once, out of order: n is no multiple of this prime
+		// Every key once, out of order, because n is no multiple of this prime.
+		keys[i] = fmt.Sprintf("k%04d", (i*7919)%n)
 	}
 	leases, refused := r.takeAll(keys...)
 	want := make([]lease.RenewOutcome, n)
 	for i := range leases {
 		if refused[i] {
-			r.Fatalf("%q: refused, though nobody holds it", keys[i])
+			r.Fatalf("%q: refused, though it is free", keys[i])
 		}
 		want[i] = r.spoil(&leases[i], i)
 	}
@@ -160,7 +161,7 @@ func (r *rig) acquireAll(reqs []lease.AcquireRequest) []lease.Acquired {
 	return answers
 }
 
-// renewAll renews in one batch and asks again for what was busy, as a client would.
+// renewAll renews in one batch and asks again for busy leases, as a client would.
 func (r *rig) renewAll(leases ...lease.Lease) []lease.RenewOutcome {
 	r.Helper()
 	outcomes := make([]lease.RenewOutcome, len(leases))
@@ -175,7 +176,7 @@ func (r *rig) renewAll(leases ...lease.Lease) []lease.RenewOutcome {
 	return outcomes
 }
 
-// renewSome renews the leases at the given places and returns the places of those that were busy.
+// renewSome renews the leases at the given places and returns the places of the busy ones.
 func (r *rig) renewSome(leases []lease.Lease, places []int, outcomes []lease.RenewOutcome) (busy []int) {
 	r.Helper()
 	reqs := make([]lease.RenewRequest, len(places))

@@ -9,7 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A suite that passes a broken store proves nothing. Here every property is shown a store that breaks it.
+// A suite that passes a broken store proves nothing. Here every property is shown a store that
+// breaks it.
 
 var flaws = slices.Concat(
 	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, handOverFlaws, allFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
@@ -51,7 +52,8 @@ func TestPropertiesCatchFlaws(t *testing.T) {
 	}
 }
 
-// runUntilFailed gives a property that needs luck, as those of races do, several goes. Nearly all need one.
+// runUntilFailed gives a property that needs luck, as those of races do, several goes. Nearly all
+// need one.
 func runUntilFailed(t *testing.T, p property, f flaw) (got *recorder) {
 	for range 30 {
 		got = record(t, func(tb testing.TB) { p.check(newRig(tb, flawed(f))) })

@@ -48,7 +48,8 @@ func sole[A any](answers []A, err error) (A, error) {
 	return answers[0], nil
 }
 
-// together runs f(0) … f(n-1) at once and returns when all have. They fail the test with Errorf, never Fatal.
+// together runs f(0) … f(n-1) at once and returns when all have. They fail the test with Errorf,
+// never Fatal.
 func together(n int, f func(i int)) {
 	start := make(chan struct{})
 	var all sync.WaitGroup

@@ -39,8 +39,9 @@ func cancelledBefore(r *rig) {
 	r.wantHeld(held)
 }
 
-// wantAcquirable does what a client does after an acquire that ended with err: clean up if the outcome is unknown, nothing
-// otherwise. Either way another owner then gets the key, long before the lease would have ended.
+// wantAcquirable does what a client does after an acquire that ended with err: it cleans up if the
+// outcome is unknown, and does nothing otherwise. Either way another owner then gets the key, long
+// before the lease would have ended.
 func (r *rig) wantAcquirable(q lease.AcquireRequest, err error) {
 	r.Helper()
 	if !errors.Is(err, lease.ErrUnknown) {
@@ -76,7 +77,7 @@ func cutShort(r *rig) {
 		case answers[i].Granted:
 			r.wantHeld(lease.Lease{Key: q.Key, Owner: q.Owner, Token: answers[i].Token})
 		default:
-			r.Errorf("%q: refused, though nobody holds it", q.Key)
+			r.Errorf("%q: refused, though it is free", q.Key)
 		}
 	}
 }

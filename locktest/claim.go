@@ -36,7 +36,7 @@ func (r *rig) claim(req lease.AcquireRequest) lease.Acquired {
 	return a
 }
 
-// wantClaimed claims a key whose turn has come.
+// wantClaimed claims a key as the head of its queue.
 func (r *rig) wantClaimed(req lease.AcquireRequest) lease.Lease {
 	r.Helper()
 	a := r.claim(req)
@@ -46,13 +46,13 @@ func (r *rig) wantClaimed(req lease.AcquireRequest) lease.Lease {
 	return lease.Lease{Key: req.Key, Owner: req.Owner, Token: a.Token}
 }
 
-// wantRefused claims a key out of turn, which must leave the row as it is.
+// wantRefused claims a key out of order, which must leave the row as it is.
 func (r *rig) wantRefused(req lease.AcquireRequest) lease.Acquired {
 	r.Helper()
 	before, was := r.row(req.Key)
 	a := r.claim(req)
 	if a.Granted {
-		r.Fatalf("claim %q: granted with token %d out of turn", req.Key, a.Token)
+		r.Fatalf("claim %q: granted with token %d out of order", req.Key, a.Token)
 	}
 	after, is := r.row(req.Key)
 	if is != was || after.Lease != before.Lease || after.Note != before.Note || after.Remaining > before.Remaining+tolerance {
@@ -70,7 +70,7 @@ func claimHeld(r *rig) {
 	for _, req := range []lease.AcquireRequest{first.AcquireRequest, request("k", lease.NewOwner())} {
 		a := r.wantRefused(req)
 		if a.Holder.Note != "holder" || a.Holder.Remaining <= 0 || a.Holder.Remaining > ttl {
-			r.Errorf("the claim of a held key was told %+v", a.Holder)
+			r.Errorf("the claim of a held key was answered %+v", a.Holder)
 		}
 	}
 	if p := r.places(first)[0]; p.Missing {
@@ -89,7 +89,7 @@ func claimBehind(r *rig) {
 	for _, key := range []string{"free", "expired", "new"} {
 		first, second := r.join(key), r.join(key)
 		if a := r.wantRefused(second.AcquireRequest); a.Holder.Remaining > 0 {
-			r.Errorf("the claim of a key that nobody holds was told %+v", a.Holder)
+			r.Errorf("the claim of a free key was answered %+v", a.Holder)
 		}
 		r.wantServed(r.wantClaimed(first.AcquireRequest), second)
 	}
@@ -139,7 +139,8 @@ func claimPastDead(r *rig) {
 	l := r.wantClaimed(mine.AcquireRequest)
 	r.wantFreed(l)
 	r.wantClaimed(request("k", lease.NewOwner()))
-	// One who has been dead for too long stands behind those who came meanwhile, as if he had no ticket at all.
+	// A waiter whose ticket has expired is behind those that joined meanwhile, as if it had no
+	// ticket.
 	slow, next := r.join("j"), r.join("j")
 	r.expireTicket(slow)
 	r.wantRefused(slow.AcquireRequest)
@@ -162,7 +163,7 @@ func usedByClaim(r *rig) {
 	}
 }
 
-// claimTwice is a reply that was lost.
+// claimTwice is a lost reply.
 func claimTwice(r *rig) {
 	first := r.join("k")
 	l := r.wantClaimed(first.AcquireRequest)

@@ -29,7 +29,7 @@ func (r *rig) fencer() lease.Fencer {
 	return f
 }
 
-// begin starts a transaction that is rolled back at the end of the property at the latest.
+// begin starts a transaction that is rolled back by the end of the property.
 func (r *rig) begin() Tx {
 	r.Helper()
 	r.there() // while it still can be opened: tx may hold up every write
@@ -100,8 +100,9 @@ func fenceRefuses(r *rig) {
 	r.wantFenced(lease.Lease{Key: "k", Token: second.Token})
 }
 
-// fenceHolds expires the lease before it fences, because a store cannot always write to the row afterwards. The fence looks
-// at owner and token only, so it passes as long as nobody took the key; and from then on nobody can.
+// fenceHolds expires the lease before it fences, because a store cannot always write to the row
+// afterwards. The fence checks owner and token only, so it passes as long as no other owner took
+// the key; and from then on none can.
 func fenceHolds(r *rig) {
 	r.fencer()
 	for _, end := range []func(Tx){r.commit, r.rollback} {
@@ -117,8 +118,8 @@ func fenceHolds(r *rig) {
 	}
 }
 
-// wantNotGranted asks for a key that a transaction of the test has locked. The store may say no, fail, or wait until it
-// is told to stop; it must not grant.
+// wantNotGranted asks for a key that a transaction of the test has locked. The store may refuse,
+// fail, or wait until its context ends; it must not grant.
 func (r *rig) wantNotGranted(q lease.AcquireRequest) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.ctx, min(2*time.Second, r.h.limit()/3))
@@ -129,7 +130,8 @@ func (r *rig) wantNotGranted(q lease.AcquireRequest) {
 	}
 }
 
-// takeSoon asks until the key is granted. It keeps to q's owner: an earlier attempt of his may have outlived its context.
+// takeSoon asks until the key is granted. It keeps to q's owner, because an earlier attempt of this
+// owner may have outlived its context.
 func (r *rig) takeSoon(q lease.AcquireRequest, old lease.Lease) lease.Lease {
 	r.Helper()
 	next := lease.Lease{Key: q.Key, Owner: q.Owner}
@@ -142,7 +144,8 @@ func (r *rig) takeSoon(q lease.AcquireRequest, old lease.Lease) lease.Lease {
 	return next
 }
 
-// renewUnderFence is a watchdog that meets its own holder's transaction: it must neither wait for it nor give the lease up.
+// renewUnderFence is a watchdog that meets its own holder's transaction: the renewal must neither
+// wait for it nor report the lease lost.
 func renewUnderFence(r *rig) {
 	r.fencer()
 	l := r.take("k")

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// fenceBesideProperties are about what goes on beside an open fence.
+// fenceBesideProperties are about calls beside an open fence.
 var fenceBesideProperties = []property{
 	{"two transactions of one holder take turns", fencesTakeTurns},
 	{"a fence holds up no renewal and no acquire of another key", fenceBeside},
@@ -75,7 +75,8 @@ func sweepUnderFence(r *rig) {
 	r.takeSoon(q, l)
 }
 
-// fenceRace fences an expired lease while another owner tries to take it. Whoever comes first excludes the other.
+// fenceRace fences an expired lease while another owner tries to take it. The first excludes the
+// other.
 func fenceRace(r *rig) {
 	r.fencer()
 	r.parallelTx()
@@ -96,7 +97,7 @@ func fenceRace(r *rig) {
 	}
 }
 
-// fenceAgainst asks for the key as long as the fence takes, after giving the fence a head start of some other calls.
+// fenceAgainst asks for the key while the fence runs, after a head start of some other calls.
 func (r *rig) fenceAgainst(tx Tx, l lease.Lease, q lease.AcquireRequest, headStart int) (fenced error, granted bool) {
 	ctx, cancel := context.WithTimeout(r.ctx, min(2*time.Second, r.h.limit()/3))
 	defer cancel()

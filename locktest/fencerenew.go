@@ -16,7 +16,8 @@ var fenceRenewProperties = []property{
 	{"a renewing fence refuses an old term", fenceRenewRefuses},
 }
 
-// longer is what these fences renew for: so long that a lease of ttl has less left than is worth a write.
+// longer is what these fences renew for: so long that a lease of ttl has less left than is worth a
+// write.
 const longer = 10 * ttl
 
 func (r *rig) renewingFencer() lease.RenewingFencer {
@@ -60,7 +61,8 @@ func fenceRollsBack(r *rig) {
 	r.wantHeld(l)
 }
 
-// fenceTellsCommitted fences twice in one transaction: the second fence can see what the first has written, and no renewal may.
+// fenceTellsCommitted fences twice in one transaction: the second fence can see what the first has
+// written, and no renewal may.
 func fenceTellsCommitted(r *rig) {
 	r.renewingFencer()
 	l := r.take("k")
@@ -72,7 +74,7 @@ func fenceTellsCommitted(r *rig) {
 			r.Errorf("a renewal behind a fence: %+v, %v", got, err)
 		}
 		if got.Outcome == lease.Busy && (got.Remaining <= 0 || got.Remaining > ttl) {
-			r.Errorf("a renewal was told that %v remain, of a lease of %v", got.Remaining, ttl)
+			r.Errorf("a renewal answers that %v remain, of a lease of %v", got.Remaining, ttl)
 		}
 	}
 	r.rollback(tx)
@@ -104,8 +106,9 @@ func fenceRenewRefuses(r *rig) {
 	r.wantHeld(second)
 }
 
-// fencesTakeTurns has a transaction open as one is whose COMMIT has not been answered. A second transaction of the same holder reads
-// what the first has not committed yet, unless its fence waits.
+// fencesTakeTurns keeps a transaction open, as one whose COMMIT has not been answered. A second
+// transaction of the same holder reads what the first has not committed yet, unless its fence
+// waits.
 func fencesTakeTurns(r *rig) {
 	f := r.fencer()
 	r.parallelTx()

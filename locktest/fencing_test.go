@@ -18,8 +18,8 @@ var (
 	_ Tx                   = (*memTx)(nil)
 )
 
-// fencing adds transactions to the memory store, as far as Fence and ReleaseTx notice them, so that their properties run
-// without a database.
+// fencing adds transactions to the memory store, as far as Fence and ReleaseTx notice them, so that
+// their properties run without a database.
 type fencing struct {
 	*memstore.Store
 	mu     sync.Mutex

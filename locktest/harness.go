@@ -9,40 +9,45 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Harness tells the suite how to get hold of a store and how to reach behind it. Open and Expire are required. Hooks are
-// called from the test's own goroutine, so they may use tb.Fatal.
+// Harness tells the suite how to open a store and how to reach behind it. Open and Expire are
+// required. Hooks are called from the test's own goroutine, so that they may use tb.Fatal.
 type Harness struct {
-	// Open returns a store over no rows at all. It is called once per property; stores may use the same tables one after
-	// the other, as long as each begins without rows. What needs closing is closed with tb.Cleanup.
+	// Open returns a store without rows. It is called once per property. Stores may use the same
+	// tables one after the other, if each begins without rows. Close what needs closing with
+	// tb.Cleanup.
 	Open func(tb testing.TB) lease.Store
-	// Another returns a second store on the rows of s, as another process would have. nil means that s itself is used.
+	// Another returns a second store on the rows of s, as another process would have. nil means
+	// that s itself is used.
 	Another func(tb testing.TB, s lease.Store) lease.Store
 
-	// Expire ends key's lease in the store, as if its TTL had passed: a moment ago or a year, but with owner and token left
-	// as they are. It does nothing to a key that is free or has no row. It is what spares the suite from sleeping.
+	// Expire ends key's lease in the store, as if its TTL had passed a moment or a year ago, and
+	// leaves owner and token as they are. It does nothing to a free key or a key without a row. It
+	// saves the suite from sleeping.
 	Expire func(tb testing.TB, s lease.Store, key string)
-	// SetToken puts token into key's row, which exists. nil skips what can only be seen near the last token.
+	// SetToken writes token into key's row, which exists. nil skips properties of the last tokens.
 	SetToken func(tb testing.TB, s lease.Store, key string, token int64)
 
-	// ExpireTicket ends the life of a waiter's ticket, as if its TTL had passed, and AgeTicket makes it as old as if it had
-	// joined so much earlier. nil skips what can only be seen of such tickets.
+	// ExpireTicket ends a waiter's ticket, as if its TTL had passed. AgeTicket makes it older, as
+	// if the waiter had joined earlier by that much. nil skips the properties that need them.
 	ExpireTicket func(tb testing.TB, s lease.Store, key string, waiter lease.Owner)
 	AgeTicket    func(tb testing.TB, s lease.Store, key string, waiter lease.Owner, by time.Duration)
 
-	// Begin starts a transaction of the caller's own in the database that has s's rows. nil skips the properties of Fence
-	// and ReleaseTx.
+	// Begin starts a transaction of the caller's own in the database that has s's rows. nil skips
+	// the properties of Fence and ReleaseTx.
 	Begin func(tb testing.TB, s lease.Store) Tx
-	// Foreign starts a transaction in a database that has nothing to do with the store's. nil skips the properties of
+	// Foreign starts a transaction in an unrelated database. nil skips the properties of
 	// lease.ErrForeignTx.
 	Foreign func(tb testing.TB) Tx
-	// SerialTx says that only one transaction can be open at a time and that it holds up every write, as in SQLite. It skips
-	// the properties that need two, or a write beside one.
+	// SerialTx says that only one transaction can be open at a time and that it blocks every write,
+	// as in SQLite. It skips the properties that need two, or a write beside one.
 	SerialTx bool
 
-	// Most is how many keys one store can hold at once, as one with a connection for each can hold only so many; at least 32, or 0 for a
-	// store without such a bound. Properties that hold more hold as many as that, or are skipped where they prove nothing then.
+	// Most is the largest number of keys that one store can hold at once, at least 32; a store with
+	// a connection per held key has such a limit. 0 means no limit. Properties that hold more hold
+	// this many, or are skipped if they would prove nothing.
 	Most int
-	// Slow asks for fewer goroutines and rounds, for a store that does some ten calls a second rather than thousands.
+	// Slow asks for fewer goroutines and rounds, for a store that makes some ten calls per second
+	// instead of thousands.
 	Slow bool
 	// Load is how long the properties under load run: 0 means 2 s, or 200 ms with -short.
 	Load time.Duration
@@ -51,7 +56,8 @@ type Harness struct {
 	patience time.Duration
 }
 
-// Tx is a transaction of the caller's own: what Fence and ReleaseTx are given, and its end. [SQL] makes one of a *sql.Tx.
+// Tx is a transaction of the caller's own, with its end. Fence and ReleaseTx get it. [SQL] makes
+// one of a *sql.Tx.
 type Tx interface {
 	lease.Runner
 	Commit() error
@@ -80,7 +86,7 @@ func (h Harness) load() time.Duration {
 	return cmp.Or(h.Load, 2*time.Second)
 }
 
-// most returns n, or as many as the store can hold at once.
+// most returns n, or the largest number that the store can hold at once.
 func (h Harness) most(n int) int {
 	if h.Most > 0 {
 		return min(n, h.Most)

@@ -17,8 +17,8 @@ var historyProperties = []property{
 	{"concurrent calls could have happened one after another", linearizable},
 }
 
-// linearizable records what 8 clients do to 3 keys, while leases are made to expire, and asks whether some order of it
-// all would have been right.
+// linearizable records what 8 clients do to 3 keys, while leases are made to expire, and asks
+// whether some order of it all would have been right.
 func linearizable(r *rig) {
 	r.there()
 	const clients = 8
@@ -49,7 +49,7 @@ func linearizable(r *rig) {
 	r.judge(history, seed)
 }
 
-// judge looks at each key by itself: a history is right if that of every key is.
+// judge checks each key by itself: a history is right if that of every key is.
 func (r *rig) judge(history []porcupine.Operation, seed uint64) {
 	r.Helper()
 	byKey := make(map[string][]porcupine.Operation)
@@ -70,7 +70,7 @@ func (r *rig) judge(history []porcupine.Operation, seed uint64) {
 	}
 }
 
-// client is one of several that use a few keys at random, and its record of it.
+// client is one of several that use a few keys at random, and records its calls.
 type client struct {
 	*rig
 	id      int
@@ -160,7 +160,8 @@ func (c *client) expireOnDemand(done <-chan struct{}) {
 	}
 }
 
-// record adds a call to the history. One that failed without doubt has not happened and is left out.
+// record adds a call to the history. One that failed without doubt has not happened and is left
+// out.
 func (c *client) record(in call, do func() (reply, error)) {
 	sent := time.Since(c.start).Nanoseconds()
 	out, err := do()

@@ -94,7 +94,7 @@ func interestEnds(r *rig) {
 	here.wantSees([]string{"a", "b"}, true, true)
 }
 
-// interestLapses needs no sleep: when the one interest has lapsed, the other would have too.
+// interestLapses needs no sleep: when one registration has expired, the other would have too.
 func interestLapses(r *rig) {
 	here, there := r.waiters()
 	const short = 20 * time.Millisecond

@@ -16,8 +16,8 @@ var keyProperties = []property{
 	{"the keys that rowlock keeps for itself can be locked in a store", reservedKeys},
 }
 
-// distinctKeys are keys that some database takes for one another: by case, accent, padding, normal form, NUL, encoding,
-// wildcard, number, or length.
+// distinctKeys are keys that some database takes for one another: by case, accent, padding, normal
+// form, NUL, encoding, wildcard, number, or length.
 func distinctKeys() []string {
 	long := strings.Repeat("a", lease.MaxKey-1)
 	return []string{
@@ -129,7 +129,8 @@ func invalidKeys(r *rig) {
 	}
 }
 
-// invalidKeyInBatch: either the item is refused and the others are granted, or the call is and nothing has happened.
+// invalidKeyInBatch: either the item is refused and the others are granted, or the call fails and
+// nothing has happened.
 func invalidKeyInBatch(r *rig) {
 	good, last := request("good", lease.NewOwner()), request("last", lease.NewOwner())
 	answers, err := r.here.Acquire(r.ctx, []lease.AcquireRequest{good, request("", lease.NewOwner()), last})

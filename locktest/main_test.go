@@ -10,7 +10,8 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Here rapid is made to fail, on purpose: it must not miss its chance, and need not cut its findings down nor keep them.
+	// Here rapid is made to fail, on purpose: it must not miss its chance, and need not cut its
+	// findings down nor keep them.
 	for name, value := range map[string]string{"rapid.checks": "1000", "rapid.nofailfile": "true", "rapid.shrinktime": "0s"} {
 		if err := flag.Set(name, value); err != nil {
 			println(err.Error())

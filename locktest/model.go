@@ -9,8 +9,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// This file is the lock as porcupine is told of it: what one key may answer, call after call. A history of concurrent calls
-// is right if there is an order of them, each at some moment between its sending and its answer, that this model allows.
+// This file is the model of the lock for porcupine: what one key may answer, call after call. A
+// history of concurrent calls is right if the model allows some order of them, with each call at a
+// moment between its sending and its answer.
 
 type verb uint8
 
@@ -31,13 +32,15 @@ type call struct {
 
 // reply is its answer.
 type reply struct {
-	// unknown: an error that wraps lease.ErrUnknown. The call may take effect at any later time, or never.
+	// unknown: an error that wraps lease.ErrUnknown. The call may take effect at any later time, or
+	// never.
 	unknown bool
 	// yes: granted, extended, or released rather than gone.
 	yes bool
 	// token is the one granted.
 	token int64
-	// vague: not granted although the holder's time was unknown, or a renewal that was busy. It says less than a no.
+	// vague: not granted although the holder's time was unknown, or a busy renewal. It says less
+	// than a refusal.
 	vague bool
 }
 
@@ -45,9 +48,9 @@ type reply struct {
 type keyState struct {
 	owner lease.Owner
 	token int64
-	// live: owner is not nobody and his lease has not ended.
+	// live: there is an owner and its lease has not ended.
 	live bool
-	// guess: the token was granted in an answer nobody saw. It is token or more.
+	// guess: the token was granted in an answer that was lost. It is token or more.
 	guess bool
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// The model is shown histories of one key, written as calls and their answers: a token granted, yes, no, vague, or ? for
-// unknown. Calls come one after the other; those after "at once:" overlap.
+// The model is shown histories of one key, written as calls and their answers: a token granted,
+// yes, no, vague, or ? for unknown. Calls come one after the other; those after "at once:" overlap.
 
 func TestModelAllows(t *testing.T) {
 	for _, history := range []string{

@@ -7,8 +7,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// flaw is one way of getting a store wrong, and the properties that must notice. The names are of real mistakes wherever
-// there are some: see the comments.
+// flaw is one way of getting a store wrong, and the properties that must notice. The names are of
+// real mistakes wherever there are some: see the comments.
 type flaw struct {
 	name   string
 	add    func(m *mutant)
@@ -141,7 +141,7 @@ func (m *mutant) free(l lease.Lease) lease.Released {
 	return a
 }
 
-// force grants q whoever has the key, and puts token into the row unless it is 0.
+// force grants q even if the key is held, and puts token into the row unless it is 0.
 func (m *mutant) force(q lease.AcquireRequest, token int64) lease.Acquired {
 	m.Expire(q.Key)
 	a := m.ask(q)

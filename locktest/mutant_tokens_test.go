@@ -7,7 +7,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// ownFloors lets a store start new rows from floors of the mutant's own making: floor is told which rows a sweep removed.
+// ownFloors lets a store start new rows from floors of the mutant's own making: floor is told which
+// rows a sweep removed.
 func ownFloors(floor func(floors map[int]int64, removed lease.Lease)) func(m *mutant) {
 	return func(m *mutant) {
 		var mu sync.Mutex

@@ -30,7 +30,8 @@ type ear struct {
 	what []string
 }
 
-// listen begins to listen, and returns when that is heard. The goroutine and all it starts are labelled.
+// listen begins to listen, and returns after the first call. The goroutine and all it starts are
+// labeled.
 func (r *rig) listen(s lease.Store, label string) *ear {
 	r.Helper()
 	n := r.notifier(s)
@@ -109,7 +110,7 @@ func listenBegins(r *rig) {
 	_ = e.stop()
 }
 
-// listenHears releases too: some stores need no announcement.
+// listenHears releases too, because some stores need no announcement.
 func listenHears(r *rig) {
 	e := r.listen(r.here, "hears")
 	for _, key := range []string{"k", "\x00\xff'\"", strings.Repeat("x", lease.MaxKey)} {
@@ -127,7 +128,7 @@ func (r *rig) takeThere(key string) lease.Lease {
 	owner := lease.NewOwner()
 	a := r.try(r.there(), key, owner)
 	if !a.Granted {
-		r.Fatalf("acquire %q: refused, though nobody holds it", key)
+		r.Fatalf("acquire %q: refused, though it is free", key)
 	}
 	return lease.Lease{Key: key, Owner: owner, Token: a.Token}
 }
@@ -163,7 +164,8 @@ func listenEnds(r *rig) {
 	r.eventually("what a listener has started to end", func() bool { return !isRunning(label) })
 }
 
-// isRunning looks for goroutines with a label; they inherit it from the one that started them.
+// isRunning reports whether a goroutine with the label runs; goroutines inherit it from the one
+// that started them.
 func isRunning(label string) bool {
 	var b bytes.Buffer
 	_ = pprof.Lookup("goroutine").WriteTo(&b, 1)

@@ -33,7 +33,7 @@ func ticket(key string) lease.Ticket {
 	return lease.Ticket{AcquireRequest: request(key, lease.NewOwner()), Priority: 5}
 }
 
-// join lets a new waiter stand in line.
+// join gives a new waiter a ticket.
 func (r *rig) join(key string) lease.Ticket {
 	r.Helper()
 	t := ticket(key)
@@ -101,18 +101,18 @@ func (r *rig) wantPassed(l lease.Lease, next lease.Ticket) lease.Lease {
 	return got
 }
 
-// wantFreed passes l, for which nobody waits.
+// wantFreed passes l, whose key no ticket waits for.
 func (r *rig) wantFreed(l lease.Lease) {
 	r.Helper()
 	if p := r.pass(l); p != (lease.Passed{}) {
-		r.Errorf("%q was passed on: %+v, though nobody waits", l.Key, p)
+		r.Errorf("%q was passed on: %+v, though no ticket waits", l.Key, p)
 	}
 	if row, _ := r.row(l.Key); row.Held || row.Token != l.Token {
-		r.Errorf("when nobody waited the row became %+v, want it free with token %d", row, l.Token)
+		r.Errorf("without a waiter the row became %+v, want it free with token %d", row, l.Token)
 	}
 }
 
-// wantServed passes l from one ticket to the next until the last has passed it on to nobody.
+// wantServed passes l from one ticket to the next, until the last waiter finds no other.
 func (r *rig) wantServed(l lease.Lease, order ...lease.Ticket) {
 	r.Helper()
 	for _, next := range order {
@@ -158,7 +158,8 @@ func higherFirst(r *rig) {
 	r.wantServed(l, line[2], line[1], line[3], line[0])
 }
 
-// headStart has one who waited for nearly as long as a step is worth, or for longer, overtaken or not.
+// headStart checks that a waiter is overtaken if it has waited a little less than a step is worth,
+// and not if it has waited longer.
 func headStart(r *rig) {
 	r.queue()
 	if r.h.AgeTicket == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// queueGrantProperties are about what a pass makes of the row.
+// queueGrantProperties are about what a pass does to the row.
 var queueGrantProperties = []property{
 	{"a passed lease has the ticket's owner, note and full TTL, and a higher token", passedLease},
 	{"a ticket is used up when the key is passed to it", usedByPass},
@@ -50,7 +50,7 @@ func usedByPass(r *rig) {
 	}
 }
 
-// lateJoin is a heartbeat that was under way when the key came.
+// lateJoin is a heartbeat that was under way when the key was passed on.
 func lateJoin(r *rig) {
 	r.queue()
 	l := r.take("k")
@@ -112,7 +112,7 @@ func passByOwner(r *rig) {
 func notToOneself(r *rig) {
 	r.queue()
 	t := r.join("k")
-	l := r.takeAs("k", t.Owner) // out of turn
+	l := r.takeAs("k", t.Owner) // out of order
 	next := r.join("k")
 	r.wantPassed(l, next)
 }

@@ -13,7 +13,7 @@ var queueRaceProperties = []property{
 	{"of many who claim a free key at once one is granted", claimRace},
 }
 
-// turns is who had the key, in order.
+// turns has the holders of a key, in order.
 type turns struct {
 	mu     sync.Mutex
 	holder lease.Owner
@@ -88,7 +88,7 @@ func (r *rig) takeTurn(s lease.Queue, t *turns) bool {
 	return true
 }
 
-// await polls until the key has been passed to the waiter, or is free and his to claim.
+// await polls until the key was passed to the waiter, or is free for it to claim.
 func (r *rig) await(s lease.Queue, w lease.Ticket) (lease.Lease, bool) {
 	l := lease.Lease{Key: w.Key, Owner: w.Owner}
 	tick := time.NewTicker(2 * time.Millisecond)

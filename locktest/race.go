@@ -92,13 +92,13 @@ func raceRetries(r *rig) {
 				r.Errorf("acquire %q, sent several times: %v", key, err)
 			}
 		})
-		// What any of them was granted is what the next repetition finds.
+		// The next repetition finds what any of them was granted.
 		last, err := acquireOne(r.ctx, r.here, request(key, owner))
 		if err != nil || !last.Granted {
 			r.Fatalf("one owner asked several times at once, then once more and got %+v, %v", last, err)
 		}
 		for _, a := range answers {
-			unsure := a.Locked || a.Doubtful // it met a copy of itself, and says so
+			unsure := a.Locked || a.Doubtful // it met a copy of itself and says so
 			if !a.Granted && !unsure || a.Granted && a.Token != last.Token {
 				r.Fatalf("one owner asked several times at once and got %+v, and then %+v", a, last)
 			}

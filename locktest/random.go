@@ -16,11 +16,13 @@ import (
 // rounds keeps the keys of one sequence apart from those of all others of the process.
 var rounds atomic.Int64
 
-// RunRandom runs random sequences of calls, by three owners on three keys of one store, and compares every answer with a
-// model of the lock. A sequence that fails is cut down to the calls that matter.
+// RunRandom runs random sequences of calls, by three owners on three keys of one store, and
+// compares every answer with a model of the lock. A sequence that fails is cut down to the calls
+// that matter.
 //
-// There are 100 sequences (-rapid.checks) of 30 calls on average (-rapid.steps), fewer with -short, and none has more than
-// steps calls; 0 means no bound. A failure prints what to give to -rapid.seed or -rapid.failfile to see it again.
+// There are 100 sequences (-rapid.checks) of 30 calls on average (-rapid.steps), fewer with -short,
+// and none has more than steps calls; 0 means no bound. A failure prints what to give to
+// -rapid.seed or -rapid.failfile to see it again.
 func RunRandom(t *testing.T, h Harness, steps int) {
 	t.Helper()
 	requireHooks(t, h)
@@ -49,7 +51,7 @@ func random(r *rig, steps int) {
 	})
 }
 
-// machine is a store and what it should hold.
+// machine is a store and what it should contain.
 type machine struct {
 	*rapid.T
 	r      *rig
@@ -95,7 +97,8 @@ func (m *machine) anyOwner(t *rapid.T) lease.Owner {
 	return rapid.SampledFrom(m.owners).Draw(t, "owner")
 }
 
-// anyTerm is one of those granted so far, the latest more often than others, or one that never was.
+// anyTerm is one of those granted so far, the latest more often than others, or one that was never
+// granted.
 func (m *machine) anyTerm(t *rapid.T) lease.Lease {
 	key := m.anyKey(t)
 	terms := m.rows[key].terms
@@ -154,7 +157,8 @@ func (m *machine) release(l lease.Lease) {
 		m.Fatalf("release: %v", err)
 	}
 	mine := row.Owner == l.Owner && (row.Token == l.Token || l.Token == 0)
-	if expired := mine && !row.live; !expired && got.Gone == mine { // an expired lease may count as gone or not
+	// An expired lease may count as gone or not.
+	if expired := mine && !row.live; !expired && got.Gone == mine {
 		m.Fatalf("release %+v: gone %t", l, got.Gone)
 	}
 	if mine && !got.Gone {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// recorder is a testing.TB that fails in place of the test: properties run on it to see whether they do.
+// recorder is a testing.TB that fails in place of the test: properties run on it to see whether
+// they do.
 type recorder struct {
 	testing.TB // for what is not recorded
 	ctx        context.Context

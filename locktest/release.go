@@ -31,7 +31,7 @@ func releaseTwice(r *rig) {
 	r.wantRelease(l, true)
 }
 
-// releaseByOwner is for an attempt whose reply was lost before it could learn its token.
+// releaseByOwner is for an attempt whose reply was lost before it learned its token.
 func releaseByOwner(r *rig) {
 	l := r.take("k")
 	byOwner := lease.Lease{Key: "k", Owner: l.Owner}
@@ -59,7 +59,7 @@ func lateRelease(r *rig) {
 	r.wantHeld(second)
 }
 
-// lateReleaseSameOwner: the owner alone is not the term.
+// lateReleaseSameOwner: the owner alone does not name the term.
 func lateReleaseSameOwner(r *rig) {
 	first := r.take("k")
 	r.expire("k")
@@ -92,7 +92,7 @@ func releaseKeepsRow(r *rig) {
 	}
 }
 
-// releaseExpired leaves open whether an expired lease that nobody took counts as gone.
+// releaseExpired leaves open whether an expired lease that was not taken over counts as gone.
 func releaseExpired(r *rig) {
 	l := r.take("k")
 	r.expire("k")

@@ -35,8 +35,8 @@ func renewExtends(r *rig) {
 	}
 }
 
-// renewQuickly is for databases that count changed rows rather than matched ones: a renewal that writes what is already
-// there must not look lost.
+// renewQuickly is for databases that count changed rows instead of matched ones: a renewal that
+// writes the values that are there must not look lost.
 func renewQuickly(r *rig) {
 	l := r.take("k")
 	for range 50 {
@@ -64,7 +64,7 @@ func renewReleased(r *rig) {
 	r.wantHeld(r.takeAfter(old))
 }
 
-// renewMissing is the upsert that serves acquire and renew alike (openbao#2097).
+// renewMissing is an upsert for both acquire and renew (openbao#2097).
 func renewMissing(r *rig) {
 	never := lease.Lease{Key: "k", Owner: lease.NewOwner(), Token: 1}
 	r.wantRenew(never, lease.Lost)
@@ -74,7 +74,7 @@ func renewMissing(r *rig) {
 	r.wantHeld(r.take("k"))
 }
 
-// renewSucceeded is the late renewal that takes the key back (openbao#2100).
+// renewSucceeded is a late renewal that takes the key back (openbao#2100).
 func renewSucceeded(r *rig) {
 	first := r.take("k")
 	r.expire("k")

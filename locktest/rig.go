@@ -9,16 +9,16 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// ttl is longer than any property runs: a lease that is to end in between is ended by Expire.
+// ttl is longer than any property runs. A property that needs the end of a lease uses Expire.
 const ttl = 10 * time.Minute
 
-// rig is what a property works with: two stores on the same rows, and calls that fail the test instead of returning an
-// error. The calls of one item are in this file, those of several in batch.go.
+// rig is what a property works with: two stores on the same rows, and calls that fail the test
+// instead of returning an error. Calls of one item are in this file, those of several in batch.go.
 type rig struct {
 	testing.TB
 	h   Harness
 	ctx context.Context
-	// here and there are two processes, so to say. The second is not begun before it is asked for.
+	// here and there stand for two processes. The second is opened when it is first used.
 	here  lease.Store
 	there func() lease.Store
 }
@@ -61,7 +61,7 @@ func (r *rig) takeAs(key string, owner lease.Owner) lease.Lease {
 	r.Helper()
 	a := r.try(r.here, key, owner)
 	if !a.Granted {
-		r.Fatalf("acquire %q: refused, though nobody holds it (holder %+v)", key, a.Holder)
+		r.Fatalf("acquire %q: refused, though it is free (holder %+v)", key, a.Holder)
 	}
 	if a.Token <= 0 {
 		r.Fatalf("acquire %q: granted with token %d; tokens are above zero", key, a.Token)
@@ -84,7 +84,7 @@ func (r *rig) wantAbove(next, old lease.Lease) {
 	}
 }
 
-// wantHeld checks that nobody else gets l's key, here or there, and that l is still extended.
+// wantHeld checks that no other owner gets l's key, here or there, and that l can still be renewed.
 func (r *rig) wantHeld(l lease.Lease) {
 	r.Helper()
 	for _, s := range []lease.Store{r.here, r.there()} {
@@ -135,7 +135,7 @@ func (r *rig) list(f lease.Filter) []lease.Record {
 	return rows
 }
 
-// eventually asks again until done says yes, and fails the test when it does not in time.
+// eventually asks again until done is true, and fails the test if it is not in time.
 func (r *rig) eventually(what string, done func() bool) {
 	r.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

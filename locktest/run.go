@@ -17,7 +17,8 @@ type property struct {
 type topic struct {
 	name       string
 	properties []property
-	// ability is what the store must have; lacking says that it has not. nil: every store.
+	// ability reports whether the store can do it, and lacking says that it cannot. nil: every
+	// store can.
 	ability func(s lease.Store) bool
 	lacking string
 }
@@ -40,13 +41,27 @@ func topics() []topic {
 		{name: "cancel", properties: cancelProperties},
 		{name: "race", properties: raceProperties},
 		{name: "history", properties: historyProperties},
-		{"sweep", slices.Concat(sweepProperties, sweepLoadProperties), has[lease.Sweeper], "the store is not a lease.Sweeper"},
-		{"fence", slices.Concat(fenceProperties, fenceBesideProperties), has[lease.Fencer], "the store is not a lease.Fencer"},
-		{"renewing fence", fenceRenewProperties, has[lease.RenewingFencer], "the store is not a lease.RenewingFencer"},
-		{"release in a transaction", releaseTxProperties, has[lease.TxReleaser], "the store is not a lease.TxReleaser"},
-		{"hand over", handOverProperties, has[lease.Passer], "the store hands nothing over"},
+		{
+			"sweep", slices.Concat(sweepProperties, sweepLoadProperties),
+			has[lease.Sweeper], "the store is not a lease.Sweeper",
+		},
+		{
+			"fence", slices.Concat(fenceProperties, fenceBesideProperties),
+			has[lease.Fencer], "the store is not a lease.Fencer",
+		},
+		{
+			"renewing fence", fenceRenewProperties,
+			has[lease.RenewingFencer], "the store is not a lease.RenewingFencer",
+		},
+		{
+			"release in a transaction", releaseTxProperties,
+			has[lease.TxReleaser], "the store is not a lease.TxReleaser",
+		},
+		{"hand over", handOverProperties, has[lease.Passer], "the store is not a lease.Passer"},
 		{"acquire all", togetherProperties, canAll, noAll},
-		{"queue", slices.Concat(queueProperties, queueGrantProperties, claimProperties, placeProperties, queueRaceProperties), has[lease.Queue], "the store is not a lease.Queue"},
+		{"queue", slices.Concat(
+			queueProperties, queueGrantProperties, claimProperties, placeProperties, queueRaceProperties,
+		), has[lease.Queue], "the store is not a lease.Queue"},
 		{"hints", slices.Concat(interestProperties, notifyProperties), func(s lease.Store) bool {
 			return has[lease.Interest](s) || has[lease.Notifier](s)
 		}, "the store is neither a lease.Interest nor a lease.Notifier"},
@@ -59,7 +74,7 @@ func Run(t *testing.T, h Harness) {
 	requireHooks(t, h)
 	for _, topic := range topics() {
 		t.Run(topic.name, func(t *testing.T) {
-			if topic.ability != nil && !topic.ability(h.Open(t)) { // once, and not for each property
+			if topic.ability != nil && !topic.ability(h.Open(t)) { // once, not for each property
 				t.Skip(topic.lacking)
 			}
 			for _, p := range topic.properties {

@@ -39,7 +39,8 @@ func (r *rig) sweep(opts lease.SweepOptions) int64 {
 	return n
 }
 
-// sweepAll sweeps until no dead row is left. A row that died in this very tick of the store's clock may need a second go.
+// sweepAll sweeps until no dead row is left. A row that died in this very tick of the store's clock
+// may need a second sweep.
 func (r *rig) sweepAll() (removed int64) {
 	r.Helper()
 	r.eventually("a sweep of every dead row", func() bool {
@@ -97,8 +98,9 @@ func sweepCounts(r *rig) {
 	}
 }
 
-// sweepRetention makes one row dead for longer than another and puts the retention in between. That holds only as long
-// as the second row's death is not older than the retention when the sweep ends, so a slow round is tried again.
+// sweepRetention makes one row dead for longer than another and puts the retention in between. That
+// holds only while the second row's death is younger than the retention at the end of the sweep, so
+// that a slow round is repeated.
 func sweepRetention(r *rig) {
 	r.sweeper()
 	for age, round := 50*time.Millisecond, 0; ; age, round = 2*age, round+1 {
@@ -133,8 +135,8 @@ func (r *rig) sweepBetween(old, young string, age time.Duration) (timely bool) {
 	return true
 }
 
-// sweepStops gives the sweep a pause that it never gets to the end of. A sweep that is stopped while it hears of its first batch cannot
-// count that, so it is asked again when it lacks a batch.
+// sweepStops gives the sweep a pause that never ends. A sweep that is stopped while its first batch
+// is answered cannot count that batch, so the test sweeps again if a batch is missing.
 func sweepStops(r *rig) {
 	const tries = 4
 	for try := 1; ; try++ {
@@ -150,7 +152,8 @@ func sweepStops(r *rig) {
 
 const stopBatch = 2
 
-// stopSweep stops a sweep after its first batch, and returns how many rows it says it removed and how many are gone.
+// stopSweep stops a sweep after its first batch. It returns how many rows the sweep reports, and
+// how many are gone.
 func (r *rig) stopSweep() (said, gone int64) {
 	s := r.sweeper()
 	for i := range 6 {

@@ -14,8 +14,8 @@ var sweepLoadProperties = []property{
 	{"tokens go on growing while a sweeper runs", tokensUnderSweep},
 }
 
-// tokensUnderSweep is the reaper that deletes a row and with it the counter. Workers lock and unlock a few keys as fast as
-// they can while every dead row is swept away under them.
+// tokensUnderSweep is a reaper that deletes a row and with it the counter. Workers lock and unlock
+// a few keys as fast as they can while every dead row is swept.
 func tokensUnderSweep(r *rig) {
 	s := r.sweeper()
 	const workers, keys = 8, 12 // more keys than workers, so that there is always something dead
@@ -45,7 +45,7 @@ func tokensUnderSweep(r *rig) {
 	}
 }
 
-// cycle takes key if it can and releases it again.
+// cycle takes key if it is free and releases it again.
 func (r *rig) cycle(key string, log *grants) {
 	q := request(key, lease.NewOwner())
 	a, err := acquireOne(r.ctx, r.here, q)
@@ -66,8 +66,8 @@ func (r *rig) cycle(key string, log *grants) {
 	}
 }
 
-// grants is what the lock should protect. The holders of a key enter one after the other, so the order in which they
-// enter is the order of the grants.
+// grants is what the lock should protect. The holders of a key enter one after the other, so that
+// their order is that of the grants.
 type grants struct {
 	mu     sync.Mutex
 	last   map[string]int64

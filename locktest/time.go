@@ -13,7 +13,7 @@ var timeProperties = []property{
 	{"the store's clock is told with the answers", clockIsTold},
 }
 
-// fractions: a lease of 1500 ms is neither one of 1 s nor one of 2 s, and one of 700 ms is not none.
+// fractions: a lease of 1500 ms is neither 1 s nor 2 s, and one of 700 ms is not 0.
 func fractions(r *rig) {
 	for _, d := range []time.Duration{1500 * time.Millisecond, 700 * time.Millisecond, 2250 * time.Millisecond} {
 		key := d.String()
@@ -56,7 +56,8 @@ func renewFromNow(r *rig) {
 	r.wantRemaining("k", start, ttl)
 }
 
-// endsByItself is the one property that waits for a lease: Expire could hide that nothing ever ends.
+// endsByItself is the one property that waits for a lease: with Expire alone, a lease that never
+// ends would pass.
 func endsByItself(r *rig) {
 	const d = 400 * time.Millisecond
 	r.there()

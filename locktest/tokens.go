@@ -30,7 +30,8 @@ func tokensGrow(r *rig) {
 	}
 }
 
-// tokensOfNeighbours sweeps keys that may share a floor in the order that would lower it again: the highest token first.
+// tokensOfNeighbours sweeps keys that may share a floor in the order that would lower it again: the
+// largest token first.
 func tokensOfNeighbours(r *rig) {
 	r.sweeper()
 	keys := sameBucket(3)

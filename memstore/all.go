@@ -29,8 +29,10 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]
 	return answers, err
 }
 
-// tryAllLocked says what is in the way, and grants nothing.
-func (s *Store) tryAllLocked(now time.Time, reqs []lease.AcquireRequest) (answers []lease.Acquired, possible bool, err error) {
+// tryAllLocked returns what is in the way, and grants nothing.
+func (s *Store) tryAllLocked(
+	now time.Time, reqs []lease.AcquireRequest,
+) (answers []lease.Acquired, possible bool, err error) {
 	answers, possible = make([]lease.Acquired, len(reqs)), true
 	for i, q := range reqs {
 		r := s.rows[q.Key]

@@ -9,7 +9,7 @@ import (
 
 var _ lease.Passer = (*Store)(nil)
 
-// HandOver gives leases to their next owners. See [lease.Passer].
+// HandOver grants leases to their next owners. See [lease.Passer].
 func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
 	return each(ctx, s, items, s.handOverLocked)
 }

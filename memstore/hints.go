@@ -13,48 +13,48 @@ var (
 	_ lease.Notifier = (*Store)(nil)
 )
 
-// hints is what the store knows of those who wait. All of it is guarded by the store's mutex.
+// hints is what the store knows of waiters. The store's mutex guards it.
 type hints struct {
-	interest map[string]map[lease.Owner]time.Time // until when, by key and process
-	ears     map[*ear]struct{}
-	dropped  bool
+	registered map[string]map[lease.Owner]time.Time // until when, by key and process
+	listeners  map[*listener]struct{}
+	dropped    bool
 }
 
-type ear struct{ heard func(key string) }
+type listener struct{ heard func(key string) }
 
-// Await notes that a process waits for keys. See [lease.Interest].
+// Await registers a process as waiting for keys. See [lease.Interest].
 func (s *Store) Await(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
 	if process.IsZero() {
-		return fmt.Errorf("await: %w", errNobody)
+		return fmt.Errorf("await: %w", errZeroOwner)
 	}
 	_, err := each(ctx, s, keys, func(now time.Time, key string) struct{} {
-		if s.interest[key] == nil {
-			s.interest[key] = make(map[lease.Owner]time.Time)
+		if s.registered[key] == nil {
+			s.registered[key] = make(map[lease.Owner]time.Time)
 		}
-		s.interest[key][process] = now.Add(d)
+		s.registered[key][process] = now.Add(d)
 		return struct{}{}
 	})
 	return err
 }
 
-// Desist takes that back. See [lease.Interest].
+// Desist removes the registration. See [lease.Interest].
 func (s *Store) Desist(ctx context.Context, process lease.Owner, keys []string) error {
 	_, err := each(ctx, s, keys, func(_ time.Time, key string) struct{} {
-		if delete(s.interest[key], process); len(s.interest[key]) == 0 {
-			delete(s.interest, key)
+		if delete(s.registered[key], process); len(s.registered[key]) == 0 {
+			delete(s.registered, key)
 		}
 		return struct{}{}
 	})
 	return err
 }
 
-// Awaited reports whether any other process waits. See [lease.Interest].
+// Awaited reports whether another process waits. See [lease.Interest].
 func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string) ([]bool, error) {
 	return each(ctx, s, keys, func(now time.Time, key string) bool { return s.awaitedLocked(now, key, process) })
 }
 
 func (s *Store) awaitedLocked(now time.Time, key string, but lease.Owner) bool {
-	for process, until := range s.interest[key] {
+	for process, until := range s.registered[key] {
 		if process != but && now.Before(until) {
 			return true
 		}
@@ -62,64 +62,64 @@ func (s *Store) awaitedLocked(now time.Time, key string, but lease.Owner) bool {
 	return s.headLocked(now, key, but) != nil
 }
 
-// Listen hears what anybody announces to this store, until ctx ends. See [lease.Notifier].
+// Listen hears every announcement to this store until ctx ends. See [lease.Notifier].
 func (s *Store) Listen(ctx context.Context, heard func(key string)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	e := &ear{heard}
+	l := &listener{heard}
 	s.mu.Lock()
-	s.ears[e] = struct{}{}
+	s.listeners[l] = struct{}{}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.ears, e)
+		delete(s.listeners, l)
 	}()
 	heard("")
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// Announce tells every listener before it returns. See [lease.Notifier].
+// Announce notifies every listener before it returns. See [lease.Notifier].
 func (s *Store) Announce(ctx context.Context, keys []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, e := range s.listening() {
+	for _, l := range s.listening() {
 		for _, key := range keys {
-			e.heard(key)
+			l.heard(key)
 		}
 	}
 	return nil
 }
 
-// listening returns who is to be told, for that to happen without the mutex: heard may call the
+// listening returns the listeners. They are called without the mutex, because heard may call the
 // store.
-func (s *Store) listening() []*ear {
+func (s *Store) listening() []*listener {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dropped {
 		return nil
 	}
-	ears := make([]*ear, 0, len(s.ears))
-	for e := range s.ears {
-		ears = append(ears, e)
+	out := make([]*listener, 0, len(s.listeners))
+	for l := range s.listeners {
+		out = append(out, l)
 	}
-	return ears
+	return out
 }
 
-// DropHints loses every notification from now on, or none. Waiters then rest on their polls, as
-// they must on a database whose notifications are lost.
+// DropHints loses every notification from now on, or none. Waiters then depend on polling, as on a
+// database whose notifications are lost.
 func (s *Store) DropHints(drop bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropped = drop
 }
 
-// WakeAll tells every listener that any key may have been released, as after a lost connection.
+// WakeAll notifies every listener that any key may be free, as after a lost connection.
 func (s *Store) WakeAll() {
-	for _, e := range s.listening() {
-		e.heard("")
+	for _, l := range s.listening() {
+		l.heard("")
 	}
 }

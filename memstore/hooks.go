@@ -6,8 +6,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Expire ends key's lease now, as if its TTL had passed. The holder learns of it with its next
-// renewal, or at the latest at its own deadline. A key without a live lease is left as it is.
+// Expire ends key's lease now, as if its TTL had passed. Its holder learns of it with the next
+// renewal, or at the latest at its own deadline. A key without a live lease stays as it is.
 func (s *Store) Expire(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -17,8 +17,8 @@ func (s *Store) Expire(key string) {
 	}
 }
 
-// ExpireTicket ends the life of a waiter's ticket now, as if its TTL had passed: the waiter of a
-// Fair client is then passed over until it shows again that it is alive.
+// ExpireTicket ends a waiter's ticket now, as if its TTL had passed. The queue passes the waiter of
+// a Fair client over until its next heartbeat.
 func (s *Store) ExpireTicket(key string, waiter lease.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,7 +27,7 @@ func (s *Store) ExpireTicket(key string, waiter lease.Owner) {
 	}
 }
 
-// AgeTicket makes a waiter's ticket as old as if the waiter had joined earlier by that much.
+// AgeTicket makes a waiter's ticket older, as if the waiter had joined earlier by that much.
 func (s *Store) AgeTicket(key string, waiter lease.Owner, by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,7 +37,8 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 	return records, nil
 }
 
-// namedLocked returns the given keys, or those of all rows if there are none, once each and in order.
+// namedLocked returns the given keys, or those of all rows if none are given, each once and in
+// order.
 func (s *Store) namedLocked(keys []string) []string {
 	if len(keys) == 0 {
 		return slices.Sorted(maps.Keys(s.rows))

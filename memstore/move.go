@@ -10,7 +10,7 @@ import (
 
 var _ lease.Mover = (*Store)(nil)
 
-// Depart gives a held key to another home. See [lease.Mover].
+// Depart moves a held key to another home. See [lease.Mover].
 func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (epoch int64, ok bool, err error) {
 	epoch = lease.Epoch(l.Token) + 1
 	ok, err = s.move(ctx, func(now time.Time) bool {
@@ -49,7 +49,7 @@ func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (
 	})
 }
 
-// Confirm looks where a key is. See [lease.Mover].
+// Confirm reports whether a key is at a home. See [lease.Mover].
 func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
 	return s.move(ctx, func(time.Time) bool {
 		r := s.rows[key]
@@ -72,7 +72,8 @@ func (r *row) to(now time.Time, home int, epoch int64) bool {
 	return true
 }
 
-// FenceAt checks the row without a transaction, which there is none of in memory. See [lease.Mover].
+// FenceAt checks the row, without a transaction, because there is none in memory. See
+// [lease.Mover].
 func (s *Store) FenceAt(ctx context.Context, _ lease.Runner, home int, l lease.Lease) error {
 	ok, err := s.move(ctx, func(time.Time) bool {
 		r := s.rows[l.Key]
@@ -88,14 +89,14 @@ func (s *Store) FenceAt(ctx context.Context, _ lease.Runner, home int, l lease.L
 	return err
 }
 
-// Forget loses key's row, as a database does that fails over to a replica which had not got it yet. For tests.
+// Forget loses key's row, as a database does that fails over to a replica without it. For tests.
 func (s *Store) Forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.rows, key)
 }
 
-// RaiseFloor is what a sweep of another key of the bucket does. For tests.
+// RaiseFloor raises the floor of key's bucket, as a sweep of another key does. For tests.
 func (s *Store) RaiseFloor(key string, floor int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 var _ lease.Queue = (*Store)(nil)
 
-// ticket is one waiter's place in the queue of a key.
+// ticket is one waiter's position in the queue of a key.
 type ticket struct {
 	lease.AcquireRequest
 	// rank is when it joined, less the head start of its priority; number decides between equals.
@@ -23,7 +23,7 @@ func (t *ticket) before(u *ticket) bool {
 	return t.rank < u.rank || t.rank == u.rank && t.number < u.number
 }
 
-// Join gives each ticket its place, or shows that it is alive. See [lease.Queue].
+// Join puts each ticket into its queue, or renews it. See [lease.Queue].
 func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) error {
 	for _, t := range tickets {
 		if err := checkTicket(t); err != nil {
@@ -39,12 +39,13 @@ func checkTicket(t lease.Ticket) error {
 		return fmt.Errorf("join: %w", err)
 	}
 	if t.Owner.IsZero() {
-		return fmt.Errorf("join %q: %w", t.Key, errNobody)
+		return fmt.Errorf("join %q: %w", t.Key, errZeroOwner)
 	}
 	return t.CheckPriority()
 }
 
-// joinLocked leaves out who has the key already: his ticket is used up, and a sign of life that comes late must not bring it back.
+// joinLocked ignores a waiter that has the key already: its ticket is used up, and a late heartbeat
+// must not bring it back.
 func (s *Store) joinLocked(now time.Time, q lease.Ticket) struct{} {
 	if r := s.rows[q.Key]; r != nil && r.owner == q.Owner && r.held(now) {
 		return struct{}{}
@@ -70,7 +71,7 @@ func (s *Store) ticketLocked(now time.Time, key string, waiter lease.Owner) *tic
 	return nil
 }
 
-// headLocked returns the ticket that is next, but not one of but's.
+// headLocked returns the head of the queue, ignoring the ticket of but.
 func (s *Store) headLocked(now time.Time, key string, but lease.Owner) (head *ticket) {
 	for waiter, t := range s.queues[key] {
 		if waiter != but && now.Before(t.alive) && (head == nil || t.before(head)) {
@@ -96,7 +97,7 @@ func (s *Store) Leave(ctx context.Context, waiters []lease.Lease) error {
 	return err
 }
 
-// Places says where tickets stand. See [lease.Queue].
+// Places returns the positions of tickets. See [lease.Queue].
 func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Place, error) {
 	return each(ctx, s, waiters, s.placeLocked)
 }
@@ -123,7 +124,7 @@ func (s *Store) placeLocked(now time.Time, l lease.Lease) (p lease.Place) {
 	return p
 }
 
-// Claim grants each key that is free to its requester, unless another is first. See [lease.Queue].
+// Claim grants each free key to its requester, unless another is ahead. See [lease.Queue].
 func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	return each(ctx, s, reqs, s.claimLocked)
 }
@@ -138,14 +139,15 @@ func (s *Store) claimLocked(now time.Time, q lease.AcquireRequest) lease.Acquire
 	if got.Granted {
 		s.dropLocked(q.Key, q.Owner)
 		r := s.rows[q.Key]
-		if expires := now.Add(q.TTL); expires.After(r.expires) { // it may have been passed to the requester a while ago
+		// The key may have been passed to the requester a while ago.
+		if expires := now.Add(q.TTL); expires.After(r.expires) {
 			r.expires = expires
 		}
 	}
 	return got
 }
 
-// Pass gives up leases to whoever is next. See [lease.Queue].
+// Pass ends leases and grants their keys to the heads of their queues. See [lease.Queue].
 func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed, error) {
 	return each(ctx, s, leases, s.passLocked)
 }

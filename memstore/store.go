@@ -33,7 +33,7 @@ type Store struct {
 func New() *Store {
 	return &Store{
 		born: time.Now(), rows: make(map[string]*row), queues: make(map[string]map[lease.Owner]*ticket),
-		hints: hints{interest: make(map[string]map[lease.Owner]time.Time), ears: make(map[*ear]struct{})},
+		hints: hints{registered: make(map[string]map[lease.Owner]time.Time), listeners: make(map[*listener]struct{})},
 	}
 }
 
@@ -54,25 +54,25 @@ func (r *row) names(l lease.Lease) bool {
 	return !l.Owner.IsZero() && r.owner == l.Owner && r.token == l.Token
 }
 
-var errNobody = errors.New("the zero owner is nobody")
+var errZeroOwner = errors.New("the zero owner names no attempt; use lease.NewOwner")
 
 // Acquire grants each free or expired key to its requester. See [lease.Store].
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	return each(ctx, s, reqs, s.acquireLocked)
 }
 
-// Renew extends leases that are still owned and not expired. See [lease.Store].
+// Renew extends leases that are still owned and have not expired. See [lease.Store].
 func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	return each(ctx, s, reqs, s.renewLocked)
 }
 
-// Release gives up leases. See [lease.Store].
+// Release ends leases. See [lease.Store].
 func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	return each(ctx, s, leases, s.releaseLocked)
 }
 
-// each answers a batch under one hold of the mutex, all items at the same instant and in the
-// order of the request.
+// each answers a batch under one lock of the mutex: all items at the same instant, in the order of
+// the request.
 func each[Q, A any](ctx context.Context, s *Store, items []Q, answer func(now time.Time, item Q) A) ([]A, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func (s *Store) acquireLocked(now time.Time, q lease.AcquireRequest) lease.Acqui
 	return lease.Acquired{Granted: true, Token: token}
 }
 
-// nextLocked returns the token that follows the row's or, where there is no row, the one that no
-// removed row has had.
+// nextLocked returns the token after the row's. Without a row it returns the token above those of
+// all removed rows of the bucket.
 func (s *Store) nextLocked(key string, r *row) int64 {
 	if r != nil {
 		return r.token + 1
@@ -143,8 +143,9 @@ func (s *Store) releaseLocked(now time.Time, l lease.Lease) lease.Released {
 		return lease.Released{Gone: true}
 	}
 	r.owner, r.note, r.expires = lease.Owner{}, "", now
-	return lease.Released{Awaited: s.awaitedLocked(now, l.Key, lease.Owner{})} // whose release it is, nobody has said
+	// The process that releases is unknown, so that its own registration counts too.
+	return lease.Released{Awaited: s.awaitedLocked(now, l.Key, lease.Owner{})}
 }
 
-// Settle has nothing to wait for: no call runs on after its caller.
+// Settle returns at once: no call runs on after its caller.
 func (s *Store) Settle(context.Context) {}

@@ -27,8 +27,8 @@ func (s *Store) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int
 	}
 }
 
-// sweepBatch removes at most one batch of dead rows. The floor is raised before the row goes, so that the key's next row
-// continues above it.
+// sweepBatch removes at most one batch of dead rows. It raises the floor before a row goes, so that
+// the key's next row continues above it.
 func (s *Store) sweepBatch(opts lease.SweepOptions) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *Store) sweepBatch(opts lease.SweepOptions) int {
 	return n
 }
 
-// sweepTickets removes all dead tickets. They are not counted: nobody's key is freed by it.
+// sweepTickets removes all dead tickets. They are not counted, because no key becomes free.
 func (s *Store) sweepTickets(retention time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/memstore"
 )
 
-// In a bubble time stands still between sleeps, so that the very moment of an expiry can be looked at.
+// In a bubble time stands still between sleeps, so that the very moment of an expiry can be looked
+// at.
 
 func take(t *testing.T, s *memstore.Store, key string, ttl time.Duration) (lease.Lease, bool) {
 	t.Helper()

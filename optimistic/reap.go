@@ -59,11 +59,7 @@ func (d swap) reapIn(ctx context.Context, s *sqlstore.Session, bucket int, keys 
 	if err := d.raiseFloor(ctx, s, bucket, highest); err != nil {
 		return 0, err
 	}
-	res, err := s.Exec(ctx, d.Text("cas-reap"), append(dead, highest)...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
+	return s.Change(ctx, d.Text("cas-reap"), append(dead, highest)...)
 }
 
 // raiseFloor reads the floor back: deleting a row above a floor that did not rise would let its token be granted again.

@@ -1,9 +1,10 @@
-// Package reaper removes rows that have been dead for long, without ever letting a token come back.
+// Package reaper removes rows that have been dead for long, and never lets a token come back.
 //
-// A released row stays in the table: taking it again is one UPDATE, and its token counts on. Rows of keys that are used once
-// would pile up, so one process, elected through a lock of its own until it stops or loses it, sweeps the table now and then:
-// small transactions, only rows dead for longer than Config.Retention, and before a row goes the floor its successor will
-// count from is raised above its token (lease.Sweeper).
+// A released row stays in the table, because taking it again is one UPDATE and its token counts on.
+// The rows of keys that are used once would pile up. So one process sweeps the table from time to
+// time. It is elected through a lock, which it keeps until it stops or loses it. It uses small
+// transactions and removes only rows that have been dead for longer than Config.Retention. Before a
+// row goes, the floor that its successor counts from rises above its token (lease.Sweeper).
 package reaper
 
 import (
@@ -21,24 +22,25 @@ import (
 // Key is the lock through which one process is elected to sweep.
 const Key = lease.Reserved + "reaper"
 
-// Config says when to sweep and how hard. The zero value means the defaults.
+// Config says when to sweep and how hard. The zero value has the defaults.
 type Config struct {
-	// Off leaves dead rows alone: for processes that should not sweep, when others do.
+	// Off sweeps nothing, for a process that should leave it to others.
 	Off bool
-	// Every is the time between sweeps; the zero value means a minute. Each is moved by up to a tenth, so that processes
-	// started together do not bid together.
+	// Every is the time between sweeps; 0 means a minute. Each is shortened by up to a tenth at
+	// random, so that processes started together do not compete for the election together.
 	Every time.Duration
-	// Retention is how long a row must have been dead; the zero value means an hour. It costs only space: a key locked
-	// again within it keeps its row.
+	// Retention is how long a row must have been dead; 0 means an hour. It costs only space: a key
+	// that is locked again within it keeps its row.
 	Retention time.Duration
-	// Batch is the most rows removed by one transaction; the zero value means 200. While it runs, new keys of the same
-	// bucket (one of 256) wait.
+	// Batch is the largest number of rows that one transaction removes; 0 means 200. New keys of
+	// the same bucket (one of 256) wait while it runs.
 	Batch int
-	// Pause is slept between transactions; the zero value means 5 ms, a negative one none.
+	// Pause is slept between transactions; 0 means 5 ms, and a negative value no pause.
 	Pause time.Duration
 }
 
-// WithDefaults fills in the zero values. An Every below 0 is none that could be waited for, and becomes the default.
+// WithDefaults replaces zero values by the defaults. A negative Every becomes the default, because
+// no time is negative.
 func (c Config) WithDefaults() Config {
 	c.Every = cmp.Or(max(c.Every, 0), time.Minute)
 	c.Retention = cmp.Or(c.Retention, time.Hour)
@@ -47,8 +49,8 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Elect tries to become the one who sweeps. The returned context ends when the election is lost; resign gives it up. When
-// another process has it the error is lease.ErrHeld.
+// Elect tries to win the election. The returned context ends when the election is lost; resign ends
+// it. If another process is elected, the error is lease.ErrHeld.
 type Elect func(ctx context.Context) (elected context.Context, resign func(), err error)
 
 // Reaper sweeps until it is stopped.
@@ -70,7 +72,7 @@ func Start(store lease.Sweeper, elect Elect, cfg Config, log *slog.Logger) *Reap
 	return r
 }
 
-// Stop ends a sweep under way and returns when the goroutine is gone.
+// Stop ends a sweep that is under way and returns when the goroutine has ended.
 func (r *Reaper) Stop() {
 	r.cancel()
 	r.wg.Wait()
@@ -88,25 +90,27 @@ func (r *Reaper) loop(ctx context.Context) {
 		removed, err := r.sweep(ctx, &t)
 		switch {
 		case err == nil && removed > 0:
-			r.log.LogAttrs(ctx, slog.LevelDebug, "rowlock: dead rows removed", slog.Int64("rows", removed))
+			r.log.LogAttrs(ctx, slog.LevelDebug, "rowlock: dead rows removed",
+				slog.Int64("rows", removed))
 		case err != nil && ctx.Err() == nil && !errors.Is(err, lease.ErrHeld):
-			r.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: sweep ended early, the next will go on", slog.Int64("rows", removed), slog.Any("error", err))
+			r.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: sweep ended early, the next will go on",
+				slog.Int64("rows", removed), slog.Any("error", err))
 		}
 		if err != nil {
-			t.end() // another may have better luck
+			t.end() // another process may succeed
 		}
 	}
 }
 
-// Once sweeps the whole table if the election is won, and returns how many rows it removed.
+// Once sweeps the whole table if it wins the election, and returns how many rows it has removed.
 func (r *Reaper) Once(ctx context.Context) (int64, error) {
 	var t term
 	defer t.end()
 	return r.sweep(ctx, &t)
 }
 
-// term is one time in office; the zero term is none. It outlasts a sweep: were the lock given back after each, every process
-// would find it free in its turn and sweep what another has just swept.
+// term is one term of office; the zero term is none. It outlasts a sweep: if the lock were released
+// after each, every process would find it free in turn and sweep what another has just swept.
 type term struct {
 	elected context.Context
 	resign  func()
@@ -131,5 +135,7 @@ func (r *Reaper) sweep(ctx context.Context, t *term) (removed int64, err error) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(t.elected, cancel)()
-	return r.store.Sweep(ctx, lease.SweepOptions{Retention: r.cfg.Retention, Batch: r.cfg.Batch, Pause: r.cfg.Pause})
+	return r.store.Sweep(ctx, lease.SweepOptions{
+		Retention: r.cfg.Retention, Batch: r.cfg.Batch, Pause: r.cfg.Pause,
+	})
 }

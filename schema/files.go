@@ -14,9 +14,9 @@ import (
 //go:embed migrations statements
 var text embed.FS
 
-// FS returns the goose migrations that Migrate runs, with d's names filled in, for those who run them among their own:
-// copy them under the next free numbers and keep their order. The file names mean nothing to rowlock, and a later Migrate
-// or Open is content with tables that were made this way.
+// FS returns the goose migrations that Migrate runs, with d's names filled in, for programs that
+// run them among their own. Copy them under the next free numbers and keep their order. Their file
+// names mean nothing to rowlock: a later Migrate or Open accepts tables that were made this way.
 func FS(d dialect.Dialect) (fs.FS, error) {
 	of, err := open(d)
 	if err != nil {
@@ -44,8 +44,9 @@ func migrations(d *sqlstore.Dialect) (fs.FS, error) {
 
 var gooseMark = regexp.MustCompile(`(?m)^-- \+goose .*\n+`)
 
-// SQL returns the same as plain SQL, for psql, Flyway, golang-migrate and the like: up makes the tables, down removes them.
-// Every statement ends with a semicolon at the end of a line, and no other line ends with one.
+// SQL returns the same as plain SQL, for psql, Flyway, golang-migrate and others: up makes the
+// tables, down removes them. Every statement ends with a semicolon at the end of a line, and no
+// other line ends with one.
 func SQL(d dialect.Dialect) (up, down string, err error) {
 	files, err := FS(d)
 	if err != nil {
@@ -59,7 +60,7 @@ func SQL(d dialect.Dialect) (up, down string, err error) {
 		}
 		u, d, _ := strings.Cut(string(sql), "-- +goose Down\n")
 		up += gooseMark.ReplaceAllString(u, "")
-		down = strings.TrimLeft(d, "\n") + down // the last one made goes first
+		down = strings.TrimLeft(d, "\n") + down // the last one made is removed first
 	}
 	return up, down, err
 }

@@ -90,7 +90,8 @@ func gooseDialect(s server) goose.Dialect {
 	}[s.name]
 }
 
-// application returns an application's goose with a migration of its own, and after it ours if wanted.
+// application returns an application's goose with a migration of its own, and after it ours if
+// wanted.
 func application(t *testing.T, s server, db *sql.DB, withOurs bool) *goose.Provider {
 	t.Helper()
 	files := fstest.MapFS{"00001_orders.sql": {Data: []byte("-- +goose Up\nCREATE TABLE orders (id INT);\n-- +goose Down\nDROP TABLE orders;\n")}}

@@ -25,7 +25,8 @@ func TestFailureLeavesNothing(t *testing.T) {
 			}
 			equal(t, "tables", s.listTables(t, db, ""), []string{"rowlock_floor"})
 
-			exec(t, db, "DROP TABLE rowlock_floor") // the connection is in no transaction, and others are not locked out
+			// The connection is in no transaction, and no other is locked out.
+			exec(t, db, "DROP TABLE rowlock_floor")
 			migrate(t, s, db)
 			complete(t, s, db)
 		})
@@ -56,8 +57,8 @@ func TestInterruptedMySQLIsCompleted(t *testing.T) {
 	}
 }
 
-// cutAnywhere calls f with a connection that is lost at the first operation, before it is sent and before its reply, then
-// at the second, and so on until f is through before the cut.
+// cutAnywhere calls f with a connection that is lost at the first operation, before it is sent and
+// before its reply, then at the second, and so on until f is through before the cut.
 func cutAnywhere(t *testing.T, driver, dsn string, f func(broken *sql.DB, n int)) {
 	t.Helper()
 	for _, cut := range []faultdb.Fault{faultdb.FailBeforeSend(), faultdb.LoseReply()} {
@@ -74,8 +75,8 @@ func cutAnywhere(t *testing.T, driver, dsn string, f func(broken *sql.DB, n int)
 	}
 }
 
-// A connection that breaks anywhere leaves all or nothing, and what it leaves is no obstacle to the next run. MySQL leaves
-// the tables it has made so far, but never a version without all of them.
+// A connection that breaks anywhere leaves all or nothing, and what it leaves is no obstacle to the
+// next run. MySQL leaves the tables it has made so far, but never a version without all of them.
 func TestCutAnywhere(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		driver, dsn := s.fresh(t, s)
@@ -145,7 +146,8 @@ func (c stubbornConnector) Connect(context.Context) (driver.Conn, error) {
 	return stubborn{conn}, err
 }
 
-// A connection that stays in its transaction would hold the lock for as long as the application keeps its pool.
+// A connection that stays in its transaction would hold the lock for as long as the application
+// keeps its pool.
 func TestConnectionStuckInTransactionIsDropped(t *testing.T) {
 	name, dsn := onSQLite.fresh(t, onSQLite)
 	other := open(t, name, dsn)

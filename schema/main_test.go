@@ -13,7 +13,8 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// migrateFile names the SQLite file that a copy of the test program migrates instead of running tests.
+// migrateFile names the SQLite file that a copy of the test program migrates instead of running
+// tests.
 const migrateFile = "ROWLOCK_SCHEMA_TEST_FILE"
 
 func TestMain(m *testing.M) {

@@ -65,7 +65,8 @@ func TestMigrateTwice(t *testing.T) {
 	})
 }
 
-// Each process of a fleet calls Migrate when it starts. Two reads are what that may cost: no lock, in which they would queue.
+// Each process of a fleet calls Migrate when it starts. Two reads are what that may cost: no lock,
+// in which they would queue.
 func TestUpToDateOnlyReads(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		driver, dsn := s.fresh(t, s)

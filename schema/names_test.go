@@ -39,8 +39,9 @@ func TestPrefixes(t *testing.T) {
 	})
 }
 
-// Prefixes that differ in case only are two sets of tables wherever the database itself tells them apart: SQLite does not.
-// MySQL tells tables apart, but not the names it gives to their CHECKs, and refuses the second set.
+// Prefixes that differ in case only are two sets of tables wherever the database itself tells them
+// apart: SQLite does not. MySQL tells tables apart, but not the names it gives to their CHECKs, and
+// refuses the second set.
 func TestPrefixesThatDifferInCase(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		db := s.open(t)
@@ -94,7 +95,8 @@ func makeSchema(t *testing.T, s server, db *sql.DB, name string) string {
 	return name
 }
 
-// Processes that run already use the table which the search_path leads to. Another one before it would split the locks.
+// Processes that run already use the table which the search_path leads to. Another one before it
+// would split the locks.
 func TestSearchPathIsFollowed(t *testing.T) {
 	on(t, onPostgres, func(t *testing.T, s server) {
 		db := s.open(t)
@@ -130,7 +132,8 @@ func (u *unreachable) Connect(context.Context) (driver.Conn, error) {
 
 func (u *unreachable) Driver() driver.Driver { return nil }
 
-// refused says whether the names are refused everywhere, and fails the test if that takes the database.
+// refused says whether the names are refused everywhere, and fails the test if that takes the
+// database.
 func refused(t testing.TB, d dialect.Dialect) bool {
 	t.Helper()
 	var connector unreachable
@@ -168,7 +171,8 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-// FuzzTableName: a prefix is refused before anything is sent, or exactly those tables exist afterwards.
+// FuzzTableName: a prefix is refused before anything is sent, or exactly those tables exist
+// afterwards.
 func FuzzTableName(f *testing.F) {
 	for _, prefix := range []string{"", "billing_", "Billing_", "sqlite_", "sQLITE_x", "sqlite", "rowlock", "x; DROP TABLE x", `a"b`, "a`b", "é", "x\x00"} {
 		f.Add(prefix, "")

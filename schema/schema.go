@@ -1,7 +1,9 @@
-// Package schema makes the tables: from Go with [Migrate], or with any migration tool from the same files ([FS], [SQL]).
+// Package schema makes rowlock's tables: from Go with [Migrate], or with any migration tool from
+// the same files ([FS], [SQL]).
 //
-// rowlock_meta holds the version of the tables, whoever made them. Migrate goes by it and keeps no other record, so it
-// cannot disagree with the tables and never meets the application's own goose_db_version.
+// rowlock_meta has the version of the tables, whichever tool made them. Migrate goes by it and
+// keeps no other record, so that it cannot disagree with the tables and never touches the
+// application's goose_db_version.
 package schema
 
 import (
@@ -17,15 +19,18 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Version is the version of the tables that Migrate leads to, and what rowlock_meta then holds as schema_version.
+// Version is the version of the tables that Migrate leads to. rowlock_meta then has it as
+// schema_version.
 const Version = sqlstore.SchemaVersion
 
-// Migrate brings the tables to [Version]. It may run in any number of processes at once and as often as one likes: the
-// first makes the tables, the others wait for it, and where they are up to date already it only reads. Interrupted, it
-// leaves nothing behind; on MySQL and MariaDB, which cannot roll back a CREATE TABLE, running it again completes the work.
+// Migrate brings the tables to [Version]. It may run in any number of processes at once, and any
+// number of times: the first makes the tables, the others wait for it. If the tables are up to date
+// it only reads. If it is interrupted it leaves nothing behind. MySQL and MariaDB cannot roll back
+// a CREATE TABLE; there, running it again completes the work.
 //
-// The schema or database that d names must exist, and the user must be allowed to create tables in it. Tables of a newer
-// rowlock are left alone: the error wraps lease.ErrSchemaVersion. Who has a *sqlx.DB passes its field DB.
+// The schema or database that d names must exist, and the user must be allowed to create tables in
+// it. Tables of a newer rowlock stay as they are: the error wraps lease.ErrSchemaVersion. For a
+// *sqlx.DB pass its field DB.
 func Migrate(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 	s, err := newSession(db, d)
 	if err != nil || s.current(ctx, db) {
@@ -41,9 +46,10 @@ func Migrate(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 	return named("migrate", err)
 }
 
-// Down removes the tables, with every lock and every token floor in them: it is no error if there are none, or not all.
-// Stop the clients first, and fence nothing afterwards with a token from before: new tables count from 1 again. Tables of a
-// newer rowlock are left alone, because there may be some that this one does not know.
+// Down removes the tables, with every lock and every token floor in them. Missing tables are no
+// error. Stop the clients first, and afterwards fence nothing with a token from before, because new
+// tables count from 1 again. Tables of a newer rowlock stay as they are, because there may be some
+// that this version does not know.
 func Down(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 	s, err := newSession(db, d)
 	if err != nil {
@@ -57,8 +63,9 @@ func Down(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 	return named("remove tables", err)
 }
 
-// provider sets goose up. It calls ApplyVersion only: Up asks for pending migrations before it takes the lock, and then
-// waits whole seconds if another process was there at the same moment.
+// provider sets goose up. The caller uses ApplyVersion only. Up would look for pending migrations
+// before it takes the lock, and would then wait whole seconds for a process that started at the
+// same moment.
 func (s *session) provider(db *sql.DB) (*goose.Provider, error) {
 	files, err := migrations(s.dialect)
 	if err != nil {
@@ -67,8 +74,8 @@ func (s *session) provider(db *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider(goose.DialectCustom, db, files,
 		goose.WithStore(record{session: s}),
 		goose.WithSessionLocker(s),
-		goose.WithIsolateDDL(true),            // no transaction of goose's: the session's own holds the lock
-		goose.WithDisableGlobalRegistry(true)) // the application's Go migrations are not ours to run
+		goose.WithIsolateDDL(true),            // the session's own transaction holds the lock
+		goose.WithDisableGlobalRegistry(true)) // runs none of the application's Go migrations
 }
 
 func named(verb string, err error) error {

@@ -26,7 +26,8 @@ import (
 type server struct {
 	name  string
 	quote string
-	// fresh makes an empty database, gone when the test ends, and returns its driver and data source name.
+	// fresh makes an empty database, gone when the test ends, and returns its driver and data
+	// source name.
 	fresh func(t testing.TB, s server) (driver, dsn string)
 	// tables lists the tables of a schema ("" means the default one).
 	tables string
@@ -120,7 +121,8 @@ func open(t testing.TB, driver, dsn string) *sql.DB {
 
 func freshName() string { return fmt.Sprintf("rowlock_schema_%016x", rand.Uint64()) }
 
-// freshPostgres makes a schema and a search_path that leads to it: a database takes a hundred times as long.
+// freshPostgres makes a schema and a search_path that leads to it: a database takes a hundred times
+// as long.
 func freshPostgres(t testing.TB, s server) (driver, dsn string) {
 	u, err := url.Parse(dsnOf(t, s))
 	if err != nil {

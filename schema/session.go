@@ -15,20 +15,21 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// patience is how long one Migrate waits for another where the database has to be told a limit.
+// patience is how long one Migrate waits for another, on databases that need a limit.
 const patience = time.Minute
 
-// session is the connection a migration runs on, from the lock to the commit.
+// session is the connection that a migration runs on, from the lock to the commit.
 //
-// Postgres and SQLite run the whole migration in one transaction that takes the lock first and looks at the version
-// after: nothing is left of half a migration, and the lock cannot outlive it. A session-level advisory lock would, behind a
-// transaction pooler: it is released on another server connection than it was taken on, and stays. goose's own
-// transaction begins after goose has looked, when it is too late to wait for another process.
+// On PostgreSQL and SQLite the whole migration is one transaction, which takes the lock first and
+// reads the version after it. So half a migration leaves nothing, and the lock cannot outlive it. A
+// session-level advisory lock could, behind a transaction pooler: it would be released on another
+// server connection than it was taken on, and stay. goose's own transaction begins after goose has
+// read the version, which is too late to wait for another process.
 type session struct {
 	dialect    *sqlstore.Dialect
 	statements sqlstore.Sections
 
-	blind   bool   // remove whatever there is, recorded or not
+	blind   bool   // remove every table that there is, recorded or not
 	version int64  // of the tables, read under the lock
 	done    bool   // the migration has run to its end
 	restore string // undoes what patience changed
@@ -62,12 +63,13 @@ func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
 		err = sqlstore.CheckVersion(int(s.version))
 	}
 	if err != nil {
-		_ = s.SessionUnlock(context.WithoutCancel(ctx), conn) // where it fails too, the connection is gone and the lock with it
+		// If this fails too, the connection is gone and its lock with it.
+		_ = s.SessionUnlock(context.WithoutCancel(ctx), conn)
 	}
 	return err
 }
 
-// SessionUnlock commits what has run to its end and rolls back everything else.
+// SessionUnlock commits a migration that has run to its end and rolls back any other.
 func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -103,8 +105,9 @@ func (s *session) begin(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// wait makes SQLite wait for the file's write lock. It returns at once unless told otherwise, and what a driver tells it by
-// default differs. The others have the limit in the statement itself, or need none.
+// wait makes SQLite wait for the file's write lock. SQLite returns at once unless it is configured
+// to wait, and drivers differ in their default. The other databases have the limit in the statement
+// itself, or need none.
 func (s *session) wait(ctx context.Context, conn *sql.Conn) error {
 	setting, ok := s.statements["patience"]
 	if !ok {
@@ -118,8 +121,8 @@ func (s *session) wait(ctx context.Context, conn *sql.Conn) error {
 	return s.exec(ctx, conn, fmt.Sprintf("%s = %d", setting, patience.Milliseconds()))
 }
 
-// current says whether there is nothing to do, without the lock and the rights that doing something takes. Where it
-// cannot tell, it is for the session to find out.
+// current reports whether there is nothing to do, without the lock and the privileges that a
+// migration takes. If it cannot tell, it returns false and the session finds out.
 func (s *session) current(ctx context.Context, db *sql.DB) bool {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -130,8 +133,9 @@ func (s *session) current(ctx context.Context, db *sql.DB) bool {
 	return err == nil && v == Version
 }
 
-// read returns the version of the tables, 0 if there are none. It asks the catalogue first: in Postgres, the error that a
-// missing table is would end the transaction and stand in the server's log.
+// read returns the version of the tables, 0 if there are none. It asks the catalog first, because
+// on PostgreSQL the error of a missing table would end the transaction and appear in the server's
+// log.
 func (s *session) read(ctx context.Context, conn *sql.Conn) (int64, error) {
 	n := s.dialect.Names()
 	there, err := s.ask(ctx, conn, "exists", n.Schema, n.Prefix+"rowlock_meta")

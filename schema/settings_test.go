@@ -71,7 +71,8 @@ func TestSQLModes(t *testing.T) {
 	}
 }
 
-// Where there is nothing to do, the user who runs the application need not be allowed to do anything.
+// Where there is nothing to do, the user who runs the application need not be allowed to do
+// anything.
 func TestUpToDateNeedsNoRights(t *testing.T) {
 	on(t, onPostgres, func(t *testing.T, s server) {
 		db := s.open(t)

@@ -118,7 +118,8 @@ func TestTokenDoesNotOverflow(t *testing.T) {
 	})
 }
 
-// A renewal of everything in one statement stays within the pages, and there is no index for it to write.
+// A renewal of everything in one statement stays within the pages, and there is no index for it to
+// write.
 func TestRenewalIsHOT(t *testing.T) {
 	on(t, onPostgres, func(t *testing.T, s server) {
 		db := s.open(t)

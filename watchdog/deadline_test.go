@@ -147,7 +147,8 @@ func TestHangingRenewalDelaysNobody(t *testing.T) {
 	})
 }
 
-// A black hole takes both places for renewals. When all leases in it are over the places are given to others.
+// A black hole takes both places for renewals. When all leases in it are over the places are given
+// to others.
 func TestRenewalsGoOnAfterABlackHole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -167,7 +168,8 @@ func TestRenewalsGoOnAfterABlackHole(t *testing.T) {
 	})
 }
 
-// A lease that is nearly over goes along in the same renewal; the others' answers are waited for past its deadline.
+// A lease that is nearly over goes along in the same renewal; the others' answers are waited for
+// past its deadline.
 func TestRenewalIsWaitedForAsLongAsItMatters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dog := watchdog.New(renewer(func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {

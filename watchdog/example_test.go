@@ -12,7 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/watchdog"
 )
 
-// A Dog keeps the leases of any store, without a client: it renews them, and says when one is lost.
+// A Watchdog keeps the leases of any store, without a client: it renews them, and says when one is
+// lost.
 func Example() {
 	ctx := context.Background()
 	store := memstore.New()

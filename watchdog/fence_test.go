@@ -57,7 +57,8 @@ func TestBusyRowIsAskedAgainSoon(t *testing.T) {
 	})
 }
 
-// Somebody else's lock on the row proves nothing: without a fence of ours the deadline stands.
+// Another transaction's lock on the row proves nothing: without the holder's fence the deadline
+// stands.
 func TestBusyRowWithoutFenceIsLostAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dog := watchdog.New(answers(lease.Busy), watchdog.Config{})
@@ -66,8 +67,8 @@ func TestBusyRowWithoutFenceIsLostAtTheDeadline(t *testing.T) {
 	})
 }
 
-// The holder's transaction takes two TTL: nobody can take the row, so the lock is not lost. Afterwards the store says what
-// became of the lease.
+// The holder's transaction takes two TTL: no other owner can take the row, so the lock is not lost.
+// Afterwards the store says what became of the lease.
 func TestFencedLeaseOutlivesItsDeadline(t *testing.T) {
 	for name, want := range map[string]struct {
 		after renewer
@@ -105,7 +106,8 @@ func TestFencedLeaseOutlivesItsDeadline(t *testing.T) {
 	}
 }
 
-// The last answer that the row was still ours is believed for a margin, counted from before it was asked for.
+// The last answer that the row was still ours is believed for a margin, counted from before it was
+// asked for.
 func TestFencedLeaseEndsAMarginAfterTheLastBusyAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := renewer(func(_ context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
@@ -141,7 +143,8 @@ func TestBusyAnswerNeverShortensALease(t *testing.T) {
 	})
 }
 
-// A renewal that went through shows that no transaction has the row, but only those begun before it was sent.
+// A renewal that went through shows that no transaction has the row, but only those begun before it
+// was sent.
 func TestExtensionEndsTheFenceIfItWasSentAfter(t *testing.T) {
 	for name, c := range map[string]struct {
 		fenced time.Duration // after the renewal was sent, which takes 2 s
@@ -160,7 +163,8 @@ func TestExtensionEndsTheFenceIfItWasSentAfter(t *testing.T) {
 				dog := watchdog.New(store, watchdog.Config{})
 				defer dog.Stop()
 				w := keep(t, dog, "k")
-				// The renewal is due between 9 and 10 s; with a fence at 10 s it is flying, at 8 s it is not.
+				// The renewal is due between 9 and 10 s; with a fence at 10 s it is flying, at 8 s
+				// it is not.
 				time.Sleep(every + min(c.fenced*2, 0))
 				if c.fenced > 0 && len(store.all()) != 1 {
 					t.Fatal("no renewal is under way")
@@ -244,7 +248,8 @@ func TestLeaseReleasedByATransaction(t *testing.T) {
 	})
 }
 
-// behind answers that the row is locked, and that its committed expiry is so far away. It answers late, as a network does.
+// behind answers that the row is locked, and that its committed expiry is so far away. It answers
+// late, as a network does.
 func behind(remaining, late time.Duration) renewer {
 	return func(_ context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 		time.Sleep(late)
@@ -256,8 +261,9 @@ func behind(remaining, late time.Duration) renewer {
 	}
 }
 
-// A fence that was committed has extended the lease. Its holder trusts that until a margin before the expiry, counted from before the
-// request that found it, and never for longer than a renewal would have given.
+// A fence that was committed has extended the lease. Its holder trusts that until a margin before
+// the expiry, counted from before the request that found it, and never for longer than a renewal
+// would have given.
 func TestFencedLeaseIsTrustedAsFarAsItIsCommitted(t *testing.T) {
 	const late = time.Second
 	for remaining, want := range map[time.Duration]time.Duration{
@@ -286,7 +292,8 @@ func TestFencedLeaseIsTrustedAsFarAsItIsCommitted(t *testing.T) {
 	}
 }
 
-// What another transaction's lock is behind proves nothing without a fence of ours: the deadline stands.
+// What another transaction's lock is behind proves nothing without a fence of ours: the deadline
+// stands.
 func TestBusyRowWithoutFenceIsNotTrustedFurther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dog := watchdog.New(behind(ttl, 0), watchdog.Config{})

@@ -8,33 +8,36 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Held is one lease being watched. Its fields are set before Keep and not changed after; it is embedded by value in the
-// owner's own struct, so that a held lock is one allocation.
+// Held is one watched lease. Set its exported fields before Keep and do not change them afterwards.
+// Embed it by value in your own struct, so that a held lock is one allocation.
 type Held struct {
 	lease.Lease
 	TTL    time.Duration
 	Margin time.Duration
-	// Every is how long after one renewal the next is due. 0 means never: the lease is only watched.
+	// Every is how long after one renewal the next is due. 0 means never: the lease is watched, and
+	// not renewed.
 	Every time.Duration
-	// Until is when to stop renewing and end the lease with lease.ErrMaxHold; the zero time means never.
+	// Until is when to stop renewing and end the lease with lease.ErrMaxHold. The zero time means
+	// never.
 	Until time.Time
-	// End is called once, without any lock held, when the lease is over: with lease.ErrLost, lease.ErrMaxHold, or, after
-	// Leaving, lease.ErrUnlocked.
+	// End is called once, without a mutex held, when the lease is over: with lease.ErrLost, with
+	// lease.ErrMaxHold or, after Leaving, with lease.ErrUnlocked.
 	End func(cause error)
 
 	deadline time.Time
 	due      time.Time // of the next renewal
 	at       time.Time // of the next event: the heap's order
-	place    int32     // in the heap, from 1; 0 while not watched
-	flying   bool      // a renewal is under way, or waits for one to end
-	fenced   time.Time // when the holder last fenced; zero: not since a renewal found the row unlocked
+	place    int32     // in the heap, from 1; 0 if not watched
+	flying   bool      // a renewal of it is under way, or waits for another to end
+	fenced   time.Time // when the holder last fenced; zero if a renewal found the row unlocked since
 	leaving  bool
 }
 
-// never is far enough away for a due time that is not to come.
+// never is far enough away for an event that must not come.
 const never = 100 * 365 * 24 * time.Hour
 
-// trust sets the deadline for a request that was sent at that moment and came back granted or extended.
+// trust sets the deadline for a request that was sent at that moment and came back granted or
+// extended.
 func (h *Held) trust(sent time.Time) {
 	h.deadline = sent.Add(h.TTL - h.Margin)
 	h.due = sent.Add(never)
@@ -44,9 +47,10 @@ func (h *Held) trust(sent time.Time) {
 	h.schedule()
 }
 
-// extendFenced lets a fenced lease live a margin longer, counted from before the request that found it still ours and locked; or
-// until a margin before the expiry that the request found committed, if that is later. The store's clock may have run ahead by late
-// since the request was sent.
+// extendFenced extends the deadline of a fenced lease. It becomes a margin after the request that
+// found the row ours and locked was sent, or a margin before the expiry that this request found
+// committed, whichever is later. The store's clock may have run ahead by late since the request was
+// sent.
 func (h *Held) extendFenced(sent time.Time, remaining, late time.Duration) {
 	until := sent.Add(h.Margin)
 	if committed := sent.Add(min(remaining, h.TTL) - h.Margin - max(late, 0)); committed.After(until) {
@@ -57,8 +61,8 @@ func (h *Held) extendFenced(sent time.Time, remaining, late time.Duration) {
 	}
 }
 
-// advance moves the deadline forward when the store's clock ran ahead by more than half the margin, and has the lease renewed
-// at once. It reports whether it did.
+// advance moves the deadline forward if the store's clock ran ahead by more than half the margin,
+// and makes the lease due at once. It reports whether it did.
 func (h *Held) advance(ahead time.Duration, now time.Time) bool {
 	if ahead <= h.Margin/2 {
 		return false
@@ -71,7 +75,7 @@ func (h *Held) advance(ahead time.Duration, now time.Time) bool {
 	return true
 }
 
-// retry makes the lease due again soon: after a renewal that found it busy, or failed.
+// retry makes the lease due again soon, after a renewal that found it busy or failed.
 func (h *Held) retry(now time.Time) {
 	if h.Every == 0 || h.flying {
 		return
@@ -80,8 +84,9 @@ func (h *Held) retry(now time.Time) {
 	h.schedule()
 }
 
-// pause is a tenth of the TTL, or a quarter of the margin behind a fence, and somewhat less where it makes the last try come
-// shortly before the deadline: one that came at the deadline would be too late for a store that is back just in time.
+// pause is a tenth of the TTL, or a quarter of the margin behind a fence. It is somewhat less if
+// that puts the last try shortly before the deadline: a try at the deadline would be too late for a
+// store that recovers just in time.
 func (h *Held) pause(now time.Time) time.Duration {
 	step := h.TTL / 10
 	if !h.fenced.IsZero() {
@@ -122,7 +127,7 @@ func (h *Held) over(now time.Time) error {
 // watched reports whether h is in a queue.
 func (h *Held) watched() bool { return h.place > 0 }
 
-// ending is a lease that is over, and why: its End is called when the mutex is free.
+// ending is a lease that is over, and the cause. Its End is called after the mutex is unlocked.
 type ending struct {
 	h     *Held
 	cause error

@@ -11,7 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/watchdog"
 )
 
-// wantRefusal checks that an error is of this kind, names what is true, in one line, and nothing else.
+// wantRefusal checks that an error is of this kind, names what is true, in one line, and nothing
+// else.
 func wantRefusal(t *testing.T, err, kind error, says, not string) {
 	t.Helper()
 	if !errors.Is(err, kind) {

@@ -37,7 +37,8 @@ func TestRenewedLeaseLives(t *testing.T) {
 	})
 }
 
-// Leases that were all granted at one moment, as after a restart, must not ask for their renewal at one moment for ever.
+// Leases that were all granted at one moment, as after a restart, must not ask for their renewal at
+// one moment for ever.
 func TestRenewalsAreJittered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := make(map[time.Duration]bool)
@@ -82,7 +83,7 @@ func TestDroppedLeaseIsForgotten(t *testing.T) {
 		}
 		dropped := time.Now()
 		time.Sleep(5 * ttl)
-		w.alive(t) // whoever drops it knows: End is not called
+		w.alive(t) // End is not called: the caller of Drop knows
 		other.alive(t)
 		for _, s := range store.since(dropped.Add(1)) {
 			for _, r := range s.reqs {
@@ -94,7 +95,8 @@ func TestDroppedLeaseIsForgotten(t *testing.T) {
 	})
 }
 
-// The answer of a renewal that was under way comes after the lease was given back, and truly says that it is gone.
+// The answer of a renewal that was under way comes after the lease was given back, and truly says
+// that it is gone.
 func TestAnswerAfterDropIsIgnored(t *testing.T) {
 	for _, outcome := range []lease.RenewOutcome{lease.Lost, lease.Extended, lease.Busy} {
 		t.Run(outcome.String(), func(t *testing.T) {
@@ -207,7 +209,8 @@ func TestLastTryComesShortlyBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// The cost of ten thousand leases, which were granted all over a period, is that of a few statements.
+// The cost of ten thousand leases, which were granted all over a period, is that of a few
+// statements.
 func TestManyLeasesRenewTogether(t *testing.T) {
 	const leases, batch = 10_000, 500
 	synctest.Test(t, func(t *testing.T) {
@@ -240,7 +243,7 @@ func TestManyLeasesRenewTogether(t *testing.T) {
 }
 
 // keepMany keeps leases with keys in random order, one a pause.
-func keepMany(t *testing.T, dog *watchdog.Dog, n int, pause time.Duration) []*watch {
+func keepMany(t *testing.T, dog *watchdog.Watchdog, n int, pause time.Duration) []*watch {
 	t.Helper()
 	watches := make([]*watch, n)
 	for i, key := range rand.Perm(n) {

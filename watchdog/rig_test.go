@@ -115,7 +115,7 @@ func newWatch(t *testing.T, key string) *watch {
 }
 
 // keep returns a lease that was granted this moment and is watched.
-func keep(t *testing.T, dog *watchdog.Dog, key string, changes ...func(*watchdog.Held)) *watch {
+func keep(t *testing.T, dog *watchdog.Watchdog, key string, changes ...func(*watchdog.Held)) *watch {
 	t.Helper()
 	w := newWatch(t, key)
 	for _, change := range changes {
@@ -159,7 +159,8 @@ func (w *watch) end(t *testing.T, cause error) ending {
 	}
 }
 
-// endAt waits for the lease to end, and fails the test unless it does so with cause exactly that long after it was granted.
+// endAt waits for the lease to end, and fails the test unless it does so with cause exactly that
+// long after it was granted.
 func (w *watch) endAt(t *testing.T, after time.Duration, cause error) {
 	t.Helper()
 	if e := w.end(t, cause); e.after != after {

@@ -37,8 +37,8 @@ var leasings = rapid.Custom(func(t *rapid.T) leasing {
 	return l
 })
 
-// With honest clocks, and whatever the network does: while a holder believes in its lease the store does too, so that nobody
-// else can have the key; and a holder is never late to stop.
+// With honest clocks, and whatever the network does: while a holder believes in its lease the store
+// does too, so that no other owner can have the key; and a holder is never late to stop.
 func TestHeldMeansUnexpired(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		leasings := rapid.SliceOfN(leasings, 1, 6).Draw(rt, "leases")
@@ -73,7 +73,7 @@ func (b *believer) believes() bool {
 // world is one simulation: a store, a network and the holders of leases.
 type world struct {
 	store *memstore.Store
-	dog   *watchdog.Dog
+	dog   *watchdog.Watchdog
 	kept  chan *believer
 
 	mu    sync.Mutex

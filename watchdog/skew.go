@@ -8,20 +8,23 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// skew remembers one reading of the store's clock, and when on ours the request that brought it was sent and answered.
+// skew has one reading of the store's clock, and when on our clock its request was sent and
+// answered.
 type skew struct {
 	store          time.Duration
 	sent, received time.Time
 
-	noticed time.Time // when the store's clock was last seen to have run ahead
+	noticed time.Time // when the store's clock was last seen ahead
 	ahead   time.Duration
 }
 
-// read takes the next reading and returns by how much the store's clock has surely run ahead since the last: more than the
-// longest time that can have passed between the two, which is from the first request's sending to the second's reply.
+// read takes the next reading. It returns by how much the store's clock has certainly run ahead
+// since the last one: by more than the longest time that can have passed between the two, from the
+// first request's sending to the second's reply.
 //
-// Of two requests that were under way together nobody knows which was served first: a reply that was overtaken would look
-// like a clock set back, and the next one like a clock that ran ahead. Only the first to be answered counts.
+// If two requests were under way together, their order at the store is unknown: a reply that was
+// overtaken would look like a clock set back, and the next one like a clock that ran ahead. So only
+// the first to be answered counts.
 func (s *skew) read(store time.Duration, sent, received time.Time) (ahead time.Duration) {
 	if sent.Before(s.received) {
 		return 0
@@ -36,7 +39,7 @@ func (s *skew) read(store time.Duration, sent, received time.Time) (ahead time.D
 	return ahead
 }
 
-// since returns by how much the store's clock has run ahead since a request was sent, as far as is known.
+// since returns by how much the store's clock is known to have run ahead since a request was sent.
 func (s *skew) since(sent time.Time) time.Duration {
 	if sent.Before(s.noticed) {
 		return s.ahead
@@ -44,9 +47,10 @@ func (s *skew) since(sent time.Time) time.Duration {
 	return 0
 }
 
-// adjust looks at the store's clock in a renewal's answers. If it ran ahead, the store's expiry of every lease has come nearer
-// by as much. The deadline of each lease that has less than twice that as its margin does too, and it is due at once.
-func (d *Dog) adjust(sent, received time.Time, answers []lease.Renewed) (ahead time.Duration) {
+// adjust reads the store's clock in a renewal's answers. If it ran ahead, the store's expiry of
+// every lease has come nearer by as much. So does the deadline of each lease whose margin is less
+// than twice that; the lease is due at once.
+func (d *Watchdog) adjust(sent, received time.Time, answers []lease.Renewed) (ahead time.Duration) {
 	i := slices.IndexFunc(answers, func(a lease.Renewed) bool { return a.Err == nil && a.Clock != 0 })
 	if i < 0 {
 		return 0

@@ -12,7 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/watchdog"
 )
 
-// stepper is a store whose clock can be stepped, and whose answers may take their time. It extends every lease.
+// stepper is a store whose clock can be stepped, and whose answers may take their time. It extends
+// every lease.
 type stepper struct {
 	born time.Time
 	step atomic.Int64
@@ -37,7 +38,7 @@ func (s *stepper) Renew(_ context.Context, reqs []lease.RenewRequest) ([]lease.R
 	return answers, nil
 }
 
-// skews collects what a Dog tells of its store's clock.
+// skews collects what a Watchdog reports of its store's clock.
 type skews chan time.Duration
 
 func (s skews) config() watchdog.Config {
@@ -152,8 +153,8 @@ func TestStepBackChangesNothing(t *testing.T) {
 	})
 }
 
-// An honest clock is never suspected, however long the network takes: two replies may be far apart though the readings in them
-// are not, and the other way round.
+// An honest clock is never suspected, however long the network takes: two replies may be far apart
+// though the readings in them are not, and the other way round.
 func TestSlowRepliesAreNoSkew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, told := newStepper(), make(skews, 10)
@@ -188,7 +189,8 @@ func (s *stepper) firstOf(journeys map[string]journey) {
 	}
 }
 
-// A reply from before the step comes after another has told of it. What it extends was extended before the step.
+// A reply from before the step comes after another has told of it. What it extends was extended
+// before the step.
 func TestReplyOvertakenByAStepIsNotBelievedForLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, told := newStepper(), make(skews, 10)
@@ -206,7 +208,8 @@ func TestReplyOvertakenByAStepIsNotBelievedForLonger(t *testing.T) {
 		dog := watchdog.New(sends, told.config())
 		defer dog.Stop()
 		keep(t, dog, "prober", renewEvery(2*time.Second))
-		slow := keep(t, dog, "slow") // its renewal is sent between 9 and 10 s and answered between 21 and 22 s
+		// Its renewal is sent between 9 and 10 s and answered between 21 and 22 s.
+		slow := keep(t, dog, "slow")
 		time.Sleep(every)
 		store.by(5 * time.Second)
 		time.Sleep(2 * time.Second)
@@ -230,8 +233,8 @@ func TestReplyOvertakenByAStepIsNotBelievedForLonger(t *testing.T) {
 	})
 }
 
-// Nor is it a second step when the next reply comes. That holds even for a request that was sent after the one which told of
-// the step, if it was served before.
+// Nor is it a second step when the next reply comes. That holds even for a request that was sent
+// after the one which told of the step, if it was served before.
 func TestReplyOvertakenByAStepIsNoSecondStep(t *testing.T) {
 	for name, journeys := range map[string]map[string]journey{
 		"sent before":                  {"overtaken": {0, 12 * time.Second}},
@@ -246,8 +249,10 @@ func TestReplyOvertakenByAStepIsNoSecondStep(t *testing.T) {
 				watches := []*watch{keep(t, dog, "reader", renewEvery(time.Second))}
 				time.Sleep(time.Second) // one reading
 				dog.Drop(&watches[0].Held)
-				prober := keep(t, dog, "prober", renewEvery(8*time.Second)) // sent between 7.2 and 8 s, served 4 s later
-				overtaken := keep(t, dog, "overtaken")                      // sent between 9 and 10 s, answered late
+				// Sent between 7.2 and 8 s, served 4 s later.
+				prober := keep(t, dog, "prober", renewEvery(8*time.Second))
+				// Sent between 9 and 10 s, answered late.
+				overtaken := keep(t, dog, "overtaken")
 				time.Sleep(every)
 				store.by(5 * time.Second)
 				time.Sleep(10 * ttl)
@@ -297,7 +302,8 @@ func TestStepChangesWhoIsNext(t *testing.T) {
 	})
 }
 
-// A grant that was asked for before the step, and comes when another reply has told of it, was given before the step too.
+// A grant that was asked for before the step, and comes when another reply has told of it, was
+// given before the step too.
 func TestGrantOvertakenByAStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, told := newStepper(), make(skews, 10)

@@ -52,10 +52,10 @@ func TestStopOfAnIdleDog(t *testing.T) {
 	})
 }
 
-// What a Dog calls may call the Dog, so it must hold no lock meanwhile.
+// A function that a Watchdog calls may call the Watchdog, so the mutex must be free meanwhile.
 func TestCallbacksMayCallTheDog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var dog *watchdog.Dog
+		var dog *watchdog.Watchdog
 		calls := make(chan string, 1000)
 		call := func(name string) {
 			calls <- name

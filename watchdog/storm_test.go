@@ -11,8 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/watchdog"
 )
 
-// outage is a store that is down between two moments after the leases were granted: it refuses, or lets callers hang until it
-// is back.
+// outage is a store that is down between two moments after the leases were granted: it refuses, or
+// lets callers hang until it is back.
 type outage struct {
 	began    time.Time
 	from, to time.Duration
@@ -34,8 +34,8 @@ func (o *outage) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.
 	return all(reqs, lease.Extended)
 }
 
-// The database is away for 0.8 TTL and back before the deadlines. Nothing may be lost, and what was missed must not come back
-// as a storm.
+// The database is away for 0.8 TTL and back before the deadlines. Nothing may be lost, and what was
+// missed must not come back as a storm.
 func TestOutageOfMostOfATTLLosesNothing(t *testing.T) {
 	const leases = 10_000
 	for _, hangs := range []bool{false, true} {

@@ -12,27 +12,28 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Renewer is the part of a lease.Store that a Dog needs.
+// Renewer is the part of a lease.Store that a Watchdog needs.
 type Renewer interface {
 	Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error)
 }
 
-// Config is what a Dog can be told.
+// Config configures a Watchdog.
 type Config struct {
-	// Batch is the most leases in one renewal; 0 means 500.
+	// Batch is the largest number of leases in one renewal; 0 means 500.
 	Batch int
-	// Parallel is how many renewals may be under way at once; 0 means 2: one may hang on the network and the next still pass.
+	// Parallel is how many renewals may be under way at once; 0 means 2, so that one may hang on
+	// the network while the next passes.
 	Parallel int
-	// Failed is called, without any lock held, when a renewal returned an error. The leases are tried again until their
-	// deadlines. May be nil.
+	// Failed is called, without a mutex held, after a renewal returned an error. The leases are
+	// renewed again until their deadlines. May be nil.
 	Failed func(err error, leases int)
-	// Skewed is called, without any lock held, when the store's clock ran ahead of ours by that much between two renewals.
-	// May be nil.
+	// Skewed is called, without a mutex held, if the store's clock ran ahead of ours by that much
+	// between two renewals. May be nil.
 	Skewed func(ahead time.Duration)
 }
 
-// Dog watches leases. Make one with New and stop it with Stop.
-type Dog struct {
+// Watchdog watches leases. Make one with New and stop it with Stop. It is safe for concurrent use.
+type Watchdog struct {
 	store  Renewer
 	cfg    Config
 	ctx    context.Context
@@ -49,20 +50,20 @@ type Dog struct {
 	stopped  bool
 }
 
-// New returns a Dog that renews at store, with its goroutine running.
-func New(store Renewer, cfg Config) *Dog {
+// New returns a Watchdog that renews at store. Its goroutine runs until Stop.
+func New(store Renewer, cfg Config) *Watchdog {
 	cfg.Batch = cmp.Or(cfg.Batch, 500)
 	cfg.Parallel = cmp.Or(cfg.Parallel, 2)
-	d := &Dog{store: store, cfg: cfg, wake: make(chan struct{}, 1)}
+	d := &Watchdog{store: store, cfg: cfg, wake: make(chan struct{}, 1)}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.wg.Go(d.loop)
 	return d
 }
 
-// Keep begins to watch h, whose granting request was sent at that moment. It does nothing and says
-// why when the Dog was stopped ([lease.ErrClosed]), when the lease's deadline has passed already
-// ([lease.ErrLost]), and when Until has ([lease.ErrMaxHold]).
-func (d *Dog) Keep(h *Held, sent time.Time) error {
+// Keep begins to watch h, whose granting request was sent at that moment. It watches nothing and
+// returns the reason if the Watchdog was stopped ([lease.ErrClosed]), if the lease's deadline has
+// passed ([lease.ErrLost]), or if Until has ([lease.ErrMaxHold]).
+func (d *Watchdog) Keep(h *Held, sent time.Time) error {
 	h.trust(sent)
 	d.mu.Lock()
 	now, ahead := time.Now(), d.clock.since(sent)
@@ -72,7 +73,7 @@ func (d *Dog) Keep(h *Held, sent time.Time) error {
 		return err
 	}
 	heap.Push(&d.queue, h)
-	sooner := h.at.Before(d.wakes) // a lock held for a moment wakes nobody: waking a thread costs more than the rest of it
+	sooner := h.at.Before(d.wakes) // waking a thread would cost more than the rest of a short lock
 	d.mu.Unlock()
 	if sooner {
 		d.nudge()
@@ -80,9 +81,10 @@ func (d *Dog) Keep(h *Held, sent time.Time) error {
 	return nil
 }
 
-// Drop stops watching h. It reports false when h is not watched: it has ended, was dropped, or was never kept. No renewal of h
-// is begun after Drop has returned; one that has begun finds its answer ignored.
-func (d *Dog) Drop(h *Held) bool {
+// Drop stops watching h. It returns false if h is not watched: it has ended, was dropped, or was
+// never kept. No renewal of h begins after Drop has returned; the answer to one under way is
+// ignored.
+func (d *Watchdog) Drop(h *Held) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !h.watched() {
@@ -92,23 +94,25 @@ func (d *Dog) Drop(h *Held) bool {
 	return true
 }
 
-// Fenced notes that the holder's own transaction may have the row locked from now on.
-func (d *Dog) Fenced(h *Held) {
+// Fenced says that the holder's own transaction may have the row locked from now on.
+func (d *Watchdog) Fenced(h *Held) {
 	d.mu.Lock()
 	h.fenced = time.Now()
 	d.mu.Unlock()
 }
 
-// MayBeFenced reports whether Fenced or Leaving was called and no renewal has found the row unlocked since.
-func (d *Dog) MayBeFenced(h *Held) bool {
+// MayBeFenced reports whether Fenced or Leaving was called and no renewal has found the row
+// unlocked since.
+func (d *Watchdog) MayBeFenced(h *Held) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return !h.fenced.IsZero()
 }
 
-// Leaving notes that the lease may be released by the caller's own transaction. A renewal that then finds it gone ends it
-// with lease.ErrUnlocked, and one that finds it alive shows that the transaction was rolled back.
-func (d *Dog) Leaving(h *Held) {
+// Leaving says that the caller's own transaction may release the lease. A renewal that then finds
+// the lease gone ends it with lease.ErrUnlocked. One that finds it alive shows that the transaction
+// was rolled back.
+func (d *Watchdog) Leaving(h *Held) {
 	d.mu.Lock()
 	h.fenced, h.leaving = time.Now(), true
 	if h.watched() {
@@ -120,21 +124,22 @@ func (d *Dog) Leaving(h *Held) {
 }
 
 // MayHaveLeft reports whether Leaving was called and no renewal has found the lease alive since.
-func (d *Dog) MayHaveLeft(h *Held) bool {
+func (d *Watchdog) MayHaveLeft(h *Held) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return h.leaving
 }
 
 // Deadline returns until when h is trusted unless it is renewed.
-func (d *Dog) Deadline(h *Held) time.Time {
+func (d *Watchdog) Deadline(h *Held) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return h.deadline
 }
 
-// Stop stops renewing and returns when every goroutine is gone. Leases still watched are not ended: their holder does that.
-func (d *Dog) Stop() {
+// Stop ends all renewals and returns when every goroutine has ended. It does not end the leases
+// that are still watched: their holder does.
+func (d *Watchdog) Stop() {
 	d.mu.Lock()
 	d.stopped = true
 	d.mu.Unlock()
@@ -142,15 +147,15 @@ func (d *Dog) Stop() {
 	d.wg.Wait()
 }
 
-func (d *Dog) nudge() {
+func (d *Watchdog) nudge() {
 	select {
 	case d.wake <- struct{}{}:
-	default: // a nudge is waiting already
+	default: // the loop is about to wake anyway
 	}
 }
 
-// loop sleeps until the next event, ends what is over and sends off what is due.
-func (d *Dog) loop() {
+// loop sleeps until the next event, ends leases that are over and sends renewals that are due.
+func (d *Watchdog) loop() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -167,8 +172,9 @@ func (d *Dog) loop() {
 	}
 }
 
-// step does what is to be done at now, and returns how long to sleep; 0 means there may be more to do at once.
-func (d *Dog) step(now time.Time) time.Duration {
+// step does what is due at now and returns how long to sleep. 0 means that there may be more to do
+// at once.
+func (d *Watchdog) step(now time.Time) time.Duration {
 	d.mu.Lock()
 	ended := d.takeOver(now)
 	d.gather(now)
@@ -185,8 +191,8 @@ func (d *Dog) step(now time.Time) time.Duration {
 	return wait
 }
 
-// takeOver removes the leases whose time is over.
-func (d *Dog) takeOver(now time.Time) (ended []ending) {
+// takeOver removes the leases that are over.
+func (d *Watchdog) takeOver(now time.Time) (ended []ending) {
 	for len(d.queue) > 0 {
 		h := d.queue[0]
 		cause := h.over(now)
@@ -199,10 +205,11 @@ func (d *Dog) takeOver(now time.Time) (ended []ending) {
 	return ended
 }
 
-// gather moves what is due to ready, from where it is sent when a renewal has ended; in the queue only its deadline is left.
-// If anything is due, what would be soon goes along until the batch is full: a tenth of the way early costs nothing, and
-// without it leases would come due one by one and cost a statement each.
-func (d *Dog) gather(now time.Time) {
+// gather moves due leases to ready, from where they are sent after a renewal has ended; in the
+// queue only their deadlines remain. If any lease is due, those that are due soon are renewed with
+// it until the batch is full. A tenth of the interval early costs nothing; without it, leases would
+// come due one by one and cost a statement each.
+func (d *Watchdog) gather(now time.Time) {
 	early := time.Duration(0)
 	for len(d.queue) > 0 {
 		h := d.queue[0]
@@ -218,13 +225,13 @@ func (d *Dog) gather(now time.Time) {
 	}
 }
 
-// takeBatch returns the leases of the next renewal and when it will have become pointless, or nil if there are none or enough
-// renewals are under way.
-func (d *Dog) takeBatch() (batch []*Held, until time.Time) {
+// takeBatch returns the leases of the next renewal, and the last of their deadlines, when it has
+// become pointless. It returns nil if no lease is ready or enough renewals are under way.
+func (d *Watchdog) takeBatch() (batch []*Held, until time.Time) {
 	if d.parallel >= d.cfg.Parallel {
 		return nil, until
 	}
-	d.ready = slices.DeleteFunc(d.ready, func(h *Held) bool { return !h.watched() }) // dropped or ended meanwhile
+	d.ready = slices.DeleteFunc(d.ready, func(h *Held) bool { return !h.watched() }) // dropped, ended
 	n := min(len(d.ready), d.cfg.Batch)
 	if n == 0 {
 		return nil, until
@@ -240,9 +247,9 @@ func (d *Dog) takeBatch() (batch []*Held, until time.Time) {
 	return batch, until
 }
 
-// sleep sets when the loop wakes. It never puts that off: for a lock held for a moment the alarm stays, and finds nothing, once;
-// the next lock need not set it again.
-func (d *Dog) sleep(now time.Time) time.Duration {
+// sleep sets when the loop wakes, and never puts that off: after a lock held for a moment the alarm
+// stays and once finds nothing to do; the next lock need not set it again.
+func (d *Watchdog) sleep(now time.Time) time.Duration {
 	next := now.Add(never)
 	if len(d.queue) > 0 {
 		next = d.queue[0].at
@@ -253,10 +260,11 @@ func (d *Dog) sleep(now time.Time) time.Duration {
 	return max(d.wakes.Sub(now), 1)
 }
 
-// renew sends one renewal and applies its answers. It gives up when all its leases are over: a network that swallows requests
-// must not take the renewals' places for good.
-func (d *Dog) renew(batch []*Held, until time.Time) {
-	slices.SortFunc(batch, func(a, b *Held) int { return cmp.Compare(a.Key, b.Key) }) // one order for all: no deadlocks
+// renew sends one renewal and applies its answers. It ends when all its leases are over, because a
+// network that swallows requests must not block all renewals forever.
+func (d *Watchdog) renew(batch []*Held, until time.Time) {
+	// One order for all renewals, so that none deadlocks with another.
+	slices.SortFunc(batch, func(a, b *Held) int { return cmp.Compare(a.Key, b.Key) })
 	reqs := make([]lease.RenewRequest, len(batch))
 	for i, h := range batch {
 		reqs[i] = lease.RenewRequest{Lease: h.Lease, TTL: h.TTL}
@@ -268,7 +276,7 @@ func (d *Dog) renew(batch []*Held, until time.Time) {
 	if err == nil && len(answers) != len(batch) {
 		err = fmt.Errorf("%w: %d answers to %d renewals", lease.ErrCorrupt, len(answers), len(batch))
 	}
-	if err != nil { // of the call: so of each
+	if err != nil { // the call's, and so each item's
 		answers = slices.Repeat([]lease.Renewed{{Err: err}}, len(batch))
 	}
 	ended, ahead := d.apply(batch, sent, answers)
@@ -282,7 +290,7 @@ func (d *Dog) renew(batch []*Held, until time.Time) {
 	d.nudge()
 }
 
-func (d *Dog) tellFailed(answers []lease.Renewed) {
+func (d *Watchdog) tellFailed(answers []lease.Renewed) {
 	var first error
 	failed := 0
 	for _, a := range answers {
@@ -298,7 +306,9 @@ func (d *Dog) tellFailed(answers []lease.Renewed) {
 	}
 }
 
-func (d *Dog) apply(batch []*Held, sent time.Time, answers []lease.Renewed) (ended []ending, ahead time.Duration) {
+func (d *Watchdog) apply(
+	batch []*Held, sent time.Time, answers []lease.Renewed,
+) (ended []ending, ahead time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.parallel--
@@ -324,12 +334,13 @@ func (d *Dog) apply(batch []*Held, sent time.Time, answers []lease.Renewed) (end
 	return ended, ahead
 }
 
-// answer applies one answer and returns why the lease is over, or nil. The store's clock may have run ahead by late since then.
+// answer applies one answer and returns why the lease is over, or nil. The store's clock may have
+// run ahead by late since then.
 func (h *Held) answer(a lease.Renewed, late time.Duration, sent, now time.Time) error {
 	switch o := a.Outcome; {
 	case o == lease.Extended:
 		if sent.After(h.fenced) {
-			h.fenced, h.leaving = time.Time{}, false // the row was not locked: the holder's transaction has ended
+			h.fenced, h.leaving = time.Time{}, false // unlocked: the holder's transaction has ended
 		}
 		h.trust(sent)
 	case o == lease.Busy:

@@ -84,7 +84,7 @@ var looks = map[string]look{
 
 func lookOf(c *contender) look {
 	l := looks[c.name]
-	if c.system == "redis as it comes" {
+	if c.system == redisDefault {
 		l.colour, l.dashes = pale, dashed
 	}
 	return l
@@ -149,10 +149,10 @@ func contendersOf(entries []*entry) (all [][]*entry) {
 	return all
 }
 
-// drawThroughput is pairs a second by goroutines.
+// drawThroughput is pairs per second by callers.
 func drawThroughput(folder string, _ settings, r *result) (chart, error) {
-	c := chart{"Throughput by goroutines, " + title(r.kind.Name), "throughput-" + r.kind.Name + ".svg"}
-	p := newPlot(c.title, "goroutines", "pairs a second")
+	c := chart{"Throughput by callers, " + title(r.kind.Name), "throughput-" + r.kind.Name + ".svg"}
+	p := newPlot(c.title, "callers", "pairs per second")
 	for _, entries := range contendersOf(r.free) {
 		if entries[0].name == nameOneShot {
 			continue // a point, no line
@@ -219,7 +219,7 @@ var percentiles = []float64{50, 90, 99, 99.9}
 func drawLatency(folder string, s settings, r *result) (chart, error) {
 	goroutines := s.level(mostHands)
 	c := chart{"", "latency-" + r.kind.Name + ".svg"}
-	c.title = fmt.Sprintf("Time of a pair, %d goroutines, %s", goroutines, title(r.kind.Name))
+	c.title = fmt.Sprintf("Time of a lock+unlock pair, %d callers, %s", goroutines, title(r.kind.Name))
 	p := newPlot(c.title, "percentile", "milliseconds")
 	for _, entries := range contendersOf(r.free) {
 		e := find(entries, func(e *entry) bool { return e.goroutines == goroutines })

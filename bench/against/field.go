@@ -86,7 +86,7 @@ func (f *field) add(c *contender) {
 }
 
 func (f *field) byHand(n int) {
-	pool := fmt.Sprintf("one for each goroutine, at most %d", n)
+	pool := fmt.Sprintf("one per caller, at most %d", n)
 	f.add(&contender{name: nameRaw, pool: pool, key: recurring('f'), levels: []int{1, 4, 16, 64}, pair: f.hands.rawPair, contend: f.hands.rawPair})
 	f.add(&contender{name: nameNaive, pool: pool, key: recurring('n'), levels: []int{1, 64}, pair: f.hands.naivePair, contend: f.hands.naivePair})
 	if ownLocks[f.d.Driver] != nil {

@@ -29,7 +29,7 @@ func openOthers(ctx context.Context, s settings) (*others, error) {
 	o := new(others)
 	for _, r := range []redisSetup{
 		{"redis", "ROWLOCK_TEST_REDIS", [2]byte{'r', 'y'}, true},
-		{"redis as it comes", "ROWLOCK_TEST_REDIS_DEFAULT", [2]byte{'d', 0}, false},
+		{redisDefault, "ROWLOCK_TEST_REDIS_DEFAULT", [2]byte{'d', 0}, false},
 	} {
 		source := os.Getenv(r.variable)
 		if source == "" {

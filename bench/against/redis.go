@@ -16,6 +16,7 @@ import (
 const (
 	nameRedislock = "redislock"
 	nameRedsync   = "redsync"
+	redisDefault  = "redis with default settings"
 	ttl           = 30 * time.Second
 )
 

@@ -6,31 +6,34 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
-// write writes results.md and the charts it shows, and looks whether they are there.
+// write writes results.md with its charts, and targets.md, and checks that they are there.
 func write(s settings, o *others, all []*result, v *verdicts) error {
 	charts, err := drawAll(s.out, s, all)
 	if err != nil {
 		return err
 	}
 	p := new(page)
-	p.head(s, o, all)
-	p.verdicts(v)
+	p.summary(s, all)
 	p.charts(charts)
 	p.speeds(all)
 	p.crowds(all)
 	p.held(all)
 	p.reaped(all)
 	p.allocations(all)
-	p.line("%s", strings.TrimSpace(notes))
-	if err := os.WriteFile(filepath.Join(s.out, "results.md"), []byte(p.String()), 0o644); err != nil {
-		return err
+	p.line("%s\n", strings.TrimSpace(notes))
+	p.measured(s, o, all)
+	pages := map[string]*page{"results.md": p, "targets.md": targets(v)}
+	for name, page := range pages {
+		text := strings.TrimSpace(page.String()) + "\n"
+		if err := os.WriteFile(filepath.Join(s.out, name), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
-	return there(s.out, append(chartFiles(charts), "results.md"))
+	return there(s.out, append(chartFiles(charts), "results.md", "targets.md"))
 }
 
 func there(folder string, files []string) error {
@@ -42,40 +45,6 @@ func there(folder string, files []string) error {
 	return nil
 }
 
-func (p *page) head(s settings, o *others, all []*result) {
-	p.say("# rowlock against the others")
-	p.say("Written by `make bench` (`bench/against`) on %s. A pair is a lock and an unlock of one key.", time.Now().Format("2 January 2006"))
-	if s.short {
-		p.say("**This was `-short`: it shows that everything runs. The figures mean nothing.**")
-	}
-	p.say("A round gives every contender a turn of %s, in an order that changes; there were %d rounds. A ratio is always of the same round, so that "+
-		"what else the machine did slowed both. Figures are medians, with the least and the most in brackets.", s.turn, s.rounds)
-	p.line("- machine: %s", strings.Join(machine(), "; "))
-	p.line("- servers: all on that machine, each with its data on the same disk")
-	for _, r := range all {
-		p.line("- %s: %s", r.kind.Name, strings.Join(r.facts, "; "))
-	}
-	for _, fact := range o.facts {
-		p.line("- %s", fact)
-	}
-	p.line("- libraries: %s", strings.Join(versions(), ", "))
-	for _, why := range o.absent {
-		p.line("- left out: %s", why)
-	}
-	p.line("")
-	p.say("Everybody who writes to a disk at all does so before he answers, as the settings above say; `redis as it comes` does not, nor do the " +
-		"servers' own locks, which are kept in memory alone.")
-}
-
-func (p *page) verdicts(v *verdicts) {
-	p.say("## Targets")
-	var rows [][]string
-	for _, row := range v.rows {
-		rows = append(rows, []string{row.what, row.found, row.target, row.mark})
-	}
-	p.table("what|found|target|", rows)
-}
-
 func (p *page) charts(charts []chart) {
 	for _, c := range charts {
 		p.say("![%s](%s)", c.title, c.file)
@@ -84,19 +53,21 @@ func (p *page) charts(charts []chart) {
 
 // speeds are the tables of the workloads that are turns.
 func (p *page) speeds(all []*result) {
-	const neighbours = " Redis and etcd had their turns in the rounds of the database under whose name they stand, and their ratios are to its raw statements."
+	const neighbors = " Redis and etcd ran in the rounds of the database under whose name they stand; " +
+		"their ratios are to its raw statements."
 	for _, w := range []struct {
 		title, about string
 		entries      func(*result) []*entry
 	}{
 		{
-			"Keys that nobody else wants", "Each goroutine locks its own 8 keys in turn, or a new key each time where it says one-shot. The ratio of one goroutine is to the raw " +
-				"statements of one; that of more is to the raw statements with as many goroutines and connections as they are best with.",
+			"Keys without contention", "Each caller locks its own 8 keys in turn, or a new key each time if the row " +
+				"says one-shot. The ratio of one caller is to one caller of the raw statements; that of more callers " +
+				"is to the raw statements with the number of callers and connections at which they are fastest.",
 			func(r *result) []*entry { return r.free },
 		},
-		{"One key that all want", "Everybody locks the same key, does nothing with it and unlocks it.", func(r *result) []*entry { return r.hot }},
+		{"One key that all callers want", "Each caller locks the same key, does nothing and unlocks it.", func(r *result) []*entry { return r.hot }},
 		{
-			"1,000 keys, of which most want the same few", "Four picks of five are of a fifth of the keys.",
+			"1,000 keys, a fifth of them hot", "Four of five locks are of that fifth.",
 			func(r *result) []*entry { return r.skewed },
 		},
 	} {
@@ -104,7 +75,7 @@ func (p *page) speeds(all []*result) {
 			continue
 		}
 		p.say("## %s", w.title)
-		p.say("%s", w.about+neighbours)
+		p.say("%s", w.about+neighbors)
 		for _, r := range all {
 			p.speed(r.kind.Name, w.entries(r))
 		}
@@ -125,7 +96,7 @@ func (p *page) speed(database string, entries []*entry) {
 		}
 		rows = append(rows, append(row, spread(e.rates), spread(e.ratios), number(ms(e.latency, 50)), number(ms(e.latency, 99)), number(ms(e.latency, 99.9))))
 	}
-	p.table("|connections|goroutines|pairs/s|ratio|p50 ms|p99 ms|p99.9 ms", rows)
+	p.table("|connections|callers|lock+unlock pairs/s|ratio|p50 ms|p99 ms|p99.9 ms", rows)
 }
 
 // label names a contender in the table of a database.
@@ -168,9 +139,9 @@ func (p *page) crowds(all []*result) {
 		return
 	}
 	p.say("## %s waiters for one key", grouped(int64(waiters)))
-	p.say("One holds the key until all wait for it; then each has it once, does nothing with it and gives it up. The time is until the last has done so, "+
-		"and nobody is waited for longer than %s.", patience)
-	p.table("|in|served|seconds|statements for each|", rows)
+	p.say("One caller holds the key until all others wait for it. Then each holds it once, does nothing and "+
+		"releases it. The time ends with the last release, or after %s.", patience)
+	p.table("|in|served|seconds|statements per waiter|", rows)
 }
 
 func (p *page) held(all []*result) {
@@ -187,7 +158,7 @@ func (p *page) held(all []*result) {
 	}
 	p.say("## Many locks held at once")
 	p.say("One client holds them and renews them every third of their TTL.")
-	p.table("|locks|bytes of heap for each|goroutines added|renewal statements in TTL/3|leases each|lost", rows)
+	p.table("|locks|heap bytes per lock|goroutines added|renewal statements in TTL/3|leases per statement|lost", rows)
 }
 
 func (p *page) reaped(all []*result) {
@@ -197,8 +168,8 @@ func (p *page) reaped(all []*result) {
 			continue
 		}
 		p.say("## The reaper at work")
-		p.say("%s: of %s dead rows the reaper removed %s in the %.1f s that it was let. Meanwhile %d goroutines locked keys of their own, by turns with the reaper "+
-			"at rest.", title(r.kind.Name), grouped(d.rows), grouped(d.removed), d.took.Seconds(), reapingBeside)
+		p.say("%[1]s: the reaper removed %[3]s of %[2]s dead rows in %[4].1f s. %[5]d callers locked keys of their own "+
+			"meanwhile, alternating with the reaper at rest.", title(r.kind.Name), grouped(d.rows), grouped(d.removed), d.took.Seconds(), reapingBeside)
 		p.table("p99 ms, reaper at rest|p99 ms, reaper at work|ratio", [][]string{{spread(d.quiet), spread(d.busy), rig.SpreadOf(d.ratios).String()}})
 	}
 }
@@ -220,7 +191,7 @@ func (p *page) allocations(all []*result) {
 	if rows == nil {
 		return
 	}
-	p.say("## Allocations of one pair")
-	p.say("In the whole process, with one goroutine.")
-	p.table("||objects, raw|objects, ours|beyond|bytes, raw|bytes, ours|beyond", rows)
+	p.say("## Allocations per pair")
+	p.say("In the whole process, with one caller.")
+	p.table("||objects, raw|objects, rowlock|beyond|bytes, raw|bytes, rowlock|beyond", rows)
 }

@@ -38,7 +38,7 @@ func systems(all []*result) (out []system) {
 	for _, r := range all {
 		add(best(r.free, of(nameRedislock, "redis")), "redislock\ndurable", vermilion)
 		add(best(r.free, of(nameRedsync, "redis")), "redsync\ndurable", vermilion)
-		add(best(r.free, of(nameRedislock, "redis as it comes")), "redislock\nnot durable", pale)
+		add(best(r.free, of(nameRedislock, redisDefault)), "redislock\nnot durable", pale)
 		add(best(r.free, of(nameEtcd, "etcd")), "etcd\nMutex", orange)
 	}
 	return out
@@ -46,8 +46,8 @@ func systems(all []*result) (out []system) {
 
 // drawSystems is each lock at its best.
 func drawSystems(folder string, all []*result) (chart, error) {
-	c := chart{"Pairs a second, each with as many goroutines as it is best with", "systems.svg"}
-	p := newPlot(c.title, "", "pairs (lock and unlock) a second")
+	c := chart{"Lock+unlock pairs per second, at the best number of callers", "systems.svg"}
+	p := newPlot(c.title, "", "lock+unlock pairs per second")
 	found := systems(all)
 	names := make([]string, len(found))
 	for i, s := range found {

@@ -46,9 +46,9 @@ func (v *verdicts) speed(s settings, r *result) {
 	}
 	one := func(name string, goroutines int) *entry { return find(r.free, with(name, s.level(goroutines))) }
 	crowd := s.level(1024)
-	v.atLeast(leastAlone, one(nameUpdate, 1).ratiosOrNil(), "%s, 1 goroutine: rowlock / raw statements", r.kind.Name)
-	v.atLeast(leastCrowded[r.kind.Name], one(nameUpdate, 1024).ratiosOrNil(), "%s, %d goroutines: rowlock / raw statements at their best", r.kind.Name, crowd)
-	v.atLeast(leastOneShot, ratios(one(nameOneShot, 256), one(nameUpdate, 256)), "%s, %d goroutines: one-shot keys / recurring keys", r.kind.Name, s.level(256))
+	v.atLeast(leastAlone, one(nameUpdate, 1).ratiosOrNil(), "%s, 1 caller: rowlock / raw statements", r.kind.Name)
+	v.atLeast(leastCrowded[r.kind.Name], one(nameUpdate, 1024).ratiosOrNil(), "%s, %d callers: rowlock / raw statements at their best", r.kind.Name, crowd)
+	v.atLeast(leastOneShot, ratios(one(nameOneShot, 256), one(nameUpdate, 256)), "%s, %d callers: one-shot keys / recurring keys", r.kind.Name, s.level(256))
 	if r.kind.Name != "postgres" {
 		return
 	}
@@ -62,7 +62,7 @@ func (v *verdicts) speed(s settings, r *result) {
 
 func (v *verdicts) rest(r *result) {
 	if h := r.held; h != nil {
-		v.atMost(mostBytes, h.Bytes, "%s, %d held locks: bytes of heap for each", r.kind.Name, h.Locks)
+		v.atMost(mostBytes, h.Bytes, "%s, %d held locks: heap bytes per lock", r.kind.Name, h.Locks)
 		v.atMost(mostGoroutines, float64(h.Goroutines), "%s, %d held locks: goroutines added", r.kind.Name, h.Locks)
 		v.atMost(0, float64(h.Lost), "%s, %d held locks: lost", r.kind.Name, h.Locks)
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Apply reads the rows, and changes in one more statement those that can be changed. Where that was not all of them, a third asks which
-// it was. None of these leaves anything locked, so that a client may vanish between any two of them.
+// Apply reads the rows, and changes in one more statement those that can be changed. If that did
+// not change all of them, a third finds out which it changed. None of these leaves anything locked,
+// so a client may vanish between any two of them.
 func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
 	out, err := sqlstore.Look(ctx, s, d, changes)
 	if err != nil || all && sqlstore.Hopeless(out) {
@@ -24,11 +25,12 @@ func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sql
 	return out, d.apply(ctx, s, t)
 }
 
-// apply changes what it can. A count of all rows needs no further evidence: every row that the statement changes is that of one change,
-// no two changes are of one key, and so each has changed its own.
+// apply changes what it can. A count of all rows needs no further evidence: every row that the
+// statement changes belongs to one change, and no two changes are for one key, so each has changed
+// its own row.
 func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error {
 	batch := newBatch()
-	rows, err := d.change(ctx, s, "apply", batch[:], sqlstore.ChangeList(t.changes))
+	rows, err := s.Change(ctx, d.Text("apply"), batch[:], sqlstore.ChangeList(t.changes))
 	switch {
 	case err != nil:
 		return err
@@ -41,7 +43,7 @@ func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error
 
 // applyAll changes every row or none. Any other count would break the statement's own promise.
 func (d *database) applyAll(ctx context.Context, s *sqlstore.Session, t *try) error {
-	rows, err := d.change(ctx, s, "apply-all", sqlstore.ChangeList(t.changes), len(t.changes))
+	rows, err := s.Change(ctx, d.Text("apply-all"), sqlstore.ChangeList(t.changes), len(t.changes))
 	switch {
 	case err != nil:
 		return err
@@ -61,16 +63,8 @@ func (d *database) applyAll(ctx context.Context, s *sqlstore.Session, t *try) er
 	return nil
 }
 
-// change runs a statement that changes rows, and returns how many it has changed.
-func (d *database) change(ctx context.Context, s *sqlstore.Session, section string, args ...any) (rows int64, err error) {
-	res, err := s.Exec(ctx, d.Text(section), args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
-}
-
-// try is the part of a batch that is worth a write: its changes, each with the token that its row must have, and where each is answered.
+// try is the part of a batch that is worth a write: its changes, each with the token that its row
+// must have, and where each is answered.
 type try struct {
 	changes []sqlstore.Change
 	at      []int
@@ -88,7 +82,7 @@ func tries(changes []sqlstore.Change, out []sqlstore.Applied) *try {
 	return t
 }
 
-// made answers that everything was.
+// made answers that every change was made.
 func (t *try) made() {
 	for n := range t.changes {
 		t.answer(n, done(&t.changes[n]))
@@ -97,7 +91,7 @@ func (t *try) made() {
 
 func (t *try) answer(n int, a sqlstore.Applied) { t.out[t.at[n]] = a }
 
-// done is the answer to a change that was made: a release leaves the token as it is.
+// done answers a change that was made. A release leaves the token as it is.
 func done(c *sqlstore.Change) sqlstore.Applied {
 	token := c.From.Token
 	if !c.Releases() {
@@ -106,10 +100,10 @@ func done(c *sqlstore.Change) sqlstore.Applied {
 	return sqlstore.Applied{Outcome: sqlstore.Done, Token: token}
 }
 
-// Create makes rows in one statement, and reads which tokens they have got.
+// Create makes rows in one statement, and reads the tokens they have got.
 func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
 	out := make([]sqlstore.Applied, len(changes))
-	n, err := d.change(ctx, s, "create", sqlstore.ChangeList(changes))
+	n, err := s.Change(ctx, d.Text("create"), sqlstore.ChangeList(changes))
 	if err != nil || n == 0 {
 		return out, err
 	}
@@ -123,7 +117,8 @@ func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sq
 		}
 	}
 	for i := range rows {
-		// An owner is new for every request, so a row that names it is the one. Whose a free row is can only be told if all were made.
+		// An owner is new for every request, so a row that names it is the request's. A
+		// free row is certainly this batch's only if the batch made all rows.
 		if c := &changes[i]; rows[i].Owner == c.To && rows[i].Home && (!c.Releases() || n == int64(len(changes))) {
 			out[i] = sqlstore.Applied{Outcome: sqlstore.Done, Token: rows[i].Token}
 		}
@@ -131,8 +126,9 @@ func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sq
 	return out, nil
 }
 
-// confirmMade has a commit acknowledged that comes after rows that were read to be their requesters'. Where not all rows were made by
-// the statement before, one of them may have been made by an earlier try, whose commit was not acknowledged. One covers all.
+// confirmMade waits for an acknowledged commit that comes after rows that were read to be their
+// requesters'. If the statement before did not make all rows, an earlier try may have made one of
+// them, and its commit was not acknowledged. One commit covers all.
 func (d *database) confirmMade(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, rows []sqlstore.Row) error {
 	for i := range rows {
 		c := &changes[i]
@@ -143,7 +139,7 @@ func (d *database) confirmMade(ctx context.Context, s *sqlstore.Session, changes
 		if err != nil || ok {
 			return err
 		}
-		return errUntold // it has gone since it was read
+		return errUntold // the row has changed since it was read
 	}
 	return nil
 }

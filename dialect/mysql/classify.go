@@ -8,17 +8,19 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// verdicts maps the servers' error numbers to what they mean for a single autocommitted statement or for a transaction that
-// is then rolled back. https://dev.mysql.com/doc/mysql-errors/9.0/en/server-error-reference.html. What is not here is
-// unknown: 1053 (shutdown in progress) or 1317 (interrupted) do not say what came first. Nor do 3100 and 3101, with which Group
-// Replication rolls back a transaction at COMMIT: a member that is cut off gives up what it has sent already, and the others, who may
-// have got it, commit it (seen with 9.7).
+// verdicts maps the servers' error numbers to what they mean for a single autocommitted statement,
+// or for a transaction that is then rolled back.
+// https://dev.mysql.com/doc/mysql-errors/9.0/en/server-error-reference.html. What is absent here is
+// unknown: 1053 (shutdown in progress) or 1317 (interrupted) do not say what came first. Group
+// Replication rolls back a transaction at COMMIT with 3100 and 3101, and these are unknown too: a
+// member that is cut off gives up what it has sent already, and the others, which may have received
+// it, commit it (seen with 9.7).
 var verdicts = map[uint16]sqlstore.Verdict{
 	1205: {Class: sqlstore.Conflict}, // lock wait timeout: rolls back the statement only
 	1213: {Class: sqlstore.Conflict}, // deadlock, or a certification failure at COMMIT on Galera
 	1020: {Class: sqlstore.Conflict}, // ER_CHECKREAD, MariaDB with innodb_snapshot_isolation
 	3572: {Class: sqlstore.Conflict}, // NOWAIT
-	1062: {Class: sqlstore.Conflict}, // duplicate key: somebody created the row first
+	1062: {Class: sqlstore.Conflict}, // duplicate key: another client created the row first
 	1040: {Class: sqlstore.Unfit},    // too many connections
 	1290: {Class: sqlstore.Unfit, As: lease.ErrReadOnly},
 	1792: {Class: sqlstore.Unfit, As: lease.ErrReadOnly},
@@ -43,7 +45,7 @@ var verdicts = map[uint16]sqlstore.Verdict{
 	1064: {Class: sqlstore.Refused},                       // syntax
 }
 
-// Classify says what err means.
+// Classify returns what err means.
 func (d *database) Classify(err error) sqlstore.Verdict {
 	var my *mysql.MySQLError
 	switch {
@@ -66,8 +68,8 @@ func isNumber(err error, n uint16) bool {
 	return errors.As(err, &my) && my.Number == n
 }
 
-// Native knows the servers' errors and the driver's own, as that of a reply that did not come. That no database is selected (1046) is what a
-// connection of somebody else's says.
+// Native knows the servers' errors and the driver's own, such as that of a lost reply. 1046 (no
+// database is selected) comes from another application's connection.
 func (d *database) Native(err error) bool {
 	var my *mysql.MySQLError
 	if errors.As(err, &my) {

@@ -13,8 +13,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// EndBlockers looks and then kills, because KILL stands in no other statement. A session whose transaction ends between the two loses its
-// connection for nothing: that is one round trip, of a transaction that was that old.
+// EndBlockers looks and then kills, because KILL cannot be part of another statement. A session
+// whose transaction ends between the two loses its connection for nothing: that costs one round
+// trip, to a client whose transaction was that old.
 func (d *database) EndBlockers(ctx context.Context, s *sqlstore.Session, key string, waiter int64, least time.Duration) ([]sqlstore.Blocker, error) {
 	section := "evict-mysql"
 	if s.Flavor == mariaDB {
@@ -28,7 +29,8 @@ func (d *database) EndBlockers(ctx context.Context, s *sqlstore.Session, key str
 		if !b.Own || !b.Old {
 			continue
 		}
-		if _, err := s.Conn().ExecContext(ctx, fmt.Sprintf(`KILL CONNECTION %d`, b.ID)); err != nil && !isNumber(err, 1094) { // it has gone by itself
+		// 1094: the session has ended by itself.
+		if _, err := s.Conn().ExecContext(ctx, fmt.Sprintf(`KILL CONNECTION %d`, b.ID)); err != nil && !isNumber(err, 1094) {
 			return found, err
 		}
 		found[i].Ended = true

@@ -9,8 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// fence locks the row, and extends the lease in a second statement when a third of its TTL has gone. In one statement, the clock
-// would be that of before the wait for the row.
+// fence locks the row, and extends the lease in a second statement when a third of its TTL has
+// gone. One statement would use the clock of before the wait for the row.
 func (d *database) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
 	var remaining int64
 	sent := time.Now()
@@ -20,13 +20,14 @@ func (d *database) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequ
 	}
 	_, err = tx.Exec(ctx, d.Text("fence-extend"), []any{sqlstore.Micros(r.TTL), []byte(r.Key)})
 	if d.mayNotWrite(err) {
-		return nil // the row is locked, which is the fence; renewal goes on beside it
+		return nil // the locked row is the fence; renewal goes on beside it
 	}
 	return err
 }
 
-// mayNotWrite reports whether err says that a transaction which can lock rows can write none: one that is READ ONLY, or of a user
-// who may write other tables only. The statement has failed, and the transaction goes on.
+// mayNotWrite reports whether err says that a transaction which can lock rows can write none: one
+// that is READ ONLY, or of a user that may write other tables only. The statement has failed, and
+// the transaction goes on.
 func (d *database) mayNotWrite(err error) bool {
 	if err == nil {
 		return false

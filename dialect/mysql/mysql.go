@@ -1,5 +1,5 @@
-// Package mysql is rowlock's dialect for MySQL 8.0.19 and later and MariaDB 10.6 and later, through go-sql-driver/mysql. It
-// finds out by itself which of the two it speaks to.
+// Package mysql is rowlock's dialect for MySQL 8.0.19 and later and MariaDB 10.6 and later, through
+// go-sql-driver/mysql. It finds out which of the two it speaks to.
 package mysql
 
 import (
@@ -28,8 +28,8 @@ type database struct {
 
 var room = sqlstore.Room{Name: "mysql", Quote: quote, Files: statements, Open: open}
 
-// New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix] and
-// [dialect.Schema] allow.
+// New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix]
+// and [dialect.Schema] allow.
 func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
 
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
@@ -42,27 +42,31 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 	}
 }
 
-// Lanes is 0: connections write side by side.
-func (d *database) Lanes() int { return 0 }
-
 // List encodes keys as JSON.
 func (d *database) List(keys []string) any { return sqlstore.HexList(keys) }
 
 const mariaDB = "MariaDB"
 
-// Setup makes the session ours: READ COMMITTED, under which InnoDB takes no gap locks that would make two keys conflict; a
-// strict sql_mode, whatever the server defaults to; and the shortest bound on row-lock waits that MySQL knows. Under
-// completion_type = CHAIN every COMMIT would begin the next transaction, and what follows a renewal never be committed; a
-// sql_select_limit would cut batches, and safe updates refuse them; and a frozen timestamp is a clock that stands. @rowlock_done, of
-// section apply, must have a type: MariaDB takes a variable without one for NULL in all of the first statement that sets it. A client
-// that vanishes within a transaction, of which only the reaper has any, has its rows locked for 4 s.
+// Setup makes the session's settings. Under READ COMMITTED InnoDB takes no gap locks, which would
+// make two keys conflict. sql_mode is strict, whatever the server defaults to, and waits for row
+// locks have the shortest bound that MySQL accepts.
+//
+// Under completion_type = CHAIN every COMMIT would begin the next transaction, and what follows a
+// renewal would never be committed. A sql_select_limit would cut batches, safe updates would refuse
+// them, and a frozen timestamp would stop the clock.
+//
+// @rowlock_done, of section apply, must have a type, because MariaDB takes a variable without one
+// for NULL in all of the first statement that sets it. A client that vanishes within a transaction,
+// which only the reaper uses, has its rows locked for 4 s.
 func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	var version string
 	if err := s.Conn().QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return err
 	}
 	settings := []string{
-		`ROLLBACK AND NO CHAIN`, // what the application left open: ours would be part of it, and never be committed
+		// What the application left open: our statements would be part of it, and never be
+		// committed.
+		`ROLLBACK AND NO CHAIN`,
 		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
 		`SET SESSION TRANSACTION READ WRITE`,
 		`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, innodb_lock_wait_timeout = 1,
@@ -73,7 +77,7 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 		s.Flavor = mariaDB
 		settings = append(settings, `SET SESSION idle_transaction_timeout = 4`)
 	} else {
-		// MySQL has no such limit, and the one it has on idle sessions would end lanes that have nothing to do.
+		// MySQL has no such limit, and its limit on idle sessions would end idle lanes.
 		s.Guard.Before, s.Guard.After = `SET SESSION wait_timeout = 4`, `SET SESSION wait_timeout = DEFAULT`
 	}
 	for _, set := range settings {
@@ -84,7 +88,8 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	return nil
 }
 
-// Acquire tries in the strategy's order: a row that is free takes one round trip. What is not is looked at.
+// Acquire tries in the strategy's order: a row that is free takes one round trip. It reads a row
+// that is not.
 func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	if strategy == sqlstore.Insert {
 		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) && !errors.Is(err, errNotTaken) {
@@ -97,7 +102,8 @@ func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, strategy sq
 	return d.look(ctx, s, r)
 }
 
-// look answers for a row that is held, creates one that is absent, and takes one that is free or expired.
+// look answers for a row that is held, creates one that is absent, and takes one that is free or
+// expired.
 func (d *database) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	a, err := d.read(ctx, s, r)
 	var out lease.Acquired
@@ -132,7 +138,7 @@ func (d *database) read(ctx context.Context, s *sqlstore.Session, r lease.Acquir
 	return a, err
 }
 
-// errNotTaken: the row is not free, or not there, or somebody has it locked.
+// errNotTaken: the row is not free, or not there, or another transaction has it locked.
 var errNotTaken = errors.New("not taken")
 
 // take gives a free row to the request's owner.

@@ -15,8 +15,9 @@ import (
 // hangUp is how much longer than the server the client waits.
 const hangUp = 300 * time.Millisecond
 
-// ClaimOnce makes the key's row, or looks at the one there is. The wait is rounded up to whole seconds. MySQL does not know of it, so
-// the client ends it by hanging up: what the server then still waits for can only be rolled back.
+// ClaimOnce makes the key's row, or reads the one there is. It rounds the wait up to whole seconds.
+// MySQL has no such wait for a statement, so the client ends it by closing the connection: the
+// server can then only roll back what it still waits for.
 func (d *database) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (sqlstore.OnceRow, error) {
 	seconds := int(sqlstore.RoundUp(wait, time.Second))
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+hangUp)
@@ -52,6 +53,7 @@ func (d *database) peekOnce(ctx context.Context, tx lease.Runner, c sqlstore.Onc
 // that: after it the row may be as it was.
 func (d *database) Overtaken(err error) bool { return isNumber(err, 1020) }
 
-// Collided reports whether err is a deadlock, or a row that has changed since the transaction's snapshot. After either of them the
-// transaction is rolled back, and what follows would be committed statement by statement.
+// Collided reports whether err is a deadlock, or a row that has changed since the transaction's
+// snapshot. After either of them the transaction is rolled back, and what follows would be
+// committed statement by statement.
 func (d *database) Collided(err error) bool { return isNumber(err, 1213) || isNumber(err, 1020) }

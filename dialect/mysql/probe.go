@@ -25,13 +25,13 @@ func (d *database) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, e
 	return facts, err
 }
 
-// server reads the variables that matter. A variable that a flavour does not have is absent from the map.
+// server reads the variables that matter. The map lacks a variable that a flavor does not have.
 func (d *database) server(ctx context.Context, conn *sql.Conn) (vars map[string]string, f sqlstore.Facts, err error) {
 	rows, err := conn.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'read_only',
 		'super_read_only', 'innodb_read_only', 'wsrep_on', 'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin',
 		'innodb_doublewrite', 'group_replication_group_name', 'group_replication_single_primary_mode')`)
 	if ctx.Err() != nil || errors.As(err, new(*mysql.MySQLError)) {
-		return nil, f, err // it is MySQL that says so
+		return nil, f, err // MySQL itself says so
 	}
 	if err != nil {
 		return nil, f, fmt.Errorf("%w: mysql.New() speaks to MySQL and MariaDB; this database answers %w", lease.ErrWrongDialect, err)
@@ -74,7 +74,8 @@ func doubts(vars map[string]string) (warnings []string) {
 	return warnings
 }
 
-// on is what any value but these is: MariaDB 12 has read_only = NO_LOCK and NO_LOCK_NO_ADMIN, which forbid more than ON.
+// on is true for any other value: MariaDB 12 has read_only = NO_LOCK and NO_LOCK_NO_ADMIN, which
+// forbid more than ON.
 func on(v string) bool { return v != "" && v != "OFF" && v != "0" }
 
 // ProbeTable refuses a table in an engine that has no row locks or does not survive a crash.

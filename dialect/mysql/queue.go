@@ -11,21 +11,18 @@ import (
 
 func waiters(waiters []lease.Lease) []any { return []any{sqlstore.WaiterList(waiters)} }
 
-// Join takes a sign of life in one statement, and inserts in another whoever gave none before.
+// Join renews heartbeats in one statement, and inserts in another the tickets that had none.
 func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
 	list := sqlstore.TicketList(tickets)
-	res, err := s.Exec(ctx, d.Text("queue-beat"), list)
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n >= int64(len(tickets)) {
+	n, err := s.Change(ctx, d.Text("queue-beat"), list)
+	if err != nil || n >= int64(len(tickets)) {
 		return err
 	}
 	_, err = s.Exec(ctx, d.Text("queue-join"), list)
 	return err
 }
 
-// head returns the first live ticket's waiter, the zero owner if there is none.
+// head returns the waiter at the head of the queue, or the zero owner if the queue is empty.
 func (d *database) head(ctx context.Context, s *sqlstore.Session, key string, but lease.Owner) (head lease.Owner, err error) {
 	var waiter []byte
 	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(key), sqlstore.Bytes(but)}, &waiter)
@@ -36,8 +33,8 @@ func (d *database) head(ctx context.Context, s *sqlstore.Session, key string, bu
 	return head, err
 }
 
-// Claim takes a free row for which nobody waits in one round trip. Otherwise it looks at the row, which is all a loser does, and
-// then at the queue.
+// Claim takes a free row with an empty queue in one round trip. Otherwise it reads the row, which
+// is all a loser does, and then the queue.
 func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	key := []byte(r.Key)
 	if out, err := d.update(ctx, s, "claim-update", r, key, key, key); !errors.Is(err, errNotTaken) {
@@ -58,7 +55,7 @@ func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.Acqui
 	return d.claim(ctx, s, r, absent, head == r.Owner)
 }
 
-// claim takes or makes a row whose turn it is, with the ticket if there is one.
+// claim takes or makes a row for the head of the queue, with its ticket if there is one.
 func (d *database) claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
 	switch {
 	case ticket:
@@ -77,8 +74,9 @@ func (d *database) claim(ctx context.Context, s *sqlstore.Session, r lease.Acqui
 	return out, err
 }
 
-// redeem takes the row and uses the ticket up, in one statement: in a transaction, a client that vanishes would have both locked
-// until the server gives it up. An absent row is made first, and free: it belongs to nobody until then.
+// redeem takes the row and uses the ticket up, in one statement. In a transaction, a client that
+// vanishes would leave both locked until the server ends it. It first makes an absent row free,
+// without an owner.
 func (d *database) redeem(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent bool) (lease.Acquired, error) {
 	key := []byte(r.Key)
 	if absent {
@@ -95,8 +93,9 @@ func (d *database) redeem(ctx context.Context, s *sqlstore.Session, r lease.Acqu
 	return out, err
 }
 
-// Pass looks who is first and gives him the row. If nobody waits, or he has left meanwhile, or the tokens have run out, it frees
-// the row: whoever is first then will claim it.
+// Pass finds the head of the queue and gives it the row. It frees the row if the queue is empty, or
+// the head has left meanwhile, or the tokens have run out: the next head of the queue then claims
+// it.
 func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease) (lease.Passed, error) {
 	head, err := d.head(ctx, s, l.Key, l.Owner)
 	if err != nil {
@@ -116,12 +115,13 @@ func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease)
 	return lease.Passed{Gone: out.Gone}, err
 }
 
-// drop deletes a ticket that was used up. An error is no news: what used it up has been committed, and a sweep finds what is left.
+// drop deletes a used ticket. It ignores an error, because the use of the ticket is committed
+// already, and a sweep finds what is left.
 func (d *database) drop(ctx context.Context, s *sqlstore.Session, l lease.Lease) {
 	_ = d.DropDead(ctx, s, []lease.Lease{l}, 0)
 }
 
-// DeadTickets lists tickets that are dead.
+// DeadTickets lists dead tickets.
 func (d *database) DeadTickets(ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
 	key := []byte(after.Key)
 	return sqlstore.DeadTickets(ctx, s, d, key, key, sqlstore.Bytes(after.Owner), retention, limit)

@@ -9,8 +9,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Renew extends in one statement what nobody else has locked. If that was not everything it asks of each what became of it, in two
-// more. None of them leaves anything locked, so that a client may vanish between any two of them.
+// Renew extends in one statement what no other transaction has locked. If that did not extend
+// everything, two more statements find the outcome of each. None of them leaves anything locked, so
+// a client may vanish between any two of them.
 func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	res, err := s.Exec(ctx, d.Text("renew"), sqlstore.RenewList(reqs, ttlOf))
 	if err != nil {
@@ -32,7 +33,7 @@ func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.
 
 func ttlOf(r lease.RenewRequest) int64 { return sqlstore.Micros(r.TTL) }
 
-// counted is how many rows were extended, and the server's clock if there were any.
+// counted returns how many rows were extended, and the server's clock if there were any.
 func counted(res sql.Result) (rows, clock int64, err error) {
 	if rows, err = res.RowsAffected(); err == nil {
 		clock, err = res.LastInsertId()
@@ -40,8 +41,8 @@ func counted(res sql.Result) (rows, clock int64, err error) {
 	return rows, clock, err
 }
 
-// repeats reports whether a lease may come twice. Its row is then extended once, and whether the server counts it once or twice
-// depends on clientFoundRows. The watchdog sends every lease once.
+// repeats reports whether a lease may come twice. Its row is then extended once, and it depends on
+// clientFoundRows whether the server counts it once or twice. The watchdog sends every lease once.
 func repeats(reqs []lease.RenewRequest) bool {
 	if len(reqs) < 2 {
 		return false
@@ -53,8 +54,9 @@ func repeats(reqs []lease.RenewRequest) bool {
 	return len(seen) < len(reqs)
 }
 
-// sort tells what was extended, which has the expiry that the statement gave it, from what was locked and what is lost. A count
-// that is too low proves nothing: a row whose expiry was right already may not be counted as changed.
+// sort separates what was extended, which has the expiry that the statement gave it, from what was
+// locked and what is lost. A count that is too low proves nothing, because a row whose expiry was
+// right already may not be counted as changed.
 func (d *database) sort(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, clock int64, out []lease.Renewed) error {
 	list := sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return clock + ttlOf(r) })
 	locked, all := make([]bool, len(reqs)), 0
@@ -76,8 +78,8 @@ func (d *database) sort(ctx context.Context, s *sqlstore.Session, reqs []lease.R
 	return err
 }
 
-// lockable answers for a row that could be locked after the renewal: if it is alive and was not extended, it could not be
-// locked then.
+// lockable answers for a row that could be locked after the renewal: if it is alive and was not
+// extended, it could not be locked then.
 func lockable(extended bool, remaining time.Duration) lease.Renewed {
 	switch {
 	case extended:
@@ -88,7 +90,7 @@ func lockable(extended bool, remaining time.Duration) lease.Renewed {
 	return lease.Renewed{Outcome: lease.Lost}
 }
 
-// busy sees which of the rows that could not be locked are the holder's still.
+// busy finds out which of the rows that could not be locked are still the holder's.
 func (d *database) busy(ctx context.Context, s *sqlstore.Session, list string, locked []bool, out []lease.Renewed) error {
 	return s.Query(ctx, d.Text("renew-look"), []any{list}, func(row sqlstore.Columns) error {
 		var n int

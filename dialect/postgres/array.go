@@ -9,8 +9,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// array is an array literal. Arrays are sent as text and cast in the statement: one prepared statement for every batch size, with any
-// driver and in every protocol mode, where a driver's own array parameters differ.
+// array is an array literal. Arrays are sent as text and cast in the statement, so that one
+// prepared statement serves every batch size, with any driver and in every protocol mode. Drivers'
+// own array parameters differ.
 type array struct{ b []byte }
 
 func (a *array) next() {
@@ -31,7 +32,7 @@ func (a *array) hex(v string) {
 	a.b = hex.AppendEncode(a.b, []byte(v))
 }
 
-// owner adds nobody as NULL.
+// owner adds the zero owner as NULL.
 func (a *array) owner(o *lease.Owner) {
 	if o.IsZero() {
 		a.next()

@@ -9,9 +9,10 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// verdicts maps SQLSTATE codes, or their two-character class, to what they mean for a single autocommitted statement.
-// https://www.postgresql.org/docs/current/errcodes-appendix.html. What is not here is unknown: a code that says "connection
-// failure" (08) or "admin shutdown" (57P01) does not say whether the commit came first.
+// verdicts maps SQLSTATE codes, or their two-character class, to what they mean for a single
+// autocommitted statement. https://www.postgresql.org/docs/current/errcodes-appendix.html. What is
+// absent here is unknown: "connection failure" (08) or "admin shutdown" (57P01) do not say whether
+// the commit came first.
 var verdicts = map[string]sqlstore.Verdict{
 	"40001": {Class: sqlstore.Conflict}, // serialization failure
 	"40P01": {Class: sqlstore.Conflict}, // deadlock
@@ -25,11 +26,11 @@ var verdicts = map[string]sqlstore.Verdict{
 	"42703": {Class: sqlstore.Refused, As: lease.ErrSchemaVersion},
 	"42501": {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	"22003": {Class: sqlstore.Refused, As: lease.ErrTokenExhausted},
-	"23":    {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // a constraint rowlock itself keeps to
+	"23":    {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // a constraint that rowlock itself keeps
 	"22":    {Class: sqlstore.Refused},                       // data
 	"42":    {Class: sqlstore.Refused},                       // syntax
-	"26000": {Class: sqlstore.Unfit, As: errPrepared},        // prepared statement gone: DISCARD ALL, or a pooler
-	"42P05": {Class: sqlstore.Unfit, As: errPrepared},        // there already: a pooler
+	"26000": {Class: sqlstore.Unfit, As: errPrepared},        // a prepared statement is gone: DISCARD ALL, or a pooler
+	"42P05": {Class: sqlstore.Unfit, As: errPrepared},        // the name is taken: a pooler
 	"0A000": {Class: sqlstore.Unfit},                         // "cached plan must not change result type", after a migration
 	"25P02": {Class: sqlstore.Refused},                       // in a failed transaction
 }
@@ -37,9 +38,9 @@ var verdicts = map[string]sqlstore.Verdict{
 // sqlState is what the errors of pgx and lib/pq have in common.
 type sqlState interface{ SQLState() string }
 
-// Classify says what err means. It recognises pgx and lib/pq alike, by their SQLState method.
+// Classify returns what err means. It recognizes pgx and lib/pq by their SQLState method.
 func (d *database) Classify(err error) sqlstore.Verdict {
-	if errors.Is(err, pgx.ErrTxCommitRollback) { // a statement before had failed, and nobody had said so
+	if errors.Is(err, pgx.ErrTxCommitRollback) { // an earlier statement had failed unnoticed
 		return sqlstore.Verdict{Class: sqlstore.Refused}
 	}
 	var state sqlState
@@ -53,7 +54,8 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 	return verdicts[code[:2]]
 }
 
-// Native knows SQLSTATE codes, and what pgx says of a transaction that is over and of a connection on which nothing could be sent.
+// Native knows SQLSTATE codes, and pgx's errors about a transaction that is over and a connection
+// on which nothing could be sent.
 func (d *database) Native(err error) bool {
 	return errors.As(err, new(sqlState)) || errors.Is(err, pgx.ErrTxClosed) || pgconn.SafeToRetry(err)
 }

@@ -13,7 +13,8 @@ func (d *database) EndBlockers(ctx context.Context, s *sqlstore.Session, key str
 	return sqlstore.Blockers(ctx, s, d.Text("evict"), []any{[]byte(key), waiter, sqlstore.Micros(least)})
 }
 
-// MayEvict looks whether the user may call pg_terminate_backend, which everybody may for sessions of his own unless that was revoked.
+// MayEvict checks whether the user may call pg_terminate_backend. Every user may end their own
+// sessions, unless that right was revoked.
 func (d *database) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, err error) {
 	var may bool
 	err = conn.QueryRowContext(ctx, `SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc WHERE proname = 'pg_terminate_backend'`).Scan(&may)

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// maxMillis is the longest limit that the server knows, some 24 days.
+// maxMillis is the longest limit that the server accepts, some 24 days.
 const maxMillis = 1<<31 - 1
 
 func millis(d time.Duration) string {
@@ -25,12 +25,12 @@ func (d *database) silence(ctx context.Context, s *sqlstore.Session, limit time.
 	return err
 }
 
-// LockRows locks in the column's order: the sort comes before the lock.
+// LockRows locks in the column's order, because the sort comes before the lock.
 func (d *database) LockRows(table, column string, n int, _ time.Duration) string {
 	return sqlstore.In(table, column, n) + ` FOR UPDATE`
 }
 
-// AtOnce has no limit but the protocol's, of 65,535: the order is the column's, which is kept only within one statement.
+// AtOnce has no limit but the protocol's, of 65,535: the order is kept only within one statement.
 func (d *database) AtOnce() int { return math.MaxInt }
 
 // TryRows leaves out what is locked.
@@ -41,8 +41,9 @@ func (d *database) TryRows(table, column string, n int) string {
 // Skipping is FOR UPDATE SKIP LOCKED.
 func (d *database) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }
 
-// Patience sets lock_timeout, which is for each row, and statement_timeout, which is for all of them. In a transaction that an error has
-// ended nothing can be given back, and need not be: its rollback does it. Where there is no transaction, what was set is gone at once.
+// Patience sets lock_timeout, which bounds each row, and statement_timeout, which bounds all of
+// them. In a transaction that an error has ended nothing can be restored, and need not be, because
+// its rollback does so. Without a transaction, the settings are gone at once.
 func (d *database) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
 	const set = `WITH old AS MATERIALIZED (
 			SELECT current_setting('lock_timeout') AS l, current_setting('statement_timeout') AS s)

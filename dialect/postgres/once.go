@@ -9,10 +9,12 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// overtime is how much longer than the server the client waits: lock_timeout begins anew with each transaction that is in the way.
+// overtime is how much longer than the server the client waits, because lock_timeout restarts with
+// each transaction that blocks it.
 const overtime = 2 * time.Second
 
-// ClaimOnce makes the key's row, or says what row there is, in one statement; in two where a transaction that it waited for has made it.
+// ClaimOnce makes the key's row, or returns the row there is, in one statement; in two if a
+// transaction that it waited for has made it.
 func (d *database) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (r sqlstore.OnceRow, err error) {
 	bound := max(1, wait.Milliseconds()) // 0 would be no bound at all
 	bounded, cancel := context.WithTimeout(ctx, wait+overtime)

@@ -1,5 +1,5 @@
-// Package postgres is rowlock's PostgreSQL dialect, for PostgreSQL 13 and later through jackc/pgx/v5 (its stdlib or, for
-// the in-transaction operations, pgx.Tx itself).
+// Package postgres is rowlock's PostgreSQL dialect, for PostgreSQL 13 and later through
+// jackc/pgx/v5 (its stdlib or, for the in-transaction operations, pgx.Tx itself).
 package postgres
 
 import (
@@ -27,8 +27,8 @@ type database struct {
 
 var room = sqlstore.Room{Name: "postgres", Quote: quote, Files: statements, Open: open}
 
-// New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix] and
-// [dialect.Schema] allow. Open refuses a DSN that cannot be parsed.
+// New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix]
+// and [dialect.Schema] allow. Open refuses a DSN that cannot be parsed.
 func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
 
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
@@ -39,17 +39,15 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 	}
 }
 
-// Lanes is 0: connections write side by side.
-func (d *database) Lanes() int { return 0 }
-
 // List encodes keys as an array literal.
 func (d *database) List(keys []string) any { return byteaArray(keys) }
 
-// Setup makes the session ours: READ COMMITTED, whatever the database defaults to, because at a higher level a statement
-// that met a concurrent change fails where it should look again; durable commits; bounds on every wait; and plans that
-// go by the primary key from the first row on, for a plan that was made when the table was empty is kept. A client that vanishes is
-// found out in 20 s, and not in the machine's two hours. A
-// session that it would not be alone with is left as it is.
+// Setup makes the session's settings. READ COMMITTED, whatever the database defaults to, because at
+// a higher level a statement that met a concurrent change fails instead of reading again. Commits
+// are durable and every wait is bounded. Plans use the primary key from the first row on, because a
+// plan that was made when the table was empty is kept. The server notices a vanished client after
+// 20 s, and not after the machine's two hours. Setup leaves a session alone that other clients
+// share.
 func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if err := relays(s); err != nil {
 		return err
@@ -76,7 +74,8 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	return err
 }
 
-// Acquire tries the strategy's plain statement and, where that changed nothing, the one that copes with everything.
+// Acquire tries the strategy's plain statement and, if that changed nothing, the one that handles
+// every state.
 func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Note, sqlstore.Micros(r.TTL)}
 	if strategy == sqlstore.Insert {
@@ -85,7 +84,8 @@ func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, strategy sq
 	return d.grant(ctx, s, "acquire-update", args, "acquire-any", r)
 }
 
-// grant runs a plain section, which returns a token or nothing, and after nothing the full one, which returns an answer.
+// grant runs a plain section, which returns a token or nothing, and after nothing the full one,
+// which returns an answer.
 func (d *database) grant(ctx context.Context, s *sqlstore.Session, plain string, args []any, full string, r lease.AcquireRequest) (lease.Acquired, error) {
 	a := sqlstore.Answer{State: sqlstore.StateMine}
 	err := s.QueryRow(ctx, d.Text(plain), args, &a.Token)
@@ -120,7 +120,7 @@ func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.
 	return out, err
 }
 
-// Release clears the owner of one row, and says whether anybody else waits for it.
+// Release clears the owner of one row, and reports whether another process waits for it.
 func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (out lease.Released, err error) {
 	args := []any{[]byte(l.Key), sqlstore.Bytes(l.Owner), l.Token, sqlstore.Bytes(s.Process)}
 	err = s.QueryRow(ctx, d.Text("release"), args, &out.Awaited)

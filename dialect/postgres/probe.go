@@ -42,7 +42,7 @@ func (d *database) server(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts
 	err = conn.QueryRowContext(ctx, `SELECT version()`).Scan(&f.Server)
 	switch {
 	case ctx.Err() != nil, errors.As(err, new(sqlState)):
-		return f, err // it is Postgres that says so
+		return f, err // Postgres itself says so
 	case err != nil:
 		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %w", lease.ErrWrongDialect, err)
 	case !strings.HasPrefix(f.Server, "PostgreSQL"):
@@ -98,7 +98,7 @@ var needs = map[string][4]bool{
 	"rowlock_once":  {true, true, true, true},
 }
 
-// sweeping lists those of them that only sweeping takes, where a floor is read without a lock.
+// sweeping lists the rights that only sweeping needs, if a floor is read without a lock.
 var sweeping = map[string][4]bool{
 	"rowlock":       {3: true},
 	"rowlock_floor": {2: true},

@@ -7,7 +7,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Join writes tickets, or shows that they are alive, in one statement.
+// Join writes tickets, or renews their heartbeat, in one statement.
 func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
 	_, err := s.Exec(ctx, d.Text("queue-join"), ticketArrays(tickets)...)
 	return err
@@ -34,13 +34,14 @@ func waiters(waiters []lease.Lease) []any {
 	return []any{keys.close(), owners.close()}
 }
 
-// Claim tries a plain update of a free row and, where that changed nothing, the statement that copes with everything.
+// Claim tries a plain update of a free row and, if that changed nothing, the statement that handles
+// every state.
 func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Note, sqlstore.Micros(r.TTL)}
 	return d.grant(ctx, s, "claim-update", args, "claim-any", r)
 }
 
-// DeadTickets lists tickets that are dead.
+// DeadTickets lists dead tickets.
 func (d *database) DeadTickets(ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
 	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), sqlstore.Bytes(after.Owner), retention, limit)
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Apply looks at all rows in one statement, and then runs the statements for one in one transaction. There is no
-// round trip to save, and to take a list apart in SQL costs more than a statement for each item (7 µs against 5). Nobody comes in
-// between: from the first of them on, the transaction has the file's write lock.
+// Apply reads all rows in one statement, and then runs the statements for one in one transaction.
+// There is no round trip to save, and taking a list apart in SQL costs more than a statement for
+// each item (7 µs against 5). Nothing comes in between, because the transaction has the file's
+// write lock from its first write on.
 func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
 	out, err := sqlstore.Look(ctx, s, d, changes)
 	if err != nil || all && sqlstore.Hopeless(out) {
@@ -26,10 +27,10 @@ func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sql
 	return made, err
 }
 
-// errNotAll rolls back what can only be made in part.
+// errNotAll rolls back a batch that could be made only in part.
 var errNotAll = errors.New("not every change can be made")
 
-// applyEach tries what out says is possible, and says there what became of it.
+// applyEach tries the changes that are Possible in out, and writes their outcomes to it.
 func (d *database) applyEach(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied, all bool) (err error) {
 	for i := range changes {
 		if out[i].Outcome != sqlstore.Possible {
@@ -60,8 +61,9 @@ func (d *database) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.C
 	return done(a.Granted, a.Token, sqlstore.Gone), err
 }
 
-// Create makes rows one by one in one transaction, without a look: an insert finds out by itself whether there is a row, and writes
-// nothing then; and whoever comes here has seen that there is none, or expects it.
+// Create makes rows one by one in one transaction, without reading first: an insert finds out by
+// itself whether there is a row, and then writes nothing. Callers have seen that there is none, or
+// expect it.
 func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
 	out := make([]sqlstore.Applied, len(changes))
 	err := s.InTx(ctx, func() error { return d.createEach(ctx, s, changes, out) })
@@ -86,8 +88,8 @@ func orNull(o lease.Owner) any {
 	return sqlstore.Bytes(o)
 }
 
-// made runs a statement that returns a token, or no row where somebody was there between the look and the write lock. The token of a
-// row that was made free is where its floor stands, which may be 0.
+// made runs a statement that returns a token, or no row if another client came between the read and
+// the write lock. The token of a row that was made free is its floor's, which may be 0.
 func (d *database) made(ctx context.Context, s *sqlstore.Session, section string, args ...any) (sqlstore.Applied, error) {
 	out := sqlstore.Applied{Outcome: sqlstore.Done}
 	err := s.QueryRow(ctx, d.Text(section), args, &out.Token)

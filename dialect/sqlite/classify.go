@@ -10,8 +10,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// verdicts maps primary result codes to what they mean for a single statement. https://www.sqlite.org/rescode.html. What is
-// not here is unknown, above all SQLITE_IOERR, which can come from the commit.
+// verdicts maps primary result codes to what they mean for a single statement.
+// https://www.sqlite.org/rescode.html. What is absent here is unknown, above all SQLITE_IOERR,
+// which can come from the commit.
 var verdicts = map[int]sqlstore.Verdict{
 	sqlite3.SQLITE_BUSY:       {Class: sqlstore.Conflict},
 	sqlite3.SQLITE_LOCKED:     {Class: sqlstore.Conflict},
@@ -27,7 +28,7 @@ var verdicts = map[int]sqlstore.Verdict{
 	sqlite3.SQLITE_TOOBIG:     {Class: sqlstore.Refused},
 }
 
-// Classify says what err means.
+// Classify returns what err means.
 func (d *database) Classify(err error) sqlstore.Verdict {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -39,7 +40,8 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 	return verdicts[e.Code()&0xff]
 }
 
-// generic tells apart what SQLite has no code for. It is a statement that did not compile, so nothing was applied.
+// generic distinguishes errors for which SQLite has no code. The statement did not compile, so
+// nothing was applied.
 func generic(text string) sqlstore.Verdict {
 	switch {
 	case strings.Contains(text, "no such table"):

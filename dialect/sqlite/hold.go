@@ -13,7 +13,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// LockRows locks nothing: whoever has the file's write lock has every row.
+// LockRows locks nothing: a transaction with the file's write lock has every row.
 func (d *database) LockRows(table, column string, n int, _ time.Duration) string {
 	return sqlstore.In(table, column, n)
 }
@@ -40,7 +40,8 @@ func (d *database) Patience(ctx context.Context, tx lease.Runner, wait time.Dura
 	return func(ctx context.Context) error { return set(ctx, before) }, set(ctx, millis(wait))
 }
 
-// Waited tells a writer who was there for too long from a snapshot that another has written after: no waiting helps against that.
+// Waited distinguishes a writer that took too long from a snapshot that another has written after,
+// against which waiting is useless.
 func (d *database) Waited(err error) sqlstore.Wait {
 	var e *sqlite.Error
 	switch {

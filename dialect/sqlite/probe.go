@@ -17,7 +17,7 @@ func (d *database) Probe(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts,
 	var version string
 	err = conn.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version)
 	if ctx.Err() != nil || errors.As(err, new(*sqlite.Error)) {
-		return f, err // it is SQLite that says so
+		return f, err // SQLite itself says so
 	}
 	if err != nil {
 		return f, fmt.Errorf("%w: sqlite.New() speaks to SQLite; this database answers %w", lease.ErrWrongDialect, err)
@@ -51,8 +51,8 @@ func file(ctx context.Context, conn *sql.Conn) error {
 	return writable(ctx, conn, path)
 }
 
-// writable writes and takes it back; BEGIN IMMEDIATE alone passes on a file that is read-only. That somebody else has the
-// write lock is an answer too.
+// writable writes and rolls back, because BEGIN IMMEDIATE alone succeeds on a read-only file. That
+// another connection has the write lock is an answer too.
 func writable(ctx context.Context, conn *sql.Conn, path string) error {
 	abandon(ctx, conn)
 	_, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`)

@@ -11,13 +11,14 @@ import (
 
 func waiters(waiters []lease.Lease) []any { return []any{sqlstore.WaiterList(waiters)} }
 
-// Join writes tickets, or shows that they are alive, in one statement.
+// Join writes tickets, or renews their heartbeat, in one statement.
 func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
 	_, err := s.Exec(ctx, d.Text("queue-join"), sqlstore.TicketList(tickets))
 	return err
 }
 
-// Claim looks first, as Acquire does, and asks for the write lock only if the key can be had and it is the requester's turn.
+// Claim reads first, as Acquire does. It asks for the write lock only if the key is available and
+// the requester is the head of the queue.
 func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	var a sqlstore.Answer
 	err := s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
@@ -37,12 +38,13 @@ func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.Acqui
 	}
 	out, err := d.claim(ctx, s, r, absent, ticket)
 	if a.State == sqlstore.StateLocked && isBusy(err) {
-		return a.Acquired() // expired, and the write lock may be that of its late holder's fence
+		return a.Acquired() // expired, and the previous holder's fence may have the write lock
 	}
 	return out, err
 }
 
-// turn reports whether it is the requester's turn, and whether he has a ticket that says so.
+// turn reports whether the requester is the head of the queue, and whether a ticket of its own says
+// so.
 func (d *database) turn(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (turn, ticket bool, err error) {
 	var head []byte
 	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(r.Key)}, &head)
@@ -53,7 +55,7 @@ func (d *database) turn(ctx context.Context, s *sqlstore.Session, r lease.Acquir
 	return mine, mine, err
 }
 
-// claim takes or makes a row whose turn it is, with the ticket if there is one.
+// claim takes or makes a row for the head of the queue, with its ticket if there is one.
 func (d *database) claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
 	grant := func() (err error) {
 		if absent {
@@ -88,7 +90,7 @@ func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease)
 	return out, err
 }
 
-// DeadTickets lists tickets that are dead.
+// DeadTickets lists dead tickets.
 func (d *database) DeadTickets(ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
 	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), sqlstore.Bytes(after.Owner), retention, limit)
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Renew renews a batch in one statement. While somebody has the file's write lock, as the holder's own fence does, nothing
-// can be renewed and nothing can be taken: what still names its owner and token is answered busy.
+// Renew renews a batch in one statement. While another transaction has the file's write lock, such
+// as the holder's own fence, nothing can be renewed or taken. What still names its owner and token
+// is then answered busy.
 func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	b := batch{out: make([]lease.Renewed, len(reqs)), at: make(map[lease.Lease]int, len(reqs))}
 	for i, r := range reqs {
@@ -26,7 +27,8 @@ func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.
 	return b.out, err
 }
 
-// batch finds the request that a returned row answers: RETURNING cannot name the request's place in the list.
+// batch finds the request that a returned row answers: RETURNING cannot name the request's place in
+// the list.
 type batch struct {
 	out []lease.Renewed
 	at  map[lease.Lease]int

@@ -1,6 +1,7 @@
-// Package sqlite is rowlock's SQLite dialect, for SQLite 3.42 and later through modernc.org/sqlite. All processes that lock
-// must run on one host: SQLite's file locks cannot be trusted on a network file system. A process that is stopped in the middle
-// of a write, ours or its own, keeps the file's one write lock until it wakes: no lease helps against that.
+// Package sqlite is rowlock's SQLite dialect, for SQLite 3.42 and later through modernc.org/sqlite.
+// All processes that lock must run on one host, because SQLite's file locks are unreliable on a
+// network file system. A process that is stopped in the middle of a write, ours or its own, keeps
+// the file's one write lock until it resumes: no lease helps against that.
 package sqlite
 
 import (
@@ -30,25 +31,23 @@ type database struct {
 
 var room = sqlstore.Room{Name: "sqlite", Quote: quote, Files: statements, Open: open}
 
-// New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix] and
-// [dialect.Schema] allow.
+// New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix]
+// and [dialect.Schema] allow.
 func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
 
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
 	d := &database{sqlstore.Base{Sections: text, Note: sqlstore.AsText, TTL: millis, Waiters: waiters}, s}
 	return d, sqlstore.Features{
+		// A file has one write lock, and connections that wait for it sleep and poll.
 		OneWriter: true, CheckNames: checkNames, Version: d.version,
 	}
 }
 
-// Lanes is 1: a file has one write lock, and connections that wait for it sleep and poll.
-func (d *database) Lanes() int { return 1 }
-
 // List encodes keys as JSON.
 func (d *database) List(keys []string) any { return sqlstore.HexList(keys) }
 
-// checkNames refuses schemas: an attached database belongs to one connection and is gone on the pool's
-// next one.
+// checkNames refuses schemas: an attached database belongs to one connection and is gone on the
+// pool's next one.
 func checkNames(n sqlstore.Names) error {
 	switch {
 	case n.Schema != "":
@@ -61,8 +60,9 @@ func checkNames(n sqlstore.Names) error {
 	return nil
 }
 
-// Setup makes the session ours: synchronous=FULL, without which WAL mode forgets the last commits in a power failure, and a
-// short wait for the file's write lock. The wait is short because the lane has other work; the store tries again.
+// Setup makes the session's settings: synchronous=FULL, because WAL mode without it forgets the
+// last commits in a power failure, and a short wait for the file's write lock. The wait is short
+// because the lane has other work; the store tries again.
 func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	abandon(ctx, s.Conn())
 	for _, pragma := range []string{`PRAGMA busy_timeout = 100`, `PRAGMA synchronous = FULL`} {
@@ -71,17 +71,19 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 		}
 	}
 	return s.Conn().Raw(func(c any) error {
-		_, s.Local = c.(interface{ Serialize() ([]byte, error) }) // modernc's own, and no wrapper that may wait for something else
+		_, s.Local = c.(interface{ Serialize() ([]byte, error) }) // modernc's own, and no wrapper that may wait for a network
 		return nil
 	})
 }
 
-// abandon ends a transaction that the application left open on a connection it gave back to its pool: ours would be part of it,
-// and never be committed. Where there is none, SQLite says so in an error.
+// abandon ends a transaction that the application left open on a connection it returned to its
+// pool, because our statements would be part of it and never be committed. If there is none, SQLite
+// returns an error.
 func abandon(ctx context.Context, conn *sql.Conn) { _, _ = conn.ExecContext(ctx, `ROLLBACK`) }
 
-// Acquire looks first under either strategy: a read in the same process costs microseconds, and a loser then never asks for the
-// write lock, which the holder may have for as long as it is inside a fence.
+// Acquire reads first under either strategy. A read in the same process costs microseconds, and a
+// loser then never asks for the write lock, which the holder may have for as long as it is inside a
+// fence.
 func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, _ sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	var a sqlstore.Answer
 	err := s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
@@ -95,7 +97,7 @@ func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, _ sqlstore.
 	}
 	out, err := d.write(ctx, s, "acquire-update", millis(r.TTL), sqlstore.Bytes(r.Owner), r.Note, []byte(r.Key))
 	if a.State == sqlstore.StateLocked && isBusy(err) {
-		return a.Acquired() // expired, and the write lock may be that of its late holder's fence
+		return a.Acquired() // expired, and the previous holder's fence may have the write lock
 	}
 	return out, err
 }
@@ -104,7 +106,7 @@ func (d *database) insert(ctx context.Context, s *sqlstore.Session, r lease.Acqu
 	return d.write(ctx, s, "acquire-insert", []byte(r.Key), sqlstore.Bytes(r.Owner), r.Note, millis(r.TTL), lease.Bucket(r.Key))
 }
 
-// write runs a statement that returns the granted token, or no row where somebody else was quicker.
+// write runs a statement that returns the granted token, or no row if another client was quicker.
 func (d *database) write(ctx context.Context, s *sqlstore.Session, section string, args ...any) (lease.Acquired, error) {
 	a := sqlstore.Answer{State: sqlstore.StateMine}
 	err := s.QueryRow(ctx, d.Text(section), args, &a.Token)

@@ -6,7 +6,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-// version reads the counter that SQLite itself looks at to see whether what it has cached still holds.
+// version reads the counter by which SQLite itself checks whether its cache is still valid.
 func (d *database) version(ctx context.Context, s *sqlstore.Session) (v int64, err error) {
 	err = s.QueryRow(ctx, d.Text("version"), nil, &v)
 	return v, err

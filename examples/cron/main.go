@@ -3,9 +3,10 @@
 //	go run ./examples/cron
 //	go run ./examples/cron -db postgres://user:password@host/database
 //
-// It starts three workers, each with a clock and a schedule of its own, and kills one in the middle of a run to show that another
-// picks the tick up. What a worker does is in tick.go; the rest starts processes and prints. With -name it is a worker itself, for as
-// long as it is let, in as many terminals or on as many machines as you like.
+// It starts three workers, each with a clock and a schedule of its own, and kills one in the middle
+// of a run to show that another picks the tick up. What a worker does is in tick.go; the rest
+// starts processes and prints. With -name it is a worker itself, for as long as it is let, in as
+// many terminals or on as many machines as you like.
 package main
 
 import (

@@ -13,18 +13,20 @@ const (
 	job = "report"
 	// ttl is how long after a crash somebody else goes on.
 	ttl = 3 * time.Second
-	// minHold is more than the workers' clocks differ: whoever comes that much later does not find the key free again.
+	// minHold is more than the workers' clocks differ: whoever comes that much later does not find
+	// the key free again.
 	minHold = 500 * time.Millisecond
 	// look is how often those who found the key held look whether the tick has been run meanwhile.
 	look = 200 * time.Millisecond
 )
 
-// tick runs the job for one moment of the schedule, unless it has been run: here or in any other process, a moment ago or before a
-// restart. All processes come at the same moment. The first gets the lock, and the others look now and then: when it is done they see
-// that it is, and when it has died in the middle, the first to come after its lease does the work.
+// tick runs the job for one moment of the schedule, unless it has been run: here or in any other
+// process, a moment ago or before a restart. All processes come at the same moment. The first gets
+// the lock, and the others look now and then: when it is done they see that it is, and when it has
+// died in the middle, the first to come after its lease does the work.
 //
-// They do not stand in line for the lock: each would hold it for minHold, only to see that there is nothing to do, and a dozen
-// processes would still be at it when the next tick comes.
+// They do not stand in line for the lock: each would hold it for minHold, only to see that there is
+// nothing to do, and a dozen processes would still be at it when the next tick comes.
 func (w *worker) tick(ctx context.Context, at time.Time) error {
 	for {
 		over, err := w.wasRun(ctx, at)
@@ -94,8 +96,8 @@ func (w *worker) work(ctx context.Context, l *rowlock.Lock) error {
 	}
 }
 
-// record writes that the tick was run, with what the job has found out, if the lock is still ours: a worker that was stopped for a
-// minute before this line writes nothing.
+// record writes that the tick was run, with what the job has found out, if the lock is still ours:
+// a worker that was stopped for a minute before this line writes nothing.
 func (w *worker) record(ctx context.Context, l *rowlock.Lock, at time.Time) error {
 	tx, err := w.db.BeginTxx(ctx, nil)
 	if err != nil {

@@ -58,8 +58,8 @@ func TestTheKeyStaysLockedForAMomentAfterARun(t *testing.T) {
 	})
 }
 
-// If those who find a tick run took the lock to see it, each would keep it from the next for minHold, and every process more would make the
-// schedule later.
+// If those who find a tick run took the lock to see it, each would keep it from the next for
+// minHold, and every process more would make the schedule later.
 func TestWhoFindsATickRunDoesNotTakeTheLock(t *testing.T) {
 	each(t, func(t *testing.T, w *worker, printed *bytes.Buffer) {
 		w.wasRunByOther(t)

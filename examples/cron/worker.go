@@ -49,7 +49,8 @@ func work(ctx context.Context, cfg settings, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.locks.Close()) }()
 	for at := time.Now(); ; {
-		// Next after the last, not after now: what came due while we waited for somebody else's run is looked at late, not never.
+		// Next after the last, not after now: what came due while we waited for somebody else's run
+		// is looked at late, not never.
 		if at, err = gronx.NextTickAfter(cfg.schedule, at, false); err != nil {
 			return fmt.Errorf("-schedule %q: %w", cfg.schedule, err)
 		}
@@ -62,8 +63,9 @@ func work(ctx context.Context, cfg settings, out io.Writer) (err error) {
 	}
 }
 
-// open makes the tables, which any number of workers may do at once: rowlock's by Migrate, and ours under a lock, because CREATE TABLE IF
-// NOT EXISTS fails on PostgreSQL when two say it in the same moment.
+// open makes the tables, which any number of workers may do at once: rowlock's by Migrate, and ours
+// under a lock, because CREATE TABLE IF NOT EXISTS fails on PostgreSQL when two say it in the same
+// moment.
 func (w *worker) open(ctx context.Context, prefix string) (err error) {
 	w.runs = prefix + runs
 	if err = schema.Migrate(ctx, w.db.DB.DB, w.db.Dialect); err != nil {

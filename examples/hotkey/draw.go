@@ -24,7 +24,8 @@ func (s *show) wipe() {
 	}
 }
 
-// draw draws a bar for each hot key in the colour of where it is, and how many statements the database has been sent of late.
+// draw draws a bar for each hot key in the colour of where it is, and how many statements the
+// database has been sent of late.
 func (s *show) draw() {
 	if !s.terminal || len(s.past) == 0 {
 		return

@@ -19,8 +19,9 @@ const (
 	thinking = 40 * time.Millisecond // between two visits to cold keys
 )
 
-// account is what a key protects. Its fields are atomic so that the race detector is content: it does not know of locks that are
-// elsewhere. Nobody adds: whoever has the lock reads, works and writes, and two at a time would overwrite each other.
+// account is what a key protects. Its fields are atomic so that the race detector is content: it
+// does not know of locks that are elsewhere. Nobody adds: whoever has the lock reads, works and
+// writes, and two at a time would overwrite each other.
 type account struct {
 	value atomic.Int64
 	token atomic.Int64 // of the last holder
@@ -112,8 +113,8 @@ func (l *load) ended(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// change reads, works, and writes what it has read and one more: not at all if the lock was lost meanwhile. Data in a database would be
-// safe even so: there the write begins with lock.Fence.
+// change reads, works, and writes what it has read and one more: not at all if the lock was lost
+// meanwhile. Data in a database would be safe even so: there the write begins with lock.Fence.
 func (l *load) change(ctx context.Context, lock *rowlock.Lock) bool {
 	a := l.accounts[lock.Key()]
 	value, token := a.value.Load(), a.token.Load()

@@ -18,10 +18,12 @@ import (
 
 const memberCommand = "member" // the only argument of a process that is a member of an etcd
 
-// seat is what a member is told in one line: the name of its folder, where it listens, and who the others are.
+// seat is what a member is told in one line: the name of its folder, where it listens, and who the
+// others are.
 type seat struct{ folder, name, client, peer, all string }
 
-// member is that process's life. It ends with its input, and so with its parent, however that ends. Ctrl-C is for its parent.
+// member is that process's life. It ends with its input, and so with its parent, however that ends.
+// Ctrl-C is for its parent.
 func member() int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	in := bufio.NewReader(os.Stdin)
@@ -46,7 +48,8 @@ func (s seat) String() string {
 	return strings.Join([]string{s.folder, s.name, s.client, s.peer, s.all}, " ")
 }
 
-// sit serves until its input ends. Then it leaves without the ceremony of a leader who resigns, for which the others may be gone.
+// sit serves until its input ends. Then it leaves without the ceremony of a leader who resigns, for
+// which the others may be gone.
 func (s seat) sit(in io.Reader) error {
 	folder := filepath.Join(s.folder, s.name)
 	defer func() {

@@ -34,7 +34,8 @@ type running struct {
 	stderr       bytes.Buffer
 }
 
-// startMembers returns when the cluster can be used. The ports were free a moment ago, which is no promise: it tries again.
+// startMembers returns when the cluster can be used. The ports were free a moment ago, which is no
+// promise: it tries again.
 func startMembers(ctx context.Context) (m *members, err error) {
 	for range 3 {
 		if m, err = tryMembers(ctx); err == nil || ctx.Err() != nil {
@@ -98,7 +99,8 @@ func (m *members) start(s seat) error {
 	return err
 }
 
-// ready waits until every member says that it is. If ctx ends, or one of them does, all are ended: two could wait for a third for long.
+// ready waits until every member says that it is. If ctx ends, or one of them does, all are ended:
+// two could wait for a third for long.
 func (m *members) ready(ctx context.Context) error {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -167,7 +169,8 @@ func (m *members) pids() string {
 	return strings.Join(all, ", ")
 }
 
-// connect returns a client that leaves a member that does not answer for another. It logs nothing: we have killed that member.
+// connect returns a client that leaves a member that does not answer for another. It logs nothing:
+// we have killed that member.
 func (m *members) connect() (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: m.endpoints(), DialTimeout: 5 * time.Second, Logger: zap.NewNop(),

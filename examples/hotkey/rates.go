@@ -34,8 +34,8 @@ func (l *load) sum(keys []string) (n int64) {
 	return n
 }
 
-// tell sums up. It does not hide that locks may be slower in the cluster than they were in the database: what they are here says nothing of
-// a cluster on three machines with disks of their own.
+// tell sums up. It does not hide that locks may be slower in the cluster than they were in the
+// database: what they are here says nothing of a cluster on three machines with disks of their own.
 func (s *stage) tell(table, cluster, killed rates) {
 	s.show.line("")
 	w := tabwriter.NewWriter(s.show, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -120,7 +120,8 @@ func (s *stage) play(ctx context.Context) error {
 	return s.balance()
 }
 
-// killOne kills the member that leads, so that the others must elect another, and lets the load go on without it.
+// killOne kills the member that leads, so that the others must elect another, and lets the load go
+// on without it.
 func (s *stage) killOne(ctx context.Context) (after rates, err error) {
 	r, err := s.members.leader(ctx, s.sides[0].etcd)
 	if err != nil {
@@ -161,7 +162,8 @@ func (s *stage) pass(ctx context.Context, d time.Duration) {
 	}
 }
 
-// areHome locks every hot key by the table alone, without a bridge: it would refuse a key that is elsewhere.
+// areHome locks every hot key by the table alone, without a bridge: it would refuse a key that is
+// elsewhere.
 func (s *stage) areHome(ctx context.Context) (err error) {
 	alone, err := rowlock.Open(s.db, s.db.Dialect, nil)
 	if err != nil {

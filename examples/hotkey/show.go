@@ -13,7 +13,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// show prints what happens, and how fast it goes: on a terminal in a few lines below that are drawn anew, elsewhere in a line a second.
+// show prints what happens, and how fast it goes: on a terminal in a few lines below that are drawn
+// anew, elsewhere in a line a second.
 type show struct {
 	out      io.Writer
 	terminal bool
@@ -61,7 +62,8 @@ func (s *show) event(format string, args ...any) {
 	s.line("%5.1f s  %s", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// moved is told by each bridge of what it has moved. Two may tell the same, and the later one first.
+// moved is told by each bridge of what it has moved. Two may tell the same, and the later one
+// first.
 func (s *show) moved(key string, to int, epoch int64, why string) {
 	s.mu.Lock()
 	news := epoch > s.homes[key].epoch

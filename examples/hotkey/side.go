@@ -17,8 +17,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-// side is one of two clients that share nothing but the database and the cluster, as two processes would: each has a pool, a bridge and a
-// client of etcd's of its own.
+// side is one of two clients that share nothing but the database and the cluster, as two processes
+// would: each has a pool, a bridge and a client of etcd's of its own.
 type side struct {
 	*rowlock.Client
 	etcd  *clientv3.Client
@@ -82,7 +82,8 @@ func (c *closers) close() (err error) {
 	return err
 }
 
-// pace is how long everything takes. A real bridge takes its defaults: keys that are hot for a moment are not worth a move.
+// pace is how long everything takes. A real bridge takes its defaults: keys that are hot for a
+// moment are not worth a move.
 type pace struct {
 	before  time.Duration // that a key must be hot or cool for
 	stay    time.Duration // that it stays where it has come to

@@ -9,7 +9,8 @@ import (
 // total is what the counters have, and what the workers have counted each for itself.
 type total struct{ counters, counted int64 }
 
-// check compares them key by key when all workers have gone: one too few here and one too many there must not pass.
+// check compares them key by key when all workers have gone: one too few here and one too many
+// there must not pass.
 func (l *load) check() (t total, err error) {
 	var wrong []string
 	for key, a := range l.accounts {

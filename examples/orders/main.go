@@ -1,11 +1,13 @@
-// Orders is an order service with only a database, as a monolith is that has been there for years: its own migrations with rowlock's
-// among them, handlers that write in a transaction, and POST /orders made safe to repeat.
+// Orders is an order service with only a database, as a monolith is that has been there for years:
+// its own migrations with rowlock's among them, handlers that write in a transaction, and POST
+// /orders made safe to repeat.
 //
 //	go run ./examples/orders
 //	curl -i -H 'Idempotency-Key: 7f3a' -d '{"customer":"Ada","lines":[{"sku":"tea","quantity":2}]}' http://127.0.0.1:8080/orders
 //
-// Send the same request again, as often as you like, also while you kill the server with -9 and start it anew: there is one order,
-// and the answer is the same. They are kept in orders.db, or where -db says.
+// Send the same request again, as often as you like, also while you kill the server with -9 and
+// start it anew: there is one order, and the answer is the same. They are kept in orders.db, or
+// where -db says.
 package main
 
 import (
@@ -56,8 +58,8 @@ func run(ctx context.Context, name, addr string) (err error) {
 	return serve(ctx, addr, mux, db.Shown())
 }
 
-// newServer bounds each part of an exchange. Without ReadTimeout a client that sends half a body and
-// then nothing keeps a connection, a goroutine and its buffers for as long as it likes.
+// newServer bounds each part of an exchange. Without ReadTimeout a client that sends half a body
+// and then nothing keeps a connection, a goroutine and its buffers for as long as it likes.
 func newServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,

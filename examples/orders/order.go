@@ -42,8 +42,8 @@ func (o *Order) check() error {
 	return nil
 }
 
-// place writes the order in the caller's transaction. Nothing in it knows that it may be asked for twice. Its id is random, so that
-// two orders can never pass for one.
+// place writes the order in the caller's transaction. Nothing in it knows that it may be asked for
+// twice. Its id is random, so that two orders can never pass for one.
 func (o *Order) place(ctx context.Context, db *sqlx.DB, tx *sql.Tx) error {
 	o.ID, o.Total = rand.Text(), 0
 	for i := range o.Lines {

@@ -38,8 +38,8 @@ type reply struct {
 	location, body string
 }
 
-// Clients ask again until they have an answer, and the server is killed again and again: while it handles a request, and between its
-// commit and its reply.
+// Clients ask again until they have an answer, and the server is killed again and again: while it
+// handles a request, and between its commit and its reply.
 func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing.T) {
 	var unheard atomic.Int64
 	t.Cleanup(func() {
@@ -253,7 +253,8 @@ func TestOrdersOutliveTheServerWithoutADatabaseBeingNamed(t *testing.T) {
 	}
 }
 
-// Among our migrations stand rowlock's own, copied, as a project does that wants all it runs in its own repository.
+// Among our migrations stand rowlock's own, copied, as a project does that wants all it runs in its
+// own repository.
 func TestTheCopiedMigrationIsRowlocks(t *testing.T) {
 	for _, k := range testdb.Kinds {
 		d := k.New()

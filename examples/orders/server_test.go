@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// server is the program as its operator sees it: it is started, killed, and started again on the same address.
+// server is the program as its operator sees it: it is started, killed, and started again on the
+// same address.
 type server struct {
 	testing.TB
 	source, url string
@@ -78,9 +79,10 @@ func (s *server) up() {
 	defer s.mu.Unlock()
 }
 
-// killer is a client's way to the server. At every so manieth request it kills the server: a moment after the request has been sent, so
-// that it and those of the other clients are somewhere in their work; or as soon as the reply has come, which the client then does not
-// get. What the server was killed for saying must be true all the same, so it is kept.
+// killer is a client's way to the server. At every so manieth request it kills the server: a moment
+// after the request has been sent, so that it and those of the other clients are somewhere in their
+// work; or as soon as the reply has come, which the client then does not get. What the server was
+// killed for saying must be true all the same, so it is kept.
 type killer struct {
 	server        *server
 	every         int64

@@ -13,8 +13,9 @@ import (
 
 type shop struct{ db *sqlx.DB }
 
-// order is an ordinary handler, but for one thing: it writes in the transaction of the request, which is committed together with its
-// answer. Whoever asks again with the same Idempotency-Key gets that answer, and this is not called.
+// order is an ordinary handler, but for one thing: it writes in the transaction of the request,
+// which is committed together with its answer. Whoever asks again with the same Idempotency-Key
+// gets that answer, and this is not called.
 func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 	var o Order
 	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {

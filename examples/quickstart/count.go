@@ -47,9 +47,10 @@ func (w *worker) addOne(ctx context.Context, longest *time.Duration) (more bool,
 	return more, err
 }
 
-// increment reads, works and writes: three steps, and whatever another process writes between the first and the last is
-// overwritten. The lock keeps others out meanwhile. (A process that is stopped for longer than its lease could still write
-// too late; how to be safe from that too is in deposit.go.)
+// increment reads, works and writes: three steps, and whatever another process writes between the
+// first and the last is overwritten. The lock keeps others out meanwhile. (A process that is
+// stopped for longer than its lease could still write too late; how to be safe from that too is in
+// deposit.go.)
 func (w *worker) increment(ctx context.Context) (more bool, err error) {
 	n, err := w.db.read(ctx, "counter")
 	if err != nil || n >= w.CountTo {

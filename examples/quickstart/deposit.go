@@ -34,7 +34,8 @@ func (w *worker) deposit(ctx context.Context) (balance int64, err error) {
 	return balance, w.db.write(ctx, "balance", balance)
 }
 
-// deposits starts again from the beginning, with a new lock and a new look at the balance, when the fence refuses.
+// deposits starts again from the beginning, with a new lock and a new look at the balance, when the
+// fence refuses.
 func (w *worker) deposits(ctx context.Context) error {
 	for {
 		w.tell(message{Event: "locks"})
@@ -54,8 +55,9 @@ func (w *worker) deposits(ctx context.Context) error {
 	}
 }
 
-// pause tells the parent that everything is ready to be written, and that the lock has just been checked; then it waits for
-// the parent's word. A process stopped here continues as if no time had passed.
+// pause tells the parent that everything is ready to be written, and that the lock has just been
+// checked; then it waits for the parent's word. A process stopped here continues as if no time had
+// passed.
 func (w *worker) pause(l *rowlock.Lock, balance int64) error {
 	w.tell(message{Event: "read", Token: l.Token(), Value: balance - w.Deposit, Held: l.Context().Err() == nil})
 	return w.await("write")

@@ -63,7 +63,8 @@ func (e *episode) stopA(ctx context.Context) error {
 	return err
 }
 
-// letBWrite waits for nothing but B: it has asked for the lock and gets it when A's lease has run out.
+// letBWrite waits for nothing but B: it has asked for the lock and gets it when A's lease has run
+// out.
 func (e *episode) letBWrite(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patient, errors.New("promise broken: a dead holder's lock comes free when its lease runs out: B still waits"))
 	defer cancel()

@@ -1,10 +1,12 @@
-// Quickstart shows in a few seconds what a lock in the database is for, with real processes on a real database:
+// Quickstart shows in a few seconds what a lock in the database is for, with real processes on a
+// real database:
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -db postgres://user:password@host/database
 //	go run ./examples/quickstart -db mysql://user:password@host:3306/database
 //
-// What locks is in count.go and deposit.go; everything else starts processes, stops them and prints.
+// What locks is in count.go and deposit.go; everything else starts processes, stops them and
+// prints.
 package main
 
 import (

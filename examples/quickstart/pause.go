@@ -14,7 +14,8 @@ const (
 	opening, small, large = 100, 10, 50
 )
 
-// stopAndWake is the second chapter: a holder that is stopped between its read and its write, and wakes too late.
+// stopAndWake is the second chapter: a holder that is stopped between its read and its write, and
+// wakes too late.
 func stopAndWake(ctx context.Context, p *place, s *story) error {
 	s.title("2. A process is stopped while it holds the lock, and wakes too late")
 	if !canStop {

@@ -13,7 +13,8 @@ type place struct {
 	own *source.Own
 }
 
-// prepare makes a table of ours beside rowlock's, in the same database: that is what lets a fence work.
+// prepare makes a table of ours beside rowlock's, in the same database: that is what lets a fence
+// work.
 func prepare(ctx context.Context, cfg settings) (*place, error) {
 	own, err := source.OpenOwn(ctx, cfg.db, "quickstart")
 	if err != nil {

@@ -97,7 +97,8 @@ func (p *process) expect(ctx context.Context, events ...string) (message, error)
 	}
 }
 
-// endAll waits for the workers to end by themselves, or ends them if something went wrong: one may be stopped.
+// endAll waits for the workers to end by themselves, or ends them if something went wrong: one may
+// be stopped.
 func endAll(all []*process, err error) error {
 	for _, p := range all {
 		if err != nil {

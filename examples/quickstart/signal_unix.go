@@ -9,8 +9,8 @@ import (
 
 const canStop = true
 
-// stop halts the process where it stands, as a busy machine, a debugger or a migrating virtual machine may, and returns when
-// it has halted.
+// stop halts the process where it stands, as a busy machine, a debugger or a migrating virtual
+// machine may, and returns when it has halted.
 func (p *process) stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err

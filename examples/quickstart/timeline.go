@@ -22,7 +22,8 @@ func (s *story) timeline(first, second string) *timeline {
 
 func pad(text string) string { return fmt.Sprintf("%-*s", column, text) }
 
-// add writes what a process did. Its mark is before the text, and its rail below until the next event.
+// add writes what a process did. Its mark is before the text, and its rail below until the next
+// event.
 func (t *timeline) add(who int, style, mark, rail, text string, balance ...int64) {
 	columns := [2]string{pad(t.rails[0]), pad(t.rails[1])}
 	columns[who] = t.s.paint(style, pad(mark+" "+text))

@@ -16,8 +16,8 @@ import (
 // workerCommand makes this program one of the processes it starts.
 const workerCommand = "worker"
 
-// job is what a worker is told, as the first line on its standard input. Not as an argument: others on the machine could
-// read the database's password there.
+// job is what a worker is told, as the first line on its standard input. Not as an argument: others
+// on the machine could read the database's password there.
 type job struct {
 	Source, Prefix string
 

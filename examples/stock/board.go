@@ -11,7 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/examples/internal/command"
 )
 
-// board shows the chart: on a terminal while it grows, with how far the present sale has come; elsewhere once, at the end.
+// board shows the chart: on a terminal while it grows, with how far the present sale has come;
+// elsewhere once, at the end.
 type board struct {
 	out      io.Writer
 	terminal bool

@@ -8,7 +8,8 @@ import (
 
 const width = 35 // of the longest bar, so that all of it fits into 80
 
-// chart draws orders a second, a bar for each way. A way that sold more than there was has none: its speed is worth nothing.
+// chart draws orders a second, a bar for each way. A way that sold more than there was has none:
+// its speed is worth nothing.
 func chart(out io.Writer, all []result) {
 	most := 0.0
 	for _, r := range all {

@@ -1,10 +1,11 @@
-// Stock is a flash sale: 2,000 items and more than twice as many buyers, all at once, and each way there is to keep one item from being
-// sold twice, side by side.
+// Stock is a flash sale: 2,000 items and more than twice as many buyers, all at once, and each way
+// there is to keep one item from being sold twice, side by side.
 //
 //	go run ./examples/stock
 //	go run ./examples/stock -db postgres://user:password@host/database
 //
-// What buys is in ways.go; the rest makes tables, counts and draws. On a terminal the chart grows while the sale goes on.
+// What buys is in ways.go; the rest makes tables, counts and draws. On a terminal the chart grows
+// while the sale goes on.
 package main
 
 import (

@@ -8,9 +8,10 @@ import (
 	"github.com/rowlockdb/rowlock/optimistic"
 )
 
-// patiently calls f again while the database is too busy for it: f is the BEGIN of a transaction, or a
-// statement by itself. SQLite has one writer, and those who wait for it have no order: of many tills one
-// can find the file locked for all of its busy_timeout. Nothing was changed then, so it may ask again.
+// patiently calls f again while the database is too busy for it: f is the BEGIN of a transaction,
+// or a statement by itself. SQLite has one writer, and those who wait for it have no order: of many
+// tills one can find the file locked for all of its busy_timeout. Nothing was changed then, so it
+// may ask again.
 func (s *shop) patiently(ctx context.Context, f func() error) error {
 	return optimistic.Retry(ctx, func(context.Context) error {
 		err := f()

@@ -21,8 +21,8 @@ type result struct {
 	orders float64       // a second
 }
 
-// sell puts the items on the shelves and lets the buyers in. A buyer goes from shelf to shelf until one has something, and asks at
-// none that is known to be empty: nobody fills them up again.
+// sell puts the items on the shelves and lets the buyers in. A buyer goes from shelf to shelf until
+// one has something, and asks at none that is known to be empty: nobody fills them up again.
 func (s *shop) sell(ctx context.Context, w way, served *atomic.Int64) (r result, err error) {
 	if err := s.fill(ctx, w); err != nil {
 		return r, err

@@ -48,8 +48,8 @@ func (s *shop) withNothing(ctx context.Context, shelf int64, b buyer) error {
 	return s.inTx(ctx, func(tx *sqlx.Tx) error { return s.take(ctx, tx, shelf, left, b) })
 }
 
-// withLock has everybody else wait meanwhile. The lock may be held for as long as it takes, over as many transactions and calls to
-// elsewhere as it takes; the fence refuses the write if it was lost.
+// withLock has everybody else wait meanwhile. The lock may be held for as long as it takes, over as
+// many transactions and calls to elsewhere as it takes; the fence refuses the write if it was lost.
 func (s *shop) withLock(ctx context.Context, shelf int64, b buyer) error {
 	return s.locks.Do(ctx, fmt.Sprintf("shelf/%d", shelf), func(ctx context.Context, l *rowlock.Lock) error {
 		return s.inTx(ctx, func(tx *sqlx.Tx) error {

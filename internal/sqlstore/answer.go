@@ -16,17 +16,17 @@ type Answer struct {
 
 // The states of an Answer.
 const (
-	StateHeld      = 0 // by another
+	StateHeld      = 0 // by another owner
 	StateMine      = 1 // granted now, by this statement
 	StateFree      = 2 // free when the statement began, taken by another while it ran
 	StateExhausted = 3 // free, but its tokens have run out
 	StateMoved     = 4 // the key's home is elsewhere
-	StateLocked    = 5 // expired, but not taken: if that was tried, somebody has the row locked, a fence or another taker
-	StateQueued    = 6 // not held, but another stands before the requester in the queue
+	StateLocked    = 5 // expired, but not taken, because a fence or another taker has the row locked
+	StateQueued    = 6 // not held, but another waiter is before the requester in the queue
 	StateFound     = 7 // the requester's already, as was read; see FoundError
 )
 
-// Dest is what to scan the row into.
+// Dest returns the destinations of the row's columns.
 func (a *Answer) Dest() []any { return []any{&a.State, &a.Token, &a.Note, &a.Remaining} }
 
 // Acquired turns the row into the store's answer.

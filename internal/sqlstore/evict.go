@@ -10,14 +10,14 @@ import (
 type Blocker struct {
 	ID    int64
 	User  string
-	Own   bool // of the user who asks
+	Own   bool // of the user that asks
 	Old   bool // its transaction is as old as was asked for
 	Ended bool
 }
 
 // AwaitRow waits for the row of an expired key with the sections session-id and await-expired, no
-// longer than the session waits for any row. It calls waiting with the server's id of s before: while
-// it waits, the server shows what s waits for.
+// longer than the session waits for any row. It first calls waiting with the server's id of s:
+// while it waits, the server shows what s waits for.
 func AwaitRow(ctx context.Context, s *Session, d Texts, key string, waiting func(session int64)) error {
 	return s.InTx(ctx, func() error {
 		var id, one int64
@@ -33,7 +33,8 @@ func AwaitRow(ctx context.Context, s *Session, d Texts, key string, waiting func
 	})
 }
 
-// Blockers runs a section that returns blockers, each with 1 for yes: id, user, own, old, ended.
+// Blockers runs a section that returns blockers: id, user, own, old, ended. The last three are 1
+// for true.
 func Blockers(ctx context.Context, s *Session, query string, args []any) (out []Blocker, err error) {
 	err = s.Query(ctx, query, args, func(row Columns) error {
 		var b Blocker

@@ -7,8 +7,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Lists are JSON, for databases whose statements take one no other way, and all text in them is hexadecimal, because JSON cannot hold
-// arbitrary bytes: encoding/json would put something else in their place. They are written by hand, thousands a second.
+// Lists are JSON, for databases whose statements take a list in no other way. All text in them is
+// hexadecimal, because JSON cannot hold arbitrary bytes: encoding/json would replace them. The code
+// does not use encoding/json, because it makes thousands of lists a second.
 
 // HexList encodes keys as a JSON array of hexadecimal strings.
 func HexList(keys []string) string {
@@ -19,8 +20,8 @@ func HexList(keys []string) string {
 	return endList(b)
 }
 
-// RenewList encodes renewals as a JSON array of {k, o, t, d}: key, owner, token, and the ttl that unit gives in the database's unit, or
-// what else a section wants to know.
+// RenewList encodes renewals as a JSON array of {k, o, t, d}: key, owner, token, and what unit
+// returns, such as the ttl in the database's unit.
 func RenewList(reqs []lease.RenewRequest, unit func(lease.RenewRequest) int64) string {
 	b := startList(len(reqs), 120)
 	for i := range reqs {
@@ -34,8 +35,9 @@ func RenewList(reqs []lease.RenewRequest, unit func(lease.RenewRequest) int64) s
 	return endList(b)
 }
 
-// ChangeList encodes changes as a JSON array of [key, owner as it is, token as it is, next owner, note, ttl in µs, bucket]. Nobody is
-// an empty string. They are arrays, because to find a name in an object took the servers a tenth longer.
+// ChangeList encodes changes as a JSON array of [key, present owner, present token, next owner,
+// note, ttl in µs, bucket]. The zero owner is an empty string. The items are arrays, because
+// finding a name in an object took the servers a tenth longer.
 func ChangeList(changes []Change) string {
 	b := startList(len(changes), 160)
 	for i := range changes {

@@ -7,9 +7,10 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Look begins an Apply without a write: what can be answered is, so that a batch of losers locks nothing, and what is lost already need
-// not be told from what is lost meanwhile. What is left to try is Possible, with the token that the row has. A release that names its
-// token is tried unseen: it is nearly always right, and a look would cost it a fifth of its time.
+// Look begins an Apply without a write. It answers what it can, so that a batch of losers locks
+// nothing. What is lost already then need not be distinguished from what is lost meanwhile. What
+// must be tried is Possible, with the token that the row has. A release that names its token is
+// tried unread, because it is nearly always right, and reading would cost it a fifth of its time.
 func Look(ctx context.Context, s *Session, d Lists, changes []Change) ([]Applied, error) {
 	out := make([]Applied, len(changes))
 	at := make([]int, 0, len(changes))
@@ -35,7 +36,7 @@ func Look(ctx context.Context, s *Session, d Lists, changes []Change) ([]Applied
 	return out, err
 }
 
-// Keys are those of changes.
+// Keys returns the keys of changes.
 func Keys(changes []Change) []string {
 	keys := make([]string, len(changes))
 	for i := range changes {
@@ -44,8 +45,9 @@ func Keys(changes []Change) []string {
 	return keys
 }
 
-// Acquired answers an acquire by its row, without a write. Possible is worth one. Found is no grant: an earlier try made it, perhaps
-// without an acknowledged commit, and a read does not prove that it lasts.
+// Acquired answers an acquire by its row, without a write. Possible is worth one. Found is no
+// grant: an earlier try made it, perhaps without an acknowledged commit, and a read does not prove
+// that it lasts.
 func (r *Row) Acquired(to lease.Owner) Applied {
 	held := !r.Owner.IsZero() && r.Holder.Remaining > 0
 	switch {
@@ -63,7 +65,7 @@ func (r *Row) Acquired(to lease.Owner) Applied {
 	return Applied{Outcome: Possible, Token: r.Token}
 }
 
-// left is what a release or a hand-over that finds the row is told without a write.
+// left answers a release or a hand-over by its row, without a write.
 func (r *Row) left(c *Change) Applied {
 	switch {
 	case !r.Home || r.Owner != c.From.Owner || c.From.Token != 0 && c.From.Token != r.Token:
@@ -74,8 +76,9 @@ func (r *Row) left(c *Change) Applied {
 	return Applied{Outcome: Possible, Token: r.Token}
 }
 
-// Hopeless reports whether what Look has found rules out that every change is made now. What is done already is of an earlier try: the
-// rest of that was lost since, and to make up for it would grant two parts that were never held together.
+// Hopeless reports whether the outcomes of Look rule out that every change is made now. What is
+// done already is an earlier try's. The rest of that try was lost since, and to make up for it
+// would grant two parts that were never held together.
 func Hopeless(found []Applied) bool {
 	return slices.ContainsFunc(found, func(a Applied) bool { return a.Outcome != Possible })
 }

@@ -19,15 +19,16 @@ type Facts struct {
 	Server string
 	// SchemaVersion is the version of rowlock's tables.
 	SchemaVersion int
-	// Warnings are settings that weaken the guarantees without breaking them, each with its cure.
+	// Warnings are settings that weaken the guarantees without breaking them, each with its
+	// cure.
 	Warnings []string
 }
 
 // tables are those that every client uses. Package once has one more.
 var tables = []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"}
 
-// ProbeTables looks at each of rowlock's tables, and returns their version. If it is the one that this
-// code knows, the tables are also complete.
+// ProbeTables looks at each of rowlock's tables, and returns their version. If it is the one that
+// this code knows, the tables are also complete.
 func ProbeTables(ctx context.Context, conn *sql.Conn, d Database, n Names) (version int, err error) {
 	for _, table := range tables {
 		if err := d.ProbeTable(ctx, conn, table); err != nil {
@@ -58,9 +59,9 @@ func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (int, error) 
 	return v, nil
 }
 
-// checkComplete returns an error that wraps lease.ErrNoSchema unless what the migration writes into the tables is there: a key
-// whose bucket has no floor could never be created. A floor that was deleted is not to be made up for: its tokens would begin
-// again.
+// checkComplete returns an error that wraps lease.ErrNoSchema if a row is missing that the
+// migration writes: a key whose bucket has no floor could never be created. A deleted floor cannot
+// be created again, because its tokens would restart.
 func checkComplete(ctx context.Context, conn *sql.Conn, d Texts, prefix string) error {
 	var floors, instances int
 	if err := conn.QueryRowContext(ctx, d.Text("complete")).Scan(&floors, &instances); err != nil {
@@ -76,7 +77,8 @@ func checkComplete(ctx context.Context, conn *sql.Conn, d Texts, prefix string) 
 	return nil
 }
 
-// CheckVersion returns an error that wraps lease.ErrSchemaVersion unless the tables are of the version this code knows.
+// CheckVersion returns an error that wraps lease.ErrSchemaVersion unless the tables are of the
+// version this code knows.
 func CheckVersion(v int) error {
 	switch {
 	case v < SchemaVersion:
@@ -87,7 +89,8 @@ func CheckVersion(v int) error {
 	return nil
 }
 
-// IsRefusal reports whether a probe has refused the server or its tables, in words that say why and what cures it.
+// IsRefusal reports whether a probe has refused the server or its tables. Such an error names the
+// reason and the cure.
 func IsRefusal(err error) bool {
 	for _, refusal := range []error{
 		lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect, lease.ErrReadOnly, lease.ErrPrivilege,

@@ -9,8 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Queue is what a dialect does for those who wait in order. Like Dialect's own, its methods run once, without retries, and an
-// error is about the whole call. Wherever both are locked, rowlock's row is locked before the ticket's.
+// Queue is what a database does for clients that wait in order. Wherever both are locked, rowlock's
+// row is locked before the ticket's.
 type Queue interface {
 	// Join and Leave take keys in order.
 	Join(ctx context.Context, s *Session, tickets []lease.Ticket) error
@@ -18,13 +18,14 @@ type Queue interface {
 	Places(ctx context.Context, s *Session, waiters []lease.Lease) ([]lease.Place, error)
 	Claim(ctx context.Context, s *Session, req lease.AcquireRequest) (lease.Acquired, error)
 	Pass(ctx context.Context, s *Session, l lease.Lease) (lease.Passed, error)
-	// DeadTickets lists the next tickets, in order of key and waiter, that have been dead for the retention in µs; DropDead removes
-	// those of them that still are.
+	// DeadTickets lists the next tickets, in order of key and waiter, that have been dead for
+	// the retention in µs. DropDead removes those of them that still are.
 	DeadTickets(ctx context.Context, s *Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error)
 	DropDead(ctx context.Context, s *Session, tickets []lease.Lease, retention int64) error
 }
 
-// TicketList encodes tickets as a JSON array for the queue sections: hexadecimal key, waiter and note, head start and ttl in µs.
+// TicketList encodes tickets as a JSON array for the queue sections: hexadecimal key, waiter and
+// note, head start and ttl in µs.
 func TicketList(tickets []lease.Ticket) string {
 	type line struct {
 		Key       string `json:"k"`
@@ -54,8 +55,9 @@ func WaiterList(waiters []lease.Lease) string {
 	return endList(b)
 }
 
-// places runs the places section, which returns a row for each of n waiters: its number from 1 on, the state of the key
-// as in an Answer, whether there is a live ticket, token, note, the µs remaining, and how many are ahead.
+// places runs the places section, which returns a row for each of n waiters: its number from 1 on,
+// the state of the key as in an Answer, whether there is a live ticket, token, note, the µs
+// remaining, and how many waiters are ahead.
 func places(ctx context.Context, s *Session, query string, n int, args []any) ([]lease.Place, error) {
 	out, answered := make([]lease.Place, n), 0
 	err := s.Query(ctx, query, args, func(row Columns) error {
@@ -105,7 +107,7 @@ func (p *place) place() lease.Place {
 	return out
 }
 
-// PassedTo is the answer of who now has a row, which is nobody or the waiter it was passed to.
+// PassedTo returns the answer of a pass after which owner has the row: a waiter, or none.
 func PassedTo(owner []byte, token int64) (lease.Passed, error) {
 	switch len(owner) {
 	case 0:
@@ -116,7 +118,7 @@ func PassedTo(owner []byte, token int64) (lease.Passed, error) {
 	return lease.Passed{}, fmt.Errorf("%w: a waiter is called %x", lease.ErrCorrupt, owner)
 }
 
-// DeadTickets runs a dialect's queue-dead section.
+// DeadTickets runs the queue-dead section.
 func DeadTickets(ctx context.Context, s *Session, d Texts, args ...any) (dead []lease.Lease, err error) {
 	err = s.Query(ctx, d.Text("queue-dead"), args, func(row Columns) error {
 		var key, waiter []byte

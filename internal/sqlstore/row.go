@@ -8,15 +8,15 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Row is what a batch is told of a key's row by a consistent read, which locks nothing and waits for nobody.
+// Row is a key's row as a consistent read shows it, which locks nothing and waits for no lock.
 type Row struct {
-	// Exists says that there is one; nothing else is set if not.
+	// Exists says that there is a row; otherwise nothing else is set.
 	Exists bool
 	// Home says that it is of the dialect's home.
 	Home  bool
 	Owner lease.Owner // zero: it is free
 	Token int64
-	// Holder has the note, and what remains of the lease; nothing or less if it has expired.
+	// Holder has the note, and what remains of the lease: 0 or less if it has expired.
 	Holder lease.Holder
 }
 
@@ -26,7 +26,7 @@ type Lists interface {
 	List(keys []string) any
 }
 
-// ReadRows runs a dialect's rows section, which returns a line for each key that has a row; see ScanRow.
+// ReadRows runs the rows section, which returns a line for each key that has a row; see ScanRow.
 func ReadRows(ctx context.Context, s *Session, d Lists, keys []string) ([]Row, error) {
 	rows := make([]Row, len(keys))
 	err := s.Query(ctx, d.Text("rows"), []any{d.List(keys)}, func(r Columns) error {
@@ -42,8 +42,8 @@ func ReadRows(ctx context.Context, s *Session, d Lists, keys []string) ([]Row, e
 	return rows, err
 }
 
-// ScanRow reads a line of the rows section: the key's number from 1 on, whether its row is of this home, owner, token, note and the µs
-// remaining.
+// ScanRow reads a line of the rows section: the key's number from 1 on, whether its row is of this
+// home, owner, token, note and the µs remaining.
 func ScanRow(r Columns) (n int64, row Row, err error) {
 	var remaining int64
 	var owner, note sql.RawBytes

@@ -8,11 +8,12 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
 )
 
-// Sections is the SQL of one dialect by section name. The files carry the same names in every dialect, so that they can be
-// read side by side.
+// Sections is the SQL of one dialect by section name. The files have the same names in every
+// dialect, so that they can be read side by side.
 type Sections map[string]string
 
-// ParseFiles parses every .sql file of a room. They are part of the program: one that cannot be read is a programming mistake.
+// ParseFiles parses every .sql file of a room. The files are part of the program, so an unreadable
+// one is a programming mistake.
 func ParseFiles(files fs.FS, names Names, quote string) Sections {
 	all := make(Sections)
 	paths, err := fs.Glob(files, "*.sql")
@@ -29,8 +30,9 @@ func ParseFiles(files fs.FS, names Names, quote string) Sections {
 	return all
 }
 
-// ParseSections splits the text of a .sql file at its "-- name:" lines, drops its comments, fills in the
-// names, and labels each statement with its section's name: the server shows and logs the label.
+// ParseSections splits the text of a .sql file at its "-- name:" lines, drops its comments, fills
+// in the names, and labels each statement with its section's name: the server shows and logs the
+// label.
 func ParseSections(text string, names Names, quote string) Sections {
 	cut := section.Cut(text)
 	s := make(Sections, len(cut))

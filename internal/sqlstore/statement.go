@@ -13,10 +13,12 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Statements run on the driver's own connection. Through database/sql each query would start a goroutine, to watch a context that the
-// driver watches too, and allocate some twenty objects: a tenth of the time of the shortest statement.
+// Statements run on the driver's own connection. Through database/sql each query would start a
+// goroutine, to watch a context that the driver watches too, and allocate some twenty objects: a
+// tenth of the time of the shortest statement.
 
-// Columns are a row that was read; see (*sql.Rows).Scan. Destinations are *int64, *int, *bool, *string, *[]byte and *sql.RawBytes.
+// Columns is a row that was read; see (*sql.Rows).Scan. Destinations are *int64, *int, *bool,
+// *string, *[]byte and *sql.RawBytes.
 type Columns interface {
 	Scan(dest ...any) error
 }
@@ -56,12 +58,13 @@ func (s *Session) QueryRow(ctx context.Context, query string, args []any, dest .
 	return nil
 }
 
-// job is the statement that a session is running. It is a part of the session, and its function too, so that it need not be allocated.
+// job is the statement that a session is running. It is a part of the session, and so is its
+// function, so that neither must be allocated.
 type job struct {
 	ctx    context.Context
 	query  string
 	args   []driver.NamedValue
-	scan   func(Columns) error // nil: no rows are wanted
+	scan   func(Columns) error // nil: the statement returns no rows
 	dest   []any               // of scanFirst; nil once it has been filled
 	result driver.Result
 	err    error
@@ -73,7 +76,8 @@ type job struct {
 
 func (j *job) set(ctx context.Context, query string, args []any, scan func(Columns) error) {
 	j.ctx, j.query, j.scan, j.result = ctx, query, scan, nil
-	j.args = make([]driver.NamedValue, len(args)) // not used again: a driver that is slow to end may still read it
+	// Never reused, because a driver that is slow to end may still read it.
+	j.args = make([]driver.NamedValue, len(args))
 	for i, a := range args {
 		j.args[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
 		if n, ok := a.(int); ok {
@@ -94,13 +98,14 @@ func (j *job) on(s *Session) func(any) error {
 	}
 	return func(c any) error {
 		if j.err = s.runOn(c); errors.Is(j.err, driver.ErrBadConn) {
-			return driver.ErrBadConn // database/sql is to know that the connection is of no more use
+			// database/sql must know that the connection must be discarded.
+			return driver.ErrBadConn
 		}
 		return nil
 	}
 }
 
-// run runs the job. An error of preparing it is marked as NotSent.
+// run runs the job. It marks an error of preparing the statement as NotSent.
 func (s *Session) run() error {
 	if err := s.conn.Raw(s.job.do); err != nil && s.job.err == nil {
 		return err
@@ -152,8 +157,8 @@ func (s *Session) runOn(c any) (err error) {
 	return j.read(rows, row)
 }
 
-// statement is a prepared statement, and room for a row of it: a driver makes a list of names each time it is asked how many columns
-// there are.
+// statement is a prepared statement, and room for a row of it, because a driver makes a list of
+// names each time it is asked for the number of columns.
 type statement struct {
 	driver.Stmt
 	exec  driver.StmtExecContext
@@ -161,7 +166,8 @@ type statement struct {
 	row   values
 }
 
-// incapable is the error of a driver, or of what it is wrapped in, that does without contexts. Nothing was sent.
+// incapable is the error of a driver, or of a wrapper around one, that takes no contexts. Nothing
+// was sent.
 func incapable(c any) error {
 	return NotSent{fmt.Errorf("%w: the pool's driver has a %T, which takes no context: wrap the driver in nothing that leaves this out", lease.ErrUnsupported, c)}
 }
@@ -189,7 +195,7 @@ func (s *Session) prepared(c any) (*statement, error) {
 	return st, nil
 }
 
-// read reads all rows: what comes after the last may be an error.
+// read reads all rows, because an error may follow the last one.
 func (j *job) read(rows driver.Rows, row *values) (err error) {
 	for {
 		if err = rows.Next(*row); err == io.EOF {
@@ -207,7 +213,7 @@ func (j *job) read(rows driver.Rows, row *values) (err error) {
 // values are the columns of a row, as the driver has them.
 type values []driver.Value
 
-// Scan copies the columns out: the driver may use their memory for the next row.
+// Scan copies the columns, because the driver may use their memory for the next row.
 func (v *values) Scan(dest ...any) error {
 	if len(dest) != len(*v) {
 		return fmt.Errorf("%d destinations for %d columns", len(dest), len(*v))
@@ -268,7 +274,7 @@ func truth(v driver.Value) (bool, error) {
 	return n != 0, err
 }
 
-// raw is nil for NULL.
+// raw returns nil for NULL.
 func raw(v driver.Value) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:

@@ -15,14 +15,15 @@ import (
 
 var _ lease.AllAcquirer = (*Store)(nil)
 
-// AcquireAll grants every key or none, in one statement where all of them have rows, and otherwise in three: free rows are made first,
-// because a row that is made for its owner at once could not be taken back if another were refused.
+// AcquireAll grants every key or none. It needs one statement if all keys have rows, and three
+// otherwise: it creates free rows first, because a row that it created for its owner could not be
+// taken back if another key were refused.
 func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	if err := allkeys.Check(reqs); err != nil || len(reqs) == 0 {
 		return nil, err
 	}
 	places, changes := inKeyOrder(reqs)
-	applied, doubtful, err := askTwice(ctx, s, lane.Acquire, "acquire all", changes[0].From.Key,
+	applied, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "acquire all", changes[0].From.Key,
 		func(ctx context.Context, session *sqlstore.Session) ([]sqlstore.Applied, error) {
 			return s.applyAll(ctx, session, changes)
 		})
@@ -42,13 +43,15 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]
 			granted++
 		}
 	}
-	if granted > 0 && granted < len(out) { // of an earlier try of these very owners, some of whose leases have run out
+	// An earlier try of these owners granted them all, and some of the leases have expired
+	// since.
+	if granted > 0 && granted < len(out) {
 		return nil, fmt.Errorf("%w: acquire all: %d of %d keys are left of an earlier try", lease.ErrUnknown, granted, len(out))
 	}
 	return out, nil
 }
 
-// inKeyOrder returns the requests as changes in key order, and where each of them was.
+// inKeyOrder returns the requests as changes in key order, and the place of each in reqs.
 func inKeyOrder(reqs []lease.AcquireRequest) (places []int, changes []sqlstore.Change) {
 	places = make([]int, len(reqs))
 	for i := range places {
@@ -63,8 +66,9 @@ func inKeyOrder(reqs []lease.AcquireRequest) (places []int, changes []sqlstore.C
 	return places, changes
 }
 
-// applyAll runs on a lane. What it returns is final unless the error is ErrRowLocked: then all was free, but somebody has a row locked
-// or has just changed one. nil and no error say that the dialect leaves every change to be made alone.
+// applyAll runs on a lane. Its result is final unless the error is ErrRowLocked: then all keys were
+// free, but another transaction has a row locked or has just changed one. nil and no error say that
+// the dialect leaves every change to be made alone.
 func (s *Store) applyAll(ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
 	applied, err := s.d.Apply(ctx, session, changes, true)
 	if err != nil {
@@ -91,7 +95,7 @@ func (s *Store) applyAll(ctx context.Context, session *sqlstore.Session, changes
 	return nil, sqlstore.ErrRowLocked
 }
 
-// absentees are free rows to be made.
+// absentees returns the free rows that must be created.
 func absentees(changes []sqlstore.Change, applied []sqlstore.Applied) (absent []sqlstore.Change) {
 	for i, a := range applied {
 		if a.Outcome == sqlstore.Absent {
@@ -109,7 +113,8 @@ func allAre(applied []sqlstore.Applied, o sqlstore.Outcome) bool {
 	return !slices.ContainsFunc(applied, func(a sqlstore.Applied) bool { return a.Outcome != o })
 }
 
-// appliesAll asks for a key that has no row and gets none: whoever cannot say that it is absent does nothing for many at once.
+// appliesAll asks for a key that has no row. A dialect that does not answer that the key is absent
+// applies nothing for many at once.
 func (s *Store) appliesAll(ctx context.Context, session *sqlstore.Session) (bool, error) {
 	never := sqlstore.Change{From: lease.Lease{Key: lease.Reserved + "never"}, To: lease.NewOwner(), TTL: rehearsalTTL}
 	applied, err := s.d.Apply(ctx, session, []sqlstore.Change{never}, true)
@@ -126,8 +131,9 @@ func allAnswer(a sqlstore.Applied, doubtful bool) lease.Acquired {
 	return lease.Acquired{Possible: true, Doubtful: doubtful}
 }
 
-// inTheWay looks at rows that could not be had though nobody was seen to hold them, and says in out why. It returns the error of a row
-// that will never be granted, or locked where nothing is to be seen: then the rows were being taken, each time by another.
+// inTheWay reads rows that could not be granted although none was seen held, and writes the reason
+// to out. It returns the error of a row that can never be granted. It returns locked if it sees no
+// reason: then other clients were taking the rows, each time another one.
 func (s *Store) inTheWay(ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired, locked error) error {
 	rows, err := s.look(ctx, reqs)
 	if err != nil {
@@ -164,7 +170,7 @@ func (s *Store) look(ctx context.Context, reqs []lease.AcquireRequest) (map[stri
 	return rows, err
 }
 
-// never is why a row is not granted to anybody, if that is so.
+// never returns the reason if a row can never be granted.
 func (s *Store) never(row lease.Record) error {
 	a := sqlstore.Answer{State: sqlstore.StateFree, Token: row.Token}
 	switch {

@@ -13,14 +13,16 @@ import (
 var _ lease.Evictor = (*Store)(nil)
 
 const (
-	// evictTimeout bounds an eviction: a lane waits for the row, for a second, and another looks for whom it waits.
+	// evictTimeout bounds an eviction. One lane waits for the row, for a second, and another
+	// looks which session blocks it.
 	evictTimeout = 3 * time.Second
-	// lookPause is between two looks. MariaDB does not renew what it shows while somebody looks more often than each 0.1 s.
+	// lookPause is between two looks. MariaDB does not refresh its view if it is read more
+	// often than every 0.1 s.
 	lookPause = 150 * time.Millisecond
 )
 
-// Evict has one lane wait for the row and another end whom it waits for. That the row is still expired and still locked by that session is
-// part of the statement that finds it.
+// Evict has one lane wait for the row and another end the session that blocks it. The statement
+// that finds the session also checks that the row is still expired and still locked by it.
 func (s *Store) Evict(ctx context.Context, key string, least time.Duration) ([]lease.Evicted, error) {
 	if s.d.Evictor == nil || s.single {
 		return nil, fmt.Errorf("%w: evict: it takes a database server and two lanes", lease.ErrUnsupported)
@@ -42,12 +44,12 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) ([]l
 			return nil, s.explain("evict", key, err)
 		}
 		return out, nil
-	case err := <-over: // it never came to wait
+	case err := <-over: // the waiter never came to wait
 		return nil, s.explain("evict", key, err)
 	}
 }
 
-// endBlockers looks until it has found somebody, or nobody waits any more.
+// endBlockers looks until it finds a blocker or the wait ends.
 func (s *Store) endBlockers(ctx context.Context, key string, waiter int64, least time.Duration, over <-chan error) ([]lease.Evicted, error) {
 	for {
 		var found []sqlstore.Blocker
@@ -60,7 +62,7 @@ func (s *Store) endBlockers(ctx context.Context, key string, waiter int64, least
 			return nil, err
 		}
 		if out := told(found); len(out) > 0 {
-			<-over // its wait ends with the session, or after a second
+			<-over // the wait ends with the session, or after a second
 			return out, nil
 		}
 		select {
@@ -71,7 +73,8 @@ func (s *Store) endBlockers(ctx context.Context, key string, waiter int64, least
 	}
 }
 
-// told are the sessions that there is something to say of. One whose transaction is too young is asked about later.
+// told returns the blockers worth reporting. One whose transaction is too young is read again
+// later.
 func told(found []sqlstore.Blocker) (out []lease.Evicted) {
 	for _, b := range found {
 		if b.Ended || !b.Own {

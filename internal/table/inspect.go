@@ -37,18 +37,18 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 		section, args = "inspect-keys", append(args, s.d.List(slices.Compact(slices.Sorted(slices.Values(f.Keys)))))
 	}
 	args = append(args, f.Limit)
-	var found []row
-	_, _, err := s.do(ctx, lane.Acquire, "inspect", f.Prefix, task{other: func(ctx context.Context, session *sqlstore.Session) error {
-		rows, err := session.Rows(ctx, s.d.Text(section), args)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		found = nil
-		return sqlx.StructScan(rows, &found)
-	}})
+	found, err := ask(ctx, s.engine, lane.Acquire, "inspect", f.Prefix,
+		func(ctx context.Context, session *sqlstore.Session) (found []row, err error) {
+			rows, err := session.Rows(ctx, s.d.Text(section), args)
+			if err != nil {
+				return nil, err
+			}
+			defer rows.Close()
+			err = sqlx.StructScan(rows, &found)
+			return found, err
+		})
 	if err != nil {
-		return nil, err // found may still be written to
+		return nil, err
 	}
 	return records(found)
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Fence locks the row in the caller's transaction if it still names this owner and token. It passes or refuses by no clock: a
-// taker of an expired lease must change that row, and cannot while tx lasts.
+// Fence locks the row in the caller's transaction if it still names this owner and token. It uses
+// no clock: a taker of an expired lease must change that row, and cannot while tx lasts.
 func (s *Store) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	return s.FenceRenew(ctx, tx, lease.RenewRequest{Lease: l})
 }
 
-// FenceRenew is Fence, and extends the lease in the caller's transaction if it is alive and the TTL is not 0.
+// FenceRenew is Fence, and extends the lease in the caller's transaction if it is alive and the TTL
+// is not 0.
 func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
 	if s.d.Fence != nil {
 		return s.inTx(ctx, tx, "fence", r.Lease, s.d.Fence(ctx, tx, r))
@@ -56,13 +57,15 @@ func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.
 	return fmt.Errorf("rowlock: %s %q: %w", verb, l.Key, err)
 }
 
-// elsewhere reports whether err comes from another database than ours: our table is not there, or it is another product's error altogether.
+// elsewhere reports whether err comes from another database than ours: our table is not there, or
+// the error is another product's.
 func (s *Store) elsewhere(err error) bool {
 	v := sqlstore.Judge(s.d, err)
 	return errors.Is(v.As, lease.ErrNoSchema) || v.Class == sqlstore.Unknown && !trouble(err) && !s.d.Native(err)
 }
 
-// trouble reports whether err is about the connection or the transaction, and says nothing of what is at the other end.
+// trouble reports whether err is about the connection or the transaction, and says nothing about
+// the database at the other end.
 func trouble(err error) bool {
 	for _, e := range []error{driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
 		if errors.Is(err, e) {
@@ -77,7 +80,8 @@ func foreign(key string, err error) error {
 	return fmt.Errorf("%w: %q is locked in another database than the one this transaction writes to; begin it on the pool that was given to Open (%w)", lease.ErrForeignTx, key, err)
 }
 
-// notMine tells a lost lease from a transaction of another database, where nothing of ours can be.
+// notMine distinguishes a lost lease from a transaction of another database, where our row cannot
+// be.
 func (s *Store) notMine(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	var instance string
 	err := tx.QueryOne(ctx, s.d.Text("instance"), nil, &instance)

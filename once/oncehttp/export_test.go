@@ -15,3 +15,6 @@ var Decode = decode
 func Encode(status int, header http.Header, body []byte) ([]byte, error) {
 	return stored{Status: status, Header: keep(header), Body: body}.encode()
 }
+
+// FingerprintOf is fingerprint.
+var FingerprintOf = fingerprint

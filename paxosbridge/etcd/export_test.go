@@ -1,6 +1,12 @@
 package etcd
 
-import "time"
+import (
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
 
 // LastCounter is an option: the last counter of a token.
 func LastCounter(n int64) Option { return func(c *Cluster) { c.last = n } }
@@ -14,4 +20,44 @@ var SecondsFor = secondsFor
 // Judge names the class of an error.
 func Judge(err error, left bool) string {
 	return []string{"refused", "passing", "unknown"}[judge(err, left)]
+}
+
+// Record is a record without its version, which etcd counts. Granted is in microseconds.
+type Record struct {
+	Epoch   int64
+	State   byte
+	Owner   lease.Owner
+	Granted int64
+	Note    string
+}
+
+// Value is the record as it is written.
+func (r Record) Value() string {
+	return record{
+		epoch: r.Epoch, state: r.State, owner: r.Owner, granted: time.UnixMicro(r.Granted), note: r.Note,
+	}.value()
+}
+
+// ParseRecord reads what Value has written.
+func ParseRecord(value string) (Record, error) {
+	r, err := parse(&mvccpb.KeyValue{Value: []byte(value), Version: 1})
+	out := Record{Epoch: r.epoch, State: r.state, Owner: r.owner, Note: r.note}
+	if !r.owner.IsZero() {
+		out.Granted = r.granted.UnixMicro()
+	}
+	return out, err
+}
+
+// NamesOf are the names of a key's record, and of what says that it is held.
+func NamesOf(prefix, key string) (record, holder string) {
+	c := &Cluster{prefix: prefix}
+	return c.recordOf(key), c.holderOf(key)
+}
+
+// KeyOf is the key of either name.
+func KeyOf(prefix, name string) (string, bool) { return (&Cluster{prefix: prefix}).keyOf(name) }
+
+// HolderValue is what is written where a key is held.
+func HolderValue(spare time.Duration) string {
+	return string((&Cluster{}).hold("k", term{spare: spare}).ValueBytes())
 }

@@ -1,0 +1,73 @@
+package lease_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/wire"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/reaper"
+)
+
+const wireFile = "../testdata/wire/lease.txt"
+
+// Every database that runs rowlock has these numbers in its rows.
+func TestNumbersInRowsAreAsReleased(t *testing.T) {
+	f := wire.New("The numbers of package lease that rows are made of.",
+		"every table that exists, and processes of the released versions beside this one")
+	f.Add("MaxKey", "%d", lease.MaxKey)
+	f.Add("MaxNote", "%d", lease.MaxNote)
+	f.Add("Reserved", "%q", lease.Reserved)
+	f.Add("key of the reaper's election", "%q", reaper.Key)
+	f.Add("EpochShift", "%d", lease.EpochShift)
+	f.Add("MaxToken", "%d", lease.MaxToken)
+	f.Add("HomeTable", "%d", lease.HomeTable)
+	f.Add("HomeTransaction", "%d", lease.HomeTransaction)
+	f.Add("PriorityStep", "%s", lease.PriorityStep)
+
+	f.Section("An owner: 16 bytes in a row, in hexadecimal wherever people read it.")
+	f.Add("owner", "%s", lease.Owner{0, 1, 0x7f, 0x80, 0xfe, 0xff, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+	f.Add("zero owner", "%s", lease.Owner{})
+
+	f.Section("A token: the epoch, shifted, and a counter.")
+	for _, epoch := range []int64{0, 1, 2, 255, lease.Epoch(lease.MaxToken)} {
+		for _, counter := range []int64{0, 1, 1<<lease.EpochShift - 1} {
+			name := fmt.Sprintf("token of epoch %d counter %d", epoch, counter)
+			f.Add(name, "%d", lease.EpochStart(epoch)|counter)
+		}
+	}
+
+	f.Section("The bucket whose floor the tokens of a key begin above, by the key.")
+	for _, key := range []string{
+		"", "a", "A", "a ", "invoice/42", "á", "\x00", "\xff\xfe", reaper.Key, strings.Repeat("k", lease.MaxKey),
+	} {
+		f.Add(fmt.Sprintf("bucket of %q", key), "%d", lease.Bucket(key))
+	}
+
+	f.Section("How much earlier than it came a ticket is placed, by its priority.")
+	for _, p := range []int{1, 2, 10} {
+		f.Add(fmt.Sprintf("head start of priority %d", p), "%s", lease.Ticket{Priority: p}.HeadStart())
+	}
+	f.Match(t, wireFile)
+}
+
+func TestTokensInRowsAreRead(t *testing.T) {
+	for _, v := range wire.Read(t, wireFile, "token of ") {
+		var epoch, counter, token int64
+		_, err := fmt.Sscanf(v.Name+" "+v.Value, "epoch %d counter %d %d", &epoch, &counter, &token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := lease.Epoch(token); got != epoch {
+			t.Errorf("token %d is of epoch %d, want %d", token, got, epoch)
+		}
+		if got := token - lease.EpochStart(epoch); got != counter {
+			t.Errorf("token %d has counter %d, want %d", token, got, counter)
+		}
+	}
+	if lease.EpochStart(lease.Epoch(math.MaxInt64)) > lease.MaxToken {
+		t.Error("the last epoch begins after the last token")
+	}
+}
