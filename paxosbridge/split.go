@@ -2,9 +2,9 @@ package paxosbridge
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -41,13 +41,9 @@ func each[Q, A any](
 	var wg sync.WaitGroup
 	for n, f := range []call[Q, A]{a, b} {
 		wg.Go(func() {
-			got, err := answered(ctx, pick(items, places[n]), f)
-			for m, i := range places[n] {
-				if err != nil {
-					out[i] = failed(err)
-				} else {
-					out[i] = got[m]
-				}
+			got, err := f(ctx, pick(items, places[n]))
+			for m, a := range seam.Each("bridge", got, err, len(places[n]), failed) {
+				out[places[n][m]] = a
 			}
 		})
 	}
@@ -58,13 +54,7 @@ func each[Q, A any](
 // answered checks that there are as many answers as items.
 func answered[Q, A any](ctx context.Context, items []Q, f call[Q, A]) ([]A, error) {
 	got, err := f(ctx, items)
-	if err == nil && len(got) != len(items) {
-		err = fmt.Errorf(
-			"%w: %w: %d answers to %d items", lease.ErrUnknown, lease.ErrCorrupt, len(got),
-			len(items),
-		)
-	}
-	if err != nil {
+	if err = seam.Count("bridge", len(got), len(items), err); err != nil {
 		return nil, err
 	}
 	return got, nil
