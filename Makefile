@@ -36,8 +36,8 @@ model: ## all states of the bridge's protocol, without the race detector, which 
 	go test -timeout 10m ./paxosbridge/internal/model
 
 soak: ## waiters of many processes on one key, fences back to back, for ten minutes on each database and in each mode; more of the bridge's states
-	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -race -timeout 3h -v -run '^TestWaitersOfManyProcesses' .
-	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -timeout 3h -v -parallel 8 -run "^(TestFencedTransactionsBackToBack|TestNoCallOutlastsItsBound)" .
+	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -race -timeout 3h -v -run '^TestWaitersOfManyProcesses' ./internal/servertest/wait
+	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -timeout 3h -v -p 1 -parallel 8 -run "^(TestFencedTransactionsBackToBack|TestNoCallOutlastsItsBound)" ./internal/servertest/fence ./internal/servertest/fault
 	$(with_servers) env ROWLOCK_SOAK_MOVES=2000 go test -race -timeout 6h -v -run '^TestKeysMove' ./paxosbridge/... ./paxosbridge/etcd/...
 	go test -timeout 3h -v -run '^TestRandomSchedules' ./paxosbridge -schedules 5000000
 	env ROWLOCK_SOAK_STATES=100000000 go test -timeout 3h -v ./paxosbridge/internal/model

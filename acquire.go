@@ -4,55 +4,78 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/acquire"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/reaper"
 )
 
-// TryLock gets the lock on key if it is free, and otherwise returns a *HeldError at once. It writes nothing when it loses.
+// maxTogether is how many keys can be locked together: as many as fit into one statement.
+const maxTogether = 512
+
+// TryLock gets the lock on key if it is free, and otherwise returns a *HeldError at once. It writes
+// nothing when it loses.
 //
-// A database that does not answer is waited for until ctx ends, or without a deadline for the TTL and a second.
+// It waits for a database that does not answer until ctx ends, or without a deadline for the TTL
+// and a second.
 //
-// ctx bounds the call, not the lock: a lock that was got is held until Unlock, MaxHold or its loss, whatever becomes of ctx.
+// ctx bounds the call, not the lock: the lock is held until Unlock, MaxHold or its loss, even if
+// ctx ends before.
 func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
-	r, err := c.check(key, opts)
-	if err != nil {
-		return nil, err
-	}
-	return c.attempt(ctx, key, r, time.Now())
+	return c.one(ctx, key, opts, false)
 }
 
-// Lock waits until it has the lock on key or ctx ends; then the error is ctx.Err() and ErrHeld (or ErrBusy). A database that
-// fails otherwise is not waited for: its error is returned after a few tries.
+// Lock waits until it has the lock on key or ctx ends; then the error is ctx.Err() and ErrHeld (or
+// ErrBusy). It does not wait for a database that fails otherwise: it returns that error after a few
+// tries.
 //
-// Callers of one client are served in the order they came. Between clients there is no order unless they are Fair: whoever asks
-// first when the key comes free gets it, but a client does not keep a key among its own callers for ever (Config.HandOvers).
+// Callers of one client are served in the order they came. Between clients there is no order unless
+// they are Fair: the first to ask when the key is released gets it. A client keeps a key among its
+// own callers for a bounded time only (Config.HandOvers).
 //
-// ctx bounds the waiting, not the lock: a lock that was got is held until Unlock, MaxHold or its loss, whatever becomes of ctx.
+// ctx bounds the waiting, not the lock: the lock is held until Unlock, MaxHold or its loss, even if
+// ctx ends before.
 func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
-	r, err := c.check(key, opts)
-	if err != nil {
-		return nil, err
-	}
-	if !c.janitor.enter() { // Close waits for us, so that what we are given at the last moment is given back
-		return nil, fmt.Errorf("%w: lock %q", lease.ErrClosed, key)
-	}
-	defer c.janitor.leave()
-	if c.fair != nil {
-		return c.fair.wait(ctx, key, r)
-	}
-	return c.wait(ctx, key, r)
+	return c.one(ctx, key, opts, true)
 }
 
-// passing reports whether err is something to wait for: a holder, or a database that has its hands full.
-func passing(err error) bool {
-	return errors.Is(err, lease.ErrHeld) || errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown)
+// TryLockAll gets the locks on all keys if all are free, in one statement, and otherwise none: then
+// the error is a *HeldError, or several joined in key order, of every key that is known to be held.
+// It never waits, and writes nothing when it loses.
+//
+// Order does not matter, and a key that comes twice is locked once. There may be 1 to 512 of them.
+// Every option applies to each lock.
+//
+// In a Fair client, and on a store that is no lease.AllAcquirer, as those of forupdate and
+// optimistic, the keys are asked for in one batch, and what was granted is released if not all
+// were: other callers may find a key held that its asker does not keep.
+func (c *Client) TryLockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
+	return c.all(ctx, keys, opts, false)
 }
 
-// Do runs f while holding the lock on key. The context f gets ends with ctx or with the lock, whichever is first. The error
-// is f's, joined with ErrLost or ErrMaxHold if the lock ended before f returned. That the lock could not be given back at once
-// is no error: f has done its work, and the client goes on trying.
-func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context, l *Lock) error, opts ...Option) (err error) {
+// LockAll waits until it has the locks on all keys or ctx ends; then the error is ctx.Err() and
+// ErrHeld (or ErrBusy), as with Lock. Keys and options are as for TryLockAll.
+//
+// It holds none of the keys while it waits for another. So it keeps no other caller from working,
+// and cannot deadlock unless its caller holds other locks already. The price is that all keys must
+// be free at one moment: if one is always held, LockAll can wait for ever. Give it a ctx that ends,
+// or have it served in order: LockAll of a Fair client locks one key after the other, in key order,
+// and keeps what it has while it waits for the next. It cannot deadlock with another LockAll, but
+// with a caller that holds a later key and waits for an earlier one.
+func (c *Client) LockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
+	return c.all(ctx, keys, opts, true)
+}
+
+// Do runs f while holding the lock on key. The context f gets ends with ctx or with the lock,
+// whichever is first. The error is f's, joined with ErrLost or ErrMaxHold if the lock ended before
+// f returned. A release that fails at once is no error: f has done its work, and the client goes on
+// trying.
+func (c *Client) Do(
+	ctx context.Context, key string, f func(ctx context.Context, l *Lock) error, opts ...Option,
+) (err error) {
 	l, err := c.Lock(ctx, key, opts...)
 	if err != nil {
 		return err
@@ -62,108 +85,197 @@ func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context,
 	defer context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })()
 	defer func() {
 		if unlock := l.Unlock(ctx); errors.Is(unlock, ErrLost) || errors.Is(unlock, ErrMaxHold) {
-			err = join(err, unlock)
+			err = oneline.Join(err, unlock)
 		}
 	}()
 	return f(ctx, l)
 }
 
-func (c *Client) check(key string, opts []Option) (request, error) {
-	if c.isClosed() {
-		return request{}, fmt.Errorf("%w: lock %q", lease.ErrClosed, key)
-	}
-	if err := lease.CheckKey(key); err != nil {
-		return request{}, err
-	}
-	return c.request(opts)
+// call is one call for one or more keys, and the locks it has got.
+type call struct {
+	request
+	wait  bool // for keys that are held
+	locks []*Lock
+
+	key  [1]string // room for Keys and locks, because most calls lock one key
+	lock [1]*Lock
 }
 
-// attempt asks the store once, under an owner of its own.
-func (c *Client) attempt(ctx context.Context, key string, r request, began time.Time) (*Lock, error) {
-	return c.attemptAs(ctx, key, lease.NewOwner(), r, began)
+// newCall returns a call without options.
+func (c *Client) newCall(keys []string, wait bool) *call {
+	got := &call{wait: wait}
+	got.Keys = keys
+	got.Want = acquire.Want{TTL: c.cfg.TTL, Priority: 5}
+	got.margin, got.every, got.maxHold = c.cfg.Margin, c.cfg.RenewEvery, c.cfg.MaxHold
+	return got
 }
 
-func (c *Client) attemptAs(ctx context.Context, key string, owner lease.Owner, r request, began time.Time) (*Lock, error) {
-	if !c.janitor.enter() {
-		return nil, fmt.Errorf("%w: lock %q", lease.ErrClosed, key)
-	}
-	defer c.janitor.leave()
-	req := lease.AcquireRequest{Key: key, Owner: owner, TTL: r.ttl, Note: r.note}
-	sent := time.Now() // before sending: a slow reply must not stretch the lease
-	answers, err := c.acquire(ctx, []lease.AcquireRequest{req})
-	if err == nil && len(answers) != 1 {
-		err = fmt.Errorf("%w: lock %q: %w: %d answers to one request", lease.ErrUnknown, key, lease.ErrCorrupt, len(answers))
-	}
-	if err == nil {
-		err = answers[0].Err
-	}
-	if err != nil {
-		if errors.Is(err, lease.ErrUnknown) {
-			c.janitor.cleanUp(key, req.Owner)
-		}
+// newCallFor is newCall for a single key.
+func (c *Client) newCallFor(key string, wait bool) *call {
+	got := c.newCall(nil, wait)
+	got.key[0] = key
+	got.Keys, got.locks = got.key[:], got.lock[:0]
+	return got
+}
+
+func (c *Client) one(ctx context.Context, key string, opts []Option, wait bool) (*Lock, error) {
+	got := c.newCallFor(key, wait)
+	if err := c.check(got, opts); err != nil {
 		return nil, err
 	}
-	if a := answers[0]; a.Granted {
-		return c.granted(ctx, req, a, r, sent, began)
+	if err := c.get(ctx, got); err != nil {
+		return nil, err
 	}
-	if answers[0].Doubtful {
-		c.janitor.cleanUp(key, req.Owner) // an earlier try of this request may yet be granted
-	}
-	return nil, c.contended(key, answers[0].Holder, r.internal)
+	return got.locks[0], nil
 }
 
-// contended is the answer to who found key held.
-func (c *Client) contended(key string, by lease.Holder, internal bool) error {
-	held := &HeldError{Key: key, Note: by.Note, Remaining: by.Remaining}
-	c.evictions.saw(key, by.Remaining)
-	if h := c.cfg.Hooks.Contended; h != nil && !internal {
-		h(key, held)
+func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait bool) (*Locks, error) {
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	switch n := len(keys); {
+	case n == 0:
+		return nil, fmt.Errorf("%w: no keys to lock; name at least one", lease.ErrConfig)
+	case n > maxTogether:
+		return nil, fmt.Errorf("%w: %d keys to lock together; at most %d are allowed: "+
+			"lock one key that stands for all of them", lease.ErrConfig, n, maxTogether)
 	}
-	return held
+	got := c.newCall(keys, wait)
+	if err := c.check(got, opts); err != nil {
+		return nil, err
+	}
+	if err := c.get(ctx, got); err != nil {
+		return nil, err
+	}
+	return newLocks(ctx, &c.keeper, got.locks), nil
 }
 
-// acquired tells of a lock that was got. A hook that panics takes it from its caller, who could not unlock it: it would be renewed for ever.
-func (c *Client) acquired(l *Lock, waited time.Duration) {
-	h := c.cfg.Hooks.Acquired
-	if h == nil || l.quiet {
-		return
+// elect takes the reaper's lock.
+func (c *Client) elect(ctx context.Context) (context.Context, func(), error) {
+	got := c.newCallFor(reaper.Key, false)
+	got.maxHold, got.Want.Note, got.Want.Quiet = 0, "rowlock reaper", true
+	if err := c.get(ctx, got); err != nil {
+		return nil, nil, err
 	}
-	told := false
+	l := got.locks[0]
+	return l.Context(), func() { _ = l.Unlock(context.WithoutCancel(ctx)) }, nil
+}
+
+// check refuses a call before anything is sent.
+func (c *Client) check(got *call, opts []Option) error {
+	if c.isClosed() {
+		return acquire.Closed(got.Keys)
+	}
+	for _, key := range got.Keys {
+		if err := lease.CheckKey(key); err != nil {
+			return err
+		}
+	}
+	err := got.apply(opts)
+	got.Want.Show = c.show(got.onWait)
+	return err
+}
+
+// show is what a waiting call tells its position to, or nil.
+func (c *Client) show(onWait func(Waiting)) func(string, acquire.Position) {
+	hook := c.cfg.Hooks.Waiting
+	if hook == nil && onWait == nil {
+		return nil
+	}
+	return func(key string, p acquire.Position) {
+		if hook != nil {
+			hook(key, Waiting(p))
+		}
+		if onWait != nil {
+			onWait(Waiting(p))
+		}
+	}
+}
+
+// get gets all keys of a call. Of a part it keeps nothing, nor if a hook panics.
+func (c *Client) get(ctx context.Context, got *call) (err error) {
+	whole := false
 	defer func() {
-		if !told {
-			c.abandon(l)
+		if !whole && len(got.locks) > 0 {
+			c.release(c.returns.Within(ctx), got.locks, make([]error, len(got.locks)), false)
 		}
 	}()
-	h(l.held.Key, l.held.Token, waited)
-	told = true
+	if got.wait {
+		err = c.wait(ctx, got)
+	} else {
+		err = c.try(ctx, got)
+	}
+	whole = err == nil
+	return err
 }
 
-// abandon ends a lock that nobody has in hand. The janitor frees the key.
-func (c *Client) abandon(l *Lock) {
-	if l.finish(ErrUnlocked) {
-		c.janitor.cleanUp(l.held.Key, l.held.Owner)
+// try asks once.
+func (c *Client) try(ctx context.Context, got *call) error {
+	began := time.Now()
+	g, err := c.asker.Ask(ctx, got.Requests(), got.Want.Quiet)
+	if err != nil {
+		return err
 	}
+	return c.hold(ctx, got, g, began)
 }
 
-// granted makes a Lock of an answer, unless the lease cannot be trusted any more: the watchdog says why.
-func (c *Client) granted(ctx context.Context, req lease.AcquireRequest, a lease.Acquired, r request, sent, began time.Time) (*Lock, error) {
-	l := newLock(ctx, c, req, a, r, sent)
-	err := c.keep(l, sent)
-	if err == nil {
-		c.runs.Granted(req.Key, a.Token, sent, time.Since(sent))
-		c.evictions.forget(req.Key)
-		c.acquired(l, time.Since(began))
-		return l, nil
+// wait waits for all keys together. In a fair client it waits for one after the other, each with a
+// ticket of its own: because all callers go by key order, their waits form no circle.
+func (c *Client) wait(ctx context.Context, got *call) error {
+	if !c.calls.Enter() { // Close waits for this call: a grant at the last moment must be released
+		return acquire.Closed(got.Keys)
 	}
-	l.finish(ErrLost)
-	c.janitor.cleanUp(req.Key, req.Owner)
-	return nil, err
+	defer c.calls.Leave()
+	for len(got.locks) < len(got.Keys) {
+		next := &got.Call
+		if c.cfg.Fair && len(got.Keys) > 1 {
+			next = &acquire.Call{Keys: got.Keys[len(got.locks):][:1], Want: got.Want}
+		}
+		began := time.Now()
+		g, err := c.asker.Wait(ctx, c.queue, next)
+		if err == nil {
+			err = c.hold(ctx, got, g, began)
+		}
+		if err == nil {
+			err = got.over()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// keep begins to watch a lock, of a client that is open.
-func (c *Client) keep(l *Lock, sent time.Time) error {
-	if !c.add(l) {
-		return fmt.Errorf("%w: lock %q", lease.ErrClosed, l.held.Key)
+// over is why a lock ended while its call waited for other keys.
+func (got *call) over() error {
+	for _, l := range got.locks[:len(got.locks)-1] {
+		if cause := context.Cause(l.ctx); cause != nil {
+			return fmt.Errorf("%w: %q, while others were waited for", cause, l.held.Key)
+		}
 	}
-	return c.dog.Keep(&l.held, sent)
+	return nil
+}
+
+// hold makes locks of grants and keeps them alive. What it cannot keep is the orphan cleaner's.
+func (c *Client) hold(ctx context.Context, got *call, g acquire.Grants, began time.Time) error {
+	made := 0
+	defer func() { // also after a panic in a hook
+		for ; made < len(g.Reqs); made++ {
+			c.orphans.Add(g.Reqs[made].Key, g.Reqs[made].Owner)
+			c.queue.Wake(g.Reqs[made].Key)
+		}
+	}()
+	for made < len(g.Reqs) {
+		l := newLock(ctx, &c.keeper, g, made, &got.request)
+		if err := c.watch(l, g.Sent); err != nil {
+			l.finish(ErrLost)
+			return err
+		}
+		made++
+		got.locks = append(got.locks, l)
+		c.queue.Granted(l.held.Key, l.held.Token, g.Sent)
+		c.evictions.Forget(l.held.Key)
+		if h := c.cfg.Hooks.Acquired; h != nil && !l.quiet {
+			h(l.held.Key, l.held.Token, time.Since(began))
+		}
+	}
+	return nil
 }

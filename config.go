@@ -11,79 +11,91 @@ import (
 	"github.com/rowlockdb/rowlock/reaper"
 )
 
-// Strategy is what an acquire tries first. Clients of either kind can share a table.
+// Strategy is what an acquire tries first. Clients with either strategy can share a table.
 type Strategy = dialect.Strategy
 
 const (
-	// Update tries the row first and creates it if there is none: for keys that are locked again and again.
+	// Update tries the row first and creates it if there is none: for keys that are locked
+	// repeatedly.
 	Update = dialect.Update
-	// Insert creates the row first and looks at it if there is one: for keys that are used once, as an order's.
+	// Insert creates the row first and reads it if there is one: for keys that are used once, as an
+	// order's.
 	Insert = dialect.Insert
 )
 
-// ReaperConfig says when dead rows are removed and how hard. See package reaper.
+// ReaperConfig says when dead rows are removed, and at what pace. See package reaper.
 type ReaperConfig = reaper.Config
 
-// Config is what a client can be told. nil and the zero value mean the documented defaults.
+// Config configures a Client. nil and the zero value mean the documented defaults.
 type Config struct {
-	// TTL is how long a lease lasts unless it is renewed: the longest a key stays locked after its holder has died outside a
-	// transaction that fences (see EvictAfter), and the bound of a call without deadline whose database hangs, give or take
-	// 2.5 s. Default 30 s, at least 100 ms. Shorter frees sooner and renews more often.
+	// TTL is how long a lease lasts unless it is renewed. It is the longest time that a key stays
+	// locked after its holder has died, unless the holder died in a transaction that fences (see
+	// EvictAfter). It also bounds a call without deadline whose database hangs, to within 2.5 s.
+	// Default 30 s, at least 100 ms. A shorter TTL frees keys sooner and renews more often.
 	TTL time.Duration
-	// Margin is how long before the store's expiry a holder stops by itself. It covers the difference in speed of the two
-	// clocks and a small step of the store's. Default the larger of TTL/10 and 500 ms, but at most TTL/3.
+	// Margin is how long before the store's expiry a holder stops by itself. It covers the
+	// difference in speed of the two clocks and a small step of the store's. Default the larger of
+	// TTL/10 and 500 ms, but at most TTL/3.
 	Margin time.Duration
-	// RenewEvery is the time between renewals. Default TTL/3, which lets one renewal fail and the next still be in time.
+	// RenewEvery is the time between renewals. Default TTL/3, so that after one failed renewal the
+	// next still comes in time.
 	RenewEvery time.Duration
-	// MaxHold ends a lock that is held for so long, renewed or not, with cause ErrMaxHold: a stuck worker then cannot hold
-	// for ever. Default 0: no limit.
+	// MaxHold ends a lock that is held for so long, renewed or not, with cause ErrMaxHold: a stuck
+	// worker then cannot hold for ever. Default 0: no limit.
 	MaxHold time.Duration
-	// PollMin and PollMax bound the time between two looks at the keys that Lock waits for: one statement, however many keys and
-	// waiters. Defaults 10 ms and 250 ms. A key is looked at the less often the longer its holder has had it (every quarter of
-	// that time, with jitter), and when the holder's lease expires.
+	// PollMin and PollMax bound the pause between two polls of the keys that Lock waits for. A poll
+	// is one statement, however many keys and waiters there are. Defaults 10 ms and 250 ms. Polling
+	// backs off from a key the longer its holder has had it (every quarter of that time, with
+	// jitter), and polls when the holder's lease expires.
 	PollMin, PollMax time.Duration
-	// Hints says whether other processes are told, and listened to, when a key comes free. Default HintsOn: a poll guarantees, a
-	// hint is sooner. Postgres has LISTEN and NOTIFY, SQLite a counter of commits; MySQL and MariaDB have polls alone.
+	// Hints says whether a client notifies other processes of a release, and listens for theirs.
+	// Default HintsOn. Polling guarantees progress; hints only reduce latency. PostgreSQL has
+	// LISTEN and NOTIFY, SQLite a counter of commits; MySQL and MariaDB have polls alone.
 	Hints Hints
-	// HandOvers bounds for how long a client keeps a key among its own waiters, handing it from one to the next in one statement:
-	// when it was granted so often in a row, and for at least PollMax, it is released and others have 1.5 × PollMin to bid, if
-	// any wait. Default 16. Others look every PollMax at the slowest, so that keeping it for a shorter time takes nothing from them. Where
-	// a release can wake one process (Postgres), a client that locks, unlocks and locks again at once keeps the key for 3 × PollMin.
+	// HandOvers bounds for how long a client keeps a key among its own waiters, handing it from one
+	// to the next in one statement. After so many grants in a row, and at least PollMax, the client
+	// releases the key, and other processes have 1.5 × PollMin to bid, if any wait. Default 16.
+	// Other processes poll every PollMax at the slowest, so that a shorter time takes nothing from
+	// them. Where a release can wake one process (PostgreSQL), a client that locks, unlocks and
+	// locks again at once keeps the key for 3 × PollMin.
 	HandOvers int
 	// Strategy is what an acquire tries first. Default Update.
 	Strategy Strategy
-	// Fair has waiters served in order across processes: by Priority, then by who came first. Each waiter has a ticket in the
-	// database, and whoever gives a key up passes it to the first; a wait costs a few writes, where it costs none otherwise. All
-	// clients that lock a key must be Fair, or those that are not go before those that are. A waiter whose process has died is
-	// passed over when it has shown no sign of life for its TTL.
+	// Fair serves waiters in order across processes: by Priority, then by arrival. Each waiter has
+	// a ticket in the database, and a holder passes the key to the head of the queue. A wait costs
+	// a few writes, where it costs none otherwise. If any client of a key is not Fair, it jumps the
+	// queue. A waiter without a heartbeat for its TTL is passed over, because its process has died.
 	Fair bool
-	// Lanes is how many connections of the pool the client keeps to itself. Default 3, or all but one of a smaller pool, but
-	// at least 2; 1 on SQLite, whose file has a single write lock.
+	// Lanes is how many connections of the pool the client keeps to itself. Default 3, or all but
+	// one of a smaller pool, but at least 2. It is 1 on SQLite, whose file has a single write lock.
 	Lanes int
-	// EvictAfter is how long a transaction may keep an expired key that another client wants. Then that client has the server
-	// end the transaction's session, which rolls it back. A client that vanishes inside a transaction that fences would
-	// otherwise keep its key until the server's TCP keepalive, two hours by default. The transaction of a live holder is ended
-	// likewise: make EvictAfter longer than your longest fenced transaction. Only sessions of the same database user are
-	// ended, and only if their transaction is that old. Default 30 s, at least 1 s; negative: no session is ended.
+	// EvictAfter is how long a transaction may keep an expired key that another client wants. That
+	// client then has the server end the transaction's session, which rolls it back. A client that
+	// vanishes inside a transaction that fences would otherwise keep its key until the server's TCP
+	// keepalive, two hours by default. The transaction of a live holder is ended likewise: make
+	// EvictAfter longer than your longest fenced transaction. Only sessions of the same database
+	// user are ended, and only if their transaction is that old. Default 30 s, at least 1 s;
+	// negative: no session is ended.
 	//
-	// MySQL needs SELECT on performance_schema for it, MariaDB PROCESS: Open warns where the privilege is missing. On
-	// SQLite, and with a single lane, it does nothing.
+	// MySQL needs SELECT on performance_schema for it, MariaDB PROCESS: Open warns where the
+	// privilege is missing. On SQLite, and with a single lane, it does nothing.
 	EvictAfter time.Duration
 	// Reaper says when dead rows are removed.
 	Reaper ReaperConfig
-	// Logger gets warnings: weak settings found by Open, failed renewals, lost locks. Default slog.Default().
+	// Logger gets warnings: weak settings found by Open, failed renewals, lost locks. Default
+	// slog.Default().
 	Logger *slog.Logger
 	// Hooks are called at events; see Hooks.
 	Hooks Hooks
 }
 
-// Hints says whether a client sends and heeds hints.
+// Hints says whether a client sends and hears hints.
 type Hints uint8
 
 const (
 	// HintsOn uses what the store has.
 	HintsOn Hints = iota
-	// HintsOff runs on polls alone.
+	// HintsOff uses polls alone.
 	HintsOff
 )
 
@@ -92,11 +104,13 @@ const minTTL = 100 * time.Millisecond
 // withDefaults fills in zero values and checks how the values stand to each other.
 func (c Config) withDefaults() (Config, error) {
 	for name, d := range map[string]time.Duration{
-		"TTL": c.TTL, "Margin": c.Margin, "RenewEvery": c.RenewEvery, "MaxHold": c.MaxHold, "PollMin": c.PollMin, "PollMax": c.PollMax,
+		"TTL": c.TTL, "Margin": c.Margin, "RenewEvery": c.RenewEvery, "MaxHold": c.MaxHold,
+		"PollMin": c.PollMin, "PollMax": c.PollMax,
 		"Reaper.Every": c.Reaper.Every, "Reaper.Retention": c.Reaper.Retention,
 	} {
 		if d < 0 {
-			return c, fmt.Errorf("%w: %s (%s) is negative; leave it 0 for the default", lease.ErrConfig, name, d)
+			return c, fmt.Errorf("%w: %s (%s) is negative; leave it 0 for the default",
+				lease.ErrConfig, name, d)
 		}
 	}
 	c.TTL = cmp.Or(c.TTL, 30*time.Second)
@@ -128,7 +142,8 @@ func (c Config) check() error {
 	case c.RenewEvery >= c.TTL:
 		return bad("RenewEvery (%s) must be less than TTL (%s); a third of it is usual", c.RenewEvery, c.TTL)
 	case c.RenewEvery >= c.TTL-c.Margin:
-		return bad("RenewEvery (%s) must be less than TTL − Margin (%s − %s), when the holder stops by itself", c.RenewEvery, c.TTL, c.Margin)
+		return bad("RenewEvery (%s) must be less than TTL − Margin (%s − %s), when the holder stops by itself",
+			c.RenewEvery, c.TTL, c.Margin)
 	case c.PollMin > c.PollMax:
 		return bad("PollMin (%s) must not be more than PollMax (%s)", c.PollMin, c.PollMax)
 	case c.EvictAfter > 0 && c.EvictAfter < time.Second:
@@ -140,7 +155,8 @@ func (c Config) check() error {
 	case c.Hints != HintsOn && c.Hints != HintsOff:
 		return bad("Hints (%d) must be HintsOn or HintsOff", c.Hints)
 	case c.HandOvers < 0:
-		return bad("HandOvers (%d) is negative; leave it 0 for the default, or 1 to release after every hold", c.HandOvers)
+		return bad("HandOvers (%d) is negative; leave it 0 for the default, or 1 to release after every hold",
+			c.HandOvers)
 	case c.Lanes < 0:
 		return bad("Lanes (%d) is negative; leave it 0 for the default", c.Lanes)
 	}

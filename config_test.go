@@ -3,34 +3,41 @@ package rowlock_test
 import (
 	"context"
 	"database/sql"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
-	"github.com/rowlockdb/rowlock/forupdate"
+	"github.com/rowlockdb/rowlock/internal/clienttest"
 	"github.com/rowlockdb/rowlock/memstore"
-	"github.com/rowlockdb/rowlock/once"
-	"github.com/rowlockdb/rowlock/optimistic"
 	"pgregory.net/rapid"
 )
 
-// A setting that makes no sense is refused, and the message names what stands against what.
+// A setting that makes no sense is refused, and the message names both values that contradict.
 func TestConfigIsChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  rowlock.Config
 		says []string
 	}{
-		"TTL too short":            {rowlock.Config{TTL: 99 * time.Millisecond}, []string{"TTL", "99ms", "100ms"}},
-		"TTL negative":             {rowlock.Config{TTL: -time.Second}, []string{"TTL", "-1s"}},
-		"Margin negative":          {rowlock.Config{Margin: -1}, []string{"Margin", "-1ns"}},
-		"Margin as long as TTL":    {rowlock.Config{TTL: time.Second, Margin: time.Second}, []string{"Margin (1s)", "TTL (1s)"}},
-		"Margin above default TTL": {rowlock.Config{Margin: time.Minute}, []string{"Margin (1m0s)", "TTL (30s)"}},
-		"RenewEvery negative":      {rowlock.Config{RenewEvery: -1}, []string{"RenewEvery", "-1ns"}},
-		"RenewEvery as TTL":        {rowlock.Config{TTL: time.Second, RenewEvery: time.Second}, []string{"RenewEvery (1s)", "TTL (1s)"}},
+		"TTL too short": {
+			rowlock.Config{TTL: 99 * time.Millisecond}, []string{"TTL", "99ms", "100ms"},
+		},
+		"TTL negative":    {rowlock.Config{TTL: -time.Second}, []string{"TTL", "-1s"}},
+		"Margin negative": {rowlock.Config{Margin: -1}, []string{"Margin", "-1ns"}},
+		"Margin as long as TTL": {
+			rowlock.Config{TTL: time.Second, Margin: time.Second}, []string{"Margin (1s)", "TTL (1s)"},
+		},
+		"Margin above default TTL": {
+			rowlock.Config{Margin: time.Minute}, []string{"Margin (1m0s)", "TTL (30s)"},
+		},
+		"RenewEvery negative": {rowlock.Config{RenewEvery: -1}, []string{"RenewEvery", "-1ns"}},
+		"RenewEvery as TTL": {
+			rowlock.Config{TTL: time.Second, RenewEvery: time.Second},
+			[]string{"RenewEvery (1s)", "TTL (1s)"},
+		},
 		"RenewEvery as the deadline": {
 			rowlock.Config{TTL: 10 * time.Second, Margin: 3 * time.Second, RenewEvery: 7 * time.Second},
 			[]string{"RenewEvery (7s)", "TTL", "Margin", "10s", "3s"},
@@ -39,21 +46,35 @@ func TestConfigIsChecked(t *testing.T) {
 			rowlock.Config{TTL: 30 * time.Second, Margin: 25 * time.Second},
 			[]string{"RenewEvery (10s)", "30s", "25s"},
 		},
-		"MaxHold negative":       {rowlock.Config{MaxHold: -1}, []string{"MaxHold", "-1ns"}},
-		"MaxHold tiny":           {rowlock.Config{MaxHold: time.Millisecond}, []string{"MaxHold", "1ms", "100ms"}},
-		"PollMin negative":       {rowlock.Config{PollMin: -1}, []string{"PollMin", "-1ns"}},
-		"PollMax negative":       {rowlock.Config{PollMax: -1}, []string{"PollMax", "-1ns"}},
-		"PollMin above PollMax":  {rowlock.Config{PollMin: 2 * time.Second, PollMax: time.Second}, []string{"PollMin (2s)", "PollMax (1s)"}},
-		"PollMax below default":  {rowlock.Config{PollMax: time.Millisecond}, []string{"PollMin (10ms)", "PollMax (1ms)"}},
-		"Strategy unknown":       {rowlock.Config{Strategy: 7}, []string{"Strategy", "7"}},
-		"Lanes negative":         {rowlock.Config{Lanes: -1}, []string{"Lanes", "-1"}},
-		"Reaper.Every negative":  {rowlock.Config{Reaper: rowlock.ReaperConfig{Every: -1}}, []string{"Reaper.Every", "-1ns"}},
-		"Reaper.Retention so":    {rowlock.Config{Reaper: rowlock.ReaperConfig{Retention: -1}}, []string{"Reaper.Retention", "-1ns"}},
-		"Reaper negative if Off": {rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true, Every: -1}}, []string{"Reaper.Every"}},
+		"MaxHold negative": {rowlock.Config{MaxHold: -1}, []string{"MaxHold", "-1ns"}},
+		"MaxHold tiny": {
+			rowlock.Config{MaxHold: time.Millisecond}, []string{"MaxHold", "1ms", "100ms"},
+		},
+		"PollMin negative": {rowlock.Config{PollMin: -1}, []string{"PollMin", "-1ns"}},
+		"PollMax negative": {rowlock.Config{PollMax: -1}, []string{"PollMax", "-1ns"}},
+		"PollMin above PollMax": {
+			rowlock.Config{PollMin: 2 * time.Second, PollMax: time.Second},
+			[]string{"PollMin (2s)", "PollMax (1s)"},
+		},
+		"PollMax below default": {
+			rowlock.Config{PollMax: time.Millisecond}, []string{"PollMin (10ms)", "PollMax (1ms)"},
+		},
+		"Strategy unknown": {rowlock.Config{Strategy: 7}, []string{"Strategy", "7"}},
+		"Lanes negative":   {rowlock.Config{Lanes: -1}, []string{"Lanes", "-1"}},
+		"Reaper.Every negative": {
+			rowlock.Config{Reaper: rowlock.ReaperConfig{Every: -1}}, []string{"Reaper.Every", "-1ns"},
+		},
+		"Reaper.Retention so": {
+			rowlock.Config{Reaper: rowlock.ReaperConfig{Retention: -1}},
+			[]string{"Reaper.Retention", "-1ns"},
+		},
+		"Reaper negative if Off": {
+			rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true, Every: -1}}, []string{"Reaper.Every"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := rowlock.New(memstore.New(), &c.cfg)
-			wantIs(t, "New", err, rowlock.ErrConfig)
+			clienttest.WantIs(t, "New", err, rowlock.ErrConfig)
 			for _, s := range c.says {
 				if err != nil && !strings.Contains(err.Error(), s) {
 					t.Errorf("%q does not say %q", err, s)
@@ -65,40 +86,14 @@ func TestConfigIsChecked(t *testing.T) {
 			}
 			defer db.Close()
 			_, err = rowlock.Open(db, sqlite.New(), &c.cfg)
-			wantIs(t, "Open", err, rowlock.ErrConfig)
+			clienttest.WantIs(t, "Open", err, rowlock.ErrConfig)
 		})
 	}
 }
 
 func TestFairNeedsAQueue(t *testing.T) {
-	_, err := rowlock.New(bare{memstore.New()}, &rowlock.Config{Fair: true})
-	wantIs(t, "New", err, rowlock.ErrUnsupported)
-}
-
-func TestNothingToLockIn(t *testing.T) {
-	_, err := rowlock.New(nil, nil)
-	wantIs(t, "New(nil)", err, rowlock.ErrConfig)
-	for _, db := range []rowlock.DB{nil, (*sql.DB)(nil), (*sqlx.DB)(nil)} {
-		_, err = rowlock.Open(db, sqlite.New(), nil)
-		wantIs(t, "Open(nil db)", err, rowlock.ErrConfig)
-		_, err = rowlock.OpenTable(db, sqlite.New(), nil)
-		wantIs(t, "OpenTable(nil db)", err, rowlock.ErrConfig)
-		_, err = forupdate.NewLocker(db, sqlite.New())
-		wantIs(t, "NewLocker(nil db)", err, rowlock.ErrConfig)
-		_, err = once.New(db, sqlite.New(), nil)
-		wantIs(t, "once.New(nil db)", err, rowlock.ErrConfig)
-		_, err = optimistic.New(db, sqlite.New())
-		wantIs(t, "optimistic.New(nil db)", err, rowlock.ErrConfig)
-	}
-	db, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	_, err = rowlock.Open(db, nil, nil)
-	wantIs(t, "Open(nil dialect)", err, rowlock.ErrConfig)
-	_, err = rowlock.New((*memstore.Store)(nil), nil)
-	wantIs(t, "New(nil *Store)", err, rowlock.ErrConfig)
+	_, err := rowlock.New(clienttest.Bare{Store: memstore.New()}, &rowlock.Config{Fair: true})
+	clienttest.WantIs(t, "New", err, rowlock.ErrUnsupported)
 }
 
 func TestDefaults(t *testing.T) {
@@ -115,7 +110,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Whatever TTL is asked for, the defaults of the rest go with it.
+// The other defaults fit any TTL.
 func TestDefaultsFitAnyTTL(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		asked := times(t, "TTL", 100*time.Millisecond, 1<<62)
@@ -136,9 +131,9 @@ func TestNilConfigAndZeroConfigAreTheDefaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := take(t, c, "k")
-			if left := time.Until(l.Deadline()); left != trust {
-				t.Errorf("the deadline is %v away, want %v", left, trust)
+			l := clienttest.Take(t, c, "k")
+			if left := time.Until(l.Deadline()); left != clienttest.Trust {
+				t.Errorf("the deadline is %v away, want %v", left, clienttest.Trust)
 			}
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -147,14 +142,16 @@ func TestNilConfigAndZeroConfigAreTheDefaults(t *testing.T) {
 	})
 }
 
-// A client must not notice what its maker does with the Config afterwards.
+// The client copies its Config: later changes of it have no effect.
 func TestConfigIsCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := &rowlock.Config{TTL: time.Minute}
-		c := client(t, memstore.New(), cfg)
+		c := clienttest.Client(t, memstore.New(), cfg)
 		cfg.TTL = time.Second
-		cfg.Hooks.Acquired = func(string, int64, time.Duration) { t.Error("a hook that was set later is called") }
-		l := take(t, c, "k")
+		cfg.Hooks.Acquired = func(string, int64, time.Duration) {
+			t.Error("a hook that was set later is called")
+		}
+		l := clienttest.Take(t, c, "k")
 		if left := time.Until(l.Deadline()); left != 54*time.Second {
 			t.Errorf("the deadline is %v away", left)
 		}
@@ -163,24 +160,103 @@ func TestConfigIsCopied(t *testing.T) {
 
 func TestConfiguredTimesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
-		cfg := &rowlock.Config{TTL: 20 * time.Second, Margin: 5 * time.Second, RenewEvery: 2 * time.Second, MaxHold: time.Minute}
+		s := clienttest.NewScript()
+		cfg := &rowlock.Config{
+			TTL: 20 * time.Second, Margin: 5 * time.Second, RenewEvery: 2 * time.Second,
+			MaxHold: time.Minute,
+		}
 		cfg.Reaper.Off = true
-		c := client(t, s, cfg)
+		c := clienttest.Client(t, s, cfg)
 		began := time.Now()
-		l := take(t, c, "k")
+		l := clienttest.Take(t, c, "k")
 		if left := time.Until(l.Deadline()); left != 15*time.Second {
 			t.Errorf("the deadline is %v away", left)
 		}
-		endsAt(t, l, began, time.Minute, rowlock.ErrMaxHold)
-		if _, renewals, _ := s.asked(); renewals < 29 || renewals > 34 {
+		clienttest.WantEnd(t, l, began, time.Minute, rowlock.ErrMaxHold)
+		if _, renewals, _ := s.Calls(); renewals < 29 || renewals > 34 {
 			t.Errorf("%d renewals in a minute", renewals)
 		}
-		if r := s.renewals[0]; r.TTL != 20*time.Second {
+		if r := s.Renewals[0]; r.TTL != 20*time.Second {
 			t.Errorf("renewed for %v", r.TTL)
 		}
-		if err := c.Do(t.Context(), "other", func(context.Context, *rowlock.Lock) error { return nil }); err != nil {
+		if err := c.Do(t.Context(), "other",
+			func(context.Context, *rowlock.Lock) error { return nil }); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// times draws durations of every order of magnitude, and often one next to a limit.
+func times(t *rapid.T, label string, from, to time.Duration) time.Duration {
+	between := func(a, b time.Duration) *rapid.Generator[time.Duration] {
+		return rapid.Map(rapid.Int64Range(int64(a), int64(b)),
+			func(n int64) time.Duration { return time.Duration(n) })
+	}
+	near := min(to-from, 3)
+	drawn := rapid.OneOf(between(from, to), between(from, from+near), between(to-near, to))
+	return drawn.Draw(t, label)
+}
+
+// However close to its limits the configuration is, a call with a TTL of its own stays within them.
+func TestTTLOfACallKeepsTheRelations(t *testing.T) {
+	const shortest = 100 * time.Millisecond
+	rapid.Check(t, func(t *rapid.T) {
+		longest := rapid.SampledFrom([]time.Duration{
+			time.Second, time.Hour, 1000 * time.Hour, math.MaxInt64,
+		}).Draw(t, "longest")
+		cfg := rowlock.Config{TTL: times(t, "TTL", shortest, longest)}
+		cfg.Margin = times(t, "Margin", 1, cfg.TTL-2)
+		cfg.RenewEvery = times(t, "RenewEvery", 1, cfg.TTL-cfg.Margin-1)
+		asked := times(t, "asked", shortest, longest)
+
+		ttl, margin, every, err := rowlock.Times(cfg, rowlock.TTL(asked))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ttl != asked || margin < 0 || every <= 0 || every >= ttl-margin {
+			t.Errorf("TTL %v, margin %v, every %v", ttl, margin, every)
+		}
+	})
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
+		for name, o := range map[string]struct {
+			option rowlock.Option
+			says   []string
+		}{
+			"TTL 0":            {rowlock.TTL(0), []string{"TTL (0s)", "100ms"}},
+			"TTL too short":    {rowlock.TTL(99 * time.Millisecond), []string{"TTL (99ms)", "100ms"}},
+			"TTL negative":     {rowlock.TTL(-time.Hour), []string{"TTL (-1h0m0s)", "100ms"}},
+			"MaxHold tiny":     {rowlock.MaxHold(time.Millisecond), []string{"MaxHold (1ms)", "100ms"}},
+			"MaxHold negative": {rowlock.MaxHold(-1), []string{"MaxHold (-1ns)", "100ms"}},
+			"nil":              {nil, []string{"option", "nil"}},
+			"Priority 0":       {rowlock.Priority(0), []string{"Priority (0)", "1 to 10"}},
+			"Priority 11":      {rowlock.Priority(11), []string{"Priority (11)", "1 to 10"}},
+			"Note too long":    {rowlock.Note(strings.Repeat("é", 128)), []string{"Note", "256", "255"}},
+			"Note not UTF-8":   {rowlock.Note("caf\xe9"), []string{"Note", `caf\xe9`, "UTF-8"}},
+			"Note with NUL":    {rowlock.Note("a\x00b"), []string{"Note", `a\x00b`, "NUL"}},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := c.TryLock(ctx, "k", o.option)
+			clienttest.WantIs(t, name+": TryLock", err, rowlock.ErrConfig)
+			for _, s := range o.says {
+				if err != nil && !strings.Contains(err.Error(), s) {
+					t.Errorf("%s: %q does not say %q", name, err, s)
+				}
+			}
+			_, err = c.Lock(ctx, "k", rowlock.NoRenew(), o.option)
+			clienttest.WantIs(t, name+": Lock", err, rowlock.ErrConfig)
+			clienttest.WantIs(t, name+": Do",
+				c.Do(ctx, "k", func(context.Context, *rowlock.Lock) error { return nil }, o.option),
+				rowlock.ErrConfig)
+		}
+		if acquires, _, _ := s.Calls(); acquires != 0 {
+			t.Errorf("%d requests", acquires)
+		}
+		clienttest.Take(t, c, "k", rowlock.TTL(100*time.Millisecond),
+			rowlock.MaxHold(100*time.Millisecond), rowlock.Priority(1),
+			rowlock.Priority(10), rowlock.Note(""), rowlock.Note("a"+strings.Repeat("é", 127)))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/clienttest"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -17,16 +18,16 @@ type ownError struct{}
 func (*ownError) Error() string { return "the application's own" }
 
 func TestDoHoldsTheLockWhileFRuns(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		own := new(ownError)
 		for _, want := range []error{nil, own} {
 			ctx := context.WithValue(t.Context(), contextKey{}, "kept")
 			err := c.Do(ctx, "k", func(ctx context.Context, l *rowlock.Lock) error {
-				time.Sleep(10 * ttl)
+				time.Sleep(10 * clienttest.TTL)
 				if ctx.Err() != nil || ctx.Value(contextKey{}) != "kept" {
 					t.Errorf("f's context: %v, value %v", ctx.Err(), ctx.Value(contextKey{}))
 				}
-				if r := record(t, s, "k"); !r.Held || r.Token != l.Token() || r.Note != "do" {
+				if r := clienttest.Record(t, s, "k"); !r.Held || r.Token != l.Token() || r.Note != "do" {
 					t.Errorf("while f runs the row is %+v", r)
 				}
 				return want
@@ -34,7 +35,7 @@ func TestDoHoldsTheLockWhileFRuns(t *testing.T) {
 			if err != want { //nolint:errorlint // f's error itself, not one that wraps it
 				t.Errorf("Do: %#v, want f's error %#v", err, want)
 			}
-			if isHeld(t, s, "k") {
+			if clienttest.IsHeld(t, s, "k") {
 				t.Error("held after Do")
 			}
 		}
@@ -42,85 +43,88 @@ func TestDoHoldsTheLockWhileFRuns(t *testing.T) {
 }
 
 func TestDoWaitsForTheKey(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
-		another(t, s, "k", ttl)
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
+		clienttest.Another(t, s, "k", clienttest.TTL)
 		began := time.Now()
-		if err := c.Do(t.Context(), "k", func(context.Context, *rowlock.Lock) error { return nil }); err != nil {
+		if err := c.Do(t.Context(), "k",
+			func(context.Context, *rowlock.Lock) error { return nil }); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took < ttl {
+		if took := time.Since(began); took < clienttest.TTL {
 			t.Errorf("took %v", took)
 		}
-		another(t, s, "k", 10*ttl)
+		clienttest.Another(t, s, "k", 10*clienttest.TTL)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := c.Do(ctx, "k", func(context.Context, *rowlock.Lock) error {
 			t.Error("f runs without the lock")
 			return nil
 		})
-		wantIs(t, "Do", err, rowlock.ErrHeld, context.DeadlineExceeded)
+		clienttest.WantIs(t, "Do", err, rowlock.ErrHeld, context.DeadlineExceeded)
 	})
 }
 
 func TestDoEndsItsContextWhenTheLockIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
-		s.renew = func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) { return nil, errDown }
-		c := client(t, s, nil)
+		s := clienttest.NewScript()
+		s.OnRenew = func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) {
+			return nil, clienttest.ErrDown
+		}
+		c := clienttest.Client(t, s, nil)
 		began := time.Now()
 		own := new(ownError)
 		err := c.Do(t.Context(), "k", func(ctx context.Context, l *rowlock.Lock) error {
 			<-ctx.Done()
 			synctest.Wait()
-			if took := time.Since(began); took != trust {
-				t.Errorf("told after %v, want %v", took, trust)
+			if took := time.Since(began); took != clienttest.Trust {
+				t.Errorf("ended after %v, want %v", took, clienttest.Trust)
 			}
-			wantIs(t, "cause", context.Cause(ctx), rowlock.ErrLost)
+			clienttest.WantIs(t, "cause", context.Cause(ctx), rowlock.ErrLost)
 			return own
 		})
-		wantIs(t, "Do", err, rowlock.ErrLost, own)
+		clienttest.WantIs(t, "Do", err, rowlock.ErrLost, own)
 	})
 }
 
 func TestDoEndsItsContextAtMaxHold(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		err := c.Do(t.Context(), "k", func(ctx context.Context, l *rowlock.Lock) error {
 			<-ctx.Done()
-			wantIs(t, "cause", context.Cause(ctx), rowlock.ErrMaxHold)
+			clienttest.WantIs(t, "cause", context.Cause(ctx), rowlock.ErrMaxHold)
 			return nil
 		}, rowlock.MaxHold(time.Minute))
-		wantIs(t, "Do", err, rowlock.ErrMaxHold)
-		if isHeld(t, s, "k") {
+		clienttest.WantIs(t, "Do", err, rowlock.ErrMaxHold)
+		if clienttest.IsHeld(t, s, "k") {
 			t.Error("held after Do")
 		}
 	})
 }
 
-// The caller has gone. f is told by its context, the lock is held until f is done.
+// The caller's context ends. f's context ends with it, and the lock is held until f returns.
 func TestDoEndsItsContextWithTheCallers(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		gone := errors.New("the request is over")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Minute, func() { cancel(gone) })
 		err := c.Do(ctx, "k", func(ctx context.Context, l *rowlock.Lock) error {
 			<-ctx.Done()
-			wantIs(t, "cause", context.Cause(ctx), gone)
-			time.Sleep(10 * ttl) // cleans up
-			alive(t, l)
-			if !isHeld(t, s, "k") {
-				t.Error("given back while f runs")
+			clienttest.WantIs(t, "cause", context.Cause(ctx), gone)
+			time.Sleep(10 * clienttest.TTL) // cleans up
+			clienttest.WantAlive(t, l)
+			if !clienttest.IsHeld(t, s, "k") {
+				t.Error("released while f runs")
 			}
 			return ctx.Err()
 		})
-		wantIs(t, "Do", err, context.Canceled)
-		if errors.Is(err, rowlock.ErrLost) || isHeld(t, s, "k") {
-			t.Errorf("Do: %v; held: %t", err, isHeld(t, s, "k"))
+		clienttest.WantIs(t, "Do", err, context.Canceled)
+		if errors.Is(err, rowlock.ErrLost) || clienttest.IsHeld(t, s, "k") {
+			t.Errorf("Do: %v; held: %t", err, clienttest.IsHeld(t, s, "k"))
 		}
 	})
 }
 
 func TestDoReleasesWhenFPanicsOrExits(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		func() {
 			defer func() {
 				if p := recover(); p != "out of luck" {
@@ -129,31 +133,32 @@ func TestDoReleasesWhenFPanicsOrExits(t *testing.T) {
 			}()
 			_ = c.Do(t.Context(), "k", func(context.Context, *rowlock.Lock) error { panic("out of luck") })
 		}()
-		if isHeld(t, s, "k") {
+		if clienttest.IsHeld(t, s, "k") {
 			t.Error("held after a panic")
 		}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_ = c.Do(t.Context(), "k", func(context.Context, *rowlock.Lock) error { runtime.Goexit(); return nil })
+			_ = c.Do(t.Context(), "k",
+				func(context.Context, *rowlock.Lock) error { runtime.Goexit(); return nil })
 		}()
 		<-done
-		if isHeld(t, s, "k") {
+		if clienttest.IsHeld(t, s, "k") {
 			t.Error("held after Goexit")
 		}
 	})
 }
 
 func TestDoWhoseFUnlocks(t *testing.T) {
-	fenced(t, func(t *testing.T, c *rowlock.Client, s *fencing) {
+	fenced(t, func(t *testing.T, c *rowlock.Client, s *clienttest.FencingStore) {
 		if err := c.Do(t.Context(), "k", func(ctx context.Context, l *rowlock.Lock) error {
 			return l.Unlock(ctx)
 		}); err != nil {
 			t.Errorf("with Unlock: %v", err)
 		}
 		if err := c.Do(t.Context(), "k", func(ctx context.Context, l *rowlock.Lock) error {
-			tx := s.begin()
-			defer tx.commit()
+			tx := s.Begin()
+			defer tx.Commit()
 			return l.UnlockIn(ctx, tx)
 		}); err != nil {
 			t.Errorf("with UnlockTx: %v", err)
@@ -161,25 +166,26 @@ func TestDoWhoseFUnlocks(t *testing.T) {
 	})
 }
 
-// f has done its work; that its lock is given back somewhat later is not its caller's concern.
-func TestDoGivesBackInTheBackground(t *testing.T) {
+// f has returned. Its caller does not wait for a release that takes longer.
+func TestDoReleasesInTheBackground(t *testing.T) {
 	for _, want := range []error{nil, new(ownError)} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newScript()
+			s := clienttest.NewScript()
 			began := time.Now()
-			s.release = func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+			s.OnRelease = func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 				if time.Since(began) < time.Second {
-					return nil, errDown
+					return nil, clienttest.ErrDown
 				}
 				return s.Store.Release(ctx, leases)
 			}
-			c := client(t, s, nil)
-			if err := c.Do(t.Context(), "k", func(context.Context, *rowlock.Lock) error { return want }); !errors.Is(err, want) {
+			c := clienttest.Client(t, s, nil)
+			if err := c.Do(t.Context(), "k",
+				func(context.Context, *rowlock.Lock) error { return want }); !errors.Is(err, want) {
 				t.Errorf("Do: %v, want %v", err, want)
 			}
 			time.Sleep(2 * time.Second)
-			if isHeld(t, s, "k") {
-				t.Error("not given back in the background")
+			if clienttest.IsHeld(t, s, "k") {
+				t.Error("not released in the background")
 			}
 		})
 	}

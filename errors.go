@@ -1,10 +1,6 @@
 package rowlock
 
-import (
-	"strings"
-
-	"github.com/rowlockdb/rowlock/lease"
-)
+import "github.com/rowlockdb/rowlock/lease"
 
 // The errors of this package are those of package lease, under the names that users type.
 // Packages forupdate, optimistic, once and paxosbridge return them too, beside errors of their
@@ -77,35 +73,3 @@ var (
 
 // HeldError is what ErrHeld comes as: who has the key, and for how long.
 type HeldError = lease.HeldError
-
-// several is what errors.Join returns, in one line: an error with a line break is torn apart by
-// most log collectors.
-type several []error
-
-// join returns the errors that are not nil as one, or nil.
-func join(errs ...error) error {
-	var all several
-	for _, err := range errs {
-		if err != nil {
-			all = append(all, err)
-		}
-	}
-	switch len(all) {
-	case 0:
-		return nil
-	case 1:
-		return all[0]
-	}
-	return all
-}
-
-func (s several) Error() string {
-	texts := make([]string, len(s))
-	for i, err := range s {
-		texts[i] = err.Error()
-	}
-	return strings.Join(texts, "; ")
-}
-
-// Unwrap makes errors.Is and errors.As find each.
-func (s several) Unwrap() []error { return s }

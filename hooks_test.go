@@ -2,7 +2,6 @@ package rowlock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -12,10 +11,11 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/clienttest"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// told collects what a client tells its hooks.
+// told collects the calls of a client's hooks.
 type told chan string
 
 func (h told) hooks() rowlock.Hooks {
@@ -27,14 +27,18 @@ func (h told) hooks() rowlock.Hooks {
 		Contended: func(key string, holder *rowlock.HeldError) {
 			say("contended %s %q %v", key, holder.Note, holder.Remaining)
 		},
-		Released:    func(key string, token int64, held time.Duration) { say("released %s %d after %v", key, token, held) },
-		Lost:        func(key string, token int64, cause error) { say("lost %s %d: %v", key, token, cause) },
+		Released: func(key string, token int64, held time.Duration) {
+			say("released %s %d after %v", key, token, held)
+		},
+		Lost: func(key string, token int64, cause error) {
+			say("lost %s %d: %v", key, token, cause)
+		},
 		RenewFailed: func(err error, leases int) { say("failed %d: %v", leases, err) },
 		Skewed:      func(ahead time.Duration) { say("skewed %v", ahead) },
 	}
 }
 
-// expect compares what was told since the last time.
+// expect compares the calls since the last time.
 func (h told) expect(t *testing.T, want ...string) {
 	t.Helper()
 	synctest.Wait()
@@ -43,23 +47,25 @@ func (h told) expect(t *testing.T, want ...string) {
 		got = append(got, <-h)
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("called: %q, want %q", got, want)
 	}
 }
 
-// hooked runs a test with a client whose hooks are listened to.
-func hooked(t *testing.T, s lease.Store, f func(c *rowlock.Client, h told, log *journal)) {
+// hooked runs a test with a client whose hooks are recorded.
+func hooked(t *testing.T, s lease.Store,
+	f func(c *rowlock.Client, h told, log *clienttest.Journal),
+) {
 	t.Helper()
-	h, log := make(told, 10_000), new(journal)
+	h, log := make(told, 10_000), new(clienttest.Journal)
 	cfg := &rowlock.Config{Hooks: h.hooks(), Logger: slog.New(slog.NewTextHandler(log, nil))}
-	f(client(t, s, cfg), h, log) // with a reaper: of the client's own lock nothing is told
+	f(clienttest.Client(t, s, cfg), h, log) // with a reaper: no hook is called for its lock
 }
 
 func TestHooksTellOfLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
-		hooked(t, s, func(c *rowlock.Client, h told, log *journal) {
-			l := take(t, c, "k", rowlock.Note("me"))
+		s := clienttest.NewScript()
+		hooked(t, s, func(c *rowlock.Client, h told, log *clienttest.Journal) {
+			l := clienttest.Take(t, c, "k", rowlock.Note("me"))
 			h.expect(t, "acquired k 1 after 0s")
 			_, _ = c.TryLock(t.Context(), "k")
 			h.expect(t, `contended k "me" 30s`)
@@ -68,19 +74,19 @@ func TestHooksTellOfLocks(t *testing.T) {
 			_ = l.Unlock(t.Context())
 			h.expect(t, "released k 1 after 1m0s")
 
-			another(t, s, "k", ttl)
+			clienttest.Another(t, s, "k", clienttest.TTL)
 			if _, err := c.Lock(t.Context(), "k"); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			looks := 0
+			polls := 0
 			for len(h) > 1 {
 				if tell := <-h; strings.HasPrefix(tell, `contended k "another"`) {
-					looks++
+					polls++
 				}
 			}
-			if looks != 1 { // polls look without being contended
-				t.Errorf("told of %d attempts that found the key held", looks)
+			if polls != 1 { // later polls do not count as contended
+				t.Errorf("%d calls for attempts that found the key held", polls)
 			}
 			h.expect(t, "acquired k 3 after 30s")
 			time.Sleep(time.Hour) // the reaper's lock comes and is renewed
@@ -94,40 +100,41 @@ func TestHooksTellOfLocks(t *testing.T) {
 
 func TestHooksTellOfLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
-		hooked(t, s, func(c *rowlock.Client, h told, log *journal) {
-			take(t, c, "left alone", rowlock.NoRenew())
-			take(t, c, "held too long", rowlock.MaxHold(time.Second))
-			taken := take(t, c, "taken over")
-			h.expect(t, "acquired left alone 1 after 0s", "acquired held too long 1 after 0s", "acquired taken over 1 after 0s")
+		s := clienttest.NewScript()
+		hooked(t, s, func(c *rowlock.Client, h told, log *clienttest.Journal) {
+			clienttest.Take(t, c, "left alone", rowlock.NoRenew())
+			clienttest.Take(t, c, "held too long", rowlock.MaxHold(time.Second))
+			taken := clienttest.Take(t, c, "taken over")
+			h.expect(t, "acquired left alone 1 after 0s", "acquired held too long 1 after 0s",
+				"acquired taken over 1 after 0s")
 			time.Sleep(time.Second)
 			h.expect(t, "lost held too long 1: "+rowlock.ErrMaxHold.Error())
-			time.Sleep(trust)
+			time.Sleep(clienttest.Trust)
 			h.expect(t, "lost left alone 1: "+rowlock.ErrLost.Error())
 			if n := strings.Count(log.String(), "level=WARN"); n != 2 {
 				t.Errorf("%d warnings of 2 locks lost: %s", n, log.String())
 			}
 
 			s.Expire("taken over")
-			another(t, s, "taken over", ttl)
-			wantIs(t, "Unlock", taken.Unlock(t.Context()), rowlock.ErrLost)
+			clienttest.Another(t, s, "taken over", clienttest.TTL)
+			clienttest.WantIs(t, "Unlock", taken.Unlock(t.Context()), rowlock.ErrLost)
 			h.expect(t, "lost taken over 1: "+rowlock.ErrLost.Error())
 		})
 	})
 }
 
-// A lock that a transaction released is not lost, and of the client's own lock nothing is told whatever becomes of it.
+// A lock that a transaction released is not lost. No hook is called for the reaper's own lock.
 func TestHooksDoNotTellOfWhatIsNoLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFencing()
-		hooked(t, s, func(c *rowlock.Client, h told, log *journal) {
-			l := take(t, c, "k")
+		s := clienttest.NewFencingStore()
+		hooked(t, s, func(c *rowlock.Client, h told, log *clienttest.Journal) {
+			l := clienttest.Take(t, c, "k")
 			h.expect(t, "acquired k 1 after 0s")
-			tx := s.begin()
+			tx := s.Begin()
 			if err := l.UnlockIn(t.Context(), tx); err != nil {
 				t.Fatal(err)
 			}
-			tx.commit()
+			tx.Commit()
 			<-l.Context().Done()
 			h.expect(t)
 
@@ -137,7 +144,7 @@ func TestHooksDoNotTellOfWhatIsNoLoss(t *testing.T) {
 				t.Fatalf("held: %+v, %v; want the reaper's lock", records, err)
 			}
 			s.Expire(records[0].Key)
-			another(t, s, records[0].Key, time.Hour)
+			clienttest.Another(t, s, records[0].Key, time.Hour)
 			time.Sleep(10 * time.Minute)
 			h.expect(t)
 			if s := log.String(); s != "" {
@@ -149,19 +156,20 @@ func TestHooksDoNotTellOfWhatIsNoLoss(t *testing.T) {
 
 func TestHooksTellOfFailedRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
+		s := clienttest.NewScript()
 		began := time.Now()
-		s.renew = func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+		s.OnRenew = func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 			if time.Since(began) < 11*time.Second {
-				return nil, errDown
+				return nil, clienttest.ErrDown
 			}
 			return s.Store.Renew(ctx, reqs)
 		}
-		hooked(t, s, func(c *rowlock.Client, h told, log *journal) {
-			take(t, c, "a")
-			take(t, c, "b")
+		hooked(t, s, func(c *rowlock.Client, h told, log *clienttest.Journal) {
+			clienttest.Take(t, c, "a")
+			clienttest.Take(t, c, "b")
 			time.Sleep(time.Minute / 2)
-			h.expect(t, "acquired a 1 after 0s", "acquired b 1 after 0s", "failed 2: "+errDown.Error())
+			h.expect(t, "acquired a 1 after 0s", "acquired b 1 after 0s",
+				"failed 2: "+clienttest.ErrDown.Error())
 			if s := log.String(); strings.Count(s, "level=WARN") != 1 || !strings.Contains(s, "leases=2") {
 				t.Errorf("logged: %s", s)
 			}
@@ -171,101 +179,27 @@ func TestHooksTellOfFailedRenewals(t *testing.T) {
 
 func TestHooksTellOfSkew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
+		s := clienttest.NewScript()
 		began := time.Now()
-		s.renew = func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+		s.OnRenew = func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 			answers, err := s.Store.Renew(ctx, reqs)
 			if time.Since(began) > 15*time.Second {
 				answers[0].Clock += 5 * time.Second
 			}
 			return answers, err
 		}
-		hooked(t, s, func(c *rowlock.Client, h told, log *journal) {
-			watched := take(t, c, "watched", rowlock.NoRenew())
-			take(t, c, "k")
+		hooked(t, s, func(c *rowlock.Client, h told, log *clienttest.Journal) {
+			watched := clienttest.Take(t, c, "watched", rowlock.NoRenew())
+			clienttest.Take(t, c, "k")
 			h.expect(t, "acquired watched 1 after 0s", "acquired k 1 after 0s")
 			time.Sleep(21 * time.Second)
 			h.expect(t, "skewed 5s")
-			if got := watched.Deadline().Sub(began); got != trust-5*time.Second {
+			if got := watched.Deadline().Sub(began); got != clienttest.Trust-5*time.Second {
 				t.Errorf("the deadline is %v after the grant", got)
 			}
 			if s := log.String(); strings.Count(s, "level=WARN") != 1 || !strings.Contains(s, "ahead=5s") {
 				t.Errorf("logged: %s", s)
 			}
 		})
-	})
-}
-
-// A hook may use the client and its locks. If one were called with a lock of ours held, this would never end.
-func TestHooksMayCallTheClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
-		began := time.Now()
-		s.renew = func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-			answers, err := s.Store.Renew(ctx, reqs)
-			switch after := time.Since(began); {
-			case after > 30*time.Second:
-				for i := range answers {
-					answers[i].Outcome = lease.Lost
-				}
-			case after > 20*time.Second:
-				for i := range answers {
-					answers[i].Clock += time.Hour
-				}
-			case after > 10*time.Second:
-				return nil, errDown
-			}
-			return answers, err
-		}
-		var c *rowlock.Client
-		calls := make(chan string, 10_000)
-		inside := make(chan struct{}, 1) // hooks call hooks: once is enough
-		call := func(hook string) {
-			calls <- hook
-			select {
-			case inside <- struct{}{}:
-				defer func() { <-inside }()
-			default:
-				return
-			}
-			l, err := c.TryLock(context.Background(), "of "+hook, rowlock.TTL(time.Hour))
-			if err != nil {
-				t.Errorf("in %s: %v", hook, err)
-				return
-			}
-			l.Deadline()
-			_, _ = c.TryLock(context.Background(), "of "+hook)
-			if err := l.Unlock(context.Background()); err != nil && !errors.Is(err, rowlock.ErrLost) {
-				t.Errorf("in %s: %v", hook, err)
-			}
-		}
-		cfg := &rowlock.Config{Hooks: rowlock.Hooks{
-			Acquired:    func(string, int64, time.Duration) { call("Acquired") },
-			Contended:   func(string, *rowlock.HeldError) { call("Contended") },
-			Released:    func(string, int64, time.Duration) { call("Released") },
-			Lost:        func(_ string, _ int64, cause error) { call("Lost") },
-			RenewFailed: func(error, int) { call("RenewFailed") },
-			Skewed:      func(time.Duration) { call("Skewed") },
-		}}
-		cfg.Reaper.Off = true
-		c = client(t, s, cfg)
-		take(t, c, "renewed", rowlock.TTL(3*time.Second)) // lost at its deadline while renewals fail
-		take(t, c, "k", rowlock.TTL(24*time.Second))
-		_, _ = c.TryLock(t.Context(), "k")
-		if err := take(t, c, "other").Unlock(t.Context()); err != nil {
-			t.Error(err)
-		}
-		take(t, c, "long", rowlock.TTL(100*time.Second))
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		seen := make(map[string]int)
-		for len(calls) > 0 {
-			seen[<-calls]++
-		}
-		for _, hook := range []string{"Acquired", "Contended", "Released", "Lost", "RenewFailed", "Skewed"} {
-			if seen[hook] == 0 {
-				t.Errorf("%s was not called: %v", hook, seen)
-			}
-		}
 	})
 }

@@ -2,24 +2,26 @@ package rowlock
 
 import (
 	"context"
+	"errors"
 	"sort"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Locks are keys that were locked together. Each is a Lock like any other; here is what one does with all of them. Its methods are
-// safe for concurrent use. Do not copy it.
+// Locks are keys that were locked together. Each is a Lock like any other; here is what a caller
+// does with all of them. Its methods are safe for concurrent use. Do not copy it.
 type Locks struct {
-	c      *Client
+	k      *keeper
 	locks  []*Lock // in key order
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	stops  []func() bool // listening for the end of each
 }
 
-func (c *Client) newLocks(ctx context.Context, locks []*Lock) *Locks {
-	ls := &Locks{c: c, locks: locks}
+func newLocks(ctx context.Context, k *keeper, locks []*Lock) *Locks {
+	ls := &Locks{k: k, locks: locks}
 	ls.ctx, ls.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	for _, l := range locks {
 		ls.stops = append(ls.stops, context.AfterFunc(l.ctx, func() { ls.cancel(context.Cause(l.ctx)) }))
@@ -36,7 +38,8 @@ func (ls *Locks) Keys() []string {
 	return keys
 }
 
-// Lock returns the lock on one of the keys, for its Token, or to give it back before the others. It is nil for any other key.
+// Lock returns the lock on one of the keys, for its Token, or to release it before the others. It
+// is nil for any other key.
 func (ls *Locks) Lock(key string) *Lock {
 	i := sort.Search(len(ls.locks), func(i int) bool { return ls.locks[i].held.Key >= key })
 	if i == len(ls.locks) || ls.locks[i].held.Key != key {
@@ -45,11 +48,13 @@ func (ls *Locks) Lock(key string) *Lock {
 	return ls.locks[i]
 }
 
-// Context ends when the first of the locks does, with its cause: ErrUnlocked, ErrLost or ErrMaxHold. The others are then still held,
-// until Unlock. It carries the values of the context given to LockAll, but not its cancellation or deadline.
+// Context ends when the first of the locks does, with its cause: ErrUnlocked, ErrLost or
+// ErrMaxHold. The others are then still held, until Unlock. It carries the values of the context
+// given to LockAll, but not its cancellation or deadline.
 func (ls *Locks) Context() context.Context { return ls.ctx }
 
-// Deadline is the earliest of the locks' deadlines: until when all of them can be trusted if no renewal succeeds any more.
+// Deadline is the earliest of the locks' deadlines: until when all of them can be trusted if no
+// renewal succeeds any more.
 func (ls *Locks) Deadline() time.Time {
 	earliest := ls.locks[0].Deadline()
 	for _, l := range ls.locks[1:] {
@@ -60,9 +65,9 @@ func (ls *Locks) Deadline() time.Time {
 	return earliest
 }
 
-// Fence is Lock.Fence for each of the locks, in key order, so that two such transactions cannot deadlock by it: a statement for each,
-// and on MySQL and MariaDB a second one for a lease of which a third has gone.
-// Its error is the first there is, and names the key. Then roll back.
+// Fence is Lock.Fence for each of the locks, in key order, so that two such transactions cannot
+// deadlock by it. It is a statement for each, and on MySQL and MariaDB a second one for a lease of
+// which a third has passed. Its error is the first there is, and names the key. Then roll back.
 func (ls *Locks) Fence(ctx context.Context, tx Tx) error {
 	return ls.each(func(l *Lock) error { return l.Fence(ctx, tx) })
 }
@@ -72,8 +77,8 @@ func (ls *Locks) FenceIn(ctx context.Context, tx lease.Runner) error {
 	return ls.each(func(l *Lock) error { return l.FenceIn(ctx, tx) })
 }
 
-// UnlockTx is Lock.UnlockTx for each of the locks, in key order: all are free exactly when tx commits. Call Unlock afterwards all the
-// same, as defer does. After an error roll back.
+// UnlockTx is Lock.UnlockTx for each of the locks, in key order: all are free exactly when tx
+// commits. Call Unlock afterwards all the same, as defer does. After an error roll back.
 func (ls *Locks) UnlockTx(ctx context.Context, tx Tx) error {
 	return ls.each(func(l *Lock) error { return l.UnlockTx(ctx, tx) })
 }
@@ -92,20 +97,39 @@ func (ls *Locks) each(f func(l *Lock) error) error {
 	return nil
 }
 
-// Unlock gives all locks back, in one call to the store, and ends their contexts with ErrUnlocked. Like Lock.Unlock it works with a
-// cancelled ctx.
+// Unlock releases all locks in one call to the store and ends their contexts with ErrUnlocked. Like
+// Lock.Unlock it works with a canceled ctx.
 //
-// Its error joins those of the locks that were not simply given back, in key order, as Lock.Unlock returns them: ErrLost, ErrMaxHold or
-// ErrUnknown, with the key. One that was given back before by itself is none; if all were, it is ErrUnlocked.
+// Its error joins those of the locks that were not simply released, in key order, as Lock.Unlock
+// returns them: ErrLost, ErrMaxHold or ErrUnknown, with the key. A lock that was released before by
+// itself is no error; if all were, it is ErrUnlocked.
 func (ls *Locks) Unlock(ctx context.Context) error {
 	ls.cancel(ls.cause())
 	for _, stop := range ls.stops {
 		stop() // or each would start a goroutine to say what has been said
 	}
-	return ls.c.unlockAll(ctx, ls.locks, true)
+	errs := make([]error, len(ls.locks))
+	ls.k.release(ls.k.returns.Within(ctx), ls.locks, errs, true)
+	return joined(errs)
 }
 
-// cause is why the first that is over ended, if any is.
+// joined leaves out the locks that were released before, unless all were.
+func joined(errs []error) error {
+	var before error
+	n := 0
+	for i, err := range errs {
+		if errors.Is(err, ErrUnlocked) {
+			before, errs[i] = err, nil
+			n++
+		}
+	}
+	if n > 0 && n == len(errs) {
+		return before
+	}
+	return oneline.Join(errs...)
+}
+
+// cause is why the first lock that is over has ended, if any has.
 func (ls *Locks) cause() error {
 	for _, l := range ls.locks {
 		if cause := context.Cause(l.ctx); cause != nil {

@@ -1,9 +1,22 @@
-package rowlock_test
+package rowlock
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Times returns the TTL, the margin and the renewal interval of one call with opts, on a Client
+// configured with cfg.
+func Times(cfg Config, opts ...Option) (ttl, margin, every time.Duration, err error) {
+	full, err := cfg.withDefaults()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	call := (&Client{keeper: keeper{cfg: full}}).newCall(nil, false)
+	err = call.apply(opts)
+	return call.Want.TTL, call.margin, call.every, err
+}

@@ -8,17 +8,20 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// DB is what Open needs of a pool: *sql.DB and *sqlx.DB have it. It stays the caller's to close, after the client.
+// DB is what Open needs of a pool: *sql.DB and *sqlx.DB have it. The caller closes it, after the
+// client.
 type DB = dialect.DB
 
 const openTimeout = 15 * time.Second
 
-// Table is the store that a client made by Open has: for a bridge, or for whoever wants to put something between it and New. Close
-// it after the client.
+// Table is the store of a client made by Open: for a bridge, or for a store of your own that stands
+// before it. Close it after the client.
 type Table interface {
 	lease.Mover
 	lease.AllAcquirer
@@ -32,7 +35,8 @@ type Table interface {
 	io.Closer
 }
 
-// OpenTable returns the store on the tables in db, checked as by Open, for New. Of cfg it uses TTL, Strategy, Lanes and Logger.
+// OpenTable returns the store on the tables in db, checked as by Open, for New. Of cfg it uses TTL,
+// Strategy, Lanes, EvictAfter and Logger.
 func OpenTable(db DB, d dialect.Dialect, cfg *Config) (Table, error) {
 	full, err := complete(db, d, cfg)
 	if err != nil {
@@ -45,9 +49,9 @@ func OpenTable(db DB, d dialect.Dialect, cfg *Config) (Table, error) {
 	return store, nil
 }
 
-// Open returns a client on the tables in db. It takes Config.Lanes connections of the pool for itself, checks that the server
-// and the tables can be trusted with locks, and runs every kind of statement once. It creates nothing: the tables are
-// schema.Migrate's, or your own migration tool's.
+// Open returns a client on the tables in db. It takes Config.Lanes connections of the pool for
+// itself, checks that the server and the tables can be trusted with locks, and runs every kind of
+// statement once. It creates nothing: schema.Migrate makes the tables, or your own migration tool.
 func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	full, err := complete(db, d, cfg)
 	if err != nil {
@@ -59,13 +63,13 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	}
 	c, err := start(store, store, full)
 	if err != nil {
-		return nil, join(err, store.Close())
+		return nil, oneline.Join(err, store.Close())
 	}
 	return c, nil
 }
 
 func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
-	if err := dialect.CheckOpen("rowlock.Open", db, d); err != nil {
+	if _, err := sqlstore.CheckOpen("rowlock.Open", db, d); err != nil {
 		return Config{}, err
 	}
 	if cfg == nil {
@@ -74,17 +78,20 @@ func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
 	return cfg.withDefaults()
 }
 
-func openTable(db DB, d dialect.Dialect, full Config) (*table.Store, error) {
+func openTable(db DB, public dialect.Dialect, full Config) (*table.Store, error) {
+	d := sqlstore.Of(public)
 	limit := db.Stats().MaxOpenConnections
-	lanes, err := lane.Count(full.Lanes, lane.Merging, d.Lanes(), limit, 2) // two, so that renewals do not stand behind everything else
+	// At least two, so that renewals do not wait behind all other statements.
+	lanes, err := lane.Count(full.Lanes, lane.Merging, d.Lanes(), limit, 2)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	store, facts, err := table.Open(ctx, db, d, table.Options{
-		Lanes: lanes, Strategy: full.Strategy, Timeout: min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
-		Limit: full.TTL, Evicts: full.EvictAfter > 0, Hints: limit == 0 || limit > lanes+1, // the application needs one
+		Lanes: lanes, Strategy: full.Strategy, Limit: full.TTL, Evicts: full.EvictAfter > 0,
+		Timeout: min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
+		Hints:   limit == 0 || limit > lanes+1, // the application needs one
 	})
 	if err != nil {
 		return nil, err

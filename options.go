@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/rowlockdb/rowlock/internal/acquire"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -14,11 +15,9 @@ type Option func(*request) error
 
 // request is what one call asks for.
 type request struct {
-	ttl, margin, every, maxHold, minHold time.Duration
-	note                                 string
-	priority                             int
-	internal                             bool // the client's own lock: no hooks
-	onWait                               func(Waiting)
+	acquire.Call
+	margin, every, maxHold, minHold time.Duration
+	onWait                          func(Waiting)
 }
 
 // TTL makes this lease last d unless renewed. Margin and renewal keep their proportions to it.
@@ -27,11 +26,12 @@ func TTL(d time.Duration) Option {
 		if d < minTTL {
 			return fmt.Errorf("%w: TTL (%s) must be at least %s", lease.ErrConfig, d, minTTL)
 		}
-		r.margin = max(1, min(scale(r.margin, d, r.ttl), d-2))
+		r.margin = max(1, min(scale(r.margin, d, r.Want.TTL), d-2))
 		if r.every > 0 {
-			r.every = max(1, min(scale(r.every, d, r.ttl), d-r.margin-1)) // rounding must not make it late, nor 0, which is NoRenew
+			// Rounding must not make it late, nor 0, which is NoRenew.
+			r.every = max(1, min(scale(r.every, d, r.Want.TTL), d-r.margin-1))
 		}
-		r.ttl = d
+		r.Want.TTL = d
 		return nil
 	}
 }
@@ -51,10 +51,11 @@ func MaxHold(d time.Duration) Option {
 	}
 }
 
-// MinHold keeps the key locked until d after it was granted, even if Unlock comes sooner: Unlock then gives the lock up for its holder
-// and leaves the lease to run out by the database's clock. It is for work that is done faster than clocks agree, as a scheduler's
-// tick is: whoever comes a little late finds the key held, and not free again. UnlockTx refuses such a lock before its time. The
-// lease of a process that dies runs out as ever, which may be sooner.
+// MinHold keeps the key locked until d after it was granted, even if Unlock comes sooner: Unlock
+// then ends the lock for its holder and leaves the lease to run out by the database's clock. It is
+// for work that is done faster than clocks agree, as a scheduler's tick is: a caller that comes a
+// little late finds the key held, and not free again. UnlockTx refuses such a lock before its time.
+// The lease of a process that dies runs out as ever, which may be sooner.
 func MinHold(d time.Duration) Option {
 	return func(r *request) error {
 		if d <= 0 {
@@ -65,34 +66,37 @@ func MinHold(d time.Duration) Option {
 	}
 }
 
-// Priority orders this waiter among others of fair clients: 10 before 1, 5 unless said. Each level is worth a head start of
-// lease.PriorityStep (10 s) and no more, so that nobody is overtaken for ever: of two, the one with the higher priority goes first
-// unless the other has waited so much longer. A client that is not Fair takes note of nothing but a value out of range.
+// Priority orders this waiter among others of fair clients: 10 before 1, default 5. Each level is
+// worth a head start of lease.PriorityStep (10 s) and no more, so that no waiter is overtaken for
+// ever: of two, the waiter with the higher priority goes first unless the other has waited that
+// much longer. It is otherwise ignored, except that a value out of range is refused.
 func Priority(p int) Option {
 	return func(r *request) error {
 		if p < 1 || p > 10 {
 			return fmt.Errorf("%w: Priority (%d) must be 1 to 10", lease.ErrConfig, p)
 		}
-		r.priority = p
+		r.Want.Priority = p
 		return nil
 	}
 }
 
-// Note is shown to others who find the key held: who, where, why. At most 255 bytes of UTF-8.
+// Note is shown to callers that find the key held: who, where, why. At most 255 bytes of UTF-8.
 func Note(s string) Option {
 	return func(r *request) error {
 		switch {
 		case len(s) > lease.MaxNote:
-			return fmt.Errorf("%w: Note %.24q… has %d bytes; at most %d are allowed", lease.ErrConfig, s, len(s), lease.MaxNote)
+			return fmt.Errorf("%w: Note %.24q… has %d bytes; at most %d are allowed",
+				lease.ErrConfig, s, len(s), lease.MaxNote)
 		case !utf8.ValidString(s) || strings.ContainsRune(s, 0):
 			return fmt.Errorf("%w: Note %q must be UTF-8 without NUL", lease.ErrConfig, s)
 		}
-		r.note = s
+		r.Want.Note = s
 		return nil
 	}
 }
 
-// OnWait has f called, on the goroutine of this call, when it begins to wait and when what it waits for has changed.
+// OnWait has f called, on the goroutine of this call, when it begins to wait and when its position
+// has changed.
 func OnWait(f func(Waiting)) Option {
 	return func(r *request) error {
 		r.onWait = f
@@ -100,7 +104,8 @@ func OnWait(f func(Waiting)) Option {
 	}
 }
 
-// NoRenew leaves the lease alone: it ends TTL after it was granted, and its context a margin before.
+// NoRenew leaves the lease alone: it ends TTL after it was granted, and its context a margin
+// before.
 func NoRenew() Option {
 	return func(r *request) error {
 		r.every = 0
@@ -108,25 +113,18 @@ func NoRenew() Option {
 	}
 }
 
-func (c *Client) request(opts []Option) (request, error) {
-	r := request{ttl: c.cfg.TTL, margin: c.cfg.Margin, every: c.cfg.RenewEvery, maxHold: c.cfg.MaxHold, priority: 5}
-	if len(opts) == 0 {
-		return r, nil
-	}
-	return r.with(opts)
-}
-
-func (r request) with(opts []Option) (request, error) {
+func (r *request) apply(opts []Option) error {
 	for i, o := range opts {
 		if o == nil {
-			return r, fmt.Errorf("%w: option %d is nil; leave it out", lease.ErrConfig, i+1)
+			return fmt.Errorf("%w: option %d is nil; leave it out", lease.ErrConfig, i+1)
 		}
-		if err := o(&r); err != nil {
-			return r, err
+		if err := o(r); err != nil {
+			return err
 		}
 	}
 	if r.maxHold > 0 && r.minHold > r.maxHold {
-		return r, fmt.Errorf("%w: MinHold (%s) must not be more than MaxHold (%s)", lease.ErrConfig, r.minHold, r.maxHold)
+		return fmt.Errorf("%w: MinHold (%s) must not be more than MaxHold (%s)",
+			lease.ErrConfig, r.minHold, r.maxHold)
 	}
-	return r, nil
+	return nil
 }

@@ -5,79 +5,116 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/clienttest"
 	"github.com/rowlockdb/rowlock/lease"
-	"github.com/rowlockdb/rowlock/memstore"
 )
 
-// queued has n goroutines wait for key, one after the other, and notes who gets it in which order. Each holds it for so long.
-type queued struct {
-	mu     sync.Mutex
-	got    []int
-	tokens []int64
-	wg     sync.WaitGroup
-}
-
-func queue(t *testing.T, c *rowlock.Client, key string, n int, hold time.Duration) *queued {
-	t.Helper()
-	q := &queued{}
-	for i := range n {
-		q.wg.Go(func() {
-			l, err := c.Lock(t.Context(), key)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			q.mu.Lock()
-			q.got, q.tokens = append(q.got, i), append(q.tokens, l.Token())
-			q.mu.Unlock()
-			time.Sleep(hold)
-			if err := l.Unlock(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-		synctest.Wait() // until it stands in the line
-	}
-	return q
-}
-
-func TestWaitersOfAClientAreServedInOrderByHandOver(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
-		const n = 100
-		l := take(t, c, "k")
-		q := queue(t, c, "k", n, 0)
-		acquires, _, _ := s.asked()
-		unlock(t, l)
-		q.wg.Wait()
-		if !slices.IsSorted(q.got) || len(q.got) != n {
-			t.Errorf("served in the order %v", q.got)
+func TestLockWaitsForUnlock(t *testing.T) {
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
+		first := clienttest.Take(t, c, "k")
+		waiting := clienttest.Wait(t, c, "k")
+		time.Sleep(10 * clienttest.TTL)
+		unlocked := time.Now()
+		if err := first.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		for i, token := range q.tokens {
-			if want := l.Token() + int64(i) + 1; token != want {
-				t.Fatalf("waiter %d has token %d, want %d", i, token, want)
-			}
+		got := <-waiting
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		more, _, releases := s.asked()
-		if len(s.passes) != n || releases != 1 || more != acquires {
-			t.Errorf("%d hand-overs, %d releases, %d acquires for %d waiters", len(s.passes), releases, more-acquires, n)
+		if took := time.Since(unlocked); took > 375*time.Millisecond { // PollMax and its jitter
+			t.Errorf("got it %v after it was free", took)
 		}
 	})
 }
 
-// What a thousand waiters ask of the database does not depend on how many they are, or how many keys they wait for.
+// The holder is dead. The waiter does not sleep far past the expiry that it knows.
+func TestLockTakesOverFromADeadHolder(t *testing.T) {
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
+		dead := clienttest.Another(t, s, "k", clienttest.TTL)
+		began := time.Now()
+		l, err := c.Lock(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// PollMin and its jitter
+		if took := time.Since(began); took < clienttest.TTL || took > clienttest.TTL+20*time.Millisecond {
+			t.Errorf("took over after %v of a lease of %v", took, clienttest.TTL)
+		}
+		if l.Token() <= dead.Token {
+			t.Errorf("token %d after %d", l.Token(), dead.Token)
+		}
+	})
+}
+
+func TestCanceledWaitReportsBothReasons(t *testing.T) {
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
+		clienttest.Take(t, c, "k", rowlock.Note("a holder"))
+		began := time.Now()
+
+		ctx, cancel := context.WithTimeout(t.Context(), 100*clienttest.TTL+1)
+		defer cancel()
+		_, err := c.Lock(ctx, "k")
+		clienttest.WantIs(t, "Lock", err, rowlock.ErrHeld, context.DeadlineExceeded)
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("not one line: %q", err)
+		}
+		if took := time.Since(began); took != 100*clienttest.TTL+1 {
+			t.Errorf("returned after %v", took)
+		}
+		var held *rowlock.HeldError
+		if !errors.As(err, &held) || held.Note != "a holder" || held.Remaining <= 0 {
+			t.Errorf("of the holder it says %#v", held)
+		}
+
+		ctx, cancel = context.WithCancel(t.Context())
+		waiting := clienttest.WaitIn(t, ctx, c, "k")
+		cancel()
+		clienttest.WantIs(t, "Lock", (<-waiting).Err, rowlock.ErrHeld, context.Canceled)
+	})
+}
+
+func TestWaitersOfAClientAreServedInOrderByHandOver(t *testing.T) {
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
+		const n = 100
+		l := clienttest.Take(t, c, "k")
+		q := clienttest.Queue(t, c, "k", n, 0)
+		acquires, _, _ := s.Calls()
+		clienttest.Unlock(t, l)
+		q.Served.Wait()
+		if !slices.IsSorted(q.Order) || len(q.Order) != n {
+			t.Errorf("served in the order %v", q.Order)
+		}
+		for i, token := range q.Tokens {
+			if want := l.Token() + int64(i) + 1; token != want {
+				t.Fatalf("waiter %d has token %d, want %d", i, token, want)
+			}
+		}
+		more, _, releases := s.Calls()
+		if len(s.HandOvers) != n || releases != 1 || more != acquires {
+			t.Errorf("%d hand-overs, %d releases, %d acquires for %d waiters", len(s.HandOvers), releases,
+				more-acquires, n)
+		}
+	})
+}
+
+// The statements of a thousand waiters depend neither on their number nor on the number of their
+// keys.
 func TestWaitersCostNothing(t *testing.T) {
 	for name, keys := range map[string]int{"one key": 1, "a thousand keys": 1000} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newScript()
-				c := client(t, s, nil)
+				s := clienttest.NewScript()
+				c := clienttest.Client(t, s, nil)
 				for i := range keys {
-					another(t, s.Store, fmt.Sprint("k", i), time.Hour)
+					clienttest.Another(t, s.Store, fmt.Sprint("k", i), time.Hour)
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -86,19 +123,19 @@ func TestWaitersCostNothing(t *testing.T) {
 					wg.Go(func() { _, _ = c.Lock(ctx, fmt.Sprint("k", i%keys)) })
 				}
 				synctest.Wait()
-				if bids, _, _ := s.asked(); bids != keys {
+				if bids, _, _ := s.Calls(); bids != keys {
 					t.Errorf("%d bids of 1000 waiters for %d keys", bids, keys)
 				}
 				time.Sleep(10 * time.Second) // until the holds are old
-				bids, _, _ := s.asked()
-				looks := s.looked()
+				bids, _, _ := s.Calls()
+				polls := s.Polled()
 				time.Sleep(100 * time.Second)
-				more, _, _ := s.asked()
-				if n := s.looked() - looks + more - bids; n > 500 {
+				more, _, _ := s.Calls()
+				if n := s.Polled() - polls + more - bids; n > 500 {
 					t.Errorf("%d statements in 100 s", n)
 				}
-				if n := s.looked() - looks; n < 300 {
-					t.Errorf("only %d looks in 100 s", n)
+				if n := s.Polled() - polls; n < 300 {
+					t.Errorf("only %d polls in 100 s", n)
 				}
 				cancel()
 				wg.Wait()
@@ -107,20 +144,24 @@ func TestWaitersCostNothing(t *testing.T) {
 	}
 }
 
-// A key that another process holds is taken soon after it came free, whatever the hold was: a look comes after a quarter of it.
-func TestAWaiterFindsAKeyThatCameFreeElsewhere(t *testing.T) {
-	for _, hold := range []time.Duration{5 * time.Millisecond, 100 * time.Millisecond, time.Second, 20 * time.Second} {
-		bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
-			l := another(t, s.Store, "k", time.Hour)
-			waiting := waitIn(t, t.Context(), c, "k")
+// A key that another process releases is taken soon after, whatever the hold was: the next poll
+// comes after a quarter of the hold.
+func TestAWaiterFindsAKeyReleasedElsewhere(t *testing.T) {
+	for _, hold := range []time.Duration{
+		5 * time.Millisecond, 100 * time.Millisecond, time.Second, 20 * time.Second,
+	} {
+		clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
+			l := clienttest.Another(t, s.Store, "k", time.Hour)
+			waiting := clienttest.WaitIn(t, t.Context(), c, "k")
 			time.Sleep(hold)
 			_, _ = s.Store.Release(t.Context(), []lease.Lease{l})
 			freed := time.Now()
 			got := <-waiting
-			if got.err != nil {
-				t.Fatal(got.err)
+			if got.Err != nil {
+				t.Fatal(got.Err)
 			}
-			if late, most := time.Since(freed), min(max(hold/2, 12*time.Millisecond), 280*time.Millisecond); late > most {
+			if late, most := time.Since(freed),
+				min(max(hold/2, 12*time.Millisecond), 280*time.Millisecond); late > most {
 				t.Errorf("after a hold of %v it was taken %v late", hold, late)
 			}
 		})
@@ -129,223 +170,26 @@ func TestAWaiterFindsAKeyThatCameFreeElsewhere(t *testing.T) {
 
 // A holder has died; its lease ends at a time that is known.
 func TestAWaiterTakesAnExpiredLeaseAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		began := time.Now()
-		another(t, s.Store, "k", ttl)
+		clienttest.Another(t, s.Store, "k", clienttest.TTL)
 		if _, err := c.Lock(t.Context(), "k"); err != nil {
 			t.Fatal(err)
 		}
-		if late := time.Since(began) - ttl; late > 5*time.Millisecond {
+		if late := time.Since(began) - clienttest.TTL; late > 5*time.Millisecond {
 			t.Errorf("%v after it expired", late)
 		}
 	})
 }
 
-func TestAWaiterCancelledAtItsGrantLeavesTheKeyToTheNext(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
-		l := take(t, c, "k")
-		ctx, cancel := context.WithCancel(t.Context())
-		first := waitIn(t, ctx, c, "k")
-		second := waitIn(t, t.Context(), c, "k")
-		s.pass = func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
-			s.pass = nil
-			out, err := s.Store.HandOver(ctx, items)
-			cancel() // executed, and the answer under way
-			synctest.Wait()
-			return out, err
-		}
-		unlock(t, l)
-		wantIs(t, "the first", (<-first).err, rowlock.ErrHeld, context.Canceled)
-		got := <-second
-		if got.err != nil || got.l.Token() != l.Token()+2 {
-			t.Fatalf("the second has %v, %v", got.l, got.err)
-		}
-		if r := record(t, s, "k"); r.Token != got.l.Token() || !r.Held {
-			t.Errorf("the row is %+v", r)
-		}
-	})
-}
-
-// Nobody else waits: what was granted to one who has gone is given back.
-func TestAGrantThatNobodyWantsIsReleased(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
-		l := take(t, c, "k")
-		ctx, cancel := context.WithCancel(t.Context())
-		waiting := waitIn(t, ctx, c, "k")
-		s.pass = func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
-			out, err := s.Store.HandOver(ctx, items)
-			cancel()
-			synctest.Wait()
-			return out, err
-		}
-		unlock(t, l)
-		wantIs(t, "Lock", (<-waiting).err, context.Canceled)
-		if isHeld(t, s, "k") {
-			t.Error("the key is held by nobody")
-		}
-	})
-}
-
-// The hand-over was or was not executed and nobody knows: neither owner keeps the key, and the waiter gets it in the end.
-func TestAHandOverOfUnknownOutcomeIsCleanedUp(t *testing.T) {
-	for name, executed := range map[string]bool{"executed": true, "not executed": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
-				l := take(t, c, "k")
-				waiting := waitIn(t, t.Context(), c, "k")
-				s.pass = func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
-					if executed {
-						_, _ = s.Store.HandOver(ctx, items)
-					}
-					return nil, fmt.Errorf("%w: connection lost", lease.ErrUnknown)
-				}
-				began := time.Now()
-				wantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrUnknown)
-				got := <-waiting
-				if got.err != nil || got.l.Token() <= l.Token() {
-					t.Fatalf("the waiter has %v, %v", got.l, got.err)
-				}
-				if took := time.Since(began); took > time.Second {
-					t.Errorf("after %v", took)
-				}
-				s.pass = nil
-				if err := got.l.Unlock(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
-		})
-	}
-}
-
-// The lease was taken over by another process while its holder thought to have it: a hand-over gives nothing away.
-func TestALostLeaseIsNotHandedOver(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
-		l := take(t, c, "k")
-		waiting := waitIn(t, t.Context(), c, "k")
-		s.Expire("k")
-		other := another(t, s.Store, "k", ttl)
-		wantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrLost)
-		if r := record(t, s, "k"); r.Lease != other {
-			t.Fatalf("the row is %+v, want %+v", r, other)
-		}
-		_, _ = s.Store.Release(t.Context(), []lease.Lease{other})
-		if got := <-waiting; got.err != nil || got.l.Token() != other.Token+1 {
-			t.Errorf("the waiter has %v, %v", got.l, got.err)
-		}
-	})
-}
-
-// A lock that is lost is not left to the poller: the next of the process bids as soon as it is known.
-func TestWaitersAreCalledWhenALockIsLost(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
-		l := take(t, c, "k", rowlock.NoRenew())
-		waiting := waitIn(t, t.Context(), c, "k")
-		<-l.Context().Done()
-		if got := <-waiting; got.err != nil {
-			t.Fatal(got.err)
-		}
-		if late := time.Since(began(l)) - ttl; late > 5*time.Millisecond {
-			t.Errorf("%v after the lease's end", late)
-		}
-	})
-}
-
-func began(l *rowlock.Lock) time.Time { return l.Deadline().Add(margin - ttl) }
-
-// A process that wants the key again and again, from many goroutines or from one, does not keep another out.
-func TestAProcessDoesNotKeepAKeyForItself(t *testing.T) {
-	for name, greedy := range map[string]int{"one": 1, "two": 2, "many": 16} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newScript()
-				here, there := client(t, s, nil), client(t, s, nil)
-				ctx, cancel := context.WithCancel(t.Context())
-				var wg sync.WaitGroup
-				for range greedy {
-					wg.Go(func() {
-						for ctx.Err() == nil {
-							if l, err := here.Lock(ctx, "k"); err == nil {
-								time.Sleep(time.Millisecond)
-								_ = l.Unlock(ctx)
-							}
-						}
-					})
-				}
-				for range 5 {
-					time.Sleep(time.Second)
-					began := time.Now()
-					l, err := there.Lock(t.Context(), "k")
-					if err != nil {
-						t.Fatal(err)
-					}
-					if waited := time.Since(began); waited > 600*time.Millisecond {
-						t.Errorf("waited for %v", waited)
-					}
-					_ = l.Unlock(t.Context())
-				}
-				cancel()
-				wg.Wait()
-			})
-		})
-	}
-}
-
-// A store that cannot hand over serves waiters all the same.
-func TestWaitingNeedsNoAbilities(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := client(t, bare{memstore.New()}, nil)
-		l := take(t, c, "k")
-		q := queue(t, c, "k", 20, time.Millisecond)
-		unlock(t, l)
-		q.wg.Wait()
-		if !slices.IsSorted(q.got) || len(q.got) != 20 {
-			t.Errorf("served in the order %v", q.got)
-		}
-	})
-}
-
-func unlock(t *testing.T, l *rowlock.Lock) {
-	t.Helper()
-	if err := l.Unlock(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// bare hides what a store can do beyond the least.
-type bare struct{ lease.Store }
-
-func TestCloseEndsEveryWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
-		c := client(t, s, nil)
-		take(t, c, "k")
-		another(t, s.Store, "other", time.Hour)
-		var ends []<-chan waited
-		for i := range 40 {
-			ends = append(ends, waitIn(t, t.Context(), c, []string{"k", "other"}[i%2]))
-		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-		for _, end := range ends {
-			if got := <-end; !errors.Is(got.err, rowlock.ErrClosed) {
-				t.Errorf("got %v, %v", got.l, got.err)
-			}
-		}
-		if isHeld(t, s, "k") {
-			t.Error("the key is still held")
-		}
-	})
-}
-
 func TestWaitingIsShown(t *testing.T) {
-	bubble(t, func(t *testing.T, c *rowlock.Client, s *script) {
-		l := take(t, c, "k", rowlock.Note("nightly-report on web-3"))
-		waitIn(t, t.Context(), c, "k", rowlock.Note("first"))
-		waitIn(t, t.Context(), c, "k", rowlock.Note("second"))
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
+		l := clienttest.Take(t, c, "k", rowlock.Note("nightly-report on web-3"))
+		clienttest.WaitIn(t, t.Context(), c, "k", rowlock.Note("first"))
+		clienttest.WaitIn(t, t.Context(), c, "k", rowlock.Note("second"))
 		var mu sync.Mutex
 		var shown []rowlock.Waiting
-		waitIn(t, t.Context(), c, "k", rowlock.OnWait(func(w rowlock.Waiting) {
+		clienttest.WaitIn(t, t.Context(), c, "k", rowlock.OnWait(func(w rowlock.Waiting) {
 			mu.Lock()
 			defer mu.Unlock()
 			shown = append(shown, w)
@@ -359,7 +203,8 @@ func TestWaitingIsShown(t *testing.T) {
 			return shown[len(shown)-1]
 		}
 		time.Sleep(time.Second)
-		if w := last(); w.Ahead != 2 || w.Holder != "nightly-report on web-3" || w.Remaining <= 0 || w.Since <= 0 {
+		if w := last(); w.Ahead != 2 || w.Holder != "nightly-report on web-3" || w.Remaining <= 0 ||
+			w.Since <= 0 {
 			t.Errorf("shown %+v", w)
 		}
 		_ = l.Unlock(t.Context())

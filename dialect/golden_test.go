@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/dialect/internal/section"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
 )
 
 var update = flag.Bool("update", false, "write the golden listings instead of comparing with them")
@@ -20,12 +20,12 @@ var update = flag.Bool("update", false, "write the golden listings instead of co
 // rooms are the dialects, what each has loaded, and how it quotes names.
 var rooms = []struct {
 	name     string
-	sections dialect.Sections
+	sections sqlstore.Sections
 	quote    string
 }{
-	{"mysql", mysql.New().Sections, "`"},
-	{"postgres", postgres.New().Sections, `"`},
-	{"sqlite", sqlite.New().Sections, `"`},
+	{"mysql", sqlstore.Of(mysql.New()).Sections, "`"},
+	{"postgres", sqlstore.Of(postgres.New()).Sections, `"`},
+	{"sqlite", sqlstore.Of(sqlite.New()).Sections, `"`},
 }
 
 // The listings have every statement as the server gets it, so that a review sees what a change does to
@@ -52,14 +52,14 @@ func TestEveryStatementIsAsItsGoldenListingHasIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sections := dialect.ParseSections(string(text), dialect.Names{}, r.quote)
+		sections := sqlstore.ParseSections(string(text), sqlstore.Names{}, r.quote)
 		list(t, &b, "schema/statements/"+r.name+".sql", migrates, sections)
 		golden(t, filepath.Join("testdata", r.name+".golden.sql"), b.String())
 	}
 }
 
 // list writes the statements of a file, in the file's order, and returns how many there are.
-func list(t *testing.T, b *strings.Builder, title, file string, loaded dialect.Sections) int {
+func list(t *testing.T, b *strings.Builder, title, file string, loaded sqlstore.Sections) int {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -122,7 +123,7 @@ func (s *Store) attempt(ctx context.Context, r lease.AcquireRequest) (a lease.Ac
 		return a, err == nil, err
 	}
 	if err := s.keep(ctx, c, lease.Lease{Key: r.Key, Owner: r.Owner, Token: a.Token}); err != nil {
-		return lease.Acquired{}, false, errors.Join(lease.ErrUnknown, err) // the row says it is granted; the next who asks clears it
+		return lease.Acquired{}, false, oneline.Join(lease.ErrUnknown, err) // the row says it is granted; the next who asks clears it
 	}
 	kept = true
 	return a, true, nil
@@ -221,11 +222,11 @@ func (s *Store) explain(key string, err error) error {
 	if errors.Is(err, lease.ErrClosed) || errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
 		return fmt.Errorf("acquire %q: %w", key, err)
 	}
-	v := dialect.Judge(s.d, err)
+	v := sqlstore.Judge(s.d, err)
 	switch {
 	case v.As != nil:
 		return fmt.Errorf("%w: acquire %q: %w", v.As, key, err)
-	case v.Class == dialect.Conflict || v.Class == dialect.Unfit:
+	case v.Class == sqlstore.Conflict || v.Class == sqlstore.Unfit:
 		return fmt.Errorf("%w: acquire %q: %w", lease.ErrBusy, key, err)
 	}
 	return fmt.Errorf("rowlock: acquire %q: %w", key, err)

@@ -9,15 +9,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // conn is a connection whose transaction can be a lock.
 type conn struct {
-	d       dialect.Dialect
-	holder  dialect.Holder
-	session *dialect.Session
+	d       *sqlstore.Dialect
+	session *sqlstore.Session
 
 	mu      sync.Mutex    // one statement at a time
 	silence time.Duration // the limit that the server knows; 0: not known
@@ -48,7 +47,7 @@ func (c *conn) bound(ctx context.Context, limit time.Duration) error {
 		return nil
 	}
 	c.inside = c.open
-	if err := c.holder.Silence(ctx, c.session, limit); err != nil {
+	if err := c.d.Silence(ctx, c.session, limit); err != nil {
 		return err
 	}
 	c.silence = limit
@@ -63,7 +62,7 @@ func (c *conn) lock(ctx context.Context, key string) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	c.broken = err != nil && !dialect.Judge(c.d, err).Class.Good()
+	c.broken = err != nil && !sqlstore.Judge(c.d, err).Class.Good()
 	return err == nil, err
 }
 
@@ -89,10 +88,9 @@ var errFull = errors.New("every connection for held locks is in use")
 
 // conns are the connections for holds: most at once, of which some hold, some are being tried with, and a few stand by.
 type conns struct {
-	db     DB
-	d      dialect.Dialect
-	holder dialect.Holder
-	most   int
+	db   DB
+	d    *sqlstore.Dialect
+	most int
 
 	mu     sync.Mutex
 	idle   []*conn // the last one used last
@@ -105,8 +103,8 @@ type conns struct {
 // standby is how many connections are kept open for the next lock: at least these, and at most half of those that there may be.
 const standby = 4
 
-func newConns(db DB, d dialect.Dialect, holder dialect.Holder, most int) *conns {
-	return &conns{db: db, d: d, holder: holder, most: most, freed: make(chan struct{})}
+func newConns(db DB, d *sqlstore.Dialect, most int) *conns {
+	return &conns{db: db, d: d, most: most, freed: make(chan struct{})}
 }
 
 // enter waits while others only try, and returns errFull if all hold.
@@ -204,7 +202,7 @@ func (p *conns) connect(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{d: p.d, holder: p.holder, session: dialect.NewSession(raw)}
+	c := &conn{d: p.d, session: sqlstore.NewSession(raw)}
 	err = p.d.Setup(ctx, c.session)
 	if err == nil && c.session.Unprepared {
 		err = fmt.Errorf("%w: forupdate holds a lock by a transaction that stays open, which behind a pooler would keep one of its few sessions of the server for "+

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 var (
@@ -25,7 +25,7 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	keys := make([]string, len(e.Keys))
 	for i, k := range e.Keys {
-		keys[i] = dialect.PlainText(k)
+		keys[i] = sqlstore.PlainText(k)
 	}
 	return fmt.Sprintf("rowlock: %s has no row %s: a row that is not there cannot be locked; insert it first, or lock a key in its place", e.Table, some(keys))
 }

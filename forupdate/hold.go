@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -86,6 +86,6 @@ func (s *Store) prove(ctx context.Context, h *hold, key string, ttl time.Duratio
 
 // evict clears a row that names a holder whose transaction is gone. It reports false if it names another by now, or if a fence has it.
 func (s *Store) evict(ctx context.Context, l lease.Lease) (bool, error) {
-	n, err := s.keys.change(ctx, "acquire", l.Key, "hold-evict", []byte(l.Key), dialect.Bytes(l.Owner), l.Token)
+	n, err := s.keys.change(ctx, "acquire", l.Key, "hold-evict", []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token)
 	return n > 0, err
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -12,7 +12,7 @@ import (
 // keyRows are the rows of rowlock_hold, which are there to be locked and say nothing. Statements on them go down a store's lanes.
 type keyRows struct {
 	rows *table.Store
-	d    dialect.Dialect
+	d    *sqlstore.Dialect
 }
 
 // make inserts those of keys' rows that are not there, in a statement that commits at once: an insert inside a transaction, after a look
@@ -27,7 +27,7 @@ func (k keyRows) drop(ctx context.Context, keys []string) (int64, error) {
 }
 
 func (k keyRows) change(ctx context.Context, verb, key, section string, args ...any) (n int64, err error) {
-	err = k.rows.OnLane(ctx, verb, key, func(ctx context.Context, session *dialect.Session) error {
+	err = k.rows.OnLane(ctx, verb, key, func(ctx context.Context, session *sqlstore.Session) error {
 		res, err := session.Exec(ctx, k.d.Text(section), args...)
 		if err == nil {
 			n, err = res.RowsAffected()
@@ -46,9 +46,9 @@ func (k keyRows) free(ctx context.Context, keys []string) (map[string]bool, erro
 		return nil, nil
 	}
 	var free map[string]bool
-	err := k.rows.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *dialect.Session) error {
+	err := k.rows.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *sqlstore.Session) error {
 		free = make(map[string]bool)
-		return session.Query(ctx, k.d.Text("hold-free"), []any{k.d.List(keys)}, func(row dialect.Columns) error {
+		return session.Query(ctx, k.d.Text("hold-free"), []any{k.d.List(keys)}, func(row sqlstore.Columns) error {
 			var key []byte
 			err := row.Scan(&key)
 			free[string(key)] = true
@@ -87,10 +87,10 @@ func (k keyRows) page(ctx context.Context, after []byte, retention time.Duration
 		dead bool
 	}
 	var lines []line
-	args := []any{after, pageRows, dialect.Micros(retention), pageRows}
-	err = k.rows.OnLane(ctx, "sweep", "", func(ctx context.Context, session *dialect.Session) error {
+	args := []any{after, pageRows, sqlstore.Micros(retention), pageRows}
+	err = k.rows.OnLane(ctx, "sweep", "", func(ctx context.Context, session *sqlstore.Session) error {
 		lines = nil
-		return session.Query(ctx, k.d.Text("hold-dead"), args, func(row dialect.Columns) error {
+		return session.Query(ctx, k.d.Text("hold-dead"), args, func(row sqlstore.Columns) error {
 			var l line
 			err := row.Scan(&l.key, &l.dead)
 			lines = append(lines, l)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -37,15 +38,14 @@ type Locker struct {
 	rows    *table.Store
 	keys    keyRows
 	own     bool // Close closes rows
-	d       dialect.Dialect
-	locks   dialect.RowLocks
+	d       *sqlstore.Dialect
 	timeout time.Duration
 }
 
 // NewLocker returns a locker on the tables in db, for every database. It takes one connection of the pool for itself. The options are
 // Timeout and Logger.
 func NewLocker(db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
-	o, err := makeOptions(db, d, opts)
+	of, o, err := makeOptions(db, d, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +54,11 @@ func NewLocker(db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	rows, facts, err := table.Open(ctx, db, d, table.Options{Lanes: 1, Timeout: statementTimeout})
+	rows, facts, err := table.Open(ctx, db, of, table.Options{Lanes: 1, Timeout: statementTimeout})
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLocker(rows, d, o)
-	if err != nil {
-		return nil, errors.Join(err, rows.Close())
-	}
+	l := newLocker(rows, of, o)
 	l.own = true
 	o.warn(ctx, facts)
 	return l, nil
@@ -70,19 +67,15 @@ func NewLocker(db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
 // Locker returns a locker that shares the store's connections. A key that the store holds is locked for it too, and the reverse. It
 // needs no Close.
 func (s *Store) Locker(opts ...Option) (*Locker, error) {
-	o, err := makeOptions(s.conns.db, s.d, opts)
+	_, o, err := makeOptions(s.conns.db, s.d, opts)
 	if err != nil {
 		return nil, err
 	}
-	return newLocker(s.rows, s.d, o)
+	return newLocker(s.rows, s.d, o), nil
 }
 
-func newLocker(rows *table.Store, d dialect.Dialect, o options) (*Locker, error) {
-	locks, ok := d.(dialect.RowLocks)
-	if !ok {
-		return nil, fmt.Errorf("%w: the dialect %s does not say how rows are locked", lease.ErrUnsupported, d.Name())
-	}
-	return &Locker{rows: rows, keys: keyRows{rows, d}, d: d, locks: locks, timeout: o.timeout}, nil
+func newLocker(rows *table.Store, d *sqlstore.Dialect, o options) *Locker {
+	return &Locker{rows: rows, keys: keyRows{rows, d}, d: d, timeout: o.timeout}
 }
 
 // Close closes the locker's connection. Locks that transactions have are theirs.
@@ -137,7 +130,7 @@ func (l *Locker) lockKeys(ctx context.Context, tx Tx, keys []string, how func(co
 		_, err := how(ctx, tx, r)
 		return err
 	}
-	column, err := dialect.Quote(l.d, "key")
+	column, err := l.d.Quote("key")
 	if err != nil {
 		return err
 	}
@@ -195,7 +188,7 @@ func (l *Locker) unlocked(ctx context.Context, r request, keys []string) (again 
 		switch {
 		case there[k] && !free[k]:
 			return false, &lease.HeldError{Key: k}
-		case !there[k] && l.d.Name() == "mysql":
+		case !there[k] && l.d.ReadsLock:
 			again = false
 		}
 	}

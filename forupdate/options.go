@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -56,21 +57,22 @@ func Logger(l *slog.Logger) Option {
 }
 
 // warn tells what the server is that it had better not be.
-func (o options) warn(ctx context.Context, facts dialect.Facts) {
+func (o options) warn(ctx context.Context, facts sqlstore.Facts) {
 	for _, w := range facts.Warnings {
 		o.logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
 }
 
-func makeOptions(db DB, d dialect.Dialect, opts []Option) (options, error) {
+func makeOptions(db DB, d dialect.Dialect, opts []Option) (*sqlstore.Dialect, options, error) {
 	o := options{connections: 16, timeout: 5 * time.Second, look: 250 * time.Millisecond, logger: slog.Default()}
-	if err := dialect.CheckOpen("forupdate", db, d); err != nil {
-		return o, err
+	of, err := sqlstore.CheckOpen("forupdate", db, d)
+	if err != nil {
+		return nil, o, err
 	}
 	for _, set := range opts {
 		if err := set(&o); err != nil {
-			return o, err
+			return nil, o, err
 		}
 	}
-	return o, nil
+	return of, o, nil
 }

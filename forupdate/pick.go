@@ -8,7 +8,6 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/jmoiron/sqlx/reflectx"
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -50,7 +49,7 @@ func (l *Locker) Pick(ctx context.Context, tx Tx, dest any, q Queue) error {
 			return err
 		}
 	}
-	rows, err := tx.QueryContext(ctx, l.locks.Skipping(query), q.Args...)
+	rows, err := tx.QueryContext(ctx, l.d.Skipping(query), q.Args...)
 	if err != nil {
 		return l.explain(ctx, what, "asked once", err)
 	}
@@ -63,7 +62,7 @@ func (l *Locker) Pick(ctx context.Context, tx Tx, dest any, q Queue) error {
 }
 
 func (l *Locker) pick(q Queue, columns []string) (string, error) {
-	table, err := dialect.Quote(l.d, q.Table)
+	table, err := l.d.Quote(q.Table)
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +95,7 @@ func (l *Locker) columns(dest any) (columns []string, err error) {
 		if f.Embedded || strings.Contains(f.Path, ".") || fields.Paths[f.Path] != f {
 			continue // a field that has fields is one column: a time, or what reads itself
 		}
-		quoted, err := dialect.Quote(l.d, f.Name)
+		quoted, err := l.d.Quote(f.Name)
 		if err != nil || strings.Contains(f.Name, ".") {
 			return nil, fmt.Errorf("%w: %T has a field for column %q: use a letter or _, then up to 62 letters, digits or _", lease.ErrConfig, dest, f.Name)
 		}

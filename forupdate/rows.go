@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -53,7 +53,7 @@ func (l *Locker) TryLockRows(ctx context.Context, tx Tx, rows Rows, keys ...any)
 	case len(missing) > 0:
 		return &MissingError{Table: rows.Table, Keys: missing}
 	}
-	return &lease.HeldError{Key: dialect.PlainText(left[0])}
+	return &lease.HeldError{Key: sqlstore.PlainText(left[0])}
 }
 
 // absent returns those of keys for which ask finds no row. What comes back is told apart by its text. Where that is no key's own (of a
@@ -64,7 +64,7 @@ func absent(keys []any, ask func(keys []any) (map[string]bool, error)) (missing 
 		return nil, err
 	}
 	for _, k := range keys {
-		if !got[dialect.PlainText(k)] {
+		if !got[sqlstore.PlainText(k)] {
 			missing = append(missing, k)
 		}
 	}
@@ -90,17 +90,17 @@ func absentOneByOne(keys []any, ask func(keys []any) (map[string]bool, error)) (
 // look reads which rows are there, and locks none. In MySQL it reads on the locker's own connection: in a SERIALIZABLE transaction there
 // every read locks, and waits. Elsewhere it reads in the transaction, which sees what it has written itself.
 func (l *Locker) look(ctx context.Context, tx Tx, r request) (map[string]bool, error) {
-	if l.d.Name() == "mysql" {
+	if l.d.ReadsLock {
 		return l.lookOutside(ctx, r)
 	}
-	got, err := l.query(ctx, tx, r.keys, dialect.In(r.table, r.column, len(r.keys)))
-	return got, dialect.ExplainOwn(l.d, r.what, err)
+	got, err := l.query(ctx, tx, r.keys, sqlstore.In(r.table, r.column, len(r.keys)))
+	return got, sqlstore.ExplainOwn(l.d, r.what, err)
 }
 
 func (l *Locker) lookOutside(ctx context.Context, r request) (map[string]bool, error) {
 	var seen map[string]bool
-	err := l.rows.OnLane(ctx, r.what, "", func(ctx context.Context, s *dialect.Session) (err error) {
-		seen, err = l.query(ctx, s.Conn(), r.keys, dialect.In(r.table, r.column, len(r.keys)))
+	err := l.rows.OnLane(ctx, r.what, "", func(ctx context.Context, s *sqlstore.Session) (err error) {
+		seen, err = l.query(ctx, s.Conn(), r.keys, sqlstore.In(r.table, r.column, len(r.keys)))
 		return err
 	})
 	if err != nil {
@@ -120,19 +120,19 @@ func (l *Locker) rowsRequest(tx Tx, rows Rows, keys []any) (r request, err error
 	if err := lease.CheckTx(tx); err != nil {
 		return r, err
 	}
-	table, err := dialect.Quote(l.d, rows.Table)
+	table, err := l.d.Quote(rows.Table)
 	if err != nil {
 		return r, err
 	}
-	column, err := dialect.Quote(l.d, rows.Key)
+	column, err := l.d.Quote(rows.Key)
 	if err != nil {
 		return r, err
 	}
 	var distinct []any
 	seen := make(map[string]bool, len(keys))
 	for _, k := range keys {
-		if !seen[dialect.PlainText(k)] {
-			seen[dialect.PlainText(k)] = true
+		if !seen[sqlstore.PlainText(k)] {
+			seen[sqlstore.PlainText(k)] = true
 			distinct = append(distinct, k)
 		}
 	}
@@ -140,6 +140,6 @@ func (l *Locker) rowsRequest(tx Tx, rows Rows, keys []any) (r request, err error
 		return r, fmt.Errorf("%w: no row of %s to lock", lease.ErrInvalidKey, rows.Table)
 	}
 	// The column is named with its table: alone, one that is not there would be a string to SQLite.
-	slices.SortFunc(distinct, func(a, b any) int { return strings.Compare(dialect.PlainText(a), dialect.PlainText(b)) })
+	slices.SortFunc(distinct, func(a, b any) int { return strings.Compare(sqlstore.PlainText(a), sqlstore.PlainText(b)) })
 	return request{what: fmt.Sprintf("lock rows of %s by %s", rows.Table, rows.Key), table: table, column: table + "." + column, keys: distinct}, nil
 }

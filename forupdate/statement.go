@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -22,7 +23,7 @@ func (l *Locker) lock(ctx context.Context, tx Tx, r request) (got map[string]boo
 	}
 	end := began.Add(wait)
 	err = l.patiently(ctx, tx, wait, func() error {
-		got, err = l.each(ctx, tx, r, func(n int) string { return l.locks.LockRows(r.table, r.column, n, time.Until(end)) })
+		got, err = l.each(ctx, tx, r, func(n int) string { return l.d.LockRows(r.table, r.column, n, time.Until(end)) })
 		return err
 	})
 	return got, l.explain(ctx, r.what, waited(began), err)
@@ -37,14 +38,14 @@ func (l *Locker) try(ctx context.Context, tx Tx, r request) (map[string]bool, er
 	if l.wholeFile() {
 		return l.lockFile(ctx, tx, r, 0)
 	}
-	got, err := l.each(ctx, tx, r, func(n int) string { return l.locks.TryRows(r.table, r.column, n) })
+	got, err := l.each(ctx, tx, r, func(n int) string { return l.d.TryRows(r.table, r.column, n) })
 	return got, l.explain(ctx, r.what, "asked once", err)
 }
 
 // each runs a SELECT for as many keys at once as the database takes well, in their order.
 func (l *Locker) each(ctx context.Context, tx Tx, r request, query func(n int) string) (map[string]bool, error) {
 	all := make(map[string]bool, len(r.keys))
-	for keys := range slices.Chunk(r.keys, l.locks.AtOnce()) {
+	for keys := range slices.Chunk(r.keys, l.d.AtOnce()) {
 		got, err := l.query(ctx, tx, keys, query(len(keys)))
 		if err != nil {
 			return nil, err
@@ -65,7 +66,7 @@ func (l *Locker) wait(ctx context.Context) time.Duration {
 
 // patiently runs f with the limit on waiting set, and gives back the limit that was there before: also when ctx has ended meanwhile.
 func (l *Locker) patiently(ctx context.Context, tx Tx, wait time.Duration, f func() error) error {
-	restore, err := l.locks.Patience(ctx, lease.InTx(tx), wait)
+	restore, err := l.d.Patience(ctx, lease.InTx(tx), wait)
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (l *Locker) lockFile(ctx context.Context, tx Tx, r request, wait time.Durat
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		err = l.patiently(ctx, tx, 0, func() error { return l.writeLock(ctx, tx) })
 		left := wait - time.Since(began)
-		if l.locks.Waited(err) != dialect.TooLong || left <= 0 {
+		if l.d.Waited(err) != sqlstore.TooLong || left <= 0 {
 			break
 		}
 		select {
@@ -100,7 +101,7 @@ func (l *Locker) lockFile(ctx context.Context, tx Tx, r request, wait time.Durat
 		}
 	}
 	if err == nil && r.table != "" {
-		got, err = l.query(ctx, tx, r.keys, dialect.In(r.table, r.column, len(r.keys)))
+		got, err = l.query(ctx, tx, r.keys, sqlstore.In(r.table, r.column, len(r.keys)))
 	}
 	return got, l.explain(ctx, r.what, waited(began), err)
 }
@@ -112,7 +113,7 @@ func (l *Locker) writeLock(ctx context.Context, tx Tx) error {
 
 // query runs a SELECT of keys and returns those that came.
 func (l *Locker) query(ctx context.Context, tx Tx, keys []any, query string) (map[string]bool, error) {
-	if l.d.Name() == "postgres" {
+	if l.d.Dollars {
 		query = sqlx.Rebind(sqlx.DOLLAR, query)
 	}
 	rows, err := tx.QueryContext(ctx, query, keys...)
@@ -126,22 +127,22 @@ func (l *Locker) query(ctx context.Context, tx Tx, keys []any, query string) (ma
 		if err := rows.Scan(&key); err != nil {
 			return nil, err
 		}
-		got[dialect.PlainText(key)] = true
+		got[sqlstore.PlainText(key)] = true
 	}
 	return got, rows.Err()
 }
 
 // explain tells who was waited for in vain from what went wrong.
 func (l *Locker) explain(ctx context.Context, what, how string, err error) error {
-	switch waited := l.locks.Waited(err); {
+	switch waited := l.d.Waited(err); {
 	case err == nil:
 		return nil
-	case errors.Is(err, sql.ErrTxDone), waited == dialect.NoWait:
-		return dialect.ExplainOwn(l.d, what, err)
-	case waited == dialect.TooLate:
+	case errors.Is(err, sql.ErrTxDone), waited == sqlstore.NoWait:
+		return sqlstore.ExplainOwn(l.d, what, err)
+	case waited == sqlstore.TooLate:
 		return fmt.Errorf("%w, and has read what another has changed since: %s: %w (roll back, and begin with BEGIN IMMEDIATE or _txlock=immediate)", ErrDeferred, what, err)
 	case l.wholeFile():
 		return fmt.Errorf("%w: %w, or another has the file's write lock for longer: %s, %s: %w (begin with BEGIN IMMEDIATE or _txlock=immediate, and a busy_timeout)", lease.ErrHeld, ErrDeferred, what, how, err)
 	}
-	return errors.Join(fmt.Errorf("%w: %s: %s for another transaction: %w", lease.ErrHeld, what, how, err), ctx.Err())
+	return oneline.Join(fmt.Errorf("%w: %s: %s for another transaction: %w", lease.ErrHeld, what, how, err), ctx.Err())
 }

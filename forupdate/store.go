@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -25,7 +27,7 @@ const (
 type Store struct {
 	rows  *table.Store // what the locks tell of themselves
 	keys  keyRows      // what is locked
-	d     dialect.Dialect
+	d     *sqlstore.Dialect
 	conns *conns
 	turns turns
 
@@ -52,12 +54,11 @@ var (
 //
 // SQLite is refused with lease.ErrUnsupported, and so is a dialect that is postgres.Pooled.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
-	o, err := makeOptions(db, d, opts)
+	of, o, err := makeOptions(db, d, opts)
 	if err != nil {
 		return nil, err
 	}
-	holder, ok := d.(dialect.Holder)
-	if !ok {
+	if of.Silence == nil {
 		return nil, fmt.Errorf("%w: the only lock that %s has is on all of the file, so a lock that is held would keep every writer out, its holder too: "+
 			"use rowlock.Open or optimistic.New, or forupdate.NewLocker inside your own transaction", lease.ErrUnsupported, d.Name())
 	}
@@ -68,20 +69,20 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	d = d.At(lease.HomeTransaction)
-	rows, facts, err := table.Open(ctx, db, d, table.Options{
+	of = of.At(lease.HomeTransaction)
+	rows, facts, err := table.Open(ctx, db, of, table.Options{
 		Lanes: lanes, Timeout: statementTimeout, Hints: limit == 0 || limit > o.connections+lanes+1,
 	})
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		rows: rows, keys: keyRows{rows, d}, d: d, conns: newConns(db, d, holder, o.connections), holds: make(map[string]*hold),
+		rows: rows, keys: keyRows{rows, of}, d: of, conns: newConns(db, of, o.connections), holds: make(map[string]*hold),
 		done: make(chan struct{}), look: o.look, hurried: make(chan struct{}, 1),
 	}
 	if err := s.rehearse(ctx); err != nil {
 		s.conns.close()
-		return nil, errors.Join(err, rows.Close())
+		return nil, oneline.Join(err, rows.Close())
 	}
 	o.warn(ctx, facts)
 	s.watching.Go(s.watch)

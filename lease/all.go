@@ -1,9 +1,6 @@
 package lease
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // AllAcquirer is a Store that can grant several keys at once, or none of them.
 type AllAcquirer interface {
@@ -23,17 +20,4 @@ type AllAcquirer interface {
 	// about the database: the store has the method, but this database cannot do it. Acquire still
 	// can.
 	AcquireAll(ctx context.Context, reqs []AcquireRequest) ([]Acquired, error)
-}
-
-// CheckOnce returns an error that wraps [ErrConfig] if two requests are for one key.
-func CheckOnce(reqs []AcquireRequest) error {
-	seen := make(map[string]bool, len(reqs))
-	for i := range reqs {
-		if seen[reqs[i].Key] {
-			return fmt.Errorf("%w: acquire all: %q comes twice; ask for each key once",
-				ErrConfig, reqs[i].Key)
-		}
-		seen[reqs[i].Key] = true
-	}
-	return nil
 }

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// IsNil reports whether v is nil, or an interface that has a nil pointer, on which a method would
-// panic. Constructors return such a value beside an error; a caller who ignores the error passes it
-// on.
-func IsNil(v any) bool {
+// isNil reports whether v is nil, or an interface that has a nil pointer, on which a method would
+// panic.
+func isNil(v any) bool {
 	value := reflect.ValueOf(v)
 	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
 }

@@ -18,7 +18,7 @@ type Tx interface {
 // own, so that what one statement checks or locks is unlocked at once. CheckTx cannot see whether a
 // *sql.Conn has sent BEGIN.
 func CheckTx(tx Tx) error {
-	if IsNil(tx) {
+	if isNil(tx) {
 		return fmt.Errorf("%w: the transaction is nil; begin one (BeginTx)", ErrConfig)
 	}
 	if _, pool := tx.(interface{ SetMaxOpenConns(int) }); pool {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/allkeys"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -12,7 +13,7 @@ var _ lease.AllAcquirer = (*Store)(nil)
 
 // AcquireAll grants every key or none. See [lease.AllAcquirer].
 func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	if err := lease.CheckOnce(reqs); err != nil {
+	if err := allkeys.Check(reqs); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -37,8 +38,6 @@ func (s *Store) tryAllLocked(
 		r := s.rows[q.Key]
 		held := r != nil && r.held(now)
 		switch {
-		case q.Check() != nil:
-			return nil, false, q.Check()
 		case r != nil && r.home != lease.HomeTable:
 			return nil, false, fmt.Errorf("acquire all %q: %w", q.Key, lease.ErrMoved)
 		case held && r.owner != q.Owner:

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -22,7 +22,7 @@ var errCut = errors.New("the answer to the COMMIT came after it was cancelled, w
 type attempt struct {
 	o    *Once
 	req  Request
-	row  dialect.OnceClaim
+	row  sqlstore.OnceClaim
 	f    Func
 	wait time.Duration // for another transaction that has the key
 	peek bool          // first, because there is to be no wait
@@ -61,7 +61,7 @@ func (a *attempt) start(ctx context.Context) (*work, error) {
 	defer cancel()
 	conn, err := a.o.db.Conn(ctx)
 	if err != nil {
-		_, err = a.failed("connect", dialect.NotSent{Err: err})
+		_, err = a.failed("connect", sqlstore.NotSent{Err: err})
 		return nil, err
 	}
 	if a.peek {
@@ -76,7 +76,7 @@ func (a *attempt) start(ctx context.Context) (*work, error) {
 	if err != nil {
 		cut()
 		_ = conn.Close()
-		_, err = a.failed("begin", dialect.NotSent{Err: err})
+		_, err = a.failed("begin", sqlstore.NotSent{Err: err})
 		return nil, err
 	}
 	return &work{d: a.o.d, conn: conn, tx: tx, cut: cut}, nil
@@ -90,11 +90,10 @@ func (a *attempt) begin(ctx, within context.Context, conn *sql.Conn, cut context
 
 // look asks before the transaction whether somebody has the key, where the claim cannot be told not to wait.
 func (a *attempt) look(ctx context.Context, conn *sql.Conn) error {
-	p, ok := a.o.table.(dialect.OncePeeker)
-	if !ok {
+	if a.o.d.PeekOnce == nil {
 		return nil
 	}
-	taken, err := p.PeekOnce(ctx, lease.InTx(conn), a.row)
+	taken, err := a.o.d.PeekOnce(ctx, lease.InTx(conn), a.row)
 	if err != nil {
 		_, err = a.failed("look for", err)
 		return err
@@ -109,19 +108,19 @@ func (a *attempt) within(ctx context.Context, w *work) (Result, error) {
 	tx := w.tx
 	row, err := a.o.claim(ctx, lease.InTx(tx), a.row, a.wait)
 	if err != nil {
-		a.rivals = row.State == dialect.OnceInFlight
+		a.rivals = row.State == sqlstore.OnceInFlight
 		return a.failed("claim", err)
 	}
-	if row.State != dialect.OnceInFlight {
+	if row.State != sqlstore.OnceInFlight {
 		a.claimed = true
 	}
-	if row.State != dialect.OnceMine {
+	if row.State != sqlstore.OnceMine {
 		return a.replay(ctx, tx, row)
 	}
 	a.settled = true
 	value, err := a.f(ctx, tx)
 	if err != nil {
-		a.again = a.o.table.Collided(err)
+		a.again = a.o.d.Collided(err)
 		return Result{}, err
 	}
 	if err := a.o.tooLarge(a.req.Key, value); err != nil {
@@ -141,14 +140,14 @@ func (a *attempt) within(ctx context.Context, w *work) (Result, error) {
 
 // replay answers for a key that was done before. Where this process is in doubt of it, it writes to the row: what was read may not be
 // durable, and so it is told only once a commit that comes after it was acknowledged.
-func (a *attempt) replay(ctx context.Context, tx *sql.Tx, row dialect.OnceRow) (Result, error) {
+func (a *attempt) replay(ctx context.Context, tx *sql.Tx, row sqlstore.OnceRow) (Result, error) {
 	res, err := answer(a.req, row)
 	if err != nil || !a.doubt {
 		return res, err
 	}
-	confirmed, err := dialect.ConfirmOnce(ctx, lease.InTx(tx), a.o.d, a.row)
+	confirmed, err := sqlstore.ConfirmOnce(ctx, lease.InTx(tx), a.o.d, a.row)
 	if err == nil && !confirmed {
-		err = dialect.ErrRowShape
+		err = sqlstore.ErrRowShape
 	}
 	if err != nil {
 		a.again = worthIt(a.o.d, err)
@@ -168,14 +167,14 @@ func kept(value []byte) []byte {
 // failed is for what went wrong before f was run.
 func (a *attempt) failed(verb string, err error) (Result, error) {
 	a.again = worthIt(a.o.d, err)
-	a.busy = dialect.Judge(a.o.d, err).Class == dialect.Conflict || errors.Is(err, driver.ErrBadConn) // which the pool may have many of
+	a.busy = sqlstore.Judge(a.o.d, err).Class == sqlstore.Conflict || errors.Is(err, driver.ErrBadConn) // which the pool may have many of
 	return Result{}, a.o.explain(verb, a.req.Key, err)
 }
 
 // worthIt reports whether another transaction may fare better after err, which came before the COMMIT: a lost connection is a
 // transaction rolled back.
-func worthIt(d dialect.Dialect, err error) bool {
-	return !errors.Is(err, errLostRow) && !errors.Is(err, sql.ErrTxDone) && dialect.Judge(d, err).Class.Retry()
+func worthIt(d *sqlstore.Dialect, err error) bool {
+	return !errors.Is(err, errLostRow) && !errors.Is(err, sql.ErrTxDone) && sqlstore.Judge(d, err).Class.Retry()
 }
 
 // commit says in a what is known when there is no answer. The connection is then dropped: SQLite leaves the transaction open when it
@@ -189,8 +188,8 @@ func (a *attempt) commit(ctx context.Context, w *work) error {
 		return endedByF(a.req.Key, err)
 	}
 	w.bad = true
-	class := dialect.Judge(a.o.d, err).Class
-	a.unknown = class == dialect.Unknown
+	class := sqlstore.Judge(a.o.d, err).Class
+	a.unknown = class == sqlstore.Unknown
 	a.again = class.Retry()
 	return a.o.explain("commit", a.req.Key, err)
 }

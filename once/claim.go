@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -16,34 +16,34 @@ const (
 )
 
 // claim makes the key's row in tx, takes over an expired one, or returns the live one.
-func (o *Once) claim(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, wait time.Duration) (row dialect.OnceRow, err error) {
+func (o *Once) claim(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (row sqlstore.OnceRow, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+slack)
 	defer cancel()
 	for range looks {
-		row, err = o.table.ClaimOnce(ctx, tx, c, wait)
-		if err != nil || row.State != dialect.OnceExpired && row.State != dialect.OnceAbsent {
+		row, err = o.d.ClaimOnce(ctx, tx, c, wait)
+		if err != nil || row.State != sqlstore.OnceExpired && row.State != sqlstore.OnceAbsent {
 			return row, err
 		}
-		if row.State == dialect.OnceAbsent {
+		if row.State == sqlstore.OnceAbsent {
 			continue // removed since it was in our way
 		}
-		taken, err := dialect.TakeOnce(ctx, tx, o.d, c)
+		taken, err := sqlstore.TakeOnce(ctx, tx, o.d, c)
 		switch {
-		case err != nil && o.table.Collided(err):
-			return dialect.OnceRow{State: dialect.OnceInFlight}, err // with another taker
+		case err != nil && o.d.Collided(err):
+			return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, err // with another taker
 		case taken || err != nil:
-			return dialect.OnceRow{State: dialect.OnceMine}, err
+			return sqlstore.OnceRow{State: sqlstore.OnceMine}, err
 		}
 	}
-	return row, dialect.ErrRowShape
+	return row, sqlstore.ErrRowShape
 }
 
 // answer is what a row that is not ours says to a request.
-func answer(r Request, row dialect.OnceRow) (Result, error) {
+func answer(r Request, row sqlstore.OnceRow) (Result, error) {
 	switch {
-	case row.State == dialect.OnceInFlight:
+	case row.State == sqlstore.OnceInFlight:
 		return Result{}, inFlight(r.Key)
-	case row.State != dialect.OnceDone:
+	case row.State != sqlstore.OnceDone:
 		return Result{}, fmt.Errorf("%w: once %q: the row is in state %d", lease.ErrCorrupt, r.Key, row.State)
 	case !bytes.Equal(row.Fingerprint, r.Fingerprint):
 		return Result{}, mismatch(r.Key)
@@ -60,11 +60,11 @@ func (o *Once) tooLarge(key string, value []byte) error {
 }
 
 // store writes the result into the row, if there is one: none is what the row says already.
-func (o *Once) store(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, value []byte) error {
+func (o *Once) store(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, value []byte) error {
 	if len(value) == 0 {
 		return nil
 	}
-	stored, err := dialect.StoreOnce(ctx, tx, o.d, c, value)
+	stored, err := sqlstore.StoreOnce(ctx, tx, o.d, c, value)
 	if err == nil && !stored {
 		err = errLostRow
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -61,7 +62,7 @@ func (o *Once) lead(ctx context.Context, r Request, f Func, until time.Time) (Re
 		enough := try >= maxTries && (!a.busy || o.cfg.NoWait || late > 0) || late > slack
 		if !a.again || enough || !sleep(ctx, pauses.NextBackOff()) {
 			if a.rivals {
-				err = errors.Join(inFlight(r.Key), err)
+				err = oneline.Join(inFlight(r.Key), err)
 			}
 			return Result{}, o.because(ctx, doubt, err)
 		}
@@ -82,10 +83,10 @@ func (o *Once) patience(until time.Time, doubt bool) time.Duration {
 
 func (o *Once) because(ctx context.Context, doubt bool, err error) error {
 	if doubt {
-		err = errors.Join(lease.ErrUnknown, err)
+		err = oneline.Join(lease.ErrUnknown, err)
 	}
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-		err = errors.Join(err, ctx.Err())
+		err = oneline.Join(err, ctx.Err())
 	}
 	return err
 }

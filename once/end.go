@@ -6,7 +6,7 @@ import (
 	"database/sql/driver"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/txend"
 )
 
@@ -19,7 +19,7 @@ const (
 
 // work is a transaction under way, on a connection that is nobody else's until it has ended.
 type work struct {
-	d    dialect.Dialect
+	d    *sqlstore.Dialect
 	conn *sql.Conn
 	tx   *sql.Tx
 	cut  context.CancelFunc // of the context that tx was begun with
@@ -63,7 +63,7 @@ func (w *work) commit(ctx context.Context) error {
 // over rolls back what was not committed, and gives the connection back or, if it is bad, drops it.
 func (w *work) over(ctx context.Context, committed bool) {
 	end := w.ending(ctx)
-	if _, unwatched := w.d.(dialect.UnwatchedTx); !unwatched {
+	if !w.d.UnwatchedTx {
 		defer w.stop()
 		defer w.cut()
 		defer context.AfterFunc(end, w.cut)()

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/txend"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -36,13 +36,13 @@ func (o *Once) In(ctx context.Context, tx *sql.Tx, r Request, f Func) (Result, e
 	if err != nil {
 		return Result{}, o.explainIn("claim", r.Key, err)
 	}
-	if row.State != dialect.OnceMine {
+	if row.State != sqlstore.OnceMine {
 		return answer(r, row)
 	}
 	return o.doIn(ctx, tx, r, c, f)
 }
 
-func (o *Once) doIn(ctx context.Context, tx *sql.Tx, r Request, c dialect.OnceClaim, f Func) (_ Result, err error) {
+func (o *Once) doIn(ctx context.Context, tx *sql.Tx, r Request, c sqlstore.OnceClaim, f Func) (_ Result, err error) {
 	whole := false
 	defer func() {
 		if whole {
@@ -72,7 +72,7 @@ func (o *Once) doIn(ctx context.Context, tx *sql.Tx, r Request, c dialect.OnceCl
 
 // explainIn is explain, for a transaction that the caller can begin again.
 func (o *Once) explainIn(verb, key string, err error) error {
-	if dialect.Judge(o.d, err).Class == dialect.Conflict {
+	if sqlstore.Judge(o.d, err).Class == sqlstore.Conflict {
 		return fmt.Errorf("%w: %s %q: %w (roll back and try again)", lease.ErrBusy, verb, key, err)
 	}
 	return o.explain(verb, key, err)

@@ -3,10 +3,11 @@ package once
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/rowlockdb/rowlock/internal/oneline"
 )
 
 // lines has, for each key, the call of this process that is at work on it. Whoever comes meanwhile waits here, where that costs no
@@ -80,7 +81,7 @@ func await(ctx context.Context, other *turn, key string, until time.Time) error 
 	case <-timer.C:
 		return inFlight(key)
 	case <-ctx.Done():
-		return errors.Join(inFlight(key), ctx.Err())
+		return oneline.Join(inFlight(key), ctx.Err())
 	}
 }
 

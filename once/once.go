@@ -2,12 +2,13 @@ package once
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -15,8 +16,7 @@ import (
 // without a connection.
 type Once struct {
 	db     dialect.Pool
-	d      dialect.Dialect
-	table  dialect.Once
+	d      *sqlstore.Dialect
 	cfg    Config
 	lines  lines
 	doubts doubts
@@ -32,15 +32,12 @@ const openTimeout = 30 * time.Second
 // New returns a Once on db, which stays the caller's. It refuses a database that would forget what was done, and runs every statement
 // once in a transaction that it rolls back, so that a missing table or privilege is found now.
 func New(db dialect.Pool, d dialect.Dialect, cfg *Config) (*Once, error) {
-	if err := dialect.CheckOpen("once.New", db, d); err != nil {
+	of, err := sqlstore.CheckOpen("once.New", db, d)
+	if err != nil {
 		return nil, err
 	}
-	table, ok := d.(dialect.Once)
-	if !ok {
-		return nil, fmt.Errorf("%w: the dialect %s keeps nothing that was done once", lease.ErrUnsupported, d.Name())
-	}
-	o := &Once{db: db, d: d, table: table, cfg: cfg.withDefaults(), lines: lines{at: make(map[place]*turn)}}
-	if err := errors.Join(o.cfg.check(), d.Names().Check()); err != nil {
+	o := &Once{db: db, d: of, cfg: cfg.withDefaults(), lines: lines{at: make(map[place]*turn)}}
+	if err := oneline.Join(o.cfg.check(), of.CheckNames()); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
@@ -71,11 +68,11 @@ func (o *Once) check(r Request, f Func) error {
 
 // explain turns a database's error into one of ours. Nothing was committed; where that is not sure the caller says so.
 func (o *Once) explain(verb, key string, err error) error {
-	v := dialect.Judge(o.d, err)
+	v := sqlstore.Judge(o.d, err)
 	switch {
 	case v.As != nil:
 		return fmt.Errorf("%w: %s %q: %w", v.As, verb, key, err)
-	case v.Class == dialect.Conflict:
+	case v.Class == sqlstore.Conflict:
 		return fmt.Errorf("%w: %s %q: %w", lease.ErrBusy, verb, key, err)
 	}
 	return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -36,25 +36,25 @@ func (o *Once) open(ctx context.Context) error {
 	return nil
 }
 
-func (o *Once) probe(ctx context.Context) (facts dialect.Facts, err error) {
+func (o *Once) probe(ctx context.Context) (facts sqlstore.Facts, err error) {
 	conn, err := o.db.Conn(ctx)
 	if err != nil {
-		return facts, o.explain("connect", "", dialect.NotSent{Err: err})
+		return facts, o.explain("connect", "", sqlstore.NotSent{Err: err})
 	}
 	defer conn.Close()
 	facts, err = o.d.Probe(ctx, conn)
 	if err == nil {
-		err = dialect.CheckVersion(facts.SchemaVersion)
+		err = sqlstore.CheckVersion(facts.SchemaVersion)
 	}
 	if err == nil {
-		err = o.table.ProbeOnce(ctx, conn)
+		err = o.d.ProbeTable(ctx, conn, "rowlock_once")
 	}
 	return facts, o.refusal(err)
 }
 
 // refusal leaves an error that already is one of ours alone.
 func (o *Once) refusal(err error) error {
-	if err == nil || dialect.IsRefusal(err) {
+	if err == nil || sqlstore.IsRefusal(err) {
 		return err
 	}
 	return o.explain("probe", "", err)
@@ -80,13 +80,13 @@ func (o *Once) rehearsal(r Request) Func {
 		if err := o.store(ctx, run, c, value); err != nil {
 			return nil, o.explain("rehearse", "", err)
 		}
-		row, err := dialect.LookOnce(ctx, run, o.d, c)
-		if err == nil && (row.State != dialect.OnceDone || !bytes.Equal(row.Result, value) || !bytes.Equal(row.Fingerprint, r.Fingerprint)) {
+		row, err := sqlstore.LookOnce(ctx, run, o.d, c)
+		if err == nil && (row.State != sqlstore.OnceDone || !bytes.Equal(row.Result, value) || !bytes.Equal(row.Fingerprint, r.Fingerprint)) {
 			err = fmt.Errorf("%w: a row that was made a moment ago is not there: is there a trigger or a row policy on the table?", lease.ErrCorrupt)
 		}
 		taken := false
 		if err == nil {
-			taken, err = dialect.TakeOnce(ctx, run, o.d, c)
+			taken, err = sqlstore.TakeOnce(ctx, run, o.d, c)
 		}
 		if taken {
 			err = fmt.Errorf("%w: a row that was made a moment ago has expired: does the server's clock run?", lease.ErrCorrupt)

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -33,12 +33,12 @@ func (o *Once) Sweep(ctx context.Context, batch int) (removed int64, err error) 
 func (o *Once) sweep(ctx context.Context, batch int) (removed int64, err error) {
 	conn, err := o.db.Conn(ctx)
 	if err != nil {
-		return 0, o.explain("sweep", "", dialect.NotSent{Err: err})
+		return 0, o.explain("sweep", "", sqlstore.NotSent{Err: err})
 	}
-	s := dialect.NewSession(conn)
+	s := sqlstore.NewSession(conn)
 	defer s.Discard()
 	if err := o.d.Setup(ctx, s); err != nil {
-		return 0, o.explain("sweep", "", dialect.NotSent{Err: err})
+		return 0, o.explain("sweep", "", sqlstore.NotSent{Err: err})
 	}
 	for {
 		n, err := o.batch(ctx, s, batch)
@@ -49,15 +49,15 @@ func (o *Once) sweep(ctx context.Context, batch int) (removed int64, err error) 
 	}
 }
 
-func (o *Once) batch(ctx context.Context, s *dialect.Session, batch int) (int64, error) {
+func (o *Once) batch(ctx context.Context, s *sqlstore.Session, batch int) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	for pauses, try := pauses(), 1; ; try++ {
-		n, err := dialect.SweepOnce(ctx, s, o.d, batch)
+		n, err := sqlstore.SweepOnce(ctx, s, o.d, batch)
 		if err == nil {
 			return n, nil
 		}
-		again := dialect.Judge(o.d, err).Class == dialect.Conflict && try < maxTries
+		again := sqlstore.Judge(o.d, err).Class == sqlstore.Conflict && try < maxTries
 		if !again || !sleep(ctx, pauses.NextBackOff()) {
 			return 0, o.explain("sweep", "", err)
 		}

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -62,8 +62,8 @@ func (r Request) check(f Func) error {
 	return lease.CheckKey(r.Key)
 }
 
-func (o *Once) row(r Request) dialect.OnceClaim {
-	return dialect.OnceClaim{
+func (o *Once) row(r Request) sqlstore.OnceClaim {
+	return sqlstore.OnceClaim{
 		Tenant: []byte(r.Tenant), Key: []byte(r.Key), Fingerprint: append([]byte{}, r.Fingerprint...), Keep: o.cfg.Keep,
 	}
 }

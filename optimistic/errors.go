@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -56,8 +56,8 @@ func (e *ConflictError) Unwrap() error { return e.Err }
 func keyText(key []any) string {
 	parts := make([]string, len(key))
 	for i, v := range key {
-		parts[i] = dialect.PlainText(v)
-		switch dialect.Plain(v).(type) {
+		parts[i] = sqlstore.PlainText(v)
+		switch sqlstore.Plain(v).(type) {
 		case string, []byte:
 			parts[i] = strconv.Quote(parts[i])
 		}
@@ -77,15 +77,6 @@ func state(err error) string {
 	return ""
 }
 
-// isOvertaken says that the database refused to touch a row because it was changed since the transaction began. MySQL says 40001 as well,
-// but of a deadlock, after which the row may be as it was.
-func (t *Table[T]) isOvertaken(err error) bool {
-	if t.d.Name() == "mysql" {
-		return strings.Contains(err.Error(), "Error 1020 (HY000)")
-	}
-	return state(err) == "40001"
-}
-
 // isLost says that err leaves open what became of a statement that commits by itself.
 func (t *Table[T]) isLost(err error) bool {
 	for _, start := range undone {
@@ -94,7 +85,7 @@ func (t *Table[T]) isLost(err error) bool {
 		}
 	}
 	told := state(err)
-	return dialect.Judge(t.d, err).Class == dialect.Unknown && (len(told) < 2 || !slices.Contains(refusals, told[:2]))
+	return sqlstore.Judge(t.d, err).Class == sqlstore.Unknown && (len(told) < 2 || !slices.Contains(refusals, told[:2]))
 }
 
 var (
@@ -110,8 +101,8 @@ var (
 // user's own affair: it is no damage to our rows, and no conflict that passes by itself.
 func (t *Table[T]) explain(verb string, err error) error {
 	what := verb + " " + t.name
-	if v := dialect.Judge(t.d, err); strings.HasPrefix(state(err), "23") || errors.Is(v.As, lease.ErrCorrupt) || errors.Is(v.As, lease.ErrTokenExhausted) {
+	if v := sqlstore.Judge(t.d, err); strings.HasPrefix(state(err), "23") || errors.Is(v.As, lease.ErrCorrupt) || errors.Is(v.As, lease.ErrTokenExhausted) {
 		return fmt.Errorf("rowlock: %s: %w", what, err)
 	}
-	return dialect.ExplainOwn(t.d, what, err)
+	return sqlstore.ExplainOwn(t.d, what, err)
 }

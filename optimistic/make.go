@@ -3,7 +3,7 @@ package optimistic
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -13,7 +13,7 @@ import (
 //
 // All that is one transaction. If the insert were committed first and the token raised afterwards, a client that dies between the two
 // would leave a row with an old token behind, from which the next holder would count on.
-func (d swap) make(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d swap) make(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	var token int64
 	err := s.InTx(ctx, func() (err error) {
 		token, err = d.insert(ctx, s, r)
@@ -22,18 +22,18 @@ func (d swap) make(ctx context.Context, s *dialect.Session, r lease.AcquireReque
 	if err != nil {
 		return lease.Acquired{}, err
 	}
-	return (&dialect.Answer{State: dialect.StateMine, Token: token}).Acquired()
+	return (&sqlstore.Answer{State: sqlstore.StateMine, Token: token}).Acquired()
 }
 
-// insert returns dialect.ErrRowShape where somebody else was quicker, or the server's complaint of a duplicate, which is a conflict too.
-func (d swap) insert(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (token int64, err error) {
+// insert returns sqlstore.ErrRowShape where somebody else was quicker, or the server's complaint of a duplicate, which is a conflict too.
+func (d swap) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (token int64, err error) {
 	key, bucket := []byte(r.Key), lease.Bucket(r.Key)
-	res, err := s.Exec(ctx, d.Text("cas-insert"), key, dialect.Bytes(r.Owner), d.note(r), dialect.Micros(r.TTL), bucket)
+	res, err := s.Exec(ctx, d.Text("cas-insert"), key, sqlstore.Bytes(r.Owner), d.note(r), sqlstore.Micros(r.TTL), bucket)
 	if err != nil {
 		return 0, err
 	}
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return 0, dialect.ErrRowShape
+		return 0, sqlstore.ErrRowShape
 	}
 	var floor int64
 	if err := s.QueryRow(ctx, d.Text("cas-made"), []any{bucket, key}, &token, &floor); err != nil {

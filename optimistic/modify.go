@@ -10,7 +10,8 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/txend"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -31,7 +32,7 @@ type Pool interface {
 //
 // Each row that was changed is a statement, because one statement for all would lock them in an order of the database's own.
 func (t *Table[T]) Modify(ctx context.Context, db Pool, keys []any, f func(rows []*T) error, opts ...RetryOption) error {
-	if lease.IsNil(db) || f == nil {
+	if isnil.Value(db) || f == nil {
 		return fmt.Errorf("%w: modify %s: needs a database and a function", lease.ErrConfig, t.name)
 	}
 	return Retry(ctx, func(ctx context.Context) error {
@@ -122,7 +123,7 @@ func (t *Table[T]) compare(a, b *T) int {
 		case x.CanUint():
 			c = cmp.Compare(x.Uint(), y.Uint())
 		default:
-			c = cmp.Compare(dialect.PlainText(left), dialect.PlainText(right))
+			c = cmp.Compare(sqlstore.PlainText(left), sqlstore.PlainText(right))
 		}
 		if c != 0 {
 			return c
@@ -147,7 +148,7 @@ func (t *Table[T]) write(ctx context.Context, db Pool, rows []*T) error {
 
 // committed: a commit that was refused has changed nothing, and one of which nothing was heard may have.
 func (t *Table[T]) committed(err error) error {
-	if err != nil && dialect.Judge(t.d, err).Class == dialect.Unknown {
+	if err != nil && sqlstore.Judge(t.d, err).Class == sqlstore.Unknown {
 		return fmt.Errorf("%w: commit to %s: %w", lease.ErrUnknown, t.name, err)
 	}
 	if err != nil {

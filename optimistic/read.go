@@ -8,7 +8,8 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -28,7 +29,7 @@ func (t *Table[T]) Get(ctx context.Context, ext Ext, key ...any) (row T, err err
 // Which row a key means is for the database to say: where 'a' is 'A' to it, either finds the row. A key that the row has in another
 // spelling costs a statement of its own, if it is one of several.
 func (t *Table[T]) Select(ctx context.Context, ext Ext, keys []any) ([]T, error) {
-	if lease.IsNil(ext) {
+	if isnil.Value(ext) {
 		return nil, fmt.Errorf("%w: select %s: needs a database or transaction", lease.ErrConfig, t.name)
 	}
 	if len(keys) == 0 {
@@ -125,7 +126,7 @@ func (t *Table[T]) places(keys []any) (places map[string]int, tuples [][]any, er
 func (t *Table[T]) identity(key []any) string {
 	var b strings.Builder
 	for _, v := range key {
-		fmt.Fprintf(&b, "%q,", dialect.PlainText(v))
+		fmt.Fprintf(&b, "%q,", sqlstore.PlainText(v))
 	}
 	return b.String()
 }

@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Reap raises the floor to the highest token of the dead and then deletes, in one transaction, what is dead still and not above the
+// reapBucket raises the floor to the highest token of the dead and then deletes, in one transaction, what is dead still and not above the
 // floor. The rows are not locked in between: one that is taken and given back meanwhile has a token above the floor, and stays. That
 // the floor is written keeps everybody out who would lock it to count from it; for the others see make.
 //
 // A row that somebody has locked fails the whole transaction; then each key is tried by itself, and locked ones are left to the next
 // sweep, after two of them all the rest.
-func (d swap) Reap(ctx context.Context, s *dialect.Session, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
+func (d swap) reapBucket(ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
 	removed, err = d.reap(ctx, s, bucket, keys, retention)
-	if !d.isConflict(err) || d.Lanes() == 1 {
+	if !d.isConflict(err) || d.OneWriter {
 		return removed, err
 	}
 	locked := 0
@@ -34,7 +34,7 @@ func (d swap) Reap(ctx context.Context, s *dialect.Session, bucket int, keys []s
 	return removed, nil
 }
 
-func (d swap) reap(ctx context.Context, s *dialect.Session, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
+func (d swap) reap(ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
 	err = s.InTx(ctx, func() error {
 		removed, err = d.reapIn(ctx, s, bucket, keys, retention)
 		return err
@@ -45,10 +45,10 @@ func (d swap) reap(ctx context.Context, s *dialect.Session, bucket int, keys []s
 	return removed, err
 }
 
-func (d swap) reapIn(ctx context.Context, s *dialect.Session, bucket int, keys []string, retention time.Duration) (int64, error) {
+func (d swap) reapIn(ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration) (int64, error) {
 	var highest int64
-	dead := []any{d.List(keys), dialect.Micros(retention)}
-	if d.Lanes() == 1 { // a transaction that reads first may find that it cannot write any more
+	dead := []any{d.List(keys), sqlstore.Micros(retention)}
+	if d.OneWriter { // a transaction that reads first may find that it cannot write any more
 		if _, err := s.Exec(ctx, d.Text("floor-raise"), 0, bucket); err != nil {
 			return 0, err
 		}
@@ -59,15 +59,11 @@ func (d swap) reapIn(ctx context.Context, s *dialect.Session, bucket int, keys [
 	if err := d.raiseFloor(ctx, s, bucket, highest); err != nil {
 		return 0, err
 	}
-	res, err := s.Exec(ctx, d.Text("cas-reap"), append(dead, highest)...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
+	return s.Change(ctx, d.Text("cas-reap"), append(dead, highest)...)
 }
 
 // raiseFloor reads the floor back: deleting a row above a floor that did not rise would let its token be granted again.
-func (d swap) raiseFloor(ctx context.Context, s *dialect.Session, bucket int, to int64) error {
+func (d swap) raiseFloor(ctx context.Context, s *sqlstore.Session, bucket int, to int64) error {
 	if _, err := s.Exec(ctx, d.Text("floor-raise"), to, bucket); err != nil {
 		return err
 	}
@@ -80,9 +76,9 @@ func (d swap) raiseFloor(ctx context.Context, s *dialect.Session, bucket int, to
 }
 
 // DropDead removes dead tickets one by one: a batch would have to be locked in order.
-func (d swap) DropDead(ctx context.Context, s *dialect.Session, tickets []lease.Lease, retention int64) error {
+func (d swap) DropDead(ctx context.Context, s *sqlstore.Session, tickets []lease.Lease, retention int64) error {
 	for _, t := range tickets {
-		if _, err := s.Exec(ctx, d.Text("cas-drop-dead"), []byte(t.Key), dialect.Bytes(t.Owner), retention); err != nil {
+		if _, err := s.Exec(ctx, d.Text("cas-drop-dead"), []byte(t.Key), sqlstore.Bytes(t.Owner), retention); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -25,9 +25,9 @@ var errUntried = fmt.Errorf("%w: renewing took too long, behind leases that are 
 // those that are locked are left out of the batch until they are not.
 //
 // SQLite's own renewal takes no row locks as it is.
-func (d swap) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	if d.Lanes() == 1 {
-		return d.Dialect.Renew(ctx, s, reqs)
+func (d swap) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	if d.OneWriter {
+		return d.Database.Renew(ctx, s, reqs)
 	}
 	tried, sent := make([]error, len(reqs)), time.Now()
 	clear, suspect := d.suspects.split(reqs)
@@ -43,20 +43,20 @@ func (d swap) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewR
 }
 
 func (d swap) isConflict(err error) bool {
-	return err != nil && dialect.Judge(d, err).Class == dialect.Conflict
+	return err != nil && sqlstore.Judge(d, err).Class == sqlstore.Conflict
 }
 
-func (d swap) extend(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) error {
+func (d swap) extend(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) error {
 	_, err := d.guarded(ctx, s, "cas-renew", list(reqs))
 	return err
 }
 
 func list(reqs []lease.RenewRequest) string {
-	return dialect.RenewList(reqs, func(r lease.RenewRequest) int64 { return dialect.Micros(r.TTL) })
+	return sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return sqlstore.Micros(r.TTL) })
 }
 
 // extendTogether extends those at these places in one statement, or one by one if one of them is locked.
-func (d swap) extendTogether(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, at []int, tried []error) error {
+func (d swap) extendTogether(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, at []int, tried []error) error {
 	if len(at) == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func inKeyOrder(reqs []lease.RenewRequest) []lease.RenewRequest {
 
 // extendEach tries those at these places one by one, and in another order each time, so that a few locked ones cannot keep the same others
 // from being tried again and again. It notes what each met: nil, a conflict, or errUntried.
-func (d swap) extendEach(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, at []int, tried []error) error {
+func (d swap) extendEach(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, at []int, tried []error) error {
 	began := time.Now()
 	for _, n := range rand.Perm(len(at)) {
 		i := at[n]
@@ -106,15 +106,15 @@ func (d swap) hasTime(ctx context.Context) bool {
 }
 
 // outcomes reads all of the rows.
-func (d swap) outcomes(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, tried []error, sent time.Time) ([]lease.Renewed, error) {
+func (d swap) outcomes(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, tried []error, sent time.Time) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, len(reqs))
-	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(row dialect.Columns) error {
+	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(row sqlstore.Columns) error {
 		var n int
 		var remaining, clock int64
 		err := row.Scan(&n, &remaining, &clock)
 		if err == nil {
 			least := reqs[n-1].TTL - time.Since(sent) - slack
-			out[n-1] = outcome(tried[n-1], dialect.Duration(remaining), least, dialect.Duration(clock))
+			out[n-1] = outcome(tried[n-1], sqlstore.Duration(remaining), least, sqlstore.Duration(clock))
 		}
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -23,7 +24,7 @@ type DB = dialect.DB
 // everything that the store of rowlock.Open is, but for lease.Queue. Close it after the clients that were made with it.
 type Store struct {
 	rows
-	facts dialect.Facts
+	facts sqlstore.Facts
 }
 
 // rows are the abilities that carry over.
@@ -77,7 +78,8 @@ const minTimeout = 100 * time.Millisecond
 // rowlock_queue. To sweep takes UPDATE on rowlock_floor and DELETE on rowlock as well; without them leave it to another client:
 // rowlock.Config.Reaper.Off.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
-	if err := dialect.CheckOpen("optimistic.New", db, d); err != nil {
+	of, err := sqlstore.CheckOpen("optimistic.New", db, d)
+	if err != nil {
 		return nil, err
 	}
 	set := settings{timeout: statementTimeout}
@@ -87,13 +89,13 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 		}
 	}
 	limit := db.Stats().MaxOpenConnections
-	lanes, err := lane.Count(set.lanes, lane.Single, d.Lanes(), limit, 1)
+	lanes, err := lane.Count(set.lanes, lane.Single, of.Lanes(), limit, 1)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	store, facts, err := table.Open(ctx, db, swapping(d, set.timeout), table.Options{
+	store, facts, err := table.Open(ctx, db, swapping(of, set.timeout), table.Options{
 		Lanes: lanes, Timeout: set.timeout, Hints: limit == 0 || limit > lanes+1, Optimistic: true,
 	})
 	if err != nil {

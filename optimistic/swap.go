@@ -8,13 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // swap is a dialect that locks no row which it only reads. What it does not do in its own way is the dialect's.
 type swap struct {
-	dialect.Dialect
+	sqlstore.Database
+	sqlstore.Features
 	*manner
 }
 
@@ -25,44 +26,20 @@ type manner struct {
 	suspects suspects
 }
 
-// swapping wraps d, and keeps its ability to hear of keys that have come free.
-func swapping(d dialect.Dialect, timeout time.Duration) dialect.Dialect {
-	if m, ok := d.(dialect.Modest); ok {
-		d = m.Unswept()
-	}
-	s := swap{d, &manner{timeout: timeout}}
-	switch d := d.(type) {
-	case dialect.Listener:
-		return struct {
-			swap
-			dialect.Listener
-		}{s, d}
-	case dialect.Watcher:
-		return struct {
-			swap
-			dialect.Watcher
-		}{s, d}
-	}
-	return s
-}
-
-var (
-	_ dialect.Fencer = swap{}
-	_ dialect.Reaper = swap{}
-)
-
-// At returns the same for the rows of another home.
-func (d swap) At(home int) dialect.Dialect { return swapping(d.Dialect.At(home), d.timeout) }
-
-// Native knows what the dialect itself knows.
-func (d swap) Native(err error) bool {
-	n, ok := d.Dialect.(dialect.Native)
-	return ok && n.Native(err)
+// swapping wraps d, and keeps its ways to hear of keys that were released.
+func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
+	return d.Unswept().Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
+		s := swap{db, f, &manner{timeout: timeout}}
+		return s, sqlstore.Features{
+			OneWriter: f.OneWriter, CheckNames: f.CheckNames, Listener: f.Listener, Version: f.Version,
+			Fence: s.fence, Reap: s.reapBucket,
+		}
+	})
 }
 
 // Setup bounds the wait for a row that somebody has locked. A session that is not ours alone is left as it is: see guarded.
-func (d swap) Setup(ctx context.Context, s *dialect.Session) error {
-	if err := d.Dialect.Setup(ctx, s); err != nil {
+func (d swap) Setup(ctx context.Context, s *sqlstore.Session) error {
+	if err := d.Database.Setup(ctx, s); err != nil {
 		return err
 	}
 	wait := guardedWait
@@ -81,11 +58,11 @@ func (d swap) Setup(ctx context.Context, s *dialect.Session) error {
 	return nil
 }
 
-// guardedWait is the bound that dialect.Guard.Within has.
+// guardedWait is the bound that sqlstore.Guard.Within has.
 const guardedWait = time.Second
 
 // guarded runs one statement. Where the session cannot have a bound on waiting, a transaction can.
-func (d swap) guarded(ctx context.Context, s *dialect.Session, section string, args ...any) (res sql.Result, err error) {
+func (d swap) guarded(ctx context.Context, s *sqlstore.Session, section string, args ...any) (res sql.Result, err error) {
 	run := func() error {
 		res, err = s.Exec(ctx, d.Text(section), args...)
 		return err
@@ -99,22 +76,22 @@ func (d swap) guarded(ctx context.Context, s *dialect.Session, section string, a
 
 // seen is a row as it was read.
 type seen struct {
-	dialect.Answer
+	sqlstore.Answer
 	owner   []byte
 	expires int64
 }
 
 // free says that the row has no owner, or one whose lease has expired, by the database's clock when it was read.
-func (r seen) free() bool { return r.State == dialect.StateFree || r.State == dialect.StateLocked }
+func (r seen) free() bool { return r.State == sqlstore.StateFree || r.State == sqlstore.StateLocked }
 
-func (d swap) look(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (row seen, err error) {
-	err = s.QueryRow(ctx, d.Text("cas-look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)}, append(row.Dest(), &row.owner, &row.expires)...)
+func (d swap) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (row seen, err error) {
+	err = s.QueryRow(ctx, d.Text("cas-look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, append(row.Dest(), &row.owner, &row.expires)...)
 	return row, err
 }
 
 // Acquire reads the row and takes it if it is free and still as it was read. A loser only reads. Which is tried first is not a
 // question here, so that the strategy does not matter.
-func (d swap) Acquire(ctx context.Context, s *dialect.Session, _ dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d swap) Acquire(ctx context.Context, s *sqlstore.Session, _ sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	row, err := d.look(ctx, s, r)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -127,16 +104,16 @@ func (d swap) Acquire(ctx context.Context, s *dialect.Session, _ dialect.Strateg
 	n, err := d.take(ctx, s, r, row)
 	switch {
 	case err == nil && n == 1:
-		return (&dialect.Answer{State: dialect.StateMine, Token: row.Token + 1}).Acquired()
-	case err != nil && dialect.Judge(d, err).Class != dialect.Conflict:
+		return (&sqlstore.Answer{State: sqlstore.StateMine, Token: row.Token + 1}).Acquired()
+	case err != nil && sqlstore.Judge(d, err).Class != sqlstore.Conflict:
 		return lease.Acquired{}, err
 	}
 	return d.beaten(ctx, s, r, row, err)
 }
 
 // take writes the row anew if it is as it was read, and still free by the clock.
-func (d swap) take(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, row seen) (int64, error) {
-	section, args := "cas-take-free", []any{dialect.Bytes(r.Owner), d.note(r), dialect.Micros(r.TTL), row.Token + 1, []byte(r.Key), row.Token}
+func (d swap) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, row seen) (int64, error) {
+	section, args := "cas-take-free", []any{sqlstore.Bytes(r.Owner), d.note(r), sqlstore.Micros(r.TTL), row.Token + 1, []byte(r.Key), row.Token}
 	if row.owner != nil {
 		section, args = "cas-take", append(args, row.owner, row.expires)
 	}
@@ -150,20 +127,20 @@ func (d swap) take(ctx context.Context, s *dialect.Session, r lease.AcquireReque
 // beaten answers for a row that could not be taken: somebody was quicker, or has it locked, which failed says. Has it expired, it may
 // be locked by its late holder's fence, and will be for as long as that likes: the wait for it was wait enough. In a file, where all
 // writes wait for one another, that says less, and is asked again.
-func (d swap) beaten(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, was seen, failed error) (lease.Acquired, error) {
+func (d swap) beaten(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, was seen, failed error) (lease.Acquired, error) {
 	row, err := d.look(ctx, s, r)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return lease.Acquired{}, dialect.ErrRowShape
+		return lease.Acquired{}, sqlstore.ErrRowShape
 	case err != nil:
 		return lease.Acquired{}, err
 	case !row.free():
 		return row.Acquired()
 	case failed == nil:
-		return lease.Acquired{}, dialect.ErrRowShape // taken and given back since
-	case row.State == dialect.StateLocked && row.Token == was.Token && d.Lanes() != 1:
+		return lease.Acquired{}, sqlstore.ErrRowShape // taken and given back since
+	case row.State == sqlstore.StateLocked && row.Token == was.Token && !d.OneWriter:
 		return lease.Acquired{}, nil
-	case row.State == dialect.StateLocked:
+	case row.State == sqlstore.StateLocked:
 		return row.Acquired()
 	}
 	return lease.Acquired{}, failed
@@ -171,16 +148,16 @@ func (d swap) beaten(ctx context.Context, s *dialect.Session, r lease.AcquireReq
 
 // note is the note as a parameter: text, but where text is bytes.
 func (d swap) note(r lease.AcquireRequest) any {
-	if d.Name() == "mysql" {
+	if d.TextAsBytes {
 		return []byte(r.Note)
 	}
 	return r.Note
 }
 
-// Fence changes the row, in a way that nobody sees, instead of locking it: nobody can take it until tx ends. Two transactions of one
+// fence changes the row, in a way that nobody sees, instead of locking it: nobody can take it until tx ends. Two transactions of one
 // holder therefore take turns, where a shared lock would let them go side by side.
-func (d swap) Fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
-	n, err := tx.Exec(ctx, d.Text("cas-fence"), []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Token})
+func (d swap) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
+	n, err := tx.Exec(ctx, d.Text("cas-fence"), []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token})
 	if err == nil && n == 0 {
 		return sql.ErrNoRows
 	}

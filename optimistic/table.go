@@ -13,6 +13,8 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/jmoiron/sqlx/reflectx"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -25,7 +27,7 @@ type Ext interface {
 // Table is one of your own tables, whose rows are changed only if they are still as they were read. It holds no connection and may be
 // used by many goroutines.
 type Table[T any] struct {
-	d       dialect.Dialect
+	d       *sqlstore.Dialect
 	name    string
 	quoted  string
 	columns []column // in the order of the struct
@@ -45,14 +47,15 @@ type column struct {
 // primary key. The version is the field tagged `db:"name,version"`, or else the column version: an integer, NOT NULL in the table, which
 // every writer raises. An error is lease.ErrConfig.
 func NewTable[T any](d dialect.Dialect, name string) (*Table[T], error) {
-	if lease.IsNil(d) {
+	if isnil.Value(d) {
 		return nil, fmt.Errorf("%w: optimistic.NewTable needs a dialect", lease.ErrConfig)
 	}
-	quoted, err := dialect.Quote(d, name)
+	of := sqlstore.Of(d)
+	quoted, err := of.Quote(name)
 	if err != nil {
 		return nil, err
 	}
-	t := &Table[T]{d: d, name: name, quoted: quoted, version: -1}
+	t := &Table[T]{d: of, name: name, quoted: quoted, version: -1}
 	typ := reflect.TypeFor[T]()
 	if typ.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%w: optimistic.NewTable of %s: use a struct with a field for each column", lease.ErrConfig, typ)
@@ -74,7 +77,7 @@ func (t *Table[T]) describe(typ reflect.Type) error {
 		if f.Embedded || f.Path != f.Name || fields.Paths[f.Path] != f {
 			continue // a field that has fields is one column: a time, or what reads itself
 		}
-		quoted, err := dialect.Quote(t.d, f.Name)
+		quoted, err := t.d.Quote(f.Name)
 		if err != nil || strings.Contains(f.Name, ".") {
 			return fmt.Errorf("%w: %s.%s: column %q: use a letter or _, then up to 62 letters, digits or _", lease.ErrConfig, typ, f.Field.Name, f.Name)
 		}
@@ -194,7 +197,7 @@ func (t *Table[T]) whereKey() string {
 
 // bind writes parameters as the database has them.
 func (t *Table[T]) bind(query string) string {
-	if t.d.Name() == "postgres" {
+	if t.d.Dollars {
 		return sqlx.Rebind(sqlx.DOLLAR, query)
 	}
 	return query

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -24,7 +25,7 @@ import (
 // lease.ErrUnknown: the row may have been changed. Read it again and see; Retry does not try again. With a replica that hangs the change can
 // be read and still be lost in a failover, until an update after it has succeeded.
 func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
-	if lease.IsNil(ext) || row == nil {
+	if isnil.Value(ext) || row == nil {
 		return fmt.Errorf("%w: update %s: needs a database or transaction, and a row", lease.ErrConfig, t.name)
 	}
 	v := reflect.ValueOf(row).Elem()
@@ -94,7 +95,7 @@ func (t *Table[T]) update(ctx context.Context, ext Ext, v reflect.Value, read in
 		return fmt.Errorf("%w: update %s %s: %d rows (%v): roll back; is the key unique, and does a trigger write too?", ErrMiscount, t.name, keyText(t.keyOf(v)), n, err)
 	case n == 0:
 		return t.conflict(ctx, ext, v, read)
-	case atEdge(read) && t.d.Name() == "mysql":
+	case atEdge(read) && t.d.Clamps:
 		return t.raised(ctx, ext, v, read)
 	}
 	return nil
@@ -131,7 +132,7 @@ func (t *Table[T]) failed(ext Ext, v reflect.Value, read int64, err error) error
 // refused: at REPEATABLE READ and above a database may refuse to touch a row that was changed since the transaction began, whatever the
 // condition says.
 func (t *Table[T]) refused(v reflect.Value, read int64, err error) error {
-	if t.isOvertaken(err) {
+	if t.d.Overtaken(err) {
 		return &ConflictError{Table: t.name, Key: t.keyOf(v), Expected: read, Found: -1, Err: err}
 	}
 	return t.explain("update", err)
@@ -168,7 +169,7 @@ func (t *Table[T]) conflict(ctx context.Context, ext Ext, v reflect.Value, read 
 		return err
 	case err != nil:
 		return t.refused(v, read, err)
-	case found == read && atEdge(read) && t.d.Name() == "mysql":
+	case found == read && atEdge(read) && t.d.Clamps:
 		return t.exhausted(v, read, errors.New("the update left it as it was"))
 	case found == read:
 		return fmt.Errorf("%w: update %s %s: no row was changed, and it still has version %d: roll back; does a trigger or a row policy keep it from being written?",
@@ -178,8 +179,7 @@ func (t *Table[T]) conflict(ctx context.Context, ext Ext, v reflect.Value, read 
 }
 
 func (t *Table[T]) current(ctx context.Context, ext Ext, key []any) (int64, error) {
-	lock := map[string]string{"postgres": " FOR SHARE", "mysql": " LOCK IN SHARE MODE"}[t.d.Name()]
-	rows, err := ext.QueryContext(ctx, t.bind("SELECT "+t.columns[t.version].quoted+" FROM "+t.quoted+" WHERE "+t.whereKey()+lock), key...)
+	rows, err := ext.QueryContext(ctx, t.bind("SELECT "+t.columns[t.version].quoted+" FROM "+t.quoted+" WHERE "+t.whereKey()+t.d.ShareLock), key...)
 	if err != nil {
 		return 0, err
 	}

@@ -13,14 +13,16 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// hops is how often a request follows its key. A key that moves faster than that is not to be had for the moment.
+// hops is how often a request follows its key. A key that moves more often than that is busy.
 const hops = 8
 
-// Acquire asks each key's home. A request that comes to the wrong one is refused there, and follows the key; on its way it
-// finishes a move that it finds half done.
+// Acquire asks each key's home. The wrong home refuses a request. Then the request follows its key,
+// and completes a move that it finds half done.
 func (b *Bridge) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (answers []lease.Acquired, err error) {
-	defer func() { b.unheard.note(answers, err) }()
-	b.warm(reqs)
+	defer func() { b.note(answers, err) }()
+	for i := range reqs {
+		b.count(reqs[i].Key)
+	}
 	if b.routes.n.Load() == 0 {
 		answers, err = itemized(b.table.Acquire(ctx, reqs))
 	} else {
@@ -32,20 +34,20 @@ func (b *Bridge) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (answ
 	return b.follow(ctx, reqs, answers)
 }
 
-// itemized undoes what a store may do with a batch of one, whose error it returns as the call's.
+// itemized makes the error of a batch of one its item's. A store returns that error as the call's.
 func itemized(answers []lease.Acquired, err error) ([]lease.Acquired, error) {
-	if len(answers) <= 1 && err != nil && strayed(lease.Acquired{Err: err}) {
-		return []lease.Acquired{{Err: err}}, nil
+	if len(answers) <= 1 && err != nil && strayed(acquireError(err)) {
+		return []lease.Acquired{acquireError(err)}, nil
 	}
 	return answers, err
 }
 
-// strayed says that the answer is not one: the key has another home, or its record is of another epoch.
+// strayed reports whether a request came to the wrong home, or to a record of another epoch.
 func strayed(a lease.Acquired) bool {
 	return a.Err != nil && (errors.Is(a.Err, lease.ErrMoved) || errors.Is(a.Err, ErrRecord))
 }
 
-// follow asks again for what was asked for in the wrong place.
+// follow sends the requests again that came to the wrong home.
 func (b *Bridge) follow(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired) ([]lease.Acquired, error) {
 	var left []int
 	for i, a := range answers {
@@ -54,14 +56,14 @@ func (b *Bridge) follow(ctx context.Context, reqs []lease.AcquireRequest, answer
 		}
 	}
 	for hop := 1; len(left) > 0 && hop < hops; hop++ {
-		left = b.sendOn(ctx, reqs, answers, left)
+		left = b.reroute(ctx, reqs, answers, left)
 		got, err := b.askBoth(ctx, pick(reqs, left))
 		if err != nil && len(left) == len(answers) {
 			return nil, err
 		}
 		for n, i := range left {
 			if err != nil {
-				answers[i] = lease.Acquired{Err: err} // others have their answer
+				answers[i] = acquireError(err) // the other items have their answers
 			} else {
 				answers[i] = got[n]
 			}
@@ -69,28 +71,30 @@ func (b *Bridge) follow(ctx context.Context, reqs []lease.AcquireRequest, answer
 		left = slices.DeleteFunc(left, func(i int) bool { return !strayed(answers[i]) })
 	}
 	for _, i := range left {
-		answers[i] = lease.Acquired{Err: fmt.Errorf("%w: %q: its home keeps changing: %w", lease.ErrBusy, reqs[i].Key, answers[i].Err)}
+		answers[i] = acquireError(fmt.Errorf("%w: the home of %q keeps changing: %w",
+			lease.ErrBusy, reqs[i].Key, answers[i].Err))
 	}
 	return answers, nil
 }
 
-// sendOn finds out where the requests are to go that were refused. It returns those that are still to be asked.
-func (b *Bridge) sendOn(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired, left []int) []int {
+// reroute finds out where the refused requests must go, and returns those that must be sent again.
+func (b *Bridge) reroute(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired, left []int) []int {
 	return slices.DeleteFunc(left, func(i int) bool {
-		row, err := b.settle(ctx, reqs[i].Key, answers[i].Err)
+		row, err := b.resolve(ctx, reqs[i].Key, answers[i].Err)
 		switch {
 		case err != nil:
-			answers[i] = lease.Acquired{Err: err}
+			answers[i] = acquireError(err)
 			return true
 		case row.Home == returning:
-			answers[i] = lease.Acquired{Holder: lease.Holder{Note: "taken back by force", Remaining: b.untilBack(row)}}
+			answers[i] = lease.Acquired{Holder: lease.Holder{Note: "taken back by force", Remaining: b.cfg.untilBack(row)}}
 			return true
 		}
 		return false
 	})
 }
 
-// askBoth asks the table for what is there as far as is known, and the cluster for the rest.
+// askBoth asks the table for the keys that are believed to be there, and the cluster for the
+// others.
 func (b *Bridge) askBoth(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	reqs = slices.Clone(reqs) // each names the epoch that its key is believed to be in
 	for i := range reqs {
@@ -99,93 +103,72 @@ func (b *Bridge) askBoth(ctx context.Context, reqs []lease.AcquireRequest) ([]le
 	return each(ctx, reqs, func(q lease.AcquireRequest) bool { return q.Epoch != 0 },
 		func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 			return itemized(b.table.Acquire(ctx, reqs))
-		}, b.acquireAway, refusal)
+		}, b.acquireAway, acquireError)
 }
 
-// acquireAway asks the cluster, but not for what was just read to be elsewhere.
+// acquireAway asks the cluster, except for a key that a read has just found elsewhere.
 func (b *Bridge) acquireAway(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	stayOf := func(q lease.AcquireRequest) stay { return stay{q.Key, q.TTL} }
-	doubts := b.doubts(ctx, mapped(reqs, stayOf))
-	return each(ctx, reqs, func(q lease.AcquireRequest) bool { return doubts[stayOf(q)] != nil || b.routes.epoch(q.Key) != q.Epoch },
+	refusal := refusals(ctx, b.routes, reqs, func(q lease.AcquireRequest) hold { return hold{q.Key, q.TTL} })
+	refuse := itemByItem(func(q lease.AcquireRequest) lease.Acquired {
+		return acquireError(cmp.Or(refusal(q), lease.ErrMoved))
+	})
+	return each(ctx, reqs,
+		func(q lease.AcquireRequest) bool { return refusal(q) != nil || b.routes.epoch(q.Key) != q.Epoch },
 		func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 			answers, err := itemized(b.cluster.Acquire(ctx, reqs))
-			b.failed(reqs, answers, err)
+			b.noteFailures(reqs, answers, err)
 			return answers, err
 		},
-		func(_ context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-			out := mapped(reqs, func(q lease.AcquireRequest) lease.Acquired {
-				return lease.Acquired{Err: cmp.Or(doubts[stayOf(q)], lease.ErrMoved)}
-			})
-			if len(out) == 1 && doubts[stayOf(reqs[0])] != nil {
-				return nil, out[0].Err
+		func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			if len(reqs) == 1 && refusal(reqs[0]) != nil {
+				return nil, refusal(reqs[0])
 			}
-			return out, nil
-		}, refusal)
+			return refuse(ctx, reqs)
+		}, acquireError)
 }
 
-func mapped[Q, A any](items []Q, f func(Q) A) []A {
-	out := make([]A, len(items))
-	for i, q := range items {
-		out[i] = f(q)
-	}
-	return out
-}
-
-func refusal(err error) lease.Acquired { return lease.Acquired{Err: err} }
-
-func pick[T any](all []T, places []int) []T {
-	out := make([]T, len(places))
-	for n, i := range places {
-		out[n] = all[i]
-	}
-	return out
-}
-
-// sampled is of how many events one is counted, for all of them: what is hot has so many that it makes no difference, and to count each
-// would cost the keys that never move two hundredths of their time.
+// sampled is the number of events for each that is counted. A hot key has so many that the rate is
+// the same, and counting each event would cost keys that never move two percent of their time.
 const sampled = 8
 
-// warm counts the bids.
-func (b *Bridge) warm(reqs []lease.AcquireRequest) {
-	for i := range reqs {
-		b.count(reqs[i].Key)
-	}
-}
-
+// count counts a bid, a poll of a waiter or a hand-over.
 func (b *Bridge) count(key string) {
 	if rand.Uint32()%sampled == 0 {
-		b.heat.note(time.Now(), key, sampled)
+		b.heat.Note(time.Now(), key, sampled)
 	}
 }
 
-// failed remembers for State how the cluster answered last.
-func (b *Bridge) failed(reqs []lease.AcquireRequest, answers []lease.Acquired, err error) {
+// noteFailures remembers for State whether the cluster answered.
+func (b *Bridge) noteFailures(reqs []lease.AcquireRequest, answers []lease.Acquired, err error) {
 	for i := range reqs {
 		b.routes.with(reqs[i].Key, func(r *route) {
 			r.err = err
-			if err == nil && i < len(answers) && unanswered(answers[i].Err) {
+			if err == nil && i < len(answers) && isUnanswered(answers[i].Err) {
 				r.err = answers[i].Err
 			}
 		})
 	}
 }
 
-// unanswered says of an item's error that the cluster has not answered. Others are answers.
-func unanswered(err error) bool {
+// isUnanswered reports whether an item's error means that the cluster did not answer.
+func isUnanswered(err error) bool {
 	return errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy)
 }
 
-// AcquireAll asks the table. Keys that are locked together stay there together: pin them.
+// AcquireAll asks the table. Keys that are locked together must stay there: pin them.
 func (b *Bridge) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	all, ok := seam.As[lease.AllAcquirer](b.table)
 	if !ok {
 		return nil, fmt.Errorf("%w: to acquire several keys at once", lease.ErrUnsupported)
 	}
-	b.warm(reqs)
+	for i := range reqs {
+		b.count(reqs[i].Key)
+	}
 	answers, err := all.AcquireAll(ctx, reqs)
-	b.unheard.note(answers, err)
+	b.note(answers, err)
 	if errors.Is(err, lease.ErrMoved) {
-		err = fmt.Errorf("%w: keys that are locked together must all be in the table: have Config.Pin answer Never for them (%w)", lease.ErrUnsupported, err)
+		err = fmt.Errorf("%w: keys that are locked together must all be in the table: "+
+			"have Config.Pin return Never for them (%w)", lease.ErrUnsupported, err)
 	}
 	return answers, err
 }

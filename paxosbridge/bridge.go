@@ -6,34 +6,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge/internal/heat"
+	"github.com/rowlockdb/rowlock/paxosbridge/internal/unknown"
 )
 
-// Table is what a bridge needs of the store that keys come from. What rowlock.OpenTable returns is one.
-type Table interface {
-	lease.Mover
-	lease.Passer
-	lease.Notifier
-	lease.Interest
-	lease.Fencer
-	lease.TxReleaser
-	lease.Sweeper
-}
-
-// Bridge is a lease.Store over a table and a cluster, for rowlock.New. Each key is in one of them at a time, and its row in the
-// table says in which. Close it after the client; it closes neither of the two.
+// Bridge is a lease.Store over a table and a cluster, for rowlock.New. Each key is in one of them
+// at a time, and its row in the table says in which. Close it after the client. It closes neither
+// store.
 type Bridge struct {
-	table   Table
-	cluster Cluster
-	cfg     Config
-	heat    *heat
-	decider decider
-	routes  routes
-	wants   wants
-	ears    ears
-	unheard unheard
+	mover
+	heat    *heat.Counters
+	unknown unknown.Last
 
-	base context.Context
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 }
@@ -48,15 +34,16 @@ var (
 	_ lease.Roamer      = (*Bridge)(nil)
 	_ lease.AllAcquirer = (*Bridge)(nil)
 	_ lease.Settler     = (*Bridge)(nil)
+	_ lease.Evictor     = (*Bridge)(nil)
 
 	_ lease.RenewingFencer = (*Bridge)(nil)
 )
 
-// New returns a bridge and begins to watch over keys. It looks through the cluster's records first, for moves that were left half
-// done or that the database has forgotten: an error of either store is returned.
+// New returns a bridge and starts its audits and its moves by heat. It runs an audit first
+// ([Bridge.Audit]), and returns an error of either store. The stores stay the caller's to close.
 func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridge, error) {
-	if lease.IsNil(table) || lease.IsNil(cluster) {
-		return nil, fmt.Errorf("%w: paxosbridge: New needs a table and a cluster", lease.ErrConfig)
+	if isnil.Value(table) || isnil.Value(cluster) {
+		return nil, fmt.Errorf("%w: bridge: New needs a table and a cluster", lease.ErrConfig)
 	}
 	if cfg == nil {
 		cfg = new(Config)
@@ -65,43 +52,24 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 	if err != nil {
 		return nil, err
 	}
-	b := &Bridge{table: table, cluster: cluster, cfg: full, heat: newHeat(full.Watched, time.Now())}
-	b.decider = decider{cfg: &b.cfg, heat: b.heat}
-	b.routes.away, b.routes.stayed = make(map[string]*route), make(map[string]time.Time)
-	b.wants.m = make(map[string]*want)
-	b.ears.m = make(map[*ear]struct{})
+	b := &Bridge{mover: newMover(table, cluster, &full), heat: heat.New(full.Watched, time.Now())}
 	if err := b.Audit(ctx); err != nil {
-		return nil, fmt.Errorf("paxosbridge: the first audit: %w", err)
+		return nil, fmt.Errorf("rowlock: bridge: the first audit: %w", err)
 	}
-	b.base, b.stop = context.WithCancel(context.Background())
-	b.wg.Go(b.refreshing)
+	base, stop := context.WithCancel(context.Background())
+	b.stop = stop
+	b.wg.Go(func() { b.refreshing(base) })
 	if full.Every > 0 {
-		b.wg.Go(b.deciding)
+		b.wg.Go(func() { b.deciding(base, b.heat) })
 	}
 	return b, nil
 }
 
-// Close ends what the bridge does by itself and returns when its goroutines are gone. A move that is under way is finished, or given up if
-// nothing was changed yet. What is in the cluster stays there.
+// Close stops audits and moves by heat, and returns when the bridge's goroutines have ended. It
+// completes a running move, or cancels it if the move has changed nothing yet. Keys in the cluster
+// stay there.
 func (b *Bridge) Close() error {
 	b.stop()
 	b.wg.Wait()
 	return nil
-}
-
-// isAway reports whether a lease was granted by the cluster: each move begins an epoch, so that the table's are even and the cluster's odd.
-func isAway(token int64) bool { return lease.Epoch(token)%2 == 1 }
-
-// every calls f until the bridge is closed.
-func (b *Bridge) every(d time.Duration, f func(context.Context)) {
-	t := time.NewTicker(d)
-	defer t.Stop()
-	for {
-		select {
-		case <-b.base.Done():
-			return
-		case <-t.C:
-			f(b.base)
-		}
-	}
 }

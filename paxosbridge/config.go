@@ -9,62 +9,74 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Pin says where a key is to be, whatever its heat.
+// Pin says where a key belongs, whatever its heat.
 type Pin uint8
 
 const (
-	// ByHeat: the key moves out when it is hot and back when it has cooled.
+	// ByHeat: the key moves out when it is hot, and back when it has cooled.
 	ByHeat Pin = iota
-	// Never: the key stays in the table, and comes back to it.
+	// Never: the key stays in the table, and moves back to it.
 	Never
-	// Always: the key goes to the cluster soon after it is asked for, and stays. Of bids one of eight is counted, so that it may be the eighth
-	// or so before it is noticed.
+	// Always: the key moves to the cluster soon after its first bids, and stays. One bid of eight
+	// is counted, so that it may be noticed at about the eighth.
 	Always
 )
 
+// returning is the home of a key that is being taken back by force. No cluster may have this
+// number.
+const returning = 32767
+
 // Config has what New needs besides its two stores. The zero Config has the defaults.
 type Config struct {
-	// Home is the number by which rows name this cluster, 1 to 32766. Default 1. Every client of the table must name the same cluster
-	// by it.
+	// Home is the number of this cluster in the rows, 1 to 32766. Default 1. Every client of the
+	// table must use the same number for the same cluster.
 	Home int
-	// Hot is from how many bids (granted or refused), looks of waiters and hand-overs a second on, in this process, a key is hot.
-	// Default 1000. One of eight is counted, for all of them.
+	// Hot is the rate at which a key is hot: bids (granted or refused), polls of waiters and
+	// hand-overs per second in this process. Default 1000. One event of eight is counted, for all
+	// of them.
 	Hot float64
-	// Cool is below how many it is cool. Default Hot/4, and less than Hot.
+	// Cool is the rate below which a key is cool. It must be below Hot. Default Hot/4.
 	Cool float64
-	// Dwell is how long a key must be hot before it moves out, or cool before it comes back. Default 5 s.
+	// Dwell is how long a key must be hot before it moves out, or cool before it moves back.
+	// Default 5 s.
 	Dwell time.Duration
-	// MinStay is how long a key stays at least where it has come to. Default 1 min.
+	// MinStay is the least time that a key stays where it has moved to. Default 1 min.
 	MinStay time.Duration
-	// Most is how many keys may be in the cluster because of their heat, as this process sees it. Default 100.
+	// Most is how many keys may be in the cluster because of their heat, as this process sees it.
+	// Default 100.
 	Most int
-	// Watched is for how many keys heat is kept, the hottest. Default 1024. It bounds memory, however many keys there are.
+	// Watched is how many keys' rates are kept: those of the hottest. Default 1024. It bounds
+	// memory, however many keys there are.
 	Watched int
-	// Pin says of a key whether it is moved by its heat. nil is ByHeat for every key. It is called often and must be quick.
+	// Pin says whether a key moves by its heat. nil is ByHeat for every key. It is called often and
+	// must be quick.
 	Pin func(key string) Pin
-	// Every is how often it is decided what moves. Default 1 s; negative: never by itself, only by MoveOut and MoveBack.
+	// Every is the interval between decisions which keys move. Default 1 s. If it is negative, keys
+	// move only by MoveOut and MoveBack.
 	Every time.Duration
-	// Refresh is how often the homes of the keys that have moved are read anew, all in one statement. Default 30 s, or a third of
-	// Delegation.
+	// Refresh is the interval between reads of the homes of all keys in the cluster, in one
+	// statement. Default 30 s, or a third of Delegation.
 	Refresh time.Duration
-	// MoveTimeout bounds one move, and with it how long the mover holds the key. Default 5 s.
+	// MoveTimeout bounds each step of a move, and with it how long the mover holds the key. Default
+	// 5 s.
 	MoveTimeout time.Duration
-	// Delegation, if it is not 0, allows ForceReturn: no lease of the cluster is granted or renewed beyond this long after its key's home was
-	// last read from the database. It must be the same in every process, and longer than every TTL: choose twice the longest. The
-	// price is that cluster leases cannot be renewed while the database is down for longer.
+	// Delegation, if it is not 0, allows ForceReturn. No lease of the cluster is then granted or
+	// renewed beyond this long after its key's home was last read from the database. It must be the
+	// same in every process and longer than every TTL: choose twice the longest. The price: while
+	// the database is down for longer, leases of the cluster cannot be renewed.
 	Delegation time.Duration
-	// Logger gets what is worth knowing. Default slog.Default().
+	// Logger logs moves, failed moves and failed audits. Default slog.Default().
 	Logger *slog.Logger
 	Hooks  Hooks
 }
 
-// Hooks are called when something has happened. They must not block. nil ones are not called.
+// Hooks are called after an event. They must not block. A nil hook is not called.
 type Hooks struct {
-	// Moved is called when this process has brought a key to a home, or has helped to.
+	// Moved is called when this process has moved a key to a home, or has helped to.
 	Moved func(key string, home int, epoch int64, why string)
-	// Stayed is called when a move was given up before anything was changed.
+	// Stayed is called when a move was given up before it changed anything.
 	Stayed func(key string, err error)
-	// Recalled is called when the audit has found that the database had forgotten a move.
+	// Recalled is called when an audit has found a move that the database had forgotten.
 	Recalled func(key string, epoch int64)
 }
 
@@ -90,13 +102,13 @@ func (c Config) withDefaults() (Config, error) {
 
 func (c *Config) check() error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: paxosbridge: %s", lease.ErrConfig, fmt.Sprintf(format, args...))
+		return fmt.Errorf("%w: bridge: %s", lease.ErrConfig, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case c.Home < 1 || c.Home >= returning:
 		return bad("Home (%d) must be 1 to %d", c.Home, returning-1)
-	case !(c.Cool > 0 && c.Cool < c.Hot): // also where one of them is not a number
-		return bad("Cool (%g) must be above 0 and below Hot (%g): a key between them stays where it is", c.Cool, c.Hot)
+	case !(c.Cool > 0 && c.Cool < c.Hot): // also if one of them is not a number
+		return bad("Cool (%g) must be above 0 and below Hot (%g), because a key between them stays where it is", c.Cool, c.Hot)
 	case c.Dwell < 0 || c.MinStay < 0:
 		return bad("Dwell (%s) and MinStay (%s) must not be negative", c.Dwell, c.MinStay)
 	case c.Most < 1 || c.Watched < c.Most:

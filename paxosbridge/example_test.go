@@ -38,12 +38,12 @@ func ExampleNew() {
 	_ = serve
 }
 
-// Some keys are better moved by hand, and some never.
+// MoveOut moves a key by hand, and Pin fixes a key's home.
 func ExampleBridge_MoveOut() {
 	sale := func(ctx context.Context, table rowlock.Table, cluster paxosbridge.Cluster) error {
 		bridge, err := paxosbridge.New(ctx, table, cluster, &paxosbridge.Config{
 			Pin: func(key string) paxosbridge.Pin {
-				if key == "ledger" { // locked together with others, by LockAll
+				if key == "ledger" { // locked together with other keys, by LockAll
 					return paxosbridge.Never
 				}
 				return paxosbridge.ByHeat

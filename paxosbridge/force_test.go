@@ -20,8 +20,9 @@ func TestForceReturnNeedsDelegation(t *testing.T) {
 	r.wantAt("k", 1, 1)
 }
 
-// The cluster is lost for good: the key is granted in the table when nobody can believe any more that he has it in the cluster.
-func TestForceReturnWaitsUntilNobodyCanHaveTheKey(t *testing.T) {
+// The cluster is lost for good. The table grants the key when no process can believe any more that
+// it holds the key in the cluster.
+func TestForceReturnWaitsUntilTheClusterHasNoHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation})
 		other := r.bridge(t, paxosbridge.Config{Delegation: delegation})
@@ -35,7 +36,7 @@ func TestForceReturnWaitsUntilNobodyCanHaveTheKey(t *testing.T) {
 			t.Errorf("answered %+v while it is taken back", a)
 		}
 		var lost time.Duration
-		for lost == 0 { // the holder goes on renewing; the cluster is still there for him
+		for lost == 0 { // the holder goes on renewing; it still reaches the cluster
 			answers, err := other.Renew(t.Context(), []lease.RenewRequest{{Lease: l, TTL: time.Minute}})
 			if err != nil || answers[0].Outcome == lease.Lost {
 				lost = time.Since(began)
@@ -57,13 +58,14 @@ func TestForceReturnWaitsUntilNobodyCanHaveTheKey(t *testing.T) {
 	})
 }
 
-// While the database cannot be asked, a lease of the cluster is not renewed beyond what was read last.
+// While the database does not answer, a lease of the cluster is not renewed beyond the last read of
+// the row.
 func TestALeaseIsNotRenewedBeyondItsDelegation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
 		r.must(r.MoveOut(t.Context(), "k", "test"))
 		l := r.hold(r.Bridge, "k", 1)
-		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // somebody else's ForceReturn
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // ForceReturn in another process
 			t.Fatal(err)
 		}
 		time.Sleep(delegation - 50*time.Second)
@@ -84,7 +86,7 @@ func TestATTLBeyondDelegationIsRefused(t *testing.T) {
 	r.wantIs(err, lease.ErrConfig)
 }
 
-// When a lost cluster comes back, what it remembers is older than the row.
+// When a lost cluster comes back, its records are older than the rows.
 func TestARecordOfAKeyThatWasTakenBackIsSuperseded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation})
@@ -107,8 +109,8 @@ func TestARecordOfAKeyThatWasTakenBackIsSuperseded(t *testing.T) {
 	})
 }
 
-// Whoever forces a return may die while he waits.
-func TestAnybodyFinishesAForcedReturn(t *testing.T) {
+// The process that forces a return may die while it waits.
+func TestAnyProcessFinishesAForcedReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation})
 		r.must(r.MoveOut(t.Context(), "k", "test"))
@@ -122,16 +124,17 @@ func TestAnybodyFinishesAForcedReturn(t *testing.T) {
 	})
 }
 
-// A process that has not heard of it yet asks the cluster, which is still there, only after it has read that the key is there still.
-func TestAStaleRouteIsNotAskedWhileAKeyIsTakenBack(t *testing.T) {
+// A process with an old route asks the cluster, which is still there, only after it has read the
+// row.
+func TestAStaleRouteIsNotUsedWhileAKeyIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
 		r.must(r.MoveOut(t.Context(), "k", "test"))
 		r.free(r.Bridge, r.hold(r.Bridge, "k", 1))
-		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // somebody else's ForceReturn
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // ForceReturn in another process
 			t.Fatal(err)
 		}
-		time.Sleep(delegation/2 - time.Second) // what was read is older than a lease may be by its end
+		time.Sleep(delegation/2 - time.Second) // a lease granted now may end later than the last read allows
 		q := request("k")
 		q.TTL = delegation/2 + 2*time.Second
 		if a := r.ask(r.Bridge, q); a.Granted || a.Err != nil || a.Holder.Note == "" {
@@ -141,12 +144,13 @@ func TestAStaleRouteIsNotAskedWhileAKeyIsTakenBack(t *testing.T) {
 	})
 }
 
-// Two force the same return. It is finished, the key is hot and leaves again, before the second looks.
+// Two processes force the same return. The first completes it, the key is hot and leaves again, and
+// then the second reads the row.
 func TestAKeyThatHasLeftAgainIsTakenBackAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
 		r.must(r.MoveOut(t.Context(), "k", "test"))
-		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // the first's
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // of the first process
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)

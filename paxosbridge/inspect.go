@@ -8,8 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Inspect lists the keys of both stores in order. A key that is in the cluster is listed as the cluster has it, with its Home; one that
-// nobody holds there may be missing.
+// Inspect lists the keys of both stores in order. A key in the cluster is listed as the cluster has
+// it, with its Home. A free key in the cluster may be missing.
 func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	if len(f.Keys) > 0 {
 		return b.inspectKeys(ctx, f)
@@ -18,23 +18,19 @@ func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, e
 	if err != nil {
 		return nil, err
 	}
-	there, err := b.away(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	merged := merge(here, there)
-	return merged[:min(limitOf(f), len(merged))], nil
+	return b.addAway(ctx, f, here)
 }
 
-// inspectKeys asks the table for nothing that is known to be in the cluster: who waits for a key that has moved costs the table nothing.
+// inspectKeys asks the table for no key that is known to be in the cluster, so that waiters for
+// such a key cost the table nothing.
 func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.Record, err error) {
 	for _, key := range f.Keys {
-		b.count(key) // somebody waits for it
+		b.count(key) // a waiter polls
 	}
-	keysHere, keysThere := b.split(f.Keys)
+	keysHere, keysThere := b.routes.split(f.Keys)
 	if len(keysHere) > 0 {
 		here := f
-		here.Keys, here.Held, here.Limit = keysHere, false, len(keysHere) // a row that is away is held by nobody there
+		here.Keys, here.Held, here.Limit = keysHere, false, len(keysHere) // a row that is away is not held
 		if out, err = b.table.Inspect(ctx, here); err != nil {
 			return nil, err
 		}
@@ -45,46 +41,46 @@ func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.R
 		}
 		out = slices.DeleteFunc(out, func(r lease.Record) bool { return f.Held && !r.Held })
 	}
-	if len(keysThere) > 0 {
-		f.Keys = keysThere
-		there, err := b.away(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		out = merge(out, there)
+	if len(keysThere) == 0 {
+		return limited(f, out), nil
 	}
-	return out[:min(limitOf(f), len(out))], nil
+	f.Keys = keysThere
+	return b.addAway(ctx, f, out)
 }
 
-func limitOf(f lease.Filter) int {
-	if f.Limit <= 0 {
-		return 1000
-	}
-	return f.Limit
-}
-
-func (b *Bridge) away(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+// addAway adds the cluster's records.
+func (b *Bridge) addAway(ctx context.Context, f lease.Filter, here []lease.Record) ([]lease.Record, error) {
 	there, err := b.cluster.Inspect(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	for i := range there {
 		there[i].Home = b.cfg.Home
 	}
-	return there, err
+	return limited(f, merge(here, there)), nil
 }
 
-// merge puts both in order. A key that is in both is in the cluster, or both would hold it.
+func limited(f lease.Filter, records []lease.Record) []lease.Record {
+	limit := f.Limit
+	if limit <= 0 {
+		limit = 1000
+	}
+	return records[:min(limit, len(records))]
+}
+
+// merge puts both in order. A key in both is in the cluster, unless its row says that it has come
+// back: then its record is sealed.
 func merge(here, there []lease.Record) []lease.Record {
-	away := make(map[string]bool, len(there))
-	for _, r := range there {
-		away[r.Key] = true
-	}
-	here = slices.DeleteFunc(here, func(r lease.Record) bool { return away[r.Key] && r.Home != lease.HomeTable })
-	known := make(map[string]bool, len(here))
-	for _, r := range here {
-		known[r.Key] = true
+	place := make(map[string]int, len(here))
+	for i, r := range here {
+		place[r.Key] = i
 	}
 	for _, r := range there {
-		if !known[r.Key] { // else a record that is sealed: the key has come back
+		switch i, both := place[r.Key]; {
+		case !both:
 			here = append(here, r)
+		case here[i].Home != lease.HomeTable:
+			here[i] = r
 		}
 	}
 	slices.SortFunc(here, func(a, b lease.Record) int { return cmp.Compare(a.Key, b.Key) })

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// All of it together: two processes, of which one makes a key hot, beside many that are not.
-func TestAHotKeyGoesAwayAndComesHomeByItself(t *testing.T) {
+// The whole loop: two processes, one of which makes a key hot, beside many keys that are not.
+func TestAHotKeyMovesOutAndBackByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var moves []string

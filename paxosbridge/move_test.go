@@ -41,7 +41,7 @@ func TestAKeyMovesOutAndBackAndItsTokensGrow(t *testing.T) {
 	}
 }
 
-// A holder keeps what he has: the mover waits for him, and takes the key from his hand.
+// A holder keeps its lease: the mover waits, and the holder hands the key to it.
 func TestAMoveWaitsForTheHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
@@ -54,7 +54,7 @@ func TestAMoveWaitsForTheHolder(t *testing.T) {
 			go func() { done <- step.move(t.Context(), "k", "test") }()
 			for range 20 {
 				r.renewed(r.Bridge, l, lease.Extended)
-				time.Sleep(100 * time.Millisecond) // in which the mover asks more than once
+				time.Sleep(100 * time.Millisecond) // in which the mover polls more than once
 			}
 			select {
 			case err := <-done:
@@ -69,7 +69,7 @@ func TestAMoveWaitsForTheHolder(t *testing.T) {
 	})
 }
 
-// A hot key is handed from one to the next and is never free.
+// A hot key is handed from one waiter to the next and is never free.
 func TestAMoverGoesBeforeAHandOver(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	l := r.hold(r.Bridge, "k", 0)
@@ -97,7 +97,7 @@ func TestAClientThatKnowsNothingFollowsAKey(t *testing.T) {
 	r.must(r.MoveOut(t.Context(), "k", "test"))
 	r.free(other, r.hold(other, "k", 1))
 	r.must(r.MoveBack(t.Context(), "k", "test"))
-	r.free(other, r.hold(other, "k", 2)) // its route says the cluster still
+	r.free(other, r.hold(other, "k", 2)) // its route still leads to the cluster
 	r.must(r.MoveOut(t.Context(), "k", "test"))
 	r.must(r.MoveBack(t.Context(), "k", "test"))
 	r.must(r.MoveOut(t.Context(), "k", "test"))
@@ -106,8 +106,8 @@ func TestAClientThatKnowsNothingFollowsAKey(t *testing.T) {
 	r.free(other, l)
 }
 
-// Whoever moves a key may die between any two steps.
-func TestAnybodyFinishesAHalfDoneMove(t *testing.T) {
+// A mover may die between any two steps.
+func TestAnyProcessFinishesAHalfDoneMove(t *testing.T) {
 	t.Run("departed, not open", func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
 		l := r.hold(r.table, "k", 0)
@@ -139,7 +139,7 @@ func TestAnybodyFinishesAHalfDoneMove(t *testing.T) {
 
 var errDown = errors.New("down")
 
-// The cluster is seen to answer before the point of no return.
+// A move checks that the cluster answers before the step that cannot be undone.
 func TestAKeyStaysWhenTheClusterIsDown(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	r.cluster.Fail(errDown)
@@ -168,7 +168,7 @@ func TestAKeyInAClusterThatIsDownFailsInsteadOfFallingBack(t *testing.T) {
 	}
 }
 
-// What a database has forgotten in a failover is raised again before the key is granted in two places.
+// A move that a database forgot in a failover is recalled before the key is granted in both stores.
 func TestAForgottenMoveIsRecalled(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	r.must(r.MoveOut(t.Context(), "k", "test"))
@@ -202,7 +202,7 @@ func (s stubborn) Recall(ctx context.Context, key string, home int, epoch int64)
 	return s.table.Recall(ctx, key, home, epoch)
 }
 
-func TestAKeyThatCannotBeMendedKeepsNoOtherFromIt(t *testing.T) {
+func TestAKeyThatCannotBeRepairedDoesNotStopTheAudit(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	b, err := paxosbridge.New(t.Context(), stubborn{r.table, "b"}, r.cluster, &paxosbridge.Config{Every: -1})
 	r.must(err)
@@ -221,8 +221,9 @@ func TestAKeyThatCannotBeMendedKeepsNoOtherFromIt(t *testing.T) {
 	}
 }
 
-// A row that has come back is swept like any other; its record stays. Its tokens go on above what it had.
-func TestASweptRowOfAKeyThatCameBackIsNotTakenForForgotten(t *testing.T) {
+// A row that has come back is swept like any other. Its record stays, and its tokens go on above
+// the old ones.
+func TestASweptRowOfAKeyThatCameBackIsNoForgottenMove(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	r.must(r.MoveOut(t.Context(), "k", "test"))
 	r.must(r.MoveBack(t.Context(), "k", "test"))
@@ -237,7 +238,7 @@ func TestASweptRowOfAKeyThatCameBackIsNotTakenForForgotten(t *testing.T) {
 	}
 }
 
-func TestTheSweeperLeavesMovedRowsAlone(t *testing.T) {
+func TestTheSweeperKeepsMovedRows(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	r.must(r.MoveOut(t.Context(), "k", "test"))
 	if n, err := r.Sweep(t.Context(), lease.SweepOptions{Batch: 10}); n != 0 || err != nil {
@@ -266,14 +267,16 @@ func TestAMovedKeyIsFencedByItsToken(t *testing.T) {
 	r.wantIs(r.Fence(t.Context(), nil, r.hold(r.Bridge, "k", 2)), nil)
 }
 
-// away moves every key out before it is first asked for, by whichever process. It can only do what a cluster can.
+// away moves every key out before the first request for it, by either process. It can only do what
+// a cluster can.
 type away struct {
 	*locker
 	mover *paxosbridge.Bridge
 	moved *moved
 }
 
-// moved are the keys that have been moved out. Who asks while another moves the key would see the mover hold it.
+// moved are the keys that were moved out. A request during a move of the key would see the mover as
+// its holder.
 type moved struct {
 	sync.Mutex
 	keys map[string]bool
@@ -373,7 +376,7 @@ func TestWaitersOfAClientFollowAKey(t *testing.T) {
 	}
 }
 
-// clocked has a clock, which is not the table's.
+// clocked has a clock that is not the table's.
 type clocked struct{ *memcluster.Cluster }
 
 func (c clocked) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
@@ -384,8 +387,8 @@ func (c clocked) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.
 	return answers, err
 }
 
-// The watchdog takes the difference of two clocks for one that runs ahead.
-func TestTheClockOfAClusterIsNotToldBesideTheTables(t *testing.T) {
+// The watchdog would take the difference of two clocks for a clock that runs ahead.
+func TestOnlyTheTablesClockIsReported(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	b, err := paxosbridge.New(t.Context(), r.table, clocked{r.cluster}, &paxosbridge.Config{Every: -1})
 	r.must(err)
@@ -399,7 +402,8 @@ func TestTheClockOfAClusterIsNotToldBesideTheTables(t *testing.T) {
 	}
 }
 
-// The row of a key in the cluster is lost, and its bucket's floor is above the epoch: what the table grants next is above it, too.
+// The row of a key in the cluster is lost, and its bucket's floor is above the epoch. The table's
+// next token is above it too.
 func TestALostRowBelowItsFloorIsSuperseded(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	r.must(r.MoveOut(t.Context(), "k", "test"))
@@ -414,15 +418,16 @@ func TestALostRowBelowItsFloorIsSuperseded(t *testing.T) {
 	}
 }
 
-// Another process is first while a mover waits at the table. What is given up in the cluster then is not for that mover.
-func TestAMoverIsOnlyGivenWhatItWaitsFor(t *testing.T) {
+// Another process moves the key while a mover waits at the table. A release in the cluster then is
+// not for that mover.
+func TestAMoverGetsOnlyTheLeaseItWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
 		other := r.bridge(t, paxosbridge.Config{})
 		l := r.hold(other, "k", 0)
 		done := make(chan error, 1)
 		go func() { done <- r.MoveOut(context.Background(), "k", "test") }()
-		synctest.Wait() // until it asks again
+		synctest.Wait() // until it polls again
 		r.free(other, l)
 		r.must(other.MoveOut(t.Context(), "k", "test"))
 		r.free(r.Bridge, r.hold(r.Bridge, "k", 1))

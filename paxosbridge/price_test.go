@@ -12,7 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// A key that has moved is no burden to the database any more, however many want it, hold it and wait for it.
+// A key that has moved costs the database nothing more, however many clients want, hold and await
+// it.
 func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
@@ -31,7 +32,7 @@ func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 				defer func() { done <- struct{}{} }()
 				for time.Now().Before(end) {
 					_ = locks.Do(context.Background(), "k", func(context.Context, *rowlock.Lock) error {
-						time.Sleep(time.Duration(pairs%7) * time.Second / 2) // some are renewed meanwhile
+						time.Sleep(time.Duration(pairs%7) * time.Second / 2) // some leases are renewed meanwhile
 						pairs++
 						return nil
 					})
@@ -50,7 +51,8 @@ func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 	})
 }
 
-// What a process remembers of a key's home needs no expiry: it is refused where it asks, and follows.
+// What a process remembers of a key's home needs no expiry: the store refuses the request, and it
+// follows the key.
 func TestARouteThatIsAWeekOldIsRefusedAndFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Refresh: 1000 * time.Hour})
@@ -59,7 +61,7 @@ func TestARouteThatIsAWeekOldIsRefusedAndFollowed(t *testing.T) {
 		r.must(r.MoveOut(t.Context(), "there", "test"))
 		r.free(slow, r.hold(slow, "there", 1))
 		r.free(slow, r.hold(slow, "here", 0))
-		late := lease.AcquireRequest{Key: "there", Owner: lease.NewOwner(), TTL: time.Minute, Epoch: 1} // as slow would ask
+		late := lease.AcquireRequest{Key: "there", Owner: lease.NewOwner(), TTL: time.Minute, Epoch: 1} // as slow would send it
 		for range 3 {
 			r.must(r.MoveBack(t.Context(), "there", "test"))
 			r.must(r.MoveOut(t.Context(), "there", "test"))

@@ -42,8 +42,8 @@ func TestALeaseOfTheClusterIsRenewedWhileTheDatabaseHangs(t *testing.T) {
 	})
 }
 
-// A renewal for longer would hold the key in the cluster when it is back in the table already.
-func TestARenewalBeyondDelegationIsRefusedAloneOfItsBatch(t *testing.T) {
+// A longer renewal would hold the key in the cluster when it is back in the table already.
+func TestOnlyTheRenewalBeyondDelegationOfABatchIsRefused(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{Delegation: delegation})
 	for _, key := range []string{"a", "b"} {
 		r.must(r.MoveOut(t.Context(), key, "test"))
@@ -61,7 +61,7 @@ func TestARenewalBeyondDelegationIsRefusedAloneOfItsBatch(t *testing.T) {
 	}
 }
 
-// blindTable can be had not to answer what is asked of its rows.
+// blindTable can be told not to answer Inspect.
 type blindTable struct {
 	table
 	blind *bool
@@ -74,8 +74,8 @@ func (b blindTable) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record
 	return b.table.Inspect(ctx, f)
 }
 
-// What was read is old for a long lease and fresh enough for a short one.
-func TestAShortLeaseIsRenewedWhereALongOneCannotBe(t *testing.T) {
+// The last read is too old for a long lease, and fresh enough for a short one.
+func TestAShortLeaseIsRenewedWhenALongOneCannotBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
 		blind := false
@@ -98,8 +98,9 @@ func TestAShortLeaseIsRenewedWhereALongOneCannotBe(t *testing.T) {
 	})
 }
 
-// A key was taken back by force while this process slept, used, and its row was swept. The lost cluster is there again and would grant it.
-func TestAnOldRouteIsNotBelievedWhereTheRowIsGone(t *testing.T) {
+// A key was taken back by force while this process was suspended, was used, and its row was swept.
+// The lost cluster is back and would grant the key.
+func TestAnOldRouteWithoutARowIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
 		_ = r.Close() // it would audit
@@ -108,8 +109,8 @@ func TestAnOldRouteIsNotBelievedWhereTheRowIsGone(t *testing.T) {
 		q := request("k")
 		q.TTL = delegation/2 + 2*time.Second
 		l := lease.Lease{Key: "k", Owner: q.Owner, Token: r.ask(slow, q).Token}
-		r.table.Forget("k")                    // as if it had come back and been swept
-		time.Sleep(delegation/2 - time.Second) // what was read is older than a lease may be by its end, and no audit has looked
+		r.table.Forget("k")                    // as if it had come back and had been swept
+		time.Sleep(delegation/2 - time.Second) // a lease granted now may end later than the last read allows, and no audit has run
 		if answers, err := slow.Renew(t.Context(), []lease.RenewRequest{{Lease: l, TTL: q.TTL}}); err == nil && answers[0].Outcome == lease.Extended {
 			t.Errorf("renewed: %+v", answers)
 		}

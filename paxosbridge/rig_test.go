@@ -17,10 +17,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// table is a memstore with what a bridge needs besides: there are no transactions in memory, so that a fence only looks.
+// table is a memstore with what a bridge needs besides. Memory has no transactions, so a fence only
+// reads.
 type table struct{ *memstore.Store }
 
-// Acquire returns the error of a batch of one as its own, as a table does.
+// Acquire returns the error of a batch of one as the call's own, as a table does.
 func (t table) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	answers, err := t.Store.Acquire(ctx, reqs)
 	if err == nil && len(answers) == 1 {
@@ -61,7 +62,7 @@ func newRig(tb testing.TB, cfg paxosbridge.Config) *rig {
 	return r
 }
 
-// bridge is one more process.
+// bridge is another process.
 func (r *rig) bridge(tb testing.TB, cfg paxosbridge.Config) *paxosbridge.Bridge {
 	tb.Helper()
 	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -101,7 +102,7 @@ func (r *rig) ask(s lease.Store, q lease.AcquireRequest) lease.Acquired {
 	return answers[0]
 }
 
-// hold gets key through s, and wants it to be granted in epoch.
+// hold acquires key through s, and wants a grant in epoch.
 func (r *rig) hold(s lease.Store, key string, epoch int64) lease.Lease {
 	r.Helper()
 	q := request(key)

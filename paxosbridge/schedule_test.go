@@ -28,14 +28,15 @@ var (
 
 const termTTL = 2 * time.Second
 
-// term is a lease as its holder knows it: from when until when he believed in it.
+// term is a lease as its holder knows it: from when until when the holder relied on it.
 type term struct {
 	key               string
 	token             int64
 	asked, got, until time.Time
 }
 
-// schedule is one run: two processes, each with its bridge, a few clients, and movers, in bad weather.
+// schedule is one run: two processes, each with its bridge, a few clients, and movers, in bad
+// weather.
 type schedule struct {
 	t       *testing.T
 	seed    uint64
@@ -49,8 +50,8 @@ type schedule struct {
 	moves int
 }
 
-// The real code, in stores that lose, delay and repeat what they are told: one holder at a time, and tokens that grow, whatever
-// moves meanwhile; and when the weather is fair again, every key can be had.
+// The real code, over stores that lose, delay and repeat calls: one holder at a time and growing
+// tokens, whatever moves meanwhile. When the weather is fair again, every key can be locked.
 func TestRandomSchedules(t *testing.T) {
 	n := *schedules
 	if testing.Short() {
@@ -117,7 +118,7 @@ func play(t *testing.T, seed uint64) *schedule {
 
 func (s *schedule) key() string { return fmt.Sprint("k", s.w.dice(2)) }
 
-// client takes terms, and keeps, renews, gives up or forgets them.
+// client acquires terms, and keeps, renews, releases or forgets them.
 func (s *schedule) client(b *paxosbridge.Bridge) {
 	for range 8 {
 		q := lease.AcquireRequest{Key: s.key(), Owner: lease.NewOwner(), TTL: termTTL}
@@ -145,9 +146,10 @@ func (s *schedule) client(b *paxosbridge.Bridge) {
 	}
 }
 
-// A lease that was asked for several times may be as old as the first.
+// A lease that was requested several times may be as old as the first request.
 //
-// hold believes in a term until it is given up, or over. An answer that came when it was over is no term at all.
+// hold relies on a term until it is released or over. If the answer came too late, there was no
+// term.
 func (s *schedule) hold(b *paxosbridge.Bridge, l lease.Lease, t term) {
 	defer func() {
 		s.mu.Lock()
@@ -170,7 +172,7 @@ func (s *schedule) hold(b *paxosbridge.Bridge, l lease.Lease, t term) {
 			}
 			return
 		}
-		if time.Now().Before(t.until) { // else it is over for its holder, who cannot know that it was not another's meanwhile
+		if time.Now().Before(t.until) { // else the holder's term is over, and another holder may have had the key meanwhile
 			t.until = sent.Add(termTTL)
 		}
 	}
@@ -202,7 +204,7 @@ func (s *schedule) mover(b *paxosbridge.Bridge) {
 	}
 }
 
-// settled wants every key to be had through every bridge.
+// settled wants every key to be granted through every bridge.
 func (s *schedule) settled() {
 	for _, key := range []string{"k0", "k1"} {
 		for i, b := range s.bridges {
@@ -219,7 +221,7 @@ func (s *schedule) settled() {
 	}
 }
 
-// rising is a counter as porcupine is told of it: every token that is handed out is above the last.
+// rising is porcupine's model of a counter: every token granted is above the last.
 var rising = porcupine.Model{
 	Init: func() any { return int64(0) },
 	Step: func(last, _, token any) (bool, any) { return token.(int64) > last.(int64), token },

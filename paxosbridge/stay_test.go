@@ -17,7 +17,7 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// deafTable and deafCluster make the step that cannot be taken back, and its answer is lost.
+// deafTable and deafCluster make the step that cannot be undone, and lose its answer.
 type deafTable struct{ table }
 
 func (d deafTable) Depart(ctx context.Context, l lease.Lease, home int) (int64, bool, error) {
@@ -32,7 +32,7 @@ func (d deafCluster) Seal(ctx context.Context, l lease.Lease) (bool, error) {
 	return false, lease.ErrUnknown
 }
 
-func TestWhoDoesNotKnowWhetherAKeyHasLeftDoesNotSayThatItStays(t *testing.T) {
+func TestAMoveWithAnUnknownOutcomeDoesNotSayThatTheKeyStays(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	stayed := 0
 	cfg := paxosbridge.Config{Every: -1, Hooks: paxosbridge.Hooks{Stayed: func(string, error) { stayed++ }}, Logger: slog.New(slog.DiscardHandler)}
@@ -53,7 +53,7 @@ func TestWhoDoesNotKnowWhetherAKeyHasLeftDoesNotSayThatItStays(t *testing.T) {
 	}
 }
 
-// silentCluster has agreed on nothing of late.
+// silentCluster answers no probe.
 type silentCluster struct{ *memcluster.Cluster }
 
 func (silentCluster) Probe(ctx context.Context) error {
@@ -61,8 +61,8 @@ func (silentCluster) Probe(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Whoever decides tries again every second.
-func TestAHotKeyCanBeHadWhileTheClusterHangs(t *testing.T) {
+// The deciding loop tries again every second.
+func TestAHotKeyCanBeLockedWhileTheClusterHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
 		b, err := paxosbridge.New(t.Context(), r.table, silentCluster{r.cluster}, &paxosbridge.Config{Every: -1})
@@ -77,7 +77,7 @@ func TestAHotKeyCanBeHadWhileTheClusterHangs(t *testing.T) {
 	})
 }
 
-// A move that is given up is given back, which takes its time where the database hangs.
+// A cancelled move releases its key, which takes time if the database hangs.
 func TestCloseBeginsNoMoreMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
@@ -88,13 +88,13 @@ func TestCloseBeginsNoMoreMoves(t *testing.T) {
 		}
 		b, err := paxosbridge.New(t.Context(), r.table, silentCluster{r.cluster}, &cfg)
 		r.must(err)
-		for i := range 100 { // so that many are counted
+		for i := range 100 { // so that enough are counted
 			for range 10 {
 				r.ask(b, request(fmt.Sprint(i)))
 			}
 		}
 		time.Sleep(2 * time.Second)
-		synctest.Wait() // it waits for the cluster with the first
+		synctest.Wait() // the first move waits for the cluster
 		r.must(b.Close())
 		if n := tried.Load(); n != 1 {
 			t.Errorf("%d moves were given up, want the one that was under way", n)
@@ -103,7 +103,7 @@ func TestCloseBeginsNoMoreMoves(t *testing.T) {
 	})
 }
 
-// slowPasser hands over when it is told to, as a database that was busy.
+// slowPasser hands over when the test says so, like a database that is overloaded.
 type slowPasser struct {
 	table
 	begun, let chan struct{}
@@ -115,8 +115,8 @@ func (s slowPasser) HandOver(ctx context.Context, items []lease.HandOver) ([]lea
 	return s.table.HandOver(ctx, items)
 }
 
-// The mover gives up while the holder hands the key over to him. Nobody would release it.
-func TestAKeyIsNotLeftToAMoverWhoHasGivenUp(t *testing.T) {
+// The mover stops waiting while the holder hands the key over to it. No process would release it.
+func TestAKeyIsNotLeftToAMoverThatHasGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
 		slow := slowPasser{r.table, make(chan struct{}), make(chan struct{})}
@@ -144,7 +144,7 @@ func TestAKeyIsNotLeftToAMoverWhoHasGivenUp(t *testing.T) {
 	})
 }
 
-func TestAMoveMayTakeAsLongAsItLikes(t *testing.T) {
+func TestTheLongestMoveTimeoutIsAccepted(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{MoveTimeout: math.MaxInt64})
 	var held time.Duration
 	spy := spyCluster{r.cluster, func() { held = r.row("k").Remaining }}
@@ -157,7 +157,7 @@ func TestAMoveMayTakeAsLongAsItLikes(t *testing.T) {
 	}
 }
 
-// spyCluster looks whenever it is probed.
+// spyCluster calls a function at each probe.
 type spyCluster struct {
 	*memcluster.Cluster
 	look func()
@@ -168,7 +168,7 @@ func (s spyCluster) Probe(ctx context.Context) error {
 	return s.Cluster.Probe(ctx)
 }
 
-// A constructor's nil comes with a type.
+// A nil pointer from a constructor has a type.
 func TestAStoreThatIsANilPointerIsRefused(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	_, err := paxosbridge.New(t.Context(), r.table, (*memcluster.Cluster)(nil), nil)
@@ -203,7 +203,7 @@ func TestKeysAreInspectedWhereTheyAre(t *testing.T) {
 	}
 }
 
-// busyCluster has no call fail, but its items.
+// busyCluster fails no call, but its items.
 type busyCluster struct{ *memcluster.Cluster }
 
 func (busyCluster) Acquire(_ context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
@@ -229,8 +229,8 @@ func TestStateHasTheErrorsOfABatch(t *testing.T) {
 	}
 }
 
-// Watched bounds memory; it does not take it.
-func TestABoundThatIsNotReachedCostsNothing(t *testing.T) {
+// Watched bounds memory, and allocates none in advance.
+func TestWatchedAllocatesNothingInAdvance(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	newRig(t, paxosbridge.Config{Watched: 1 << 20})

@@ -3,15 +3,17 @@ package paxosbridge
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Fence checks a lease in the caller's transaction, wherever it was granted. For one that the cluster has granted the row must be away in
-// the token's epoch, and keeps the token: from then on no older one passes, so that the data are as safe as with a key that never
-// moved. What the row cannot do for such a key is to keep it from being taken in the cluster: whoever takes it waits at the row
-// until tx ends.
+// Fence checks a lease in the caller's transaction, whichever store granted it. For a lease of the
+// cluster the row must be away in the token's epoch, and keeps the token. From then on no older
+// token passes, so that the data are as safe as with a key that never moved. The row cannot keep
+// such a key from being taken in the cluster: the next holder's Fence waits at the row until tx
+// ends.
 func (b *Bridge) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	if isAway(l.Token) {
 		return b.table.FenceAt(ctx, tx, b.cfg.Home, l)
@@ -19,8 +21,8 @@ func (b *Bridge) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) erro
 	return b.table.Fence(ctx, tx, l)
 }
 
-// FenceRenew is Fence. A lease of the table is extended as well if the table can do that. One of the cluster is renewed in the cluster,
-// where no transaction is in the way.
+// FenceRenew is Fence. It also extends a lease of the table, if the table can do that. A lease of
+// the cluster is renewed in the cluster, where no transaction blocks it.
 func (b *Bridge) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
 	if renewer, ok := seam.As[lease.RenewingFencer](b.table); ok && !isAway(r.Token) {
 		return renewer.FenceRenew(ctx, tx, r)
@@ -28,18 +30,31 @@ func (b *Bridge) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewR
 	return b.Fence(ctx, tx, r.Lease)
 }
 
-// ReleaseTx releases a lease of the table in the caller's transaction. A lease of the cluster cannot be.
+// ReleaseTx releases a lease of the table in the caller's transaction. It cannot release a lease of
+// the cluster, and returns [lease.ErrUnsupported].
 func (b *Bridge) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	if isAway(l.Token) {
-		return fmt.Errorf("%w: %q is in the cluster, which knows nothing of the transaction: Fence, commit, and then Unlock", lease.ErrUnsupported, l.Key)
+		return fmt.Errorf("%w: %q is in the cluster, which takes no part in the transaction: "+
+			"Fence, commit, and then Unlock", lease.ErrUnsupported, l.Key)
 	}
 	return b.table.ReleaseTx(ctx, tx, l)
 }
 
-// Sweep sweeps the table, which leaves alone what has moved. Records of the cluster are kept for ever: they are what refuses the late.
+// Sweep sweeps the table, which keeps rows that are away. Records of the cluster are kept for ever,
+// because they refuse late requests.
 func (b *Bridge) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int64, err error) {
 	return b.table.Sweep(ctx, opts)
 }
 
 // Reaches reports whether a key of this home is the bridge's.
 func (b *Bridge) Reaches(home int) bool { return home == b.cfg.Home }
+
+// Evict is the table's, for a key that is there. For a key in the cluster it returns
+// [lease.ErrUnsupported], because a client that acquires such a key waits for no row lock.
+func (b *Bridge) Evict(ctx context.Context, key string, least time.Duration) ([]lease.Evicted, error) {
+	e, ok := seam.As[lease.Evictor](b.table)
+	if !ok || b.routes.epoch(key) != 0 {
+		return nil, fmt.Errorf("%w: evict: the table cannot, or %q is not there", lease.ErrUnsupported, key)
+	}
+	return e.Evict(ctx, key, least)
+}

@@ -12,12 +12,12 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// weather is what becomes of calls to a store on their way: late, lost before or after they are executed, executed long after the caller
-// has been told that nobody knows, or twice.
+// weather is what happens to calls to a store: they are late, lost before or after they are
+// executed, executed long after the caller has got ErrUnknown, or executed twice.
 type weather struct {
 	mu    sync.Mutex
 	rand  *rand.Rand
-	fair  atomic.Bool // no more of it
+	fair  atomic.Bool // from then on no call is harmed
 	bad   int         // of a hundred calls
 	calls atomic.Int64
 }
@@ -55,7 +55,7 @@ func under[A any](w *weather, f func() (A, error)) (none A, err error) {
 	return none, lease.ErrUnknown
 }
 
-// longest is how late what is late can be.
+// longest is the latest that a late call arrives.
 const longest = 5 * time.Second
 
 func (w *weather) later(f func()) {

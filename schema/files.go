@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 //go:embed migrations statements
@@ -17,9 +18,14 @@ var text embed.FS
 // run them among their own. Copy them under the next free numbers and keep their order. Their file
 // names mean nothing to rowlock: a later Migrate or Open accepts tables that were made this way.
 func FS(d dialect.Dialect) (fs.FS, error) {
-	if err := check(d); err != nil {
+	of, err := open(d)
+	if err != nil {
 		return nil, err
 	}
+	return migrations(of)
+}
+
+func migrations(d *sqlstore.Dialect) (fs.FS, error) {
 	dir := "migrations/" + d.Name()
 	entries, err := text.ReadDir(dir)
 	if err != nil {
@@ -31,7 +37,7 @@ func FS(d dialect.Dialect) (fs.FS, error) {
 		if err != nil {
 			return nil, err
 		}
-		files[e.Name()] = &fstest.MapFile{Data: []byte(fill(string(sql), d)), Mode: 0o444}
+		files[e.Name()] = &fstest.MapFile{Data: []byte(d.Fill(string(sql))), Mode: 0o444}
 	}
 	return files, nil
 }

@@ -154,13 +154,8 @@ func refused(t testing.TB, d dialect.Dialect) bool {
 	return refused
 }
 
-// nameless is a dialect without tables.
-type nameless struct{ dialect.Dialect }
-
-func (nameless) Name() string { return "oracle" }
-
 func TestRefusedBeforeAnythingIsSent(t *testing.T) {
-	bad := []dialect.Dialect{nil, nameless{}, sqlite.New(dialect.Schema("main")), sqlite.New(dialect.Prefix("SQLite_"))}
+	bad := []dialect.Dialect{nil, sqlite.New(dialect.Schema("main")), sqlite.New(dialect.Prefix("SQLite_"))}
 	for _, name := range []string{"x; DROP TABLE users", `x"`, "x`", "1x", "a.b", " ", "é", "x\n", "\x00", strings.Repeat("x", 41)} {
 		for _, s := range []server{onPostgres, onMySQL, onSQLite} {
 			bad = append(bad, s.dialect(dialect.Prefix(name)), s.dialect(dialect.Schema(name)))

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
 func TestADialectThatIsNilIsRefused(t *testing.T) {
-	for name, d := range map[string]dialect.Dialect{"nil": nil, "a nil pointer": (*postgres.Dialect)(nil)} {
+	for name, d := range map[string]dialect.Dialect{"nil": nil, "a nil pointer": (*sqlstore.Dialect)(nil)} {
 		_, files := schema.FS(d)
 		_, _, text := schema.SQL(d)
 		for _, err := range []error{files, text, schema.Migrate(context.Background(), new(sql.DB), d), schema.Down(context.Background(), new(sql.DB), d)} {

@@ -16,7 +16,7 @@ type record struct {
 }
 
 // Tablename is for goose's messages.
-func (r record) Tablename() string { return fill("rowlock_meta", r.session.dialect) }
+func (r record) Tablename() string { return r.session.dialect.Fill("rowlock_meta") }
 
 // TableExists keeps goose from making a version table, because the first migration makes
 // rowlock_meta.

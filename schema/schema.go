@@ -15,12 +15,13 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Version is the version of the tables that Migrate leads to. rowlock_meta then has it as
 // schema_version.
-const Version = dialect.SchemaVersion
+const Version = sqlstore.SchemaVersion
 
 // Migrate brings the tables to [Version]. It may run in any number of processes at once, and any
 // number of times: the first makes the tables, the others wait for it. If the tables are up to date
@@ -66,7 +67,7 @@ func Down(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 // before it takes the lock, and would then wait whole seconds for a process that started at the
 // same moment.
 func (s *session) provider(db *sql.DB) (*goose.Provider, error) {
-	files, err := FS(s.dialect)
+	files, err := migrations(s.dialect)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -25,8 +26,8 @@ const patience = time.Minute
 // server connection than it was taken on, and stay. goose's own transaction begins after goose has
 // read the version, which is too late to wait for another process.
 type session struct {
-	dialect    dialect.Dialect
-	statements dialect.Sections
+	dialect    *sqlstore.Dialect
+	statements sqlstore.Sections
 
 	blind   bool   // remove every table that there is, recorded or not
 	version int64  // of the tables, read under the lock
@@ -37,7 +38,8 @@ type session struct {
 var _ lock.SessionLocker = (*session)(nil)
 
 func newSession(db *sql.DB, d dialect.Dialect) (*session, error) {
-	if err := check(d); err != nil {
+	of, err := open(d)
+	if err != nil {
 		return nil, err
 	}
 	if db == nil {
@@ -47,7 +49,7 @@ func newSession(db *sql.DB, d dialect.Dialect) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{dialect: d, statements: dialect.ParseSections(string(sql), d.Names(), quotes[d.Name()])}, nil
+	return &session{dialect: of, statements: of.Parse(string(sql))}, nil
 }
 
 // SessionLock waits until no other process migrates.
@@ -58,7 +60,7 @@ func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
 		s.version, err = s.read(ctx, conn)
 	}
 	if err == nil && s.version > Version {
-		err = dialect.CheckVersion(int(s.version))
+		err = sqlstore.CheckVersion(int(s.version))
 	}
 	if err != nil {
 		// If this fails too, the connection is gone and its lock with it.
@@ -140,7 +142,7 @@ func (s *session) read(ctx context.Context, conn *sql.Conn) (int64, error) {
 	if err != nil || !there {
 		return 0, err
 	}
-	v, err := dialect.SchemaVersionOf(ctx, conn, s.dialect)
+	v, err := sqlstore.SchemaVersionOf(ctx, conn, s.dialect)
 	if errors.Is(err, lease.ErrNoSchema) {
 		err = nil // MySQL was stopped half-way: the version is what is written last
 	}

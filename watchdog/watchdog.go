@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -272,13 +272,7 @@ func (d *Watchdog) renew(batch []*Held, until time.Time) {
 	ctx, cancel := context.WithDeadline(d.ctx, until)
 	defer cancel()
 	sent := time.Now()
-	answers, err := d.store.Renew(ctx, reqs)
-	if err == nil && len(answers) != len(batch) {
-		err = fmt.Errorf("%w: %d answers to %d renewals", lease.ErrCorrupt, len(answers), len(batch))
-	}
-	if err != nil { // the call's, and so each item's
-		answers = slices.Repeat([]lease.Renewed{{Err: err}}, len(batch))
-	}
+	answers := seam.Renew(ctx, d.store, reqs)
 	ended, ahead := d.apply(batch, sent, answers)
 	for _, e := range ended {
 		e.h.End(e.cause)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -45,7 +45,7 @@ func (all *hands) naivePair(ctx context.Context, worker int, key string, inside 
 func (all *hands) retry(ctx context.Context, try func() error) error {
 	for {
 		err := try()
-		again := errors.Is(err, rig.ErrNotOne) || err != nil && all.d.Dialect.Classify(err).Class == dialect.Conflict
+		again := errors.Is(err, rig.ErrNotOne) || err != nil && all.d.Dialect.Classify(err).Class == sqlstore.Conflict
 		if !again || ctx.Err() != nil {
 			return err
 		}

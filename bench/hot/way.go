@@ -11,7 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/bench/internal/raw"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -89,7 +89,9 @@ func (b *byHand) unlock(owner lease.Owner) error {
 	}
 }
 
-func (b *byHand) conflict(err error) bool { return b.d.Dialect.Classify(err).Class == dialect.Conflict }
+func (b *byHand) conflict(err error) bool {
+	return b.d.Dialect.Classify(err).Class == sqlstore.Conflict
+}
 
 func (b *byHand) close() error {
 	b.conn.Close()

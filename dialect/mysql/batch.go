@@ -3,15 +3,16 @@ package mysql
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Apply reads the rows, and changes in one more statement those that can be changed. Where that was not all of them, a third asks which
-// it was. None of these leaves anything locked, so that a client may vanish between any two of them.
-func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) ([]dialect.Applied, error) {
-	out, err := dialect.Look(ctx, s, d, changes)
-	if err != nil || all && dialect.Hopeless(out) {
+// Apply reads the rows, and changes in one more statement those that can be changed. If that did
+// not change all of them, a third finds out which it changed. None of these leaves anything locked,
+// so a client may vanish between any two of them.
+func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
+	out, err := sqlstore.Look(ctx, s, d, changes)
+	if err != nil || all && sqlstore.Hopeless(out) {
 		return out, err
 	}
 	t := tries(changes, out)
@@ -24,11 +25,12 @@ func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []diale
 	return out, d.apply(ctx, s, t)
 }
 
-// apply changes what it can. A count of all rows needs no further evidence: every row that the statement changes is that of one change,
-// no two changes are of one key, and so each has changed its own.
-func (d *Dialect) apply(ctx context.Context, s *dialect.Session, t *try) error {
+// apply changes what it can. A count of all rows needs no further evidence: every row that the
+// statement changes belongs to one change, and no two changes are for one key, so each has changed
+// its own row.
+func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error {
 	batch := newBatch()
-	rows, err := d.change(ctx, s, "apply", batch[:], dialect.ChangeList(t.changes))
+	rows, err := s.Change(ctx, d.Text("apply"), batch[:], sqlstore.ChangeList(t.changes))
 	switch {
 	case err != nil:
 		return err
@@ -40,8 +42,8 @@ func (d *Dialect) apply(ctx context.Context, s *dialect.Session, t *try) error {
 }
 
 // applyAll changes every row or none. Any other count would break the statement's own promise.
-func (d *Dialect) applyAll(ctx context.Context, s *dialect.Session, t *try) error {
-	rows, err := d.change(ctx, s, "apply-all", dialect.ChangeList(t.changes), len(t.changes))
+func (d *database) applyAll(ctx context.Context, s *sqlstore.Session, t *try) error {
+	rows, err := s.Change(ctx, d.Text("apply-all"), sqlstore.ChangeList(t.changes), len(t.changes))
 	switch {
 	case err != nil:
 		return err
@@ -51,7 +53,7 @@ func (d *Dialect) applyAll(ctx context.Context, s *dialect.Session, t *try) erro
 	case rows != 0:
 		return errUntold
 	}
-	found, err := dialect.ReadRows(ctx, s, d, dialect.Keys(t.changes))
+	found, err := sqlstore.ReadRows(ctx, s, d, sqlstore.Keys(t.changes))
 	if err != nil {
 		return err
 	}
@@ -61,26 +63,18 @@ func (d *Dialect) applyAll(ctx context.Context, s *dialect.Session, t *try) erro
 	return nil
 }
 
-// change runs a statement that changes rows, and returns how many it has changed.
-func (d *Dialect) change(ctx context.Context, s *dialect.Session, section string, args ...any) (rows int64, err error) {
-	res, err := s.Exec(ctx, d.Text(section), args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
-}
-
-// try is the part of a batch that is worth a write: its changes, each with the token that its row must have, and where each is answered.
+// try is the part of a batch that is worth a write: its changes, each with the token that its row
+// must have, and where each is answered.
 type try struct {
-	changes []dialect.Change
+	changes []sqlstore.Change
 	at      []int
-	out     []dialect.Applied
+	out     []sqlstore.Applied
 }
 
-func tries(changes []dialect.Change, out []dialect.Applied) *try {
+func tries(changes []sqlstore.Change, out []sqlstore.Applied) *try {
 	t := &try{out: out}
 	for i, c := range changes {
-		if out[i].Outcome == dialect.Possible {
+		if out[i].Outcome == sqlstore.Possible {
 			c.From.Token = out[i].Token
 			t.changes, t.at = append(t.changes, c), append(t.at, i)
 		}
@@ -88,32 +82,32 @@ func tries(changes []dialect.Change, out []dialect.Applied) *try {
 	return t
 }
 
-// made answers that everything was.
+// made answers that every change was made.
 func (t *try) made() {
 	for n := range t.changes {
 		t.answer(n, done(&t.changes[n]))
 	}
 }
 
-func (t *try) answer(n int, a dialect.Applied) { t.out[t.at[n]] = a }
+func (t *try) answer(n int, a sqlstore.Applied) { t.out[t.at[n]] = a }
 
-// done is the answer to a change that was made: a release leaves the token as it is.
-func done(c *dialect.Change) dialect.Applied {
+// done answers a change that was made. A release leaves the token as it is.
+func done(c *sqlstore.Change) sqlstore.Applied {
 	token := c.From.Token
 	if !c.Releases() {
 		token++
 	}
-	return dialect.Applied{Outcome: dialect.Done, Token: token}
+	return sqlstore.Applied{Outcome: sqlstore.Done, Token: token}
 }
 
-// Create makes rows in one statement, and reads which tokens they have got.
-func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
-	out := make([]dialect.Applied, len(changes))
-	n, err := d.change(ctx, s, "create", dialect.ChangeList(changes))
+// Create makes rows in one statement, and reads the tokens they have got.
+func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+	out := make([]sqlstore.Applied, len(changes))
+	n, err := s.Change(ctx, d.Text("create"), sqlstore.ChangeList(changes))
 	if err != nil || n == 0 {
 		return out, err
 	}
-	rows, err := dialect.ReadRows(ctx, s, d, dialect.Keys(changes))
+	rows, err := sqlstore.ReadRows(ctx, s, d, sqlstore.Keys(changes))
 	if err != nil {
 		return out, err
 	}
@@ -123,27 +117,29 @@ func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dial
 		}
 	}
 	for i := range rows {
-		// An owner is new for every request, so a row that names it is the one. Whose a free row is can only be told if all were made.
+		// An owner is new for every request, so a row that names it is the request's. A
+		// free row is certainly this batch's only if the batch made all rows.
 		if c := &changes[i]; rows[i].Owner == c.To && rows[i].Home && (!c.Releases() || n == int64(len(changes))) {
-			out[i] = dialect.Applied{Outcome: dialect.Done, Token: rows[i].Token}
+			out[i] = sqlstore.Applied{Outcome: sqlstore.Done, Token: rows[i].Token}
 		}
 	}
 	return out, nil
 }
 
-// confirmMade has a commit acknowledged that comes after rows that were read to be their requesters'. Where not all rows were made by
-// the statement before, one of them may have been made by an earlier try, whose commit was not acknowledged. One covers all.
-func (d *Dialect) confirmMade(ctx context.Context, s *dialect.Session, changes []dialect.Change, rows []dialect.Row) error {
+// confirmMade waits for an acknowledged commit that comes after rows that were read to be their
+// requesters'. If the statement before did not make all rows, an earlier try may have made one of
+// them, and its commit was not acknowledged. One commit covers all.
+func (d *database) confirmMade(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, rows []sqlstore.Row) error {
 	for i := range rows {
 		c := &changes[i]
 		if c.Releases() || !rows[i].Home || rows[i].Owner != c.To {
 			continue
 		}
-		ok, err := dialect.Confirm(ctx, s, d, lease.Lease{Key: c.From.Key, Owner: c.To, Token: rows[i].Token}, 0)
+		ok, err := sqlstore.Confirm(ctx, s, d, lease.Lease{Key: c.From.Key, Owner: c.To, Token: rows[i].Token}, 0)
 		if err != nil || ok {
 			return err
 		}
-		return errUntold // it has gone since it was read
+		return errUntold // the row has changed since it was read
 	}
 	return nil
 }

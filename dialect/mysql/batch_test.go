@@ -9,7 +9,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	driving "github.com/go-sql-driver/mysql"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -62,72 +62,72 @@ func (m *mocked) apply(count int64, noted string, after []seen) {
 	m.prepare("applied").ExpectQuery().WillReturnRows(rows)
 }
 
-func change(key string, from, to lease.Owner) dialect.Change {
-	return dialect.Change{From: lease.Lease{Key: key, Owner: from}, To: to, TTL: time.Minute}
+func change(key string, from, to lease.Owner) sqlstore.Change {
+	return sqlstore.Change{From: lease.Lease{Key: key, Owner: from}, To: to, TTL: time.Minute}
 }
 
 // What the statement has noted says which changes it made. The rows, which may have changed again, say what to tell the others.
 func TestWhatBecameOfABatch(t *testing.T) {
 	us, them, nobody := lease.Owner{1}, lease.Owner{2}, lease.Owner{}
-	const held, gone, alone, made = dialect.Held, dialect.Gone, dialect.Alone, dialect.Done
+	const held, gone, alone, made = sqlstore.Held, sqlstore.Gone, sqlstore.Alone, sqlstore.Done
 	ours := []seen{{1, us, 7}, {2, us, 7}}
-	releases := []dialect.Change{change("a", us, nobody), change("b", us, nobody)}
-	acquires := []dialect.Change{change("a", nobody, us), change("b", nobody, us)}
+	releases := []sqlstore.Change{change("a", us, nobody), change("b", us, nobody)}
+	acquires := []sqlstore.Change{change("a", nobody, us), change("b", nobody, us)}
 	free := []seen{{1, nobody, 7}, {2, nobody, 7}}
 	for name, c := range map[string]struct {
-		changes []dialect.Change
+		changes []sqlstore.Change
 		before  []seen
 		count   int64
 		noted   string
 		after   []seen // nil: nothing is asked
-		want    []dialect.Outcome
+		want    []sqlstore.Outcome
 	}{
-		"all of it":      {releases, ours, 2, "", nil, []dialect.Outcome{made, made}},
-		"one was locked": {releases, ours, 1, " 1", []seen{{1, nobody, 7}, {2, us, 7}}, []dialect.Outcome{made, alone}},
+		"all of it":      {releases, ours, 2, "", nil, []sqlstore.Outcome{made, made}},
+		"one was locked": {releases, ours, 1, " 1", []seen{{1, nobody, 7}, {2, us, 7}}, []sqlstore.Outcome{made, alone}},
 		"one was locked, the other is taken since": {
 			releases, ours, 1, " 1",
 			[]seen{{1, them, 8}, {2, us, 7}},
-			[]dialect.Outcome{made, alone},
+			[]sqlstore.Outcome{made, alone},
 		},
 		"one was lost, the other is taken since": {
 			releases, ours, 1, " 2",
 			[]seen{{1, them, 8}, {2, them, 8}},
-			[]dialect.Outcome{gone, made},
+			[]sqlstore.Outcome{gone, made},
 		},
-		"both were lost": {releases, ours, 0, "", []seen{{1, them, 8}, {2, them, 9}}, []dialect.Outcome{gone, gone}},
+		"both were lost": {releases, ours, 0, "", []seen{{1, them, 8}, {2, them, 9}}, []sqlstore.Outcome{gone, gone}},
 		"one was released by an earlier try": {
 			releases, ours, 1, " 1",
 			[]seen{{1, nobody, 7}, {2, nobody, 7}},
-			[]dialect.Outcome{made, gone},
+			[]sqlstore.Outcome{made, gone},
 		},
-		"another was quicker": {acquires, free, 1, " 1", []seen{{1, us, 8}, {2, them, 8}}, []dialect.Outcome{made, held}},
+		"another was quicker": {acquires, free, 1, " 1", []seen{{1, us, 8}, {2, them, 8}}, []sqlstore.Outcome{made, held}},
 		"another was quicker, and has released it": {
 			acquires, free, 1, " 1",
 			[]seen{{1, us, 8}, {2, nobody, 8}},
-			[]dialect.Outcome{made, alone},
+			[]sqlstore.Outcome{made, alone},
 		},
 		"granted, and expired before the rows are read": {
 			acquires, free, 1, " 1",
 			[]seen{{1, them, 9}, {2, them, 8}},
-			[]dialect.Outcome{made, held},
+			[]sqlstore.Outcome{made, held},
 		},
 		"the row names the owner, and the batch has not granted it": {
 			acquires, free, 1, " 2",
 			[]seen{{1, us, 8}, {2, us, 8}},
-			[]dialect.Outcome{dialect.Found, made},
+			[]sqlstore.Outcome{sqlstore.Found, made},
 		},
 		"a hand-over that was locked": {
-			[]dialect.Change{change("a", us, them)},
+			[]sqlstore.Change{change("a", us, them)},
 			[]seen{{1, us, 7}},
 			0, "",
 			[]seen{{1, us, 7}},
-			[]dialect.Outcome{alone},
+			[]sqlstore.Outcome{alone},
 		},
 		"losers do not write": {
-			[]dialect.Change{change("a", nobody, us), change("b", us, nobody)},
+			[]sqlstore.Change{change("a", nobody, us), change("b", us, nobody)},
 			[]seen{{1, them, 7}},
 			-1, "", nil,
-			[]dialect.Outcome{held, gone},
+			[]sqlstore.Outcome{held, gone},
 		},
 		"more is noted than was changed":   {releases, ours, 1, " 1 2", ours, nil},
 		"less is noted than was changed":   {releases, ours, 1, "", ours, nil},
@@ -142,7 +142,7 @@ func TestWhatBecameOfABatch(t *testing.T) {
 				m.apply(c.count, c.noted, c.after)
 			}
 			got, err := m.d.Apply(t.Context(), m.Session, c.changes, false)
-			if (err != nil) != (c.want == nil) || err != nil && dialect.Judge(m.d, err).Class != dialect.Unknown {
+			if (err != nil) != (c.want == nil) || err != nil && sqlstore.Judge(m.d, err).Class != sqlstore.Unknown {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			for i, want := range c.want {
@@ -162,9 +162,9 @@ func TestAPartOfAllIsUnknown(t *testing.T) {
 	m := newMocked(t, "")
 	m.rows(seen{1, lease.Owner{}, 7}, seen{2, lease.Owner{}, 7})
 	m.prepare("apply-all").ExpectExec().WillReturnResult(sqlmock.NewResult(0, 1))
-	changes := []dialect.Change{change("a", lease.Owner{}, lease.Owner{1}), change("b", lease.Owner{}, lease.Owner{1})}
+	changes := []sqlstore.Change{change("a", lease.Owner{}, lease.Owner{1}), change("b", lease.Owner{}, lease.Owner{1})}
 	got, err := m.d.Apply(t.Context(), m.Session, changes, true)
-	if err == nil || dialect.Judge(m.d, err).Class != dialect.Unknown {
+	if err == nil || sqlstore.Judge(m.d, err).Class != sqlstore.Unknown {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -184,19 +184,19 @@ func TestABatchCountsTheSameWithClientFoundRows(t *testing.T) {
 			}
 			defer pool.Close()
 			s.Exec(t, `DELETE FROM {rowlock}`)
-			s.takeAndRelease(t, dialect.NewSession(s.conn(pool)))
+			s.takeAndRelease(t, sqlstore.NewSession(s.conn(pool)))
 		}
 	})
 }
 
 // takeAndRelease makes two rows, releases one of them twice, and the other in the same batch: with the very values that the row had,
 // as it has if all comes within a microsecond.
-func (s *server) takeAndRelease(t *testing.T, session *dialect.Session) {
+func (s *server) takeAndRelease(t *testing.T, session *sqlstore.Session) {
 	ctx, us := t.Context(), lease.NewOwner()
 	if err := s.Dialect.Setup(ctx, session); err != nil {
 		t.Fatal(err)
 	}
-	step := func(f func() ([]dialect.Applied, error), want ...dialect.Outcome) {
+	step := func(f func() ([]sqlstore.Applied, error), want ...sqlstore.Outcome) {
 		t.Helper()
 		got, err := f()
 		if err != nil {
@@ -208,24 +208,24 @@ func (s *server) takeAndRelease(t *testing.T, session *dialect.Session) {
 			}
 		}
 	}
-	apply := func(changes ...dialect.Change) func() ([]dialect.Applied, error) {
-		return func() ([]dialect.Applied, error) { return s.Dialect.Apply(ctx, session, changes, false) }
+	apply := func(changes ...sqlstore.Change) func() ([]sqlstore.Applied, error) {
+		return func() ([]sqlstore.Applied, error) { return s.Dialect.Apply(ctx, session, changes, false) }
 	}
 	a, b := change("a", lease.Owner{}, us), change("b", lease.Owner{}, us)
-	back := func(key string) dialect.Change { return change(key, us, lease.Owner{}) }
-	step(func() ([]dialect.Applied, error) { return s.Dialect.Create(ctx, session, []dialect.Change{a, b}) }, dialect.Done, dialect.Done)
-	step(apply(back("a")), dialect.Done)
-	step(apply(back("a"), back("b")), dialect.Gone, dialect.Done)
-	step(apply(a, b), dialect.Done, dialect.Done)
-	named := func(key string, token int64) dialect.Change {
+	back := func(key string) sqlstore.Change { return change(key, us, lease.Owner{}) }
+	step(func() ([]sqlstore.Applied, error) { return s.Dialect.Create(ctx, session, []sqlstore.Change{a, b}) }, sqlstore.Done, sqlstore.Done)
+	step(apply(back("a")), sqlstore.Done)
+	step(apply(back("a"), back("b")), sqlstore.Gone, sqlstore.Done)
+	step(apply(a, b), sqlstore.Done, sqlstore.Done)
+	named := func(key string, token int64) sqlstore.Change {
 		c := back(key)
 		c.From.Token = token // so that it is tried without a read
 		return c
 	}
-	step(apply(named("a", 1), named("b", 2)), dialect.Gone, dialect.Done)
-	step(apply(named("a", 2), named("b", 2)), dialect.Done, dialect.Gone)
-	step(apply(a, b), dialect.Done, dialect.Done)
-	step(apply(a, b), dialect.Found, dialect.Found)
+	step(apply(named("a", 1), named("b", 2)), sqlstore.Gone, sqlstore.Done)
+	step(apply(named("a", 2), named("b", 2)), sqlstore.Done, sqlstore.Gone)
+	step(apply(a, b), sqlstore.Done, sqlstore.Done)
+	step(apply(a, b), sqlstore.Found, sqlstore.Found)
 }
 
 // A row that names its requester was made by this statement or by an earlier try, whose commit nobody has acknowledged. Where the count
@@ -233,19 +233,19 @@ func (s *server) takeAndRelease(t *testing.T, session *dialect.Session) {
 func TestRowsThatMayBeOfAnEarlierTryAreConfirmed(t *testing.T) {
 	us := lease.Owner{1}
 	a, b := change("a", lease.Owner{}, us), change("b", lease.Owner{}, us)
-	create := func(made, confirmed int64) ([]dialect.Applied, error, error) {
+	create := func(made, confirmed int64) ([]sqlstore.Applied, error, error) {
 		m := newMocked(t, "")
 		m.prepare("create").ExpectExec().WillReturnResult(sqlmock.NewResult(0, made))
 		m.rows(seen{1, us, 8}, seen{2, us, 8})
 		if made < 2 {
 			m.prepare("confirm").ExpectExec().WillReturnResult(sqlmock.NewResult(0, confirmed))
 		}
-		got, err := m.d.Create(t.Context(), m.Session, []dialect.Change{a, b})
+		got, err := m.d.Create(t.Context(), m.Session, []sqlstore.Change{a, b})
 		return got, err, m.ExpectationsWereMet()
 	}
 	for _, made := range []int64{1, 2} {
 		got, err, unmet := create(made, 1)
-		if err != nil || unmet != nil || got[0].Outcome != dialect.Done || got[1].Outcome != dialect.Done {
+		if err != nil || unmet != nil || got[0].Outcome != sqlstore.Done || got[1].Outcome != sqlstore.Done {
 			t.Errorf("%d made: %+v, %v, %v", made, got, err, unmet)
 		}
 	}
@@ -258,8 +258,8 @@ func TestRowsThatMayBeOfAnEarlierTryAreConfirmed(t *testing.T) {
 func TestADuplicateRefusesTheWholeBatch(t *testing.T) {
 	m := newMocked(t, "")
 	m.prepare("create").ExpectExec().WillReturnError(&driving.MySQLError{Number: 1062})
-	_, err := m.d.Create(t.Context(), m.Session, []dialect.Change{change("a", lease.Owner{}, lease.Owner{1})})
-	if v := dialect.Judge(m.d, err); v.Class != dialect.Conflict {
+	_, err := m.d.Create(t.Context(), m.Session, []sqlstore.Change{change("a", lease.Owner{}, lease.Owner{1})})
+	if v := sqlstore.Judge(m.d, err); v.Class != sqlstore.Conflict {
 		t.Errorf("%v is %s", err, v.Class)
 	}
 }

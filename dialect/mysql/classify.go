@@ -4,55 +4,57 @@ import (
 	"errors"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// verdicts maps the servers' error numbers to what they mean for a single autocommitted statement or for a transaction that
-// is then rolled back. https://dev.mysql.com/doc/mysql-errors/9.0/en/server-error-reference.html. What is not here is
-// unknown: 1053 (shutdown in progress) or 1317 (interrupted) do not say what came first. Nor do 3100 and 3101, with which Group
-// Replication rolls back a transaction at COMMIT: a member that is cut off gives up what it has sent already, and the others, who may
-// have got it, commit it (seen with 9.7).
-var verdicts = map[uint16]dialect.Verdict{
-	1205: {Class: dialect.Conflict}, // lock wait timeout: rolls back the statement only
-	1213: {Class: dialect.Conflict}, // deadlock, or a certification failure at COMMIT on Galera
-	1020: {Class: dialect.Conflict}, // ER_CHECKREAD, MariaDB with innodb_snapshot_isolation
-	3572: {Class: dialect.Conflict}, // NOWAIT
-	1062: {Class: dialect.Conflict}, // duplicate key: somebody created the row first
-	1040: {Class: dialect.Unfit},    // too many connections
-	1290: {Class: dialect.Unfit, As: lease.ErrReadOnly},
-	1792: {Class: dialect.Unfit, As: lease.ErrReadOnly},
-	1836: {Class: dialect.Unfit, As: lease.ErrReadOnly},
-	1243: {Class: dialect.Unfit}, // unknown prepared statement
-	1615: {Class: dialect.Unfit}, // prepared statement needs to be re-prepared
-	1146: {Class: dialect.Refused, As: lease.ErrNoSchema},
-	1049: {Class: dialect.Refused, As: lease.ErrNoSchema},
-	1054: {Class: dialect.Refused, As: lease.ErrSchemaVersion},
-	3098: {Class: dialect.Refused}, // a table that Group Replication does not take
-	3796: {Class: dialect.Unfit},   // a member that is not ready; before the statement
-	3797: {Class: dialect.Unfit},   // waited in vain for the backlog; before the statement
-	3799: {Class: dialect.Unfit},   // a member that is leaving; before the statement
-	1044: {Class: dialect.Refused, As: lease.ErrPrivilege},
-	1227: {Class: dialect.Refused, As: lease.ErrPrivilege},
-	1142: {Class: dialect.Refused, As: lease.ErrPrivilege},
-	1143: {Class: dialect.Refused, As: lease.ErrPrivilege},
-	1690: {Class: dialect.Refused, As: lease.ErrTokenExhausted},
-	3819: {Class: dialect.Refused, As: lease.ErrCorrupt}, // CHECK, MySQL
-	4025: {Class: dialect.Refused, As: lease.ErrCorrupt}, // CHECK, MariaDB
-	1406: {Class: dialect.Refused, As: lease.ErrCorrupt}, // data too long
-	1064: {Class: dialect.Refused},                       // syntax
+// verdicts maps the servers' error numbers to what they mean for a single autocommitted statement,
+// or for a transaction that is then rolled back.
+// https://dev.mysql.com/doc/mysql-errors/9.0/en/server-error-reference.html. What is absent here is
+// unknown: 1053 (shutdown in progress) or 1317 (interrupted) do not say what came first. Group
+// Replication rolls back a transaction at COMMIT with 3100 and 3101, and these are unknown too: a
+// member that is cut off gives up what it has sent already, and the others, which may have received
+// it, commit it (seen with 9.7).
+var verdicts = map[uint16]sqlstore.Verdict{
+	1205: {Class: sqlstore.Conflict}, // lock wait timeout: rolls back the statement only
+	1213: {Class: sqlstore.Conflict}, // deadlock, or a certification failure at COMMIT on Galera
+	1020: {Class: sqlstore.Conflict}, // ER_CHECKREAD, MariaDB with innodb_snapshot_isolation
+	3572: {Class: sqlstore.Conflict}, // NOWAIT
+	1062: {Class: sqlstore.Conflict}, // duplicate key: another client created the row first
+	1040: {Class: sqlstore.Unfit},    // too many connections
+	1290: {Class: sqlstore.Unfit, As: lease.ErrReadOnly},
+	1792: {Class: sqlstore.Unfit, As: lease.ErrReadOnly},
+	1836: {Class: sqlstore.Unfit, As: lease.ErrReadOnly},
+	1243: {Class: sqlstore.Unfit}, // unknown prepared statement
+	1615: {Class: sqlstore.Unfit}, // prepared statement needs to be re-prepared
+	1146: {Class: sqlstore.Refused, As: lease.ErrNoSchema},
+	1049: {Class: sqlstore.Refused, As: lease.ErrNoSchema},
+	1054: {Class: sqlstore.Refused, As: lease.ErrSchemaVersion},
+	3098: {Class: sqlstore.Refused}, // a table that Group Replication does not take
+	3796: {Class: sqlstore.Unfit},   // a member that is not ready; before the statement
+	3797: {Class: sqlstore.Unfit},   // waited in vain for the backlog; before the statement
+	3799: {Class: sqlstore.Unfit},   // a member that is leaving; before the statement
+	1044: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
+	1227: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
+	1142: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
+	1143: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
+	1690: {Class: sqlstore.Refused, As: lease.ErrTokenExhausted},
+	3819: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // CHECK, MySQL
+	4025: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // CHECK, MariaDB
+	1406: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // data too long
+	1064: {Class: sqlstore.Refused},                       // syntax
 }
 
-// Classify says what err means.
-func (d *Dialect) Classify(err error) dialect.Verdict {
+// Classify returns what err means.
+func (d *database) Classify(err error) sqlstore.Verdict {
 	var my *mysql.MySQLError
 	switch {
 	case errors.Is(err, errNotTaken):
-		return dialect.Verdict{Class: dialect.Conflict}
+		return sqlstore.Verdict{Class: sqlstore.Conflict}
 	case errors.As(err, &my):
 		return verdicts[my.Number]
 	}
-	return dialect.Verdict{Class: dialect.Unknown}
+	return sqlstore.Verdict{Class: sqlstore.Unknown}
 }
 
 func isDuplicate(err error) bool { return isNumber(err, 1062) }
@@ -66,9 +68,9 @@ func isNumber(err error, n uint16) bool {
 	return errors.As(err, &my) && my.Number == n
 }
 
-// Native knows the servers' errors and the driver's own, as that of a reply that did not come. That no database is selected (1046) is what a
-// connection of somebody else's says.
-func (d *Dialect) Native(err error) bool {
+// Native knows the servers' errors and the driver's own, such as that of a lost reply. 1046 (no
+// database is selected) comes from another application's connection.
+func (d *database) Native(err error) bool {
 	var my *mysql.MySQLError
 	if errors.As(err, &my) {
 		return my.Number != 1046

@@ -15,8 +15,8 @@ import (
 
 	driving "github.com/go-sql-driver/mysql"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -120,16 +120,16 @@ func (s *server) maria() bool { return s.Kind.Name == "mariadb" }
 var provoked = []struct {
 	name         string
 	mysql, maria uint16
-	class        dialect.Class
+	class        sqlstore.Class
 	as           error
 	provoke      func(s *server) error
 }{
-	{"lock wait timeout", 1205, 1205, dialect.Conflict, nil, func(s *server) error {
+	{"lock wait timeout", 1205, 1205, sqlstore.Conflict, nil, func(s *server) error {
 		a, b := s.two()
 		s.must(a, `BEGIN`, updateA)
 		return s.run(b, `SET SESSION innodb_lock_wait_timeout = 1`, updateA)
 	}},
-	{"deadlock", 1213, 1213, dialect.Conflict, nil, func(s *server) error {
+	{"deadlock", 1213, 1213, sqlstore.Conflict, nil, func(s *server) error {
 		a, b := s.two()
 		s.must(a, `BEGIN`, updateA)
 		s.must(b, `BEGIN`, updateB)
@@ -139,83 +139,83 @@ var provoked = []struct {
 		_ = s.run(b, `ROLLBACK`)
 		return errors.Join(err, <-other) // one of the two was chosen
 	}},
-	{"record changed since last read", 0, 1020, dialect.Conflict, nil, func(s *server) error {
+	{"record changed since last read", 0, 1020, sqlstore.Conflict, nil, func(s *server) error {
 		a, b := s.two()
 		s.must(a, `SET SESSION innodb_snapshot_isolation = ON`, `SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ`,
 			`START TRANSACTION WITH CONSISTENT SNAPSHOT`)
 		s.must(b, updateA)
 		return s.run(a, updateA)
 	}},
-	{"NOWAIT", 3572, 1205, dialect.Conflict, nil, func(s *server) error {
+	{"NOWAIT", 3572, 1205, sqlstore.Conflict, nil, func(s *server) error {
 		a, b := s.two()
 		s.must(a, `BEGIN`, updateA)
 		return s.run(b, "SELECT 1 FROM {rowlock} WHERE `key` = 'a' FOR UPDATE NOWAIT")
 	}},
-	{"duplicate key", 1062, 1062, dialect.Conflict, nil, func(s *server) error {
+	{"duplicate key", 1062, 1062, sqlstore.Conflict, nil, func(s *server) error {
 		a, _ := s.two()
 		return s.run(a, "INSERT INTO {rowlock} (`key`, token, acquired_at, expires_at) VALUES ('a', 1, NOW(), NOW())")
 	}},
-	{"read-only transaction", 1792, 1792, dialect.Unfit, lease.ErrReadOnly, func(s *server) error {
+	{"read-only transaction", 1792, 1792, sqlstore.Unfit, lease.ErrReadOnly, func(s *server) error {
 		return s.run(s.conn(s.DB), `START TRANSACTION READ ONLY`, updateA)
 	}},
-	{"refused by an option of the server", 1290, 1290, dialect.Unfit, lease.ErrReadOnly, func(s *server) error {
+	{"refused by an option of the server", 1290, 1290, sqlstore.Unfit, lease.ErrReadOnly, func(s *server) error {
 		if s.maria() {
 			return &driving.MySQLError{Number: 1290} // read_only is global, and this server is shared
 		}
 		return s.run(s.conn(s.DB), `SELECT 1 INTO OUTFILE '/nosuch/file'`)
 	}},
-	{"unknown prepared statement", 1243, 1243, dialect.Unfit, nil, func(s *server) error {
+	{"unknown prepared statement", 1243, 1243, sqlstore.Unfit, nil, func(s *server) error {
 		return s.run(s.conn(s.DB), `EXECUTE nosuch`)
 	}},
-	{"missing table", 1146, 1146, dialect.Refused, lease.ErrNoSchema, func(s *server) error {
+	{"missing table", 1146, 1146, sqlstore.Refused, lease.ErrNoSchema, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELECT 1 FROM nosuch_rowlock`)
 	}},
-	{"missing database", 1049, 1049, dialect.Refused, lease.ErrNoSchema, func(s *server) error {
+	{"missing database", 1049, 1049, sqlstore.Refused, lease.ErrNoSchema, func(s *server) error {
 		return s.run(s.conn(s.DB), `USE nosuch_rowlock`)
 	}},
-	{"missing column", 1054, 1054, dialect.Refused, lease.ErrSchemaVersion, func(s *server) error {
+	{"missing column", 1054, 1054, sqlstore.Refused, lease.ErrSchemaVersion, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELECT nosuch FROM {rowlock}`)
 	}},
-	{"no access to the database", 1044, 1044, dialect.Refused, lease.ErrPrivilege, func(s *server) error {
+	{"no access to the database", 1044, 1044, sqlstore.Refused, lease.ErrPrivilege, func(s *server) error {
 		return s.run(s.conn(s.as(``)), `USE `+mustParse(s, s.Source).DBName)
 	}},
-	{"missing privilege on the table", 1142, 1142, dialect.Refused, lease.ErrPrivilege, func(s *server) error {
+	{"missing privilege on the table", 1142, 1142, sqlstore.Refused, lease.ErrPrivilege, func(s *server) error {
 		return s.run(s.conn(s.as(``, `SELECT ON {rowlock}`)), updateA)
 	}},
-	{"missing privilege on a column", 1143, 1143, dialect.Refused, lease.ErrPrivilege, func(s *server) error {
+	{"missing privilege on a column", 1143, 1143, sqlstore.Refused, lease.ErrPrivilege, func(s *server) error {
 		return s.run(s.conn(s.as(``, "SELECT, UPDATE (note) ON {rowlock}")), updateA)
 	}},
-	{"token out of range", 1690, 1690, dialect.Refused, lease.ErrTokenExhausted, func(s *server) error {
+	{"token out of range", 1690, 1690, sqlstore.Refused, lease.ErrTokenExhausted, func(s *server) error {
 		a, _ := s.two()
 		return s.run(a, `UPDATE {rowlock} SET token = 9223372036854775807`, updateA)
 	}},
-	{"check constraint", 3819, 4025, dialect.Refused, lease.ErrCorrupt, func(s *server) error {
+	{"check constraint", 3819, 4025, sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
 		a, _ := s.two()
 		return s.run(a, `UPDATE {rowlock} SET token = -1`)
 	}},
-	{"data too long", 1406, 1406, dialect.Refused, lease.ErrCorrupt, func(s *server) error {
+	{"data too long", 1406, 1406, sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
 		a, _ := s.two()
 		return s.run(a, strict, `UPDATE {rowlock} SET note = REPEAT('x', 256)`)
 	}},
-	{"syntax", 1064, 1064, dialect.Refused, nil, func(s *server) error {
+	{"syntax", 1064, 1064, sqlstore.Refused, nil, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELEKT`)
 	}},
-	{"query killed", 1317, 1317, dialect.Unknown, nil, func(s *server) error {
+	{"query killed", 1317, 1317, sqlstore.Unknown, nil, func(s *server) error {
 		a, b := s.two()
 		s.must(a, `BEGIN`, updateA)
 		return s.kill(b, "QUERY", `SET SESSION innodb_lock_wait_timeout = 50`, updateA)
 	}},
-	{"connection killed", gone, gone, dialect.Unknown, nil, func(s *server) error {
+	{"connection killed", gone, gone, sqlstore.Unknown, nil, func(s *server) error {
 		a, b := s.two()
 		s.must(a, `BEGIN`, updateA)
 		return s.kill(b, "CONNECTION", `SET SESSION innodb_lock_wait_timeout = 50`, updateA)
 	}},
-	{"statement timeout", 0, 1969, dialect.Unknown, nil, func(s *server) error {
+	{"statement timeout", 0, 1969, sqlstore.Unknown, nil, func(s *server) error {
 		a, b := s.two()
 		s.must(a, `BEGIN`, updateA)
 		return s.run(b, `SET SESSION max_statement_time = 0.05, innodb_lock_wait_timeout = 50`, updateA)
 	}},
-	{"any other error", 1644, 1644, dialect.Unknown, nil, func(s *server) error {
+	{"any other error", 1644, 1644, sqlstore.Unknown, nil, func(s *server) error {
 		return s.run(s.conn(s.DB), `SIGNAL SQLSTATE '45000'`)
 	}},
 }
@@ -269,7 +269,7 @@ func TestErrorsOfARealServerAreClassified(t *testing.T) {
 				}
 				wantVerdict(t, s.Dialect, err, p.class, p.as)
 				wantVerdict(t, s.Dialect, fmt.Errorf("wrapped: %w", err), p.class, p.as)
-				if v := dialect.Judge(s.Dialect, dialect.NotSent{Err: err}); v.Class == dialect.Unknown {
+				if v := sqlstore.Judge(s.Dialect, sqlstore.NotSent{Err: err}); v.Class == sqlstore.Unknown {
 					t.Errorf("an error before anything was sent is %s", v.Class)
 				}
 			})
@@ -283,13 +283,13 @@ func TestAConnectionThatIsRefusedIsWorthAnother(t *testing.T) {
 		pool := s.as(`WITH MAX_USER_CONNECTIONS 1`)
 		s.conn(pool)
 		err := pool.PingContext(t.Context())
-		if v := dialect.Judge(s.Dialect, dialect.NotSent{Err: err}); err == nil || v.Class != dialect.Unfit || !v.Class.Retry() || v.Class.Good() {
+		if v := sqlstore.Judge(s.Dialect, sqlstore.NotSent{Err: err}); err == nil || v.Class != sqlstore.Unfit || !v.Class.Retry() || v.Class.Good() {
 			t.Errorf("%v is %s", err, v.Class)
 		}
 	})
 }
 
-func wantVerdict(t testing.TB, d dialect.Dialect, err error, class dialect.Class, as error) {
+func wantVerdict(t testing.TB, d *sqlstore.Dialect, err error, class sqlstore.Class, as error) {
 	t.Helper()
 	if v := d.Classify(err); v.Class != class || v.As != as {
 		t.Errorf("%v is %s, %v; want %s, %v", err, v.Class, v.As, class, as)
@@ -304,16 +304,16 @@ var definite = []uint16{
 }
 
 func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {
-	d := mysql.New()
+	d := sqlstore.Of(mysql.New())
 	for _, err := range []error{
 		errors.New("anything"), io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled,
 		context.DeadlineExceeded, os.ErrDeadlineExceeded, driving.ErrInvalidConn, driving.ErrMalformPkt,
 	} {
-		wantVerdict(t, d, err, dialect.Unknown, nil)
+		wantVerdict(t, d, err, sqlstore.Unknown, nil)
 	}
 	for n := range 1 << 16 {
 		v := d.Classify(&driving.MySQLError{Number: uint16(n)})
-		if known := slices.Contains(definite, uint16(n)); known != (v.Class != dialect.Unknown) {
+		if known := slices.Contains(definite, uint16(n)); known != (v.Class != sqlstore.Unknown) {
 			t.Errorf("error %d is %s", n, v.Class)
 		}
 	}

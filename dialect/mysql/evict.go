@@ -8,25 +8,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ dialect.Evictor = (*Dialect)(nil)
-
-// AwaitRow waits for the row of an expired key.
-func (d *Dialect) AwaitRow(ctx context.Context, s *dialect.Session, key string, waiting func(int64)) error {
-	return dialect.AwaitRow(ctx, s, d, key, waiting)
-}
-
-// EndBlockers looks and then kills, because KILL stands in no other statement. A session whose transaction ends between the two loses its
-// connection for nothing: that is one round trip, of a transaction that was that old.
-func (d *Dialect) EndBlockers(ctx context.Context, s *dialect.Session, key string, waiter int64, least time.Duration) ([]dialect.Blocker, error) {
+// EndBlockers looks and then kills, because KILL cannot be part of another statement. A session
+// whose transaction ends between the two loses its connection for nothing: that costs one round
+// trip, to a client whose transaction was that old.
+func (d *database) EndBlockers(ctx context.Context, s *sqlstore.Session, key string, waiter int64, least time.Duration) ([]sqlstore.Blocker, error) {
 	section := "evict-mysql"
 	if s.Flavor == mariaDB {
 		section = "evict-mariadb"
 	}
-	found, err := dialect.Blockers(ctx, s, d.Text(section), []any{dialect.Micros(least), waiter, []byte(key)})
+	found, err := sqlstore.Blockers(ctx, s, d.Text(section), []any{sqlstore.Micros(least), waiter, []byte(key)})
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +29,8 @@ func (d *Dialect) EndBlockers(ctx context.Context, s *dialect.Session, key strin
 		if !b.Own || !b.Old {
 			continue
 		}
-		if _, err := s.Conn().ExecContext(ctx, fmt.Sprintf(`KILL CONNECTION %d`, b.ID)); err != nil && !isNumber(err, 1094) { // it has gone by itself
+		// 1094: the session has ended by itself.
+		if _, err := s.Conn().ExecContext(ctx, fmt.Sprintf(`KILL CONNECTION %d`, b.ID)); err != nil && !isNumber(err, 1094) {
 			return found, err
 		}
 		found[i].Ended = true
@@ -43,7 +39,7 @@ func (d *Dialect) EndBlockers(ctx context.Context, s *dialect.Session, key strin
 }
 
 // MayEvict reads what EndBlockers reads.
-func (d *Dialect) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, err error) {
+func (d *database) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, err error) {
 	var version string
 	if err := conn.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return "", err
@@ -56,7 +52,7 @@ func (d *Dialect) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, e
 	if err == nil {
 		for rows.Next() {
 		}
-		err = errors.Join(rows.Err(), rows.Close())
+		err = oneline.Join(rows.Err(), rows.Close())
 	}
 	if errors.Is(d.Classify(err).As, lease.ErrPrivilege) {
 		return grant, nil

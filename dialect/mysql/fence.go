@@ -5,31 +5,30 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ dialect.Fencer = (*Dialect)(nil)
-
-// Fence locks the row, and extends the lease in a second statement when a third of its TTL has gone. In one statement, the clock
-// would be that of before the wait for the row.
-func (d *Dialect) Fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
+// fence locks the row, and extends the lease in a second statement when a third of its TTL has
+// gone. One statement would use the clock of before the wait for the row.
+func (d *database) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
 	var remaining int64
 	sent := time.Now()
-	err := tx.QueryOne(ctx, d.Text("fence"), []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Token}, &remaining)
-	if err != nil || r.TTL <= 0 || dialect.Duration(remaining)-time.Since(sent) > r.TTL-r.TTL/3 {
+	err := tx.QueryOne(ctx, d.Text("fence"), []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token}, &remaining)
+	if err != nil || r.TTL <= 0 || sqlstore.Duration(remaining)-time.Since(sent) > r.TTL-r.TTL/3 {
 		return err
 	}
-	_, err = tx.Exec(ctx, d.Text("fence-extend"), []any{dialect.Micros(r.TTL), []byte(r.Key)})
+	_, err = tx.Exec(ctx, d.Text("fence-extend"), []any{sqlstore.Micros(r.TTL), []byte(r.Key)})
 	if d.mayNotWrite(err) {
-		return nil // the row is locked, which is the fence; renewal goes on beside it
+		return nil // the locked row is the fence; renewal goes on beside it
 	}
 	return err
 }
 
-// mayNotWrite reports whether err says that a transaction which can lock rows can write none: one that is READ ONLY, or of a user
-// who may write other tables only. The statement has failed, and the transaction goes on.
-func (d *Dialect) mayNotWrite(err error) bool {
+// mayNotWrite reports whether err says that a transaction which can lock rows can write none: one
+// that is READ ONLY, or of a user that may write other tables only. The statement has failed, and
+// the transaction goes on.
+func (d *database) mayNotWrite(err error) bool {
 	if err == nil {
 		return false
 	}

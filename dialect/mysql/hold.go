@@ -6,24 +6,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var (
-	_ dialect.Holder   = (*Dialect)(nil)
-	_ dialect.RowLocks = (*Dialect)(nil)
-)
-
-// maxSeconds is the longest limit that both servers know.
+// maxSeconds is the longest limit that both servers accept.
 const maxSeconds = 365 * 24 * 60 * 60
 
 func seconds(d time.Duration) int64 {
-	return min(maxSeconds, max(1, dialect.RoundUp(d, time.Second)))
+	return min(maxSeconds, max(1, sqlstore.RoundUp(d, time.Second)))
 }
 
-// Silence sets MariaDB's idle_transaction_timeout, or MySQL's wait_timeout, which is for any silence. Both count in seconds.
-func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Duration) error {
+// silence sets MariaDB's idle_transaction_timeout, or MySQL's wait_timeout, which limits any
+// silence. Both count in seconds.
+func (d *database) silence(ctx context.Context, s *sqlstore.Session, limit time.Duration) error {
 	variable := "wait_timeout"
 	if s.Flavor == mariaDB {
 		variable = "idle_transaction_timeout"
@@ -32,23 +28,26 @@ func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Du
 	return err
 }
 
-// LockRows bounds the waiting of this very statement, so that there is no setting to give back: with a hint of MySQL's, which bounds all of
-// the statement, or with a setting of MariaDB's for one statement, which does the same. MySQL's session keeps its innodb_lock_wait_timeout
-// too: the shorter limit counts. MariaDB's is moved out of the way.
+// LockRows bounds the waiting of this statement alone, so that there is no setting to restore: with
+// an optimizer hint of MySQL's, or with a setting of MariaDB's for one statement. Both bound the
+// whole statement. MySQL's session also keeps its innodb_lock_wait_timeout, and the shorter limit
+// counts. MariaDB's is raised out of the way.
 //
-// It looks for one row after the other: for a list of values MySQL 9 reads a small table from end to end, whatever index it is told to
-// use, and at REPEATABLE READ every row that it reads stays locked.
-func (d *Dialect) LockRows(table, column string, n int, wait time.Duration) string {
-	ms := max(1, dialect.RoundUp(wait, time.Millisecond))
+// It looks for one row after the other, because MySQL 9 reads a small table from end to end for a
+// list of values, whatever index it is told to use. At REPEATABLE READ every row that it reads
+// stays locked.
+func (d *database) LockRows(table, column string, n int, wait time.Duration) string {
+	ms := max(1, sqlstore.RoundUp(wait, time.Millisecond))
 	return fmt.Sprintf(`/*M! SET STATEMENT max_statement_time = %d.%03d, innodb_lock_wait_timeout = %d FOR */ `, ms/1000, ms%1000, seconds(wait)+1) +
 		each(n, fmt.Sprintf(`(SELECT /*+ MAX_EXECUTION_TIME(%d) */ %s FROM %s WHERE %s = ? FOR UPDATE)`, ms, column, table, column))
 }
 
-// AtOnce is 500: what a UNION costs grows with the square of its length, on MySQL 9.7 to 3 s for 5,000 rows that nobody has.
-func (d *Dialect) AtOnce() int { return 500 }
+// AtOnce is 500, because the cost of a UNION grows with the square of its length: on MySQL 9.7 to 3
+// s for 5,000 rows that are free.
+func (d *database) AtOnce() int { return 500 }
 
 // TryRows leaves out what is locked.
-func (d *Dialect) TryRows(table, column string, n int) string {
+func (d *database) TryRows(table, column string, n int) string {
 	return each(n, fmt.Sprintf(`(SELECT %s FROM %s WHERE %s = ? FOR UPDATE SKIP LOCKED)`, column, table, column))
 }
 
@@ -58,19 +57,20 @@ func each(n int, query string) string {
 }
 
 // Skipping is FOR UPDATE SKIP LOCKED.
-func (d *Dialect) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }
+func (d *database) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }
 
-// Patience does nothing: see LockRows. A setting of the session would stay with it when its transaction is rolled back at the wrong moment.
-func (d *Dialect) Patience(context.Context, lease.Runner, time.Duration) (restore func(context.Context) error, err error) {
+// Patience does nothing: see LockRows. A setting of the session would stay if its transaction were
+// rolled back at the wrong moment.
+func (d *database) Patience(context.Context, lease.Runner, time.Duration) (restore func(context.Context) error, err error) {
 	return nil, nil
 }
 
 // Waited knows the limits of both servers, on locks and on statements.
-func (d *Dialect) Waited(err error) dialect.Wait {
+func (d *database) Waited(err error) sqlstore.Wait {
 	for _, n := range []uint16{1205, 3024, 1969} {
 		if isNumber(err, n) {
-			return dialect.TooLong
+			return sqlstore.TooLong
 		}
 	}
-	return dialect.NoWait
+	return sqlstore.NoWait
 }

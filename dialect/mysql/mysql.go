@@ -1,5 +1,5 @@
-// Package mysql is rowlock's dialect for MySQL 8.0.19 and later and MariaDB 10.6 and later, through go-sql-driver/mysql. It
-// finds out by itself which of the two it speaks to.
+// Package mysql is rowlock's dialect for MySQL 8.0.19 and later and MariaDB 10.6 and later, through
+// go-sql-driver/mysql. It finds out which of the two it speaks to.
 package mysql
 
 import (
@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,55 +20,53 @@ var statements embed.FS
 
 const quote = "`"
 
-// Dialect speaks to MySQL and MariaDB.
-type Dialect struct {
-	dialect.Sections
-	names dialect.Names
+// database speaks to MySQL and MariaDB.
+type database struct {
+	sqlstore.Base
+	settings sqlstore.Settings
 }
 
-var _ dialect.Dialect = (*Dialect)(nil)
+var room = sqlstore.Room{Name: "mysql", Quote: quote, Files: statements, Open: open}
 
-// New returns the dialect. Names that do not pass dialect.Names.Check are refused by Open and Migrate.
-func New(opts ...dialect.Option) *Dialect {
-	n := dialect.MakeNames(opts)
-	return &Dialect{Sections: dialect.ParseFiles(statements, n, quote), names: n}
+// New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix]
+// and [dialect.Schema] allow.
+func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
+
+func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
+	d := &database{sqlstore.Base{Sections: text, Note: sqlstore.AsBytes, TTL: sqlstore.Micros, Waiters: waiters}, s}
+	return d, sqlstore.Features{
+		TextAsBytes: true, Clamps: true, ReadsLock: true, ShareLock: " LOCK IN SHARE MODE",
+		// A COMMIT that was not answered kept its caller for 45 s beyond a context of 3 s.
+		UnwatchedTx: true,
+		Fence:       d.fence, PeekOnce: d.peekOnce, Silence: d.silence, Evictor: d,
+	}
 }
-
-// Name is "mysql".
-func (d *Dialect) Name() string { return "mysql" }
-
-// Names says where the tables are.
-func (d *Dialect) Names() dialect.Names { return d.names }
-
-// At returns the same dialect for the rows of another home.
-func (d *Dialect) At(home int) dialect.Dialect {
-	other := *d
-	other.names.Home = home
-	other.Sections = dialect.ParseFiles(statements, other.names, quote)
-	return &other
-}
-
-// Lanes is 0: connections write side by side.
-func (d *Dialect) Lanes() int { return 0 }
 
 // List encodes keys as JSON.
-func (d *Dialect) List(keys []string) any { return dialect.HexList(keys) }
+func (d *database) List(keys []string) any { return sqlstore.HexList(keys) }
 
 const mariaDB = "MariaDB"
 
-// Setup makes the session ours: READ COMMITTED, under which InnoDB takes no gap locks that would make two keys conflict; a
-// strict sql_mode, whatever the server defaults to; and the shortest bound on row-lock waits that MySQL knows. Under
-// completion_type = CHAIN every COMMIT would begin the next transaction, and what follows a renewal never be committed; a
-// sql_select_limit would cut batches, and safe updates refuse them; and a frozen timestamp is a clock that stands. @rowlock_done, of
-// section apply, must have a type: MariaDB takes a variable without one for NULL in all of the first statement that sets it. A client
-// that vanishes within a transaction, of which only the reaper has any, has its rows locked for 4 s.
-func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
+// Setup makes the session's settings. Under READ COMMITTED InnoDB takes no gap locks, which would
+// make two keys conflict. sql_mode is strict, whatever the server defaults to, and waits for row
+// locks have the shortest bound that MySQL accepts.
+//
+// Under completion_type = CHAIN every COMMIT would begin the next transaction, and what follows a
+// renewal would never be committed. A sql_select_limit would cut batches, safe updates would refuse
+// them, and a frozen timestamp would stop the clock.
+//
+// @rowlock_done, of section apply, must have a type, because MariaDB takes a variable without one
+// for NULL in all of the first statement that sets it. A client that vanishes within a transaction,
+// which only the reaper uses, has its rows locked for 4 s.
+func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	var version string
 	if err := s.Conn().QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return err
 	}
 	settings := []string{
-		`ROLLBACK AND NO CHAIN`, // what the application left open: ours would be part of it, and never be committed
+		// What the application left open: our statements would be part of it, and never be
+		// committed.
+		`ROLLBACK AND NO CHAIN`,
 		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
 		`SET SESSION TRANSACTION READ WRITE`,
 		`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, innodb_lock_wait_timeout = 1,
@@ -77,7 +77,7 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 		s.Flavor = mariaDB
 		settings = append(settings, `SET SESSION idle_transaction_timeout = 4`)
 	} else {
-		// MySQL has no such limit, and the one it has on idle sessions would end lanes that have nothing to do.
+		// MySQL has no such limit, and its limit on idle sessions would end idle lanes.
 		s.Guard.Before, s.Guard.After = `SET SESSION wait_timeout = 4`, `SET SESSION wait_timeout = DEFAULT`
 	}
 	for _, set := range settings {
@@ -88,9 +88,10 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	return nil
 }
 
-// Acquire tries in the strategy's order: a row that is free takes one round trip. What is not is looked at.
-func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
-	if strategy == dialect.Insert {
+// Acquire tries in the strategy's order: a row that is free takes one round trip. It reads a row
+// that is not.
+func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+	if strategy == sqlstore.Insert {
 		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) && !errors.Is(err, errNotTaken) {
 			return out, err
 		}
@@ -101,19 +102,20 @@ func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dial
 	return d.look(ctx, s, r)
 }
 
-// look answers for a row that is held, creates one that is absent, and takes one that is free or expired.
-func (d *Dialect) look(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+// look answers for a row that is held, creates one that is absent, and takes one that is free or
+// expired.
+func (d *database) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	a, err := d.read(ctx, s, r)
 	var out lease.Acquired
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		if out, err = d.insert(ctx, s, r); isDuplicate(err) || errors.Is(err, errNotTaken) {
-			err = dialect.ErrRowShape
+			err = sqlstore.ErrRowShape
 		}
 		return out, err
-	case err == nil && a.State == dialect.StateFree:
+	case err == nil && a.State == sqlstore.StateFree:
 		out, err = d.take(ctx, s, r)
-	case err == nil && a.State == dialect.StateLocked:
+	case err == nil && a.State == sqlstore.StateLocked:
 		out, err = d.update(ctx, s, "acquire-expired", r, []byte(r.Key))
 	default:
 		return answered(a, err)
@@ -124,29 +126,29 @@ func (d *Dialect) look(ctx context.Context, s *dialect.Session, r lease.AcquireR
 	return answered(d.read(ctx, s, r))
 }
 
-func answered(a dialect.Answer, err error) (lease.Acquired, error) {
+func answered(a sqlstore.Answer, err error) (lease.Acquired, error) {
 	if err != nil {
 		return lease.Acquired{}, err
 	}
 	return a.Acquired()
 }
 
-func (d *Dialect) read(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (a dialect.Answer, err error) {
-	err = s.QueryRow(ctx, d.Text("look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
+func (d *database) read(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (a sqlstore.Answer, err error) {
+	err = s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
 	return a, err
 }
 
-// errNotTaken: the row is not free, or not there, or somebody has it locked.
+// errNotTaken: the row is not free, or not there, or another transaction has it locked.
 var errNotTaken = errors.New("not taken")
 
 // take gives a free row to the request's owner.
-func (d *Dialect) take(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	key := []byte(r.Key)
 	return d.update(ctx, s, "acquire-update", r, key, key)
 }
 
-func (d *Dialect) update(ctx context.Context, s *dialect.Session, section string, r lease.AcquireRequest, keys ...any) (lease.Acquired, error) {
-	args := append([]any{dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL)}, keys...)
+func (d *database) update(ctx context.Context, s *sqlstore.Session, section string, r lease.AcquireRequest, keys ...any) (lease.Acquired, error) {
+	args := append([]any{sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL)}, keys...)
 	res, err := s.Exec(ctx, d.Text(section), args...)
 	if isLockWait(err) {
 		return lease.Acquired{}, errNotTaken
@@ -154,9 +156,9 @@ func (d *Dialect) update(ctx context.Context, s *dialect.Session, section string
 	return granted(res, err)
 }
 
-func (d *Dialect) insert(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	return granted(s.Exec(ctx, d.Text("acquire-insert"),
-		[]byte(r.Key), dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), lease.Bucket(r.Key), []byte(r.Key)))
+		[]byte(r.Key), sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL), lease.Bucket(r.Key), []byte(r.Key)))
 }
 
 // changed returns errNotTaken for a statement that changed nothing.
@@ -165,7 +167,7 @@ func changed(res sql.Result, err error) error {
 		return err
 	}
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(errNotTaken, err)
+		return oneline.Join(errNotTaken, err)
 	}
 	return nil
 }
@@ -178,16 +180,5 @@ func granted(res sql.Result, err error) (lease.Acquired, error) {
 	if err != nil {
 		return lease.Acquired{}, err
 	}
-	return (&dialect.Answer{State: dialect.StateMine, Token: token}).Acquired()
-}
-
-// Release clears the owner of one row.
-func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Released, error) {
-	return dialect.Release(ctx, s, d, l)
-}
-
-// HandOver gives one row to another owner.
-func (d *Dialect) HandOver(ctx context.Context, s *dialect.Session, h lease.HandOver) (lease.Acquired, error) {
-	return dialect.HandOver(ctx, s, d, h, dialect.Bytes(h.To.Owner), []byte(h.To.Note), dialect.Micros(h.To.TTL),
-		[]byte(h.From.Key), dialect.Bytes(h.From.Owner), h.From.Token)
+	return (&sqlstore.Answer{State: sqlstore.StateMine, Token: token}).Acquired()
 }

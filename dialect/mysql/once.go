@@ -8,41 +8,37 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
-)
-
-var (
-	_ dialect.Once       = (*Dialect)(nil)
-	_ dialect.OncePeeker = (*Dialect)(nil)
 )
 
 // hangUp is how much longer than the server the client waits.
 const hangUp = 300 * time.Millisecond
 
-// ClaimOnce makes the key's row, or looks at the one there is. The wait is rounded up to whole seconds. MySQL does not know of it, so
-// the client ends it by hanging up: what the server then still waits for can only be rolled back.
-func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, wait time.Duration) (dialect.OnceRow, error) {
-	seconds := int(dialect.RoundUp(wait, time.Second))
+// ClaimOnce makes the key's row, or reads the one there is. It rounds the wait up to whole seconds.
+// MySQL has no such wait for a statement, so the client ends it by closing the connection: the
+// server can then only roll back what it still waits for.
+func (d *database) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (sqlstore.OnceRow, error) {
+	seconds := int(sqlstore.RoundUp(wait, time.Second))
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+hangUp)
 	defer cancel()
 	text := strings.Replace(d.Text("once-claim"), "@wait", strconv.Itoa(seconds), 1)
 	_, err := tx.Exec(bounded, text, c.Args())
 	switch {
 	case err == nil:
-		return dialect.OnceRow{State: dialect.OnceMine}, nil
+		return sqlstore.OnceRow{State: sqlstore.OnceMine}, nil
 	case isDuplicate(err):
-		return dialect.LookOnce(ctx, tx, d, c)
+		return sqlstore.LookOnce(ctx, tx, d, c)
 	case isLockWait(err), bounded.Err() != nil && ctx.Err() == nil:
-		return dialect.OnceRow{State: dialect.OnceInFlight}, nil
+		return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, nil
 	case d.Collided(err):
-		return dialect.OnceRow{State: dialect.OnceInFlight}, err
+		return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, err
 	}
-	return dialect.OnceRow{}, err
+	return sqlstore.OnceRow{}, err
 }
 
-// PeekOnce reports whether another transaction has the key's row locked.
-func (d *Dialect) PeekOnce(ctx context.Context, tx lease.Runner, c dialect.OnceClaim) (inFlight bool, err error) {
+// peekOnce reports whether another transaction has the key's row locked.
+func (d *database) peekOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim) (inFlight bool, err error) {
 	err = tx.QueryOne(ctx, d.Text("once-peek"), []any{c.Tenant, c.Key}, new(int))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -53,11 +49,11 @@ func (d *Dialect) PeekOnce(ctx context.Context, tx lease.Runner, c dialect.OnceC
 	return false, err
 }
 
-// ProbeOnce sees that the table is there, in an engine that can take part in a transaction.
-func (d *Dialect) ProbeOnce(ctx context.Context, conn *sql.Conn) error {
-	return d.table(ctx, conn, "rowlock_once")
-}
+// Overtaken reports whether a row has changed since the transaction's snapshot. A deadlock is not
+// that: after it the row may be as it was.
+func (d *database) Overtaken(err error) bool { return isNumber(err, 1020) }
 
-// Collided reports whether err is a deadlock, or a row that has changed since the transaction's snapshot. After either of them the
-// transaction is rolled back, and what follows would be committed statement by statement.
-func (d *Dialect) Collided(err error) bool { return isNumber(err, 1213) || isNumber(err, 1020) }
+// Collided reports whether err is a deadlock, or a row that has changed since the transaction's
+// snapshot. After either of them the transaction is rolled back, and what follows would be
+// committed statement by statement.
+func (d *database) Collided(err error) bool { return isNumber(err, 1213) || isNumber(err, 1020) }

@@ -8,36 +8,30 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Probe refuses what would lose a granted lock and warns of what might.
-func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, error) {
+func (d *database) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
 	vars, facts, err := d.server(ctx, conn)
 	if err == nil {
 		err = check(vars)
 	}
 	if err == nil {
-		err = d.tables(ctx, conn)
-	}
-	if err == nil {
 		facts.Warnings = doubts(vars)
-		facts.SchemaVersion, err = dialect.SchemaVersionOf(ctx, conn, d)
-	}
-	if err == nil && facts.SchemaVersion == dialect.SchemaVersion {
-		err = dialect.CheckComplete(ctx, conn, d)
+		facts.SchemaVersion, err = sqlstore.ProbeTables(ctx, conn, d, d.settings.Names)
 	}
 	return facts, err
 }
 
-// server reads the variables that matter. A variable that a flavour does not have is absent from the map.
-func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (vars map[string]string, f dialect.Facts, err error) {
+// server reads the variables that matter. The map lacks a variable that a flavor does not have.
+func (d *database) server(ctx context.Context, conn *sql.Conn) (vars map[string]string, f sqlstore.Facts, err error) {
 	rows, err := conn.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'read_only',
 		'super_read_only', 'innodb_read_only', 'wsrep_on', 'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin',
 		'innodb_doublewrite', 'group_replication_group_name', 'group_replication_single_primary_mode')`)
 	if ctx.Err() != nil || errors.As(err, new(*mysql.MySQLError)) {
-		return nil, f, err // it is MySQL that says so
+		return nil, f, err // MySQL itself says so
 	}
 	if err != nil {
 		return nil, f, fmt.Errorf("%w: mysql.New() speaks to MySQL and MariaDB; this database answers %w", lease.ErrWrongDialect, err)
@@ -80,24 +74,16 @@ func doubts(vars map[string]string) (warnings []string) {
 	return warnings
 }
 
-// on is what any value but these is: MariaDB 12 has read_only = NO_LOCK and NO_LOCK_NO_ADMIN, which forbid more than ON.
+// on is true for any other value: MariaDB 12 has read_only = NO_LOCK and NO_LOCK_NO_ADMIN, which
+// forbid more than ON.
 func on(v string) bool { return v != "" && v != "OFF" && v != "0" }
 
-// tables sees that they are there, and in an engine that has row locks and survives a crash.
-func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
-	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"} {
-		if err := d.table(ctx, conn, table); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *Dialect) table(ctx context.Context, conn *sql.Conn, table string) error {
+// ProbeTable refuses a table in an engine that has no row locks or does not survive a crash.
+func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string) error {
 	var engine sql.NullString
 	err := conn.QueryRowContext(ctx, `SELECT engine FROM information_schema.tables
-		WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?`, d.names.Schema, d.names.Prefix+table).Scan(&engine)
-	name := d.names.Table(table, quote)
+		WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?`, d.settings.Names.Schema, d.settings.Names.Prefix+table).Scan(&engine)
+	name := d.settings.Names.Table(table, quote)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%w: there is no table %s that this user may see; run schema.Migrate(ctx, db, mysql.New()) or the files of schema.FS first, and check the user's privileges", lease.ErrNoSchema, name)

@@ -5,39 +5,27 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Join takes a sign of life in one statement, and inserts in another whoever gave none before.
-func (d *Dialect) Join(ctx context.Context, s *dialect.Session, tickets []lease.Ticket) error {
-	list := dialect.TicketList(tickets)
-	res, err := s.Exec(ctx, d.Text("queue-beat"), list)
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n >= int64(len(tickets)) {
+func waiters(waiters []lease.Lease) []any { return []any{sqlstore.WaiterList(waiters)} }
+
+// Join renews heartbeats in one statement, and inserts in another the tickets that had none.
+func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
+	list := sqlstore.TicketList(tickets)
+	n, err := s.Change(ctx, d.Text("queue-beat"), list)
+	if err != nil || n >= int64(len(tickets)) {
 		return err
 	}
 	_, err = s.Exec(ctx, d.Text("queue-join"), list)
 	return err
 }
 
-// Leave removes tickets.
-func (d *Dialect) Leave(ctx context.Context, s *dialect.Session, waiters []lease.Lease) error {
-	_, err := s.Exec(ctx, d.Text("queue-leave"), dialect.WaiterList(waiters))
-	return err
-}
-
-// Places says where tickets stand.
-func (d *Dialect) Places(ctx context.Context, s *dialect.Session, waiters []lease.Lease) ([]lease.Place, error) {
-	return dialect.Places(ctx, s, d, len(waiters), dialect.WaiterList(waiters))
-}
-
-// head returns the first live ticket's waiter, the zero owner if there is none.
-func (d *Dialect) head(ctx context.Context, s *dialect.Session, key string, but lease.Owner) (head lease.Owner, err error) {
+// head returns the waiter at the head of the queue, or the zero owner if the queue is empty.
+func (d *database) head(ctx context.Context, s *sqlstore.Session, key string, but lease.Owner) (head lease.Owner, err error) {
 	var waiter []byte
-	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(key), dialect.Bytes(but)}, &waiter)
+	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(key), sqlstore.Bytes(but)}, &waiter)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -45,16 +33,16 @@ func (d *Dialect) head(ctx context.Context, s *dialect.Session, key string, but 
 	return head, err
 }
 
-// Claim takes a free row for which nobody waits in one round trip. Otherwise it looks at the row, which is all a loser does, and
-// then at the queue.
-func (d *Dialect) Claim(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+// Claim takes a free row with an empty queue in one round trip. Otherwise it reads the row, which
+// is all a loser does, and then the queue.
+func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	key := []byte(r.Key)
 	if out, err := d.update(ctx, s, "claim-update", r, key, key, key); !errors.Is(err, errNotTaken) {
 		return out, err
 	}
 	a, err := d.read(ctx, s, r)
 	absent := errors.Is(err, sql.ErrNoRows)
-	if !absent && (err != nil || a.State != dialect.StateFree && a.State != dialect.StateLocked) {
+	if !absent && (err != nil || a.State != sqlstore.StateFree && a.State != sqlstore.StateLocked) {
 		return answered(a, err)
 	}
 	head, err := d.head(ctx, s, r.Key, lease.Owner{})
@@ -62,13 +50,13 @@ func (d *Dialect) Claim(ctx context.Context, s *dialect.Session, r lease.Acquire
 		return lease.Acquired{}, err
 	}
 	if !head.IsZero() && head != r.Owner {
-		return (&dialect.Answer{State: dialect.StateQueued}).Acquired()
+		return (&sqlstore.Answer{State: sqlstore.StateQueued}).Acquired()
 	}
 	return d.claim(ctx, s, r, absent, head == r.Owner)
 }
 
-// claim takes or makes a row whose turn it is, with the ticket if there is one.
-func (d *Dialect) claim(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
+// claim takes or makes a row for the head of the queue, with its ticket if there is one.
+func (d *database) claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
 	switch {
 	case ticket:
 		out, err = d.redeem(ctx, s, r, absent)
@@ -79,16 +67,17 @@ func (d *Dialect) claim(ctx context.Context, s *dialect.Session, r lease.Acquire
 	}
 	switch {
 	case isDuplicate(err), absent && errors.Is(err, errNotTaken):
-		err = dialect.ErrRowShape
+		err = sqlstore.ErrRowShape
 	case errors.Is(err, errNotTaken):
 		return answered(d.read(ctx, s, r))
 	}
 	return out, err
 }
 
-// redeem takes the row and uses the ticket up, in one statement: in a transaction, a client that vanishes would have both locked
-// until the server gives it up. An absent row is made first, and free: it belongs to nobody until then.
-func (d *Dialect) redeem(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, absent bool) (lease.Acquired, error) {
+// redeem takes the row and uses the ticket up, in one statement. In a transaction, a client that
+// vanishes would leave both locked until the server ends it. It first makes an absent row free,
+// without an owner.
+func (d *database) redeem(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent bool) (lease.Acquired, error) {
 	key := []byte(r.Key)
 	if absent {
 		res, err := s.Exec(ctx, d.Text("claim-make"), key, lease.Bucket(r.Key), key)
@@ -96,26 +85,27 @@ func (d *Dialect) redeem(ctx context.Context, s *dialect.Session, r lease.Acquir
 			return lease.Acquired{}, err
 		}
 	}
-	owner := dialect.Bytes(r.Owner)
-	out, err := granted(s.Exec(ctx, d.Text("claim-ticket"), key, owner, owner, []byte(r.Note), dialect.Micros(r.TTL)))
+	owner := sqlstore.Bytes(r.Owner)
+	out, err := granted(s.Exec(ctx, d.Text("claim-ticket"), key, owner, owner, []byte(r.Note), sqlstore.Micros(r.TTL)))
 	if err == nil {
 		d.drop(ctx, s, lease.Lease{Key: r.Key, Owner: r.Owner})
 	}
 	return out, err
 }
 
-// Pass looks who is first and gives him the row. If nobody waits, or he has left meanwhile, or the tokens have run out, it frees
-// the row: whoever is first then will claim it.
-func (d *Dialect) Pass(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Passed, error) {
+// Pass finds the head of the queue and gives it the row. It frees the row if the queue is empty, or
+// the head has left meanwhile, or the tokens have run out: the next head of the queue then claims
+// it.
+func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease) (lease.Passed, error) {
 	head, err := d.head(ctx, s, l.Key, l.Owner)
 	if err != nil {
 		return lease.Passed{}, err
 	}
 	if !head.IsZero() {
-		got, err := granted(s.Exec(ctx, d.Text("pass"), dialect.Bytes(head), []byte(l.Key), dialect.Bytes(l.Owner), l.Token))
+		got, err := granted(s.Exec(ctx, d.Text("pass"), sqlstore.Bytes(head), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token))
 		if err == nil {
 			d.drop(ctx, s, lease.Lease{Key: l.Key, Owner: head})
-			return dialect.PassedTo(head[:], got.Token)
+			return sqlstore.PassedTo(head[:], got.Token)
 		}
 		if !errors.Is(err, errNotTaken) {
 			return lease.Passed{}, err
@@ -125,19 +115,14 @@ func (d *Dialect) Pass(ctx context.Context, s *dialect.Session, l lease.Lease) (
 	return lease.Passed{Gone: out.Gone}, err
 }
 
-// drop deletes a ticket that was used up. An error is no news: what used it up has been committed, and a sweep finds what is left.
-func (d *Dialect) drop(ctx context.Context, s *dialect.Session, l lease.Lease) {
+// drop deletes a used ticket. It ignores an error, because the use of the ticket is committed
+// already, and a sweep finds what is left.
+func (d *database) drop(ctx context.Context, s *sqlstore.Session, l lease.Lease) {
 	_ = d.DropDead(ctx, s, []lease.Lease{l}, 0)
 }
 
-// DeadTickets lists tickets that are dead.
-func (d *Dialect) DeadTickets(ctx context.Context, s *dialect.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
+// DeadTickets lists dead tickets.
+func (d *database) DeadTickets(ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
 	key := []byte(after.Key)
-	return dialect.DeadTickets(ctx, s, d, key, key, dialect.Bytes(after.Owner), retention, limit)
-}
-
-// DropDead removes dead tickets.
-func (d *Dialect) DropDead(ctx context.Context, s *dialect.Session, tickets []lease.Lease, retention int64) error {
-	_, err := s.Exec(ctx, d.Text("queue-reap"), dialect.WaiterList(tickets), retention)
-	return err
+	return sqlstore.DeadTickets(ctx, s, d, key, key, sqlstore.Bytes(after.Owner), retention, limit)
 }

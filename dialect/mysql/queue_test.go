@@ -6,7 +6,7 @@ import (
 
 	"github.com/DATA-DOG/go-sqlmock"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -33,27 +33,27 @@ func TestStatementsOfAClaim(t *testing.T) {
 		}, granted, nil},
 		"of a held row the queue is not asked for": {func(m *mocked) {
 			m.exec("claim-update", nothing)
-			m.look(dialect.StateMine)
+			m.look(sqlstore.StateMine)
 		}, lease.Acquired{Granted: true, Token: 6}, nil},
 		"out of turn nothing is written": {func(m *mocked) {
 			m.exec("claim-update", nothing)
-			m.look(dialect.StateFree)
+			m.look(sqlstore.StateFree)
 			m.head(other)
 		}, lease.Acquired{}, nil},
 		"in turn the ticket goes in the same statement": {func(m *mocked) {
 			m.exec("claim-update", nothing)
-			m.look(dialect.StateLocked)
+			m.look(sqlstore.StateLocked)
 			m.head(request.Owner)
 			m.exec("claim-ticket", grants)
 			m.exec("queue-reap", grants)
 		}, granted, nil},
 		"in turn, and behind a fence": {func(m *mocked) {
 			m.exec("claim-update", nothing)
-			m.look(dialect.StateLocked)
+			m.look(sqlstore.StateLocked)
 			m.head(request.Owner)
 			m.exec("claim-ticket", nothing)
-			m.look(dialect.StateLocked)
-		}, lease.Acquired{}, dialect.ErrRowLocked},
+			m.look(sqlstore.StateLocked)
+		}, lease.Acquired{}, sqlstore.ErrRowLocked},
 		"an absent row is made": {func(m *mocked) {
 			m.exec("claim-update", nothing)
 			m.look(-1)
@@ -65,7 +65,7 @@ func TestStatementsOfAClaim(t *testing.T) {
 			m.look(-1)
 			m.head(lease.Owner{})
 			m.exec("acquire-insert", 1062)
-		}, lease.Acquired{}, dialect.ErrRowShape},
+		}, lease.Acquired{}, sqlstore.ErrRowShape},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMocked(t, "")

@@ -5,14 +5,15 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Renew extends in one statement what nobody else has locked. If that was not everything it asks of each what became of it, in two
-// more. None of them leaves anything locked, so that a client may vanish between any two of them.
-func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	res, err := s.Exec(ctx, d.Text("renew"), dialect.RenewList(reqs, ttlOf))
+// Renew extends in one statement what no other transaction has locked. If that did not extend
+// everything, two more statements find the outcome of each. None of them leaves anything locked, so
+// a client may vanish between any two of them.
+func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	res, err := s.Exec(ctx, d.Text("renew"), sqlstore.RenewList(reqs, ttlOf))
 	if err != nil {
 		return nil, err
 	}
@@ -25,14 +26,14 @@ func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.Re
 		return out, d.sort(ctx, s, reqs, clock, out)
 	}
 	for i := range out {
-		out[i] = lease.Renewed{Outcome: lease.Extended, Clock: dialect.Duration(clock)}
+		out[i] = lease.Renewed{Outcome: lease.Extended, Clock: sqlstore.Duration(clock)}
 	}
 	return out, nil
 }
 
-func ttlOf(r lease.RenewRequest) int64 { return dialect.Micros(r.TTL) }
+func ttlOf(r lease.RenewRequest) int64 { return sqlstore.Micros(r.TTL) }
 
-// counted is how many rows were extended, and the server's clock if there were any.
+// counted returns how many rows were extended, and the server's clock if there were any.
 func counted(res sql.Result) (rows, clock int64, err error) {
 	if rows, err = res.RowsAffected(); err == nil {
 		clock, err = res.LastInsertId()
@@ -40,8 +41,8 @@ func counted(res sql.Result) (rows, clock int64, err error) {
 	return rows, clock, err
 }
 
-// repeats reports whether a lease may come twice. Its row is then extended once, and whether the server counts it once or twice
-// depends on clientFoundRows. The watchdog sends every lease once.
+// repeats reports whether a lease may come twice. Its row is then extended once, and it depends on
+// clientFoundRows whether the server counts it once or twice. The watchdog sends every lease once.
 func repeats(reqs []lease.RenewRequest) bool {
 	if len(reqs) < 2 {
 		return false
@@ -53,12 +54,13 @@ func repeats(reqs []lease.RenewRequest) bool {
 	return len(seen) < len(reqs)
 }
 
-// sort tells what was extended, which has the expiry that the statement gave it, from what was locked and what is lost. A count
-// that is too low proves nothing: a row whose expiry was right already may not be counted as changed.
-func (d *Dialect) sort(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest, clock int64, out []lease.Renewed) error {
-	list := dialect.RenewList(reqs, func(r lease.RenewRequest) int64 { return clock + ttlOf(r) })
+// sort separates what was extended, which has the expiry that the statement gave it, from what was
+// locked and what is lost. A count that is too low proves nothing, because a row whose expiry was
+// right already may not be counted as changed.
+func (d *database) sort(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, clock int64, out []lease.Renewed) error {
+	list := sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return clock + ttlOf(r) })
 	locked, all := make([]bool, len(reqs)), 0
-	err := s.Query(ctx, d.Text("renew-lock"), []any{list}, func(row dialect.Columns) error {
+	err := s.Query(ctx, d.Text("renew-lock"), []any{list}, func(row sqlstore.Columns) error {
 		var n, remaining, clock int64
 		var extended bool
 		if err := row.Scan(&n, &extended, &remaining, &clock); err != nil {
@@ -66,8 +68,8 @@ func (d *Dialect) sort(ctx context.Context, s *dialect.Session, reqs []lease.Ren
 		}
 		all++
 		locked[n-1] = true
-		out[n-1] = lockable(extended, dialect.Duration(remaining))
-		out[n-1].Clock = dialect.Duration(clock)
+		out[n-1] = lockable(extended, sqlstore.Duration(remaining))
+		out[n-1].Clock = sqlstore.Duration(clock)
 		return nil
 	})
 	if err == nil && all < len(reqs) {
@@ -76,8 +78,8 @@ func (d *Dialect) sort(ctx context.Context, s *dialect.Session, reqs []lease.Ren
 	return err
 }
 
-// lockable answers for a row that could be locked after the renewal: if it is alive and was not extended, it could not be
-// locked then.
+// lockable answers for a row that could be locked after the renewal: if it is alive and was not
+// extended, it could not be locked then.
 func lockable(extended bool, remaining time.Duration) lease.Renewed {
 	switch {
 	case extended:
@@ -88,9 +90,9 @@ func lockable(extended bool, remaining time.Duration) lease.Renewed {
 	return lease.Renewed{Outcome: lease.Lost}
 }
 
-// busy sees which of the rows that could not be locked are the holder's still.
-func (d *Dialect) busy(ctx context.Context, s *dialect.Session, list string, locked []bool, out []lease.Renewed) error {
-	return s.Query(ctx, d.Text("renew-look"), []any{list}, func(row dialect.Columns) error {
+// busy finds out which of the rows that could not be locked are still the holder's.
+func (d *database) busy(ctx context.Context, s *sqlstore.Session, list string, locked []bool, out []lease.Renewed) error {
+	return s.Query(ctx, d.Text("renew-look"), []any{list}, func(row sqlstore.Columns) error {
 		var n int
 		var extended bool
 		var remaining int64
@@ -102,7 +104,7 @@ func (d *Dialect) busy(ctx context.Context, s *dialect.Session, list string, loc
 		case extended:
 			out[n-1].Outcome = lease.Extended
 		default:
-			out[n-1].Outcome, out[n-1].Remaining = lease.Busy, dialect.Duration(remaining)
+			out[n-1].Outcome, out[n-1].Remaining = lease.Busy, sqlstore.Duration(remaining)
 		}
 		return nil
 	})

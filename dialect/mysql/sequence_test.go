@@ -9,8 +9,8 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	driving "github.com/go-sql-driver/mysql"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,8 +18,8 @@ import (
 type mocked struct {
 	testing.TB
 	sqlmock.Sqlmock
-	*dialect.Session
-	d        *mysql.Dialect
+	*sqlstore.Session
+	d        *sqlstore.Dialect
 	prepared map[string]*sqlmock.ExpectedPrepare
 }
 
@@ -34,7 +34,7 @@ func newMocked(t testing.TB, flavor string) *mocked {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	m := &mocked{t, mock, dialect.NewSession(conn), mysql.New(), make(map[string]*sqlmock.ExpectedPrepare)}
+	m := &mocked{t, mock, sqlstore.NewSession(conn), sqlstore.Of(mysql.New()), make(map[string]*sqlmock.ExpectedPrepare)}
 	m.Flavor = flavor
 	return m
 }
@@ -79,59 +79,59 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 	held := lease.Acquired{Holder: lease.Holder{Note: "other", Remaining: 5 * time.Second}}
 	for name, c := range map[string]struct {
 		flavor   string
-		strategy dialect.Strategy
+		strategy sqlstore.Strategy
 		expect   func(m *mocked)
 		want     lease.Acquired
 		err      error
 	}{
-		"a free row takes one": {my, dialect.Update, func(m *mocked) {
+		"a free row takes one": {my, sqlstore.Update, func(m *mocked) {
 			m.exec("acquire-update", grants)
 		}, granted, nil},
-		"a held one is looked at": {my, dialect.Update, func(m *mocked) {
+		"a held one is looked at": {my, sqlstore.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
-			m.look(dialect.StateHeld)
+			m.look(sqlstore.StateHeld)
 		}, held, nil},
-		"an absent one is made": {my, dialect.Update, func(m *mocked) {
+		"an absent one is made": {my, sqlstore.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(-1)
 			m.exec("acquire-insert", grants)
 		}, granted, nil},
-		"MariaDB meets a locked row": {maria, dialect.Update, func(m *mocked) {
+		"MariaDB meets a locked row": {maria, sqlstore.Update, func(m *mocked) {
 			m.exec("acquire-update", 1205)
-			m.look(dialect.StateHeld)
+			m.look(sqlstore.StateHeld)
 		}, held, nil},
-		"an expired one is taken without waiting": {my, dialect.Update, func(m *mocked) {
+		"an expired one is taken without waiting": {my, sqlstore.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
-			m.look(dialect.StateLocked)
+			m.look(sqlstore.StateLocked)
 			m.exec("acquire-expired", grants)
 		}, granted, nil},
-		"one that comes free between is taken": {my, dialect.Update, func(m *mocked) {
+		"one that comes free between is taken": {my, sqlstore.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
-			m.look(dialect.StateFree)
+			m.look(sqlstore.StateFree)
 			m.exec("acquire-update", grants)
 		}, granted, nil},
-		"a race for a free row is lost": {my, dialect.Update, func(m *mocked) {
+		"a race for a free row is lost": {my, sqlstore.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
-			m.look(dialect.StateFree)
+			m.look(sqlstore.StateFree)
 			m.exec("acquire-update", nothing)
-			m.look(dialect.StateHeld)
+			m.look(sqlstore.StateHeld)
 		}, held, nil},
-		"a race for an absent one is lost": {my, dialect.Update, func(m *mocked) {
+		"a race for an absent one is lost": {my, sqlstore.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(-1)
 			m.exec("acquire-insert", 1062)
-		}, lease.Acquired{}, dialect.ErrRowShape},
-		"the row is the owner's own": {my, dialect.Update, func(m *mocked) {
+		}, lease.Acquired{}, sqlstore.ErrRowShape},
+		"the row is the owner's own": {my, sqlstore.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
-			m.look(dialect.StateMine)
+			m.look(sqlstore.StateMine)
 		}, lease.Acquired{Granted: true, Token: 6}, nil},
-		"Insert makes an absent row in one": {my, dialect.Insert, func(m *mocked) {
+		"Insert makes an absent row in one": {my, sqlstore.Insert, func(m *mocked) {
 			m.exec("acquire-insert", grants)
 		}, granted, nil},
-		"Insert meets a held row": {my, dialect.Insert, func(m *mocked) {
+		"Insert meets a held row": {my, sqlstore.Insert, func(m *mocked) {
 			m.exec("acquire-insert", 1062)
 			m.exec("acquire-update", nothing)
-			m.look(dialect.StateHeld)
+			m.look(sqlstore.StateHeld)
 		}, held, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +166,8 @@ func TestReleaseIsOneStatement(t *testing.T) {
 func TestAnErrorEndsTheSequence(t *testing.T) {
 	m := newMocked(t, "")
 	m.prepare("acquire-update").ExpectExec().WillReturnError(io.ErrUnexpectedEOF)
-	_, err := m.d.Acquire(t.Context(), m.Session, dialect.Update, request)
-	if v := dialect.Judge(m.d, err); !errors.Is(err, io.ErrUnexpectedEOF) || v.Class != dialect.Unknown {
+	_, err := m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request)
+	if v := sqlstore.Judge(m.d, err); !errors.Is(err, io.ErrUnexpectedEOF) || v.Class != sqlstore.Unknown {
 		t.Errorf("%v is %s", err, v.Class)
 	}
 	if err := m.ExpectationsWereMet(); err != nil {

@@ -9,13 +9,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-// errUntold is as good as a lost reply: the outcome is unknown, and each caller asks again.
+// errUntold is treated as a lost reply: the outcome is unknown, and each caller asks again.
 var errUntold = errors.New("the server did not say which rows the batch has changed")
 
-// newBatch returns a name that no other batch of the session has: what it notes cannot be taken for what another has noted.
+// newBatch returns a name that no other batch of the session has, so that its note cannot be taken
+// for another batch's.
 func newBatch() (name [16]byte) {
 	id := rand.Uint64()
 	var b [8]byte
@@ -26,11 +27,12 @@ func newBatch() (name [16]byte) {
 	return name
 }
 
-// settle answers a batch of which only some changes were made: those that the statement has noted, and no others. What a row shows now
-// is no evidence of what the batch did. It may have been changed again since, by a statement that began before ours and is stamped with
-// an earlier time; so the rows decide only how a change that was not made is answered.
-func (d *Dialect) settle(ctx context.Context, s *dialect.Session, t *try, batch [16]byte, count int64) error {
-	note, rows, err := d.readApplied(ctx, s, dialect.Keys(t.changes))
+// settle answers a batch of which only some changes were made: those that the statement has noted,
+// and no others. The present row is no evidence of what the batch did, because a statement that
+// began before ours may have changed it since, with an earlier time stamp. So the rows decide only
+// how a change that was not made is answered.
+func (d *database) settle(ctx context.Context, s *sqlstore.Session, t *try, batch [16]byte, count int64) error {
+	note, rows, err := d.readApplied(ctx, s, sqlstore.Keys(t.changes))
 	if err != nil {
 		return err
 	}
@@ -48,11 +50,11 @@ func (d *Dialect) settle(ctx context.Context, s *dialect.Session, t *try, batch 
 	return nil
 }
 
-// readApplied reads what the session has noted, and the rows as they are.
-func (d *Dialect) readApplied(ctx context.Context, s *dialect.Session, keys []string) (note string, rows []dialect.Row, err error) {
-	rows = make([]dialect.Row, len(keys))
-	err = s.Query(ctx, d.Text("applied"), []any{d.List(keys)}, func(r dialect.Columns) error {
-		n, row, err := dialect.ScanRow(r)
+// readApplied reads the session's note, and the rows as they are.
+func (d *database) readApplied(ctx context.Context, s *sqlstore.Session, keys []string) (note string, rows []sqlstore.Row, err error) {
+	rows = make([]sqlstore.Row, len(keys))
+	err = s.Query(ctx, d.Text("applied"), []any{d.List(keys)}, func(r sqlstore.Columns) error {
+		n, row, err := sqlstore.ScanRow(r)
 		switch {
 		case err != nil:
 			return err
@@ -68,9 +70,10 @@ func (d *Dialect) readApplied(ctx context.Context, s *dialect.Session, keys []st
 	return note, rows, err
 }
 
-// noted reads the numbers of the changes that a batch has made from its note. The note of another batch, and one that has not as many
-// different numbers as rows were changed, are evidence of nothing: a server that has run the statement twice, as Galera may, has
-// noted also what it then rolled back.
+// noted reads from a batch's note the numbers of the changes that the batch has made. The note of
+// another batch is no evidence, nor is one whose count of different numbers is not the count of
+// changed rows: a server that has run the statement twice, as Galera may, has also noted what it
+// then rolled back.
 func noted(note string, batch [16]byte, count int64, changes int) (made []bool, err error) {
 	made = make([]bool, changes)
 	if count == 0 {
@@ -90,17 +93,18 @@ func noted(note string, batch [16]byte, count int64, changes int) (made []bool, 
 	return made, nil
 }
 
-// unmade is the answer to a change that the batch has not made. If the row is what it should be for it, another session had it locked.
-func unmade(c *dialect.Change, r *dialect.Row, all bool) dialect.Applied {
+// unmade answers a change that the batch has not made. If the row is as the change expects it,
+// another session had it locked.
+func unmade(c *sqlstore.Change, r *sqlstore.Row, all bool) sqlstore.Applied {
 	switch {
 	case c.Acquires():
 		a := r.Acquired(c.To)
-		if a.Outcome == dialect.Possible && !all {
-			a.Outcome = dialect.Alone
+		if a.Outcome == sqlstore.Possible && !all {
+			a.Outcome = sqlstore.Alone
 		}
 		return a
 	case r.Home && r.Owner == c.From.Owner && r.Token == c.From.Token:
-		return dialect.Applied{Outcome: dialect.Alone}
+		return sqlstore.Applied{Outcome: sqlstore.Alone}
 	}
-	return dialect.Applied{Outcome: dialect.Gone}
+	return sqlstore.Applied{Outcome: sqlstore.Gone}
 }

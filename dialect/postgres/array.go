@@ -5,12 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// array is an array literal. Arrays are sent as text and cast in the statement: one prepared statement for every batch size, with any
-// driver and in every protocol mode, where a driver's own array parameters differ.
+// array is an array literal. Arrays are sent as text and cast in the statement, so that one
+// prepared statement serves every batch size, with any driver and in every protocol mode. Drivers'
+// own array parameters differ.
 type array struct{ b []byte }
 
 func (a *array) next() {
@@ -31,7 +32,7 @@ func (a *array) hex(v string) {
 	a.b = hex.AppendEncode(a.b, []byte(v))
 }
 
-// owner adds nobody as NULL.
+// owner adds the zero owner as NULL.
 func (a *array) owner(o *lease.Owner) {
 	if o.IsZero() {
 		a.next()
@@ -74,7 +75,7 @@ func renewArrays(reqs []lease.RenewRequest) []any {
 		keys.bytea([]byte(reqs[i].Key))
 		owners.bytea(reqs[i].Owner[:])
 		tokens.int(reqs[i].Token)
-		ttls.int(dialect.Micros(reqs[i].TTL))
+		ttls.int(sqlstore.Micros(reqs[i].TTL))
 	}
 	return []any{keys.close(), owners.close(), tokens.close(), ttls.close()}
 }

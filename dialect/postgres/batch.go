@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Apply makes changes in one statement.
-func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) ([]dialect.Applied, error) {
-	a := applied{out: make([]dialect.Applied, len(changes))}
+func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
+	a := applied{out: make([]sqlstore.Applied, len(changes))}
 	a.dest = []any{&a.n, &a.outcome, &a.token, &a.awaited, &a.note, &a.remaining}
-	args := append(changeArrays(changes), dialect.Bytes(s.Process), all)
+	args := append(changeArrays(changes), sqlstore.Bytes(s.Process), all)
 	err := s.Query(ctx, d.Text("apply"), args, a.scan)
 	if err == nil && a.answers != len(changes) {
 		err = fmt.Errorf("apply: %d answers to %d changes", a.answers, len(changes))
@@ -25,7 +25,7 @@ func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []diale
 
 // applied reads the rows of the apply section into variables that it makes once.
 type applied struct {
-	out     []dialect.Applied
+	out     []sqlstore.Applied
 	answers int
 
 	dest                         []any
@@ -34,16 +34,16 @@ type applied struct {
 	note                         sql.RawBytes
 }
 
-func (a *applied) scan(row dialect.Columns) error {
+func (a *applied) scan(row sqlstore.Columns) error {
 	if err := row.Scan(a.dest...); err != nil {
 		return err
 	}
 	if a.n < 1 || a.n > int64(len(a.out)) {
 		return fmt.Errorf("apply: an answer to change %d of %d", a.n, len(a.out))
 	}
-	got := dialect.Applied{Outcome: dialect.Outcome(a.outcome), Token: a.token, Awaited: a.awaited}
-	if got.Outcome == dialect.Held {
-		got.Holder = lease.Holder{Note: string(a.note), Remaining: max(0, dialect.Duration(a.remaining))}
+	got := sqlstore.Applied{Outcome: sqlstore.Outcome(a.outcome), Token: a.token, Awaited: a.awaited}
+	if got.Outcome == sqlstore.Held {
+		got.Holder = lease.Holder{Note: string(a.note), Remaining: max(0, sqlstore.Duration(a.remaining))}
 	}
 	a.out[a.n-1] = got
 	a.answers++
@@ -51,9 +51,9 @@ func (a *applied) scan(row dialect.Columns) error {
 }
 
 // Create makes rows in one statement.
-func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
-	out := make([]dialect.Applied, len(changes))
-	err := s.Query(ctx, d.Text("create"), createArrays(changes), func(row dialect.Columns) error {
+func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+	out := make([]sqlstore.Applied, len(changes))
+	err := s.Query(ctx, d.Text("create"), createArrays(changes), func(row sqlstore.Columns) error {
 		var key sql.RawBytes
 		var token int64
 		if err := row.Scan(&key, &token); err != nil {
@@ -63,13 +63,13 @@ func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dial
 		if i == len(changes) || changes[i].From.Key != string(key) {
 			return errors.New("create: a row that was not asked for")
 		}
-		out[i] = dialect.Applied{Outcome: dialect.Done, Token: token}
+		out[i] = sqlstore.Applied{Outcome: sqlstore.Done, Token: token}
 		return nil
 	})
 	return out, err
 }
 
-func changeArrays(changes []dialect.Change) []any {
+func changeArrays(changes []sqlstore.Change) []any {
 	var keys, was, tokens, owners, notes, ttls array
 	for i := range changes {
 		c := &changes[i]
@@ -78,19 +78,19 @@ func changeArrays(changes []dialect.Change) []any {
 		tokens.int(c.From.Token)
 		owners.owner(&c.To)
 		notes.text(c.Note)
-		ttls.int(dialect.Micros(c.TTL))
+		ttls.int(sqlstore.Micros(c.TTL))
 	}
 	return []any{keys.close(), was.close(), tokens.close(), owners.close(), notes.close(), ttls.close()}
 }
 
-func createArrays(changes []dialect.Change) []any {
+func createArrays(changes []sqlstore.Change) []any {
 	var keys, owners, notes, ttls, buckets array
 	for i := range changes {
 		c := &changes[i]
 		keys.bytea([]byte(c.From.Key))
 		owners.owner(&c.To)
 		notes.text(c.Note)
-		ttls.int(dialect.Micros(c.TTL))
+		ttls.int(sqlstore.Micros(c.TTL))
 		buckets.int(int64(lease.Bucket(c.From.Key)))
 	}
 	return []any{keys.close(), owners.close(), notes.close(), ttls.close(), buckets.close()}

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"testing/quick"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -93,17 +93,17 @@ const (
 // Each class of error, provoked on a real server.
 var provoked = []struct {
 	name, code string
-	class      dialect.Class
+	class      sqlstore.Class
 	as         error
 	provoke    func(s *server) error
 }{
-	{"serialization failure", "40001", dialect.Conflict, nil, func(s *server) error {
+	{"serialization failure", "40001", sqlstore.Conflict, nil, func(s *server) error {
 		a, b := s.two()
 		s.must(a, `BEGIN ISOLATION LEVEL REPEATABLE READ`, `SELECT 1`, `SELECT count(*) FROM {rowlock}`)
 		s.must(b, updateA)
 		return s.run(a, updateA)
 	}},
-	{"deadlock", "40P01", dialect.Conflict, nil, func(s *server) error {
+	{"deadlock", "40P01", sqlstore.Conflict, nil, func(s *server) error {
 		a, b := s.two()
 		s.must(a, `BEGIN`, updateA)
 		s.must(b, `BEGIN`, updateB)
@@ -113,73 +113,73 @@ var provoked = []struct {
 		_ = s.run(b, `ROLLBACK`)
 		return errors.Join(err, <-other) // one of the two was chosen
 	}},
-	{"lock timeout", "55P03", dialect.Conflict, nil, func(s *server) error {
+	{"lock timeout", "55P03", sqlstore.Conflict, nil, func(s *server) error {
 		a, b := s.two()
 		s.must(a, `BEGIN`, updateA)
 		defer s.must(a, `ROLLBACK`)
 		return s.run(b, `BEGIN`, `SET LOCAL lock_timeout = 20`, updateA)
 	}},
-	{"NOWAIT", "55P03", dialect.Conflict, nil, func(s *server) error {
+	{"NOWAIT", "55P03", sqlstore.Conflict, nil, func(s *server) error {
 		a, b := s.two()
 		s.must(a, `BEGIN`, updateA)
 		defer s.must(a, `ROLLBACK`)
 		return s.run(b, `SELECT 1 FROM {rowlock} FOR UPDATE NOWAIT`)
 	}},
-	{"statement timeout", "57014", dialect.Conflict, nil, func(s *server) error {
+	{"statement timeout", "57014", sqlstore.Conflict, nil, func(s *server) error {
 		return s.run(s.conn(s.DB), `BEGIN`, `SET LOCAL statement_timeout = 20`, `SELECT pg_sleep(10)`)
 	}},
-	{"too many connections", "53300", dialect.Conflict, nil, func(s *server) error {
+	{"too many connections", "53300", sqlstore.Conflict, nil, func(s *server) error {
 		pool := s.as(`CONNECTION LIMIT 1`)
 		s.conn(pool)
 		return pool.PingContext(s.Context())
 	}},
-	{"read-only transaction", "25006", dialect.Unfit, lease.ErrReadOnly, func(s *server) error {
+	{"read-only transaction", "25006", sqlstore.Unfit, lease.ErrReadOnly, func(s *server) error {
 		return s.run(s.conn(s.DB), `BEGIN READ ONLY`, updateA)
 	}},
-	{"missing table", "42P01", dialect.Refused, lease.ErrNoSchema, func(s *server) error {
+	{"missing table", "42P01", sqlstore.Refused, lease.ErrNoSchema, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELECT 1 FROM nosuch_rowlock`)
 	}},
-	{"missing schema", "3F000", dialect.Refused, lease.ErrNoSchema, func(s *server) error {
+	{"missing schema", "3F000", sqlstore.Refused, lease.ErrNoSchema, func(s *server) error {
 		return s.run(s.conn(s.DB), `CREATE TABLE nosuch_schema.t ()`)
 	}},
-	{"missing column", "42703", dialect.Refused, lease.ErrSchemaVersion, func(s *server) error {
+	{"missing column", "42703", sqlstore.Refused, lease.ErrSchemaVersion, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELECT nosuch FROM {rowlock}`)
 	}},
-	{"missing privilege", "42501", dialect.Refused, lease.ErrPrivilege, func(s *server) error {
+	{"missing privilege", "42501", sqlstore.Refused, lease.ErrPrivilege, func(s *server) error {
 		return s.run(s.conn(s.as(``)), updateA)
 	}},
-	{"token out of range", "22003", dialect.Refused, lease.ErrTokenExhausted, func(s *server) error {
+	{"token out of range", "22003", sqlstore.Refused, lease.ErrTokenExhausted, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELECT 9223372036854775807 + 1::bigint`)
 	}},
-	{"check constraint", "23514", dialect.Refused, lease.ErrCorrupt, func(s *server) error {
+	{"check constraint", "23514", sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
 		a, _ := s.two()
 		return s.run(a, `UPDATE {rowlock} SET token = -1`)
 	}},
-	{"duplicate key", "23505", dialect.Refused, lease.ErrCorrupt, func(s *server) error {
+	{"duplicate key", "23505", sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
 		a, _ := s.two()
 		return s.run(a, `INSERT INTO {rowlock} (key, token, acquired_at, expires_at) VALUES ('a', 1, now(), now())`)
 	}},
-	{"not null", "23502", dialect.Refused, lease.ErrCorrupt, func(s *server) error {
+	{"not null", "23502", sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
 		return s.run(s.conn(s.DB), `INSERT INTO {rowlock} (key) VALUES ('a')`)
 	}},
-	{"bad data", "22P02", dialect.Refused, nil, func(s *server) error {
+	{"bad data", "22P02", sqlstore.Refused, nil, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELECT 'x'::bigint`)
 	}},
-	{"syntax", "42601", dialect.Refused, nil, func(s *server) error {
+	{"syntax", "42601", sqlstore.Refused, nil, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELEKT`)
 	}},
-	{"failed transaction", "25P02", dialect.Refused, nil, func(s *server) error {
+	{"failed transaction", "25P02", sqlstore.Refused, nil, func(s *server) error {
 		c := s.conn(s.DB)
 		s.must(c, `BEGIN`)
 		_ = s.run(c, `SELEKT`)
 		return s.run(c, `SELECT 1`)
 	}},
-	{"prepared statement there already", "42P05", dialect.Unfit, lease.ErrConfig, func(s *server) error {
+	{"prepared statement there already", "42P05", sqlstore.Unfit, lease.ErrConfig, func(s *server) error {
 		c := s.conn(s.DB)
 		s.must(c, `PREPARE twice AS SELECT 1`)
 		return s.run(c, `PREPARE twice AS SELECT 1`)
 	}},
-	{"prepared statement gone", "26000", dialect.Unfit, lease.ErrConfig, func(s *server) error {
+	{"prepared statement gone", "26000", sqlstore.Unfit, lease.ErrConfig, func(s *server) error {
 		c := s.conn(s.DB)
 		stmt, err := c.PrepareContext(s.Context(), `SELECT $1::int`)
 		if err != nil {
@@ -190,7 +190,7 @@ var provoked = []struct {
 		_, err = stmt.ExecContext(s.Context(), 1)
 		return err
 	}},
-	{"cached plan", "0A000", dialect.Unfit, nil, func(s *server) error {
+	{"cached plan", "0A000", sqlstore.Unfit, nil, func(s *server) error {
 		c := s.conn(s.DB)
 		stmt, err := c.PrepareContext(s.Context(), s.SQL(`SELECT * FROM {rowlock} WHERE token = $1`))
 		if err != nil {
@@ -204,10 +204,10 @@ var provoked = []struct {
 		_, err = stmt.ExecContext(s.Context(), 1)
 		return err
 	}},
-	{"connection killed", "57P01", dialect.Unknown, nil, func(s *server) error {
+	{"connection killed", "57P01", sqlstore.Unknown, nil, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELECT pg_terminate_backend(pg_backend_pid())`)
 	}},
-	{"any other error", "P0001", dialect.Unknown, nil, func(s *server) error {
+	{"any other error", "P0001", sqlstore.Unknown, nil, func(s *server) error {
 		return s.run(s.conn(s.DB), `DO $$ BEGIN RAISE 'something else'; END $$`)
 	}},
 }
@@ -224,14 +224,14 @@ func TestErrorsOfARealServerAreClassified(t *testing.T) {
 			}
 			wantVerdict(t, s.Dialect, err, p.class, p.as)
 			wantVerdict(t, s.Dialect, fmt.Errorf("wrapped: %w", err), p.class, p.as)
-			if v := dialect.Judge(s.Dialect, dialect.NotSent{Err: err}); v.Class == dialect.Unknown {
+			if v := sqlstore.Judge(s.Dialect, sqlstore.NotSent{Err: err}); v.Class == sqlstore.Unknown {
 				t.Errorf("an error before anything was sent is %s", v.Class)
 			}
 		})
 	}
 }
 
-func wantVerdict(t testing.TB, d dialect.Dialect, err error, class dialect.Class, as error) {
+func wantVerdict(t testing.TB, d *sqlstore.Dialect, err error, class sqlstore.Class, as error) {
 	t.Helper()
 	if v := d.Classify(err); v.Class != class || !errors.Is(v.As, as) {
 		t.Errorf("%v is %s, %v; want %s, %v", err, v.Class, v.As, class, as)
@@ -255,14 +255,14 @@ func isDefinite(code string) bool {
 }
 
 func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {
-	d := postgres.New()
+	d := sqlstore.Of(postgres.New())
 	for _, err := range []error{
 		errors.New("anything"), io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled,
 		context.DeadlineExceeded, os.ErrDeadlineExceeded, state(""), state("0"), state("00000"), state("08006"), state("57P01"), state("57P02"), state("XX000"), state("58030"),
 	} {
-		wantVerdict(t, d, err, dialect.Unknown, nil)
+		wantVerdict(t, d, err, sqlstore.Unknown, nil)
 	}
-	unknown := func(code string) bool { return isDefinite(code) || d.Classify(state(code)).Class == dialect.Unknown }
+	unknown := func(code string) bool { return isDefinite(code) || d.Classify(state(code)).Class == sqlstore.Unknown }
 	if err := quick.Check(unknown, &quick.Config{MaxCount: 20_000}); err != nil {
 		t.Error(err)
 	}
@@ -280,10 +280,10 @@ func FuzzClassify(f *testing.F) {
 		f.Add(code)
 	}
 	f.Add("57P01")
-	d := postgres.New()
+	d := sqlstore.Of(postgres.New())
 	f.Fuzz(func(t *testing.T, code string) {
 		v := d.Classify(state(code))
-		if !isDefinite(code) && v != (dialect.Verdict{}) {
+		if !isDefinite(code) && v != (sqlstore.Verdict{}) {
 			t.Errorf("%q is %+v", code, v)
 		}
 		_, _, _ = v.Class.Retry(), v.Class.Good(), v.Class.String()

@@ -8,47 +8,43 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var (
-	_ dialect.Holder   = (*Dialect)(nil)
-	_ dialect.RowLocks = (*Dialect)(nil)
-)
-
-// maxMillis is the longest limit that the server knows, some 24 days.
+// maxMillis is the longest limit that the server accepts, some 24 days.
 const maxMillis = 1<<31 - 1
 
 func millis(d time.Duration) string {
-	return strconv.FormatInt(min(maxMillis, max(1, dialect.RoundUp(d, time.Millisecond))), 10)
+	return strconv.FormatInt(min(maxMillis, max(1, sqlstore.RoundUp(d, time.Millisecond))), 10)
 }
 
-// Silence sets idle_in_transaction_session_timeout, in ms.
-func (d *Dialect) Silence(ctx context.Context, s *dialect.Session, limit time.Duration) error {
+// silence sets idle_in_transaction_session_timeout, in ms.
+func (d *database) silence(ctx context.Context, s *sqlstore.Session, limit time.Duration) error {
 	_, err := s.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', $1, false)`, millis(limit))
 	return err
 }
 
-// LockRows locks in the column's order: the sort comes before the lock.
-func (d *Dialect) LockRows(table, column string, n int, _ time.Duration) string {
-	return dialect.In(table, column, n) + ` FOR UPDATE`
+// LockRows locks in the column's order, because the sort comes before the lock.
+func (d *database) LockRows(table, column string, n int, _ time.Duration) string {
+	return sqlstore.In(table, column, n) + ` FOR UPDATE`
 }
 
-// AtOnce has no limit but the protocol's, of 65,535: the order is the column's, which is kept only within one statement.
-func (d *Dialect) AtOnce() int { return math.MaxInt }
+// AtOnce has no limit but the protocol's, of 65,535: the order is kept only within one statement.
+func (d *database) AtOnce() int { return math.MaxInt }
 
 // TryRows leaves out what is locked.
-func (d *Dialect) TryRows(table, column string, n int) string {
-	return d.Skipping(dialect.In(table, column, n))
+func (d *database) TryRows(table, column string, n int) string {
+	return d.Skipping(sqlstore.In(table, column, n))
 }
 
 // Skipping is FOR UPDATE SKIP LOCKED.
-func (d *Dialect) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }
+func (d *database) Skipping(query string) string { return query + ` FOR UPDATE SKIP LOCKED` }
 
-// Patience sets lock_timeout, which is for each row, and statement_timeout, which is for all of them. In a transaction that an error has
-// ended nothing can be given back, and need not be: its rollback does it. Where there is no transaction, what was set is gone at once.
-func (d *Dialect) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
+// Patience sets lock_timeout, which bounds each row, and statement_timeout, which bounds all of
+// them. In a transaction that an error has ended nothing can be restored, and need not be, because
+// its rollback does so. Without a transaction, the settings are gone at once.
+func (d *database) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
 	const set = `WITH old AS MATERIALIZED (
 			SELECT current_setting('lock_timeout') AS l, current_setting('statement_timeout') AS s)
 		SELECT l, s, set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true) FROM old`
@@ -70,11 +66,11 @@ func (d *Dialect) Patience(ctx context.Context, tx lease.Runner, wait time.Durat
 }
 
 // Waited knows lock_timeout and statement_timeout.
-func (d *Dialect) Waited(err error) dialect.Wait {
+func (d *database) Waited(err error) sqlstore.Wait {
 	if isState(err, "55P03") || isState(err, "57014") {
-		return dialect.TooLong
+		return sqlstore.TooLong
 	}
-	return dialect.NoWait
+	return sqlstore.NoWait
 }
 
 func isState(err error, code string) bool {

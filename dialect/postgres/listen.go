@@ -8,46 +8,47 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ dialect.Listener = (*Dialect)(nil)
-
-// Listen gives clients a connection of their own to hear of released keys on, instead of one of the pool: for a pool that
-// leads through PgBouncer in transaction mode, where a LISTEN is made on a server connection that is somebody else's a moment
-// later. The DSN leads to the same database directly.
-func Listen(dsn string) dialect.Option { return func(s *dialect.Settings) { s.Listen = dsn } }
+// Listen gives clients a connection of their own to hear of released keys on, instead of one of the
+// pool. A pool that leads through PgBouncer in transaction mode needs it, because a LISTEN there is
+// made on a server connection that another client uses a moment later. The DSN leads to the same
+// database directly.
+func Listen(dsn string) dialect.Option { return func(s *sqlstore.Settings) { s.Listen = dsn } }
 
 const (
 	dialTimeout = 3 * time.Second
-	// A connection that has been silent for beat is asked whether it is alive. A firewall that forgot it, or a cable that was
-	// pulled, says nothing: that is found out after beat+pong at the latest.
+	// A connection that has been silent for beat is asked whether it is alive. A firewall that
+	// forgot it, or an unplugged cable, reports nothing, and is noticed after beat+pong at the
+	// latest.
 	beat = 4 * time.Second
 	pong = 3 * time.Second
 )
 
 // Listen hears what is announced on channel until ctx ends or the connection is lost.
-func (d *Dialect) Listen(ctx context.Context, pool dialect.Pool, channel string, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
-	ear := ear{channel, process, heard}
+func (d *database) Listen(ctx context.Context, pool sqlstore.Pool, channel string, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
+	on := listener{channel, process, heard}
 	switch {
-	case d.listen != "":
-		return ear.dial(ctx, d.listen)
-	case d.pooled:
+	case d.settings.Listen != "":
+		return on.dial(ctx, d.settings.Listen)
+	case d.settings.Pooled:
 		return fmt.Errorf("%w: one cannot listen through a pooler: give postgres.New a postgres.Listen beside postgres.Pooled", lease.ErrUnsupported)
 	case pool != nil:
-		return ear.borrow(ctx, pool)
+		return on.borrow(ctx, pool)
 	}
 	return fmt.Errorf("%w: no connection can be spared to listen on: raise MaxOpenConns, or give postgres.New a postgres.Listen", lease.ErrUnsupported)
 }
 
-// ear is one connection that listens.
-type ear struct {
+// listener is one connection that listens.
+type listener struct {
 	channel string
 	process lease.Owner // zero: none
 	heard   func(key string, chosen lease.Owner)
 }
 
-func (e ear) dial(ctx context.Context, dsn string) error {
+func (e listener) dial(ctx context.Context, dsn string) error {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(dialing, dsn)
@@ -64,8 +65,9 @@ func hangUp(conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
-// borrow listens on a connection of the pool and drops it afterwards: nobody else should inherit a LISTEN.
-func (e ear) borrow(ctx context.Context, pool dialect.Pool) error {
+// borrow listens on a connection of the pool and drops it afterwards, because no other user should
+// inherit a LISTEN.
+func (e listener) borrow(ctx context.Context, pool sqlstore.Pool) error {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := pool.Conn(dialing)
@@ -81,7 +83,7 @@ func (e ear) borrow(ctx context.Context, pool dialect.Pool) error {
 	return failed
 }
 
-func (e ear) listenOn(ctx context.Context, c any) error {
+func (e listener) listenOn(ctx context.Context, c any) error {
 	conn := pgxOf(c)
 	if conn == nil {
 		return fmt.Errorf("%w: the pool's driver is %T, and only pgx can listen: use it, or give postgres.New a postgres.Listen", lease.ErrUnsupported, c)
@@ -89,9 +91,11 @@ func (e ear) listenOn(ctx context.Context, c any) error {
 	return e.listen(ctx, conn)
 }
 
-func (e ear) listen(ctx context.Context, conn *pgx.Conn) error {
+func (e listener) listen(ctx context.Context, conn *pgx.Conn) error {
 	listen := `LISTEN ` + pgx.Identifier{e.channel}.Sanitize()
-	if !e.process.IsZero() { // a channel of its own, or every message for one process would rouse all of them
+	// A channel of its own, because every message for one process would otherwise wake all of
+	// them.
+	if !e.process.IsZero() {
 		listen += `; LISTEN ` + pgx.Identifier{ownChannel(e.channel, e.process)}.Sanitize()
 	}
 	if err := ask(ctx, conn, listen); err != nil {
@@ -105,8 +109,8 @@ func (e ear) listen(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// next waits for one message. When none comes for a while it asks whether the server is still there.
-func (e ear) next(ctx context.Context, conn *pgx.Conn) error {
+// next waits for one message. If none comes for a while, it asks whether the server is still there.
+func (e listener) next(ctx context.Context, conn *pgx.Conn) error {
 	waiting, cancel := context.WithTimeout(ctx, beat)
 	defer cancel()
 	n, err := conn.WaitForNotification(waiting)
@@ -126,7 +130,7 @@ func (e ear) next(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// ask sends a statement that is answered at once by a server that is there.
+// ask sends a statement that a live server answers at once.
 func ask(ctx context.Context, conn *pgx.Conn, query string) error {
 	ctx, cancel := context.WithTimeout(ctx, pong)
 	defer cancel()

@@ -2,40 +2,37 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"strconv"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-var _ dialect.Once = (*Dialect)(nil)
-
-// overtime is how much longer than the server the client waits: lock_timeout begins anew with each transaction that is in the way.
+// overtime is how much longer than the server the client waits, because lock_timeout restarts with
+// each transaction that blocks it.
 const overtime = 2 * time.Second
 
-// ClaimOnce makes the key's row, or says what row there is, in one statement; in two where a transaction that it waited for has made it.
-func (d *Dialect) ClaimOnce(ctx context.Context, tx lease.Runner, c dialect.OnceClaim, wait time.Duration) (r dialect.OnceRow, err error) {
+// ClaimOnce makes the key's row, or returns the row there is, in one statement; in two if a
+// transaction that it waited for has made it.
+func (d *database) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (r sqlstore.OnceRow, err error) {
 	bound := max(1, wait.Milliseconds()) // 0 would be no bound at all
 	bounded, cancel := context.WithTimeout(ctx, wait+overtime)
 	defer cancel()
 	err = tx.QueryOne(bounded, d.Text("once-claim"), c.Args(strconv.FormatInt(bound, 10)), append(r.Dest(), new(string))...)
 	switch {
 	case isState(err, "55P03"), err != nil && bounded.Err() != nil && ctx.Err() == nil:
-		return dialect.OnceRow{State: dialect.OnceInFlight}, nil
+		return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, nil
 	case d.Collided(err):
-		return dialect.OnceRow{State: dialect.OnceInFlight}, err
-	case err == nil && r.State == dialect.OnceAbsent:
-		return dialect.LookOnce(ctx, tx, d, c)
+		return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, err
+	case err == nil && r.State == sqlstore.OnceAbsent:
+		return sqlstore.LookOnce(ctx, tx, d, c)
 	}
 	return r, err
 }
 
-// ProbeOnce looks at what a crash or a missing right would do to the table.
-func (d *Dialect) ProbeOnce(ctx context.Context, conn *sql.Conn) error {
-	return d.table(ctx, conn, "rowlock_once")
-}
+// Overtaken reports whether err is a serialization failure.
+func (d *database) Overtaken(err error) bool { return isState(err, "40001") }
 
 // Collided reports whether err is a serialization failure or a deadlock.
-func (d *Dialect) Collided(err error) bool { return isState(err, "40001") || isState(err, "40P01") }
+func (d *database) Collided(err error) bool { return isState(err, "40001") || isState(err, "40P01") }

@@ -9,22 +9,26 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Pooled is for a pool that leads through PgBouncer, or its like, in transaction mode, where each statement may come to another
-// session of the server. Lanes then leave no trace in a session: they change no settings and prepare nothing. What they cannot
-// do without must be the user's or the database's default, or Open refuses: READ COMMITTED, and synchronous_commit not off. The
-// pool's DSN needs default_query_exec_mode=exec. Listening takes a Listen with a DSN that goes to the server directly.
-func Pooled() dialect.Option { return func(s *dialect.Settings) { s.Pooled = true } }
+// Pooled is for a pool that leads through PgBouncer, or its like, in transaction mode, where each
+// statement may reach another session of the server. rowlock then changes no session state, so that
+// pooled sessions stay clean: no settings and no prepared statements. Open refuses a database or
+// user without the defaults that rowlock needs: READ COMMITTED, and synchronous_commit not off. The
+// pool's DSN needs default_query_exec_mode=exec. To listen, add a Listen with a DSN that goes to
+// the server directly.
+func Pooled() dialect.Option { return func(s *sqlstore.Settings) { s.Pooled = true } }
 
 const pooledCure = "give Open a pool that goes to the server directly, or through the pooler in session mode; or use postgres.New(postgres.Pooled()) " +
 	"with default_query_exec_mode=exec in the pool's DSN"
 
-// errPrepared is what a prepared statement amounts to that has gone, or was there already.
+// errPrepared is the meaning of a prepared statement that is gone, or whose name is taken.
 var errPrepared = fmt.Errorf("%w: a prepared statement is not this session's own, as behind a pooler in transaction mode: %s", lease.ErrConfig, pooledCure)
 
-// pgxOf finds pgx's connection beneath database/sql's and whatever the pool's driver is wrapped in; nil if there is none.
+// pgxOf finds pgx's connection beneath database/sql's and any wrapper of the pool's driver; nil if
+// there is none.
 func pgxOf(c any) *pgx.Conn {
 	switch c := c.(type) {
 	case interface{ Unwrap() any }:
@@ -49,7 +53,8 @@ func withPgx(conn *sql.Conn, f func(*pgx.Conn) error) (err error) {
 	return err
 }
 
-// checkMode refuses a driver that prepares by itself what it sends. The other modes send a statement and its parameters in one go.
+// checkMode refuses a driver that prepares statements on its own. The other modes send a statement
+// and its parameters at once.
 func checkMode(c *pgx.Conn) error {
 	switch mode := c.Config().DefaultQueryExecMode; mode {
 	case pgx.QueryExecModeCacheStatement, pgx.QueryExecModeDescribeExec:
@@ -59,9 +64,11 @@ func checkMode(c *pgx.Conn) error {
 	return nil
 }
 
-// checkOwn refuses a connection whose session at the server is others' too, if that can be seen, before any setting is made that
-// they would get. A pooler tells each client a process id that is not the server's. Whether it also keeps a session for each shows
-// when two connections speak in turn: sooner or later they meet in one, or one of them is in another than before.
+// checkOwn refuses a connection that shares its session of the server with others, if that can be
+// seen, before it makes any setting that they would get. A pooler tells each client a process id
+// that is not the server's. Whether it also keeps a session for each client shows when two
+// connections send in turn: sooner or later they meet in one session, or one of them changes its
+// session.
 func checkOwn(ctx context.Context, c *pgx.Conn) error {
 	first, err := sessionOf(ctx, c.PgConn())
 	if err != nil || first == strconv.FormatUint(uint64(c.PgConn().PID()), 10) {
@@ -71,7 +78,7 @@ func checkOwn(ctx context.Context, c *pgx.Conn) error {
 	defer cancel()
 	other, err := pgx.ConnectConfig(ctx, c.Config())
 	if err != nil {
-		return nil // a pooler that has no session left for it may well keep one for each
+		return nil // a pooler without a free session may well keep one for each client
 	}
 	defer hangUp(other)
 	for range 5 {
@@ -91,7 +98,8 @@ func checkOwn(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// sessionOf asks for the id of the server's process, by the simple protocol, which needs nothing prepared.
+// sessionOf asks for the id of the server's process, by the simple protocol, which prepares
+// nothing.
 func sessionOf(ctx context.Context, c *pgconn.PgConn) (string, error) {
 	res, err := c.Exec(ctx, `SELECT pg_backend_pid()`).ReadAll()
 	if err != nil {
@@ -100,9 +108,9 @@ func sessionOf(ctx context.Context, c *pgconn.PgConn) (string, error) {
 	return string(res[0].Rows[0][0]), nil
 }
 
-// setupPooled changes nothing, and sees that what it would have changed is as it should be. The bounds on waiting cannot be had
-// without a round trip more, except where there is a transaction anyway.
-func (d *Dialect) setupPooled(ctx context.Context, s *dialect.Session) error {
+// setupPooled changes nothing. It checks that the settings it would have made are the defaults.
+// Bounds on waiting would cost another round trip, except where there is a transaction anyway.
+func (d *database) setupPooled(ctx context.Context, s *sqlstore.Session) error {
 	s.Unprepared = true
 	s.Guard.Within = `SELECT set_config('lock_timeout', '1000', true), set_config('statement_timeout', '5000', true),
 		set_config('idle_in_transaction_session_timeout', '4000', true)`

@@ -1,5 +1,5 @@
-// Package postgres is rowlock's PostgreSQL dialect, for PostgreSQL 13 and later through jackc/pgx/v5 (its stdlib or, for
-// the in-transaction operations, pgx.Tx itself).
+// Package postgres is rowlock's PostgreSQL dialect, for PostgreSQL 13 and later through
+// jackc/pgx/v5 (its stdlib or, for the in-transaction operations, pgx.Tx itself).
 package postgres
 
 import (
@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,54 +19,40 @@ var statements embed.FS
 
 const quote = `"`
 
-// Dialect speaks to PostgreSQL.
-type Dialect struct {
-	dialect.Sections
-	names  dialect.Names
-	listen string // a DSN
-	pooled bool
-	modest bool // see Unswept
+// database speaks to PostgreSQL.
+type database struct {
+	sqlstore.Base
+	settings sqlstore.Settings
 }
 
-var _ dialect.Dialect = (*Dialect)(nil)
+var room = sqlstore.Room{Name: "postgres", Quote: quote, Files: statements, Open: open}
 
-// New returns the dialect. Names that do not pass dialect.Names.Check are refused by Open and Migrate, and so is a DSN that
-// cannot be read by Open.
-func New(opts ...dialect.Option) *Dialect {
-	s := dialect.MakeSettings(opts)
-	return &Dialect{Sections: dialect.ParseFiles(statements, s.Names, quote), names: s.Names, listen: s.Listen, pooled: s.Pooled}
+// New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix]
+// and [dialect.Schema] allow. Open refuses a DSN that cannot be parsed.
+func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
+
+func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
+	d := &database{sqlstore.Base{Sections: text, Note: sqlstore.AsText, TTL: sqlstore.Micros, Waiters: waiters}, s}
+	return d, sqlstore.Features{
+		Dollars: true, ShareLock: " FOR SHARE",
+		Silence: d.silence, Listener: d, Evictor: d,
+	}
 }
-
-// Name is "postgres".
-func (d *Dialect) Name() string { return "postgres" }
-
-// Names says where the tables are.
-func (d *Dialect) Names() dialect.Names { return d.names }
-
-// At returns the same dialect for the rows of another home.
-func (d *Dialect) At(home int) dialect.Dialect {
-	other := *d
-	other.names.Home = home
-	other.Sections = dialect.ParseFiles(statements, other.names, quote)
-	return &other
-}
-
-// Lanes is 0: connections write side by side.
-func (d *Dialect) Lanes() int { return 0 }
 
 // List encodes keys as an array literal.
-func (d *Dialect) List(keys []string) any { return byteaArray(keys) }
+func (d *database) List(keys []string) any { return byteaArray(keys) }
 
-// Setup makes the session ours: READ COMMITTED, whatever the database defaults to, because at a higher level a statement
-// that met a concurrent change fails where it should look again; durable commits; bounds on every wait; and plans that
-// go by the primary key from the first row on, for a plan that was made when the table was empty is kept. A client that vanishes is
-// found out in 20 s, and not in the machine's two hours. A
-// session that it would not be alone with is left as it is.
-func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
+// Setup makes the session's settings. READ COMMITTED, whatever the database defaults to, because at
+// a higher level a statement that met a concurrent change fails instead of reading again. Commits
+// are durable and every wait is bounded. Plans use the primary key from the first row on, because a
+// plan that was made when the table was empty is kept. The server notices a vanished client after
+// 20 s, and not after the machine's two hours. Setup leaves a session alone that other clients
+// share.
+func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if err := relays(s); err != nil {
 		return err
 	}
-	if d.pooled {
+	if d.settings.Pooled {
 		return d.setupPooled(ctx, s)
 	}
 	_, err := s.Conn().ExecContext(ctx, `SELECT set_config('default_transaction_isolation', 'read committed', false),
@@ -87,25 +74,27 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 	return err
 }
 
-// Acquire tries the strategy's plain statement and, where that changed nothing, the one that copes with everything.
-func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, strategy dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
-	args := []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Note, dialect.Micros(r.TTL)}
-	if strategy == dialect.Insert {
+// Acquire tries the strategy's plain statement and, if that changed nothing, the one that handles
+// every state.
+func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Note, sqlstore.Micros(r.TTL)}
+	if strategy == sqlstore.Insert {
 		return d.grant(ctx, s, "acquire-insert", append(args, lease.Bucket(r.Key)), "acquire-any", r)
 	}
 	return d.grant(ctx, s, "acquire-update", args, "acquire-any", r)
 }
 
-// grant runs a plain section, which returns a token or nothing, and after nothing the full one, which returns an answer.
-func (d *Dialect) grant(ctx context.Context, s *dialect.Session, plain string, args []any, full string, r lease.AcquireRequest) (lease.Acquired, error) {
-	a := dialect.Answer{State: dialect.StateMine}
+// grant runs a plain section, which returns a token or nothing, and after nothing the full one,
+// which returns an answer.
+func (d *database) grant(ctx context.Context, s *sqlstore.Session, plain string, args []any, full string, r lease.AcquireRequest) (lease.Acquired, error) {
+	a := sqlstore.Answer{State: sqlstore.StateMine}
 	err := s.QueryRow(ctx, d.Text(plain), args, &a.Token)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = s.QueryRow(ctx, d.Text(full), append(args[:4:4], lease.Bucket(r.Key)), a.Dest()...)
 	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return lease.Acquired{}, dialect.ErrRowShape
+		return lease.Acquired{}, sqlstore.ErrRowShape
 	case err != nil:
 		return lease.Acquired{}, err
 	}
@@ -113,15 +102,15 @@ func (d *Dialect) grant(ctx context.Context, s *dialect.Session, plain string, a
 }
 
 // Renew renews a batch in one statement.
-func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, 0, len(reqs))
-	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(row dialect.Columns) error {
+	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(row sqlstore.Columns) error {
 		var outcome, clock, remaining int64
 		if err := row.Scan(&outcome, &clock, &remaining); err != nil {
 			return err
 		}
 		out = append(out, lease.Renewed{
-			Outcome: lease.RenewOutcome(outcome), Clock: dialect.Duration(clock), Remaining: dialect.Duration(remaining),
+			Outcome: lease.RenewOutcome(outcome), Clock: sqlstore.Duration(clock), Remaining: sqlstore.Duration(remaining),
 		})
 		return nil
 	})
@@ -131,18 +120,12 @@ func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.Re
 	return out, err
 }
 
-// Release clears the owner of one row, and says whether anybody else waits for it.
-func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (out lease.Released, err error) {
-	args := []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token, dialect.Bytes(s.Process)}
+// Release clears the owner of one row, and reports whether another process waits for it.
+func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (out lease.Released, err error) {
+	args := []any{[]byte(l.Key), sqlstore.Bytes(l.Owner), l.Token, sqlstore.Bytes(s.Process)}
 	err = s.QueryRow(ctx, d.Text("release"), args, &out.Awaited)
 	if errors.Is(err, sql.ErrNoRows) {
 		return lease.Released{Gone: true}, nil
 	}
 	return out, err
-}
-
-// HandOver gives one row to another owner.
-func (d *Dialect) HandOver(ctx context.Context, s *dialect.Session, h lease.HandOver) (lease.Acquired, error) {
-	return dialect.HandOver(ctx, s, d, h, []byte(h.From.Key), dialect.Bytes(h.From.Owner), h.From.Token,
-		dialect.Bytes(h.To.Owner), h.To.Note, dialect.Micros(h.To.TTL))
 }

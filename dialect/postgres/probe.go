@@ -8,47 +8,41 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Probe refuses what would lose a granted lock and warns of what might.
-func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (dialect.Facts, error) {
-	if _, err := pgx.ParseConfig(d.listen); d.listen != "" && err != nil {
-		return dialect.Facts{}, fmt.Errorf("%w: postgres.Listen: %w", lease.ErrConfig, err)
+func (d *database) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
+	if _, err := pgx.ParseConfig(d.settings.Listen); d.settings.Listen != "" && err != nil {
+		return sqlstore.Facts{}, fmt.Errorf("%w: postgres.Listen: %w", lease.ErrConfig, err)
 	}
 	err := withPgx(conn, func(c *pgx.Conn) error {
-		if d.pooled {
+		if d.settings.Pooled {
 			return checkMode(c)
 		}
 		return checkOwn(ctx, c)
 	})
 	if err != nil {
-		return dialect.Facts{}, err
+		return sqlstore.Facts{}, err
 	}
 	facts, err := d.server(ctx, conn)
-	if err == nil && d.pooled {
+	if err == nil && d.settings.Pooled {
 		var more []string
 		more, err = boundless(ctx, conn)
 		facts.Warnings = append(facts.Warnings, more...)
 	}
 	if err == nil {
-		err = d.tables(ctx, conn)
-	}
-	if err == nil {
-		facts.SchemaVersion, err = dialect.SchemaVersionOf(ctx, conn, d)
-	}
-	if err == nil && facts.SchemaVersion == dialect.SchemaVersion {
-		err = dialect.CheckComplete(ctx, conn, d)
+		facts.SchemaVersion, err = sqlstore.ProbeTables(ctx, conn, d, d.settings.Names)
 	}
 	return facts, err
 }
 
-func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (f dialect.Facts, err error) {
+func (d *database) server(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts, err error) {
 	err = conn.QueryRowContext(ctx, `SELECT version()`).Scan(&f.Server)
 	switch {
 	case ctx.Err() != nil, errors.As(err, new(sqlState)):
-		return f, err // it is Postgres that says so
+		return f, err // Postgres itself says so
 	case err != nil:
 		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %w", lease.ErrWrongDialect, err)
 	case !strings.HasPrefix(f.Server, "PostgreSQL"):
@@ -75,18 +69,9 @@ func (d *Dialect) server(ctx context.Context, conn *sql.Conn) (f dialect.Facts, 
 	return f, nil
 }
 
-// tables looks at what a crash or a missing right would do to them.
-func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
-	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"} {
-		if err := d.table(ctx, conn, table); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *Dialect) table(ctx context.Context, conn *sql.Conn, table string) error {
-	name := d.names.Table(table, quote)
+// ProbeTable refuses a table that a crash would empty, or on which the user lacks a right.
+func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string) error {
+	name := d.settings.Names.Table(table, quote)
 	var persistence string
 	var rights [4]bool
 	err := conn.QueryRowContext(ctx, `SELECT relpersistence, has_table_privilege(oid, 'SELECT'), has_table_privilege(oid, 'INSERT'),
@@ -113,23 +98,16 @@ var needs = map[string][4]bool{
 	"rowlock_once":  {true, true, true, true},
 }
 
-// sweeping lists those of them that only sweeping takes, where a floor is read without a lock.
+// sweeping lists the rights that only sweeping needs, if a floor is read without a lock.
 var sweeping = map[string][4]bool{
 	"rowlock":       {3: true},
 	"rowlock_floor": {2: true},
 }
 
-// Unswept returns the same dialect for a user who need not sweep, and does not lock floors.
-func (d *Dialect) Unswept() dialect.Dialect {
-	other := *d
-	other.modest = true
-	return &other
-}
-
-func (d *Dialect) lacking(table, name string, has [4]bool) error {
+func (d *database) lacking(table, name string, has [4]bool) error {
 	var missing []string
 	for i, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE"} {
-		if needs[table][i] && !has[i] && !(d.modest && sweeping[table][i]) {
+		if needs[table][i] && !has[i] && !(d.settings.Unswept && sweeping[table][i]) {
 			missing = append(missing, right)
 		}
 	}

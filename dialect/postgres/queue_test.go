@@ -6,7 +6,7 @@ import (
 
 	"github.com/DATA-DOG/go-sqlmock"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -20,8 +20,8 @@ func TestStatementsOfAClaim(t *testing.T) {
 		"free, and nobody waits":      {nil, granted, nil},
 		"absent or expired":           {answer(1, 7, "", 0), granted, nil},
 		"out of turn":                 {answer(6, 6, "", 0), lease.Acquired{}, nil},
-		"taken by another meanwhile":  {answer(2, 6, "", 0), lease.Acquired{}, dialect.ErrRowShape},
-		"expired, and behind a fence": {answer(5, 6, "", 0), lease.Acquired{}, dialect.ErrRowLocked},
+		"taken by another meanwhile":  {answer(2, 6, "", 0), lease.Acquired{}, sqlstore.ErrRowShape},
+		"expired, and behind a fence": {answer(5, 6, "", 0), lease.Acquired{}, sqlstore.ErrRowLocked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMocked(t)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/DATA-DOG/go-sqlmock"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,8 +18,8 @@ import (
 type mocked struct {
 	testing.TB
 	sqlmock.Sqlmock
-	*dialect.Session
-	d *postgres.Dialect
+	*sqlstore.Session
+	d *sqlstore.Dialect
 }
 
 func newMocked(t testing.TB) *mocked {
@@ -34,7 +34,7 @@ func newMocked(t testing.TB) *mocked {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return &mocked{t, mock, dialect.NewSession(conn), postgres.New()}
+	return &mocked{t, mock, sqlstore.NewSession(conn), sqlstore.Of(postgres.New())}
 }
 
 // query expects a section to be prepared and executed, and returns the rows.
@@ -63,34 +63,34 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 	held := lease.Acquired{Holder: lease.Holder{Note: "other", Remaining: 5 * time.Second}}
 	granted := lease.Acquired{Granted: true, Token: 7}
 	for name, c := range map[string]struct {
-		strategy dialect.Strategy
+		strategy sqlstore.Strategy
 		expect   func(m *mocked)
 		want     lease.Acquired
 		err      error
 	}{
-		"free": {dialect.Update, func(m *mocked) { m.query("acquire-update", token(7)) }, granted, nil},
-		"held": {dialect.Update, func(m *mocked) {
+		"free": {sqlstore.Update, func(m *mocked) { m.query("acquire-update", token(7)) }, granted, nil},
+		"held": {sqlstore.Update, func(m *mocked) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", answer(0, 6, "other", 5_000_000))
 		}, held, nil},
-		"absent or expired": {dialect.Update, func(m *mocked) {
+		"absent or expired": {sqlstore.Update, func(m *mocked) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", answer(1, 7, "", 0))
 		}, granted, nil},
-		"taken by another meanwhile": {dialect.Update, func(m *mocked) {
+		"taken by another meanwhile": {sqlstore.Update, func(m *mocked) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", answer(2, 6, "", 0))
-		}, lease.Acquired{}, dialect.ErrRowShape},
-		"gone meanwhile": {dialect.Update, func(m *mocked) {
+		}, lease.Acquired{}, sqlstore.ErrRowShape},
+		"gone meanwhile": {sqlstore.Update, func(m *mocked) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", none())
-		}, lease.Acquired{}, dialect.ErrRowShape},
-		"expired, and behind a fence": {dialect.Update, func(m *mocked) {
+		}, lease.Acquired{}, sqlstore.ErrRowShape},
+		"expired, and behind a fence": {sqlstore.Update, func(m *mocked) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", answer(5, 6, "", 0))
-		}, lease.Acquired{}, dialect.ErrRowLocked},
-		"inserted": {dialect.Insert, func(m *mocked) { m.query("acquire-insert", token(7)) }, granted, nil},
-		"not inserted: the row is there": {dialect.Insert, func(m *mocked) {
+		}, lease.Acquired{}, sqlstore.ErrRowLocked},
+		"inserted": {sqlstore.Insert, func(m *mocked) { m.query("acquire-insert", token(7)) }, granted, nil},
+		"not inserted: the row is there": {sqlstore.Insert, func(m *mocked) {
 			m.query("acquire-insert", none())
 			m.query("acquire-any", answer(0, 6, "other", 5_000_000))
 		}, held, nil},
@@ -112,7 +112,7 @@ func TestAStatementIsPreparedOnce(t *testing.T) {
 	prepared := m.ExpectPrepare(m.d.Text("acquire-update"))
 	for range 3 {
 		prepared.ExpectQuery().WillReturnRows(token(7))
-		if _, err := m.d.Acquire(t.Context(), m.Session, dialect.Update, request); err != nil {
+		if _, err := m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,7 +139,7 @@ func TestARenewalWithTooFewAnswersIsUnknown(t *testing.T) {
 	m := newMocked(t)
 	m.query("renew", sqlmock.NewRows([]string{"outcome", "clock", "remaining"}).AddRow(1, 5, 0))
 	_, err := m.d.Renew(t.Context(), m.Session, make([]lease.RenewRequest, 2))
-	if v := dialect.Judge(m.d, err); err == nil || v.Class != dialect.Unknown {
+	if v := sqlstore.Judge(m.d, err); err == nil || v.Class != sqlstore.Unknown {
 		t.Errorf("got %v, which is %s", err, v.Class)
 	}
 }
@@ -170,13 +170,13 @@ func TestOnlyThePreparationIsKnownNotToHaveBeenSent(t *testing.T) {
 	for _, broken := range []error{io.ErrUnexpectedEOF, sql.ErrConnDone, errors.New("anything")} {
 		m := newMocked(t)
 		m.ExpectPrepare(m.d.Text("acquire-update")).WillReturnError(broken)
-		_, err := m.d.Acquire(t.Context(), m.Session, dialect.Update, request)
-		if v := dialect.Judge(m.d, err); !errors.Is(err, broken) || v.Class != dialect.Unfit {
+		_, err := m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request)
+		if v := sqlstore.Judge(m.d, err); !errors.Is(err, broken) || v.Class != sqlstore.Unfit {
 			t.Errorf("preparing: %v is %s", err, v.Class)
 		}
 		m.ExpectPrepare(m.d.Text("acquire-update")).ExpectQuery().WillReturnError(broken)
-		_, err = m.d.Acquire(t.Context(), m.Session, dialect.Update, request)
-		if v := dialect.Judge(m.d, err); !errors.Is(err, broken) || v.Class != dialect.Unknown {
+		_, err = m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request)
+		if v := sqlstore.Judge(m.d, err); !errors.Is(err, broken) || v.Class != sqlstore.Unknown {
 			t.Errorf("executing: %v is %s", err, v.Class)
 		}
 		m.done()
@@ -187,8 +187,8 @@ func TestOnlyThePreparationIsKnownNotToHaveBeenSent(t *testing.T) {
 func TestAGrantCountsWhenItsReplyIsComplete(t *testing.T) {
 	m := newMocked(t)
 	m.query("acquire-update", token(7).CloseError(state("40001")))
-	got, err := m.d.Acquire(t.Context(), m.Session, dialect.Update, request)
-	if v := dialect.Judge(m.d, err); got.Granted || err == nil || v.Class != dialect.Conflict {
+	got, err := m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request)
+	if v := sqlstore.Judge(m.d, err); got.Granted || err == nil || v.Class != sqlstore.Conflict {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

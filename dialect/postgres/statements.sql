@@ -167,11 +167,11 @@ WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
 
 -- name: hand-over
--- $1 key, $2 owner and $3 token as they are, $4 next owner, $5 note, $6 ttl in µs
+-- $1 next owner, $2 note, $3 ttl in µs, $4 key, $5 owner and $6 token as they are
 UPDATE rowlock AS r
-SET owner = $4, note = $5, token = r.token + 1, acquired_at = clock_timestamp(),
-    expires_at = clock_timestamp() + $6::bigint * interval '1 microsecond'
-WHERE r.key = $1 AND r.owner = $2 AND r.token = $3 AND r.home = @home AND r.token < @last_token
+SET owner = $1, note = $2, token = r.token + 1, acquired_at = clock_timestamp(),
+    expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
+WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = @home AND r.token < @last_token
 
 -- name: inspect
 -- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 limit

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -34,7 +35,7 @@ func UnlockTx(ctx context.Context, tx pgx.Tx, l Lock) error {
 
 // checkTx refuses nil and a nil pointer, as lease.CheckTx does.
 func checkTx(tx pgx.Tx) error {
-	if lease.IsNil(tx) {
+	if isnil.Value(tx) {
 		return fmt.Errorf("%w: the transaction is nil; begin one (Begin)", lease.ErrConfig)
 	}
 	return nil

@@ -6,16 +6,17 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Apply looks at all rows in one statement, and then runs the statements for one in one transaction. There is no
-// round trip to save, and to take a list apart in SQL costs more than a statement for each item (7 µs against 5). Nobody comes in
-// between: from the first of them on, the transaction has the file's write lock.
-func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []dialect.Change, all bool) ([]dialect.Applied, error) {
-	out, err := dialect.Look(ctx, s, d, changes)
-	if err != nil || all && dialect.Hopeless(out) {
+// Apply reads all rows in one statement, and then runs the statements for one in one transaction.
+// There is no round trip to save, and taking a list apart in SQL costs more than a statement for
+// each item (7 µs against 5). Nothing comes in between, because the transaction has the file's
+// write lock from its first write on.
+func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
+	out, err := sqlstore.Look(ctx, s, d, changes)
+	if err != nil || all && sqlstore.Hopeless(out) {
 		return out, err
 	}
 	made := slices.Clone(out)
@@ -26,13 +27,13 @@ func (d *Dialect) Apply(ctx context.Context, s *dialect.Session, changes []diale
 	return made, err
 }
 
-// errNotAll rolls back what can only be made in part.
+// errNotAll rolls back a batch that could be made only in part.
 var errNotAll = errors.New("not every change can be made")
 
-// applyEach tries what out says is possible, and says there what became of it.
-func (d *Dialect) applyEach(ctx context.Context, s *dialect.Session, changes []dialect.Change, out []dialect.Applied, all bool) (err error) {
+// applyEach tries the changes that are Possible in out, and writes their outcomes to it.
+func (d *database) applyEach(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied, all bool) (err error) {
 	for i := range changes {
-		if out[i].Outcome != dialect.Possible {
+		if out[i].Outcome != sqlstore.Possible {
 			continue
 		}
 		c := changes[i]
@@ -40,35 +41,36 @@ func (d *Dialect) applyEach(ctx context.Context, s *dialect.Session, changes []d
 		if out[i], err = d.apply(ctx, s, &c); err != nil {
 			return err
 		}
-		if all && out[i].Outcome != dialect.Done {
+		if all && out[i].Outcome != sqlstore.Done {
 			return errNotAll
 		}
 	}
 	return nil
 }
 
-func (d *Dialect) apply(ctx context.Context, s *dialect.Session, c *dialect.Change) (dialect.Applied, error) {
+func (d *database) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.Change) (sqlstore.Applied, error) {
 	switch {
 	case c.Releases():
 		r, err := d.Release(ctx, s, c.From)
-		return done(!r.Gone, c.From.Token, dialect.Gone), err
+		return done(!r.Gone, c.From.Token, sqlstore.Gone), err
 	case c.Acquires():
-		return d.made(ctx, s, "acquire-update", millis(c.TTL), dialect.Bytes(c.To), c.Note, []byte(c.From.Key))
+		return d.made(ctx, s, "acquire-update", millis(c.TTL), sqlstore.Bytes(c.To), c.Note, []byte(c.From.Key))
 	}
 	to := lease.AcquireRequest{Key: c.From.Key, Owner: c.To, Note: c.Note, TTL: c.TTL}
 	a, err := d.HandOver(ctx, s, lease.HandOver{From: c.From, To: to})
-	return done(a.Granted, a.Token, dialect.Gone), err
+	return done(a.Granted, a.Token, sqlstore.Gone), err
 }
 
-// Create makes rows one by one in one transaction, without a look: an insert finds out by itself whether there is a row, and writes
-// nothing then; and whoever comes here has seen that there is none, or expects it.
-func (d *Dialect) Create(ctx context.Context, s *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
-	out := make([]dialect.Applied, len(changes))
+// Create makes rows one by one in one transaction, without reading first: an insert finds out by
+// itself whether there is a row, and then writes nothing. Callers have seen that there is none, or
+// expect it.
+func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+	out := make([]sqlstore.Applied, len(changes))
 	err := s.InTx(ctx, func() error { return d.createEach(ctx, s, changes, out) })
 	return out, err
 }
 
-func (d *Dialect) createEach(ctx context.Context, s *dialect.Session, changes []dialect.Change, out []dialect.Applied) (err error) {
+func (d *database) createEach(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied) (err error) {
 	for i := range changes {
 		c := &changes[i]
 		out[i], err = d.made(ctx, s, "create", []byte(c.From.Key), orNull(c.To), c.Note, millis(c.TTL), lease.Bucket(c.From.Key))
@@ -83,23 +85,23 @@ func orNull(o lease.Owner) any {
 	if o.IsZero() {
 		return nil
 	}
-	return dialect.Bytes(o)
+	return sqlstore.Bytes(o)
 }
 
-// made runs a statement that returns a token, or no row where somebody was there between the look and the write lock. The token of a
-// row that was made free is where its floor stands, which may be 0.
-func (d *Dialect) made(ctx context.Context, s *dialect.Session, section string, args ...any) (dialect.Applied, error) {
-	out := dialect.Applied{Outcome: dialect.Done}
+// made runs a statement that returns a token, or no row if another client came between the read and
+// the write lock. The token of a row that was made free is its floor's, which may be 0.
+func (d *database) made(ctx context.Context, s *sqlstore.Session, section string, args ...any) (sqlstore.Applied, error) {
+	out := sqlstore.Applied{Outcome: sqlstore.Done}
 	err := s.QueryRow(ctx, d.Text(section), args, &out.Token)
 	if errors.Is(err, sql.ErrNoRows) {
-		return dialect.Applied{}, nil
+		return sqlstore.Applied{}, nil
 	}
 	return out, err
 }
 
-func done(yes bool, token int64, otherwise dialect.Outcome) dialect.Applied {
+func done(yes bool, token int64, otherwise sqlstore.Outcome) sqlstore.Applied {
 	if !yes {
-		return dialect.Applied{Outcome: otherwise}
+		return sqlstore.Applied{Outcome: otherwise}
 	}
-	return dialect.Applied{Outcome: dialect.Done, Token: token}
+	return sqlstore.Applied{Outcome: sqlstore.Done, Token: token}
 }

@@ -16,8 +16,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	driving "modernc.org/sqlite"
@@ -83,16 +83,16 @@ const (
 var provoked = []struct {
 	name    string
 	code    int // the extended one
-	class   dialect.Class
+	class   sqlstore.Class
 	as      error
 	provoke func(f *file) error
 }{
-	{"another has the write lock", sqlite3.SQLITE_BUSY, dialect.Conflict, nil, func(f *file) error {
+	{"another has the write lock", sqlite3.SQLITE_BUSY, sqlstore.Conflict, nil, func(f *file) error {
 		a, b := f.conn(), f.conn()
 		f.must(a, `BEGIN IMMEDIATE`)
 		return f.run(b, insert)
 	}},
-	{"another wrote since the snapshot", sqlite3.SQLITE_BUSY_SNAPSHOT, dialect.Conflict, nil, func(f *file) error {
+	{"another wrote since the snapshot", sqlite3.SQLITE_BUSY_SNAPSHOT, sqlstore.Conflict, nil, func(f *file) error {
 		a, b := f.conn(), f.conn()
 		f.must(a, `BEGIN`)
 		var n int
@@ -104,7 +104,7 @@ var provoked = []struct {
 	}},
 	// Locked by another connection of a shared cache, it would be LOCKED_SHAREDCACHE; the driver waits for that one to end, and
 	// no context ends the waiting.
-	{"a statement is still reading the table", sqlite3.SQLITE_LOCKED, dialect.Conflict, nil, func(f *file) error {
+	{"a statement is still reading the table", sqlite3.SQLITE_LOCKED, sqlstore.Conflict, nil, func(f *file) error {
 		c := f.conn()
 		f.must(c, `CREATE TABLE t (n)`, `INSERT INTO t VALUES (1), (2)`)
 		rows, err := c.QueryContext(f.Context(), `SELECT n FROM t`)
@@ -115,24 +115,24 @@ var provoked = []struct {
 		rows.Next()
 		return f.run(c, `DROP TABLE t`)
 	}},
-	{"interrupted, of which the driver says something else", 0, dialect.Unknown, nil, func(f *file) error {
+	{"interrupted, of which the driver says something else", 0, sqlstore.Unknown, nil, func(f *file) error {
 		ctx, cancel := context.WithTimeout(f.Context(), 50*time.Millisecond)
 		defer cancel()
 		_, err := f.conn().ExecContext(ctx, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`)
 		return err
 	}},
-	{"disk full", sqlite3.SQLITE_FULL, dialect.Conflict, nil, func(f *file) error {
+	{"disk full", sqlite3.SQLITE_FULL, sqlstore.Conflict, nil, func(f *file) error {
 		c := f.conn()
 		f.must(c, `CREATE TABLE large (b)`, `PRAGMA max_page_count = 1`) // no less than it has
 		return f.run(c, `INSERT INTO large VALUES (randomblob(1000000))`)
 	}},
-	{"opened read-only", sqlite3.SQLITE_READONLY, dialect.Refused, lease.ErrReadOnly, func(f *file) error {
+	{"opened read-only", sqlite3.SQLITE_READONLY, sqlstore.Refused, lease.ErrReadOnly, func(f *file) error {
 		return f.run(f.open(f.path(), "mode=ro"), insert)
 	}},
-	{"query only", sqlite3.SQLITE_READONLY, dialect.Refused, lease.ErrReadOnly, func(f *file) error {
+	{"query only", sqlite3.SQLITE_READONLY, sqlstore.Refused, lease.ErrReadOnly, func(f *file) error {
 		return f.run(f.open(f.path(), "_pragma=query_only(1)"), insert)
 	}},
-	{"cannot be opened", sqlite3.SQLITE_CANTOPEN, dialect.Refused, lease.ErrPrivilege, func(f *file) error {
+	{"cannot be opened", sqlite3.SQLITE_CANTOPEN, sqlstore.Refused, lease.ErrPrivilege, func(f *file) error {
 		pool, err := sql.Open("sqlite", "file:"+filepath.Join(f.TempDir(), "nosuch", "file.db"))
 		if err != nil {
 			return err
@@ -140,26 +140,26 @@ var provoked = []struct {
 		defer pool.Close()
 		return pool.PingContext(f.Context())
 	}},
-	{"check constraint", sqlite3.SQLITE_CONSTRAINT_CHECK, dialect.Refused, lease.ErrCorrupt, func(f *file) error {
+	{"check constraint", sqlite3.SQLITE_CONSTRAINT_CHECK, sqlstore.Refused, lease.ErrCorrupt, func(f *file) error {
 		return f.run(f.conn(), insert, `UPDATE {rowlock} SET token = -1`)
 	}},
-	{"primary key", sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, dialect.Refused, lease.ErrCorrupt, func(f *file) error {
+	{"primary key", sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlstore.Refused, lease.ErrCorrupt, func(f *file) error {
 		return f.run(f.conn(), insert, insert)
 	}},
-	{"token out of range", sqlite3.SQLITE_CONSTRAINT_DATATYPE, dialect.Refused, lease.ErrCorrupt, func(f *file) error {
+	{"token out of range", sqlite3.SQLITE_CONSTRAINT_DATATYPE, sqlstore.Refused, lease.ErrCorrupt, func(f *file) error {
 		return f.run(f.conn(), insert, `UPDATE {rowlock} SET token = 9223372036854775807`, update)
 	}},
-	{"datatype mismatch", sqlite3.SQLITE_MISMATCH, dialect.Refused, lease.ErrCorrupt, func(f *file) error {
+	{"datatype mismatch", sqlite3.SQLITE_MISMATCH, sqlstore.Refused, lease.ErrCorrupt, func(f *file) error {
 		return f.run(f.conn(), `CREATE TABLE t (n INTEGER PRIMARY KEY)`, `INSERT INTO t VALUES ('x')`)
 	}},
-	{"not a database", sqlite3.SQLITE_NOTADB, dialect.Refused, lease.ErrWrongDialect, func(f *file) error {
+	{"not a database", sqlite3.SQLITE_NOTADB, sqlstore.Refused, lease.ErrWrongDialect, func(f *file) error {
 		path := filepath.Join(f.TempDir(), "garbage.db")
 		if err := os.WriteFile(path, []byte(strings.Repeat("not a database, ", 100)), 0o600); err != nil {
 			return err
 		}
 		return f.run(f.open(path, ""), `SELECT 1 FROM sqlite_master`)
 	}},
-	{"malformed", sqlite3.SQLITE_CORRUPT, dialect.Refused, lease.ErrCorrupt, func(f *file) error {
+	{"malformed", sqlite3.SQLITE_CORRUPT, sqlstore.Refused, lease.ErrCorrupt, func(f *file) error {
 		path := filepath.Join(f.TempDir(), "malformed.db")
 		f.must(f.open(path, ""), `CREATE TABLE t (n)`, `INSERT INTO t VALUES (1)`)
 		whole, err := os.ReadFile(path)
@@ -172,16 +172,16 @@ var provoked = []struct {
 		}
 		return f.run(f.open(path, ""), `SELECT * FROM t`)
 	}},
-	{"too big", sqlite3.SQLITE_TOOBIG, dialect.Refused, nil, func(f *file) error {
+	{"too big", sqlite3.SQLITE_TOOBIG, sqlstore.Refused, nil, func(f *file) error {
 		return f.run(f.conn(), `SELECT length(zeroblob(2000000000))`)
 	}},
-	{"missing table", sqlite3.SQLITE_ERROR, dialect.Refused, lease.ErrNoSchema, func(f *file) error {
+	{"missing table", sqlite3.SQLITE_ERROR, sqlstore.Refused, lease.ErrNoSchema, func(f *file) error {
 		return f.run(f.conn(), `SELECT 1 FROM nosuch`)
 	}},
-	{"missing column", sqlite3.SQLITE_ERROR, dialect.Refused, lease.ErrSchemaVersion, func(f *file) error {
+	{"missing column", sqlite3.SQLITE_ERROR, sqlstore.Refused, lease.ErrSchemaVersion, func(f *file) error {
 		return f.run(f.conn(), `SELECT nosuch FROM {rowlock}`)
 	}},
-	{"any other error", sqlite3.SQLITE_ERROR, dialect.Unknown, nil, func(f *file) error {
+	{"any other error", sqlite3.SQLITE_ERROR, sqlstore.Unknown, nil, func(f *file) error {
 		return f.run(f.conn(), `SELECT abs(-9223372036854775808)`)
 	}},
 }
@@ -197,14 +197,14 @@ func TestErrorsOfARealFileAreClassified(t *testing.T) {
 			}
 			wantVerdict(t, f.Dialect, err, p.class, p.as)
 			wantVerdict(t, f.Dialect, fmt.Errorf("wrapped: %w", err), p.class, p.as)
-			if v := dialect.Judge(f.Dialect, dialect.NotSent{Err: err}); v.Class == dialect.Unknown {
+			if v := sqlstore.Judge(f.Dialect, sqlstore.NotSent{Err: err}); v.Class == sqlstore.Unknown {
 				t.Errorf("an error before anything was sent is %s", v.Class)
 			}
 		})
 	}
 }
 
-func wantVerdict(t testing.TB, d dialect.Dialect, err error, class dialect.Class, as error) {
+func wantVerdict(t testing.TB, d *sqlstore.Dialect, err error, class sqlstore.Class, as error) {
 	t.Helper()
 	if v := d.Classify(err); v.Class != class || v.As != as {
 		t.Errorf("%v is %s, %v; want %s, %v", err, v.Class, v.As, class, as)
@@ -219,11 +219,11 @@ var definite = []int{
 }
 
 func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {
-	d := sqlite.New()
+	d := sqlstore.Of(sqlite.New())
 	for _, err := range []error{
 		errors.New("anything"), io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled, context.DeadlineExceeded,
 	} {
-		wantVerdict(t, d, err, dialect.Unknown, nil)
+		wantVerdict(t, d, err, sqlstore.Unknown, nil)
 		if d.Native(err) {
 			t.Errorf("%v is taken for SQLite's own", err)
 		}
@@ -233,7 +233,7 @@ func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {
 			t.Fatalf("code %d is taken for another product's", code)
 		}
 		v := d.Classify(withCode(code))
-		if known := slices.Contains(definite, code&0xff); known != (v.Class != dialect.Unknown) {
+		if known := slices.Contains(definite, code&0xff); known != (v.Class != sqlstore.Unknown) {
 			t.Errorf("code %d is %s", code, v.Class)
 		}
 	}

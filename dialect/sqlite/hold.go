@@ -7,30 +7,28 @@ import (
 	"math"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-var _ dialect.RowLocks = (*Dialect)(nil)
-
-// LockRows locks nothing: whoever has the file's write lock has every row.
-func (d *Dialect) LockRows(table, column string, n int, _ time.Duration) string {
-	return dialect.In(table, column, n)
+// LockRows locks nothing: a transaction with the file's write lock has every row.
+func (d *database) LockRows(table, column string, n int, _ time.Duration) string {
+	return sqlstore.In(table, column, n)
 }
 
 // AtOnce has no limit but the statement's.
-func (d *Dialect) AtOnce() int { return math.MaxInt }
+func (d *database) AtOnce() int { return math.MaxInt }
 
 // TryRows does not either.
-func (d *Dialect) TryRows(table, column string, n int) string { return dialect.In(table, column, n) }
+func (d *database) TryRows(table, column string, n int) string { return sqlstore.In(table, column, n) }
 
 // Skipping changes nothing.
-func (d *Dialect) Skipping(query string) string { return query }
+func (d *database) Skipping(query string) string { return query }
 
 // Patience sets busy_timeout, which belongs to the connection and not to the transaction.
-func (d *Dialect) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
+func (d *database) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
 	var before int64
 	if err := tx.QueryOne(ctx, `PRAGMA busy_timeout`, nil, &before); err != nil {
 		return nil, err
@@ -42,14 +40,15 @@ func (d *Dialect) Patience(ctx context.Context, tx lease.Runner, wait time.Durat
 	return func(ctx context.Context) error { return set(ctx, before) }, set(ctx, millis(wait))
 }
 
-// Waited tells a writer who was there for too long from a snapshot that another has written after: no waiting helps against that.
-func (d *Dialect) Waited(err error) dialect.Wait {
+// Waited distinguishes a writer that took too long from a snapshot that another has written after,
+// against which waiting is useless.
+func (d *database) Waited(err error) sqlstore.Wait {
 	var e *sqlite.Error
 	switch {
 	case errors.As(err, &e) && e.Code() == sqlite3.SQLITE_BUSY_SNAPSHOT:
-		return dialect.TooLate
+		return sqlstore.TooLate
 	case isBusy(err):
-		return dialect.TooLong
+		return sqlstore.TooLong
 	}
-	return dialect.NoWait
+	return sqlstore.NoWait
 }

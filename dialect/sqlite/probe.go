@@ -6,46 +6,38 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"modernc.org/sqlite"
 )
 
 // Probe refuses what would lose a granted lock and warns of what might.
-func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (f dialect.Facts, err error) {
+func (d *database) Probe(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts, err error) {
 	var version string
 	err = conn.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version)
 	if ctx.Err() != nil || errors.As(err, new(*sqlite.Error)) {
-		return f, err // it is SQLite that says so
+		return f, err // SQLite itself says so
 	}
 	if err != nil {
 		return f, fmt.Errorf("%w: sqlite.New() speaks to SQLite; this database answers %w", lease.ErrWrongDialect, err)
 	}
 	f.Server = "SQLite " + version
-	if err := d.file(ctx, conn); err != nil {
+	if err := file(ctx, conn); err != nil {
 		return f, err
 	}
-	if err := d.tables(ctx, conn); err != nil {
-		return f, err
-	}
-	if f.Warnings, err = doubts(ctx, conn); err != nil {
-		return f, err
-	}
-	f.SchemaVersion, err = dialect.SchemaVersionOf(ctx, conn, d)
-	if err == nil && f.SchemaVersion == dialect.SchemaVersion {
-		err = dialect.CheckComplete(ctx, conn, d)
+	if f.Warnings, err = doubts(ctx, conn); err == nil {
+		f.SchemaVersion, err = sqlstore.ProbeTables(ctx, conn, d, d.settings.Names)
 	}
 	return f, err
 }
 
-func (d *Dialect) file(ctx context.Context, conn *sql.Conn) error {
+func file(ctx context.Context, conn *sql.Conn) error {
 	var path string
 	err := conn.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path)
 	switch {
 	case err != nil:
 		return err
-	case d.names.Schema != "":
-		return fmt.Errorf("%w: schema %q: SQLite has none; use a table prefix", lease.ErrConfig, d.names.Schema)
 	case path == "":
 		return fmt.Errorf("%w: the database is in memory, where every connection has a database of its own and nothing outlives the process; give it a file (in tests: filepath.Join(t.TempDir(), \"app.db\"))", lease.ErrNotDurable)
 	}
@@ -59,15 +51,15 @@ func (d *Dialect) file(ctx context.Context, conn *sql.Conn) error {
 	return writable(ctx, conn, path)
 }
 
-// writable writes and takes it back; BEGIN IMMEDIATE alone passes on a file that is read-only. That somebody else has the
-// write lock is an answer too.
+// writable writes and rolls back, because BEGIN IMMEDIATE alone succeeds on a read-only file. That
+// another connection has the write lock is an answer too.
 func writable(ctx context.Context, conn *sql.Conn, path string) error {
 	abandon(ctx, conn)
 	_, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`)
 	if err == nil {
 		_, err = conn.ExecContext(ctx, `PRAGMA user_version = 1`)
 		_, end := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
-		err = errors.Join(err, end)
+		err = oneline.Join(err, end)
 	}
 	switch {
 	case isReadOnly(err):
@@ -78,21 +70,13 @@ func writable(ctx context.Context, conn *sql.Conn, path string) error {
 	return err
 }
 
-func (d *Dialect) tables(ctx context.Context, conn *sql.Conn) error {
-	for _, table := range []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"} {
-		if err := d.table(ctx, conn, table); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *Dialect) table(ctx context.Context, conn *sql.Conn, table string) error {
+// ProbeTable refuses a table that is not there.
+func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string) error {
 	var n int
-	err := conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?`, d.names.Prefix+table).Scan(&n)
+	err := conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?`, d.settings.Names.Prefix+table).Scan(&n)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, sqlite.New()) or the files of schema.FS first",
-			lease.ErrNoSchema, d.names.Table(table, quote))
+			lease.ErrNoSchema, d.settings.Names.Table(table, quote))
 	}
 	return err
 }

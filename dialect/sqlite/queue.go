@@ -5,36 +5,28 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Join writes tickets, or shows that they are alive, in one statement.
-func (d *Dialect) Join(ctx context.Context, s *dialect.Session, tickets []lease.Ticket) error {
-	_, err := s.Exec(ctx, d.Text("queue-join"), dialect.TicketList(tickets))
+func waiters(waiters []lease.Lease) []any { return []any{sqlstore.WaiterList(waiters)} }
+
+// Join writes tickets, or renews their heartbeat, in one statement.
+func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
+	_, err := s.Exec(ctx, d.Text("queue-join"), sqlstore.TicketList(tickets))
 	return err
 }
 
-// Leave removes tickets.
-func (d *Dialect) Leave(ctx context.Context, s *dialect.Session, waiters []lease.Lease) error {
-	_, err := s.Exec(ctx, d.Text("queue-leave"), dialect.WaiterList(waiters))
-	return err
-}
-
-// Places says where tickets stand.
-func (d *Dialect) Places(ctx context.Context, s *dialect.Session, waiters []lease.Lease) ([]lease.Place, error) {
-	return dialect.Places(ctx, s, d, len(waiters), dialect.WaiterList(waiters))
-}
-
-// Claim looks first, as Acquire does, and asks for the write lock only if the key can be had and it is the requester's turn.
-func (d *Dialect) Claim(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
-	var a dialect.Answer
-	err := s.QueryRow(ctx, d.Text("look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
+// Claim reads first, as Acquire does. It asks for the write lock only if the key is available and
+// the requester is the head of the queue.
+func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	var a sqlstore.Answer
+	err := s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
 	absent := errors.Is(err, sql.ErrNoRows)
 	switch {
 	case err != nil && !absent:
 		return lease.Acquired{}, err
-	case !absent && a.State != dialect.StateFree && a.State != dialect.StateLocked:
+	case !absent && a.State != sqlstore.StateFree && a.State != sqlstore.StateLocked:
 		return a.Acquired()
 	}
 	turn, ticket, err := d.turn(ctx, s, r)
@@ -42,17 +34,18 @@ func (d *Dialect) Claim(ctx context.Context, s *dialect.Session, r lease.Acquire
 	case err != nil:
 		return lease.Acquired{}, err
 	case !turn:
-		return (&dialect.Answer{State: dialect.StateQueued}).Acquired()
+		return (&sqlstore.Answer{State: sqlstore.StateQueued}).Acquired()
 	}
 	out, err := d.claim(ctx, s, r, absent, ticket)
-	if a.State == dialect.StateLocked && isBusy(err) {
-		return a.Acquired() // expired, and the write lock may be that of its late holder's fence
+	if a.State == sqlstore.StateLocked && isBusy(err) {
+		return a.Acquired() // expired, and the previous holder's fence may have the write lock
 	}
 	return out, err
 }
 
-// turn reports whether it is the requester's turn, and whether he has a ticket that says so.
-func (d *Dialect) turn(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (turn, ticket bool, err error) {
+// turn reports whether the requester is the head of the queue, and whether a ticket of its own says
+// so.
+func (d *database) turn(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (turn, ticket bool, err error) {
 	var head []byte
 	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(r.Key)}, &head)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -62,13 +55,13 @@ func (d *Dialect) turn(ctx context.Context, s *dialect.Session, r lease.AcquireR
 	return mine, mine, err
 }
 
-// claim takes or makes a row whose turn it is, with the ticket if there is one.
-func (d *Dialect) claim(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
+// claim takes or makes a row for the head of the queue, with its ticket if there is one.
+func (d *database) claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
 	grant := func() (err error) {
 		if absent {
 			out, err = d.insert(ctx, s, r)
 		} else {
-			out, err = d.write(ctx, s, "acquire-update", millis(r.TTL), dialect.Bytes(r.Owner), r.Note, []byte(r.Key))
+			out, err = d.write(ctx, s, "acquire-update", millis(r.TTL), sqlstore.Bytes(r.Owner), r.Note, []byte(r.Key))
 		}
 		return err
 	}
@@ -86,9 +79,9 @@ func (d *Dialect) claim(ctx context.Context, s *dialect.Session, r lease.Acquire
 }
 
 // Pass gives the row to the first ticket, or frees it.
-func (d *Dialect) Pass(ctx context.Context, s *dialect.Session, l lease.Lease) (out lease.Passed, err error) {
+func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease) (out lease.Passed, err error) {
 	err = s.InTx(ctx, func() error {
-		out, err = dialect.Pass(ctx, s, d, l)
+		out, err = d.Base.Pass(ctx, s, l)
 		if err != nil || out.To.IsZero() {
 			return err
 		}
@@ -97,13 +90,7 @@ func (d *Dialect) Pass(ctx context.Context, s *dialect.Session, l lease.Lease) (
 	return out, err
 }
 
-// DeadTickets lists tickets that are dead.
-func (d *Dialect) DeadTickets(ctx context.Context, s *dialect.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
-	return dialect.DeadTickets(ctx, s, d, []byte(after.Key), dialect.Bytes(after.Owner), retention, limit)
-}
-
-// DropDead removes dead tickets.
-func (d *Dialect) DropDead(ctx context.Context, s *dialect.Session, tickets []lease.Lease, retention int64) error {
-	_, err := s.Exec(ctx, d.Text("queue-reap"), dialect.WaiterList(tickets), retention)
-	return err
+// DeadTickets lists dead tickets.
+func (d *database) DeadTickets(ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
+	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), sqlstore.Bytes(after.Owner), retention, limit)
 }

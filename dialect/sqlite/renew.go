@@ -3,18 +3,19 @@ package sqlite
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Renew renews a batch in one statement. While somebody has the file's write lock, as the holder's own fence does, nothing
-// can be renewed and nothing can be taken: what still names its owner and token is answered busy.
-func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+// Renew renews a batch in one statement. While another transaction has the file's write lock, such
+// as the holder's own fence, nothing can be renewed or taken. What still names its owner and token
+// is then answered busy.
+func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	b := batch{out: make([]lease.Renewed, len(reqs)), at: make(map[lease.Lease]int, len(reqs))}
 	for i, r := range reqs {
 		b.at[r.Lease] = i
 	}
-	list := dialect.RenewList(reqs, func(r lease.RenewRequest) int64 { return millis(r.TTL) })
+	list := sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return millis(r.TTL) })
 	err := d.mark(ctx, s, "renew", list, lease.Extended, b)
 	if isBusy(err) {
 		clear(b.out)
@@ -26,21 +27,22 @@ func (d *Dialect) Renew(ctx context.Context, s *dialect.Session, reqs []lease.Re
 	return b.out, err
 }
 
-// batch finds the request that a returned row answers: RETURNING cannot name the request's place in the list.
+// batch finds the request that a returned row answers: RETURNING cannot name the request's place in
+// the list.
 type batch struct {
 	out []lease.Renewed
 	at  map[lease.Lease]int
 }
 
-func (d *Dialect) mark(ctx context.Context, s *dialect.Session, section, list string, as lease.RenewOutcome, b batch) error {
-	return s.Query(ctx, d.Text(section), []any{list}, func(row dialect.Columns) error {
+func (d *database) mark(ctx context.Context, s *sqlstore.Session, section, list string, as lease.RenewOutcome, b batch) error {
+	return s.Query(ctx, d.Text(section), []any{list}, func(row sqlstore.Columns) error {
 		var key, owner []byte
 		var token, clock, remaining int64
 		if err := row.Scan(&key, &owner, &token, &clock, &remaining); err != nil {
 			return err
 		}
 		if i, ok := b.at[lease.Lease{Key: string(key), Owner: lease.Owner(owner), Token: token}]; ok {
-			b.out[i] = lease.Renewed{Outcome: as, Clock: dialect.Duration(clock), Remaining: dialect.Duration(remaining)}
+			b.out[i] = lease.Renewed{Outcome: as, Clock: sqlstore.Duration(clock), Remaining: sqlstore.Duration(remaining)}
 		}
 		return nil
 	})

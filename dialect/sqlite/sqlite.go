@@ -1,6 +1,7 @@
-// Package sqlite is rowlock's SQLite dialect, for SQLite 3.42 and later through modernc.org/sqlite. All processes that lock
-// must run on one host: SQLite's file locks cannot be trusted on a network file system. A process that is stopped in the middle
-// of a write, ours or its own, keeps the file's one write lock until it wakes: no lease helps against that.
+// Package sqlite is rowlock's SQLite dialect, for SQLite 3.42 and later through modernc.org/sqlite.
+// All processes that lock must run on one host, because SQLite's file locks are unreliable on a
+// network file system. A process that is stopped in the middle of a write, ours or its own, keeps
+// the file's one write lock until it resumes: no lease helps against that.
 package sqlite
 
 import (
@@ -8,9 +9,12 @@ import (
 	"database/sql"
 	"embed"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -19,43 +23,47 @@ var statements embed.FS
 
 const quote = `"`
 
-// Dialect speaks to SQLite.
-type Dialect struct {
-	dialect.Sections
-	names dialect.Names
+// database speaks to SQLite.
+type database struct {
+	sqlstore.Base
+	settings sqlstore.Settings
 }
 
-var _ dialect.Dialect = (*Dialect)(nil)
+var room = sqlstore.Room{Name: "sqlite", Quote: quote, Files: statements, Open: open}
 
-// New returns the dialect. Names that do not pass dialect.Names.Check are refused by Open and Migrate.
-func New(opts ...dialect.Option) *Dialect {
-	n := dialect.MakeNames(opts)
-	return &Dialect{Sections: dialect.ParseFiles(statements, n, quote), names: n}
+// New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix]
+// and [dialect.Schema] allow.
+func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
+
+func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
+	d := &database{sqlstore.Base{Sections: text, Note: sqlstore.AsText, TTL: millis, Waiters: waiters}, s}
+	return d, sqlstore.Features{
+		// A file has one write lock, and connections that wait for it sleep and poll.
+		OneWriter: true, CheckNames: checkNames, Version: d.version,
+	}
 }
-
-// Name is "sqlite".
-func (d *Dialect) Name() string { return "sqlite" }
-
-// Names says where the tables are.
-func (d *Dialect) Names() dialect.Names { return d.names }
-
-// At returns the same dialect for the rows of another home.
-func (d *Dialect) At(home int) dialect.Dialect {
-	other := *d
-	other.names.Home = home
-	other.Sections = dialect.ParseFiles(statements, other.names, quote)
-	return &other
-}
-
-// Lanes is 1: a file has one write lock, and connections that wait for it sleep and poll.
-func (d *Dialect) Lanes() int { return 1 }
 
 // List encodes keys as JSON.
-func (d *Dialect) List(keys []string) any { return dialect.HexList(keys) }
+func (d *database) List(keys []string) any { return sqlstore.HexList(keys) }
 
-// Setup makes the session ours: synchronous=FULL, without which WAL mode forgets the last commits in a power failure, and a
-// short wait for the file's write lock. The wait is short because the lane has other work; the store tries again.
-func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
+// checkNames refuses schemas: an attached database belongs to one connection and is gone on the
+// pool's next one.
+func checkNames(n sqlstore.Names) error {
+	switch {
+	case n.Schema != "":
+		return fmt.Errorf("%w: schema %q: SQLite has none; use a file of its own, or a table prefix",
+			lease.ErrConfig, n.Schema)
+	case strings.HasPrefix(strings.ToLower(n.Prefix), "sqlite_"):
+		return fmt.Errorf("%w: table prefix %q: SQLite keeps names that begin with sqlite_ for itself",
+			lease.ErrConfig, n.Prefix)
+	}
+	return nil
+}
+
+// Setup makes the session's settings: synchronous=FULL, because WAL mode without it forgets the
+// last commits in a power failure, and a short wait for the file's write lock. The wait is short
+// because the lane has other work; the store tries again.
+func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	abandon(ctx, s.Conn())
 	for _, pragma := range []string{`PRAGMA busy_timeout = 100`, `PRAGMA synchronous = FULL`} {
 		if _, err := s.Conn().ExecContext(ctx, pragma); err != nil {
@@ -63,45 +71,47 @@ func (d *Dialect) Setup(ctx context.Context, s *dialect.Session) error {
 		}
 	}
 	return s.Conn().Raw(func(c any) error {
-		_, s.Local = c.(interface{ Serialize() ([]byte, error) }) // modernc's own, and no wrapper that may wait for something else
+		_, s.Local = c.(interface{ Serialize() ([]byte, error) }) // modernc's own, and no wrapper that may wait for a network
 		return nil
 	})
 }
 
-// abandon ends a transaction that the application left open on a connection it gave back to its pool: ours would be part of it,
-// and never be committed. Where there is none, SQLite says so in an error.
+// abandon ends a transaction that the application left open on a connection it returned to its
+// pool, because our statements would be part of it and never be committed. If there is none, SQLite
+// returns an error.
 func abandon(ctx context.Context, conn *sql.Conn) { _, _ = conn.ExecContext(ctx, `ROLLBACK`) }
 
-// Acquire looks first under either strategy: a read in the same process costs microseconds, and a loser then never asks for the
-// write lock, which the holder may have for as long as it is inside a fence.
-func (d *Dialect) Acquire(ctx context.Context, s *dialect.Session, _ dialect.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
-	var a dialect.Answer
-	err := s.QueryRow(ctx, d.Text("look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
+// Acquire reads first under either strategy. A read in the same process costs microseconds, and a
+// loser then never asks for the write lock, which the holder may have for as long as it is inside a
+// fence.
+func (d *database) Acquire(ctx context.Context, s *sqlstore.Session, _ sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+	var a sqlstore.Answer
+	err := s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return d.insert(ctx, s, r)
 	case err != nil:
 		return lease.Acquired{}, err
-	case a.State != dialect.StateFree && a.State != dialect.StateLocked:
+	case a.State != sqlstore.StateFree && a.State != sqlstore.StateLocked:
 		return a.Acquired()
 	}
-	out, err := d.write(ctx, s, "acquire-update", millis(r.TTL), dialect.Bytes(r.Owner), r.Note, []byte(r.Key))
-	if a.State == dialect.StateLocked && isBusy(err) {
-		return a.Acquired() // expired, and the write lock may be that of its late holder's fence
+	out, err := d.write(ctx, s, "acquire-update", millis(r.TTL), sqlstore.Bytes(r.Owner), r.Note, []byte(r.Key))
+	if a.State == sqlstore.StateLocked && isBusy(err) {
+		return a.Acquired() // expired, and the previous holder's fence may have the write lock
 	}
 	return out, err
 }
 
-func (d *Dialect) insert(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
-	return d.write(ctx, s, "acquire-insert", []byte(r.Key), dialect.Bytes(r.Owner), r.Note, millis(r.TTL), lease.Bucket(r.Key))
+func (d *database) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+	return d.write(ctx, s, "acquire-insert", []byte(r.Key), sqlstore.Bytes(r.Owner), r.Note, millis(r.TTL), lease.Bucket(r.Key))
 }
 
-// write runs a statement that returns the granted token, or no row where somebody else was quicker.
-func (d *Dialect) write(ctx context.Context, s *dialect.Session, section string, args ...any) (lease.Acquired, error) {
-	a := dialect.Answer{State: dialect.StateMine}
+// write runs a statement that returns the granted token, or no row if another client was quicker.
+func (d *database) write(ctx context.Context, s *sqlstore.Session, section string, args ...any) (lease.Acquired, error) {
+	a := sqlstore.Answer{State: sqlstore.StateMine}
 	err := s.QueryRow(ctx, d.Text(section), args, &a.Token)
 	if errors.Is(err, sql.ErrNoRows) {
-		return lease.Acquired{}, dialect.ErrRowShape
+		return lease.Acquired{}, sqlstore.ErrRowShape
 	}
 	if err != nil {
 		return lease.Acquired{}, err
@@ -109,16 +119,5 @@ func (d *Dialect) write(ctx context.Context, s *dialect.Session, section string,
 	return a.Acquired()
 }
 
-// Release clears the owner of one row.
-func (d *Dialect) Release(ctx context.Context, s *dialect.Session, l lease.Lease) (lease.Released, error) {
-	return dialect.Release(ctx, s, d, l)
-}
-
 // millis rounds up to the clock's resolution: a lease is never shorter than asked for.
-func millis(d time.Duration) int64 { return dialect.RoundUp(d, time.Millisecond) }
-
-// HandOver gives one row to another owner.
-func (d *Dialect) HandOver(ctx context.Context, s *dialect.Session, h lease.HandOver) (lease.Acquired, error) {
-	return dialect.HandOver(ctx, s, d, h, dialect.Bytes(h.To.Owner), h.To.Note, millis(h.To.TTL),
-		[]byte(h.From.Key), dialect.Bytes(h.From.Owner), h.From.Token)
-}
+func millis(d time.Duration) int64 { return sqlstore.RoundUp(d, time.Millisecond) }

@@ -3,13 +3,11 @@ package sqlite
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-var _ dialect.Watcher = (*Dialect)(nil)
-
-// Version reads the counter that SQLite itself looks at to see whether what it has cached still holds.
-func (d *Dialect) Version(ctx context.Context, s *dialect.Session) (v int64, err error) {
+// version reads the counter by which SQLite itself checks whether its cache is still valid.
+func (d *database) version(ctx context.Context, s *sqlstore.Session) (v int64, err error) {
 	err = s.QueryRow(ctx, d.Text("version"), nil, &v)
 	return v, err
 }

@@ -508,9 +508,9 @@ RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q WHERE q.key = $1 AND q.wait
 
 -- dialect/postgres/statements.sql: hand-over
 UPDATE /* rowlock hand-over */ "rowlock" AS r
-SET owner = $4, note = $5, token = r.token + 1, acquired_at = clock_timestamp(),
-    expires_at = clock_timestamp() + $6::bigint * interval '1 microsecond'
-WHERE r.key = $1 AND r.owner = $2 AND r.token = $3 AND r.home = 0 AND r.token < 9223372036853727231
+SET owner = $1, note = $2, token = r.token + 1, acquired_at = clock_timestamp(),
+    expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
+WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = 0 AND r.token < 9223372036853727231
 
 -- dialect/postgres/statements.sql: inspect
 SELECT /* rowlock inspect */ r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,

@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strings"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/optimistic"
 )
 
@@ -14,11 +15,18 @@ import (
 func (s *shop) patiently(ctx context.Context, f func() error) error {
 	return optimistic.Retry(ctx, func(context.Context) error {
 		err := f()
-		if err != nil && dialect.Judge(s.db.Dialect, err).Class == dialect.Conflict {
+		if err != nil && isBusy(err) {
 			return busy{err}
 		}
 		return err
 	})
+}
+
+// isBusy reports whether the database has refused a statement because of another at the same moment.
+func isBusy(err error) bool {
+	return slices.ContainsFunc([]string{
+		"SQLITE_BUSY", "Error 1205", "Error 1213", "SQLSTATE 40001", "SQLSTATE 40P01", "SQLSTATE 55P03",
+	}, func(code string) bool { return strings.Contains(err.Error(), code) })
 }
 
 // busy is an error that passes.

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// alarms are timers that have been stopped, to be used again: a caller that waits for a lane allocates none.
+// alarms are stopped timers for reuse, so that a caller that waits for a lane allocates none.
 var alarms = sync.Pool{New: func() any {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return t
 }}
 
-// await returns nil when the op has ended, and otherwise why its caller leaves: ctx has ended, or Until has passed. Without that bound
-// a caller without deadline waits behind every op that hangs before its own.
+// await returns nil when the op has ended. Otherwise it returns why its caller leaves: ctx has
+// ended, or Until has passed. Without that bound, a caller without deadline would wait behind every
+// op that hangs before its own.
 func (op *Op[T]) await(ctx context.Context) error {
 	if op.Until.IsZero() {
 		select {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // isOne reports whether err is want and not other.
@@ -95,7 +95,7 @@ func TestAnOpThatFoundNoConnectionWasNotSent(t *testing.T) {
 	lost := quick(lane.Acquire, "no connection")
 	r.do(lost)
 	r.wantIs(lost.Err, down)
-	if !errors.As(lost.Err, new(dialect.NotSent)) {
+	if !errors.As(lost.Err, new(sqlstore.NotSent)) {
 		t.Errorf("%v is not marked as not sent", lost.Err)
 	}
 	r.dialer.failAfter(0, nil)
@@ -108,7 +108,7 @@ func TestAnOpThatFoundNoConnectionWasNotSent(t *testing.T) {
 func TestAConnectionWhoseSetupFailsIsClosed(t *testing.T) {
 	var fail error
 	r := newRig(t, 1, func(c *lane.Config[body]) {
-		c.Setup = func(context.Context, *dialect.Session) error { return fail }
+		c.Setup = func(context.Context, *sqlstore.Session) error { return fail }
 	})
 	r.do(lane.NewOp(lane.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }}))
 	fail = errNothing

@@ -6,17 +6,20 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// How many connections are kept unless told otherwise, measured on two cores.
+// How many connections a store keeps by default, measured on two cores.
 const (
-	// Merging is for who merges what waits: with 16 to 1,024 goroutines four are slower by 1 to 18 %, because each takes less at once.
+	// Merging is for stores that batch what waits. With 16 to 1,024 goroutines four are slower
+	// by 1 to 18 %, because each takes less at once.
 	Merging = 3
-	// Single is for who sends each operation by itself: with 8 goroutines three are slower by 10 to 20 %.
+	// Single is for stores that send each operation by itself. With 8 goroutines three are
+	// slower by 10 to 20 %.
 	Single = 4
 )
 
-// Count returns how many connections to keep of a pool of limit (0: no limit), of which useful are of use (0: all): as many as asked
-// (0: usual), and of a small pool no fewer than least. It leaves the application at least one: with none, a worker that holds a lock and
-// wants to write would wait for ever.
+// Count returns how many connections to keep of a pool of limit (0: no limit), of which useful are
+// of use (0: all): as many as asked (0: usual), and of a small pool no fewer than least. It leaves
+// the application at least one, because a worker that holds a lock and wants to write would
+// otherwise wait for ever.
 func Count(asked, usual, useful, limit, least int) (int, error) {
 	lanes := asked
 	if lanes == 0 {

@@ -1,10 +1,11 @@
-// Package lane brings statements to the database over a few connections of rowlock's own.
+// Package lane brings statements to the database over a few connections that rowlock keeps.
 //
-// A lane is one pinned connection with its settings made and its statements prepared, and one goroutine that runs what is
-// pending on it. Keeping connections to ourselves is what lets a renewal pass while the application's pool is exhausted by
-// the very workers that wait for locks; running every statement to its end on a connection that database/sql does not
-// retry on is what makes an outcome knowable.
+// A lane is one pinned connection with its settings made and its statements prepared, and one
+// goroutine that runs what is pending on it. Because rowlock keeps its connections, a renewal
+// passes while workers that wait for locks exhaust the application's pool. Because every statement
+// runs to its end on a connection that database/sql does not retry on, its outcome can be known.
 //
-// A caller whose context ends stops waiting; its statement does not stop. Nobody learns its outcome: what it may have granted,
-// the caller cleans up by owner, and Settle says from when on that is final.
+// A caller whose context ends stops waiting; its statement does not stop, and its outcome stays
+// unknown. The caller cleans up by owner what it may have granted, and Settle says from when on
+// that is final.
 package lane

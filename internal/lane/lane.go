@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // lane is one connection and the goroutine that owns it.
 type lane[T any] struct {
 	set     *Set[T]
 	keeper  bool // renews and releases only
-	session *dialect.Session
+	session *sqlstore.Session
 	wake    chan struct{} // holds one: a lane is in the idle list at most once
 
 	one   [1]*Op[T] // what serve runs
@@ -33,7 +33,8 @@ func (l *lane[T]) loop() {
 	}
 }
 
-// serve runs an op of a caller who has borrowed the lane. If he leaves meanwhile, his context takes the connection with it.
+// serve runs an op of a caller that has borrowed the lane. If the caller leaves meanwhile, its
+// context takes the connection with it.
 func (l *lane[T]) serve(ctx context.Context, op *Op[T]) {
 	defer l.set.giveBack(l)
 	op.start()
@@ -47,7 +48,7 @@ func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
 	defer cancel()
 	if err := l.connect(ctx); err != nil {
 		for _, op := range ops {
-			op.Err = dialect.NotSent{Err: err}
+			op.Err = sqlstore.NotSent{Err: err}
 		}
 		return
 	}
@@ -56,14 +57,15 @@ func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
 	}
 }
 
-// bound limits the context of what runs next to the set's timeout. What goes to this machine's disk ends by itself; drivers watch a
-// context that can end from another goroutine, which costs more than the statement's own work.
+// bound limits the context of what runs next to the set's timeout. What goes to this machine's disk
+// ends without it, and drivers watch a context that can end from another goroutine, which costs
+// more than the statement's own work.
 func (l *lane[T]) bound(ctx context.Context, ops []*Op[T]) (context.Context, context.CancelFunc) {
 	if l.session != nil && l.session.Local {
 		return context.Background(), func() {}
 	}
 	limit := l.set.cfg.Timeout
-	if len(ops) == 1 && !ops[0].Until.IsZero() { // of several, each caller leaves by itself
+	if len(ops) == 1 && !ops[0].Until.IsZero() { // in a batch, each caller leaves by itself
 		limit = min(limit, max(0, time.Until(ops[0].Until)))
 	}
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= limit {
@@ -72,8 +74,8 @@ func (l *lane[T]) bound(ctx context.Context, ops []*Op[T]) (context.Context, con
 	return context.WithTimeout(ctx, limit)
 }
 
-// connect makes sure there is a session. A new connection costs its op a moment; nothing was sent on it yet, so a failure
-// is a definite one.
+// connect makes sure there is a session. A new connection costs its op a moment. Nothing was sent
+// on it yet, so the outcome of a failure is known.
 func (l *lane[T]) connect(ctx context.Context) error {
 	if l.session != nil {
 		return nil
@@ -82,7 +84,7 @@ func (l *lane[T]) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	session := dialect.NewSession(conn)
+	session := sqlstore.NewSession(conn)
 	if err := l.set.cfg.Setup(ctx, session); err != nil {
 		session.Discard()
 		return err

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 func local(c *lane.Config[body]) {
-	c.Setup = func(_ context.Context, s *dialect.Session) error { s.Local = true; return nil }
+	c.Setup = func(_ context.Context, s *sqlstore.Session) error { s.Local = true; return nil }
 }
 
 func goroutine() string {

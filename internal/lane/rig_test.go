@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // patience bounds every wait for something that is certain to happen.
@@ -74,14 +74,14 @@ type rig struct {
 
 	mu      sync.Mutex
 	ran     []string
-	session map[string]*dialect.Session
+	session map[string]*sqlstore.Session
 	batches [][]string
 }
 
 // newRig opens lanes and closes them with the test; change may alter the configuration.
 func newRig(tb testing.TB, lanes int, change func(*lane.Config[body])) *rig {
 	tb.Helper()
-	r := &rig{TB: tb, dialer: &dialer{}, session: make(map[string]*dialect.Session)}
+	r := &rig{TB: tb, dialer: &dialer{}, session: make(map[string]*sqlstore.Session)}
 	r.db = sql.OpenDB(r.dialer)
 	tb.Cleanup(func() { _ = r.db.Close() })
 	cfg := r.config(lanes)
@@ -100,12 +100,12 @@ func newRig(tb testing.TB, lanes int, change func(*lane.Config[body])) *rig {
 func (r *rig) config(lanes int) lane.Config[body] {
 	return lane.Config[body]{
 		DB: r.db, Lanes: lanes, Timeout: patience,
-		Setup: func(context.Context, *dialect.Session) error { r.setups.Add(1); return nil },
+		Setup: func(context.Context, *sqlstore.Session) error { r.setups.Add(1); return nil },
 		Run:   r.run,
 	}
 }
 
-func (r *rig) run(ctx context.Context, s *dialect.Session, ops []*op) bool {
+func (r *rig) run(ctx context.Context, s *sqlstore.Session, ops []*op) bool {
 	names := make([]string, len(ops))
 	for i, o := range ops {
 		names[i] = o.Body.name
@@ -138,7 +138,7 @@ func (r *rig) order() []string {
 }
 
 // on returns the session an op ran on.
-func (r *rig) on(name string) *dialect.Session {
+func (r *rig) on(name string) *sqlstore.Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.session[name]

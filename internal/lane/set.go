@@ -10,15 +10,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 var (
 	// ErrClosed is returned by Do on a closed set. Nothing was sent.
 	ErrClosed = errors.New("lanes closed")
-	// ErrWithdrawn is joined with ctx.Err() when the caller left before its op was started. Nothing was sent.
+	// ErrWithdrawn is joined with ctx.Err() when the caller left before its op was started.
+	// Nothing was sent.
 	ErrWithdrawn = errors.New("not sent")
-	// ErrOrphaned is joined with ctx.Err() when the caller left while its op was running. It goes on.
+	// ErrOrphaned is joined with ctx.Err() when the caller left while its op was running. The
+	// op goes on.
 	ErrOrphaned = errors.New("left while running")
 	// ErrLate is joined in place of ctx.Err() when the op's Until has passed.
 	ErrLate = errors.New("no answer in time: the database or its pool has stopped, is cut off or is overloaded")
@@ -34,20 +37,23 @@ type Config[T any] struct {
 	DB DB
 	// Lanes is how many connections to keep; at least 1.
 	Lanes int
-	// Timeout bounds one statement, or one short transaction. Past it the connection is dropped.
+	// Timeout bounds one statement, or one short transaction. After it the connection is
+	// dropped.
 	Timeout time.Duration
 	// Setup makes the settings of a new session.
-	Setup func(context.Context, *dialect.Session) error
-	// Run executes ops that Merge allowed to be together: renewals, or releases and then acquires. It sets each one's Err or puts it
-	// off with Again, and returns whether the connection is still good.
-	Run func(ctx context.Context, s *dialect.Session, ops []*Op[T]) (good bool)
-	// Merge is how many pending ops may be run as one; 0 and 1 mean one by one.
+	Setup func(context.Context, *sqlstore.Session) error
+	// Run executes ops that Merge allowed in one batch: renewals, or releases and then
+	// acquires. It sets each one's Err or defers it with Again, and returns whether the
+	// connection is still good.
+	Run func(ctx context.Context, s *sqlstore.Session, ops []*Op[T]) (good bool)
+	// Merge is how many pending ops may be one batch; 0 and 1 mean one by one.
 	Merge int
 }
 
 // Set is a few lanes and what is pending for them.
 //
-// With two lanes or more the first never acquires: an acquire that hangs on the network cannot stand in a renewal's way.
+// With two lanes or more the first never acquires, so that an acquire that hangs on the network
+// cannot delay a renewal.
 type Set[T any] struct {
 	cfg    Config[T]
 	base   context.Context
@@ -62,7 +68,8 @@ type Set[T any] struct {
 	turned  sync.Cond // a lane has ended what it ran
 }
 
-// Open connects every lane before it returns, so that a pool too small is found now and not at the first renewal.
+// Open connects every lane before it returns, so that a pool that is too small is found now and not
+// at the first renewal.
 func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 	s := &Set[T]{cfg: cfg}
 	s.turned.L = &s.mu
@@ -84,13 +91,13 @@ func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 	return s, nil
 }
 
-// Do runs op on the next free lane, unless Go has begun it, and returns when it has ended, or when ctx has. A nil error says that
-// op.Err is the outcome; ErrClosed and ErrWithdrawn that nothing was sent; ErrOrphaned that it goes on and the outcome will
-// be known to nobody.
+// Do runs op on the next free lane, unless Go has begun it, and returns when it has ended, or when
+// ctx has. A nil error says that op.Err is the outcome. ErrClosed and ErrWithdrawn say that nothing
+// was sent. ErrOrphaned says that the op goes on and its outcome stays unknown.
 func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 	if !op.begun {
 		if err := ctx.Err(); err != nil {
-			return errors.Join(ErrWithdrawn, err)
+			return oneline.Join(ErrWithdrawn, err)
 		}
 		if l := s.borrow(op.Kind); l != nil {
 			l.serve(ctx, op)
@@ -106,16 +113,18 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 	}
 	switch op.abandon() {
 	case withdrawn:
-		return errors.Join(ErrWithdrawn, left)
+		return oneline.Join(ErrWithdrawn, left)
 	case orphaned:
-		return errors.Join(ErrOrphaned, left)
+		return oneline.Join(ErrOrphaned, left)
 	}
-	<-op.done // the answer came at the same moment, and is worth more than the cancellation
+	// An answer that races with cancellation wins.
+	<-op.done
 	return nil
 }
 
-// borrow takes an idle lane for its caller to run one op there by himself: to wake the lane's goroutine and be woken by it would take
-// as long as a third of the statement. The one that was used last is taken: its connection is the warmest.
+// borrow takes an idle lane for its caller to run one op there itself: to wake the lane's goroutine
+// and be woken by it would take as long as a third of the statement. It takes the lane that was
+// used last, because its connection is the warmest.
 func (s *Set[T]) borrow(k Kind) *lane[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +154,7 @@ func (s *Set[T]) giveBack(l *lane[T]) {
 	s.idle = append(s.idle, l)
 }
 
-// Go has op run and does not wait for it: Do does later, or nobody. It reports false on a closed set.
+// Go has op run and does not wait for it: Do may do so later. It reports false on a closed set.
 func (s *Set[T]) Go(op *Op[T]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,8 +167,8 @@ func (s *Set[T]) Go(op *Op[T]) bool {
 	return true
 }
 
-// wakeFor wakes a lane that takes the kind, if one is idle. The last to become idle is woken first: its connection and its goroutine
-// are the warmest.
+// wakeFor wakes a lane that takes the kind, if one is idle. It wakes the last that became idle,
+// because its connection and its goroutine are the warmest.
 func (s *Set[T]) wakeFor(k Kind) {
 	for i := len(s.idle) - 1; i >= 0; i-- {
 		if l := s.idle[i]; l.takes(k) {
@@ -170,7 +179,7 @@ func (s *Set[T]) wakeFor(k Kind) {
 	}
 }
 
-// answer tells the callers of ops, and puts those first in the queue that are to be run again.
+// answer notifies the callers of ops, and puts those that must run again first in the queue.
 func (s *Set[T]) answer(ops []*Op[T]) {
 	var again [kinds][]*Op[T]
 	for _, op := range ops {
@@ -182,7 +191,9 @@ func (s *Set[T]) answer(ops []*Op[T]) {
 		}
 	}
 	if len(ops) > 1 {
-		runtime.Gosched() // who was answered often wants more at once: let it come, and be in the next batch
+		// A caller that was answered often wants more at once: let it come, and be in the
+		// next batch.
+		runtime.Gosched()
 	}
 	for kind, put := range again {
 		if len(put) > 0 {
@@ -216,7 +227,8 @@ func (s *Set[T]) next(l *lane[T]) []*Op[T] {
 	}
 }
 
-// take removes what is to be run next: renewals by themselves, releases and acquires together, in this order.
+// take removes what runs next: renewals by themselves, releases and acquires together, in this
+// order.
 func (s *Set[T]) take(l *lane[T]) []*Op[T] {
 	if ops := s.takeKind(nil, Renew); ops != nil {
 		return ops
@@ -228,7 +240,8 @@ func (s *Set[T]) take(l *lane[T]) []*Op[T] {
 	return s.takeKind(ops, Acquire)
 }
 
-// takeKind adds ops of a kind to those that are taken already, from the front of what is pending, as long as they can be run together.
+// takeKind adds ops of a kind to those that are taken already, from the front of what is pending,
+// as long as they fit in one batch.
 func (s *Set[T]) takeKind(ops []*Op[T], kind Kind) []*Op[T] {
 	queue := s.pending[kind]
 	for len(queue) > 0 && len(ops) < max(1, s.cfg.Merge) && (len(ops) == 0 || !queue[0].Alone && !ops[0].Alone) {
@@ -246,7 +259,7 @@ func (s *Set[T]) takeKind(ops []*Op[T], kind Kind) []*Op[T] {
 	return ops
 }
 
-// wakeForRest wakes an idle lane for what is left: it was put back, and nobody was woken for it.
+// wakeForRest wakes an idle lane for ops that were put back: nothing has been woken for them.
 func (s *Set[T]) wakeForRest() {
 	for kind, queue := range s.pending {
 		if len(queue) > 0 {
@@ -255,8 +268,8 @@ func (s *Set[T]) wakeForRest() {
 	}
 }
 
-// Settle returns when everything that was running when it was called has ended, or with ctx: what was left by its caller has
-// then done what it was to do, and no more is to be expected of it.
+// Settle returns when everything that was running when it was called has ended, or with ctx. An op
+// that its caller left has no effect after that.
 func (s *Set[T]) Settle(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() {
 		s.mu.Lock()
@@ -272,7 +285,8 @@ func (s *Set[T]) Settle(ctx context.Context) {
 	}
 }
 
-// Close runs what is pending to its end, closes every connection and returns when the goroutines are gone.
+// Close runs what is pending to its end, closes every connection and returns when the goroutines
+// are gone.
 func (s *Set[T]) Close() {
 	s.mu.Lock()
 	s.closed = true

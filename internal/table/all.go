@@ -7,27 +7,29 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/allkeys"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 var _ lease.AllAcquirer = (*Store)(nil)
 
-// AcquireAll grants every key or none, in one statement where all of them have rows, and otherwise in three: free rows are made first,
-// because a row that is made for its owner at once could not be taken back if another were refused.
+// AcquireAll grants every key or none. It needs one statement if all keys have rows, and three
+// otherwise: it creates free rows first, because a row that it created for its owner could not be
+// taken back if another key were refused.
 func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	if err := checkAll(reqs); err != nil || len(reqs) == 0 {
+	if err := allkeys.Check(reqs); err != nil || len(reqs) == 0 {
 		return nil, err
 	}
 	places, changes := inKeyOrder(reqs)
-	applied, doubtful, err := askTwice(ctx, s, lane.Acquire, "acquire all", changes[0].From.Key,
-		func(ctx context.Context, session *dialect.Session) ([]dialect.Applied, error) {
+	applied, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "acquire all", changes[0].From.Key,
+		func(ctx context.Context, session *sqlstore.Session) ([]sqlstore.Applied, error) {
 			return s.applyAll(ctx, session, changes)
 		})
 	out := make([]lease.Acquired, len(reqs))
 	switch {
-	case err != nil && (!errors.Is(err, dialect.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)):
+	case err != nil && (!errors.Is(err, sqlstore.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)):
 		return nil, err
 	case err != nil:
 		return out, s.inTheWay(ctx, reqs, out, err)
@@ -37,48 +39,42 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]
 	granted := 0
 	for i, a := range applied {
 		out[places[i]] = allAnswer(a, doubtful)
-		if a.Outcome == dialect.Done {
+		if a.Outcome == sqlstore.Done {
 			granted++
 		}
 	}
-	if granted > 0 && granted < len(out) { // of an earlier try of these very owners, some of whose leases have run out
+	// An earlier try of these owners granted them all, and some of the leases have expired
+	// since.
+	if granted > 0 && granted < len(out) {
 		return nil, fmt.Errorf("%w: acquire all: %d of %d keys are left of an earlier try", lease.ErrUnknown, granted, len(out))
 	}
 	return out, nil
 }
 
-func checkAll(reqs []lease.AcquireRequest) error {
-	for i := range reqs {
-		if err := reqs[i].Check(); err != nil {
-			return err
-		}
-	}
-	return lease.CheckOnce(reqs)
-}
-
-// inKeyOrder returns the requests as changes in key order, and where each of them was.
-func inKeyOrder(reqs []lease.AcquireRequest) (places []int, changes []dialect.Change) {
+// inKeyOrder returns the requests as changes in key order, and the place of each in reqs.
+func inKeyOrder(reqs []lease.AcquireRequest) (places []int, changes []sqlstore.Change) {
 	places = make([]int, len(reqs))
 	for i := range places {
 		places[i] = i
 	}
 	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(reqs[a].Key, reqs[b].Key) })
-	changes = make([]dialect.Change, len(reqs))
+	changes = make([]sqlstore.Change, len(reqs))
 	for i, at := range places {
 		r := &reqs[at]
-		changes[i] = dialect.Change{From: lease.Lease{Key: r.Key}, To: r.Owner, Note: r.Note, TTL: r.TTL}
+		changes[i] = sqlstore.Change{From: lease.Lease{Key: r.Key}, To: r.Owner, Note: r.Note, TTL: r.TTL}
 	}
 	return places, changes
 }
 
-// applyAll runs on a lane. What it returns is final unless the error is ErrRowLocked: then all was free, but somebody has a row locked
-// or has just changed one. nil and no error say that the dialect leaves every change to be made alone.
-func (s *Store) applyAll(ctx context.Context, session *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
+// applyAll runs on a lane. Its result is final unless the error is ErrRowLocked: then all keys were
+// free, but another transaction has a row locked or has just changed one. nil and no error say that
+// the dialect leaves every change to be made alone.
+func (s *Store) applyAll(ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
 	applied, err := s.d.Apply(ctx, session, changes, true)
 	if err != nil {
 		return nil, err
 	}
-	if absent := absentees(changes, applied); len(absent) > 0 && !anyIs(applied, dialect.Held) {
+	if absent := absentees(changes, applied); len(absent) > 0 && !anyIs(applied, sqlstore.Held) {
 		if _, err := s.d.Create(ctx, session, absent); err != nil {
 			return nil, err
 		}
@@ -87,55 +83,57 @@ func (s *Store) applyAll(ctx context.Context, session *dialect.Session, changes 
 		}
 	}
 	switch {
-	case anyIs(applied, dialect.Found):
+	case anyIs(applied, sqlstore.Found):
 		return s.confirmAll(ctx, session, changes, applied)
-	case anyIs(applied, dialect.Held), anyIs(applied, dialect.Done):
+	case anyIs(applied, sqlstore.Held), anyIs(applied, sqlstore.Done):
 		return applied, nil
-	case allAre(applied, dialect.Alone):
+	case allAre(applied, sqlstore.Alone):
 		if able, err := s.appliesAll(ctx, session); err != nil || !able {
 			return nil, err
 		}
 	}
-	return nil, dialect.ErrRowLocked
+	return nil, sqlstore.ErrRowLocked
 }
 
-// absentees are free rows to be made.
-func absentees(changes []dialect.Change, applied []dialect.Applied) (absent []dialect.Change) {
+// absentees returns the free rows that must be created.
+func absentees(changes []sqlstore.Change, applied []sqlstore.Applied) (absent []sqlstore.Change) {
 	for i, a := range applied {
-		if a.Outcome == dialect.Absent {
-			absent = append(absent, dialect.Change{From: changes[i].From})
+		if a.Outcome == sqlstore.Absent {
+			absent = append(absent, sqlstore.Change{From: changes[i].From})
 		}
 	}
 	return absent
 }
 
-func anyIs(applied []dialect.Applied, o dialect.Outcome) bool {
-	return slices.ContainsFunc(applied, func(a dialect.Applied) bool { return a.Outcome == o })
+func anyIs(applied []sqlstore.Applied, o sqlstore.Outcome) bool {
+	return slices.ContainsFunc(applied, func(a sqlstore.Applied) bool { return a.Outcome == o })
 }
 
-func allAre(applied []dialect.Applied, o dialect.Outcome) bool {
-	return !slices.ContainsFunc(applied, func(a dialect.Applied) bool { return a.Outcome != o })
+func allAre(applied []sqlstore.Applied, o sqlstore.Outcome) bool {
+	return !slices.ContainsFunc(applied, func(a sqlstore.Applied) bool { return a.Outcome != o })
 }
 
-// appliesAll asks for a key that has no row and gets none: whoever cannot say that it is absent does nothing for many at once.
-func (s *Store) appliesAll(ctx context.Context, session *dialect.Session) (bool, error) {
-	never := dialect.Change{From: lease.Lease{Key: lease.Reserved + "never"}, To: lease.NewOwner(), TTL: rehearsalTTL}
-	applied, err := s.d.Apply(ctx, session, []dialect.Change{never}, true)
-	return !allAre(applied, dialect.Alone), err
+// appliesAll asks for a key that has no row. A dialect that does not answer that the key is absent
+// applies nothing for many at once.
+func (s *Store) appliesAll(ctx context.Context, session *sqlstore.Session) (bool, error) {
+	never := sqlstore.Change{From: lease.Lease{Key: lease.Reserved + "never"}, To: lease.NewOwner(), TTL: rehearsalTTL}
+	applied, err := s.d.Apply(ctx, session, []sqlstore.Change{never}, true)
+	return !allAre(applied, sqlstore.Alone), err
 }
 
-func allAnswer(a dialect.Applied, doubtful bool) lease.Acquired {
+func allAnswer(a sqlstore.Applied, doubtful bool) lease.Acquired {
 	switch a.Outcome {
-	case dialect.Done:
+	case sqlstore.Done:
 		return lease.Acquired{Granted: true, Token: a.Token, Doubtful: doubtful}
-	case dialect.Held:
+	case sqlstore.Held:
 		return lease.Acquired{Holder: a.Holder, Doubtful: doubtful}
 	}
 	return lease.Acquired{Possible: true, Doubtful: doubtful}
 }
 
-// inTheWay looks at rows that could not be had though nobody was seen to hold them, and says in out why. It returns the error of a row
-// that will never be granted, or locked where nothing is to be seen: then the rows were being taken, each time by another.
+// inTheWay reads rows that could not be granted although none was seen held, and writes the reason
+// to out. It returns the error of a row that can never be granted. It returns locked if it sees no
+// reason: then other clients were taking the rows, each time another one.
 func (s *Store) inTheWay(ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired, locked error) error {
 	rows, err := s.look(ctx, reqs)
 	if err != nil {
@@ -172,14 +170,14 @@ func (s *Store) look(ctx context.Context, reqs []lease.AcquireRequest) (map[stri
 	return rows, err
 }
 
-// never is why a row is not granted to anybody, if that is so.
+// never returns the reason if a row can never be granted.
 func (s *Store) never(row lease.Record) error {
-	a := dialect.Answer{State: dialect.StateFree, Token: row.Token}
+	a := sqlstore.Answer{State: sqlstore.StateFree, Token: row.Token}
 	switch {
 	case row.Home != s.d.Names().Home:
-		a.State = dialect.StateMoved
+		a.State = sqlstore.StateMoved
 	case !row.Held && row.Token >= lease.MaxToken-1:
-		a.State = dialect.StateExhausted
+		a.State = sqlstore.StateExhausted
 	default:
 		return nil
 	}

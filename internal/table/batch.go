@@ -5,38 +5,17 @@ import (
 	"context"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// mostMerged is how many pending operations become one statement. Measured on PostgreSQL, one of a batch of 128 takes 8 µs and one
-// of 512 takes 7; and what comes in between two batches waits for the first.
-const mostMerged = 512
-
-type op = lane.Op[call]
-
-// run executes ops. A lone one is its own fast statement; several are one statement and one commit as far as that is simple, and what
-// is not is put off, to be run alone.
-func (s *Store) run(ctx context.Context, session *dialect.Session, ops []*op) (good bool) {
-	var err error
-	switch {
-	case len(ops) == 1:
-		err = s.execute(ctx, session, ops[0].Kind, &ops[0].Body)
-		ops[0].Err = err
-	case ops[0].Kind == lane.Renew:
-		err = s.renewTogether(ctx, session, ops)
-	default:
-		err = s.applyTogether(ctx, session, ops)
-	}
-	return err == nil || dialect.Judge(s.d, err).Class.Good()
-}
-
-// applyTogether runs releases, hand-overs and acquires. Keys without a row take a second statement, or the first, by strategy.
-func (s *Store) applyTogether(ctx context.Context, session *dialect.Session, ops []*op) (err error) {
-	session.Process = s.process.alone()
-	steps := []func(context.Context, *dialect.Session, []*op) ([]*op, error){s.apply, s.create}
-	if s.strategy == dialect.Insert {
+// applyTogether runs releases, hand-overs and acquires. Keys without a row take a second statement,
+// or the first one, by strategy.
+func (e *engine) applyTogether(ctx context.Context, session *sqlstore.Session, ops []*op) (err error) {
+	session.Process = e.process.alone()
+	steps := []func(context.Context, *sqlstore.Session, []*op) ([]*op, error){e.apply, e.create}
+	if e.strategy == sqlstore.Insert {
 		slices.Reverse(steps)
 	}
 	left := eachKeyOnce(ops)
@@ -50,41 +29,43 @@ func (s *Store) applyTogether(ctx context.Context, session *dialect.Session, ops
 }
 
 // apply runs what needs a row. left is what it could not do.
-func (s *Store) apply(ctx context.Context, session *dialect.Session, ops []*op) (left []*op, err error) {
-	return s.together(ctx, session, ops, func(ctx context.Context, session *dialect.Session, changes []dialect.Change) ([]dialect.Applied, error) {
-		return s.d.Apply(ctx, session, changes, false)
+func (e *engine) apply(ctx context.Context, session *sqlstore.Session, ops []*op) (left []*op, err error) {
+	return e.together(ctx, session, ops, func(ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+		return e.d.Apply(ctx, session, changes, false)
 	})
 }
 
-// create makes the rows that are not there, or of which that is to be expected. left is what it could not do, and what is not its own.
-func (s *Store) create(ctx context.Context, session *dialect.Session, ops []*op) (left []*op, err error) {
+// create makes rows that are absent or expected to be absent. left is what it could not do, and
+// what needs no new row.
+func (e *engine) create(ctx context.Context, session *sqlstore.Session, ops []*op) (left []*op, err error) {
 	var absent []*op
 	for _, op := range ops {
-		if op.Kind == lane.Acquire && (s.strategy == dialect.Insert || op.Body.outcome == dialect.Absent) {
+		if op.Kind == lane.Acquire && (e.strategy == sqlstore.Insert || op.Body.outcome == sqlstore.Absent) {
 			absent = append(absent, op)
 		} else {
 			left = append(left, op)
 		}
 	}
-	again, err := s.together(ctx, session, absent, s.d.Create)
+	again, err := e.together(ctx, session, absent, e.d.Create)
 	return append(left, again...), err
 }
 
-// together runs one statement for ops and gives each its answer. left are those to which it was none.
-func (s *Store) together(ctx context.Context, session *dialect.Session, ops []*op,
-	statement func(context.Context, *dialect.Session, []dialect.Change) ([]dialect.Applied, error),
+// together runs one statement for ops and answers each. left are those that the statement left
+// unanswered.
+func (e *engine) together(ctx context.Context, session *sqlstore.Session, ops []*op,
+	statement func(context.Context, *sqlstore.Session, []sqlstore.Change) ([]sqlstore.Applied, error),
 ) (left []*op, err error) {
 	if len(ops) == 0 {
 		return nil, nil
 	}
-	slices.SortFunc(ops, byKey) // one order for all: no deadlocks
-	changes := make([]dialect.Change, len(ops))
+	slices.SortFunc(ops, byKey) // one order for all batches: no deadlocks
+	changes := make([]sqlstore.Change, len(ops))
 	for i, op := range ops {
 		changes[i] = op.Body.change(op.Kind)
 	}
 	applied, err := statement(ctx, session, changes)
 	if err != nil {
-		s.failed(ops, err)
+		e.failed(ops, err)
 		return nil, err
 	}
 	for i, op := range ops {
@@ -97,7 +78,8 @@ func (s *Store) together(ctx context.Context, session *dialect.Session, ops []*o
 
 func byKey(a, b *op) int { return cmp.Compare(a.Body.key(a.Kind), b.Body.key(b.Kind)) }
 
-// eachKeyOnce puts off all but the first op for each key: the next finds what the first has left, in another statement.
+// eachKeyOnce defers all but the first op for each key: the next finds what the first has left, in
+// another statement.
 func eachKeyOnce(ops []*op) []*op {
 	slices.SortStableFunc(ops, byKey)
 	once := make([]*op, 0, len(ops))
@@ -111,18 +93,19 @@ func eachKeyOnce(ops []*op) []*op {
 	return once
 }
 
-// later puts ops off. Nothing of them was applied.
+// later defers ops. Nothing of them was applied.
 func later(ops []*op, alone bool) {
 	for _, op := range ops {
 		op.Again(alone)
 	}
 }
 
-// failed deals with a statement for many that failed. What has certainly not been applied is run again one by one, so that what cannot
-// be applied, as a note that is no text, fails by itself. Where that is not certain each caller is told, and asks again alone.
-func (s *Store) failed(ops []*op, err error) {
-	switch dialect.Judge(s.d, err).Class {
-	case dialect.Conflict, dialect.Refused:
+// failed handles an error of a statement for many ops. What was certainly not applied runs again
+// one by one, so that an op that cannot be applied, such as a note that is no text, fails alone. If
+// that is not certain, each caller gets the error, and asks again alone.
+func (e *engine) failed(ops []*op, err error) {
+	switch sqlstore.Judge(e.d, err).Class {
+	case sqlstore.Conflict, sqlstore.Refused:
 		later(ops, true)
 	default:
 		for _, op := range ops {
@@ -131,8 +114,8 @@ func (s *Store) failed(ops []*op, err error) {
 	}
 }
 
-// renewTogether renews what several calls ask for, if no lease comes twice. Calls for which there is no room are put off.
-func (s *Store) renewTogether(ctx context.Context, session *dialect.Session, ops []*op) error {
+// renewTogether renews for several calls, if no lease comes twice. It defers calls that do not fit.
+func (e *engine) renewTogether(ctx context.Context, session *sqlstore.Session, ops []*op) error {
 	var asked []renewal
 	for i, op := range ops {
 		if i > 0 && len(asked)+len(op.Body.renew) > mostMerged {
@@ -152,9 +135,9 @@ func (s *Store) renewTogether(ctx context.Context, session *dialect.Session, ops
 			return nil
 		}
 	}
-	renewed, err := s.d.Renew(ctx, session, reqs)
+	renewed, err := e.d.Renew(ctx, session, reqs)
 	if err != nil {
-		s.failed(ops, err)
+		e.failed(ops, err)
 		return err
 	}
 	for _, op := range ops {

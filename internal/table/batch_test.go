@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -134,7 +134,7 @@ func (c *crowd) mixed(t *testing.T, series string) (free []string) {
 
 func eachStrategy(t *testing.T, f func(t *testing.T, r *rig)) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for _, strategy := range []dialect.Strategy{dialect.Update, dialect.Insert} {
+		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
 			t.Run(strategy.String(), func(t *testing.T) { f(t, newRig(t, e, strategy, 1)) })
 			e.Exec(t, `DELETE FROM {rowlock}`)
 		}
@@ -194,7 +194,7 @@ func TestABatchThatFailsIsResolvedOneByOne(t *testing.T) {
 // One caller leaves before the batch is sent, one while it runs: the others do not notice.
 func TestALeaverHarmsNobodyInHisBatch(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, dialect.Update, 1)
+		r := newRig(t, e, sqlstore.Update, 1)
 		tokens := r.keys(t, "early", "late")
 		c := r.gather(t)
 		early, leaveEarly := context.WithCancel(t.Context())
@@ -260,7 +260,7 @@ func TestALockedRowKeepsNobodyElseInTheBatchWaiting(t *testing.T) {
 		if e.Name == "sqlite" {
 			t.Skip("a fence locks the whole file")
 		}
-		r := newRig(t, e, dialect.Update, 1)
+		r := newRig(t, e, sqlstore.Update, 1)
 		fenced, expired := hold(t, r.clean, "fenced"), hold(t, r.clean, "expired")
 		tx, err := e.DB.BeginTx(t.Context(), nil)
 		if err != nil {

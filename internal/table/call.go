@@ -2,27 +2,59 @@ package table
 
 import (
 	"context"
+	"sync"
+	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// call is what a lane makes of a task.
+type op = lane.Op[call]
+
+const (
+	// usualLimit bounds calls of a store whose options have no limit.
+	usualLimit = 30 * time.Second
+	// beyond is how much longer than its TTL an acquire is tried. A grant that takes longer
+	// than the TTL is worthless, but the answer that another client holds the key is useful.
+	beyond = time.Second
+)
+
+// until is when the caller of an acquire or a hand-over stops waiting, even if the database hangs.
+// It is zero for a task that asks for no lease.
+func (t *task) until() time.Time {
+	switch {
+	case t.acquire.TTL > 0:
+		return after(t.acquire.TTL)
+	case t.handOver != nil:
+		return after(t.handOver.To.TTL)
+	}
+	return time.Time{}
+}
+
+func after(ttl time.Duration) time.Time {
+	now := time.Now()
+	if until := now.Add(ttl).Add(beyond); until.After(now) {
+		return until
+	}
+	return now.Add(usualLimit) // a TTL of centuries
+}
+
+// call is a task on a lane, with its answer.
 type call struct {
 	task
 	answer
-	outcome dialect.Outcome // of a batch that it was in
+	outcome sqlstore.Outcome // in the batch
 }
 
-// task is what the store has a lane do: one of the hot operations, or anything else on a session. Nobody writes to it once it is a
-// lane's, so that it can be asked again whatever has become of the first time.
+// task is what the store asks of a lane: one of the hot operations, or any function of a session. A
+// task never changes after a lane has it, so that it can be sent again whatever the outcome was.
 type task struct {
 	acquire  lease.AcquireRequest
 	renew    []lease.RenewRequest
 	release  lease.Lease
 	handOver *lease.HandOver // answered as an acquire
-	other    func(context.Context, *dialect.Session) error
+	other    func(context.Context, *sqlstore.Session) error
 }
 
 type answer struct {
@@ -31,25 +63,7 @@ type answer struct {
 	released lease.Released
 }
 
-func (s *Store) execute(ctx context.Context, session *dialect.Session, kind lane.Kind, c *call) (err error) {
-	switch {
-	case c.other != nil:
-		return c.other(ctx, session)
-	case c.handOver != nil:
-		c.acquired, err = s.d.HandOver(ctx, session, *c.handOver)
-	case kind == lane.Renew:
-		c.renewed, err = s.d.Renew(ctx, session, c.renew)
-	case kind == lane.Release:
-		session.Process = s.process.alone()
-		c.released, err = s.d.Release(ctx, session, c.release)
-	default:
-		c.acquired, err = s.d.Acquire(ctx, session, s.strategy, c.acquire)
-		c.acquired, err = s.confirmed(ctx, session, &c.acquire, c.acquired, err)
-	}
-	return err
-}
-
-// key is what a call that can be merged is about.
+// key is the key of a call that can be batched.
 func (c *call) key(kind lane.Kind) string {
 	switch {
 	case c.handOver != nil:
@@ -61,32 +75,45 @@ func (c *call) key(kind lane.Kind) string {
 }
 
 // change is the call as an item of a batch.
-func (c *call) change(kind lane.Kind) dialect.Change {
+func (c *call) change(kind lane.Kind) sqlstore.Change {
 	switch {
 	case c.handOver != nil:
 		to := &c.handOver.To
-		return dialect.Change{From: c.handOver.From, To: to.Owner, Note: to.Note, TTL: to.TTL}
+		return sqlstore.Change{From: c.handOver.From, To: to.Owner, Note: to.Note, TTL: to.TTL}
 	case kind == lane.Release:
-		return dialect.Change{From: c.release}
+		return sqlstore.Change{From: c.release}
 	}
 	a := &c.acquire
-	return dialect.Change{From: lease.Lease{Key: a.Key}, To: a.Owner, Note: a.Note, TTL: a.TTL}
+	return sqlstore.Change{From: lease.Lease{Key: a.Key}, To: a.Owner, Note: a.Note, TTL: a.TTL}
 }
 
-// settle answers the call by what became of its item; false if that is no answer.
-func (c *call) settle(kind lane.Kind, a dialect.Applied) bool {
+// settle answers the call by the outcome of its item. It returns false if that is no answer.
+func (c *call) settle(kind lane.Kind, a sqlstore.Applied) bool {
 	c.outcome = a.Outcome
 	switch {
-	case a.Outcome == dialect.Done && kind == lane.Release && c.handOver == nil:
+	case a.Outcome == sqlstore.Done && kind == lane.Release && c.handOver == nil:
 		c.released = lease.Released{Awaited: a.Awaited}
-	case a.Outcome == dialect.Done:
+	case a.Outcome == sqlstore.Done:
 		c.acquired = lease.Acquired{Granted: true, Token: a.Token}
-	case a.Outcome == dialect.Held:
+	case a.Outcome == sqlstore.Held:
 		c.acquired = lease.Acquired{Holder: a.Holder}
-	case a.Outcome == dialect.Gone:
+	case a.Outcome == sqlstore.Gone:
 		c.acquired, c.released = lease.Acquired{}, lease.Released{Gone: true}
 	default:
 		return false
 	}
 	return true
+}
+
+// used keeps finished operations for reuse, because an operation is a large part of what a call
+// allocates.
+var used = sync.Pool{New: func() any { return lane.NewOp(lane.Acquire, call{}) }}
+
+// newOp makes an operation that can be batched, unless the task is an unknown function.
+func newOp(kind lane.Kind, t task) *op {
+	op := used.Get().(*op)
+	op.Recycle(kind, call{task: t})
+	op.Until = t.until() // counted from now, not from the op's place in a long batch
+	op.Alone = t.other != nil
+	return op
 }

@@ -4,52 +4,53 @@ import (
 	"context"
 	"errors"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// confirmed is the answer to an acquire or a claim that ended with a and err. If the row was read to be the requester's it is told so
-// only after a commit that comes after that and was acknowledged: an earlier try may have made it, whose commit was not. The lease
-// is extended to the request's TTL, because a claim may find what was passed to it a while ago.
-func (s *Store) confirmed(ctx context.Context, session *dialect.Session, r *lease.AcquireRequest, a lease.Acquired, err error) (lease.Acquired, error) {
+// confirmed returns the answer to an acquire or a claim that ended with a and err. If the row was
+// read to be the requester's, it reports the grant only after a later commit was acknowledged,
+// because an earlier try may have made it without an acknowledged commit. It extends the lease to
+// the request's TTL, because a claim may find a lease that was passed to it a while ago.
+func (e *engine) confirmed(ctx context.Context, session *sqlstore.Session, r *lease.AcquireRequest, a lease.Acquired, err error) (lease.Acquired, error) {
 	if err == nil {
 		return a, nil
 	}
-	var found dialect.FoundError
+	var found sqlstore.FoundError
 	if !errors.As(err, &found) {
 		return a, err
 	}
 	l := lease.Lease{Key: r.Key, Owner: r.Owner, Token: found.Token}
-	ok, err := dialect.Confirm(ctx, session, s.d, l, r.TTL)
+	ok, err := sqlstore.Confirm(ctx, session, e.d, l, r.TTL)
 	switch {
 	case err != nil:
 		return lease.Acquired{}, err
 	case !ok:
-		return lease.Acquired{}, dialect.ErrRowShape // it has expired, or was released: look again
+		return lease.Acquired{}, sqlstore.ErrRowShape // the lease has expired or was released: look again
 	}
 	return lease.Acquired{Granted: true, Token: l.Token}, nil
 }
 
-// confirmAll answers Done for changes that were read to be made, by an earlier try of the same owners. One commit covers all of
-// them: they were made before it, in the same server's log.
-func (s *Store) confirmAll(ctx context.Context, session *dialect.Session, changes []dialect.Change, applied []dialect.Applied) ([]dialect.Applied, error) {
+// confirmAll answers Done for changes that were read to be made, by an earlier try of the same
+// owners. One commit covers all of them, because they stand before it in the same server's log.
+func (e *engine) confirmAll(ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change, applied []sqlstore.Applied) ([]sqlstore.Applied, error) {
 	asked := false
 	for i := range applied {
-		if applied[i].Outcome != dialect.Found {
+		if applied[i].Outcome != sqlstore.Found {
 			continue
 		}
 		if !asked {
 			l := lease.Lease{Key: changes[i].From.Key, Owner: changes[i].To, Token: applied[i].Token}
-			ok, err := dialect.Confirm(ctx, session, s.d, l, 0)
+			ok, err := sqlstore.Confirm(ctx, session, e.d, l, 0)
 			if err == nil && !ok {
-				err = dialect.ErrRowShape
+				err = sqlstore.ErrRowShape
 			}
 			if err != nil {
 				return nil, err
 			}
 			asked = true
 		}
-		applied[i].Outcome = dialect.Done
+		applied[i].Outcome = sqlstore.Done
 	}
 	return applied, nil
 }

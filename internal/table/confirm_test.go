@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -137,7 +137,7 @@ func TestAnAnswerOfTheStatementItselfIsNotConfirmed(t *testing.T) {
 
 func eachInference(t *testing.T, f func(t *testing.T, c *cell, call deedOn)) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for _, strategy := range []dialect.Strategy{dialect.Update, dialect.Insert} {
+		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
 			r := newRig(t, e, strategy, 1)
 			for _, in := range inferences {
 				if in.name == "acquire all" && !able(t, r.clean) {
@@ -157,7 +157,7 @@ func eachInference(t *testing.T, f func(t *testing.T, c *cell, call deedOn)) {
 // stays so.
 func TestAConfirmedLeaseIsExtendedAndNeverShortened(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, dialect.Update, 1)
+		r := newRig(t, e, sqlstore.Update, 1)
 		l := hold(t, r.clean, "key")
 		again := func(least time.Duration) {
 			t.Helper()

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -16,7 +16,7 @@ import (
 
 // The suite that every store must pass, over both strategies and every database.
 func TestConformance(t *testing.T) {
-	for _, strategy := range []dialect.Strategy{dialect.Update, dialect.Insert} {
+	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
 		for _, k := range testdb.Kinds {
 			t.Run(fmt.Sprintf("%s/%s", strategy, k.Name), func(t *testing.T) {
 				e := k.Open(t)
@@ -29,13 +29,13 @@ func TestConformance(t *testing.T) {
 
 func TestRandomCalls(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		h := harness(e, nil, dialect.Update)
+		h := harness(e, nil, sqlstore.Update)
 		h.Slow = true
 		locktest.RunRandom(t, h, 20)
 	})
 }
 
-func harness(e, other *testdb.Env, strategy dialect.Strategy) locktest.Harness {
+func harness(e, other *testdb.Env, strategy sqlstore.Strategy) locktest.Harness {
 	open := func(tb testing.TB) lease.Store {
 		tb.Helper()
 		s, _, err := table.Open(context.Background(), e.DB, e.Dialect, table.Options{

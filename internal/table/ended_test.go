@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -22,7 +22,7 @@ func TestATransactionThatTheServerEndedIsNotForeign(t *testing.T) {
 		if e.Dialect.Name() == "sqlite" {
 			return // nobody ends its sessions
 		}
-		r := newRig(t, e, dialect.Update, 2)
+		r := newRig(t, e, sqlstore.Update, 2)
 		l := hold(t, r.clean, "k")
 		for name, f := range map[string]func(context.Context, lease.Runner, lease.Lease) error{"fence": r.clean.Fence, "unlock": r.clean.ReleaseTx} {
 			tx, err := r.DB.BeginTx(t.Context(), nil)
@@ -71,7 +71,7 @@ func TestATransactionOfPgxThatIsOverIsNotForeign(t *testing.T) {
 		if e.Dialect.Name() != "postgres" {
 			return
 		}
-		r := newRig(t, e, dialect.Update, 2)
+		r := newRig(t, e, sqlstore.Update, 2)
 		lock := inTx{r.clean, hold(t, r.clean, "k")}
 		for name, spoil := range map[string]func(*pgx.Conn, pgx.Tx) error{
 			"rolled back": func(_ *pgx.Conn, tx pgx.Tx) error { return tx.Rollback(t.Context()) },

@@ -5,32 +5,33 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 var _ lease.Evictor = (*Store)(nil)
 
 const (
-	// evictTimeout bounds an eviction: a lane waits for the row, for a second, and another looks for whom it waits.
+	// evictTimeout bounds an eviction. One lane waits for the row, for a second, and another
+	// looks which session blocks it.
 	evictTimeout = 3 * time.Second
-	// lookPause is between two looks. MariaDB does not renew what it shows while somebody looks more often than each 0.1 s.
+	// lookPause is between two looks. MariaDB does not refresh its view if it is read more
+	// often than every 0.1 s.
 	lookPause = 150 * time.Millisecond
 )
 
-// Evict has one lane wait for the row and another end whom it waits for. That the row is still expired and still locked by that session is
-// part of the statement that finds it.
+// Evict has one lane wait for the row and another end the session that blocks it. The statement
+// that finds the session also checks that the row is still expired and still locked by it.
 func (s *Store) Evict(ctx context.Context, key string, least time.Duration) ([]lease.Evicted, error) {
-	e, ok := s.d.(dialect.Evictor)
-	if !ok || s.single {
+	if s.d.Evictor == nil || s.single {
 		return nil, fmt.Errorf("%w: evict: it takes a database server and two lanes", lease.ErrUnsupported)
 	}
 	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 	defer cancel()
 	waiting, over := make(chan int64, 1), make(chan error, 1)
-	waiter := newOp(lane.Acquire, task{other: func(ctx context.Context, session *dialect.Session) error {
-		return e.AwaitRow(ctx, session, key, func(id int64) { waiting <- id })
+	waiter := newOp(lane.Acquire, task{other: func(ctx context.Context, session *sqlstore.Session) error {
+		return sqlstore.AwaitRow(ctx, session, s.d, key, func(id int64) { waiting <- id })
 	}})
 	go func() {
 		_, err := s.once(ctx, waiter)
@@ -38,22 +39,22 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) ([]l
 	}()
 	select {
 	case id := <-waiting:
-		out, err := s.endBlockers(ctx, e, key, id, least, over)
+		out, err := s.endBlockers(ctx, key, id, least, over)
 		if err != nil {
 			return nil, s.explain("evict", key, err)
 		}
 		return out, nil
-	case err := <-over: // it never came to wait
+	case err := <-over: // the waiter never came to wait
 		return nil, s.explain("evict", key, err)
 	}
 }
 
-// endBlockers looks until it has found somebody, or nobody waits any more.
-func (s *Store) endBlockers(ctx context.Context, e dialect.Evictor, key string, waiter int64, least time.Duration, over <-chan error) ([]lease.Evicted, error) {
+// endBlockers looks until it finds a blocker or the wait ends.
+func (s *Store) endBlockers(ctx context.Context, key string, waiter int64, least time.Duration, over <-chan error) ([]lease.Evicted, error) {
 	for {
-		var found []dialect.Blocker
-		look := newOp(lane.Release, task{other: func(ctx context.Context, session *dialect.Session) (err error) {
-			found, err = e.EndBlockers(ctx, session, key, waiter, least)
+		var found []sqlstore.Blocker
+		look := newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
+			found, err = s.d.Evictor.EndBlockers(ctx, session, key, waiter, least)
 			return err
 		}})
 		if _, err := s.once(ctx, look); err != nil {
@@ -61,7 +62,7 @@ func (s *Store) endBlockers(ctx context.Context, e dialect.Evictor, key string, 
 			return nil, err
 		}
 		if out := told(found); len(out) > 0 {
-			<-over // its wait ends with the session, or after a second
+			<-over // the wait ends with the session, or after a second
 			return out, nil
 		}
 		select {
@@ -72,8 +73,9 @@ func (s *Store) endBlockers(ctx context.Context, e dialect.Evictor, key string, 
 	}
 }
 
-// told are the sessions that there is something to say of. One whose transaction is too young is asked about later.
-func told(found []dialect.Blocker) (out []lease.Evicted) {
+// told returns the blockers worth reporting. One whose transaction is too young is read again
+// later.
+func told(found []sqlstore.Blocker) (out []lease.Evicted) {
 	for _, b := range found {
 		if b.Ended || !b.Own {
 			out = append(out, lease.Evicted{Session: b.ID, User: b.User, Ended: b.Ended})

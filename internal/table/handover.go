@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -13,7 +13,7 @@ import (
 func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
 	out, ops := make([]lease.Acquired, len(items)), make([]*op, len(items))
 	for i := range items {
-		// From nobody, it would be an acquire in a batch.
+		// From the zero owner, a batch would take it for an acquire.
 		if out[i].Err = items[i].Check(); out[i].Err == nil && !items[i].From.Owner.IsZero() {
 			ops[i] = newOp(lane.Release, task{handOver: &items[i]})
 		}
@@ -31,7 +31,7 @@ func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.
 	got, doubtful, err := s.conclude(ctx, "hand over", h.From.Key, op)
 	a := got.acquired
 	if err == nil && !a.Granted {
-		a, err = s.whose(ctx, h.To) // an earlier request, or a try that was not heard of, may have changed the row
+		a, err = s.whose(ctx, h.To) // an earlier request, or a try without an answer, may have changed the row
 	}
 	a.Doubtful = doubtful
 	if err != nil {
@@ -40,13 +40,13 @@ func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.
 	return a
 }
 
-// whose finds out whether a request was granted. What it reads it confirms.
+// whose finds out whether a request was granted, and confirms what it reads.
 func (s *Store) whose(ctx context.Context, r lease.AcquireRequest) (a lease.Acquired, err error) {
 	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{r.Key}})
 	if err == nil && len(rows) == 1 && rows[0].Held && rows[0].Owner == r.Owner {
 		a.Token = rows[0].Token
-		a.Granted, err = ask(ctx, s, lane.Release, "hand over", r.Key, func(ctx context.Context, session *dialect.Session) (bool, error) {
-			return dialect.Confirm(ctx, session, s.d, rows[0].Lease, 0)
+		a.Granted, err = ask(ctx, s.engine, lane.Release, "hand over", r.Key, func(ctx context.Context, session *sqlstore.Session) (bool, error) {
+			return sqlstore.Confirm(ctx, session, s.d, rows[0].Lease, 0)
 		})
 	}
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -12,7 +12,7 @@ import (
 // The homes below a table's are no cluster's: a key that was put there would be nobody's to lock.
 func TestAKeyIsNotRecalledToAHomeThatNobodyHas(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, dialect.Update, 2)
+		r := newRig(t, e, sqlstore.Update, 2)
 		for _, home := range []int{lease.HomeTransaction, -5, math.MinInt, math.MaxInt16 + 1} {
 			ok, err := r.clean.Recall(t.Context(), "k", home, 3)
 			if wantIs(t, err, lease.ErrConfig); ok {

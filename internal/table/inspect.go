@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -37,18 +37,18 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 		section, args = "inspect-keys", append(args, s.d.List(slices.Compact(slices.Sorted(slices.Values(f.Keys)))))
 	}
 	args = append(args, f.Limit)
-	var found []row
-	_, _, err := s.do(ctx, lane.Acquire, "inspect", f.Prefix, task{other: func(ctx context.Context, session *dialect.Session) error {
-		rows, err := session.Rows(ctx, s.d.Text(section), args)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		found = nil
-		return sqlx.StructScan(rows, &found)
-	}})
+	found, err := ask(ctx, s.engine, lane.Acquire, "inspect", f.Prefix,
+		func(ctx context.Context, session *sqlstore.Session) (found []row, err error) {
+			rows, err := session.Rows(ctx, s.d.Text(section), args)
+			if err != nil {
+				return nil, err
+			}
+			defer rows.Close()
+			err = sqlx.StructScan(rows, &found)
+			return found, err
+		})
 	if err != nil {
-		return nil, err // found may still be written to
+		return nil, err
 	}
 	return records(found)
 }
@@ -69,7 +69,7 @@ func (r row) record() (lease.Record, error) {
 	rec := lease.Record{
 		Lease: lease.Lease{Key: string(r.Key), Token: r.Token},
 		Held:  r.Held, Note: string(r.Note), Home: r.Home,
-		Remaining: dialect.Duration(r.Remaining), Age: dialect.Duration(r.Age),
+		Remaining: sqlstore.Duration(r.Remaining), Age: sqlstore.Duration(r.Age),
 	}
 	if r.Owner != nil && copy(rec.Owner[:], r.Owner) != len(rec.Owner) || r.Token < 0 {
 		return rec, fmt.Errorf("%w: %q: owner %x, token %d", lease.ErrCorrupt, r.Key, r.Owner, r.Token)

@@ -2,18 +2,17 @@ package table
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Await writes a row without rank for each key, or extends it: one statement.
+// Await registers a process as a waiter for each key, or extends the registration, in one
+// statement. The rows have no rank in the queue.
 func (s *Store) Await(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
 	if process.IsZero() {
 		return fmt.Errorf("%w: await: the zero owner is nobody; use lease.NewOwner", lease.ErrConfig)
@@ -27,12 +26,12 @@ func (s *Store) Await(ctx context.Context, process lease.Owner, keys []string, d
 }
 
 func awaiting(process lease.Owner, d time.Duration) func(list any) []any {
-	return func(list any) []any { return []any{dialect.Bytes(process), dialect.Micros(d), list} }
+	return func(list any) []any { return []any{sqlstore.Bytes(process), sqlstore.Micros(d), list} }
 }
 
-// Desist removes those rows: one statement.
+// Desist removes those registrations in one statement.
 func (s *Store) Desist(ctx context.Context, process lease.Owner, keys []string) error {
-	return s.note(ctx, "desist", keys, func(list any) []any { return []any{list, dialect.Bytes(process)} })
+	return s.note(ctx, "desist", keys, func(list any) []any { return []any{list, sqlstore.Bytes(process)} })
 }
 
 // note runs a section for keys in order, so that two overlapping batches do not deadlock.
@@ -42,92 +41,41 @@ func (s *Store) note(ctx context.Context, section string, keys []string, args fu
 	}
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	with := args(s.d.List(keys))
-	_, _, err := s.do(ctx, lane.Acquire, section, keys[0], task{other: func(ctx context.Context, session *dialect.Session) error {
+	return s.OnLane(ctx, section, keys[0], func(ctx context.Context, session *sqlstore.Session) error {
 		_, err := session.Exec(ctx, s.d.Text(section), with...)
 		return err
-	}})
-	return err
+	})
 }
 
-// Awaited looks who waits: one statement, which locks and writes nothing.
+// Awaited reports for which keys another process waits, in one statement that locks and writes
+// nothing.
 func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string) ([]bool, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	args := []any{dialect.Bytes(process), s.d.List(keys)}
-	var out []bool
-	_, _, err := s.do(ctx, lane.Acquire, "awaited", keys[0], task{other: func(ctx context.Context, session *dialect.Session) error {
-		out = make([]bool, 0, len(keys))
-		return session.Query(ctx, s.d.Text("awaited"), args, func(row dialect.Columns) error {
-			var awaited bool
-			err := row.Scan(&awaited)
-			out = append(out, awaited)
-			return err
-		})
-	}})
-	if err != nil {
-		return nil, err // out may still be written to
-	}
-	if len(out) != len(keys) {
-		return nil, fmt.Errorf("%w: awaited: %d answers for %d keys", lease.ErrCorrupt, len(out), len(keys))
-	}
-	return out, nil
+	return perKey[bool](ctx, s, "awaited", keys, sqlstore.Bytes(process), s.d.List(keys))
 }
 
-// Waiting counts: one statement, which locks and writes nothing.
+// Waiting counts the waiters of each key, in one statement that locks and writes nothing.
 func (s *Store) Waiting(ctx context.Context, keys []string) ([]int, error) {
+	return perKey[int](ctx, s, "waiting", keys, s.d.List(keys))
+}
+
+// perKey runs a section that returns one value for each key, in the keys' order.
+func perKey[A any](ctx context.Context, s *Store, section string, keys []string, args ...any) ([]A, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	var out []int
-	_, _, err := s.do(ctx, lane.Acquire, "waiting", keys[0], task{other: func(ctx context.Context, session *dialect.Session) error {
-		out = make([]int, 0, len(keys))
-		return session.Query(ctx, s.d.Text("waiting"), []any{s.d.List(keys)}, func(row dialect.Columns) error {
-			var n int
-			err := row.Scan(&n)
-			out = append(out, n)
+	read := func(ctx context.Context, session *sqlstore.Session) ([]A, error) {
+		out := make([]A, 0, len(keys))
+		err := session.Query(ctx, s.d.Text(section), args, func(row sqlstore.Columns) error {
+			var a A
+			err := row.Scan(&a)
+			out = append(out, a)
 			return err
 		})
-	}})
-	if err != nil {
-		return nil, err // out may still be written to
+		return out, err
 	}
-	if len(out) != len(keys) {
-		return nil, fmt.Errorf("%w: waiting: %d answers for %d keys", lease.ErrCorrupt, len(out), len(keys))
+	out, err := ask(ctx, s.engine, lane.Acquire, section, keys[0], read)
+	if err == nil && len(out) != len(keys) {
+		return nil, fmt.Errorf("%w: %s: %d answers for %d keys", lease.ErrCorrupt, section, len(out), len(keys))
 	}
-	return out, nil
-}
-
-// rehearseInterest has a process begin to wait and stop.
-func (s *Store) rehearseInterest(ctx context.Context, key string) error {
-	process, keys := lease.NewOwner(), []string{key}
-	if err := s.note(ctx, "await", keys, awaiting(process, rehearsalTTL)); err != nil {
-		return err
-	}
-	seen, err := s.Awaited(ctx, lease.Owner{}, keys)
-	if err == nil && !seen[0] {
-		err = vanished("a process that waits was not noted")
-	}
-	return errors.Join(err, s.Desist(ctx, process, keys))
-}
-
-// processes remembers for whom the store works, to leave that process's own interest out of what a release reports. A store that
-// serves several cannot tell whose release it is, and leaves out nobody's.
-type processes struct{ seen atomic.Pointer[lease.Owner] }
-
-func (p *processes) meet(process lease.Owner) {
-	if p.seen.Load() == nil && p.seen.CompareAndSwap(nil, &process) {
-		return
-	}
-	if *p.seen.Load() != process {
-		p.seen.Store(&lease.Owner{})
-	}
-}
-
-// alone is the one process that was met, or nobody.
-func (p *processes) alone() lease.Owner {
-	if seen := p.seen.Load(); seen != nil {
-		return *seen
-	}
-	return lease.Owner{}
+	return out, err
 }

@@ -1,97 +1,27 @@
 package table
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// hints is what Listen needs: where to, how often, and that Close ends it.
-type hints struct {
-	pool  dialect.Pool // nil if no connection of it can be spared
-	every time.Duration
-
-	mu        sync.Mutex
-	closed    bool
-	base      context.Context // ends with close
-	end       context.CancelFunc
-	listening sync.WaitGroup
-	hearing   map[lease.Owner]bool // processes that a message for them alone reaches
-}
-
-func (h *hints) hears(process lease.Owner) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.hearing == nil {
-		h.hearing = make(map[lease.Owner]bool)
-	}
-	h.hearing[process] = true
-}
-
-func (h *hints) deaf(process lease.Owner) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.hearing, process)
-}
-
-// lost says that the connection was: until there is another, no message reaches anybody here.
-func (h *hints) lost() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	clear(h.hearing)
-}
-
-func (h *hints) reaches(process lease.Owner) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.hearing[process]
-}
-
-func (h *hints) open(db dialect.Pool, o Options) {
-	if o.Hints {
-		h.pool = db
-	}
-	h.every = cmp.Or(o.Watch, 10*time.Millisecond)
-	h.base, h.end = context.WithCancel(context.Background())
-}
-
-// begin returns a context for one Listen, or false on a closed store. The Listen calls end when it has ended.
-func (h *hints) begin(ctx context.Context) (_ context.Context, end func(), ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil, nil, false
-	}
-	h.listening.Add(1)
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(h.base, cancel)
-	return ctx, func() { stop(); cancel(); h.listening.Done() }, true
-}
-
-func (h *hints) close() {
-	h.mu.Lock()
-	h.closed = true
-	h.mu.Unlock()
-	h.end()
-	h.listening.Wait()
-}
-
-// Listen hears of keys that have come free: what a server delivers, or else that the database has changed at all.
+// Listen hears of keys that were released or expired: from a server's messages, or else from the
+// fact that the database has changed.
 func (s *Store) Listen(ctx context.Context, heard func(key string)) error {
 	return s.listen(ctx, lease.Owner{}, func(key string, _ lease.Owner) { heard(key) })
 }
 
-// ListenAs hears of keys that have come free, but for those of which another process was told.
+// ListenAs is Listen for one process. It does not hear of keys for which another process was
+// chosen.
 func (s *Store) ListenAs(ctx context.Context, process lease.Owner, heard func(key string, chosen bool)) error {
 	if process.IsZero() {
 		return fmt.Errorf("%w: listen: the zero owner is no process; use lease.NewOwner", lease.ErrConfig)
@@ -110,11 +40,11 @@ func (s *Store) listen(ctx context.Context, process lease.Owner, heard func(key 
 	}
 	defer end()
 	var err error
-	switch d := s.d.(type) {
-	case dialect.Listener:
-		err = s.keepListening(within, d, process, heard)
-	case dialect.Watcher:
-		err = s.watch(within, d, heard)
+	switch {
+	case s.d.Listener != nil:
+		err = s.keepListening(within, process, heard)
+	case s.d.Version != nil:
+		err = s.watch(within, heard)
 	default:
 		return fmt.Errorf("%w: %s has no messages; there is only the poll", lease.ErrUnsupported, s.d.Name())
 	}
@@ -124,13 +54,13 @@ func (s *Store) listen(ctx context.Context, process lease.Owner, heard func(key 
 	return err
 }
 
-// keepListening begins anew whenever the connection is lost, until ctx ends. Clients that lost a server at the same moment
-// come back at different ones.
-func (s *Store) keepListening(ctx context.Context, d dialect.Listener, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
+// keepListening reconnects whenever the connection is lost, until ctx ends. Clients that lost a
+// server at the same moment reconnect at different ones.
+func (s *Store) keepListening(ctx context.Context, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval, pauses.RandomizationFactor = 50*time.Millisecond, 5*time.Second, 0.5
 	for {
-		err := d.Listen(ctx, s.hints.pool, s.channel(), process, func(key string, chosen lease.Owner) {
+		err := s.d.Listener.Listen(ctx, s.hints.pool, s.channel(), process, func(key string, chosen lease.Owner) {
 			pauses.Reset()
 			heard(key, chosen)
 		})
@@ -144,23 +74,24 @@ func (s *Store) keepListening(ctx context.Context, d dialect.Listener, process l
 	}
 }
 
-// channel is a name for this instance of the tables alone, and an identifier that needs no quotes: databases, schemas and
-// prefixes share one server.
+// channel names this instance of the tables alone, because databases, schemas and prefixes share
+// one server. The name is an identifier that needs no quotes.
 func (s *Store) channel() string {
 	sum := sha256.Sum256([]byte(s.instance + "\x00" + s.d.Names().Prefix))
 	return "rowlock_" + hex.EncodeToString(sum[:16])
 }
 
-// A database that changes all the time is looked at up to restless times as seldom: that it has changed then says next to nothing.
+// restless is how much less often a database that changes all the time is read: the fact that it
+// has changed then says next to nothing.
 const restless = 5
 
-// watch calls heard whenever somebody else has changed the database.
-func (s *Store) watch(ctx context.Context, d dialect.Watcher, heard func(key string, chosen lease.Owner)) error {
+// watch calls heard whenever another connection has changed the database.
+func (s *Store) watch(ctx context.Context, heard func(key string, chosen lease.Owner)) error {
 	tick := time.NewTicker(s.hints.every)
 	defer tick.Stop()
 	changes := 0
 	for seen := (version{}); ; {
-		now, err := s.version(ctx, d)
+		now, err := s.version(ctx)
 		switch {
 		case err != nil:
 		case now != seen:
@@ -180,19 +111,19 @@ func (s *Store) watch(ctx context.Context, d dialect.Watcher, heard func(key str
 	}
 }
 
-// version says what a session has seen of the database.
+// version is what a session has seen of the database.
 type version struct {
-	session *dialect.Session
+	session *sqlstore.Session
 	n       int64
 }
 
-// version asks before anything else that is pending: it takes microseconds, and nobody waits for a row. An error says nothing;
-// the next tick asks again.
-func (s *Store) version(ctx context.Context, d dialect.Watcher) (version, error) {
+// version goes before everything that is pending, because it takes microseconds and waits for no
+// row. An error says nothing, because the next tick asks again.
+func (s *Store) version(ctx context.Context) (version, error) {
 	var now version
-	_, err := s.once(ctx, newOp(lane.Renew, task{other: func(ctx context.Context, session *dialect.Session) (err error) {
+	_, err := s.once(ctx, newOp(lane.Renew, task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
 		now.session = session
-		now.n, err = d.Version(ctx, session)
+		now.n, err = s.d.Version(ctx, session)
 		return err
 	}}))
 	if err != nil {
@@ -201,14 +132,14 @@ func (s *Store) version(ctx context.Context, d dialect.Watcher) (version, error)
 	return now, nil
 }
 
-// Announce tells everybody who listens, once: it is a hint, and there is the poll.
+// Announce notifies all listeners, once: polling guarantees progress, and a notification only
+// reduces latency.
 func (s *Store) Announce(ctx context.Context, keys []string) error {
-	d, ok := s.d.(dialect.Listener)
-	if !ok || len(keys) == 0 {
+	if !s.Wakes() || len(keys) == 0 {
 		return nil
 	}
-	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *dialect.Session) error {
-		return d.Announce(ctx, session, s.channel(), keys)
+	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) error {
+		return s.d.Listener.Announce(ctx, session, s.channel(), keys)
 	}}))
 	if err != nil {
 		return s.explain("announce", keys[0], err)
@@ -217,19 +148,15 @@ func (s *Store) Announce(ctx context.Context, keys []string) error {
 }
 
 // Wakes reports whether the server delivers messages.
-func (s *Store) Wakes() bool {
-	_, ok := s.d.(dialect.Listener)
-	return ok
-}
+func (s *Store) Wakes() bool { return s.d.Listener != nil }
 
-// Wake tells one process that listens and waits, once: it is a hint, and there is the poll.
+// Wake notifies one process that listens and waits, once, as Announce does.
 func (s *Store) Wake(ctx context.Context, process lease.Owner, keys []string) error {
-	d, ok := s.d.(dialect.Listener)
-	if !ok || len(keys) == 0 {
+	if !s.Wakes() || len(keys) == 0 {
 		return nil
 	}
-	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *dialect.Session) error {
-		return d.Wake(ctx, session, s.channel(), process, keys)
+	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) error {
+		return s.d.Listener.Wake(ctx, session, s.channel(), process, keys)
 	}}))
 	if err != nil {
 		return s.explain("wake", keys[0], err)

@@ -11,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -79,7 +80,7 @@ func on(tb testing.TB, kind string) *testdb.Env {
 }
 
 // openOn opens a store on a pool of its own, as another process would.
-func openOn(tb testing.TB, e *testdb.Env, d dialect.Dialect, hints bool) *table.Store {
+func openOn(tb testing.TB, e *testdb.Env, d *sqlstore.Dialect, hints bool) *table.Store {
 	tb.Helper()
 	o := table.Options{Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second, Hints: hints}
 	s, _, err := table.Open(tb.Context(), e.Pool(tb), d, o)
@@ -216,7 +217,7 @@ func TestWhereNothingCanBeHeardListenSaysSo(t *testing.T) {
 
 // A pool may wrap its driver. What is sent on the driver's own connection is then past the wrapper.
 func TestADriverThatIsWrappedIsListenedOn(t *testing.T) {
-	r := newRig(t, on(t, "postgres"), dialect.Update, 2)
+	r := newRig(t, on(t, "postgres"), sqlstore.Update, 2)
 	s := r.open(t, r.pool, table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
 	ear := listen(t, s)
 	announce(t, r.clean, "key")
@@ -225,7 +226,7 @@ func TestADriverThatIsWrappedIsListenedOn(t *testing.T) {
 
 // What cannot be sent is given up: it was a hint.
 func TestAnAnnouncementIsTriedOnce(t *testing.T) {
-	r := newRig(t, on(t, "postgres"), dialect.Update, 2)
+	r := newRig(t, on(t, "postgres"), sqlstore.Update, 2)
 	announce(t, r.store, "key") // prepared
 	announces := func(op faultdb.Op) bool { return op.Executes() && strings.Contains(op.Query, "pg_notify") }
 	r.log.Reset()
@@ -270,8 +271,8 @@ func TestAMessageThatCannotBeReadIsHeardAsAnyKey(t *testing.T) {
 
 func TestADSNOfItsOwnToListenOn(t *testing.T) {
 	e := on(t, "postgres")
-	d := func(dsn string) dialect.Dialect {
-		return postgres.New(dialect.Prefix(e.Dialect.Names().Prefix), postgres.Listen(dsn))
+	d := func(dsn string) *sqlstore.Dialect {
+		return sqlstore.Of(postgres.New(dialect.Prefix(e.Dialect.Names().Prefix), postgres.Listen(dsn)))
 	}
 	s := openOn(t, e, d(e.Source), false) // with nothing to spare in the pool
 	ear := listen(t, s)

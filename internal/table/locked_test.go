@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -13,7 +13,7 @@ import (
 // is not granted, and does not say that nobody will be: the copy's commit grants the key.
 func TestARepetitionBesideItsFirstCopyIsUnsure(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for _, strategy := range []dialect.Strategy{dialect.Update, dialect.Insert} {
+		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
 			r := newRig(t, e, strategy, 2)
 			for name, ask := range map[string]func(lease.AcquireRequest) (lease.Acquired, error){
 				"acquire": func(q lease.AcquireRequest) (lease.Acquired, error) {
@@ -57,7 +57,7 @@ func (r *rig) besideItsCopy(t *testing.T, key string, ask func(lease.AcquireRequ
 	}
 	defer tx.Rollback() //nolint:errcheck // it is over by then
 	if _, err := tx.ExecContext(t.Context(), r.SQL(`UPDATE {rowlock} SET owner = ?, token = token + 1 WHERE {key} = ?`),
-		dialect.Bytes(q.Owner), []byte(key)); err != nil {
+		sqlstore.Bytes(q.Owner), []byte(key)); err != nil {
 		t.Fatal(err)
 	}
 	a, err := ask(q)

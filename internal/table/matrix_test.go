@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -100,9 +100,9 @@ func TestAReplyLostAfterExecutionEndsInAtMostOneGrantAndNoGhost(t *testing.T) {
 const stall = 4 * time.Second
 
 func runDeeds(t *testing.T, e *testdb.Env, cells *atomic.Int64) {
-	for _, strategy := range []dialect.Strategy{dialect.Update, dialect.Insert} {
+	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
 		list := acquisitions
-		if strategy == dialect.Update {
+		if strategy == sqlstore.Update {
 			list = slices.Concat(list, others, queueing, []deed{together, departure, homecoming})
 		}
 		for _, d := range list {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,7 +18,7 @@ func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (epoch int6
 	if err := s.checkMove("move", l.Key, home, epoch); err != nil {
 		return 0, false, err
 	}
-	args := []any{home, lease.EpochStart(epoch), []byte(l.Key), dialect.Bytes(l.Owner), l.Token}
+	args := []any{home, lease.EpochStart(epoch), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token}
 	ok, err = s.move(ctx, "depart", l.Key, args, home, epoch)
 	return epoch, ok, err
 }
@@ -32,11 +32,11 @@ func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (
 	return s.move(ctx, "return", key, args, s.d.Names().Home, epoch+1)
 }
 
-// Recall looks at nothing but the epoch.
+// Recall checks the epoch alone.
 func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
 	cluster := home
 	if home == lease.HomeTable {
-		cluster = 1 // the one home besides clusters' that a key can be called back to
+		cluster = 1 // the only home besides clusters' that a key can be called back to
 	}
 	if err := s.checkMove("recall", key, cluster, epoch); err != nil {
 		return false, err
@@ -58,20 +58,17 @@ func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
 
 // Confirm writes to the row and counts: one row, if the key is there.
 func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
-	return ask(ctx, s, lane.Release, "confirm the home of", key, func(ctx context.Context, session *dialect.Session) (bool, error) {
-		return dialect.ConfirmHome(ctx, session, s.d, key, home, epoch)
+	return ask(ctx, s.engine, lane.Release, "confirm the home of", key, func(ctx context.Context, session *sqlstore.Session) (bool, error) {
+		return sqlstore.ConfirmHome(ctx, session, s.d, key, home, epoch)
 	})
 }
 
-// move runs one statement that brings a key to home in epoch. Where an earlier try may have done it the row says so: it is there in
-// that epoch only if this move was made, by whomever. It is not read but written, because what is read may not be durable.
+// move runs one statement that brings a key to home in epoch. If an earlier try may have done so,
+// the row says it: it is there in that epoch only if this move was made, by any client. move writes
+// to the row instead of reading it, because what it reads may not be durable.
 func (s *Store) move(ctx context.Context, section, key string, args []any, home int, epoch int64) (bool, error) {
-	n, doubtful, err := askTwice(ctx, s, lane.Release, section, key, func(ctx context.Context, session *dialect.Session) (int64, error) {
-		res, err := session.Exec(ctx, s.d.Text(section), args...)
-		if err != nil {
-			return 0, err
-		}
-		return res.RowsAffected()
+	n, doubtful, err := askTwice(ctx, s.engine, lane.Release, section, key, func(ctx context.Context, session *sqlstore.Session) (int64, error) {
+		return session.Change(ctx, s.d.Text(section), args...)
 	})
 	if err != nil || n > 0 || !doubtful {
 		return n > 0, err

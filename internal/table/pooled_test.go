@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -25,7 +26,7 @@ func behind(t *testing.T) (direct, pooled *testdb.Env) {
 }
 
 func TestConformanceBehindPgBouncer(t *testing.T) {
-	for _, strategy := range []dialect.Strategy{dialect.Update, dialect.Insert} {
+	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
 		t.Run(strategy.String(), func(t *testing.T) {
 			_, pooled := behind(t)
 			locktest.Run(t, harness(pooled, nil, strategy))
@@ -105,7 +106,7 @@ func TestBehindPgBouncerOneListensOnADSNOfItsOwn(t *testing.T) {
 	announce(t, openOn(t, pooled, pooled.Dialect, false), "key")
 	ear.wants("key", patience)
 
-	none := openOn(t, pooled, postgres.New(dialect.Prefix(direct.Dialect.Names().Prefix), postgres.Pooled()), true)
+	none := openOn(t, pooled, sqlstore.Of(postgres.New(dialect.Prefix(direct.Dialect.Names().Prefix), postgres.Pooled())), true)
 	wantIs(t, none.Listen(t.Context(), func(string) {}), lease.ErrUnsupported)
 }
 
@@ -156,7 +157,7 @@ func TestOpenBehindPgBouncerNamesTheCure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := *pooled
 			e.Source = c.source
-			s, _, err := table.Open(t.Context(), e.Pool(t), postgres.New(append(c.opts, prefix)...), table.Options{Lanes: 4, Timeout: 5 * time.Second})
+			s, _, err := table.Open(t.Context(), e.Pool(t), sqlstore.Of(postgres.New(append(c.opts, prefix)...)), table.Options{Lanes: 4, Timeout: 5 * time.Second})
 			if err == nil {
 				_ = s.Close()
 			}

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 func eachQueue(t *testing.T, f func(c *cell)) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		f(&cell{TB: t, rig: newRig(t, e, dialect.Update, 2), key: "k"})
+		f(&cell{TB: t, rig: newRig(t, e, sqlstore.Update, 2), key: "k"})
 	})
 }
 

@@ -3,13 +3,123 @@ package table
 import (
 	"context"
 	"errors"
+	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// rehearseQueue claims a key, lets another join twice, because the second time is an update, passes the key to it, and lets one
-// who is not served leave. In the end the key is free and nobody waits.
+// rehearseInterest registers a waiter and removes it.
+func (s *Store) rehearseInterest(ctx context.Context, key string) error {
+	process, keys := lease.NewOwner(), []string{key}
+	if err := s.note(ctx, "await", keys, awaiting(process, rehearsalTTL)); err != nil {
+		return err
+	}
+	seen, err := s.Awaited(ctx, lease.Owner{}, keys)
+	if err == nil && !seen[0] {
+		err = vanished("a process that waits was not noted")
+	}
+	return oneline.Join(err, s.Desist(ctx, process, keys))
+}
+
+// rehearse acquires, renews and releases a key of its own twice, because another statement creates
+// a row than takes it. It also registers a waiter, and reaps the row. After each step it reads the
+// result, because a trigger or a row policy can make a write vanish without an error.
+func (s *Store) rehearse(ctx context.Context, o Options) error {
+	key := lease.Reserved + "open/" + lease.NewOwner().String()
+	l := lease.Lease{Key: key}
+	for range 2 {
+		next, err := s.rehearseAcquire(ctx, key)
+		if err == nil && next.Token <= l.Token {
+			err = vanished("a token did not grow")
+		}
+		if err != nil {
+			return err
+		}
+		l = next
+		if err := s.rehearseHold(ctx, l); err != nil {
+			return err
+		}
+	}
+	if !o.Optimistic {
+		if err := s.rehearseQueue(ctx, key); err != nil {
+			return err
+		}
+	}
+	if err := s.rehearseInterest(ctx, key); err != nil {
+		return err
+	}
+	return s.rehearseReap(ctx, key, o)
+}
+
+// rehearseReap removes the row. A user who may not, and need not, leaves it to clients that sweep.
+func (s *Store) rehearseReap(ctx context.Context, key string, o Options) error {
+	_, err := s.reap(ctx, lease.Bucket(key), []string{key}, 0)
+	if o.Optimistic && errors.Is(err, lease.ErrPrivilege) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{key}})
+	if err == nil && len(rows) > 0 {
+		err = vanished("a dead row was not removed")
+	}
+	return err
+}
+
+func (s *Store) rehearseAcquire(ctx context.Context, key string) (lease.Lease, error) {
+	r := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: rehearsalTTL, Note: "rowlock.Open"}
+	got, err := s.Acquire(ctx, []lease.AcquireRequest{r})
+	if err == nil && !got[0].Granted || errors.Is(err, sqlstore.ErrRowShape) {
+		err = vanished("a key that nobody has was not granted")
+	}
+	return lease.Lease{Key: key, Owner: r.Owner, Token: got[0].Token}, err
+}
+
+const rehearsalTTL = 30 * time.Second
+
+// rehearseHold renews and releases. A released row may vanish at once, if another client sweeps
+// without retention.
+func (s *Store) rehearseHold(ctx context.Context, l lease.Lease) error {
+	if err := s.rehearseRenew(ctx, l); err != nil {
+		return err
+	}
+	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{l.Key}})
+	if err == nil && (len(rows) != 1 || rows[0].Lease != l || rows[0].Remaining <= rehearsalTTL) {
+		err = vanished("a lease that was granted a moment ago was not renewed")
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := s.Release(ctx, []lease.Lease{l}); err != nil {
+		return err
+	}
+	rows, err = s.Inspect(ctx, lease.Filter{Keys: []string{l.Key}})
+	if err == nil && len(rows) > 0 && rows[0].Held {
+		err = vanished("a lock that was given back is still held")
+	}
+	return err
+}
+
+// rehearseRenew asks again for a second if the answer is busy: in SQLite any other transaction
+// causes that.
+func (s *Store) rehearseRenew(ctx context.Context, l lease.Lease) error {
+	for began := time.Now(); ; {
+		renewed, err := s.Renew(ctx, []lease.RenewRequest{{Lease: l, TTL: 2 * rehearsalTTL}})
+		if err != nil || renewed[0].Outcome != lease.Busy || time.Since(began) > time.Second {
+			return err
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// rehearseQueue claims a key and has two waiters join twice, because the second time is an update.
+// It passes the key to the first, and has the second leave unserved. In the end the key is free and
+// has no waiters.
 func (s *Store) rehearseQueue(ctx context.Context, key string) error {
 	held, err := s.rehearseClaim(ctx, key)
 	if err != nil {
@@ -41,7 +151,7 @@ func rehearsalTicket(key string) lease.Ticket {
 func (s *Store) rehearseClaim(ctx context.Context, key string) (lease.Lease, error) {
 	r := rehearsalTicket(key).AcquireRequest
 	got, err := s.Claim(ctx, []lease.AcquireRequest{r})
-	if err == nil && !got[0].Granted || errors.Is(err, dialect.ErrRowShape) {
+	if err == nil && !got[0].Granted || errors.Is(err, sqlstore.ErrRowShape) {
 		err = vanished("a key that nobody has or waits for was not granted")
 	}
 	return lease.Lease{Key: key, Owner: r.Owner, Token: got[0].Token}, err
@@ -55,7 +165,7 @@ func (s *Store) rehearsePlace(ctx context.Context, t lease.Ticket, want lease.Pl
 	return err
 }
 
-// rehearseLeave has the second leave before the first passes on what he has.
+// rehearseLeave has the second leave before the first passes its lease on.
 func (s *Store) rehearseLeave(ctx context.Context, first, second lease.Ticket) error {
 	if err := s.Leave(ctx, waiter(second)); err != nil {
 		return err

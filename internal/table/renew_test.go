@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -12,7 +12,7 @@ import (
 // Who has lost a lease and got the key again may renew both at once, in any order: the renewal of the one says nothing of the other.
 func TestALostLeaseIsNotExtendedWithTheNextOfItsKey(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, dialect.Update, 2)
+		r := newRig(t, e, sqlstore.Update, 2)
 		lost := hold(t, r.clean, "k")
 		release(t, r.clean, lost)
 		held := hold(t, r.clean, "k")

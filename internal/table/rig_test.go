@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -32,7 +32,7 @@ type rig struct {
 	log    *faultdb.Log
 }
 
-func newRig(tb testing.TB, e *testdb.Env, strategy dialect.Strategy, lanes int) *rig {
+func newRig(tb testing.TB, e *testdb.Env, strategy sqlstore.Strategy, lanes int) *rig {
 	tb.Helper()
 	r := &rig{Env: e, faults: &faultdb.Switch{}, log: &faultdb.Log{}}
 	db, err := faultdb.Open(e.Driver, e.Source, faultdb.Any(r.log, r.faults))

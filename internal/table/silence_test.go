@@ -6,6 +6,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // A silence that is no more than that is borne.
@@ -46,7 +47,7 @@ func TestAConnectionThatIsCutInSilenceIsReplacedInTime(t *testing.T) {
 			if name == "of the pool" {
 				e.Source = holed
 			} else {
-				d = postgres.New(dialect.Prefix(d.Names().Prefix), postgres.Listen(holed))
+				d = sqlstore.Of(postgres.New(dialect.Prefix(d.Names().Prefix), postgres.Listen(holed)))
 			}
 			s := openOn(t, e, d, true)
 			ear := listen(t, s)

@@ -9,30 +9,31 @@ import (
 	"io"
 	"net"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Fence locks the row in the caller's transaction if it still names this owner and token. It passes or refuses by no clock: a
-// taker of an expired lease must change that row, and cannot while tx lasts.
+// Fence locks the row in the caller's transaction if it still names this owner and token. It uses
+// no clock: a taker of an expired lease must change that row, and cannot while tx lasts.
 func (s *Store) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	return s.FenceRenew(ctx, tx, lease.RenewRequest{Lease: l})
 }
 
-// FenceRenew is Fence, and extends the lease in the caller's transaction if it is alive and the TTL is not 0.
+// FenceRenew is Fence, and extends the lease in the caller's transaction if it is alive and the TTL
+// is not 0.
 func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
-	if own, ok := s.d.(dialect.Fencer); ok {
-		return s.inTx(ctx, tx, "fence", r.Lease, own.Fence(ctx, tx, r))
+	if s.d.Fence != nil {
+		return s.inTx(ctx, tx, "fence", r.Lease, s.d.Fence(ctx, tx, r))
 	}
 	var one int
-	args := []any{[]byte(r.Key), dialect.Bytes(r.Owner), r.Token, dialect.Micros(r.TTL)}
+	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token, sqlstore.Micros(r.TTL)}
 	err := tx.QueryOne(ctx, s.d.Text("fence"), args, &one)
 	return s.inTx(ctx, tx, "fence", r.Lease, err)
 }
 
 // ReleaseTx clears the owner in the caller's transaction.
 func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
-	n, err := tx.Exec(ctx, s.d.Text("release-tx"), []any{[]byte(l.Key), dialect.Bytes(l.Owner), l.Token})
+	n, err := tx.Exec(ctx, s.d.Text("release-tx"), []any{[]byte(l.Key), sqlstore.Bytes(l.Owner), l.Token})
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows
 	}
@@ -46,9 +47,9 @@ func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.
 	case errors.Is(err, sql.ErrNoRows):
 		return s.notMine(ctx, tx, l)
 	}
-	v := dialect.Judge(s.d, err)
+	v := sqlstore.Judge(s.d, err)
 	switch {
-	case v.Class == dialect.Conflict:
+	case v.Class == sqlstore.Conflict:
 		return fmt.Errorf("%w: %s %q: %w (roll back and try again; fence first in a transaction, before any read)", lease.ErrBusy, verb, l.Key, err)
 	case s.elsewhere(err):
 		return foreign(l.Key, err)
@@ -56,14 +57,15 @@ func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.
 	return fmt.Errorf("rowlock: %s %q: %w", verb, l.Key, err)
 }
 
-// elsewhere reports whether err comes from another database than ours: our table is not there, or it is another product's error altogether.
+// elsewhere reports whether err comes from another database than ours: our table is not there, or
+// the error is another product's.
 func (s *Store) elsewhere(err error) bool {
-	v := dialect.Judge(s.d, err)
-	native, ok := s.d.(dialect.Native)
-	return errors.Is(v.As, lease.ErrNoSchema) || v.Class == dialect.Unknown && !trouble(err) && !(ok && native.Native(err))
+	v := sqlstore.Judge(s.d, err)
+	return errors.Is(v.As, lease.ErrNoSchema) || v.Class == sqlstore.Unknown && !trouble(err) && !s.d.Native(err)
 }
 
-// trouble reports whether err is about the connection or the transaction, and says nothing of what is at the other end.
+// trouble reports whether err is about the connection or the transaction, and says nothing about
+// the database at the other end.
 func trouble(err error) bool {
 	for _, e := range []error{driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
 		if errors.Is(err, e) {
@@ -78,7 +80,8 @@ func foreign(key string, err error) error {
 	return fmt.Errorf("%w: %q is locked in another database than the one this transaction writes to; begin it on the pool that was given to Open (%w)", lease.ErrForeignTx, key, err)
 }
 
-// notMine tells a lost lease from a transaction of another database, where nothing of ours can be.
+// notMine distinguishes a lost lease from a transaction of another database, where our row cannot
+// be.
 func (s *Store) notMine(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	var instance string
 	err := tx.QueryOne(ctx, s.d.Text("instance"), nil, &instance)

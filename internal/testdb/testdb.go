@@ -23,6 +23,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -33,19 +34,21 @@ type Kind struct {
 	// Driver is the database/sql driver's name.
 	Driver string
 	// New makes the dialect.
-	New func(...dialect.Option) dialect.Dialect
+	New func(...dialect.Option) *sqlstore.Dialect
 }
 
 // Kinds are all of them.
 var Kinds = []Kind{
-	{"sqlite", "sqlite", func(o ...dialect.Option) dialect.Dialect { return sqlite.New(o...) }},
-	{"postgres", "pgx", func(o ...dialect.Option) dialect.Dialect { return postgres.New(o...) }},
-	{"mariadb", "mysql", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }},
-	{"mysql", "mysql", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }},
+	{"sqlite", "sqlite", func(o ...dialect.Option) *sqlstore.Dialect { return sqlstore.Of(sqlite.New(o...)) }},
+	{"postgres", "pgx", func(o ...dialect.Option) *sqlstore.Dialect { return sqlstore.Of(postgres.New(o...)) }},
+	{"mariadb", "mysql", func(o ...dialect.Option) *sqlstore.Dialect { return sqlstore.Of(mysql.New(o...)) }},
+	{"mysql", "mysql", func(o ...dialect.Option) *sqlstore.Dialect { return sqlstore.Of(mysql.New(o...)) }},
 }
 
 // PgBouncer is the way to the postgres server through PgBouncer in transaction mode. It is none of Kinds: see Behind.
-var PgBouncer = Kind{"pgbouncer", "pgx", func(o ...dialect.Option) dialect.Dialect { return postgres.New(append(o, postgres.Pooled())...) }}
+var PgBouncer = Kind{"pgbouncer", "pgx", func(o ...dialect.Option) *sqlstore.Dialect {
+	return sqlstore.Of(postgres.New(append(o, postgres.Pooled())...))
+}}
 
 // DSN returns the data source name of a kind's server, skipping the test aloud if there is none. For SQLite it names a new
 // file that goes with the test.
@@ -111,7 +114,7 @@ func (k Kind) Fresh(tb testing.TB) string {
 type Env struct {
 	Kind
 	DB      *sql.DB
-	Dialect dialect.Dialect
+	Dialect *sqlstore.Dialect
 	Source  string // the DSN
 }
 

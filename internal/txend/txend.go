@@ -1,6 +1,7 @@
-// Package txend ends transactions within a bound. A *sql.Tx is committed and rolled back without a context; what that means is the
-// driver's affair. pgx goes by the context that the transaction was begun with, and SQLite asks nobody. go-sql-driver/mysql waits for
-// the answer for as long as the TCP connection lasts, which can be hours.
+// Package txend ends transactions within a bound. Commit and Rollback of a *sql.Tx take no context,
+// and drivers differ in what bounds them. pgx uses the context that the transaction was begun with,
+// and SQLite waits for no network. go-sql-driver/mysql waits for the answer for as long as the TCP
+// connection lasts, which can be hours.
 package txend
 
 import (
@@ -8,24 +9,26 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-// Commit commits tx. Where the driver lets nobody bound that, COMMIT is sent as a statement, which ends with ctx and takes the
-// connection with it; then Rollback has yet to be called, so that database/sql lets go of the connection.
+// Commit commits tx. Where the driver lets nobody bound that, COMMIT is sent as a statement, which
+// ends with ctx and takes the connection with it; then Rollback has yet to be called, so that
+// database/sql lets go of the connection.
 //
 // An error that is not the server's own, and not sql.ErrTxDone, leaves the outcome unknown.
-func Commit(ctx context.Context, d dialect.Dialect, tx *sql.Tx) error {
-	if !unwatched(d) {
+func Commit(ctx context.Context, d *sqlstore.Dialect, tx *sql.Tx) error {
+	if !d.UnwatchedTx {
 		return tx.Commit()
 	}
 	_, err := tx.ExecContext(ctx, `COMMIT`)
 	return err
 }
 
-// Rollback rolls tx back, or does nothing if it is over. It returns when database/sql has let go of the connection, or with ctx.
-func Rollback(ctx context.Context, d dialect.Dialect, tx *sql.Tx) {
-	if !unwatched(d) {
+// Rollback rolls tx back, or does nothing if it is over. It returns when database/sql has let go of
+// the connection, or with ctx.
+func Rollback(ctx context.Context, d *sqlstore.Dialect, tx *sql.Tx) {
+	if !d.UnwatchedTx {
 		_ = tx.Rollback()
 		return
 	}
@@ -35,8 +38,9 @@ func Rollback(ctx context.Context, d dialect.Dialect, tx *sql.Tx) {
 	Free(ctx, tx)
 }
 
-// Free lets go of the connection of a transaction that Commit has committed, or of which the connection has gone. It returns when that is
-// done, or with ctx: database/sql sends another ROLLBACK, which nobody can bound.
+// Free lets go of the connection of a transaction that Commit has committed, or of which the
+// connection has gone. It returns when that is done, or with ctx: database/sql sends another
+// ROLLBACK, which nobody can bound.
 func Free(ctx context.Context, tx *sql.Tx) {
 	freed := make(chan struct{})
 	go func() {
@@ -47,9 +51,4 @@ func Free(ctx context.Context, tx *sql.Tx) {
 	case <-freed:
 	case <-ctx.Done():
 	}
-}
-
-func unwatched(d dialect.Dialect) bool {
-	_, ok := d.(dialect.UnwatchedTx)
-	return ok
 }

@@ -1,5 +1,7 @@
-// Package waitq is who waits in this process: a line for each key, of which only the head ever asks the database, the runs in
-// which a process keeps a key among its own, and the one poller that looks at all waited-for keys in a single statement.
+// Package waitq keeps the waiters of this process: a queue for each key whose head alone bids, the
+// budget of hand-overs within the process, and one poller that reads all awaited keys in a single
+// statement.
 //
-// Nothing here talks to a store, and nothing here decides who owns a key.
+// To bid is to ask the store for the key. Nothing here talks to a store, and nothing here decides
+// which owner has a key.
 package waitq

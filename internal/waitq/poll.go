@@ -9,34 +9,36 @@ import (
 	"time"
 )
 
-// Sight is what a poll saw of a key.
-type Sight struct {
-	// Free says that nobody holds it, or the lease has expired.
+// Observed is what a poll read of a key.
+type Observed struct {
+	// Free says that the key has no holder, or that the lease has expired.
 	Free bool
-	// Age is how long its holder has had it, Remaining how long the lease has still to go.
+	// Age is how long the holder has had the key, Remaining how long the lease still lasts.
 	Age, Remaining time.Duration
 	// Note is the holder's.
 	Note string
-	// Token is that of the last grant, and At when it was seen: by these the poller sees whether the key changes hands.
+	// Token is that of the last grant, and At the time of the poll: together they show whether the
+	// key changes hands.
 	Token int64
 	At    time.Time
-	// Crowd is how many processes wait for the key, or 0 if that is not known.
+	// Crowd is how many processes wait for the key, or 0 if that is unknown.
 	Crowd int
-	// Fleeting says that the key is granted so often that a look says next to nothing: it may well be free, or held, by now. The
-	// poller fills it in.
+	// Fleeting says that the key is granted so often that a poll says next to nothing: by now it
+	// may be free or held. The poller fills it in.
 	Fleeting bool
 }
 
-// Poller looks at all keys that are waited for, from one goroutine, with one question at a time, however many there are. It
-// looks at a key the less often the longer its holder has had it: a wait is prolonged by a quarter of the hold, at most by Max.
+// Poller reads all awaited keys from one goroutine, with one statement at a time, however many
+// there are. It backs off from a key the longer its holder has had it: the pause grows by a quarter
+// of the hold, up to Max.
 type Poller struct {
 	Min, Max time.Duration
-	// Wanted reports whether anybody still waits for key; one that nobody waits for is forgotten.
+	// Wanted reports whether a waiter wants key. The poller forgets a key that none wants.
 	Wanted func(key string) bool
-	// Ask looks at keys, in one read-only statement. A key without an answer is free.
-	Ask func(ctx context.Context, keys []string) (map[string]Sight, error)
-	// Seen is called with what was seen of each key, without any lock held.
-	Seen func(key string, s Sight)
+	// Read reads keys in one read-only statement. A key without an answer is free.
+	Read func(ctx context.Context, keys []string) (map[string]Observed, error)
+	// Found is called with what was read of each key, without any lock held.
+	Found func(key string, o Observed)
 
 	mu      sync.Mutex
 	watches map[string]*watch
@@ -46,25 +48,27 @@ type Poller struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
-	born    time.Time // the clock by which what is seldom looked at is looked at together
+	born    time.Time // the clock by which all keys at the pause Max are read together
 }
 
-// watch is one key's next look.
+// watch is one key's next poll.
 type watch struct {
 	last     time.Time
 	interval time.Duration
 	due      time.Time
-	sight    Sight
-	shared   bool // other processes get it in between
+	seen     Observed
+	shared   bool // other processes were granted the key in between
 	every    time.Duration
 }
 
-// paces fixes how often w's key is polled, by what was seen of it last and now. A key that others got in between is polled by all
-// who wait for it about as often as one process would poll it: each of them has the same chance to meet it free, whatever their
-// number, and if all polled every Min they would do more work than the holders. If it is granted so often that it is hardly ever left
-// free, which paces notes in now, a poll finds it no sooner and only disturbs those who work: a quarter of them will do.
-func (p *Poller) paces(w *watch, now *Sight) time.Duration {
-	last := w.sight
+// paces fixes how often w's key is polled, from what the last poll and this one have read. The
+// pollers of all processes that wait for a shared key together poll it about as often as one
+// process would: each then has the same chance to find it free. If all polled every Min, they would
+// do more work than the holders. If the key is granted so often that it is hardly ever left free,
+// which paces notes in now, a poll finds it no sooner and only disturbs the holders: a quarter of
+// the polls will do.
+func (p *Poller) paces(w *watch, now *Observed) time.Duration {
+	last := w.seen
 	grants, since := now.Token-last.Token, now.At.Sub(last.At)
 	overtaken := last.Token > 0 && grants > 0 && since < 4*p.Max
 	w.shared = overtaken || w.shared && now.Age < p.Max
@@ -84,11 +88,11 @@ func (p *Poller) paces(w *watch, now *Sight) time.Duration {
 func (p *Poller) Start() {
 	p.watches = make(map[string]*watch)
 	p.sooner = make(chan struct{}, 1)
-	p.born = time.Now().Add(-rand.N(p.Max)) // processes that start together do not look together
+	p.born = time.Now().Add(-rand.N(p.Max)) // processes that start together do not poll together
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 }
 
-// Stop returns when nothing runs any more.
+// Stop returns when the loop has ended.
 func (p *Poller) Stop() {
 	p.mu.Lock()
 	p.stopped = true
@@ -97,24 +101,24 @@ func (p *Poller) Stop() {
 	p.wg.Wait()
 }
 
-// Watch has key looked at, for the first time in Min or when its holder's lease expires. A key that is watched already is looked
-// at again as if it were new.
-func (p *Poller) Watch(key string, s Sight) {
+// Watch has key polled, for the first time after Min or when its holder's lease expires. A key that
+// is watched already is polled again as if it were new.
+func (p *Poller) Watch(key string, o Observed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
 		return
 	}
-	w := p.watch(key, s)
+	w := p.watch(key, o)
 	every := p.Min
 	if w.shared {
 		every = w.every
 	}
-	w.due = p.after(w, every, s.Remaining)
+	w.due = p.after(w, every, o.Remaining)
 	p.run()
 }
 
-// Later has key looked at after d, unless others look at it too.
+// Later has key polled after d, unless other processes poll it too.
 func (p *Poller) Later(key string, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +128,7 @@ func (p *Poller) Later(key string, d time.Duration) {
 	p.nudge()
 }
 
-// Soon has some keys looked at at once.
+// Soon has some keys polled at once.
 func (p *Poller) Soon(keys ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,46 +140,46 @@ func (p *Poller) Soon(keys ...string) {
 	p.nudge()
 }
 
-// Own has key looked at as seldom as can be: this process has it, and will hear of its release by itself. It wakes nobody, for it
-// comes with every hand-over.
-func (p *Poller) Own(key string, s Sight) {
+// Own has key polled every Max: this process holds it, and will know of its release. It does not
+// wake the loop, because it comes with every hand-over.
+func (p *Poller) Own(key string, o Observed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
 		return
 	}
-	w := p.watch(key, s)
+	w := p.watch(key, o)
 	w.due = p.after(w, p.Max, 0)
 	if !p.running {
 		p.run()
 	}
 }
 
-// watch returns key's, which it makes if there is none, with what is known of key.
-func (p *Poller) watch(key string, s Sight) *watch {
+// watch returns key's watch, new if there was none, with what is known of the key.
+func (p *Poller) watch(key string, o Observed) *watch {
 	w := p.watches[key]
 	if w == nil {
 		w = &watch{}
 		p.watches[key] = w
 	}
-	if s.Token == 0 && w.sight.Token > 0 {
-		s.Token, s.At = w.sight.Token, w.sight.At
+	if o.Token == 0 && w.seen.Token > 0 {
+		o.Token, o.At = w.seen.Token, w.seen.At
 	}
-	w.sight = s
+	w.seen = o
 	return w
 }
 
-// Last is what was last seen of key.
-func (p *Poller) Last(key string) Sight {
+// Last is what was last read of key.
+func (p *Poller) Last(key string) Observed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.watches[key]; w != nil {
-		return w.sight
+		return w.seen
 	}
-	return Sight{}
+	return Observed{}
 }
 
-// Now has every key looked at at once: something may have happened that was not told.
+// Now has every key polled at once, because a notification may have been missed.
 func (p *Poller) Now() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,8 +191,8 @@ func (p *Poller) Now() {
 	p.nudge()
 }
 
-// after fixes when w is looked at next: not far past the holder's expiry, and jittered, so that processes do not come in step.
-// What is looked at as seldom as Max allows comes together with all that is, at the beats of one clock.
+// after fixes when w is polled next: just past the holder's expiry, and jittered so that processes
+// do not fall in step. All keys at the pause Max are polled together, at the beats of one clock.
 func (p *Poller) after(w *watch, interval, remaining time.Duration) time.Time {
 	now := time.Now()
 	w.last, w.interval = now, interval
@@ -201,7 +205,8 @@ func (p *Poller) after(w *watch, interval, remaining time.Duration) time.Time {
 	return now.Add(time.Duration(float64(interval) * (0.9 + 0.2*rand.Float64())))
 }
 
-// run sees that the loop runs, and wakes it for what may be sooner than what it sleeps for.
+// run makes sure that the loop runs, and wakes it, because a new poll may be due before the next
+// one.
 func (p *Poller) run() {
 	if !p.running {
 		p.running = true
@@ -227,7 +232,7 @@ func (p *Poller) loop() {
 			return
 		}
 		if len(keys) > 0 {
-			p.look(keys)
+			p.poll(keys)
 			continue
 		}
 		timer.Reset(wait)
@@ -239,8 +244,9 @@ func (p *Poller) loop() {
 	}
 }
 
-// next returns the keys to look at now, or else how long to sleep. When a key is due, all go along that have a tenth of their
-// interval behind them: it is one statement anyway. What is seldom looked at has its own beat.
+// next returns the keys to poll now, or else how long to sleep. A key that is due takes along all
+// keys that have a tenth of their interval behind them, because the statement is the same. Keys at
+// the pause Max have a beat of their own.
 func (p *Poller) next(now time.Time) (keys []string, wait time.Duration, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,45 +255,47 @@ func (p *Poller) next(now time.Time) (keys []string, wait time.Duration, more bo
 		p.running = false
 		return nil, 0, false
 	}
-	first := slices.MinFunc(slices.Collect(maps.Values(p.watches)), func(a, b *watch) int { return a.due.Compare(b.due) })
+	sooner := func(a, b *watch) int { return a.due.Compare(b.due) }
+	first := slices.MinFunc(slices.Collect(maps.Values(p.watches)), sooner)
 	if wait = first.due.Sub(now); wait > 0 {
 		return nil, wait, true
 	}
 	for key, w := range p.watches {
 		if !w.due.After(now) || w.interval < p.Max && now.Sub(w.last) >= w.interval/10 {
 			keys = append(keys, key)
-			w.due = now // no more than that: a zero due is a call for the next look
+			w.due = now // and not zero: that asks for another poll after this one
 		}
 	}
 	slices.Sort(keys)
 	return keys, 0, true
 }
 
-// forget drops what nobody waits for. Who waits has joined before he has his key watched, and that needs our mutex: so none is
-// dropped that is about to be wanted.
+// forget drops the keys that no waiter wants. A waiter joins its queue before it has the key
+// watched, and Watch needs the mutex: so forget drops no key that is about to be wanted.
 func (p *Poller) forget() {
 	maps.DeleteFunc(p.watches, func(key string, _ *watch) bool { return !p.Wanted(key) })
 }
 
-func (p *Poller) look(keys []string) {
+func (p *Poller) poll(keys []string) {
 	asked := time.Now()
-	sights, err := p.Ask(p.ctx, keys)
+	found, err := p.Read(p.ctx, keys)
 	for i, key := range keys {
-		s, ok := sights[key]
-		s.Free = s.Free || !ok
-		if news := p.note(key, s, asked, err); !news {
+		o, ok := found[key]
+		o.Free = o.Free || !ok
+		if news := p.note(key, o, asked, err); !news {
 			keys[i] = ""
 		}
 	}
 	for _, key := range keys {
 		if key != "" {
-			p.Seen(key, p.Last(key))
+			p.Found(key, p.Last(key))
 		}
 	}
 }
 
-// note fixes when key is looked at next. It reports false if the answer is none, or was overtaken by a new Watch.
-func (p *Poller) note(key string, s Sight, asked time.Time, err error) bool {
+// note fixes when key is polled next. It reports false if the poll failed, or if a Watch came after
+// it.
+func (p *Poller) note(key string, o Observed, asked time.Time, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.watches[key]
@@ -298,12 +306,12 @@ func (p *Poller) note(key string, s Sight, asked time.Time, err error) bool {
 		w.due = p.after(w, min(max(2*w.interval, p.Min), p.Max), 0)
 		return false
 	}
-	s.At = asked
-	every := p.paces(w, &s)
-	w.sight = s
+	o.At = asked
+	every := p.paces(w, &o)
+	w.seen = o
 	if w.due.IsZero() {
-		return true // Soon or Now came meanwhile, for something that this look may not have seen
+		return true // Soon or Now came during the poll, and the poll may not have read their cause
 	}
-	w.due = p.after(w, every, s.Remaining)
+	w.due = p.after(w, every, o.Remaining)
 	return true
 }

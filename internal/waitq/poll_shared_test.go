@@ -10,60 +10,60 @@ import (
 )
 
 // shared is a key of which so many processes take turns, with a grant every so often.
-func shared(t *testing.T, crowd int, every time.Duration, f func(p *waitq.Poller, looks func() int)) {
+func shared(t *testing.T, crowd int, every time.Duration, f func(p *waitq.Poller, polls func() int)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		looks, began := 0, time.Now()
+		polls, began := 0, time.Now()
 		p := &waitq.Poller{
 			Min: 10 * time.Millisecond, Max: 250 * time.Millisecond,
 			Wanted: func(string) bool { return true },
-			Ask: func(context.Context, []string) (map[string]waitq.Sight, error) {
-				looks++
-				return map[string]waitq.Sight{"k": {Remaining: time.Hour, Token: int64(time.Since(began) / every), Crowd: crowd}}, nil
+			Read: func(context.Context, []string) (map[string]waitq.Observed, error) {
+				polls++
+				return map[string]waitq.Observed{"k": {Remaining: time.Hour, Token: int64(time.Since(began) / every), Crowd: crowd}}, nil
 			},
-			Seen: func(string, waitq.Sight) {},
+			Found: func(string, waitq.Observed) {},
 		}
 		p.Start()
 		defer p.Stop()
-		p.Watch("k", waitq.Sight{})
+		p.Watch("k", waitq.Observed{})
 		time.Sleep(time.Second)
-		f(p, func() int { synctest.Wait(); return looks })
+		f(p, func() int { synctest.Wait(); return polls })
 	})
 }
 
-// However many processes wait, all of them together look about as often.
-func TestAKeyThatManyShareIsLookedAtInTurns(t *testing.T) {
+// However many processes wait, all of them together poll about as often.
+func TestProcessesThatShareAKeyPollItInTurns(t *testing.T) {
 	for crowd, want := range map[int][2]int{0: {85, 110}, 1: {85, 110}, 8: {22, 30}, 32: {6, 10}, 100: {4, 8}} {
-		shared(t, crowd, 8*time.Millisecond, func(_ *waitq.Poller, looks func() int) {
-			if n := looks(); n < want[0] || n > want[1] {
-				t.Errorf("%d processes: %d looks in a second, want %d to %d", crowd, n, want[0], want[1])
+		shared(t, crowd, 8*time.Millisecond, func(_ *waitq.Poller, polls func() int) {
+			if n := polls(); n < want[0] || n > want[1] {
+				t.Errorf("%d processes: %d polls in a second, want %d to %d", crowd, n, want[0], want[1])
 			}
 		})
 	}
 }
 
-// A key that is granted faster than anything looks is found free no sooner by looking more.
-func TestAKeyThatIsHardlyEverLeftFreeIsLookedAtLess(t *testing.T) {
+// A key that is granted faster than anything polls is found free no sooner by looking more.
+func TestAKeyThatIsHardlyEverLeftFreeIsPolledLess(t *testing.T) {
 	for crowd, want := range map[int][2]int{0: {85, 110}, 1: {45, 60}, 8: {6, 12}, 32: {4, 8}} {
-		shared(t, crowd, time.Millisecond, func(_ *waitq.Poller, looks func() int) {
-			if n := looks(); n < want[0] || n > want[1] {
-				t.Errorf("%d processes: %d looks in a second, want %d to %d", crowd, n, want[0], want[1])
+		shared(t, crowd, time.Millisecond, func(_ *waitq.Poller, polls func() int) {
+			if n := polls(); n < want[0] || n > want[1] {
+				t.Errorf("%d processes: %d polls in a second, want %d to %d", crowd, n, want[0], want[1])
 			}
 		})
 	}
 }
 
 // That anything has changed is no news of a key that changes all the time.
-func TestASharedKeyIsNotLookedAtForEveryChange(t *testing.T) {
-	shared(t, 32, 8*time.Millisecond, func(p *waitq.Poller, looks func() int) {
-		before := looks()
+func TestASharedKeyIsNotPolledForEveryChange(t *testing.T) {
+	shared(t, 32, 8*time.Millisecond, func(p *waitq.Poller, polls func() int) {
+		before := polls()
 		p.Now()
-		if n := looks() - before; n != 0 {
-			t.Errorf("%d looks", n)
+		if n := polls() - before; n != 0 {
+			t.Errorf("%d polls", n)
 		}
 		p.Soon("k") // that it is free is
-		if n := looks() - before; n != 1 {
-			t.Errorf("%d looks at a key that has come free", n)
+		if n := polls() - before; n != 1 {
+			t.Errorf("%d polls at a key that has come free", n)
 		}
 	})
 }

@@ -18,7 +18,7 @@ type watched struct {
 	mu     sync.Mutex
 	held   map[string]time.Time
 	gone   map[string]bool
-	looks  []time.Time
+	polls  []time.Time
 	asked  int
 	freed  map[string]time.Time // when it was seen
 	broken bool
@@ -28,7 +28,7 @@ func poll(t *testing.T, f func(t *testing.T, p *watched)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := &watched{held: make(map[string]time.Time), freed: make(map[string]time.Time), gone: make(map[string]bool)}
-		p.Poller = &waitq.Poller{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond, Ask: p.ask, Seen: p.see, Wanted: p.wanted}
+		p.Poller = &waitq.Poller{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond, Read: p.ask, Found: p.see, Wanted: p.wanted}
 		p.Start()
 		defer p.Stop()
 		f(t, p)
@@ -41,24 +41,24 @@ func (p *watched) wanted(key string) bool {
 	return !p.gone[key]
 }
 
-func (p *watched) ask(_ context.Context, keys []string) (map[string]waitq.Sight, error) {
+func (p *watched) ask(_ context.Context, keys []string) (map[string]waitq.Observed, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.looks = append(p.looks, time.Now())
+	p.polls = append(p.polls, time.Now())
 	p.asked += len(keys)
 	if p.broken {
 		return nil, errors.New("down")
 	}
-	out := make(map[string]waitq.Sight)
+	out := make(map[string]waitq.Observed)
 	for _, key := range keys {
 		if since, ok := p.held[key]; ok {
-			out[key] = waitq.Sight{Age: time.Since(since), Remaining: time.Hour}
+			out[key] = waitq.Observed{Age: time.Since(since), Remaining: time.Hour}
 		}
 	}
 	return out, nil
 }
 
-func (p *watched) see(key string, s waitq.Sight) {
+func (p *watched) see(key string, s waitq.Observed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, ok := p.freed[key]; s.Free && !ok {
@@ -70,31 +70,31 @@ func (p *watched) hold(key string) {
 	p.mu.Lock()
 	p.held[key] = time.Now()
 	p.mu.Unlock()
-	p.Watch(key, waitq.Sight{Remaining: time.Hour})
+	p.Watch(key, waitq.Observed{Remaining: time.Hour})
 }
 
 func (p *watched) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.looks)
+	return len(p.polls)
 }
 
-func TestAKeyIsLookedAtTheLessOftenTheLongerItIsHeld(t *testing.T) {
+func TestPollsBackOffTheLongerAKeyIsHeld(t *testing.T) {
 	poll(t, func(t *testing.T, p *watched) {
 		p.hold("k")
 		time.Sleep(time.Second)
 		if n := p.count(); n < 10 || n > 25 {
-			t.Errorf("%d looks in the first second", n)
+			t.Errorf("%d polls in the first second", n)
 		}
 		before := p.count()
 		time.Sleep(10 * time.Second)
 		if n := p.count() - before; n < 38 || n > 42 {
-			t.Errorf("%d looks in ten seconds later on", n)
+			t.Errorf("%d polls in ten seconds later on", n)
 		}
 	})
 }
 
-// Keys that came at different times are looked at together.
+// Keys that came at different times are polled at together.
 func TestManyKeysAreOneStatement(t *testing.T) {
 	poll(t, func(t *testing.T, p *watched) {
 		for i := range 1000 {
@@ -122,7 +122,7 @@ func TestManyKeysAreOneStatement(t *testing.T) {
 	})
 }
 
-func TestNothingRunsWhenNobodyWaits(t *testing.T) {
+func TestNothingRunsWithoutWaiters(t *testing.T) {
 	poll(t, func(t *testing.T, p *watched) {
 		p.hold("k")
 		p.mu.Lock()
@@ -132,7 +132,7 @@ func TestNothingRunsWhenNobodyWaits(t *testing.T) {
 		before := p.count()
 		time.Sleep(time.Hour)
 		if n := p.count() - before; n != 0 {
-			t.Errorf("%d looks for nobody", n)
+			t.Errorf("%d polls for nobody", n)
 		}
 		p.mu.Lock()
 		p.gone["k"] = false
@@ -151,7 +151,7 @@ func TestADatabaseThatIsDownIsNotHammered(t *testing.T) {
 		p.hold("k")
 		time.Sleep(10 * time.Second)
 		if n := p.count(); n > 50 {
-			t.Errorf("%d looks in ten seconds", n)
+			t.Errorf("%d polls in ten seconds", n)
 		}
 		p.mu.Lock()
 		p.broken = false
@@ -166,15 +166,15 @@ func TestADatabaseThatIsDownIsNotHammered(t *testing.T) {
 
 func TestAnExpiryIsNotSleptThrough(t *testing.T) {
 	poll(t, func(t *testing.T, p *watched) {
-		p.Watch("k", waitq.Sight{Remaining: 5 * time.Millisecond})
+		p.Watch("k", waitq.Observed{Remaining: 5 * time.Millisecond})
 		time.Sleep(7 * time.Millisecond)
 		if p.count() != 1 {
-			t.Errorf("%d looks", p.count())
+			t.Errorf("%d polls", p.count())
 		}
 	})
 }
 
-func TestAHintIsLookedAfterAtOnce(t *testing.T) {
+func TestAHintCausesAPollAtOnce(t *testing.T) {
 	poll(t, func(t *testing.T, p *watched) {
 		p.hold("k")
 		p.hold("other")
@@ -184,7 +184,7 @@ func TestAHintIsLookedAfterAtOnce(t *testing.T) {
 			hint()
 			synctest.Wait()
 			if p.count() != before+1 {
-				t.Errorf("%d looks", p.count()-before)
+				t.Errorf("%d polls", p.count()-before)
 			}
 			time.Sleep(time.Second)
 		}
@@ -197,15 +197,15 @@ func TestAKeyOfOurOwnIsLeftAlone(t *testing.T) {
 		p.held["k"] = time.Now()
 		p.mu.Unlock()
 		for range 100 { // handed over and over
-			p.Own("k", waitq.Sight{Remaining: time.Hour})
+			p.Own("k", waitq.Observed{Remaining: time.Hour})
 			time.Sleep(time.Millisecond)
 		}
 		if p.count() > 1 {
-			t.Errorf("%d looks in 100 ms", p.count())
+			t.Errorf("%d polls in 100 ms", p.count())
 		}
 		time.Sleep(time.Second)
 		if n := p.count(); n < 3 {
-			t.Errorf("%d looks afterwards", n)
+			t.Errorf("%d polls afterwards", n)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/once"
 )
@@ -125,7 +126,7 @@ func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 	d.next.ServeHTTP(rec, r)
 	d.answer = stored{} // another run's
 	if rec.over {
-		return nil, errors.Join(errTooLarge, in.failure())
+		return nil, oneline.Join(errTooLarge, in.failure())
 	}
 	d.answer = rec.finish()
 	if err := in.failure(); err != nil {

@@ -1,5 +1,6 @@
-// Package clustertest is the conformance suite that every paxosbridge.Cluster must pass beside locktest: what opening and sealing mean,
-// which request is refused in which epoch, and that no late call brings back what is over.
+// Package clustertest is the conformance suite that every paxosbridge.Cluster must pass beside
+// locktest. It checks what opening and sealing do, which request is refused in which epoch, and
+// that no late call revives a past epoch.
 package clustertest
 
 import (
@@ -8,11 +9,13 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// Harness tells the suite how to get hold of a cluster. Hooks are called from the test's own goroutine.
+// Harness gives the suite a cluster. The suite calls its functions from the test's own goroutine.
 type Harness struct {
-	// Open returns a cluster without records. It is called once per property. What needs closing is closed with tb.Cleanup.
+	// Open returns a cluster without records. It is called once per property, and closes the
+	// cluster in tb.Cleanup.
 	Open func(tb testing.TB) paxosbridge.Cluster
-	// Another returns a second client of the same records, as another process would have. nil means that the first is used.
+	// Another returns a second client of the same records, as another process has. If it is nil,
+	// the suite uses the first.
 	Another func(tb testing.TB, c paxosbridge.Cluster) paxosbridge.Cluster
 	// Expire ends key's lease in the cluster, as if its TTL had passed.
 	Expire func(tb testing.TB, c paxosbridge.Cluster, key string)
@@ -38,20 +41,20 @@ type property struct {
 }
 
 var properties = []property{
-	{"a key without a record is refused in every epoch, and gets none by it", refusedWithoutRecord},
+	{"a key without a record is refused in every epoch, and the request makes none", refusedWithoutRecord},
 	{"an open record is granted in its epoch only", grantedInItsEpoch},
 	{"a repeated request in an epoch returns the same lease", repeatedRequest},
 	{"an epoch that is opened again keeps its holder and its tokens", openedAgain},
 	{"an older epoch is not opened", olderEpoch},
-	{"the holder seals, and nobody is granted anything after", sealed},
-	{"who does not hold the key does not seal it", sealedByOthers},
+	{"the holder seals, and nothing is granted after", sealed},
+	{"only the holder of the key seals it", sealedByOthers},
 	{"a holder whose lease was taken does not seal", sealedTooLate},
 	{"a sealed epoch is not opened by a late call", lateOpen},
 	{"the next epoch opens above a sealed one, and tokens grow", nextEpoch},
 	{"a hand-over stays within its epoch", handOver},
-	{"superseding seals what is older, held or not, and nothing newer", supersede},
-	{"a request without an epoch goes by the record", withoutEpoch},
+	{"superseding seals an older record, held or not, and no newer one", supersede},
+	{"a request without an epoch follows the record", withoutEpoch},
 	{"records are listed in key order, page by page", records},
 	{"the probe answers", probe},
-	{"whoever moves the key, one holds it at a time and tokens grow", race},
+	{"while clients move the key, it has one holder at a time and tokens grow", race},
 }

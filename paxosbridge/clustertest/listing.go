@@ -35,6 +35,6 @@ func records(r *rig) {
 func probe(r *rig) {
 	r.must(r.here.Probe(r.Context()))
 	if got, err := r.here.Records(r.Context(), "", 10); err != nil || len(got) != 0 {
-		r.Errorf("records are %+v, %v: the probe's own is not to be seen", got, err)
+		r.Errorf("records are %+v, %v: want none, and not that of the probe", got, err)
 	}
 }

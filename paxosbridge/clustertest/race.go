@@ -17,7 +17,7 @@ const (
 	terms  = 30 // of each
 )
 
-// race has racers lock, seal and open one key as they like, on both clients.
+// race has racers lock, seal and open one key at random, on both clients.
 func race(r *rig) {
 	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 	defer cancel()
@@ -40,12 +40,12 @@ func race(r *rig) {
 	}
 }
 
-// scene is what all racers know together. Each grant is checked beside those before it: tokens grow, and nobody is granted what
-// another has.
+// scene is what all racers know together. It checks each grant against those before: tokens grow,
+// and no key is granted that has a holder.
 type scene struct {
 	mu      sync.Mutex
-	epoch   int64 // that was opened last
-	last    int64 // token
+	epoch   int64 // the last one opened
+	last    int64 // the last token
 	holders int
 	seals   int
 	faults  []error
@@ -61,7 +61,7 @@ func (s *scene) note(err error) bool {
 	return err == nil
 }
 
-// term is one term of one holder, who ends it himself.
+// term is one term of one holder, which the holder ends.
 func (s *scene) term(ctx context.Context, c paxosbridge.Cluster, seal bool) error {
 	l, err := s.acquire(ctx, c)
 	if err != nil {
@@ -96,10 +96,10 @@ func (s *scene) acquire(ctx context.Context, c paxosbridge.Cluster) (lease.Lease
 	return lease.Lease{}, ctx.Err()
 }
 
-// pause lets others ask. What is found does not depend on how long it is, only how often they meet.
+// pause lets the other racers run. Its length changes only how often racers meet, not what holds.
 func pause() { time.Sleep(rand.N(time.Millisecond)) }
 
-// hold lasts until others have asked.
+// hold lasts until other racers have made requests.
 func (s *scene) hold(ctx context.Context, c paxosbridge.Cluster, l lease.Lease) error {
 	s.mu.Lock()
 	s.holders++
@@ -110,7 +110,7 @@ func (s *scene) hold(ctx context.Context, c paxosbridge.Cluster, l lease.Lease) 
 	s.mu.Unlock()
 	pause()
 	answers, err := c.Renew(ctx, []lease.RenewRequest{{Lease: l, TTL: 10 * time.Minute}})
-	if err == nil && (answers[0].Err != nil || answers[0].Outcome == lease.Lost) { // Busy is who asks at the same time
+	if err == nil && (answers[0].Err != nil || answers[0].Outcome == lease.Lost) { // Busy: another request was in the way
 		err = fmt.Errorf("the holder of token %d was answered %+v", l.Token, answers[0])
 	}
 	s.mu.Lock()

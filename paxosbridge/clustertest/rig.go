@@ -9,7 +9,7 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// rig is what a property has: two clients of one cluster.
+// rig is two clients of one cluster.
 type rig struct {
 	testing.TB
 	h           Harness
@@ -29,7 +29,9 @@ func (r *rig) open(key string, epoch int64) {
 }
 
 func request(key string, epoch int64) lease.AcquireRequest {
-	return lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: 10 * time.Minute, Note: "clustertest", Epoch: epoch}
+	return lease.AcquireRequest{
+		Key: key, Owner: lease.NewOwner(), TTL: 10 * time.Minute, Note: "clustertest", Epoch: epoch,
+	}
 }
 
 func (r *rig) ask(c paxosbridge.Cluster, q lease.AcquireRequest) lease.Acquired {
@@ -42,7 +44,7 @@ func (r *rig) ask(c paxosbridge.Cluster, q lease.AcquireRequest) lease.Acquired 
 	return answers[0]
 }
 
-// hold gets key in epoch.
+// hold acquires key in epoch.
 func (r *rig) hold(key string, epoch int64) lease.Lease {
 	r.Helper()
 	q := request(key, epoch)
@@ -53,24 +55,24 @@ func (r *rig) hold(key string, epoch int64) lease.Lease {
 	return lease.Lease{Key: key, Owner: q.Owner, Token: a.Token}
 }
 
-// refused asks for key in epoch and wants to be told of the record.
+// refused requests key in epoch and wants to be refused with the record.
 func (r *rig) refused(key string, epoch int64, want paxosbridge.Record) {
 	r.Helper()
 	a := r.ask(r.there, request(key, epoch))
 	want.Key = key
 	var got *paxosbridge.RecordError
 	if !errors.As(a.Err, &got) || got.Record != want || got.Asked != epoch || !errors.Is(a.Err, paxosbridge.ErrRecord) {
-		r.Errorf("%q in epoch %d was answered %+v; want to be refused because of %+v", key, epoch, a, want)
+		r.Errorf("%q in epoch %d was answered %+v; want a refusal with %+v", key, epoch, a, want)
 	}
 }
 
 func (r *rig) held(key string, by lease.Lease) {
 	r.Helper()
 	if a := r.ask(r.there, request(key, lease.Epoch(by.Token))); a.Granted || a.Err != nil {
-		r.Errorf("%q, which is held, was answered %+v", key, a)
+		r.Errorf("a request for the held key %q was answered %+v", key, a)
 	}
 	if renewed := r.renew(by); renewed.Outcome != lease.Extended {
-		r.Errorf("the lease of %q was answered %+v", key, renewed)
+		r.Errorf("the renewal of %q was answered %+v", key, renewed)
 	}
 }
 
@@ -99,13 +101,13 @@ func (r *rig) seal(l lease.Lease, want bool) {
 	}
 }
 
-// lost wants a lease to be worth nothing any more.
+// lost wants a lease to be lost.
 func (r *rig) lost(l lease.Lease) {
 	r.Helper()
 	if got := r.renew(l); got.Outcome != lease.Lost {
-		r.Errorf("a lease that is over was answered %+v", got)
+		r.Errorf("the renewal of a lost lease was answered %+v", got)
 	}
 	if !r.release(l).Gone {
-		r.Error("a lease that is over was there to be released")
+		r.Error("the release of a lost lease found it")
 	}
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// mostTogether is how many changes become one transaction. etcd takes 128 operations unless told otherwise, of all levels of one path
-// together, and 1.5 MB.
+// mostTogether is how many changes become one transaction. By default etcd accepts 128 operations,
+// of all levels of one path together, and 1.5 MB.
 const mostTogether = 64
 
 // change is a transaction about one key.
 type change struct {
 	key string
-	// ttl is of the lease that it puts something under; nil if it does not.
+	// ttl is of the lease that the change grants or renews; nil if it does neither.
 	ttl *time.Duration
-	// plan says what to send. It is asked for each try: each has a loan of its own.
+	// plan returns what to send. It is called for each try, because each has a loan of its own.
 	plan func(t term) plan
 	// read takes the answer.
 	read func(resp *pb.TxnResponse, doubtful bool)
@@ -39,8 +39,9 @@ type plan struct {
 
 func (p plan) op() clientv3.Op { return clientv3.OpTxn(p.guards, p.changes, p.reads) }
 
-// apply makes changes: each by itself whether the others are refused or not, many in a transaction. Those of one key come after one
-// another, as etcd puts a key only once in a transaction. Once etcd does not answer, what is left is not sent.
+// apply makes changes, each on its own whether or not etcd refuses others, and many in one
+// transaction. Changes of one key go into consecutive transactions, because etcd puts a key only
+// once in each. Once etcd does not answer, apply sends nothing more.
 func (c *Cluster) apply(ctx context.Context, verb string, changes []change) {
 	for len(changes) > 0 {
 		var now, later []change
@@ -56,7 +57,8 @@ func (c *Cluster) apply(ctx context.Context, verb string, changes []change) {
 		err := c.applyTogether(ctx, verb, now)
 		if errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
 			for _, ch := range later {
-				ch.fail(fmt.Errorf("%w: %s %q: not sent, because what came before in the batch had no answer", lease.ErrBusy, verb, ch.key))
+				ch.fail(fmt.Errorf("%w: %s %q: not sent, because an earlier item of the batch had no answer",
+					lease.ErrBusy, verb, ch.key))
 			}
 			return
 		}
@@ -66,10 +68,13 @@ func (c *Cluster) apply(ctx context.Context, verb string, changes []change) {
 
 func (c *Cluster) applyTogether(ctx context.Context, verb string, changes []change) error {
 	var resp *pb.TxnResponse
-	doubtful, err := c.grants(ctx, verb, changes[0].key, func(ctx context.Context) (err error) {
+	doubtful, err := c.write(ctx, verb, changes[0].key, func(ctx context.Context) (err error) {
 		resp, err = c.commit(ctx, changes)
 		return err
 	})
+	if doubtful {
+		c.unknown.Note()
+	}
 	for i, ch := range changes {
 		switch {
 		case err != nil:
@@ -83,7 +88,8 @@ func (c *Cluster) applyTogether(ctx context.Context, verb string, changes []chan
 	return err
 }
 
-// commit sends one transaction: a lone change as it is, several as transactions within one that has no guards.
+// commit sends one transaction: a single change as it is, several as transactions within one that
+// has no guards.
 func (c *Cluster) commit(ctx context.Context, changes []change) (*pb.TxnResponse, error) {
 	terms := make([]term, len(changes))
 	plans := make([]plan, len(changes))
@@ -113,21 +119,13 @@ func (c *Cluster) commit(ctx context.Context, changes []change) (*pb.TxnResponse
 	return (*pb.TxnResponse)(resp), err
 }
 
-// only returns the error of a batch of one as the call's own: that is where callers of a single operation look.
-func only[T any](items []T, err func(T) error) error {
-	if len(items) == 1 {
-		return err(items[0])
-	}
-	return nil
-}
-
-// look is what a transaction reads to say why it did nothing: the key's record and its holder.
-func (c *Cluster) look(key string) []clientv3.Op {
+// readKey reads a key's record and its holder: why a transaction changed nothing.
+func (c *Cluster) readKey(key string) []clientv3.Op {
 	return []clientv3.Op{clientv3.OpGet(c.recordOf(key)), clientv3.OpGet(c.holderOf(key))}
 }
 
-// seen reads what look has found.
-func seen(resp *pb.TxnResponse) (r record, holder *mvccpb.KeyValue, err error) {
+// keyIn returns what readKey has read.
+func keyIn(resp *pb.TxnResponse) (r record, holder *mvccpb.KeyValue, err error) {
 	r, err = parse(first(resp.Responses[0]))
 	return r, first(resp.Responses[1]), err
 }
@@ -140,7 +138,8 @@ func first(r *pb.ResponseOp) *mvccpb.KeyValue {
 	return nil
 }
 
-// grant puts a lease into the key's record, and its holder, and reads the counter that this makes.
+// grant puts a lease into the key's record, puts the key's holder, and reads the counter that this
+// makes.
 func (c *Cluster) grant(q lease.AcquireRequest, epoch int64, t term) []clientv3.Op {
 	r := record{epoch: epoch, state: open, owner: q.Owner, granted: time.Now(), note: q.Note}
 	return []clientv3.Op{
@@ -150,7 +149,7 @@ func (c *Cluster) grant(q lease.AcquireRequest, epoch int64, t term) []clientv3.
 	}
 }
 
-// granted is the token of what grant has put.
+// granted is the answer to grant.
 func granted(resp *pb.TxnResponse, epoch int64) lease.Acquired {
 	return lease.Acquired{Granted: true, Token: lease.EpochStart(epoch) | first(resp.Responses[2]).Version}
 }

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -11,9 +10,10 @@ import (
 
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
+	"github.com/rowlockdb/rowlock/paxosbridge/internal/unknown"
 )
 
-// Cluster is a paxosbridge.Cluster on etcd. Make one with [New]; it may be used by many goroutines.
+// Cluster is a paxosbridge.Cluster on etcd. Make one with [New]. Many goroutines may use it.
 type Cluster struct {
 	client  *clientv3.Client
 	kv      clientv3.KV
@@ -22,36 +22,40 @@ type Cluster struct {
 	silence time.Duration // after which a watch is believed dead
 	last    int64         // the last counter of a token
 	loans   *loans
-	unheard atomic.Int64 // when a grant last had an unknown outcome, in Unix nanoseconds
+	unknown unknown.Last // of a request that may grant
 
 	ctx   context.Context // ends with Close
 	close context.CancelFunc
 }
 
-var (
-	_ paxosbridge.Cluster = (*Cluster)(nil)
-	_ lease.Passer        = (*Cluster)(nil)
-	_ lease.Notifier      = (*Cluster)(nil)
-)
+var _ paxosbridge.Cluster = (*Cluster)(nil)
 
-// lastCounter is the last counter that leaves the epoch of a token alone.
-const lastCounter = 1<<lease.EpochShift - 1
+const (
+	// lastCounter is the last counter of an epoch.
+	lastCounter = 1<<lease.EpochShift - 1
+	// lastEpoch is the last epoch that a token has room for.
+	lastEpoch = lease.MaxToken >> lease.EpochShift
+)
 
 // Option is a setting of [New].
 type Option func(*Cluster)
 
-// Prefix is what all names begin with that are written to etcd; the default is "rowlock/". All processes that share keys need the same.
+// Prefix is the beginning of all names that are written to etcd. Default "rowlock/". All processes
+// that share keys must use the same.
 func Prefix(prefix string) Option { return func(c *Cluster) { c.prefix = prefix } }
 
-// Timeout bounds one call, with all its tries; the default is 5 s. An election takes etcd one or two seconds, in which calls wait. A
-// member that has not answered after an eighth of the timeout is left for another, that after a quarter, and so on.
+// Timeout bounds one call with all its tries. Default 5 s. An election takes etcd one or two
+// seconds, in which calls wait. A call leaves a member that has not answered after an eighth of the
+// timeout for another, and that one after a quarter.
 func Timeout(d time.Duration) Option { return func(c *Cluster) { c.timeout = d } }
 
-// New returns a Cluster that talks through client, which it does not close. It writes and reads once, to see that it may: an error says
-// that it may not, or that the cluster does not answer, in which case New can be called again.
+// New returns a Cluster that talks through client, which it does not close. It writes and reads
+// once. An error says that it may not, or that the cluster does not answer; then New can be called
+// again.
 //
-// A client finds out that a member has vanished without a word only if its Config has DialKeepAliveTime and DialKeepAliveTimeout; a few
-// seconds are right. Wrappers that were put into the client, as those of clientv3/namespace are, are passed by: use [Prefix].
+// Set DialKeepAliveTime and DialKeepAliveTimeout in the client's Config to a few seconds, or the
+// client does not notice a member that has vanished. Cluster bypasses wrappers in the client, for
+// example those of clientv3/namespace: use [Prefix] instead.
 func New(ctx context.Context, client *clientv3.Client, opts ...Option) (*Cluster, error) {
 	c := &Cluster{client: client, prefix: "rowlock/", timeout: 5 * time.Second, silence: 3 * time.Second, last: lastCounter}
 	for _, o := range opts {
@@ -59,9 +63,10 @@ func New(ctx context.Context, client *clientv3.Client, opts ...Option) (*Cluster
 	}
 	switch {
 	case client == nil:
-		return nil, fmt.Errorf("%w: etcd.New without a client", lease.ErrConfig)
+		return nil, fmt.Errorf("%w: etcd.New needs a client", lease.ErrConfig)
 	case c.prefix == "":
-		return nil, fmt.Errorf("%w: etcd.Prefix is empty; what else is in the cluster could not be told from rowlock's", lease.ErrConfig)
+		return nil, fmt.Errorf("%w: etcd.Prefix is empty; it must tell rowlock's keys from other keys in the cluster",
+			lease.ErrConfig)
 	case c.timeout <= 0:
 		return nil, fmt.Errorf("%w: etcd.Timeout is %s; it must be above 0", lease.ErrConfig, c.timeout)
 	}
@@ -75,15 +80,15 @@ func New(ctx context.Context, client *clientv3.Client, opts ...Option) (*Cluster
 	return c, nil
 }
 
-// Close ends all goroutines, and has every Listen return. Leases that are held stay until they end; release them before. Calls return
-// [lease.ErrClosed] from then on.
+// Close ends all goroutines and every Listen. Leases that are held stay until they end, so release
+// them first. Later calls return [lease.ErrClosed].
 func (c *Cluster) Close() error {
 	c.close()
 	c.loans.wait()
 	return nil
 }
 
-// Probe writes to etcd and reads what is there now.
+// Probe writes to etcd and reads by consensus.
 func (c *Cluster) Probe(ctx context.Context) error {
 	key := c.prefix + "p"
 	_, err := c.write(ctx, "probe", key, func(ctx context.Context) error {
@@ -97,14 +102,20 @@ func (c *Cluster) Probe(ctx context.Context) error {
 	return err
 }
 
-// get reads with a transaction of its own what every member agrees on.
-func (c *Cluster) get(ctx context.Context, verb, key, name string, opts ...clientv3.OpOption) (*pb.RangeResponse, error) {
-	var got *pb.RangeResponse
-	err := c.read(ctx, verb, key, func(ctx context.Context) error {
-		resp, err := c.kv.Txn(ctx).Then(clientv3.OpGet(name, opts...)).Commit()
-		if err == nil {
-			got = resp.Responses[0].GetResponseRange()
-		}
+// get reads one name by consensus.
+func (c *Cluster) get(ctx context.Context, verb, key, name string) (*pb.RangeResponse, error) {
+	resp, err := c.view(ctx, verb, key, clientv3.OpGet(name))
+	if err != nil {
+		return nil, err
+	}
+	return resp.Responses[0].GetResponseRange(), nil
+}
+
+// view reads several names at one moment, by consensus.
+func (c *Cluster) view(ctx context.Context, verb, key string, ops ...clientv3.Op) (got *pb.TxnResponse, err error) {
+	err = c.read(ctx, verb, key, func(ctx context.Context) error {
+		resp, err := c.kv.Txn(ctx).Then(ops...).Commit()
+		got = (*pb.TxnResponse)(resp)
 		return err
 	})
 	return got, err

@@ -14,7 +14,8 @@ func TestConformance(t *testing.T) { locktest.Run(t, harness(t)) }
 
 func TestRandomCalls(t *testing.T) { locktest.RunRandom(t, harness(t), 10) }
 
-// harness uses one client for each of two processes: to dial takes longer than many properties do.
+// harness uses one client for each of two processes, because dialing takes longer than many
+// properties do.
 func harness(t *testing.T) locktest.Harness {
 	here, there := dial(t), dial(t)
 	var prefix string

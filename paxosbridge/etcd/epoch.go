@@ -10,10 +10,12 @@ import (
 
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
+	"github.com/rowlockdb/rowlock/paxosbridge/internal/request"
 )
 
-// Open opens key in epoch, in one round trip. See [paxosbridge.Cluster]. A lease of an older epoch that is still alive, as there is only
-// where a database has forgotten something, ends by itself and is waited for, though it cannot be renewed any more.
+// Open opens key in epoch, in one round trip. See [paxosbridge.Cluster]. A lease of an older epoch
+// may still be held if a database has forgotten a commit. Such a lease cannot be renewed, and an
+// acquire waits until it ends.
 func (c *Cluster) Open(ctx context.Context, key string, epoch int64) error {
 	return c.raise(ctx, "open", key, record{epoch: epoch, state: open})
 }
@@ -23,9 +25,10 @@ func (c *Cluster) Supersede(ctx context.Context, key string, epoch int64) error 
 	return c.raise(ctx, "supersede", key, record{epoch: epoch, state: sealed}, clientv3.OpDelete(c.holderOf(key)))
 }
 
-// raise puts a record if there is none or one of an older epoch. The epoch alone is below every value of its own.
+// raise puts a record if there is none or one of an older epoch. The epoch without its state sorts
+// below every record of that epoch.
 func (c *Cluster) raise(ctx context.Context, verb, key string, r record, more ...clientv3.Op) error {
-	if err := checkKey(verb, key, r.epoch); err != nil {
+	if err := request.CheckEpoch(verb, key, r.epoch, lastEpoch); err != nil {
 		return err
 	}
 	name := c.recordOf(key)
@@ -42,16 +45,10 @@ func (c *Cluster) raise(ctx context.Context, verb, key string, r record, more ..
 	return failed
 }
 
-func checkKey(verb, key string, epoch int64) error {
-	if err := lease.CheckStoredKey(key); err != nil {
-		return err
-	}
-	return checkEpoch(verb, key, epoch)
-}
-
-// Seal closes the epoch of a lease for good if it holds the key, in one round trip. See [paxosbridge.Cluster].
+// Seal closes the epoch of a lease for good if the lease holds the key, in one round trip. See
+// [paxosbridge.Cluster].
 func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) {
-	if !isTerm(l) {
+	if !isGrantable(l) {
 		return false, nil
 	}
 	name := c.recordOf(l.Key)
@@ -60,7 +57,7 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) 
 		key: l.Key,
 		plan: func(term) plan {
 			return plan{
-				append(c.isLast(l), c.isAlive(l.Key)),
+				append(c.isLast(l), c.isHeld(l.Key)),
 				[]clientv3.Op{clientv3.OpPut(name, end.value()), clientv3.OpDelete(c.holderOf(l.Key))},
 				[]clientv3.Op{clientv3.OpGet(name)},
 			}
@@ -76,7 +73,7 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) 
 	return ok, err
 }
 
-// isSealedBy says whether it was this very lease that has sealed its epoch, in an earlier try.
+// isSealedBy reports whether this lease has sealed its epoch in an earlier try.
 func isSealedBy(l lease.Lease, kv *mvccpb.KeyValue) (bool, error) {
 	r, err := parse(kv)
 	return err == nil && r.state == sealed && r.owner == l.Owner && r.token() == l.Token, err

@@ -36,8 +36,8 @@ func TestALateOpenOfASealedEpochDoesNothing(t *testing.T) {
 	}
 }
 
-// TestALeaseOfAnOlderEpochIsWaitedFor: its holder believes in it for as long as it lasts.
-func TestALeaseOfAnOlderEpochIsWaitedFor(t *testing.T) {
+// Its holder relies on the lease for as long as it lasts.
+func TestAnAcquireWaitsForALeaseOfAnOlderEpoch(t *testing.T) {
 	r := newRig(t)
 	r.do(r.Open(t.Context(), "k", 1))
 	old := r.take("k", 1)
@@ -56,7 +56,7 @@ func TestALeaseOfAnOlderEpochIsWaitedFor(t *testing.T) {
 	r.take("k", 3)
 }
 
-// TestALeaseThatHasEndedDoesNotSeal: nobody else has the key, but its holder has been told that it is lost.
+// The key has no other holder, but its holder has learned that the lease is lost.
 func TestALeaseThatHasEndedDoesNotSeal(t *testing.T) {
 	r := newRig(t)
 	r.do(r.Open(t.Context(), "k", 1))
@@ -68,7 +68,7 @@ func TestALeaseThatHasEndedDoesNotSeal(t *testing.T) {
 	r.take("k", 1)
 }
 
-func TestEpochsThatTokensHaveNoRoomForAreRefused(t *testing.T) {
+func TestEpochsAboveTheLastAreRefused(t *testing.T) {
 	r := newRig(t)
 	for _, epoch := range []int64{-1, 1 << 23, 1<<63 - 1} {
 		if err := r.Open(t.Context(), "k", epoch); !errors.Is(err, lease.ErrConfig) {
@@ -85,7 +85,7 @@ func TestEpochsThatTokensHaveNoRoomForAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotWrittenByUsIsCorrupt(t *testing.T) {
+func TestAForeignValueIsCorrupt(t *testing.T) {
 	r := newRig(t)
 	for _, value := range []string{
 		"", "junk", "0000000000000000x ", "000000000000000go ", "0000000000000000o x", "0000000000000000oo", "0000000000000000o 12 34 ",
@@ -103,7 +103,7 @@ func TestWhatWasNotWrittenByUsIsCorrupt(t *testing.T) {
 	}
 }
 
-func TestErrorsOfEtcdAreJudged(t *testing.T) {
+func TestErrorsOfEtcdAreClassified(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		left bool

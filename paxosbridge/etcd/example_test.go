@@ -14,13 +14,14 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-// A cluster is a store of its own, too: locks without a database. They have no Fence, because the data are elsewhere.
+// A cluster is also a store of its own: locks without a database. They have no Fence, because the
+// data are elsewhere.
 func ExampleNew() {
 	lockIt := func(ctx context.Context) error {
 		client, err := clientv3.New(clientv3.Config{
 			Endpoints:   []string{"10.0.0.1:2379", "10.0.0.2:2379", "10.0.0.3:2379"},
 			DialTimeout: 5 * time.Second,
-			// Without these a member that vanishes without a word is only missed by each call for itself.
+			// Without these, each call finds out for itself that a member has vanished.
 			DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 		})
 		if err != nil {

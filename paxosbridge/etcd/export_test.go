@@ -8,13 +8,13 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// LastCounter is an option: tokens run out there.
+// LastCounter is an option: the last counter of a token.
 func LastCounter(n int64) Option { return func(c *Cluster) { c.last = n } }
 
-// Silence is an option: how long a watch may say nothing.
+// Silence is an option: how long a watch may be silent.
 func Silence(d time.Duration) Option { return func(c *Cluster) { c.silence = d } }
 
-// SecondsFor is how long the etcd lease lasts that a lock of this TTL is put under.
+// SecondsFor is how long the etcd lease of a lock with this TTL lasts.
 var SecondsFor = secondsFor
 
 // Judge names the class of an error.

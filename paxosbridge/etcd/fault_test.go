@@ -18,8 +18,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-// load has workers of two processes take and release three keys, and believe that they hold them in between. Nobody else may believe it
-// then, and tokens must grow from one holder to the next.
+// load has workers of two processes acquire and release three keys, and rely on holding them in
+// between. No two workers may hold a key at once, and tokens must grow from one holder to the next.
 type load struct {
 	testing.TB
 	stores  []*etcd.Cluster
@@ -49,7 +49,8 @@ func startLoad(tb testing.TB, stores ...*etcd.Cluster) *load {
 
 func (w *load) stop() { w.end(); w.wg.Wait() }
 
-// round does what a client does: an attempt whose outcome is unknown is cleaned up by its owner, until that has an answer.
+// round does what a client does: it releases an attempt with an unknown outcome by its owner, until
+// that has an answer.
 func (w *load) round(ctx context.Context, s *etcd.Cluster, key string) {
 	q := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: 10 * time.Second}
 	a, err := s.Acquire(ctx, []lease.AcquireRequest{q})
@@ -94,7 +95,8 @@ func (w *load) leave(l lease.Lease) {
 	delete(w.holders, l.Key)
 }
 
-// free releases until that has an answer. A copy of the acquire that was late is found the next time.
+// free releases until that has an answer. The next release finds a copy of the acquire that was
+// late.
 func (w *load) free(s *etcd.Cluster, l lease.Lease) {
 	for began := time.Now(); time.Since(began) < patience; {
 		if _, err := s.Release(context.Background(), []lease.Lease{l}); err == nil {
@@ -117,7 +119,7 @@ func joinOwn(t *testing.T, m *members) (*etcd.Cluster, *etcd.Cluster) {
 	return join(t, here, "rowlock/", etcd.Timeout(4*time.Second)), join(t, there, "rowlock/", etcd.Timeout(4*time.Second))
 }
 
-func TestNobodyHoldsTwiceWhileMembersDieAndHang(t *testing.T) {
+func TestOneHolderWhileMembersDieAndHang(t *testing.T) {
 	t.Parallel()
 	m := startMembers(t)
 	here, there := joinOwn(t, m)
@@ -146,8 +148,8 @@ func TestNobodyHoldsTwiceWhileMembersDieAndHang(t *testing.T) {
 	w.goesOn("after it continued")
 }
 
-// TestWhoIsCutOffIsGrantedNothing asks a member that the others cannot be reached from.
-func TestWhoIsCutOffIsGrantedNothing(t *testing.T) {
+// The test asks a member that is cut off from the others.
+func TestAMemberThatIsCutOffGrantsNothing(t *testing.T) {
 	t.Parallel()
 	m := startMembers(t)
 	client := dialTo(t, m.client[:1])
@@ -199,7 +201,7 @@ func TestWhoIsCutOffIsGrantedNothing(t *testing.T) {
 	r.take("free", 0)
 }
 
-// TestWithoutAConnectionNothingIsUnknown: what was never sent did nothing.
+// A request that was never sent changed nothing.
 func TestWithoutAConnectionNothingIsUnknown(t *testing.T) {
 	t.Parallel()
 	m := startMembers(t)
@@ -212,14 +214,14 @@ func TestWithoutAConnectionNothingIsUnknown(t *testing.T) {
 	eventually(t, "the client to notice", func() bool {
 		_, a, err := r.try("k", 0)
 		if err == nil {
-			t.Fatalf("granted by nobody: %+v", a)
+			t.Fatalf("granted without a connection: %+v", a)
 		}
 		return errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown)
 	})
 }
 
-// TestAListenerOutlivesItsMember kills and stops each member in turn: one of them is the listener's. Its client has no keepalive, so that
-// nobody but the listener notices.
+// The test kills and stops each member in turn. One of them is the listener's. Its client has no
+// keepalive, so that only the listener can notice.
 func TestAListenerOutlivesItsMember(t *testing.T) {
 	t.Parallel()
 	m := startMembers(t)
@@ -272,8 +274,8 @@ func TestAListenerOutlivesItsMember(t *testing.T) {
 	}
 }
 
-// takeSoon gets a key that is free, though etcd may be electing. A copy of an acquire that a member took long over may get the key once
-// more, but for no longer than the lease that it names lasts.
+// takeSoon acquires a free key, though etcd may be electing. A late copy of an acquire may hold the
+// key once more, but no longer than the lease that it names lasts.
 func (r *rig) takeSoon(key string) (l lease.Lease) {
 	r.Helper()
 	q := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: 5 * time.Second}

@@ -6,21 +6,23 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge/internal/request"
 )
 
-// HandOver gives leases to their next owners, in one round trip. See [lease.Passer]. No listener hears of it: the key is never free.
+// HandOver grants leases to their next owners, in one round trip. See [lease.Passer]. It notifies
+// no listener, because the key is never free.
 func (c *Cluster) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(items))
 	var changes []change
 	for i, h := range items {
 		if err := h.Check(); err != nil {
 			out[i].Err = err
-		} else if isTerm(h.From) {
+		} else if isGrantable(h.From) {
 			changes = append(changes, c.handOver(h, &out[i]))
 		}
 	}
 	c.apply(ctx, "hand over", changes)
-	return out, only(out, func(a lease.Acquired) error { return a.Err })
+	return request.Alone(out, func(a lease.Acquired) error { return a.Err })
 }
 
 func (c *Cluster) handOver(h lease.HandOver, out *lease.Acquired) change {
@@ -28,7 +30,7 @@ func (c *Cluster) handOver(h lease.HandOver, out *lease.Acquired) change {
 	return change{
 		key: h.From.Key, ttl: &h.To.TTL,
 		plan: func(t term) plan {
-			return plan{append(c.isLast(h.From), c.isRoom(h.From.Key)), c.grant(h.To, epoch, t), c.look(h.From.Key)}
+			return plan{append(c.isLast(h.From), c.hasRoom(h.From.Key)), c.grant(h.To, epoch, t), c.readKey(h.From.Key)}
 		},
 		read: func(resp *pb.TxnResponse, doubtful bool) {
 			if resp.Succeeded {
@@ -42,9 +44,9 @@ func (c *Cluster) handOver(h lease.HandOver, out *lease.Acquired) change {
 	}
 }
 
-// handedOver finds what an earlier try has done.
+// handedOver reports a grant by an earlier try.
 func handedOver(h lease.HandOver, resp *pb.TxnResponse) lease.Acquired {
-	r, holder, err := seen(resp)
+	r, holder, err := keyIn(resp)
 	switch {
 	case err != nil:
 		return lease.Acquired{Err: err}

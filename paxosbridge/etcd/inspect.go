@@ -7,24 +7,24 @@ import (
 	"strings"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// page is how many keys one transaction reads.
+// page is how many keys one transaction reads of a range, pageOfKeys by their names.
 const page, pageOfKeys = 1000, 50
 
-// Inspect lists records in the byte order of their keys. See [lease.Store]. Age is by the clocks of clients. Remaining is right within a
-// second; it is 0 where the TTL is over and etcd has not ended the lease yet.
+// Inspect lists records in the byte order of their keys. See [lease.Store]. Age is by the owners'
+// clocks. Remaining is right within a second. It is 0 if the TTL is over and etcd has not ended the
+// lease yet.
 func (c *Cluster) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	rows, err := c.list(ctx, "inspect", f)
 	if err != nil {
 		return nil, err
 	}
-	asking, cancel := context.WithTimeout(ctx, c.timeout) // for all of them: each lease may be one more question
+	asking, cancel := context.WithTimeout(ctx, c.timeout) // for all: each lease may take one more request
 	defer cancel()
 	out := make([]lease.Record, len(rows))
 	for i, r := range rows {
@@ -41,12 +41,14 @@ type row struct {
 }
 
 func (c *Cluster) show(ctx context.Context, r row) lease.Record {
-	shown := lease.Record{Lease: lease.Lease{Key: r.key, Owner: r.owner, Token: r.token()}, Held: r.holder != nil, Note: r.note}
+	shown := lease.Record{
+		Lease: lease.Lease{Key: r.key, Owner: r.owner, Token: r.token()}, Held: r.holder != nil, Note: r.note,
+	}
 	if !r.granted.IsZero() && r.state == open {
 		shown.Age = time.Since(r.granted)
 	}
 	if r.state == sealed {
-		shown.Owner = lease.Owner{} // he gave it up by that
+		shown.Owner = lease.Owner{} // sealing has released it
 	}
 	if r.holder != nil {
 		shown.Remaining = c.remaining(ctx, r.holder)
@@ -59,7 +61,8 @@ func (c *Cluster) list(ctx context.Context, verb string, f lease.Filter) ([]row,
 	var out []row
 	take := func(rows []row) (enough bool) {
 		for _, r := range rows {
-			if strings.HasPrefix(r.key, f.Prefix) && (f.After == "" || r.key > f.After) && (r.holder != nil || !f.Held) && len(out) < limit {
+			matches := strings.HasPrefix(r.key, f.Prefix) && (f.After == "" || r.key > f.After)
+			if matches && (r.holder != nil || !f.Held) && len(out) < limit {
 				out = append(out, r)
 			}
 		}
@@ -88,9 +91,9 @@ func (c *Cluster) list(ctx context.Context, verb string, f lease.Filter) ([]row,
 func (c *Cluster) named(ctx context.Context, verb string, keys []string) (rows []row, err error) {
 	var ops []clientv3.Op
 	for _, key := range keys {
-		ops = append(ops, c.look(key)...)
+		ops = append(ops, c.readKey(key)...)
 	}
-	resp, err := c.view(ctx, verb, ops)
+	resp, err := c.view(ctx, verb, c.prefix, ops...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +109,9 @@ func (c *Cluster) named(ctx context.Context, verb string, keys []string) (rows [
 	return rows, nil
 }
 
-// pageAfter reads a page of the keys with a prefix after one of them, all at the same moment. last is where the next page begins, or
-// empty. A page of holders reaches as far as one of as many records, because each holder has one.
+// pageAfter reads a page of the keys with a prefix after one of them, at one moment. last is where
+// the next page begins, or empty. A page of holders reaches at least as far as one of as many
+// records, because each holder has a record.
 func (c *Cluster) pageAfter(ctx context.Context, verb, prefix, after string, limit int) (rows []row, last string, err error) {
 	most := int64(min(max(limit, 100), page))
 	var ops []clientv3.Op
@@ -121,7 +125,7 @@ func (c *Cluster) pageAfter(ctx context.Context, verb, prefix, after string, lim
 		}
 		ops = append(ops, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(most)))
 	}
-	resp, err := c.view(ctx, verb, ops)
+	resp, err := c.view(ctx, verb, c.prefix, ops...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -135,7 +139,7 @@ func (c *Cluster) pageAfter(ctx context.Context, verb, prefix, after string, lim
 	for _, kv := range records.Kvs {
 		key, ok := c.keyOf(string(kv.Key))
 		if !ok {
-			continue // of somebody whose prefix begins with ours
+			continue // another prefix begins with this one
 		}
 		r, err := parse(kv)
 		if err != nil {
@@ -147,14 +151,4 @@ func (c *Cluster) pageAfter(ctx context.Context, verb, prefix, after string, lim
 		last = ""
 	}
 	return rows, last, nil
-}
-
-// view reads several things at the same moment.
-func (c *Cluster) view(ctx context.Context, verb string, ops []clientv3.Op) (got *pb.TxnResponse, err error) {
-	err = c.read(ctx, verb, c.prefix, func(ctx context.Context) error {
-		resp, err := c.kv.Txn(ctx).Then(ops...).Commit()
-		got = (*pb.TxnResponse)(resp)
-		return err
-	})
-	return got, err
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Listen calls heard with each key whose lease is released or has ended: etcd tells by itself. See [lease.Notifier]. A member that has
-// said nothing for 3 s, though it was asked, is left for another.
+// Listen calls heard with each key whose lease was released or has ended. See [lease.Notifier]. It
+// leaves a member that has not answered for 3 s for another.
 func (c *Cluster) Listen(ctx context.Context, heard func(key string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -35,11 +35,11 @@ func (c *Cluster) Listen(ctx context.Context, heard func(key string)) error {
 	}
 }
 
-// Announce does nothing: etcd tells of what comes free.
+// Announce does nothing, because etcd notifies listeners itself.
 func (c *Cluster) Announce(context.Context, []string) error { return nil }
 
-// watch tells what one stream tells, until that ends or falls silent. The watcher is its own: streams that are shared with other watches
-// of the client would survive it.
+// watch passes on one stream until that ends or falls silent. The stream has a watcher of its own,
+// because one shared with other watches of the client would outlive it.
 func (c *Cluster) watch(ctx context.Context, heard func(key string)) {
 	var asks sync.WaitGroup
 	defer asks.Wait()
@@ -47,22 +47,22 @@ func (c *Cluster) watch(ctx context.Context, heard func(key string)) {
 	w := clientv3.NewWatcher(c.client)
 	defer w.Close()
 	defer cancel()
-	silent := time.AfterFunc(c.silence, cancel) // Watch returns when a member has answered, and one that stands still never does
-	told := w.Watch(ctx, c.holders(), clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
+	silent := time.AfterFunc(c.silence, cancel) // Watch returns after a member's answer; a hung member never answers
+	events := w.Watch(ctx, c.holderOf(""), clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
 	if !silent.Stop() {
 		return
 	}
 	ask := time.NewTicker(c.silence / 3)
 	defer ask.Stop()
-	asked := 0 // since it last said something
+	asked := 0 // since the last answer
 	for {
 		select {
-		case resp, ok := <-told:
+		case resp, ok := <-events:
 			if !ok || resp.Err() != nil {
 				return
 			}
 			asked = 0
-			c.tell(resp, heard)
+			c.notify(resp, heard)
 		case <-ask.C:
 			if asked++; asked > 3 {
 				return
@@ -72,7 +72,7 @@ func (c *Cluster) watch(ctx context.Context, heard func(key string)) {
 	}
 }
 
-func (c *Cluster) tell(resp clientv3.WatchResponse, heard func(key string)) {
+func (c *Cluster) notify(resp clientv3.WatchResponse, heard func(key string)) {
 	if resp.Created {
 		heard("")
 	}

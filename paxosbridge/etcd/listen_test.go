@@ -9,7 +9,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-func TestAListenerHearsWhatIsReleasedAndWhatEnds(t *testing.T) {
+func TestAListenerHearsReleasesAndExpiries(t *testing.T) {
 	r := newRig(t)
 	heard := make(chan string, 100)
 	done := make(chan error, 1)
@@ -39,7 +39,7 @@ func TestAListenerHearsWhatIsReleasedAndWhatEnds(t *testing.T) {
 	q := lease.AcquireRequest{Key: "ended", Owner: lease.NewOwner(), TTL: 100 * time.Millisecond}
 	_, err = r.Acquire(t.Context(), []lease.AcquireRequest{q})
 	r.do(err)
-	for _, want := range []string{"released", "sealed", "ended"} { // and nothing of what was granted, handed over or renewed
+	for _, want := range []string{"released", "sealed", "ended"} { // and no event for a grant, a hand-over or a renewal
 		if got := next(); got != want {
 			t.Errorf("%q is heard, want %q", got, want)
 		}

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// loans are the etcd leases that locks share. One is granted for a class of TTLs, for longer than they are, and lent until no more than
-// the TTL is left of it; the next is asked for while there is still time. None is kept alive, and none is revoked: others use it.
+// loans are the etcd leases that locks share. etcd grants one for a class of TTLs, for longer than
+// those. It is lent until no more than the TTL is left of it, and the next is requested before
+// that. None is kept alive, and none is revoked, because other locks use it.
 type loans struct {
 	ctx     context.Context
 	client  *clientv3.Client
@@ -22,22 +23,22 @@ type loans struct {
 
 	mu     sync.Mutex
 	open   map[int64]loan                 // by seconds: the newest of each class
-	ahead  map[int64]bool                 // those that the next is being asked for
-	ends   map[clientv3.LeaseID]time.Time // when leases end, of ours and of others that were asked about; for people to read
+	ahead  map[int64]bool                 // the classes whose next loan is requested
+	ends   map[clientv3.LeaseID]time.Time // when leases end, for Holder.Remaining only
 	closed bool
 }
 
 // loan is an etcd lease.
 type loan struct {
 	id    clientv3.LeaseID
-	began time.Time // before it was asked for
+	began time.Time // before it was requested
 	lasts time.Duration
 }
 
 // term is a loan for one lock.
 type term struct {
 	id clientv3.LeaseID
-	// spare is by how much the loan lasts longer than it was needed for, when it was lent.
+	// spare is by how much the loan outlasted the TTL when it was lent.
 	spare time.Duration
 }
 
@@ -48,22 +49,23 @@ func newLoans(ctx context.Context, client *clientv3.Client, timeout time.Duratio
 	}
 }
 
-// left is what the loan has still to go at least. The monotonic clock stands still while a machine sleeps, and the wall clock can be put
-// back, so the one that has gone further counts: a loan that is believed older than it is only makes for another one.
+// left is at least what is left of the loan. The monotonic clock stops while a machine is
+// suspended, and the wall clock can be set back, so the one that has gone further counts. A loan
+// believed to be too old only causes another request.
 func (l loan) left(now time.Time) time.Duration {
 	return l.lasts - max(now.Sub(l.began), now.Round(0).Sub(l.began.Round(0)))
 }
 
-// longest is what etcd grants.
+// longest is the longest lease that etcd grants, in seconds.
 const longest = 9_000_000_000
 
-// secondsFor is how long a loan lasts that locks of a TTL share.
+// secondsFor is how long a loan for locks of this TTL lasts.
 func secondsFor(ttl time.Duration) int64 {
 	ttl = max(ttl, time.Millisecond)
 	return int64(min(math.Ceil(ttl.Seconds()+max(ttl.Seconds()/8, 1)), longest))
 }
 
-// lend returns a loan that has at least ttl to go. It seldom waits.
+// lend returns a loan of which at least ttl is left. It seldom waits.
 func (l *loans) lend(ctx context.Context, ttl time.Duration) (term, error) {
 	seconds := secondsFor(ttl)
 	l.mu.Lock()
@@ -81,14 +83,14 @@ func (l *loans) lend(ctx context.Context, ttl time.Duration) (term, error) {
 	return l.borrow(ctx, seconds, ttl)
 }
 
-// aheadLocked asks for the next loan beside what goes on.
+// aheadLocked requests the next loan in the background.
 func (l *loans) aheadLocked(seconds int64) {
 	if l.closed || l.ahead[seconds] {
 		return
 	}
 	l.ahead[seconds] = true
 	l.wg.Go(func() {
-		_, _ = l.ask(seconds) // if it fails, whoever needs it asks again
+		_, _ = l.ask(seconds) // if it fails, the next lend requests one
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.ahead, seconds)
@@ -121,7 +123,7 @@ func (l *loans) borrow(ctx context.Context, seconds int64, ttl time.Duration) (t
 	return term{at.id, max(0, at.left(time.Now())-ttl)}, nil
 }
 
-// ask has etcd grant a lease, once for all who ask at the same time.
+// ask has etcd grant a lease, once for all concurrent callers.
 func (l *loans) ask(seconds int64) (loan, error) {
 	v, err, _ := l.asking.Do(fmt.Sprint(seconds), func() (any, error) {
 		if at, ok := l.fresh(seconds); ok {
@@ -142,7 +144,7 @@ func (l *loans) ask(seconds int64) (loan, error) {
 	return at, err
 }
 
-// fresh returns the newest loan of a class if somebody else has just asked for it.
+// fresh returns the newest loan of a class if another caller has just requested it.
 func (l *loans) fresh(seconds int64) (loan, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +165,7 @@ func (l *loans) keep(seconds int64, at loan) {
 	l.noteLocked(at.id, at.began.Add(at.lasts))
 }
 
-// drop forgets loans that etcd does not know any more.
+// drop forgets loans that etcd has ended.
 func (l *loans) drop(terms []term) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,7 +178,7 @@ func (l *loans) drop(terms []term) {
 	}
 }
 
-// wait returns when nothing is asked for any more, after ctx has ended.
+// wait returns when no request is under way, after ctx has ended.
 func (l *loans) wait() {
 	l.mu.Lock()
 	l.closed = true
@@ -184,8 +186,9 @@ func (l *loans) wait() {
 	l.wg.Wait()
 }
 
-// remaining says how long a lease lasts still, within a second, and never too much but after a change of leader. 0: it is over, or not
-// known. Each is asked about once.
+// remaining returns what is left of a lease, within a second. It never returns too much, except
+// after a change of leader. 0 means that the lease is over or unknown. It asks etcd once for each
+// lease.
 func (l *loans) remaining(ctx context.Context, id clientv3.LeaseID) time.Duration {
 	l.mu.Lock()
 	ends, known := l.ends[id]
@@ -213,7 +216,7 @@ func (l *loans) remaining(ctx context.Context, id clientv3.LeaseID) time.Duratio
 	return v.(time.Duration)
 }
 
-// noteLocked remembers when a lease ends, and forgets those that have.
+// noteLocked remembers when a lease ends, and forgets those that ended a minute ago.
 func (l *loans) noteLocked(id clientv3.LeaseID, ends time.Time) {
 	for old, at := range l.ends {
 		if time.Since(at) > time.Minute {

@@ -17,7 +17,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// members are three members of a cluster that is the test's own, which may do to them what it likes.
+// members are three members of a cluster of the test's own, which the test may harm.
 type members struct {
 	testing.TB
 	program string
@@ -93,7 +93,7 @@ func (m *members) signal(s syscall.Signal, which ...int) {
 	}
 }
 
-// answers waits until every member that runs can do what needs a quorum.
+// answers waits until every running member can do what needs a quorum.
 func (m *members) answers() {
 	m.Helper()
 	for i, cmd := range m.running {
@@ -111,7 +111,7 @@ func (m *members) answers() {
 	}
 }
 
-// leader returns which member leads.
+// leader returns the leader.
 func (m *members) leader(client *clientv3.Client) (which int) {
 	m.Helper()
 	eventually(m.TB, "a leader", func() bool {

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// Keys move out and back under load, while a member of the cluster is killed and started again, and another stands still for longer than
-// an election takes. The client of a member that stands still finds another.
+// Keys move out and back under load, while a member of the cluster is killed and restarted, and
+// another hangs for longer than an election takes. The client of a hanging member finds another.
 func TestKeysMoveWhileMembersDie(t *testing.T) {
 	m := startMembers(t)
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {

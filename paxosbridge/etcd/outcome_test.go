@@ -17,7 +17,7 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// loser loses the replies to transactions that etcd has made, as many as it is told.
+// loser loses the replies to the next transactions, as many as it is set to.
 type loser struct{ left atomic.Int32 }
 
 func (l *loser) option() grpc.DialOption {
@@ -32,7 +32,7 @@ func (l *loser) option() grpc.DialOption {
 	})
 }
 
-func TestALostReplyIsResolvedByAskingAgain(t *testing.T) {
+func TestARepetitionResolvesALostReply(t *testing.T) {
 	var lose loser
 	r := newRig(t, lose.option())
 	r.do(r.Open(t.Context(), "k", 1))
@@ -78,8 +78,8 @@ func TestALostReplyIsResolvedByAskingAgain(t *testing.T) {
 	r.take("k", 3)
 }
 
-// TestWhoNeverHearsIsToldThatNothingIsKnown, though he waits no longer than the timeout.
-func TestWhoNeverHearsIsToldThatNothingIsKnown(t *testing.T) {
+// The caller waits no longer than the timeout.
+func TestACallWithoutAReplyHasAnUnknownOutcome(t *testing.T) {
 	var lose loser
 	r := newRig(t, lose.option())
 	lose.left.Store(1 << 30)
@@ -99,7 +99,7 @@ func TestWhoNeverHearsIsToldThatNothingIsKnown(t *testing.T) {
 	r.take("k", 0)
 }
 
-// TestALockIsKeptAndWaitedFor has rowlock do what it does with any store: renew, wait, wake.
+// The test has rowlock do what it does with any store: renew, wait, wake.
 func TestALockIsKeptAndWaitedFor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -121,7 +121,7 @@ func TestALockIsKeptAndWaitedFor(t *testing.T) {
 		got <- l
 	}()
 	select {
-	case <-time.After(5 * time.Second): // longer than any etcd lease that it was put under at first
+	case <-time.After(5 * time.Second): // longer than the first etcd lease of the lock
 	case <-first.Context().Done():
 		t.Fatalf("lost: %v", context.Cause(first.Context()))
 	case <-got:

@@ -23,14 +23,14 @@ const (
 type record struct {
 	epoch   int64
 	state   byte
-	owner   lease.Owner // who was last granted the key and has not released it, or has sealed it; or nobody
-	granted time.Time   // by that client's clock; for people to read
+	owner   lease.Owner // the last holder, unless it has released the key, or the mover that sealed it
+	granted time.Time   // by the owner's clock; only Inspect shows it
 	note    string
 	version int64 // how often the record was written: the counter of the owner's token
 }
 
-// value is the record as it is written. Whoever is nobody leaves out the rest, but for a space: a value is longer than the prefix that
-// it is compared with, and so above it.
+// value is the record as it is written. A record without an owner ends with a space, because a
+// value must sort above the prefix that it is compared with.
 func (r record) value() string {
 	head := stem(r.epoch, r.state) + " "
 	if r.owner.IsZero() {
@@ -39,12 +39,12 @@ func (r record) value() string {
 	return fmt.Sprintf("%s%s %016x %s", head, r.owner, r.granted.UnixMicro(), r.note)
 }
 
-// stem begins the values of all records in an epoch and a state.
+// stem is the beginning of all records in an epoch and a state.
 func stem(epoch int64, state byte) string { return fmt.Sprintf("%016x%c", epoch, state) }
 
 const stemLen, ownerLen = 16 + 1, 2 * len(lease.Owner{})
 
-// parse reads a record. nil stands for none: version 0.
+// parse reads a record. nil is no record: version 0.
 func parse(kv *mvccpb.KeyValue) (record, error) {
 	if kv == nil {
 		return record{}, nil
@@ -52,7 +52,7 @@ func parse(kv *mvccpb.KeyValue) (record, error) {
 	v := string(kv.Value)
 	r := record{version: kv.Version}
 	corrupt := fmt.Errorf("%w: etcd has %q at %q", lease.ErrCorrupt, v, kv.Key)
-	if len(v) < stemLen+1 || v[stemLen] != ' ' || v[stemLen-1] != open && v[stemLen-1] != sealed {
+	if len(v) <= stemLen || v[stemLen] != ' ' || v[stemLen-1] != open && v[stemLen-1] != sealed {
 		return r, corrupt
 	}
 	var err error
@@ -66,17 +66,19 @@ func parse(kv *mvccpb.KeyValue) (record, error) {
 	owner, rest, _ := strings.Cut(v, " ")
 	granted, note, ok := strings.Cut(rest, " ")
 	micros, err := strconv.ParseInt(granted, 16, 64)
-	if n, bad := hex.Decode(r.owner[:], []byte(owner[:min(len(owner), ownerLen)])); !ok || err != nil || bad != nil || n != len(r.owner) {
+	n, bad := hex.Decode(r.owner[:], []byte(owner[:min(len(owner), ownerLen)]))
+	if !ok || err != nil || bad != nil || n != len(r.owner) {
 		return r, corrupt
 	}
 	r.granted, r.note = time.UnixMicro(micros), note
 	return r, nil
 }
 
-// absent says that there is no record.
+// absent reports whether there is no record.
 func (r record) absent() bool { return r.version == 0 }
 
-// token is that of the lease that was granted last. A record that names nobody, or is sealed, was written once more since.
+// token is that of the last lease granted. A record without an owner, or a sealed one, was written
+// once more since.
 func (r record) token() int64 {
 	counter := r.version
 	if r.owner.IsZero() || r.state == sealed {
@@ -85,19 +87,22 @@ func (r record) token() int64 {
 	return lease.EpochStart(r.epoch) | counter
 }
 
-// The names of what belongs to a key.
-func (c *Cluster) records() string            { return c.prefix + "r/" }
-func (c *Cluster) holders() string            { return c.prefix + "h/" }
-func (c *Cluster) recordOf(key string) string { return c.records() + hex.EncodeToString([]byte(key)) }
+// The names in etcd of a key's record and of its holder.
+func (c *Cluster) recordOf(key string) string {
+	return c.prefix + "r/" + hex.EncodeToString([]byte(key))
+}
 
-func (c *Cluster) holderOf(key string) string { return c.holders() + hex.EncodeToString([]byte(key)) }
+func (c *Cluster) holderOf(key string) string {
+	return c.prefix + "h/" + hex.EncodeToString([]byte(key))
+}
 
+// keyOf returns the key of either name.
 func (c *Cluster) keyOf(name string) (string, bool) {
-	key, err := hex.DecodeString(name[min(len(name), len(c.records())):]) // both kinds of names are as long
+	key, err := hex.DecodeString(name[min(len(name), len(c.recordOf(""))):])
 	return string(key), err == nil
 }
 
-// begins are the guards that a record's value begins with stem, whose last byte is not the last one.
+// begins are the guards that a record begins with stem, whose last byte is not 255.
 func (c *Cluster) begins(key, stem string) []clientv3.Cmp {
 	next := []byte(stem)
 	next[len(next)-1]++
@@ -105,23 +110,24 @@ func (c *Cluster) begins(key, stem string) []clientv3.Cmp {
 	return []clientv3.Cmp{clientv3.Compare(value, ">", stem), clientv3.Compare(value, "<", string(next))}
 }
 
-// isLast are the guards that nobody was granted the key after l, and that l was not released. They do not say that it has not ended.
+// isLast are the guards that the key was not granted after l, and that l was not released. The
+// lease may have ended.
 func (c *Cluster) isLast(l lease.Lease) []clientv3.Cmp {
 	counter := l.Token & lastCounter
 	guards := c.begins(l.Key, stem(lease.Epoch(l.Token), open)+" "+l.Owner.String())
 	return append(guards, clientv3.Compare(clientv3.Version(c.recordOf(l.Key)), "=", counter))
 }
 
-// isFree is the guard that no lease on the key is alive, isAlive that one is.
+// isFree is the guard that no holder has the key, isHeld that one has.
 func (c *Cluster) isFree(key string) clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(c.holderOf(key)), "=", 0)
 }
 
-func (c *Cluster) isAlive(key string) clientv3.Cmp {
+func (c *Cluster) isHeld(key string) clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(c.holderOf(key)), ">", 0)
 }
 
-// isRoom is the guard that the counter of a token leaves room for one more.
-func (c *Cluster) isRoom(key string) clientv3.Cmp {
+// hasRoom is the guard that the epoch has another token.
+func (c *Cluster) hasRoom(key string) clientv3.Cmp {
 	return clientv3.Compare(clientv3.Version(c.recordOf(key)), "<", c.last)
 }

@@ -9,24 +9,26 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge/internal/request"
 )
 
-// Release gives up leases, ended or not, in one round trip; one without a token takes two. See [lease.Store].
+// Release releases leases, ended or not, in one round trip; a lease without a token takes two. See
+// [lease.Store].
 func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	out := make([]lease.Released, len(leases))
 	var changes []change
-	var silent error // once etcd does not answer, what is left is not sent
+	var silent error // once etcd does not answer, the rest of the batch is not sent
 	for i, l := range leases {
 		switch {
 		case silent != nil:
 			out[i].Err = unsent(l.Key, silent)
 			continue
 		case l.Token == 0 && !l.Owner.IsZero():
-			if l.Token, out[i].Err = c.lastOf(ctx, l); errors.Is(out[i].Err, lease.ErrBusy) || ctx.Err() != nil {
+			if l.Token, out[i].Err = c.tokenOf(ctx, l); errors.Is(out[i].Err, lease.ErrBusy) || ctx.Err() != nil {
 				silent = out[i].Err
 			}
 		}
-		if out[i].Err == nil && isTerm(l) {
+		if out[i].Err == nil && isGrantable(l) {
 			changes = append(changes, c.release(l, &out[i]))
 		} else {
 			out[i].Gone = out[i].Err == nil
@@ -39,15 +41,16 @@ func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Re
 			ch.fail(unsent(ch.key, silent))
 		}
 	}
-	return out, only(out, func(r lease.Released) error { return r.Err })
+	return request.Alone(out, func(r lease.Released) error { return r.Err })
 }
 
 func unsent(key string, silent error) error {
-	return fmt.Errorf("%w: release %q: not sent, because another of the batch had no answer: %w", lease.ErrBusy, key, silent)
+	return fmt.Errorf("%w: release %q: not sent, because an earlier item of the batch had no answer: %w",
+		lease.ErrBusy, key, silent)
 }
 
-// lastOf returns the token that the owner was given, if the record names him; otherwise 0.
-func (c *Cluster) lastOf(ctx context.Context, l lease.Lease) (int64, error) {
+// tokenOf returns the token of the owner's lease if the record names the owner; otherwise 0.
+func (c *Cluster) tokenOf(ctx context.Context, l lease.Lease) (int64, error) {
 	got, err := c.get(ctx, "release", l.Key, c.recordOf(l.Key))
 	if err != nil || len(got.Kvs) == 0 {
 		return 0, err
@@ -59,16 +62,18 @@ func (c *Cluster) lastOf(ctx context.Context, l lease.Lease) (int64, error) {
 	return r.token(), nil
 }
 
-// release has the record name nobody, so that what is released is not handed over like what has ended.
+// release clears the record's owner, so that a released lease cannot be handed over as an ended one
+// can.
 func (c *Cluster) release(l lease.Lease, out *lease.Released) change {
 	return change{
 		key: l.Key,
 		plan: func(term) plan {
 			free := record{epoch: lease.Epoch(l.Token), state: open}
-			return plan{c.isLast(l), []clientv3.Op{clientv3.OpPut(c.recordOf(l.Key), free.value()), clientv3.OpDelete(c.holderOf(l.Key))}, nil}
+			ops := []clientv3.Op{clientv3.OpPut(c.recordOf(l.Key), free.value()), clientv3.OpDelete(c.holderOf(l.Key))}
+			return plan{c.isLast(l), ops, nil}
 		},
 		read: func(resp *pb.TxnResponse, doubtful bool) {
-			out.Gone = !resp.Succeeded && !doubtful // the try that was not heard of may have been what released it
+			out.Gone = !resp.Succeeded && !doubtful // an earlier try may have released it
 		},
 		fail: func(err error) { out.Err = err },
 	}

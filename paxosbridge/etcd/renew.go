@@ -7,23 +7,25 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge/internal/request"
 )
 
-// Renew extends leases that are still owned and alive, 64 in a round trip. See [lease.Store]. No clock is told.
+// Renew extends leases that are still held, 64 in a round trip. See [lease.Store]. It reports no
+// clock.
 func (c *Cluster) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, len(reqs))
 	var changes []change
 	for i, q := range reqs {
-		if isTerm(q.Lease) { // nothing else was ever granted: Lost
+		if isGrantable(q.Lease) { // else Lost, because it was never granted
 			changes = append(changes, c.renew(q, &out[i]))
 		}
 	}
 	c.apply(ctx, "renew", changes)
-	return out, only(out, func(r lease.Renewed) error { return r.Err })
+	return request.Alone(out, func(r lease.Renewed) error { return r.Err })
 }
 
-// isTerm says that a lease can have been granted.
-func isTerm(l lease.Lease) bool {
+// isGrantable reports whether a lease can have been granted.
+func isGrantable(l lease.Lease) bool {
 	return len(l.Key) > 0 && len(l.Key) <= lease.MaxKey && !l.Owner.IsZero() && l.Token > 0
 }
 
@@ -32,7 +34,7 @@ func (c *Cluster) renew(q lease.RenewRequest, out *lease.Renewed) change {
 	return change{
 		key: q.Key, ttl: &q.TTL,
 		plan: func(t term) plan {
-			return plan{append(c.isLast(q.Lease), c.isAlive(q.Key)), []clientv3.Op{c.hold(q.Key, t)}, nil}
+			return plan{append(c.isLast(q.Lease), c.isHeld(q.Key)), []clientv3.Op{c.hold(q.Key, t)}, nil}
 		},
 		read: func(resp *pb.TxnResponse, _ bool) {
 			if resp.Succeeded {

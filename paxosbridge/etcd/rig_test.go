@@ -20,7 +20,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-// Parallel tests here wait for elections and for leases to end, and compute little: all may wait at once.
+// Parallel tests here wait for elections and for leases to end, and compute little, so that all may
+// wait at once.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 
 const ttl = 10 * time.Minute
 
-// given returns what a variable says, or skips the test aloud.
+// given returns the value of a variable, or skips the test aloud.
 func given(tb testing.TB, variable string) string {
 	tb.Helper()
 	value := os.Getenv(variable)
@@ -70,7 +71,7 @@ func dialWith(tb testing.TB, cfg clientv3.Config) *clientv3.Client {
 
 var serial atomic.Int64
 
-// fresh returns a prefix under which there is nothing, and removes what is there after the test.
+// fresh returns an unused prefix, and removes its keys after the test.
 func fresh(tb testing.TB, client *clientv3.Client) string {
 	tb.Helper()
 	prefix := fmt.Sprintf("test %d %d %d/", os.Getpid(), time.Now().UnixNano(), serial.Add(1))
@@ -92,7 +93,7 @@ func join(tb testing.TB, client *clientv3.Client, prefix string, opts ...etcd.Op
 	return c
 }
 
-// rig is a Cluster over nothing, and the client it talks through.
+// rig is an empty Cluster, and its client.
 type rig struct {
 	testing.TB
 	client *clientv3.Client
@@ -107,7 +108,7 @@ func newRig(tb testing.TB, opts ...grpc.DialOption) *rig {
 	return &rig{tb, client, prefix, join(tb, client, prefix)}
 }
 
-// another is the same as another process has it.
+// another is the same in another process.
 func (r *rig) another(opts ...grpc.DialOption) *rig {
 	r.Helper()
 	client := dial(r.TB, opts...)
@@ -164,7 +165,7 @@ func (r *rig) release(l lease.Lease) lease.Released {
 	return got[0]
 }
 
-// patience bounds what must come to an end.
+// patience bounds waits that must end.
 const patience = 30 * time.Second
 
 func eventually(tb testing.TB, what string, done func() bool) {

@@ -13,23 +13,25 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// share is the part of the timeout that a try has, from the first: a member that hangs is soon left for another, and a cluster that is
-// slow is soon given time rather than more to do. Together they leave some.
+// share is the part of the timeout that a try has. The first shares are short, so that a call soon
+// leaves a member that hangs. Later ones are longer, so that a slow cluster gets time rather than
+// more requests. All shares together are below the timeout.
 func share(timeout time.Duration, try int) time.Duration {
 	return max(timeout>>max(3-try, 1), time.Millisecond)
 }
 
-// wire is etcd's service as gRPC knows it. It notes whether a request has left at all: etcd's own client does not tell an error of before
-// from one of after.
+// wire is etcd's service as gRPC knows it. It notes whether a request may have been sent. etcd's
+// own client does not tell an error before that from an error after it.
 type wire struct{ pb.KVClient }
 
-// left is the note, in a context. It is true once a request may have left.
+// left is the key of that note in a context.
 type left struct{}
 
-// Txn sends a transaction. A stream that has a peer was begun on a connection; one that has none has never been.
+// Txn sends a transaction. A stream with a peer was begun on a connection; one without never was.
 func (w wire) Txn(ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOption) (*pb.TxnResponse, error) {
 	var p peer.Peer
 	resp, err := w.KVClient.Txn(ctx, in, append(opts, grpc.Peer(&p))...)
@@ -39,47 +41,51 @@ func (w wire) Txn(ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOptio
 	return resp, err
 }
 
-// class is what an error says of the request.
+// class is what an error says about the request.
 type class int
 
 const (
-	refused class = iota // not applied, and will not be
-	passing              // not applied, and may be soon
-	unknown              // applied, or not, or later
+	refused        class = iota // not applied, and will not be
+	passing                     // not applied; a repetition may be
+	unknownOutcome              // applied or not, now or later
 )
 
-// judge says what became of a try that failed. One that had not left may have failed for want of an etcd lease.
+// judge classifies a failed try. One that was not sent may have failed to get an etcd lease.
 func judge(err error, left bool) class {
 	var server rpctypes.EtcdError
 	if !errors.As(err, &server) {
 		if !left {
 			return passing
 		}
-		return unknown // the connection's, the context's, or gRPC's: an answer that is too long comes from what was applied
+		// An error of the connection, the context, or gRPC, for example for an answer that is too
+		// long. The request may have been applied.
+		return unknownOutcome
 	}
 	switch {
-	case errors.Is(err, rpctypes.ErrNoLeader), errors.Is(err, rpctypes.ErrTooManyRequests), errors.Is(err, rpctypes.ErrLeaseNotFound),
-		errors.Is(err, rpctypes.ErrAuthOldRevision), errors.Is(err, rpctypes.ErrInvalidAuthToken):
-		return passing // refused before it was proposed, or as a whole when it was to be applied
+	case errors.Is(err, rpctypes.ErrNoLeader), errors.Is(err, rpctypes.ErrTooManyRequests),
+		errors.Is(err, rpctypes.ErrLeaseNotFound), errors.Is(err, rpctypes.ErrAuthOldRevision),
+		errors.Is(err, rpctypes.ErrInvalidAuthToken):
+		return passing // refused before the proposal, or as a whole when it was applied
 	}
 	switch server.Code() {
-	case codes.InvalidArgument, codes.FailedPrecondition, codes.PermissionDenied, codes.Unauthenticated, codes.NotFound,
-		codes.OutOfRange, codes.ResourceExhausted, codes.DataLoss, codes.Unimplemented:
+	case codes.InvalidArgument, codes.FailedPrecondition, codes.PermissionDenied, codes.Unauthenticated,
+		codes.NotFound, codes.OutOfRange, codes.ResourceExhausted, codes.DataLoss, codes.Unimplemented:
 		return refused
 	}
 	if !left {
 		return passing
 	}
-	return unknown
+	return unknownOutcome
 }
 
-// write tries until the outcome is known, which may be repeated because all that is sent is idempotent: a repeated acquire finds its own
-// lease. doubtful says that an earlier try had an unknown outcome.
+// write tries until the outcome is known. It may repeat the request, because every request is
+// idempotent: a repeated acquire finds its own lease. doubtful says that an earlier try had an
+// unknown outcome.
 func (c *Cluster) write(ctx context.Context, verb, key string, try func(ctx context.Context) error) (doubtful bool, err error) {
 	return c.send(ctx, verb, key, false, try)
 }
 
-// read is write for what changes nothing: no outcome of it is in doubt.
+// read is write for a request that changes nothing, and so has no unknown outcome.
 func (c *Cluster) read(ctx context.Context, verb, key string, try func(ctx context.Context) error) error {
 	_, err := c.send(ctx, verb, key, true, try)
 	return err
@@ -103,10 +109,10 @@ func (c *Cluster) send(ctx context.Context, verb, key string, reads bool, try fu
 		if tries++; last == nil {
 			return struct{}{}, nil
 		}
-		if is == unknown && reads {
+		if is == unknownOutcome && reads {
 			is = passing
 		}
-		doubtful = doubtful || is == unknown
+		doubtful = doubtful || is == unknownOutcome
 		if is == refused {
 			return struct{}{}, backoff.Permanent(last)
 		}
@@ -127,21 +133,21 @@ func (c *Cluster) once(ctx context.Context, n int, try func(ctx context.Context)
 	return judge(err, sent), err
 }
 
-// explain says what is known after the last try.
+// explain is the error after the last try.
 func (c *Cluster) explain(ctx context.Context, verb, key string, err error, is class, doubtful bool) error {
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-		err = errors.Join(err, ctx.Err())
+		err = oneline.Join(err, ctx.Err())
 	}
 	switch {
 	case doubtful:
 		err = fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, verb, key, err)
 	case ctx.Err() == nil && c.ctx.Err() == nil && is == passing:
-		err = fmt.Errorf("%w: %s %q: etcd could not be asked within %s: %w", lease.ErrBusy, verb, key, c.timeout, err)
+		err = fmt.Errorf("%w: %s %q: etcd did not accept the request within %s: %w", lease.ErrBusy, verb, key, c.timeout, err)
 	default:
 		err = fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
 	}
 	if c.ctx.Err() != nil {
-		err = errors.Join(lease.ErrClosed, err)
+		err = oneline.Join(lease.ErrClosed, err)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-// mute has requests of a kind never answered, and counts them.
+// mute never answers requests of a kind, and counts them.
 type mute struct {
 	method atomic.Value
 	asked  atomic.Int64
@@ -34,7 +34,7 @@ func (m *mute) option() grpc.DialOption {
 	})
 }
 
-// A client cleans up after many attempts in one call, and Timeout bounds a call.
+// A client releases many attempts in one call, and Timeout bounds the call.
 func TestManyReleasesWaitForASilentClusterOnce(t *testing.T) {
 	var m mute
 	client := dial(t, m.option())
@@ -58,14 +58,14 @@ func TestManyReleasesWaitForASilentClusterOnce(t *testing.T) {
 	}
 }
 
-// How long a lease has to go is asked for each, and is only for people to read.
-func TestManyLeasesAreShownWhenNobodySaysHowLongTheyLast(t *testing.T) {
+// What is left of a lease takes a request each, and only people read it.
+func TestInspectShowsLeasesWhoseRestIsUnknown(t *testing.T) {
 	var m mute
 	client := dial(t, m.option())
 	prefix := fresh(t, client)
 	c := join(t, client, prefix)
 	for i := range 40 {
-		q := lease.AcquireRequest{Key: fmt.Sprint(i), Owner: lease.NewOwner(), TTL: time.Duration(1+i) * time.Minute} // each a lease of its own
+		q := lease.AcquireRequest{Key: fmt.Sprint(i), Owner: lease.NewOwner(), TTL: time.Duration(1+i) * time.Minute} // each has a lease of its own
 		if _, err := c.Acquire(t.Context(), []lease.AcquireRequest{q}); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestManyLeasesAreShownWhenNobodySaysHowLongTheyLast(t *testing.T) {
 	if err != nil || len(records) != 40 || !records[39].Held || records[39].Remaining != 0 {
 		t.Errorf("%d records: %v", len(records), err)
 	}
-	if n := m.asked.Load(); n > 5 { // each is given a quarter of the timeout
+	if n := m.asked.Load(); n > 5 { // each takes a quarter of the timeout
 		t.Errorf("asked %d times within one timeout", n)
 	}
 	m.asked.Store(0)

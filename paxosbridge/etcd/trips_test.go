@@ -16,7 +16,7 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-// counter counts the calls that a client makes, by the last part of their names.
+// counter counts a client's calls by the last part of their names.
 type counter struct {
 	mu    sync.Mutex
 	calls map[string]int
@@ -36,7 +36,7 @@ func (c *counter) option() grpc.DialOption {
 	})
 }
 
-// since returns what was called in between.
+// since returns the calls made in between.
 func (c *counter) since(f func()) string {
 	c.mu.Lock()
 	c.calls = make(map[string]int)
@@ -55,7 +55,7 @@ func TestEachCallIsOneRoundTrip(t *testing.T) {
 		if epoch > 0 {
 			r.do(r.Open(r.Context(), key, epoch))
 		}
-		r.release(r.take(key, epoch)) // there is an etcd lease for this TTL now, and in epoch 0 a record
+		r.release(r.take(key, epoch)) // now there is an etcd lease for this TTL, and in epoch 0 a record
 		var l lease.Lease
 		to := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: ttl}
 		var first lease.Lease
@@ -93,8 +93,8 @@ func TestEachCallIsOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestManyLeasesShareFew also renews them, which must put them under newer leases without a lease for each.
-func TestManyLeasesShareFew(t *testing.T) {
+// The test also renews them: that must put them under newer leases, without a lease for each.
+func TestManyLocksShareFewLeases(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
 	var count counter
@@ -156,8 +156,8 @@ func TestALoanOutlivesTheTTLByAnEighthOrTwoSeconds(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForALoan has etcd take long to grant a lease, and looks that no acquire does but the first.
-func TestNobodyWaitsForALoan(t *testing.T) {
+// etcd takes long to grant a lease, and only the first acquire waits for one.
+func TestNoAcquireWaitsForALoan(t *testing.T) {
 	t.Parallel()
 	const long = 700 * time.Millisecond
 	r := newRig(t, grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
@@ -198,7 +198,7 @@ func TestEveryLockIsUnderALease(t *testing.T) {
 	}
 }
 
-// TestALeaseNeverEndsEarly takes locks all the time that one etcd lease is lent, and looks what is left of it.
+// The test acquires locks as long as one etcd lease is lent, and checks what is left of it.
 func TestALeaseNeverEndsEarly(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -211,7 +211,7 @@ func TestALeaseNeverEndsEarly(t *testing.T) {
 			t.Fatalf("%+v, %v", a, err)
 		}
 		l := lease.Lease{Key: q.Key, Owner: q.Owner, Token: a[0].Token}
-		if i%10 == 9 { // this one is looked at until it ends
+		if i%10 == 9 { // this one is watched until it ends
 			eventually(t, "the end of a lease", func() bool { row := r.row(q.Key); return !row.Held })
 			if lasted := time.Since(sent); lasted < d {
 				t.Errorf("a lease of %s ended after %s", d, lasted)
@@ -232,7 +232,7 @@ func (r *rig) row(key string) lease.Record {
 	return rows[0]
 }
 
-// TestAnotherProcessSeesHowLongALeaseLasts: etcd says so in whole seconds, rounded down, and is asked once.
+// etcd answers in whole seconds, rounded down, and is asked once.
 func TestAnotherProcessSeesHowLongALeaseLasts(t *testing.T) {
 	r := newRig(t)
 	var count counter
@@ -243,7 +243,7 @@ func TestAnotherProcessSeesHowLongALeaseLasts(t *testing.T) {
 		for range 3 {
 			_, a, err := there.try("k", 0)
 			if rest := a.Holder.Remaining; err != nil || a.Granted || rest > ttl || rest < ttl-2*time.Second {
-				t.Errorf("a loser is told %+v, %v", a, err)
+				t.Errorf("the waiter was answered %+v, %v", a, err)
 			}
 		}
 	})
@@ -255,8 +255,8 @@ func TestAnotherProcessSeesHowLongALeaseLasts(t *testing.T) {
 	}
 }
 
-// TestALoanThatEtcdHasForgotten is one that somebody revoked, or that ended while this machine slept.
-func TestALoanThatEtcdHasForgotten(t *testing.T) {
+// The etcd lease was revoked, or ended while this machine was suspended.
+func TestALoanThatEtcdHasEnded(t *testing.T) {
 	r := newRig(t)
 	old := r.take("old", 0)
 	got, err := r.client.Get(t.Context(), r.prefix+"h/", clientv3.WithPrefix())

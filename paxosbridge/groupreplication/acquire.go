@@ -8,18 +8,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
-	"github.com/rowlockdb/rowlock/paxosbridge"
+	"github.com/rowlockdb/rowlock/paxosbridge/internal/request"
 )
 
-// Acquire grants what is free or expired. A request that names an epoch never makes a row, and is granted only in that epoch, in the same
-// statement as the grant; otherwise its error is a [*paxosbridge.RecordError].
+// Acquire grants free and expired keys. A request that names an epoch never makes a row, and is
+// granted only in that epoch: the statement that grants checks it. Otherwise its error is a
+// [*paxosbridge.RecordError].
 func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
 	if len(reqs) == 1 {
 		out[0] = c.acquire(ctx, reqs[0])
-		return out, own(out[0].Err)
+		return request.Acquired(out)
 	}
 	var wg sync.WaitGroup
 	for i := range reqs {
@@ -29,52 +31,49 @@ func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]l
 	return out, nil
 }
 
-// own is the error of a call for one item. That the record is of another epoch is an answer.
-func own(err error) error {
-	if errors.Is(err, paxosbridge.ErrRecord) {
-		return nil
-	}
-	return err
-}
-
-// grant is what became of a request on the lanes.
-type grant struct {
-	lease.Acquired
-	doubtful bool
-}
-
 func (c *Cluster) acquire(ctx context.Context, r lease.AcquireRequest) lease.Acquired {
-	if err := check(r); err != nil {
+	if err := request.Check(r, lastEpoch); err != nil {
 		return lease.Acquired{Err: err}
 	}
-	var g grant
-	err := c.store.OnLane(ctx, "acquire", r.Key, func(ctx context.Context, s *dialect.Session) (err error) {
-		if err = c.watch(ctx, s); err == nil {
-			g.Acquired, err = c.take(ctx, s, r)
-		}
-		g.doubtful = g.doubtful || err != nil && dialect.Judge(c.group, err).Class == dialect.Unknown
+	var a lease.Acquired
+	doubtful, err := c.write(ctx, "acquire", r.Key, func(ctx context.Context, s *sqlstore.Session, _ bool) (err error) {
+		a, err = c.take(ctx, s, r)
 		return err
 	})
 	if err != nil {
-		return lease.Acquired{Err: err} // g may still be written to
+		return lease.Acquired{Err: err} // a may still be written to
 	}
-	g.Doubtful = g.doubtful
-	return g.Acquired
+	a.Doubtful = doubtful
+	return a
 }
 
-func check(r lease.AcquireRequest) error {
-	err := r.Check()
-	if err == nil && r.Epoch != 0 {
-		err = checkEpoch("acquire", r.Key, r.Epoch)
+// write runs a sequence that changes a record, after a look at the group. It repeats the sequence
+// until the outcome is known. doubtful says that an earlier try had an unknown outcome.
+func (c *Cluster) write(
+	ctx context.Context, verb, key string,
+	do func(ctx context.Context, s *sqlstore.Session, doubtful bool) error,
+) (doubtful bool, err error) {
+	var unknown bool
+	err = c.store.OnLane(ctx, verb, key, func(ctx context.Context, s *sqlstore.Session) error {
+		err := c.watch(ctx, s)
+		if err == nil {
+			err = do(ctx, s, unknown)
+		}
+		unknown = unknown || err != nil && sqlstore.Judge(c.group, err).Class == sqlstore.Unknown
+		return err
+	})
+	if err != nil {
+		return false, err // the sequence may still run
 	}
-	return err
+	return unknown, nil
 }
 
-// watchEvery is how old what is known of the group may be. Members may leave while a session stays: the last that is left would
-// acknowledge alone.
+// watchEvery is how old what is known of the group may be. Members may leave while a session stays,
+// and the last one left would acknowledge writes alone.
 const watchEvery = time.Second
 
-func (c *Cluster) watch(ctx context.Context, s *dialect.Session) error {
+// watch checks the group if that is due, and otherwise costs nothing.
+func (c *Cluster) watch(ctx context.Context, s *sqlstore.Session) error {
 	now, last := time.Now().UnixNano(), c.watched.Load()
 	if now-last < int64(watchEvery) || !c.watched.CompareAndSwap(last, now) {
 		return nil
@@ -84,36 +83,36 @@ func (c *Cluster) watch(ctx context.Context, s *dialect.Session) error {
 		err = v.leads(atLeast)
 	}
 	if err != nil {
-		c.watched.Store(0) // the next is to look again
-		err = dialect.NotSent{Err: err}
+		c.watched.Store(0) // the next call checks again
+		err = sqlstore.NotSent{Err: err}
 	}
 	return err
 }
 
-// watchNow is watch where no session of ours is at hand.
+// watchNow is watch without a session.
 func (c *Cluster) watchNow(ctx context.Context, key string) error {
 	if time.Now().UnixNano()-c.watched.Load() < int64(watchEvery) {
 		return nil
 	}
-	return c.store.OnLane(ctx, "look at the group for", key, c.watch)
+	return c.store.OnLane(ctx, "check the group for", key, c.watch)
 }
 
-// take runs the sequence once: the write that grants, and where it did not, a look that says why.
-func (c *Cluster) take(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+// take runs the sequence once: the write that grants, and if it did not, a read that says why.
+func (c *Cluster) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	low, high := int64(0), lease.MaxToken
 	if r.Epoch != 0 {
 		low, high = lease.EpochStart(r.Epoch), lease.EpochStart(r.Epoch+1)
 	}
 	key := []byte(r.Key)
 	out, err := granted(s.Exec(ctx, c.group.Text("group-take"),
-		dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), key, key, low, high))
+		sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL), key, key, low, high))
 	if err != nil || out.Granted {
 		return out, err
 	}
-	return c.look(ctx, s, r)
+	return c.explain(ctx, s, r)
 }
 
-// granted is not Granted where nothing was changed.
+// granted is not Granted if the statement changed no row.
 func granted(res sql.Result, err error) (out lease.Acquired, _ error) {
 	if err != nil {
 		return out, err
@@ -127,7 +126,7 @@ func granted(res sql.Result, err error) (out lease.Acquired, _ error) {
 	return out, err
 }
 
-// row is what a look finds.
+// row is what explain reads.
 type row struct {
 	home       int
 	token      int64
@@ -136,9 +135,9 @@ type row struct {
 	remaining  int64
 }
 
-func (c *Cluster) look(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (out lease.Acquired, err error) {
+func (c *Cluster) explain(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (out lease.Acquired, err error) {
 	var w row
-	err = s.QueryRow(ctx, c.group.Text("group-look"), []any{dialect.Bytes(r.Owner), []byte(r.Key)},
+	err = s.QueryRow(ctx, c.group.Text("group-look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
 		&w.home, &w.token, &w.mine, &w.held, &w.note, &w.remaining)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) && r.Epoch == 0:
@@ -151,46 +150,46 @@ func (c *Cluster) look(ctx context.Context, s *dialect.Session, r lease.AcquireR
 	return c.answer(ctx, s, r, w)
 }
 
-func (c *Cluster) answer(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, w row) (out lease.Acquired, err error) {
+func (c *Cluster) answer(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, w row) (out lease.Acquired, err error) {
 	switch {
 	case w.home != lease.HomeTable || r.Epoch != 0 && lease.Epoch(w.token) != r.Epoch:
 		out.Err = other(r, w.home, w.token)
 	case w.mine:
 		return c.confirm(ctx, s, r, w.token)
 	case w.held:
-		out.Holder = lease.Holder{Note: string(w.note), Remaining: max(0, dialect.Duration(w.remaining))}
+		out.Holder = lease.Holder{Note: string(w.note), Remaining: max(0, sqlstore.Duration(w.remaining))}
 	case spent(w.token):
 		out.Err = fmt.Errorf("%w: acquire %q: it stands at %d", lease.ErrTokenExhausted, r.Key, w.token)
-	default: // free now, and not when the statement ran
-		err = dialect.ErrRowShape
+	default: // free now, but not when the statement ran
+		err = sqlstore.ErrRowShape
 	}
 	return out, err
 }
 
-// confirm grants again what the owner has, by a write: see group-confirm.
-func (c *Cluster) confirm(ctx context.Context, s *dialect.Session, r lease.AcquireRequest, token int64) (lease.Acquired, error) {
-	res, err := s.Exec(ctx, c.group.Text("group-confirm"), []byte(r.Key), dialect.Bytes(r.Owner), token)
+// confirm grants the owner's lease again, by a write: see group-confirm.
+func (c *Cluster) confirm(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, token int64) (lease.Acquired, error) {
+	res, err := s.Exec(ctx, c.group.Text("group-confirm"), []byte(r.Key), sqlstore.Bytes(r.Owner), token)
 	if err != nil {
 		return lease.Acquired{}, err
 	}
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return lease.Acquired{}, errors.Join(dialect.ErrRowShape, err)
+		return lease.Acquired{}, oneline.Join(sqlstore.ErrRowShape, err)
 	}
 	return lease.Acquired{Granted: true, Token: token}, nil
 }
 
-// create is for a key without a record, and a request that names no epoch.
-func (c *Cluster) create(ctx context.Context, s *dialect.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+// create inserts the row of a key without a record, for a request that names no epoch.
+func (c *Cluster) create(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	key := []byte(r.Key)
 	out, err := granted(s.Exec(ctx, c.group.Text("acquire-insert"),
-		key, dialect.Bytes(r.Owner), []byte(r.Note), dialect.Micros(r.TTL), lease.Bucket(r.Key), key))
+		key, sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL), lease.Bucket(r.Key), key))
 	if err == nil && !out.Granted {
-		err = dialect.ErrRowShape
+		err = sqlstore.ErrRowShape
 	}
 	return out, err
 }
 
-// HandOver gives leases to their next owners, in the epoch that they are of.
+// HandOver grants leases to their next owners, in the epoch of the lease.
 func (c *Cluster) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(items))
 	var run []lease.HandOver
@@ -199,7 +198,7 @@ func (c *Cluster) HandOver(ctx context.Context, items []lease.HandOver) ([]lease
 		switch {
 		case h.To.Epoch != 0 && h.To.Epoch != lease.Epoch(h.From.Token):
 			out[i].Err = other(h.To, lease.HomeTable, h.From.Token)
-		case !spent(h.From.Token): // else not granted, and released by whoever has it
+		case !spent(h.From.Token): // else not granted: the holder releases it
 			run, at = append(run, h), append(at, i)
 		}
 	}
@@ -215,8 +214,5 @@ func (c *Cluster) HandOver(ctx context.Context, items []lease.HandOver) ([]lease
 			out[i] = got[n]
 		}
 	}
-	if len(out) == 1 {
-		return out, own(out[0].Err)
-	}
-	return out, nil
+	return request.Acquired(out)
 }

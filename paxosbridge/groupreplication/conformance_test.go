@@ -13,11 +13,11 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/groupreplication"
 )
 
-// The suite that every store must pass, for requests that name no epoch and for those that do. It is the same statement that grants both,
-// and clustertest has the epochs.
+// The suite of every store, for requests that name no epoch and for those that do. One statement
+// grants both; clustertest tests the epochs.
 func TestConformance(t *testing.T) {
 	t.Run("without an epoch", func(t *testing.T) {
-		t.Parallel() // what takes the time is the group's agreeing
+		t.Parallel() // the group's agreement takes the time
 		r := newRig(t)
 		locktest.Run(t, harness(r, r.cluster(), r.cluster()))
 	})
@@ -45,7 +45,7 @@ func harness(r *rig, here, there lease.Store) locktest.Harness {
 	}
 }
 
-// inEpoch opens every key in epoch 1, and asks for it there.
+// inEpoch opens every key in epoch 1, and requests it there.
 type inEpoch struct{ *groupreplication.Cluster }
 
 func (c inEpoch) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {

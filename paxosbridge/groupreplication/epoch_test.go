@@ -36,7 +36,7 @@ func TestARequestOfAnotherEpochMakesNoRowAndChangesNone(t *testing.T) {
 	}
 	r.must(c.Open(t.Context(), "k", 3))
 	l := r.hold(c, request("k", 3))
-	r.expire("k") // free to be taken, by whoever is of its epoch
+	r.expire("k") // free for a request of its epoch
 	for _, epoch := range []int64{1, 2, 4, 5} {
 		if err := ask(epoch); !errors.Is(err, paxosbridge.ErrRecord) {
 			t.Errorf("epoch %d of a key in 3: %v", epoch, err)
@@ -48,7 +48,7 @@ func TestARequestOfAnotherEpochMakesNoRowAndChangesNone(t *testing.T) {
 	}
 }
 
-func TestTheLastTokenOfAnEpochIsFollowedByNone(t *testing.T) {
+func TestNoTokenFollowsTheLastOfAnEpoch(t *testing.T) {
 	r := newRig(t)
 	c := r.cluster()
 	r.must(c.Open(t.Context(), "k", 1))
@@ -74,7 +74,7 @@ func TestTheLastTokenOfAnEpochIsFollowedByNone(t *testing.T) {
 	}
 }
 
-func TestEpochsThatCannotBeAreRefused(t *testing.T) {
+func TestImpossibleEpochsAreRefused(t *testing.T) {
 	r := newRig(t)
 	c := r.cluster()
 	for _, epoch := range []int64{-1, 0, 1 << 23, 1 << 40} {
@@ -90,8 +90,9 @@ func TestEpochsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// A primary that is cut off answers reads. So who asks again for what he has is answered by something that the group has agreed to.
-func TestAskingAgainIsAnsweredByAWrite(t *testing.T) {
+// A primary that is cut off answers reads. So a repeated request of the holder is answered after a
+// write that the group has agreed to.
+func TestARepetitionIsAnsweredByAWrite(t *testing.T) {
 	r := newRig(t)
 	c := r.cluster()
 	r.must(c.Open(t.Context(), "k", 1))
@@ -131,7 +132,7 @@ func (r *rig) faulty() (*groupreplication.Cluster, *faultdb.Switch) {
 	return r.cluster(), faults
 }
 
-func TestALostReplyIsAskedForAgain(t *testing.T) {
+func TestARequestWithALostReplyIsRepeated(t *testing.T) {
 	r := newRig(t)
 	c, faults := r.faulty()
 	ctx := t.Context()

@@ -14,7 +14,7 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// A cluster is a store of its own too; a bridge moves keys to it and back.
+// A cluster is also a store of its own; a bridge moves keys to it and back.
 func Example() {
 	ctx := context.Background()
 	var members []*sql.DB
@@ -35,7 +35,7 @@ func Example() {
 	}
 	cluster, err := groupreplication.New(ctx, members)
 	if err != nil {
-		log.Fatal(err) // an unsafe group, say: the error names the setting and the cure
+		log.Fatal(err) // for example an unsafe group: the error names the setting and the cure
 	}
 	defer cluster.Close()
 

@@ -12,15 +12,17 @@ import (
 
 	driving "github.com/go-sql-driver/mysql"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge/groupreplication"
 )
 
-// soon bounds the time without service when the primary fails: it is suspected after 5 s and expelled at once.
+// soon bounds the time without service after the primary fails. It is suspected after 5 s and
+// expelled at once.
 const soon = 25 * time.Second
 
-// ledger has every grant that was answered, and sees that a key has one holder at a time and its tokens grow.
+// ledger has every answered grant, and checks that a key has one holder at a time and growing
+// tokens.
 type ledger struct {
 	testing.TB
 	mu     sync.Mutex
@@ -28,7 +30,7 @@ type ledger struct {
 	last   map[string]int64
 	grants int
 	at     time.Time     // of the last grant
-	pause  time.Duration // the longest without one
+	pause  time.Duration // the longest time without a grant
 }
 
 func (l *ledger) granted(g lease.Lease) {
@@ -44,7 +46,8 @@ func (l *ledger) granted(g lease.Lease) {
 	l.at = time.Now()
 }
 
-// released is said before the request is sent: it may take effect at any time from then on.
+// released is called before the request is sent, because it may take effect at any time from then
+// on.
 func (l *ledger) released(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +62,7 @@ func (l *ledger) count() int {
 
 const keys = 3
 
-// load has six goroutines of two processes lock three keys and give them back, until stop is called.
+// load has six goroutines of two processes acquire and release three keys, until stop is called.
 func (r *rig) load() (l *ledger, stop func()) {
 	r.Helper()
 	l = &ledger{TB: r.TB, held: make(map[string]lease.Owner), last: make(map[string]int64)}
@@ -85,7 +88,8 @@ func (r *rig) load() (l *ledger, stop func()) {
 	return l, sync.OnceFunc(func() { close(done); wg.Wait() })
 }
 
-// pair asks until it knows: what is unknown is asked for again by the same owner, as rowlock's janitor would release it.
+// pair repeats a request with an unknown outcome with the same owner, as rowlock's orphan cleaner
+// would release it.
 func (l *ledger) pair(c lease.Store, key string) {
 	q := request(key, 1)
 	var got []lease.Acquired
@@ -99,7 +103,7 @@ func (l *ledger) pair(c lease.Store, key string) {
 		l.Errorf("%+v", got[0])
 	}
 	if !got[0].Granted {
-		time.Sleep(time.Millisecond) // nothing depends on it; the others have two cores
+		time.Sleep(time.Millisecond) // nothing depends on it; the other goroutines share two cores
 		return
 	}
 	g := lease.Lease{Key: key, Owner: q.Owner, Token: got[0].Token}
@@ -127,14 +131,14 @@ func (l *ledger) insist(what string, f func(context.Context) error) bool {
 	}
 }
 
-// serves waits for some grants more.
+// serves waits for some more grants.
 func (r *rig) serves(l *ledger) {
 	r.Helper()
 	from := l.count()
 	r.eventually("the cluster serves", func() bool { return l.count() > from+30 })
 }
 
-// survive has the primary fail under load and wants all to go on on another.
+// survive has the primary fail under load, and wants grants on another.
 func (r *rig) survive(fail func(primary int)) {
 	r.Helper()
 	l, stop := r.load()
@@ -144,7 +148,7 @@ func (r *rig) survive(fail func(primary int)) {
 	fail(before)
 	r.serves(l)
 	stop()
-	r.eventually("another is primary", func() bool { // who was it may say so for a moment after it woke
+	r.eventually("another is primary", func() bool { // the old primary may still say so for a moment after it wakes
 		after, _ := r.roles()
 		return after != before
 	})
@@ -154,12 +158,12 @@ func (r *rig) survive(fail func(primary int)) {
 	r.Logf("%d grants; the longest pause was %v", l.grants, l.pause.Round(10*time.Millisecond))
 }
 
-func TestNobodyHoldsTwiceWhenThePrimaryIsKilled(t *testing.T) {
+func TestOneHolderWhenThePrimaryIsKilled(t *testing.T) {
 	r := newRig(t)
 	r.survive(func(primary int) { r.signal(primary, syscall.SIGKILL) })
 }
 
-// A primary that slept while another was elected wakes with a grant in its hands.
+// A primary that was stopped while another was elected wakes in the middle of a grant.
 func TestAPrimaryThatWakesGrantsNothing(t *testing.T) {
 	r := newRig(t)
 	c := r.cluster(groupreplication.Timeout(3 * time.Second))
@@ -193,7 +197,8 @@ func TestAPrimaryThatWakesGrantsNothing(t *testing.T) {
 	}
 }
 
-// A primary without the others commits nothing. It does not know that it is alone yet, and still reads.
+// A primary without the others commits nothing. It does not know yet that it is alone, and still
+// reads.
 func TestAPrimaryWithoutTheMajorityGrantsNothing(t *testing.T) {
 	r := newRig(t)
 	c := r.cluster(groupreplication.Timeout(time.Second))
@@ -202,7 +207,7 @@ func TestAPrimaryWithoutTheMajorityGrantsNothing(t *testing.T) {
 	for _, i := range others {
 		r.signal(i, syscall.SIGSTOP)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // they are not suspected before 5 s
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // no member is suspected before 5 s
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, q := range []lease.AcquireRequest{request("free", 0), {Key: "held", Owner: l.Owner, TTL: ttl}} {
@@ -224,8 +229,9 @@ func TestAPrimaryWithoutTheMajorityGrantsNothing(t *testing.T) {
 	r.release(c, r.hold(c, request("after", 0)))
 }
 
-// What a primary says of what it had sent before it gave up is not to be trusted: the others may have got it, and commit it.
-func TestAPrimaryThatGivesUpSaysNothingOfTheOutcome(t *testing.T) {
+// What a primary says about statements it had sent before it gave up means nothing: the others may
+// have them, and commit them.
+func TestAPrimaryThatGivesUpLeavesTheOutcomeUnknown(t *testing.T) {
 	long(t, "it breaks the group apart, which can take minutes to come together")
 	r := newRig(t)
 	primary, others := r.roles()
@@ -234,7 +240,7 @@ func TestAPrimaryThatGivesUpSaysNothingOfTheOutcome(t *testing.T) {
 	}
 	began := time.Now()
 	err := r.insertRaw(r.dbs[primary], "raw")
-	if v := dialect.Judge(r.dialect, err); !errors.As(err, new(*driving.MySQLError)) || v.Class != dialect.Unknown {
+	if v := sqlstore.Judge(r.dialect, err); !errors.As(err, new(*driving.MySQLError)) || v.Class != sqlstore.Unknown {
 		t.Errorf("the commit was answered %v, which is %s", err, v.Class)
 	}
 	gaveUp := time.Since(began)

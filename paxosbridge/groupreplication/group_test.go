@@ -9,8 +9,8 @@ import (
 
 	driving "github.com/go-sql-driver/mysql"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -28,7 +28,7 @@ func TestSettingsAreRefusedByName(t *testing.T) {
 		"group_replication_single_primary_mode": "OFF", "group_replication_exit_state_action": "STAY_WRITABLE",
 		"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "1000", "binlog_error_action": "IGNORE_ERROR",
 	} {
-		for _, value := range []string{bad, ""} { // or a server that does not know the setting
+		for _, value := range []string{bad, ""} { // or the server does not know the setting
 			s := maps.Clone(good)
 			s[name] = value
 			if err := s.check(); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), name) {
@@ -41,7 +41,7 @@ func TestSettingsAreRefusedByName(t *testing.T) {
 	}
 }
 
-func TestWhoLeadsHasTheMajority(t *testing.T) {
+func TestAPrimaryNeedsTheMajority(t *testing.T) {
 	for _, c := range []struct {
 		view
 		least int
@@ -66,11 +66,11 @@ func TestWhoLeadsHasTheMajority(t *testing.T) {
 }
 
 // A server that was told to roll back what it has sent does not know whether the others commit it.
-func TestWhatTheGroupRolledBackHasAnUnknownOutcome(t *testing.T) {
-	g := &group{mysql.New()}
-	for number, want := range map[uint16]dialect.Class{
-		3100: dialect.Unknown, 3101: dialect.Unknown, 1180: dialect.Unknown,
-		1290: dialect.Unfit, 1836: dialect.Unfit, 3796: dialect.Unfit, 3797: dialect.Unfit, 3098: dialect.Refused,
+func TestARollbackOfTheGroupHasAnUnknownOutcome(t *testing.T) {
+	g := &group{sqlstore.Of(mysql.New())}
+	for number, want := range map[uint16]sqlstore.Class{
+		3100: sqlstore.Unknown, 3101: sqlstore.Unknown, 1180: sqlstore.Unknown,
+		1290: sqlstore.Unfit, 1836: sqlstore.Unfit, 3796: sqlstore.Unfit, 3797: sqlstore.Unfit, 3098: sqlstore.Refused,
 	} {
 		if v := g.Classify(&driving.MySQLError{Number: number}); v.Class != want {
 			t.Errorf("%d is %s, want %s", number, v.Class, want)
@@ -78,7 +78,7 @@ func TestWhatTheGroupRolledBackHasAnUnknownOutcome(t *testing.T) {
 	}
 }
 
-func TestASessionWaitsForTheBacklogWhateverTheServerDefaultsTo(t *testing.T) {
+func TestASessionWaitsForTheBacklogWithAnyServerDefault(t *testing.T) {
 	for _, dsn := range testdb.Group(t) {
 		db, err := sql.Open("mysql", dsn)
 		if err != nil {
@@ -103,7 +103,7 @@ func TestASessionWaitsForTheBacklogWhateverTheServerDefaultsTo(t *testing.T) {
 	}
 }
 
-// session says what a new session of ours has.
+// session returns the settings of a new session of the cluster.
 func session(t *testing.T, dsn string) (consistency string) {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
@@ -115,9 +115,9 @@ func session(t *testing.T, dsn string) (consistency string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := dialect.NewSession(conn)
+	s := sqlstore.NewSession(conn)
 	defer s.Discard()
-	if err := (&group{mysql.New()}).Setup(t.Context(), s); err != nil {
+	if err := (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.QueryRowContext(t.Context(), `SELECT @@SESSION.group_replication_consistency`).Scan(&consistency); err != nil {
@@ -126,7 +126,7 @@ func session(t *testing.T, dsn string) (consistency string) {
 	return consistency
 }
 
-func TestASessionThatKeepsItsWritesFromTheGroupIsRefused(t *testing.T) {
+func TestASessionWithoutBinaryLogIsRefused(t *testing.T) {
 	db, err := sql.Open("mysql", testdb.Group(t)[0])
 	if err != nil {
 		t.Fatal(err)
@@ -136,12 +136,12 @@ func TestASessionThatKeepsItsWritesFromTheGroupIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := dialect.NewSession(conn)
+	s := sqlstore.NewSession(conn)
 	defer s.Discard()
 	if _, err := conn.ExecContext(t.Context(), `SET SESSION sql_log_bin = 0`); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&group{mysql.New()}).Setup(t.Context(), s); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), "sql_log_bin") {
+	if err := (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), "sql_log_bin") {
 		t.Error(err)
 	}
 }

@@ -12,39 +12,44 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 const (
-	// askFor bounds the question to one member: one that is stopped says nothing, and must not hold up the others.
+	// askFor bounds a request to one member, because a stopped member does not answer and must not
+	// delay the others.
 	askFor = time.Second
-	// askEvery is the pause between two rounds of questions: a failover takes seconds.
+	// askEvery is the pause between two rounds of requests. A failover takes seconds.
 	askEvery = 100 * time.Millisecond
 )
 
-// members are the pools of a group, and know which of them leads to the primary. They are the lanes' pool.
+// members are the pools of a group's members. They find the primary, and are the lanes' pool.
 type members struct {
 	dbs  []*sql.DB
-	last atomic.Int64 // who was primary last
-	text interface{ Text(section string) string }
+	last atomic.Int64 // the member that was primary last
+	text sqlstore.Texts
 }
 
 func newMembers(dbs []*sql.DB) (*members, error) {
 	for i, db := range dbs {
 		if db == nil {
-			return nil, fmt.Errorf("%w: member %d is no database", lease.ErrConfig, i+1)
+			return nil, fmt.Errorf("%w: groupreplication: the pool of member %d is nil", lease.ErrConfig, i+1)
 		}
 		if first := slices.Index(dbs, db); first < i {
-			return nil, fmt.Errorf("%w: members %d and %d are one pool; give each member's own", lease.ErrConfig, first+1, i+1)
+			return nil, fmt.Errorf("%w: groupreplication: members %d and %d are the same pool: give each member its own",
+				lease.ErrConfig, first+1, i+1)
 		}
 	}
 	if len(dbs) < smallest {
-		return nil, fmt.Errorf("%w: %d pools; give one for each member of the group, and a group has at least %d", lease.ErrConfig, len(dbs), smallest)
+		return nil, fmt.Errorf("%w: groupreplication: %d pools: give one for each member; a group has at least %d",
+			lease.ErrConfig, len(dbs), smallest)
 	}
-	return &members{dbs: dbs, text: mysql.New()}, nil
+	return &members{dbs: dbs, text: sqlstore.Of(mysql.New())}, nil
 }
 
-// limit is the smallest of the pools' limits: any of them may become the one.
+// limit is the smallest of the pools' limits, because any member may become the primary.
 func (m *members) limit() (limit int) {
 	for _, db := range m.dbs {
 		if n := db.Stats().MaxOpenConnections; n > 0 && (limit == 0 || n < limit) {
@@ -54,8 +59,8 @@ func (m *members) limit() (limit int) {
 	return limit
 }
 
-// Primary returns the pool, of those of a group's members, that leads to its primary: for schema.Migrate. It waits for one until
-// ctx ends. The next moment another may be it.
+// Primary returns the pool of the member that is the primary now, for schema.Migrate. It waits for
+// a primary until ctx ends. Another member may become primary at any time.
 func Primary(ctx context.Context, dbs []*sql.DB) (*sql.DB, error) {
 	m, err := newMembers(dbs)
 	if err != nil {
@@ -68,8 +73,9 @@ func Primary(ctx context.Context, dbs []*sql.DB) (*sql.DB, error) {
 	return m.dbs[m.last.Load()], conn.Close()
 }
 
-// Conn returns a connection to the member that says it is the primary, and that it has the majority with it. It waits for one until ctx
-// ends. One that is cut off and has not noticed says so too: it will commit nothing.
+// Conn returns a connection to the member that reports itself as primary with a majority. It waits
+// for one until ctx ends. A primary that is cut off and has not noticed reports that too, but
+// commits nothing.
 func (m *members) Conn(ctx context.Context) (*sql.Conn, error) {
 	for {
 		conn, err := m.find(ctx)
@@ -78,13 +84,13 @@ func (m *members) Conn(ctx context.Context) (*sql.Conn, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the group has no primary that answers: %w", errors.Join(err, ctx.Err()))
+			return nil, fmt.Errorf("rowlock: groupreplication: no member answers as primary: %w", oneline.Join(err, ctx.Err()))
 		case <-time.After(askEvery):
 		}
 	}
 }
 
-// find asks who was primary last, and then everybody at once.
+// find asks the member that was primary last, and then all members at once.
 func (m *members) find(ctx context.Context) (*sql.Conn, error) {
 	last := int(m.last.Load())
 	if conn, err := m.ask(ctx, last); err == nil {
@@ -100,7 +106,7 @@ func (m *members) find(ctx context.Context) (*sql.Conn, error) {
 	for i, conn := range conns {
 		switch {
 		case conn == nil:
-		case found == nil || i != last: // who was it before may not know yet that it is not
+		case found == nil || i != last: // the old primary may not know yet that it was replaced
 			discard(found)
 			found = conn
 			m.last.Store(int64(i))
@@ -109,7 +115,7 @@ func (m *members) find(ctx context.Context) (*sql.Conn, error) {
 		}
 	}
 	if found == nil {
-		return nil, errors.Join(errs...)
+		return nil, oneline.Join(errs...)
 	}
 	return found, nil
 }
@@ -133,7 +139,7 @@ func (m *members) ask(ctx context.Context, i int) (*sql.Conn, error) {
 		err = v.leads(atLeast)
 	}
 	if err != nil {
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // of a server that is gone, or whose roles change
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // the server is gone, or its role changes
 		_ = conn.Close()
 		return nil, fmt.Errorf("member %d: %w", i+1, err)
 	}
@@ -148,8 +154,8 @@ func (m *members) view(ctx context.Context, conn *sql.Conn) (v view, err error) 
 	return v, err
 }
 
-// check looks at the settings of every member that answers, and at the size of the group. Who does not answer is looked at when it has
-// become the primary.
+// check checks the settings of every member that answers, and the size of the group. A member that
+// does not answer is checked when it has become the primary.
 func (m *members) check(ctx context.Context) error {
 	var refused []error
 	for i := range m.dbs {
@@ -157,7 +163,7 @@ func (m *members) check(ctx context.Context) error {
 			refused = append(refused, fmt.Errorf("member %d: %w", i+1, err))
 		}
 	}
-	return errors.Join(refused...)
+	return oneline.Join(refused...)
 }
 
 func (m *members) checkOne(ctx context.Context, i int) error {

@@ -17,7 +17,7 @@ func TestKeysMoveWhileThePrimaryDies(t *testing.T) {
 	r := newRig(t)
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name != "postgres" {
-			return // which database it is makes no difference to the group, and each death takes half a minute
+			return // the database makes no difference to the group, and each death takes half a minute
 		}
 		killed := false
 		movetest.Run(t, e, movetest.Scene{

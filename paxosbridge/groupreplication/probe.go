@@ -2,26 +2,27 @@ package groupreplication
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 const (
-	// probeKey has no lock. That a process waits for it is what a probe writes, beside the keys' records.
+	// probeKey has no lock. A probe registers a waiter for it, beside the keys' records.
 	probeKey = lease.Reserved + "probe"
-	// probeFor is how long what a probe has written counts.
+	// probeFor is how long that registration lasts.
 	probeFor = time.Minute
-	// arriveIn bounds how long a write may take to another member before New takes it that it never comes.
+	// arriveIn bounds how long New waits until a write has reached a majority of the members.
 	arriveIn = 15 * time.Second
 )
 
-// prober is who waits for probeKey, in every process: one row in all.
+// prober is the waiter for probeKey in every process, so that there is one row in all.
 var prober = lease.Owner{'p', 'r', 'o', 'b', 'e'}
 
-// Probe changes a row, which takes the group's agreement, and reads it back. It waits as every other call for a primary.
+// Probe changes a row, which takes the group's agreement, and reads it back. It waits for a primary
+// as every other call does.
 func (c *Cluster) Probe(ctx context.Context) error {
 	keys := []string{probeKey}
 	if err := c.store.Await(ctx, prober, keys, probeFor); err != nil {
@@ -29,13 +30,14 @@ func (c *Cluster) Probe(ctx context.Context) error {
 	}
 	seen, err := c.store.Awaited(ctx, lease.Owner{}, keys)
 	if err == nil && !seen[0] {
-		err = fmt.Errorf("%w: probe: what was written a moment ago is not there", lease.ErrCorrupt)
+		err = fmt.Errorf("%w: probe: a row written just now is missing", lease.ErrCorrupt)
 	}
 	return err
 }
 
-// arrives writes something and waits until another member has it. A filter of the binary log, or one of a replica, keeps rows from the
-// others without an error; they would be forgotten with the primary.
+// arrives writes a row and waits until a majority of the members has it. A filter of the binary log
+// or of a replica withholds rows from the other members without an error. Such rows would be lost
+// with the primary.
 func (c *Cluster) arrives(ctx context.Context) error {
 	us, keys := lease.NewOwner(), []string{probeKey}
 	if err := c.store.Await(ctx, us, keys, probeFor); err != nil {
@@ -46,10 +48,10 @@ func (c *Cluster) arrives(ctx context.Context) error {
 		err = c.members.dbs[i].QueryRowContext(ctx, query, []byte(probeKey), us[:]).Scan(&n)
 		return n, err
 	})
-	return errors.Join(err, c.store.Desist(ctx, us, keys))
+	return oneline.Join(err, c.store.Desist(ctx, us, keys))
 }
 
-// await returns when a majority has answered above 0.
+// await returns when a majority has answered with a count above 0.
 func (m *members) await(ctx context.Context, ask func(ctx context.Context, i int) (int, error)) error {
 	end := time.Now().Add(arriveIn)
 	for {
@@ -67,7 +69,8 @@ func (m *members) await(ctx context.Context, ask func(ctx context.Context, i int
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(end):
-			return fmt.Errorf("%w: what the primary has committed was seen on %d of %d members within %s: look for binlog_ignore_db, binlog_do_db and replication filters, and for members that lag", lease.ErrTopology, got, len(m.dbs), arriveIn)
+			return fmt.Errorf("%w: a commit of the primary reached %d of %d members within %s: check binlog_ignore_db, "+
+				"binlog_do_db, replication filters, and members that lag", lease.ErrTopology, got, len(m.dbs), arriveIn)
 		}
 		select {
 		case <-ctx.Done():

@@ -6,30 +6,26 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
+	"github.com/rowlockdb/rowlock/paxosbridge/internal/request"
 )
 
-// homeSealed is the home of the row of a record that is sealed: where nobody is granted anything.
-const homeSealed = -2
+const (
+	// homeSealed is the home of the row of a sealed record. No statement grants a key there.
+	homeSealed = -2
+	// lastEpoch is the last epoch in which all tokens can be granted.
+	lastEpoch = lease.MaxToken>>lease.EpochShift - 1
+)
 
-// spent reports whether the next token would be of another epoch, or none at all.
+// spent reports whether the epoch has no token after this one.
 func spent(token int64) bool {
 	return lease.Epoch(token+1) != lease.Epoch(token) || token >= lease.MaxToken-1
 }
 
-func checkEpoch(verb, key string, epoch int64) error {
-	if err := lease.CheckStoredKey(key); err != nil {
-		return err
-	}
-	if epoch < 1 || epoch > lease.Epoch(lease.MaxToken)-1 {
-		return fmt.Errorf("%w: %s %q: epoch %d; it is 1 to %d", lease.ErrConfig, verb, key, epoch, lease.Epoch(lease.MaxToken)-1)
-	}
-	return nil
-}
-
-// other is why a request is not granted: the row, if there is one, is of another epoch than it names, or sealed.
+// other is why a request is not granted: the row is sealed, absent, or of another epoch than the
+// request names.
 func other(r lease.AcquireRequest, home int, token int64) error {
 	record := paxosbridge.Record{Key: r.Key, Epoch: lease.Epoch(token), Sealed: home == homeSealed}
 	err := error(&paxosbridge.RecordError{Record: record, Asked: r.Epoch})
@@ -49,29 +45,24 @@ func (c *Cluster) Supersede(ctx context.Context, key string, epoch int64) error 
 	return c.raise(ctx, "supersede", key, homeSealed, epoch)
 }
 
-// raise may be repeated: the second time the row's epoch is no longer older.
+// raise may be repeated, because the second time the row's epoch is not older.
 func (c *Cluster) raise(ctx context.Context, verb, key string, home int, epoch int64) error {
-	if err := checkEpoch(verb, key, epoch); err != nil {
+	if err := request.CheckEpoch(verb, key, epoch, lastEpoch); err != nil {
 		return err
 	}
-	return c.store.OnLane(ctx, verb, key, func(ctx context.Context, s *dialect.Session) error {
-		if err := c.watch(ctx, s); err != nil {
-			return err
-		}
+	_, err := c.write(ctx, verb, key, func(ctx context.Context, s *sqlstore.Session, _ bool) error {
 		_, err := s.Exec(ctx, c.group.Text("group-raise"), []byte(key), home, lease.EpochStart(epoch))
 		return err
 	})
+	return err
 }
 
-// Seal changes the row's home in one statement, which names the holder. Where an earlier try of it may have done so the row is looked
-// at: only its holder can have sealed it with this token.
+// Seal changes the row's home in one statement, which names the holder. If an earlier try may have
+// done so, it reads the row: only its holder can have sealed it with this token.
 func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) {
-	var sealed, doubtful bool
-	err = c.store.OnLane(ctx, "seal", l.Key, func(ctx context.Context, s *dialect.Session) (err error) {
-		if err = c.watch(ctx, s); err == nil {
-			sealed, err = c.seal(ctx, s, l, doubtful)
-		}
-		doubtful = doubtful || err != nil && dialect.Judge(c.group, err).Class == dialect.Unknown
+	var sealed bool
+	_, err = c.write(ctx, "seal", l.Key, func(ctx context.Context, s *sqlstore.Session, doubtful bool) (err error) {
+		sealed, err = c.seal(ctx, s, l, doubtful)
 		return err
 	})
 	if err != nil {
@@ -80,8 +71,8 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) 
 	return sealed, nil
 }
 
-func (c *Cluster) seal(ctx context.Context, s *dialect.Session, l lease.Lease, doubtful bool) (bool, error) {
-	res, err := s.Exec(ctx, c.group.Text("group-seal"), []byte(l.Key), dialect.Bytes(l.Owner), l.Token)
+func (c *Cluster) seal(ctx context.Context, s *sqlstore.Session, l lease.Lease, doubtful bool) (bool, error) {
+	res, err := s.Exec(ctx, c.group.Text("group-seal"), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token)
 	if err != nil {
 		return false, err
 	}
@@ -98,16 +89,17 @@ func (c *Cluster) seal(ctx context.Context, s *dialect.Session, l lease.Lease, d
 	return home == homeSealed && token == l.Token, err
 }
 
-// Records reads the rows as the primary knows them: what it says of an epoch stays true, because epochs only grow.
+// Records lists the rows as the primary knows them. What it returns of an epoch stays true, because
+// epochs only grow.
 func (c *Cluster) Records(ctx context.Context, after string, limit int) ([]paxosbridge.Record, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
 	args := []any{[]byte(after), limit}
 	var found []paxosbridge.Record
-	err := c.store.OnLane(ctx, "records", after, func(ctx context.Context, s *dialect.Session) error {
+	err := c.store.OnLane(ctx, "records", after, func(ctx context.Context, s *sqlstore.Session) error {
 		found = nil
-		return s.Query(ctx, c.group.Text("group-records"), args, func(columns dialect.Columns) error {
+		return s.Query(ctx, c.group.Text("group-records"), args, func(columns sqlstore.Columns) error {
 			var key []byte
 			var home int
 			var token int64

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/groupreplication"
 )
 
-// wantRefusal wants an error of the kind that names what is wrong.
+// wantRefusal wants an error of the kind that names the cause.
 func wantRefusal(t *testing.T, err error, kind error, name string) {
 	t.Helper()
 	if !errors.Is(err, kind) || !strings.Contains(err.Error(), name) {
@@ -29,7 +29,7 @@ func (r *rig) wantRefused(kind error, name string) {
 	wantRefusal(r.TB.(*testing.T), err, kind, name)
 }
 
-func TestNewRefusesSettingsThatForget(t *testing.T) {
+func TestNewRefusesSettingsThatLoseWrites(t *testing.T) {
 	r := newRig(t)
 	primary, others := r.roles()
 	for _, s := range []struct{ name, bad, good string }{
@@ -43,7 +43,7 @@ func TestNewRefusesSettingsThatForget(t *testing.T) {
 			r.execOn(r.dbs[member], `SET GLOBAL `+s.name+` = `+s.good)
 		}
 	}
-	r.cluster() // and none of them any more
+	r.cluster() // none of them is left
 }
 
 func TestNewRefusesSeveralPrimaries(t *testing.T) {
@@ -54,13 +54,13 @@ func TestNewRefusesSeveralPrimaries(t *testing.T) {
 	r.wantRefused(lease.ErrTopology, "group_replication_single_primary_mode")
 }
 
-func TestNewRefusesServersThatAreNoGroup(t *testing.T) {
+func TestNewRefusesServersWithoutAGroup(t *testing.T) {
 	r := newRig(t)
 	_, err := groupreplication.New(t.Context(), r.dbs[:2])
 	wantRefusal(t, err, lease.ErrConfig, "2 pools")
 	_, err = groupreplication.New(t.Context(), []*sql.DB{r.dbs[0], nil, r.dbs[2]})
 	wantRefusal(t, err, lease.ErrConfig, "member 2")
-	_, err = groupreplication.New(t.Context(), []*sql.DB{r.dbs[0], r.dbs[1], r.dbs[0]}) // what is there would be seen on a majority
+	_, err = groupreplication.New(t.Context(), []*sql.DB{r.dbs[0], r.dbs[1], r.dbs[0]}) // the probe would be seen on a majority
 	wantRefusal(t, err, lease.ErrConfig, "members 1 and 3")
 	_, err = groupreplication.New(t.Context(), r.dbs, groupreplication.Lanes(1))
 	wantRefusal(t, err, lease.ErrConfig, "lanes")
@@ -70,7 +70,7 @@ func TestNewRefusesServersThatAreNoGroup(t *testing.T) {
 	wantRefusal(t, err, lease.ErrNoSchema, "schema.Migrate")
 }
 
-// A group of two can go on, and nothing is lost with either. A group of one forgets all with it.
+// A group of two can go on, and loses nothing with either. A group of one loses everything with it.
 func TestAGroupThatHasShrunkIsRefused(t *testing.T) {
 	r := newRig(t)
 	c := r.cluster(groupreplication.Timeout(2 * time.Second))
@@ -97,8 +97,8 @@ func TestAGroupThatHasShrunkIsRefused(t *testing.T) {
 	wantRefusal(t, err, lease.ErrTopology, "1 members and needs 2")
 }
 
-// Who becomes primary later is looked at then.
-func TestAPrimaryThatForgetsIsRefusedWhenItIsElected(t *testing.T) {
+// A member that becomes primary later is checked then.
+func TestAPrimaryThatLosesWritesIsRefusedWhenElected(t *testing.T) {
 	r := newRig(t)
 	c := r.cluster()
 	_, others := r.roles()
@@ -108,7 +108,7 @@ func TestAPrimaryThatForgetsIsRefusedWhenItIsElected(t *testing.T) {
 	r.execOn(next, `SET GLOBAL sync_binlog = 100`)
 	t.Cleanup(func() { r.execOn(next, `SET GLOBAL sync_binlog = 1`) })
 	l := r.hold(c, request("k", 0))
-	r.execOn(next, `SELECT group_replication_set_as_primary('`+id+`')`) // it takes no parameter
+	r.execOn(next, `SELECT group_replication_set_as_primary('`+id+`')`) // the function takes no parameter
 	_, err := c.Acquire(t.Context(), []lease.AcquireRequest{request("other", 0)})
 	wantRefusal(t, err, lease.ErrTopology, "sync_binlog")
 	r.execOn(next, `SET GLOBAL sync_binlog = 1`)

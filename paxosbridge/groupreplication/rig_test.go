@@ -18,6 +18,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	mysqldialect "github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge/groupreplication"
@@ -26,7 +27,8 @@ import (
 
 const (
 	ttl = 5 * time.Minute
-	// patience bounds what must come to an end: a failure takes 6 s to be noticed, and a member that was killed 20 s to be back.
+	// patience bounds waits that must end: a failure takes 6 s to be noticed, and a killed member
+	// 20 s to be back.
 	patience = 90 * time.Second
 	members  = 3
 )
@@ -36,12 +38,12 @@ type rig struct {
 	testing.TB
 	dsns    []string
 	dbs     []*sql.DB
-	dialect *mysqldialect.Dialect
+	dialect *sqlstore.Dialect
 }
 
 var serial atomic.Int64
 
-// newRig waits until the group is whole: the test before may have killed one of it.
+// newRig waits until the group is whole, because the test before may have killed a member.
 func newRig(tb testing.TB) *rig {
 	tb.Helper()
 	r := &rig{TB: tb, dsns: testdb.Group(tb)}
@@ -52,7 +54,7 @@ func newRig(tb testing.TB) *rig {
 		r.dbs = append(r.dbs, r.pool(dsn))
 	}
 	r.whole()
-	r.dialect = mysqldialect.New(dialect.Prefix(fmt.Sprintf("g%d_%d_", os.Getpid(), serial.Add(1))))
+	r.dialect = sqlstore.Of(mysqldialect.New(dialect.Prefix(fmt.Sprintf("g%d_%d_", os.Getpid(), serial.Add(1)))))
 	if err := schema.Migrate(tb.Context(), r.primary(), r.dialect); err != nil {
 		tb.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func newRig(tb testing.TB) *rig {
 	return r
 }
 
-// long skips aloud what takes too long for every day.
+// long skips aloud what takes too long for every run.
 func long(tb testing.TB, because string) {
 	tb.Helper()
 	if os.Getenv("ROWLOCK_TEST_GROUP_LONG") == "" {
@@ -115,7 +117,7 @@ func (r *rig) primary() *sql.DB {
 	return db
 }
 
-// roles says who is primary and who are not, by their place in dbs.
+// roles returns the places in dbs of the primary and of the others.
 func (r *rig) roles() (primary int, others []int) {
 	r.Helper()
 	db := r.primary()
@@ -163,14 +165,15 @@ func (r *rig) setToken(key string, token int64) {
 	r.exec("UPDATE {rowlock} SET token = ? WHERE `key` = ?", token, []byte(key))
 }
 
-// disturbed says that a member was stopped or killed since the group was whole. The others may be about to expel it when it
-// still says that all are there, and so do they.
+// disturbed says that a member was stopped or killed since the group was whole. A member may report
+// that all are there when the others are about to expel it, and so may the others.
 var disturbed atomic.Bool
 
-// settled is how long a group that was disturbed must be whole before it is believed.
+// settled is how long a disturbed group must be whole before the tests believe it.
 const settled = 2 * time.Second
 
-// whole waits until every member says that all are there. Who has given up is told to join again: by itself it would in five minutes.
+// whole waits until every member reports all members. A member that has given up is told to join
+// again; by itself it would in five minutes.
 func (r *rig) whole() {
 	r.Helper()
 	var since time.Time
@@ -187,7 +190,7 @@ func (r *rig) whole() {
 	disturbed.Store(false)
 }
 
-// allOnline is one look at every member.
+// allOnline asks every member once.
 func (r *rig) allOnline() bool {
 	states, primaries := make([]string, members), 0
 	for i, db := range r.dbs {
@@ -208,7 +211,7 @@ func (r *rig) allOnline() bool {
 	return primaries == 1 && !slices.ContainsFunc(states, func(s string) bool { return s != "ONLINE" })
 }
 
-// rejoin is not for who is still joining, or has just been started and does so by itself.
+// rejoin is not for a member that is joining, or was just started and joins by itself.
 func (r *rig) rejoin(states []string) {
 	for i, state := range states {
 		if state == "ERROR" || state == "OFFLINE" {
@@ -232,7 +235,7 @@ func (r *rig) eventually(what string, done func() bool) {
 	}
 }
 
-// signal sends a signal to the process of a member, which is started again when it ends.
+// signal sends a signal to a member's process, which is restarted when it ends.
 func (r *rig) signal(member int, s syscall.Signal) {
 	r.Helper()
 	disturbed.Store(true)
@@ -246,7 +249,7 @@ func (r *rig) signal(member int, s syscall.Signal) {
 	}
 }
 
-// stopped reports whether what is sent now will not be read before the process goes on.
+// stopped reports whether the process will read nothing from now on until it continues.
 func stopped(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	for _, thread := range threads {
@@ -284,7 +287,7 @@ func request(key string, epoch int64) lease.AcquireRequest {
 	return lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: ttl, Note: "test", Epoch: epoch}
 }
 
-// hold gets a key, which must be free.
+// hold acquires a free key.
 func (r *rig) hold(c lease.Store, q lease.AcquireRequest) lease.Lease {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

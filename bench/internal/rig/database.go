@@ -22,6 +22,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -34,10 +35,10 @@ type Kind struct {
 }
 
 var kinds = []Kind{
-	{"sqlite", "sqlite", "", func(o ...dialect.Option) dialect.Dialect { return sqlite.New(o...) }},
-	{"postgres", "pgx", "", func(o ...dialect.Option) dialect.Dialect { return postgres.New(o...) }},
-	{"mariadb", "mysql", "", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }},
-	{"mysql", "mysql", "", func(o ...dialect.Option) dialect.Dialect { return mysql.New(o...) }},
+	{"sqlite", "sqlite", "", sqlite.New},
+	{"postgres", "pgx", "", postgres.New},
+	{"mariadb", "mysql", "", mysql.New},
+	{"mysql", "mysql", "", mysql.New},
 }
 
 // Names says what may be named on a command line.
@@ -74,7 +75,7 @@ func Present(names string) ([]Kind, error) {
 type Database struct {
 	Kind
 	Pool    *sql.DB
-	Dialect dialect.Dialect
+	Dialect *sqlstore.Dialect
 
 	Prefix string // of the tables' names
 
@@ -85,7 +86,7 @@ type Database struct {
 // Open makes the tables.
 func Open(ctx context.Context, k Kind) (*Database, error) {
 	prefix := fmt.Sprintf("bench%d_", os.Getpid())
-	d := &Database{Kind: k, Dialect: k.dialect(dialect.Prefix(prefix)), Prefix: prefix}
+	d := &Database{Kind: k, Dialect: sqlstore.Of(k.dialect(dialect.Prefix(prefix))), Prefix: prefix}
 	if k.Name == "sqlite" {
 		if err := d.makeFile(); err != nil {
 			return nil, err
@@ -110,7 +111,7 @@ func Join(name, source, prefix string) (*Database, error) {
 	k := kinds[i]
 	k.Source = source
 	pool, err := sql.Open(k.Driver, k.Source)
-	return &Database{Kind: k, Pool: pool, Dialect: k.dialect(dialect.Prefix(prefix)), Prefix: prefix, guest: true}, err
+	return &Database{Kind: k, Pool: pool, Dialect: sqlstore.Of(k.dialect(dialect.Prefix(prefix))), Prefix: prefix, guest: true}, err
 }
 
 func (d *Database) makeFile() (err error) {

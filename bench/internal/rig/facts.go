@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // settingsOf are the queries that say how durable a commit of a lane is, by database.
@@ -35,7 +35,7 @@ func (d *Database) Facts(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	session := dialect.NewSession(conn)
+	session := sqlstore.NewSession(conn)
 	defer session.Discard()
 	if err := d.Dialect.Setup(ctx, session); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/dialect/internal/section"
+	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
 )
 
 func main() {

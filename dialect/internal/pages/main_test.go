@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/dialect/internal/section"
+	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
 )
 
 const root = "../../.."

@@ -1,24 +1,26 @@
 package model
 
-// Audit is who compares the row with the cluster's record, and when.
+// Audit is when an audit compares the row with the cluster's record.
 type Audit uint8
 
-// Audits, each of which recalls a row whose epoch is below the record's. A sealed record counts as an open one does: its tokens were granted.
+// Audits, each of which recalls a row whose epoch is below the record's. A sealed record counts as
+// an open one does, because its tokens were granted.
 const (
 	NoAudit       Audit = iota
-	AuditAlways         // whenever it comes, by a request that is late as all are; the table grants meanwhile
+	AuditAlways         // at any time, by a request that may be late as all are; the table grants meanwhile
 	AuditBefore         // after a failover the table grants nothing until the audit
-	AuditAndClose       // AuditBefore, which also seals at the cluster the epoch that the row's next Depart would begin
+	AuditAndClose       // AuditBefore; it also seals at the cluster the epoch that the row's next Depart would begin
 )
 
-// replicate sends what verb has changed to the replica, with all that was before. A verb that lags is sent later.
+// replicate copies what verb has changed to the replica, with all changes before. It copies a verb
+// that lags later.
 func (m *Model) replicate(s *state, verb uint8) {
 	if m.Failover && !s.failedOver && m.Lags&(1<<verb) == 0 {
 		s.replica = s.db
 	}
 }
 
-// failover loses what the replica has not got. Nothing is lost a second time.
+// failover loses what the replica does not have. Nothing is lost a second time.
 func (m *Model) failover(s *state, yield func(*state, step)) {
 	if !m.Failover || s.failedOver {
 		return
@@ -35,7 +37,7 @@ func (m *Model) failover(s *state, yield func(*state, step)) {
 	yield(&n, step{what: failsOver})
 }
 
-// audit acts only where it would find something: that there is nothing to do, changes nothing.
+// audit acts only if there is something to repair, because otherwise it changes nothing.
 func (m *Model) audit(s *state, yield func(*state, step)) {
 	switch r := &s.record; {
 	case m.Audit == AuditAlways && r.phase != absent:

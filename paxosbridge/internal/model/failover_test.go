@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Each failover loses at most what Lags says. What is not broken is proved to hold, by all states.
+// Each failover loses at most what Lags says. The search proves in all states that the other
+// promises hold.
 var failovers = []struct {
 	name   string
 	lags   Verbs
@@ -15,7 +16,7 @@ var failovers = []struct {
 	{"a synchronous replica loses nothing", 0, NoAudit, 0},
 	{"a lost Depart, unnoticed", Departs, NoAudit, OneHome | OneHolder | OneBeliever | TokensGrow},
 	{"a lost Depart, and an audit sometime after", Departs, AuditAlways, OneHome | OneHolder | OneBeliever | TokensGrow},
-	{"a lost Depart, and an audit before anybody is granted the key", Departs, AuditBefore, OneHome | OneHolder | OneBeliever | TokensGrow},
+	{"a lost Depart, and an audit before the next grant", Departs, AuditBefore, OneHome | OneHolder | OneBeliever | TokensGrow},
 	{"a lost Depart, and an audit before that closes the next epoch", Departs, AuditAndClose, 0},
 	{"a lost Return", Returns, NoAudit, 0},
 	{"a lost grant", Grants, NoAudit, OneBeliever | TokensGrow | HomeTokensGrow},
@@ -39,7 +40,7 @@ func TestWhatAFailoverBreaks(t *testing.T) {
 	}
 }
 
-// The data that a fence guards are in the same database, and are lost together with what is known of the locks.
+// The data that a fence guards are in the same database, and are lost together with the locks.
 func TestNoFailoverBreaksTheOrderOfFencedWrites(t *testing.T) {
 	quick(t)
 	for _, f := range failovers {
@@ -53,7 +54,7 @@ func TestNoFailoverBreaksTheOrderOfFencedWrites(t *testing.T) {
 	}
 }
 
-// An audit's request may be late, too.
+// An audit's request may be late too.
 func TestAnAuditHarmsNothing(t *testing.T) {
 	quick(t)
 	m := small

@@ -1,6 +1,6 @@
 package model
 
-// force is the forced return: of a key whose cluster is lost, or is thought to be.
+// force is the forced return of a key whose cluster is lost, or is believed to be.
 func (m *Model) force(s *state, yield func(*state, step)) {
 	if !m.Forced {
 		return
@@ -17,14 +17,15 @@ func (m *Model) force(s *state, yield func(*state, step)) {
 	}
 }
 
-// take puts the row between the homes, where nobody is granted the key. Everybody's next look at the row fails from here on.
+// take puts the row between the homes, where the key is not granted. From here on every read of the
+// row shows that the key has left the cluster.
 func (m *Model) take(s *state, yield func(*state, step)) {
 	epoch := s.db.row.token.epoch + 2
 	if m.lacks(noforcedepoch) || m.lacks(onebump) {
 		epoch -= 2
 	}
 	if epoch >= m.Epochs {
-		return // it could not be finished
+		return // a forced return could not be completed
 	}
 	n := *s
 	n.db.row = row{exists: true, home: returning, token: token{epoch: epoch}}
@@ -32,7 +33,8 @@ func (m *Model) take(s *state, yield func(*state, step)) {
 	yield(&n, step{what: taken})
 }
 
-// waitedLongEnough stands for the wait by the database's clock: as long as a look at the row counts, and the clocks' margin.
+// waitedLongEnough stands for the wait by the database's clock: as long as a read of the row
+// counts, plus the clocks' margin.
 func (m *Model) waitedLongEnough(s *state) bool {
 	for i := range m.processes() {
 		if s.p[i].valid {
@@ -52,7 +54,7 @@ func (m *Model) finish(s *state, yield func(*state, step)) {
 	yield(&n, step{what: finished})
 }
 
-// reappear ends the cluster's absence: before anybody else, somebody tells its record what has become of the key.
+// reappear ends the cluster's absence. Before any other request, its record is superseded.
 func (m *Model) reappear(s *state, yield func(*state, step)) {
 	n := *s
 	n.lost = false
@@ -62,8 +64,8 @@ func (m *Model) reappear(s *state, yield func(*state, step)) {
 	yield(&n, step{what: reappears})
 }
 
-// validate is what each process does with the keys that it believes with the cluster: it looks at their rows again and again, and works
-// under a lease of the cluster only as long as its last look counts.
+// validate is what each process does with a key that it believes in the cluster. It reads the row
+// again and again, and works under a lease of the cluster only as long as its last read counts.
 func (m *Model) validate(s *state, yield func(*state, step)) {
 	r := &s.db.row
 	for i := range m.processes() {
@@ -75,11 +77,11 @@ func (m *Model) validate(s *state, yield func(*state, step)) {
 			n := *s
 			n.p[i].valid = false
 			n.p[i].live = p.live && m.lacks(novalidate)
-			yield(&n, step{what: looksNoMore, who: i})
+			yield(&n, step{what: looksNoMore, actor: i})
 		} else if r.exists && r.home == atCluster && r.token.epoch == p.epoch {
 			n := *s
 			n.p[i].valid = true
-			yield(&n, step{what: looks, who: i})
+			yield(&n, step{what: looks, actor: i})
 		}
 	}
 }

@@ -2,14 +2,14 @@ package model
 
 import "testing"
 
-// fromTheCluster is bounds in which a key is taken back by force and moved out again.
+// fromTheCluster is bounds in which a key is taken back by force and moves out again.
 var fromTheCluster = Model{Clients: 1, Movers: 1, Epochs: 5, Grants: 1, Duplicates: 1, Forced: true}
 
-// What the cluster still grants while it is out of reach is believed by nobody, but it is granted: tokens grow at each home, and the order
-// of the homes is that of the fences.
+// The cluster may grant while it is out of reach, though no process believes it. Tokens grow in
+// each home, and the fences order the homes.
 const forcedPromises = Everything &^ TokensGrow
 
-func TestAForcedReturnLetsNobodyWorkTwice(t *testing.T) {
+func TestNoTwoHoldersWorkDuringAForcedReturn(t *testing.T) {
 	quick(t)
 	holds(t, fromTheCluster, forcedPromises)
 	if soaking() {

@@ -2,28 +2,29 @@ package model
 
 import "strings"
 
-// Promise is a set of what must never be broken.
+// Promise is a set of invariants.
 type Promise uint8
 
-// The promises.
+// The invariants.
 const (
-	OneHome        Promise = 1 << iota // never do both sides grant
-	OneHolder                          // never do both servers name a holder
-	OneBeliever                        // never do two work at once
-	TokensGrow                         // every token granted is above every token granted before
-	HomeTokensGrow                     // that, of each home alone: no token is granted twice
+	OneHome        Promise = 1 << iota // the table and the cluster never both grant
+	OneHolder                          // the table and the cluster never both name a holder
+	OneBeliever                        // two holders never work at once
+	TokensGrow                         // every token granted is above all before it
+	HomeTokensGrow                     // the same for each home alone: no token is granted twice
 	FencedInOrder                      // no write passes a fence after one with a higher token
-	NobodyStuck                        // from everywhere, a client can be granted the key
+	NobodyStuck                        // from every state a client can be granted the key
 
 	Everything Promise = 1<<iota - 1
 )
 
 var promises = []string{
-	"both sides grant", "two servers name a holder", "two work at once", "a token is not above all before",
-	"a home's token is not above its last", "a fence lets a lower token through", "nobody can be granted the key ever again",
+	"the table and the cluster both grant", "both name a holder", "two holders work at once", "a token is not above all before it",
+	"a home's token is not above its last", "a fence lets a lower token through",
+	"no client can be granted the key ever again",
 }
 
-// String says what broken promises mean.
+// String describes broken promises.
 func (p Promise) String() string {
 	var said []string
 	for i, text := range promises {
@@ -34,7 +35,7 @@ func (p Promise) String() string {
 	return strings.Join(said, "; ")
 }
 
-// granted notes a token. The homes' last ones are one order, unless they are looked at apart.
+// granted notes a token. The homes share one order, unless apart.
 func (m *Model) granted(s *state, home uint8, t token) {
 	if !s.last[home].less(t) {
 		s.broken |= HomeTokensGrow
@@ -48,8 +49,9 @@ func (m *Model) granted(s *state, home uint8, t token) {
 	}
 }
 
-// breaks says which promises do not hold in s, or were broken by the step to it. While the row is in doubt it grants nothing, and whom it
-// names may have given up long ago; the other promises are kept all the same.
+// breaks returns the promises that do not hold in s, or were broken by the step to it. A row in
+// doubt grants nothing, and the holder it names may have released the key long ago. The other
+// promises hold all the same.
 func (m *Model) breaks(s *state) Promise {
 	b := s.broken
 	r := &s.db.row
@@ -66,7 +68,8 @@ func (m *Model) breaks(s *state) Promise {
 	return b
 }
 
-// outlived says that the record is one that nobody could reach when the key was taken back: it may still grant, to whom that is no use.
+// outlived reports whether the cluster was lost when the key was taken back, and its record is
+// still below the row. It may still grant then, and no fence accepts its tokens.
 func (s *state) outlived() bool {
 	return s.lost && s.record.token.epoch < max(s.db.row.token.epoch, s.db.floor.epoch)
 }

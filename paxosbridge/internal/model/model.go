@@ -2,28 +2,31 @@ package model
 
 import "fmt"
 
-// Model is the protocol and the bounds within which it is explored. The zero value of each field leaves out what it is about.
+// Model is the protocol and the bounds within which it is explored. The zero value of a field
+// leaves out what the field is about.
 type Model struct {
 	Clients, Movers uint8 // at most 4 together, and 2 with Failover or Forced
 	Epochs          uint8 // the last epoch, at most 7
 	Grants          uint8 // in an epoch, at most 3
 	Duplicates      uint8 // requests that come twice, at most 3
 
-	// Without is the guard, or order, that is taken away.
+	// Without is the guard, or order, that is removed.
 	Without Mutant
 
-	// Failover says that the database fails over once, to a replica that lacks the last statements of these verbs.
+	// Failover says that the database fails over once, to a replica that lacks the last statements
+	// of these verbs.
 	Failover bool
 	Lags     Verbs
-	// Audit is who looks for records that the row does not know of.
+	// Audit is when an audit looks for records that the row does not know of.
 	Audit Audit
 	// Fences says that holders write under fences.
 	Fences bool
-	// Forced says that the key is taken back by force once, and that the cluster returns at some time after.
+	// Forced says that the key is taken back by force once, and that the cluster reappears at some
+	// time after.
 	Forced bool
 }
 
-// Verbs is a set of what the row is asked.
+// Verbs is a set of statements about the row.
 type Verbs uint16
 
 // Statements that an asynchronous replica may not have received.
@@ -33,31 +36,31 @@ const (
 	Grants  Verbs = 1<<acquireTable | 1<<releaseTable
 )
 
-// inFlight is how many requests are on their way at once.
+// inFlight is how many requests can be in flight at once.
 const inFlight = 2
 
-// state is everything there is. It is small, and is copied.
+// state is the whole state. It is small, and is copied.
 type state struct {
 	db     database
 	record record
 	p      [4]process
 	net    [inFlight]request
 
-	last       [2]token // the last one granted by each home; by both, where it is one order
-	duplicates uint8    // that there were
+	last       [2]token // the last one granted by each home; by both, if the homes share one order
+	duplicates uint8    // sent so far
 
-	replica    database // what a failover returns to
+	replica    database // the database after a failover
 	failedOver bool
-	doubt      bool // since the failover nobody has audited the key, and the table grants nothing
-	taken      bool // back by force
-	lost       bool // the cluster, so that nobody can tell its record that the key was taken
+	doubt      bool // no audit since the failover, and the table grants nothing
+	taken      bool // taken back by force
+	lost       bool // the cluster is lost, so that its record cannot be superseded
 
-	broken Promise // by the step that led here
+	broken Promise
 }
 
 func (m *Model) processes() uint8 { return m.Clients + m.Movers }
 
-// apart says whether the homes' tokens are looked at apart.
+// apart reports whether each home has an order of tokens of its own.
 func (m *Model) apart() bool { return m.Failover || m.Forced }
 
 func (m *Model) first() state {
@@ -69,7 +72,8 @@ func (m *Model) first() state {
 	return s
 }
 
-// steps calls yield with every state that can follow. It reports whether a client's being granted the key is one of them.
+// steps calls yield with every state that can follow. It reports whether one of them grants a
+// client the key.
 func (m *Model) steps(s *state, yield func(*state, step)) (grants bool) {
 	m.rowAlone(s, yield)
 	m.recordAlone(s, yield)

@@ -13,7 +13,7 @@ var (
 	full  = Model{Clients: 1, Movers: 1, Epochs: 4, Grants: 2, Duplicates: 1}
 )
 
-// quick leaves out what the race detector would take minutes for.
+// quick leaves out what takes minutes with the race detector.
 func quick(t *testing.T) {
 	t.Helper()
 	if raced {
@@ -33,29 +33,29 @@ func explore(t *testing.T, m Model, asked Promise, limit int) Result {
 	return r
 }
 
-// holds explores completely, and wants to find nothing.
+// holds explores completely, and wants no broken promise.
 func holds(t *testing.T, m Model, asked Promise) {
 	t.Helper()
 	r := explore(t, m, asked, 0)
 	if r.Broken != 0 {
-		t.Fatalf("%v, after\n%s", r.Broken, tell(r.Trace))
+		t.Fatalf("%v, after\n%s", r.Broken, traceText(r.Trace))
 	}
 	if !r.Complete {
 		t.Fatal("not all states were looked at")
 	}
 }
 
-// breaks wants one of these promises not to hold, and tells a shortest trace to that.
+// breaks wants one of these promises to break, and logs a shortest trace to that.
 func breaks(t *testing.T, m Model, asked Promise) {
 	t.Helper()
 	r := explore(t, m, asked, 0)
 	if r.Broken == 0 {
 		t.Fatalf("nothing was broken, and %v should be, where %s", asked, mutantTexts[m.Without][1])
 	}
-	t.Logf("where %s: %v, after\n%s", mutantTexts[m.Without][1], r.Broken, tell(r.Trace))
+	t.Logf("where %s: %v, after\n%s", mutantTexts[m.Without][1], r.Broken, traceText(r.Trace))
 }
 
-func tell(trace []string) string {
+func traceText(trace []string) string {
 	var b strings.Builder
 	for i, line := range trace {
 		b.WriteString(strconv.Itoa(i+1) + ". " + line + "\n")
@@ -63,7 +63,7 @@ func tell(trace []string) string {
 	return b.String()
 }
 
-func TestNobodyHoldsTwiceNorIsStuck(t *testing.T) {
+func TestOneHolderAndNoStuckKey(t *testing.T) {
 	m := small
 	if raced {
 		m.Grants = 1
@@ -71,12 +71,12 @@ func TestNobodyHoldsTwiceNorIsStuck(t *testing.T) {
 	holds(t, m, Everything)
 }
 
-func TestNobodyHoldsTwiceNorIsStuckInFourEpochs(t *testing.T) {
+func TestOneHolderAndNoStuckKeyInFourEpochs(t *testing.T) {
 	quick(t)
 	holds(t, full, Everything)
 }
 
-func TestNobodyHoldsTwiceWithTwoClients(t *testing.T) {
+func TestOneHolderWithTwoClients(t *testing.T) {
 	quick(t)
 	m := small
 	m.Clients, m.Grants = 2, 1
@@ -93,7 +93,7 @@ func TestLargerBoundsHoldAsFarAsTheyAreExplored(t *testing.T) {
 		m.Clients, m.Movers = 2, movers
 		r := explore(t, m, Everything&^NobodyStuck, limit)
 		if r.Broken != 0 {
-			t.Errorf("%d movers: %v, after\n%s", movers, r.Broken, tell(r.Trace))
+			t.Errorf("%d movers: %v, after\n%s", movers, r.Broken, traceText(r.Trace))
 		}
 	}
 }

@@ -1,9 +1,9 @@
 package model
 
-// Mutant is a guard, or an order of steps, that can be taken away.
+// Mutant is a guard, or an order of steps, that can be removed.
 type Mutant uint8
 
-// The mutants. What each takes away, its text says.
+// The mutants. Their texts say what each removes.
 const (
 	whole Mutant = iota
 
@@ -44,8 +44,8 @@ const (
 )
 
 var mutantTexts = [mutants][2]string{
-	whole:         {"whole", "nothing is taken away"},
-	nofloor:       {"nofloor", "a row that is made again does not count on from its floor"},
+	whole:         {"whole", "no guard is removed"},
+	nofloor:       {"nofloor", "a new row does not start above its floor"},
 	nohomeguard:   {"nohomeguard", "the table grants whatever home the row names"},
 	flipunfenced:  {"flipunfenced", "Depart names neither owner nor token"},
 	noepochbump:   {"noepochbump", "Depart stays in the epoch"},
@@ -62,17 +62,17 @@ var mutantTexts = [mutants][2]string{
 	returnhome:    {"returnhome", "Return does not name the home"},
 	openolder:     {"openolder", "Open opens an open record in another epoch, even an older one"},
 	sealepoch:     {"sealepoch", "Seal does not name the epoch"},
-	sealopen:      {"sealopen", "Seal does not look whether the record is open"},
+	sealopen:      {"sealopen", "Seal does not check whether the record is open"},
 	acquiresealed: {"acquiresealed", "the cluster grants although the record is sealed"},
 	acquireepoch:  {"acquireepoch", "the cluster grants whatever epoch is asked for"},
-	nohelpopen:    {"nohelpopen", "nobody but the mover opens the record"},
-	nohelpreturn:  {"nohelpreturn", "nobody but the mover returns the row"},
-	recalllower:   {"recalllower", "Recall does not look whether the row's epoch is lower"},
-	recallfloor:   {"recallfloor", "Recall makes a row without looking at the floor"},
+	nohelpopen:    {"nohelpopen", "only the mover opens the record"},
+	nohelpreturn:  {"nohelpreturn", "only the mover returns the row"},
+	recalllower:   {"recalllower", "Recall does not check whether the row's epoch is lower"},
+	recallfloor:   {"recallfloor", "Recall inserts a row without checking the floor"},
 	nowait:        {"nowait", "a key that is taken back by force is granted at once"},
 	noforcedepoch: {"noforcedepoch", "a key that is taken back by force stays in its epoch"},
-	nosupersede:   {"nosupersede", "a cluster that reappears is not told of the keys taken back"},
-	novalidate:    {"novalidate", "clients work on without looking at the row"},
+	nosupersede:   {"nosupersede", "the record of a cluster that reappears is not superseded"},
+	novalidate:    {"novalidate", "clients work on without reading the row"},
 	onebump:       {"onebump", "a key that is taken back by force begins one epoch, and not two more before"},
 }
 

@@ -18,7 +18,7 @@ func TestEveryGuardIsNeeded(t *testing.T) {
 	}
 }
 
-func TestWithoutHelpSomebodyIsStuck(t *testing.T) {
+func TestWithoutHelpAKeyIsStuck(t *testing.T) {
 	quick(t)
 	for _, guard := range []Mutant{nohelpopen, nohelpreturn} {
 		t.Run(guard.String(), func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestWithoutHelpSomebodyIsStuck(t *testing.T) {
 	}
 }
 
-// What is said in doc.go of guards that another one implies: if this fails, they are needed, and belong above.
+// doc.go says that other guards imply these. If this fails, they are needed, and belong above.
 func TestTheseGuardsFollowFromOthers(t *testing.T) {
 	quick(t)
 	for _, guard := range []Mutant{departowner, departhome, returnhome, sealopen} {
@@ -41,7 +41,7 @@ func TestTheseGuardsFollowFromOthers(t *testing.T) {
 	}
 }
 
-func TestEveryMutantIsTold(t *testing.T) {
+func TestEveryMutantHasAText(t *testing.T) {
 	for m := range mutants {
 		if mutantTexts[m][0] == "" || mutantTexts[m][1] == "" {
 			t.Errorf("mutant %d has no text", m)

@@ -1,6 +1,6 @@
 package model
 
-// What is asked for. The verbs after none are written 4 bits wide.
+// The verbs of requests. Those after none are written 4 bits wide.
 const (
 	none uint8 = iota
 	acquireTable
@@ -9,34 +9,35 @@ const (
 	releaseCluster
 	depart
 	openUp
-	openAhead // openUp before the row says so
+	openAhead // openUp before the row has left
 	seal
 	handBack
 	read
 	recall
-	write // these two are asked for by nobody in a message
+	write // no message has these two
 	reap
 )
 
-// request is a message on its way. It may come late, never, or twice: a driver that repeats it does not ask.
+// request is a message in flight. It may arrive late, never, or twice: a driver that repeats it
+// does not ask.
 type request struct {
 	verb, from   uint8
 	epoch, count uint8
-	awaited      bool // its sender still waits for the answer to this very one
+	awaited      bool // its sender still waits for the answer to this request
 }
 
 func (q request) token() token { return token{q.epoch, q.count} }
 
-// What an answer says.
+// The kinds of answers.
 const (
 	refused uint8 = iota
 	done
 	granted
-	moved  // the row: it is with the cluster, in token's epoch
+	moved  // the row: the key is in the cluster, in token's epoch
 	older  // the record: it is not open in this epoch yet
 	newer  // the record: that epoch is past
 	closed // the record: that epoch is sealed
-	beyond // the bounds end here: the request is left unanswered
+	beyond // beyond the model's bounds: the request gets no answer
 )
 
 type reply struct {
@@ -44,7 +45,7 @@ type reply struct {
 	token token
 }
 
-// send puts q on its way, if one of the places is free.
+// send puts q in flight, if there is room.
 func (s *state) send(q request) bool {
 	for i := range s.net {
 		if s.net[i].verb == none {
@@ -55,7 +56,7 @@ func (s *state) send(q request) bool {
 	return false
 }
 
-// abandon leaves what process i has asked on its way, and nobody waits for it.
+// abandon leaves the request of process i in flight, and its answer is ignored.
 func (s *state) abandon(i uint8) {
 	for k := range s.net {
 		if q := &s.net[k]; q.verb != none && q.from == i {
@@ -65,7 +66,7 @@ func (s *state) abandon(i uint8) {
 	s.p[i].stop()
 }
 
-// serve is what the servers do with a request.
+// serve is what the table and the cluster do with a request.
 func (m *Model) serve(s *state, q request) reply {
 	switch q.verb {
 	case acquireCluster:
@@ -97,11 +98,11 @@ func (m *Model) serveRow(s *state, q request) reply {
 	case recall:
 		return m.recall(s, q)
 	}
-	panic("model: nobody serves this")
+	panic("model: no server for this verb")
 }
 
-// networkDoes is everything that can happen to the requests on their way. It reports whether a client is granted the key by it, or
-// would be but for the bounds.
+// networkDoes is everything that can happen to the requests in flight. It reports whether a step
+// grants a client the key, or would but for the bounds.
 func (m *Model) networkDoes(s *state, yield func(*state, step)) (grants bool) {
 	for k, q := range s.net {
 		if q.verb == none {
@@ -118,7 +119,8 @@ func (m *Model) networkDoes(s *state, yield func(*state, step)) (grants bool) {
 	return grants
 }
 
-// arrives goes on from a request that was served: it is answered, or its answer is lost; and it may come a second time.
+// arrives continues after a request was served: it is answered, or its answer is lost, and it may
+// arrive a second time.
 func (m *Model) arrives(served *state, k int, a reply, yield func(*state, step)) {
 	q := served.net[k]
 	n := *served

@@ -1,7 +1,7 @@
 package model
 
-// packed is a state in two words: the servers and the network in the first, the processes and, above two of these, the extensions in
-// the second.
+// packed is a state in two words. The first has the servers and the network. The second has the
+// processes and, above two of these, the extensions.
 type packed [2]uint64
 
 // writer and reader put numbers side by side, the first one lowest.
@@ -78,7 +78,7 @@ func (r *reader) process() process {
 	return process{phase: r.get(2), route: r.get(1), epoch: r.get(3), count: r.get(2), next: r.get(4), live: r.flag(), valid: r.flag()}
 }
 
-// inOrder puts the requests on their way in one order of all that mean the same.
+// inOrder sorts the requests in flight, because their order means nothing.
 func (s *state) inOrder() {
 	var a, b writer
 	a.request(s.net[0])

@@ -7,33 +7,35 @@ const (
 	holding
 )
 
-// process is a client, or a mover, which acquires as clients do and then moves the key. It may stop and begin anew at every step.
+// process is a client, or a mover, which acquires as clients do and then moves the key. It may stop
+// and restart at every step.
 type process struct {
 	phase uint8
-	route uint8 // where it believes the key at home: atTable or atCluster. Only a belief: whoever is asked decides
-	epoch uint8 // of its lease, or else the one in which the row has told it that the key is with the cluster
+	route uint8 // where it believes the key's home: atTable or atCluster. Only a belief, because a store refuses a wrong one
+	epoch uint8 // of its lease, or else the one in which the row has said that the key is in the cluster
 	count uint8 // of its lease
-	next  uint8 // what it asks next, in a move that is half done; 0: it acquires
-	live  bool  // it holds, and its own deadline has not passed: it works. A server's lease never runs out before
-	valid bool  // a look at the row has confirmed route and epoch, and that still counts; only where keys are taken back by force
+	next  uint8 // the next request of a move that is half done; 0: it acquires
+	live  bool  // it works: it holds, and its own deadline has not passed. A server's lease never ends before that
+	valid bool  // a read of the row has confirmed route and epoch, and still counts; only with Forced
 }
 
 func (p *process) token() token { return token{p.epoch, p.count} }
 
-// lose ends the belief in a lease that has run out.
+// lose ends the belief in a lease that has expired.
 func (p *process) lose(home uint8, t token) {
 	if p.route == home && p.token() == t {
 		p.live = false
 	}
 }
 
-// stop is a crash, or giving up: what was begun is not gone on with. What is known of the key's home may be kept, by a cache.
+// stop is a crash, or a call that was given up: what was begun is not continued. A cache may keep
+// the key's home.
 func (p *process) stop() {
 	p.phase, p.next, p.live = idle, none, false
 	p.settle()
 }
 
-// settle forgets what does not matter any more, so that states that behave alike are one.
+// settle clears fields that no longer matter, so that states that behave alike are one.
 func (p *process) settle() {
 	if p.phase != holding && p.next != depart && p.next != openAhead {
 		p.count = 0
@@ -47,7 +49,7 @@ func (p *process) turnTo(home, epoch uint8) {
 	p.route, p.epoch, p.valid = home, epoch, home == atCluster
 }
 
-// hear is what a process makes of the answer to what it has asked.
+// hear is what a process does with the answer to its request.
 func (m *Model) hear(s *state, q request, a reply) {
 	p := &s.p[q.from]
 	p.phase, p.next = idle, none
@@ -83,7 +85,8 @@ func (m *Model) hear(s *state, q request, a reply) {
 	}
 }
 
-// hearGrant tells what whoever did not get the key does: it follows it, or helps a move to its end that somebody has left.
+// hearGrant is what a refused process does: it follows the key, or completes a move that is half
+// done.
 func (m *Model) hearGrant(p *process, q request, a reply) {
 	switch a.says {
 	case granted:
@@ -103,7 +106,8 @@ func (m *Model) hearGrant(p *process, q request, a reply) {
 	}
 }
 
-// hold begins a client's work, or a mover's move. Until the mover asks for its first step, it counts as one that works.
+// hold begins a client's work, or a mover's move. Until the mover asks for its first step, it
+// counts as working.
 func (m *Model) hold(p *process, q request, t token) {
 	table := q.verb == acquireTable
 	p.phase, p.epoch, p.count = holding, t.epoch, t.count
@@ -122,13 +126,13 @@ func (m *Model) hold(p *process, q request, t token) {
 	}
 }
 
-// processAlone is what a process does of itself.
+// processAlone is what a process does without an answer.
 func (m *Model) processAlone(s *state, i uint8, yield func(*state, step)) {
 	switch p := &s.p[i]; {
 	case p.phase == waiting:
 		n := *s
 		n.abandon(i)
-		yield(&n, step{what: givesUp, who: i})
+		yield(&n, step{what: givesUp, actor: i})
 	case p.next != none:
 		m.ask(s, i, p.next, yield)
 		m.crash(s, i, yield)
@@ -138,7 +142,7 @@ func (m *Model) processAlone(s *state, i uint8, yield func(*state, step)) {
 		if p.route != atTable {
 			n := *s
 			n.p[i] = process{}
-			yield(&n, step{what: forgets, who: i})
+			yield(&n, step{what: forgets, actor: i})
 		}
 	}
 }
@@ -150,7 +154,8 @@ func verbAt(home, table, cluster uint8) uint8 {
 	return cluster
 }
 
-// ask sends, if there is room for one more on its way. Who asks for a release has stopped to work before.
+// ask sends a request, if there is room in flight. A process that asks for a release has stopped
+// working before.
 func (m *Model) ask(s *state, i, verb uint8, yield func(*state, step)) {
 	p := &s.p[i]
 	q := request{verb: verb, from: i, epoch: p.epoch, count: p.count, awaited: true}
@@ -166,13 +171,13 @@ func (m *Model) ask(s *state, i, verb uint8, yield func(*state, step)) {
 	if verb != openAhead {
 		to.next = none
 	}
-	yield(&n, step{what: asks, who: i, request: q})
+	yield(&n, step{what: asks, actor: i, request: q})
 }
 
 func (m *Model) crash(s *state, i uint8, yield func(*state, step)) {
 	n := *s
 	n.p[i].stop()
-	yield(&n, step{what: crashes, who: i})
+	yield(&n, step{what: crashes, actor: i})
 }
 
 // fencedWrite is a write under the lease that a process has, or believes to have.
@@ -190,5 +195,5 @@ func (m *Model) fencedWrite(s *state, i uint8, yield func(*state, step)) {
 		n.db.row.token = p.token()
 	}
 	m.replicate(&n, write)
-	yield(&n, step{what: writes, who: i})
+	yield(&n, step{what: writes, actor: i})
 }

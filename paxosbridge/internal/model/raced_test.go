@@ -2,5 +2,5 @@
 
 package model
 
-// raced says that the race detector looks on, with which an exploration takes ten times as long.
+// raced says that the race detector is on. It makes an exploration ten times slower.
 const raced = true

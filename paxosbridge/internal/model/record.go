@@ -11,14 +11,14 @@ const (
 type record struct {
 	phase uint8
 	token token // of the last grant; count 0: none in this epoch
-	owner uint8 // 1 + the process; 0: nobody. A lease that runs out leaves nobody
+	owner uint8 // 1 + the process; 0: no owner, as after an expiry
 }
 
 func (r *record) heldWith(q request) bool { return r.owner == q.from+1 && r.token.count == q.count }
 
 func (r *record) older(epoch uint8) bool { return r.phase == absent || r.token.epoch < epoch }
 
-// acquireRecord grants in the epoch that was asked for, and in no other.
+// acquireRecord grants in the epoch that the request names only.
 func (m *Model) acquireRecord(s *state, q request) reply {
 	r := &s.record
 	switch {
@@ -48,7 +48,7 @@ func (m *Model) releaseRecord(s *state, q request) reply {
 	return reply{says: done}
 }
 
-// openRecord is the second step out, which anybody may repeat who has read the epoch in the row.
+// openRecord is the second step out. Any process may repeat it that has read the epoch in the row.
 func (m *Model) openRecord(s *state, q request) reply {
 	r := &s.record
 	if r.older(q.epoch) || m.lacks(reopensealed) && r.phase == sealed || m.lacks(openolder) && r.phase == open && r.token.epoch != q.epoch {
@@ -57,7 +57,7 @@ func (m *Model) openRecord(s *state, q request) reply {
 	return reply{says: done}
 }
 
-// sealRecord is the first step back, for the holder alone.
+// sealRecord is the first step back, for the holder only.
 func (m *Model) sealRecord(s *state, q request) reply {
 	r := &s.record
 	held := r.heldWith(q) || m.lacks(sealunfenced)
@@ -69,14 +69,14 @@ func (m *Model) sealRecord(s *state, q request) reply {
 	return reply{says: done}
 }
 
-// supersede seals an epoch that the record has not reached, whoever holds the key in an older one.
+// supersede seals an epoch that the record has not reached, even if an older one has a holder.
 func (s *state) supersede(epoch uint8) {
 	if s.record.older(epoch) {
 		s.record = record{phase: sealed, token: token{epoch: epoch}}
 	}
 }
 
-// recordAlone is what happens to the record without anybody asking.
+// recordAlone is what happens to the record without a request.
 func (m *Model) recordAlone(s *state, yield func(*state, step)) {
 	if r := s.record; r.owner != 0 {
 		n := *s

@@ -4,7 +4,7 @@ package model
 const (
 	atTable uint8 = iota
 	atCluster
-	returning // taken back by force, and granted by nobody yet
+	returning // taken back by force, and not granted yet
 )
 
 // token orders grants: by epoch, and within an epoch by count.
@@ -14,13 +14,14 @@ func (t token) less(u token) bool {
 	return t.epoch < u.epoch || t.epoch == u.epoch && t.count < u.count
 }
 
-// row is a key's row in the database, the authority on where the key's home is. One statement changes it at a time.
+// row is a key's row in the database, the authority on the key's home. One statement changes it at
+// a time.
 type row struct {
 	exists  bool
 	home    uint8
-	token   token // the last one granted; where the key is not at home, its epoch, and the last count that was fenced with
-	owner   uint8 // 1 + the process; 0: nobody
-	expired bool  // owner's lease has run out; the row names him until somebody else comes
+	token   token // the last one granted; if the key is away, its epoch, and the last count that was fenced with
+	owner   uint8 // 1 + the process; 0: no owner
+	expired bool  // owner's lease has expired; the row names the owner until the next grant
 }
 
 func (r *row) free() bool { return r.owner == 0 || r.expired }
@@ -29,11 +30,11 @@ func (r *row) heldWith(q request) bool {
 	return r.exists && r.owner == q.from+1 && r.token == q.token()
 }
 
-// database is what one transaction sees together, and what a failover takes back together.
+// database is what one transaction sees, and what a failover loses together.
 type database struct {
 	row    row
-	floor  token // the highest token of rows that were deleted
-	fenced token // the token of the last write that a fence let through
+	floor  token // the highest token of deleted rows
+	fenced token // the token of the last write that passed a fence
 }
 
 // acquireRow is the table's statement that grants.
@@ -76,7 +77,8 @@ func (m *Model) releaseRow(s *state, q request) reply {
 	return reply{says: done}
 }
 
-// depart is the first step out. It does not look at the clock: a lease that has run out, and that the row still names, is nobody else's.
+// depart is the first step out. It does not check the clock: while the row names the holder of an
+// expired lease, no other process was granted the key.
 func (m *Model) depart(s *state, q request) reply {
 	r := &s.db.row
 	named := (r.owner == q.from+1 || m.lacks(departowner)) && (r.token == q.token() || m.lacks(departtoken)) || m.lacks(flipunfenced)
@@ -94,7 +96,8 @@ func (m *Model) depart(s *state, q request) reply {
 	return reply{done, r.token}
 }
 
-// giveBack is the last step back, which anybody may repeat. The epoch that begins is counted from the one that it names.
+// giveBack is the second step back, which any process may repeat. The new epoch is counted from the
+// one that it names.
 func (m *Model) giveBack(s *state, q request) reply {
 	r := &s.db.row
 	there := r.home == atCluster || m.lacks(returnhome)
@@ -108,8 +111,8 @@ func (m *Model) giveBack(s *state, q request) reply {
 	return reply{says: done}
 }
 
-// recall puts the row where an open record says that the key is. It only raises, and that goes for a row that is not there, too: what
-// it may be below then is its floor.
+// recall puts the row where an open record says that the key is. It only raises the epoch. If the
+// row is absent, the floor bounds what it may lower.
 func (m *Model) recall(s *state, q request) reply {
 	r := &s.db.row
 	last := r.token
@@ -133,7 +136,7 @@ func (m *Model) readRow(s *state) reply {
 	return reply{says: done}
 }
 
-// passes says whether a fence lets a write of this lease through, as Fence and FenceAt ask.
+// passes reports whether a fence accepts a write of this lease, as Fence and FenceAt do.
 func (d *database) passes(p *process, owner uint8) bool {
 	r := &d.row
 	if !r.exists || r.home != p.route {
@@ -145,7 +148,7 @@ func (d *database) passes(p *process, owner uint8) bool {
 	return r.token.epoch == p.epoch && r.token.count <= p.count
 }
 
-// rowAlone is what happens to the row without anybody asking.
+// rowAlone is what happens to the row without a request.
 func (m *Model) rowAlone(s *state, yield func(*state, step)) {
 	r := s.db.row
 	if r.owner != 0 && !r.expired {

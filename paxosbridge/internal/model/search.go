@@ -7,20 +7,22 @@ import (
 	"time"
 )
 
-// Result is what an exploration has found.
+// Result is the result of an exploration.
 type Result struct {
 	States      int
 	Transitions int
-	Depth       int // steps from the first state to the last ones looked at
+	Depth       int // steps from the first state to the last ones explored
 	Complete    bool
 	Elapsed     time.Duration
-	// Broken are promises that do not hold, all at the end of the same shortest Trace; 0: every one that was asked for holds.
+	// Broken are the promises that do not hold at the end of the shortest Trace; 0 if all that were
+	// checked hold.
 	Broken Promise
 	Trace  []string
 }
 
-// Explore goes breadth first through all states, on every processor, until a promise asked for is broken: no trace to that is shorter than
-// the one found. It stops at the first depth at which there are more than limit states; 0: never.
+// Explore visits all states breadth first, on every processor, until a checked promise is broken.
+// So no shorter trace breaks one. It stops at the first depth with more than limit states; 0 is no
+// limit.
 func (m *Model) Explore(asked Promise, limit int) (Result, error) {
 	if err := m.check(); err != nil {
 		return Result{}, err
@@ -37,20 +39,20 @@ type exploration struct {
 	model  *Model
 	asked  Promise
 	found  visited
-	levels [][]*level // by depth and worker; kept if somebody wants to know who is stuck
+	levels [][]*level // by depth and worker; kept only to find stuck states
 	result Result
 
 	mu  sync.Mutex
 	bad *breach
 }
 
-// frontier is states whose steps have not been looked at.
+// frontier is the states whose steps are not explored yet.
 type frontier []struct {
 	id    uint32
 	state packed
 }
 
-// breach is a step, from a state that was found, to one that breaks promises.
+// breach is a step from a visited state to one that breaks promises.
 type breach struct {
 	from   uint32
 	to     packed
@@ -79,7 +81,7 @@ func (x *exploration) run(limit int) {
 	x.findStuck()
 }
 
-// deepen looks at all the steps from a frontier, and returns the next one.
+// deepen explores all steps from a frontier, and returns the next frontier.
 func (x *exploration) deepen(todo frontier) (next frontier) {
 	var taken atomic.Int64
 	var all sync.WaitGroup
@@ -102,7 +104,7 @@ func (x *exploration) deepen(todo frontier) (next frontier) {
 	return next
 }
 
-// worker looks at some states of a frontier.
+// worker explores some states of a frontier.
 type worker struct {
 	x           *exploration
 	at          uint32
@@ -166,7 +168,7 @@ func (x *exploration) report(from uint32, to packed, broken Promise) {
 	}
 }
 
-// trace tells the steps to a state that was found, and from there to another.
+// trace describes the steps to a visited state, and from there to another.
 func (x *exploration) trace(id uint32, to *packed) (lines []string) {
 	var path []packed
 	if to != nil {
@@ -181,7 +183,7 @@ func (x *exploration) trace(id uint32, to *packed) (lines []string) {
 	return lines
 }
 
-// line tells a step that leads from one state to another.
+// line describes a step from one state to another.
 func (m *Model) line(from, to packed) (text string) {
 	s := m.unpack(from)
 	m.steps(&s, func(n *state, by step) {

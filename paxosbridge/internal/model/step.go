@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What a step can be.
+// The kinds of steps.
 const (
 	rowExpires uint8 = iota
 	rowReaped
@@ -30,9 +30,9 @@ const (
 	looksNoMore
 )
 
-// step is what leads from a state to another.
+// step leads from a state to another.
 type step struct {
-	what, who uint8
+	what, actor uint8
 	request   request
 	reply     reply
 }
@@ -44,13 +44,13 @@ var stepTexts = [...]string{
 	arrives: "%q arrives: %a", arrivesStays: "%q arrives, and will come again: %a", answerLost: "%q arrives: %a, which is lost",
 	vanishes: "%q never arrives", asks: "%p asks: %q", givesUp: "%p gives up waiting", crashes: "%p begins anew",
 	forgets: "%p forgets where the key was", writes: "%p writes under its fence", replicaFollows: "the replica follows",
-	failsOver: "the database fails over to the replica", audits: "an audit looks at the record",
-	taken: "the key is taken back by force", finished: "the wait is over, and the key at the table", reappears: "the cluster reappears",
+	failsOver: "the database fails over to the replica", audits: "an audit reads the record",
+	taken: "the key is taken back by force", finished: "the wait is over, and the key returns to the table", reappears: "the cluster reappears",
 	looks: "%p's look at the row confirms where the key is", looksNoMore: "%p's last look at the row counts no more",
 }
 
 func (m *Model) text(s step) string {
-	return strings.NewReplacer("%p", m.name(s.who), "%q", m.requestText(s.request), "%a", s.reply.String()).Replace(stepTexts[s.what])
+	return strings.NewReplacer("%p", m.name(s.actor), "%q", m.requestText(s.request), "%a", s.reply.String()).Replace(stepTexts[s.what])
 }
 
 func (m *Model) name(i uint8) string {
@@ -93,7 +93,7 @@ func (a reply) String() string {
 	return [...]string{refused: "no", done: "done", older: "not open yet", newer: "that epoch is past", closed: "sealed"}[a.says]
 }
 
-// String shows the servers; what processes believe, the steps tell.
+// String shows the servers. The steps show what processes believe.
 func (s *state) String() string {
 	r := &s.db.row
 	text := "no row, floor " + s.db.floor.String()

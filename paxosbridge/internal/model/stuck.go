@@ -1,9 +1,10 @@
 package model
 
-// level is what a worker has seen at one depth: for each state, where its steps lead, and whether one grants the key to a client.
+// level is what a worker has seen at one depth: for each state, where its steps lead, and whether
+// one grants a client the key.
 type level struct {
 	ids    []uint32
-	ends   []uint32 // of each one's steps in leads
+	ends   []uint32 // of each state's steps in leads
 	leads  []uint32
 	grants []bool
 }
@@ -16,8 +17,9 @@ func (l *level) leave(id uint32, grants bool) {
 	l.grants = append(l.grants, grants)
 }
 
-// findStuck finds the nearest state from which no steps lead to one that grants. It goes backwards through all depths, until nothing more
-// is found to be free: most steps lead deeper, so that a few rounds do.
+// findStuck finds the nearest state from which no steps lead to a grant. It goes backwards through
+// all depths until it frees no more states. Most steps lead deeper, so that a few rounds are
+// enough.
 func (x *exploration) findStuck() {
 	if x.asked&NobodyStuck == 0 {
 		return
@@ -41,7 +43,8 @@ func (x *exploration) findStuck() {
 	}
 }
 
-// spread marks as free whoever can go to one that is. It reports whether there was anybody new.
+// spread marks as free every state with a step to a free one. It reports whether it marked a new
+// one.
 func (x *exploration) spread(free [][]bool) (more bool) {
 	for d := len(x.levels) - 1; d >= 0; d-- {
 		for _, l := range x.levels[d] {

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// visited are the states found so far, each with the one it was first found from. A state's id is its place in a shard and the shard.
+// visited are the states found so far, each with the one it was first found from. A state's id is
+// its place in a shard and the shard.
 type visited struct{ shards [1 << shardBits]shard }
 
 const (
@@ -64,7 +65,7 @@ func (sh *shard) grow() {
 	}
 }
 
-// state and parent are for when nobody adds.
+// state and parent must not run beside add.
 func (v *visited) state(id uint32) packed  { return v.shards[id&shardMask].states[id>>shardBits] }
 func (v *visited) parent(id uint32) uint32 { return v.shards[id&shardMask].from[id>>shardBits] }
 

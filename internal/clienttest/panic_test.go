@@ -1,0 +1,144 @@
+package clienttest
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+)
+
+// A server that recovers from a panic in a handler goes on. What the handler's call of rowlock
+// leaves behind must not block other callers.
+
+type way func(ctx context.Context, c *rowlock.Client, opts ...rowlock.Option) error
+
+// ways are the calls that a panic in the caller's hook can interrupt.
+var ways = map[string]way{
+	"Lock": func(ctx context.Context, c *rowlock.Client, opts ...rowlock.Option) error {
+		_, err := c.Lock(ctx, "k", opts...)
+		return err
+	},
+	"LockAll": func(ctx context.Context, c *rowlock.Client, opts ...rowlock.Option) error {
+		_, err := c.LockAll(ctx, []string{"a", "k", "z"}, opts...)
+		return err
+	},
+	"TryLock": func(ctx context.Context, c *rowlock.Client, opts ...rowlock.Option) error {
+		_, err := c.TryLock(ctx, "k", opts...)
+		return err
+	},
+}
+
+// eachWay runs f for every call, of a client of each kind with the hooks.
+func eachWay(t *testing.T, hooks rowlock.Hooks, f func(*testing.T, *rowlock.Client, way)) {
+	t.Helper()
+	for name, call := range ways {
+		for kind, fair := range map[string]bool{"": false, ", fair": true} {
+			t.Run(name+kind, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f(t, Client(t, NewScript(), &rowlock.Config{
+						TTL: TTL, Fair: fair, Hooks: hooks, Logger: slog.New(slog.DiscardHandler),
+						Reaper: rowlock.ReaperConfig{Off: true},
+					}), call)
+				})
+			})
+		}
+	}
+}
+
+func panics(t *testing.T, f func()) {
+	t.Helper()
+	defer func() {
+		if recover() == nil {
+			t.Error("the hook was not called")
+		}
+	}()
+	f()
+}
+
+// free fails unless all keys can be locked long before a lease left behind would have expired.
+func free(t *testing.T, c *rowlock.Client, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		ctx, cancel := context.WithTimeout(t.Context(), TTL/2)
+		l, err := c.Lock(ctx, key)
+		cancel()
+		if err != nil {
+			t.Errorf("%q: %v", key, err)
+			continue
+		}
+		_ = l.Unlock(t.Context())
+	}
+}
+
+func TestAPanicWhileWaitingLeavesTheQueueToOtherWaiters(t *testing.T) {
+	eachWay(t, rowlock.Hooks{}, func(t *testing.T, c *rowlock.Client, call way) {
+		l := Take(t, c, "k")
+		bad := rowlock.OnWait(func(rowlock.Waiting) { panic("out of luck") })
+		func() {
+			defer func() { _ = recover() }()
+			_ = call(t.Context(), c, bad) // TryLock never waits
+		}()
+		behind := Wait(t, c, "k")
+		if err := l.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		began := time.Now()
+		if w := <-behind; w.Err != nil || w.Lock.Unlock(t.Context()) != nil ||
+			time.Since(began) > TTL/2 {
+			t.Errorf("the next waiter: %v, after %v", w.Err, time.Since(began))
+		}
+		free(t, c, "a", "k", "z")
+	})
+}
+
+func TestAPanicWhenTheKeyIsHeldLeavesTheQueueToOtherWaiters(t *testing.T) {
+	bad := false
+	hooks := rowlock.Hooks{Contended: func(string, *rowlock.HeldError) {
+		if bad {
+			panic("out of luck")
+		}
+	}}
+	eachWay(t, hooks, func(t *testing.T, c *rowlock.Client, call way) {
+		l := Take(t, c, "k")
+		bad = true
+		panics(t, func() { _ = call(t.Context(), c) })
+		bad = false
+		if err := l.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		free(t, c, "a", "k", "z")
+	})
+}
+
+func TestAPanicWhenALockIsGotLeavesNoLock(t *testing.T) {
+	calls, bad := 0, 0
+	hooks := rowlock.Hooks{Acquired: func(string, int64, time.Duration) {
+		if calls++; calls == bad {
+			panic("out of luck")
+		}
+	}}
+	eachWay(t, hooks, func(t *testing.T, c *rowlock.Client, call way) {
+		for _, bad = range []int{1, 2, 3} {
+			calls = 0
+			func() {
+				defer func() {
+					if recover() == nil && bad == 1 {
+						t.Error("the hook was not called")
+					}
+				}()
+				if err := call(t.Context(), c); err != nil {
+					t.Error(err)
+				}
+			}()
+			panicked := calls == bad
+			bad = 0
+			if !panicked { // one key only: it is held, and not left behind
+				return
+			}
+			free(t, c, "a", "k", "z")
+		}
+	})
+}

@@ -1,0 +1,159 @@
+// Package evict notes since when keys have been found expired and locked by another transaction,
+// and has the store end the session that locks the row: its client may have vanished, and the
+// server may not learn that for hours.
+package evict
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/inflight"
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	// maxKeys bounds how many keys are watched.
+	maxKeys = 1024
+	// timeout bounds one eviction, beyond the store's own bounds.
+	timeout = 5 * time.Second
+)
+
+// Watch watches keys that are expired and locked. Its fields are set before Start.
+type Watch struct {
+	Store *seam.Store
+	// After is how long a key stays expired and locked before a session is ended. 0 or less: for
+	// ever.
+	After time.Duration
+	Calls *inflight.Calls
+	Log   *slog.Logger
+	// Evicted is called with each session that was ended, or with the error why it was not. May be
+	// nil.
+	Evicted func(key string, session int64, err error)
+	// Freed is called with a key that may be free now.
+	Freed func(key string)
+
+	n    atomic.Int64 // of keys: without any, Forget costs one load
+	mu   sync.Mutex
+	keys map[string]*lockedKey
+}
+
+// lockedKey is a key that every attempt since has found expired and locked.
+type lockedKey struct {
+	last time.Time
+	due  time.Time // of the next eviction
+	busy bool      // it is under way
+}
+
+// Found notes how much of its lease the holder of key has left, as an attempt has found. A holder
+// with time left is not evicted.
+func (w *Watch) Found(key string, remaining time.Duration) {
+	switch {
+	case w.After <= 0 || !w.Store.Evicts():
+	case remaining > 0:
+		w.Forget(key)
+	case w.isDue(key, time.Now()):
+		if w.Calls.Enter() { // Close waits for the eviction
+			go w.evict(key)
+		}
+	}
+}
+
+// Forget ends the watch of a key that is not locked.
+func (w *Watch) Forget(key string) {
+	if w.n.Load() == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.keys, key)
+	w.n.Store(int64(len(w.keys)))
+}
+
+// isDue reports true to one caller, which must then evict.
+func (w *Watch) isDue(key string, now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.keys[key]
+	if k == nil {
+		if len(w.keys) >= maxKeys && !w.makeRoom(now) {
+			return false
+		}
+		if w.keys == nil {
+			w.keys = make(map[string]*lockedKey)
+		}
+		k = &lockedKey{due: now.Add(w.After)}
+		w.keys[key] = k
+		w.n.Store(int64(len(w.keys)))
+	}
+	k.last = now
+	if k.busy || now.Before(k.due) {
+		return false
+	}
+	k.busy = true
+	return true
+}
+
+// makeRoom forgets keys that no caller has asked for recently.
+func (w *Watch) makeRoom(now time.Time) bool {
+	for key, k := range w.keys {
+		if !k.busy && now.Sub(k.last) > 2*w.After {
+			delete(w.keys, key)
+		}
+	}
+	return len(w.keys) < maxKeys
+}
+
+// evict has the sessions ended that lock key's row, tells of them, and has the waiters bid again.
+func (w *Watch) evict(key string) {
+	defer w.Calls.Leave()
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	found, err := w.Store.Evict(ctx, key, w.After)
+	w.again(key, len(found) > 0 || err != nil)
+	if err != nil {
+		w.tell(key, 0, fmt.Errorf("rowlock: %q is expired and its row locked, "+
+			"and the session that locks it could not be ended: %w", key, err))
+	}
+	for _, s := range found {
+		if s.Ended {
+			w.tell(key, s.Session, nil)
+			continue
+		}
+		w.tell(key, s.Session, fmt.Errorf("%w: %q is expired and its row locked by session %d "+
+			"of the user %q; only that user or an administrator can end it",
+			lease.ErrPrivilege, key, s.Session, s.User))
+	}
+	w.Freed(key)
+}
+
+// again fixes when the next eviction is due: soon if no session was found, because its transaction
+// may have been too young.
+func (w *Watch) again(key string, found bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k := w.keys[key]; k != nil {
+		pause := w.After
+		if !found {
+			pause = min(pause, time.Second)
+		}
+		k.busy, k.due = false, time.Now().Add(pause)
+	}
+}
+
+func (w *Watch) tell(key string, session int64, err error) {
+	if err != nil {
+		w.Log.Warn("rowlock: an expired key stays locked by a transaction",
+			slog.String("key", key), slog.Any("error", err))
+	} else {
+		w.Log.Warn("rowlock: ended the session whose transaction kept an expired key locked",
+			slog.String("key", key), slog.Int64("session", session))
+	}
+	if w.Evicted != nil {
+		w.Evicted(key, session, err)
+	}
+}

@@ -1,0 +1,234 @@
+// Package fairq is the queue of a client that serves in order across processes. The order is the
+// store's: each waiter has a ticket there, and a holder passes the key to the head of the queue.
+// Here is which tickets are this process's, and the poller that reads the positions of all of them.
+package fairq
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/acquire"
+	"github.com/rowlockdb/rowlock/internal/handback"
+	"github.com/rowlockdb/rowlock/internal/hint"
+	"github.com/rowlockdb/rowlock/internal/orphan"
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/waitq"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// callTimeout bounds one round of the poller.
+const callTimeout = 2 * time.Second
+
+type signal = waitq.Signal[acquire.Grants]
+
+// Config are the parts of a Queue.
+type Config struct {
+	Store   *seam.Store
+	Asker   *acquire.Asker
+	Orphans *orphan.Cleaner
+	Hints   hint.Config // without Heard and Chosen
+	// PollMin and PollMax bound the pause between two polls.
+	PollMin, PollMax time.Duration
+}
+
+// Queue is the waiters of one client. Make it with New and end it with Stop.
+type Queue struct {
+	cfg    Config
+	store  *seam.Store
+	hints  *hint.Hints
+	poller waitq.Poller
+
+	mu      sync.Mutex
+	waiting map[string]*ticket // by owner
+}
+
+// New returns a queue without waiters.
+func New(cfg Config) *Queue {
+	q := &Queue{cfg: cfg, store: cfg.Store, waiting: make(map[string]*ticket)}
+	q.poller = waitq.Poller{
+		Min: cfg.PollMin, Max: cfg.PollMax, Wanted: q.waits, Read: q.read, Found: q.found,
+	}
+	q.poller.Start()
+	cfg.Hints.Heard, cfg.Hints.Chosen, cfg.Hints.Everyone = q.Wake, q.Wake, true
+	q.hints = hint.New(cfg.Store, cfg.Hints)
+	return q
+}
+
+// Stop ends polling and hints. The last waiter has left, and the last lease was given up.
+func (q *Queue) Stop() {
+	q.poller.Stop()
+	q.hints.Stop()
+}
+
+// Granted notes nothing: a fair queue needs no budget.
+func (q *Queue) Granted(string, int64, time.Time) {}
+
+// Wake has the positions of the waiters of key polled. "" is every key.
+func (q *Queue) Wake(key string) {
+	if key == "" {
+		q.poller.Now()
+		return
+	}
+	var ids []string
+	q.mu.Lock()
+	for id, t := range q.waiting {
+		if t.Key == key {
+			ids = append(ids, id)
+		}
+	}
+	q.mu.Unlock()
+	q.poller.Soon(ids...)
+}
+
+// GiveUp passes each lease to the head of its queue, and notifies the new holders.
+func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
+	sent := time.Now()
+	var elsewhere []string
+	for n, a := range q.store.Pass(ctx, handback.Leases(items)) {
+		i := items[n]
+		i.Gone, i.Err = a.Gone, a.Err
+		key := i.Lease.Key
+		if a.Gone && i.Left { // a transaction of the holder's, which is over, has released it
+			q.Wake(key)
+			elsewhere = append(elsewhere, key)
+		}
+		if a.Err == nil && !a.To.IsZero() && !q.given(a, sent) {
+			elsewhere = append(elsewhere, key)
+		}
+	}
+	q.hints.Announce(elsewhere...)
+}
+
+// given gives a lease that was passed on to its new holder. It reports false if the holder is in
+// another process.
+func (q *Queue) given(p lease.Passed, sent time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.waiting[string(p.To[:])]
+	if t == nil {
+		return false
+	}
+	select {
+	case t.signal <- signal{Given: true, Grant: t.grants(p.Token, sent)}:
+	default: // it has been given this very grant
+	}
+	return true
+}
+
+func (q *Queue) waits(id string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting[id] != nil
+}
+
+// read is the poller's statement. First it sends the heartbeats of tickets whose last one is a
+// third of their TTL old.
+func (q *Queue) read(ctx context.Context, ids []string) (map[string]waitq.Observed, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	q.hints.Listen()
+	asked := time.Now()
+	waiters, silent := q.among(ids, asked)
+	if len(silent) > 0 {
+		if err := q.beat(ctx, silent, asked); err != nil {
+			return nil, err
+		}
+	}
+	if len(waiters) == 0 {
+		return nil, nil
+	}
+	places, err := q.store.Places(ctx, waiters)
+	if err != nil {
+		return nil, err
+	}
+	return q.note(waiters, places, asked), nil
+}
+
+// among returns those of ids that still wait, and of them those that need a heartbeat.
+func (q *Queue) among(ids []string, now time.Time) (waiters []lease.Lease, silent []*ticket) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, id := range ids {
+		t := q.waiting[id]
+		if t == nil {
+			continue
+		}
+		waiters = append(waiters, t.lease())
+		if now.Sub(t.joined) >= t.TTL/3 {
+			silent = append(silent, t)
+		}
+	}
+	slices.SortFunc(waiters, func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
+	return waiters, silent
+}
+
+// beat sends heartbeats. A waiter that has left meanwhile may have got a new ticket by it, after it
+// had taken back its old one.
+func (q *Queue) beat(ctx context.Context, silent []*ticket, now time.Time) error {
+	tickets := make([]lease.Ticket, len(silent))
+	for i, t := range silent {
+		tickets[i] = t.Ticket
+	}
+	err := q.store.Join(ctx, tickets)
+	served := q.alive(silent, now, err)
+	if len(served) > 0 {
+		_ = q.store.Leave(ctx, served) // the lease is in use: the orphan cleaner would release it
+	}
+	return err
+}
+
+// alive notes a heartbeat, leaves to the orphan cleaner what waiters may have that gave up, and
+// returns the waiters that have the key.
+func (q *Queue) alive(tickets []*ticket, when time.Time, err error) (served []lease.Lease) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, t := range tickets {
+		switch {
+		case q.waiting[t.id()] != nil && err == nil:
+			t.joined = when
+		case q.waiting[t.id()] != nil:
+			t.unsure = true
+		case t.gaveUp:
+			q.cfg.Orphans.Add(t.Key, t.Owner)
+		default:
+			served = append(served, t.lease())
+		}
+	}
+	return served
+}
+
+// note keeps what was read. A waiter far from the head is polled more rarely, because all before it
+// must be served first.
+func (q *Queue) note(
+	waiters []lease.Lease, places []lease.Place, asked time.Time,
+) map[string]waitq.Observed {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	found := make(map[string]waitq.Observed, len(waiters))
+	for i, l := range waiters {
+		id, p := string(l.Owner[:]), places[i]
+		t := q.waiting[id]
+		if t == nil {
+			continue
+		}
+		t.note(p, asked)
+		mine := p.Granted || p.Err != nil || p.Ahead == 0 && p.Remaining <= 0 && !p.Missing
+		found[id] = waitq.Observed{
+			Free: mine, Age: asked.Sub(t.changed) * time.Duration(1+p.Ahead),
+			Remaining: max(0, p.Remaining), Note: p.Note,
+		}
+	}
+	return found
+}
+
+// found wakes a waiter that has something to do.
+func (q *Queue) found(id string, o waitq.Observed) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t := q.waiting[id]; t != nil && o.Free && len(t.signal) == 0 {
+		t.signal <- signal{} // has room: it is empty, and given sends at most one besides
+	}
+}

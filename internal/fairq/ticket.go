@@ -1,0 +1,203 @@
+package fairq
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/acquire"
+	"github.com/rowlockdb/rowlock/internal/handback"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/waitq"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// ticket is one call that waits in order for one key.
+type ticket struct {
+	lease.Ticket
+	q      *Queue
+	call   *acquire.Call
+	signal chan signal   // has room for a grant and a call to bid
+	news   chan struct{} // the position has changed; nil unless the caller watches
+
+	// Guarded by the queue's mutex:
+	queued  bool      // the ticket may be in the store
+	joined  time.Time // of the last heartbeat; zero: one is due
+	asked   time.Time // when the position was last polled
+	place   lease.Place
+	changed time.Time // when place last changed
+	unsure  bool      // a heartbeat may yet be written
+	gaveUp  bool
+}
+
+func (t *ticket) id() string         { return string(t.Owner[:]) }
+func (t *ticket) lease() lease.Lease { return lease.Lease{Key: t.Key, Owner: t.Owner} }
+
+// Join returns a place that bids first, and takes a ticket only if that bid is lost. The call has
+// one key: a fair client locks several one after the other.
+func (q *Queue) Join(_ context.Context, c *acquire.Call) (acquire.Place, bool, error) {
+	t := &ticket{q: q, call: c, signal: make(chan signal, 2)}
+	t.Key = c.Keys[0]
+	if c.Want.Show != nil {
+		t.news = make(chan struct{}, 1)
+	}
+	return t, true, nil
+}
+
+// Bid does what the last poll has found to do: it confirms a lease that was passed to the ticket,
+// or claims the key. Before the ticket is taken it claims the key under an owner of its own,
+// because the outcome of that claim may be unknown.
+func (t *ticket) Bid(ctx context.Context) (acquire.Grants, error) {
+	if !t.queued {
+		return t.ask(ctx, t.call.Requests())
+	}
+	t.q.mu.Lock()
+	p := t.place
+	t.q.mu.Unlock()
+	switch {
+	case p.Err != nil:
+		return acquire.Grants{}, p.Err
+	case p.Granted:
+		return t.confirm(ctx, p.Token)
+	}
+	return t.ask(ctx, []lease.AcquireRequest{t.AcquireRequest})
+}
+
+func (t *ticket) ask(ctx context.Context, reqs []lease.AcquireRequest) (acquire.Grants, error) {
+	return t.q.cfg.Asker.Ask(ctx, reqs, t.call.Want.Quiet)
+}
+
+// Lost takes the ticket, or has its position polled again.
+func (t *ticket) Lost(ctx context.Context, err error) (again bool, failed error) {
+	o := waitq.Observed{}
+	var held *lease.HeldError
+	if errors.As(err, &held) {
+		o.Remaining, o.Note = held.Remaining, held.Note
+	}
+	if !t.queued {
+		if failed := t.join(ctx, o); failed != nil {
+			return false, acquire.Cut(ctx, oneline.Join(err, failed))
+		}
+		t.q.hints.Listen()
+	}
+	t.q.poller.Watch(t.id(), o)
+	return false, nil
+}
+
+// join is in the books before it is in the queue, because from then on the key can be passed to it.
+func (t *ticket) join(ctx context.Context, o waitq.Observed) error {
+	q := t.q
+	q.mu.Lock()
+	t.AcquireRequest = t.call.Want.Request(t.Key)
+	t.Priority = t.call.Want.Priority
+	t.queued, t.joined = true, time.Now()
+	t.changed = t.joined
+	t.place = lease.Place{Remaining: o.Remaining, Note: o.Note}
+	q.waiting[t.id()] = t
+	q.mu.Unlock()
+	err := q.store.Join(ctx, []lease.Ticket{t.Ticket})
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case acquire.Passing(err):
+		t.joined = time.Time{} // the poller joins it
+		return nil
+	case err != nil:
+		t.unsure = true // it may have been made all the same, and may yet be
+	}
+	return err
+}
+
+// confirm renews the lease that another process has passed to the ticket, as a poll has read. A
+// read proves nothing: the commit that passed it may wait for a replica still, and a failover would
+// forget it. A renewal is a commit after it, and is acknowledged; and the lease then ends a TTL
+// after a moment that is known here.
+func (t *ticket) confirm(ctx context.Context, token int64) (acquire.Grants, error) {
+	if !t.q.cfg.Asker.Calls.Enter() {
+		return acquire.Grants{}, acquire.Closed([]string{t.Key})
+	}
+	defer t.q.cfg.Asker.Calls.Leave()
+	held := lease.Lease{Key: t.Key, Owner: t.Owner, Token: token}
+	sent := time.Now()
+	renewed := t.q.store.Renew(ctx, []lease.RenewRequest{{Lease: held, TTL: t.TTL}})[0]
+	switch {
+	case renewed.Err != nil: // the lease may be there: Leave passes it on
+		return acquire.Grants{}, renewed.Err
+	case renewed.Outcome != lease.Extended: // locked, or lost since: the next poll says which
+		return acquire.Grants{}, &lease.HeldError{Key: t.Key}
+	}
+	return t.grants(token, sent), nil
+}
+
+func (t *ticket) grants(token int64, sent time.Time) acquire.Grants {
+	return acquire.Grants{
+		Reqs:    []lease.AcquireRequest{t.AcquireRequest},
+		Answers: []lease.Acquired{{Granted: true, Token: token}}, Sent: sent,
+	}
+}
+
+// note keeps what a poll has read.
+func (t *ticket) note(p lease.Place, asked time.Time) {
+	if p.Missing {
+		t.joined = time.Time{}
+	}
+	changed := p.Ahead != t.place.Ahead || p.Note != t.place.Note
+	if changed {
+		t.changed = asked
+	}
+	if t.news != nil && (changed || t.asked.IsZero()) { // the first poll is news, whatever it has read
+		select {
+		case t.news <- struct{}{}:
+		default: // the last news was not read yet
+		}
+	}
+	t.place, t.asked = p, asked
+}
+
+func (t *ticket) Awaits() string         { return t.Key }
+func (t *ticket) Signals() <-chan signal { return t.signal }
+func (t *ticket) News() <-chan struct{}  { return t.news }
+
+// Position counts the waiters of all processes.
+func (t *ticket) Position() (acquire.Position, bool) {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	p := t.place
+	return acquire.Position{Ahead: p.Ahead, Holder: p.Note, Remaining: p.Remaining}, !t.asked.IsZero()
+}
+
+// Won ends a ticket that was used up.
+func (t *ticket) Won() { t.end(false) }
+
+// Leave leaves no ticket behind, nor a key that was passed to it meanwhile: that goes to the next.
+// A grant within this process at this very moment is returned instead.
+func (t *ticket) Leave(ctx context.Context) signal {
+	s, unsure := t.end(true)
+	if s.Given || !t.queued {
+		return s
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handback.Timeout)
+	defer cancel()
+	err := t.q.store.Leave(ctx, []lease.Lease{t.lease()})
+	if err == nil {
+		t.q.cfg.Asker.GiveUp(ctx, []lease.Lease{t.lease()})
+	}
+	if err != nil || unsure {
+		t.q.cfg.Orphans.Add(t.Key, t.Owner)
+	}
+	return s
+}
+
+// end closes the books on a ticket. It returns a grant that came at this moment if the call is
+// leaving, and whether a heartbeat may yet be written. All of it is one step, because a heartbeat
+// under way asks afterwards whether the ticket's owner has the key.
+func (t *ticket) end(leaving bool) (s signal, unsure bool) {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	delete(t.q.waiting, t.id())
+	for leaving && len(t.signal) > 0 && !s.Given {
+		s = <-t.signal
+	}
+	t.gaveUp = leaving && !s.Given
+	return s, t.unsure
+}

@@ -1,0 +1,209 @@
+// Package handback is the one place where a client gives leases up: Unlock, Close, a LockAll that
+// got a part only, and a waiter that left too late.
+package handback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/orphan"
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Timeout bounds how long a call tries to give leases up. The orphan cleaner goes on afterwards.
+const Timeout = 2 * time.Second
+
+const (
+	// probeTimeout bounds how long GiveUp asks whether a row is locked, besides the release itself.
+	probeTimeout = 250 * time.Millisecond
+	// probeTTL is short, so that the key is free soon if the release fails after the probe.
+	probeTTL = time.Second
+)
+
+// Item is a lease to give up, and what became of it.
+type Item struct {
+	Lease lease.Lease
+	// Keep leaves the key locked for so long, if it is more than 0: the lease then ends by itself.
+	Keep time.Duration
+	// Left: a transaction of the holder's may have released the lease already.
+	Left bool
+	// Fenced: a transaction of the holder's may have the row locked. Open: it certainly has not
+	// ended.
+	Fenced, Open bool
+	// Doubtful: a copy of the granting request may still run.
+	Doubtful bool
+
+	// Gone says that the row did not name the lease any more.
+	Gone bool
+	// Err wraps lease.ErrUnknown. Unless Keep was asked for, the orphan cleaner releases the lease.
+	Err error
+	// Over is the Queue's: this process has had the key for long enough.
+	Over bool
+}
+
+// Items returns n items, in as few allocations as can be: most calls give one lease up.
+func Items(n int) []*Item {
+	if n == 1 {
+		one := new(struct {
+			item Item
+			list [1]*Item
+		})
+		one.list[0] = &one.item
+		return one.list[:]
+	}
+	items, list := make([]Item, n), make([]*Item, n)
+	for i := range items {
+		list[i] = &items[i]
+	}
+	return list
+}
+
+// Queue passes leases on.
+type Queue interface {
+	// GiveUp releases the lease of each item, or gives the key to its next owner, and answers in
+	// Gone and Err.
+	GiveUp(ctx context.Context, items []*Item)
+}
+
+// Leases returns the leases of the items.
+func Leases(items []*Item) []lease.Lease {
+	leases := make([]lease.Lease, len(items))
+	for n, i := range items {
+		leases[n] = i.Lease
+	}
+	return leases
+}
+
+// Releaser gives leases up. Its fields are set before its first call.
+type Releaser struct {
+	Store   *seam.Store
+	Queue   Queue
+	Orphans *orphan.Cleaner
+
+	deadline sharedDeadline
+}
+
+// Leases gives leases up whose holders expect no answer.
+func (r *Releaser) Leases(ctx context.Context, leases []lease.Lease) {
+	items := Items(len(leases))
+	for i, l := range leases {
+		items[i].Lease = l
+	}
+	r.GiveUp(r.Within(ctx), items)
+}
+
+// Within returns a context for a call that must end soon but not with ctx, because a lease left
+// behind would keep its key locked until it expires: it ends after Timeout, or up to a quarter
+// later.
+func (r *Releaser) Within(ctx context.Context) context.Context { return r.deadline.within(ctx) }
+
+// GiveUp gives every lease up, in as few calls to the store as there are ways to do it. It skips
+// nil.
+func (r *Releaser) GiveUp(ctx context.Context, items []*Item) {
+	items = those(items, func(i *Item) bool { return i != nil })
+	left := items
+	if kept := those(items, func(i *Item) bool { return i.Keep > 0 }); len(kept) > 0 {
+		r.keep(ctx, kept)
+		left = those(left, func(i *Item) bool { return i.Keep <= 0 })
+	}
+	if open := those(left, func(i *Item) bool { return i.Open }); len(open) > 0 {
+		r.explain(ctx, open)
+		left = those(left, func(i *Item) bool { return i.Err == nil })
+	}
+	if len(left) > 0 {
+		r.Queue.GiveUp(ctx, left)
+	}
+	r.explain(ctx, those(left, func(i *Item) bool { return i.Fenced && i.Err != nil }))
+	for _, i := range items {
+		r.settle(i)
+	}
+}
+
+// those returns the items that f selects: nil without any, and no new list for all.
+func those(items []*Item, f func(*Item) bool) (out []*Item) {
+	n := 0
+	for _, i := range items {
+		if f(i) {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case len(items):
+		return items
+	}
+	for _, i := range items {
+		if f(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// settle leaves to the orphan cleaner what is not known to be released.
+func (r *Releaser) settle(i *Item) {
+	if i.Err != nil && !errors.Is(i.Err, lease.ErrUnknown) {
+		i.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, i.Err)
+	}
+	if i.Keep <= 0 && (i.Err != nil || i.Doubtful) {
+		r.Orphans.Add(i.Lease.Key, i.Lease.Owner)
+	}
+}
+
+// keep makes each lease end when its Keep does. Nothing is cleaned up after an error, because that
+// would free the key: the key is free when the lease ends that it has. A lease that is behind a
+// fence stays as it is for the same reason. A renewal under way may come later and give the lease
+// another TTL: MinHold promises a minimum.
+func (r *Releaser) keep(ctx context.Context, items []*Item) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	for n, a := range r.renew(ctx, items, func(i *Item) time.Duration { return i.Keep }) {
+		i := items[n]
+		i.Gone = a.Err == nil && a.Outcome == lease.Lost
+		if a.Err != nil {
+			i.Err = fmt.Errorf("%w: unlock %q: %w", lease.ErrUnknown, i.Lease.Key, a.Err)
+		}
+	}
+}
+
+// explain names the holder's own transaction as the cause for each item whose row is locked, in one
+// call to the store. A renewal shows the lock, because it waits for no row. A lease that it does
+// extend is about to be released.
+func (r *Releaser) explain(ctx context.Context, items []*Item) {
+	if len(items) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+	defer cancel()
+	for n, a := range r.renew(ctx, items, func(*Item) time.Duration { return probeTTL }) {
+		if a.Err == nil && a.Outcome == lease.Busy {
+			items[n].Err = stuck(items[n])
+		}
+	}
+}
+
+func (r *Releaser) renew(
+	ctx context.Context, items []*Item, ttl func(*Item) time.Duration,
+) []lease.Renewed {
+	reqs := make([]lease.RenewRequest, len(items))
+	for n, i := range items {
+		reqs[n] = lease.RenewRequest{Lease: i.Lease, TTL: ttl(i)}
+	}
+	return r.Store.Renew(ctx, reqs)
+}
+
+func stuck(i *Item) error {
+	const text = "its row is locked by a transaction that has fenced this lock and has not ended: " +
+		"end it before Unlock, or use UnlockTx"
+	if i.Err == nil {
+		return fmt.Errorf("%w: unlock %q: %s", lease.ErrUnknown, i.Lease.Key, text)
+	}
+	return fmt.Errorf("%w: unlock %q: it seems that %s (%w)", lease.ErrUnknown, i.Lease.Key, text, i.Err)
+}
+
+// Stop frees the timer. No call is under way any more.
+func (r *Releaser) Stop() { r.deadline.stop() }

@@ -1,0 +1,104 @@
+// Package hint tells other processes that a key was released, and hears it from them. Nothing
+// depends on hints, because polling guarantees progress: a hint only reduces latency.
+package hint
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// callTimeout bounds one statement of this package.
+const callTimeout = 2 * time.Second
+
+// Config says what hints are for.
+type Config struct {
+	// Off: nothing is announced or heard. Registrations are still written.
+	Off bool
+	// Everyone has a release told to all listeners, even where the store can wake one process: a
+	// fair queue says itself which waiter is next.
+	Everyone bool
+	// Recent is how young a hold must be for the processes that wait for the key to be counted.
+	Recent time.Duration
+	Log    *slog.Logger
+	// Heard is called with each key that another process announces, or "" for any key.
+	Heard func(key string)
+	// Chosen is called with each key for which this process alone was woken.
+	Chosen func(key string)
+}
+
+// Hints are one client's. Make them with New and end them with Stop. They are safe for concurrent
+// use.
+type Hints struct {
+	cfg     Config
+	store   *seam.Store
+	process lease.Owner
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+
+	mu        sync.Mutex
+	notifier  lease.Notifier         // nil if the store has none, or hints are off
+	waker     lease.Waker            // notifier, if it wakes one process of many
+	until     map[string]time.Time   // when our registration for a key ends
+	noted     map[string]time.Time   // until when the store may have a registration of ours
+	later     map[string]*time.Timer // announced unless this process gets the key first
+	crowds    map[string]crowd
+	news      map[string]struct{} // to be announced
+	telling   bool
+	listening bool
+	waited    time.Time // of the last wait
+	stopped   bool
+}
+
+// New returns hints. Nothing runs until a key is awaited or announced.
+func New(store *seam.Store, cfg Config) *Hints {
+	h := &Hints{
+		cfg: cfg, store: store, process: lease.NewOwner(),
+		until: make(map[string]time.Time), noted: make(map[string]time.Time),
+		later: make(map[string]*time.Timer), crowds: make(map[string]crowd),
+		news: make(map[string]struct{}),
+	}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	if !cfg.Off {
+		h.notifier = store.Notifier
+		if store.Interested() && !cfg.Everyone {
+			h.waker = store.Waker
+		}
+	}
+	return h
+}
+
+// Sends reports whether an announcement has an effect.
+func (h *Hints) Sends() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.notifier != nil
+}
+
+// Wakes reports whether one process can be woken, and is told if it is this one.
+func (h *Hints) Wakes() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.waker != nil
+}
+
+// Awaited reports whether other processes wait for key. It is so unless the store knows better.
+func (h *Hints) Awaited(ctx context.Context, key string) bool {
+	return h.store.Awaited(ctx, h.process, key)
+}
+
+// Stop returns when nothing runs any more, and takes this process's registrations back.
+func (h *Hints) Stop() {
+	h.Announce(h.postponed()...)
+	h.mu.Lock()
+	h.stopped = true
+	h.mu.Unlock()
+	h.cancel()
+	h.wg.Wait()
+	h.unregister()
+}

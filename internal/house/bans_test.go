@@ -1,0 +1,188 @@
+package house
+
+// What stands for several packages in the tables below.
+var groups = map[string][]string{
+	"drivers": {
+		"github.com/jackc/pgx", "github.com/lib/pq", "github.com/go-sql-driver/mysql",
+		"modernc.org/sqlite", "github.com/mattn/go-sqlite3",
+		"go.etcd.io/etcd",
+	},
+	"test helpers": {
+		"testing", "github.com/anishathalye/porcupine", "pgregory.net/rapid",
+		"github.com/stretchr/testify", "github.com/DATA-DOG/go-sqlmock",
+		"go.uber.org/goleak", "./locktest", "./internal/testdb", "./internal/faultdb", "./memstore",
+		"./internal/memcluster", "./internal/counted", "./internal/standby", "./internal/lossy",
+		"./paxosbridge/clustertest",
+		"./internal/clienttest", "./internal/servertest",
+	},
+	// They import the standard library and lease at most, so that any package may use them.
+	"leaves":   {"./internal/isnil", "./internal/oneline", "./internal/allkeys", "./internal/seam"},
+	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants"},
+}
+
+// bans are the imports that must not be: the package imports none of these, directly or through
+// others. "anything else" leaves it the standard library and what is listed with it.
+var bans = []struct {
+	pkg, not string
+	except   []string
+	because  string
+}{
+	{".", "drivers", nil, "a user gets the driver of the one database they have, with its dialect"},
+	{
+		".", "github.com/pressly/goose", nil,
+		"goose requires the drivers of a dozen databases; a user with other migrations does not want it",
+	},
+	{".", "./schema", nil, "it is how goose would come in"},
+	{".", "./dialect/postgres", nil, "a dialect is the user's choice"},
+	{".", "./dialect/mysql", nil, "a dialect is the user's choice"},
+	{".", "./dialect/sqlite", nil, "a dialect is the user's choice"},
+	{".", "test helpers", nil, "they end up in the user's program, flags and all"},
+	{".", "programs", nil, "a library is not made of programs"},
+	{
+		"./lease", "anything else", nil,
+		"a store can be written against it without taking anything along",
+	},
+	{"./watchdog", "anything else", []string{"./lease", "leaves"}, "it keeps the leases of any store"},
+	{"./reaper", "anything else", []string{"./lease"}, "it sweeps any store"},
+	{
+		"./dialect", "anything else",
+		[]string{"./lease", "./internal/sqlstore", "leaves"},
+		"it is a description; the rooms have the drivers",
+	},
+	{"./dialect/postgres", "drivers", []string{"github.com/jackc/pgx"}, "one room, one driver"},
+	{"./dialect/mysql", "drivers", []string{"github.com/go-sql-driver/mysql"}, "one room, one driver"},
+	{"./dialect/sqlite", "drivers", []string{"modernc.org/sqlite"}, "one room, one driver"},
+	{
+		"./dialect/postgres", "./internal", []string{"./internal/sqlstore", "leaves"},
+		"a room fills in what the store asks for, and uses nothing of it",
+	},
+	{
+		"./dialect/mysql", "./internal", []string{"./internal/sqlstore", "leaves"},
+		"a room fills in what the store asks for, and uses nothing of it",
+	},
+	{
+		"./dialect/sqlite", "./internal", []string{"./internal/sqlstore", "leaves"},
+		"a room fills in what the store asks for, and uses nothing of it",
+	},
+	{
+		"./internal/sqlstore", "anything else",
+		[]string{"./lease", "./internal/sqlstore", "leaves"},
+		"it is a description; the rooms have the drivers",
+	},
+	{"./internal/lane", "drivers", nil, "a lane does not know what its statements say"},
+	{
+		"./internal/waitq", "anything else", nil,
+		"waiters of one process have nothing to do with how a store is asked",
+	},
+	{"./internal/table", "drivers", nil, "only a dialect knows its database"},
+	{"./internal/table", "test helpers", nil, "it is part of the user's program"},
+	{"./optimistic", "drivers", nil, "only a dialect knows its database"},
+	{"./optimistic", "./schema", nil, "it creates nothing"},
+	{"./optimistic", "test helpers", nil, "it is part of the user's program"},
+	{".", "./optimistic", nil, "a user of locks does not want the mapper of structs"},
+	{"./once", "drivers", nil, "it is given a dialect and a pool"},
+	{
+		"./once", "./internal",
+		[]string{"./internal/sqlstore", "leaves", "./internal/txend"},
+		"a transaction of the application's needs no lanes",
+	},
+	{"./once", "test helpers", nil, "it is part of the user's program"},
+	{"./once", "net/http", nil, "a consumer of a message queue has no use for it"},
+	{"./once/oncehttp", "drivers", nil, "it speaks HTTP, and package once to the database"},
+	{"./once/oncehttp", "./dialect/postgres", nil, "a dialect is the user's choice"},
+	{"./once/oncehttp", "./dialect/mysql", nil, "a dialect is the user's choice"},
+	{"./once/oncehttp", "./dialect/sqlite", nil, "a dialect is the user's choice"},
+	{".", "./once", nil, "a lock needs no transaction of the application's"},
+	{"./forupdate", "drivers", nil, "only a dialect knows its database"},
+	{"./forupdate", "test helpers", nil, "it is part of the user's program"},
+	{"./forupdate", "github.com/pressly/goose", nil, "a user of locks need not migrate with it"},
+	{"./paxosbridge", "drivers", nil, "a user gets the cluster they have, and no other"},
+	{
+		"./paxosbridge", "./internal",
+		[]string{"leaves"},
+		"it stands on stores, whatever they are made of",
+	},
+	{"./paxosbridge", "test helpers", nil, "it is part of the user's program"},
+	{".", "./paxosbridge", nil, "most keys never move"},
+	{
+		"./paxosbridge/clustertest", "./internal",
+		[]string{"leaves"},
+		"it is public: an author of a cluster must be able to use all of it",
+	},
+	{
+		"./paxosbridge/groupreplication", "drivers",
+		[]string{"github.com/go-sql-driver/mysql"},
+		"its groups are MySQL's",
+	},
+	{"./paxosbridge/groupreplication", "./schema", nil, "it creates nothing"},
+	{"./paxosbridge/groupreplication", "test helpers", nil, "it is part of the user's program"},
+	{"./schema", "drivers", nil, "it is given a dialect and a pool"},
+	{"./schema", "./internal", []string{"./internal/sqlstore", "leaves"}, "tables can be made without a client"},
+	{".", "./paxosbridge", nil, "a user with only a database has no cluster"},
+	{
+		"./paxosbridge/etcd", "drivers",
+		[]string{"go.etcd.io/etcd"},
+		"one room, one client: the database is the bridge's other end",
+	},
+	{
+		"./paxosbridge/etcd", "./internal",
+		[]string{"leaves"},
+		"the cluster is not the table's",
+	},
+	{"./paxosbridge/etcd", "test helpers", nil, "it is part of the user's program"},
+	{
+		"./paxosbridge/internal/model", "anything else", nil,
+		"a specification must not depend on what it specifies",
+	},
+	{
+		"./memstore", "anything else",
+		[]string{"./lease", "leaves"},
+		"a user's test that needs no database needs nothing else either",
+	},
+	{
+		"./memstore", "testing", nil,
+		"a demonstration may keep its locks in memory too, without the flags of package testing",
+	},
+	{"./locktest", "drivers", nil, "it tests stores that have nothing to do with databases"},
+	{"./locktest", "./dialect", nil, "it tests stores that have nothing to do with databases"},
+	{
+		"./locktest", "./internal",
+		[]string{"leaves"},
+		"it is public: an author of a store must be able to use all of it",
+	},
+}
+
+// onlies are packages that only these may import directly, so that no other user gets them.
+var onlies = []struct {
+	pkg, because string
+	in           []string
+}{
+	{
+		"github.com/jackc/pgx", "the room of its database",
+		[]string{
+			"./dialect/postgres", "./internal/testdb", "./internal/standby", "./internal/attack",
+			"./examples",
+		},
+	},
+	{
+		"github.com/go-sql-driver/mysql", "the room of its database",
+		[]string{"./dialect/mysql", "./internal/testdb", "./internal/attack", "./examples"},
+	},
+	{
+		"modernc.org/sqlite", "the room of its database",
+		[]string{"./dialect/sqlite", "./internal/testdb", "./internal/attack", "./examples"},
+	},
+	{
+		"go.etcd.io/etcd", "the room of its cluster",
+		[]string{"./paxosbridge/etcd", "./internal/attack", "./examples"},
+	},
+	{"github.com/pressly/goose", "migrations are optional", []string{"./schema", "./examples"}},
+	{
+		"testing", "it is for tests; schema has its file system in memory",
+		[]string{
+			"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./internal/movetest",
+			"./internal/standby", "./internal/clienttest", "./internal/servertest", "./schema",
+			"./examples/internal/program",
+		},
+	},
+}

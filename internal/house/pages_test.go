@@ -1,0 +1,147 @@
+package house
+
+import (
+	"go/format"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A reader takes five minutes for the README. What does not fit has a page in docs.
+const readmeLines = 150
+
+func TestReadmeIsShort(t *testing.T) {
+	t.Chdir(root)
+	if n := strings.Count(readFile(t, "README.md"), "\n"); n > readmeLines {
+		t.Errorf("README.md has %d lines; at most %d are allowed: move the rest to docs/", n, readmeLines)
+	}
+}
+
+var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
+
+// The README's program is examples/first, which the build compiles.
+func TestReadmeProgramIsTheExample(t *testing.T) {
+	t.Chdir(root)
+	_, code, _ := strings.Cut(readFile(t, "examples/first/main.go"), "package main")
+	block := goBlock.FindStringSubmatch(readFile(t, "README.md"))
+	if block == nil || block[1] != "package main"+code {
+		t.Error("README.md's first Go block is not examples/first/main.go without its comment")
+	}
+}
+
+// Every other line of Go in the README and in docs stands in an example too, and every block is
+// whole and formatted.
+func TestReadmeAndDocsAreCompiled(t *testing.T) {
+	t.Chdir(root)
+	compiled := linesOfExamples(t)
+	for _, page := range append(find(t, "docs", ".md"), "README.md") {
+		if strings.HasPrefix(page, "docs/decisions/") { // a decision may show what was rejected
+			continue
+		}
+		for _, block := range goBlock.FindAllStringSubmatch(readFile(t, page), -1) {
+			if tidy, err := format.Source([]byte(block[1])); err != nil || string(tidy) != block[1] {
+				t.Errorf("%s: gofmt would change this block, or cannot read it (%v):\n%s", page, err, block[1])
+			}
+			for line := range strings.Lines(block[1]) {
+				if line = bareLine(line); line != "" && !compiled[line] {
+					t.Errorf("%s: %q is in no example", page, line)
+				}
+			}
+		}
+	}
+}
+
+// linesOfExamples returns the lines of all examples, of every module: make test compiles them.
+func linesOfExamples(t *testing.T) map[string]bool {
+	t.Helper()
+	lines := map[string]bool{}
+	for _, file := range append(find(t, ".", "example_test.go"), "examples/first/main.go") {
+		for line := range strings.Lines(readFile(t, file)) {
+			lines[bareLine(line)] = true
+		}
+	}
+	return lines
+}
+
+var remark = regexp.MustCompile(`\s+// .*`)
+
+// bareLine is a line without indentation and comment.
+func bareLine(line string) string {
+	return strings.TrimSpace(remark.ReplaceAllString(line, ""))
+}
+
+var (
+	codeBlock = regexp.MustCompile("(?ms)^```.*?^```$")
+	linkTo    = regexp.MustCompile(`\]\(\s*([^)\s]+)`)
+	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	unlinked  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// Every relative link leads to a file that exists, and to a heading that this file has.
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Chdir(root)
+	pages := append(find(t, "docs", ".md"), "README.md", "CONTRIBUTING.md", "SECURITY.md",
+		"CHANGELOG.md")
+	for _, page := range pages {
+		text := codeBlock.ReplaceAllString(readFile(t, page), "")
+		for _, link := range linkTo.FindAllStringSubmatch(text, -1) {
+			to, err := url.Parse(link[1])
+			if err != nil {
+				t.Errorf("%s: link %s: %v", page, link[1], err)
+				continue
+			}
+			if to.IsAbs() {
+				continue
+			}
+			target := page
+			if to.Path != "" {
+				target = filepath.Join(filepath.Dir(page), filepath.FromSlash(to.Path))
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: link %s leads to no file", page, link[1])
+			} else if to.Fragment != "" && !hasHeading(t, target, to.Fragment) {
+				t.Errorf("%s: link %s: %s has no such heading", page, link[1], target)
+			}
+		}
+	}
+}
+
+// hasHeading reports whether the page has a heading with this anchor, as GitHub makes them.
+func hasHeading(t *testing.T, page, anchor string) bool {
+	t.Helper()
+	for _, h := range heading.FindAllStringSubmatch(readFile(t, page), -1) {
+		name := strings.ToLower(unlinked.ReplaceAllString(h[1], ""))
+		if strings.ReplaceAll(name, " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the files below dir whose names end so, with slashes.
+func find(t *testing.T, dir, suffix string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, suffix) {
+			files = append(files, filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

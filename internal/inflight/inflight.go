@@ -1,0 +1,56 @@
+// Package inflight counts calls, so that closing can wait for the last of them.
+package inflight
+
+import (
+	"context"
+	"sync"
+)
+
+// Calls counts the calls that may leave a lease behind. Make it with New.
+type Calls struct {
+	mu      sync.Mutex
+	n       int
+	closing bool
+	done    chan struct{} // closed when no call is left and none is let in
+}
+
+// New returns a counter without calls.
+func New() *Calls { return &Calls{done: make(chan struct{})} }
+
+// Enter counts a call. It reports false once Drain was called: the caller must then do nothing.
+func (c *Calls) Enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return false
+	}
+	c.n++
+	return true
+}
+
+// Leave ends a call that has entered. The call has told the orphan cleaner of what it may leave
+// behind.
+func (c *Calls) Leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n--
+	c.check()
+}
+
+func (c *Calls) check() {
+	if c.closing && c.n == 0 {
+		close(c.done)
+	}
+}
+
+// Drain lets no more calls in, and returns when the last has left or ctx has ended. Call it once.
+func (c *Calls) Drain(ctx context.Context) {
+	c.mu.Lock()
+	c.closing = true
+	c.check()
+	c.mu.Unlock()
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+	}
+}

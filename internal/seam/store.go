@@ -1,0 +1,169 @@
+package seam
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Store is a lease.Store with its abilities. An ability that the store lacks is nil; the methods
+// say what that means for a caller.
+type Store struct {
+	Notifier lease.Notifier
+	Waker    lease.Waker // nil too if waking one process has no effect
+	Sweeper  lease.Sweeper
+
+	store    lease.Store
+	all      lease.AllAcquirer
+	passer   lease.Passer
+	queue    lease.Queue
+	interest lease.Interest
+	census   lease.Census
+	fencer   lease.Fencer
+	renewing lease.RenewingFencer
+	releaser lease.TxReleaser
+	evictor  lease.Evictor
+	roamer   lease.Roamer
+	settler  lease.Settler
+}
+
+// Of resolves what the store can do, by itself or by a store beneath it.
+func Of(store lease.Store) *Store {
+	s := &Store{store: store}
+	s.Notifier, _ = As[lease.Notifier](store)
+	s.Waker, _ = As[lease.Waker](store)
+	s.Sweeper, _ = As[lease.Sweeper](store)
+	s.all, _ = As[lease.AllAcquirer](store)
+	s.passer, _ = As[lease.Passer](store)
+	s.queue, _ = As[lease.Queue](store)
+	s.interest, _ = As[lease.Interest](store)
+	s.census, _ = s.interest.(lease.Census)
+	s.fencer, _ = As[lease.Fencer](store)
+	s.renewing, _ = s.fencer.(lease.RenewingFencer)
+	s.releaser, _ = As[lease.TxReleaser](store)
+	s.evictor, _ = As[lease.Evictor](store)
+	s.roamer, _ = As[lease.Roamer](store)
+	s.settler, _ = As[lease.Settler](store)
+	if s.Waker != nil && !s.Waker.Wakes() {
+		s.Waker = nil
+	}
+	return s
+}
+
+// Acquire asks for each key.
+func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {
+	answers, err := s.store.Acquire(ctx, reqs)
+	return Each("acquire", answers, err, len(reqs), notAcquired)
+}
+
+// AcquireAll asks for all keys or none. A store that cannot do that, or not with these keys, is
+// asked for each: the caller then releases a part that was granted.
+func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {
+	if s.all == nil || len(reqs) == 1 {
+		return s.Acquire(ctx, reqs)
+	}
+	answers, err := s.all.AcquireAll(ctx, reqs)
+	if errors.Is(err, lease.ErrUnsupported) {
+		return s.Acquire(ctx, reqs)
+	}
+	return Each("acquire all", answers, err, len(reqs), notAcquired)
+}
+
+// HandOver hands each lease over. Without the ability, Hands is false and HandOver must not be
+// called.
+func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) []lease.Acquired {
+	answers, err := s.passer.HandOver(ctx, items)
+	return Each("hand over", answers, err, len(items), notAcquired)
+}
+
+// Hands reports whether the store can hand leases over.
+func (s *Store) Hands() bool { return s.passer != nil }
+
+func notAcquired(err error) lease.Acquired { return lease.Acquired{Err: err} }
+
+// Renew extends each lease.
+func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) []lease.Renewed {
+	return Renew(ctx, s.store, reqs)
+}
+
+// Renewer is the part of a lease.Store that Renew needs.
+type Renewer interface {
+	Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error)
+}
+
+// Renew extends each lease in the store.
+func Renew(ctx context.Context, store Renewer, reqs []lease.RenewRequest) []lease.Renewed {
+	answers, err := store.Renew(ctx, reqs)
+	failed := func(err error) lease.Renewed { return lease.Renewed{Err: err} }
+	return Each("renew", answers, err, len(reqs), failed)
+}
+
+// Release releases each lease.
+func (s *Store) Release(ctx context.Context, leases []lease.Lease) []lease.Released {
+	answers, err := s.store.Release(ctx, leases)
+	failed := func(err error) lease.Released { return lease.Released{Err: err} }
+	return Each("release", answers, err, len(leases), failed)
+}
+
+// Inspect reads rows.
+func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+	return s.store.Inspect(ctx, f)
+}
+
+// Reaches reports whether a key of this home can be locked through the store.
+func (s *Store) Reaches(home int) bool {
+	here := home == lease.HomeTable || home == lease.HomeTransaction
+	return here || s.roamer != nil && s.roamer.Reaches(home)
+}
+
+// Settle returns when no call made before it can grant anything more, or when ctx ends. It reports
+// false if the store cannot tell.
+func (s *Store) Settle(ctx context.Context) bool {
+	if s.settler == nil {
+		return false
+	}
+	s.settler.Settle(ctx)
+	return true
+}
+
+// Evicts reports whether the store can end sessions.
+func (s *Store) Evicts() bool { return s.evictor != nil }
+
+// Evict ends the sessions that keep an expired key locked. A key or a store where that cannot be
+// done has none.
+func (s *Store) Evict(
+	ctx context.Context, key string, least time.Duration,
+) ([]lease.Evicted, error) {
+	found, err := s.evictor.Evict(ctx, key, least)
+	if errors.Is(err, lease.ErrUnsupported) {
+		err = nil // the key has moved, or the store has a single lane
+	}
+	return found, err
+}
+
+// Fence checks a lease in the caller's transaction, and extends it there if renew says so and the
+// store can.
+func (s *Store) Fence(
+	ctx context.Context, tx lease.Runner, r lease.RenewRequest, renew bool,
+) error {
+	switch {
+	case s.fencer == nil:
+		return fmt.Errorf("%w: Fence of %q: the lock is not in your database; "+
+			"compare Token with one stored beside the data", lease.ErrUnsupported, r.Key)
+	case renew && s.renewing != nil:
+		return s.renewing.FenceRenew(ctx, tx, r)
+	}
+	return s.fencer.Fence(ctx, tx, r.Lease)
+}
+
+// ReleaseTx releases a lease in the caller's transaction.
+func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
+	if s.releaser == nil {
+		return fmt.Errorf("%w: UnlockTx of %q: the lock is not in your database; Unlock after the commit",
+			lease.ErrUnsupported, l.Key)
+	}
+	return s.releaser.ReleaseTx(ctx, tx, l)
+}

@@ -1,0 +1,77 @@
+package seam
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// HasQueue reports whether the store keeps waiters in order. The methods of a queue below must not
+// be called on a store without one.
+func (s *Store) HasQueue() bool { return s.queue != nil }
+
+// Claim asks for each key in the queue's order.
+func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {
+	answers, err := s.queue.Claim(ctx, reqs)
+	return Each("claim", answers, err, len(reqs), notAcquired)
+}
+
+// Pass gives each lease up to the head of its queue.
+func (s *Store) Pass(ctx context.Context, leases []lease.Lease) []lease.Passed {
+	answers, err := s.queue.Pass(ctx, leases)
+	failed := func(err error) lease.Passed { return lease.Passed{Err: err} }
+	return Each("pass", answers, err, len(leases), failed)
+}
+
+// Places reads the positions of tickets. An error is the call's: it says nothing of any ticket.
+func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Place, error) {
+	places, err := s.queue.Places(ctx, waiters)
+	return places, Count("places", len(places), len(waiters), err)
+}
+
+// Join adds tickets to their queues, or shows that they are alive.
+func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) error {
+	return s.queue.Join(ctx, tickets)
+}
+
+// Leave removes tickets.
+func (s *Store) Leave(ctx context.Context, waiters []lease.Lease) error {
+	return s.queue.Leave(ctx, waiters)
+}
+
+// Interested reports whether the store keeps registrations of waiting processes. Register and
+// Unregister must not be called on a store that keeps none.
+func (s *Store) Interested() bool { return s.interest != nil }
+
+// Register notes that a process waits for keys.
+func (s *Store) Register(
+	ctx context.Context, process lease.Owner, keys []string, d time.Duration,
+) error {
+	return s.interest.Await(ctx, process, keys, d)
+}
+
+// Unregister takes that back.
+func (s *Store) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
+	return s.interest.Desist(ctx, process, keys)
+}
+
+// Awaited reports whether any process but this one waits for key. It is so unless the store knows
+// better.
+func (s *Store) Awaited(ctx context.Context, process lease.Owner, key string) bool {
+	if s.interest == nil {
+		return true
+	}
+	awaited, err := s.interest.Awaited(ctx, process, []string{key})
+	return Count("awaited", len(awaited), 1, err) != nil || awaited[0]
+}
+
+// Waiting counts the processes that wait for each key. ok is false if the store does not count, or
+// does not answer.
+func (s *Store) Waiting(ctx context.Context, keys []string) (counts []int, ok bool) {
+	if s.census == nil {
+		return nil, false
+	}
+	counts, err := s.census.Waiting(ctx, keys)
+	return counts, Count("waiting", len(counts), len(keys), err) == nil
+}

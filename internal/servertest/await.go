@@ -1,0 +1,72 @@
+package servertest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+)
+
+const (
+	// LongTTL is far longer than any test: a key that becomes free was released, and did not expire.
+	LongTTL = 5 * time.Minute
+	// FreeSoon is how soon a key must be free again after its caller left.
+	FreeSoon = 4 * time.Second
+	// Promptly is how soon a canceled call must return.
+	Promptly = 2 * time.Second
+)
+
+// Locked returns the lock of a call that must succeed.
+func Locked(tb testing.TB) func(l *rowlock.Lock, err error) *rowlock.Lock {
+	return func(l *rowlock.Lock, err error) *rowlock.Lock {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return l
+	}
+}
+
+// WantErr fails the test unless err is all of targets.
+func WantErr(tb testing.TB, err error, targets ...error) {
+	tb.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			tb.Errorf("got error %v, want %v", err, target)
+		}
+	}
+}
+
+// Aside runs f beside the test and returns the channel of its error.
+func Aside(f func() error) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- f() }()
+	return result
+}
+
+// Await returns the next value of c, which must arrive within limit.
+func Await[T any](tb testing.TB, limit time.Duration, c <-chan T, what string) (v T) {
+	tb.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(limit):
+		tb.Fatalf("waited %s in vain for %s", limit, what)
+	}
+	return v
+}
+
+// Eventually waits until ok returns true.
+func Eventually(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(3 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(Patience)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late:
+			tb.Fatalf("waited %s in vain for %s", Patience, what)
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/clienttest"
+	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+const (
+	evictTTL   = time.Second
+	evictAfter = 2 * time.Second
+)
+
+// eviction is one call of a client's hook.
+type eviction struct {
+	key     string
+	session int64
+	err     error
+}
+
+// evictor returns a client that ends sessions after a bound, the calls of its hook, and its log.
+func evictor(s *servertest.Scene, pool *sql.DB, after time.Duration,
+	fair bool,
+) (*rowlock.Client, <-chan eviction, *clienttest.Journal) {
+	s.Helper()
+	evicted, log := make(chan eviction, 16), &clienttest.Journal{}
+	cfg := rowlock.Config{
+		TTL: evictTTL, EvictAfter: after, Fair: fair, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	}
+	cfg.Reaper.Off = true
+	cfg.Hooks.Evicted = func(key string, session int64, err error) {
+		evicted <- eviction{key, session, err}
+	}
+	c, err := rowlock.Open(pool, s.Env.Dialect, &cfg)
+	s.OK(err)
+	s.Cleanup(func() { _ = c.Close() })
+	return c, evicted, log
+}
+
+// fencing begins a transaction on pool that fences and writes, and lets the lease expire: no
+// renewal passes a fence's row lock.
+func fencing(s *servertest.Scene, pool *sql.DB, key, written string) *sql.Tx {
+	s.Helper()
+	c, _, _ := evictor(s, pool, -1, false)
+	l, err := c.TryLock(s.Context(), key, rowlock.NoRenew())
+	s.OK(err)
+	// s.Context() ends before the clean-up, and would roll back
+	ctx, cancel := context.WithCancel(context.Background())
+	// database/sql watches a transaction until it is ended or its context is
+	s.Cleanup(cancel)
+	tx, err := pool.BeginTx(ctx, nil)
+	s.OK(err)
+	s.OK(l.Fence(s.Context(), tx))
+	_, err = tx.ExecContext(s.Context(), `INSERT INTO `+written+` (n) VALUES (1)`)
+	s.OK(err)
+	return tx
+}
+
+func written(s *servertest.Scene) (table string) {
+	s.Helper()
+	table = s.Env.Dialect.Names().Prefix + "written"
+	s.Exec(s.Env.DB, `CREATE TABLE `+table+` (n INT)`)
+	s.Cleanup(func() { s.Env.Exec(s, `DROP TABLE `+table) })
+	return table
+}
+
+// H42: the server would notice after two hours.
+func TestAClientThatVanishesInsideAFenceKeepsItsKeyNoLongerThanTheBound(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		for _, fair := range []bool{false, true} {
+			for _, ask := range []string{"Lock", "LockAll", "TryLock"} {
+				s.Part(fmt.Sprintf("%s, fair %t", ask, fair), func(s *servertest.Scene) {
+					key, written := fmt.Sprint(ask, fair), written(s)
+					h, source := s.Env.Holed(s)
+					pool := (&testdb.Env{Kind: s.Env.Kind, Source: source}).Pool(s)
+					_ = fencing(s, pool, key, written)
+					h.Vanish()
+					began := time.Now()
+					c, evicted, log := evictor(s, s.Env.DB, evictAfter, fair)
+					ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+					defer cancel()
+					s.OK(asks(ctx, c, ask, key))
+					if took, most := time.Since(began), evictTTL+evictAfter+3*time.Second; took > most {
+						s.Errorf("had after %s, want at most %s", took, most)
+					}
+					e := servertest.Await(s, 10*time.Second, evicted, "the hook")
+					if e.key != key || e.session == 0 || e.err != nil {
+						s.Errorf("called with %+v", e)
+					}
+					if !strings.Contains(log.String(), "ended the session") {
+						s.Errorf("the log says nothing: %s", log)
+					}
+					if n := s.Number(`SELECT count(*) FROM ` + written); n != 0 {
+						s.Errorf("%d rows of a transaction that was ended", n)
+					}
+				})
+			}
+		}
+	})
+}
+
+// asks tries in one way until it has the key.
+func asks(ctx context.Context, c *rowlock.Client, how, key string) (err error) {
+	switch how {
+	case "Lock":
+		_, err = c.Lock(ctx, key)
+	case "LockAll":
+		_, err = c.LockAll(ctx, []string{key, key + "b"})
+	default:
+		for {
+			if _, err = c.TryLock(ctx, key); !errors.Is(err, rowlock.ErrHeld) || ctx.Err() != nil {
+				return err
+			}
+			select {
+			case <-time.After(50 * time.Millisecond): // a caller that comes now and then
+			case <-ctx.Done():
+			}
+		}
+	}
+	return err
+}
+
+// A holder that is alive and late is left alone for as long as the bound says, and for ever
+// without a bound.
+func TestALateHolderIsEvictedOnlyAfterTheBound(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		written := written(s)
+		tx := fencing(s, s.Env.Pool(s), "key", written)
+		off, _, _ := evictor(s, s.Env.DB, -1, false)
+		ctx, cancel := context.WithTimeout(s.Context(), evictTTL+2*evictAfter)
+		defer cancel()
+		_, err := off.Lock(ctx, "key")
+		servertest.WantErr(s, err, rowlock.ErrHeld)
+		_, err = tx.ExecContext(s.Context(), `INSERT INTO `+written+` (n) VALUES (2)`)
+		s.OK(err) // it is alive
+
+		began := time.Now()
+		on, evicted, _ := evictor(s, s.Env.DB, evictAfter, false)
+		_, err = on.Lock(s.Context(), "key")
+		s.OK(err)
+		if took := time.Since(began); took < evictAfter {
+			s.Errorf("evicted after %s, want no sooner than after %s", took, evictAfter)
+		}
+		servertest.Await(s, 10*time.Second, evicted, "the hook")
+		if tx.Commit() == nil {
+			s.Error("committed, though its key was taken")
+		}
+		if n := s.Number(`SELECT count(*) FROM ` + written); n != 0 {
+			s.Errorf("%d rows of a transaction that was ended", n)
+		}
+	})
+}
+
+// A young transaction has not kept the key, though it has the row locked now.
+func TestAYoungTransactionIsNotEvicted(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		c, evicted, _ := evictor(s, s.Env.DB, evictAfter, false)
+		_, err := c.TryLock(s.Context(), "key", rowlock.NoRenew())
+		s.OK(err)
+		s.Env.Expire(s, "key")
+		share := map[bool]string{true: ` FOR SHARE`, false: ` LOCK IN SHARE MODE`}[s.Is("postgres")]
+		lock := s.Env.SQL(`SELECT 1 FROM {rowlock} WHERE {key} = ?` + share)
+		var oldest atomic.Int64 // of these transactions, as far as this machine let them be young
+		stop, stopped, first := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		go func() { // it is always locked, each time by another transaction
+			defer close(stopped)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel() // ends the two that are open, also after an error
+			var before *sql.Tx
+			for begun := time.Now(); ; {
+				last := begun
+				begun = time.Now()
+				tx, err := s.Env.DB.BeginTx(ctx, nil)
+				if err == nil {
+					var one int
+					err = tx.QueryRowContext(ctx, lock, []byte("key")).Scan(&one)
+				}
+				if err == nil && before != nil {
+					err = before.Rollback() // the next has the row before the last lets it go
+				}
+				oldest.Store(max(oldest.Load(), int64(time.Since(last))))
+				if err != nil && oldest.Load() < int64(evictAfter) {
+					s.Errorf("a young transaction was ended: %v", err)
+				}
+				if err != nil {
+					return
+				}
+				if before == nil {
+					close(first)
+				}
+				before = tx
+				select {
+				case <-stop:
+					_ = tx.Rollback()
+					return
+				case <-time.After(evictAfter / 4):
+				}
+			}
+		}()
+		servertest.Await(s, 10*time.Second, first, "the first lock")
+		ctx, cancel := context.WithTimeout(s.Context(), 4*evictAfter)
+		defer cancel()
+		for ctx.Err() == nil {
+			if _, err := c.TryLock(ctx, "key"); err == nil && oldest.Load() < int64(evictAfter) {
+				s.Error("got it, though the row was always locked")
+				break
+			}
+		}
+		close(stop)
+		<-stopped
+		if age := time.Duration(oldest.Load()); age >= evictAfter {
+			s.Logf("a transaction was %s old: nothing can be said on a machine with so much other work", age)
+			return
+		}
+		if len(evicted) > 0 {
+			s.Errorf("called with %+v", <-evicted)
+		}
+	})
+}
+
+// The sessions of another database user are left alone.
+func TestAnotherUsersTransactionIsToldOfAndLeftAlone(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		name, seen := s.User()
+		s.Exec(s.Env.DB, `GRANT SELECT, UPDATE ON {rowlock} TO `+name)
+		c, evicted, log := evictor(s, s.Env.DB, evictAfter, false)
+		_, err := c.TryLock(s.Context(), "key", rowlock.NoRenew())
+		s.OK(err)
+		tx, err := seen.Env.Pool(s).BeginTx(s.Context(), nil)
+		s.OK(err)
+		_, err = tx.ExecContext(s.Context(),
+			s.Env.SQL(`UPDATE {rowlock} SET note = note WHERE {key} = ?`), []byte("key"))
+		s.OK(err)
+		ctx, cancel := context.WithCancel(s.Context())
+		waits := servertest.Aside(func() error { _, err := c.Lock(ctx, "key"); return err })
+		e := servertest.Await(s, 30*time.Second, evicted, "the hook")
+		servertest.WantErr(s, e.err, rowlock.ErrPrivilege)
+		if e.session == 0 || !strings.Contains(e.err.Error(), name) ||
+			!strings.Contains(log.String(), name) {
+			s.Errorf("called with %+v; the log: %s", e, log)
+		}
+		cancel()
+		<-waits
+		s.OK(tx.Commit())
+	})
+}
+
+// A database user that may not read the sessions is told so at Open and when a key is stuck.
+func TestAUserThatMayNotReadSessionsIsToldSo(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		if s.Is("postgres") {
+			s.Skip("every user may read sessions, and end its own")
+		}
+		name, seen := s.User()
+		s.Grant(name)
+		written := written(s)
+		s.Exec(s.Env.DB, `GRANT SELECT, INSERT ON `+written+` TO `+name)
+		tx := fencing((&servertest.Scene{T: s.T, Env: seen.Env}), seen.Env.Pool(s), "key", written)
+		here := &servertest.Scene{T: s.T, Env: seen.Env}
+		c, evicted, log := evictor(here, seen.Env.Pool(s), evictAfter, false)
+		if !strings.Contains(log.String(), "; GRANT ") {
+			s.Errorf("Open does not say what is missing: %s", log)
+		}
+		ctx, cancel := context.WithCancel(s.Context())
+		waits := servertest.Aside(func() error { _, err := c.Lock(ctx, "key"); return err })
+		e := servertest.Await(s, 30*time.Second, evicted, "the hook")
+		servertest.WantErr(s, e.err, rowlock.ErrPrivilege)
+		cancel()
+		<-waits
+		s.OK(tx.Commit())
+	})
+}

@@ -1,0 +1,106 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/servertest"
+)
+
+// wantStuck fails the test unless err is that of an Unlock that its own transaction blocks.
+func wantStuck(s *servertest.Scene, err error) {
+	s.Helper()
+	s.WantErr(err, rowlock.ErrUnknown)
+	if err != nil &&
+		!strings.Contains(err.Error(),
+			"has fenced this lock and has not ended: end it before Unlock, or use UnlockTx") {
+		s.Errorf("%v: does not say what is in the way", err)
+	}
+}
+
+// If the holder's own transaction is still open, no waiting helps, and the client knows. Unlock
+// returns an error at once, and the client frees the key when that transaction has ended.
+func TestUnlockInsideItsOwnFencedTransactionSaysSo(t *testing.T) {
+	servertest.Each(t, func(s *servertest.Scene) {
+		c := s.Client(servertest.WithTTL(time.Minute))
+		l, tx := s.Fenced(c, "k", false, nil)
+		s.Within(1500*time.Millisecond, "an Unlock inside the lock's own transaction",
+			func() { wantStuck(s, l.Unlock(s.Context())) })
+		s.OK(tx.Commit())
+		s.OK(s.Take(s.Client(), "k").Unlock(s.Context()))
+
+		all, err := c.LockAll(s.Context(), []string{"a", "b", "free"})
+		s.OK(err)
+		tx = s.Begin(s.Env.DB, nil)
+		s.OK(all.Lock("a").Fence(s.Context(), tx))
+		s.OK(all.Lock("b").Fence(s.Context(), tx))
+		if s.Is("sqlite") { // where the transaction locks every row
+			s.OK(all.Lock("free").Fence(s.Context(), tx))
+		}
+		s.Within(1500*time.Millisecond, "an Unlock of several locks inside their own transaction",
+			func() { wantStuck(s, all.Unlock(s.Context())) })
+		s.OK(tx.Rollback())
+		for _, key := range []string{"a", "b", "free"} {
+			s.OK(s.Take(s.Client(), key).Unlock(s.Context()))
+		}
+	})
+}
+
+// A *sql.Conn does not know whether its transaction has ended. Unlock tries for as long as it
+// ever does, and then returns what it found.
+func TestUnlockInsideATransactionThatCannotBeAskedSaysWhatItSeems(t *testing.T) {
+	servertest.Each(t, func(s *servertest.Scene) {
+		s.Parallel()
+		l := s.Take(s.Client(servertest.WithTTL(time.Minute)), "k")
+		conn, err := s.Env.DB.Conn(s.Context())
+		s.OK(err)
+		defer conn.Close()
+		s.Exec(conn, `BEGIN`)
+		s.OK(l.Fence(s.Context(), conn))
+		wantStuck(s, l.Unlock(s.Context()))
+		s.Exec(conn, `COMMIT`)
+		s.OK(s.Take(s.Client(), "k").Unlock(s.Context()))
+	})
+}
+
+// A transaction that rolled back to a savepoint before its fence no longer locks the row, and
+// Unlock releases the key.
+func TestUnlockInsideATransactionThatHasUndoneItsFence(t *testing.T) {
+	servertest.On(t, "postgres", func(s *servertest.Scene) {
+		l := s.Take(s.Client(), "k")
+		tx := s.Begin(s.Env.DB, nil)
+		s.Exec(tx, `SAVEPOINT before`)
+		s.OK(l.Fence(s.Context(), tx))
+		s.Exec(tx, `ROLLBACK TO SAVEPOINT before`)
+		s.OK(l.Unlock(s.Context()))
+		s.OK(tx.Rollback())
+	})
+}
+
+// A COMMIT whose caller has left may still be under way when Unlock is called. Unlock waits for
+// it.
+func TestUnlockWaitsForACommitThatIsUnderWay(t *testing.T) {
+	servertest.Each(t, func(s *servertest.Scene) {
+		l, tx := s.Fenced(s.Client(servertest.WithTTL(time.Minute)), "k", false, nil)
+		late := &endsLate{Tx: tx}
+		unlocked := make(chan error, 1)
+		s.OK(l.Fence(s.Context(), late)) // which does not say whether it is open, as after Commit
+		go func() { unlocked <- l.Unlock(context.Background()) }()
+		<-l.Context().Done() // Unlock has begun
+		if !s.Is("sqlite") {
+			s.Eventually("the release to wait for the row, or an answer",
+				func() bool { return len(unlocked) > 0 || waiting(s) })
+		}
+		s.OK(tx.Commit())
+		s.OK(<-unlocked)
+	})
+}
+
+// endsLate is a transaction that hides everything but what Fence needs.
+type endsLate struct{ rowlock.Tx }
+
+var _ rowlock.Tx = (*sql.Tx)(nil)

@@ -1,0 +1,95 @@
+package wait
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/servertest"
+)
+
+// A lock that is released in a transaction goes to a waiter when that commits: of the holder's
+// own process or of another.
+func TestUnlockTxWakesTheWaitersAfterTheCommitAndNotBefore(t *testing.T) {
+	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {
+		leaving(s, m, func(l *rowlock.Lock, waiting []<-chan got, finish func(commit bool)) {
+			stillWaits(s, hintPoll/2, waiting...)
+			committed := time.Now()
+			finish(true)
+			s.OK(l.Unlock(s.Context()))
+			first, next := either(s, waiting)
+			if took, limit := first.at.Sub(committed), hintPoll+waitSlack; took < 0 || took > limit {
+				s.Errorf("the first was served %s after the commit, want 0 to %s", took, limit)
+			}
+			s.OK(first.l.Unlock(s.Context()))
+			freed := time.Now()
+			g := granted(s, next)
+			if took, limit := g.at.Sub(freed), hintPoll+waitSlack; took > limit {
+				s.Errorf("the next was served %s later, want at most %s", took, limit)
+			}
+			if first.l.Token() != l.Token()+1 || g.l.Token() != l.Token()+2 {
+				s.Errorf("tokens %d and %d after %d", first.l.Token(), g.l.Token(), l.Token())
+			}
+			s.OK(g.l.Unlock(s.Context()))
+		})
+	})
+}
+
+// A transaction that rolls back has released nothing.
+func TestUnlockTxThatRollsBackWakesNoWaiterIntoAGrant(t *testing.T) {
+	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {
+		leaving(s, m, func(l *rowlock.Lock, waiting []<-chan got, finish func(commit bool)) {
+			finish(false)
+			stillWaits(s, hintPoll+waitSlack, waiting...)
+			if l.Context().Err() != nil {
+				s.Errorf("the lock has ended: %v", l.Context().Err())
+			}
+			s.OK(l.Unlock(s.Context()))
+			first, next := either(s, waiting)
+			s.OK(first.l.Unlock(s.Context()))
+			g := granted(s, next)
+			if first.l.Token() != l.Token()+1 || g.l.Token() != l.Token()+2 {
+				s.Errorf("tokens %d and %d after %d", first.l.Token(), g.l.Token(), l.Token())
+			}
+			s.OK(g.l.Unlock(s.Context()))
+		})
+	})
+}
+
+// leaving releases a lock in a transaction that is still open, while two calls wait for it: one
+// in the holder's process and one in another.
+func leaving(s *servertest.Scene, m servertest.Mode,
+	f func(l *rowlock.Lock, waiting []<-chan got, finish func(commit bool)),
+) {
+	s.Helper()
+	here, there := s.Client(m.Set, servertest.WithPoll(hintPoll)),
+		s.Client(m.Set, servertest.WithPoll(hintPoll))
+	l := s.Take(here, "leaving")
+	waiting := []<-chan got{
+		waits(s, s.Context(), here, "leaving"), waits(s, s.Context(), there, "leaving"),
+	}
+	tx := s.Begin(s.Env.DB, nil)
+	s.OK(l.UnlockTx(s.Context(), tx))
+	f(l, waiting, func(commit bool) {
+		if commit {
+			s.OK(tx.Commit())
+		} else {
+			s.OK(tx.Rollback())
+		}
+	})
+}
+
+// either returns the first grant of two waiting calls, and the other call.
+func either(s *servertest.Scene, waiting []<-chan got) (first got, next <-chan got) {
+	s.Helper()
+	select {
+	case first = <-waiting[0]:
+		next = waiting[1]
+	case first = <-waiting[1]:
+		next = waiting[0]
+	case <-time.After(servertest.Patience):
+		s.Fatal("neither call got the key")
+	}
+	s.OK(first.err)
+	return first, next
+}

@@ -1,0 +1,95 @@
+package servertest
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+// Job is what a child does. It has no test that it could fail: it prints its error.
+type Job func(c *Worker) error
+
+// ChildPoll is the PollMax of every child.
+const ChildPoll = 50 * time.Millisecond
+
+// Worker is the child's own view.
+type Worker struct {
+	DB    *sql.DB
+	Locks *rowlock.Client
+	SQL   func(string) string
+	Table string
+	lines *bufio.Scanner
+}
+
+// AtWork makes the test that calls it the child process, which does one of jobs. Other runs of
+// the test are skipped.
+func AtWork(t *testing.T, jobs map[string]Job) {
+	t.Helper()
+	what := strings.Split(os.Getenv("ROWLOCK_CHILD"), "\n")
+	if len(what) != 7 {
+		t.Skip("only for a child process")
+	}
+	k := KindNamed(what[1])
+	ttl, _ := time.ParseDuration(what[4])
+	db, err := sql.Open(k.Driver, what[5])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	d := k.New(dialect.Prefix(what[2]))
+	locks, err := rowlock.Open(db, d,
+		Config(WithTTL(ttl), WithPoll(ChildPoll), modeNamed(what[6]).Set))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	env := &testdb.Env{Kind: k, Dialect: d}
+	c := &Worker{db, locks, env.SQL, what[3], bufio.NewScanner(os.Stdin)}
+	if err := jobs[what[0]](c); err != nil {
+		fmt.Println("child:", err)
+		return
+	}
+	fmt.Println("child: done")
+}
+
+// Next returns the next line that the test sends, "" at the end.
+func (c *Worker) Next() string {
+	c.lines.Scan()
+	return c.lines.Text()
+}
+
+// Run runs SQL as testdb.Env.Exec takes it.
+func (c *Worker) Run(tx execer, query string, args ...any) error {
+	_, err := tx.ExecContext(context.Background(), c.SQL(query), args...)
+	return err
+}
+
+// Hold locks each key that it receives and keeps all of them until the process ends.
+func Hold(c *Worker) error {
+	for key := c.Next(); key != ""; key = c.Next() {
+		if _, err := c.Locks.Lock(context.Background(), key); err != nil {
+			return err
+		}
+		fmt.Println("child: held")
+	}
+	return nil
+}
+
+// KindNamed is the kind of database of that name.
+func KindNamed(name string) testdb.Kind {
+	for _, k := range testdb.Kinds {
+		if k.Name == name {
+			return k
+		}
+	}
+	panic(name)
+}

@@ -1,0 +1,59 @@
+package sqlstore
+
+import (
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Answer is the one row every acquiring section returns: state, token, note and the µs remaining.
+type Answer struct {
+	State     int64
+	Token     int64
+	Note      []byte
+	Remaining int64
+}
+
+// The states of an Answer.
+const (
+	StateHeld      = 0 // by another owner
+	StateMine      = 1 // granted now, by this statement
+	StateFree      = 2 // free when the statement began, taken by another while it ran
+	StateExhausted = 3 // free, but its tokens have run out
+	StateMoved     = 4 // the key's home is elsewhere
+	StateLocked    = 5 // expired, but not taken, because a fence or another taker has the row locked
+	StateQueued    = 6 // not held, but another waiter is before the requester in the queue
+	StateFound     = 7 // the requester's already, as was read; see FoundError
+)
+
+// Dest returns the destinations of the row's columns.
+func (a *Answer) Dest() []any { return []any{&a.State, &a.Token, &a.Note, &a.Remaining} }
+
+// Acquired turns the row into the store's answer.
+func (a *Answer) Acquired() (lease.Acquired, error) {
+	out := lease.Acquired{}
+	switch a.State {
+	case StateMine:
+		out.Granted, out.Token = true, a.Token
+	case StateFound:
+		if a.Token > 0 {
+			return out, FoundError{a.Token}
+		}
+		out.Granted = true // and refused below
+	case StateHeld:
+		out.Holder = lease.Holder{Note: string(a.Note), Remaining: max(0, Duration(a.Remaining))}
+	case StateExhausted:
+		out.Err = fmt.Errorf("%w: it stands at %d", lease.ErrTokenExhausted, a.Token)
+	case StateMoved:
+		out.Err = fmt.Errorf("%w, of another kind of store: in the cluster of a bridge, or in forupdate. Lock it there, or take another key (%w)", lease.ErrMoved, lease.ErrUnsupported)
+	case StateLocked:
+		return out, ErrRowLocked
+	case StateQueued: // neither granted nor held
+	default:
+		return out, ErrRowShape
+	}
+	if out.Granted && out.Token <= 0 {
+		return lease.Acquired{}, fmt.Errorf("%w: token %d", lease.ErrCorrupt, out.Token)
+	}
+	return out, nil
+}

@@ -1,0 +1,159 @@
+// Package sqlstore is what each database is told and what its answers mean.
+//
+// A [Dialect] is a description without state: names, SQL text and the meaning of errors. One room
+// per database (dialect/postgres, dialect/mysql, dialect/sqlite) is the only package that imports
+// that database's driver. The SQL stands in .sql files per room, under the same section names
+// everywhere.
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Room is what the package of one kind of database provides.
+type Room struct {
+	// Name is "postgres", "mysql" (which speaks to MariaDB too) or "sqlite".
+	Name string
+	// Quote is put around the name of a table or a column.
+	Quote string
+	// Files has the .sql files.
+	Files fs.FS
+	// Open returns the database for these settings, and what it can do that others cannot.
+	Open func(Settings, Sections) (Database, Features)
+}
+
+// Dialect speaks to one kind of database.
+type Dialect struct {
+	Database
+	Features
+	Sections Sections
+
+	room     Room
+	settings Settings
+}
+
+// New returns the dialect of a room. It checks no names: see CheckNames.
+func New[O ~func(*Settings)](r Room, opts []O) *Dialect {
+	var s Settings
+	for _, o := range opts {
+		o(&s)
+	}
+	return r.dialect(s)
+}
+
+func (r Room) dialect(s Settings) *Dialect {
+	d := &Dialect{Sections: ParseFiles(r.Files, s.Names, r.Quote), room: r, settings: s}
+	d.Database, d.Features = r.Open(s, d.Sections)
+	return d
+}
+
+// Name is the room's.
+func (d *Dialect) Name() string { return d.room.Name }
+
+// Names says where the tables are. The caller checks it.
+func (d *Dialect) Names() Names { return d.settings.Names }
+
+// CheckNames returns an error that wraps lease.ErrConfig for names that the database cannot have.
+func (d *Dialect) CheckNames() error {
+	err := d.Names().Check()
+	if err == nil && d.Features.CheckNames != nil {
+		err = d.Features.CheckNames(d.Names())
+	}
+	return err
+}
+
+// Fill puts the tables' names into SQL; see Names.Fill.
+func (d *Dialect) Fill(sql string) string { return d.Names().Fill(sql, d.room.Quote) }
+
+// Parse returns the statements of a .sql file; see ParseSections.
+func (d *Dialect) Parse(text string) Sections { return ParseSections(text, d.Names(), d.room.Quote) }
+
+// Lanes returns how many connections can write at a time: 0 means any number.
+func (d *Dialect) Lanes() int {
+	if d.OneWriter {
+		return 1
+	}
+	return 0
+}
+
+// At returns the same dialect for the rows of another home. A row has one home. To the statements of
+// every other home it is a key that they must not touch, so that two kinds of lock cannot both hold it.
+func (d *Dialect) At(home int) *Dialect {
+	s := d.settings
+	s.Home = home
+	return d.room.dialect(s)
+}
+
+// Unswept returns the same dialect for a user who need not have the rights that only sweeping needs.
+func (d *Dialect) Unswept() *Dialect {
+	s := d.settings
+	s.Unswept = true
+	return d.room.dialect(s)
+}
+
+// Wrapped returns a dialect whose database is what wrap makes of d's.
+func (d *Dialect) Wrapped(wrap func(Database, Features) (Database, Features)) *Dialect {
+	room := d.room
+	room.Open = func(s Settings, text Sections) (Database, Features) { return wrap(d.room.Open(s, text)) }
+	return room.dialect(d.settings)
+}
+
+// Public is the part of a public dialect that only this package implements.
+type Public interface{ inner() *Dialect }
+
+func (d *Dialect) inner() *Dialect { return d }
+
+// Of returns the Dialect behind a public one.
+func Of(d Public) *Dialect { return d.inner() }
+
+// Database is what a kind of database does in its own way. Its methods run once, without retries. An
+// error is about the whole call and is meant for Classify.
+type Database interface {
+	Texts
+	// List encodes keys as the single parameter of a section that takes a list, so that one prepared
+	// statement serves every size.
+	List(keys []string) any
+	// Setup makes the settings of a session that rowlock keeps to itself.
+	Setup(ctx context.Context, s *Session) error
+
+	// Probe checks whether locks on this server can be trusted. An error wraps one of lease's
+	// refusals and names the cure; warnings are for the log.
+	Probe(ctx context.Context, conn *sql.Conn) (Facts, error)
+	// ProbeTable checks what a crash or a missing right would do to a table.
+	ProbeTable(ctx context.Context, conn *sql.Conn, table string) error
+
+	Classifier
+	// Native knows the errors of its own product, the server or the driver. A transaction that
+	// returns one is in no other product, even if the server has ended its session.
+	Native(err error) bool
+	// Collided reports whether err means that another transaction ended this one, or stopped it, so
+	// that the database asks for all of it to be run again. A lock timeout is not that.
+	Collided(err error) bool
+	// Overtaken reports whether the database refused to change a row because another transaction has
+	// changed it since this one began.
+	Overtaken(err error) bool
+
+	// Acquire, Renew, Release and HandOver are the statements whose sequence differs between
+	// databases.
+	Acquire(ctx context.Context, s *Session, strategy Strategy, req lease.AcquireRequest) (
+		lease.Acquired, error)
+	Renew(ctx context.Context, s *Session, reqs []lease.RenewRequest) ([]lease.Renewed, error)
+	Release(ctx context.Context, s *Session, l lease.Lease) (lease.Released, error)
+	// HandOver changes the owner of one row. Not granted: the row does not name From.
+	HandOver(ctx context.Context, s *Session, h lease.HandOver) (lease.Acquired, error)
+
+	Batch
+	Queue
+	RowLocks
+	// ClaimOnce makes the key's row in tx, or returns the row that exists. The row becomes visible to
+	// others exactly if tx is committed, and until then no other transaction can claim the key.
+	// ClaimOnce waits for another transaction that has the key, for about wait; 0 means not at all,
+	// if the database can be told so. After OnceInFlight tx must be rolled back. Together with an
+	// error it says that another claim of the key caused the error.
+	ClaimOnce(ctx context.Context, tx lease.Runner, c OnceClaim, wait time.Duration) (OnceRow, error)
+}

@@ -1,0 +1,80 @@
+package sqlstore
+
+import (
+	"encoding/hex"
+	"strconv"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Lists are JSON, for databases whose statements take a list in no other way. All text in them is
+// hexadecimal, because JSON cannot hold arbitrary bytes: encoding/json would replace them. The code
+// does not use encoding/json, because it makes thousands of lists a second.
+
+// HexList encodes keys as a JSON array of hexadecimal strings.
+func HexList(keys []string) string {
+	b := startList(len(keys), 32)
+	for _, k := range keys {
+		b = append(appendHex(append(b, '"'), k), `",`...)
+	}
+	return endList(b)
+}
+
+// RenewList encodes renewals as a JSON array of {k, o, t, d}: key, owner, token, and what unit
+// returns, such as the ttl in the database's unit.
+func RenewList(reqs []lease.RenewRequest, unit func(lease.RenewRequest) int64) string {
+	b := startList(len(reqs), 120)
+	for i := range reqs {
+		r := &reqs[i]
+		b = appendHex(append(b, `{"k":"`...), r.Key)
+		b = hex.AppendEncode(append(b, `","o":"`...), r.Owner[:])
+		b = strconv.AppendInt(append(b, `","t":`...), r.Token, 10)
+		b = strconv.AppendInt(append(b, `,"d":`...), unit(*r), 10)
+		b = append(b, `},`...)
+	}
+	return endList(b)
+}
+
+// ChangeList encodes changes as a JSON array of [key, present owner, present token, next owner,
+// note, ttl in µs, bucket]. The zero owner is an empty string. The items are arrays, because
+// finding a name in an object took the servers a tenth longer.
+func ChangeList(changes []Change) string {
+	b := startList(len(changes), 160)
+	for i := range changes {
+		c := &changes[i]
+		b = appendHex(append(b, `["`...), c.From.Key)
+		b = appendOwner(append(b, `","`...), &c.From.Owner)
+		b = strconv.AppendInt(append(b, `",`...), c.From.Token, 10)
+		b = appendOwner(append(b, `,"`...), &c.To)
+		b = appendHex(append(b, `","`...), c.Note)
+		b = strconv.AppendInt(append(b, `",`...), Micros(c.TTL), 10)
+		b = strconv.AppendInt(append(b, ','), int64(lease.Bucket(c.From.Key)), 10)
+		b = append(b, `],`...)
+	}
+	return endList(b)
+}
+
+func startList(items, size int) []byte { return append(make([]byte, 0, 2+items*size), '[') }
+
+// endList puts the bracket in the place of the last comma.
+func endList(b []byte) string {
+	if len(b) > 1 {
+		b = b[:len(b)-1]
+	}
+	return string(append(b, ']'))
+}
+
+func appendHex(b []byte, s string) []byte {
+	const digits = "0123456789abcdef"
+	for i := range len(s) {
+		b = append(b, digits[s[i]>>4], digits[s[i]&15])
+	}
+	return b
+}
+
+func appendOwner(b []byte, o *lease.Owner) []byte {
+	if o.IsZero() {
+		return b
+	}
+	return hex.AppendEncode(b, o[:])
+}

@@ -1,0 +1,84 @@
+package sqlstore
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Look begins an Apply without a write. It answers what it can, so that a batch of losers locks
+// nothing. What is lost already then need not be distinguished from what is lost meanwhile. What
+// must be tried is Possible, with the token that the row has. A release that names its token is
+// tried unread, because it is nearly always right, and reading would cost it a fifth of its time.
+func Look(ctx context.Context, s *Session, d Lists, changes []Change) ([]Applied, error) {
+	out := make([]Applied, len(changes))
+	at := make([]int, 0, len(changes))
+	keys := make([]string, 0, len(changes))
+	for i := range changes {
+		if c := &changes[i]; c.Releases() && c.From.Token != 0 {
+			out[i] = Applied{Outcome: Possible, Token: c.From.Token}
+			continue
+		}
+		at, keys = append(at, i), append(keys, changes[i].From.Key)
+	}
+	if len(at) == 0 {
+		return out, nil
+	}
+	rows, err := ReadRows(ctx, s, d, keys)
+	for n, i := range at {
+		if c := &changes[i]; c.Acquires() {
+			out[i] = rows[n].Acquired(c.To)
+		} else {
+			out[i] = rows[n].left(c)
+		}
+	}
+	return out, err
+}
+
+// Keys returns the keys of changes.
+func Keys(changes []Change) []string {
+	keys := make([]string, len(changes))
+	for i := range changes {
+		keys[i] = changes[i].From.Key
+	}
+	return keys
+}
+
+// Acquired answers an acquire by its row, without a write. Possible is worth one. Found is no
+// grant: an earlier try made it, perhaps without an acknowledged commit, and a read does not prove
+// that it lasts.
+func (r *Row) Acquired(to lease.Owner) Applied {
+	held := !r.Owner.IsZero() && r.Holder.Remaining > 0
+	switch {
+	case !r.Exists:
+		return Applied{Outcome: Absent}
+	case !r.Home:
+		return Applied{Outcome: Alone}
+	case held && r.Owner == to:
+		return Applied{Outcome: Found, Token: r.Token}
+	case held:
+		return Applied{Outcome: Held, Holder: r.Holder}
+	case r.Token >= lease.MaxToken-1:
+		return Applied{Outcome: Alone}
+	}
+	return Applied{Outcome: Possible, Token: r.Token}
+}
+
+// left answers a release or a hand-over by its row, without a write.
+func (r *Row) left(c *Change) Applied {
+	switch {
+	case !r.Home || r.Owner != c.From.Owner || c.From.Token != 0 && c.From.Token != r.Token:
+		return Applied{Outcome: Gone}
+	case !c.Releases() && r.Token >= lease.MaxToken-1:
+		return Applied{Outcome: Alone}
+	}
+	return Applied{Outcome: Possible, Token: r.Token}
+}
+
+// Hopeless reports whether the outcomes of Look rule out that every change is made now. What is
+// done already is an earlier try's. The rest of that try was lost since, and to make up for it
+// would grant two parts that were never held together.
+func Hopeless(found []Applied) bool {
+	return slices.ContainsFunc(found, func(a Applied) bool { return a.Outcome != Possible })
+}

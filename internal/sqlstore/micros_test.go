@@ -1,0 +1,43 @@
+package sqlstore_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// A lease as long as can be must not come out negative, which would be one that has run out already.
+func TestTheLongestDurationStaysOne(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]int64{
+		math.MaxInt64: math.MaxInt64/1000 + 1, 1: 1, 999: 1, 1000: 1, 1001: 2, time.Hour: 3600e6,
+	} {
+		if got := sqlstore.Micros(d); got != want {
+			t.Errorf("Micros(%d) = %d, want %d", d, got, want)
+		}
+		if back := sqlstore.Duration(want); back < d {
+			t.Errorf("Duration(%d) = %d, less than %d", want, back, d)
+		}
+	}
+	if d := sqlstore.Duration(-5); d != -5*time.Microsecond {
+		t.Errorf("Duration(-5) = %v", d)
+	}
+}
+
+// A row whose expiry somebody has set to the beginning of all times is one that has expired, for whatever reads it.
+func TestALeaseThatEndedCenturiesAgoIsOver(t *testing.T) {
+	t.Parallel()
+	for _, micros := range []int64{-math.MaxInt64 / 1000, -math.MaxInt64/1000 - 1, -1000 * 366 * 24 * 3600e6, math.MinInt64} {
+		d := sqlstore.Duration(micros)
+		if d > -292*365*24*time.Hour {
+			t.Errorf("Duration(%d) = %v", micros, d)
+		}
+		row := sqlstore.Row{Exists: true, Home: true, Owner: lease.NewOwner(), Token: 7, Holder: lease.Holder{Remaining: d}}
+		if a := row.Acquired(lease.NewOwner()); a.Outcome != sqlstore.Possible {
+			t.Errorf("a row that expired %d µs ago is answered %+v", -micros, a)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package sqlstore
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Names says where rowlock's tables stand. The zero value means tables called rowlock,
+// rowlock_floor and so on, in the schema or database that a connection defaults to.
+type Names struct {
+	// Schema is the Postgres schema or MySQL database that has the tables; empty means the
+	// connection's own.
+	Schema string
+	// Prefix is put before each table's name: "billing_" gives billing_rowlock,
+	// billing_rowlock_floor, …
+	Prefix string
+	// Home is the home of the rows that these statements may touch: 0 for leases. See
+	// Dialect.At.
+	Home int
+}
+
+// Settings configure a dialect.
+type Settings struct {
+	Names
+	// Listen is the DSN of a connection to listen on, if that cannot be one of the pool's. See
+	// postgres.Listen.
+	Listen string
+	// Pooled says that lanes share the server's sessions with other clients. See
+	// postgres.Pooled.
+	Pooled bool
+	// Unswept says that the user need not have the rights that only sweeping needs.
+	Unswept bool
+}
+
+// An identifier cannot be bound as a parameter, so Check checks it here and statements quote it. 40
+// bytes leave room for our own suffixes below the 63 bytes at which Postgres cuts a name off
+// without an error.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
+
+// Check returns an error that wraps lease.ErrConfig for a name that is not a plain identifier.
+func (n Names) Check() error {
+	for what, name := range map[string]string{"table prefix": n.Prefix, "schema": n.Schema} {
+		if name != "" && !identifier.MatchString(name) {
+			return fmt.Errorf("%w: %s %q: use a letter or _, then up to 39 letters, digits or _", lease.ErrConfig, what, name)
+		}
+	}
+	return nil
+}
+
+// Table returns the quoted name of one of rowlock's tables.
+func (n Names) Table(table, quote string) string {
+	name := quote + n.Prefix + table + quote
+	if n.Schema != "" {
+		name = quote + n.Schema + quote + "." + name
+	}
+	return name
+}
+
+var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue|_hold|_once|_once_expiry)?\b`)
+
+// Fill replaces the default names of the tables in SQL by their quoted names, @home by the home,
+// and @last_token by the largest token that is ever granted.
+func (n Names) Fill(sql, quote string) string {
+	if strings.Contains(sql, quote+"rowlock") {
+		panic("dialect: SQL text must not quote the tables itself: " + sql)
+	}
+	sql = strings.ReplaceAll(sql, "@home", strconv.Itoa(n.Home))
+	sql = strings.ReplaceAll(sql, "@last_token", strconv.FormatInt(lease.MaxToken-1, 10))
+	return tableWord.ReplaceAllStringFunc(sql, func(t string) string { return n.Table(t, quote) })
+}

@@ -1,0 +1,78 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Statements on the user's own tables are built from names, which cannot be bound as parameters.
+// Postgres cuts a longer name off without an error.
+var ownName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+
+// Quote returns the name of one of the user's own tables or columns ("name", or "schema.name") as
+// the database writes it. It refuses what is not a plain identifier with lease.ErrConfig. A quoted
+// name is compared exactly: in Postgres one that was created without quotes is in lower case.
+func (d *Dialect) Quote(name string) (string, error) {
+	parts := strings.Split(name, ".")
+	for i, p := range parts {
+		if len(parts) > 2 || !ownName.MatchString(p) {
+			return "", fmt.Errorf("%w: the name %q: use a letter or _, then up to 62 letters, digits or _; before it may stand a schema and a dot", lease.ErrConfig, name)
+		}
+		parts[i] = d.room.Quote + p + d.room.Quote
+	}
+	return strings.Join(parts, "."), nil
+}
+
+// In returns a SELECT of column for n values of it, with a ? for each, in the column's order. The
+// names are quoted.
+func In(table, column string, n int) string {
+	values := strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
+	return fmt.Sprintf(`SELECT %s FROM %s WHERE %s IN (%s) ORDER BY %s`, column, table, column, values, column)
+}
+
+// ExplainOwn turns an error of a statement on the user's own tables, in the user's own transaction,
+// into one of ours; what says which statement.
+func ExplainOwn(d Classifier, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, sql.ErrTxDone) {
+		return fmt.Errorf("rowlock: %s: the transaction is over, committed or rolled back: %w", what, err)
+	}
+	v := Judge(d, err)
+	switch {
+	case errors.Is(v.As, lease.ErrNoSchema), errors.Is(v.As, lease.ErrSchemaVersion):
+		return fmt.Errorf("%w: %s: %w", lease.ErrTable, what, err)
+	// A constraint of the user's own is no corrupt row of ours.
+	case errors.Is(v.As, lease.ErrReadOnly), errors.Is(v.As, lease.ErrPrivilege):
+		return fmt.Errorf("%w: %s: %w", v.As, what, err)
+	case v.Class == Conflict:
+		return fmt.Errorf("%w: %s: %w (roll back and try again)", lease.ErrBusy, what, err)
+	}
+	return fmt.Errorf("rowlock: %s: %w", what, err)
+}
+
+// Plain returns a value of the user's own as a driver sees it: what a pointer points to, and what a
+// driver.Valuer returns.
+func Plain(v any) any {
+	if converted, err := driver.DefaultParameterConverter.ConvertValue(v); err == nil {
+		return converted
+	}
+	return v
+}
+
+// PlainText returns a value of the user's own as text that can be compared with what a driver
+// returns for it.
+func PlainText(v any) string {
+	v = Plain(v)
+	if b, ok := v.([]byte); ok {
+		return string(b)
+	}
+	return fmt.Sprint(v)
+}

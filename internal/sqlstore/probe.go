@@ -1,0 +1,104 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// SchemaVersion is the version of rowlock's tables that this version of rowlock works with.
+const SchemaVersion = 1
+
+// Facts is what a probe learned.
+type Facts struct {
+	// Server is the product and its version, for messages: "PostgreSQL 15.18".
+	Server string
+	// SchemaVersion is the version of rowlock's tables.
+	SchemaVersion int
+	// Warnings are settings that weaken the guarantees without breaking them, each with its
+	// cure.
+	Warnings []string
+}
+
+// tables are those that every client uses. Package once has one more.
+var tables = []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"}
+
+// ProbeTables looks at each of rowlock's tables, and returns their version. If it is the one that
+// this code knows, the tables are also complete.
+func ProbeTables(ctx context.Context, conn *sql.Conn, d Database, n Names) (version int, err error) {
+	for _, table := range tables {
+		if err := d.ProbeTable(ctx, conn, table); err != nil {
+			return 0, err
+		}
+	}
+	version, err = SchemaVersionOf(ctx, conn, d)
+	if err == nil && version == SchemaVersion {
+		err = checkComplete(ctx, conn, d, n.Prefix)
+	}
+	return version, err
+}
+
+// SchemaVersionOf reads the version of rowlock's tables.
+func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (int, error) {
+	var text string
+	err := conn.QueryRowContext(ctx, d.Text("schema-version")).Scan(&text)
+	if err == sql.ErrNoRows {
+		return 0, fmt.Errorf("%w: rowlock_meta has no schema_version; run schema.Migrate", lease.ErrNoSchema)
+	}
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%w: rowlock_meta says schema_version %q, which is no number; set it to the version the tables have, or drop them and run schema.Migrate", lease.ErrCorrupt, text)
+	}
+	return v, nil
+}
+
+// checkComplete returns an error that wraps lease.ErrNoSchema if a row is missing that the
+// migration writes: a key whose bucket has no floor could never be created. A deleted floor cannot
+// be created again, because its tokens would restart.
+func checkComplete(ctx context.Context, conn *sql.Conn, d Texts, prefix string) error {
+	var floors, instances int
+	if err := conn.QueryRowContext(ctx, d.Text("complete")).Scan(&floors, &instances); err != nil {
+		return err
+	}
+	const cure = "the tables were half made, or edited; restore them, or drop them and run schema.Migrate"
+	switch {
+	case floors != lease.Buckets:
+		return fmt.Errorf("%w: %srowlock_floor has %d rows instead of %d: %s", lease.ErrNoSchema, prefix, floors, lease.Buckets, cure)
+	case instances != 1:
+		return fmt.Errorf("%w: %srowlock_meta has no instance: %s", lease.ErrNoSchema, prefix, cure)
+	}
+	return nil
+}
+
+// CheckVersion returns an error that wraps lease.ErrSchemaVersion unless the tables are of the
+// version this code knows.
+func CheckVersion(v int) error {
+	switch {
+	case v < SchemaVersion:
+		return fmt.Errorf("%w: the tables are version %d and this rowlock needs %d; run schema.Migrate", lease.ErrSchemaVersion, v, SchemaVersion)
+	case v > SchemaVersion:
+		return fmt.Errorf("%w: the tables are version %d and this rowlock knows only %d; upgrade rowlock", lease.ErrSchemaVersion, v, SchemaVersion)
+	}
+	return nil
+}
+
+// IsRefusal reports whether a probe has refused the server or its tables. Such an error names the
+// reason and the cure.
+func IsRefusal(err error) bool {
+	for _, refusal := range []error{
+		lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect, lease.ErrReadOnly, lease.ErrPrivilege,
+		lease.ErrTopology, lease.ErrNotDurable, lease.ErrConfig, lease.ErrCorrupt,
+	} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,135 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Queue is what a database does for clients that wait in order. Wherever both are locked, rowlock's
+// row is locked before the ticket's.
+type Queue interface {
+	// Join and Leave take keys in order.
+	Join(ctx context.Context, s *Session, tickets []lease.Ticket) error
+	Leave(ctx context.Context, s *Session, waiters []lease.Lease) error
+	Places(ctx context.Context, s *Session, waiters []lease.Lease) ([]lease.Place, error)
+	Claim(ctx context.Context, s *Session, req lease.AcquireRequest) (lease.Acquired, error)
+	Pass(ctx context.Context, s *Session, l lease.Lease) (lease.Passed, error)
+	// DeadTickets lists the next tickets, in order of key and waiter, that have been dead for
+	// the retention in µs. DropDead removes those of them that still are.
+	DeadTickets(ctx context.Context, s *Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error)
+	DropDead(ctx context.Context, s *Session, tickets []lease.Lease, retention int64) error
+}
+
+// TicketList encodes tickets as a JSON array for the queue sections: hexadecimal key, waiter and
+// note, head start and ttl in µs.
+func TicketList(tickets []lease.Ticket) string {
+	type line struct {
+		Key       string `json:"k"`
+		Waiter    string `json:"o"`
+		HeadStart int64  `json:"h"`
+		Note      string `json:"c"`
+		TTL       int64  `json:"d"`
+	}
+	list := make([]line, len(tickets))
+	for i, t := range tickets {
+		list[i] = line{
+			hex.EncodeToString([]byte(t.Key)), t.Owner.String(), Micros(t.HeadStart()), hex.EncodeToString([]byte(t.Note)), Micros(t.TTL),
+		}
+	}
+	b, _ := json.Marshal(list) // of strings and integers: cannot fail
+	return string(b)
+}
+
+// WaiterList encodes keys and waiters as a JSON array of {k, o}.
+func WaiterList(waiters []lease.Lease) string {
+	b := startList(len(waiters), 100)
+	for i := range waiters {
+		b = appendHex(append(b, `{"k":"`...), waiters[i].Key)
+		b = hex.AppendEncode(append(b, `","o":"`...), waiters[i].Owner[:])
+		b = append(b, `"},`...)
+	}
+	return endList(b)
+}
+
+// places runs the places section, which returns a row for each of n waiters: its number from 1 on,
+// the state of the key as in an Answer, whether there is a live ticket, token, note, the µs
+// remaining, and how many waiters are ahead.
+func places(ctx context.Context, s *Session, query string, n int, args []any) ([]lease.Place, error) {
+	out, answered := make([]lease.Place, n), 0
+	err := s.Query(ctx, query, args, func(row Columns) error {
+		var p place
+		at, err := p.scan(row)
+		if err == nil && (at < 1 || at > n) {
+			err = fmt.Errorf("places: answer %d to %d requests", at, n)
+		}
+		if err == nil {
+			out[at-1] = p.place()
+			answered++
+		}
+		return err
+	})
+	if err == nil && answered != n {
+		err = fmt.Errorf("places: %d answers to %d requests", answered, n)
+	}
+	return out, err
+}
+
+// place is one row of the places section.
+type place struct {
+	Answer
+	waits bool
+	ahead int
+}
+
+func (p *place) scan(row Columns) (at int, err error) {
+	err = row.Scan(&at, &p.State, &p.waits, &p.Token, &p.Note, &p.Remaining, &p.ahead)
+	return at, err
+}
+
+func (p *place) place() lease.Place {
+	out := lease.Place{Remaining: Duration(p.Remaining), Ahead: p.ahead}
+	switch p.State {
+	case StateMine:
+		out.Granted, out.Token, out.Note = true, p.Token, string(p.Note)
+	case StateHeld:
+		out.Note = string(p.Note)
+	case StateFree:
+		out.Remaining = min(0, out.Remaining)
+	default:
+		_, err := p.Acquired()
+		return lease.Place{Err: err}
+	}
+	out.Missing = !out.Granted && !p.waits
+	return out
+}
+
+// PassedTo returns the answer of a pass after which owner has the row: a waiter, or none.
+func PassedTo(owner []byte, token int64) (lease.Passed, error) {
+	switch len(owner) {
+	case 0:
+		return lease.Passed{}, nil
+	case len(lease.Owner{}):
+		return lease.Passed{To: lease.Owner(owner), Token: token}, nil
+	}
+	return lease.Passed{}, fmt.Errorf("%w: a waiter is called %x", lease.ErrCorrupt, owner)
+}
+
+// DeadTickets runs the queue-dead section.
+func DeadTickets(ctx context.Context, s *Session, d Texts, args ...any) (dead []lease.Lease, err error) {
+	err = s.Query(ctx, d.Text("queue-dead"), args, func(row Columns) error {
+		var key, waiter []byte
+		err := row.Scan(&key, &waiter)
+		if err == nil && len(waiter) != len(lease.Owner{}) {
+			err = fmt.Errorf("%w: a waiter for %q is called %x", lease.ErrCorrupt, key, waiter)
+		}
+		if err == nil {
+			dead = append(dead, lease.Lease{Key: string(key), Owner: lease.Owner(waiter)})
+		}
+		return err
+	})
+	return dead, err
+}

@@ -1,0 +1,60 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Row is a key's row as a consistent read shows it, which locks nothing and waits for no lock.
+type Row struct {
+	// Exists says that there is a row; otherwise nothing else is set.
+	Exists bool
+	// Home says that it is of the dialect's home.
+	Home  bool
+	Owner lease.Owner // zero: it is free
+	Token int64
+	// Holder has the note, and what remains of the lease: 0 or less if it has expired.
+	Holder lease.Holder
+}
+
+// Lists has the sections of a dialect and its way to send a list.
+type Lists interface {
+	Texts
+	List(keys []string) any
+}
+
+// ReadRows runs the rows section, which returns a line for each key that has a row; see ScanRow.
+func ReadRows(ctx context.Context, s *Session, d Lists, keys []string) ([]Row, error) {
+	rows := make([]Row, len(keys))
+	err := s.Query(ctx, d.Text("rows"), []any{d.List(keys)}, func(r Columns) error {
+		n, row, err := ScanRow(r)
+		if err == nil && (n < 1 || n > int64(len(rows))) {
+			err = fmt.Errorf("rows: an answer to key %d of %d", n, len(rows))
+		}
+		if err == nil {
+			rows[n-1] = row
+		}
+		return err
+	})
+	return rows, err
+}
+
+// ScanRow reads a line of the rows section: the key's number from 1 on, whether its row is of this
+// home, owner, token, note and the µs remaining.
+func ScanRow(r Columns) (n int64, row Row, err error) {
+	var remaining int64
+	var owner, note sql.RawBytes
+	row.Exists = true
+	if err := r.Scan(&n, &row.Home, &owner, &row.Token, &note, &remaining); err != nil {
+		return 0, Row{}, err
+	}
+	if len(owner) != 0 && len(owner) != len(row.Owner) {
+		return 0, Row{}, fmt.Errorf("%w: an owner is called %x", lease.ErrCorrupt, owner)
+	}
+	copy(row.Owner[:], owner)
+	row.Holder = lease.Holder{Note: string(note), Remaining: Duration(remaining)}
+	return n, row, nil
+}

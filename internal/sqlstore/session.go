@@ -1,0 +1,145 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Session is one pinned connection with its settings made and its statements prepared. One
+// goroutine uses it at a time.
+//
+// Lock statements never go through (*sql.DB).Exec or Query. When a reply is lost, database/sql and
+// some drivers run such a statement again without an error, up to three times (golang/go#11978,
+// lib/pq#939, and measured with pgx's stdlib since 5.9). On a pinned connection they do not.
+type Session struct {
+	// Flavor is for the dialect's own use: Setup distinguishes MariaDB from MySQL here.
+	Flavor string
+	// Local says that no statement can hang on a network: Setup may find that the database is a
+	// file.
+	Local bool
+	// Process is the process that uses the session, if known: a release does not report that
+	// process's own waiters as Awaited.
+	Process lease.Owner
+
+	// Relays says that the driver asks the server to cancel a statement whose context has
+	// ended, and then reads the answer. Setup may find that. PostgreSQL answers with success if
+	// it has cancelled a wait for a synchronous standby.
+	Relays bool
+	// Unprepared has every statement sent without preparing it. Setup may find that the next
+	// statement may reach another session of the server.
+	Unprepared bool
+	// Guard protects a transaction from a client that vanishes. Setup sets it.
+	Guard Guard
+
+	conn  *sql.Conn
+	stmts map[string]*statement
+	lists map[string]*sql.Stmt // of Rows
+	job   job
+}
+
+// Guard bounds the silence within a transaction, if the session's settings cannot.
+type Guard struct {
+	// Before and After run around the transaction: for a server that can limit only silence of
+	// any kind.
+	Before, After string
+	// Within runs at its beginning: for a session that other clients share.
+	Within string
+}
+
+// NewSession takes over conn.
+func NewSession(conn *sql.Conn) *Session {
+	s := &Session{conn: conn, stmts: make(map[string]*statement), lists: make(map[string]*sql.Stmt)}
+	s.job.do = s.job.on(s)
+	return s
+}
+
+// Conn returns the pinned connection, for probes and settings.
+func (s *Session) Conn() *sql.Conn { return s.conn }
+
+// Rows runs a prepared statement whose rows are read with, for example, package sqlx. The caller
+// closes them. Query costs less.
+func (s *Session) Rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	if s.Unprepared {
+		return s.conn.QueryContext(ctx, query, args...)
+	}
+	st, ok := s.lists[query]
+	if !ok {
+		var err error
+		if st, err = s.conn.PrepareContext(ctx, query); err != nil {
+			return nil, NotSent{err}
+		}
+		s.lists[query] = st
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+// InTx runs f between BEGIN and COMMIT. The statements that f runs on the session are inside the
+// transaction, because there is only one connection. An error of f rolls back. An error of the
+// commit leaves the outcome unknown.
+//
+// It does not use sql.Tx, which holds the sql.Conn's lock until it ends: a prepared statement that
+// finds the connection bad waits for that lock, for ever.
+func (s *Session) InTx(ctx context.Context, f func() error) error {
+	if s.Guard.Before != "" {
+		if _, err := s.conn.ExecContext(ctx, s.Guard.Before); err != nil {
+			return NotSent{err}
+		}
+		// If this fails, the connection has failed, or will after it has been idle for a
+		// while: the lane's next statement notices.
+		defer func() { _, _ = s.conn.ExecContext(ctx, s.Guard.After) }()
+	}
+	return s.inTx(ctx, func() error {
+		if s.Guard.Within != "" {
+			if _, err := s.conn.ExecContext(ctx, s.Guard.Within); err != nil {
+				return err
+			}
+		}
+		return f()
+	})
+}
+
+func (s *Session) inTx(ctx context.Context, f func() error) error {
+	if _, err := s.conn.ExecContext(ctx, `BEGIN`); err != nil {
+		return NotSent{err}
+	}
+	err := f()
+	committing := err == nil
+	if committing {
+		if _, err = s.conn.ExecContext(ctx, `COMMIT`); err == nil {
+			return s.acknowledged(ctx)
+		}
+	}
+	// Also after a refused COMMIT, because SQLite leaves the transaction open when it is busy.
+	if _, failed := s.conn.ExecContext(ctx, `ROLLBACK`); failed != nil {
+		return Unsettled{err, committing}
+	}
+	return err
+}
+
+// acknowledged is the error of a statement that has succeeded. It is nil, unless the success may be
+// that of a cancelled wait.
+func (s *Session) acknowledged(ctx context.Context) error {
+	if s.Relays && ctx.Err() != nil {
+		return Unsettled{Err: ctx.Err(), Committing: true}
+	}
+	return nil
+}
+
+// Discard drops the connection for good. It never returns to the pool, because no other user should
+// inherit our session settings, such as the lock timeout.
+func (s *Session) Discard() {
+	_ = s.conn.Raw(func(any) error {
+		for _, st := range s.stmts {
+			// A server forgets them with the connection, and closing each would cost a
+			// round trip.
+			if s.Local {
+				_ = st.Close()
+			}
+		}
+		return driver.ErrBadConn
+	})
+	_ = s.conn.Close()
+}

@@ -1,0 +1,91 @@
+package sqlstore
+
+import (
+	"errors"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Class says what an error means for the statement that returned it.
+type Class uint8
+
+const (
+	// Unknown: it may or may not have been applied. The default for every unrecognized error.
+	Unknown Class = iota
+	// Conflict: certainly not applied, because of another transaction at the same moment
+	// (deadlock, serialization failure, lock timeout, database busy). Worth another try.
+	Conflict
+	// Refused: certainly not applied, and another try would fail too.
+	Refused
+	// Unfit: certainly not applied, because this connection leads to a server that takes no
+	// writes, or shuts down. Worth another try on another connection.
+	Unfit
+)
+
+// String names the class.
+func (c Class) String() string { return [...]string{"unknown", "conflict", "refused", "unfit"}[c] }
+
+// Retry reports whether another try of an idempotent statement is worthwhile.
+func (c Class) Retry() bool { return c != Refused }
+
+// Good reports whether the connection that returned the error can be used again.
+func (c Class) Good() bool { return c == Conflict || c == Refused }
+
+// Verdict is a Class, and the error of package lease that it corresponds to, if any.
+type Verdict struct {
+	Class Class
+	As    error
+}
+
+// ErrRowShape is returned by an Acquire that found the row in a state between two others (taken or
+// removed since the statement's snapshot). It is a Conflict: look again.
+var ErrRowShape = errors.New("row changed underneath")
+
+// ErrRowLocked is returned by an Acquire that found the lease expired and the row locked. If
+// another look finds the same, the lock is a fence's and may last: the store then treats the key as
+// held.
+var ErrRowLocked = errors.New("row locked by another transaction")
+
+// NotSent marks an error that came before the statement itself was sent: it has certainly not been
+// applied.
+type NotSent struct{ Err error }
+
+func (e NotSent) Error() string { return e.Err.Error() }
+func (e NotSent) Unwrap() error { return e.Err }
+
+// Unsettled marks an error of a transaction that could not be rolled back either: the connection
+// must be discarded. If the COMMIT was sent, the outcome is unknown; otherwise nothing can have
+// been applied.
+type Unsettled struct {
+	Err        error
+	Committing bool
+}
+
+func (e Unsettled) Error() string { return e.Err.Error() }
+func (e Unsettled) Unwrap() error { return e.Err }
+
+// Classifier knows the errors of a database.
+type Classifier interface {
+	// Classify returns what an error means for the statement that returned it.
+	Classify(err error) Verdict
+}
+
+// Judge classifies what an operation of d returned, this package's own errors included.
+func Judge(d Classifier, err error) Verdict {
+	var open Unsettled
+	switch {
+	case errors.As(err, &open) && open.Committing:
+		return Verdict{Class: Unknown}
+	case errors.As(err, &open):
+		return Verdict{Class: Unfit}
+	case errors.Is(err, ErrRowShape), errors.Is(err, ErrRowLocked):
+		return Verdict{Class: Conflict}
+	case errors.Is(err, lease.ErrCorrupt):
+		return Verdict{Class: Refused}
+	}
+	v := d.Classify(err)
+	if v.Class == Unknown && errors.As(err, new(NotSent)) {
+		v.Class = Unfit
+	}
+	return v
+}

@@ -1,0 +1,81 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// hints is what Listen needs: where to listen and how often. Close ends it.
+type hints struct {
+	pool  sqlstore.Pool // nil if the pool can spare no connection
+	every time.Duration
+
+	mu        sync.Mutex
+	closed    bool
+	base      context.Context // ends with close
+	end       context.CancelFunc
+	listening sync.WaitGroup
+	hearing   map[lease.Owner]bool // processes that a message for them alone reaches
+}
+
+func (h *hints) hears(process lease.Owner) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hearing == nil {
+		h.hearing = make(map[lease.Owner]bool)
+	}
+	h.hearing[process] = true
+}
+
+func (h *hints) deaf(process lease.Owner) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.hearing, process)
+}
+
+// lost notes that the connection was lost: until there is another, no message reaches this process.
+func (h *hints) lost() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.hearing)
+}
+
+func (h *hints) reaches(process lease.Owner) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hearing[process]
+}
+
+func (h *hints) open(db sqlstore.Pool, o Options) {
+	if o.Hints {
+		h.pool = db
+	}
+	h.every = cmp.Or(o.Watch, 10*time.Millisecond)
+	h.base, h.end = context.WithCancel(context.Background())
+}
+
+// begin returns a context for one Listen, or false on a closed store. Listen must call end.
+func (h *hints) begin(ctx context.Context) (_ context.Context, end func(), ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, nil, false
+	}
+	h.listening.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(h.base, cancel)
+	return ctx, func() { stop(); cancel(); h.listening.Done() }, true
+}
+
+func (h *hints) close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.end()
+	h.listening.Wait()
+}

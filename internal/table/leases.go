@@ -1,0 +1,90 @@
+package table
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Acquire grants what is free or expired.
+func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	var one [1]*op
+	out, ops := make([]lease.Acquired, len(reqs)), slots(&one, len(reqs))
+	for i, r := range reqs {
+		if out[i].Err = r.Check(); out[i].Err == nil {
+			ops[i] = newOp(lane.Acquire, task{acquire: r})
+		}
+	}
+	s.beginAll(ops)
+	for i, op := range ops {
+		if op != nil {
+			a, doubtful, err := s.conclude(ctx, "acquire", reqs[i].Key, op)
+			out[i] = granted(a.acquired, doubtful, err)
+		}
+	}
+	return out, only(out, func(a lease.Acquired) error { return a.Err })
+}
+
+// slots returns room for n ops; for one, the room that the caller has.
+func slots(one *[1]*op, n int) []*op {
+	if n == 1 {
+		return one[:]
+	}
+	return make([]*op, n)
+}
+
+// granted is the answer to a request. doubtful says that an earlier try of it had an unknown
+// outcome.
+func granted(a lease.Acquired, doubtful bool, err error) lease.Acquired {
+	if err != nil && (!errors.Is(err, sqlstore.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)) {
+		return lease.Acquired{Err: err}
+	}
+	a.Doubtful = doubtful
+	// Not granted, and nothing is known of the holder: it may be a copy of this request.
+	a.Locked = err != nil
+	return a
+}
+
+// Release clears owners.
+func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	var one [1]*op
+	out, ops := make([]lease.Released, len(leases)), slots(&one, len(leases))
+	for i, l := range leases {
+		// A batch would take the zero owner for any expired one.
+		if out[i].Gone = l.Owner.IsZero(); !out[i].Gone {
+			ops[i] = newOp(lane.Release, task{release: l})
+		}
+	}
+	s.beginAll(ops)
+	for i, op := range ops {
+		if op == nil {
+			continue
+		}
+		a, doubtful, err := s.conclude(ctx, "release", leases[i].Key, op)
+		out[i] = a.released
+		out[i].Gone = out[i].Gone && !doubtful // the try without an answer may have released it
+		out[i].Err = err
+	}
+	return out, only(out, func(r lease.Released) error { return r.Err })
+}
+
+// Renew extends leases in one statement, on MySQL in three if some cannot be extended.
+func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	if len(reqs) == 0 {
+		return nil, nil
+	}
+	op, _, err := s.do(ctx, lane.Renew, "renew", reqs[0].Key, task{renew: reqs})
+	return op.renewed, err
+}
+
+// only returns the error of a batch of one as the call's own, because callers of a single operation
+// check that one.
+func only[T any](items []T, err func(T) error) error {
+	if len(items) == 1 {
+		return err(items[0])
+	}
+	return nil
+}

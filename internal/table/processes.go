@@ -1,0 +1,29 @@
+package table
+
+import (
+	"sync/atomic"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// processes remembers for which process the store works, so that a release does not report that
+// process's own waiters. A store that serves several processes cannot tell which one releases, and
+// leaves out none.
+type processes struct{ seen atomic.Pointer[lease.Owner] }
+
+func (p *processes) meet(process lease.Owner) {
+	if p.seen.Load() == nil && p.seen.CompareAndSwap(nil, &process) {
+		return
+	}
+	if *p.seen.Load() != process {
+		p.seen.Store(&lease.Owner{})
+	}
+}
+
+// alone returns the only process that was met, or the zero owner.
+func (p *processes) alone() lease.Owner {
+	if seen := p.seen.Load(); seen != nil {
+		return *seen
+	}
+	return lease.Owner{}
+}

@@ -1,0 +1,105 @@
+package waitq_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/waitq"
+)
+
+func TestABudgetIsSpentAfterSoManyGrantsAndSoLong(t *testing.T) {
+	r := waitq.Budget{Grants: 3, For: time.Second}
+	now := time.Now()
+	for token := range int64(3) {
+		if r.Spent("k", now.Add(time.Hour)) {
+			t.Errorf("over after %d grants", token)
+		}
+		r.Granted("k", token+1, now, 0)
+	}
+	if r.Spent("k", now.Add(time.Second-1)) {
+		t.Error("over too soon")
+	}
+	if !r.Spent("k", now.Add(time.Second)) {
+		t.Error("not over")
+	}
+	if r.Spent("k", now.Add(time.Hour)) {
+		t.Error("over twice")
+	}
+}
+
+// A token that is not the next one is another process's grant between ours.
+func TestAnotherProcesssGrantEndsAStreak(t *testing.T) {
+	r := waitq.Budget{Grants: 3, For: time.Second}
+	now := time.Now()
+	for _, token := range []int64{1, 2, 4, 5} {
+		r.Granted("k", token, now, 0)
+	}
+	if r.Spent("k", now.Add(time.Hour)) {
+		t.Error("counted over another's grant")
+	}
+	r.Granted("k", 6, now, 0)
+	if !r.Spent("k", now.Add(time.Hour)) {
+		t.Error("not over")
+	}
+}
+
+// Keys that are used once are forgotten; one that is used again and again is not.
+func TestABudgetForgetsKeysUsedOnce(t *testing.T) {
+	r := waitq.Budget{Grants: 100, For: 0}
+	now := time.Now()
+	for i := range 100_000 {
+		r.Granted(fmt.Sprint("once", i), 1, now, 0)
+		if i%1000 == 0 {
+			r.Granted("hot", int64(1+i/1000), now, 0)
+		}
+	}
+	if !r.Spent("hot", now) {
+		t.Error("a key in use was forgotten")
+	}
+	if r.Spent("once0", now) {
+		t.Error("a key used once is remembered")
+	}
+}
+
+// A process that asks again at once keeps the key for a turn; then it leaves it to others, once.
+func TestATurnEndsAfterItsTime(t *testing.T) {
+	const slice, room = 5 * time.Millisecond, 10 * time.Millisecond
+	var r waitq.Budget
+	now := time.Now()
+	pair := func(token int64) (returns bool) {
+		r.Granted("k", token, now, 0)
+		now = now.Add(2 * time.Millisecond)
+		return r.Released("k", now, slice, true)
+	}
+	for token, want := range []struct{ returns, yields bool }{{}, {returns: true}, {yields: true}} {
+		if returns := pair(int64(token + 1)); returns != want.returns {
+			t.Errorf("release %d: returns %t", token, returns)
+		}
+		if yields := r.Asks("k", now, room); yields != want.yields {
+			t.Errorf("release %d: yields %t", token, yields)
+		}
+	}
+	if r.Asks("k", now.Add(room), room) {
+		t.Error("yields after the others had their time")
+	}
+	pair(10)
+	if r.Asks("k", now, room) {
+		t.Error("another's grant did not begin a new turn")
+	}
+}
+
+// A process that was away is not waited for the next time.
+func TestAProcessThatWasAwayIsNotExpectedToReturn(t *testing.T) {
+	var r waitq.Budget
+	now := time.Now()
+	for i, away := range []time.Duration{0, 2 * waitq.Soon, 0} {
+		r.Granted("k", int64(i+1), now, 0)
+		returns := r.Released("k", now, time.Hour, true)
+		if want := i == 1; returns != want {
+			t.Errorf("release %d: returns %t", i, returns)
+		}
+		now = now.Add(away)
+		r.Asks("k", now, 0)
+	}
+}

@@ -1,0 +1,217 @@
+package waitq_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/waitq"
+)
+
+type (
+	queues = waitq.Queues[int, int]
+	waiter = waitq.Waiter[int, int]
+)
+
+func join(t *testing.T, q *queues, n int, first bool) *waiter {
+	t.Helper()
+	w, got := q.Join("k", n, false, false)
+	if got != first {
+		t.Fatalf("waiter %d is first: %t", n, got)
+	}
+	return w
+}
+
+func woken(t *testing.T, w *waiter, want bool) {
+	t.Helper()
+	select {
+	case signal := <-w.Signal:
+		if !want || signal.Given {
+			t.Errorf("waiter %d was woken: %+v", w.Want, signal)
+		}
+	default:
+		if want {
+			t.Errorf("waiter %d was not woken", w.Want)
+		}
+	}
+}
+
+func TestOnlyTheHeadIsWoken(t *testing.T) {
+	q := waitq.New[int, int]()
+	a, b := join(t, q, 1, true), join(t, q, 2, false)
+	q.Lost(a)
+	if !q.Wake("k") || q.Wake("other") {
+		t.Error("Wake does not know whether a waiter is there")
+	}
+	woken(t, b, false)
+	woken(t, a, true)
+	q.Lost(a)
+	if !q.Won(a) {
+		t.Error("Won says that no waiter is left")
+	}
+	q.Wake("k")
+	woken(t, b, true)
+}
+
+// Who only bids is called in his turn, and nothing is handed to him, nor past him to who stands behind.
+func TestAKeyIsNeverHandedToAWaiterThatOnlyBids(t *testing.T) {
+	q := waitq.New[int, int]()
+	a, first := q.Join("k", 1, false, true)
+	b := join(t, q, 2, false)
+	q.Lost(a)
+	if w := q.Claim("k"); !first || w != nil {
+		t.Fatalf("first: %t; claimed %+v", first, w)
+	}
+	q.Wake("k")
+	woken(t, a, true)
+	q.Leave(a)
+	woken(t, b, true)
+	q.Lost(b)
+	if w := q.Claim("k"); w != b {
+		t.Errorf("claimed %+v", w)
+	}
+}
+
+// A call that comes while the head asks the database may be about what happened after it was answered.
+func TestASignalDuringABidIsNotLost(t *testing.T) {
+	q := waitq.New[int, int]()
+	a := join(t, q, 1, true)
+	q.Wake("k")
+	q.Wake("k")
+	woken(t, a, false)
+	q.Lost(a)
+	woken(t, a, true)
+	q.Lost(a)
+	woken(t, a, false)
+}
+
+// Nor is one whose waiter leaves instead of bidding.
+func TestASignalIsPassedOnByAWaiterThatLeaves(t *testing.T) {
+	q := waitq.New[int, int]()
+	a, b, c := join(t, q, 1, true), join(t, q, 2, false), join(t, q, 3, false)
+	q.Leave(b)
+	woken(t, c, false)
+	q.Leave(a)
+	woken(t, c, true)
+}
+
+func TestAClaimedWaiterIsGivenTheKeyOrReturns(t *testing.T) {
+	q := waitq.New[int, int]()
+	a, b := join(t, q, 1, true), join(t, q, 2, false)
+	if q.Claim("k") != nil {
+		t.Error("claimed while it bids: it could be granted the key twice")
+	}
+	q.Lost(a)
+	if q.Claim("k") != a {
+		t.Fatal("not the head")
+	}
+	q.Return(a)
+	woken(t, a, true)
+	q.Lost(a)
+	q.Claim("k")
+	if !q.Give(a, 7) {
+		t.Fatal("it has not gone")
+	}
+	if signal := <-a.Signal; !signal.Given || signal.Grant != 7 {
+		t.Errorf("got %+v", signal)
+	}
+	if q.Claim("k") != b || q.Len("k") != 0 {
+		t.Error("the next is not next")
+	}
+	q.Leave(b)
+	if q.Give(b, 8) {
+		t.Error("given to one who has gone")
+	}
+}
+
+// What is given at the very moment of leaving is not lost either.
+func TestLeavingSaysWhatWasGiven(t *testing.T) {
+	q := waitq.New[int, int]()
+	a := join(t, q, 1, true)
+	q.Lost(a)
+	q.Give(q.Claim("k"), 7)
+	if signal := q.Leave(a); !signal.Given || signal.Grant != 7 {
+		t.Errorf("got %+v", signal)
+	}
+}
+
+func TestAHeldQueueIsNotWoken(t *testing.T) {
+	q := waitq.New[int, int]()
+	a := join(t, q, 1, true)
+	q.Lost(a)
+	q.Hold("k")
+	q.Wake("k")
+	woken(t, a, false)
+	if q.Claim("k") != nil {
+		t.Error("claimed from a held line")
+	}
+	q.Resume("k")
+	woken(t, a, true)
+}
+
+// One key, many goroutines that wait, leave, bid and hand over, at random: at most one has it, and nobody waits for ever.
+func TestNoWaiterIsForgotten(t *testing.T) {
+	q := waitq.New[int, int]()
+	var held atomic.Bool // the database's row
+	var served, left atomic.Int64
+	var wg sync.WaitGroup
+	release := func() {
+		if w := q.Claim("k"); w != nil { // the row goes straight on
+			if q.Give(w, 1) {
+				return
+			}
+		}
+		held.Store(false)
+		q.Wake("k")
+	}
+	use := func() { served.Add(1); release() }
+	for n := range 16 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(n), 1))
+			for range 2000 {
+				w, bid := q.Join("k", n, false, false)
+				for {
+					if bid {
+						if held.CompareAndSwap(false, true) {
+							q.Won(w)
+							use()
+							break
+						}
+						q.Lost(w)
+					}
+					patience, short := time.NewTimer(20*time.Second), rng.IntN(8) == 0
+					if short {
+						patience.Reset(time.Duration(rng.IntN(50)) * time.Microsecond)
+					}
+					select {
+					case signal := <-w.Signal:
+						if signal.Given {
+							use()
+						}
+						bid = !signal.Given
+					case <-patience.C:
+						if !short {
+							t.Error("forgotten")
+						}
+						if signal := q.Leave(w); signal.Given {
+							use()
+						}
+						left.Add(1)
+						bid = false
+						w = nil
+					}
+					if w == nil || !bid {
+						break
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if held.Load() || q.Len("k") != 0 {
+		t.Errorf("the row is held: %t; %d wait", held.Load(), q.Len("k"))
+	}
+	t.Logf("%d were served, %d left", served.Load(), left.Load())
+}

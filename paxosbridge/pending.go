@@ -1,0 +1,194 @@
+package paxosbridge
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// pendingMove is a mover that waits for a key.
+type pendingMove struct {
+	req  lease.AcquireRequest
+	got  chan lease.Lease // has room for one
+	left bool             // the mover no longer waits
+}
+
+// fits reports whether a lease is of the store, and for the cluster of the epoch, at which the
+// mover waits. Another process may have moved the key meanwhile. A lease of the other store would
+// be of no use to the mover, and the mover would release it in the wrong store.
+func (m *pendingMove) fits(l lease.Lease) bool {
+	if m.req.Epoch == 0 {
+		return !isAway(l.Token)
+	}
+	return lease.Epoch(l.Token) == m.req.Epoch
+}
+
+// pendingMoves are the movers that wait for a key in this process. A holder in this process hands
+// its key to the mover, because a mover that only polls may never find a hot key free.
+type pendingMoves struct {
+	report *reports
+	mu     sync.Mutex
+	moves  map[string]*pendingMove
+	n      atomic.Int64 // len(moves)
+}
+
+func (p *pendingMoves) any() bool { return p.n.Load() > 0 }
+
+// of returns the mover that waits for a lease, or nil.
+func (p *pendingMoves) of(l lease.Lease) *pendingMove {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.moves[l.Key]; m != nil && m.fits(l) {
+		return m
+	}
+	return nil
+}
+
+func (p *pendingMoves) add(m *pendingMove) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.moves[m.req.Key] != nil {
+		return fmt.Errorf("rowlock: bridge: this process is moving %q already", m.req.Key)
+	}
+	p.moves[m.req.Key] = m
+	p.n.Add(1)
+	return nil
+}
+
+func (p *pendingMoves) remove(m *pendingMove, left bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.moves, m.req.Key)
+	m.left = left
+	p.n.Add(-1)
+}
+
+// deliver gives a mover the lease it was handed, and reports whether the mover still waits.
+func (p *pendingMoves) deliver(m *pendingMove, l lease.Lease) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case m.got <- l:
+	default: // it has the lease already
+	}
+	return !m.left
+}
+
+// side is one of the two stores, as far as it takes leases back.
+type side interface {
+	lease.Store
+	lease.Passer
+}
+
+// handOver hands a lease to its mover instead of releasing it. Gone says that the caller no longer
+// held it.
+func (p *pendingMoves) handOver(ctx context.Context, at side, l lease.Lease) lease.Released {
+	m := p.of(l)
+	if m == nil || l.Token == 0 {
+		return releaseOne(ctx, at, l)
+	}
+	answers, err := answered(ctx, []lease.HandOver{{From: l, To: m.req}}, at.HandOver)
+	switch {
+	case err != nil:
+		return lease.Released{Err: err}
+	case answers[0].Err != nil:
+		return lease.Released{Err: answers[0].Err}
+	case !answers[0].Granted:
+		return releaseOne(ctx, at, l) // gone, or this epoch has no token left
+	}
+	given := lease.Lease{Key: l.Key, Owner: m.req.Owner, Token: answers[0].Token}
+	if !p.deliver(m, given) {
+		p.giveUp(at, given)
+	}
+	return lease.Released{}
+}
+
+func releaseOne(ctx context.Context, at side, l lease.Lease) lease.Released {
+	answers, err := at.Release(ctx, []lease.Lease{l})
+	if err == nil && len(answers) == 1 {
+		return answers[0]
+	}
+	return lease.Released{Err: oneline.Join(lease.ErrUnknown, err)}
+}
+
+// firstStep acquires the key at store as any client does, and carries out do, the step that cannot
+// be undone. If do fails or changes nothing, firstStep releases the lease.
+func (p *pendingMoves) firstStep(
+	ctx context.Context, store lease.Store, key string, epoch int64, do func(lease.Lease) (ok bool, err error),
+) error {
+	l, err := p.acquire(ctx, store, key, epoch)
+	if err != nil {
+		return err
+	}
+	ok, err := do(l)
+	if err == nil && ok {
+		return nil
+	}
+	p.giveUp(store, l) // harmless if the step was carried out: the key then has no owner
+	if err == nil {
+		err = fmt.Errorf("%w: the mover's lease expired", lease.ErrLost)
+	}
+	return err
+}
+
+// acquire waits until the mover has the key at store, or ctx ends. Then it releases what the mover
+// may have been granted.
+func (p *pendingMoves) acquire(ctx context.Context, store lease.Store, key string, epoch int64) (lease.Lease, error) {
+	timeout := p.report.cfg.MoveTimeout
+	m := &pendingMove{
+		req: lease.AcquireRequest{
+			Key: key, Owner: lease.NewOwner(), TTL: timeout + min(timeout, math.MaxInt64-timeout),
+			Note: "rowlock bridge: about to move", Epoch: epoch,
+		},
+		got: make(chan lease.Lease, 1),
+	}
+	if err := p.add(m); err != nil {
+		return lease.Lease{}, err
+	}
+	l, err := m.poll(ctx, store)
+	p.remove(m, err != nil)
+	if err != nil {
+		p.giveUp(store, lease.Lease{Key: key, Owner: m.req.Owner})
+	}
+	return l, err
+}
+
+func (m *pendingMove) poll(ctx context.Context, store lease.Store) (lease.Lease, error) {
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		answers, err := store.Acquire(ctx, []lease.AcquireRequest{m.req})
+		if err == nil && len(answers) == 1 {
+			err = answers[0].Err
+		}
+		if err != nil {
+			return lease.Lease{}, err
+		}
+		if len(answers) == 1 && answers[0].Granted {
+			return lease.Lease{Key: m.req.Key, Owner: m.req.Owner, Token: answers[0].Token}, nil
+		}
+		select {
+		case l := <-m.got:
+			return l, nil
+		case <-ctx.Done():
+			return lease.Lease{}, fmt.Errorf("rowlock: bridge: the mover was not granted %q in time: %w", m.req.Key, ctx.Err())
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+	}
+}
+
+// giveUp releases what a mover has or may have been granted. If that fails, the lease expires.
+func (p *pendingMoves) giveUp(store lease.Store, l lease.Lease) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.report.cfg.MoveTimeout)
+	defer cancel()
+	if _, err := store.Release(ctx, []lease.Lease{l}); err != nil {
+		p.report.cfg.Logger.WarnContext(ctx, "rowlock: bridge: a mover's lease was not released and will expire",
+			"key", l.Key, "error", err)
+	}
+	p.report.wake(l.Key)
+}

@@ -1,0 +1,88 @@
+package paxosbridge
+
+import (
+	"context"
+	"sync"
+
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// isAway reports whether the cluster granted a lease. Each move begins an epoch, so that the
+// table's epochs are even and the cluster's are odd.
+func isAway(token int64) bool { return lease.Epoch(token)%2 == 1 }
+
+// call is a batch call of a store.
+type call[Q, A any] func(context.Context, []Q) ([]A, error)
+
+// each splits a batch between two calls, and puts the answers in order. It runs both at once, so
+// that a store that hangs does not use up the time of the other. If both were called, the error of
+// one becomes the error of its items.
+func each[Q, A any](
+	ctx context.Context, items []Q, second func(Q) bool, a, b call[Q, A], failed func(error) A,
+) ([]A, error) {
+	var places [2][]int
+	for i, q := range items {
+		n := 0
+		if second(q) {
+			n = 1
+		}
+		places[n] = append(places[n], i)
+	}
+	switch len(items) {
+	case 0:
+		return []A{}, nil
+	case len(places[0]):
+		return answered(ctx, items, a)
+	case len(places[1]):
+		return answered(ctx, items, b)
+	}
+	out := make([]A, len(items))
+	var wg sync.WaitGroup
+	for n, f := range []call[Q, A]{a, b} {
+		wg.Go(func() {
+			got, err := answered(ctx, pick(items, places[n]), f)
+			for m, i := range places[n] {
+				if err != nil {
+					out[i] = failed(err)
+				} else {
+					out[i] = got[m]
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return out, nil
+}
+
+// answered checks that there are as many answers as items.
+func answered[Q, A any](ctx context.Context, items []Q, f call[Q, A]) ([]A, error) {
+	got, err := f(ctx, items)
+	if err = seam.Count("bridge", len(got), len(items), err); err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+func pick[T any](all []T, places []int) []T {
+	out := make([]T, len(places))
+	for n, i := range places {
+		out[n] = all[i]
+	}
+	return out
+}
+
+// itemByItem is a call without a batch of its own.
+func itemByItem[Q, A any](f func(Q) A) call[Q, A] {
+	return func(_ context.Context, items []Q) ([]A, error) {
+		out := make([]A, len(items))
+		for i, q := range items {
+			out[i] = f(q)
+		}
+		return out, nil
+	}
+}
+
+func acquireError(err error) lease.Acquired { return lease.Acquired{Err: err} }
+func renewError(err error) lease.Renewed    { return lease.Renewed{Err: err} }
+func releaseError(err error) lease.Released { return lease.Released{Err: err} }
