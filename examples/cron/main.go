@@ -61,7 +61,7 @@ func (c *settings) check() error {
 		return fmt.Errorf("-schedule %q is none; for example \"*/2 * * * * *\" is every two seconds, \"0 30 4 * * *\" at half past four", c.schedule)
 	}
 	if c.name != "" && c.db == "" {
-		return errors.New("-name wants a -db: a worker with a database of its own meets nobody")
+		return errors.New("-name wants a -db: a worker with a database of its own has no others beside it")
 	}
 	return nil
 }

@@ -11,22 +11,22 @@ import (
 
 const (
 	job = "report"
-	// ttl is how long after a crash somebody else goes on.
+	// ttl is how long after a crash another worker takes the tick over.
 	ttl = 3 * time.Second
-	// minHold is more than the workers' clocks differ: whoever comes that much later does not find
-	// the key free again.
+	// minHold is longer than the workers' clocks differ, so that a worker that comes that much
+	// later does not find the key free again.
 	minHold = 500 * time.Millisecond
-	// look is how often those who found the key held look whether the tick has been run meanwhile.
+	// look is how often a worker that found the key held reads whether the tick has been run.
 	look = 200 * time.Millisecond
 )
 
-// tick runs the job for one moment of the schedule, unless it has been run: here or in any other
+// tick runs the job for one moment of the schedule, unless it has been run: in this or another
 // process, a moment ago or before a restart. All processes come at the same moment. The first gets
-// the lock, and the others look now and then: when it is done they see that it is, and when it has
-// died in the middle, the first to come after its lease does the work.
+// the lock, and the others poll: they see when the tick is done. If its worker died in the middle,
+// the first to come after its lease does the work.
 //
-// They do not stand in line for the lock: each would hold it for minHold, only to see that there is
-// nothing to do, and a dozen processes would still be at it when the next tick comes.
+// They do not wait for the lock: each would hold it for minHold, only to see that there is nothing
+// to do, and a dozen processes would still be at it at the next tick.
 func (w *worker) tick(ctx context.Context, at time.Time) error {
 	for {
 		over, err := w.wasRun(ctx, at)
@@ -44,15 +44,15 @@ func (w *worker) tick(ctx context.Context, at time.Time) error {
 	}
 }
 
-// try runs the tick if nobody else is at it.
+// try runs the tick unless another worker is at it.
 func (w *worker) try(ctx context.Context, at time.Time) error {
 	l, err := w.locks.TryLock(ctx, "cron/"+job, rowlock.MinHold(minHold), rowlock.Note(w.name))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Unlock(ctx) }() // what was written was fenced; there is nothing left to learn
+	defer func() { _ = l.Unlock(ctx) }() // the write was fenced: an error changes nothing
 	if over, err := w.wasRun(ctx, at); over || err != nil {
-		return err // by somebody who was through between our look and our lock
+		return err // by a worker that finished between our read and our lock
 	}
 	w.tell(at, "runs", "")
 	if err := w.work(ctx, l); err != nil {
@@ -65,7 +65,7 @@ func (w *worker) try(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// wasRun says whether somebody has run the tick.
+// wasRun reports whether a worker has run the tick.
 func (w *worker) wasRun(ctx context.Context, at time.Time) (bool, error) {
 	by, err := w.ranBy(ctx, at)
 	switch {
@@ -78,7 +78,7 @@ func (w *worker) wasRun(ctx context.Context, at time.Time) (bool, error) {
 	return true, nil
 }
 
-// ranBy returns who has run the tick, or sql.ErrNoRows.
+// ranBy returns which worker has run the tick, or sql.ErrNoRows.
 func (w *worker) ranBy(ctx context.Context, at time.Time) (by string, err error) {
 	err = w.db.GetContext(ctx, &by, w.db.Rebind(`SELECT ran_by FROM `+w.runs+` WHERE job = ? AND tick = ?`), job, at.Unix())
 	return by, err
@@ -96,8 +96,8 @@ func (w *worker) work(ctx context.Context, l *rowlock.Lock) error {
 	}
 }
 
-// record writes that the tick was run, with what the job has found out, if the lock is still ours:
-// a worker that was stopped for a minute before this line writes nothing.
+// record writes that the tick was run, with the job's result, if the lock is still ours. A worker
+// that was stopped for a minute before this line writes nothing.
 func (w *worker) record(ctx context.Context, l *rowlock.Lock, at time.Time) error {
 	tx, err := w.db.BeginTxx(ctx, nil)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestTheKeyStaysLockedForAMomentAfterARun(t *testing.T) {
 			t.Errorf("%v after the grant the key was free: %v", took, err)
 		}
 		if held != nil && held.Remaining > minHold {
-			t.Errorf("held for %v more: a lease that nobody leaves keeps the next tick waiting", held.Remaining)
+			t.Errorf("held for %v more: a lease that no worker leaves keeps the next tick waiting", held.Remaining)
 		}
 	})
 }
@@ -93,7 +93,7 @@ func (w *worker) grant(t *testing.T) int64 {
 	return l.Token()
 }
 
-// Somebody may have run the tick between our first look and our lock.
+// Another worker may have run the tick between our first read and our lock.
 func TestATickIsLookedAtAgainUnderTheLock(t *testing.T) {
 	each(t, func(t *testing.T, w *worker, printed *bytes.Buffer) {
 		w.wasRunByOther(t)
@@ -125,7 +125,7 @@ func TestAWorkerThatHasLostItsLockRecordsNothing(t *testing.T) {
 	})
 }
 
-// Whoever started the workers may be killed, and must not leave them behind.
+// The process that started the workers may be killed, and must not leave them behind.
 func TestAWorkerEndsWhenNobodyReadsWhatItSays(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), binary, "-db", program.Fresh(t, testdb.Kinds[0]), "-name", "w", "-schedule", "* * * * * *", "-takes", "1ms")

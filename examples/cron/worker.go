@@ -24,7 +24,7 @@ type worker struct {
 	runs  string // the table that says what was run
 	locks *rowlock.Client
 	out   *json.Encoder
-	deaf  context.CancelCauseFunc // called when nobody reads what we print
+	deaf  context.CancelCauseFunc // called when the reader of our output is gone
 }
 
 // event is what a worker prints, a line each.
@@ -32,10 +32,10 @@ type event struct {
 	Worker string    `json:"worker"`
 	Tick   time.Time `json:"tick"`
 	What   string    `json:"what"`         // runs, done, skipped, or failed
-	By     string    `json:"by,omitempty"` // who has run a tick that was skipped, or why one failed
+	By     string    `json:"by,omitempty"` // which worker ran a skipped tick, or why one failed
 }
 
-// work follows the schedule until ctx ends, or whoever started it is gone.
+// work follows the schedule until ctx ends, or until the process that started it is gone.
 func work(ctx context.Context, cfg settings, out io.Writer) (err error) {
 	w := &worker{name: cfg.name, takes: cfg.takes, out: json.NewEncoder(out)}
 	ctx, w.deaf = context.WithCancelCause(ctx)
@@ -49,8 +49,8 @@ func work(ctx context.Context, cfg settings, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.locks.Close()) }()
 	for at := time.Now(); ; {
-		// Next after the last, not after now: what came due while we waited for somebody else's run
-		// is looked at late, not never.
+		// Next after the last, not after now: a tick that came due while we waited for another
+		// worker's run is read late, not never.
 		if at, err = gronx.NextTickAfter(cfg.schedule, at, false); err != nil {
 			return fmt.Errorf("-schedule %q: %w", cfg.schedule, err)
 		}

@@ -29,7 +29,7 @@ func main() {
 			return err
 		}
 		defer tx.Rollback()
-		if err := l.Fence(ctx, tx); err != nil { // refused if anybody took the lock meanwhile
+		if err := l.Fence(ctx, tx); err != nil { // refused if the lock was taken over
 			return err
 		}
 		fmt.Println("writing under token", l.Token())

@@ -99,8 +99,8 @@ func TestHotKeysGoAndComeHomeAndNothingIsLost(t *testing.T) {
 	p.leavesNothing(t, out)
 }
 
-// Ctrl-C in a terminal comes to the members too, which must not leave by themselves; kill -9 comes
-// to nobody but the program.
+// Ctrl-C in a terminal reaches the members too, which must not leave by themselves. kill -9 reaches
+// only the program.
 func TestInterruptedItLeavesNothing(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

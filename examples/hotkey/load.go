@@ -19,9 +19,9 @@ const (
 	thinking = 40 * time.Millisecond // between two visits to cold keys
 )
 
-// account is what a key protects. Its fields are atomic so that the race detector is content: it
-// does not know of locks that are elsewhere. Nobody adds: whoever has the lock reads, works and
-// writes, and two at a time would overwrite each other.
+// account is what a key protects. Its fields are atomic because the race detector does not know of
+// locks in another process. No worker adds atomically: the holder reads, works and writes, so that
+// two at a time would overwrite each other.
 type account struct {
 	value atomic.Int64
 	token atomic.Int64 // of the last holder
@@ -29,7 +29,7 @@ type account struct {
 	pause atomic.Int64 // the longest between two, since it was last set to 0
 }
 
-// load is all that is locked, and what the workers have found.
+// load is everything that is locked, and what the workers have found.
 type load struct {
 	accounts map[string]*account
 	cold     []string
@@ -66,13 +66,13 @@ func (l *load) start(ctx context.Context, s *side) {
 	l.all.Go(func() { l.work(ctx, s, func() string { return l.cold[rand.IntN(len(l.cold))] }, thinking) })
 }
 
-// end lets everybody finish what they have begun.
+// end lets every worker finish what it has begun.
 func (l *load) end() {
 	close(l.stop)
 	l.all.Wait()
 }
 
-// work is a worker's life. It counts what it has done beside, where nobody else does.
+// work is a worker's life. It also counts what it has done where no other worker writes.
 func (l *load) work(ctx context.Context, s *side, next func() string, pause time.Duration) {
 	mine := make(map[string]int64)
 	for !l.ended(ctx, pause) {
@@ -113,8 +113,9 @@ func (l *load) ended(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// change reads, works, and writes what it has read and one more: not at all if the lock was lost
-// meanwhile. Data in a database would be safe even so: there the write begins with lock.Fence.
+// change reads, works, and writes what it has read plus one. It writes nothing if the lock was lost
+// meanwhile. Data in a database would be safe even so, because there the write begins with
+// lock.Fence.
 func (l *load) change(ctx context.Context, lock *rowlock.Lock) bool {
 	a := l.accounts[lock.Key()]
 	value, token := a.value.Load(), a.token.Load()
@@ -137,7 +138,7 @@ func (l *load) change(ctx context.Context, lock *rowlock.Lock) bool {
 	return true
 }
 
-// standstill is the longest time for which a hot key was changed by nobody, since forget.
+// standstill is the longest time between two changes of a hot key, since forget.
 func (l *load) standstill() (longest time.Duration) {
 	for _, key := range hotKeys {
 		longest = max(longest, time.Duration(l.accounts[key].pause.Load()))

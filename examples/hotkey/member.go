@@ -29,7 +29,7 @@ func member() int {
 	in := bufio.NewReader(os.Stdin)
 	line, err := in.ReadString('\n')
 	if err != nil {
-		return 1 // nobody wants it any more
+		return 1 // the parent is gone
 	}
 	fields := strings.Fields(line)
 	if len(fields) != 5 {

@@ -192,7 +192,7 @@ func (m *members) leader(ctx context.Context, client *clientv3.Client) (*running
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("etcd: no member leads: %w", ctx.Err())
-		case <-time.After(50 * time.Millisecond): // during an election nobody does
+		case <-time.After(50 * time.Millisecond): // no member leads during an election
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (l *load) sum(keys []string) (n int64) {
 func (s *stage) tell(table, cluster, killed rates) {
 	s.show.line("")
 	w := tabwriter.NewWriter(s.show, 0, 0, 2, ' ', tabwriter.AlignRight)
-	row(w, "a second", "hot locks", "cold locks", "statements", "")
+	row(w, "per second", "hot locks", "cold locks", "statements", "")
 	for _, r := range []struct {
 		name string
 		rates

@@ -3,7 +3,8 @@
 // /orders made safe to repeat.
 //
 //	go run ./examples/orders
-//	curl -i -H 'Idempotency-Key: 7f3a' -d '{"customer":"Ada","lines":[{"sku":"tea","quantity":2}]}' http://127.0.0.1:8080/orders
+//	curl -i http://127.0.0.1:8080/orders -H 'Idempotency-Key: 7f3a' \
+//	    -d '{"customer":"Ada","lines":[{"sku":"tea","quantity":2}]}'
 //
 // Send the same request again, as often as you like, also while you kill the server with -9 and
 // start it anew: there is one order, and the answer is the same. They are kept in orders.db, or
@@ -65,7 +66,7 @@ func newServer(h http.Handler) *http.Server {
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      time.Minute, // from the end of the header on: an order may wait for its own first copy
+		WriteTimeout:      time.Minute, // from the header on: an order may wait for its own first copy
 		IdleTimeout:       2 * time.Minute,
 	}
 }

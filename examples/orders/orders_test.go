@@ -63,7 +63,8 @@ func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing
 			lost := keys - len(killer.first)
 			t.Logf("the server was killed %d times while it worked, and %d times when its reply was on its way; of %d keys the first answer was never heard",
 				killer.during, killer.after, lost)
-			unheard.Add(int64(lost)) // on one database the moment between commit and reply may be missed each time
+			// On one database the moment between commit and reply may be missed each time.
+			unheard.Add(int64(lost))
 			if killer.during == 0 || killer.after == 0 {
 				t.Error("the server was killed too seldom in its work, or when its reply was on its way")
 			}

@@ -91,7 +91,7 @@ type killer struct {
 
 	mu    sync.Mutex
 	heard map[string]reply // by key
-	first map[string]bool  // keys of which somebody has heard the first answer, and not only a repeat of it
+	first map[string]bool  // keys whose first answer a client has heard, not only a repeat of it
 }
 
 var errKilled = errors.New("the server was killed before its reply came")
@@ -108,7 +108,8 @@ func (k *killer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return http.DefaultTransport.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 			WroteRequest: func(sent httptrace.WroteRequestInfo) {
 				if sent.Err == nil {
-					time.Sleep(rand.N(6 * time.Millisecond)) // some are still reading then, and some have committed
+					// Some are still reading then, and some have committed.
+					time.Sleep(rand.N(6 * time.Millisecond))
 					atomic.AddInt64(&k.during, 1)
 					k.server.kill()
 				}

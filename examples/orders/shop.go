@@ -14,8 +14,8 @@ import (
 type shop struct{ db *sqlx.DB }
 
 // order is an ordinary handler, but for one thing: it writes in the transaction of the request,
-// which is committed together with its answer. Whoever asks again with the same Idempotency-Key
-// gets that answer, and this is not called.
+// which is committed together with its answer. A client that asks again with the same
+// Idempotency-Key gets that answer, and this is not called.
 func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 	var o Order
 	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
@@ -30,7 +30,8 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errBadOrder):
 		refuse(w, http.StatusBadRequest, err.Error())
 	case err != nil:
-		oncehttp.Fail(r.Context(), err) // all is rolled back; after a deadlock this is called again, at once, and its answer forgotten
+		// All is rolled back. After a deadlock this is called again at once, and its answer discarded.
+		oncehttp.Fail(r.Context(), err)
 		refuse(w, http.StatusInternalServerError, "the order could not be written; ask again")
 	default:
 		w.Header().Set("Location", "/orders/"+o.ID)

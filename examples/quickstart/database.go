@@ -38,8 +38,8 @@ func (db *database) write(ctx context.Context, name string, value int64) error {
 }
 
 // writeFenced changes it only if the lock is still held. Check and write are one transaction, and
-// nobody can take the lock before it ends: nothing can come between the two, however long the
-// process is stopped there.
+// no other process can take the lock before it ends. So nothing can come between the two, however
+// long the process is stopped there.
 func (db *database) writeFenced(ctx context.Context, l *rowlock.Lock, name string, value int64) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -66,7 +66,7 @@ func (e *episode) stopA(ctx context.Context) error {
 // letBWrite waits for nothing but B: it has asked for the lock and gets it when A's lease has run
 // out.
 func (e *episode) letBWrite(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patient, errors.New("promise broken: a dead holder's lock comes free when its lease runs out: B still waits"))
+	ctx, cancel := context.WithTimeoutCause(ctx, patient, errors.New("promise broken: a dead holder's lock is free when its lease has expired: B still waits"))
 	defer cancel()
 	err := e.b.tell("begin")
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 
 const (
 	ttl     = 1500 * time.Millisecond // short, so that you need not wait
-	patient = 30 * time.Second        // for whoever must not lose its lock, however slow this machine is
+	patient = 30 * time.Second        // for a lock that must not be lost, however slow this machine is
 
 	opening, small, large = 100, 10, 50
 )

@@ -16,8 +16,8 @@ import (
 // workerCommand makes this program one of the processes it starts.
 const workerCommand = "worker"
 
-// job is what a worker is told, as the first line on its standard input. Not as an argument: others
-// on the machine could read the database's password there.
+// job is a worker's task, the first line on its standard input. It is no argument, because other
+// users of the machine could read the database's password there.
 type job struct {
 	Source, Prefix string
 
@@ -53,7 +53,8 @@ type worker struct {
 
 // work is the life of a worker.
 func work(stdin io.Reader, stdout io.Writer) int {
-	signal.Ignore(os.Interrupt) // Ctrl-C reaches every process of a terminal; the parent ends us in its own order
+	// Ctrl-C reaches every process of a terminal; the parent ends us in its own order.
+	signal.Ignore(os.Interrupt)
 	w := &worker{in: json.NewDecoder(stdin), out: json.NewEncoder(stdout)}
 	err := w.in.Decode(&w.job)
 	if err == nil {
@@ -71,7 +72,8 @@ func (w *worker) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.db.Close()) }()
-	cfg := rowlock.Config{PollMax: 20 * time.Millisecond} // our locks are held for milliseconds: waiters look often
+	// Our locks are held for milliseconds, so that waiters poll often.
+	cfg := rowlock.Config{PollMax: 20 * time.Millisecond}
 	if w.locks, err = rowlock.Open(w.db, w.db.Dialect, &cfg); err != nil {
 		return err
 	}

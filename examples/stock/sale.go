@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// result is what came of one way.
+// result is the outcome of one way.
 type result struct {
 	way
 	items  int
-	sold   int           // how many buyers have one
-	left   int64         // by the shelves
-	took   time.Duration // until the last was told
-	orders float64       // a second
+	sold   int           // how many buyers have an item
+	left   int64         // on the shelves
+	took   time.Duration // until the last sale
+	orders float64       // per second
 }
 
 // sell puts the items on the shelves and lets the buyers in. A buyer goes from shelf to shelf until
-// one has something, and asks at none that is known to be empty: nobody fills them up again.
+// one has an item, and skips shelves that are known to be empty, because they are not filled again.
 func (s *shop) sell(ctx context.Context, w way, served *atomic.Int64) (r result, err error) {
 	if err := s.fill(ctx, w); err != nil {
 		return r, err

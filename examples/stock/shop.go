@@ -34,7 +34,8 @@ func openShop(ctx context.Context, cfg settings) (s *shop, err error) {
 		return nil, err
 	}
 	s.db.SetMaxOpenConns(cfg.tills + spare)
-	s.db.SetMaxIdleConns(cfg.tills + spare) // database/sql keeps two by default, and connecting takes longer than selling
+	// database/sql keeps two by default, and connecting takes longer than selling.
+	s.db.SetMaxIdleConns(cfg.tills + spare)
 	for _, query := range []string{
 		`CREATE TABLE {shelves} (id BIGINT NOT NULL PRIMARY KEY, items BIGINT NOT NULL, version BIGINT NOT NULL)`,
 		`CREATE TABLE {sold} (way VARCHAR(40) NOT NULL, buyer BIGINT NOT NULL, shelf BIGINT NOT NULL, PRIMARY KEY (way, buyer))`,

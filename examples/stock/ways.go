@@ -39,7 +39,7 @@ func (s *shop) ways() []way {
 	}
 }
 
-// withNothing reads, thinks and writes. So do all the others at the same moment.
+// withNothing reads, thinks and writes. So do all others at the same moment.
 func (s *shop) withNothing(ctx context.Context, shelf int64, b buyer) error {
 	left, err := s.left(ctx, s.db, shelf)
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *shop) withNothing(ctx context.Context, shelf int64, b buyer) error {
 	return s.inTx(ctx, func(tx *sqlx.Tx) error { return s.take(ctx, tx, shelf, left, b) })
 }
 
-// withLock has everybody else wait meanwhile. The lock may be held for as long as it takes, over as
-// many transactions and calls to elsewhere as it takes; the fence refuses the write if it was lost.
+// withLock makes all other buyers of the shelf wait. The lock may be held over any number of
+// transactions and calls to other services; the fence refuses the write if it was lost.
 func (s *shop) withLock(ctx context.Context, shelf int64, b buyer) error {
 	return s.locks.Do(ctx, fmt.Sprintf("shelf/%d", shelf), func(ctx context.Context, l *rowlock.Lock) error {
 		return s.inTx(ctx, func(tx *sqlx.Tx) error {
@@ -79,7 +79,7 @@ func (s *shop) withRowLock(ctx context.Context, shelf int64, b buyer) error {
 	})
 }
 
-// withVersion locks nothing. If somebody was quicker, it starts again.
+// withVersion locks nothing. If another buyer was faster, it starts again.
 func (s *shop) withVersion(ctx context.Context, id int64, b buyer) error {
 	return optimistic.Retry(ctx, func(ctx context.Context) error {
 		row, err := s.table.Get(ctx, s.db, id)

@@ -1,4 +1,5 @@
-// Package command is what the main functions of the examples have in common: flags, signals, and what the shell is told at the end.
+// Package command is what the main functions of the examples have in common: flags, signals, and
+// what the shell is told at the end.
 package command
 
 import (
@@ -18,8 +19,9 @@ import (
 // ErrLeft is told even after an interrupt, which otherwise says enough.
 var ErrLeft = errors.New("something was left behind")
 
-// Main is the whole life of a program: it parses its flags, has check look at them, and runs it. It does not return. When the program
-// is interrupted or told to end, run's context ends, and run cleans up. The flags are of flag.ExitOnError.
+// Main is the whole life of a program: it parses its flags, has check look at them, and runs it. It
+// does not return. When the program is interrupted or told to end, run's context ends, and run
+// cleans up. The flags are of flag.ExitOnError.
 func Main(flags *flag.FlagSet, check func() error, run func(context.Context) error) {
 	_ = flags.Parse(os.Args[1:]) // -h and a flag that is none end the program
 	if err := wrong(flags, check); err != nil {
@@ -39,8 +41,8 @@ func wrong(flags *flag.FlagSet, check func() error) error {
 	return check()
 }
 
-// status says what went wrong and returns the exit status: 130 is the shell's for an interrupted program. A program that was to run until
-// it is interrupted, and has ended well, is not wrong.
+// status says what went wrong and returns the exit status: 130 is the shell's for an interrupted
+// program. A program that was to run until it is interrupted, and has ended well, is not wrong.
 func status(ctx context.Context, name string, err error, stderr io.Writer) int {
 	switch {
 	case err == nil:
@@ -56,7 +58,8 @@ func status(ctx context.Context, name string, err error, stderr io.Writer) int {
 	return 130
 }
 
-// IsTerminal says whether what is written to out is seen at once, by somebody before whom lines can be drawn over.
+// IsTerminal says whether what is written to out is seen at once, by somebody before whom lines can
+// be drawn over.
 func IsTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd()) && os.Getenv("TERM") != "dumb" && runtime.GOOS != "windows"

@@ -1,4 +1,5 @@
-// Package program is for the tests of the examples: each is built once and run as a process, as a user would.
+// Package program is for the tests of the examples: each is built once and run as a process, as a
+// user would.
 package program
 
 import (
@@ -13,7 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// Main builds the program in the test's own folder, runs the tests, and exits. path is where the program is.
+// Main builds the program in the test's own folder, runs the tests, and exits. path is where the
+// program is.
 func Main(m *testing.M, path *string) {
 	folder, err := os.MkdirTemp("", "rowlock-example-test-")
 	if err != nil {
@@ -31,10 +33,10 @@ func Main(m *testing.M, path *string) {
 	os.Exit(status)
 }
 
-// notice looks at every folder, so that go test does not pass off the result of before as today's: the
-// program is not part of the test's own binary, and go test does not see what it is built from. go test
-// takes note of the folders of the examples' module alone; rowlock's packages are in the binary too, so
-// that a change of theirs is seen anyway.
+// notice looks at every folder, so that go test does not pass off the result of before as today's:
+// the program is not part of the test's own binary, and go test does not see what it is built from.
+// go test takes note of the folders of the examples' module alone; rowlock's packages are in the
+// binary too, so that a change of theirs is seen anyway.
 var notice = sync.OnceFunc(func() {
 	_ = filepath.WalkDir("../..", func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.Name() == ".git" {

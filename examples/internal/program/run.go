@@ -22,7 +22,8 @@ type Run struct {
 	out    io.Reader
 }
 
-// New returns a run that is not started yet. It is killed when the test ends, or after three minutes.
+// New returns a run that is not started yet. It is killed when the test ends, or after three
+// minutes.
 func New(tb testing.TB, path string, args ...string) *Run {
 	tb.Helper()
 	notice()
@@ -92,7 +93,8 @@ func (r *Run) Rest() string {
 	return string(all)
 }
 
-// InterruptAfter starts the program, interrupts it as Ctrl-C does when it has said text, and waits for its end.
+// InterruptAfter starts the program, interrupts it as Ctrl-C does when it has said text, and waits
+// for its end.
 func (r *Run) InterruptAfter(tb testing.TB, text string) {
 	tb.Helper()
 	r.Until(tb, text)

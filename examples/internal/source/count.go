@@ -10,8 +10,9 @@ import (
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 )
 
-// OpenCounted is Open with a driver that adds to sent each statement that it is told to run, and each begin and end of a transaction. What
-// the server was asked stands on no other way to it: a count of calls would not see what a client merges into one.
+// OpenCounted is Open with a driver that adds to sent each statement that it is told to run, and
+// each begin and end of a transaction. What the server was asked stands on no other way to it: a
+// count of calls would not see what a client merges into one.
 func OpenCounted(ctx context.Context, source string, sent *atomic.Int64, opts ...dialect.Option) (*DB, error) {
 	return open(ctx, &DB{Source: source, sent: sent}, opts)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// Own is a database in which a program leaves nothing behind: all its tables have a prefix that is new every time, so that they can meet
-// neither yours nor those of another run.
+// Own is a database in which a program leaves nothing behind: all its tables have a prefix that is
+// new every time, so that they can meet neither yours nor those of another run.
 type Own struct {
 	*DB
 	Prefix string
@@ -41,8 +41,8 @@ func OpenOwn(ctx context.Context, source, program string) (o *Own, err error) {
 // Table is the full name of one of the program's own tables.
 func (o *Own) Table(name string) string { return o.Prefix + name }
 
-// Remove drops the program's tables and rowlock's and closes the database. It works even if ctx has ended: that is how an interrupted run
-// comes here.
+// Remove drops the program's tables and rowlock's and closes the database. It works even if ctx has
+// ended: that is how an interrupted run comes here.
 func (o *Own) Remove(ctx context.Context, tables ...string) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()

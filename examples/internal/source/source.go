@@ -1,4 +1,5 @@
-// Package source opens the database that an example was told to use: its -db, and how rowlock is to speak to it.
+// Package source opens the database that an example was told to use: its -db, and how rowlock is to
+// speak to it.
 package source
 
 import (
@@ -38,8 +39,8 @@ type DB struct {
 	sent   *atomic.Int64
 }
 
-// Open chooses driver and dialect by the form of source, and sees that the database answers. "" is a new SQLite file, which Close
-// removes.
+// Open chooses driver and dialect by the form of source, and sees that the database answers. "" is
+// a new SQLite file, which Close removes.
 func Open(ctx context.Context, source string, opts ...dialect.Option) (*DB, error) {
 	return open(ctx, &DB{Source: source}, opts)
 }
