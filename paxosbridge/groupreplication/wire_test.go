@@ -59,9 +59,9 @@ func TestRowsAreReadAsTheirRecords(t *testing.T) {
 		var home, token int64
 		var owner []byte
 		var note string
-		if n, err := fmt.Sscanf(v.Value, "%d %d %x %q", &home, &token, &owner, &note); n < 4 {
+		if n, _ := fmt.Sscanf(v.Value, "%d %d %x %q", &home, &token, &owner, &note); n < 4 {
 			owner = nil // a free row has none
-			if _, err = fmt.Sscanf(v.Value, "%d %d  %q", &home, &token, &note); err != nil {
+			if _, err := fmt.Sscanf(v.Value, "%d %d  %q", &home, &token, &note); err != nil {
 				t.Fatal(v, err)
 			}
 		}
