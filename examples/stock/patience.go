@@ -22,7 +22,8 @@ func (s *shop) patiently(ctx context.Context, f func() error) error {
 	})
 }
 
-// isBusy reports whether the database has refused a statement because of another at the same moment.
+// isBusy reports whether the database has refused a statement because of another at the same
+// moment.
 func isBusy(err error) bool {
 	return slices.ContainsFunc([]string{
 		"SQLITE_BUSY", "Error 1205", "Error 1213", "SQLSTATE 40001", "SQLSTATE 40P01", "SQLSTATE 55P03",
