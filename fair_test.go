@@ -109,7 +109,7 @@ func TestNewcomersDoNotBarge(t *testing.T) {
 
 // One waiter dies. The other waiters are served when its ticket has expired, and it is passed
 // over.
-func TestTheDeadArePassedOver(t *testing.T) {
+func TestDeadWaitersArePassedOver(t *testing.T) {
 	clienttest.Fairly(t, 2, func(t *testing.T, s *memstore.Store, clients []*rowlock.Client) {
 		l := clienttest.Take(t, clients[0], "k")
 		dead := lease.Ticket{

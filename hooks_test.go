@@ -61,7 +61,7 @@ func hooked(t *testing.T, s lease.Store,
 	f(clienttest.Client(t, s, cfg), h, log) // with a reaper: no hook is called for its lock
 }
 
-func TestHooksTellOfLocks(t *testing.T) {
+func TestHooksReportLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewScript()
 		hooked(t, s, func(c *rowlock.Client, h told, log *clienttest.Journal) {
@@ -98,7 +98,7 @@ func TestHooksTellOfLocks(t *testing.T) {
 	})
 }
 
-func TestHooksTellOfLoss(t *testing.T) {
+func TestHooksReportLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewScript()
 		hooked(t, s, func(c *rowlock.Client, h told, log *clienttest.Journal) {
@@ -124,7 +124,7 @@ func TestHooksTellOfLoss(t *testing.T) {
 }
 
 // A lock that a transaction released is not lost. No hook is called for the reaper's own lock.
-func TestHooksDoNotTellOfWhatIsNoLoss(t *testing.T) {
+func TestHooksDoNotReportWhatIsNoLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewFencingStore()
 		hooked(t, s, func(c *rowlock.Client, h told, log *clienttest.Journal) {
@@ -154,7 +154,7 @@ func TestHooksDoNotTellOfWhatIsNoLoss(t *testing.T) {
 	})
 }
 
-func TestHooksTellOfFailedRenewals(t *testing.T) {
+func TestHooksReportFailedRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewScript()
 		began := time.Now()
@@ -177,7 +177,7 @@ func TestHooksTellOfFailedRenewals(t *testing.T) {
 	})
 }
 
-func TestHooksTellOfSkew(t *testing.T) {
+func TestHooksReportSkew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewScript()
 		began := time.Now()

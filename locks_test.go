@@ -81,7 +81,7 @@ func TestWhatCannotBeLockedTogetherIsRefusedBeforeAnythingIsAsked(t *testing.T) 
 	})
 }
 
-func TestALoserOfAllHearsOfEveryHolder(t *testing.T) {
+func TestALoserOfAllSeesEveryHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.NewScript()
 		var contended []string

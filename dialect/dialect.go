@@ -13,8 +13,8 @@ import (
 
 //go:generate go run ./internal/pages
 
-// Dialect speaks to one kind of database. postgres.New, mysql.New and sqlite.New return one; no other
-// package can.
+// Dialect speaks to one kind of database. postgres.New, mysql.New and sqlite.New return one; no
+// other package can.
 type Dialect interface {
 	// Name is "postgres", "mysql" (which speaks to MariaDB too) or "sqlite".
 	Name() string
@@ -47,10 +47,10 @@ type DB interface {
 type Strategy = sqlstore.Strategy
 
 const (
-	// Update tries the row first and creates it if there is none: for keys that are locked again and
-	// again.
+	// Update tries the row first and creates it if there is none: for keys that are locked
+	// again and again.
 	Update = sqlstore.Update
-	// Insert creates the row first and looks at it if there is one: for keys that are used once, as an
-	// order's.
+	// Insert creates the row first and looks at it if there is one: for keys that are used
+	// once, as an order's.
 	Insert = sqlstore.Insert
 )

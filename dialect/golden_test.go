@@ -28,8 +28,8 @@ var rooms = []struct {
 	{"sqlite", sqlstore.Of(sqlite.New()).Sections, `"`},
 }
 
-// The listings have every statement as the server gets it, so that a review sees what a change does to
-// it: -update writes them.
+// The listings have every statement as the server gets it, so that a review sees what a change does
+// to it: -update writes them.
 func TestEveryStatementIsAsItsGoldenListingHasIt(t *testing.T) {
 	for _, r := range rooms {
 		var b strings.Builder

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// most is how many names dialect and its rooms may export: functions, constants, types, their fields
-// and their methods.
+// most is how many names dialect and its rooms may export: functions, constants, types, their
+// fields and their methods.
 const most = 60
 
 // Users need a few names of these packages, to say which database they have. What rowlock's own

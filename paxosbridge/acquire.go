@@ -18,7 +18,9 @@ const hops = 8
 
 // Acquire asks each key's home. The wrong home refuses a request. Then the request follows its key,
 // and completes a move that it finds half done.
-func (b *Bridge) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (answers []lease.Acquired, err error) {
+func (b *Bridge) Acquire(
+	ctx context.Context, reqs []lease.AcquireRequest,
+) (answers []lease.Acquired, err error) {
 	defer func() { b.note(answers, err) }()
 	for i := range reqs {
 		b.count(reqs[i].Key)
@@ -48,7 +50,9 @@ func strayed(a lease.Acquired) bool {
 }
 
 // follow sends the requests again that came to the wrong home.
-func (b *Bridge) follow(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired) ([]lease.Acquired, error) {
+func (b *Bridge) follow(
+	ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired,
+) ([]lease.Acquired, error) {
 	var left []int
 	for i, a := range answers {
 		if strayed(a) {
@@ -78,7 +82,9 @@ func (b *Bridge) follow(ctx context.Context, reqs []lease.AcquireRequest, answer
 }
 
 // reroute finds out where the refused requests must go, and returns those that must be sent again.
-func (b *Bridge) reroute(ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired, left []int) []int {
+func (b *Bridge) reroute(
+	ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired, left []int,
+) []int {
 	return slices.DeleteFunc(left, func(i int) bool {
 		row, err := b.resolve(ctx, reqs[i].Key, answers[i].Err)
 		switch {
@@ -86,7 +92,9 @@ func (b *Bridge) reroute(ctx context.Context, reqs []lease.AcquireRequest, answe
 			answers[i] = acquireError(err)
 			return true
 		case row.Home == returning:
-			answers[i] = lease.Acquired{Holder: lease.Holder{Note: "taken back by force", Remaining: b.cfg.untilBack(row)}}
+			answers[i] = lease.Acquired{
+				Holder: lease.Holder{Note: "taken back by force", Remaining: b.cfg.untilBack(row)},
+			}
 			return true
 		}
 		return false
@@ -95,7 +103,9 @@ func (b *Bridge) reroute(ctx context.Context, reqs []lease.AcquireRequest, answe
 
 // askBoth asks the table for the keys that are believed to be there, and the cluster for the
 // others.
-func (b *Bridge) askBoth(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (b *Bridge) askBoth(
+	ctx context.Context, reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
 	reqs = slices.Clone(reqs) // each names the epoch that its key is believed to be in
 	for i := range reqs {
 		reqs[i].Epoch = b.routes.epoch(reqs[i].Key)
@@ -107,13 +117,20 @@ func (b *Bridge) askBoth(ctx context.Context, reqs []lease.AcquireRequest) ([]le
 }
 
 // acquireAway asks the cluster, except for a key that a read has just found elsewhere.
-func (b *Bridge) acquireAway(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	refusal := refusals(ctx, b.routes, reqs, func(q lease.AcquireRequest) hold { return hold{q.Key, q.TTL} })
+func (b *Bridge) acquireAway(
+	ctx context.Context, reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
+	refusal := refusals(
+		ctx, b.routes, reqs, func(q lease.AcquireRequest) hold { return hold{q.Key, q.TTL} },
+	)
 	refuse := itemByItem(func(q lease.AcquireRequest) lease.Acquired {
 		return acquireError(cmp.Or(refusal(q), lease.ErrMoved))
 	})
-	return each(ctx, reqs,
-		func(q lease.AcquireRequest) bool { return refusal(q) != nil || b.routes.epoch(q.Key) != q.Epoch },
+	return each(
+		ctx, reqs,
+		func(q lease.AcquireRequest) bool {
+			return refusal(q) != nil || b.routes.epoch(q.Key) != q.Epoch
+		},
 		func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 			answers, err := itemized(b.cluster.Acquire(ctx, reqs))
 			b.noteFailures(reqs, answers, err)
@@ -124,7 +141,9 @@ func (b *Bridge) acquireAway(ctx context.Context, reqs []lease.AcquireRequest) (
 				return nil, refusal(reqs[0])
 			}
 			return refuse(ctx, reqs)
-		}, acquireError)
+		},
+		acquireError,
+	)
 }
 
 // sampled is the number of events for each that is counted. A hot key has so many that the rate is
@@ -156,7 +175,9 @@ func isUnanswered(err error) bool {
 }
 
 // AcquireAll asks the table. Keys that are locked together must stay there: pin them.
-func (b *Bridge) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (b *Bridge) AcquireAll(
+	ctx context.Context, reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
 	all, ok := seam.As[lease.AllAcquirer](b.table)
 	if !ok {
 		return nil, fmt.Errorf("%w: to acquire several keys at once", lease.ErrUnsupported)

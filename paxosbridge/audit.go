@@ -41,7 +41,9 @@ func (m *mover) audit(ctx context.Context, timeout time.Duration) (failed error)
 }
 
 // auditPage returns no records if one of the stores fails, rather than a key.
-func (m *mover) auditPage(ctx context.Context, after string, timeout time.Duration) ([]Record, error) {
+func (m *mover) auditPage(
+	ctx context.Context, after string, timeout time.Duration,
+) ([]Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	records, err := m.cluster.Records(ctx, after, auditPage)

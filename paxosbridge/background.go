@@ -26,7 +26,9 @@ func (m *mover) refreshing(ctx context.Context) {
 		reading, cancel := context.WithTimeout(ctx, m.cfg.MoveTimeout)
 		defer cancel()
 		if err := m.routes.refresh(reading); err != nil {
-			m.cfg.Logger.WarnContext(ctx, "rowlock: bridge: the homes of keys could not be read", "error", err)
+			m.cfg.Logger.WarnContext(
+				ctx, "rowlock: bridge: the homes of keys could not be read", "error", err,
+			)
 		}
 	})
 }
@@ -39,7 +41,7 @@ func (m *mover) deciding(ctx context.Context, heat *heat.Counters) {
 		m.poll(ctx)
 		now := time.Now()
 		out, back := decider.decide(now, m.routes.snapshot(), m.routes.returns(now))
-		move := func(keys []string, why string, move func(ctx context.Context, key, why string) error) {
+		all := func(keys []string, why string, move func(_ context.Context, key, why string) error) {
 			for _, key := range keys {
 				if ctx.Err() != nil {
 					return
@@ -51,8 +53,8 @@ func (m *mover) deciding(ctx context.Context, heat *heat.Counters) {
 				}
 			}
 		}
-		move(out, "hot", m.MoveOut)
-		move(back, "cool", m.MoveBack)
+		all(out, "hot", m.MoveOut)
+		all(back, "cool", m.MoveBack)
 	})
 }
 

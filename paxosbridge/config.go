@@ -108,11 +108,16 @@ func (c *Config) check() error {
 	case c.Home < 1 || c.Home >= returning:
 		return bad("Home (%d) must be 1 to %d", c.Home, returning-1)
 	case !(c.Cool > 0 && c.Cool < c.Hot): // also if one of them is not a number
-		return bad("Cool (%g) must be above 0 and below Hot (%g), because a key between them stays where it is", c.Cool, c.Hot)
+		return bad(
+			"Cool (%g) must be above 0 and below Hot (%g), so that a key between them stays",
+			c.Cool, c.Hot,
+		)
 	case c.Dwell < 0 || c.MinStay < 0:
 		return bad("Dwell (%s) and MinStay (%s) must not be negative", c.Dwell, c.MinStay)
 	case c.Most < 1 || c.Watched < c.Most:
-		return bad("Most (%d) must be at least 1, and Watched (%d) at least Most", c.Most, c.Watched)
+		return bad(
+			"Most (%d) must be at least 1, and Watched (%d) at least Most", c.Most, c.Watched,
+		)
 	case c.Refresh < 0 || c.MoveTimeout <= 0:
 		return bad("Refresh (%s) and MoveTimeout (%s) must be positive", c.Refresh, c.MoveTimeout)
 	case c.Delegation < 0 || c.Delegation > 0 && c.Refresh > c.Delegation/2:

@@ -17,7 +17,9 @@ type decider struct {
 
 // decide returns the keys to move out, the hottest first, and those to move back. away has the keys
 // in the cluster; returned is when a key last came back.
-func (d *decider) decide(now time.Time, away map[string]route, returned map[string]time.Time) (out, back []string) {
+func (d *decider) decide(
+	now time.Time, away map[string]route, returned map[string]time.Time,
+) (out, back []string) {
 	next := make(map[string]time.Time)
 	ripe := func(key string) bool {
 		began, ok := d.since[key]

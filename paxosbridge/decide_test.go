@@ -32,7 +32,10 @@ func newPlay(t *testing.T, cfg Config) *play {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &play{&decider{cfg: &full, heat: heat.New(full.Watched, noon)}, noon, make(map[string]route), make(map[string]time.Time)}
+	return &play{
+		&decider{cfg: &full, heat: heat.New(full.Watched, noon)}, noon, make(map[string]route),
+		make(map[string]time.Time),
+	}
 }
 
 func (p *play) run(d time.Duration, rates map[string]int) (moves []string) {
@@ -88,7 +91,10 @@ func TestAKeyThatOthersHoldIsNotCool(t *testing.T) {
 func TestPinnedKeys(t *testing.T) {
 	pins := map[string]Pin{"table": Never, "cluster": Always}
 	p := newPlay(t, Config{MinStay: time.Second, Pin: func(key string) Pin { return pins[key] }})
-	p.want(t, "at once", p.run(time.Second, map[string]int{"cluster": 1, "table": 9000}), "out cluster")
+	p.want(
+		t, "at once", p.run(time.Second, map[string]int{"cluster": 1, "table": 9000}),
+		"out cluster",
+	)
 	p.want(t, "for ever", p.run(5*time.Minute, map[string]int{"table": 9000}))
 	pins["cluster"] = Never
 	p.want(t, "changed", p.run(time.Second, nil), "back cluster")
@@ -96,7 +102,10 @@ func TestPinnedKeys(t *testing.T) {
 
 func TestNoMoreThanMostMove(t *testing.T) {
 	p := newPlay(t, Config{Most: 2})
-	p.want(t, "the two hottest", p.run(30*time.Second, map[string]int{"a": 3000, "b": 9000, "c": 6000}), "out b", "out c")
+	p.want(
+		t, "the two hottest",
+		p.run(30*time.Second, map[string]int{"a": 3000, "b": 9000, "c": 6000}), "out b", "out c",
+	)
 }
 
 // Pinned keys are not in the cluster because of their heat.

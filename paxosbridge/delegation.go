@@ -24,8 +24,11 @@ func refusals[Q any](ctx context.Context, r *routes, reqs []Q, holdOf func(Q) ho
 		for _, q := range reqs {
 			switch h := holdOf(q); {
 			case h.ttl > r.cfg.Delegation:
-				refused[h] = fmt.Errorf("%w: bridge: the TTL of %q is %s, above Config.Delegation (%s): "+
-					"raise Delegation or lower the TTL", lease.ErrConfig, h.key, h.ttl, r.cfg.Delegation)
+				refused[h] = fmt.Errorf(
+					"%w: bridge: the TTL of %q is %s, above Config.Delegation (%s): "+
+						"raise Delegation or lower the TTL",
+					lease.ErrConfig, h.key, h.ttl, r.cfg.Delegation,
+				)
 			case r.isStale(h):
 				stale = append(stale, h)
 			}

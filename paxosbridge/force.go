@@ -19,8 +19,11 @@ import (
 // Tokens and Fence need no clock: from the first moment on a fence refuses the old holder's token.
 func (m *mover) ForceReturn(ctx context.Context, key string) error {
 	if m.cfg.Delegation == 0 {
-		return fmt.Errorf("%w: bridge: ForceReturn %q needs Config.Delegation, because that bounds how "+
-			"long other processes rely on what they have read", lease.ErrConfig, key)
+		return fmt.Errorf(
+			"%w: bridge: ForceReturn %q needs Config.Delegation, because that bounds how "+
+				"long other processes rely on what they have read",
+			lease.ErrConfig, key,
+		)
 	}
 	for {
 		row, err := m.routes.locate(ctx, key)

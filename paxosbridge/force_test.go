@@ -37,7 +37,9 @@ func TestForceReturnWaitsUntilTheClusterHasNoHolder(t *testing.T) {
 		}
 		var lost time.Duration
 		for lost == 0 { // the holder goes on renewing; it still reaches the cluster
-			answers, err := other.Renew(t.Context(), []lease.RenewRequest{{Lease: l, TTL: time.Minute}})
+			answers, err := other.Renew(
+				t.Context(), []lease.RenewRequest{{Lease: l, TTL: time.Minute}},
+			)
 			if err != nil || answers[0].Outcome == lease.Lost {
 				lost = time.Since(began)
 			}
@@ -46,7 +48,10 @@ func TestForceReturnWaitsUntilTheClusterHasNoHolder(t *testing.T) {
 		r.must(<-done)
 		took := time.Since(began)
 		if lost+time.Minute > took || took > 2*delegation {
-			t.Errorf("the holder was last renewed until %v, and the key came back after %v", lost+time.Minute, took)
+			t.Errorf(
+				"the holder was last renewed until %v, and the key came back after %v",
+				lost+time.Minute, took,
+			)
 		}
 		r.wantAt("k", 0, 4)
 		r.wantIs(r.Fence(t.Context(), nil, l), lease.ErrFenced)
@@ -65,7 +70,8 @@ func TestALeaseIsNotRenewedBeyondItsDelegation(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
 		r.must(r.MoveOut(t.Context(), "k", "test"))
 		l := r.hold(r.Bridge, "k", 1)
-		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // ForceReturn in another process
+		// ForceReturn in another process.
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(delegation - 50*time.Second)
@@ -131,10 +137,12 @@ func TestAStaleRouteIsNotUsedWhileAKeyIsTakenBack(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
 		r.must(r.MoveOut(t.Context(), "k", "test"))
 		r.free(r.Bridge, r.hold(r.Bridge, "k", 1))
-		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // ForceReturn in another process
+		// ForceReturn in another process.
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(delegation/2 - time.Second) // a lease granted now may end later than the last read allows
+		// A lease granted now may end later than the last read allows.
+		time.Sleep(delegation/2 - time.Second)
 		q := request("k")
 		q.TTL = delegation/2 + 2*time.Second
 		if a := r.ask(r.Bridge, q); a.Granted || a.Err != nil || a.Holder.Note == "" {
@@ -150,7 +158,8 @@ func TestAKeyThatHasLeftAgainIsTakenBackAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
 		r.must(r.MoveOut(t.Context(), "k", "test"))
-		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil { // of the first process
+		// Of the first process.
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
@@ -159,7 +168,8 @@ func TestAKeyThatHasLeftAgainIsTakenBackAgain(t *testing.T) {
 		if ok, err := r.table.Return(t.Context(), "k", 32767, 3); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if _, ok, err := r.table.Depart(t.Context(), r.hold(r.table, "k", 4), 1); !ok || err != nil {
+		if _, ok, err := r.table.Depart(t.Context(), r.hold(r.table, "k", 4), 1); !ok ||
+			err != nil {
 			t.Fatal(ok, err)
 		}
 		r.must(<-done)

@@ -17,7 +17,9 @@ func (b *Bridge) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.
 // halfTime gives a store that is asked for a part of a batch half of the time left. The batch ends
 // with its leases: if one store hangs until then, the caller learns too late what the other has
 // extended.
-func halfTime(batch []lease.RenewRequest, renew call[lease.RenewRequest, lease.Renewed]) call[lease.RenewRequest, lease.Renewed] {
+func halfTime(
+	batch []lease.RenewRequest, renew call[lease.RenewRequest, lease.Renewed],
+) call[lease.RenewRequest, lease.Renewed] {
 	return func(ctx context.Context, part []lease.RenewRequest) ([]lease.Renewed, error) {
 		if end, ok := ctx.Deadline(); ok && len(part) < len(batch) {
 			var cancel context.CancelFunc
@@ -30,8 +32,12 @@ func halfTime(batch []lease.RenewRequest, renew call[lease.RenewRequest, lease.R
 
 // renewAway renews leases of the cluster. It passes on no clock, because those of two stores cannot
 // be compared and the table's is the one passed on.
-func (b *Bridge) renewAway(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	refusal := refusals(ctx, b.routes, reqs, func(r lease.RenewRequest) hold { return hold{r.Key, r.TTL} })
+func (b *Bridge) renewAway(
+	ctx context.Context, reqs []lease.RenewRequest,
+) ([]lease.Renewed, error) {
+	refusal := refusals(
+		ctx, b.routes, reqs, func(r lease.RenewRequest) hold { return hold{r.Key, r.TTL} },
+	)
 	refuse := itemByItem(func(r lease.RenewRequest) lease.Renewed { return renewError(refusal(r)) })
 	return each(ctx, reqs,
 		func(r lease.RenewRequest) bool { return refusal(r) != nil || b.isRecalled(r) },
@@ -77,8 +83,13 @@ func (b *Bridge) releaseAt(at side) call[lease.Lease, lease.Released] {
 		if !b.pending.any() {
 			return at.Release(ctx, leases)
 		}
-		return each(ctx, leases, func(l lease.Lease) bool { return b.pending.of(l) != nil }, at.Release,
-			itemByItem(func(l lease.Lease) lease.Released { return b.pending.handOver(ctx, at, l) }), releaseError)
+		return each(
+			ctx, leases, func(l lease.Lease) bool { return b.pending.of(l) != nil }, at.Release,
+			itemByItem(
+				func(l lease.Lease) lease.Released { return b.pending.handOver(ctx, at, l) },
+			),
+			releaseError,
+		)
 	}
 }
 
@@ -99,13 +110,17 @@ func (b *Bridge) handOverAt(at side) call[lease.HandOver, lease.Acquired] {
 		if !b.pending.any() {
 			return at.HandOver(ctx, items)
 		}
-		return each(ctx, items, func(h lease.HandOver) bool { return b.pending.of(h.From) != nil }, at.HandOver,
+		return each(
+			ctx, items, func(h lease.HandOver) bool { return b.pending.of(h.From) != nil },
+			at.HandOver,
 			itemByItem(func(h lease.HandOver) lease.Acquired {
 				r := b.pending.handOver(ctx, at, h.From)
 				if r.Err == nil && !r.Gone {
 					r.Err = fmt.Errorf("%w: %q is about to move", lease.ErrMoved, h.From.Key)
 				}
 				return acquireError(r.Err)
-			}), acquireError)
+			}),
+			acquireError,
+		)
 	}
 }

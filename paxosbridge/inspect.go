@@ -30,7 +30,8 @@ func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.R
 	keysHere, keysThere := b.routes.split(f.Keys)
 	if len(keysHere) > 0 {
 		here := f
-		here.Keys, here.Held, here.Limit = keysHere, false, len(keysHere) // a row that is away is not held
+		// A row that is away is not held.
+		here.Keys, here.Held, here.Limit = keysHere, false, len(keysHere)
 		if out, err = b.table.Inspect(ctx, here); err != nil {
 			return nil, err
 		}
@@ -49,7 +50,9 @@ func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.R
 }
 
 // addAway adds the cluster's records.
-func (b *Bridge) addAway(ctx context.Context, f lease.Filter, here []lease.Record) ([]lease.Record, error) {
+func (b *Bridge) addAway(
+	ctx context.Context, f lease.Filter, here []lease.Record,
+) ([]lease.Record, error) {
 	there, err := b.cluster.Inspect(ctx, f)
 	if err != nil {
 		return nil, err

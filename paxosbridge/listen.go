@@ -46,7 +46,9 @@ func (b *Bridge) Announce(ctx context.Context, keys []string) error {
 
 // Await registers this process as a waiter in the table, for the keys there. A cluster needs no
 // registration.
-func (b *Bridge) Await(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
+func (b *Bridge) Await(
+	ctx context.Context, process lease.Owner, keys []string, d time.Duration,
+) error {
 	if here, _ := b.routes.split(keys); len(here) > 0 {
 		return b.table.Await(ctx, process, here, d)
 	}
@@ -64,7 +66,11 @@ func (b *Bridge) Desist(ctx context.Context, process lease.Owner, keys []string)
 // Awaited asks the table. For a key in the cluster it returns true, because waiters there are
 // unknown.
 func (b *Bridge) Awaited(ctx context.Context, process lease.Owner, keys []string) ([]bool, error) {
-	return each(ctx, keys, func(key string) bool { return b.routes.epoch(key) != 0 },
-		func(ctx context.Context, keys []string) ([]bool, error) { return b.table.Awaited(ctx, process, keys) },
-		itemByItem(func(string) bool { return true }), func(error) bool { return true })
+	return each(
+		ctx, keys, func(key string) bool { return b.routes.epoch(key) != 0 },
+		func(ctx context.Context, keys []string) ([]bool, error) {
+			return b.table.Awaited(ctx, process, keys)
+		},
+		itemByItem(func(string) bool { return true }), func(error) bool { return true },
+	)
 }

@@ -44,13 +44,16 @@ func TestAHotKeyMovesOutAndBackByItself(t *testing.T) {
 					if w < 4 {
 						key = "hot"
 					}
-					_ = clients[w/3].Do(context.Background(), key, func(context.Context, *rowlock.Lock) error {
-						if key == "hot" {
-							sum++
-							time.Sleep(time.Millisecond)
-						}
-						return nil
-					})
+					_ = clients[w/3].Do(
+						context.Background(), key,
+						func(context.Context, *rowlock.Lock) error {
+							if key == "hot" {
+								sum++
+								time.Sleep(time.Millisecond)
+							}
+							return nil
+						},
+					)
 					time.Sleep(5 * time.Millisecond)
 				}
 			})

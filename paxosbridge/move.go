@@ -24,7 +24,9 @@ type mover struct {
 
 func newMover(table Table, cluster Cluster, cfg *Config) mover {
 	report := &reports{
-		cfg: cfg, stores: [2]lease.Notifier{table, cluster}, listeners: make(map[*listener]struct{}),
+		cfg:       cfg,
+		stores:    [2]lease.Notifier{table, cluster},
+		listeners: make(map[*listener]struct{}),
 	}
 	return mover{
 		table: table, cluster: cluster, cfg: cfg, routes: newRoutes(cfg, table), report: report,
@@ -46,7 +48,9 @@ func (m *mover) MoveOut(ctx context.Context, key, why string) error {
 	ctx, cancel := m.withoutCancel(ctx)
 	defer cancel()
 	if err := m.cluster.Open(ctx, key, epoch); err != nil {
-		return m.report.unfinished(key, "has left the table and is not open in the cluster yet", err)
+		return m.report.unfinished(
+			key, "has left the table and is not open in the cluster yet", err,
+		)
 	}
 	m.report.moved(ctx, key, m.cfg.Home, epoch, why)
 	return nil
@@ -124,7 +128,9 @@ func (m *mover) finishReturn(ctx context.Context, key string, epoch int64, why s
 	}
 	switch {
 	case err != nil:
-		return m.report.unfinished(key, "is sealed in the cluster and not back in the table yet", err)
+		return m.report.unfinished(
+			key, "is sealed in the cluster and not back in the table yet", err,
+		)
 	case ok:
 		m.report.moved(ctx, key, lease.HomeTable, epoch+1, why)
 	}

@@ -151,7 +151,9 @@ func TestAKeyInAClusterThatIsDownFailsInsteadOfFallingBack(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	r.must(r.MoveOut(t.Context(), "k", "test"))
 	r.cluster.Fail(errDown)
-	answers, err := r.Acquire(t.Context(), []lease.AcquireRequest{request("k"), request("in the table")})
+	answers, err := r.Acquire(
+		t.Context(), []lease.AcquireRequest{request("k"), request("in the table")},
+	)
 	r.must(err)
 	r.wantIs(answers[0].Err, errDown)
 	if !answers[1].Granted {
@@ -176,7 +178,14 @@ func TestAForgottenMoveIsRecalled(t *testing.T) {
 	forgetful := table{r.table.Store}
 	forgetful.Forget("k")
 	var recalled []string
-	b := r.bridge(t, paxosbridge.Config{Hooks: paxosbridge.Hooks{Recalled: func(key string, _ int64) { recalled = append(recalled, key) }}})
+	b := r.bridge(
+		t,
+		paxosbridge.Config{
+			Hooks: paxosbridge.Hooks{
+				Recalled: func(key string, _ int64) { recalled = append(recalled, key) },
+			},
+		},
+	)
 	if row := r.row("k"); row.Home != 1 || lease.Epoch(row.Token) != 1 {
 		t.Errorf("the row is %+v after the first audit", row)
 	}
@@ -204,14 +213,17 @@ func (s stubborn) Recall(ctx context.Context, key string, home int, epoch int64)
 
 func TestAKeyThatCannotBeRepairedDoesNotStopTheAudit(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
-	b, err := paxosbridge.New(t.Context(), stubborn{r.table, "b"}, r.cluster, &paxosbridge.Config{Every: -1})
+	b, err := paxosbridge.New(
+		t.Context(), stubborn{r.table, "b"}, r.cluster, &paxosbridge.Config{Every: -1},
+	)
 	r.must(err)
 	defer b.Close()
 	for _, key := range []string{"a", "b", "c"} {
 		r.must(r.MoveOut(t.Context(), key, "test"))
 		r.table.Forget(key)
 	}
-	if err := b.Audit(t.Context()); !errors.Is(err, errDown) || !strings.Contains(err.Error(), `"b"`) {
+	if err := b.Audit(t.Context()); !errors.Is(err, errDown) ||
+		!strings.Contains(err.Error(), `"b"`) {
 		t.Errorf("got %v, want %v of b", err, errDown)
 	}
 	for key, home := range map[string]int{"a": 1, "b": 0, "c": 1} {
@@ -310,8 +322,10 @@ func (a away) moveOut(ctx context.Context, key string) {
 func TestConformance(t *testing.T) {
 	var stores map[lease.Store]*rig
 	for name, wrap := range map[string]func(*rig, *paxosbridge.Bridge) lease.Store{
-		"in the table":   func(_ *rig, b *paxosbridge.Bridge) lease.Store { return b },
-		"in the cluster": func(r *rig, b *paxosbridge.Bridge) lease.Store { return away{&locker{b, b, b, b, b}, b, &r.moved} },
+		"in the table": func(_ *rig, b *paxosbridge.Bridge) lease.Store { return b },
+		"in the cluster": func(r *rig, b *paxosbridge.Bridge) lease.Store {
+			return away{&locker{b, b, b, b, b}, b, &r.moved}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stores = make(map[lease.Store]*rig)
@@ -354,7 +368,10 @@ func TestWaitersOfAClientFollowAKey(t *testing.T) {
 					return
 				default:
 				}
-				err := c.Do(context.Background(), "k", func(context.Context, *rowlock.Lock) error { sum++; return nil })
+				err := c.Do(
+					context.Background(), "k",
+					func(context.Context, *rowlock.Lock) error { sum++; return nil },
+				)
 				if err != nil {
 					done <- err
 					return
@@ -390,7 +407,9 @@ func (c clocked) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.
 // The watchdog would take the difference of two clocks for a clock that runs ahead.
 func TestOnlyTheTablesClockIsReported(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
-	b, err := paxosbridge.New(t.Context(), r.table, clocked{r.cluster}, &paxosbridge.Config{Every: -1})
+	b, err := paxosbridge.New(
+		t.Context(), r.table, clocked{r.cluster}, &paxosbridge.Config{Every: -1},
+	)
 	r.must(err)
 	defer b.Close()
 	r.must(b.MoveOut(t.Context(), "k", "test"))

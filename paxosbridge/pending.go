@@ -121,7 +121,11 @@ func releaseOne(ctx context.Context, at side, l lease.Lease) lease.Released {
 // firstStep acquires the key at store as any client does, and carries out do, the step that cannot
 // be undone. If do fails or changes nothing, firstStep releases the lease.
 func (p *pendingMoves) firstStep(
-	ctx context.Context, store lease.Store, key string, epoch int64, do func(lease.Lease) (ok bool, err error),
+	ctx context.Context,
+	store lease.Store,
+	key string,
+	epoch int64,
+	do func(lease.Lease) (ok bool, err error),
 ) error {
 	l, err := p.acquire(ctx, store, key, epoch)
 	if err != nil {
@@ -140,7 +144,9 @@ func (p *pendingMoves) firstStep(
 
 // acquire waits until the mover has the key at store, or ctx ends. Then it releases what the mover
 // may have been granted.
-func (p *pendingMoves) acquire(ctx context.Context, store lease.Store, key string, epoch int64) (lease.Lease, error) {
+func (p *pendingMoves) acquire(
+	ctx context.Context, store lease.Store, key string, epoch int64,
+) (lease.Lease, error) {
 	timeout := p.report.cfg.MoveTimeout
 	m := &pendingMove{
 		req: lease.AcquireRequest{
@@ -176,7 +182,9 @@ func (m *pendingMove) poll(ctx context.Context, store lease.Store) (lease.Lease,
 		case l := <-m.got:
 			return l, nil
 		case <-ctx.Done():
-			return lease.Lease{}, fmt.Errorf("rowlock: bridge: the mover was not granted %q in time: %w", m.req.Key, ctx.Err())
+			return lease.Lease{}, fmt.Errorf(
+				"rowlock: bridge: the mover was not granted %q in time: %w", m.req.Key, ctx.Err(),
+			)
 		case <-time.After(pause/2 + rand.N(pause)):
 		}
 	}
@@ -187,8 +195,10 @@ func (p *pendingMoves) giveUp(store lease.Store, l lease.Lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.report.cfg.MoveTimeout)
 	defer cancel()
 	if _, err := store.Release(ctx, []lease.Lease{l}); err != nil {
-		p.report.cfg.Logger.WarnContext(ctx, "rowlock: bridge: a mover's lease was not released and will expire",
-			"key", l.Key, "error", err)
+		p.report.cfg.Logger.WarnContext(
+			ctx, "rowlock: bridge: a mover's lease was not released and will expire", "key", l.Key,
+			"error", err,
+		)
 	}
 	p.report.wake(l.Key)
 }

@@ -18,9 +18,16 @@ func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
 		c := counted.Count(r.table)
-		b, err := paxosbridge.New(t.Context(), c, r.cluster, &paxosbridge.Config{Every: time.Second, Hot: 1e9, Refresh: 10 * time.Second, MinStay: time.Hour})
+		b, err := paxosbridge.New(
+			t.Context(), c, r.cluster,
+			&paxosbridge.Config{
+				Every: time.Second, Hot: 1e9, Refresh: 10 * time.Second, MinStay: time.Hour,
+			},
+		)
 		r.must(err)
-		locks, err := rowlock.New(b, &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}, TTL: 3 * time.Second})
+		locks, err := rowlock.New(
+			b, &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}, TTL: 3 * time.Second},
+		)
 		r.must(err)
 		r.must(b.MoveOut(t.Context(), "k", "test"))
 		c.Reset()
@@ -31,11 +38,15 @@ func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 			go func() {
 				defer func() { done <- struct{}{} }()
 				for time.Now().Before(end) {
-					_ = locks.Do(context.Background(), "k", func(context.Context, *rowlock.Lock) error {
-						time.Sleep(time.Duration(pairs%7) * time.Second / 2) // some leases are renewed meanwhile
-						pairs++
-						return nil
-					})
+					_ = locks.Do(
+						context.Background(), "k",
+						func(context.Context, *rowlock.Lock) error {
+							// Some leases are renewed meanwhile.
+							time.Sleep(time.Duration(pairs%7) * time.Second / 2)
+							pairs++
+							return nil
+						},
+					)
 				}
 			}()
 		}
@@ -43,7 +54,10 @@ func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 			<-done
 		}
 		if reads, writes := c.Calls(); reads > 13 || writes != 0 {
-			t.Errorf("%d pairs in 2 min cost the table %d reads and %d writes, want one read every 10 s", pairs, reads, writes)
+			t.Errorf(
+				"%d pairs in 2 min cost the table %d reads and %d writes, want one read every 10 s",
+				pairs, reads, writes,
+			)
 		}
 		r.must(locks.Close())
 		r.must(b.Close())
@@ -61,7 +75,10 @@ func TestARouteThatIsAWeekOldIsRefusedAndFollowed(t *testing.T) {
 		r.must(r.MoveOut(t.Context(), "there", "test"))
 		r.free(slow, r.hold(slow, "there", 1))
 		r.free(slow, r.hold(slow, "here", 0))
-		late := lease.AcquireRequest{Key: "there", Owner: lease.NewOwner(), TTL: time.Minute, Epoch: 1} // as slow would send it
+		// As slow would send it.
+		late := lease.AcquireRequest{
+			Key: "there", Owner: lease.NewOwner(), TTL: time.Minute, Epoch: 1,
+		}
 		for range 3 {
 			r.must(r.MoveBack(t.Context(), "there", "test"))
 			r.must(r.MoveOut(t.Context(), "there", "test"))
@@ -79,7 +96,8 @@ func TestARouteThatIsAWeekOldIsRefusedAndFollowed(t *testing.T) {
 			t.Errorf("the cluster answered %+v for a key that has come back", a)
 		}
 		for _, key := range []string{"there", "here"} {
-			if a := r.ask(slow, request(key)); a.Granted || a.Err != nil || a.Holder.Note != "test" {
+			if a := r.ask(slow, request(key)); a.Granted || a.Err != nil ||
+				a.Holder.Note != "test" {
 				t.Errorf("%q was answered %+v, want its holder", key, a)
 			}
 		}

@@ -23,13 +23,18 @@ func (silentTable) Renew(ctx context.Context, _ []lease.RenewRequest) ([]lease.R
 func TestALeaseOfTheClusterIsRenewedWhileTheDatabaseHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
-		b, err := paxosbridge.New(t.Context(), silentTable{r.table}, r.cluster, &paxosbridge.Config{Every: -1})
+		b, err := paxosbridge.New(
+			t.Context(), silentTable{r.table}, r.cluster, &paxosbridge.Config{Every: -1},
+		)
 		r.must(err)
 		r.must(b.MoveOut(t.Context(), "there", "test"))
 		here, there := r.hold(b, "here", 0), r.hold(b, "there", 1)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		answers, err := b.Renew(ctx, []lease.RenewRequest{{Lease: here, TTL: time.Minute}, {Lease: there, TTL: time.Minute}})
+		answers, err := b.Renew(
+			ctx,
+			[]lease.RenewRequest{{Lease: here, TTL: time.Minute}, {Lease: there, TTL: time.Minute}},
+		)
 		r.must(err)
 		if ctx.Err() != nil {
 			t.Error("it was answered when all was over")
@@ -50,7 +55,10 @@ func TestOnlyTheRenewalBeyondDelegationOfABatchIsRefused(t *testing.T) {
 	}
 	long, short := r.hold(r.Bridge, "a", 1), r.hold(r.Bridge, "b", 1)
 	for _, ttl := range []time.Duration{delegation + 1, math.MaxInt64} {
-		answers, err := r.Renew(t.Context(), []lease.RenewRequest{{Lease: long, TTL: ttl}, {Lease: short, TTL: time.Minute}})
+		answers, err := r.Renew(
+			t.Context(),
+			[]lease.RenewRequest{{Lease: long, TTL: ttl}, {Lease: short, TTL: time.Minute}},
+		)
 		r.must(err)
 		r.wantIs(answers[0].Err, lease.ErrConfig)
 		if answers[1].Err != nil || answers[1].Outcome != lease.Extended {
@@ -79,7 +87,10 @@ func TestAShortLeaseIsRenewedWhenALongOneCannotBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
 		blind := false
-		b, err := paxosbridge.New(t.Context(), blindTable{r.table, &blind}, r.cluster, &paxosbridge.Config{Every: -1, Delegation: delegation, Refresh: delegation / 2})
+		b, err := paxosbridge.New(
+			t.Context(), blindTable{r.table, &blind}, r.cluster,
+			&paxosbridge.Config{Every: -1, Delegation: delegation, Refresh: delegation / 2},
+		)
 		r.must(err)
 		for _, key := range []string{"a", "b"} {
 			r.must(b.MoveOut(t.Context(), key, "test"))
@@ -87,7 +98,12 @@ func TestAShortLeaseIsRenewedWhenALongOneCannotBe(t *testing.T) {
 		long, short := r.hold(b, "a", 1), r.hold(b, "b", 1)
 		blind = true
 		time.Sleep(30 * time.Second)
-		answers, err := b.Renew(t.Context(), []lease.RenewRequest{{Lease: long, TTL: delegation - time.Second}, {Lease: short, TTL: time.Minute}})
+		answers, err := b.Renew(
+			t.Context(),
+			[]lease.RenewRequest{
+				{Lease: long, TTL: delegation - time.Second}, {Lease: short, TTL: time.Minute},
+			},
+		)
 		r.must(err)
 		r.wantIs(answers[0].Err, errDown)
 		if answers[1].Err != nil || answers[1].Outcome != lease.Extended {
@@ -109,14 +125,16 @@ func TestAnOldRouteWithoutARowIsNotUsed(t *testing.T) {
 		q := request("k")
 		q.TTL = delegation/2 + 2*time.Second
 		l := lease.Lease{Key: "k", Owner: q.Owner, Token: r.ask(slow, q).Token}
-		r.table.Forget("k")                    // as if it had come back and had been swept
-		time.Sleep(delegation/2 - time.Second) // a lease granted now may end later than the last read allows, and no audit has run
-		if answers, err := slow.Renew(t.Context(), []lease.RenewRequest{{Lease: l, TTL: q.TTL}}); err == nil && answers[0].Outcome == lease.Extended {
+		r.table.Forget("k") // as if it had come back and had been swept
+		// A lease granted now may end later than the last read allows, and no audit has run.
+		time.Sleep(delegation/2 - time.Second)
+		answers, err := slow.Renew(t.Context(), []lease.RenewRequest{{Lease: l, TTL: q.TTL}})
+		if err == nil && answers[0].Outcome == lease.Extended {
 			t.Errorf("renewed: %+v", answers)
 		}
 		r.cluster.Expire("k")
 		q.Owner = lease.NewOwner()
-		_, err := slow.Acquire(t.Context(), []lease.AcquireRequest{q})
+		_, err = slow.Acquire(t.Context(), []lease.AcquireRequest{q})
 		r.wantIs(err, lease.ErrBusy)
 		_ = slow.Close()
 	})

@@ -71,7 +71,9 @@ func (m *mover) rowsOf(ctx context.Context, records ...Record) (map[string]lease
 }
 
 // repairAll repairs records. Its error is that of the first key, and says how many others failed.
-func (m *mover) repairAll(ctx context.Context, rows map[string]lease.Record, records ...Record) (first error) {
+func (m *mover) repairAll(
+	ctx context.Context, rows map[string]lease.Record, records ...Record,
+) (first error) {
 	more := 0
 	for _, r := range records {
 		if r.Epoch%2 == 0 {
@@ -102,7 +104,8 @@ func (m *mover) repair(ctx context.Context, r Record, row lease.Record) error {
 		// Forgotten, or swept since it came back. The row is made anew above every token granted.
 		_, err := m.recall(ctx, r.Key, lease.HomeTable, r.Epoch+1, row)
 		return err
-	case epoch < r.Epoch: // forgotten: a record is opened only after its key has left, and a row that is away is not swept
+	case epoch < r.Epoch:
+		// Forgotten: a record is opened only after its key has left, and such a row is not swept.
 		return m.recallOut(ctx, r, row)
 	case row.Home == returning:
 		return m.finishForce(ctx, row)
@@ -137,7 +140,9 @@ func (m *mover) recallOut(ctx context.Context, r Record, row lease.Record) error
 	return m.cluster.Supersede(ctx, r.Key, r.Epoch+1)
 }
 
-func (m *mover) recall(ctx context.Context, key string, home int, epoch int64, row lease.Record) (bool, error) {
+func (m *mover) recall(
+	ctx context.Context, key string, home int, epoch int64, row lease.Record,
+) (bool, error) {
 	ok, err := m.table.Recall(ctx, key, home, epoch)
 	swept := row.Key == "" && home == lease.HomeTable
 	if err == nil && ok && !swept {

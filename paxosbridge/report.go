@@ -46,7 +46,9 @@ func (r *reports) wake(key string) {
 
 // moved reports a move that is complete.
 func (r *reports) moved(ctx context.Context, key string, home int, epoch int64, why string) {
-	r.cfg.Logger.InfoContext(ctx, "rowlock: bridge: moved", "key", key, "home", home, "epoch", epoch, "why", why)
+	r.cfg.Logger.InfoContext(
+		ctx, "rowlock: bridge: moved", "key", key, "home", home, "epoch", epoch, "why", why,
+	)
 	if h := r.cfg.Hooks.Moved; h != nil {
 		h(key, home, epoch, why)
 	}
@@ -60,7 +62,9 @@ func (r *reports) moved(ctx context.Context, key string, home int, epoch int64, 
 // finishes it.
 func (r *reports) unfinished(key, state string, err error) error {
 	r.wake(key)
-	return fmt.Errorf("rowlock: bridge: %q %s; the next request for it completes the move: %w", key, state, err)
+	return fmt.Errorf(
+		"rowlock: bridge: %q %s; the next request for it completes the move: %w", key, state, err,
+	)
 }
 
 // unknownStep is an error of the step that cannot be undone, which the store may have carried out.

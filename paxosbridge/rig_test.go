@@ -108,7 +108,10 @@ func (r *rig) hold(s lease.Store, key string, epoch int64) lease.Lease {
 	q := request(key)
 	a := r.ask(s, q)
 	if !a.Granted || lease.Epoch(a.Token) != epoch {
-		r.Fatalf("%q was answered %+v in epoch %d; want it to be granted in epoch %d", key, a, lease.Epoch(a.Token), epoch)
+		r.Fatalf(
+			"%q was answered %+v in epoch %d; want it to be granted in epoch %d", key, a,
+			lease.Epoch(a.Token), epoch,
+		)
 	}
 	return lease.Lease{Key: key, Owner: q.Owner, Token: a.Token}
 }
@@ -124,7 +127,9 @@ func (r *rig) free(s lease.Store, l lease.Lease) {
 
 func (r *rig) renewed(s lease.Store, l lease.Lease, want lease.RenewOutcome) {
 	r.Helper()
-	answers, err := s.Renew(context.Background(), []lease.RenewRequest{{Lease: l, TTL: time.Minute}})
+	answers, err := s.Renew(
+		context.Background(), []lease.RenewRequest{{Lease: l, TTL: time.Minute}},
+	)
 	r.must(err)
 	if answers[0].Outcome != want || answers[0].Err != nil {
 		r.Fatalf("the renewal of %+v was answered %+v, want %v", l, answers[0], want)
@@ -157,7 +162,10 @@ func (r *rig) record(key string) paxosbridge.Record {
 func (r *rig) wantAt(key string, home int, epoch int64) {
 	r.Helper()
 	if row := r.row(key); row.Home != home || lease.Epoch(row.Token) != epoch {
-		r.Fatalf("the row of %q is %+v in epoch %d; want home %d and epoch %d", key, row, lease.Epoch(row.Token), home, epoch)
+		r.Fatalf(
+			"the row of %q is %+v in epoch %d; want home %d and epoch %d", key, row,
+			lease.Epoch(row.Token), home, epoch,
+		)
 	}
 	r.free(r.Bridge, r.hold(r.Bridge, key, epoch))
 }

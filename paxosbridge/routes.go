@@ -146,7 +146,9 @@ func (r *routes) rows(ctx context.Context, keys []string) (map[string]lease.Reco
 const foundInRow = "its row said so"
 
 // read reads the rows of keys, and notes where the keys are.
-func (r *routes) read(ctx context.Context, keys []string, why string) (map[string]lease.Record, error) {
+func (r *routes) read(
+	ctx context.Context, keys []string, why string,
+) (map[string]lease.Record, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -176,7 +178,9 @@ func (r *routes) locate(ctx context.Context, key string) (lease.Record, error) {
 	case row.Home == lease.HomeTable, row.Home == r.cfg.Home, row.Home == returning:
 		return row, nil
 	}
-	return row, fmt.Errorf("%w: %q is at home %d; this bridge's is %d", lease.ErrMoved, key, row.Home, r.cfg.Home)
+	return row, fmt.Errorf(
+		"%w: %q is at home %d; this bridge's is %d", lease.ErrMoved, key, row.Home, r.cfg.Home,
+	)
 }
 
 // refresh reads the rows of all keys in the cluster, in one statement.

@@ -89,9 +89,13 @@ func play(t *testing.T, seed uint64) *schedule {
 	}
 	for range 2 {
 		s.w.fair.Store(true)
-		b, err := paxosbridge.New(t.Context(), stormyTable{s.table, s.w}, stormyCluster{s.cluster, s.w}, &paxosbridge.Config{
-			Every: -1, Refresh: 3 * time.Second, MoveTimeout: 3 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		})
+		b, err := paxosbridge.New(
+			t.Context(), stormyTable{s.table, s.w}, stormyCluster{s.cluster, s.w},
+			&paxosbridge.Config{
+				Every: -1, Refresh: 3 * time.Second, MoveTimeout: 3 * time.Second,
+				Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +134,10 @@ func (s *schedule) client(b *paxosbridge.Bridge) {
 				answer, err = answers[0], answers[0].Err
 			}
 			if err == nil && answer.Granted {
-				s.hold(b, lease.Lease{Key: q.Key, Owner: q.Owner, Token: answer.Token}, term{q.Key, answer.Token, asked, time.Now(), asked.Add(termTTL)})
+				s.hold(
+					b, lease.Lease{Key: q.Key, Owner: q.Owner, Token: answer.Token},
+					term{q.Key, answer.Token, asked, time.Now(), asked.Add(termTTL)},
+				)
 				break
 			}
 			if err != nil && !errors.Is(err, lease.ErrUnknown) && !errors.Is(err, lease.ErrBusy) {
@@ -162,17 +169,22 @@ func (s *schedule) hold(b *paxosbridge.Bridge, l lease.Lease, t term) {
 		if sent.After(t.until) {
 			return
 		}
-		answers, err := b.Renew(context.Background(), []lease.RenewRequest{{Lease: l, TTL: termTTL}})
+		answers, err := b.Renew(
+			context.Background(), []lease.RenewRequest{{Lease: l, TTL: termTTL}},
+		)
 		if err != nil || answers[0].Err != nil || answers[0].Outcome == lease.Busy {
 			continue
 		}
 		if answers[0].Outcome == lease.Lost {
 			if time.Now().Before(t.until) {
-				s.t.Errorf("seed %d: %+v was lost %v before its end", s.seed, l, time.Until(t.until))
+				s.t.Errorf(
+					"seed %d: %+v was lost %v before its end", s.seed, l, time.Until(t.until),
+				)
 			}
 			return
 		}
-		if time.Now().Before(t.until) { // else the holder's term is over, and another holder may have had the key meanwhile
+		// Else the holder's term is over, and another holder may have had the key meanwhile.
+		if time.Now().Before(t.until) {
 			t.until = sent.Add(termTTL)
 		}
 	}
@@ -212,11 +224,17 @@ func (s *schedule) settled() {
 			asked := time.Now()
 			answers, err := b.Acquire(context.Background(), []lease.AcquireRequest{q})
 			if err != nil || !answers[0].Granted {
-				s.t.Errorf("seed %d: %q cannot be had through bridge %d in fair weather: %+v, %v", s.seed, key, i, answers, err)
+				s.t.Errorf(
+					"seed %d: %q cannot be had through bridge %d in fair weather: %+v, %v", s.seed,
+					key, i, answers, err,
+				)
 				continue
 			}
 			s.terms = append(s.terms, term{key, answers[0].Token, asked, time.Now(), time.Now()})
-			_, _ = b.Release(context.Background(), []lease.Lease{{Key: key, Owner: q.Owner, Token: answers[0].Token}})
+			_, _ = b.Release(
+				context.Background(),
+				[]lease.Lease{{Key: key, Owner: q.Owner, Token: answers[0].Token}},
+			)
 		}
 	}
 }
@@ -234,7 +252,13 @@ func (s *schedule) judge() {
 		for _, t := range s.terms {
 			if t.key == key {
 				terms = append(terms, t)
-				history = append(history, porcupine.Operation{ClientId: len(history), Output: t.token, Call: t.asked.UnixNano(), Return: t.got.UnixNano()})
+				history = append(
+					history,
+					porcupine.Operation{
+						ClientId: len(history), Output: t.token, Call: t.asked.UnixNano(),
+						Return: t.got.UnixNano(),
+					},
+				)
 			}
 		}
 		if !porcupine.CheckOperations(rising, history) {
@@ -244,7 +268,10 @@ func (s *schedule) judge() {
 		for i := 1; i < len(terms); i++ {
 			for _, before := range terms[:i] {
 				if terms[i].got.Before(before.until) && terms[i].until.After(terms[i].got) {
-					s.t.Errorf("seed %d: two believed to hold %q at once: %+v and %+v", s.seed, key, before, terms[i])
+					s.t.Errorf(
+						"seed %d: two believed to hold %q at once: %+v and %+v", s.seed, key,
+						before, terms[i],
+					)
 				}
 			}
 		}

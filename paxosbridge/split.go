@@ -41,13 +41,9 @@ func each[Q, A any](
 	var wg sync.WaitGroup
 	for n, f := range []call[Q, A]{a, b} {
 		wg.Go(func() {
-			got, err := answered(ctx, pick(items, places[n]), f)
-			for m, i := range places[n] {
-				if err != nil {
-					out[i] = failed(err)
-				} else {
-					out[i] = got[m]
-				}
+			got, err := f(ctx, pick(items, places[n]))
+			for m, a := range seam.Each("bridge", got, err, len(places[n]), failed) {
+				out[places[n][m]] = a
 			}
 		})
 	}

@@ -35,7 +35,10 @@ func (d deafCluster) Seal(ctx context.Context, l lease.Lease) (bool, error) {
 func TestAMoveWithAnUnknownOutcomeDoesNotSayThatTheKeyStays(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	stayed := 0
-	cfg := paxosbridge.Config{Every: -1, Hooks: paxosbridge.Hooks{Stayed: func(string, error) { stayed++ }}, Logger: slog.New(slog.DiscardHandler)}
+	cfg := paxosbridge.Config{
+		Every: -1, Hooks: paxosbridge.Hooks{Stayed: func(string, error) { stayed++ }},
+		Logger: slog.New(slog.DiscardHandler),
+	}
 	b, err := paxosbridge.New(t.Context(), deafTable{r.table}, deafCluster{r.cluster}, &cfg)
 	r.must(err)
 	defer b.Close()
@@ -48,7 +51,8 @@ func TestAMoveWithAnUnknownOutcomeDoesNotSayThatTheKeyStays(t *testing.T) {
 		r.free(b, r.hold(b, "k", int64(epoch+1)))
 	}
 	r.must(r.MoveOut(t.Context(), "k", "test"))
-	if err := b.MoveOut(t.Context(), "k", "test"); err == nil || strings.Contains(err.Error(), "stays in the table") {
+	if err := b.MoveOut(t.Context(), "k", "test"); err == nil ||
+		strings.Contains(err.Error(), "stays in the table") {
 		t.Errorf("it is in the cluster, and the error is %v", err)
 	}
 }
@@ -65,7 +69,9 @@ func (silentCluster) Probe(ctx context.Context) error {
 func TestAHotKeyCanBeLockedWhileTheClusterHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
-		b, err := paxosbridge.New(t.Context(), r.table, silentCluster{r.cluster}, &paxosbridge.Config{Every: -1})
+		b, err := paxosbridge.New(
+			t.Context(), r.table, silentCluster{r.cluster}, &paxosbridge.Config{Every: -1},
+		)
 		r.must(err)
 		done := make(chan error, 1)
 		go func() { done <- b.MoveOut(context.Background(), "k", "test") }()
@@ -109,7 +115,9 @@ type slowPasser struct {
 	begun, let chan struct{}
 }
 
-func (s slowPasser) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+func (s slowPasser) HandOver(
+	ctx context.Context, items []lease.HandOver,
+) ([]lease.Acquired, error) {
 	close(s.begun)
 	<-s.let
 	return s.table.HandOver(ctx, items)
@@ -148,7 +156,9 @@ func TestTheLongestMoveTimeoutIsAccepted(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{MoveTimeout: math.MaxInt64})
 	var held time.Duration
 	spy := spyCluster{r.cluster, func() { held = r.row("k").Remaining }}
-	b, err := paxosbridge.New(t.Context(), r.table, spy, &paxosbridge.Config{Every: -1, MoveTimeout: math.MaxInt64})
+	b, err := paxosbridge.New(
+		t.Context(), r.table, spy, &paxosbridge.Config{Every: -1, MoveTimeout: math.MaxInt64},
+	)
 	r.must(err)
 	defer b.Close()
 	r.must(b.MoveOut(t.Context(), "k", "test"))
@@ -206,7 +216,9 @@ func TestKeysAreInspectedWhereTheyAre(t *testing.T) {
 // busyCluster fails no call, but its items.
 type busyCluster struct{ *memcluster.Cluster }
 
-func (busyCluster) Acquire(_ context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (busyCluster) Acquire(
+	_ context.Context, reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
 	for i := range out {
 		out[i].Err = lease.ErrBusy
@@ -216,7 +228,9 @@ func (busyCluster) Acquire(_ context.Context, reqs []lease.AcquireRequest) ([]le
 
 func TestStateHasTheErrorsOfABatch(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
-	b, err := paxosbridge.New(t.Context(), r.table, busyCluster{r.cluster}, &paxosbridge.Config{Every: -1})
+	b, err := paxosbridge.New(
+		t.Context(), r.table, busyCluster{r.cluster}, &paxosbridge.Config{Every: -1},
+	)
 	r.must(err)
 	defer b.Close()
 	for _, key := range []string{"a", "b"} {

@@ -51,10 +51,14 @@ func (b *Bridge) Reaches(home int) bool { return home == b.cfg.Home }
 
 // Evict is the table's, for a key that is there. For a key in the cluster it returns
 // [lease.ErrUnsupported], because a client that acquires such a key waits for no row lock.
-func (b *Bridge) Evict(ctx context.Context, key string, least time.Duration) ([]lease.Evicted, error) {
+func (b *Bridge) Evict(
+	ctx context.Context, key string, least time.Duration,
+) ([]lease.Evicted, error) {
 	e, ok := seam.As[lease.Evictor](b.table)
 	if !ok || b.routes.epoch(key) != 0 {
-		return nil, fmt.Errorf("%w: evict: the table cannot, or %q is not there", lease.ErrUnsupported, key)
+		return nil, fmt.Errorf(
+			"%w: evict: the table cannot, or %q is not there", lease.ErrUnsupported, key,
+		)
 	}
 	return e.Evict(ctx, key, least)
 }

@@ -76,24 +76,36 @@ type stormyTable struct {
 	w *weather
 }
 
-func (s stormyTable) Acquire(_ context.Context, r []lease.AcquireRequest) ([]lease.Acquired, error) {
-	return under(s.w, func() ([]lease.Acquired, error) { return s.table.Acquire(context.Background(), r) })
+func (s stormyTable) Acquire(
+	_ context.Context, r []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
+	return under(
+		s.w, func() ([]lease.Acquired, error) { return s.table.Acquire(context.Background(), r) },
+	)
 }
 
 func (s stormyTable) Renew(_ context.Context, r []lease.RenewRequest) ([]lease.Renewed, error) {
-	return under(s.w, func() ([]lease.Renewed, error) { return s.table.Renew(context.Background(), r) })
+	return under(
+		s.w, func() ([]lease.Renewed, error) { return s.table.Renew(context.Background(), r) },
+	)
 }
 
 func (s stormyTable) Release(_ context.Context, r []lease.Lease) ([]lease.Released, error) {
-	return under(s.w, func() ([]lease.Released, error) { return s.table.Release(context.Background(), r) })
+	return under(
+		s.w, func() ([]lease.Released, error) { return s.table.Release(context.Background(), r) },
+	)
 }
 
 func (s stormyTable) HandOver(_ context.Context, r []lease.HandOver) ([]lease.Acquired, error) {
-	return under(s.w, func() ([]lease.Acquired, error) { return s.table.HandOver(context.Background(), r) })
+	return under(
+		s.w, func() ([]lease.Acquired, error) { return s.table.HandOver(context.Background(), r) },
+	)
 }
 
 func (s stormyTable) Inspect(_ context.Context, f lease.Filter) ([]lease.Record, error) {
-	return under(s.w, func() ([]lease.Record, error) { return s.table.Inspect(context.Background(), f) })
+	return under(
+		s.w, func() ([]lease.Record, error) { return s.table.Inspect(context.Background(), f) },
+	)
 }
 
 func (s stormyTable) Depart(_ context.Context, l lease.Lease, home int) (int64, bool, error) {
@@ -105,11 +117,15 @@ func (s stormyTable) Depart(_ context.Context, l lease.Lease, home int) (int64, 
 }
 
 func (s stormyTable) Return(_ context.Context, key string, home int, epoch int64) (bool, error) {
-	return under(s.w, func() (bool, error) { return s.table.Return(context.Background(), key, home, epoch) })
+	return under(
+		s.w, func() (bool, error) { return s.table.Return(context.Background(), key, home, epoch) },
+	)
 }
 
 func (s stormyTable) Recall(_ context.Context, key string, home int, epoch int64) (bool, error) {
-	return under(s.w, func() (bool, error) { return s.table.Recall(context.Background(), key, home, epoch) })
+	return under(
+		s.w, func() (bool, error) { return s.table.Recall(context.Background(), key, home, epoch) },
+	)
 }
 
 type stormyCluster struct {
@@ -117,33 +133,51 @@ type stormyCluster struct {
 	w *weather
 }
 
-func (s stormyCluster) Acquire(_ context.Context, r []lease.AcquireRequest) ([]lease.Acquired, error) {
-	return under(s.w, func() ([]lease.Acquired, error) { return s.Cluster.Acquire(context.Background(), r) })
+func (s stormyCluster) Acquire(
+	_ context.Context, r []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
+	return under(
+		s.w, func() ([]lease.Acquired, error) { return s.Cluster.Acquire(context.Background(), r) },
+	)
 }
 
 func (s stormyCluster) Renew(_ context.Context, r []lease.RenewRequest) ([]lease.Renewed, error) {
-	return under(s.w, func() ([]lease.Renewed, error) { return s.Cluster.Renew(context.Background(), r) })
+	return under(
+		s.w, func() ([]lease.Renewed, error) { return s.Cluster.Renew(context.Background(), r) },
+	)
 }
 
 func (s stormyCluster) Release(_ context.Context, r []lease.Lease) ([]lease.Released, error) {
-	return under(s.w, func() ([]lease.Released, error) { return s.Cluster.Release(context.Background(), r) })
+	return under(
+		s.w, func() ([]lease.Released, error) { return s.Cluster.Release(context.Background(), r) },
+	)
 }
 
 func (s stormyCluster) HandOver(_ context.Context, r []lease.HandOver) ([]lease.Acquired, error) {
-	return under(s.w, func() ([]lease.Acquired, error) { return s.Cluster.HandOver(context.Background(), r) })
+	return under(
+		s.w,
+		func() ([]lease.Acquired, error) { return s.Cluster.HandOver(context.Background(), r) },
+	)
 }
 
 func (s stormyCluster) Inspect(_ context.Context, f lease.Filter) ([]lease.Record, error) {
-	return under(s.w, func() ([]lease.Record, error) { return s.Cluster.Inspect(context.Background(), f) })
+	return under(
+		s.w, func() ([]lease.Record, error) { return s.Cluster.Inspect(context.Background(), f) },
+	)
 }
 
 func (s stormyCluster) Open(_ context.Context, key string, epoch int64) error {
-	_, err := under(s.w, func() (bool, error) { return true, s.Cluster.Open(context.Background(), key, epoch) })
+	_, err := under(
+		s.w, func() (bool, error) { return true, s.Cluster.Open(context.Background(), key, epoch) },
+	)
 	return err
 }
 
 func (s stormyCluster) Supersede(_ context.Context, key string, epoch int64) error {
-	_, err := under(s.w, func() (bool, error) { return true, s.Cluster.Supersede(context.Background(), key, epoch) })
+	_, err := under(
+		s.w,
+		func() (bool, error) { return true, s.Cluster.Supersede(context.Background(), key, epoch) },
+	)
 	return err
 }
 
@@ -151,13 +185,17 @@ func (s stormyCluster) Seal(_ context.Context, l lease.Lease) (bool, error) {
 	return under(s.w, func() (bool, error) { return s.Cluster.Seal(context.Background(), l) })
 }
 
-func (s stormyCluster) Records(_ context.Context, after string, limit int) ([]paxosbridge.Record, error) {
+func (s stormyCluster) Records(
+	_ context.Context, after string, limit int,
+) ([]paxosbridge.Record, error) {
 	return under(s.w, func() ([]paxosbridge.Record, error) {
 		return s.Cluster.Records(context.Background(), after, limit)
 	})
 }
 
 func (s stormyCluster) Probe(context.Context) error {
-	_, err := under(s.w, func() (bool, error) { return true, s.Cluster.Probe(context.Background()) })
+	_, err := under(
+		s.w, func() (bool, error) { return true, s.Cluster.Probe(context.Background()) },
+	)
 	return err
 }

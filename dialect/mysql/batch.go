@@ -10,7 +10,9 @@ import (
 // Apply reads the rows, and changes in one more statement those that can be changed. If that did
 // not change all of them, a third finds out which it changed. None of these leaves anything locked,
 // so a client may vanish between any two of them.
-func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
+func (d *database) Apply(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool,
+) ([]sqlstore.Applied, error) {
 	out, err := sqlstore.Look(ctx, s, d, changes)
 	if err != nil || all && sqlstore.Hopeless(out) {
 		return out, err
@@ -101,7 +103,9 @@ func done(c *sqlstore.Change) sqlstore.Applied {
 }
 
 // Create makes rows in one statement, and reads the tokens they have got.
-func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) (
+	[]sqlstore.Applied, error,
+) {
 	out := make([]sqlstore.Applied, len(changes))
 	n, err := s.Change(ctx, d.Text("create"), sqlstore.ChangeList(changes))
 	if err != nil || n == 0 {
@@ -119,7 +123,8 @@ func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sq
 	for i := range rows {
 		// An owner is new for every request, so a row that names it is the request's. A
 		// free row is certainly this batch's only if the batch made all rows.
-		if c := &changes[i]; rows[i].Owner == c.To && rows[i].Home && (!c.Releases() || n == int64(len(changes))) {
+		if c := &changes[i]; rows[i].Owner == c.To && rows[i].Home &&
+			(!c.Releases() || n == int64(len(changes))) {
 			out[i] = sqlstore.Applied{Outcome: sqlstore.Done, Token: rows[i].Token}
 		}
 	}
@@ -129,13 +134,16 @@ func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sq
 // confirmMade waits for an acknowledged commit that comes after rows that were read to be their
 // requesters'. If the statement before did not make all rows, an earlier try may have made one of
 // them, and its commit was not acknowledged. One commit covers all.
-func (d *database) confirmMade(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, rows []sqlstore.Row) error {
+func (d *database) confirmMade(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, rows []sqlstore.Row,
+) error {
 	for i := range rows {
 		c := &changes[i]
 		if c.Releases() || !rows[i].Home || rows[i].Owner != c.To {
 			continue
 		}
-		ok, err := sqlstore.Confirm(ctx, s, d, lease.Lease{Key: c.From.Key, Owner: c.To, Token: rows[i].Token}, 0)
+		ok, err := sqlstore.Confirm(ctx, s, d,
+			lease.Lease{Key: c.From.Key, Owner: c.To, Token: rows[i].Token}, 0)
 		if err != nil || ok {
 			return err
 		}

@@ -47,7 +47,8 @@ func (n note) Match(v driver.Value) bool {
 	return ok && copy(n, name) == 16
 }
 
-// apply expects the statement, which changes so many rows, and then to be asked what it has noted, and for the rows.
+// apply expects the statement, which changes so many rows, and then to be asked what it has noted,
+// and for the rows.
 func (m *mocked) apply(count int64, noted string, after []seen) {
 	n := append(make(note, 16), noted...)
 	m.prepare("apply").ExpectExec().WithArgs(n, sqlmock.AnyArg()).WillReturnResult(sqlmock.NewResult(0, count))
@@ -66,7 +67,8 @@ func change(key string, from, to lease.Owner) sqlstore.Change {
 	return sqlstore.Change{From: lease.Lease{Key: key, Owner: from}, To: to, TTL: time.Minute}
 }
 
-// What the statement has noted says which changes it made. The rows, which may have changed again, say what to tell the others.
+// What the statement has noted says which changes it made. The rows, which may have changed again,
+// say what to tell the others.
 func TestWhatBecameOfABatch(t *testing.T) {
 	us, them, nobody := lease.Owner{1}, lease.Owner{2}, lease.Owner{}
 	const held, gone, alone, made = sqlstore.Held, sqlstore.Gone, sqlstore.Alone, sqlstore.Done
@@ -169,7 +171,8 @@ func TestAPartOfAllIsUnknown(t *testing.T) {
 	}
 }
 
-// What a batch says must not hang on whether the driver counts the rows that match or those that change.
+// What a batch says must not hang on whether the driver counts the rows that match or those that
+// change.
 func TestABatchCountsTheSameWithClientFoundRows(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		for _, found := range []bool{false, true} {
@@ -189,8 +192,8 @@ func TestABatchCountsTheSameWithClientFoundRows(t *testing.T) {
 	})
 }
 
-// takeAndRelease makes two rows, releases one of them twice, and the other in the same batch: with the very values that the row had,
-// as it has if all comes within a microsecond.
+// takeAndRelease makes two rows, releases one of them twice, and the other in the same batch: with
+// the very values that the row had, as it has if all comes within a microsecond.
 func (s *server) takeAndRelease(t *testing.T, session *sqlstore.Session) {
 	ctx, us := t.Context(), lease.NewOwner()
 	if err := s.Dialect.Setup(ctx, session); err != nil {
@@ -228,8 +231,9 @@ func (s *server) takeAndRelease(t *testing.T, session *sqlstore.Session) {
 	step(apply(a, b), sqlstore.Found, sqlstore.Found)
 }
 
-// A row that names its requester was made by this statement or by an earlier try, whose commit nobody has acknowledged. Where the count
-// does not say, one commit that comes after the read covers all; where all were made, nothing is asked.
+// A row that names its requester was made by this statement or by an earlier try, whose commit was
+// not acknowledged. Where the count does not say, one commit that comes after the read covers all;
+// where all were made, nothing is asked.
 func TestRowsThatMayBeOfAnEarlierTryAreConfirmed(t *testing.T) {
 	us := lease.Owner{1}
 	a, b := change("a", lease.Owner{}, us), change("b", lease.Owner{}, us)
@@ -254,7 +258,8 @@ func TestRowsThatMayBeOfAnEarlierTryAreConfirmed(t *testing.T) {
 	}
 }
 
-// A batch fails as a whole if one of its rows was made by somebody else in that moment; none of the others was then made.
+// A batch fails as a whole if one of its rows was made by another client at that moment; none of
+// the others was then made.
 func TestADuplicateRefusesTheWholeBatch(t *testing.T) {
 	m := newMocked(t, "")
 	m.prepare("create").ExpectExec().WillReturnError(&driving.MySQLError{Number: 1062})

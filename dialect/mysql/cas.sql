@@ -1,9 +1,11 @@
--- For package optimistic: the row is read, and changed only if it is still as it was read. Nothing here locks a row that it does not
--- write. The parameters have the same order in every dialect, times are µs, and expiries µs since 1970. MariaDB is told not to wait
--- for a row that somebody has locked; MySQL waits for a second, which is its shortest.
+-- For package optimistic: it reads a row, and changes the row only if it is still as it was read.
+-- No statement here locks a row that it does not write. The parameters have the same order in every
+-- dialect. Times are µs, and expiries µs since 1970. MariaDB does not wait for a locked row; MySQL
+-- waits for a second, which is its shortest wait.
 
 -- name: cas-setup
--- for how many ms a statement may wait for a locked row; MySQL looks only once a second who has waited for long enough
+-- Returns for how many ms a statement may wait for a locked row. MySQL checks only once a second
+-- which waits have lasted long enough.
 SELECT IF(VERSION() LIKE '%MariaDB%', 0, 2000)
 
 -- name: cas-look
@@ -19,22 +21,27 @@ SELECT CASE WHEN home <> @home THEN 4
 FROM rowlock WHERE `key` = ?
 
 -- name: cas-take-free
--- owner, note, ttl, next token; key, and token as read. A row without owner is as it was read if its token is: every grant raises it. Nobody can fence
--- such a row, so what there is to wait for is another taker's commit.
+-- owner, note, ttl, next token; key, and token as read. A row without owner is as it was read if
+-- its token is, because every grant raises it. No client can fence such a row, so a wait is only
+-- for another taker's commit.
 UPDATE rowlock
-SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, acquired_at = UTC_TIMESTAMP(6), token = ?
+SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
+  acquired_at = UTC_TIMESTAMP(6), token = ?
 WHERE `key` = ? AND home = @home AND token = ? AND owner IS NULL
 
 -- name: cas-take
--- owner, note, ttl, next token; key, and token, owner, expiry as read. The token changes, so that changed rows and matched rows
--- are the same number.
+-- owner, note, ttl, next token; key, and token, owner, expiry as read. The token changes, so that
+-- changed rows and matched rows are the same number.
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock
-SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, acquired_at = UTC_TIMESTAMP(6), token = ?
-WHERE `key` = ? AND home = @home AND token = ? AND owner = ? AND TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) = ?
+SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
+  acquired_at = UTC_TIMESTAMP(6), token = ?
+WHERE `key` = ? AND home = @home AND token = ? AND owner = ?
+  AND TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) = ?
   AND expires_at <= UTC_TIMESTAMP(6)
 
 -- name: cas-insert
--- key, owner, note, ttl, bucket. Under READ COMMITTED the floor is read without a lock: see cas-made.
+-- key, owner, note, ttl, bucket. Under READ COMMITTED the statement reads the floor without a lock:
+-- see cas-made.
 INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
 SELECT ?, ?, ?, f.floor + 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
 FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < @last_token - 1
@@ -51,23 +58,26 @@ UPDATE rowlock SET token = ? WHERE `key` = ?
 -- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl; keys in order
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE
   (SELECT UNHEX(j.k) AS k, UNHEX(j.o) AS o, j.t, j.d
-   FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+   FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o',
+     t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
    LIMIT 9223372036854775807) AS w
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = w.k
 SET r.expires_at = UTC_TIMESTAMP(6) + INTERVAL w.d MICROSECOND
 WHERE r.owner = w.o AND r.token = w.t AND r.home = @home AND r.expires_at > UTC_TIMESTAMP(6)
 
 -- name: cas-renew-look
--- JSON array as for cas-renew: which rows still name this owner and token, and how many µs are left of their leases?
+-- JSON array as for cas-renew: the rows that still name this owner and token, and the µs left of
+-- their leases
 SELECT j.n, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS clock
-FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k',
+  o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
 
 -- name: cas-fence
--- key, owner, token. Something has to change, or a driver that counts changed rows would count none; it is the last digit of when the
--- key was granted, which nobody decides by.
+-- key, owner, token. Some column must change, because a driver that counts changed rows would count
+-- none. It is the last digit of the time of the grant, by which nothing is decided.
 UPDATE rowlock SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND
 WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
 

@@ -75,10 +75,16 @@ func (d *database) Native(err error) bool {
 	if errors.As(err, &my) {
 		return my.Number != 1046
 	}
-	for _, own := range []error{mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrPktTooLarge, mysql.ErrBusyBuffer} {
+	for _, own := range []error{
+		mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync,
+		mysql.ErrPktSyncMul, mysql.ErrPktTooLarge, mysql.ErrBusyBuffer,
+	} {
 		if errors.Is(err, own) {
 			return true
 		}
 	}
 	return false
 }
+
+// errNotTaken: the row is not free, or not there, or another transaction has it locked.
+var errNotTaken = errors.New("not taken")

@@ -43,7 +43,8 @@ func (s *server) conn(pool *sql.DB) *sql.Conn {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.Cleanup(func() { _ = c.Raw(func(any) error { return driver.ErrBadConn }) }) // nobody else should have what it set
+	// No other test should get its settings.
+	s.Cleanup(func() { _ = c.Raw(func(any) error { return driver.ErrBadConn }) })
 	return c
 }
 
@@ -115,8 +116,8 @@ const (
 
 func (s *server) maria() bool { return s.Kind.Name == "mariadb" }
 
-// Each class of error, provoked on a real server. The numbers are MySQL's and MariaDB's; 0 means that the server has no such
-// error, and gone that the connection was lost and with it the number.
+// Each class of error, provoked on a real server. The numbers are MySQL's and MariaDB's; 0 means
+// that the server has no such error, and gone that the connection was lost and with it the number.
 var provoked = []struct {
 	name         string
 	mysql, maria uint16
@@ -232,7 +233,8 @@ func (s *server) kill(c *sql.Conn, what string, queries ...string) error {
 	}
 	result := make(chan error, 1)
 	go func() { result <- s.run(c, queries...) }()
-	// Not by its text: the list has those of other sessions too, and cannot convert one with bytes in it.
+	// Not by its text: the list has those of other sessions too, and cannot convert one with
+	// bytes in it.
 	running := `SELECT COUNT(*) FROM information_schema.processlist WHERE id = ? AND command IN ('Query', 'Execute') AND time_ms > 50`
 	if !s.maria() {
 		running = `SELECT COUNT(*) FROM performance_schema.threads WHERE processlist_id = ? AND processlist_state = 'updating'`
@@ -296,7 +298,8 @@ func wantVerdict(t testing.TB, d *sqlstore.Dialect, err error, class sqlstore.Cl
 	}
 }
 
-// What the classifier is to know. Every other number, and every error without one, may come from a statement that was applied.
+// What the classifier is to know. Every other number, and every error without one, may come from a
+// statement that was applied.
 var definite = []uint16{
 	1205, 1213, 1020, 3572, 1062, 1040, 1290, 1792, 1836, 1243, 1615,
 	3098, 3796, 3797, 3799,

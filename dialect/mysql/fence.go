@@ -14,7 +14,8 @@ import (
 func (d *database) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
 	var remaining int64
 	sent := time.Now()
-	err := tx.QueryOne(ctx, d.Text("fence"), []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token}, &remaining)
+	err := tx.QueryOne(ctx, d.Text("fence"), []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token},
+		&remaining)
 	if err != nil || r.TTL <= 0 || sqlstore.Duration(remaining)-time.Since(sent) > r.TTL-r.TTL/3 {
 		return err
 	}

@@ -24,7 +24,8 @@ func (d *database) silence(ctx context.Context, s *sqlstore.Session, limit time.
 	if s.Flavor == mariaDB {
 		variable = "idle_transaction_timeout"
 	}
-	_, err := s.Conn().ExecContext(ctx, fmt.Sprintf(`SET SESSION autocommit = 0, %s = %d`, variable, seconds(limit)))
+	_, err := s.Conn().ExecContext(ctx,
+		fmt.Sprintf(`SET SESSION autocommit = 0, %s = %d`, variable, seconds(limit)))
 	return err
 }
 
@@ -38,8 +39,12 @@ func (d *database) silence(ctx context.Context, s *sqlstore.Session, limit time.
 // stays locked.
 func (d *database) LockRows(table, column string, n int, wait time.Duration) string {
 	ms := max(1, sqlstore.RoundUp(wait, time.Millisecond))
-	return fmt.Sprintf(`/*M! SET STATEMENT max_statement_time = %d.%03d, innodb_lock_wait_timeout = %d FOR */ `, ms/1000, ms%1000, seconds(wait)+1) +
-		each(n, fmt.Sprintf(`(SELECT /*+ MAX_EXECUTION_TIME(%d) */ %s FROM %s WHERE %s = ? FOR UPDATE)`, ms, column, table, column))
+	return fmt.Sprintf(
+		`/*M! SET STATEMENT max_statement_time = %d.%03d, innodb_lock_wait_timeout = %d FOR */ `,
+		ms/1000, ms%1000, seconds(wait)+1) +
+		each(n, fmt.Sprintf(
+			`(SELECT /*+ MAX_EXECUTION_TIME(%d) */ %s FROM %s WHERE %s = ? FOR UPDATE)`, ms, column,
+			table, column))
 }
 
 // AtOnce is 500, because the cost of a UNION grows with the square of its length: on MySQL 9.7 to 3
@@ -48,7 +53,8 @@ func (d *database) AtOnce() int { return 500 }
 
 // TryRows leaves out what is locked.
 func (d *database) TryRows(table, column string, n int) string {
-	return each(n, fmt.Sprintf(`(SELECT %s FROM %s WHERE %s = ? FOR UPDATE SKIP LOCKED)`, column, table, column))
+	return each(n, fmt.Sprintf(`(SELECT %s FROM %s WHERE %s = ? FOR UPDATE SKIP LOCKED)`, column,
+		table, column))
 }
 
 func each(n int, query string) string {
@@ -61,7 +67,9 @@ func (d *database) Skipping(query string) string { return query + ` FOR UPDATE S
 
 // Patience does nothing: see LockRows. A setting of the session would stay if its transaction were
 // rolled back at the wrong moment.
-func (d *database) Patience(context.Context, lease.Runner, time.Duration) (restore func(context.Context) error, err error) {
+func (d *database) Patience(context.Context, lease.Runner, time.Duration) (
+	restore func(context.Context) error, err error,
+) {
 	return nil, nil
 }
 

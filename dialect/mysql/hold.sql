@@ -1,35 +1,39 @@
--- What MySQL and MariaDB are told of the rows that are locked by transactions. The section names are the same in every dialect that has
--- holds.
+-- Rows that transactions lock, for MySQL and MariaDB. The section names are the same in every
+-- dialect that has holds.
 
 -- name: write-lock
--- Nothing: rows are locked one by one.
+-- Nothing, because rows are locked one by one.
 
 -- name: hold-begin
--- Nothing: in a session without autocommit the first statement begins. Where the server has rolled a transaction back by itself and kept
--- the session, hold-lock then locks the row again, or finds that another has it.
+-- Nothing, because the first statement begins a transaction in a session without autocommit. If the
+-- server has rolled a transaction back by itself and kept the session, hold-lock then locks the row
+-- again, or finds that another transaction has it.
 
 -- name: hold-end
 ROLLBACK
 
 -- name: hold-lock
--- key. No row: there is none, or somebody has it. Whoever has it already gets it again, which proves that he has it still.
+-- key. No row: there is none, or another transaction has it. The transaction that has it gets it
+-- again, which proves that it still has it.
 SELECT 1 FROM rowlock_hold WHERE `key` = ? FOR UPDATE SKIP LOCKED
 
 -- name: hold-make
--- keys as a JSON array, in order. Rows that are there are seen by a consistent read, or else the insert would wait for whoever has them
--- locked. Where two insert at once, one gets error 1062, which no server logs.
+-- keys as a JSON array, in order. A consistent read sees the rows that exist, because the insert
+-- would wait for a transaction that has them locked. If two insert at once, one gets error 1062,
+-- which no server logs.
 INSERT INTO rowlock_hold (`key`, made_at)
-SELECT UNHEX(j.k), UTC_TIMESTAMP(6) FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
+SELECT UNHEX(j.k), UTC_TIMESTAMP(6)
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 WHERE NOT EXISTS (SELECT 1 FROM rowlock_hold AS h WHERE h.`key` = UNHEX(j.k))
 
 -- name: hold-free
--- keys as a JSON array. Those whose row nobody has locked.
+-- keys as a JSON array. Returns those whose row no transaction has locked.
 SELECT h.`key` FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock_hold AS h FORCE INDEX (PRIMARY) ON h.`key` = UNHEX(j.k)
 /*M! LOCK IN SHARE MODE */ /*!80000 FOR SHARE OF h */ SKIP LOCKED
 
 -- name: hold-evict
--- key, owner, token. SKIP LOCKED: the late holder may be inside a fencing transaction.
+-- key, owner, token. SKIP LOCKED, because the previous holder may be inside a fencing transaction.
 UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
   WHERE `key` = ? AND owner = ? AND token = ? AND home = @home FOR UPDATE SKIP LOCKED) AS d)
@@ -38,7 +42,8 @@ WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
 rowlock_hold
 
 -- name: hold-dead
--- after, rows to look at, retention in µs, rows again. As dead: the last row looked at is always there, for the walk to go on from.
+-- after, number of rows to read, retention in µs, that number again. As dead: the result always has
+-- the last row that was read, from which the walk goes on.
 SELECT `key`, dead FROM (
   SELECT `key`, made_at <= UTC_TIMESTAMP(6) - INTERVAL p.retention MICROSECOND
            AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = page.`key`) AS dead,
@@ -48,7 +53,8 @@ SELECT `key`, dead FROM (
 ) AS w WHERE dead OR n = ? ORDER BY `key`
 
 -- name: hold-drop
--- keys as a JSON array. A row that nobody has locked says nothing: whoever wants it next makes it anew.
+-- keys as a JSON array. A row that no transaction has locked carries no information: the next taker
+-- makes it again.
 DELETE h FROM (SELECT r.`key` AS k
         FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
         STRAIGHT_JOIN rowlock_hold AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)

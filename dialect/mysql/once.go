@@ -18,7 +18,9 @@ const hangUp = 300 * time.Millisecond
 // ClaimOnce makes the key's row, or reads the one there is. It rounds the wait up to whole seconds.
 // MySQL has no such wait for a statement, so the client ends it by closing the connection: the
 // server can then only roll back what it still waits for.
-func (d *database) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (sqlstore.OnceRow, error) {
+func (d *database) ClaimOnce(
+	ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration,
+) (sqlstore.OnceRow, error) {
 	seconds := int(sqlstore.RoundUp(wait, time.Second))
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+hangUp)
 	defer cancel()
@@ -38,7 +40,9 @@ func (d *database) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.On
 }
 
 // peekOnce reports whether another transaction has the key's row locked.
-func (d *database) peekOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim) (inFlight bool, err error) {
+func (d *database) peekOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim) (
+	inFlight bool, err error,
+) {
 	err = tx.QueryOne(ctx, d.Text("once-peek"), []any{c.Tenant, c.Key}, new(int))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

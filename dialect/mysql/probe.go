@@ -26,15 +26,20 @@ func (d *database) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, e
 }
 
 // server reads the variables that matter. The map lacks a variable that a flavor does not have.
-func (d *database) server(ctx context.Context, conn *sql.Conn) (vars map[string]string, f sqlstore.Facts, err error) {
-	rows, err := conn.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'read_only',
-		'super_read_only', 'innodb_read_only', 'wsrep_on', 'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin',
-		'innodb_doublewrite', 'group_replication_group_name', 'group_replication_single_primary_mode')`)
+func (d *database) server(ctx context.Context, conn *sql.Conn) (
+	vars map[string]string, f sqlstore.Facts, err error,
+) {
+	rows, err := conn.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN (
+		'version', 'version_comment', 'read_only', 'super_read_only', 'innodb_read_only',
+		'wsrep_on', 'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_doublewrite',
+		'group_replication_group_name', 'group_replication_single_primary_mode')`)
 	if ctx.Err() != nil || errors.As(err, new(*mysql.MySQLError)) {
 		return nil, f, err // MySQL itself says so
 	}
 	if err != nil {
-		return nil, f, fmt.Errorf("%w: mysql.New() speaks to MySQL and MariaDB; this database answers %w", lease.ErrWrongDialect, err)
+		return nil, f,
+			fmt.Errorf("%w: mysql.New() speaks to MySQL and MariaDB; this database answers %w",
+				lease.ErrWrongDialect, err)
 	}
 	defer rows.Close()
 	vars = make(map[string]string)
@@ -52,13 +57,20 @@ func (d *database) server(ctx context.Context, conn *sql.Conn) (vars map[string]
 func check(vars map[string]string) error {
 	switch {
 	case on(vars["wsrep_on"]):
-		return fmt.Errorf("%w: wsrep_on: a Galera cluster can lose a committed change and show a stale row even when healthy, so that two nodes grant one key; use a server that replicates asynchronously from one primary", lease.ErrTopology)
-	case vars["group_replication_group_name"] != "" && vars["group_replication_single_primary_mode"] == "OFF":
-		return fmt.Errorf("%w: group_replication_single_primary_mode is OFF: with several primaries row locks are local to one; switch to single-primary mode", lease.ErrTopology)
+		return fmt.Errorf(
+			"%w: wsrep_on: a Galera cluster can lose a committed change and show a stale row "+
+				"even when healthy, so that two nodes grant one key; use a server that replicates "+
+				"asynchronously from one primary", lease.ErrTopology)
+	case vars["group_replication_group_name"] != "" &&
+		vars["group_replication_single_primary_mode"] == "OFF":
+		return fmt.Errorf(
+			"%w: group_replication_single_primary_mode is OFF: with several primaries row locks "+
+				"are local to one; switch to single-primary mode", lease.ErrTopology)
 	}
 	for _, v := range []string{"super_read_only", "read_only", "innodb_read_only"} {
 		if on(vars[v]) {
-			return fmt.Errorf("%w: %s is on, as on a replica; connect to the primary", lease.ErrReadOnly, v)
+			return fmt.Errorf("%w: %s is on, as on a replica; connect to the primary",
+				lease.ErrReadOnly, v)
 		}
 	}
 	return nil
@@ -66,10 +78,14 @@ func check(vars map[string]string) error {
 
 func doubts(vars map[string]string) (warnings []string) {
 	if v := vars["innodb_flush_log_at_trx_commit"]; v != "" && v != "1" {
-		warnings = append(warnings, "innodb_flush_log_at_trx_commit is "+v+": a crash of the server can forget a lock that was granted; set it to 1")
+		warnings = append(warnings,
+			"innodb_flush_log_at_trx_commit is "+v+": a crash of the server can forget a lock "+
+				"that was granted; set it to 1")
 	}
 	if on(vars["log_bin"]) && vars["sync_binlog"] != "1" {
-		warnings = append(warnings, "sync_binlog is "+vars["sync_binlog"]+": after a crash a replica can lack a lock that was granted; set it to 1")
+		warnings = append(warnings,
+			"sync_binlog is "+vars["sync_binlog"]+": after a crash a replica can lack a lock "+
+				"that was granted; set it to 1")
 	}
 	return warnings
 }
@@ -82,15 +98,21 @@ func on(v string) bool { return v != "" && v != "OFF" && v != "0" }
 func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string) error {
 	var engine sql.NullString
 	err := conn.QueryRowContext(ctx, `SELECT engine FROM information_schema.tables
-		WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?`, d.settings.Names.Schema, d.settings.Names.Prefix+table).Scan(&engine)
+		WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?`,
+		d.settings.Names.Schema, d.settings.Names.Prefix+table).Scan(&engine)
 	name := d.settings.Names.Table(table, quote)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("%w: there is no table %s that this user may see; run schema.Migrate(ctx, db, mysql.New()) or the files of schema.FS first, and check the user's privileges", lease.ErrNoSchema, name)
+		return fmt.Errorf(
+			"%w: there is no table %s that this user may see; run schema.Migrate(ctx, db, "+
+				"mysql.New()) or the files of schema.FS first, and check the user's privileges",
+			lease.ErrNoSchema, name)
 	case err != nil:
 		return err
 	case !strings.EqualFold(engine.String, "InnoDB"):
-		return fmt.Errorf("%w: %s is stored by %s, which has no row locks or forgets them in a crash; ALTER TABLE %s ENGINE=InnoDB", lease.ErrNotDurable, name, engine.String, name)
+		return fmt.Errorf(
+			"%w: %s is stored by %s, which has no row locks or forgets them in a crash; ALTER "+
+				"TABLE %s ENGINE=InnoDB", lease.ErrNotDurable, name, engine.String, name)
 	}
 	return nil
 }

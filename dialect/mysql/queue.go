@@ -23,7 +23,9 @@ func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []leas
 }
 
 // head returns the waiter at the head of the queue, or the zero owner if the queue is empty.
-func (d *database) head(ctx context.Context, s *sqlstore.Session, key string, but lease.Owner) (head lease.Owner, err error) {
+func (d *database) head(ctx context.Context, s *sqlstore.Session, key string, but lease.Owner) (
+	head lease.Owner, err error,
+) {
 	var waiter []byte
 	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(key), sqlstore.Bytes(but)}, &waiter)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -35,9 +37,12 @@ func (d *database) head(ctx context.Context, s *sqlstore.Session, key string, bu
 
 // Claim takes a free row with an empty queue in one round trip. Otherwise it reads the row, which
 // is all a loser does, and then the queue.
-func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	lease.Acquired, error,
+) {
 	key := []byte(r.Key)
-	if out, err := d.update(ctx, s, "claim-update", r, key, key, key); !errors.Is(err, errNotTaken) {
+	if out, err := d.update(ctx, s, "claim-update", r, key, key, key); !errors.Is(err,
+		errNotTaken) {
 		return out, err
 	}
 	a, err := d.read(ctx, s, r)
@@ -56,7 +61,9 @@ func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.Acqui
 }
 
 // claim takes or makes a row for the head of the queue, with its ticket if there is one.
-func (d *database) claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
+func (d *database) claim(
+	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent, ticket bool,
+) (out lease.Acquired, err error) {
 	switch {
 	case ticket:
 		out, err = d.redeem(ctx, s, r, absent)
@@ -77,7 +84,9 @@ func (d *database) claim(ctx context.Context, s *sqlstore.Session, r lease.Acqui
 // redeem takes the row and uses the ticket up, in one statement. In a transaction, a client that
 // vanishes would leave both locked until the server ends it. It first makes an absent row free,
 // without an owner.
-func (d *database) redeem(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent bool) (lease.Acquired, error) {
+func (d *database) redeem(
+	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent bool,
+) (lease.Acquired, error) {
 	key := []byte(r.Key)
 	if absent {
 		res, err := s.Exec(ctx, d.Text("claim-make"), key, lease.Bucket(r.Key), key)
@@ -86,7 +95,8 @@ func (d *database) redeem(ctx context.Context, s *sqlstore.Session, r lease.Acqu
 		}
 	}
 	owner := sqlstore.Bytes(r.Owner)
-	out, err := granted(s.Exec(ctx, d.Text("claim-ticket"), key, owner, owner, []byte(r.Note), sqlstore.Micros(r.TTL)))
+	out, err := granted(s.Exec(ctx, d.Text("claim-ticket"), key, owner, owner, []byte(r.Note),
+		sqlstore.Micros(r.TTL)))
 	if err == nil {
 		d.drop(ctx, s, lease.Lease{Key: r.Key, Owner: r.Owner})
 	}
@@ -96,13 +106,16 @@ func (d *database) redeem(ctx context.Context, s *sqlstore.Session, r lease.Acqu
 // Pass finds the head of the queue and gives it the row. It frees the row if the queue is empty, or
 // the head has left meanwhile, or the tokens have run out: the next head of the queue then claims
 // it.
-func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease) (lease.Passed, error) {
+func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease) (
+	lease.Passed, error,
+) {
 	head, err := d.head(ctx, s, l.Key, l.Owner)
 	if err != nil {
 		return lease.Passed{}, err
 	}
 	if !head.IsZero() {
-		got, err := granted(s.Exec(ctx, d.Text("pass"), sqlstore.Bytes(head), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token))
+		got, err := granted(s.Exec(ctx, d.Text("pass"), sqlstore.Bytes(head), []byte(l.Key),
+			sqlstore.Bytes(l.Owner), l.Token))
 		if err == nil {
 			d.drop(ctx, s, lease.Lease{Key: l.Key, Owner: head})
 			return sqlstore.PassedTo(head[:], got.Token)
@@ -122,7 +135,9 @@ func (d *database) drop(ctx context.Context, s *sqlstore.Session, l lease.Lease)
 }
 
 // DeadTickets lists dead tickets.
-func (d *database) DeadTickets(ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
+func (d *database) DeadTickets(
+	ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int,
+) ([]lease.Lease, error) {
 	key := []byte(after.Key)
 	return sqlstore.DeadTickets(ctx, s, d, key, key, sqlstore.Bytes(after.Owner), retention, limit)
 }

@@ -12,7 +12,7 @@ import (
 
 var other = lease.Owner{2}
 
-// head expects to be asked who is first; the zero owner means nobody.
+// head expects a read of the head of the queue; with the zero owner the queue is empty.
 func (m *mocked) head(first lease.Owner) {
 	rows := sqlmock.NewRows([]string{"waiter"})
 	if !first.IsZero() {

@@ -12,7 +12,9 @@ import (
 // Renew extends in one statement what no other transaction has locked. If that did not extend
 // everything, two more statements find the outcome of each. None of them leaves anything locked, so
 // a client may vanish between any two of them.
-func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) (
+	[]lease.Renewed, error,
+) {
 	res, err := s.Exec(ctx, d.Text("renew"), sqlstore.RenewList(reqs, ttlOf))
 	if err != nil {
 		return nil, err
@@ -57,7 +59,10 @@ func repeats(reqs []lease.RenewRequest) bool {
 // sort separates what was extended, which has the expiry that the statement gave it, from what was
 // locked and what is lost. A count that is too low proves nothing, because a row whose expiry was
 // right already may not be counted as changed.
-func (d *database) sort(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, clock int64, out []lease.Renewed) error {
+func (d *database) sort(
+	ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, clock int64,
+	out []lease.Renewed,
+) error {
 	list := sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return clock + ttlOf(r) })
 	locked, all := make([]bool, len(reqs)), 0
 	err := s.Query(ctx, d.Text("renew-lock"), []any{list}, func(row sqlstore.Columns) error {
@@ -91,7 +96,9 @@ func lockable(extended bool, remaining time.Duration) lease.Renewed {
 }
 
 // busy finds out which of the rows that could not be locked are still the holder's.
-func (d *database) busy(ctx context.Context, s *sqlstore.Session, list string, locked []bool, out []lease.Renewed) error {
+func (d *database) busy(
+	ctx context.Context, s *sqlstore.Session, list string, locked []bool, out []lease.Renewed,
+) error {
 	return s.Query(ctx, d.Text("renew-look"), []any{list}, func(row sqlstore.Columns) error {
 		var n int
 		var extended bool

@@ -14,7 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// mocked is a session on a server that answers what a test says, and knows which statements came, in which order.
+// mocked is a session on a server that answers what a test says, and knows which statements came,
+// in which order.
 type mocked struct {
 	testing.TB
 	sqlmock.Sqlmock
@@ -56,7 +57,8 @@ func (m *mocked) look(state int64) {
 	m.prepare("look").ExpectQuery().WithArgs(request.Owner[:], []byte("key")).WillReturnRows(rows)
 }
 
-// exec expects a section to be executed, which grants token 7 or changes nothing, or fails with a number.
+// exec expects a section to be executed, which grants token 7 or changes nothing, or fails with a
+// number.
 func (m *mocked) exec(section string, number uint16) {
 	e := m.prepare(section).ExpectExec()
 	switch number {
@@ -162,7 +164,8 @@ func TestReleaseIsOneStatement(t *testing.T) {
 	}
 }
 
-// An error in the middle of a sequence ends it: nothing is sent on a connection of which nobody knows what it did.
+// An error in the middle of a sequence ends it: nothing is sent on a connection in an unknown
+// state.
 func TestAnErrorEndsTheSequence(t *testing.T) {
 	m := newMocked(t, "")
 	m.prepare("acquire-update").ExpectExec().WillReturnError(io.ErrUnexpectedEOF)

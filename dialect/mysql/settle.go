@@ -31,7 +31,9 @@ func newBatch() (name [16]byte) {
 // and no others. The present row is no evidence of what the batch did, because a statement that
 // began before ours may have changed it since, with an earlier time stamp. So the rows decide only
 // how a change that was not made is answered.
-func (d *database) settle(ctx context.Context, s *sqlstore.Session, t *try, batch [16]byte, count int64) error {
+func (d *database) settle(
+	ctx context.Context, s *sqlstore.Session, t *try, batch [16]byte, count int64,
+) error {
 	note, rows, err := d.readApplied(ctx, s, sqlstore.Keys(t.changes))
 	if err != nil {
 		return err
@@ -51,7 +53,9 @@ func (d *database) settle(ctx context.Context, s *sqlstore.Session, t *try, batc
 }
 
 // readApplied reads the session's note, and the rows as they are.
-func (d *database) readApplied(ctx context.Context, s *sqlstore.Session, keys []string) (note string, rows []sqlstore.Row, err error) {
+func (d *database) readApplied(ctx context.Context, s *sqlstore.Session, keys []string) (
+	note string, rows []sqlstore.Row, err error,
+) {
 	rows = make([]sqlstore.Row, len(keys))
 	err = s.Query(ctx, d.Text("applied"), []any{d.List(keys)}, func(r sqlstore.Columns) error {
 		n, row, err := sqlstore.ScanRow(r)

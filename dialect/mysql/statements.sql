@@ -1,49 +1,58 @@
--- The statements for MySQL and MariaDB. The section names are the same in every dialect, and the server sees
--- each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled in. @home is the
--- home of the rows that these statements may change: 0 for leases, otherwise see lease.HomeTransaction.
--- @last_token is the largest token that is ever granted, lease.MaxToken - 1.
+-- The statements for MySQL and MariaDB. The section names are the same in every dialect, and the
+-- server sees each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled
+-- in. @home is the home of the rows that these statements may change: 0 for leases, otherwise see
+-- lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken - 1.
 --
--- Time is UTC_TIMESTAMP(6): NOW() depends on the session's time zone, and a bare DATETIME cuts to seconds. It is frozen when
--- the statement begins, which is the safe side of both comparisons.
--- No ON DUPLICATE KEY UPDATE: its assignments run left to right and see each other, and it counts 0, 1 or 2 rows.
--- /*M! … */ is read by MariaDB alone. /*!80000 … */ is read by MySQL alone (MariaDB passes over these versions), which would
--- lock the JSON_TABLE too, and cannot.
+-- Time is UTC_TIMESTAMP(6), because NOW() depends on the session's time zone, and a bare DATETIME
+-- cuts to seconds. It is frozen when the statement begins, which is the safe side of both
+-- comparisons. ON DUPLICATE KEY UPDATE is not used: its assignments run left to right and see each
+-- other, and it counts 0, 1 or 2 rows. MariaDB alone reads /*M! … */. MySQL alone reads
+-- /*!80000 … */ (MariaDB skips these versions), because MySQL would otherwise lock the JSON_TABLE
+-- too, and cannot.
 
 -- name: acquire-update
--- owner, note, ttl in µs, key, key again. The token comes back as the statement's insert id. Only a row without owner, which
--- nobody can fence, matches. The key is given as a range that has room for this one key: of a range, and not of a single key,
--- InnoDB first reads a locked row as it was committed, and waits only if that matches (a semi-consistent read, under READ
--- COMMITTED); so a fence is passed by. LIMIT keeps off the next row. What is left to wait for is another taker's commit, and
--- MariaDB can be told not to do even that; the setting must not be the session's, under which a transaction that skipped a
--- locked row fails to commit (error 1180, seen with 10.11).
+-- owner, note, ttl in µs, key, key again. The token comes back as the statement's insert id. Only a
+-- row without owner matches, and such a row cannot be fenced. The key is given as a range that has
+-- room for this one key. Of a range, and not of a single key, InnoDB first reads a locked row as it
+-- was committed, and waits only if that matches (a semi-consistent read, under READ COMMITTED). So
+-- the statement does not wait for a fence. LIMIT keeps it off the next row. A wait is only for
+-- another taker's commit, and MariaDB can be told not to wait even for that. The setting must not
+-- be the session's, because a transaction that skipped a locked row under it fails to commit (error
+-- 1180, seen with 10.11).
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL AND token < @last_token
+WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL
+  AND token < @last_token
 LIMIT 1
 
 -- name: acquire-expired
--- owner, note, ttl in µs, key. As acquire-update, for a row that looked expired: its late holder may be inside a fencing
--- transaction, so a locked row is left alone at once. The derived table is what makes this slower, and possible.
-UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+-- owner, note, ttl in µs, key. As acquire-update, for a row that looked expired. Its previous
+-- holder may be inside a fencing transaction, so the statement skips a locked row at once. The
+-- derived table makes this slower, and possible.
+UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?,
+  acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
-  WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6)) AND token < @last_token
+  WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
+    AND token < @last_token
   FOR UPDATE SKIP LOCKED) AS d)
 
 -- name: acquire-insert
--- key, owner, note, ttl in µs, bucket, key. The floor is share-locked, so that the reaper, which locks it exclusively before it
--- deletes, cannot come between. An existing row is seen by a consistent read, or else the insert would wait for whoever has it
--- locked, as its holder has who is about to unlock it in a transaction. Where two insert at once, one gets error 1062, which no
+-- key, owner, note, ttl in µs, bucket, key. The statement share-locks the floor, so that the
+-- reaper, which locks it exclusively before it deletes, cannot come between. A consistent read sees
+-- an existing row, because the insert would wait for a transaction that has it locked, such as a
+-- holder's that unlocks in a transaction. If two insert at once, one gets error 1062, which no
 -- server logs.
 INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, LAST_INSERT_ID(f.floor + 1), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
+SELECT ?, ?, ?, LAST_INSERT_ID(f.floor + 1), UTC_TIMESTAMP(6),
+  UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
 FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < @last_token
   AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = ?)
 LOCK IN SHARE MODE
 
 -- name: look
--- owner, key. A consistent read: it locks nothing and waits for nobody.
+-- owner, key. A consistent read, which locks nothing and waits for no lock.
 SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
@@ -55,127 +64,158 @@ FROM rowlock WHERE `key` = ?
 
 -- name: rows
 -- JSON array of hexadecimal keys. What a batch finds, by a consistent read.
-SELECT j.n, r.home = @home AS home, r.owner, r.token, r.note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining
-FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
+SELECT j.n, r.home = @home AS home, r.owner, r.token, r.note,
+  TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
+  k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 
 -- name: apply
--- batch, JSON array of [k, f, t, o, c, d]: hexadecimal key and owner as it is ('': nobody), token as it is, next owner ('': nobody),
--- hexadecimal note, ttl in µs; keys in order. As renew: one statement, which locks in the array's order what nobody else has locked.
--- Every token is the one that a look has found, so that it is known which one is granted. Owner or token of every row are changed, so
+-- batch, JSON array of [k, f, t, o, c, d]: hexadecimal key and present owner ('': free), present
+-- token, next owner ('': free), hexadecimal note, ttl in µs; keys in order. As renew: one
+-- statement, which locks in the array's order what no other transaction has locked. Every token was
+-- read before, so that the granted token is known. The owner or the token of every row changes, so
 -- that a driver which counts changed rows and one which counts matched rows agree.
 --
--- MySQL has no UPDATE … RETURNING, so the statement notes which changes it makes: for each row that it changes, and for no other, it
--- evaluates the assignments once, and one of them appends the change's number to @rowlock_done. The table b has one row, is read
--- before all others and begins the note with the batch's name, by which it is known for this batch's.
+-- MySQL has no UPDATE … RETURNING, so the statement notes which changes it makes. It evaluates the
+-- assignments once for each row that it changes, and for no other, and one of them appends the
+-- change's number to @rowlock_done. The table b has one row and is read before all others. It
+-- begins the note with the batch's name, which identifies the note.
 UPDATE (SELECT j.n, r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS note, j.d AS ttl
         FROM (SELECT @rowlock_done := ? AS batch) AS b
-        STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
-               t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]', c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+        STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
+          k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
+          f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
+          t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
+          c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
         STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
         WHERE r.home = @home AND r.token = j.t
-          AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6)) OR r.owner = UNHEX(j.f))
+          AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
+            OR r.owner = UNHEX(j.f))
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
 SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
-  r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)), r.expires_at = UTC_TIMESTAMP(6)
+  r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)),
+  r.expires_at = UTC_TIMESTAMP(6)
   + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n)) MICROSECOND
 
 -- name: applied
--- JSON array of hexadecimal keys. As rows, and a row 0, whose note is what apply has noted. It comes from the session and not from a row,
--- so that it says what this session did, whatever has become of the rows since.
-SELECT 0 AS n, 0 AS home, NULL AS owner, 0 AS token, COALESCE(@rowlock_done, '') AS note, 0 AS remaining
+-- JSON array of hexadecimal keys. As rows, and a row 0 with the note of apply. The note comes from
+-- the session and not from a row, so that it says what this session did, whatever has changed the
+-- rows since.
+SELECT 0 AS n, 0 AS home, NULL AS owner, 0 AS token, COALESCE(@rowlock_done, '') AS note,
+  0 AS remaining
 UNION ALL
-SELECT j.n, r.home = @home, r.owner, r.token, r.note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at)
-FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
+SELECT j.n, r.home = @home, r.owner, r.token, r.note,
+  TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at)
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
+  k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 
 -- name: apply-all
--- JSON array as for apply, and its length. The window counts what could be locked before anything is written, so that the count of rows
--- says whether all were changed, or none.
+-- JSON array as for apply, and its length. The window counts what could be locked before the
+-- statement writes anything, so that the count of rows says whether all were changed, or none.
 UPDATE (SELECT d.*, COUNT(*) OVER () AS n
         FROM (SELECT r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS note, j.d AS ttl
-              FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
-                     t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]', c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+              FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
+                f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
+                t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
+                c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
               STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
               WHERE r.home = @home AND r.token = j.t
-                AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6)) OR r.owner = UNHEX(j.f))
+                AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
+                  OR r.owner = UNHEX(j.f))
               LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.n = ?
 SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
-  r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)), r.expires_at = UTC_TIMESTAMP(6) + INTERVAL mine.ttl MICROSECOND
+  r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)),
+  r.expires_at = UTC_TIMESTAMP(6) + INTERVAL mine.ttl MICROSECOND
 
 -- name: create
--- JSON array as for apply, with the bucket b as the last of each. As acquire-insert: the floors are share-locked, and an existing row is
--- seen by a consistent read. It is counted, because NOT EXISTS may be made into a join that reads the table through.
+-- JSON array as for apply, with the bucket b as the last of each. As acquire-insert, it share-locks
+-- the floors, and a consistent read sees an existing row. It counts the rows, because the server
+-- may make NOT EXISTS into a join that reads the whole table.
 INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
 SELECT UNHEX(j.k), UNHEX(NULLIF(j.o, '')), UNHEX(j.c), f.floor + (j.o <> ''), UTC_TIMESTAMP(6),
        UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND, @home
-FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
-       c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]', b SMALLINT PATH '$[6]')) AS j
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
+  o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
+  c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]',
+  b SMALLINT PATH '$[6]')) AS j
 STRAIGHT_JOIN rowlock_floor AS f FORCE INDEX (PRIMARY) ON f.bucket = j.b
 WHERE f.floor < @last_token
   AND (SELECT COUNT(*) FROM rowlock AS r FORCE INDEX (PRIMARY) WHERE r.`key` = UNHEX(j.k)) = 0
 /*M! LOCK IN SHARE MODE */ /*!80000 FOR SHARE OF f */
 
 -- name: renew
--- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl in µs; keys in order. One statement and no transaction: a client
--- that vanishes between BEGIN and COMMIT would have its rows locked until the server gives it up, which on MySQL takes hours. The
--- derived table leaves out what is locked (the holder's own fence may have the row, and an UPDATE would wait for it); what it finds
--- is locked and changed by this statement. LIMIT keeps it from being merged into the UPDATE. STRAIGHT_JOIN locks in the array's
--- order, so that overlapping batches cannot deadlock; FORCE INDEX keeps the optimizer from scanning, and locking, a table it thinks
+-- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl in µs; keys in order. One
+-- statement and no transaction: a client that vanishes between BEGIN and COMMIT would have its rows
+-- locked until the server ends its session, which on MySQL takes hours. The derived table leaves
+-- out what is locked, such as the rows of the holder's own fence, for which an UPDATE would wait.
+-- This statement locks and changes what it finds. LIMIT keeps the derived table from being merged
+-- into the UPDATE. STRAIGHT_JOIN locks in the array's order, so that overlapping batches cannot
+-- deadlock. FORCE INDEX keeps the optimizer from scanning, and locking, a table that it thinks
 -- small. The clock comes back as the statement's insert id.
 UPDATE (SELECT r.`key` AS k, j.d AS ttl
-        FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+        FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o',
+          t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
         STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-        WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home AND r.expires_at > UTC_TIMESTAMP(6)
+        WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
+          AND r.expires_at > UTC_TIMESTAMP(6)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
 SET r.expires_at = UTC_TIMESTAMP(6)
-  + INTERVAL mine.ttl + 0 * LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) MICROSECOND
+  + INTERVAL mine.ttl + 0 * LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
+    UTC_TIMESTAMP(6))) MICROSECOND
 
 -- name: renew-lock
--- JSON array of {k, o, t, d}: as for renew, but d is the expiry that renew gave, in µs of the clock. Which of them can be locked? An
--- expired row that can be is lost. It locks them for no longer than it takes to say so.
+-- JSON array of {k, o, t, d}: as for renew, but d is the expiry that renew gave, in µs of the
+-- clock. Returns those that can be locked. An expired row that can be locked is lost. The locks
+-- last only as long as the statement.
 SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS extended,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS clock
-FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k',
+  o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
 -- name: renew-look
--- JSON array as for renew-lock: which of those that could not be locked still name this owner and token, and what remains of them? A
--- consistent read: it sees what is committed.
+-- JSON array as for renew-lock. Returns those that could not be locked and still name this owner
+-- and token, and what remains of them. A consistent read, which sees what is committed.
 SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS extended,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining
-FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k',
+  o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
 
 -- name: confirm
--- ttl in µs or 0, key, owner, token. The lease is read to be its owner's, and a read proves nothing of durability: a commit that
--- waits for a replica can be visible and on this server alone. This commit comes after it in the log, so that its acknowledgement
--- covers both. It always changes the row, because a statement that changes nothing commits nothing; it never shortens the lease,
--- and extends it by the clock's resolution or to the ttl from now.
-UPDATE rowlock SET expires_at = GREATEST(expires_at + INTERVAL 1 MICROSECOND, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
+-- ttl in µs or 0, key, owner, token. The lease was read to be its owner's, and a read proves
+-- nothing about durability: a commit that waits for a replica can be visible and on this server
+-- alone. This commit comes after it in the log, so that its acknowledgement covers both. It always
+-- changes the row, because a statement that changes nothing commits nothing. It never shortens the
+-- lease, and extends it by the clock's resolution or to the ttl from now.
+UPDATE rowlock SET expires_at = GREATEST(expires_at + INTERVAL 1 MICROSECOND,
+  UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
 WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND expires_at > UTC_TIMESTAMP(6)
 
 -- name: release
--- key, owner, token, or 0 for whatever token this owner has
+-- key, owner, token, or 0 for any token of this owner
 UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
 WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = @home
 
 -- name: hand-over
--- next owner, note, ttl in µs, key, owner and token as they are
+-- next owner, note, ttl in µs, key, present owner and token
 UPDATE rowlock SET token = token + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token < @last_token
 
 -- name: inspect
 -- after and prefix as a JSON array, prefix's length, held only, limit
-SELECT r.`key`, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
+SELECT r.`key`, r.owner, r.token, r.note,
+  r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
 FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
@@ -186,9 +226,11 @@ WHERE r.`key` > UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[0]')))
 ORDER BY r.`key` LIMIT ?
 
 -- name: inspect-keys
--- after and prefix as a JSON array, prefix's length, held only, keys as a JSON array, each once, limit. Not one statement for
--- both: with "no list, or in it" the table is read through, and the list again for each row.
-SELECT r.`key`, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
+-- after and prefix as a JSON array, prefix's length, held only, keys as a JSON array, each once,
+-- limit. This is not one statement with inspect, because "no list, or in it" reads the whole table,
+-- and the list again for each row.
+SELECT r.`key`, r.owner, r.token, r.note,
+  r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
 FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
@@ -200,13 +242,15 @@ WHERE r.`key` > UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[0]')))
 ORDER BY r.`key` LIMIT ?
 
 -- name: fence
--- key, owner, token. It may wait for another fence, and the clock is that of its beginning: what remains may be less.
+-- key, owner, token. It may wait for another fence, and its clock is that of its beginning, so less
+-- may remain than it returns.
 SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining FROM rowlock
 WHERE `key` = ? AND owner = ? AND token = ? AND home = @home FOR UPDATE
 
 -- name: fence-extend
--- ttl in µs, key, of a row that fence has locked. A statement of its own, because UTC_TIMESTAMP is that of a statement's beginning:
--- after a wait for the row an expired lease would look alive. An expired lease is not revived.
+-- ttl in µs, key, of a row that fence has locked. A separate statement, because UTC_TIMESTAMP is
+-- that of a statement's beginning: after a wait for the row, an expired lease would look alive. It
+-- does not revive an expired lease.
 UPDATE rowlock SET expires_at = GREATEST(expires_at, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
 WHERE `key` = ? AND expires_at > UTC_TIMESTAMP(6)
 
@@ -222,7 +266,8 @@ SELECT value FROM rowlock_meta WHERE name = 'instance'
 SELECT value FROM rowlock_meta WHERE name = 'schema_version'
 
 -- name: complete
-SELECT (SELECT count(*) FROM rowlock_floor), (SELECT count(*) FROM rowlock_meta WHERE name = 'instance')
+SELECT (SELECT count(*) FROM rowlock_floor),
+  (SELECT count(*) FROM rowlock_meta WHERE name = 'instance')
 
 -- name: floor-lock
 -- bucket
@@ -233,17 +278,20 @@ SELECT floor FROM rowlock_floor WHERE bucket = ? FOR UPDATE
 UPDATE rowlock_floor SET floor = GREATEST(floor, ?) WHERE bucket = ?
 
 -- name: dead
--- after, rows to look at, retention in µs, rows again. Walks the primary key: an index on the expiry would be written by every
--- renewal. The last row looked at is always there, dead or not, for the walk to go on from.
+-- after, number of rows to read, retention in µs, that number again. It walks the primary key,
+-- because every renewal would write an index on the expiry. The result always has the last row that
+-- was read, dead or not, from which the walk goes on.
 SELECT `key`, dead FROM (
-  SELECT `key`, home = @home AND expires_at <= UTC_TIMESTAMP(6) - INTERVAL p.retention MICROSECOND AS dead,
+  SELECT `key`,
+    home = @home AND expires_at <= UTC_TIMESTAMP(6) - INTERVAL p.retention MICROSECOND AS dead,
          ROW_NUMBER() OVER (ORDER BY `key`) AS n
   FROM (SELECT `key`, home, expires_at FROM rowlock WHERE `key` > ? ORDER BY `key` LIMIT ?) AS page,
        (SELECT ? AS retention) AS p
 ) AS w WHERE dead OR n = ? ORDER BY `key`
 
 -- name: dead-lock
--- keys as a JSON array, retention in µs. A row whose tokens have run out stays: its floor would exhaust the whole bucket.
+-- keys as a JSON array, retention in µs. A row whose tokens have run out stays, because its floor
+-- would exhaust the whole bucket.
 SELECT r.`key`, r.token
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)

@@ -12,7 +12,9 @@ import (
 )
 
 // Apply makes changes in one statement.
-func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
+func (d *database) Apply(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool,
+) ([]sqlstore.Applied, error) {
 	a := applied{out: make([]sqlstore.Applied, len(changes))}
 	a.dest = []any{&a.n, &a.outcome, &a.token, &a.awaited, &a.note, &a.remaining}
 	args := append(changeArrays(changes), sqlstore.Bytes(s.Process), all)
@@ -41,9 +43,15 @@ func (a *applied) scan(row sqlstore.Columns) error {
 	if a.n < 1 || a.n > int64(len(a.out)) {
 		return fmt.Errorf("apply: an answer to change %d of %d", a.n, len(a.out))
 	}
-	got := sqlstore.Applied{Outcome: sqlstore.Outcome(a.outcome), Token: a.token, Awaited: a.awaited}
+	got := sqlstore.Applied{
+		Outcome: sqlstore.Outcome(a.outcome), Token: a.token,
+		Awaited: a.awaited,
+	}
 	if got.Outcome == sqlstore.Held {
-		got.Holder = lease.Holder{Note: string(a.note), Remaining: max(0, sqlstore.Duration(a.remaining))}
+		got.Holder = lease.Holder{
+			Note:      string(a.note),
+			Remaining: max(0, sqlstore.Duration(a.remaining)),
+		}
 	}
 	a.out[a.n-1] = got
 	a.answers++
@@ -51,7 +59,9 @@ func (a *applied) scan(row sqlstore.Columns) error {
 }
 
 // Create makes rows in one statement.
-func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) (
+	[]sqlstore.Applied, error,
+) {
 	out := make([]sqlstore.Applied, len(changes))
 	err := s.Query(ctx, d.Text("create"), createArrays(changes), func(row sqlstore.Columns) error {
 		var key sql.RawBytes
@@ -59,7 +69,8 @@ func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sq
 		if err := row.Scan(&key, &token); err != nil {
 			return err
 		}
-		i := sort.Search(len(changes), func(i int) bool { return changes[i].From.Key >= string(key) })
+		i := sort.Search(len(changes),
+			func(i int) bool { return changes[i].From.Key >= string(key) })
 		if i == len(changes) || changes[i].From.Key != string(key) {
 			return errors.New("create: a row that was not asked for")
 		}
@@ -80,7 +91,10 @@ func changeArrays(changes []sqlstore.Change) []any {
 		notes.text(c.Note)
 		ttls.int(sqlstore.Micros(c.TTL))
 	}
-	return []any{keys.close(), was.close(), tokens.close(), owners.close(), notes.close(), ttls.close()}
+	return []any{
+		keys.close(), was.close(), tokens.close(), owners.close(), notes.close(),
+		ttls.close(),
+	}
 }
 
 func createArrays(changes []sqlstore.Change) []any {

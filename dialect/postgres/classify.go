@@ -17,7 +17,8 @@ var verdicts = map[string]sqlstore.Verdict{
 	"40001": {Class: sqlstore.Conflict}, // serialization failure
 	"40P01": {Class: sqlstore.Conflict}, // deadlock
 	"55P03": {Class: sqlstore.Conflict}, // lock_timeout, NOWAIT
-	"57014": {Class: sqlstore.Conflict}, // statement_timeout before the commit; during a sync-rep wait it is a warning
+	// Statement_timeout before the commit; during a sync-rep wait it is a warning
+	"57014": {Class: sqlstore.Conflict},
 	"53":    {Class: sqlstore.Conflict}, // out of memory, disk, connections
 	"25006": {Class: sqlstore.Unfit, As: lease.ErrReadOnly},
 	"57P03": {Class: sqlstore.Unfit}, // cannot connect now
@@ -26,13 +27,16 @@ var verdicts = map[string]sqlstore.Verdict{
 	"42703": {Class: sqlstore.Refused, As: lease.ErrSchemaVersion},
 	"42501": {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	"22003": {Class: sqlstore.Refused, As: lease.ErrTokenExhausted},
-	"23":    {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // a constraint that rowlock itself keeps
-	"22":    {Class: sqlstore.Refused},                       // data
-	"42":    {Class: sqlstore.Refused},                       // syntax
-	"26000": {Class: sqlstore.Unfit, As: errPrepared},        // a prepared statement is gone: DISCARD ALL, or a pooler
-	"42P05": {Class: sqlstore.Unfit, As: errPrepared},        // the name is taken: a pooler
-	"0A000": {Class: sqlstore.Unfit},                         // "cached plan must not change result type", after a migration
-	"25P02": {Class: sqlstore.Refused},                       // in a failed transaction
+	// A constraint that rowlock itself keeps
+	"23":    {Class: sqlstore.Refused, As: lease.ErrCorrupt},
+	"22":    {Class: sqlstore.Refused}, // data
+	"42":    {Class: sqlstore.Refused}, // syntax
+	"26000": {Class: sqlstore.Unfit, As: errPrepared},
+	// a prepared statement is gone: DISCARD ALL, or a pooler
+	"42P05": {Class: sqlstore.Unfit, As: errPrepared}, // the name is taken: a pooler
+	"0A000": {Class: sqlstore.Unfit},
+	// "cached plan must not change result type", after a migration
+	"25P02": {Class: sqlstore.Refused}, // in a failed transaction
 }
 
 // sqlState is what the errors of pgx and lib/pq have in common.
@@ -57,5 +61,11 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 // Native knows SQLSTATE codes, and pgx's errors about a transaction that is over and a connection
 // on which nothing could be sent.
 func (d *database) Native(err error) bool {
-	return errors.As(err, new(sqlState)) || errors.Is(err, pgx.ErrTxClosed) || pgconn.SafeToRetry(err)
+	return errors.As(err, new(sqlState)) || errors.Is(err, pgx.ErrTxClosed) ||
+		pgconn.SafeToRetry(err)
+}
+
+func isState(err error, code string) bool {
+	var state sqlState
+	return errors.As(err, &state) && state.SQLState() == code
 }

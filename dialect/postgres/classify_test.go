@@ -36,7 +36,8 @@ func (s *server) conn(pool *sql.DB) *sql.Conn {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.Cleanup(func() { _ = c.Raw(func(any) error { return driver.ErrBadConn }) }) // nobody else should have what it set
+	// No other test should get its settings.
+	s.Cleanup(func() { _ = c.Raw(func(any) error { return driver.ErrBadConn }) })
 	return c
 }
 

@@ -9,15 +9,20 @@ import (
 )
 
 // EndBlockers finds and ends in one statement.
-func (d *database) EndBlockers(ctx context.Context, s *sqlstore.Session, key string, waiter int64, least time.Duration) ([]sqlstore.Blocker, error) {
-	return sqlstore.Blockers(ctx, s, d.Text("evict"), []any{[]byte(key), waiter, sqlstore.Micros(least)})
+func (d *database) EndBlockers(
+	ctx context.Context, s *sqlstore.Session, key string, waiter int64, least time.Duration,
+) ([]sqlstore.Blocker, error) {
+	return sqlstore.Blockers(ctx, s, d.Text("evict"),
+		[]any{[]byte(key), waiter, sqlstore.Micros(least)})
 }
 
 // MayEvict checks whether the user may call pg_terminate_backend. Every user may end their own
 // sessions, unless that right was revoked.
 func (d *database) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, err error) {
 	var may bool
-	err = conn.QueryRowContext(ctx, `SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc WHERE proname = 'pg_terminate_backend'`).Scan(&may)
+	err = conn.QueryRowContext(ctx,
+		`SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc
+			WHERE proname = 'pg_terminate_backend'`).Scan(&may)
 	if err == nil && !may {
 		grant = "GRANT EXECUTE ON FUNCTION pg_terminate_backend TO the user"
 	}

@@ -1,6 +1,8 @@
--- What Postgres is told of those who wait. The section names are the same in every dialect.
+-- The registrations of waiters and the messages to them, for Postgres. The section names are the
+-- same in every dialect.
 --
--- Nothing here is needed for safety, so no commit waits for the disk: set_config(…, true) is for this transaction alone.
+-- Safety needs nothing of this, so no commit waits for the disk: set_config(…, true) is for this
+-- transaction alone.
 
 -- name: await
 -- $1 process, $2 how long in µs, $3 keys as an array literal, in order
@@ -8,11 +10,12 @@ WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)
 INSERT INTO rowlock_queue (key, waiter, alive_until)
 SELECT w.key, $1::bytea, clock_timestamp() + $2::bigint * interval '1 microsecond'
 FROM quick, unnest($3::text::bytea[]) AS w (key)
-ON CONFLICT (key, waiter) DO UPDATE SET note = '', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
+ON CONFLICT (key, waiter) DO UPDATE
+  SET note = '', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
 
 -- name: await-hearing
--- As await, for a process that listens: its row has a note, and only such a process is chosen to be woken. One that does not listen
--- would be told in vain, each time it is its turn.
+-- As await, for a process that listens. Its row has a note, and wake chooses only such a process. A
+-- message to a process that does not listen would be lost each time it is chosen.
 WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO rowlock_queue (key, waiter, note, alive_until)
 SELECT w.key, $1::bytea, 'hears', clock_timestamp() + $2::bigint * interval '1 microsecond'
@@ -29,29 +32,35 @@ WHERE q.key = w.key AND q.waiter = $2 AND q.rank IS NULL
 -- name: awaited
 -- $1 process, $2 keys as an array literal
 SELECT EXISTS (SELECT 1 FROM rowlock_queue AS q
-               WHERE q.key = w.key AND q.waiter <> $1 AND q.alive_until > clock_timestamp()) AS awaited
+               WHERE q.key = w.key AND q.waiter <> $1 AND q.alive_until > clock_timestamp())
+                 AS awaited
 FROM unnest($2::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 
 -- name: waiting
--- $1 keys as an array literal. Counted to 100: beyond that it makes no difference.
+-- $1 keys as an array literal. It counts to 100, because beyond that it makes no difference.
 SELECT (SELECT count(*) FROM (SELECT 1 FROM rowlock_queue AS q
-        WHERE q.key = w.key AND q.rank IS NULL AND q.alive_until > clock_timestamp() LIMIT 100) AS live)
+        WHERE q.key = w.key AND q.rank IS NULL AND q.alive_until > clock_timestamp() LIMIT 100)
+          AS live)
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 
 -- name: announce
--- $1 channel, $2 messages as an array literal. Never in a transaction that writes: a NOTIFY holds a lock of the whole cluster
--- until its commit has ended, and only the commit of a NOTIFY alone does not wait for the disk (measured with 15.18).
+-- $1 channel, $2 messages as an array literal. It is never part of a transaction that writes: a
+-- NOTIFY holds a lock of the whole cluster until its commit has ended, and only the commit of a
+-- NOTIFY alone does not wait for the disk (measured with 15.18).
 SELECT pg_notify($1::text, m) FROM unnest($2::text::text[]) AS m
 
 -- name: wake
--- $1 channel, $2 keys as an array literal, $3 the process that wakes. One message for each key, as announce sends it, on the channel of
--- one process: the next by owner, or the first of all. Each process that is woken wakes the next after itself, so that all of
--- them get their turn without a record of whose turn it is. If there is none the message is for all.
+-- $1 channel, $2 keys as an array literal, $3 the process that wakes. It sends one message for each
+-- key, as announce does, on the channel of one process: the next by owner, or the first of all.
+-- Each process that is woken wakes the next after itself, so that each is chosen in turn without a
+-- record of the order. If there is none, the message is for all.
 SELECT pg_notify($1::text || coalesce('_' || encode(substr(coalesce(
   (SELECT q.waiter FROM rowlock_queue AS q
-   WHERE q.key = w.key AND q.waiter > $3 AND q.rank IS NULL AND q.note = 'hears' AND q.alive_until > clock_timestamp()
+   WHERE q.key = w.key AND q.waiter > $3 AND q.rank IS NULL AND q.note = 'hears'
+     AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1),
   (SELECT q.waiter FROM rowlock_queue AS q
-   WHERE q.key = w.key AND q.waiter < $3 AND q.rank IS NULL AND q.note = 'hears' AND q.alive_until > clock_timestamp()
+   WHERE q.key = w.key AND q.waiter < $3 AND q.rank IS NULL AND q.note = 'hears'
+     AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1)), 1, 8), 'hex'), ''), encode(w.key, 'hex'))
 FROM unnest($2::text::bytea[]) AS w (key)

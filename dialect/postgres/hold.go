@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -21,7 +20,8 @@ func millis(d time.Duration) string {
 
 // silence sets idle_in_transaction_session_timeout, in ms.
 func (d *database) silence(ctx context.Context, s *sqlstore.Session, limit time.Duration) error {
-	_, err := s.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', $1, false)`, millis(limit))
+	_, err := s.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', $1, false)`,
+		millis(limit))
 	return err
 }
 
@@ -44,10 +44,13 @@ func (d *database) Skipping(query string) string { return query + ` FOR UPDATE S
 // Patience sets lock_timeout, which bounds each row, and statement_timeout, which bounds all of
 // them. In a transaction that an error has ended nothing can be restored, and need not be, because
 // its rollback does so. Without a transaction, the settings are gone at once.
-func (d *database) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
+func (d *database) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (
+	restore func(context.Context) error, err error,
+) {
 	const set = `WITH old AS MATERIALIZED (
 			SELECT current_setting('lock_timeout') AS l, current_setting('statement_timeout') AS s)
-		SELECT l, s, set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true) FROM old`
+		SELECT l, s, set_config('lock_timeout', $1, true),
+			set_config('statement_timeout', $2, true) FROM old`
 	var lock, statement, given, now, none string
 	w := millis(wait)
 	if err := tx.QueryOne(ctx, set, []any{w, w}, &lock, &statement, &given, &none); err != nil {
@@ -59,7 +62,9 @@ func (d *database) Patience(ctx context.Context, tx lease.Runner, wait time.Dura
 		case isState(err, "25P02"):
 			return nil
 		case err == nil && now != given:
-			return fmt.Errorf("%w: no transaction is open on this connection, so what was locked is let go already: send BEGIN first", lease.ErrConfig)
+			return fmt.Errorf(
+				"%w: no transaction is open on this connection, so what was locked is let go "+
+					"already: send BEGIN first", lease.ErrConfig)
 		}
 		return err
 	}, nil
@@ -71,9 +76,4 @@ func (d *database) Waited(err error) sqlstore.Wait {
 		return sqlstore.TooLong
 	}
 	return sqlstore.NoWait
-}
-
-func isState(err error, code string) bool {
-	var state sqlState
-	return errors.As(err, &state) && state.SQLState() == code
 }

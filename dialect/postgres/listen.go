@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rowlockdb/rowlock/dialect"
@@ -18,27 +17,25 @@ import (
 // database directly.
 func Listen(dsn string) dialect.Option { return func(s *sqlstore.Settings) { s.Listen = dsn } }
 
-const (
-	dialTimeout = 3 * time.Second
-	// A connection that has been silent for beat is asked whether it is alive. A firewall that
-	// forgot it, or an unplugged cable, reports nothing, and is noticed after beat+pong at the
-	// latest.
-	beat = 4 * time.Second
-	pong = 3 * time.Second
-)
-
 // Listen hears what is announced on channel until ctx ends or the connection is lost.
-func (d *database) Listen(ctx context.Context, pool sqlstore.Pool, channel string, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
+func (d *database) Listen(
+	ctx context.Context, pool sqlstore.Pool, channel string, process lease.Owner,
+	heard func(key string, chosen lease.Owner),
+) error {
 	on := listener{channel, process, heard}
 	switch {
 	case d.settings.Listen != "":
 		return on.dial(ctx, d.settings.Listen)
 	case d.settings.Pooled:
-		return fmt.Errorf("%w: one cannot listen through a pooler: give postgres.New a postgres.Listen beside postgres.Pooled", lease.ErrUnsupported)
+		return fmt.Errorf(
+			"%w: one cannot listen through a pooler: give postgres.New a postgres.Listen beside "+
+				"postgres.Pooled", lease.ErrUnsupported)
 	case pool != nil:
 		return on.borrow(ctx, pool)
 	}
-	return fmt.Errorf("%w: no connection can be spared to listen on: raise MaxOpenConns, or give postgres.New a postgres.Listen", lease.ErrUnsupported)
+	return fmt.Errorf(
+		"%w: no connection can be spared to listen on: raise MaxOpenConns, or give postgres.New "+
+			"a postgres.Listen", lease.ErrUnsupported)
 }
 
 // listener is one connection that listens.
@@ -57,12 +54,6 @@ func (e listener) dial(ctx context.Context, dsn string) error {
 	}
 	defer hangUp(conn)
 	return e.listen(ctx, conn)
-}
-
-func hangUp(conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
-	defer cancel()
-	_ = conn.Close(ctx)
 }
 
 // borrow listens on a connection of the pool and drops it afterwards, because no other user should
@@ -86,7 +77,9 @@ func (e listener) borrow(ctx context.Context, pool sqlstore.Pool) error {
 func (e listener) listenOn(ctx context.Context, c any) error {
 	conn := pgxOf(c)
 	if conn == nil {
-		return fmt.Errorf("%w: the pool's driver is %T, and only pgx can listen: use it, or give postgres.New a postgres.Listen", lease.ErrUnsupported, c)
+		return fmt.Errorf(
+			"%w: the pool's driver is %T, and only pgx can listen: use it, or give postgres.New "+
+				"a postgres.Listen", lease.ErrUnsupported, c)
 	}
 	return e.listen(ctx, conn)
 }
@@ -127,13 +120,5 @@ func (e listener) next(ctx context.Context, conn *pgx.Conn) error {
 	case waiting.Err() != nil && !conn.IsClosed():
 		return ask(ctx, conn, `-- rowlock listens`)
 	}
-	return err
-}
-
-// ask sends a statement that a live server answers at once.
-func ask(ctx context.Context, conn *pgx.Conn, query string) error {
-	ctx, cancel := context.WithTimeout(ctx, pong)
-	defer cancel()
-	_, err := conn.PgConn().Exec(ctx, query).ReadAll()
 	return err
 }

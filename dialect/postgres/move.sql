@@ -1,29 +1,37 @@
--- Keys that move to another home and back. The row says where: every statement carries the home that it is of.
+-- Keys that move to another home and back. The row names the home, and every statement carries the
+-- home that it is of.
 
 -- name: depart
--- home, next token, key, owner, token. Without a look at the clock, as a fence: an expired lease that the row still names is nobody else's.
+-- home, next token, key, owner, token. It reads no clock, as a fence: an expired lease that the row
+-- still names belongs to no other client.
 UPDATE rowlock SET home = $1, token = $2, owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = $3 AND owner = $4 AND token = $5 AND home = @home
 
 -- name: return
--- next token, key, home, the first token of its epoch and the first of the next. Tokens within the epoch are those fenced with.
+-- next token, key, home, the first token of its epoch and the first of the next. Tokens within the
+-- epoch are those of fences.
 UPDATE rowlock SET home = @home, token = $1, owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = $2 AND home = $3 AND token >= $4 AND token < $5
 
 -- name: recall
--- $1 key, $2 home, $3 the first token of the epoch, $4 bucket. A row that is made here begins above its floor, as any other, and so
--- its floor is share-locked. One that is made elsewhere is of that epoch exactly, and is not made if the floor is above it: this may be
--- a late call, and the row may have come back since, and been swept.
+-- $1 key, $2 home, $3 the first token of the epoch, $4 bucket. A row made for this home begins
+-- above its floor, as any other, and so the statement share-locks its floor. A row made for another
+-- home is of that epoch exactly. It is not made if the floor is above the epoch, because a late
+-- call may come after the row has returned and been swept.
 INSERT INTO rowlock AS r (key, token, acquired_at, expires_at, home)
-SELECT $1, CASE WHEN $2::int = @home THEN greatest(f.floor, $3::bigint) ELSE $3::bigint END, clock_timestamp(), clock_timestamp(), $2::int
+SELECT $1, CASE WHEN $2::int = @home THEN greatest(f.floor, $3::bigint) ELSE $3::bigint END,
+  clock_timestamp(), clock_timestamp(), $2::int
 FROM (SELECT floor FROM rowlock_floor WHERE bucket = $4::int FOR SHARE) AS f
 WHERE $2::int = @home OR f.floor < $3::bigint OR EXISTS (SELECT 1 FROM rowlock WHERE key = $1)
-ON CONFLICT (key) DO UPDATE SET home = $2::int, token = $3::bigint, owner = NULL, note = '', expires_at = clock_timestamp() WHERE r.token < $3::bigint
+ON CONFLICT (key) DO UPDATE
+  SET home = $2::int, token = $3::bigint, owner = NULL, note = '',
+  expires_at = clock_timestamp() WHERE r.token < $3::bigint
 
 -- name: confirm-home
--- $1 key, $2 home, $3 the first token of its epoch and $4 of the next. As confirm: acquired_at changes, because the expiry of a key
--- that is away is when it left.
-UPDATE rowlock SET acquired_at = acquired_at + interval '1 microsecond' WHERE key = $1 AND home = $2 AND token >= $3 AND token < $4
+-- $1 key, $2 home, $3 the first token of its epoch and $4 of the next. As confirm, but acquired_at
+-- changes, because the expiry of a key that is away is when it left.
+UPDATE rowlock SET acquired_at = acquired_at + interval '1 microsecond'
+  WHERE key = $1 AND home = $2 AND token >= $3 AND token < $4
 
 -- name: fence-at
 -- $1 key, $2 home, $3 the first token of the epoch, $4 token

@@ -15,11 +15,14 @@ const overtime = 2 * time.Second
 
 // ClaimOnce makes the key's row, or returns the row there is, in one statement; in two if a
 // transaction that it waited for has made it.
-func (d *database) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (r sqlstore.OnceRow, err error) {
+func (d *database) ClaimOnce(
+	ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration,
+) (r sqlstore.OnceRow, err error) {
 	bound := max(1, wait.Milliseconds()) // 0 would be no bound at all
 	bounded, cancel := context.WithTimeout(ctx, wait+overtime)
 	defer cancel()
-	err = tx.QueryOne(bounded, d.Text("once-claim"), c.Args(strconv.FormatInt(bound, 10)), append(r.Dest(), new(string))...)
+	err = tx.QueryOne(bounded, d.Text("once-claim"), c.Args(strconv.FormatInt(bound, 10)),
+		append(r.Dest(), new(string))...)
 	switch {
 	case isState(err, "55P03"), err != nil && bounded.Err() != nil && ctx.Err() == nil:
 		return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, nil
@@ -35,4 +38,6 @@ func (d *database) ClaimOnce(ctx context.Context, tx lease.Runner, c sqlstore.On
 func (d *database) Overtaken(err error) bool { return isState(err, "40001") }
 
 // Collided reports whether err is a serialization failure or a deadlock.
-func (d *database) Collided(err error) bool { return isState(err, "40001") || isState(err, "40P01") }
+func (d *database) Collided(err error) bool {
+	return isState(err, "40001") || isState(err, "40P01")
+}

@@ -21,45 +21,25 @@ import (
 // the server directly.
 func Pooled() dialect.Option { return func(s *sqlstore.Settings) { s.Pooled = true } }
 
-const pooledCure = "give Open a pool that goes to the server directly, or through the pooler in session mode; or use postgres.New(postgres.Pooled()) " +
+const pooledCure = "give Open a pool that goes to the server directly, or through the pooler in " +
+	"session mode; or use postgres.New(postgres.Pooled()) " +
 	"with default_query_exec_mode=exec in the pool's DSN"
 
 // errPrepared is the meaning of a prepared statement that is gone, or whose name is taken.
-var errPrepared = fmt.Errorf("%w: a prepared statement is not this session's own, as behind a pooler in transaction mode: %s", lease.ErrConfig, pooledCure)
-
-// pgxOf finds pgx's connection beneath database/sql's and any wrapper of the pool's driver; nil if
-// there is none.
-func pgxOf(c any) *pgx.Conn {
-	switch c := c.(type) {
-	case interface{ Unwrap() any }:
-		return pgxOf(c.Unwrap())
-	case interface{ Conn() *pgx.Conn }:
-		return c.Conn()
-	}
-	return nil
-}
-
-// withPgx runs f on the connection beneath conn, if it is pgx's.
-func withPgx(conn *sql.Conn, f func(*pgx.Conn) error) (err error) {
-	raw := conn.Raw(func(c any) error {
-		if c := pgxOf(c); c != nil {
-			err = f(c)
-		}
-		return nil
-	})
-	if raw != nil {
-		return raw
-	}
-	return err
-}
+var errPrepared = fmt.Errorf(
+	"%w: a prepared statement is not this session's own, as behind a pooler in transaction "+
+		"mode: %s", lease.ErrConfig, pooledCure)
 
 // checkMode refuses a driver that prepares statements on its own. The other modes send a statement
 // and its parameters at once.
 func checkMode(c *pgx.Conn) error {
 	switch mode := c.Config().DefaultQueryExecMode; mode {
 	case pgx.QueryExecModeCacheStatement, pgx.QueryExecModeDescribeExec:
-		return fmt.Errorf("%w: postgres.Pooled: the driver prepares statements in one round trip and runs them in the next (mode %q), "+
-			"when the session may be another; add default_query_exec_mode=exec to the DSN", lease.ErrConfig, mode)
+		return fmt.Errorf(
+			"%w: postgres.Pooled: the driver prepares statements in one round trip and runs them "+
+				"in the next (mode %q), "+
+				"when the session may be another; add default_query_exec_mode=exec to the DSN",
+			lease.ErrConfig, mode)
 	}
 	return nil
 }
@@ -91,8 +71,10 @@ func checkOwn(ctx context.Context, c *pgx.Conn) error {
 			return err
 		}
 		if ours == theirs || ours != first {
-			return fmt.Errorf("%w: this pool leads through a pooler in transaction mode, where the settings and prepared statements of "+
-				"lanes would get into the sessions of others: %s", lease.ErrConfig, pooledCure)
+			return fmt.Errorf(
+				"%w: this pool leads through a pooler in transaction mode, where the settings "+
+					"and prepared statements of "+
+					"lanes would get into the sessions of others: %s", lease.ErrConfig, pooledCure)
 		}
 	}
 	return nil
@@ -112,19 +94,25 @@ func sessionOf(ctx context.Context, c *pgconn.PgConn) (string, error) {
 // Bounds on waiting would cost another round trip, except where there is a transaction anyway.
 func (d *database) setupPooled(ctx context.Context, s *sqlstore.Session) error {
 	s.Unprepared = true
-	s.Guard.Within = `SELECT set_config('lock_timeout', '1000', true), set_config('statement_timeout', '5000', true),
+	s.Guard.Within = `SELECT set_config('lock_timeout', '1000', true),
+		set_config('statement_timeout', '5000', true),
 		set_config('idle_in_transaction_session_timeout', '4000', true)`
 	var user, isolation, sync string
-	err := s.Conn().QueryRowContext(ctx, `SELECT quote_ident(current_user), current_setting('default_transaction_isolation'),
-		current_setting('synchronous_commit')`).Scan(&user, &isolation, &sync)
-	const cure = "which lanes behind a pooler cannot change for themselves: ALTER ROLE %s SET %s, and have the pooler reconnect"
+	err := s.Conn().QueryRowContext(ctx, `SELECT quote_ident(current_user),
+		current_setting('default_transaction_isolation'), current_setting('synchronous_commit')`).
+		Scan(&user, &isolation, &sync)
+	const cure = "which lanes behind a pooler cannot change for themselves: ALTER ROLE %s SET " +
+		"%s, and have the pooler reconnect"
 	switch {
 	case err != nil:
 		return err
 	case isolation != "read committed":
-		return fmt.Errorf("%w: default_transaction_isolation is %s, "+cure, lease.ErrConfig, isolation, user, "default_transaction_isolation = 'read committed'")
+		return fmt.Errorf("%w: default_transaction_isolation is %s, "+cure, lease.ErrConfig,
+			isolation, user, "default_transaction_isolation = 'read committed'")
 	case sync == "off":
-		return fmt.Errorf("%w: synchronous_commit is off, so that a crash of the server can forget a lock that was granted, "+cure, lease.ErrNotDurable, user, "synchronous_commit = on")
+		return fmt.Errorf(
+			"%w: synchronous_commit is off, so that a crash of the server can forget a lock that "+
+				"was granted, "+cure, lease.ErrNotDurable, user, "synchronous_commit = on")
 	}
 	return nil
 }
@@ -132,10 +120,13 @@ func (d *database) setupPooled(ctx context.Context, s *sqlstore.Session) error {
 // boundless warns of waits that lanes behind a pooler cannot bound.
 func boundless(ctx context.Context, conn *sql.Conn) (warnings []string, err error) {
 	var user, timeout string
-	err = conn.QueryRowContext(ctx, `SELECT quote_ident(current_user), current_setting('lock_timeout')`).Scan(&user, &timeout)
+	err = conn.QueryRowContext(ctx,
+		`SELECT quote_ident(current_user), current_setting('lock_timeout')`).Scan(&user, &timeout)
 	if err == nil && timeout == "0" {
-		warnings = append(warnings, "lock_timeout is 0: a statement that meets a locked row goes on waiting in the server when its client has given it up; "+
-			"ALTER ROLE "+user+" SET lock_timeout = '1s', if the application can live with it")
+		warnings = append(warnings,
+			"lock_timeout is 0: a statement that meets a locked row goes on waiting in the "+
+				"server when its client has given it up; "+
+				"ALTER ROLE "+user+" SET lock_timeout = '1s', if the application can live with it")
 	}
 	return warnings, err
 }

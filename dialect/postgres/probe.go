@@ -44,26 +44,40 @@ func (d *database) server(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts
 	case ctx.Err() != nil, errors.As(err, new(sqlState)):
 		return f, err // Postgres itself says so
 	case err != nil:
-		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %w", lease.ErrWrongDialect, err)
+		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %w",
+			lease.ErrWrongDialect, err)
 	case !strings.HasPrefix(f.Server, "PostgreSQL"):
-		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %q", lease.ErrWrongDialect, f.Server)
+		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %q",
+			lease.ErrWrongDialect, f.Server)
 	}
 	var replica, readOnly bool
 	var fsync, sync, fullPages string
-	err = conn.QueryRowContext(ctx, `SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::bool,
-		current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes')`).
+	err = conn.QueryRowContext(ctx, `SELECT pg_is_in_recovery(),
+		current_setting('transaction_read_only')::bool, current_setting('fsync'),
+		current_setting('synchronous_commit'), current_setting('full_page_writes')`).
 		Scan(&replica, &readOnly, &fsync, &sync, &fullPages)
 	switch {
 	case err != nil:
 		return f, err
 	case replica:
-		return f, fmt.Errorf("%w: this server is a standby; connect to the primary (target_session_attrs=read-write)", lease.ErrReadOnly)
+		return f,
+			fmt.Errorf(
+				"%w: this server is a standby; connect to the primary "+
+					"(target_session_attrs=read-write)", lease.ErrReadOnly)
 	case readOnly:
-		return f, fmt.Errorf("%w: default_transaction_read_only is on for this user or database; turn it off for rowlock's", lease.ErrReadOnly)
+		return f,
+			fmt.Errorf(
+				"%w: default_transaction_read_only is on for this user or database; turn it off "+
+					"for rowlock's", lease.ErrReadOnly)
 	}
-	for setting, value := range map[string]string{"fsync": fsync, "synchronous_commit": sync, "full_page_writes": fullPages} {
+	for setting, value := range map[string]string{
+		"fsync": fsync, "synchronous_commit": sync,
+		"full_page_writes": fullPages,
+	} {
 		if value == "off" {
-			f.Warnings = append(f.Warnings, setting+" is off: a crash of the server can forget a lock that was granted; set it on")
+			f.Warnings = append(f.Warnings,
+				setting+" is off: a crash of the server can forget a lock that was granted; "+
+					"set it on")
 		}
 	}
 	return f, nil
@@ -74,16 +88,22 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 	name := d.settings.Names.Table(table, quote)
 	var persistence string
 	var rights [4]bool
-	err := conn.QueryRowContext(ctx, `SELECT relpersistence, has_table_privilege(oid, 'SELECT'), has_table_privilege(oid, 'INSERT'),
-		has_table_privilege(oid, 'UPDATE'), has_table_privilege(oid, 'DELETE') FROM pg_class WHERE oid = to_regclass($1)`, name).
+	err := conn.QueryRowContext(ctx, `SELECT relpersistence,
+		has_table_privilege(oid, 'SELECT'), has_table_privilege(oid, 'INSERT'),
+		has_table_privilege(oid, 'UPDATE'), has_table_privilege(oid, 'DELETE')
+		FROM pg_class WHERE oid = to_regclass($1)`, name).
 		Scan(&persistence, &rights[0], &rights[1], &rights[2], &rights[3])
 	switch {
 	case err == sql.ErrNoRows:
-		return fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, postgres.New()) or the files of schema.FS first", lease.ErrNoSchema, name)
+		return fmt.Errorf(
+			"%w: there is no table %s; run schema.Migrate(ctx, db, postgres.New()) or the files "+
+				"of schema.FS first", lease.ErrNoSchema, name)
 	case err != nil:
 		return err
 	case persistence != "p":
-		return fmt.Errorf("%w: %s is UNLOGGED or temporary and is emptied by a crash, after which tokens start again and what was done once is done again; ALTER TABLE %s SET LOGGED",
+		return fmt.Errorf(
+			"%w: %s is UNLOGGED or temporary and is emptied by a crash, after which tokens start "+
+				"again and what was done once is done again; ALTER TABLE %s SET LOGGED",
 			lease.ErrNotDurable, name, name)
 	}
 	return d.lacking(table, name, rights)
@@ -115,5 +135,6 @@ func (d *database) lacking(table, name string, has [4]bool) error {
 		return nil
 	}
 	rights := strings.Join(missing, ", ")
-	return fmt.Errorf("%w: the database user lacks %s on %s; GRANT %s ON %s TO the user", lease.ErrPrivilege, rights, name, rights, name)
+	return fmt.Errorf("%w: the database user lacks %s on %s; GRANT %s ON %s TO the user",
+		lease.ErrPrivilege, rights, name, rights, name)
 }

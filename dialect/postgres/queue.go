@@ -36,12 +36,17 @@ func waiters(waiters []lease.Lease) []any {
 
 // Claim tries a plain update of a free row and, if that changed nothing, the statement that handles
 // every state.
-func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	lease.Acquired, error,
+) {
 	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Note, sqlstore.Micros(r.TTL)}
 	return d.grant(ctx, s, "claim-update", args, "claim-any", r)
 }
 
 // DeadTickets lists dead tickets.
-func (d *database) DeadTickets(ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
-	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), sqlstore.Bytes(after.Owner), retention, limit)
+func (d *database) DeadTickets(
+	ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int,
+) ([]lease.Lease, error) {
+	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), sqlstore.Bytes(after.Owner),
+		retention, limit)
 }

@@ -1,51 +1,62 @@
--- What Postgres is told about those who wait. A ticket is live if it has a rank and alive_until has not passed.
+-- The wait queue, for Postgres. A ticket is live if it has a rank and alive_until has not passed.
 
 -- name: queue-join
--- $1 keys, $2 waiters, $3 head starts in µs, $4 notes, $5 ttls in µs, each as an array literal, keys in order.
+-- $1 keys, $2 waiters, $3 head starts in µs, $4 notes, $5 ttls in µs, each as an array literal,
+-- keys in order.
 --
--- A sign of life must not bring back a ticket that is being used up at this moment. So what was live when the statement began
--- is updated only, and not inserted if it is found gone; and who had the key then is left out.
+-- A heartbeat must not bring back a ticket that is being used up at this moment. So the statement
+-- only updates a ticket that was live when it began, and does not insert it again if it is gone. It
+-- leaves out a waiter that had the key then.
 WITH want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[], $5::text::bigint[])
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
+    $5::text::bigint[])
     WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, n)
 ), live AS (
-  SELECT q.key, q.waiter FROM want AS w JOIN rowlock_queue AS q ON q.key = w.key AND q.waiter = w.waiter
+  SELECT q.key, q.waiter FROM want AS w
+    JOIN rowlock_queue AS q ON q.key = w.key AND q.waiter = w.waiter
   WHERE q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
   ORDER BY q.key, q.ticket FOR NO KEY UPDATE OF q
 ), beat AS (
   UPDATE rowlock_queue AS q
-  SET note = convert_from(w.note, 'UTF8'), ttl = w.ttl, alive_until = clock_timestamp() + w.ttl * interval '1 microsecond'
+  SET note = convert_from(w.note, 'UTF8'), ttl = w.ttl,
+    alive_until = clock_timestamp() + w.ttl * interval '1 microsecond'
   FROM live AS l JOIN want AS w ON w.key = l.key AND w.waiter = l.waiter
   WHERE q.key = l.key AND q.waiter = l.waiter
 )
 INSERT INTO rowlock_queue AS q (key, waiter, rank, note, ttl, alive_until)
-SELECT w.key, w.waiter, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start, convert_from(w.note, 'UTF8'),
+SELECT w.key, w.waiter, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start,
+  convert_from(w.note, 'UTF8'),
        w.ttl, clock_timestamp() + w.ttl * interval '1 microsecond'
 FROM want AS w
 WHERE NOT EXISTS (SELECT 1 FROM rowlock_queue AS t
-                  WHERE t.key = w.key AND t.waiter = w.waiter AND t.rank IS NOT NULL AND t.alive_until > clock_timestamp())
+                  WHERE t.key = w.key AND t.waiter = w.waiter AND t.rank IS NOT NULL
+                    AND t.alive_until > clock_timestamp())
   AND NOT EXISTS (SELECT 1 FROM rowlock AS r
                   WHERE r.key = w.key AND r.owner = w.waiter AND r.expires_at > clock_timestamp())
 ORDER BY w.n
 ON CONFLICT (key, waiter) DO UPDATE
-SET rank = excluded.rank, note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
+SET rank = excluded.rank, note = excluded.note, ttl = excluded.ttl,
+  alive_until = excluded.alive_until
 
 -- name: queue-leave
--- $1 keys, $2 waiters, each as an array literal. Locked in the order in which queue-join locks.
+-- $1 keys, $2 waiters, each as an array literal. It locks in the order in which queue-join locks.
 DELETE FROM rowlock_queue AS q
 USING (
   SELECT t.key, t.waiter FROM rowlock_queue AS t
-  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key AND t.waiter = w.waiter
+  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key
+    AND t.waiter = w.waiter
   ORDER BY t.key, t.ticket FOR UPDATE OF t
 ) AS left_now
 WHERE q.key = left_now.key AND q.waiter = left_now.waiter
 
 -- name: places
--- $1 keys, $2 waiters, each as an array literal. Each queue is numbered once, however many of its waiters ask.
+-- $1 keys, $2 waiters, each as an array literal. It numbers each queue once, for any number of
+-- waiters.
 WITH want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
 ), line AS (
-  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead FROM rowlock_queue
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead
+    FROM rowlock_queue
   WHERE key IN (SELECT key FROM want) AND rank IS NOT NULL AND alive_until > clock_timestamp()
 )
 SELECT w.n,
@@ -54,7 +65,8 @@ SELECT w.n,
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             ELSE 2 END AS state,
        q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
-       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0) AS remaining,
+       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+         AS remaining,
        coalesce(q.ahead, 0) AS ahead
 FROM want AS w
 LEFT JOIN rowlock AS r ON r.key = w.key
@@ -62,8 +74,9 @@ LEFT JOIN line AS q ON q.key = w.key AND q.waiter = w.waiter
 ORDER BY w.n
 
 -- name: claim-update
--- $1 key, $2 owner, $3 note, $4 ttl in µs. As acquire-update, if the first live ticket is the owner's own or there is none; with
--- the ticket goes the place in the queue, in the same statement, so that it can never be served again.
+-- $1 key, $2 owner, $3 note, $4 ttl in µs. As acquire-update, if the first live ticket is the
+-- owner's own or there is none. The same statement removes the ticket, so that it can never be
+-- served again.
 WITH taken AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
@@ -79,15 +92,17 @@ WITH taken AS (
 SELECT token FROM taken
 
 -- name: claim-any
--- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. As acquire-any, if the first live ticket is the owner's own or there is
--- none: whose turn it is is asked first, so that who comes out of turn locks nothing.
+-- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. As acquire-any, if the first live ticket is
+-- the owner's own or there is none. It reads the head of the queue first, so that other waiters
+-- lock nothing.
 WITH turn AS (
   SELECT coalesce((SELECT waiter FROM rowlock_queue
                    WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
                    ORDER BY rank, ticket LIMIT 1), $2) = $2 AS mine
 ), expired AS (
   SELECT key FROM rowlock
-  WHERE key = $1 AND home = @home AND owner IS NOT NULL AND expires_at <= clock_timestamp() AND (SELECT mine FROM turn)
+  WHERE key = $1 AND home = @home AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+    AND (SELECT mine FROM turn)
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE rowlock AS r
@@ -98,8 +113,10 @@ WITH turn AS (
   RETURNING r.token
 ), made AS (
   INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
-  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', @home
-  FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int AND (SELECT mine FROM turn) FOR SHARE) AS f
+  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+    clock_timestamp() + $4::bigint * interval '1 microsecond', @home
+  FROM (SELECT floor FROM rowlock_floor
+    WHERE bucket = $5::int AND (SELECT mine FROM turn) FOR SHARE) AS f
   WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_token
   ON CONFLICT (key) DO NOTHING
   RETURNING r.token
@@ -124,18 +141,22 @@ UNION ALL
 SELECT 6, 0, '', 0 FROM turn WHERE NOT mine AND NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1)
 
 -- name: pass
--- $1 key, $2 owner, $3 token, or 0 for whatever token this owner has. The row is locked first and the first ticket after it, in
--- the order in which a claim does; the ticket is locked because its waiter may be leaving at this moment, who then looks for
--- what he was granted and must find it. Nobody to pass to, or no token left: a release.
+-- $1 key, $2 owner, $3 token, or 0 for any token of this owner. It locks the row first and the
+-- first ticket after it, in the order in which a claim does. It locks the ticket because its waiter
+-- may leave at this moment, and then must find the lease that it was granted. If the queue is
+-- empty, or no token is left, it is a release.
 WITH held AS (
-  SELECT key, token FROM rowlock WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home FOR NO KEY UPDATE
+  SELECT key, token FROM rowlock
+    WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home FOR NO KEY UPDATE
 ), head AS (
   SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN rowlock_queue AS q ON q.key = h.key
-  WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp() AND h.token < @last_token
+  WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
+    AND h.token < @last_token
   ORDER BY q.rank, q.ticket LIMIT 1 FOR UPDATE OF q
 ), passed AS (
   UPDATE rowlock AS r
-  SET owner = n.waiter, note = coalesce(n.note, ''), token = r.token + CASE WHEN n.waiter IS NULL THEN 0 ELSE 1 END,
+  SET owner = n.waiter, note = coalesce(n.note, ''),
+    token = r.token + CASE WHEN n.waiter IS NULL THEN 0 ELSE 1 END,
       acquired_at = CASE WHEN n.waiter IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
       expires_at = clock_timestamp() + coalesce(n.ttl, 0) * interval '1 microsecond'
   FROM held AS h LEFT JOIN head AS n ON true
@@ -147,17 +168,20 @@ WITH held AS (
 SELECT owner, token FROM passed
 
 -- name: queue-dead
--- $1 key and $2 waiter of the last, $3 retention in µs, $4 limit. The next tickets that are dead.
+-- $1 key and $2 waiter of the last, $3 retention in µs, $4 limit. Returns the next dead tickets.
 SELECT key, waiter FROM rowlock_queue
-WHERE (key, waiter) > ($1, $2) AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+WHERE (key, waiter) > ($1, $2)
+  AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
 ORDER BY key, waiter LIMIT $4::bigint
 
 -- name: queue-reap
--- $1 keys, $2 waiters, each as an array literal, $3 retention in µs. Who is being changed is not dead.
+-- $1 keys, $2 waiters, each as an array literal, $3 retention in µs. A ticket that another
+-- transaction changes is not dead.
 DELETE FROM rowlock_queue AS q
 USING (
   SELECT t.key, t.waiter FROM rowlock_queue AS t
-  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key AND t.waiter = w.waiter
+  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key
+    AND t.waiter = w.waiter
   WHERE t.alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
   FOR UPDATE OF t SKIP LOCKED
 ) AS dead

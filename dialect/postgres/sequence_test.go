@@ -14,7 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// mocked is a session on a server that answers what a test says, and knows which statements came, in which order.
+// mocked is a session on a server that answers what a test says, and knows which statements came,
+// in which order.
 type mocked struct {
 	testing.TB
 	sqlmock.Sqlmock
@@ -134,7 +135,7 @@ func TestABatchIsRenewedInOneStatement(t *testing.T) {
 	m.done()
 }
 
-// An answer that lacks rows is no answer: nobody is told that he has lost his lease.
+// An answer that lacks rows is no answer: no holder is told that its lease is lost.
 func TestARenewalWithTooFewAnswersIsUnknown(t *testing.T) {
 	m := newMocked(t)
 	m.query("renew", sqlmock.NewRows([]string{"outcome", "clock", "remaining"}).AddRow(1, 5, 0))

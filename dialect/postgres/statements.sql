@@ -1,14 +1,15 @@
 -- The statements for Postgres. The section names are the same in every dialect, and the server sees
--- each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled in. @home is the
--- home of the rows that these statements may change: 0 for leases, otherwise see lease.HomeTransaction.
--- @last_token is the largest token that is ever granted, lease.MaxToken - 1.
+-- each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled in. @home is
+-- the home of the rows that these statements may change: 0 for leases, otherwise see
+-- lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken - 1.
 --
--- Time is clock_timestamp(), never now(): now() is when the transaction began, which is before the wait for a row lock,
--- and minutes ago in a long transaction. It stands in SET and WHERE, never in VALUES, which are computed before that wait.
+-- Time is clock_timestamp(), never now(): now() is when the transaction began, which is before the
+-- wait for a row lock, and minutes ago in a long transaction. It stands in SET and WHERE, never in
+-- VALUES, which the server computes before that wait.
 
 -- name: acquire-update
--- $1 key, $2 owner, $3 note, $4 ttl in µs. A row without owner cannot be fenced, so this waits for nothing longer than another
--- taker's commit. Any other row is neither locked nor written.
+-- $1 key, $2 owner, $3 note, $4 ttl in µs. A row without owner cannot be fenced, so this waits only
+-- for another taker's commit. It neither locks nor writes any other row.
 UPDATE rowlock AS r
 SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
@@ -16,13 +17,16 @@ WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < @last_toke
 RETURNING r.token
 
 -- name: acquire-any
--- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. Whatever the row is like, or if there is none; asked when acquire-update
--- has changed nothing, because the planner needs longer for it.
+-- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. It handles every state of the row, and its
+-- absence. It runs after acquire-update has changed nothing, because the planner needs longer for
+-- it.
 --
--- A held key falls through to the last SELECT and nothing is written or locked: ON CONFLICT … DO UPDATE … WHERE false would
--- lock the row and write WAL for every loser. An expired row is taken SKIP LOCKED, because its late holder may be inside a
--- fencing transaction; waiting for that would end in a lock timeout and an ERROR line in the server's log. No row at all: the
--- floor is read FOR SHARE, so that the reaper, which locks it FOR UPDATE before it deletes, cannot come between.
+-- A held key falls through to the last SELECT, and the statement writes and locks nothing: ON
+-- CONFLICT … DO UPDATE … WHERE false would lock the row and write WAL for every loser. It takes an
+-- expired row with SKIP LOCKED, because the previous holder may be inside a fencing transaction,
+-- and waiting for that would end in a lock timeout and an ERROR line in the server's log. If there
+-- is no row, it reads the floor FOR SHARE, so that the reaper, which locks it FOR UPDATE before it
+-- deletes, cannot come between.
 WITH expired AS (
   SELECT key FROM rowlock
   WHERE key = $1 AND home = @home AND owner IS NOT NULL AND expires_at <= clock_timestamp()
@@ -36,7 +40,8 @@ WITH expired AS (
   RETURNING r.token
 ), made AS (
   INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
-  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', @home
+  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+    clock_timestamp() + $4::bigint * interval '1 microsecond', @home
   FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
   WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_token
   ON CONFLICT (key) DO NOTHING
@@ -56,34 +61,44 @@ SELECT CASE WHEN r.home <> @home THEN 4
 FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 
 -- name: acquire-insert
--- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket
--- For keys that are new more often than not. An existing row yields nothing, locks nothing, writes nothing.
+-- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. For keys that are usually new. An existing
+-- row yields nothing, and the statement locks and writes nothing.
 INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
-SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', @home
+SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+  clock_timestamp() + $4::bigint * interval '1 microsecond', @home
 FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_token
 ON CONFLICT (key) DO NOTHING
 RETURNING r.token
 
 -- name: apply
--- $1 keys, $2 owners as they are (NULL: free, or expired), $3 tokens as they are (0: any), $4 next owners (NULL: nobody), $5 notes,
--- $6 ttls in µs, each as an array literal, keys in order; $7 the releasing process, $8 whether it is to be all or nothing.
+-- $1 keys, $2 present owners (NULL: free, or expired), $3 present tokens (0: any), $4 next owners
+-- (NULL: free), $5 notes, $6 ttls in µs, each as an array literal, keys in order; $7 the releasing
+-- process, $8 whether to change all or nothing.
 --
--- Locked in key order before anything is written, so that two batches cannot deadlock; SKIP LOCKED, because a row may be locked for
--- as long as a fence lasts, and everybody else in the batch would wait for it. They are updated by ctid: to find them again by key
--- would take as long as the first time. One that was changed since the statement's snapshot is not found by ctid, and answered 0.
--- Where all or nothing is asked for, nothing is locked either unless all of it seems possible: a loser writes nothing. What was locked
--- is counted by ctid as it will be updated: a row that was taken and given back since the snapshot is locked, and free, and not found.
--- NOT IN and not NOT EXISTS, for which a lane's planner settings would compare every row with every other.
+-- It locks in key order before it writes anything, so that two batches cannot deadlock. It uses
+-- SKIP LOCKED, because a row may be locked for as long as a fence lasts, and the rest of the batch
+-- would wait for it. It updates by ctid, because finding the rows again by key would take as long
+-- as the first time. A row that was changed since the statement's snapshot is not found by ctid,
+-- and answered 0.
+--
+-- With all or nothing it also locks nothing unless every change seems possible, so that a loser
+-- writes nothing. It counts the locked rows by ctid as it will update them: a row that was taken
+-- and released since the snapshot is locked, and free, and not found. NOT IN and not NOT EXISTS,
+-- for which a lane's planner settings would compare every row with every other.
 WITH want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[], $5::text::text[], $6::text::bigint[])
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
+    $5::text::text[], $6::text::bigint[])
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN rowlock AS r ON r.key = w.key
   WHERE r.home = @home AND r.token < @last_token
-    AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp()) OR r.owner = w.was AND w.token IN (r.token, 0))
-    AND (NOT $8::bool OR (SELECT count(*) FROM want) = (SELECT count(*) FROM want AS w JOIN rowlock AS r ON r.key = w.key
-           WHERE r.home = @home AND r.token < @last_token AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
+    AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
+      OR r.owner = w.was AND w.token IN (r.token, 0))
+    AND (NOT $8::bool OR (SELECT count(*) FROM want)
+      = (SELECT count(*) FROM want AS w JOIN rowlock AS r ON r.key = w.key
+           WHERE r.home = @home AND r.token < @last_token
+             AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
   UPDATE rowlock AS r
@@ -92,14 +107,16 @@ WITH want AS (
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM found AS f
   WHERE r.ctid = f.place
-    AND (NOT $8::bool OR (SELECT count(*) FROM found AS f JOIN rowlock AS r ON r.ctid = f.place) = (SELECT count(*) FROM want))
+    AND (NOT $8::bool OR (SELECT count(*) FROM found AS f JOIN rowlock AS r ON r.ctid = f.place)
+      = (SELECT count(*) FROM want))
   RETURNING f.n, r.token, f.owner IS NULL AND EXISTS (SELECT 1 FROM rowlock_queue AS q
     WHERE q.key = r.key AND q.waiter <> $7 AND q.alive_until > clock_timestamp()) AS awaited
 )
 SELECT n, 1 AS outcome, token, awaited, '' AS note, 0::bigint AS remaining FROM done
 UNION ALL
 SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
-                 WHEN w.was IS NOT NULL AND (r.owner = w.was AND w.token IN (r.token, 0) AND r.home = @home) IS NOT TRUE THEN 3
+                 WHEN w.was IS NOT NULL AND (r.owner = w.was AND w.token IN (r.token, 0)
+                   AND r.home = @home) IS NOT TRUE THEN 3
                  WHEN w.was IS NOT NULL OR r.home <> @home THEN 0
                  WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                  WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
@@ -110,24 +127,27 @@ SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
 FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key WHERE w.n NOT IN (SELECT n FROM done)
 
 -- name: create
--- $1 keys, $2 owners (NULL: nobody), $3 notes, $4 ttls in µs, $5 buckets, each as an array literal, keys in order.
--- As acquire-insert: each floor is share-locked, to keep the reaper out, and an existing row yields nothing.
+-- $1 keys, $2 owners (NULL: free), $3 notes, $4 ttls in µs, $5 buckets, each as an array literal,
+-- keys in order. As acquire-insert, it share-locks each floor, to keep the reaper out, and an
+-- existing row yields nothing.
 INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
 SELECT w.key, w.owner, w.note, f.floor + (w.owner IS NOT NULL)::int, clock_timestamp(),
        clock_timestamp() + w.ttl * interval '1 microsecond', @home
-FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[], $5::text::int[]) AS w (key, owner, note, ttl, bucket)
+FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[],
+  $5::text::int[]) AS w (key, owner, note, ttl, bucket)
 CROSS JOIN LATERAL (SELECT floor FROM rowlock_floor WHERE bucket = w.bucket FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM rowlock AS o WHERE o.key = w.key) AND f.floor < @last_token
 ON CONFLICT (key) DO NOTHING
 RETURNING r.key, r.token
 
 -- name: renew
--- $1 keys, $2 owners, $3 tokens, $4 ttls in µs, each as an array literal, keys in order
+-- $1 keys, $2 owners, $3 tokens, $4 ttls in µs, each as an array literal, keys in order.
 --
--- SKIP LOCKED, because the holder's own fence may have the row: such a lease is answered 2, busy, with what remains of it by the
--- snapshot, which shows committed expiries only. The rows are locked in
--- key order, so that two renewals of overlapping batches cannot deadlock. Expired or foreign rows are not touched. One batch may have
--- a lease that was lost and the next of the same key, so that a key alone says nothing of whose renewal it was.
+-- SKIP LOCKED, because the holder's own fence may have the row. Such a lease is answered 2, busy,
+-- with what remains of it by the snapshot, which shows committed expiries only. It locks the rows
+-- in key order, so that two renewals of overlapping batches cannot deadlock. It does not touch
+-- expired or foreign rows. A batch may have a lost lease and the next lease of the same key, so
+-- that a key alone does not identify a renewal.
 WITH want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
     WITH ORDINALITY AS w (key, owner, token, ttl, n)
@@ -138,36 +158,46 @@ WITH want AS (
 ), renewed AS (
   UPDATE rowlock AS r SET expires_at = clock_timestamp() + w.ttl * interval '1 microsecond'
   FROM locked AS l JOIN want AS w ON w.key = l.key
-  WHERE r.key = l.key AND r.owner = w.owner AND r.token = w.token AND r.expires_at > clock_timestamp()
+  WHERE r.key = l.key AND r.owner = w.owner AND r.token = w.token
+    AND r.expires_at > clock_timestamp()
   RETURNING r.key, r.owner, r.token
 )
-SELECT CASE WHEN a.outcome = 3 AND a.remaining IS NOT NULL THEN 2 WHEN a.outcome = 3 THEN 0 ELSE a.outcome END AS outcome,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock, coalesce(a.remaining, 0) AS remaining
+SELECT CASE WHEN a.outcome = 3 AND a.remaining IS NOT NULL THEN 2
+  WHEN a.outcome = 3 THEN 0 ELSE a.outcome END AS outcome,
+  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock,
+  coalesce(a.remaining, 0) AS remaining
 FROM (SELECT o.n, o.outcome, CASE WHEN o.outcome = 3 THEN (
-        SELECT (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint FROM rowlock AS r
-        WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.home = @home) END AS remaining
-      FROM (SELECT w.*, CASE WHEN EXISTS (SELECT 1 FROM renewed AS d WHERE d.key = w.key AND d.owner = w.owner AND d.token = w.token) THEN 1
+        SELECT (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+        FROM rowlock AS r
+        WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.home = @home) END
+          AS remaining
+      FROM (SELECT w.*, CASE WHEN EXISTS (SELECT 1 FROM renewed AS d
+        WHERE d.key = w.key AND d.owner = w.owner AND d.token = w.token) THEN 1
                              WHEN EXISTS (SELECT 1 FROM locked AS l WHERE l.key = w.key) THEN 0
                              ELSE 3 END AS outcome
             FROM want AS w OFFSET 0) AS o OFFSET 0) AS a ORDER BY a.n
 
 -- name: confirm
--- $1 ttl in µs or 0, $2 key, $3 owner, $4 token. The lease is read to be its owner's, and a read proves nothing of durability: a
--- commit that waits for a synchronous standby becomes visible when its wait is ended, and is then on this server alone. This
--- commit comes after it in the log, so that its acknowledgement covers both. It always changes the row, never shortens the lease,
--- and extends it by the clock's resolution or to the ttl from now.
-UPDATE rowlock SET expires_at = greatest(expires_at + interval '1 microsecond', clock_timestamp() + $1::bigint * interval '1 microsecond')
+-- $1 ttl in µs or 0, $2 key, $3 owner, $4 token. The lease was read to be its owner's, and a read
+-- proves nothing about durability: a commit that waits for a synchronous standby becomes visible
+-- when its wait is cancelled, and is then on this server alone. This commit comes after it in the
+-- log, so that its acknowledgement covers both. It always changes the row, never shortens the
+-- lease, and extends it by the clock's resolution or to the ttl from now.
+UPDATE rowlock SET expires_at = greatest(expires_at + interval '1 microsecond',
+  clock_timestamp() + $1::bigint * interval '1 microsecond')
 WHERE key = $2 AND owner = $3 AND token = $4 AND home = @home AND expires_at > clock_timestamp()
 
 -- name: release
--- $1 key, $2 owner, $3 token, or 0 for whatever token this owner has, $4 the releasing process. The row that comes back says
--- whether anybody else waits: that costs a look at one index here, and a round trip if it were asked afterwards.
+-- $1 key, $2 owner, $3 token, or 0 for any token of this owner, $4 the releasing process. The
+-- returned row says whether another process waits. That costs a look at one index here, and would
+-- cost a round trip later.
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home
-RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
+RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
+  WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
 
 -- name: hand-over
--- $1 next owner, $2 note, $3 ttl in µs, $4 key, $5 owner and $6 token as they are
+-- $1 next owner, $2 note, $3 ttl in µs, $4 key, $5 present owner and $6 token
 UPDATE rowlock AS r
 SET owner = $1, note = $2, token = r.token + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
@@ -175,7 +205,8 @@ WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = @home AND r.toke
 
 -- name: inspect
 -- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 limit
-SELECT r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
+SELECT r.key, r.owner, r.token, r.note,
+  r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
        (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
 FROM rowlock AS r
@@ -184,9 +215,11 @@ WHERE r.key > ($1::text::bytea[])[1] AND substr(r.key, 1, $2::int) = ($1::text::
 ORDER BY r.key LIMIT $4::bigint
 
 -- name: inspect-keys
--- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 keys as an array literal, each once, $5 limit.
--- Not one statement for both: a plan for "no list, or in it" that serves every list reads the table through.
-SELECT r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
+-- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 keys as an array
+-- literal, each once, $5 limit. This is not one statement with inspect, because a plan for "no
+-- list, or in it" that serves every list reads the whole table.
+SELECT r.key, r.owner, r.token, r.note,
+  r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
        (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
 FROM rowlock AS r
@@ -196,11 +229,14 @@ WHERE r.key = ANY ($4::text::bytea[]) AND r.key > ($1::text::bytea[])[1]
 ORDER BY r.key LIMIT $5::bigint
 
 -- name: fence
--- $1 key, $2 owner, $3 token, $4 ttl in µs, or 0 to leave the expiry as it is. An UPDATE, not a locking SELECT: under REPEATABLE READ
--- a transaction that waits here has its snapshot from before the wait. If the fence in its way wrote nothing, it would go on and read
--- what that transaction has changed since; as it is, Postgres refuses it (40001). An expired lease is fenced and not revived.
+-- $1 key, $2 owner, $3 token, $4 ttl in µs, or 0 to leave the expiry as it is. An UPDATE, not a
+-- locking SELECT: under REPEATABLE READ a transaction that waits here has its snapshot from before
+-- the wait. If the fence that blocked it wrote nothing, it would go on and read what that
+-- transaction has changed since. Because the fence writes, Postgres refuses it (40001). An expired
+-- lease is fenced and not revived.
 UPDATE rowlock SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()
-  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond') ELSE expires_at END
+  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')
+    ELSE expires_at END
 WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home
 RETURNING 1
 
@@ -216,7 +252,8 @@ SELECT value FROM rowlock_meta WHERE name = 'instance'
 SELECT value FROM rowlock_meta WHERE name = 'schema_version'
 
 -- name: complete
-SELECT (SELECT count(*) FROM rowlock_floor), (SELECT count(*) FROM rowlock_meta WHERE name = 'instance')
+SELECT (SELECT count(*) FROM rowlock_floor),
+  (SELECT count(*) FROM rowlock_meta WHERE name = 'instance')
 
 -- name: floor-lock
 -- $1 bucket
@@ -227,16 +264,20 @@ SELECT floor FROM rowlock_floor WHERE bucket = $1 FOR UPDATE
 UPDATE rowlock_floor SET floor = greatest(floor, $1::bigint) WHERE bucket = $2
 
 -- name: dead
--- $1 after, $2 rows to look at, $3 retention in µs, $4 rows again. Walks the primary key: an index on the expiry would cost
--- every renewal its HOT update. The last row looked at is always there, dead or not, for the walk to go on from.
+-- $1 after, $2 number of rows to read, $3 retention in µs, $4 that number again. It walks the
+-- primary key, because an index on the expiry would cost every renewal its HOT update. The result
+-- always has the last row that was read, dead or not, from which the walk goes on.
 SELECT key, dead FROM (
-  SELECT key, home = @home AND expires_at <= clock_timestamp() - $3::bigint * interval '1 microsecond' AS dead,
+  SELECT key,
+    home = @home
+      AND expires_at <= clock_timestamp() - $3::bigint * interval '1 microsecond' AS dead,
          row_number() OVER (ORDER BY key) AS n
   FROM (SELECT key, home, expires_at FROM rowlock WHERE key > $1 ORDER BY key LIMIT $2::int) AS page
 ) AS p WHERE dead OR n = $4::bigint ORDER BY key
 
 -- name: dead-lock
--- $1 keys as an array literal, $2 retention in µs. A row whose tokens have run out stays: its floor would exhaust the whole bucket.
+-- $1 keys as an array literal, $2 retention in µs. A row whose tokens have run out stays, because
+-- its floor would exhaust the whole bucket.
 SELECT key, token FROM rowlock
 WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token < @last_token
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'

@@ -14,7 +14,9 @@ import (
 // There is no round trip to save, and taking a list apart in SQL costs more than a statement for
 // each item (7 µs against 5). Nothing comes in between, because the transaction has the file's
 // write lock from its first write on.
-func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool) ([]sqlstore.Applied, error) {
+func (d *database) Apply(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool,
+) ([]sqlstore.Applied, error) {
 	out, err := sqlstore.Look(ctx, s, d, changes)
 	if err != nil || all && sqlstore.Hopeless(out) {
 		return out, err
@@ -31,7 +33,10 @@ func (d *database) Apply(ctx context.Context, s *sqlstore.Session, changes []sql
 var errNotAll = errors.New("not every change can be made")
 
 // applyEach tries the changes that are Possible in out, and writes their outcomes to it.
-func (d *database) applyEach(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied, all bool) (err error) {
+func (d *database) applyEach(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied,
+	all bool,
+) (err error) {
 	for i := range changes {
 		if out[i].Outcome != sqlstore.Possible {
 			continue
@@ -48,13 +53,16 @@ func (d *database) applyEach(ctx context.Context, s *sqlstore.Session, changes [
 	return nil
 }
 
-func (d *database) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.Change) (sqlstore.Applied, error) {
+func (d *database) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.Change) (
+	sqlstore.Applied, error,
+) {
 	switch {
 	case c.Releases():
 		r, err := d.Release(ctx, s, c.From)
 		return done(!r.Gone, c.From.Token, sqlstore.Gone), err
 	case c.Acquires():
-		return d.made(ctx, s, "acquire-update", millis(c.TTL), sqlstore.Bytes(c.To), c.Note, []byte(c.From.Key))
+		return d.made(ctx, s, "acquire-update", millis(c.TTL), sqlstore.Bytes(c.To), c.Note,
+			[]byte(c.From.Key))
 	}
 	to := lease.AcquireRequest{Key: c.From.Key, Owner: c.To, Note: c.Note, TTL: c.TTL}
 	a, err := d.HandOver(ctx, s, lease.HandOver{From: c.From, To: to})
@@ -64,16 +72,21 @@ func (d *database) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.C
 // Create makes rows one by one in one transaction, without reading first: an insert finds out by
 // itself whether there is a row, and then writes nothing. Callers have seen that there is none, or
 // expect it.
-func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) (
+	[]sqlstore.Applied, error,
+) {
 	out := make([]sqlstore.Applied, len(changes))
 	err := s.InTx(ctx, func() error { return d.createEach(ctx, s, changes, out) })
 	return out, err
 }
 
-func (d *database) createEach(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied) (err error) {
+func (d *database) createEach(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied,
+) (err error) {
 	for i := range changes {
 		c := &changes[i]
-		out[i], err = d.made(ctx, s, "create", []byte(c.From.Key), orNull(c.To), c.Note, millis(c.TTL), lease.Bucket(c.From.Key))
+		out[i], err = d.made(ctx, s, "create", []byte(c.From.Key), orNull(c.To), c.Note,
+			millis(c.TTL), lease.Bucket(c.From.Key))
 		if err != nil {
 			return err
 		}
@@ -90,7 +103,9 @@ func orNull(o lease.Owner) any {
 
 // made runs a statement that returns a token, or no row if another client came between the read and
 // the write lock. The token of a row that was made free is its floor's, which may be 0.
-func (d *database) made(ctx context.Context, s *sqlstore.Session, section string, args ...any) (sqlstore.Applied, error) {
+func (d *database) made(ctx context.Context, s *sqlstore.Session, section string, args ...any) (
+	sqlstore.Applied, error,
+) {
 	out := sqlstore.Applied{Outcome: sqlstore.Done}
 	err := s.QueryRow(ctx, d.Text(section), args, &out.Token)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -1,33 +1,39 @@
--- For package optimistic: the row is read, and changed only if it is still as it was read. The parameters have the same order in
--- every dialect, times are µs, rounded up to the clock's ms, and expiries as the column has them. Renewal is the one in statements.sql.
+-- For package optimistic: it reads a row, and changes the row only if it is still as it was read.
+-- The parameters have the same order in every dialect. Times are µs, rounded up to the clock's ms,
+-- and expiries as the column has them. Renewal is the one in statements.sql.
 
 -- name: cas-setup
--- for how many ms a statement may wait for a locked row; there are none
+-- Returns for how many ms a statement may wait for a locked row. SQLite has no locked rows.
 SELECT 0
 
 -- name: cas-look
 -- owner, key
 SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
-            WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
+            WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+              THEN 0
             WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining, owner, expires_at AS expires
+       token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
+         owner, expires_at AS expires
 FROM rowlock WHERE key = ?
 
 -- name: cas-take-free
--- owner, note, ttl, next token; key, and token as read. A row without owner is as it was read if its token is: every grant raises it. Nobody can fence
--- such a row, so what there is to wait for is another taker's commit.
+-- owner, note, ttl, next token; key, and token as read. A row without owner is as it was read if
+-- its token is, because every grant raises it. No client can fence such a row, so a wait is only
+-- for another taker's commit.
 UPDATE rowlock
-SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000,
+SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  + (? + 999) / 1000,
     acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = ?
 WHERE key = ? AND home = @home AND token = ? AND owner IS NULL
 
 -- name: cas-take
 -- owner, note, ttl, next token; key, and token, owner, expiry as read
 UPDATE rowlock
-SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000,
+SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  + (? + 999) / 1000,
     acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = ?
 WHERE key = ? AND home = @home AND token = ? AND owner = ? AND expires_at = ?
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
@@ -71,4 +77,5 @@ WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND home = @home
 -- name: cas-drop-dead
 -- key, waiter, retention
 DELETE FROM rowlock_queue
-WHERE key = ? AND waiter = ? AND alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+WHERE key = ? AND waiter = ? AND alive_until
+  <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000

@@ -55,7 +55,7 @@ func (f *file) open(path, options string) *sql.Conn {
 	return c
 }
 
-// conn returns a connection that waits for nobody.
+// conn returns a connection that waits for no lock.
 func (f *file) conn() *sql.Conn { return f.open(f.path(), "_pragma=busy_timeout(0)") }
 
 func (f *file) run(c *sql.Conn, queries ...string) error {
@@ -102,8 +102,8 @@ var provoked = []struct {
 		f.must(b, insert)
 		return f.run(a, update)
 	}},
-	// Locked by another connection of a shared cache, it would be LOCKED_SHAREDCACHE; the driver waits for that one to end, and
-	// no context ends the waiting.
+	// Locked by another connection of a shared cache, it would be LOCKED_SHAREDCACHE; the
+	// driver waits for that one to end, and no context ends the waiting.
 	{"a statement is still reading the table", sqlite3.SQLITE_LOCKED, sqlstore.Conflict, nil, func(f *file) error {
 		c := f.conn()
 		f.must(c, `CREATE TABLE t (n)`, `INSERT INTO t VALUES (1), (2)`)
@@ -239,7 +239,7 @@ func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {
 	}
 }
 
-// withCode makes an error of the driver's with any code, which it lets nobody make.
+// withCode makes an error of the driver's with any code, for which it exports no constructor.
 func withCode(code int) error {
 	e := new(driving.Error)
 	field := reflect.ValueOf(e).Elem().FieldByName("code")

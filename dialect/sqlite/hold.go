@@ -22,13 +22,17 @@ func (d *database) LockRows(table, column string, n int, _ time.Duration) string
 func (d *database) AtOnce() int { return math.MaxInt }
 
 // TryRows does not either.
-func (d *database) TryRows(table, column string, n int) string { return sqlstore.In(table, column, n) }
+func (d *database) TryRows(table, column string, n int) string {
+	return sqlstore.In(table, column, n)
+}
 
 // Skipping changes nothing.
 func (d *database) Skipping(query string) string { return query }
 
 // Patience sets busy_timeout, which belongs to the connection and not to the transaction.
-func (d *database) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error) {
+func (d *database) Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (
+	restore func(context.Context) error, err error,
+) {
 	var before int64
 	if err := tx.QueryOne(ctx, `PRAGMA busy_timeout`, nil, &before); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
--- What SQLite is told for a lock in the caller's own transaction. It has no holds: a transaction that stayed open would keep every
--- other writer out.
+-- A lock in the caller's own transaction, for SQLite. It has no holds, because a transaction that
+-- stayed open would keep every other writer out.
 
 -- name: write-lock
--- A write that changes nothing takes the file's write lock, also in a transaction that was begun DEFERRED.
+-- A write that changes nothing takes the file's write lock, also in a transaction that was begun
+-- DEFERRED.
 UPDATE rowlock_hold SET made_at = made_at WHERE key = x''

@@ -1,16 +1,18 @@
--- What SQLite is told about what is done once. Whoever has the file's write lock is the only one in flight.
+-- Effects by key, for SQLite. Only a transaction with the file's write lock can be in flight.
 
 -- name: once-claim
--- tenant, key, fingerprint, how long to keep it in µs. No row: the key has one. Even then the transaction has the write lock from
--- here on, and what it reads is the latest.
+-- tenant, key, fingerprint, how long to keep it in µs. No row: the key has one. Even then the
+-- transaction has the write lock from here on, and reads the latest rows.
 INSERT INTO rowlock_once (tenant, key, fingerprint, made_at, expires_at)
-VALUES (?1, ?2, ?3, CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?4 + 999) / 1000)
+VALUES (?1, ?2, ?3, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?4 + 999) / 1000)
 ON CONFLICT (tenant, key) DO NOTHING
 RETURNING 1 AS state
 
 -- name: once-look
 -- tenant, key
-SELECT CASE WHEN expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 2 ELSE 3 END AS state, fingerprint, result
+SELECT CASE WHEN expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 2 ELSE 3 END
+  AS state, fingerprint, result
 FROM rowlock_once WHERE tenant = ?1 AND key = ?2
 
 -- name: once-take
@@ -25,7 +27,8 @@ WHERE tenant = ?3 AND key = ?4 AND expires_at <= CAST(unixepoch('subsec') * 1000
 UPDATE rowlock_once SET result = ?1 WHERE tenant = ?2 AND key = ?3
 
 -- name: once-confirm
--- tenant, key. The row is read to be committed, and a read proves nothing of durability: see confirm. made_at has no index.
+-- tenant, key. The row was read as committed, and a read proves nothing about durability: see
+-- confirm. made_at has no index.
 UPDATE rowlock_once SET made_at = made_at + 1 WHERE tenant = ?1 AND key = ?2
 
 -- name: once-sweep

@@ -19,9 +19,12 @@ func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []leas
 
 // Claim reads first, as Acquire does. It asks for the write lock only if the key is available and
 // the requester is the head of the queue.
-func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	lease.Acquired, error,
+) {
 	var a sqlstore.Answer
-	err := s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, a.Dest()...)
+	err := s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
+		a.Dest()...)
 	absent := errors.Is(err, sql.ErrNoRows)
 	switch {
 	case err != nil && !absent:
@@ -45,7 +48,9 @@ func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.Acqui
 
 // turn reports whether the requester is the head of the queue, and whether a ticket of its own says
 // so.
-func (d *database) turn(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (turn, ticket bool, err error) {
+func (d *database) turn(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	turn, ticket bool, err error,
+) {
 	var head []byte
 	err = s.QueryRow(ctx, d.Text("queue-head"), []any{[]byte(r.Key)}, &head)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -56,12 +61,15 @@ func (d *database) turn(ctx context.Context, s *sqlstore.Session, r lease.Acquir
 }
 
 // claim takes or makes a row for the head of the queue, with its ticket if there is one.
-func (d *database) claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent, ticket bool) (out lease.Acquired, err error) {
+func (d *database) claim(
+	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent, ticket bool,
+) (out lease.Acquired, err error) {
 	grant := func() (err error) {
 		if absent {
 			out, err = d.insert(ctx, s, r)
 		} else {
-			out, err = d.write(ctx, s, "acquire-update", millis(r.TTL), sqlstore.Bytes(r.Owner), r.Note, []byte(r.Key))
+			out, err = d.write(ctx, s, "acquire-update", millis(r.TTL), sqlstore.Bytes(r.Owner),
+				r.Note, []byte(r.Key))
 		}
 		return err
 	}
@@ -79,7 +87,9 @@ func (d *database) claim(ctx context.Context, s *sqlstore.Session, r lease.Acqui
 }
 
 // Pass gives the row to the first ticket, or frees it.
-func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease) (out lease.Passed, err error) {
+func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease) (
+	out lease.Passed, err error,
+) {
 	err = s.InTx(ctx, func() error {
 		out, err = d.Base.Pass(ctx, s, l)
 		if err != nil || out.To.IsZero() {
@@ -91,6 +101,9 @@ func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease)
 }
 
 // DeadTickets lists dead tickets.
-func (d *database) DeadTickets(ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error) {
-	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), sqlstore.Bytes(after.Owner), retention, limit)
+func (d *database) DeadTickets(
+	ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int,
+) ([]lease.Lease, error) {
+	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), sqlstore.Bytes(after.Owner),
+		retention, limit)
 }

@@ -10,7 +10,9 @@ import (
 // Renew renews a batch in one statement. While another transaction has the file's write lock, such
 // as the holder's own fence, nothing can be renewed or taken. What still names its owner and token
 // is then answered busy.
-func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) (
+	[]lease.Renewed, error,
+) {
 	b := batch{out: make([]lease.Renewed, len(reqs)), at: make(map[lease.Lease]int, len(reqs))}
 	for i, r := range reqs {
 		b.at[r.Lease] = i
@@ -22,7 +24,8 @@ func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.
 		err = d.mark(ctx, s, "renew-look", list, lease.Busy, b)
 	}
 	for i, r := range reqs {
-		b.out[i] = b.out[b.at[r.Lease]] // a lease that comes twice has one row, and each time the same answer
+		// A lease that comes twice has one row, and each time the same answer
+		b.out[i] = b.out[b.at[r.Lease]]
 	}
 	return b.out, err
 }
@@ -34,15 +37,23 @@ type batch struct {
 	at  map[lease.Lease]int
 }
 
-func (d *database) mark(ctx context.Context, s *sqlstore.Session, section, list string, as lease.RenewOutcome, b batch) error {
+func (d *database) mark(
+	ctx context.Context, s *sqlstore.Session, section, list string, as lease.RenewOutcome, b batch,
+) error {
 	return s.Query(ctx, d.Text(section), []any{list}, func(row sqlstore.Columns) error {
 		var key, owner []byte
 		var token, clock, remaining int64
 		if err := row.Scan(&key, &owner, &token, &clock, &remaining); err != nil {
 			return err
 		}
-		if i, ok := b.at[lease.Lease{Key: string(key), Owner: lease.Owner(owner), Token: token}]; ok {
-			b.out[i] = lease.Renewed{Outcome: as, Clock: sqlstore.Duration(clock), Remaining: sqlstore.Duration(remaining)}
+		if i, ok := b.at[lease.Lease{
+			Key: string(key), Owner: lease.Owner(owner),
+			Token: token,
+		}]; ok {
+			b.out[i] = lease.Renewed{
+				Outcome: as, Clock: sqlstore.Duration(clock),
+				Remaining: sqlstore.Duration(remaining),
+			}
 		}
 		return nil
 	})

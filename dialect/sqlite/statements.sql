@@ -1,16 +1,18 @@
 -- The statements for SQLite. The section names are the same in every dialect, and the server sees
--- each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled in. @home is the
--- home of the rows that these statements may change: 0 for leases, otherwise see lease.HomeTransaction.
--- @last_token is the largest token that is ever granted, lease.MaxToken - 1.
+-- each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled in. @home is
+-- the home of the rows that these statements may change: 0 for leases, otherwise see
+-- lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken - 1.
 --
--- There is no server: time is the wall clock of the host, in whole milliseconds since 1970. All processes are on that host.
--- A statement that writes waits for the file's one write lock first and reads the clock after.
+-- There is no server: time is the wall clock of the host, in whole milliseconds since 1970. All
+-- processes are on that host. A statement that writes waits for the file's one write lock first and
+-- reads the clock after.
 
 -- name: look
--- owner, key. Asked first, so that a loser never asks for the write lock.
+-- owner, key. It runs first, so that a loser never asks for the write lock.
 SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
-            WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
+            WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+              THEN 0
             WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
@@ -21,26 +23,31 @@ FROM rowlock WHERE key = ?
 -- ttl in ms, owner, note, key
 UPDATE rowlock SET token = token + 1, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, owner = ?, note = ?
-WHERE key = ? AND home = @home AND (owner IS NULL OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
+WHERE key = ? AND home = @home AND (owner IS NULL
+  OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
   AND token < @last_token
 RETURNING token
 
 -- name: acquire-insert
--- key, owner, note, ttl in ms, bucket. The write lock that the statement holds keeps the reaper out.
+-- key, owner, note, ttl in ms, bucket. The write lock that the statement holds keeps the reaper
+-- out.
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, @home
+SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, @home
 FROM rowlock_floor WHERE bucket = ? AND floor < @last_token
 ON CONFLICT (key) DO NOTHING
 RETURNING token
 
 -- name: rows
--- JSON array of hexadecimal keys. What a batch finds. CROSS JOIN, because SQLite then keeps the order: from the list to the rows.
+-- JSON array of hexadecimal keys. What a batch finds. CROSS JOIN, because SQLite then keeps the
+-- order: from the list to the rows.
 SELECT j.key + 1 AS n, r.home = @home AS home, r.owner, r.token, r.note,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
 
 -- name: create
--- key, owner (NULL: nobody), note, ttl in ms, bucket. As acquire-insert, or a free row, whose token stands at the floor.
+-- key, owner (NULL: free), note, ttl in ms, bucket. As acquire-insert, or a free row, whose token
+-- stands at the floor.
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
 SELECT ?1, ?2, ?3, floor + (?2 IS NOT NULL), CAST(unixepoch('subsec') * 1000 AS INTEGER),
        CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?4, @home
@@ -51,35 +58,40 @@ RETURNING token
 -- name: renew
 -- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl in ms
 UPDATE rowlock SET expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + j.d
-FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't' AS t, value ->> 'd' AS d
+FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't' AS t,
+  value ->> 'd' AS d
       FROM json_each(?)) AS j
 WHERE rowlock.key = j.k AND rowlock.owner = j.o AND rowlock.token = j.t AND home = @home
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-RETURNING rowlock.key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock, 0 AS remaining
+RETURNING rowlock.key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
+  0 AS remaining
 
 -- name: renew-look
--- JSON array as for renew, while another transaction has the write lock: which still name this owner and token, and what remains of
--- them? It reads what is committed.
+-- JSON array as for renew, while another transaction has the write lock. Returns those that still
+-- name this owner and token, and what remains of them. It reads what is committed.
 SELECT r.key, r.owner, r.token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value ->> 'k')
 WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home = @home
 
 -- name: confirm
--- ttl in µs or 0, key, owner, token. The lease is read to be its owner's, and a read proves nothing of durability. This commit
--- comes after the one that was read. It always changes the row, never shortens the lease, and extends it by the clock's
--- resolution or to the ttl from now.
-UPDATE rowlock SET expires_at = max(expires_at + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000)
-WHERE key = ? AND owner = ? AND token = ? AND home = @home AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+-- ttl in µs or 0, key, owner, token. The lease was read to be its owner's, and a read proves
+-- nothing about durability. This commit comes after the one that was read. It always changes the
+-- row, never shortens the lease, and extends it by the clock's resolution or to the ttl from now.
+UPDATE rowlock SET expires_at = max(expires_at + 1,
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000)
+WHERE key = ? AND owner = ? AND token = ? AND home = @home
+  AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- name: release
--- key, owner, token, or 0 for whatever token this owner has
+-- key, owner, token, or 0 for any token of this owner
 UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
 WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = @home
 
 -- name: hand-over
--- next owner, note, ttl in ms, key, owner and token as they are
-UPDATE rowlock SET token = token + 1, owner = ?, note = ?, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
+-- next owner, note, ttl in ms, key, present owner and token
+UPDATE rowlock SET token = token + 1, owner = ?, note = ?,
+  acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
 WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token < @last_token
 
@@ -91,13 +103,15 @@ SELECT r.key, r.owner, r.token, r.note,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
 FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p JOIN rowlock AS r
 WHERE r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
-  AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+  AND (p.held_only = 0 OR r.owner IS NOT NULL
+    AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 ORDER BY r.key LIMIT ?
 
 -- name: inspect-keys
--- after and prefix as a JSON array, prefix's length, held only, keys as a JSON array, each once, limit. Not one statement for
--- both: with "no list, or in it" the table is read through, and the list again for each row. CROSS JOIN, because SQLite then
--- keeps the order: from the list to the rows.
+-- after and prefix as a JSON array, prefix's length, held only, keys as a JSON array, each once,
+-- limit. This is not one statement with inspect, because "no list, or in it" reads the whole table,
+-- and the list again for each row. CROSS JOIN, because SQLite then keeps the order: from the list
+-- to the rows.
 SELECT r.key, r.owner, r.token, r.note,
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
@@ -105,13 +119,16 @@ SELECT r.key, r.owner, r.token, r.note,
 FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
 CROSS JOIN json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
 WHERE r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
-  AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+  AND (p.held_only = 0 OR r.owner IS NOT NULL
+    AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 ORDER BY r.key LIMIT ?
 
 -- name: fence
--- key, owner, token, ttl in µs, or 0 to leave the expiry as it is. A write also then: it takes the file's write lock in a transaction
--- that was begun DEFERRED, where a read would lock nothing at all. An expired lease is fenced and not revived.
-UPDATE rowlock SET expires_at = iif(?4 > 0 AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER),
+-- key, owner, token, ttl in µs, or 0 to leave the expiry as it is. It writes even then, because a
+-- write takes the file's write lock in a transaction that was begun DEFERRED, where a read locks
+-- nothing. An expired lease is fenced and not revived.
+UPDATE rowlock SET expires_at = iif(?4 > 0 AND expires_at
+  > CAST(unixepoch('subsec') * 1000 AS INTEGER),
   max(expires_at, CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?4 + 999) / 1000), expires_at)
 WHERE key = ?1 AND owner = ?2 AND token = ?3 AND home = @home RETURNING 1
 
@@ -127,11 +144,12 @@ SELECT value FROM rowlock_meta WHERE name = 'instance'
 SELECT value FROM rowlock_meta WHERE name = 'schema_version'
 
 -- name: complete
-SELECT (SELECT count(*) FROM rowlock_floor), (SELECT count(*) FROM rowlock_meta WHERE name = 'instance')
+SELECT (SELECT count(*) FROM rowlock_floor), (SELECT count(*) FROM rowlock_meta
+  WHERE name = 'instance')
 
 -- name: floor-lock
--- bucket. A write, so that the transaction has the write lock from its first statement: a read that is upgraded later fails
--- with SQLITE_BUSY_SNAPSHOT, for which no busy timeout waits.
+-- bucket. A write, so that the transaction has the write lock from its first statement: a read that
+-- is upgraded later fails with SQLITE_BUSY_SNAPSHOT, for which no busy timeout waits.
 UPDATE rowlock_floor SET floor = floor WHERE bucket = ? RETURNING floor
 
 -- name: floor-raise
@@ -139,17 +157,19 @@ UPDATE rowlock_floor SET floor = floor WHERE bucket = ? RETURNING floor
 UPDATE rowlock_floor SET floor = max(floor, ?) WHERE bucket = ?
 
 -- name: dead
--- after, rows to look at, retention in µs, rows again. Walks the primary key. The last row looked at is always there, dead or
--- not, for the walk to go on from.
+-- after, number of rows to read, retention in µs, that number again. It walks the primary key. The
+-- result always has the last row that was read, dead or not, from which the walk goes on.
 SELECT key, dead FROM (
-  SELECT key, home = @home AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - p.retention / 1000 AS dead,
+  SELECT key, home = @home AND expires_at
+    <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - p.retention / 1000 AS dead,
          row_number() OVER (ORDER BY key) AS n
   FROM (SELECT key, home, expires_at FROM rowlock WHERE key > ? ORDER BY key LIMIT ?) AS page,
        (SELECT ? AS retention) AS p
 ) AS w WHERE dead OR n = ? ORDER BY key
 
 -- name: dead-lock
--- keys as a JSON array, retention in µs. A row whose tokens have run out stays: its floor would exhaust the whole bucket.
+-- keys as a JSON array, retention in µs. A row whose tokens have run out stays, because its floor
+-- would exhaust the whole bucket.
 SELECT r.key, r.token FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value)
 WHERE r.home = @home AND r.token < @last_token
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000

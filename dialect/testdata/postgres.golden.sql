@@ -11,30 +11,37 @@ SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, CASE WHEN owner IS NULL THEN 0 ELSE (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
-       owner, CASE WHEN owner IS NULL THEN 0 ELSE (extract(epoch FROM expires_at) * 1000000)::bigint END AS expires
+       token, note, CASE WHEN owner IS NULL THEN 0
+         ELSE (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END
+         AS remaining,
+       owner, CASE WHEN owner IS NULL THEN 0 ELSE (extract(epoch
+         FROM expires_at) * 1000000)::bigint END AS expires
 FROM "rowlock" WHERE key = $2
 
 -- dialect/postgres/cas.sql: cas-take-free
 UPDATE /* rowlock cas-take-free */ "rowlock" AS r
-SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond', acquired_at = clock_timestamp(), token = $4
+SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond',
+  acquired_at = clock_timestamp(), token = $4
 WHERE r.key = $5 AND r.home = 0 AND r.token = $6 AND r.owner IS NULL
 
 -- dialect/postgres/cas.sql: cas-take
 UPDATE /* rowlock cas-take */ "rowlock" AS r
-SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond', acquired_at = clock_timestamp(), token = $4
+SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond',
+  acquired_at = clock_timestamp(), token = $4
 WHERE r.key = $5 AND r.home = 0 AND r.token = $6 AND r.owner = $7::bytea
   AND (extract(epoch FROM r.expires_at) * 1000000)::bigint = $8::bigint
   AND r.expires_at <= clock_timestamp()
 
 -- dialect/postgres/cas.sql: cas-insert
 INSERT /* rowlock cas-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, home)
-SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', 0
+SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+  clock_timestamp() + $4::bigint * interval '1 microsecond', 0
 FROM "rowlock_floor" AS f WHERE f.bucket = $5::int AND f.floor < 9223372036853727231 - 1
 ON CONFLICT (key) DO NOTHING
 
 -- dialect/postgres/cas.sql: cas-made
-SELECT /* rowlock cas-made */ r.token, f.floor FROM "rowlock" AS r, "rowlock_floor" AS f WHERE f.bucket = $1::int AND r.key = $2
+SELECT /* rowlock cas-made */ r.token, f.floor FROM "rowlock" AS r, "rowlock_floor" AS f
+  WHERE f.bucket = $1::int AND r.key = $2
 
 -- dialect/postgres/cas.sql: cas-raise
 UPDATE /* rowlock cas-raise */ "rowlock" SET token = $1 WHERE key = $2
@@ -42,13 +49,15 @@ UPDATE /* rowlock cas-raise */ "rowlock" SET token = $1 WHERE key = $2
 -- dialect/postgres/cas.sql: cas-renew
 UPDATE /* rowlock cas-renew */ "rowlock" AS r SET expires_at = clock_timestamp() + w.d * interval '1 microsecond'
 FROM json_to_recordset($1::json) AS w (k text, o text, t bigint, d bigint)
-WHERE r.key = decode(w.k, 'hex') AND r.owner = decode(w.o, 'hex') AND r.token = w.t AND r.home = 0
+WHERE r.key = decode(w.k, 'hex') AND r.owner = decode(w.o, 'hex') AND r.token = w.t
+  AND r.home = 0
   AND r.expires_at > clock_timestamp()
 
 -- dialect/postgres/cas.sql: cas-renew-look
 SELECT /* rowlock cas-renew-look */ w.n, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
-FROM json_array_elements($1::json) WITH ORDINALITY AS w (j, n) JOIN "rowlock" AS r ON r.key = decode(w.j ->> 'k', 'hex')
+FROM json_array_elements($1::json) WITH ORDINALITY AS w (j, n)
+  JOIN "rowlock" AS r ON r.key = decode(w.j ->> 'k', 'hex')
 WHERE r.owner = decode(w.j ->> 'o', 'hex') AND r.token = (w.j ->> 't')::bigint AND r.home = 0
 
 -- dialect/postgres/cas.sql: cas-fence
@@ -64,32 +73,39 @@ WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND token < 9223372036853727231
 
 -- dialect/postgres/cas.sql: cas-reap
 DELETE /* rowlock cas-reap */ FROM "rowlock"
-WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
+WHERE key = ANY ($1::text::bytea[]) AND home = 0
+  AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
   AND token <= $3
 
 -- dialect/postgres/cas.sql: cas-drop-dead
 DELETE /* rowlock cas-drop-dead */ FROM "rowlock_queue"
-WHERE key = $1 AND waiter = $2 AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+WHERE key = $1 AND waiter = $2
+  AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
 
 -- dialect/postgres/evict.sql: session-id
 SELECT /* rowlock session-id */ pg_backend_pid()::bigint
 
 -- dialect/postgres/evict.sql: await-expired
-SELECT /* rowlock await-expired */ 1 FROM "rowlock" WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() FOR UPDATE
+SELECT /* rowlock await-expired */ 1 FROM "rowlock"
+  WHERE key = $1 AND home = 0 AND owner IS NOT NULL
+  AND expires_at <= clock_timestamp() FOR UPDATE
 
 -- dialect/postgres/evict.sql: evict
 WITH /* rowlock evict */ late AS MATERIALIZED (
-  SELECT 1 FROM "rowlock" WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  SELECT 1 FROM "rowlock"
+    WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
 ), locks AS MATERIALIZED (
   SELECT pid, transactionid, granted FROM pg_locks WHERE locktype = 'transactionid'
 ), blockers AS MATERIALIZED (
   SELECT a.pid, a.usename, a.usename = session_user AS own,
-         COALESCE(a.xact_start <= clock_timestamp() - $3::bigint * interval '1 microsecond', false) AS old
+         COALESCE(a.xact_start <= clock_timestamp() - $3::bigint * interval '1 microsecond',
+           false) AS old
   FROM locks AS w JOIN locks AS h ON h.transactionid = w.transactionid AND h.granted
   JOIN pg_stat_activity AS a ON a.pid = h.pid
   WHERE w.pid = $2::int AND NOT w.granted AND EXISTS (SELECT FROM late)
 )
-SELECT pid::bigint, COALESCE(usename::text, ''), own, old, CASE WHEN own AND old THEN pg_terminate_backend(pid) ELSE false END
+SELECT pid::bigint, COALESCE(usename::text, ''), own, old,
+  CASE WHEN own AND old THEN pg_terminate_backend(pid) ELSE false END
 FROM blockers
 
 -- dialect/postgres/hints.sql: await
@@ -97,7 +113,8 @@ WITH /* rowlock await */ quick AS MATERIALIZED (SELECT set_config('synchronous_c
 INSERT INTO "rowlock_queue" (key, waiter, alive_until)
 SELECT w.key, $1::bytea, clock_timestamp() + $2::bigint * interval '1 microsecond'
 FROM quick, unnest($3::text::bytea[]) AS w (key)
-ON CONFLICT (key, waiter) DO UPDATE SET note = '', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
+ON CONFLICT (key, waiter) DO UPDATE
+  SET note = '', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
 
 -- dialect/postgres/hints.sql: await-hearing
 WITH /* rowlock await-hearing */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
@@ -114,12 +131,14 @@ WHERE q.key = w.key AND q.waiter = $2 AND q.rank IS NULL
 
 -- dialect/postgres/hints.sql: awaited
 SELECT /* rowlock awaited */ EXISTS (SELECT 1 FROM "rowlock_queue" AS q
-               WHERE q.key = w.key AND q.waiter <> $1 AND q.alive_until > clock_timestamp()) AS awaited
+               WHERE q.key = w.key AND q.waiter <> $1 AND q.alive_until > clock_timestamp())
+                 AS awaited
 FROM unnest($2::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 
 -- dialect/postgres/hints.sql: waiting
 SELECT /* rowlock waiting */ (SELECT count(*) FROM (SELECT 1 FROM "rowlock_queue" AS q
-        WHERE q.key = w.key AND q.rank IS NULL AND q.alive_until > clock_timestamp() LIMIT 100) AS live)
+        WHERE q.key = w.key AND q.rank IS NULL AND q.alive_until > clock_timestamp() LIMIT 100)
+          AS live)
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 
 -- dialect/postgres/hints.sql: announce
@@ -128,10 +147,12 @@ SELECT /* rowlock announce */ pg_notify($1::text, m) FROM unnest($2::text::text[
 -- dialect/postgres/hints.sql: wake
 SELECT /* rowlock wake */ pg_notify($1::text || coalesce('_' || encode(substr(coalesce(
   (SELECT q.waiter FROM "rowlock_queue" AS q
-   WHERE q.key = w.key AND q.waiter > $3 AND q.rank IS NULL AND q.note = 'hears' AND q.alive_until > clock_timestamp()
+   WHERE q.key = w.key AND q.waiter > $3 AND q.rank IS NULL AND q.note = 'hears'
+     AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1),
   (SELECT q.waiter FROM "rowlock_queue" AS q
-   WHERE q.key = w.key AND q.waiter < $3 AND q.rank IS NULL AND q.note = 'hears' AND q.alive_until > clock_timestamp()
+   WHERE q.key = w.key AND q.waiter < $3 AND q.rank IS NULL AND q.note = 'hears'
+     AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1)), 1, 8), 'hex'), ''), encode(w.key, 'hex'))
 FROM unnest($2::text::bytea[]) AS w (key)
 
@@ -156,7 +177,8 @@ SELECT /* rowlock hold-free */ key FROM "rowlock_hold" WHERE key = ANY ($1::text
 
 -- dialect/postgres/hold.sql: hold-evict
 UPDATE /* rowlock hold-evict */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = (SELECT key FROM "rowlock" WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0 FOR NO KEY UPDATE SKIP LOCKED)
+WHERE key = (SELECT key FROM "rowlock"
+  WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0 FOR NO KEY UPDATE SKIP LOCKED)
 
 -- dialect/postgres/hold.sql: hold-table
 "rowlock_hold"
@@ -170,7 +192,9 @@ SELECT /* rowlock hold-dead */ key, dead FROM (
 ) AS w WHERE dead OR n = $4::int ORDER BY key
 
 -- dialect/postgres/hold.sql: hold-drop
-DELETE /* rowlock hold-drop */ FROM "rowlock_hold" WHERE key IN (SELECT key FROM "rowlock_hold" WHERE key = ANY ($1::text::bytea[]) FOR UPDATE SKIP LOCKED)
+DELETE /* rowlock hold-drop */ FROM "rowlock_hold"
+  WHERE key IN (SELECT key FROM "rowlock_hold" WHERE key = ANY ($1::text::bytea[])
+  FOR UPDATE SKIP LOCKED)
 
 -- dialect/postgres/move.sql: depart
 UPDATE /* rowlock depart */ "rowlock" SET home = $1, token = $2, owner = NULL, note = '', expires_at = clock_timestamp()
@@ -182,13 +206,17 @@ WHERE key = $2 AND home = $3 AND token >= $4 AND token < $5
 
 -- dialect/postgres/move.sql: recall
 INSERT /* rowlock recall */ INTO "rowlock" AS r (key, token, acquired_at, expires_at, home)
-SELECT $1, CASE WHEN $2::int = 0 THEN greatest(f.floor, $3::bigint) ELSE $3::bigint END, clock_timestamp(), clock_timestamp(), $2::int
+SELECT $1, CASE WHEN $2::int = 0 THEN greatest(f.floor, $3::bigint) ELSE $3::bigint END,
+  clock_timestamp(), clock_timestamp(), $2::int
 FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $4::int FOR SHARE) AS f
 WHERE $2::int = 0 OR f.floor < $3::bigint OR EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1)
-ON CONFLICT (key) DO UPDATE SET home = $2::int, token = $3::bigint, owner = NULL, note = '', expires_at = clock_timestamp() WHERE r.token < $3::bigint
+ON CONFLICT (key) DO UPDATE
+  SET home = $2::int, token = $3::bigint, owner = NULL, note = '',
+  expires_at = clock_timestamp() WHERE r.token < $3::bigint
 
 -- dialect/postgres/move.sql: confirm-home
-UPDATE /* rowlock confirm-home */ "rowlock" SET acquired_at = acquired_at + interval '1 microsecond' WHERE key = $1 AND home = $2 AND token >= $3 AND token < $4
+UPDATE /* rowlock confirm-home */ "rowlock" SET acquired_at = acquired_at + interval '1 microsecond'
+  WHERE key = $1 AND home = $2 AND token >= $3 AND token < $4
 
 -- dialect/postgres/move.sql: fence-at
 SELECT /* rowlock fence-at */ token FROM "rowlock" WHERE key = $1 AND home = $2 AND token BETWEEN $3 AND $4 FOR NO KEY UPDATE
@@ -198,26 +226,32 @@ UPDATE /* rowlock fence-at-token */ "rowlock" SET token = $1 WHERE key = $2
 
 -- dialect/postgres/once.sql: once-claim
 WITH /* rowlock once-claim */ bound AS MATERIALIZED (
-  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $5::text, true) AS now
+  SELECT current_setting('lock_timeout') AS before,
+    set_config('lock_timeout', $5::text, true) AS now
 ), made AS (
   INSERT INTO "rowlock_once" AS o (tenant, key, fingerprint, made_at, expires_at)
-  SELECT $1::bytea, $2::bytea, $3::bytea, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond'
+  SELECT $1::bytea, $2::bytea, $3::bytea, clock_timestamp(),
+    clock_timestamp() + $4::bigint * interval '1 microsecond'
   FROM bound WHERE bound.now IS NOT NULL
   ON CONFLICT (tenant, key) DO NOTHING
   RETURNING 1
 )
-SELECT CASE WHEN m.n > 0 THEN 1 WHEN o.key IS NULL THEN 0 WHEN o.expires_at > clock_timestamp() THEN 2 ELSE 3 END AS state,
-       o.fingerprint, o.result, set_config('lock_timeout', (SELECT before FROM bound), true) AS again
+SELECT CASE WHEN m.n > 0 THEN 1 WHEN o.key IS NULL THEN 0 WHEN o.expires_at > clock_timestamp()
+  THEN 2 ELSE 3 END AS state,
+       o.fingerprint, o.result, set_config('lock_timeout', (SELECT before FROM bound), true)
+         AS again
 FROM (SELECT count(*) AS n FROM made) AS m
 LEFT JOIN "rowlock_once" AS o ON m.n = 0 AND o.tenant = $1::bytea AND o.key = $2::bytea
 
 -- dialect/postgres/once.sql: once-look
-SELECT /* rowlock once-look */ CASE WHEN o.expires_at > clock_timestamp() THEN 2 ELSE 3 END AS state, o.fingerprint, o.result
+SELECT /* rowlock once-look */ CASE WHEN o.expires_at > clock_timestamp() THEN 2 ELSE 3 END AS state, o.fingerprint,
+  o.result
 FROM "rowlock_once" AS o WHERE o.tenant = $1 AND o.key = $2
 
 -- dialect/postgres/once.sql: once-take
 UPDATE /* rowlock once-take */ "rowlock_once"
-SET fingerprint = $1, result = NULL, made_at = clock_timestamp(), expires_at = clock_timestamp() + $2::bigint * interval '1 microsecond'
+SET fingerprint = $1, result = NULL, made_at = clock_timestamp(),
+  expires_at = clock_timestamp() + $2::bigint * interval '1 microsecond'
 WHERE tenant = $3 AND key = $4 AND expires_at <= clock_timestamp()
 
 -- dialect/postgres/once.sql: once-store
@@ -234,35 +268,42 @@ WHERE o.tenant = dead.tenant AND o.key = dead.key
 
 -- dialect/postgres/queue.sql: queue-join
 WITH /* rowlock queue-join */ want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[], $5::text::bigint[])
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
+    $5::text::bigint[])
     WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, n)
 ), live AS (
-  SELECT q.key, q.waiter FROM want AS w JOIN "rowlock_queue" AS q ON q.key = w.key AND q.waiter = w.waiter
+  SELECT q.key, q.waiter FROM want AS w
+    JOIN "rowlock_queue" AS q ON q.key = w.key AND q.waiter = w.waiter
   WHERE q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
   ORDER BY q.key, q.ticket FOR NO KEY UPDATE OF q
 ), beat AS (
   UPDATE "rowlock_queue" AS q
-  SET note = convert_from(w.note, 'UTF8'), ttl = w.ttl, alive_until = clock_timestamp() + w.ttl * interval '1 microsecond'
+  SET note = convert_from(w.note, 'UTF8'), ttl = w.ttl,
+    alive_until = clock_timestamp() + w.ttl * interval '1 microsecond'
   FROM live AS l JOIN want AS w ON w.key = l.key AND w.waiter = l.waiter
   WHERE q.key = l.key AND q.waiter = l.waiter
 )
 INSERT INTO "rowlock_queue" AS q (key, waiter, rank, note, ttl, alive_until)
-SELECT w.key, w.waiter, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start, convert_from(w.note, 'UTF8'),
+SELECT w.key, w.waiter, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start,
+  convert_from(w.note, 'UTF8'),
        w.ttl, clock_timestamp() + w.ttl * interval '1 microsecond'
 FROM want AS w
 WHERE NOT EXISTS (SELECT 1 FROM "rowlock_queue" AS t
-                  WHERE t.key = w.key AND t.waiter = w.waiter AND t.rank IS NOT NULL AND t.alive_until > clock_timestamp())
+                  WHERE t.key = w.key AND t.waiter = w.waiter AND t.rank IS NOT NULL
+                    AND t.alive_until > clock_timestamp())
   AND NOT EXISTS (SELECT 1 FROM "rowlock" AS r
                   WHERE r.key = w.key AND r.owner = w.waiter AND r.expires_at > clock_timestamp())
 ORDER BY w.n
 ON CONFLICT (key, waiter) DO UPDATE
-SET rank = excluded.rank, note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
+SET rank = excluded.rank, note = excluded.note, ttl = excluded.ttl,
+  alive_until = excluded.alive_until
 
 -- dialect/postgres/queue.sql: queue-leave
 DELETE /* rowlock queue-leave */ FROM "rowlock_queue" AS q
 USING (
   SELECT t.key, t.waiter FROM "rowlock_queue" AS t
-  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key AND t.waiter = w.waiter
+  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key
+    AND t.waiter = w.waiter
   ORDER BY t.key, t.ticket FOR UPDATE OF t
 ) AS left_now
 WHERE q.key = left_now.key AND q.waiter = left_now.waiter
@@ -271,7 +312,8 @@ WHERE q.key = left_now.key AND q.waiter = left_now.waiter
 WITH /* rowlock places */ want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
 ), line AS (
-  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead FROM "rowlock_queue"
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead
+    FROM "rowlock_queue"
   WHERE key IN (SELECT key FROM want) AND rank IS NOT NULL AND alive_until > clock_timestamp()
 )
 SELECT w.n,
@@ -280,7 +322,8 @@ SELECT w.n,
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             ELSE 2 END AS state,
        q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
-       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0) AS remaining,
+       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+         AS remaining,
        coalesce(q.ahead, 0) AS ahead
 FROM want AS w
 LEFT JOIN "rowlock" AS r ON r.key = w.key
@@ -309,7 +352,8 @@ WITH /* rowlock claim-any */ turn AS (
                    ORDER BY rank, ticket LIMIT 1), $2) = $2 AS mine
 ), expired AS (
   SELECT key FROM "rowlock"
-  WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() AND (SELECT mine FROM turn)
+  WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+    AND (SELECT mine FROM turn)
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE "rowlock" AS r
@@ -320,8 +364,10 @@ WITH /* rowlock claim-any */ turn AS (
   RETURNING r.token
 ), made AS (
   INSERT INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
-  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', 0
-  FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $5::int AND (SELECT mine FROM turn) FOR SHARE) AS f
+  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+    clock_timestamp() + $4::bigint * interval '1 microsecond', 0
+  FROM (SELECT floor FROM "rowlock_floor"
+    WHERE bucket = $5::int AND (SELECT mine FROM turn) FOR SHARE) AS f
   WHERE NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1) AND f.floor < 9223372036853727231
   ON CONFLICT (key) DO NOTHING
   RETURNING r.token
@@ -347,14 +393,17 @@ SELECT 6, 0, '', 0 FROM turn WHERE NOT mine AND NOT EXISTS (SELECT 1 FROM "rowlo
 
 -- dialect/postgres/queue.sql: pass
 WITH /* rowlock pass */ held AS (
-  SELECT key, token FROM "rowlock" WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0 FOR NO KEY UPDATE
+  SELECT key, token FROM "rowlock"
+    WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0 FOR NO KEY UPDATE
 ), head AS (
   SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN "rowlock_queue" AS q ON q.key = h.key
-  WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp() AND h.token < 9223372036853727231
+  WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
+    AND h.token < 9223372036853727231
   ORDER BY q.rank, q.ticket LIMIT 1 FOR UPDATE OF q
 ), passed AS (
   UPDATE "rowlock" AS r
-  SET owner = n.waiter, note = coalesce(n.note, ''), token = r.token + CASE WHEN n.waiter IS NULL THEN 0 ELSE 1 END,
+  SET owner = n.waiter, note = coalesce(n.note, ''),
+    token = r.token + CASE WHEN n.waiter IS NULL THEN 0 ELSE 1 END,
       acquired_at = CASE WHEN n.waiter IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
       expires_at = clock_timestamp() + coalesce(n.ttl, 0) * interval '1 microsecond'
   FROM held AS h LEFT JOIN head AS n ON true
@@ -367,14 +416,16 @@ SELECT owner, token FROM passed
 
 -- dialect/postgres/queue.sql: queue-dead
 SELECT /* rowlock queue-dead */ key, waiter FROM "rowlock_queue"
-WHERE (key, waiter) > ($1, $2) AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+WHERE (key, waiter) > ($1, $2)
+  AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
 ORDER BY key, waiter LIMIT $4::bigint
 
 -- dialect/postgres/queue.sql: queue-reap
 DELETE /* rowlock queue-reap */ FROM "rowlock_queue" AS q
 USING (
   SELECT t.key, t.waiter FROM "rowlock_queue" AS t
-  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key AND t.waiter = w.waiter
+  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key
+    AND t.waiter = w.waiter
   WHERE t.alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
   FOR UPDATE OF t SKIP LOCKED
 ) AS dead
@@ -401,7 +452,8 @@ WITH /* rowlock acquire-any */ expired AS (
   RETURNING r.token
 ), made AS (
   INSERT INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
-  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', 0
+  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+    clock_timestamp() + $4::bigint * interval '1 microsecond', 0
   FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $5::int FOR SHARE) AS f
   WHERE NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1) AND f.floor < 9223372036853727231
   ON CONFLICT (key) DO NOTHING
@@ -422,7 +474,8 @@ FROM "rowlock" AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 
 -- dialect/postgres/statements.sql: acquire-insert
 INSERT /* rowlock acquire-insert */ INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
-SELECT $1, $2, $3, f.floor + 1, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 microsecond', 0
+SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+  clock_timestamp() + $4::bigint * interval '1 microsecond', 0
 FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $5::int FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1) AND f.floor < 9223372036853727231
 ON CONFLICT (key) DO NOTHING
@@ -430,14 +483,18 @@ RETURNING r.token
 
 -- dialect/postgres/statements.sql: apply
 WITH /* rowlock apply */ want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[], $5::text::text[], $6::text::bigint[])
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
+    $5::text::text[], $6::text::bigint[])
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
   WHERE r.home = 0 AND r.token < 9223372036853727231
-    AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp()) OR r.owner = w.was AND w.token IN (r.token, 0))
-    AND (NOT $8::bool OR (SELECT count(*) FROM want) = (SELECT count(*) FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
-           WHERE r.home = 0 AND r.token < 9223372036853727231 AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
+    AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
+      OR r.owner = w.was AND w.token IN (r.token, 0))
+    AND (NOT $8::bool OR (SELECT count(*) FROM want)
+      = (SELECT count(*) FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
+           WHERE r.home = 0 AND r.token < 9223372036853727231
+             AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
   UPDATE "rowlock" AS r
@@ -446,14 +503,16 @@ WITH /* rowlock apply */ want AS (
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM found AS f
   WHERE r.ctid = f.place
-    AND (NOT $8::bool OR (SELECT count(*) FROM found AS f JOIN "rowlock" AS r ON r.ctid = f.place) = (SELECT count(*) FROM want))
+    AND (NOT $8::bool OR (SELECT count(*) FROM found AS f JOIN "rowlock" AS r ON r.ctid = f.place)
+      = (SELECT count(*) FROM want))
   RETURNING f.n, r.token, f.owner IS NULL AND EXISTS (SELECT 1 FROM "rowlock_queue" AS q
     WHERE q.key = r.key AND q.waiter <> $7 AND q.alive_until > clock_timestamp()) AS awaited
 )
 SELECT n, 1 AS outcome, token, awaited, '' AS note, 0::bigint AS remaining FROM done
 UNION ALL
 SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
-                 WHEN w.was IS NOT NULL AND (r.owner = w.was AND w.token IN (r.token, 0) AND r.home = 0) IS NOT TRUE THEN 3
+                 WHEN w.was IS NOT NULL AND (r.owner = w.was AND w.token IN (r.token, 0)
+                   AND r.home = 0) IS NOT TRUE THEN 3
                  WHEN w.was IS NOT NULL OR r.home <> 0 THEN 0
                  WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                  WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
@@ -467,7 +526,8 @@ FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key WHERE w.n NOT IN (SELEC
 INSERT /* rowlock create */ INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
 SELECT w.key, w.owner, w.note, f.floor + (w.owner IS NOT NULL)::int, clock_timestamp(),
        clock_timestamp() + w.ttl * interval '1 microsecond', 0
-FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[], $5::text::int[]) AS w (key, owner, note, ttl, bucket)
+FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[],
+  $5::text::int[]) AS w (key, owner, note, ttl, bucket)
 CROSS JOIN LATERAL (SELECT floor FROM "rowlock_floor" WHERE bucket = w.bucket FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM "rowlock" AS o WHERE o.key = w.key) AND f.floor < 9223372036853727231
 ON CONFLICT (key) DO NOTHING
@@ -484,27 +544,35 @@ WITH /* rowlock renew */ want AS (
 ), renewed AS (
   UPDATE "rowlock" AS r SET expires_at = clock_timestamp() + w.ttl * interval '1 microsecond'
   FROM locked AS l JOIN want AS w ON w.key = l.key
-  WHERE r.key = l.key AND r.owner = w.owner AND r.token = w.token AND r.expires_at > clock_timestamp()
+  WHERE r.key = l.key AND r.owner = w.owner AND r.token = w.token
+    AND r.expires_at > clock_timestamp()
   RETURNING r.key, r.owner, r.token
 )
-SELECT CASE WHEN a.outcome = 3 AND a.remaining IS NOT NULL THEN 2 WHEN a.outcome = 3 THEN 0 ELSE a.outcome END AS outcome,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock, coalesce(a.remaining, 0) AS remaining
+SELECT CASE WHEN a.outcome = 3 AND a.remaining IS NOT NULL THEN 2
+  WHEN a.outcome = 3 THEN 0 ELSE a.outcome END AS outcome,
+  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock,
+  coalesce(a.remaining, 0) AS remaining
 FROM (SELECT o.n, o.outcome, CASE WHEN o.outcome = 3 THEN (
-        SELECT (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint FROM "rowlock" AS r
-        WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.home = 0) END AS remaining
-      FROM (SELECT w.*, CASE WHEN EXISTS (SELECT 1 FROM renewed AS d WHERE d.key = w.key AND d.owner = w.owner AND d.token = w.token) THEN 1
+        SELECT (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+        FROM "rowlock" AS r
+        WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.home = 0) END
+          AS remaining
+      FROM (SELECT w.*, CASE WHEN EXISTS (SELECT 1 FROM renewed AS d
+        WHERE d.key = w.key AND d.owner = w.owner AND d.token = w.token) THEN 1
                              WHEN EXISTS (SELECT 1 FROM locked AS l WHERE l.key = w.key) THEN 0
                              ELSE 3 END AS outcome
             FROM want AS w OFFSET 0) AS o OFFSET 0) AS a ORDER BY a.n
 
 -- dialect/postgres/statements.sql: confirm
-UPDATE /* rowlock confirm */ "rowlock" SET expires_at = greatest(expires_at + interval '1 microsecond', clock_timestamp() + $1::bigint * interval '1 microsecond')
+UPDATE /* rowlock confirm */ "rowlock" SET expires_at = greatest(expires_at + interval '1 microsecond',
+  clock_timestamp() + $1::bigint * interval '1 microsecond')
 WHERE key = $2 AND owner = $3 AND token = $4 AND home = 0 AND expires_at > clock_timestamp()
 
 -- dialect/postgres/statements.sql: release
 UPDATE /* rowlock release */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
-RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
+RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
+  WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
 
 -- dialect/postgres/statements.sql: hand-over
 UPDATE /* rowlock hand-over */ "rowlock" AS r
@@ -513,7 +581,8 @@ SET owner = $1, note = $2, token = r.token + 1, acquired_at = clock_timestamp(),
 WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = 0 AND r.token < 9223372036853727231
 
 -- dialect/postgres/statements.sql: inspect
-SELECT /* rowlock inspect */ r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
+SELECT /* rowlock inspect */ r.key, r.owner, r.token, r.note,
+  r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
        (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
 FROM "rowlock" AS r
@@ -522,7 +591,8 @@ WHERE r.key > ($1::text::bytea[])[1] AND substr(r.key, 1, $2::int) = ($1::text::
 ORDER BY r.key LIMIT $4::bigint
 
 -- dialect/postgres/statements.sql: inspect-keys
-SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, r.note, r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
+SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, r.note,
+  r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
        (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
 FROM "rowlock" AS r
@@ -533,7 +603,8 @@ ORDER BY r.key LIMIT $5::bigint
 
 -- dialect/postgres/statements.sql: fence
 UPDATE /* rowlock fence */ "rowlock" SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()
-  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond') ELSE expires_at END
+  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')
+    ELSE expires_at END
 WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
 RETURNING 1
 
@@ -548,7 +619,8 @@ SELECT /* rowlock instance */ value FROM "rowlock_meta" WHERE name = 'instance'
 SELECT /* rowlock schema-version */ value FROM "rowlock_meta" WHERE name = 'schema_version'
 
 -- dialect/postgres/statements.sql: complete
-SELECT /* rowlock complete */ (SELECT count(*) FROM "rowlock_floor"), (SELECT count(*) FROM "rowlock_meta" WHERE name = 'instance')
+SELECT /* rowlock complete */ (SELECT count(*) FROM "rowlock_floor"),
+  (SELECT count(*) FROM "rowlock_meta" WHERE name = 'instance')
 
 -- dialect/postgres/statements.sql: floor-lock
 SELECT /* rowlock floor-lock */ floor FROM "rowlock_floor" WHERE bucket = $1 FOR UPDATE
@@ -558,7 +630,9 @@ UPDATE /* rowlock floor-raise */ "rowlock_floor" SET floor = greatest(floor, $1:
 
 -- dialect/postgres/statements.sql: dead
 SELECT /* rowlock dead */ key, dead FROM (
-  SELECT key, home = 0 AND expires_at <= clock_timestamp() - $3::bigint * interval '1 microsecond' AS dead,
+  SELECT key,
+    home = 0
+      AND expires_at <= clock_timestamp() - $3::bigint * interval '1 microsecond' AS dead,
          row_number() OVER (ORDER BY key) AS n
   FROM (SELECT key, home, expires_at FROM "rowlock" WHERE key > $1 ORDER BY key LIMIT $2::int) AS page
 ) AS p WHERE dead OR n = $4::bigint ORDER BY key

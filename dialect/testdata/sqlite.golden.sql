@@ -7,22 +7,26 @@ SELECT /* rowlock cas-setup */ 0
 -- dialect/sqlite/cas.sql: cas-look
 SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
-            WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
+            WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+              THEN 0
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining, owner, expires_at AS expires
+       token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
+         owner, expires_at AS expires
 FROM "rowlock" WHERE key = ?
 
 -- dialect/sqlite/cas.sql: cas-take-free
 UPDATE /* rowlock cas-take-free */ "rowlock"
-SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000,
+SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  + (? + 999) / 1000,
     acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = ?
 WHERE key = ? AND home = 0 AND token = ? AND owner IS NULL
 
 -- dialect/sqlite/cas.sql: cas-take
 UPDATE /* rowlock cas-take */ "rowlock"
-SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000,
+SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  + (? + 999) / 1000,
     acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = ?
 WHERE key = ? AND home = 0 AND token = ? AND owner = ? AND expires_at = ?
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
@@ -58,7 +62,8 @@ WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND home = 0
 
 -- dialect/sqlite/cas.sql: cas-drop-dead
 DELETE /* rowlock cas-drop-dead */ FROM "rowlock_queue"
-WHERE key = ? AND waiter = ? AND alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+WHERE key = ? AND waiter = ? AND alive_until
+  <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- dialect/sqlite/hints.sql: await
 INSERT /* rowlock await */ INTO "rowlock_queue" (key, waiter, alive_until)
@@ -67,7 +72,8 @@ FROM (SELECT ? AS waiter, (? + 999) / 1000 AS ms) AS p, json_each(?) AS j WHERE 
 ON CONFLICT (key, waiter) DO UPDATE SET alive_until = excluded.alive_until
 
 -- dialect/sqlite/hints.sql: desist
-DELETE /* rowlock desist */ FROM "rowlock_queue" WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND waiter = ? AND rank IS NULL
+DELETE /* rowlock desist */ FROM "rowlock_queue"
+  WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND waiter = ? AND rank IS NULL
 
 -- dialect/sqlite/hints.sql: awaited
 SELECT /* rowlock awaited */ EXISTS (SELECT 1 FROM "rowlock_queue" AS q
@@ -77,7 +83,8 @@ FROM (SELECT ? AS waiter) AS p, json_each(?) AS j ORDER BY j.key
 
 -- dialect/sqlite/hints.sql: waiting
 SELECT /* rowlock waiting */ (SELECT count(*) FROM (SELECT 1 FROM "rowlock_queue" AS q
-        WHERE q.key = unhex(j.value) AND q.rank IS NULL AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) LIMIT 100))
+        WHERE q.key = unhex(j.value) AND q.rank IS NULL
+          AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) LIMIT 100))
 FROM json_each(?) AS j ORDER BY j.key
 
 -- dialect/sqlite/hints.sql: version
@@ -87,38 +94,46 @@ PRAGMA /* rowlock version */ data_version
 UPDATE /* rowlock write-lock */ "rowlock_hold" SET made_at = made_at WHERE key = x''
 
 -- dialect/sqlite/move.sql: depart
-UPDATE /* rowlock depart */ "rowlock" SET home = ?, token = ?, owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+UPDATE /* rowlock depart */ "rowlock" SET home = ?, token = ?, owner = NULL, note = '',
+  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
 WHERE key = ? AND owner = ? AND token = ? AND home = 0
 
 -- dialect/sqlite/move.sql: return
-UPDATE /* rowlock return */ "rowlock" SET home = 0, token = ?, owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+UPDATE /* rowlock return */ "rowlock" SET home = 0, token = ?, owner = NULL, note = '',
+  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
 WHERE key = ? AND home = ? AND token >= ? AND token < ?
 
 -- dialect/sqlite/move.sql: recall
 INSERT /* rowlock recall */ INTO "rowlock" (key, home, token, note, acquired_at, expires_at)
 SELECT ?1, ?2, CASE WHEN ?2 = 0 THEN max(floor, ?3) ELSE ?3 END, '',
        CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER)
-FROM "rowlock_floor" WHERE bucket = ?4 AND (?2 = 0 OR floor < ?3 OR EXISTS (SELECT 1 FROM "rowlock" WHERE key = ?1))
-ON CONFLICT (key) DO UPDATE SET home = excluded.home, token = ?3, owner = NULL, note = '', expires_at = excluded.expires_at
+FROM "rowlock_floor" WHERE bucket = ?4 AND (?2 = 0 OR floor < ?3
+  OR EXISTS (SELECT 1 FROM "rowlock" WHERE key = ?1))
+ON CONFLICT (key) DO UPDATE
+  SET home = excluded.home, token = ?3, owner = NULL, note = '', expires_at = excluded.expires_at
 WHERE token < ?3
 
 -- dialect/sqlite/move.sql: confirm-home
-UPDATE /* rowlock confirm-home */ "rowlock" SET acquired_at = acquired_at + 1 WHERE key = ? AND home = ? AND token >= ? AND token < ?
+UPDATE /* rowlock confirm-home */ "rowlock" SET acquired_at = acquired_at + 1
+  WHERE key = ? AND home = ? AND token >= ? AND token < ?
 
 -- dialect/sqlite/move.sql: fence-at
-UPDATE /* rowlock fence-at */ "rowlock" SET token = token WHERE key = ? AND home = ? AND token BETWEEN ? AND ? RETURNING token
+UPDATE /* rowlock fence-at */ "rowlock" SET token = token WHERE key = ? AND home = ? AND token BETWEEN ? AND ?
+  RETURNING token
 
 -- dialect/sqlite/move.sql: fence-at-token
 UPDATE /* rowlock fence-at-token */ "rowlock" SET token = ? WHERE key = ?
 
 -- dialect/sqlite/once.sql: once-claim
 INSERT /* rowlock once-claim */ INTO "rowlock_once" (tenant, key, fingerprint, made_at, expires_at)
-VALUES (?1, ?2, ?3, CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?4 + 999) / 1000)
+VALUES (?1, ?2, ?3, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?4 + 999) / 1000)
 ON CONFLICT (tenant, key) DO NOTHING
 RETURNING 1 AS state
 
 -- dialect/sqlite/once.sql: once-look
-SELECT /* rowlock once-look */ CASE WHEN expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 2 ELSE 3 END AS state, fingerprint, result
+SELECT /* rowlock once-look */ CASE WHEN expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 2 ELSE 3 END
+  AS state, fingerprint, result
 FROM "rowlock_once" WHERE tenant = ?1 AND key = ?2
 
 -- dialect/sqlite/once.sql: once-take
@@ -150,9 +165,11 @@ WHERE NOT EXISTS (SELECT 1 FROM "rowlock" AS r
                     AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 ORDER BY j.key
 ON CONFLICT (key, waiter) DO UPDATE
-SET ticket = CASE WHEN rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN ticket
+SET ticket = CASE WHEN rank IS NOT NULL AND alive_until
+  > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN ticket
                   ELSE (SELECT max(ticket) + 1 FROM "rowlock_queue") END,
-    rank = CASE WHEN rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN rank
+    rank = CASE WHEN rank IS NOT NULL AND alive_until
+      > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN rank
                 ELSE excluded.rank END,
     note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
 
@@ -169,13 +186,16 @@ ORDER BY rank, ticket LIMIT 1
 WITH /* rowlock places */ want AS MATERIALIZED (
   SELECT key + 1 AS n, unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o FROM json_each(?)
 ), line AS MATERIALIZED (
-  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead FROM "rowlock_queue"
-  WHERE key IN (SELECT k FROM want) AND rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead
+    FROM "rowlock_queue"
+  WHERE key IN (SELECT k FROM want) AND rank IS NOT NULL
+    AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 )
 SELECT w.n,
        CASE WHEN r.home <> 0 THEN 4
             WHEN r.owner = w.o AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
-            WHEN r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
+            WHEN r.owner IS NOT NULL AND r.expires_at
+              > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
             ELSE 2 END AS state,
        q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
        coalesce(r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER), 0) * 1000 AS remaining,
@@ -187,11 +207,13 @@ LEFT JOIN line AS q ON q.key = w.k AND q.waiter = w.o
 -- dialect/sqlite/queue.sql: pass
 UPDATE /* rowlock pass */ "rowlock"
 SET owner = n.waiter, note = coalesce(n.note, ''), token = "rowlock".token + (n.waiter IS NOT NULL),
-    acquired_at = CASE WHEN n.waiter IS NULL THEN acquired_at ELSE CAST(unixepoch('subsec') * 1000 AS INTEGER) END,
+    acquired_at = CASE WHEN n.waiter IS NULL THEN acquired_at
+      ELSE CAST(unixepoch('subsec') * 1000 AS INTEGER) END,
     expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + coalesce((n.ttl + 999) / 1000, 0)
 FROM (SELECT 1) AS one LEFT JOIN (
   SELECT q.waiter, q.note, q.ttl FROM "rowlock_queue" AS q JOIN "rowlock" AS r ON r.key = q.key
-  WHERE q.key = ?1 AND q.waiter <> ?2 AND q.rank IS NOT NULL AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  WHERE q.key = ?1 AND q.waiter <> ?2 AND q.rank IS NOT NULL
+    AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
     AND r.token < 9223372036853727231
   ORDER BY q.rank, q.ticket LIMIT 1
 ) AS n
@@ -200,7 +222,8 @@ RETURNING owner, token
 
 -- dialect/sqlite/queue.sql: queue-dead
 SELECT /* rowlock queue-dead */ key, waiter FROM "rowlock_queue"
-WHERE (key, waiter) > (?, ?) AND alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+WHERE (key, waiter) > (?, ?) AND alive_until
+  <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 ORDER BY key, waiter LIMIT ?
 
 -- dialect/sqlite/queue.sql: queue-reap
@@ -211,7 +234,8 @@ WHERE (key, waiter) IN (SELECT unhex(value ->> 'k'), unhex(value ->> 'o') FROM j
 -- dialect/sqlite/statements.sql: look
 SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
-            WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
+            WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+              THEN 0
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
@@ -221,13 +245,15 @@ FROM "rowlock" WHERE key = ?
 -- dialect/sqlite/statements.sql: acquire-update
 UPDATE /* rowlock acquire-update */ "rowlock" SET token = token + 1, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, owner = ?, note = ?
-WHERE key = ? AND home = 0 AND (owner IS NULL OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
+WHERE key = ? AND home = 0 AND (owner IS NULL
+  OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
   AND token < 9223372036853727231
 RETURNING token
 
 -- dialect/sqlite/statements.sql: acquire-insert
 INSERT /* rowlock acquire-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, 0
+SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, 0
 FROM "rowlock_floor" WHERE bucket = ? AND floor < 9223372036853727231
 ON CONFLICT (key) DO NOTHING
 RETURNING token
@@ -247,11 +273,13 @@ RETURNING token
 
 -- dialect/sqlite/statements.sql: renew
 UPDATE /* rowlock renew */ "rowlock" SET expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + j.d
-FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't' AS t, value ->> 'd' AS d
+FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't' AS t,
+  value ->> 'd' AS d
       FROM json_each(?)) AS j
 WHERE "rowlock".key = j.k AND "rowlock".owner = j.o AND "rowlock".token = j.t AND home = 0
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-RETURNING "rowlock".key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock, 0 AS remaining
+RETURNING "rowlock".key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
+  0 AS remaining
 
 -- dialect/sqlite/statements.sql: renew-look
 SELECT /* rowlock renew-look */ r.key, r.owner, r.token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
@@ -260,15 +288,18 @@ FROM json_each(?) AS j JOIN "rowlock" AS r ON r.key = unhex(j.value ->> 'k')
 WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home = 0
 
 -- dialect/sqlite/statements.sql: confirm
-UPDATE /* rowlock confirm */ "rowlock" SET expires_at = max(expires_at + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000)
-WHERE key = ? AND owner = ? AND token = ? AND home = 0 AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+UPDATE /* rowlock confirm */ "rowlock" SET expires_at = max(expires_at + 1,
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000)
+WHERE key = ? AND owner = ? AND token = ? AND home = 0
+  AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- dialect/sqlite/statements.sql: release
 UPDATE /* rowlock release */ "rowlock" SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
 WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 
 -- dialect/sqlite/statements.sql: hand-over
-UPDATE /* rowlock hand-over */ "rowlock" SET token = token + 1, owner = ?, note = ?, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
+UPDATE /* rowlock hand-over */ "rowlock" SET token = token + 1, owner = ?, note = ?,
+  acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
 WHERE key = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
 
@@ -279,7 +310,8 @@ SELECT /* rowlock inspect */ r.key, r.owner, r.token, r.note,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
 FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p JOIN "rowlock" AS r
 WHERE r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
-  AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+  AND (p.held_only = 0 OR r.owner IS NOT NULL
+    AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 ORDER BY r.key LIMIT ?
 
 -- dialect/sqlite/statements.sql: inspect-keys
@@ -290,11 +322,13 @@ SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, r.note,
 FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
 CROSS JOIN json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
 WHERE r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
-  AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+  AND (p.held_only = 0 OR r.owner IS NOT NULL
+    AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 ORDER BY r.key LIMIT ?
 
 -- dialect/sqlite/statements.sql: fence
-UPDATE /* rowlock fence */ "rowlock" SET expires_at = iif(?4 > 0 AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER),
+UPDATE /* rowlock fence */ "rowlock" SET expires_at = iif(?4 > 0 AND expires_at
+  > CAST(unixepoch('subsec') * 1000 AS INTEGER),
   max(expires_at, CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?4 + 999) / 1000), expires_at)
 WHERE key = ?1 AND owner = ?2 AND token = ?3 AND home = 0 RETURNING 1
 
@@ -309,7 +343,8 @@ SELECT /* rowlock instance */ value FROM "rowlock_meta" WHERE name = 'instance'
 SELECT /* rowlock schema-version */ value FROM "rowlock_meta" WHERE name = 'schema_version'
 
 -- dialect/sqlite/statements.sql: complete
-SELECT /* rowlock complete */ (SELECT count(*) FROM "rowlock_floor"), (SELECT count(*) FROM "rowlock_meta" WHERE name = 'instance')
+SELECT /* rowlock complete */ (SELECT count(*) FROM "rowlock_floor"), (SELECT count(*) FROM "rowlock_meta"
+  WHERE name = 'instance')
 
 -- dialect/sqlite/statements.sql: floor-lock
 UPDATE /* rowlock floor-lock */ "rowlock_floor" SET floor = floor WHERE bucket = ? RETURNING floor
@@ -319,7 +354,8 @@ UPDATE /* rowlock floor-raise */ "rowlock_floor" SET floor = max(floor, ?) WHERE
 
 -- dialect/sqlite/statements.sql: dead
 SELECT /* rowlock dead */ key, dead FROM (
-  SELECT key, home = 0 AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - p.retention / 1000 AS dead,
+  SELECT key, home = 0 AND expires_at
+    <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - p.retention / 1000 AS dead,
          row_number() OVER (ORDER BY key) AS n
   FROM (SELECT key, home, expires_at FROM "rowlock" WHERE key > ? ORDER BY key LIMIT ?) AS page,
        (SELECT ? AS retention) AS p
@@ -334,7 +370,8 @@ WHERE r.home = 0 AND r.token < 9223372036853727231
 DELETE /* rowlock reap */ FROM "rowlock" WHERE key IN (SELECT unhex(value) FROM json_each(?))
 
 -- schema/statements/sqlite.sql: exists
-SELECT /* rowlock exists */ ?1 = '' AND EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?2 COLLATE NOCASE)
+SELECT /* rowlock exists */ ?1 = '' AND EXISTS (SELECT 1 FROM sqlite_schema
+  WHERE type = 'table' AND name = ?2 COLLATE NOCASE)
 
 -- schema/statements/sqlite.sql: patience
 PRAGMA /* rowlock patience */ busy_timeout

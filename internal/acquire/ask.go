@@ -88,6 +88,9 @@ func (a *Asker) takeBack(ctx context.Context, g Grants, granted int) {
 		if g.Answers[i].Granted {
 			part = append(part, g.Lease(i))
 			g.Answers[i].Possible = true
+			if g.Answers[i].Doubtful { // a copy of the request may be granted after the release
+				a.Orphans.Add(g.Reqs[i].Key, g.Reqs[i].Owner)
+			}
 		}
 	}
 	a.GiveUp(ctx, part)

@@ -7,8 +7,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Check returns an error for requests that every store refuses: each that Acquire would refuse, and two
-// for one key. It wraps lease.ErrConfig or lease.ErrInvalidKey.
+// Check returns an error for requests that every store refuses: each that Acquire would refuse, and
+// two for one key. It wraps lease.ErrConfig or lease.ErrInvalidKey.
 func Check(reqs []lease.AcquireRequest) error {
 	seen := make(map[string]bool, len(reqs))
 	for i := range reqs {

@@ -15,7 +15,7 @@ import (
 
 // The key was passed to a waiter that died before it learned so: it is a dead holder, and costs
 // what a dead holder costs.
-func TestAKeyPassedToTheDeadComesFree(t *testing.T) {
+func TestAKeyPassedToADeadWaiterExpires(t *testing.T) {
 	Fairly(t, 2, func(t *testing.T, s *memstore.Store, clients []*rowlock.Client) {
 		l := Take(t, clients[0], "k")
 		dead := lease.Ticket{

@@ -126,7 +126,7 @@ func TestAnUnlockWithMinHoldNeedsNoContextAndDoesNotHang(t *testing.T) {
 	})
 }
 
-func TestAnEarlyUnlockIsToldAsARelease(t *testing.T) {
+func TestAnEarlyUnlockIsReportedAsARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var released []string
 		cfg := &rowlock.Config{Hooks: rowlock.Hooks{Released: func(key string, _ int64,

@@ -53,15 +53,18 @@ var bans = []struct {
 	{"./dialect/mysql", "drivers", []string{"github.com/go-sql-driver/mysql"}, "one room, one driver"},
 	{"./dialect/sqlite", "drivers", []string{"modernc.org/sqlite"}, "one room, one driver"},
 	{
-		"./dialect/postgres", "./internal", []string{"./internal/sqlstore", "leaves"},
+		"./dialect/postgres", "./internal",
+		[]string{"./internal/sqlstore", "leaves"},
 		"a room fills in what the store asks for, and uses nothing of it",
 	},
 	{
-		"./dialect/mysql", "./internal", []string{"./internal/sqlstore", "leaves"},
+		"./dialect/mysql", "./internal",
+		[]string{"./internal/sqlstore", "leaves"},
 		"a room fills in what the store asks for, and uses nothing of it",
 	},
 	{
-		"./dialect/sqlite", "./internal", []string{"./internal/sqlstore", "leaves"},
+		"./dialect/sqlite", "./internal",
+		[]string{"./internal/sqlstore", "leaves"},
 		"a room fills in what the store asks for, and uses nothing of it",
 	},
 	{

@@ -86,7 +86,8 @@ func TestABrokenConnectionIsReplaced(t *testing.T) {
 	wantConnections(t, r, 2)
 }
 
-// An op for which no connection can be had has certainly not been sent; the next one tries to connect again.
+// An op for which no connection can be had has certainly not been sent; the next one tries to
+// connect again.
 func TestAnOpThatFoundNoConnectionWasNotSent(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.do(lane.NewOp(lane.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }}))

@@ -32,8 +32,11 @@ func Count(asked, usual, useful, limit, least int) (int, error) {
 		lanes = min(lanes, useful)
 	}
 	if limit > 0 && limit < lanes+1 {
-		return 0, fmt.Errorf("%w: MaxOpenConns (%d) must be at least %d: rowlock keeps %d and the application needs one; raise it, or give rowlock a pool of its own",
-			lease.ErrPool, limit, lanes+1, lanes)
+		return 0,
+			fmt.Errorf(
+				"%w: MaxOpenConns (%d) must be at least %d: rowlock keeps %d and the application "+
+					"needs one; raise it, or give rowlock a pool of its own",
+				lease.ErrPool, limit, lanes+1, lanes)
 	}
 	return lanes, nil
 }

@@ -58,7 +58,8 @@ func TestACallerWhoStaysGetsTheAnswer(t *testing.T) {
 	r.wantOrder("op", "nobody waits for this one", "last")
 }
 
-// The whole life of an op under a storm of cancellations: run at most once, and ended in exactly one of three ways.
+// The whole life of an op under a storm of cancellations: run at most once, and ended in exactly
+// one of three ways.
 func TestEveryOpEndsInExactlyOneWay(t *testing.T) {
 	const callers, each = 16, 400
 	runs := make([]atomic.Int64, callers*each)
@@ -73,7 +74,7 @@ func TestEveryOpEndsInExactlyOneWay(t *testing.T) {
 			for i := range each {
 				n := caller*each + i
 				ctx, cancel := context.WithCancel(t.Context())
-				cancelIn := rng.IntN(4) // by the op itself, or never, or by somebody, or on submission
+				cancelIn := rng.IntN(4) // by the op itself, or never, or by another goroutine, or on submission
 				o := lane.NewOp(lane.Kind(rng.IntN(3)), body{name: fmt.Sprint(n), run: func(context.Context) error {
 					runs[n].Add(1)
 					if cancelIn == 0 {

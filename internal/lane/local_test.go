@@ -23,7 +23,8 @@ func goroutine() string {
 	return string(id)
 }
 
-// whenIdle returns when an op is run by its caller, as any is that finds a lane idle; bounded says whether it had a deadline then.
+// whenIdle returns when an op is run by its caller, as any is that finds a lane idle; bounded says
+// whether it had a deadline then.
 func (r *rig) whenIdle() (bounded bool) {
 	r.Helper()
 	for began := time.Now(); time.Since(began) < patience; {
@@ -41,7 +42,8 @@ func (r *rig) whenIdle() (bounded bool) {
 	return false
 }
 
-// An op is run by whoever asks for it, if a lane is idle; within the lane's timeout, unless it goes no further than this machine's disk.
+// An op is run by its caller, if a lane is idle; within the lane's timeout, unless it goes no
+// further than this machine's disk.
 func TestAnOpIsRunByItsCaller(t *testing.T) {
 	if newRig(t, 1, local).whenIdle() {
 		t.Error("a local op had a deadline")
@@ -99,7 +101,8 @@ func TestSettleWaitsForABorrowedLane(t *testing.T) {
 	r.wait(settled, "Settle")
 }
 
-// Many callers, few lanes, and in the end a Close: every op that was taken on is run once and answered.
+// Many callers, few lanes, and in the end a Close: every op that was taken on is run once and
+// answered.
 func TestBorrowedLanesLoseNothing(t *testing.T) {
 	for _, lanes := range []int{1, 3} {
 		r := newRig(t, lanes, local)

@@ -22,7 +22,8 @@ func TestRenewalsGoFirstThenReleasesThenAcquiresEachInOrder(t *testing.T) {
 	r.wantOrder("busy", "renew 1", "renew 2", "release 1", "release 2", "acquire 1", "acquire 2", "acquire 3", "last")
 }
 
-// What arrives while a lane works is looked at before anything that has waited longer but matters less.
+// What arrives while a lane works is looked at before anything that has waited longer but matters
+// less.
 func TestARenewalOvertakesWhatIsPending(t *testing.T) {
 	r := newRig(t, 1, nil)
 	first := r.occupy(lane.Acquire, "first")
@@ -61,7 +62,8 @@ func TestTheFirstOfSeveralLanesNeverAcquires(t *testing.T) {
 	}
 }
 
-// Every lane that is idle is a lane that starts: as many ops as there are lanes meet in the middle, again and again.
+// Every lane that is idle is a lane that starts: as many ops as there are lanes meet in the middle,
+// again and again.
 func TestAnIdleLaneStartsAtOnce(t *testing.T) {
 	const lanes = 4
 	r := newRig(t, lanes, nil)

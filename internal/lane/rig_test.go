@@ -19,7 +19,8 @@ import (
 // patience bounds every wait for something that is certain to happen.
 const patience = 20 * time.Second
 
-// dialer makes connections that can do nothing but be opened and closed: what runs on a lane is the test's own function.
+// dialer makes connections that can do nothing but be opened and closed: what runs on a lane is the
+// test's own function.
 type dialer struct {
 	mu             sync.Mutex
 	fail           error // what the next dialling returns, if not nil
@@ -194,8 +195,8 @@ func (r *rig) do(o *op) {
 	}
 }
 
-// leaving is a context that ends the moment somebody waits for it: Do asks for Done after it has submitted the op, so that
-// the op is pending, or further, when its caller leaves.
+// leaving is a context that ends the moment a caller waits for it: Do asks for Done after it has
+// submitted the op, so that the op is pending, or further, when its caller leaves.
 type leaving struct {
 	context.Context
 	cancel context.CancelFunc

@@ -24,7 +24,8 @@ var (
 	// op goes on.
 	ErrOrphaned = errors.New("left while running")
 	// ErrLate is joined in place of ctx.Err() when the op's Until has passed.
-	ErrLate = errors.New("no answer in time: the database or its pool has stopped, is cut off or is overloaded")
+	ErrLate = errors.New(
+		"no answer in time: the database or its pool has stopped, is cut off or is overloaded")
 )
 
 // DB is the pool that lanes take their connections from.
@@ -244,7 +245,8 @@ func (s *Set[T]) take(l *lane[T]) []*Op[T] {
 // as long as they fit in one batch.
 func (s *Set[T]) takeKind(ops []*Op[T], kind Kind) []*Op[T] {
 	queue := s.pending[kind]
-	for len(queue) > 0 && len(ops) < max(1, s.cfg.Merge) && (len(ops) == 0 || !queue[0].Alone && !ops[0].Alone) {
+	for len(queue) > 0 && len(ops) < max(1, s.cfg.Merge) &&
+		(len(ops) == 0 || !queue[0].Alone && !ops[0].Alone) {
 		op := queue[0]
 		queue[0] = nil
 		queue = queue[1:]

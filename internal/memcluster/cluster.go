@@ -1,5 +1,5 @@
-// Package memcluster is a paxosbridge.Cluster in memory, for tests: what a cluster must do, in a few lines, and what others
-// are compared with.
+// Package memcluster is a paxosbridge.Cluster in memory, for tests: what a cluster must do, in few
+// lines, and the reference for other clusters.
 package memcluster
 
 import (
@@ -16,13 +16,13 @@ import (
 
 // Cluster keeps records in memory. Make one with [New].
 type Cluster struct {
-	mu      sync.Mutex
-	down    error
-	records map[string]*record
-	ears    map[*ear]struct{}
+	mu        sync.Mutex
+	down      error
+	records   map[string]*record
+	listeners map[*listener]struct{}
 }
 
-type ear struct{ heard func(string) }
+type listener struct{ heard func(string) }
 
 type record struct {
 	epoch   int64
@@ -38,10 +38,10 @@ var _ paxosbridge.Cluster = (*Cluster)(nil)
 
 // New returns a cluster without records.
 func New() *Cluster {
-	return &Cluster{records: make(map[string]*record), ears: make(map[*ear]struct{})}
+	return &Cluster{records: make(map[string]*record), listeners: make(map[*listener]struct{})}
 }
 
-// Fail has every call return err and do nothing, until it is called with nil.
+// Fail makes every call return err and change nothing, until it is called with nil.
 func (c *Cluster) Fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +64,8 @@ func (r *record) held(now time.Time) bool {
 func (r *record) token() int64 { return lease.EpochStart(r.epoch) | r.counter }
 
 func (r *record) names(l lease.Lease) bool {
-	return r != nil && !l.Owner.IsZero() && r.owner == l.Owner && (l.Token == 0 || l.Token == r.token())
+	return r != nil && !l.Owner.IsZero() && r.owner == l.Owner &&
+		(l.Token == 0 || l.Token == r.token())
 }
 
 func (r *record) grant(now time.Time, q lease.AcquireRequest) lease.Acquired {
@@ -74,7 +75,9 @@ func (r *record) grant(now time.Time, q lease.AcquireRequest) lease.Acquired {
 }
 
 // each answers a batch at one instant.
-func each[Q, A any](ctx context.Context, c *Cluster, items []Q, answer func(time.Time, Q) A) ([]A, error) {
+func each[Q, A any](
+	ctx context.Context, c *Cluster, items []Q, answer func(time.Time, Q) A,
+) ([]A, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -90,8 +93,10 @@ func each[Q, A any](ctx context.Context, c *Cluster, items []Q, answer func(time
 	return out, nil
 }
 
-// Acquire grants what is free in the epoch that is asked for. See [lease.Store].
-func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+// Acquire grants free keys in the epoch that a request names. See [lease.Store].
+func (c *Cluster) Acquire(
+	ctx context.Context, reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
 	return each(ctx, c, reqs, func(now time.Time, q lease.AcquireRequest) lease.Acquired {
 		if err := q.Check(); err != nil {
 			return lease.Acquired{Err: err}
@@ -102,9 +107,15 @@ func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]l
 			r = new(record)
 			c.records[q.Key] = r
 		case r == nil:
-			return lease.Acquired{Err: &paxosbridge.RecordError{Record: paxosbridge.Record{Key: q.Key}, Asked: q.Epoch}}
+			return lease.Acquired{
+				Err: &paxosbridge.RecordError{
+					Record: paxosbridge.Record{Key: q.Key}, Asked: q.Epoch,
+				},
+			}
 		case r.sealed || q.Epoch != 0 && q.Epoch != r.epoch:
-			return lease.Acquired{Err: &paxosbridge.RecordError{Record: r.seen(q.Key), Asked: q.Epoch}}
+			return lease.Acquired{
+				Err: &paxosbridge.RecordError{Record: r.seen(q.Key), Asked: q.Epoch},
+			}
 		}
 		switch {
 		case !r.held(now):
@@ -120,7 +131,7 @@ func (r *record) seen(key string) paxosbridge.Record {
 	return paxosbridge.Record{Key: key, Epoch: r.epoch, Sealed: r.sealed}
 }
 
-// Settle has nothing to wait for: no call runs on after its caller.
+// Settle returns at once, because no call outlasts its caller.
 func (c *Cluster) Settle(context.Context) {}
 
 // Renew extends leases. See [lease.Store].
@@ -135,7 +146,7 @@ func (c *Cluster) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease
 	})
 }
 
-// Release gives leases up. See [lease.Store].
+// Release releases leases. See [lease.Store].
 func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	out, err := each(ctx, c, leases, func(now time.Time, l lease.Lease) lease.Released {
 		r := c.records[l.Key]
@@ -146,12 +157,12 @@ func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Re
 		return lease.Released{}
 	})
 	for i := range out {
-		c.tell(leases[i].Key)
+		c.notify(leases[i].Key)
 	}
 	return out, err
 }
 
-// HandOver gives leases to their next owners. See [lease.Passer].
+// HandOver grants leases to their next owners. See [lease.Passer].
 func (c *Cluster) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
 	return each(ctx, c, items, func(now time.Time, h lease.HandOver) lease.Acquired {
 		if err := h.Check(); err != nil {
@@ -179,12 +190,16 @@ func (c *Cluster) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, 
 	slices.Sort(keys)
 	found, err := each(ctx, c, slices.Compact(keys), func(now time.Time, key string) lease.Record {
 		r := c.records[key]
-		if r == nil || f.Held && !r.held(now) || !strings.HasPrefix(key, f.Prefix) || f.After != "" && key <= f.After {
+		if r == nil || f.Held && !r.held(now) || !strings.HasPrefix(key, f.Prefix) ||
+			f.After != "" && key <= f.After {
 			return lease.Record{}
 		}
 		return lease.Record{
-			Lease: lease.Lease{Key: key, Owner: r.owner, Token: r.token()}, Held: r.held(now), Note: r.note,
-			Remaining: r.expires.Sub(now), Age: now.Sub(r.granted),
+			Lease:     lease.Lease{Key: key, Owner: r.owner, Token: r.token()},
+			Held:      r.held(now),
+			Note:      r.note,
+			Remaining: r.expires.Sub(now),
+			Age:       now.Sub(r.granted),
 		}
 	})
 	found = slices.DeleteFunc(found, func(r lease.Record) bool { return r.Key == "" })
@@ -212,7 +227,7 @@ func (c *Cluster) raise(ctx context.Context, key string, epoch int64, sealed boo
 		}
 		return struct{}{}
 	})
-	c.tell(key)
+	c.notify(key)
 	return err
 }
 
@@ -229,23 +244,28 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (bool, error) {
 	return err == nil && done[0], err
 }
 
-// Records lists what is remembered.
-func (c *Cluster) Records(ctx context.Context, after string, limit int) ([]paxosbridge.Record, error) {
-	out, err := each(ctx, c, []string{after}, func(_ time.Time, after string) (out []paxosbridge.Record) {
-		for _, key := range slices.Sorted(maps.Keys(c.records)) {
-			if key > after && len(out) < limit {
-				out = append(out, c.records[key].seen(key))
+// Records lists the records.
+func (c *Cluster) Records(
+	ctx context.Context, after string, limit int,
+) ([]paxosbridge.Record, error) {
+	out, err := each(
+		ctx, c, []string{after},
+		func(_ time.Time, after string) (out []paxosbridge.Record) {
+			for _, key := range slices.Sorted(maps.Keys(c.records)) {
+				if key > after && len(out) < limit {
+					out = append(out, c.records[key].seen(key))
+				}
 			}
-		}
-		return out
-	})
+			return out
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
 	return out[0], nil
 }
 
-// Probe says whether the cluster was told to fail.
+// Probe returns the error given to Fail.
 func (c *Cluster) Probe(ctx context.Context) error {
 	_, err := each(ctx, c, []int{0}, func(time.Time, int) int { return 0 })
 	return err
@@ -253,25 +273,25 @@ func (c *Cluster) Probe(ctx context.Context) error {
 
 // Listen hears of releases. See [lease.Notifier].
 func (c *Cluster) Listen(ctx context.Context, heard func(string)) error {
-	one := &ear{heard}
+	one := &listener{heard}
 	c.mu.Lock()
-	c.ears[one] = struct{}{}
+	c.listeners[one] = struct{}{}
 	c.mu.Unlock()
 	heard("")
 	<-ctx.Done()
 	c.mu.Lock()
-	delete(c.ears, one)
+	delete(c.listeners, one)
 	c.mu.Unlock()
 	return ctx.Err()
 }
 
-// Announce does nothing: Listen hears by itself.
+// Announce does nothing, because Listen hears of releases itself.
 func (c *Cluster) Announce(context.Context, []string) error { return nil }
 
-func (c *Cluster) tell(key string) {
+func (c *Cluster) notify(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for e := range c.ears {
-		e.heard(key)
+	for one := range c.listeners {
+		one.heard(key)
 	}
 }

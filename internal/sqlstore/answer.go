@@ -21,9 +21,10 @@ const (
 	StateFree      = 2 // free when the statement began, taken by another while it ran
 	StateExhausted = 3 // free, but its tokens have run out
 	StateMoved     = 4 // the key's home is elsewhere
-	StateLocked    = 5 // expired, but not taken, because a fence or another taker has the row locked
-	StateQueued    = 6 // not held, but another waiter is before the requester in the queue
-	StateFound     = 7 // the requester's already, as was read; see FoundError
+	// Expired, but not taken, because a fence or another taker has the row locked
+	StateLocked = 5
+	StateQueued = 6 // not held, but another waiter is before the requester in the queue
+	StateFound  = 7 // the requester's already, as was read; see FoundError
 )
 
 // Dest returns the destinations of the row's columns.
@@ -45,7 +46,9 @@ func (a *Answer) Acquired() (lease.Acquired, error) {
 	case StateExhausted:
 		out.Err = fmt.Errorf("%w: it stands at %d", lease.ErrTokenExhausted, a.Token)
 	case StateMoved:
-		out.Err = fmt.Errorf("%w, of another kind of store: in the cluster of a bridge, or in forupdate. Lock it there, or take another key (%w)", lease.ErrMoved, lease.ErrUnsupported)
+		out.Err = fmt.Errorf(
+			"%w, of another kind of store: in the cluster of a bridge, or in forupdate. Lock it "+
+				"there, or take another key (%w)", lease.ErrMoved, lease.ErrUnsupported)
 	case StateLocked:
 		return out, ErrRowLocked
 	case StateQueued: // neither granted nor held

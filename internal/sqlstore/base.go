@@ -25,10 +25,11 @@ func AsText(note string) any { return note }
 // AsBytes sends a note as bytes.
 func AsBytes(note string) any { return []byte(note) }
 
-// HandOver changes the owner of one row. The section need return no token: if it changed the row, that
-// had From's.
+// HandOver changes the owner of one row. The section need return no token: if it changed the row,
+// that had From's.
 func (b *Base) HandOver(ctx context.Context, s *Session, h lease.HandOver) (lease.Acquired, error) {
-	n, err := s.Change(ctx, b.Text("hand-over"), Bytes(h.To.Owner), b.Note(h.To.Note), b.TTL(h.To.TTL),
+	n, err := s.Change(ctx, b.Text("hand-over"), Bytes(h.To.Owner), b.Note(h.To.Note),
+		b.TTL(h.To.TTL),
 		[]byte(h.From.Key), Bytes(h.From.Owner), h.From.Token)
 	if err != nil || n == 0 {
 		return lease.Acquired{}, err
@@ -36,8 +37,8 @@ func (b *Base) HandOver(ctx context.Context, s *Session, h lease.HandOver) (leas
 	return lease.Acquired{Granted: true, Token: h.From.Token + 1}, nil
 }
 
-// Release clears the owner of one row. The section changes the owner of every row it matches, so that
-// a driver which counts changed rows and one which counts matched rows agree.
+// Release clears the owner of one row. The section changes the owner of every row it matches, so
+// that a driver which counts changed rows and one which counts matched rows agree.
 func (b *Base) Release(ctx context.Context, s *Session, l lease.Lease) (lease.Released, error) {
 	n, err := s.Change(ctx, b.Text("release"), []byte(l.Key), Bytes(l.Owner), l.Token)
 	return lease.Released{Gone: err == nil && n == 0}, err
@@ -50,11 +51,14 @@ func (b *Base) Leave(ctx context.Context, s *Session, waiters []lease.Lease) err
 }
 
 // Places returns where tickets stand.
-func (b *Base) Places(ctx context.Context, s *Session, waiters []lease.Lease) ([]lease.Place, error) {
+func (b *Base) Places(ctx context.Context, s *Session, waiters []lease.Lease) (
+	[]lease.Place, error,
+) {
 	return places(ctx, s, b.Text("places"), len(waiters), b.Waiters(waiters))
 }
 
-// Pass runs the pass section, which returns the new owner, or no row if the row was not the lease's.
+// Pass runs the pass section, which returns the new owner, or no row if the row was not the
+// lease's.
 func (b *Base) Pass(ctx context.Context, s *Session, l lease.Lease) (lease.Passed, error) {
 	var owner []byte
 	var token int64
@@ -70,7 +74,9 @@ func (b *Base) Pass(ctx context.Context, s *Session, l lease.Lease) (lease.Passe
 }
 
 // DropDead removes dead tickets.
-func (b *Base) DropDead(ctx context.Context, s *Session, tickets []lease.Lease, retention int64) error {
+func (b *Base) DropDead(
+	ctx context.Context, s *Session, tickets []lease.Lease, retention int64,
+) error {
 	_, err := s.Exec(ctx, b.Text("queue-reap"), append(b.Waiters(tickets), retention)...)
 	return err
 }

@@ -40,7 +40,7 @@ func (b bench) session() *sqlstore.Session {
 	return s
 }
 
-// apply tries again what lost to somebody else at the same moment.
+// apply tries again what lost to another session at the same moment.
 func (b bench) apply(s *sqlstore.Session, all bool, changes ...sqlstore.Change) []sqlstore.Applied {
 	return b.insist(func() ([]sqlstore.Applied, error) { return b.Dialect.Apply(b.Context(), s, changes, all) })
 }
@@ -262,7 +262,8 @@ func TestAllOrNothingIsEitherOfThem(t *testing.T) {
 	}, true)
 }
 
-// overlap has three sessions take keys and give them back. What is given back has always been theirs.
+// overlap has three sessions take keys and give them back. What is given back has always been
+// theirs.
 func overlap(t *testing.T, rounds int, pick func() []string, all bool) {
 	each(t, func(b bench) {
 		for _, key := range numbered(24) {
@@ -341,7 +342,8 @@ func TestAllOrNothingLeavesAloneWhatItCannotHaveWhole(t *testing.T) {
 	})
 }
 
-// A row that cannot be had although it looks so is found out only when the others are locked already.
+// A row that cannot be had although it looks so is found out only when the others are locked
+// already.
 func TestAllOrNothingWritesNothingIfOneRowIsLocked(t *testing.T) {
 	each(t, func(b bench) {
 		if b.Kind.Name == "sqlite" {

@@ -16,7 +16,9 @@ type FoundError struct{ Token int64 }
 
 // Error says what was found.
 func (e FoundError) Error() string {
-	return fmt.Sprintf("the row names the requester with token %d, as was read; no commit of it was acknowledged", e.Token)
+	return fmt.Sprintf(
+		"the row names the requester with token %d, as was read; no commit of it was acknowledged",
+		e.Token)
 }
 
 // Confirm writes to the row of a lease that was read. Once that is committed and acknowledged, so
@@ -26,18 +28,25 @@ func (e FoundError) Error() string {
 //
 // Confirm is no renewal, because a renewal can shorten a lease, skips a locked row, and need not
 // change a row whose expiry is right.
-func Confirm(ctx context.Context, s *Session, d Texts, l lease.Lease, ttl time.Duration) (ok bool, err error) {
+func Confirm(ctx context.Context, s *Session, d Texts, l lease.Lease, ttl time.Duration) (
+	ok bool, err error,
+) {
 	return changedOne(ctx, s, d, "confirm", Micros(ttl), []byte(l.Key), Bytes(l.Owner), l.Token)
 }
 
 // ConfirmHome is Confirm for a key that was read to be at home in an epoch.
-func ConfirmHome(ctx context.Context, s *Session, d Texts, key string, home int, epoch int64) (ok bool, err error) {
-	return changedOne(ctx, s, d, "confirm-home", []byte(key), home, lease.EpochStart(epoch), lease.EpochStart(epoch+1))
+func ConfirmHome(ctx context.Context, s *Session, d Texts, key string, home int, epoch int64) (
+	ok bool, err error,
+) {
+	return changedOne(ctx, s, d, "confirm-home", []byte(key), home, lease.EpochStart(epoch),
+		lease.EpochStart(epoch+1))
 }
 
 // changedOne runs a section that changes a column of the one row it names. An error leaves the
 // outcome unknown, also of what was read, even if this statement was certainly not applied.
-func changedOne(ctx context.Context, s *Session, d Texts, section string, args ...any) (bool, error) {
+func changedOne(ctx context.Context, s *Session, d Texts, section string, args ...any) (
+	bool, error,
+) {
 	n, err := s.Change(ctx, d.Text(section), args...)
 	if err != nil {
 		return false, Unsettled{Err: err, Committing: true}

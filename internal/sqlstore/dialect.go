@@ -71,7 +71,9 @@ func (d *Dialect) CheckNames() error {
 func (d *Dialect) Fill(sql string) string { return d.Names().Fill(sql, d.room.Quote) }
 
 // Parse returns the statements of a .sql file; see ParseSections.
-func (d *Dialect) Parse(text string) Sections { return ParseSections(text, d.Names(), d.room.Quote) }
+func (d *Dialect) Parse(text string) Sections {
+	return ParseSections(text, d.Names(), d.room.Quote)
+}
 
 // Lanes returns how many connections can write at a time: 0 means any number.
 func (d *Dialect) Lanes() int {
@@ -81,15 +83,17 @@ func (d *Dialect) Lanes() int {
 	return 0
 }
 
-// At returns the same dialect for the rows of another home. A row has one home. To the statements of
-// every other home it is a key that they must not touch, so that two kinds of lock cannot both hold it.
+// At returns the same dialect for the rows of another home. A row has one home. To the statements
+// of every other home it is a key that they must not touch, so that two kinds of lock cannot both
+// hold it.
 func (d *Dialect) At(home int) *Dialect {
 	s := d.settings
 	s.Home = home
 	return d.room.dialect(s)
 }
 
-// Unswept returns the same dialect for a user who need not have the rights that only sweeping needs.
+// Unswept returns the same dialect for a user who need not have the rights that only sweeping
+// needs.
 func (d *Dialect) Unswept() *Dialect {
 	s := d.settings
 	s.Unswept = true
@@ -99,7 +103,11 @@ func (d *Dialect) Unswept() *Dialect {
 // Wrapped returns a dialect whose database is what wrap makes of d's.
 func (d *Dialect) Wrapped(wrap func(Database, Features) (Database, Features)) *Dialect {
 	room := d.room
-	room.Open = func(s Settings, text Sections) (Database, Features) { return wrap(d.room.Open(s, text)) }
+	room.Open = func(s Settings, text Sections) (Database,
+		Features,
+	) {
+		return wrap(d.room.Open(s, text))
+	}
 	return room.dialect(d.settings)
 }
 
@@ -111,12 +119,12 @@ func (d *Dialect) inner() *Dialect { return d }
 // Of returns the Dialect behind a public one.
 func Of(d Public) *Dialect { return d.inner() }
 
-// Database is what a kind of database does in its own way. Its methods run once, without retries. An
-// error is about the whole call and is meant for Classify.
+// Database is what a kind of database does in its own way. Its methods run once, without retries.
+// An error is about the whole call and is meant for Classify.
 type Database interface {
 	Texts
-	// List encodes keys as the single parameter of a section that takes a list, so that one prepared
-	// statement serves every size.
+	// List encodes keys as the single parameter of a section that takes a list, so that one
+	// prepared statement serves every size.
 	List(keys []string) any
 	// Setup makes the settings of a session that rowlock keeps to itself.
 	Setup(ctx context.Context, s *Session) error
@@ -131,11 +139,11 @@ type Database interface {
 	// Native knows the errors of its own product, the server or the driver. A transaction that
 	// returns one is in no other product, even if the server has ended its session.
 	Native(err error) bool
-	// Collided reports whether err means that another transaction ended this one, or stopped it, so
-	// that the database asks for all of it to be run again. A lock timeout is not that.
+	// Collided reports whether err means that another transaction ended this one, or stopped
+	// it, so that the database asks for all of it to be run again. A lock timeout is not that.
 	Collided(err error) bool
-	// Overtaken reports whether the database refused to change a row because another transaction has
-	// changed it since this one began.
+	// Overtaken reports whether the database refused to change a row because another
+	// transaction has changed it since this one began.
 	Overtaken(err error) bool
 
 	// Acquire, Renew, Release and HandOver are the statements whose sequence differs between
@@ -150,10 +158,11 @@ type Database interface {
 	Batch
 	Queue
 	RowLocks
-	// ClaimOnce makes the key's row in tx, or returns the row that exists. The row becomes visible to
-	// others exactly if tx is committed, and until then no other transaction can claim the key.
-	// ClaimOnce waits for another transaction that has the key, for about wait; 0 means not at all,
-	// if the database can be told so. After OnceInFlight tx must be rolled back. Together with an
-	// error it says that another claim of the key caused the error.
-	ClaimOnce(ctx context.Context, tx lease.Runner, c OnceClaim, wait time.Duration) (OnceRow, error)
+	// ClaimOnce makes the key's row in tx, or returns the row that exists. The row becomes
+	// visible to others exactly if tx is committed, and until then no other transaction can
+	// claim the key. ClaimOnce waits for another transaction that has the key, for about wait;
+	// 0 means not at all, if the database can be told so. After OnceInFlight tx must be rolled
+	// back. Together with an error it says that another claim of the key caused the error.
+	ClaimOnce(ctx context.Context, tx lease.Runner, c OnceClaim, wait time.Duration) (OnceRow,
+		error)
 }

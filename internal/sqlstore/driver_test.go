@@ -11,7 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// old is a driver of the time before contexts, which database/sql still takes. With preparer it has learnt half of it.
+// old is a driver of the time before contexts, which database/sql still takes. With preparer it has
+// learnt half of it.
 type old struct{}
 
 type preparer struct{ old }
@@ -34,7 +35,8 @@ type connector struct{ conn driver.Conn }
 func (c connector) Connect(context.Context) (driver.Conn, error) { return c.conn, nil }
 func (c connector) Driver() driver.Driver                        { return nil }
 
-// A driver whose statements take no context, or what another is wrapped in, is refused in words: nothing is sent, and nothing panics.
+// A driver whose statements take no context, or what another is wrapped in, is refused in words:
+// nothing is sent, and nothing panics.
 func TestADriverWithoutContextsIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]driver.Conn{"of the connection": old{}, "of the statement": preparer{}} {

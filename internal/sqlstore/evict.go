@@ -18,7 +18,9 @@ type Blocker struct {
 // AwaitRow waits for the row of an expired key with the sections session-id and await-expired, no
 // longer than the session waits for any row. It first calls waiting with the server's id of s:
 // while it waits, the server shows what s waits for.
-func AwaitRow(ctx context.Context, s *Session, d Texts, key string, waiting func(session int64)) error {
+func AwaitRow(
+	ctx context.Context, s *Session, d Texts, key string, waiting func(session int64),
+) error {
 	return s.InTx(ctx, func() error {
 		var id, one int64
 		if err := s.QueryRow(ctx, d.Text("session-id"), nil, &id); err != nil {
@@ -35,7 +37,9 @@ func AwaitRow(ctx context.Context, s *Session, d Texts, key string, waiting func
 
 // Blockers runs a section that returns blockers: id, user, own, old, ended. The last three are 1
 // for true.
-func Blockers(ctx context.Context, s *Session, query string, args []any) (out []Blocker, err error) {
+func Blockers(ctx context.Context, s *Session, query string, args []any) (
+	out []Blocker, err error,
+) {
 	err = s.Query(ctx, query, args, func(row Columns) error {
 		var b Blocker
 		err := row.Scan(&b.ID, &b.User, &b.Own, &b.Old, &b.Ended)

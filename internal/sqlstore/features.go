@@ -18,34 +18,35 @@ type Features struct {
 	TextAsBytes bool
 	// Clamps says that a lax server stores the largest integer for one that is too large.
 	Clamps bool
-	// ReadsLock says that every read of a SERIALIZABLE transaction locks what it reads, and waits.
+	// ReadsLock says that every read of a SERIALIZABLE transaction locks what it reads, and
+	// waits.
 	ReadsLock bool
-	// UnwatchedTx says that the driver waits for the answer to the COMMIT or ROLLBACK of a *sql.Tx
-	// whatever context ends. It watches the context of a statement.
+	// UnwatchedTx says that the driver waits for the answer to the COMMIT or ROLLBACK of a
+	// *sql.Tx whatever context ends. It watches the context of a statement.
 	UnwatchedTx bool
 	// ShareLock is the clause with which a SELECT returns a row as it is committed now.
 	ShareLock string
 
 	// CheckNames refuses names that are no names of tables in this database.
 	CheckNames func(Names) error
-	// Fence does what the fence section does elsewhere. It returns sql.ErrNoRows if the row does not
-	// name this owner and token. A TTL of 0 leaves the expiry as it is.
+	// Fence does what the fence section does elsewhere. It returns sql.ErrNoRows if the row
+	// does not name this owner and token. A TTL of 0 leaves the expiry as it is.
 	Fence func(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error
-	// Reap removes those of keys, all of one bucket, that have been dead for the retention, after it
-	// has raised the floor. It begins and ends its own transactions.
+	// Reap removes those of keys, all of one bucket, that have been dead for the retention,
+	// after it has raised the floor. It begins and ends its own transactions.
 	Reap func(ctx context.Context, s *Session, bucket int, keys []string, retention time.Duration) (
 		removed int64, err error)
-	// PeekOnce reports whether another transaction has the key's row locked, where a claim cannot be
-	// told not to wait. Callers run it outside of any transaction, because its locks on an absent row
-	// would block other keys.
+	// PeekOnce reports whether another transaction has the key's row locked, where a claim
+	// cannot be told not to wait. Callers run it outside of any transaction, because its locks
+	// on an absent row would block other keys.
 	PeekOnce func(ctx context.Context, on lease.Runner, c OnceClaim) (inFlight bool, err error)
-	// Silence prepares s for transactions that stay open. The server ends the session, and so its
-	// transaction, after the client has been silent for limit, rounded up to the server's unit. MySQL
-	// counts silence outside of a transaction too. If it is nil, an open transaction is no lock on a
-	// single row.
+	// Silence prepares s for transactions that stay open. The server ends the session, and so
+	// its transaction, after the client has been silent for limit, rounded up to the server's
+	// unit. MySQL counts silence outside of a transaction too. If it is nil, an open
+	// transaction is no lock on a single row.
 	Silence func(ctx context.Context, s *Session, limit time.Duration) error
-	// Version returns another number after each commit of another connection than the session's.
-	// Numbers of different sessions are unrelated.
+	// Version returns another number after each commit of another connection than the
+	// session's. Numbers of different sessions are unrelated.
 	Version func(ctx context.Context, s *Session) (int64, error)
 
 	Listener Listener
@@ -54,31 +55,32 @@ type Features struct {
 
 // Listener is a server that delivers messages.
 type Listener interface {
-	// Listen hears what is announced on channel over a connection of its own: to the DSN it was told
-	// of, or else taken from pool, which is nil if none can be spared. It calls heard with "" as soon
-	// as it listens. It returns when ctx ends, or when the connection is lost, which it notices within
-	// 10 s even if the network reports nothing. It does not reconnect.
+	// Listen hears what is announced on channel over a connection of its own: to the DSN it was
+	// told of, or else taken from pool, which is nil if none can be spared. It calls heard with
+	// "" as soon as it listens. It returns when ctx ends, or when the connection is lost, which
+	// it notices within 10 s even if the network reports nothing. It does not reconnect.
 	//
-	// An error that is lease.ErrUnsupported or lease.ErrConfig says that another try is in vain.
-	// It also hears what Wake sends to process, unless that is zero; chosen is then process, and
-	// otherwise zero.
+	// An error that is lease.ErrUnsupported or lease.ErrConfig says that another try is in
+	// vain. It also hears what Wake sends to process, unless that is zero; chosen is then
+	// process, and otherwise zero.
 	Listen(ctx context.Context, pool Pool, channel string, process lease.Owner,
 		heard func(key string, chosen lease.Owner)) error
 	// Announce sends a message for each key, in one statement that commits at once.
 	Announce(ctx context.Context, s *Session, channel string, keys []string) error
-	// Wake is Announce for one process: see lease.Waker. The section "await-hearing" registers a
-	// process that Wake can choose.
+	// Wake is Announce for one process: see lease.Waker. The section "await-hearing" registers
+	// a process that Wake can choose.
 	Wake(ctx context.Context, s *Session, channel string, process lease.Owner, keys []string) error
 }
 
-// Evictor is a server that shows which session has the row of an expired key locked, and can end it.
+// Evictor is a server that shows which session has the row of an expired key locked, and can end
+// it.
 type Evictor interface {
-	// EndBlockers returns the sessions whose transactions make waiter wait for the row of key, if that
-	// is still expired. It ends those of the same user whose transactions are at least as old as
-	// least. It ends no session for anything but that row.
+	// EndBlockers returns the sessions whose transactions make waiter wait for the row of key,
+	// if that is still expired. It ends those of the same user whose transactions are at least
+	// as old as least. It ends no session for anything but that row.
 	EndBlockers(ctx context.Context, s *Session, key string, waiter int64, least time.Duration) (
 		[]Blocker, error)
-	// MayEvict returns the statement that grants this user what EndBlockers needs, or "" if it has
-	// that already.
+	// MayEvict returns the statement that grants this user what EndBlockers needs, or "" if it
+	// has that already.
 	MayEvict(ctx context.Context, conn *sql.Conn) (grant string, err error)
 }

@@ -24,7 +24,8 @@ type RowLocks interface {
 	Skipping(query string) string
 	// Patience has the statements of tx wait for locks for at most wait, until restore puts the
 	// previous limit back. restore is nil if there is nothing to restore.
-	Patience(ctx context.Context, tx lease.Runner, wait time.Duration) (restore func(context.Context) error, err error)
+	Patience(ctx context.Context, tx lease.Runner,
+		wait time.Duration) (restore func(context.Context) error, err error)
 	// Waited says whether an error comes from waiting for a lock.
 	Waited(err error) Wait
 }

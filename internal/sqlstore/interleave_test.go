@@ -29,7 +29,8 @@ func whole(items ...item) turn    { return turn{"all", items} }
 func creation(items ...item) turn { return turn{"make", items} }
 func alone(i item) turn           { return turn{"alone", []item{i}} }
 
-// part is what one player does, and which keys it has. Its leases of late have expired, and those of also are the first player's.
+// part is what one player does, and which keys it has. Its leases of late have expired, and those
+// of also are the first player's.
 type part struct {
 	early bool
 	has   string
@@ -38,7 +39,8 @@ type part struct {
 	turns []turn
 }
 
-// scene is parts that are played at once, on keys of one letter each. Those of free have a row that nobody holds.
+// scene is parts that are played at once, on keys of one letter each. Those of free have a row
+// without a holder.
 type scene struct {
 	name  string
 	free  string
@@ -46,7 +48,8 @@ type scene struct {
 }
 
 var scenes = []scene{
-	// What was inferred once: a's release is retaken by a statement that began before it, and what a wants is taken twice meanwhile.
+	// What was inferred once: a's release is retaken by a statement that began before it, and
+	// what a wants is taken twice meanwhile.
 	{"a count is no evidence of a grant", "y", []part{
 		{has: "x", turns: []turn{batch(give("x"), take("y"))}},
 		{turns: []turn{alone(take("y")), alone(give("y")), alone(take("y"))}},
@@ -108,8 +111,9 @@ var scenes = []scene{
 	}},
 }
 
-// Every order of the statements of two or three sessions, and after each statement the rows: a player that is told something of a row must
-// have done that, and one that is told nothing must have done nothing.
+// Every order of the statements of two or three sessions, and after each statement the rows: a
+// player that is told something of a row must have done that, and one that is told nothing must
+// have done nothing.
 func TestWhatABatchIsToldIsWhatItDid(t *testing.T) {
 	for _, k := range testdb.Kinds {
 		t.Run(k.Name, func(t *testing.T) {
@@ -195,7 +199,8 @@ type actor struct {
 	checks []func()
 }
 
-// play plays a turn. What it is told is compared later, with nothing else running: the deeds are the scheduler's until then.
+// play plays a turn. What it is told is compared later, with nothing else running: the deeds are
+// the scheduler's until then.
 func (a *actor) play(ctx context.Context, s *sqlstore.Session, t turn) {
 	var changes []sqlstore.Change
 	for _, it := range t.items {

@@ -9,7 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A lease as long as can be must not come out negative, which would be one that has run out already.
+// A lease as long as can be must not come out negative, which would be one that has run out
+// already.
 func TestTheLongestDurationStaysOne(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]int64{
@@ -27,7 +28,8 @@ func TestTheLongestDurationStaysOne(t *testing.T) {
 	}
 }
 
-// A row whose expiry somebody has set to the beginning of all times is one that has expired, for whatever reads it.
+// A row whose expiry was set by hand to the beginning of all times has expired, for whatever reads
+// it.
 func TestALeaseThatEndedCenturiesAgoIsOver(t *testing.T) {
 	t.Parallel()
 	for _, micros := range []int64{-math.MaxInt64 / 1000, -math.MaxInt64/1000 - 1, -1000 * 366 * 24 * 3600e6, math.MinInt64} {

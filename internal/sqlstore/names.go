@@ -45,7 +45,8 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
 func (n Names) Check() error {
 	for what, name := range map[string]string{"table prefix": n.Prefix, "schema": n.Schema} {
 		if name != "" && !identifier.MatchString(name) {
-			return fmt.Errorf("%w: %s %q: use a letter or _, then up to 39 letters, digits or _", lease.ErrConfig, what, name)
+			return fmt.Errorf("%w: %s %q: use a letter or _, then up to 39 letters, digits or _",
+				lease.ErrConfig, what, name)
 		}
 	}
 	return nil

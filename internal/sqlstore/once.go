@@ -66,14 +66,18 @@ func TakeOnce(ctx context.Context, tx lease.Runner, d Texts, c OnceClaim) (taken
 // StoreOnce writes the result into the row that this transaction has made. It is not stored if the
 // row has vanished, because the server has rolled the transaction back unnoticed, as InnoDB does
 // after a deadlock.
-func StoreOnce(ctx context.Context, tx lease.Runner, d Texts, c OnceClaim, result []byte) (stored bool, err error) {
+func StoreOnce(ctx context.Context, tx lease.Runner, d Texts, c OnceClaim, result []byte) (
+	stored bool, err error,
+) {
 	n, err := tx.Exec(ctx, d.Text("once-store"), c.id(result))
 	return n > 0, err
 }
 
 // ConfirmOnce writes to a row that was read, in tx. Once tx is committed and acknowledged, so is
 // the transaction that made the row.
-func ConfirmOnce(ctx context.Context, tx lease.Runner, d Texts, c OnceClaim) (confirmed bool, err error) {
+func ConfirmOnce(ctx context.Context, tx lease.Runner, d Texts, c OnceClaim) (
+	confirmed bool, err error,
+) {
 	n, err := tx.Exec(ctx, d.Text("once-confirm"), c.id())
 	return n > 0, err
 }

@@ -22,7 +22,10 @@ func (d *Dialect) Quote(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
 		if len(parts) > 2 || !ownName.MatchString(p) {
-			return "", fmt.Errorf("%w: the name %q: use a letter or _, then up to 62 letters, digits or _; before it may stand a schema and a dot", lease.ErrConfig, name)
+			return "",
+				fmt.Errorf(
+					"%w: the name %q: use a letter or _, then up to 62 letters, digits or _; "+
+						"before it may stand a schema and a dot", lease.ErrConfig, name)
 		}
 		parts[i] = d.room.Quote + p + d.room.Quote
 	}
@@ -33,7 +36,8 @@ func (d *Dialect) Quote(name string) (string, error) {
 // names are quoted.
 func In(table, column string, n int) string {
 	values := strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
-	return fmt.Sprintf(`SELECT %s FROM %s WHERE %s IN (%s) ORDER BY %s`, column, table, column, values, column)
+	return fmt.Sprintf(`SELECT %s FROM %s WHERE %s IN (%s) ORDER BY %s`, column, table, column,
+		values, column)
 }
 
 // ExplainOwn turns an error of a statement on the user's own tables, in the user's own transaction,
@@ -43,7 +47,8 @@ func ExplainOwn(d Classifier, what string, err error) error {
 		return nil
 	}
 	if errors.Is(err, sql.ErrTxDone) {
-		return fmt.Errorf("rowlock: %s: the transaction is over, committed or rolled back: %w", what, err)
+		return fmt.Errorf("rowlock: %s: the transaction is over, committed or rolled back: %w",
+			what, err)
 	}
 	v := Judge(d, err)
 	switch {

@@ -29,7 +29,9 @@ var tables = []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta
 
 // ProbeTables looks at each of rowlock's tables, and returns their version. If it is the one that
 // this code knows, the tables are also complete.
-func ProbeTables(ctx context.Context, conn *sql.Conn, d Database, n Names) (version int, err error) {
+func ProbeTables(ctx context.Context, conn *sql.Conn, d Database, n Names) (
+	version int, err error,
+) {
 	for _, table := range tables {
 		if err := d.ProbeTable(ctx, conn, table); err != nil {
 			return 0, err
@@ -47,14 +49,19 @@ func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (int, error) 
 	var text string
 	err := conn.QueryRowContext(ctx, d.Text("schema-version")).Scan(&text)
 	if err == sql.ErrNoRows {
-		return 0, fmt.Errorf("%w: rowlock_meta has no schema_version; run schema.Migrate", lease.ErrNoSchema)
+		return 0, fmt.Errorf("%w: rowlock_meta has no schema_version; run schema.Migrate",
+			lease.ErrNoSchema)
 	}
 	if err != nil {
 		return 0, err
 	}
 	v, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fmt.Errorf("%w: rowlock_meta says schema_version %q, which is no number; set it to the version the tables have, or drop them and run schema.Migrate", lease.ErrCorrupt, text)
+		return 0,
+			fmt.Errorf(
+				"%w: rowlock_meta says schema_version %q, which is no number; set it to the "+
+					"version the tables have, or drop them and run schema.Migrate",
+				lease.ErrCorrupt, text)
 	}
 	return v, nil
 }
@@ -67,10 +74,12 @@ func checkComplete(ctx context.Context, conn *sql.Conn, d Texts, prefix string) 
 	if err := conn.QueryRowContext(ctx, d.Text("complete")).Scan(&floors, &instances); err != nil {
 		return err
 	}
-	const cure = "the tables were half made, or edited; restore them, or drop them and run schema.Migrate"
+	const cure = "the tables were half made, or edited; restore them, or drop them and run " +
+		"schema.Migrate"
 	switch {
 	case floors != lease.Buckets:
-		return fmt.Errorf("%w: %srowlock_floor has %d rows instead of %d: %s", lease.ErrNoSchema, prefix, floors, lease.Buckets, cure)
+		return fmt.Errorf("%w: %srowlock_floor has %d rows instead of %d: %s", lease.ErrNoSchema,
+			prefix, floors, lease.Buckets, cure)
 	case instances != 1:
 		return fmt.Errorf("%w: %srowlock_meta has no instance: %s", lease.ErrNoSchema, prefix, cure)
 	}
@@ -82,9 +91,13 @@ func checkComplete(ctx context.Context, conn *sql.Conn, d Texts, prefix string) 
 func CheckVersion(v int) error {
 	switch {
 	case v < SchemaVersion:
-		return fmt.Errorf("%w: the tables are version %d and this rowlock needs %d; run schema.Migrate", lease.ErrSchemaVersion, v, SchemaVersion)
+		return fmt.Errorf(
+			"%w: the tables are version %d and this rowlock needs %d; run schema.Migrate",
+			lease.ErrSchemaVersion, v, SchemaVersion)
 	case v > SchemaVersion:
-		return fmt.Errorf("%w: the tables are version %d and this rowlock knows only %d; upgrade rowlock", lease.ErrSchemaVersion, v, SchemaVersion)
+		return fmt.Errorf(
+			"%w: the tables are version %d and this rowlock knows only %d; upgrade rowlock",
+			lease.ErrSchemaVersion, v, SchemaVersion)
 	}
 	return nil
 }
@@ -93,7 +106,8 @@ func CheckVersion(v int) error {
 // reason and the cure.
 func IsRefusal(err error) bool {
 	for _, refusal := range []error{
-		lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect, lease.ErrReadOnly, lease.ErrPrivilege,
+		lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect, lease.ErrReadOnly,
+		lease.ErrPrivilege,
 		lease.ErrTopology, lease.ErrNotDurable, lease.ErrConfig, lease.ErrCorrupt,
 	} {
 		if errors.Is(err, refusal) {

@@ -20,7 +20,8 @@ type Queue interface {
 	Pass(ctx context.Context, s *Session, l lease.Lease) (lease.Passed, error)
 	// DeadTickets lists the next tickets, in order of key and waiter, that have been dead for
 	// the retention in µs. DropDead removes those of them that still are.
-	DeadTickets(ctx context.Context, s *Session, after lease.Lease, retention int64, limit int) ([]lease.Lease, error)
+	DeadTickets(ctx context.Context, s *Session, after lease.Lease, retention int64,
+		limit int) ([]lease.Lease, error)
 	DropDead(ctx context.Context, s *Session, tickets []lease.Lease, retention int64) error
 }
 
@@ -37,7 +38,8 @@ func TicketList(tickets []lease.Ticket) string {
 	list := make([]line, len(tickets))
 	for i, t := range tickets {
 		list[i] = line{
-			hex.EncodeToString([]byte(t.Key)), t.Owner.String(), Micros(t.HeadStart()), hex.EncodeToString([]byte(t.Note)), Micros(t.TTL),
+			hex.EncodeToString([]byte(t.Key)), t.Owner.String(), Micros(t.HeadStart()),
+			hex.EncodeToString([]byte(t.Note)), Micros(t.TTL),
 		}
 	}
 	b, _ := json.Marshal(list) // of strings and integers: cannot fail
@@ -58,7 +60,9 @@ func WaiterList(waiters []lease.Lease) string {
 // places runs the places section, which returns a row for each of n waiters: its number from 1 on,
 // the state of the key as in an Answer, whether there is a live ticket, token, note, the µs
 // remaining, and how many waiters are ahead.
-func places(ctx context.Context, s *Session, query string, n int, args []any) ([]lease.Place, error) {
+func places(ctx context.Context, s *Session, query string, n int, args []any) (
+	[]lease.Place, error,
+) {
 	out, answered := make([]lease.Place, n), 0
 	err := s.Query(ctx, query, args, func(row Columns) error {
 		var p place
@@ -119,7 +123,9 @@ func PassedTo(owner []byte, token int64) (lease.Passed, error) {
 }
 
 // DeadTickets runs the queue-dead section.
-func DeadTickets(ctx context.Context, s *Session, d Texts, args ...any) (dead []lease.Lease, err error) {
+func DeadTickets(ctx context.Context, s *Session, d Texts, args ...any) (
+	dead []lease.Lease, err error,
+) {
 	err = s.Query(ctx, d.Text("queue-dead"), args, func(row Columns) error {
 		var key, waiter []byte
 		err := row.Scan(&key, &waiter)

@@ -13,11 +13,13 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// A schedule is the order in which the statements of several sessions run. Each session stops before each of its statements, and one
-// at a time is let go, so that a schedule is a list of sessions. Between a statement and the next of its session there is nothing that
-// another session could notice: a stop after each statement would be the same stop.
+// A schedule is the order in which the statements of several sessions run. Each session stops
+// before each of its statements, and one at a time is let go, so that a schedule is a list of
+// sessions. Between a statement and the next of its session there is nothing that another session
+// could notice: a stop after each statement would be the same stop.
 
-// patience bounds the wait for one statement. None waits for another session: what is locked is locked within a statement.
+// patience bounds the wait for one statement. None waits for another session: what is locked is
+// locked within a statement.
 const patience = 30 * time.Second
 
 // player is a session that runs its statements one by one, when it is told to.
@@ -77,8 +79,9 @@ func (p *player) play(b bench, f func(ctx context.Context, s *sqlstore.Session))
 	p.ended = make(chan struct{})
 	within := false // a transaction
 	p.switch_.Set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Func(func(op faultdb.Op) faultdb.Fault {
-		// Of the statements within SQLite's transactions the first write takes the one lock of the file, and nothing is seen before
-		// COMMIT: to stop between them is to stop before COMMIT.
+		// Of the statements within SQLite's transactions the first write takes the one lock
+		// of the file, and nothing is seen before COMMIT: to stop between them is to stop
+		// before COMMIT.
 		if ends := op.Query == "COMMIT" || op.Query == "ROLLBACK"; !within || ends {
 			p.arrived <- struct{}{}
 			<-p.proceed
@@ -94,8 +97,9 @@ func (p *player) play(b bench, f func(ctx context.Context, s *sqlstore.Session))
 	}()
 }
 
-// delay has the statement that the player has stopped before, and all that follow, begin now, whenever they run: MySQL and MariaDB go
-// by the time at which a statement began, and the processor may be given to its thread much later.
+// delay has the statement that the player has stopped before, and all that follow, begin now,
+// whenever they run: MySQL and MariaDB go by the time at which a statement began, and the processor
+// may be given to its thread much later.
 func (p *player) delay(b bench) {
 	var seconds string
 	if err := b.DB.QueryRowContext(b.Context(), `SELECT UNIX_TIMESTAMP(NOW(6))`).Scan(&seconds); err != nil {
@@ -123,16 +127,17 @@ func (p *player) step(b bench) (more bool) {
 	return p.next(b)
 }
 
-// course is what became of a schedule: which players could run at each step, which did, and whether that changed anything. On SQLite
-// a step that has changed nothing yet may have locked the file, which counts as a change.
+// course is what became of a schedule: which players could run at each step, which did, and whether
+// that changed anything. On SQLite a step that has changed nothing yet may have locked the file,
+// which counts as a change.
 type course struct {
 	could   [][]int
 	did     []int
 	changed []bool
 }
 
-// follow runs players by a schedule, and beyond its end the first that can run. watch is called before each step, and what it returns
-// after it, to say whether anything has changed.
+// follow runs players by a schedule, and beyond its end the first that can run. watch is called
+// before each step, and what it returns after it, to say whether anything has changed.
 func follow(b bench, players []*player, early []bool, schedule []int, watch func(player int) (seen func() bool)) (c course) {
 	running := make([]bool, len(players))
 	for i, p := range players {
@@ -161,8 +166,9 @@ func follow(b bench, players []*player, early []bool, schedule []int, watch func
 	}
 }
 
-// untried are schedules that differ from one that was tried, from its nth step on, in which player runs next. Where two steps
-// that changed nothing come one after the other, only one of their orders is gone on from: nothing tells them apart.
+// untried are schedules that differ from one that was tried, from its nth step on, in which player
+// runs next. Where two steps that changed nothing come one after the other, only one of their
+// orders is gone on from: nothing tells them apart.
 func (c *course) untried(n int) (more [][]int) {
 	for i := n; i < len(c.did); i++ {
 		for _, who := range c.could[i] {
@@ -177,7 +183,8 @@ func (c *course) untried(n int) (more [][]int) {
 	return more
 }
 
-// explore tries every schedule, as many at a time as there are workers. It returns how many there were.
+// explore tries every schedule, as many at a time as there are workers. It returns how many there
+// were.
 func explore(workers []*worker, try func(w *worker, schedule []int) course) (tried int) {
 	var mu sync.Mutex
 	wake := sync.NewCond(&mu)

@@ -40,7 +40,9 @@ func (s *Session) Change(ctx context.Context, query string, args ...any) (rows i
 }
 
 // Query runs a prepared statement and calls scan for each row.
-func (s *Session) Query(ctx context.Context, query string, args []any, scan func(Columns) error) error {
+func (s *Session) Query(
+	ctx context.Context, query string, args []any, scan func(Columns) error,
+) error {
 	s.job.set(ctx, query, args, scan)
 	return s.run()
 }
@@ -169,7 +171,9 @@ type statement struct {
 // incapable is the error of a driver, or of a wrapper around one, that takes no contexts. Nothing
 // was sent.
 func incapable(c any) error {
-	return NotSent{fmt.Errorf("%w: the pool's driver has a %T, which takes no context: wrap the driver in nothing that leaves this out", lease.ErrUnsupported, c)}
+	return NotSent{fmt.Errorf(
+		"%w: the pool's driver has a %T, which takes no context: wrap the driver in nothing that "+
+			"leaves this out", lease.ErrUnsupported, c)}
 }
 
 func (s *Session) prepared(c any) (*statement, error) {

@@ -7,11 +7,11 @@ import "fmt"
 type Strategy uint8
 
 const (
-	// Update tries the row first and creates it if there is none: for keys that are locked again and
-	// again.
+	// Update tries the row first and creates it if there is none: for keys that are locked
+	// again and again.
 	Update Strategy = iota
-	// Insert creates the row first and looks at it if there is one: for keys that are used once, as
-	// an order's.
+	// Insert creates the row first and looks at it if there is one: for keys that are used
+	// once, as an order's.
 	Insert
 )
 

@@ -11,8 +11,8 @@ import (
 // rounds up: a lease is never shorter than asked for, and never zero.
 func Micros(d time.Duration) int64 { return RoundUp(d, time.Microsecond) }
 
-// RoundUp returns how many of unit last for d. It does not add before it divides: that would turn the
-// longest duration, which some callers pass for "for ever", into a negative one.
+// RoundUp returns how many of unit last for d. It does not add before it divides: that would turn
+// the longest duration, which some callers pass for "for ever", into a negative one.
 func RoundUp(d, unit time.Duration) int64 {
 	n := int64(d / unit)
 	if d%unit > 0 {
@@ -21,8 +21,8 @@ func RoundUp(d, unit time.Duration) int64 {
 	return n
 }
 
-// Duration converts microseconds of the database to a duration. It stops at the longest one, so that
-// a lease which was ended centuries ago by hand does not come out positive.
+// Duration converts microseconds of the database to a duration. It stops at the longest one, so
+// that a lease which was ended centuries ago by hand does not come out positive.
 func Duration(micros int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Microsecond)
 	switch {

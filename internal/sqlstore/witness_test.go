@@ -20,7 +20,8 @@ func (h holder) String() string {
 	return fmt.Sprintf("%x… at %d", h.owner[:2], h.token)
 }
 
-// deed is a change of a row that a player's statement has made: it was seen right after that statement.
+// deed is a change of a row that a player's statement has made: it was seen right after that
+// statement.
 type deed struct {
 	player   int
 	turn     int // the player's
@@ -38,7 +39,8 @@ func (d deed) String() string {
 // anyone stands for the players of a lease that several have.
 const anyone = -1
 
-// witness reads the rows after each statement, and so knows who did what. What a player is told is held against it.
+// witness reads the rows after each statement, and so knows who did what. What a player is told is
+// held against it.
 type witness struct {
 	bench
 	prefix string
@@ -78,7 +80,8 @@ func (w *witness) read() map[string]holder {
 	return rows
 }
 
-// see notes what has changed, which is the work of the player whose statement has run. It reports whether anything has.
+// see notes what has changed, which is the work of the player whose statement has run. It reports
+// whether anything has.
 func (w *witness) see(player, turn int) bool {
 	rows, before := w.read(), len(w.deeds)
 	for key, to := range rows {
@@ -98,7 +101,8 @@ func (w *witness) see(player, turn int) bool {
 	return len(w.deeds) > before
 }
 
-// judge holds a change against the rules of a row: tokens rise by one with a grant, and only its holder ends a live lease.
+// judge holds a change against the rules of a row: tokens rise by one with a grant, and only its
+// holder ends a live lease.
 func (w *witness) judge(d deed, there bool) {
 	grants := !d.to.owner.IsZero()
 	switch {
@@ -129,7 +133,8 @@ func (w *witness) by(player, turn int, key string) (found deed) {
 	return found
 }
 
-// granted is told to a player. It must have been granted, by its own statement, and to nobody else.
+// granted is told to a player. It must have been granted, by its own statement, and to no other
+// player.
 func (w *witness) granted(player, turn int, key string, to holder) {
 	if d := w.by(player, turn, key); d.to != to {
 		w.accuse("%d was told %v of %q, and did %v", player, to, key, d)

@@ -18,12 +18,15 @@ var _ lease.AllAcquirer = (*Store)(nil)
 // AcquireAll grants every key or none. It needs one statement if all keys have rows, and three
 // otherwise: it creates free rows first, because a row that it created for its owner could not be
 // taken back if another key were refused.
-func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
+	[]lease.Acquired, error,
+) {
 	if err := allkeys.Check(reqs); err != nil || len(reqs) == 0 {
 		return nil, err
 	}
 	places, changes := inKeyOrder(reqs)
-	applied, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "acquire all", changes[0].From.Key,
+	applied, doubtful,
+		err := askTwice(ctx, s.engine, lane.Acquire, "acquire all", changes[0].From.Key,
 		func(ctx context.Context, session *sqlstore.Session) ([]sqlstore.Applied, error) {
 			return s.applyAll(ctx, session, changes)
 		})
@@ -34,7 +37,8 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]
 	case err != nil:
 		return out, s.inTheWay(ctx, reqs, out, err)
 	case applied == nil:
-		return nil, fmt.Errorf("%w: to acquire several keys at once from %s", lease.ErrUnsupported, s.d.Name())
+		return nil, fmt.Errorf("%w: to acquire several keys at once from %s", lease.ErrUnsupported,
+			s.d.Name())
 	}
 	granted := 0
 	for i, a := range applied {
@@ -46,7 +50,8 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]
 	// An earlier try of these owners granted them all, and some of the leases have expired
 	// since.
 	if granted > 0 && granted < len(out) {
-		return nil, fmt.Errorf("%w: acquire all: %d of %d keys are left of an earlier try", lease.ErrUnknown, granted, len(out))
+		return nil, fmt.Errorf("%w: acquire all: %d of %d keys are left of an earlier try",
+			lease.ErrUnknown, granted, len(out))
 	}
 	return out, nil
 }
@@ -61,7 +66,10 @@ func inKeyOrder(reqs []lease.AcquireRequest) (places []int, changes []sqlstore.C
 	changes = make([]sqlstore.Change, len(reqs))
 	for i, at := range places {
 		r := &reqs[at]
-		changes[i] = sqlstore.Change{From: lease.Lease{Key: r.Key}, To: r.Owner, Note: r.Note, TTL: r.TTL}
+		changes[i] = sqlstore.Change{
+			From: lease.Lease{Key: r.Key}, To: r.Owner, Note: r.Note,
+			TTL: r.TTL,
+		}
 	}
 	return places, changes
 }
@@ -69,7 +77,11 @@ func inKeyOrder(reqs []lease.AcquireRequest) (places []int, changes []sqlstore.C
 // applyAll runs on a lane. Its result is final unless the error is ErrRowLocked: then all keys were
 // free, but another transaction has a row locked or has just changed one. nil and no error say that
 // the dialect leaves every change to be made alone.
-func (s *Store) applyAll(ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+func (s *Store) applyAll(
+	ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change,
+) (
+	[]sqlstore.Applied, error,
+) {
 	applied, err := s.d.Apply(ctx, session, changes, true)
 	if err != nil {
 		return nil, err
@@ -116,7 +128,10 @@ func allAre(applied []sqlstore.Applied, o sqlstore.Outcome) bool {
 // appliesAll asks for a key that has no row. A dialect that does not answer that the key is absent
 // applies nothing for many at once.
 func (s *Store) appliesAll(ctx context.Context, session *sqlstore.Session) (bool, error) {
-	never := sqlstore.Change{From: lease.Lease{Key: lease.Reserved + "never"}, To: lease.NewOwner(), TTL: rehearsalTTL}
+	never := sqlstore.Change{
+		From: lease.Lease{Key: lease.Reserved + "never"}, To: lease.NewOwner(),
+		TTL: rehearsalTTL,
+	}
 	applied, err := s.d.Apply(ctx, session, []sqlstore.Change{never}, true)
 	return !allAre(applied, sqlstore.Alone), err
 }
@@ -134,7 +149,9 @@ func allAnswer(a sqlstore.Applied, doubtful bool) lease.Acquired {
 // inTheWay reads rows that could not be granted although none was seen held, and writes the reason
 // to out. It returns the error of a row that can never be granted. It returns locked if it sees no
 // reason: then other clients were taking the rows, each time another one.
-func (s *Store) inTheWay(ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired, locked error) error {
+func (s *Store) inTheWay(
+	ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired, locked error,
+) error {
 	rows, err := s.look(ctx, reqs)
 	if err != nil {
 		return err
@@ -145,7 +162,10 @@ func (s *Store) inTheWay(ctx context.Context, reqs []lease.AcquireRequest, out [
 		if err := s.never(row); ok && err != nil {
 			return fmt.Errorf("acquire all: %q: %w", reqs[i].Key, err)
 		}
-		out[i] = lease.Acquired{Possible: row.Owner.IsZero(), Locked: !row.Held, Doubtful: row.Owner == reqs[i].Owner}
+		out[i] = lease.Acquired{
+			Possible: row.Owner.IsZero(), Locked: !row.Held,
+			Doubtful: row.Owner == reqs[i].Owner,
+		}
 		if row.Held {
 			out[i].Holder = lease.Holder{Note: row.Note, Remaining: row.Remaining}
 		}
@@ -157,7 +177,9 @@ func (s *Store) inTheWay(ctx context.Context, reqs []lease.AcquireRequest, out [
 	return nil
 }
 
-func (s *Store) look(ctx context.Context, reqs []lease.AcquireRequest) (map[string]lease.Record, error) {
+func (s *Store) look(ctx context.Context, reqs []lease.AcquireRequest) (
+	map[string]lease.Record, error,
+) {
 	keys := make([]string, len(reqs))
 	for i := range reqs {
 		keys[i] = reqs[i].Key

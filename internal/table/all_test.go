@@ -44,7 +44,8 @@ func able(tb testing.TB, s *table.Store) bool {
 	return true
 }
 
-// A lease that has run out behind its holder's fence cannot be taken, and is named; the others are not touched.
+// A lease that has run out behind its holder's fence cannot be taken, and is named; the others are
+// not touched.
 func TestAllIsNotGrantedOverAFence(t *testing.T) {
 	eachAble(t, func(t *testing.T, r *rig) {
 		if r.Driver == "sqlite" {
@@ -68,7 +69,7 @@ func TestAllIsNotGrantedOverAFence(t *testing.T) {
 	})
 }
 
-// Owners of an earlier try that are granted in part by now are nobody's to keep.
+// Owners of an earlier try that are granted in part by now must not be kept.
 func TestWhatIsLeftOfAnEarlierTryIsNotAll(t *testing.T) {
 	eachAble(t, func(t *testing.T, r *rig) {
 		reqs := requests("a", "b", "c")
@@ -83,7 +84,8 @@ func TestWhatIsLeftOfAnEarlierTryIsNotAll(t *testing.T) {
 	})
 }
 
-// Keys with rows are one statement, and a loser sends one that writes nothing; free rows are made for those without.
+// Keys with rows are one statement, and a loser sends one that writes nothing; free rows are made
+// for those without.
 func TestStatementsOfAll(t *testing.T) {
 	eachAble(t, func(t *testing.T, r *rig) {
 		take := func(keys ...string) int {

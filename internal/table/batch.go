@@ -12,7 +12,9 @@ import (
 
 // applyTogether runs releases, hand-overs and acquires. Keys without a row take a second statement,
 // or the first one, by strategy.
-func (e *engine) applyTogether(ctx context.Context, session *sqlstore.Session, ops []*op) (err error) {
+func (e *engine) applyTogether(ctx context.Context, session *sqlstore.Session, ops []*op) (
+	err error,
+) {
 	session.Process = e.process.alone()
 	steps := []func(context.Context, *sqlstore.Session, []*op) ([]*op, error){e.apply, e.create}
 	if e.strategy == sqlstore.Insert {
@@ -29,18 +31,25 @@ func (e *engine) applyTogether(ctx context.Context, session *sqlstore.Session, o
 }
 
 // apply runs what needs a row. left is what it could not do.
-func (e *engine) apply(ctx context.Context, session *sqlstore.Session, ops []*op) (left []*op, err error) {
-	return e.together(ctx, session, ops, func(ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+func (e *engine) apply(ctx context.Context, session *sqlstore.Session, ops []*op) (
+	left []*op, err error,
+) {
+	return e.together(ctx, session, ops, func(ctx context.Context, session *sqlstore.Session,
+		changes []sqlstore.Change,
+	) ([]sqlstore.Applied, error) {
 		return e.d.Apply(ctx, session, changes, false)
 	})
 }
 
 // create makes rows that are absent or expected to be absent. left is what it could not do, and
 // what needs no new row.
-func (e *engine) create(ctx context.Context, session *sqlstore.Session, ops []*op) (left []*op, err error) {
+func (e *engine) create(ctx context.Context, session *sqlstore.Session, ops []*op) (
+	left []*op, err error,
+) {
 	var absent []*op
 	for _, op := range ops {
-		if op.Kind == lane.Acquire && (e.strategy == sqlstore.Insert || op.Body.outcome == sqlstore.Absent) {
+		if op.Kind == lane.Acquire &&
+			(e.strategy == sqlstore.Insert || op.Body.outcome == sqlstore.Absent) {
 			absent = append(absent, op)
 		} else {
 			left = append(left, op)
@@ -53,7 +62,8 @@ func (e *engine) create(ctx context.Context, session *sqlstore.Session, ops []*o
 // together runs one statement for ops and answers each. left are those that the statement left
 // unanswered.
 func (e *engine) together(ctx context.Context, session *sqlstore.Session, ops []*op,
-	statement func(context.Context, *sqlstore.Session, []sqlstore.Change) ([]sqlstore.Applied, error),
+	statement func(context.Context, *sqlstore.Session, []sqlstore.Change) ([]sqlstore.Applied,
+		error),
 ) (left []*op, err error) {
 	if len(ops) == 0 {
 		return nil, nil
@@ -127,7 +137,8 @@ func (e *engine) renewTogether(ctx context.Context, session *sqlstore.Session, o
 			asked = append(asked, renewal{op, n})
 		}
 	}
-	slices.SortFunc(asked, func(a, b renewal) int { return cmp.Compare(a.request().Key, b.request().Key) })
+	slices.SortFunc(asked,
+		func(a, b renewal) int { return cmp.Compare(a.request().Key, b.request().Key) })
 	reqs := make([]lease.RenewRequest, len(asked))
 	for i, a := range asked {
 		if reqs[i] = *a.request(); i > 0 && reqs[i].Key == reqs[i-1].Key {

@@ -33,7 +33,8 @@ func (r *rig) gather(t *testing.T) *crowd {
 	return c
 }
 
-// telling is a context that tells when somebody waits for it: what he waits with has been submitted then.
+// telling is a context that tells when a caller waits for it: the caller has submitted its op by
+// then.
 type telling struct {
 	context.Context
 	tell func()
@@ -85,7 +86,8 @@ func request(key string) lease.AcquireRequest {
 	return lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: ttl, Note: `a "note"\`}
 }
 
-// wantGranted asks for key, and wants the one grant after token last, or for a key without a row any.
+// wantGranted asks for key, and wants the one grant after token last, or for a key without a row
+// any.
 func (r *rig) wantGranted(ctx context.Context, t *testing.T, key string, last int64) {
 	req := request(key)
 	a, err := ask(ctx, r.store, req)
@@ -112,7 +114,8 @@ func (r *rig) wantHandedOver(ctx context.Context, t *testing.T, l lease.Lease) {
 	}
 }
 
-// mixed adds three calls of each kind, and ten acquires. It returns the keys that are free in the end.
+// mixed adds three calls of each kind, and ten acquires. It returns the keys that are free in the
+// end.
 func (c *crowd) mixed(t *testing.T, series string) (free []string) {
 	for key, last := range c.keys(t, numbered(series+" acquired", 10)...) {
 		c.add(t.Context(), func(ctx context.Context) { c.wantGranted(ctx, t, key, last) })
@@ -141,7 +144,8 @@ func eachStrategy(t *testing.T, f func(t *testing.T, r *rig)) {
 	})
 }
 
-// Nineteen calls, and no more statements, or on SQLite transactions, than a dialect needs for them all.
+// Nineteen calls, and no more statements, or on SQLite transactions, than a dialect needs for them
+// all.
 func TestWhatIsPendingIsOneBatch(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, r *rig) {
 		c := r.gather(t)
@@ -149,7 +153,8 @@ func TestWhatIsPendingIsOneBatch(t *testing.T) {
 		ops := c.run(nil)
 		commits := 0
 		for _, op := range ops {
-			if op.Executes() && (r.Name != "sqlite" || op.Query == "COMMIT") { // SQLite has them all in one transaction
+			// SQLite has them all in one transaction.
+			if op.Executes() && (r.Name != "sqlite" || op.Query == "COMMIT") {
 				commits++
 			}
 		}
@@ -164,7 +169,8 @@ func TestWhatIsPendingIsOneBatch(t *testing.T) {
 	})
 }
 
-// Wherever a batch is cut, before a statement arrives or after it was executed, each of its calls ends as if it had been alone.
+// Wherever a batch is cut, before a statement arrives or after it was executed, each of its calls
+// ends as if it had been alone.
 func TestABatchThatFailsIsResolvedOneByOne(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, r *rig) {
 		phases := map[string]faultdb.Fault{
@@ -200,7 +206,9 @@ func TestALeaverHarmsNobodyInHisBatch(t *testing.T) {
 		early, leaveEarly := context.WithCancel(t.Context())
 		late, leaveLate := context.WithCancel(t.Context())
 		defer leaveLate()
+		withdrawn := make(chan struct{})
 		c.add(early, func(ctx context.Context) {
+			defer close(withdrawn)
 			_, err := ask(ctx, r.store, request("early"))
 			wantIs(t, err, context.Canceled)
 			wantNot(t, err, lease.ErrUnknown)
@@ -213,6 +221,7 @@ func TestALeaverHarmsNobodyInHisBatch(t *testing.T) {
 		})
 		c.mixed(t, "others")
 		leaveEarly()
+		<-withdrawn // or the lane may begin it first
 		sent := faultdb.NewGate()
 		go func() {
 			<-sent.Arrived()
@@ -220,14 +229,16 @@ func TestALeaverHarmsNobodyInHisBatch(t *testing.T) {
 			<-gone
 			sent.Release()
 		}()
-		c.run(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(2, faultdb.BlockAfter(sent)))) // the first is what kept the lane busy
+		// The first is what kept the lane busy.
+		c.run(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(2, faultdb.BlockAfter(sent))))
 		if row := r.row(t, "early"); row.Held || row.Token != tokens["early"] {
 			t.Errorf("a request that was withdrawn left %+v", row)
 		}
 	})
 }
 
-// What cannot be applied fails by itself: a key whose tokens have run out, and a note that is no text.
+// What cannot be applied fails by itself: a key whose tokens have run out, and a note that is no
+// text.
 func TestAPoisonousItemFailsAlone(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, r *rig) {
 		r.keys(t, "exhausted", "no text")
@@ -241,7 +252,8 @@ func TestAPoisonousItemFailsAlone(t *testing.T) {
 			req := request("no text")
 			req.Note = "\xff\xfe"
 			a, err := ask(ctx, r.store, req)
-			if refused := err != nil; refused != (r.Name == "postgres") { // the others keep whatever bytes they are given
+			// The others keep whatever bytes they are given.
+			if refused := err != nil; refused != (r.Name == "postgres") {
 				t.Errorf("a note that is no text: %+v, %v", a, err)
 			}
 			if row := r.row(t, "no text"); a.Granted && row.Note != req.Note {
@@ -254,7 +266,8 @@ func TestAPoisonousItemFailsAlone(t *testing.T) {
 	})
 }
 
-// A fence may last: a release of its key, and a request for it when the lease has run out, wait by themselves.
+// A fence may last: a release of its key, and a request for it when the lease has run out, wait by
+// themselves.
 func TestALockedRowKeepsNobodyElseInTheBatchWaiting(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
@@ -306,8 +319,8 @@ func TestALockedRowKeepsNobodyElseInTheBatchWaiting(t *testing.T) {
 	})
 }
 
-// Two requests for one key, and one for a key that is released in the same batch: one by one they would be granted once each, and so
-// they are.
+// Two requests for one key, and one for a key that is released in the same batch: one by one they
+// would be granted once each, and so they are.
 func TestAKeyThatComesTwiceInABatch(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, r *rig) {
 		last := r.keys(t, "wanted")["wanted"]

@@ -12,8 +12,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Without a write-ahead log, a reader keeps a writer from committing: the commit is refused, and the transaction is still open.
-// What the lane does next must not be part of it, or a grant would be one that nobody else can see.
+// Without a write-ahead log, a reader keeps a writer from committing: the commit is refused, and
+// the transaction is still open. What the lane does next must not be part of it, or a grant would
+// be one that no other session can see.
 func TestACommitThatIsRefusedLeavesNoTransactionOpen(t *testing.T) {
 	var pool *sql.DB
 	t.Cleanup(func() { _ = pool.Close() }) // after the tables are gone
@@ -55,7 +56,8 @@ func TestACommitThatIsRefusedLeavesNoTransactionOpen(t *testing.T) {
 		a, _ := ask(t.Context(), r.store, req)
 		got <- a
 	}()
-	time.Sleep(300 * time.Millisecond) // the commit waits a tenth of a second for the reader, and is refused
+	// The commit waits a tenth of a second for the reader, and is refused.
+	time.Sleep(300 * time.Millisecond)
 	wantIs(t, rows.Close(), nil)
 	a := <-got
 	wantIs(t, <-swept, nil)

@@ -17,8 +17,8 @@ import (
 // promptly is how soon a caller who left must be back, whatever his statement does.
 const promptly = 2 * time.Second
 
-// calls are what can be cancelled: each returns its error, and uses what it got, so that the race detector sees whether a
-// lane still writes to it.
+// calls are what can be cancelled: each returns its error, and uses what it got, so that the race
+// detector sees whether a lane still writes to it.
 func calls(r *rig, l lease.Lease) map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
 		"acquire": func(ctx context.Context) error {
@@ -51,8 +51,8 @@ func calls(r *rig, l lease.Lease) map[string]func(ctx context.Context) error {
 	}
 }
 
-// Every operation of the driver at which a call can be when its caller leaves is held, before it is sent and after. A call that says
-// nothing of an unknown outcome has changed nothing.
+// Every operation of the driver at which a call can be when its caller leaves is held, before it is
+// sent and after. A call that says nothing of an unknown outcome has changed nothing.
 func TestACancelledCallReturnsAtOnceAndSaysWhatItKnows(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 1)
@@ -111,12 +111,14 @@ func (r *rig) leave(t *testing.T, n int64, block func(*faultdb.Gate) faultdb.Fau
 		<-result
 	}
 	gate.Release()
-	release(t, r.store, lease.Lease{Key: "held", Owner: lease.NewOwner()}) // the lane goes on, behind what it was held at
+	// The lane goes on, behind what it was held at.
+	release(t, r.store, lease.Lease{Key: "held", Owner: lease.NewOwner()})
 	return true
 }
 
-// What a lane still does for a call that has returned must not touch what the call has handed out. Only clocks order the two
-// here, or the race detector would take a gate for the order that is missing.
+// What a lane still does for a call that has returned must not touch what the call has handed out.
+// Only clocks order the two here, or the race detector would take a gate for the order that is
+// missing.
 func TestNothingIsWrittenToWhatACancelledCallReturned(t *testing.T) {
 	const leave, arrive = 10 * time.Millisecond, 40 * time.Millisecond
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {

@@ -12,7 +12,10 @@ import (
 // read to be the requester's, it reports the grant only after a later commit was acknowledged,
 // because an earlier try may have made it without an acknowledged commit. It extends the lease to
 // the request's TTL, because a claim may find a lease that was passed to it a while ago.
-func (e *engine) confirmed(ctx context.Context, session *sqlstore.Session, r *lease.AcquireRequest, a lease.Acquired, err error) (lease.Acquired, error) {
+func (e *engine) confirmed(
+	ctx context.Context, session *sqlstore.Session, r *lease.AcquireRequest, a lease.Acquired,
+	err error,
+) (lease.Acquired, error) {
 	if err == nil {
 		return a, nil
 	}
@@ -26,21 +29,28 @@ func (e *engine) confirmed(ctx context.Context, session *sqlstore.Session, r *le
 	case err != nil:
 		return lease.Acquired{}, err
 	case !ok:
-		return lease.Acquired{}, sqlstore.ErrRowShape // the lease has expired or was released: look again
+		// The lease has expired or was released: look again
+		return lease.Acquired{}, sqlstore.ErrRowShape
 	}
 	return lease.Acquired{Granted: true, Token: l.Token}, nil
 }
 
 // confirmAll answers Done for changes that were read to be made, by an earlier try of the same
 // owners. One commit covers all of them, because they stand before it in the same server's log.
-func (e *engine) confirmAll(ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change, applied []sqlstore.Applied) ([]sqlstore.Applied, error) {
+func (e *engine) confirmAll(
+	ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change,
+	applied []sqlstore.Applied,
+) ([]sqlstore.Applied, error) {
 	asked := false
 	for i := range applied {
 		if applied[i].Outcome != sqlstore.Found {
 			continue
 		}
 		if !asked {
-			l := lease.Lease{Key: changes[i].From.Key, Owner: changes[i].To, Token: applied[i].Token}
+			l := lease.Lease{
+				Key: changes[i].From.Key, Owner: changes[i].To,
+				Token: applied[i].Token,
+			}
 			ok, err := sqlstore.Confirm(ctx, session, e.d, l, 0)
 			if err == nil && !ok {
 				err = sqlstore.ErrRowShape

@@ -17,7 +17,8 @@ import (
 // deedOn does something on a store, and reports whether it was told that it is done.
 type deedOn func(ctx context.Context, s *table.Store) (told bool, err error)
 
-// inference is a call whose statement is executed while its reply is lost, so that the answer can only be found in the row.
+// inference is a call whose statement is executed while its reply is lost, so that the answer can
+// only be found in the row.
 type inference struct {
 	name  string
 	begin func(c *cell) deedOn
@@ -82,18 +83,21 @@ var inferences = []inference{
 	}},
 }
 
-// A row can be read before its commit is durable, so that what is read resolves nothing: a commit after it does, once acknowledged.
-// Here the one statement that makes it is never answered, and the call must not say that it knows.
+// A row can be read before its commit is durable, so that what is read resolves nothing: a commit
+// after it does, once acknowledged. Here the one statement that makes it is never answered, and the
+// call must not say that it knows.
 func TestWhatIsOnlyReadIsToldAfterACommitThatWasAcknowledged(t *testing.T) {
 	eachInference(t, func(t *testing.T, c *cell, call deedOn) {
 		isConfirmation := func(op faultdb.Op) bool {
 			return op.Executes() && (op.Query == c.Dialect.Text("confirm") || op.Query == c.Dialect.Text("confirm-home"))
 		}
 		inj := faultdb.OnFunc(isConfirmation, faultdb.Always(faultdb.LoseReply()))
-		if moves := c.deed == "depart" || c.deed == "return"; moves { // a repeat of which finds that the row names another epoch
+		// A repeat of a move finds that the row names another epoch.
+		if moves := c.deed == "depart" || c.deed == "return"; moves {
 			made := func(op faultdb.Op) bool { return op.Executes() && op.Query == c.Dialect.Text(c.deed) }
 			inj = faultdb.Any(inj, faultdb.OnFunc(made, faultdb.Nth(1, faultdb.LoseReply())))
-		} else if told, err := call(t.Context(), c.clean); err != nil || !told { // an earlier try, which nobody has heard of
+		} else if told, err := call(t.Context(), c.clean); err != nil || !told {
+			// That was an earlier try without an answer.
 			t.Fatalf("told %t, %v", told, err)
 		}
 		c.log.Reset()
@@ -153,8 +157,8 @@ func eachInference(t *testing.T, f func(t *testing.T, c *cell, call deedOn)) {
 	})
 }
 
-// A claim may find what was passed to it a while ago, and its caller counts from when the claim was sent. What a renewal has made longer
-// stays so.
+// A claim may find what was passed to it a while ago, and its caller counts from when the claim was
+// sent. What a renewal has made longer stays so.
 func TestAConfirmedLeaseIsExtendedAndNeverShortened(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 1)

@@ -47,7 +47,8 @@ func (c *cell) acquiring(last int64) act {
 			return err
 		},
 		check: func() {
-			if !got.Granted || got.Token <= last || last > 0 && got.Token != last+1 { // the floor of a new row may be another's doing
+			// The floor of a new row may be another test's doing.
+			if !got.Granted || got.Token <= last || last > 0 && got.Token != last+1 {
 				c.Fatalf("got %+v, want the one grant after token %d", got, last)
 			}
 			if got.Doubtful != c.doubt() {
@@ -71,8 +72,8 @@ func (c *cell) acquiring(last int64) act {
 	}
 }
 
-// ghosts lets a copy of the acquire that was sent late run after the release, cleans up as a client does, and sees that the
-// key can be had.
+// ghosts lets a copy of the acquire that was sent late run after the release, cleans up as a client
+// does, and sees that the key can be had.
 func (c *cell) ghosts(l lease.Lease) {
 	c.arrive(true)
 	after := c.row(c, c.key)
@@ -171,7 +172,7 @@ func (c *cell) renewing(n int) act {
 				}
 			}
 			c.arrive(true)
-			for _, r := range reqs { // a renewal that comes late revives nothing, and touches nobody else's
+			for _, r := range reqs { // a late renewal revives nothing, and touches no other lease
 				if row := c.row(c, r.Key); !row.Owner.IsZero() || row.Held || row.Token != r.Token {
 					c.Errorf("the row is %+v after its release", row)
 				}
@@ -217,7 +218,7 @@ func (c *cell) releasing(byOwner bool) act {
 			next := hold(c, c.clean, c.key)
 			c.arrive(false)
 			c.arrive(true)
-			c.wantHeldBy(next) // a release that comes late releases nobody else's
+			c.wantHeldBy(next) // a late release releases no other lease
 			if next.Token != l.Token+1 {
 				c.Errorf("the next token is %d after %d", next.Token, l.Token)
 			}

@@ -15,12 +15,12 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A transaction whose session the server has ended was of the right database all the same: whoever reads that it was not would look for
-// what is wrong with his pools.
+// A transaction whose session the server has ended was of the right database all the same: a user
+// who reads that it was not would look for a mistake in the pools.
 func TestATransactionThatTheServerEndedIsNotForeign(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Dialect.Name() == "sqlite" {
-			return // nobody ends its sessions
+			return // no server ends its sessions
 		}
 		r := newRig(t, e, sqlstore.Update, 2)
 		l := hold(t, r.clean, "k")
@@ -65,7 +65,8 @@ func (r *rig) kill(t *testing.T, tx *sql.Tx) {
 	}
 }
 
-// What pgx itself says of a transaction that is over, or of a connection that is closed or reads rows, says nothing of the database.
+// What pgx itself says of a transaction that is over, or of a connection that is closed or reads
+// rows, says nothing of the database.
 func TestATransactionOfPgxThatIsOverIsNotForeign(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Dialect.Name() != "postgres" {

@@ -23,16 +23,20 @@ const (
 
 // Evict has one lane wait for the row and another end the session that blocks it. The statement
 // that finds the session also checks that the row is still expired and still locked by it.
-func (s *Store) Evict(ctx context.Context, key string, least time.Duration) ([]lease.Evicted, error) {
+func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
+	[]lease.Evicted, error,
+) {
 	if s.d.Evictor == nil || s.single {
-		return nil, fmt.Errorf("%w: evict: it takes a database server and two lanes", lease.ErrUnsupported)
+		return nil,
+			fmt.Errorf("%w: evict: it takes a database server and two lanes", lease.ErrUnsupported)
 	}
 	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 	defer cancel()
 	waiting, over := make(chan int64, 1), make(chan error, 1)
-	waiter := newOp(lane.Acquire, task{other: func(ctx context.Context, session *sqlstore.Session) error {
-		return sqlstore.AwaitRow(ctx, session, s.d, key, func(id int64) { waiting <- id })
-	}})
+	waiter := newOp(lane.Acquire,
+		task{other: func(ctx context.Context, session *sqlstore.Session) error {
+			return sqlstore.AwaitRow(ctx, session, s.d, key, func(id int64) { waiting <- id })
+		}})
 	go func() {
 		_, err := s.once(ctx, waiter)
 		over <- err
@@ -50,13 +54,16 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) ([]l
 }
 
 // endBlockers looks until it finds a blocker or the wait ends.
-func (s *Store) endBlockers(ctx context.Context, key string, waiter int64, least time.Duration, over <-chan error) ([]lease.Evicted, error) {
+func (s *Store) endBlockers(
+	ctx context.Context, key string, waiter int64, least time.Duration, over <-chan error,
+) ([]lease.Evicted, error) {
 	for {
 		var found []sqlstore.Blocker
-		look := newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
-			found, err = s.d.Evictor.EndBlockers(ctx, session, key, waiter, least)
-			return err
-		}})
+		look := newOp(lane.Release,
+			task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
+				found, err = s.d.Evictor.EndBlockers(ctx, session, key, waiter, least)
+				return err
+			}})
 		if _, err := s.once(ctx, look); err != nil {
 			<-over
 			return nil, err

@@ -31,7 +31,8 @@ func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.
 	got, doubtful, err := s.conclude(ctx, "hand over", h.From.Key, op)
 	a := got.acquired
 	if err == nil && !a.Granted {
-		a, err = s.whose(ctx, h.To) // an earlier request, or a try without an answer, may have changed the row
+		// An earlier request, or a try without an answer, may have changed the row
+		a, err = s.whose(ctx, h.To)
 	}
 	a.Doubtful = doubtful
 	if err != nil {
@@ -45,9 +46,10 @@ func (s *Store) whose(ctx context.Context, r lease.AcquireRequest) (a lease.Acqu
 	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{r.Key}})
 	if err == nil && len(rows) == 1 && rows[0].Held && rows[0].Owner == r.Owner {
 		a.Token = rows[0].Token
-		a.Granted, err = ask(ctx, s.engine, lane.Release, "hand over", r.Key, func(ctx context.Context, session *sqlstore.Session) (bool, error) {
-			return sqlstore.Confirm(ctx, session, s.d, rows[0].Lease, 0)
-		})
+		a.Granted, err = ask(ctx, s.engine, lane.Release, "hand over", r.Key,
+			func(ctx context.Context, session *sqlstore.Session) (bool, error) {
+				return sqlstore.Confirm(ctx, session, s.d, rows[0].Lease, 0)
+			})
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: hand over %q: %w", lease.ErrUnknown, r.Key, err)

@@ -9,7 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// The homes below a table's are no cluster's: a key that was put there would be nobody's to lock.
+// The homes below a table's are no cluster's: a key that was put there could not be locked by any
+// client.
 func TestAKeyIsNotRecalledToAHomeThatNobodyHas(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)

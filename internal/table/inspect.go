@@ -34,7 +34,8 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 	}
 	section, args := "inspect", []any{s.d.List([]string{f.After, f.Prefix}), len(f.Prefix), held}
 	if len(f.Keys) > 0 {
-		section, args = "inspect-keys", append(args, s.d.List(slices.Compact(slices.Sorted(slices.Values(f.Keys)))))
+		section, args = "inspect-keys",
+			append(args, s.d.List(slices.Compact(slices.Sorted(slices.Values(f.Keys)))))
 	}
 	args = append(args, f.Limit)
 	found, err := ask(ctx, s.engine, lane.Acquire, "inspect", f.Prefix,
@@ -72,7 +73,8 @@ func (r row) record() (lease.Record, error) {
 		Remaining: sqlstore.Duration(r.Remaining), Age: sqlstore.Duration(r.Age),
 	}
 	if r.Owner != nil && copy(rec.Owner[:], r.Owner) != len(rec.Owner) || r.Token < 0 {
-		return rec, fmt.Errorf("%w: %q: owner %x, token %d", lease.ErrCorrupt, r.Key, r.Owner, r.Token)
+		return rec,
+			fmt.Errorf("%w: %q: owner %x, token %d", lease.ErrCorrupt, r.Key, r.Owner, r.Token)
 	}
 	return rec, nil
 }

@@ -13,9 +13,12 @@ import (
 
 // Await registers a process as a waiter for each key, or extends the registration, in one
 // statement. The rows have no rank in the queue.
-func (s *Store) Await(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
+func (s *Store) Await(
+	ctx context.Context, process lease.Owner, keys []string, d time.Duration,
+) error {
 	if process.IsZero() {
-		return fmt.Errorf("%w: await: the zero owner is nobody; use lease.NewOwner", lease.ErrConfig)
+		return fmt.Errorf("%w: await: the zero owner is nobody; use lease.NewOwner",
+			lease.ErrConfig)
 	}
 	s.process.meet(process)
 	section := "await"
@@ -31,20 +34,24 @@ func awaiting(process lease.Owner, d time.Duration) func(list any) []any {
 
 // Desist removes those registrations in one statement.
 func (s *Store) Desist(ctx context.Context, process lease.Owner, keys []string) error {
-	return s.note(ctx, "desist", keys, func(list any) []any { return []any{list, sqlstore.Bytes(process)} })
+	return s.note(ctx, "desist", keys,
+		func(list any) []any { return []any{list, sqlstore.Bytes(process)} })
 }
 
 // note runs a section for keys in order, so that two overlapping batches do not deadlock.
-func (s *Store) note(ctx context.Context, section string, keys []string, args func(list any) []any) error {
+func (s *Store) note(
+	ctx context.Context, section string, keys []string, args func(list any) []any,
+) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	with := args(s.d.List(keys))
-	return s.OnLane(ctx, section, keys[0], func(ctx context.Context, session *sqlstore.Session) error {
-		_, err := session.Exec(ctx, s.d.Text(section), with...)
-		return err
-	})
+	return s.OnLane(ctx, section, keys[0],
+		func(ctx context.Context, session *sqlstore.Session) error {
+			_, err := session.Exec(ctx, s.d.Text(section), with...)
+			return err
+		})
 }
 
 // Awaited reports for which keys another process waits, in one statement that locks and writes
@@ -59,7 +66,9 @@ func (s *Store) Waiting(ctx context.Context, keys []string) ([]int, error) {
 }
 
 // perKey runs a section that returns one value for each key, in the keys' order.
-func perKey[A any](ctx context.Context, s *Store, section string, keys []string, args ...any) ([]A, error) {
+func perKey[A any](ctx context.Context, s *Store, section string, keys []string, args ...any) (
+	[]A, error,
+) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -75,7 +84,8 @@ func perKey[A any](ctx context.Context, s *Store, section string, keys []string,
 	}
 	out, err := ask(ctx, s.engine, lane.Acquire, section, keys[0], read)
 	if err == nil && len(out) != len(keys) {
-		return nil, fmt.Errorf("%w: %s: %d answers for %d keys", lease.ErrCorrupt, section, len(out), len(keys))
+		return nil, fmt.Errorf("%w: %s: %d answers for %d keys", lease.ErrCorrupt, section,
+			len(out), len(keys))
 	}
 	return out, err
 }

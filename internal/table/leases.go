@@ -10,7 +10,9 @@ import (
 )
 
 // Acquire grants what is free or expired.
-func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (
+	[]lease.Acquired, error,
+) {
 	var one [1]*op
 	out, ops := make([]lease.Acquired, len(reqs)), slots(&one, len(reqs))
 	for i, r := range reqs {

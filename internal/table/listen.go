@@ -22,9 +22,12 @@ func (s *Store) Listen(ctx context.Context, heard func(key string)) error {
 
 // ListenAs is Listen for one process. It does not hear of keys for which another process was
 // chosen.
-func (s *Store) ListenAs(ctx context.Context, process lease.Owner, heard func(key string, chosen bool)) error {
+func (s *Store) ListenAs(
+	ctx context.Context, process lease.Owner, heard func(key string, chosen bool),
+) error {
 	if process.IsZero() {
-		return fmt.Errorf("%w: listen: the zero owner is no process; use lease.NewOwner", lease.ErrConfig)
+		return fmt.Errorf("%w: listen: the zero owner is no process; use lease.NewOwner",
+			lease.ErrConfig)
 	}
 	defer s.hints.deaf(process)
 	return s.listen(ctx, process, func(key string, chosen lease.Owner) {
@@ -33,7 +36,9 @@ func (s *Store) ListenAs(ctx context.Context, process lease.Owner, heard func(ke
 	})
 }
 
-func (s *Store) listen(ctx context.Context, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
+func (s *Store) listen(
+	ctx context.Context, process lease.Owner, heard func(key string, chosen lease.Owner),
+) error {
 	within, end, ok := s.hints.begin(ctx)
 	if !ok {
 		return fmt.Errorf("%w: listen", lease.ErrClosed)
@@ -46,7 +51,8 @@ func (s *Store) listen(ctx context.Context, process lease.Owner, heard func(key 
 	case s.d.Version != nil:
 		err = s.watch(within, heard)
 	default:
-		return fmt.Errorf("%w: %s has no messages; there is only the poll", lease.ErrUnsupported, s.d.Name())
+		return fmt.Errorf("%w: %s has no messages; there is only the poll", lease.ErrUnsupported,
+			s.d.Name())
 	}
 	if ctx.Err() == nil && within.Err() != nil {
 		err = fmt.Errorf("%w: listen", lease.ErrClosed)
@@ -56,14 +62,18 @@ func (s *Store) listen(ctx context.Context, process lease.Owner, heard func(key 
 
 // keepListening reconnects whenever the connection is lost, until ctx ends. Clients that lost a
 // server at the same moment reconnect at different ones.
-func (s *Store) keepListening(ctx context.Context, process lease.Owner, heard func(key string, chosen lease.Owner)) error {
+func (s *Store) keepListening(
+	ctx context.Context, process lease.Owner, heard func(key string, chosen lease.Owner),
+) error {
 	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval, pauses.RandomizationFactor = 50*time.Millisecond, 5*time.Second, 0.5
+	pauses.InitialInterval, pauses.MaxInterval, pauses.RandomizationFactor = 50*time.Millisecond,
+		5*time.Second, 0.5
 	for {
-		err := s.d.Listener.Listen(ctx, s.hints.pool, s.channel(), process, func(key string, chosen lease.Owner) {
-			pauses.Reset()
-			heard(key, chosen)
-		})
+		err := s.d.Listener.Listen(ctx, s.hints.pool, s.channel(), process,
+			func(key string, chosen lease.Owner) {
+				pauses.Reset()
+				heard(key, chosen)
+			})
 		s.hints.lost()
 		if errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrConfig) {
 			return err
@@ -121,11 +131,12 @@ type version struct {
 // row. An error says nothing, because the next tick asks again.
 func (s *Store) version(ctx context.Context) (version, error) {
 	var now version
-	_, err := s.once(ctx, newOp(lane.Renew, task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
-		now.session = session
-		now.n, err = s.d.Version(ctx, session)
-		return err
-	}}))
+	_, err := s.once(ctx, newOp(lane.Renew,
+		task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
+			now.session = session
+			now.n, err = s.d.Version(ctx, session)
+			return err
+		}}))
 	if err != nil {
 		return version{}, err // now may still be written to
 	}
@@ -138,9 +149,10 @@ func (s *Store) Announce(ctx context.Context, keys []string) error {
 	if !s.Wakes() || len(keys) == 0 {
 		return nil
 	}
-	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) error {
-		return s.d.Listener.Announce(ctx, session, s.channel(), keys)
-	}}))
+	_, err := s.once(ctx,
+		newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) error {
+			return s.d.Listener.Announce(ctx, session, s.channel(), keys)
+		}}))
 	if err != nil {
 		return s.explain("announce", keys[0], err)
 	}
@@ -155,9 +167,10 @@ func (s *Store) Wake(ctx context.Context, process lease.Owner, keys []string) er
 	if !s.Wakes() || len(keys) == 0 {
 		return nil
 	}
-	_, err := s.once(ctx, newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) error {
-		return s.d.Listener.Wake(ctx, session, s.channel(), process, keys)
-	}}))
+	_, err := s.once(ctx,
+		newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) error {
+			return s.d.Listener.Wake(ctx, session, s.channel(), process, keys)
+		}}))
 	if err != nil {
 		return s.explain("wake", keys[0], err)
 	}

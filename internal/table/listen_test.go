@@ -98,7 +98,8 @@ func announce(tb testing.TB, s *table.Store, keys ...string) {
 	}
 }
 
-// listeners is how many sessions of the server listen on behalf of the Env's tables. The last statement of each shows it.
+// listeners is how many sessions of the server listen on behalf of the Env's tables. The last
+// statement of each shows it.
 func listeners(tb testing.TB, e *testdb.Env, also string) (n int) {
 	tb.Helper()
 	query := `SELECT count(*)` + also + ` FROM pg_stat_activity
@@ -113,7 +114,8 @@ func listeners(tb testing.TB, e *testdb.Env, also string) (n int) {
 	return n
 }
 
-// named has the Env's connections show the test's name at the server, so that no other test's are taken for them.
+// named has the Env's connections show the test's name at the server, so that no other test's are
+// taken for them.
 func named(tb testing.TB, e *testdb.Env) {
 	tb.Helper()
 	e.Source = with(tb, e.Source, func(u *url.URL) {
@@ -283,7 +285,8 @@ func TestADSNOfItsOwnToListenOn(t *testing.T) {
 	wantIs(t, err, lease.ErrConfig)
 }
 
-// What others commit is heard, by another process or through another connection of ours; what the store commits itself is not.
+// What others commit is heard, by another process or through another connection of ours; what the
+// store commits itself is not.
 func TestSQLiteHearsTheCommitsOfOthers(t *testing.T) {
 	e := on(t, "sqlite")
 	here, there := openOn(t, e, e.Dialect, true), openOn(t, e, e.Dialect, true)

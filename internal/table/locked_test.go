@@ -9,8 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A request is repeated while its first copy has changed the row and not committed yet. The repetition
-// is not granted, and does not say that nobody will be: the copy's commit grants the key.
+// A request is repeated while its first copy has changed the row and not committed yet. The
+// repetition is not granted, and does not say that none will be: the copy's commit grants the key.
 func TestARepetitionBesideItsFirstCopyIsUnsure(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {

@@ -20,9 +20,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A call to the store is a handful of operations of the driver. The matrix learns which, and then breaks each of them in
-// every way, one way a cell: the call must come to the outcome it would have had, and leave on the server what it would have
-// left.
+// A call to the store is a handful of operations of the driver. The matrix learns which, and then
+// breaks each of them in every way, one way a cell: the call must come to the outcome it would have
+// had, and leave on the server what it would have left.
 
 // deed is a kind of call to the store.
 type deed struct {
@@ -31,7 +31,8 @@ type deed struct {
 	recycle string
 	// able says whether the store can do it at all; nil: it can.
 	able func(tb testing.TB, s *table.Store) bool
-	// begin puts the key into the state the deed needs, and returns the call and what must be true after it.
+	// begin puts the key into the state the deed needs, and returns the call and what must be
+	// true after it.
 	begin func(c *cell) act
 }
 
@@ -48,7 +49,8 @@ type cell struct {
 	key  string
 	deed string        // its name, where that matters
 	late *faultdb.Gate // holds what was sent late; nil if nothing was
-	// lateFree says that what was sent late comes when the lease has been given back, not while it is held.
+	// lateFree says that what was sent late comes when the lease has been given back, not while
+	// it is held.
 	lateFree bool
 	// unresolved says that an earlier call failed, and may have done the deed.
 	unresolved bool
@@ -73,7 +75,8 @@ var phases = []phase{
 	{name: "sent after the release", fault: faultdb.SendLate, late: true, lateFree: true},
 }
 
-// What a driver says of a broken connection. On the first, database/sql would run the statement again; see hazard H5.
+// What a driver says of a broken connection. On the first, database/sql would run the statement
+// again; see hazard H5.
 var reports = []struct {
 	name string
 	err  error
@@ -96,7 +99,8 @@ func TestAReplyLostAfterExecutionEndsInAtMostOneGrantAndNoGhost(t *testing.T) {
 	t.Logf("%d cells", total.Load())
 }
 
-// stall is less than a lane's timeout: a call that takes so long after one fault was not told of it.
+// stall is less than a lane's timeout: a call that takes so long after one fault was not told of
+// it.
 const stall = 4 * time.Second
 
 func runDeeds(t *testing.T, e *testdb.Env, cells *atomic.Int64) {
@@ -179,8 +183,8 @@ func (m *matrix) single(t *testing.T) {
 	}
 }
 
-// double breaks the first statement, and then one of the operations by which the store recovers: dialling, settings,
-// preparing, and the statement itself.
+// double breaks the first statement, and then one of the operations by which the store recovers:
+// dialling, settings, preparing, and the statement itself.
 func (m *matrix) double(t *testing.T) {
 	ops := m.learn(faultdb.Always(faultdb.None), 0)
 	first := firstExecution(ops)
@@ -234,10 +238,12 @@ func (m *matrix) run(t *testing.T, p phase, inj func(faultdb.Fault) faultdb.Inje
 	a.check()
 }
 
-// arm injects from now on, and remembers what was hit. What is sent late within a transaction has rows locked until it is
-// executed and its connection gone; late is released for it when the store dials again.
+// arm injects from now on, and remembers what was hit. What is sent late within a transaction has
+// rows locked until it is executed and its connection gone; late is released for it when the store
+// dials again.
 func (c *cell) arm(inj faultdb.Injector, late *faultdb.Gate) {
-	var transaction, open int64 // their connections: of the last one, and of one that can still be rolled back
+	// Their connections: of the last one, and of one that can still be rolled back.
+	var transaction, open int64
 	c.faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -259,8 +265,8 @@ func (c *cell) arm(inj faultdb.Injector, late *faultdb.Gate) {
 	}))
 }
 
-// doubt reports whether a fault hit a statement: then nobody can know at first whether it was executed, unless a transaction was to be
-// committed after it.
+// doubt reports whether a fault hit a statement: then it is unknown at first whether it was
+// executed, unless a transaction was to be committed after it.
 func (c *cell) doubt() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -273,8 +279,8 @@ func (c *cell) hits() []faultdb.Op {
 	return slices.Clone(c.hit)
 }
 
-// lasting breaks every operation of a kind until the call gives up. It says so, says whether anything may have been done,
-// and the same call resolves it when the trouble is over.
+// lasting breaks every operation of a kind until the call gives up. It says so, says whether
+// anything may have been done, and the same call resolves it when the trouble is over.
 func (m *matrix) lasting(t *testing.T) {
 	executions := func(f faultdb.Fault) faultdb.Injector {
 		return faultdb.OnFunc(func(op faultdb.Op) bool { return op.Executes() && op.Query != "BEGIN" }, faultdb.Always(f))
@@ -299,7 +305,8 @@ func (m *matrix) lasting(t *testing.T) {
 			m.faults.Set(trouble.inj)
 			err := a.do(ctx)
 			m.faults.Set(nil)
-			// A transaction that broke before its commit was sent is known not to have been committed.
+			// A transaction that broke before its commit was sent is known not to have
+			// been committed.
 			unknown := trouble.unknown && (m.deed.name == "sweep" || !m.inTx())
 			if err == nil || ctx.Err() != nil || errors.Is(err, lease.ErrUnknown) != unknown {
 				t.Fatalf("got error %v; is it to say that the outcome is unknown: %t", err, unknown)

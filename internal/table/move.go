@@ -13,7 +13,9 @@ import (
 var _ lease.Mover = (*Store)(nil)
 
 // Depart changes the home in one statement, which names the holder.
-func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (epoch int64, ok bool, err error) {
+func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (
+	epoch int64, ok bool, err error,
+) {
 	epoch = lease.Epoch(l.Token) + 1
 	if err := s.checkMove("move", l.Key, home, epoch); err != nil {
 		return 0, false, err
@@ -24,16 +26,23 @@ func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (epoch int6
 }
 
 // Return names the home and the epoch that it ends.
-func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
+func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (
+	ok bool, err error,
+) {
 	if err := s.checkMove("return", key, home, epoch+1); err != nil {
 		return false, err
 	}
-	args := []any{lease.EpochStart(epoch + 1), []byte(key), home, lease.EpochStart(epoch), lease.EpochStart(epoch + 1)}
+	args := []any{
+		lease.EpochStart(epoch + 1), []byte(key), home, lease.EpochStart(epoch),
+		lease.EpochStart(epoch + 1),
+	}
 	return s.move(ctx, "return", key, args, s.d.Names().Home, epoch+1)
 }
 
 // Recall checks the epoch alone.
-func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
+func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (
+	ok bool, err error,
+) {
 	cluster := home
 	if home == lease.HomeTable {
 		cluster = 1 // the only home besides clusters' that a key can be called back to
@@ -41,7 +50,8 @@ func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (
 	if err := s.checkMove("recall", key, cluster, epoch); err != nil {
 		return false, err
 	}
-	return s.move(ctx, "recall", key, []any{[]byte(key), home, lease.EpochStart(epoch), lease.Bucket(key)}, home, epoch)
+	return s.move(ctx, "recall", key,
+		[]any{[]byte(key), home, lease.EpochStart(epoch), lease.Bucket(key)}, home, epoch)
 }
 
 func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
@@ -49,7 +59,8 @@ func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
 	case err != nil:
 		return err
 	case home < 1 || home > math.MaxInt16:
-		return fmt.Errorf("%w: %s %q: home %d; a cluster's is 1 to %d", lease.ErrConfig, verb, key, home, math.MaxInt16)
+		return fmt.Errorf("%w: %s %q: home %d; a cluster's is 1 to %d", lease.ErrConfig, verb, key,
+			home, math.MaxInt16)
 	case epoch < 1 || epoch > lease.Epoch(lease.MaxToken)-1:
 		return fmt.Errorf("%w: %s %q: epoch %d", lease.ErrTokenExhausted, verb, key, epoch)
 	}
@@ -57,19 +68,25 @@ func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
 }
 
 // Confirm writes to the row and counts: one row, if the key is there.
-func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
-	return ask(ctx, s.engine, lane.Release, "confirm the home of", key, func(ctx context.Context, session *sqlstore.Session) (bool, error) {
-		return sqlstore.ConfirmHome(ctx, session, s.d, key, home, epoch)
-	})
+func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) (
+	ok bool, err error,
+) {
+	return ask(ctx, s.engine, lane.Release, "confirm the home of", key,
+		func(ctx context.Context, session *sqlstore.Session) (bool, error) {
+			return sqlstore.ConfirmHome(ctx, session, s.d, key, home, epoch)
+		})
 }
 
 // move runs one statement that brings a key to home in epoch. If an earlier try may have done so,
 // the row says it: it is there in that epoch only if this move was made, by any client. move writes
 // to the row instead of reading it, because what it reads may not be durable.
-func (s *Store) move(ctx context.Context, section, key string, args []any, home int, epoch int64) (bool, error) {
-	n, doubtful, err := askTwice(ctx, s.engine, lane.Release, section, key, func(ctx context.Context, session *sqlstore.Session) (int64, error) {
-		return session.Change(ctx, s.d.Text(section), args...)
-	})
+func (s *Store) move(ctx context.Context, section, key string, args []any, home int, epoch int64) (
+	bool, error,
+) {
+	n, doubtful, err := askTwice(ctx, s.engine, lane.Release, section, key,
+		func(ctx context.Context, session *sqlstore.Session) (int64, error) {
+			return session.Change(ctx, s.d.Text(section), args...)
+		})
 	if err != nil || n > 0 || !doubtful {
 		return n > 0, err
 	}

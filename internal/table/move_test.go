@@ -32,7 +32,7 @@ func (r *rig) wantRow(t *testing.T, key string, home int, token int64) {
 	}
 }
 
-// A key that has moved is refused by everything that is asked of its old home, whoever asks.
+// A key that has moved is refused by every operation of its old home, for every caller.
 func TestAKeyThatHasMovedIsRefused(t *testing.T) {
 	eachMover(t, func(t *testing.T, r *rig) {
 		l := hold(t, r.clean, "k")
@@ -150,7 +150,8 @@ func TestRecallOnlyRaises(t *testing.T) {
 	})
 }
 
-// A row that is made by Recall goes on above what was swept, and one that is there is not raised by its bucket's floor.
+// A row that is made by Recall goes on above what was swept, and one that is there is not raised by
+// its bucket's floor.
 func TestRecallHeedsTheFloor(t *testing.T) {
 	eachMover(t, func(t *testing.T, r *rig) {
 		r.Exec(t, `UPDATE {rowlock_floor} SET floor = ?`, int64(9)<<lease.EpochShift+7)
@@ -174,7 +175,8 @@ func TestRecallHeedsTheFloor(t *testing.T) {
 			t.Errorf("an epoch that is not older was recalled: %t, %v", ok, err)
 		}
 		r.wantRow(t, "away", away, 3<<lease.EpochShift)
-		if ok, err := r.store.Recall(t.Context(), "away", away, 5); !ok || err != nil { // the row is there: no floor matters
+		// The row is there, so no floor matters.
+		if ok, err := r.store.Recall(t.Context(), "away", away, 5); !ok || err != nil {
 			t.Errorf("not recalled: %t, %v", ok, err)
 		}
 	})
@@ -218,7 +220,8 @@ func TestAMovedKeyIsFencedByTheHighestTokenItWasFencedWith(t *testing.T) {
 	})
 }
 
-// departure and homecoming are deeds of the fault matrix: a reply that is lost leaves the key in one place.
+// departure and homecoming are deeds of the fault matrix: a reply that is lost leaves the key in
+// one place.
 var departure = deed{name: "depart", begin: func(c *cell) act {
 	l := hold(c, c.clean, c.key)
 	var ok bool

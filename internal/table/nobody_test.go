@@ -8,7 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// What nobody has cannot be given back or away, whether it is asked for by itself or together with others.
+// What has no holder cannot be released or handed over, whether it is asked for by itself or
+// together with others.
 func TestNobodyGivesNothingBackAndNothingAway(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)

@@ -17,7 +17,9 @@ import (
 // Open connects the lanes, probes the server and the tables, and runs every kind of statement once
 // on a key of its own, so that it finds a missing privilege, a trigger or a row policy before the
 // first renewal does.
-func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (*Store, sqlstore.Facts, error) {
+func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
+	*Store, sqlstore.Facts, error,
+) {
 	e := &engine{d: d, strategy: o.Strategy, limit: cmp.Or(o.Limit, usualLimit)}
 	s := &Store{engine: e, single: o.Lanes < 2}
 	s.hints.open(db, o)
@@ -62,7 +64,8 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 		return s.explain("connect", "", sqlstore.NotSent{Err: err})
 	}
 	// A busy database is not a refusal: many processes may open it at this moment.
-	for err = s.rehearse(ctx, o); errors.Is(err, lease.ErrBusy) && pause(ctx, 50*time.Millisecond) == nil; {
+	for err = s.rehearse(ctx, o); errors.Is(err, lease.ErrBusy) &&
+		pause(ctx, 50*time.Millisecond) == nil; {
 		err = s.rehearse(ctx, o)
 	}
 	if err == nil {
@@ -70,11 +73,15 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	}
 	s.lanes.Close()
 	if errors.Is(err, lease.ErrPrivilege) {
-		p, rows, floors := s.d.Names().Prefix, "SELECT, INSERT, UPDATE and DELETE", "SELECT and UPDATE"
+		p, rows, floors := s.d.Names().Prefix, "SELECT, INSERT, UPDATE and DELETE",
+			"SELECT and UPDATE"
 		if o.Optimistic {
 			rows, floors = "SELECT, INSERT and UPDATE", "SELECT"
 		}
-		err = fmt.Errorf("%w; the user needs %s on %srowlock, %s on %srowlock_floor, SELECT, INSERT, UPDATE and DELETE on %srowlock_queue, SELECT on %srowlock_meta", err, rows, p, floors, p, p, p)
+		err = fmt.Errorf(
+			"%w; the user needs %s on %srowlock, %s on %srowlock_floor, SELECT, INSERT, UPDATE "+
+				"and DELETE on %srowlock_queue, SELECT on %srowlock_meta",
+			err, rows, p, floors, p, p, p)
 	}
 	return fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
 }
@@ -84,8 +91,10 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 func warn(ctx context.Context, e sqlstore.Evictor, conn *sql.Conn, facts *sqlstore.Facts) error {
 	grant, err := e.MayEvict(ctx, conn)
 	if err == nil && grant != "" {
-		facts.Warnings = append(facts.Warnings, "the user may not see which session has a row locked, so a client that vanishes inside a transaction "+
-			"that fences keeps its key until the server's TCP keepalive; "+grant+", or make Config.EvictAfter negative")
+		facts.Warnings = append(facts.Warnings,
+			"the user may not see which session has a row locked, so a client that vanishes "+
+				"inside a transaction that fences keeps its key until the server's TCP "+
+				"keepalive; "+grant+", or make Config.EvictAfter negative")
 	}
 	return err
 }

@@ -52,7 +52,8 @@ func TestWhatWasNotSentIsSentOverAnotherConnection(t *testing.T) {
 	})
 }
 
-// A connection that has gone silent is given up after the timeout, and the statement sent over another.
+// A connection that has gone silent is given up after the timeout, and the statement sent over
+// another.
 func TestAStatementThatHangsIsGivenUp(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 1)

@@ -34,7 +34,8 @@ func TestConformanceBehindPgBouncer(t *testing.T) {
 	}
 }
 
-// Two stores at once, each with more lanes than the pooler has server connections, so that these change hands.
+// Two stores at once, each with more lanes than the pooler has server connections, so that these
+// change hands.
 func TestNothingOfALaneBehindPgBouncerIsLeftInASession(t *testing.T) {
 	direct, pooled := behind(t)
 	sessions := func(setting string) map[string]bool {

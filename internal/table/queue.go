@@ -25,9 +25,10 @@ func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) error {
 		return nil
 	}
 	tickets = unique(tickets)
-	return s.OnLane(ctx, "join", tickets[0].Key, func(ctx context.Context, session *sqlstore.Session) error {
-		return s.d.Join(ctx, session, tickets)
-	})
+	return s.OnLane(ctx, "join", tickets[0].Key,
+		func(ctx context.Context, session *sqlstore.Session) error {
+			return s.d.Join(ctx, session, tickets)
+		})
 }
 
 func checkTicket(t lease.Ticket) error {
@@ -35,7 +36,8 @@ func checkTicket(t lease.Ticket) error {
 	case len(t.Key) == 0 || len(t.Key) > lease.MaxKey:
 		return lease.CheckKey(t.Key)
 	case t.Owner.IsZero():
-		return fmt.Errorf("%w: join %q: the zero owner is nobody; use lease.NewOwner", lease.ErrConfig, t.Key)
+		return fmt.Errorf("%w: join %q: the zero owner is nobody; use lease.NewOwner",
+			lease.ErrConfig, t.Key)
 	}
 	return t.CheckPriority()
 }
@@ -58,10 +60,12 @@ func (s *Store) Leave(ctx context.Context, waiters []lease.Lease) error {
 	if len(waiters) == 0 {
 		return nil
 	}
-	waiters = slices.SortedStableFunc(slices.Values(waiters), func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
-	_, _, err := s.do(ctx, lane.Release, "leave", waiters[0].Key, task{other: func(ctx context.Context, session *sqlstore.Session) error {
-		return s.d.Leave(ctx, session, waiters)
-	}})
+	waiters = slices.SortedStableFunc(slices.Values(waiters),
+		func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
+	_, _, err := s.do(ctx, lane.Release, "leave", waiters[0].Key,
+		task{other: func(ctx context.Context, session *sqlstore.Session) error {
+			return s.d.Leave(ctx, session, waiters)
+		}})
 	return err
 }
 
@@ -70,9 +74,10 @@ func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Plac
 	if len(waiters) == 0 {
 		return nil, nil
 	}
-	return ask(ctx, s.engine, lane.Acquire, "places", waiters[0].Key, func(ctx context.Context, session *sqlstore.Session) ([]lease.Place, error) {
-		return s.d.Places(ctx, session, waiters)
-	})
+	return ask(ctx, s.engine, lane.Acquire, "places", waiters[0].Key,
+		func(ctx context.Context, session *sqlstore.Session) ([]lease.Place, error) {
+			return s.d.Places(ctx, session, waiters)
+		})
 }
 
 // Claim grants what is free or expired to the head of the queue, one request after another.
@@ -84,10 +89,11 @@ func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 		if out[i].Err = r.Check(); out[i].Err != nil {
 			continue
 		}
-		a, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "claim", r.Key, func(ctx context.Context, session *sqlstore.Session) (lease.Acquired, error) {
-			a, err := s.d.Claim(ctx, session, r)
-			return s.confirmed(ctx, session, &r, a, err)
-		})
+		a, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "claim", r.Key,
+			func(ctx context.Context, session *sqlstore.Session) (lease.Acquired, error) {
+				a, err := s.d.Claim(ctx, session, r)
+				return s.confirmed(ctx, session, &r, a, err)
+			})
 		out[i] = granted(a, doubtful, err)
 	}
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
@@ -100,9 +106,10 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed,
 	ctx, cancel := s.oneAfterAnother(ctx, len(leases))
 	defer cancel()
 	for i, l := range leases {
-		got, doubtful, err := askTwice(ctx, s.engine, lane.Release, "pass", l.Key, func(ctx context.Context, session *sqlstore.Session) (lease.Passed, error) {
-			return s.d.Pass(ctx, session, l)
-		})
+		got, doubtful, err := askTwice(ctx, s.engine, lane.Release, "pass", l.Key,
+			func(ctx context.Context, session *sqlstore.Session) (lease.Passed, error) {
+				return s.d.Pass(ctx, session, l)
+			})
 		out[i] = got
 		out[i].Gone = got.Gone && !doubtful // the try without an answer may have passed it
 		out[i].Err = err
@@ -114,15 +121,17 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed,
 func (s *Store) sweepTickets(ctx context.Context, o lease.SweepOptions) error {
 	retention := sqlstore.Micros(o.Retention)
 	for after := (lease.Lease{}); ; {
-		dead, err := ask(ctx, s.engine, lane.Acquire, "sweep", "", func(ctx context.Context, session *sqlstore.Session) ([]lease.Lease, error) {
-			return s.d.DeadTickets(ctx, session, after, retention, o.Batch)
-		})
+		dead, err := ask(ctx, s.engine, lane.Acquire, "sweep", "",
+			func(ctx context.Context, session *sqlstore.Session) ([]lease.Lease, error) {
+				return s.d.DeadTickets(ctx, session, after, retention, o.Batch)
+			})
 		if err != nil || len(dead) == 0 {
 			return err
 		}
-		err = s.OnLane(ctx, "sweep", "", func(ctx context.Context, session *sqlstore.Session) error {
-			return s.d.DropDead(ctx, session, dead, retention)
-		})
+		err = s.OnLane(ctx, "sweep", "",
+			func(ctx context.Context, session *sqlstore.Session) error {
+				return s.d.DropDead(ctx, session, dead, retention)
+			})
 		if err != nil || len(dead) < o.Batch {
 			return err
 		}

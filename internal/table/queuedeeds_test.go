@@ -6,7 +6,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// What the matrix does to those who wait in order. Sections that change the row and the ticket must do both or neither.
+// What the matrix does to those who wait in order. Sections that change the row and the ticket must
+// do both or neither.
 var queueing = []deed{
 	{name: "join", begin: (*cell).joining},
 	{name: "claim an absent key", begin: func(c *cell) act { return c.claiming(c.floor(c, c.key), false) }},
@@ -65,7 +66,8 @@ func (c *cell) joining() act {
 	}
 }
 
-// claiming gets a key whose last token was last, with a ticket or without, and sees that it is used up.
+// claiming gets a key whose last token was last, with a ticket or without, and sees that it is used
+// up.
 func (c *cell) claiming(last int64, joins bool) act {
 	t := ticket(c.key)
 	if joins {

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// lockAll has a transaction of somebody else lock the row and the tickets, until letGo.
+// lockAll has another transaction lock the row and the tickets, until letGo.
 func (c *cell) lockAll() (letGo func()) {
 	c.Helper()
 	tx, err := c.DB.BeginTx(c.Context(), nil)
@@ -27,7 +27,7 @@ func (c *cell) lockAll() (letGo func()) {
 	return func() { _ = tx.Rollback() }
 }
 
-// A claim that is refused locks nothing, so that it waits for nobody who has something locked.
+// A claim that is refused locks nothing, so that it waits for no lock.
 func TestAClaimThatIsRefusedWaitsForNobody(t *testing.T) {
 	eachQueue(t, func(c *cell) {
 		for name, end := range map[string]func(l lease.Lease){

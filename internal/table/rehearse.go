@@ -70,7 +70,10 @@ func (s *Store) rehearseReap(ctx context.Context, key string, o Options) error {
 }
 
 func (s *Store) rehearseAcquire(ctx context.Context, key string) (lease.Lease, error) {
-	r := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: rehearsalTTL, Note: "rowlock.Open"}
+	r := lease.AcquireRequest{
+		Key: key, Owner: lease.NewOwner(), TTL: rehearsalTTL,
+		Note: "rowlock.Open",
+	}
 	got, err := s.Acquire(ctx, []lease.AcquireRequest{r})
 	if err == nil && !got[0].Granted || errors.Is(err, sqlstore.ErrRowShape) {
 		err = vanished("a key that nobody has was not granted")
@@ -137,14 +140,18 @@ func (s *Store) rehearseQueue(ctx context.Context, key string) error {
 	if _, err := s.Pass(ctx, []lease.Lease{held}); err != nil {
 		return err
 	}
-	if err := s.rehearsePlace(ctx, first, lease.Place{Granted: true, Token: held.Token + 1}); err != nil {
+	if err := s.rehearsePlace(ctx, first,
+		lease.Place{Granted: true, Token: held.Token + 1}); err != nil {
 		return err
 	}
 	return s.rehearseLeave(ctx, first, second)
 }
 
 func rehearsalTicket(key string) lease.Ticket {
-	r := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: rehearsalTTL, Note: "rowlock.Open"}
+	r := lease.AcquireRequest{
+		Key: key, Owner: lease.NewOwner(), TTL: rehearsalTTL,
+		Note: "rowlock.Open",
+	}
 	return lease.Ticket{AcquireRequest: r, Priority: 1}
 }
 
@@ -159,7 +166,8 @@ func (s *Store) rehearseClaim(ctx context.Context, key string) (lease.Lease, err
 
 func (s *Store) rehearsePlace(ctx context.Context, t lease.Ticket, want lease.Place) error {
 	got, err := s.Places(ctx, waiter(t))
-	if err == nil && (got[0].Granted != want.Granted || got[0].Token != want.Token || got[0].Ahead != want.Ahead || got[0].Missing != want.Missing) {
+	if err == nil && (got[0].Granted != want.Granted || got[0].Token != want.Token ||
+		got[0].Ahead != want.Ahead || got[0].Missing != want.Missing) {
 		err = vanished("a ticket was not written, not served or not removed")
 	}
 	return err

@@ -13,18 +13,25 @@ import (
 )
 
 // ask returns the answer of f on a lane.
-func ask[A any](ctx context.Context, e *engine, kind lane.Kind, verb, key string, f func(context.Context, *sqlstore.Session) (A, error)) (A, error) {
+func ask[A any](
+	ctx context.Context, e *engine, kind lane.Kind, verb, key string,
+	f func(context.Context, *sqlstore.Session) (A, error),
+) (A, error) {
 	answer, _, err := askTwice(ctx, e, kind, verb, key, f)
 	return answer, err
 }
 
 // askTwice also reports whether an earlier try had an unknown outcome.
-func askTwice[A any](ctx context.Context, e *engine, kind lane.Kind, verb, key string, f func(context.Context, *sqlstore.Session) (A, error)) (A, bool, error) {
+func askTwice[A any](
+	ctx context.Context, e *engine, kind lane.Kind, verb, key string,
+	f func(context.Context, *sqlstore.Session) (A, error),
+) (A, bool, error) {
 	var answer, none A
-	_, doubtful, err := e.do(ctx, kind, verb, key, task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
-		answer, err = f(ctx, session)
-		return err
-	}})
+	_, doubtful, err := e.do(ctx, kind, verb, key,
+		task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
+			answer, err = f(ctx, session)
+			return err
+		}})
 	if err != nil {
 		return none, doubtful, err // the answer may still be written to
 	}
@@ -42,7 +49,9 @@ const (
 // applied, and also what may have been, because every operation is idempotent per owner: a repeated
 // acquire finds its own row, and confirms it. doubtful says that an earlier try had an unknown
 // outcome.
-func (e *engine) do(ctx context.Context, kind lane.Kind, verb, key string, t task) (_ answer, doubtful bool, _ error) {
+func (e *engine) do(ctx context.Context, kind lane.Kind, verb, key string, t task) (
+	_ answer, doubtful bool, _ error,
+) {
 	return e.conclude(ctx, verb, key, newOp(kind, t))
 }
 
@@ -63,7 +72,9 @@ func (e *engine) beginAll(ops []*op) {
 }
 
 // conclude is do for an op that may have begun.
-func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (_ answer, doubtful bool, _ error) {
+func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (
+	_ answer, doubtful bool, _ error,
+) {
 	until := e.bound(op)
 	v, err := e.once(ctx, op)
 	if err == nil {
@@ -82,11 +93,13 @@ func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (_ answ
 			v, err = e.once(ctx, op)
 			tries++
 			doubtful = doubtful || err != nil && v.Class == sqlstore.Unknown && !final(err)
-			if err != nil && (!v.Class.Retry() || final(err) || tries >= lockTries && errors.Is(err, sqlstore.ErrRowLocked)) {
+			if err != nil && (!v.Class.Retry() || final(err) || tries >= lockTries &&
+				errors.Is(err, sqlstore.ErrRowLocked)) {
 				return struct{}{}, backoff.Permanent(err)
 			}
 			return struct{}{}, err
-		}, backoff.WithBackOff(pauses()), backoff.WithMaxTries(maxTries-1), backoff.WithMaxElapsedTime(left(until)))
+		}, backoff.WithBackOff(pauses()), backoff.WithMaxTries(maxTries-1),
+			backoff.WithMaxElapsedTime(left(until)))
 		if retryErr != nil && err == nil {
 			err = retryErr
 		}
@@ -119,19 +132,23 @@ func (e *engine) once(ctx context.Context, op *op) (sqlstore.Verdict, error) {
 
 // final reports whether the caller has left or the store is closed, so that another try is useless.
 func final(err error) bool {
-	return errors.Is(err, lane.ErrClosed) || errors.Is(err, lane.ErrWithdrawn) || errors.Is(err, lane.ErrOrphaned)
+	return errors.Is(err, lane.ErrClosed) || errors.Is(err, lane.ErrWithdrawn) ||
+		errors.Is(err, lane.ErrOrphaned)
 }
 
 func pauses() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = 2*time.Millisecond, 200*time.Millisecond, 2, 0.5
+	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = 2*time.Millisecond,
+		200*time.Millisecond, 2, 0.5
 	return b
 }
 
 // OnLane runs f on a lane, after everything else that is pending, also for a store that is built on
 // this one. f must be idempotent, because it runs again if it was not applied or the outcome is
 // unknown. Errors are the store's, with the verb and the key.
-func (e *engine) OnLane(ctx context.Context, verb, key string, f func(context.Context, *sqlstore.Session) error) error {
+func (e *engine) OnLane(
+	ctx context.Context, verb, key string, f func(context.Context, *sqlstore.Session) error,
+) error {
 	_, _, err := e.do(ctx, lane.Acquire, verb, key, task{other: f})
 	return err
 }

@@ -16,13 +16,15 @@ import (
 )
 
 const (
-	// ttl is far longer than any test: what comes free in a test was released, and did not expire.
+	// ttl is far longer than any test: what comes free in a test was released, and did not
+	// expire.
 	ttl = 5 * time.Minute
 	// patience bounds what must come to an end.
 	patience = 20 * time.Second
 )
 
-// rig is one database seen through two stores: one whose connections can be broken, and one whose cannot.
+// rig is one database seen through two stores: one whose connections can be broken, and one whose
+// cannot.
 type rig struct {
 	*testdb.Env
 	store  *table.Store
@@ -59,8 +61,8 @@ func (r *rig) open(tb testing.TB, db *sql.DB, o table.Options) *table.Store {
 	return s
 }
 
-// recycle has the store's lane begin anew, so that the next call prepares its statements again. It does so with an Inspect,
-// or with a Release where that is what is to be prepared again.
+// recycle has the store's lane begin anew, so that the next call prepares its statements again. It
+// does so with an Inspect, or with a Release where that is what is to be prepared again.
 func (r *rig) recycle(tb testing.TB, with string) {
 	tb.Helper()
 	r.faults.Set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.FailBeforeSend())))

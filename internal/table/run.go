@@ -28,7 +28,9 @@ func (e *engine) run(ctx context.Context, session *sqlstore.Session, ops []*op) 
 	return err == nil || sqlstore.Judge(e.d, err).Class.Good()
 }
 
-func (e *engine) execute(ctx context.Context, session *sqlstore.Session, kind lane.Kind, c *call) (err error) {
+func (e *engine) execute(ctx context.Context, session *sqlstore.Session, kind lane.Kind, c *call) (
+	err error,
+) {
 	switch {
 	case c.other != nil:
 		return c.other(ctx, session)

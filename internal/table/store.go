@@ -13,7 +13,8 @@ import (
 )
 
 func vanished(what string) error {
-	return fmt.Errorf("%w: %s: is there a trigger or a row policy on the table?", lease.ErrCorrupt, what)
+	return fmt.Errorf("%w: %s: is there a trigger or a row policy on the table?", lease.ErrCorrupt,
+		what)
 }
 
 // Options configure a Store.

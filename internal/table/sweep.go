@@ -22,7 +22,8 @@ const (
 // each bucket's batch in one short transaction. It reads every row once and locks only dead ones.
 func (s *Store) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64, err error) {
 	if o.Retention < 0 { // a time of death in the future would remove held rows
-		return 0, fmt.Errorf("%w: sweep: Retention (%s) is negative; 0 removes what is dead now", lease.ErrConfig, o.Retention)
+		return 0, fmt.Errorf("%w: sweep: Retention (%s) is negative; 0 removes what is dead now",
+			lease.ErrConfig, o.Retention)
 	}
 	if o.Batch <= 0 {
 		o.Batch = 200
@@ -90,7 +91,8 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 func (w *walk) reap(ctx context.Context, all bool) error {
 	all = all || w.gathered >= gatherLimit
 	for _, bucket := range slices.Sorted(maps.Keys(w.dead)) {
-		for keys := w.dead[bucket]; len(keys) >= w.opts.Batch || all && len(keys) > 0; keys = w.dead[bucket] {
+		for keys := w.dead[bucket]; len(keys) >= w.opts.Batch || all &&
+			len(keys) > 0; keys = w.dead[bucket] {
 			n := min(len(keys), w.opts.Batch)
 			removed, err := w.store.reap(ctx, bucket, keys[:n], w.opts.Retention)
 			if err != nil {
@@ -110,39 +112,46 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 // reap removes those of keys that are still dead, in one transaction. It first locks the floor, so
 // that no client creates a row that counts from it, and then the rows. It raises the floor above
 // the highest token, and only then deletes the rows.
-func (s *Store) reap(ctx context.Context, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
+func (s *Store) reap(ctx context.Context, bucket int, keys []string, retention time.Duration) (
+	removed int64, err error,
+) {
 	// The lane's: it may still count after a call has left it.
 	var done int64
-	err = s.OnLane(ctx, "reap", "", func(ctx context.Context, session *sqlstore.Session) (err error) {
-		if s.d.Reap != nil {
-			done, err = s.d.Reap(ctx, session, bucket, keys, retention)
-			return err
-		}
-		return session.InTx(ctx, func() (err error) {
-			done, err = s.reapLocked(ctx, session, bucket, keys, retention)
-			return err
+	err = s.OnLane(ctx, "reap", "",
+		func(ctx context.Context, session *sqlstore.Session) (err error) {
+			if s.d.Reap != nil {
+				done, err = s.d.Reap(ctx, session, bucket, keys, retention)
+				return err
+			}
+			return session.InTx(ctx, func() (err error) {
+				done, err = s.reapLocked(ctx, session, bucket, keys, retention)
+				return err
+			})
 		})
-	})
 	if err != nil {
 		return 0, err
 	}
 	return done, nil
 }
 
-func (s *Store) reapLocked(ctx context.Context, session *sqlstore.Session, bucket int, keys []string, retention time.Duration) (int64, error) {
+func (s *Store) reapLocked(
+	ctx context.Context, session *sqlstore.Session, bucket int, keys []string,
+	retention time.Duration,
+) (int64, error) {
 	floor, err := s.lockFloor(ctx, session, bucket)
 	if err != nil {
 		return 0, err
 	}
 	var dead []string
 	highest := floor
-	err = session.Query(ctx, s.d.Text("dead-lock"), []any{s.d.List(keys), sqlstore.Micros(retention)}, func(row sqlstore.Columns) error {
-		var key []byte
-		var token int64
-		err := row.Scan(&key, &token)
-		dead, highest = append(dead, string(key)), max(highest, token)
-		return err
-	})
+	err = session.Query(ctx, s.d.Text("dead-lock"),
+		[]any{s.d.List(keys), sqlstore.Micros(retention)}, func(row sqlstore.Columns) error {
+			var key []byte
+			var token int64
+			err := row.Scan(&key, &token)
+			dead, highest = append(dead, string(key)), max(highest, token)
+			return err
+		})
 	if err != nil || len(dead) == 0 {
 		return 0, err
 	}
@@ -155,7 +164,9 @@ func (s *Store) reapLocked(ctx context.Context, session *sqlstore.Session, bucke
 	return int64(len(dead)), err
 }
 
-func (s *Store) lockFloor(ctx context.Context, session *sqlstore.Session, bucket int) (floor int64, err error) {
+func (s *Store) lockFloor(ctx context.Context, session *sqlstore.Session, bucket int) (
+	floor int64, err error,
+) {
 	err = session.QueryRow(ctx, s.d.Text("floor-lock"), []any{bucket}, &floor)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = vanished(fmt.Sprintf("the floor of bucket %d cannot be locked", bucket))
@@ -165,7 +176,9 @@ func (s *Store) lockFloor(ctx context.Context, session *sqlstore.Session, bucket
 
 // raiseFloor reads the floor back: to delete a row above a floor that did not rise would let its
 // token be granted again.
-func (s *Store) raiseFloor(ctx context.Context, session *sqlstore.Session, bucket int, to int64) error {
+func (s *Store) raiseFloor(
+	ctx context.Context, session *sqlstore.Session, bucket int, to int64,
+) error {
 	if _, err := session.Exec(ctx, s.d.Text("floor-raise"), to, bucket); err != nil {
 		return err
 	}

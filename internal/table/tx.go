@@ -33,14 +33,17 @@ func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRe
 
 // ReleaseTx clears the owner in the caller's transaction.
 func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
-	n, err := tx.Exec(ctx, s.d.Text("release-tx"), []any{[]byte(l.Key), sqlstore.Bytes(l.Owner), l.Token})
+	n, err := tx.Exec(ctx, s.d.Text("release-tx"),
+		[]any{[]byte(l.Key), sqlstore.Bytes(l.Owner), l.Token})
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows
 	}
 	return s.inTx(ctx, tx, "unlock", l, err)
 }
 
-func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.Lease, err error) error {
+func (s *Store) inTx(
+	ctx context.Context, tx lease.Runner, verb string, l lease.Lease, err error,
+) error {
 	switch {
 	case err == nil:
 		return nil
@@ -50,7 +53,9 @@ func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.
 	v := sqlstore.Judge(s.d, err)
 	switch {
 	case v.Class == sqlstore.Conflict:
-		return fmt.Errorf("%w: %s %q: %w (roll back and try again; fence first in a transaction, before any read)", lease.ErrBusy, verb, l.Key, err)
+		return fmt.Errorf(
+			"%w: %s %q: %w (roll back and try again; fence first in a transaction, before "+
+				"any read)", lease.ErrBusy, verb, l.Key, err)
 	case s.elsewhere(err):
 		return foreign(l.Key, err)
 	}
@@ -61,13 +66,17 @@ func (s *Store) inTx(ctx context.Context, tx lease.Runner, verb string, l lease.
 // the error is another product's.
 func (s *Store) elsewhere(err error) bool {
 	v := sqlstore.Judge(s.d, err)
-	return errors.Is(v.As, lease.ErrNoSchema) || v.Class == sqlstore.Unknown && !trouble(err) && !s.d.Native(err)
+	return errors.Is(v.As, lease.ErrNoSchema) || v.Class == sqlstore.Unknown && !trouble(err) &&
+		!s.d.Native(err)
 }
 
 // trouble reports whether err is about the connection or the transaction, and says nothing about
 // the database at the other end.
 func trouble(err error) bool {
-	for _, e := range []error{driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+	for _, e := range []error{
+		driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled,
+		context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
+	} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -77,7 +86,9 @@ func trouble(err error) bool {
 }
 
 func foreign(key string, err error) error {
-	return fmt.Errorf("%w: %q is locked in another database than the one this transaction writes to; begin it on the pool that was given to Open (%w)", lease.ErrForeignTx, key, err)
+	return fmt.Errorf(
+		"%w: %q is locked in another database than the one this transaction writes to; begin it "+
+			"on the pool that was given to Open (%w)", lease.ErrForeignTx, key, err)
 }
 
 // notMine distinguishes a lost lease from a transaction of another database, where our row cannot
@@ -93,5 +104,6 @@ func (s *Store) notMine(ctx context.Context, tx lease.Runner, l lease.Lease) err
 	case instance != s.instance:
 		return foreign(l.Key, fmt.Errorf("its tables are %s, the lock's %s", instance, s.instance))
 	}
-	return fmt.Errorf("%w: %q is no longer held with token %d; roll back", lease.ErrFenced, l.Key, l.Token)
+	return fmt.Errorf("%w: %q is no longer held with token %d; roll back", lease.ErrFenced, l.Key,
+		l.Token)
 }

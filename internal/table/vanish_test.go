@@ -14,14 +14,16 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A client's machine can lose its power, or its network, between any two statements. The server is not told: as far as it knows
-// the session goes on, and so does a transaction that was open. How soon can others have the key?
+// A client's machine can lose its power, or its network, between any two statements. The server is
+// not told: as far as it knows the session goes on, and so does a transaction that was open. How
+// soon can others have the key?
 const (
 	vanishingTTL = time.Second
 	soonFree     = vanishingTTL + 5*time.Second
 )
 
-// vanishing is a call in the middle of which its client vanishes. begin puts the key into the state it needs.
+// vanishing is a call in the middle of which its client vanishes. begin puts the key into the state
+// it needs.
 type vanishing struct {
 	name  string
 	begin func(t *testing.T, e *testdb.Env, s *table.Store) func(ctx context.Context, s *table.Store) error
@@ -110,8 +112,8 @@ func TestAClientThatVanishesInTheMiddleOfACallKeepsNothingLocked(t *testing.T) {
 	}
 }
 
-// vanish has a client vanish before its n-th operation is sent, and sees how long others wait. It reports false if the call ended
-// before that.
+// vanish has a client vanish before its n-th operation is sent, and sees how long others wait. It
+// reports false if the call ended before that.
 func (v vanishing) vanish(t *testing.T, kind string, n int64, wg *sync.WaitGroup) (reached bool) {
 	e := byWayOf(t, kind)
 	h, source := e.Holed(t)

@@ -57,7 +57,8 @@ func TestProcessesThatWakeTheNextTakeTurns(t *testing.T) {
 		if chosen := to.hears(t); !chosen {
 			t.Fatalf("wake %d: all were told", i)
 		}
-		// What is told to all comes after it on every connection: nothing else may stand before it.
+		// What is told to all comes after it on every connection: nothing else may stand
+		// before it.
 		wantIs(t, from.store.Announce(t.Context(), []string{"key"}), nil)
 		for j, s := range all {
 			if s.hears(t) {
@@ -67,7 +68,8 @@ func TestProcessesThatWakeTheNextTakeTurns(t *testing.T) {
 	}
 }
 
-// A process that waits but does not listen would be told in vain. If there is no other, all are told.
+// A process that waits but does not listen would be told in vain. If there is no other, all are
+// told.
 func TestOnlyAProcessThatListensIsWoken(t *testing.T) {
 	e := on(t, "postgres")
 	one := sleepers(t, e, 1, "key")[0]

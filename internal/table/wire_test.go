@@ -26,7 +26,8 @@ var (
 	listener  = lease.Owner{0x02, 0xff, 3, 4, 5, 6, 7, 8, 9}
 )
 
-// wireStore is a store on tables of PostgreSQL whose instance is always the same, and so its channels.
+// wireStore is a store on tables of PostgreSQL whose instance is always the same, and so its
+// channels.
 func wireStore(t *testing.T) (*table.Store, *pgx.Conn) {
 	t.Helper()
 	kind := testdb.Kinds[slices.IndexFunc(testdb.Kinds, func(k testdb.Kind) bool { return k.Name == "postgres" })]

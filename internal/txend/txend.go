@@ -12,7 +12,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-// Commit commits tx. Where the driver lets nobody bound that, COMMIT is sent as a statement, which
+// Commit commits tx. If the driver gives no way to bound that, COMMIT is sent as a statement, which
 // ends with ctx and takes the connection with it; then Rollback has yet to be called, so that
 // database/sql lets go of the connection.
 //
@@ -40,7 +40,7 @@ func Rollback(ctx context.Context, d *sqlstore.Dialect, tx *sql.Tx) {
 
 // Free lets go of the connection of a transaction that Commit has committed, or of which the
 // connection has gone. It returns when that is done, or with ctx: database/sql sends another
-// ROLLBACK, which nobody can bound.
+// ROLLBACK, which has no bound.
 func Free(ctx context.Context, tx *sql.Tx) {
 	freed := make(chan struct{})
 	go func() {

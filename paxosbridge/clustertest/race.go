@@ -104,13 +104,19 @@ func (s *scene) hold(ctx context.Context, c paxosbridge.Cluster, l lease.Lease) 
 	s.mu.Lock()
 	s.holders++
 	if s.holders > 1 || l.Token <= s.last {
-		s.faults = append(s.faults, fmt.Errorf("token %d was granted after %d, with %d holders", l.Token, s.last, s.holders))
+		s.faults = append(
+			s.faults,
+			fmt.Errorf(
+				"token %d was granted after %d, with %d holders", l.Token, s.last, s.holders,
+			),
+		)
 	}
 	s.last = max(s.last, l.Token)
 	s.mu.Unlock()
 	pause()
 	answers, err := c.Renew(ctx, []lease.RenewRequest{{Lease: l, TTL: 10 * time.Minute}})
-	if err == nil && (answers[0].Err != nil || answers[0].Outcome == lease.Lost) { // Busy: another request was in the way
+	// Busy: another request was in the way.
+	if err == nil && (answers[0].Err != nil || answers[0].Outcome == lease.Lost) {
 		err = fmt.Errorf("the holder of token %d was answered %+v", l.Token, answers[0])
 	}
 	s.mu.Lock()

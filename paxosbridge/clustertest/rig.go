@@ -61,7 +61,8 @@ func (r *rig) refused(key string, epoch int64, want paxosbridge.Record) {
 	a := r.ask(r.there, request(key, epoch))
 	want.Key = key
 	var got *paxosbridge.RecordError
-	if !errors.As(a.Err, &got) || got.Record != want || got.Asked != epoch || !errors.Is(a.Err, paxosbridge.ErrRecord) {
+	if !errors.As(a.Err, &got) || got.Record != want || got.Asked != epoch ||
+		!errors.Is(a.Err, paxosbridge.ErrRecord) {
 		r.Errorf("%q in epoch %d was answered %+v; want a refusal with %+v", key, epoch, a, want)
 	}
 }
@@ -78,7 +79,9 @@ func (r *rig) held(key string, by lease.Lease) {
 
 func (r *rig) renew(l lease.Lease) lease.Renewed {
 	r.Helper()
-	answers, err := r.there.Renew(r.Context(), []lease.RenewRequest{{Lease: l, TTL: 10 * time.Minute}})
+	answers, err := r.there.Renew(
+		r.Context(), []lease.RenewRequest{{Lease: l, TTL: 10 * time.Minute}},
+	)
 	r.must(err)
 	r.must(answers[0].Err)
 	return answers[0]

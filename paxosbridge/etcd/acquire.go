@@ -16,7 +16,9 @@ import (
 
 // Acquire grants free keys, in one round trip. See [lease.Store] and [paxosbridge.Cluster]. A
 // request without an epoch takes two if the key is open in one.
-func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (c *Cluster) Acquire(
+	ctx context.Context, reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
 	asking, cancel := context.WithTimeout(ctx, c.timeout) // for what is left of all holders' leases
 	defer cancel()
 	out := make([]lease.Acquired, len(reqs))
@@ -59,14 +61,21 @@ func (c *Cluster) follow(ctx context.Context, q lease.AcquireRequest, out *lease
 }
 
 // acquire grants the key if it is open in epoch and free. In epoch 0 it may have no record.
-func (c *Cluster) acquire(ctx context.Context, q lease.AcquireRequest, epoch int64, out *lease.Acquired) change {
+func (c *Cluster) acquire(
+	ctx context.Context, q lease.AcquireRequest, epoch int64, out *lease.Acquired,
+) change {
 	return change{
 		key: q.Key, ttl: &q.TTL,
 		plan: func(t term) plan {
 			grant, isFree := c.grant(q, epoch, t), c.isFree(q.Key)
-			p := plan{append(c.begins(q.Key, stem(epoch, open)), isFree, c.hasRoom(q.Key)), grant, c.readKey(q.Key)}
+			p := plan{
+				append(c.begins(q.Key, stem(epoch, open)), isFree, c.hasRoom(q.Key)), grant,
+				c.readKey(q.Key),
+			}
 			if epoch == 0 {
-				none := []clientv3.Cmp{clientv3.Compare(clientv3.Version(c.recordOf(q.Key)), "=", 0), isFree}
+				none := []clientv3.Cmp{
+					clientv3.Compare(clientv3.Version(c.recordOf(q.Key)), "=", 0), isFree,
+				}
 				p.reads = []clientv3.Op{plan{none, grant, c.readKey(q.Key)}.op()}
 			}
 			return p
@@ -78,7 +87,8 @@ func (c *Cluster) acquire(ctx context.Context, q lease.AcquireRequest, epoch int
 			*out = c.acquired(ctx, q, epoch, resp)
 			out.Doubtful = doubtful
 			if doubtful && out.Err != nil && !isPast(out.Err, epoch) {
-				out.Err = oneline.Join(lease.ErrUnknown, out.Err) // this try failed; an earlier one may be late
+				// This try failed; an earlier one may be late.
+				out.Err = oneline.Join(lease.ErrUnknown, out.Err)
 			}
 		},
 		fail: func(err error) { *out = lease.Acquired{Err: err} },
@@ -92,7 +102,9 @@ func isPast(err error, epoch int64) bool {
 	return errors.As(err, &r) && (r.Epoch > epoch || r.Epoch == epoch && r.Sealed)
 }
 
-func (c *Cluster) acquired(ctx context.Context, q lease.AcquireRequest, epoch int64, resp *pb.TxnResponse) lease.Acquired {
+func (c *Cluster) acquired(
+	ctx context.Context, q lease.AcquireRequest, epoch int64, resp *pb.TxnResponse,
+) lease.Acquired {
 	if resp.Succeeded {
 		return granted(resp, epoch)
 	}
@@ -103,14 +115,19 @@ func (c *Cluster) acquired(ctx context.Context, q lease.AcquireRequest, epoch in
 		err = &otherEpoch{r.epoch}
 	case r.absent() || r.state == sealed || r.epoch != epoch:
 		err = &paxosbridge.RecordError{
-			Record: paxosbridge.Record{Key: q.Key, Epoch: r.epoch, Sealed: r.state == sealed}, Asked: q.Epoch,
+			Record: paxosbridge.Record{Key: q.Key, Epoch: r.epoch, Sealed: r.state == sealed},
+			Asked:  q.Epoch,
 		}
 	case holder == nil:
-		err = fmt.Errorf("%w: acquire %q: the last was %d", lease.ErrTokenExhausted, q.Key, r.token())
+		err = fmt.Errorf(
+			"%w: acquire %q: the last was %d", lease.ErrTokenExhausted, q.Key, r.token(),
+		)
 	case r.owner == q.Owner:
 		return lease.Acquired{Granted: true, Token: r.token()}
 	default:
-		return lease.Acquired{Holder: lease.Holder{Note: r.note, Remaining: c.remaining(ctx, holder)}}
+		return lease.Acquired{
+			Holder: lease.Holder{Note: r.note, Remaining: c.remaining(ctx, holder)},
+		}
 	}
 	return lease.Acquired{Err: err}
 }

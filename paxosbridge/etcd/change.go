@@ -57,8 +57,10 @@ func (c *Cluster) apply(ctx context.Context, verb string, changes []change) {
 		err := c.applyTogether(ctx, verb, now)
 		if errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
 			for _, ch := range later {
-				ch.fail(fmt.Errorf("%w: %s %q: not sent, because an earlier item of the batch had no answer",
-					lease.ErrBusy, verb, ch.key))
+				ch.fail(fmt.Errorf(
+					"%w: %s %q: not sent, because an earlier item of the batch had no answer",
+					lease.ErrBusy, verb, ch.key,
+				))
 			}
 			return
 		}
@@ -151,5 +153,7 @@ func (c *Cluster) grant(q lease.AcquireRequest, epoch int64, t term) []clientv3.
 
 // granted is the answer to grant.
 func granted(resp *pb.TxnResponse, epoch int64) lease.Acquired {
-	return lease.Acquired{Granted: true, Token: lease.EpochStart(epoch) | first(resp.Responses[2]).Version}
+	return lease.Acquired{
+		Granted: true, Token: lease.EpochStart(epoch) | first(resp.Responses[2]).Version,
+	}
 }

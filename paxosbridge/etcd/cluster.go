@@ -57,7 +57,10 @@ func Timeout(d time.Duration) Option { return func(c *Cluster) { c.timeout = d }
 // client does not notice a member that has vanished. Cluster bypasses wrappers in the client, for
 // example those of clientv3/namespace: use [Prefix] instead.
 func New(ctx context.Context, client *clientv3.Client, opts ...Option) (*Cluster, error) {
-	c := &Cluster{client: client, prefix: "rowlock/", timeout: 5 * time.Second, silence: 3 * time.Second, last: lastCounter}
+	c := &Cluster{
+		client: client, prefix: "rowlock/", timeout: 5 * time.Second, silence: 3 * time.Second,
+		last: lastCounter,
+	}
 	for _, o := range opts {
 		o(c)
 	}
@@ -65,10 +68,14 @@ func New(ctx context.Context, client *clientv3.Client, opts ...Option) (*Cluster
 	case client == nil:
 		return nil, fmt.Errorf("%w: etcd.New needs a client", lease.ErrConfig)
 	case c.prefix == "":
-		return nil, fmt.Errorf("%w: etcd.Prefix is empty; it must tell rowlock's keys from other keys in the cluster",
-			lease.ErrConfig)
+		return nil, fmt.Errorf(
+			"%w: etcd.Prefix is empty; it must tell rowlock's keys from other keys in the cluster",
+			lease.ErrConfig,
+		)
 	case c.timeout <= 0:
-		return nil, fmt.Errorf("%w: etcd.Timeout is %s; it must be above 0", lease.ErrConfig, c.timeout)
+		return nil, fmt.Errorf(
+			"%w: etcd.Timeout is %s; it must be above 0", lease.ErrConfig, c.timeout,
+		)
 	}
 	c.kv = clientv3.NewKVFromKVClient(wire{pb.NewKVClient(client.ActiveConnection())}, client)
 	c.ctx, c.close = context.WithCancel(context.Background())
@@ -92,7 +99,9 @@ func (c *Cluster) Close() error {
 func (c *Cluster) Probe(ctx context.Context) error {
 	key := c.prefix + "p"
 	_, err := c.write(ctx, "probe", key, func(ctx context.Context) error {
-		_, err := c.kv.Txn(ctx).Then(clientv3.OpPut(key, fmt.Sprint(time.Now().UnixMilli()))).Commit()
+		_, err := c.kv.Txn(ctx).Then(
+			clientv3.OpPut(key, fmt.Sprint(time.Now().UnixMilli())),
+		).Commit()
 		return err
 	})
 	if err != nil {
@@ -112,7 +121,9 @@ func (c *Cluster) get(ctx context.Context, verb, key, name string) (*pb.RangeRes
 }
 
 // view reads several names at one moment, by consensus.
-func (c *Cluster) view(ctx context.Context, verb, key string, ops ...clientv3.Op) (got *pb.TxnResponse, err error) {
+func (c *Cluster) view(
+	ctx context.Context, verb, key string, ops ...clientv3.Op,
+) (got *pb.TxnResponse, err error) {
 	err = c.read(ctx, verb, key, func(ctx context.Context) error {
 		resp, err := c.kv.Txn(ctx).Then(ops...).Commit()
 		got = (*pb.TxnResponse)(resp)

@@ -38,7 +38,11 @@ func TestClusterConformance(t *testing.T) {
 			prefix = fresh(tb, here)
 			return join(tb, here, prefix)
 		},
-		Another: func(tb testing.TB, _ paxosbridge.Cluster) paxosbridge.Cluster { return join(tb, there, prefix) },
-		Expire:  func(tb testing.TB, _ paxosbridge.Cluster, key string) { expire(tb, here, prefix, key) },
+		Another: func(tb testing.TB, _ paxosbridge.Cluster) paxosbridge.Cluster {
+			return join(tb, there, prefix)
+		},
+		Expire: func(tb testing.TB, _ paxosbridge.Cluster, key string) {
+			expire(tb, here, prefix, key)
+		},
 	})
 }

@@ -22,18 +22,25 @@ func (c *Cluster) Open(ctx context.Context, key string, epoch int64) error {
 
 // Supersede seals key in epoch, held or not, in one round trip. See [paxosbridge.Cluster].
 func (c *Cluster) Supersede(ctx context.Context, key string, epoch int64) error {
-	return c.raise(ctx, "supersede", key, record{epoch: epoch, state: sealed}, clientv3.OpDelete(c.holderOf(key)))
+	return c.raise(
+		ctx, "supersede", key, record{epoch: epoch, state: sealed},
+		clientv3.OpDelete(c.holderOf(key)),
+	)
 }
 
 // raise puts a record if there is none or one of an older epoch. The epoch without its state sorts
 // below every record of that epoch.
-func (c *Cluster) raise(ctx context.Context, verb, key string, r record, more ...clientv3.Op) error {
+func (c *Cluster) raise(
+	ctx context.Context, verb, key string, r record, more ...clientv3.Op,
+) error {
 	if err := request.CheckEpoch(verb, key, r.epoch, lastEpoch); err != nil {
 		return err
 	}
 	name := c.recordOf(key)
 	put := append([]clientv3.Op{clientv3.OpPut(name, r.value())}, more...)
-	older := []clientv3.Cmp{clientv3.Compare(clientv3.Value(name), "<", fmt.Sprintf("%016x", r.epoch))}
+	older := []clientv3.Cmp{
+		clientv3.Compare(clientv3.Value(name), "<", fmt.Sprintf("%016x", r.epoch)),
+	}
 	none := []clientv3.Cmp{clientv3.Compare(clientv3.Version(name), "=", 0)}
 	var failed error
 	c.apply(ctx, verb, []change{{
@@ -58,7 +65,9 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) 
 		plan: func(term) plan {
 			return plan{
 				append(c.isLast(l), c.isHeld(l.Key)),
-				[]clientv3.Op{clientv3.OpPut(name, end.value()), clientv3.OpDelete(c.holderOf(l.Key))},
+				[]clientv3.Op{
+					clientv3.OpPut(name, end.value()), clientv3.OpDelete(c.holderOf(l.Key)),
+				},
 				[]clientv3.Op{clientv3.OpGet(name)},
 			}
 		},
@@ -80,7 +89,9 @@ func isSealedBy(l lease.Lease, kv *mvccpb.KeyValue) (bool, error) {
 }
 
 // Records lists records in key order. See [paxosbridge.Cluster]. A limit of 0 means 1000.
-func (c *Cluster) Records(ctx context.Context, after string, limit int) ([]paxosbridge.Record, error) {
+func (c *Cluster) Records(
+	ctx context.Context, after string, limit int,
+) ([]paxosbridge.Record, error) {
 	rows, err := c.list(ctx, "list records", lease.Filter{After: after, Limit: limit})
 	if err != nil {
 		return nil, err

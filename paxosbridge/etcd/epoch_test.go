@@ -26,7 +26,9 @@ func TestALateOpenOfASealedEpochDoesNothing(t *testing.T) {
 		r.do(r.Supersede(t.Context(), "k", epoch))
 	}
 	_, a, err := r.try("k", 3)
-	want := paxosbridge.RecordError{Record: paxosbridge.Record{Key: "k", Epoch: 3, Sealed: true}, Asked: 3}
+	want := paxosbridge.RecordError{
+		Record: paxosbridge.Record{Key: "k", Epoch: 3, Sealed: true}, Asked: 3,
+	}
 	if got := (*paxosbridge.RecordError)(nil); !errors.As(err, &got) || *got != want {
 		t.Errorf("acquire: %+v, %v", a, err)
 	}

@@ -35,7 +35,10 @@ type load struct {
 
 func startLoad(tb testing.TB, stores ...*etcd.Cluster) *load {
 	ctx, cancel := context.WithCancel(tb.Context())
-	w := &load{TB: tb, stores: stores, holders: make(map[string]lease.Owner), last: make(map[string]int64), end: cancel}
+	w := &load{
+		TB: tb, stores: stores, holders: make(map[string]lease.Owner), last: make(map[string]int64),
+		end: cancel,
+	}
 	for i := range 12 {
 		w.wg.Go(func() {
 			for ctx.Err() == nil {
@@ -111,12 +114,17 @@ func (w *load) goesOn(what string) {
 	w.Helper()
 	began, was := time.Now(), w.granted.Load()
 	eventually(w.TB, "service "+what, func() bool { return w.granted.Load() > was+30 })
-	w.Logf("%s: %d granted until then, %d doubts; goes on after %s", what, was, w.doubts.Load(), time.Since(began).Round(time.Millisecond))
+	w.Logf(
+		"%s: %d granted until then, %d doubts; goes on after %s", what, was, w.doubts.Load(),
+		time.Since(began).Round(time.Millisecond),
+	)
 }
 
 func joinOwn(t *testing.T, m *members) (*etcd.Cluster, *etcd.Cluster) {
 	here, there := dialTo(t, m.client), dialTo(t, m.client)
-	return join(t, here, "rowlock/", etcd.Timeout(4*time.Second)), join(t, there, "rowlock/", etcd.Timeout(4*time.Second))
+	return join(
+		t, here, "rowlock/", etcd.Timeout(4*time.Second),
+	), join(t, there, "rowlock/", etcd.Timeout(4*time.Second))
 }
 
 func TestOneHolderWhileMembersDieAndHang(t *testing.T) {
@@ -153,14 +161,18 @@ func TestAMemberThatIsCutOffGrantsNothing(t *testing.T) {
 	t.Parallel()
 	m := startMembers(t)
 	client := dialTo(t, m.client[:1])
-	r := &rig{t, client, "rowlock/", join(t, client, "rowlock/", etcd.Timeout(1500*time.Millisecond))}
+	r := &rig{
+		t, client, "rowlock/", join(t, client, "rowlock/", etcd.Timeout(1500*time.Millisecond)),
+	}
 	held := r.take("held", 0)
 	r.release(r.take("free", 0))
 
 	m.signal(syscall.SIGSTOP, 1, 2)
 	began := time.Now()
 	l, a, err := r.try("free", 0)
-	if took := time.Since(began); a.Granted || !errors.Is(err, lease.ErrUnknown) && !errors.Is(err, lease.ErrBusy) || took > 2*time.Second {
+	took := time.Since(began)
+	if a.Granted || !errors.Is(err, lease.ErrUnknown) && !errors.Is(err, lease.ErrBusy) ||
+		took > 2*time.Second {
 		t.Errorf("acquire: %+v, %v, after %s", a, err, took)
 	}
 	if _, err := r.Renew(t.Context(), []lease.RenewRequest{{Lease: held, TTL: ttl}}); err == nil {
@@ -169,7 +181,9 @@ func TestAMemberThatIsCutOffGrantsNothing(t *testing.T) {
 	began = time.Now()
 	many := make([]lease.RenewRequest, 1000)
 	for i := range many {
-		many[i] = lease.RenewRequest{Lease: lease.Lease{Key: fmt.Sprint(i), Owner: held.Owner, Token: 1}, TTL: ttl}
+		many[i] = lease.RenewRequest{
+			Lease: lease.Lease{Key: fmt.Sprint(i), Owner: held.Owner, Token: 1}, TTL: ttl,
+		}
 	}
 	got, err := r.Renew(t.Context(), many)
 	for i, a := range got {
@@ -183,7 +197,8 @@ func TestAMemberThatIsCutOffGrantsNothing(t *testing.T) {
 	if err := r.Probe(t.Context()); err == nil {
 		t.Error("the probe says that the cluster answers")
 	}
-	if _, err := r.Inspect(t.Context(), lease.Filter{}); err == nil || errors.Is(err, lease.ErrUnknown) {
+	if _, err := r.Inspect(t.Context(), lease.Filter{}); err == nil ||
+		errors.Is(err, lease.ErrUnknown) {
 		t.Errorf("inspect: %v", err)
 	}
 
@@ -244,7 +259,10 @@ func TestAListenerOutlivesItsMember(t *testing.T) {
 			select {
 			case got := <-heard:
 				if got == key || got == "" {
-					t.Logf("%s: %q heard after %s", what, got, time.Since(began).Round(time.Millisecond))
+					t.Logf(
+						"%s: %q heard after %s", what, got,
+						time.Since(began).Round(time.Millisecond),
+					)
 					return
 				}
 			case <-time.After(patience):

@@ -30,7 +30,10 @@ func (c *Cluster) handOver(h lease.HandOver, out *lease.Acquired) change {
 	return change{
 		key: h.From.Key, ttl: &h.To.TTL,
 		plan: func(t term) plan {
-			return plan{append(c.isLast(h.From), c.hasRoom(h.From.Key)), c.grant(h.To, epoch, t), c.readKey(h.From.Key)}
+			return plan{
+				append(c.isLast(h.From), c.hasRoom(h.From.Key)), c.grant(h.To, epoch, t),
+				c.readKey(h.From.Key),
+			}
 		},
 		read: func(resp *pb.TxnResponse, doubtful bool) {
 			if resp.Succeeded {

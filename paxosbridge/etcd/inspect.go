@@ -24,7 +24,8 @@ func (c *Cluster) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, 
 	if err != nil {
 		return nil, err
 	}
-	asking, cancel := context.WithTimeout(ctx, c.timeout) // for all: each lease may take one more request
+	// For all: each lease may take one more request.
+	asking, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	out := make([]lease.Record, len(rows))
 	for i, r := range rows {
@@ -42,7 +43,9 @@ type row struct {
 
 func (c *Cluster) show(ctx context.Context, r row) lease.Record {
 	shown := lease.Record{
-		Lease: lease.Lease{Key: r.key, Owner: r.owner, Token: r.token()}, Held: r.holder != nil, Note: r.note,
+		Lease: lease.Lease{Key: r.key, Owner: r.owner, Token: r.token()},
+		Held:  r.holder != nil,
+		Note:  r.note,
 	}
 	if !r.granted.IsZero() && r.state == open {
 		shown.Age = time.Since(r.granted)
@@ -112,7 +115,9 @@ func (c *Cluster) named(ctx context.Context, verb string, keys []string) (rows [
 // pageAfter reads a page of the keys with a prefix after one of them, at one moment. last is where
 // the next page begins, or empty. A page of holders reaches at least as far as one of as many
 // records, because each holder has a record.
-func (c *Cluster) pageAfter(ctx context.Context, verb, prefix, after string, limit int) (rows []row, last string, err error) {
+func (c *Cluster) pageAfter(
+	ctx context.Context, verb, prefix, after string, limit int,
+) (rows []row, last string, err error) {
 	most := int64(min(max(limit, 100), page))
 	var ops []clientv3.Op
 	for _, name := range []func(string) string{c.recordOf, c.holderOf} {

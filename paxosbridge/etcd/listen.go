@@ -47,8 +47,12 @@ func (c *Cluster) watch(ctx context.Context, heard func(key string)) {
 	w := clientv3.NewWatcher(c.client)
 	defer w.Close()
 	defer cancel()
-	silent := time.AfterFunc(c.silence, cancel) // Watch returns after a member's answer; a hung member never answers
-	events := w.Watch(ctx, c.holderOf(""), clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
+	// Watch returns after a member's answer; a hung member never answers.
+	silent := time.AfterFunc(c.silence, cancel)
+	events := w.Watch(
+		ctx, c.holderOf(""), clientv3.WithPrefix(), clientv3.WithFilterPut(),
+		clientv3.WithCreatedNotify(),
+	)
 	if !silent.Stop() {
 		return
 	}

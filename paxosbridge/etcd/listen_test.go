@@ -39,7 +39,8 @@ func TestAListenerHearsReleasesAndExpiries(t *testing.T) {
 	q := lease.AcquireRequest{Key: "ended", Owner: lease.NewOwner(), TTL: 100 * time.Millisecond}
 	_, err = r.Acquire(t.Context(), []lease.AcquireRequest{q})
 	r.do(err)
-	for _, want := range []string{"released", "sealed", "ended"} { // and no event for a grant, a hand-over or a renewal
+	// And no event for a grant, a hand-over or a renewal.
+	for _, want := range []string{"released", "sealed", "ended"} {
 		if got := next(); got != want {
 			t.Errorf("%q is heard, want %q", got, want)
 		}

@@ -44,8 +44,12 @@ type term struct {
 
 func newLoans(ctx context.Context, client *clientv3.Client, timeout time.Duration) *loans {
 	return &loans{
-		ctx: ctx, client: client, timeout: timeout,
-		open: make(map[int64]loan), ahead: make(map[int64]bool), ends: make(map[clientv3.LeaseID]time.Time),
+		ctx:     ctx,
+		client:  client,
+		timeout: timeout,
+		open:    make(map[int64]loan),
+		ahead:   make(map[int64]bool),
+		ends:    make(map[clientv3.LeaseID]time.Time),
 	}
 }
 
@@ -149,7 +153,8 @@ func (l *loans) fresh(seconds int64) (loan, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at, ok := l.open[seconds]
-	return at, ok && time.Since(at.began) < 100*time.Millisecond && at.left(time.Now()) > at.lasts-100*time.Millisecond
+	return at, ok && time.Since(at.began) < 100*time.Millisecond &&
+		at.left(time.Now()) > at.lasts-100*time.Millisecond
 }
 
 func (l *loans) keep(seconds int64, at loan) {

@@ -56,10 +56,13 @@ func (m *members) start(i int) {
 	for n, peer := range m.peer {
 		all = append(all, fmt.Sprintf("m%d=http://%s", n, peer))
 	}
-	cmd := exec.Command(m.program, "--name", fmt.Sprint("m", i), "--data-dir", filepath.Join(m.folder, fmt.Sprint(i)),
-		"--listen-client-urls", "http://"+m.client[i], "--advertise-client-urls", "http://"+m.client[i],
-		"--listen-peer-urls", "http://"+m.peer[i], "--initial-advertise-peer-urls", "http://"+m.peer[i],
-		"--initial-cluster", strings.Join(all, ","), "--initial-cluster-token", m.folder, "--log-level", "error")
+	cmd := exec.Command(
+		m.program, "--name", fmt.Sprint("m", i), "--data-dir",
+		filepath.Join(m.folder, fmt.Sprint(i)), "--listen-client-urls", "http://"+m.client[i],
+		"--advertise-client-urls", "http://"+m.client[i], "--listen-peer-urls", "http://"+m.peer[i],
+		"--initial-advertise-peer-urls", "http://"+m.peer[i], "--initial-cluster",
+		strings.Join(all, ","), "--initial-cluster-token", m.folder, "--log-level", "error",
+	)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	log, err := os.OpenFile(m.log(i), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -37,7 +37,8 @@ func TestKeysMoveWhileMembersDie(t *testing.T) {
 				m.answers()
 				return nil
 			},
-			Moves: 60, Gap: 15 * time.Second, // an election is 2 s, and the machine may be busy
+			Moves: 60,
+			Gap:   15 * time.Second, // an election is 2 s, and the machine may be busy
 		})
 	})
 }

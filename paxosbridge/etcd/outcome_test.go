@@ -21,15 +21,17 @@ import (
 type loser struct{ left atomic.Int32 }
 
 func (l *loser) option() grpc.DialOption {
-	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
-		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
-	) error {
-		err := invoke(ctx, method, req, reply, cc, opts...)
-		if err == nil && strings.HasSuffix(method, "/Txn") && l.left.Add(-1) >= 0 {
-			return status.Error(codes.Unavailable, "the reply was lost")
-		}
-		return err
-	})
+	return grpc.WithChainUnaryInterceptor(
+		func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+			invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+		) error {
+			err := invoke(ctx, method, req, reply, cc, opts...)
+			if err == nil && strings.HasSuffix(method, "/Txn") && l.left.Add(-1) >= 0 {
+				return status.Error(codes.Unavailable, "the reply was lost")
+			}
+			return err
+		},
+	)
 }
 
 func TestARepetitionResolvesALostReply(t *testing.T) {
@@ -66,11 +68,13 @@ func TestARepetitionResolvesALostReply(t *testing.T) {
 		t.Errorf("a second seal: %t, %v", ok, err)
 	}
 	lose.left.Store(1)
-	if _, _, err := r.try("k", 1); !errors.Is(err, paxosbridge.ErrRecord) || errors.Is(err, lease.ErrUnknown) {
+	if _, _, err := r.try("k", 1); !errors.Is(err, paxosbridge.ErrRecord) ||
+		errors.Is(err, lease.ErrUnknown) {
 		t.Errorf("acquire in an epoch that is sealed for good: %v", err)
 	}
 	lose.left.Store(1)
-	if _, _, err := r.try("k", 3); !errors.Is(err, paxosbridge.ErrRecord) || !errors.Is(err, lease.ErrUnknown) {
+	if _, _, err := r.try("k", 3); !errors.Is(err, paxosbridge.ErrRecord) ||
+		!errors.Is(err, lease.ErrUnknown) {
 		t.Errorf("acquire in an epoch that may be opened before a late copy comes: %v", err)
 	}
 	lose.left.Store(1)
@@ -86,7 +90,8 @@ func TestACallWithoutAReplyHasAnUnknownOutcome(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	q := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}
-	if a, err := r.Acquire(ctx, []lease.AcquireRequest{q}); !errors.Is(err, lease.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+	if a, err := r.Acquire(ctx, []lease.AcquireRequest{q}); !errors.Is(err, lease.ErrUnknown) ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("acquire: %+v, %v", a, err)
 	}
 	if _, err := r.Inspect(ctx, lease.Filter{}); err == nil || errors.Is(err, lease.ErrUnknown) {
@@ -104,7 +109,12 @@ func TestALockIsKeptAndWaitedFor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	open := func(s lease.Store) *rowlock.Client {
-		c, err := rowlock.New(s, &rowlock.Config{TTL: 2 * time.Second, PollMin: 10 * time.Second, PollMax: 20 * time.Second})
+		c, err := rowlock.New(
+			s,
+			&rowlock.Config{
+				TTL: 2 * time.Second, PollMin: 10 * time.Second, PollMax: 20 * time.Second,
+			},
+		)
 		r.do(err)
 		t.Cleanup(func() { _ = c.Close() })
 		return c
@@ -130,7 +140,8 @@ func TestALockIsKeptAndWaitedFor(t *testing.T) {
 	r.do(first.Unlock(t.Context()))
 	began := time.Now()
 	second := <-got
-	if waited := time.Since(began); second == nil || waited > 2*time.Second || second.Token() <= first.Token() {
+	if waited := time.Since(began); second == nil || waited > 2*time.Second ||
+		second.Token() <= first.Token() {
 		t.Errorf("the waiter has %+v after %s", second, waited)
 	}
 }

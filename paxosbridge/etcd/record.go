@@ -21,10 +21,11 @@ const (
 
 // record is what is kept of a key.
 type record struct {
-	epoch   int64
-	state   byte
-	owner   lease.Owner // the last holder, unless it has released the key, or the mover that sealed it
-	granted time.Time   // by the owner's clock; only Inspect shows it
+	epoch int64
+	state byte
+	// The last holder, unless it has released the key, or the mover that sealed it.
+	owner   lease.Owner
+	granted time.Time // by the owner's clock; only Inspect shows it
 	note    string
 	version int64 // how often the record was written: the counter of the owner's token
 }
@@ -107,7 +108,9 @@ func (c *Cluster) begins(key, stem string) []clientv3.Cmp {
 	next := []byte(stem)
 	next[len(next)-1]++
 	value := clientv3.Value(c.recordOf(key))
-	return []clientv3.Cmp{clientv3.Compare(value, ">", stem), clientv3.Compare(value, "<", string(next))}
+	return []clientv3.Cmp{
+		clientv3.Compare(value, ">", stem), clientv3.Compare(value, "<", string(next)),
+	}
 }
 
 // isLast are the guards that the key was not granted after l, and that l was not released. The

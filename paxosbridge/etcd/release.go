@@ -24,7 +24,8 @@ func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Re
 			out[i].Err = unsent(l.Key, silent)
 			continue
 		case l.Token == 0 && !l.Owner.IsZero():
-			if l.Token, out[i].Err = c.tokenOf(ctx, l); errors.Is(out[i].Err, lease.ErrBusy) || ctx.Err() != nil {
+			if l.Token, out[i].Err = c.tokenOf(ctx, l); errors.Is(out[i].Err, lease.ErrBusy) ||
+				ctx.Err() != nil {
 				silent = out[i].Err
 			}
 		}
@@ -45,8 +46,10 @@ func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Re
 }
 
 func unsent(key string, silent error) error {
-	return fmt.Errorf("%w: release %q: not sent, because an earlier item of the batch had no answer: %w",
-		lease.ErrBusy, key, silent)
+	return fmt.Errorf(
+		"%w: release %q: not sent, because an earlier item of the batch had no answer: %w",
+		lease.ErrBusy, key, silent,
+	)
 }
 
 // tokenOf returns the token of the owner's lease if the record names the owner; otherwise 0.
@@ -69,7 +72,10 @@ func (c *Cluster) release(l lease.Lease, out *lease.Released) change {
 		key: l.Key,
 		plan: func(term) plan {
 			free := record{epoch: lease.Epoch(l.Token), state: open}
-			ops := []clientv3.Op{clientv3.OpPut(c.recordOf(l.Key), free.value()), clientv3.OpDelete(c.holderOf(l.Key))}
+			ops := []clientv3.Op{
+				clientv3.OpPut(c.recordOf(l.Key), free.value()),
+				clientv3.OpDelete(c.holderOf(l.Key)),
+			}
 			return plan{c.isLast(l), ops, nil}
 		},
 		read: func(resp *pb.TxnResponse, doubtful bool) {

@@ -34,7 +34,9 @@ func (c *Cluster) renew(q lease.RenewRequest, out *lease.Renewed) change {
 	return change{
 		key: q.Key, ttl: &q.TTL,
 		plan: func(t term) plan {
-			return plan{append(c.isLast(q.Lease), c.isHeld(q.Key)), []clientv3.Op{c.hold(q.Key, t)}, nil}
+			return plan{
+				append(c.isLast(q.Lease), c.isHeld(q.Key)), []clientv3.Op{c.hold(q.Key, t)}, nil,
+			}
 		},
 		read: func(resp *pb.TxnResponse, _ bool) {
 			if resp.Succeeded {

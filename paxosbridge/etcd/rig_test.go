@@ -54,7 +54,10 @@ func dial(tb testing.TB, opts ...grpc.DialOption) *clientv3.Client {
 func dialTo(tb testing.TB, endpoints []string, opts ...grpc.DialOption) *clientv3.Client {
 	tb.Helper()
 	return dialWith(tb, clientv3.Config{
-		Endpoints: endpoints, DialOptions: opts, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: time.Second,
+		Endpoints:            endpoints,
+		DialOptions:          opts,
+		DialKeepAliveTime:    10 * time.Second,
+		DialKeepAliveTimeout: time.Second,
 	})
 }
 
@@ -76,14 +79,17 @@ func fresh(tb testing.TB, client *clientv3.Client) string {
 	tb.Helper()
 	prefix := fmt.Sprintf("test %d %d %d/", os.Getpid(), time.Now().UnixNano(), serial.Add(1))
 	tb.Cleanup(func() {
-		if _, err := client.Delete(context.Background(), prefix, clientv3.WithPrefix()); err != nil {
+		_, err := client.Delete(context.Background(), prefix, clientv3.WithPrefix())
+		if err != nil {
 			tb.Error(err)
 		}
 	})
 	return prefix
 }
 
-func join(tb testing.TB, client *clientv3.Client, prefix string, opts ...etcd.Option) *etcd.Cluster {
+func join(
+	tb testing.TB, client *clientv3.Client, prefix string, opts ...etcd.Option,
+) *etcd.Cluster {
 	tb.Helper()
 	c, err := etcd.New(tb.Context(), client, append([]etcd.Option{etcd.Prefix(prefix)}, opts...)...)
 	if err != nil {

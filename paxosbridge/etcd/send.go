@@ -32,7 +32,9 @@ type wire struct{ pb.KVClient }
 type left struct{}
 
 // Txn sends a transaction. A stream with a peer was begun on a connection; one without never was.
-func (w wire) Txn(ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (w wire) Txn(
+	ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	var p peer.Peer
 	resp, err := w.KVClient.Txn(ctx, in, append(opts, grpc.Peer(&p))...)
 	if note, ok := ctx.Value(left{}).(*bool); ok && (err == nil || p.Addr != nil) {
@@ -68,8 +70,15 @@ func judge(err error, left bool) class {
 		return passing // refused before the proposal, or as a whole when it was applied
 	}
 	switch server.Code() {
-	case codes.InvalidArgument, codes.FailedPrecondition, codes.PermissionDenied, codes.Unauthenticated,
-		codes.NotFound, codes.OutOfRange, codes.ResourceExhausted, codes.DataLoss, codes.Unimplemented:
+	case codes.InvalidArgument,
+		codes.FailedPrecondition,
+		codes.PermissionDenied,
+		codes.Unauthenticated,
+		codes.NotFound,
+		codes.OutOfRange,
+		codes.ResourceExhausted,
+		codes.DataLoss,
+		codes.Unimplemented:
 		return refused
 	}
 	if !left {
@@ -81,17 +90,23 @@ func judge(err error, left bool) class {
 // write tries until the outcome is known. It may repeat the request, because every request is
 // idempotent: a repeated acquire finds its own lease. doubtful says that an earlier try had an
 // unknown outcome.
-func (c *Cluster) write(ctx context.Context, verb, key string, try func(ctx context.Context) error) (doubtful bool, err error) {
+func (c *Cluster) write(
+	ctx context.Context, verb, key string, try func(ctx context.Context) error,
+) (doubtful bool, err error) {
 	return c.send(ctx, verb, key, false, try)
 }
 
 // read is write for a request that changes nothing, and so has no unknown outcome.
-func (c *Cluster) read(ctx context.Context, verb, key string, try func(ctx context.Context) error) error {
+func (c *Cluster) read(
+	ctx context.Context, verb, key string, try func(ctx context.Context) error,
+) error {
 	_, err := c.send(ctx, verb, key, true, try)
 	return err
 }
 
-func (c *Cluster) send(ctx context.Context, verb, key string, reads bool, try func(ctx context.Context) error) (doubtful bool, err error) {
+func (c *Cluster) send(
+	ctx context.Context, verb, key string, reads bool, try func(ctx context.Context) error,
+) (doubtful bool, err error) {
 	if c.ctx.Err() != nil {
 		return false, fmt.Errorf("%w: %s %q", lease.ErrClosed, verb, key)
 	}
@@ -125,7 +140,9 @@ func (c *Cluster) send(ctx context.Context, verb, key string, reads bool, try fu
 }
 
 // once tries with a part of the time.
-func (c *Cluster) once(ctx context.Context, n int, try func(ctx context.Context) error) (class, error) {
+func (c *Cluster) once(
+	ctx context.Context, n int, try func(ctx context.Context) error,
+) (class, error) {
 	var sent bool
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, left{}, &sent), share(c.timeout, n))
 	defer cancel()
@@ -134,7 +151,9 @@ func (c *Cluster) once(ctx context.Context, n int, try func(ctx context.Context)
 }
 
 // explain is the error after the last try.
-func (c *Cluster) explain(ctx context.Context, verb, key string, err error, is class, doubtful bool) error {
+func (c *Cluster) explain(
+	ctx context.Context, verb, key string, err error, is class, doubtful bool,
+) error {
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = oneline.Join(err, ctx.Err())
 	}
@@ -142,7 +161,10 @@ func (c *Cluster) explain(ctx context.Context, verb, key string, err error, is c
 	case doubtful:
 		err = fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, verb, key, err)
 	case ctx.Err() == nil && c.ctx.Err() == nil && is == passing:
-		err = fmt.Errorf("%w: %s %q: etcd did not accept the request within %s: %w", lease.ErrBusy, verb, key, c.timeout, err)
+		err = fmt.Errorf(
+			"%w: %s %q: etcd did not accept the request within %s: %w", lease.ErrBusy, verb, key,
+			c.timeout, err,
+		)
 	default:
 		err = fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
 	}
@@ -154,6 +176,7 @@ func (c *Cluster) explain(ctx context.Context, verb, key string, err error, is c
 
 func pauses() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = 5*time.Millisecond, 200*time.Millisecond, 2, 0.5
+	b.InitialInterval, b.MaxInterval = 5*time.Millisecond, 200*time.Millisecond
+	b.Multiplier, b.RandomizationFactor = 2, 0.5
 	return b
 }

@@ -22,16 +22,18 @@ type mute struct {
 }
 
 func (m *mute) option() grpc.DialOption {
-	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
-		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
-	) error {
-		if of, _ := m.method.Load().(string); of != "" && strings.HasSuffix(method, of) {
-			m.asked.Add(1)
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		return invoke(ctx, method, req, reply, cc, opts...)
-	})
+	return grpc.WithChainUnaryInterceptor(
+		func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+			invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+		) error {
+			if of, _ := m.method.Load().(string); of != "" && strings.HasSuffix(method, of) {
+				m.asked.Add(1)
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return invoke(ctx, method, req, reply, cc, opts...)
+		},
+	)
 }
 
 // A client releases many attempts in one call, and Timeout bounds the call.
@@ -65,7 +67,10 @@ func TestInspectShowsLeasesWhoseRestIsUnknown(t *testing.T) {
 	prefix := fresh(t, client)
 	c := join(t, client, prefix)
 	for i := range 40 {
-		q := lease.AcquireRequest{Key: fmt.Sprint(i), Owner: lease.NewOwner(), TTL: time.Duration(1+i) * time.Minute} // each has a lease of its own
+		// Each has a lease of its own.
+		q := lease.AcquireRequest{
+			Key: fmt.Sprint(i), Owner: lease.NewOwner(), TTL: time.Duration(1+i) * time.Minute,
+		}
 		if _, err := c.Acquire(t.Context(), []lease.AcquireRequest{q}); err != nil {
 			t.Fatal(err)
 		}

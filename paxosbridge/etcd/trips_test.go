@@ -23,17 +23,19 @@ type counter struct {
 }
 
 func (c *counter) option() grpc.DialOption {
-	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
-		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
-	) error {
-		c.mu.Lock()
-		if c.calls == nil {
-			c.calls = make(map[string]int)
-		}
-		c.calls[method[strings.LastIndex(method, "/")+1:]]++
-		c.mu.Unlock()
-		return invoke(ctx, method, req, reply, cc, opts...)
-	})
+	return grpc.WithChainUnaryInterceptor(
+		func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+			invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+		) error {
+			c.mu.Lock()
+			if c.calls == nil {
+				c.calls = make(map[string]int)
+			}
+			c.calls[method[strings.LastIndex(method, "/")+1:]]++
+			c.mu.Unlock()
+			return invoke(ctx, method, req, reply, cc, opts...)
+		},
+	)
 }
 
 // since returns the calls made in between.
@@ -55,7 +57,8 @@ func TestEachCallIsOneRoundTrip(t *testing.T) {
 		if epoch > 0 {
 			r.do(r.Open(r.Context(), key, epoch))
 		}
-		r.release(r.take(key, epoch)) // now there is an etcd lease for this TTL, and in epoch 0 a record
+		// Now there is an etcd lease for this TTL, and in epoch 0 a record.
+		r.release(r.take(key, epoch))
 		var l lease.Lease
 		to := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: ttl}
 		var first lease.Lease
@@ -103,7 +106,9 @@ func TestManyLocksShareFewLeases(t *testing.T) {
 	calls := count.since(func() {
 		reqs := make([]lease.AcquireRequest, n)
 		for i := range reqs {
-			reqs[i] = lease.AcquireRequest{Key: fmt.Sprint("k", i), Owner: lease.NewOwner(), TTL: 30 * time.Second}
+			reqs[i] = lease.AcquireRequest{
+				Key: fmt.Sprint("k", i), Owner: lease.NewOwner(), TTL: 30 * time.Second,
+			}
 		}
 		answers, err := r.Acquire(r.Context(), reqs)
 		r.do(err)
@@ -112,7 +117,9 @@ func TestManyLocksShareFewLeases(t *testing.T) {
 			if !a.Granted {
 				t.Fatalf("%d: %+v", i, a)
 			}
-			leases = append(leases, lease.Lease{Key: reqs[i].Key, Owner: reqs[i].Owner, Token: a.Token})
+			leases = append(
+				leases, lease.Lease{Key: reqs[i].Key, Owner: reqs[i].Owner, Token: a.Token},
+			)
 			renew[i] = lease.RenewRequest{Lease: leases[i], TTL: 30 * time.Second}
 		}
 		renewed, err := r.Renew(r.Context(), renew)
@@ -160,18 +167,26 @@ func TestALoanOutlivesTheTTLByAnEighthOrTwoSeconds(t *testing.T) {
 func TestNoAcquireWaitsForALoan(t *testing.T) {
 	t.Parallel()
 	const long = 700 * time.Millisecond
-	r := newRig(t, grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
-		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
-	) error {
-		if strings.HasSuffix(method, "/LeaseGrant") {
-			time.Sleep(long)
-		}
-		return invoke(ctx, method, req, reply, cc, opts...)
-	}))
+	r := newRig(
+		t,
+		grpc.WithChainUnaryInterceptor(
+			func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+				invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+			) error {
+				if strings.HasSuffix(method, "/LeaseGrant") {
+					time.Sleep(long)
+				}
+				return invoke(ctx, method, req, reply, cc, opts...)
+			},
+		),
+	)
 	const d = 16 * time.Second // its etcd lease is lent for 2 s
 	for began, i := time.Now(), 0; time.Since(began) < 5*time.Second; i++ {
 		sent := time.Now()
-		_, err := r.Acquire(t.Context(), []lease.AcquireRequest{{Key: fmt.Sprint(i), Owner: lease.NewOwner(), TTL: d}})
+		_, err := r.Acquire(
+			t.Context(),
+			[]lease.AcquireRequest{{Key: fmt.Sprint(i), Owner: lease.NewOwner(), TTL: d}},
+		)
 		r.do(err)
 		if took := time.Since(sent); took >= long && i > 0 {
 			t.Errorf("acquire %d took %s", i, took)
@@ -186,7 +201,12 @@ func TestEveryLockIsUnderALease(t *testing.T) {
 		q := lease.AcquireRequest{Key: fmt.Sprint(i), Owner: lease.NewOwner(), TTL: d}
 		a, err := r.Acquire(t.Context(), []lease.AcquireRequest{q})
 		r.do(err)
-		_, err = r.HandOver(t.Context(), []lease.HandOver{{From: lease.Lease{Key: q.Key, Owner: q.Owner, Token: a[0].Token}, To: q}})
+		_, err = r.HandOver(
+			t.Context(),
+			[]lease.HandOver{
+				{From: lease.Lease{Key: q.Key, Owner: q.Owner, Token: a[0].Token}, To: q},
+			},
+		)
 		r.do(err)
 	}
 	got, err := r.client.Get(t.Context(), r.prefix+"h/", clientv3.WithPrefix())
@@ -212,7 +232,9 @@ func TestALeaseNeverEndsEarly(t *testing.T) {
 		}
 		l := lease.Lease{Key: q.Key, Owner: q.Owner, Token: a[0].Token}
 		if i%10 == 9 { // this one is watched until it ends
-			eventually(t, "the end of a lease", func() bool { row := r.row(q.Key); return !row.Held })
+			eventually(
+				t, "the end of a lease", func() bool { row := r.row(q.Key); return !row.Held },
+			)
 			if lasted := time.Since(sent); lasted < d {
 				t.Errorf("a lease of %s ended after %s", d, lasted)
 			}
@@ -242,7 +264,8 @@ func TestAnotherProcessSeesHowLongALeaseLasts(t *testing.T) {
 	calls := count.since(func() {
 		for range 3 {
 			_, a, err := there.try("k", 0)
-			if rest := a.Holder.Remaining; err != nil || a.Granted || rest > ttl || rest < ttl-2*time.Second {
+			if rest := a.Holder.Remaining; err != nil || a.Granted || rest > ttl ||
+				rest < ttl-2*time.Second {
 				t.Errorf("the waiter was answered %+v, %v", a, err)
 			}
 		}
@@ -250,7 +273,9 @@ func TestAnotherProcessSeesHowLongALeaseLasts(t *testing.T) {
 	if calls != "map[LeaseTimeToLive:1 Txn:3]" {
 		t.Errorf("three refusals took %s", calls)
 	}
-	if row := there.row("k"); !row.Held || row.Remaining > ttl || row.Remaining < ttl-2*time.Second || row.Age < -time.Second || row.Age > patience {
+	row := there.row("k")
+	if !row.Held || row.Remaining > ttl || row.Remaining < ttl-2*time.Second ||
+		row.Age < -time.Second || row.Age > patience {
 		t.Errorf("the row is shown as %+v", row)
 	}
 }
@@ -281,7 +306,12 @@ func TestTokensRunOut(t *testing.T) {
 		t.Fatalf("token %d, want 3", last.Token)
 	}
 	r.wantRenew(last, lease.Extended)
-	a, err := r.HandOver(t.Context(), []lease.HandOver{{From: last, To: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}}})
+	a, err := r.HandOver(
+		t.Context(),
+		[]lease.HandOver{
+			{From: last, To: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}},
+		},
+	)
 	if err != nil || a[0].Granted {
 		t.Errorf("handed over beyond the last: %+v, %v", a, err)
 	}

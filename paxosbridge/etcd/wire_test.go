@@ -22,21 +22,39 @@ var wireRecords = []struct {
 	etcd.Record
 }{
 	{"free in epoch 1", etcd.Record{Epoch: 1, State: 'o'}},
-	{"held in epoch 1", etcd.Record{Epoch: 1, State: 'o', Owner: wireOwner, Granted: 1767225600000001, Note: "host 7, café"}},
-	{"held without a note", etcd.Record{Epoch: 1, State: 'o', Owner: wireOwner, Granted: 1767225600000001}},
-	{"sealed in epoch 255 by its holder", etcd.Record{Epoch: 255, State: 's', Owner: wireOwner, Granted: time.Time{}.UnixMicro()}},
-	{"sealed in the last epoch by force", etcd.Record{Epoch: lease.Epoch(lease.MaxToken), State: 's'}},
+	{
+		"held in epoch 1",
+		etcd.Record{
+			Epoch: 1, State: 'o', Owner: wireOwner, Granted: 1767225600000001, Note: "host 7, café",
+		},
+	},
+	{
+		"held without a note",
+		etcd.Record{Epoch: 1, State: 'o', Owner: wireOwner, Granted: 1767225600000001},
+	},
+	{
+		"sealed in epoch 255 by its holder",
+		etcd.Record{Epoch: 255, State: 's', Owner: wireOwner, Granted: time.Time{}.UnixMicro()},
+	},
+	{
+		"sealed in the last epoch by force",
+		etcd.Record{Epoch: lease.Epoch(lease.MaxToken), State: 's'},
+	},
 }
 
 func TestRecordsAreWrittenAsReleased(t *testing.T) {
 	f := wire.New("What stands in etcd, as strings of Go.",
 		"keys that are in the cluster now, and processes of the released versions beside this one")
-	f.Section("The names of a key's record and of what says that it is held, under the default prefix.")
+	f.Section(
+		"The names of a key's record and of what says that it is held, under the default prefix.",
+	)
 	for _, key := range []string{"a", "A", "invoice/42", "\x00\xff"} {
 		record, holder := etcd.NamesOf("rowlock/", key)
 		f.Add(fmt.Sprintf("name %q", key), "%s %s", record, holder)
 	}
-	f.Section("A record: the epoch, its state (o open, s sealed), the owner, the microsecond of the grant, the note.")
+	f.Section(
+		"A record: the epoch, its state (o open, s sealed), the owner, the microsecond of the grant, the note.",
+	)
 	for _, r := range wireRecords {
 		f.Add("record "+r.name, "%q", r.Value())
 	}

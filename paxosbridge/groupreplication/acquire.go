@@ -17,7 +17,9 @@ import (
 // Acquire grants free and expired keys. A request that names an epoch never makes a row, and is
 // granted only in that epoch: the statement that grants checks it. Otherwise its error is a
 // [*paxosbridge.RecordError].
-func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (c *Cluster) Acquire(
+	ctx context.Context, reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
 	if len(reqs) == 1 {
 		out[0] = c.acquire(ctx, reqs[0])
@@ -36,10 +38,13 @@ func (c *Cluster) acquire(ctx context.Context, r lease.AcquireRequest) lease.Acq
 		return lease.Acquired{Err: err}
 	}
 	var a lease.Acquired
-	doubtful, err := c.write(ctx, "acquire", r.Key, func(ctx context.Context, s *sqlstore.Session, _ bool) (err error) {
-		a, err = c.take(ctx, s, r)
-		return err
-	})
+	doubtful, err := c.write(
+		ctx, "acquire", r.Key,
+		func(ctx context.Context, s *sqlstore.Session, _ bool) (err error) {
+			a, err = c.take(ctx, s, r)
+			return err
+		},
+	)
 	if err != nil {
 		return lease.Acquired{Err: err} // a may still be written to
 	}
@@ -98,7 +103,9 @@ func (c *Cluster) watchNow(ctx context.Context, key string) error {
 }
 
 // take runs the sequence once: the write that grants, and if it did not, a read that says why.
-func (c *Cluster) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (c *Cluster) take(
+	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest,
+) (lease.Acquired, error) {
 	low, high := int64(0), lease.MaxToken
 	if r.Epoch != 0 {
 		low, high = lease.EpochStart(r.Epoch), lease.EpochStart(r.Epoch+1)
@@ -135,7 +142,9 @@ type row struct {
 	remaining  int64
 }
 
-func (c *Cluster) explain(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (out lease.Acquired, err error) {
+func (c *Cluster) explain(
+	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest,
+) (out lease.Acquired, err error) {
 	var w row
 	err = s.QueryRow(ctx, c.group.Text("group-look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
 		&w.home, &w.token, &w.mine, &w.held, &w.note, &w.remaining)
@@ -150,16 +159,22 @@ func (c *Cluster) explain(ctx context.Context, s *sqlstore.Session, r lease.Acqu
 	return c.answer(ctx, s, r, w)
 }
 
-func (c *Cluster) answer(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, w row) (out lease.Acquired, err error) {
+func (c *Cluster) answer(
+	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, w row,
+) (out lease.Acquired, err error) {
 	switch {
 	case w.home != lease.HomeTable || r.Epoch != 0 && lease.Epoch(w.token) != r.Epoch:
 		out.Err = other(r, w.home, w.token)
 	case w.mine:
 		return c.confirm(ctx, s, r, w.token)
 	case w.held:
-		out.Holder = lease.Holder{Note: string(w.note), Remaining: max(0, sqlstore.Duration(w.remaining))}
+		out.Holder = lease.Holder{
+			Note: string(w.note), Remaining: max(0, sqlstore.Duration(w.remaining)),
+		}
 	case spent(w.token):
-		out.Err = fmt.Errorf("%w: acquire %q: it stands at %d", lease.ErrTokenExhausted, r.Key, w.token)
+		out.Err = fmt.Errorf(
+			"%w: acquire %q: it stands at %d", lease.ErrTokenExhausted, r.Key, w.token,
+		)
 	default: // free now, but not when the statement ran
 		err = sqlstore.ErrRowShape
 	}
@@ -167,8 +182,12 @@ func (c *Cluster) answer(ctx context.Context, s *sqlstore.Session, r lease.Acqui
 }
 
 // confirm grants the owner's lease again, by a write: see group-confirm.
-func (c *Cluster) confirm(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, token int64) (lease.Acquired, error) {
-	res, err := s.Exec(ctx, c.group.Text("group-confirm"), []byte(r.Key), sqlstore.Bytes(r.Owner), token)
+func (c *Cluster) confirm(
+	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, token int64,
+) (lease.Acquired, error) {
+	res, err := s.Exec(
+		ctx, c.group.Text("group-confirm"), []byte(r.Key), sqlstore.Bytes(r.Owner), token,
+	)
 	if err != nil {
 		return lease.Acquired{}, err
 	}
@@ -179,10 +198,14 @@ func (c *Cluster) confirm(ctx context.Context, s *sqlstore.Session, r lease.Acqu
 }
 
 // create inserts the row of a key without a record, for a request that names no epoch.
-func (c *Cluster) create(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (c *Cluster) create(
+	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest,
+) (lease.Acquired, error) {
 	key := []byte(r.Key)
-	out, err := granted(s.Exec(ctx, c.group.Text("acquire-insert"),
-		key, sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL), lease.Bucket(r.Key), key))
+	out, err := granted(s.Exec(
+		ctx, c.group.Text("acquire-insert"), key, sqlstore.Bytes(r.Owner), []byte(r.Note),
+		sqlstore.Micros(r.TTL), lease.Bucket(r.Key), key,
+	))
 	if err == nil && !out.Granted {
 		err = sqlstore.ErrRowShape
 	}

@@ -76,7 +76,9 @@ func New(ctx context.Context, dbs []*sql.DB, opts ...Option) (*Cluster, error) {
 	if err := c.members.check(ctx); err != nil {
 		return nil, err
 	}
-	c.store, _, err = table.Open(ctx, c.members, c.group, table.Options{Lanes: n, Timeout: cmp.Or(cfg.timeout, timeout)})
+	c.store, _, err = table.Open(
+		ctx, c.members, c.group, table.Options{Lanes: n, Timeout: cmp.Or(cfg.timeout, timeout)},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +90,10 @@ func New(ctx context.Context, dbs []*sql.DB, opts ...Option) (*Cluster, error) {
 
 func configure(dbs []*sql.DB, cfg *config) (*members, int, error) {
 	if cfg.timeout < 0 || cfg.lanes < 0 || cfg.lanes == 1 {
-		return nil, 0, fmt.Errorf("%w: groupreplication: a timeout of %v and %d lanes: use a timeout above 0 and at least 2 lanes",
-			lease.ErrConfig, cfg.timeout, cfg.lanes)
+		return nil, 0, fmt.Errorf(
+			"%w: groupreplication: timeout %v, %d lanes: use a timeout above 0 and at least 2 lanes",
+			lease.ErrConfig, cfg.timeout, cfg.lanes,
+		)
 	}
 	m, err := newMembers(dbs)
 	if err != nil {

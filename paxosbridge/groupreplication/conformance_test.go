@@ -48,7 +48,9 @@ func harness(r *rig, here, there lease.Store) locktest.Harness {
 // inEpoch opens every key in epoch 1, and requests it there.
 type inEpoch struct{ *groupreplication.Cluster }
 
-func (c inEpoch) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (c inEpoch) Acquire(
+	ctx context.Context, reqs []lease.AcquireRequest,
+) ([]lease.Acquired, error) {
 	named := make([]lease.AcquireRequest, len(reqs))
 	var wg sync.WaitGroup
 	for i, r := range reqs {

@@ -64,11 +64,17 @@ func TestNoTokenFollowsTheLastOfAnEpoch(t *testing.T) {
 			t.Errorf("handed over beyond the epoch: %+v, %v", got, err)
 		}
 		r.release(c, l)
-		if got, err := c.Acquire(t.Context(), []lease.AcquireRequest{request("k", epoch)}); !errors.Is(err, lease.ErrTokenExhausted) {
+		got, err = c.Acquire(t.Context(), []lease.AcquireRequest{request("k", epoch)})
+		if !errors.Is(err, lease.ErrTokenExhausted) {
 			t.Errorf("beyond the epoch: %+v, %v", got, err)
 		}
 	}
-	got, err := c.HandOver(t.Context(), []lease.HandOver{{From: lease.Lease{Key: "k", Owner: lease.NewOwner(), Token: 7}, To: request("k", 1)}})
+	got, err := c.HandOver(
+		t.Context(),
+		[]lease.HandOver{
+			{From: lease.Lease{Key: "k", Owner: lease.NewOwner(), Token: 7}, To: request("k", 1)},
+		},
+	)
 	if err != nil || !errors.Is(got[0].Err, paxosbridge.ErrRecord) {
 		t.Errorf("a hand-over from epoch 0 to 1: %+v, %v", got, err)
 	}
@@ -85,7 +91,8 @@ func TestImpossibleEpochsAreRefused(t *testing.T) {
 			t.Errorf("supersede in epoch %d: %v", epoch, err)
 		}
 	}
-	if got, err := c.Acquire(t.Context(), []lease.AcquireRequest{request("k", -1)}); !errors.Is(err, lease.ErrConfig) {
+	got, err := c.Acquire(t.Context(), []lease.AcquireRequest{request("k", -1)})
+	if !errors.Is(err, lease.ErrConfig) {
 		t.Errorf("acquire in epoch -1: %+v, %v", got, err)
 	}
 }
@@ -110,7 +117,8 @@ func TestARepetitionIsAnsweredByAWrite(t *testing.T) {
 	if after := executed(); after == before {
 		t.Errorf("granted by a read: the group has agreed to nothing since %s", before)
 	}
-	if got, err := c.Acquire(t.Context(), []lease.AcquireRequest{request("k", 1)}); err != nil || got[0].Granted {
+	if got, err := c.Acquire(t.Context(), []lease.AcquireRequest{request("k", 1)}); err != nil ||
+		got[0].Granted {
 		t.Errorf("another was answered %+v, %v", got, err)
 	}
 }
@@ -177,7 +185,8 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	c := r.cluster()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Acquire(ctx, []lease.AcquireRequest{request("k", 0)}); !errors.Is(err, context.Canceled) {
+	_, err := c.Acquire(ctx, []lease.AcquireRequest{request("k", 0)})
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("acquire: %v", err)
 	}
 	if err := c.Probe(ctx); !errors.Is(err, context.Canceled) {

@@ -42,7 +42,10 @@ func Example() {
 	if err := cluster.Open(ctx, "invoice/42", 1); err != nil {
 		log.Fatal(err)
 	}
-	got, err := cluster.Acquire(ctx, []lease.AcquireRequest{{Key: "invoice/42", Owner: lease.NewOwner(), TTL: 30e9, Epoch: 1}})
+	got, err := cluster.Acquire(
+		ctx,
+		[]lease.AcquireRequest{{Key: "invoice/42", Owner: lease.NewOwner(), TTL: 30e9, Epoch: 1}},
+	)
 	if err != nil {
 		log.Fatal(err)
 	}

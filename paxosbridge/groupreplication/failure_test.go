@@ -148,7 +148,8 @@ func (r *rig) survive(fail func(primary int)) {
 	fail(before)
 	r.serves(l)
 	stop()
-	r.eventually("another is primary", func() bool { // the old primary may still say so for a moment after it wakes
+	// The old primary may still say so for a moment after it wakes.
+	r.eventually("another is primary", func() bool {
 		after, _ := r.roles()
 		return after != before
 	})
@@ -179,8 +180,11 @@ func TestAPrimaryThatWakesGrantsNothing(t *testing.T) {
 		r.signal(primary, syscall.SIGSTOP)
 		go func() {
 			defer conn.Close()
-			_, err := conn.ExecContext(t.Context(), r.dialect.Text("group-take"),
-				late[:], []byte("late"), ttl.Microseconds(), []byte("late"), []byte("late"), int64(1)<<lease.EpochShift, int64(2)<<lease.EpochShift)
+			_, err := conn.ExecContext(
+				t.Context(), r.dialect.Text("group-take"), late[:], []byte("late"),
+				ttl.Microseconds(), []byte("late"), []byte("late"), int64(1)<<lease.EpochShift,
+				int64(2)<<lease.EpochShift,
+			)
 			answer <- err
 		}()
 		next = r.hold(c, ours)
@@ -207,12 +211,15 @@ func TestAPrimaryWithoutTheMajorityGrantsNothing(t *testing.T) {
 	for _, i := range others {
 		r.signal(i, syscall.SIGSTOP)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // no member is suspected before 5 s
+	// No member is suspected before 5 s.
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	var wg sync.WaitGroup
-	for _, q := range []lease.AcquireRequest{request("free", 0), {Key: "held", Owner: l.Owner, TTL: ttl}} {
+	again := lease.AcquireRequest{Key: "held", Owner: l.Owner, TTL: ttl}
+	for _, q := range []lease.AcquireRequest{request("free", 0), again} {
 		wg.Go(func() {
-			if got, err := c.Acquire(ctx, []lease.AcquireRequest{q}); !errors.Is(err, lease.ErrUnknown) {
+			got, err := c.Acquire(ctx, []lease.AcquireRequest{q})
+			if !errors.Is(err, lease.ErrUnknown) {
 				t.Errorf("%q was answered %+v, %v by a primary without a majority", q.Key, got, err)
 			}
 		})
@@ -240,7 +247,8 @@ func TestAPrimaryThatGivesUpLeavesTheOutcomeUnknown(t *testing.T) {
 	}
 	began := time.Now()
 	err := r.insertRaw(r.dbs[primary], "raw")
-	if v := sqlstore.Judge(r.dialect, err); !errors.As(err, new(*driving.MySQLError)) || v.Class != sqlstore.Unknown {
+	if v := sqlstore.Judge(r.dialect, err); !errors.As(err, new(*driving.MySQLError)) ||
+		v.Class != sqlstore.Unknown {
 		t.Errorf("the commit was answered %v, which is %s", err, v.Class)
 	}
 	gaveUp := time.Since(began)
@@ -252,8 +260,13 @@ func TestAPrimaryThatGivesUpLeavesTheOutcomeUnknown(t *testing.T) {
 	}
 	r.whole()
 	var n int
-	r.must(r.primary().QueryRow(r.sql("SELECT COUNT(*) FROM {rowlock} WHERE `key` = 'raw'")).Scan(&n))
-	t.Logf("the commit was answered %v after %v; then there were %d rows of it", err, gaveUp.Round(10*time.Millisecond), n)
+	r.must(
+		r.primary().QueryRow(r.sql("SELECT COUNT(*) FROM {rowlock} WHERE `key` = 'raw'")).Scan(&n),
+	)
+	t.Logf(
+		"the commit was answered %v after %v; then there were %d rows of it", err,
+		gaveUp.Round(10*time.Millisecond), n,
+	)
 }
 
 func (r *rig) insertRaw(db *sql.DB, key string) error {

@@ -63,15 +63,23 @@ func (g *group) raise(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	if !logged {
-		return fmt.Errorf("%w: sql_log_bin is OFF, so that the session's writes do not reach the group: check init_connect", lease.ErrTopology)
+		return fmt.Errorf(
+			"%w: sql_log_bin is OFF, so that writes do not reach the group: check init_connect",
+			lease.ErrTopology,
+		)
 	}
 	if consistency != eventual {
 		return nil // the other levels guarantee as much, or more
 	}
-	_, err := conn.ExecContext(ctx, `SET SESSION group_replication_consistency = '`+afterFailover+`'`)
+	_, err := conn.ExecContext(
+		ctx, `SET SESSION group_replication_consistency = '`+afterFailover+`'`,
+	)
 	if v := g.Classify(err); err != nil && v.Class == sqlstore.Refused {
-		err = fmt.Errorf("%w: group_replication_consistency is EVENTUAL, and the session may not raise it: "+
-			"SET PERSIST group_replication_consistency = '%s' (%w)", lease.ErrTopology, afterFailover, err)
+		err = fmt.Errorf(
+			"%w: group_replication_consistency is EVENTUAL, and the session may not raise it: "+
+				"SET PERSIST group_replication_consistency = '%s' (%w)",
+			lease.ErrTopology, afterFailover, err,
+		)
 	}
 	return err
 }

@@ -17,21 +17,27 @@ import (
 
 func TestSettingsAreRefusedByName(t *testing.T) {
 	good := settings{
-		"group_replication_group_name": "6f3b1a52-0000-4000-8000-000000000001", "group_replication_single_primary_mode": "ON",
-		"group_replication_exit_state_action": "READ_ONLY", "innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1",
-		"binlog_error_action": "ABORT_SERVER",
+		"group_replication_group_name":          "6f3b1a52-0000-4000-8000-000000000001",
+		"group_replication_single_primary_mode": "ON",
+		"group_replication_exit_state_action":   "READ_ONLY",
+		"innodb_flush_log_at_trx_commit":        "1",
+		"sync_binlog":                           "1",
+		"binlog_error_action":                   "ABORT_SERVER",
 	}
 	if err := good.check(); err != nil {
 		t.Fatal(err)
 	}
 	for name, bad := range map[string]string{
-		"group_replication_single_primary_mode": "OFF", "group_replication_exit_state_action": "STAY_WRITABLE",
-		"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "1000", "binlog_error_action": "IGNORE_ERROR",
+		"group_replication_single_primary_mode": "OFF",
+		"group_replication_exit_state_action":   "STAY_WRITABLE",
+		"innodb_flush_log_at_trx_commit":        "2",
+		"sync_binlog":                           "1000", "binlog_error_action": "IGNORE_ERROR",
 	} {
 		for _, value := range []string{bad, ""} { // or the server does not know the setting
 			s := maps.Clone(good)
 			s[name] = value
-			if err := s.check(); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), name) {
+			if err := s.check(); !errors.Is(err, lease.ErrTopology) ||
+				!strings.Contains(err.Error(), name) {
 				t.Errorf("%s = %q: %v", name, value, err)
 			}
 		}
@@ -70,7 +76,8 @@ func TestARollbackOfTheGroupHasAnUnknownOutcome(t *testing.T) {
 	g := &group{sqlstore.Of(mysql.New())}
 	for number, want := range map[uint16]sqlstore.Class{
 		3100: sqlstore.Unknown, 3101: sqlstore.Unknown, 1180: sqlstore.Unknown,
-		1290: sqlstore.Unfit, 1836: sqlstore.Unfit, 3796: sqlstore.Unfit, 3797: sqlstore.Unfit, 3098: sqlstore.Refused,
+		1290: sqlstore.Unfit, 1836: sqlstore.Unfit, 3796: sqlstore.Unfit,
+		3797: sqlstore.Unfit, 3098: sqlstore.Refused,
 	} {
 		if v := g.Classify(&driving.MySQLError{Number: number}); v.Class != want {
 			t.Errorf("%d is %s, want %s", number, v.Class, want)
@@ -86,18 +93,23 @@ func TestASessionWaitsForTheBacklogWithAnyServerDefault(t *testing.T) {
 		}
 		defer db.Close()
 		var before string
-		if err := db.QueryRow(`SELECT @@GLOBAL.group_replication_consistency`).Scan(&before); err != nil {
+		row := db.QueryRow(`SELECT @@GLOBAL.group_replication_consistency`)
+		if err := row.Scan(&before); err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []struct{ global, want string }{{eventual, afterFailover}, {afterFailover, afterFailover}, {"BEFORE", "BEFORE"}} {
-			if _, err := db.Exec(`SET GLOBAL group_replication_consistency = '` + c.global + `'`); err != nil {
+		for _, c := range []struct{ global, want string }{
+			{eventual, afterFailover}, {afterFailover, afterFailover}, {"BEFORE", "BEFORE"},
+		} {
+			_, err := db.Exec(`SET GLOBAL group_replication_consistency = '` + c.global + `'`)
+			if err != nil {
 				t.Fatal(err)
 			}
 			if got := session(t, dsn); got != c.want {
 				t.Errorf("where the server says %s a session has %s", c.global, got)
 			}
 		}
-		if _, err := db.Exec(`SET GLOBAL group_replication_consistency = '` + before + `'`); err != nil {
+		_, err = db.Exec(`SET GLOBAL group_replication_consistency = '` + before + `'`)
+		if err != nil {
 			t.Error(err)
 		}
 	}
@@ -120,7 +132,8 @@ func session(t *testing.T, dsn string) (consistency string) {
 	if err := (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.QueryRowContext(t.Context(), `SELECT @@SESSION.group_replication_consistency`).Scan(&consistency); err != nil {
+	query := `SELECT @@SESSION.group_replication_consistency`
+	if err := conn.QueryRowContext(t.Context(), query).Scan(&consistency); err != nil {
 		t.Fatal(err)
 	}
 	return consistency
@@ -141,7 +154,8 @@ func TestASessionWithoutBinaryLogIsRefused(t *testing.T) {
 	if _, err := conn.ExecContext(t.Context(), `SET SESSION sql_log_bin = 0`); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s); !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), "sql_log_bin") {
+	err = (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s)
+	if !errors.Is(err, lease.ErrTopology) || !strings.Contains(err.Error(), "sql_log_bin") {
 		t.Error(err)
 	}
 }

@@ -35,16 +35,22 @@ type members struct {
 func newMembers(dbs []*sql.DB) (*members, error) {
 	for i, db := range dbs {
 		if db == nil {
-			return nil, fmt.Errorf("%w: groupreplication: the pool of member %d is nil", lease.ErrConfig, i+1)
+			return nil, fmt.Errorf(
+				"%w: groupreplication: the pool of member %d is nil", lease.ErrConfig, i+1,
+			)
 		}
 		if first := slices.Index(dbs, db); first < i {
-			return nil, fmt.Errorf("%w: groupreplication: members %d and %d are the same pool: give each member its own",
-				lease.ErrConfig, first+1, i+1)
+			return nil, fmt.Errorf(
+				"%w: groupreplication: members %d and %d share a pool: give each its own",
+				lease.ErrConfig, first+1, i+1,
+			)
 		}
 	}
 	if len(dbs) < smallest {
-		return nil, fmt.Errorf("%w: groupreplication: %d pools: give one for each member; a group has at least %d",
-			lease.ErrConfig, len(dbs), smallest)
+		return nil, fmt.Errorf(
+			"%w: groupreplication: %d pools: give one for each member; a group has at least %d",
+			lease.ErrConfig, len(dbs), smallest,
+		)
 	}
 	return &members{dbs: dbs, text: sqlstore.Of(mysql.New())}, nil
 }
@@ -84,7 +90,10 @@ func (m *members) Conn(ctx context.Context) (*sql.Conn, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("rowlock: groupreplication: no member answers as primary: %w", oneline.Join(err, ctx.Err()))
+			return nil, fmt.Errorf(
+				"rowlock: groupreplication: no member answers as primary: %w",
+				oneline.Join(err, ctx.Err()),
+			)
 		case <-time.After(askEvery):
 		}
 	}
@@ -139,7 +148,8 @@ func (m *members) ask(ctx context.Context, i int) (*sql.Conn, error) {
 		err = v.leads(atLeast)
 	}
 	if err != nil {
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // the server is gone, or its role changes
+		// The server is gone, or its role changes.
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		_ = conn.Close()
 		return nil, fmt.Errorf("member %d: %w", i+1, err)
 	}
@@ -147,7 +157,9 @@ func (m *members) ask(ctx context.Context, i int) (*sql.Conn, error) {
 }
 
 func (m *members) view(ctx context.Context, conn *sql.Conn) (v view, err error) {
-	err = conn.QueryRowContext(ctx, m.text.Text("group-self")).Scan(&v.state, &v.role, &v.members, &v.reachable)
+	err = conn.QueryRowContext(ctx, m.text.Text("group-self")).Scan(
+		&v.state, &v.role, &v.members, &v.reachable,
+	)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = errNoGroup
 	}

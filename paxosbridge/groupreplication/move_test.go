@@ -17,7 +17,8 @@ func TestKeysMoveWhileThePrimaryDies(t *testing.T) {
 	r := newRig(t)
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name != "postgres" {
-			return // the database makes no difference to the group, and each death takes half a minute
+			// The database makes no difference to the group, and each death takes half a minute.
+			return
 		}
 		killed := false
 		movetest.Run(t, e, movetest.Scene{

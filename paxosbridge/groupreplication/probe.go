@@ -52,7 +52,9 @@ func (c *Cluster) arrives(ctx context.Context) error {
 }
 
 // await returns when a majority has answered with a count above 0.
-func (m *members) await(ctx context.Context, ask func(ctx context.Context, i int) (int, error)) error {
+func (m *members) await(
+	ctx context.Context, ask func(ctx context.Context, i int) (int, error),
+) error {
 	end := time.Now().Add(arriveIn)
 	for {
 		got := 0
@@ -69,8 +71,11 @@ func (m *members) await(ctx context.Context, ask func(ctx context.Context, i int
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(end):
-			return fmt.Errorf("%w: a commit of the primary reached %d of %d members within %s: check binlog_ignore_db, "+
-				"binlog_do_db, replication filters, and members that lag", lease.ErrTopology, got, len(m.dbs), arriveIn)
+			return fmt.Errorf(
+				"%w: a commit of the primary reached %d of %d members within %s: check binlog_ignore_db, "+
+					"binlog_do_db, replication filters, and members that lag",
+				lease.ErrTopology, got, len(m.dbs), arriveIn,
+			)
 		}
 		select {
 		case <-ctx.Done():

@@ -51,7 +51,9 @@ func (c *Cluster) raise(ctx context.Context, verb, key string, home int, epoch i
 		return err
 	}
 	_, err := c.write(ctx, verb, key, func(ctx context.Context, s *sqlstore.Session, _ bool) error {
-		_, err := s.Exec(ctx, c.group.Text("group-raise"), []byte(key), home, lease.EpochStart(epoch))
+		_, err := s.Exec(
+			ctx, c.group.Text("group-raise"), []byte(key), home, lease.EpochStart(epoch),
+		)
 		return err
 	})
 	return err
@@ -61,18 +63,25 @@ func (c *Cluster) raise(ctx context.Context, verb, key string, home int, epoch i
 // done so, it reads the row: only its holder can have sealed it with this token.
 func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) {
 	var sealed bool
-	_, err = c.write(ctx, "seal", l.Key, func(ctx context.Context, s *sqlstore.Session, doubtful bool) (err error) {
-		sealed, err = c.seal(ctx, s, l, doubtful)
-		return err
-	})
+	_, err = c.write(
+		ctx, "seal", l.Key,
+		func(ctx context.Context, s *sqlstore.Session, doubtful bool) (err error) {
+			sealed, err = c.seal(ctx, s, l, doubtful)
+			return err
+		},
+	)
 	if err != nil {
 		return false, err // sealed may still be written to
 	}
 	return sealed, nil
 }
 
-func (c *Cluster) seal(ctx context.Context, s *sqlstore.Session, l lease.Lease, doubtful bool) (bool, error) {
-	res, err := s.Exec(ctx, c.group.Text("group-seal"), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token)
+func (c *Cluster) seal(
+	ctx context.Context, s *sqlstore.Session, l lease.Lease, doubtful bool,
+) (bool, error) {
+	res, err := s.Exec(
+		ctx, c.group.Text("group-seal"), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token,
+	)
 	if err != nil {
 		return false, err
 	}
@@ -91,23 +100,36 @@ func (c *Cluster) seal(ctx context.Context, s *sqlstore.Session, l lease.Lease, 
 
 // Records lists the rows as the primary knows them. What it returns of an epoch stays true, because
 // epochs only grow.
-func (c *Cluster) Records(ctx context.Context, after string, limit int) ([]paxosbridge.Record, error) {
+func (c *Cluster) Records(
+	ctx context.Context, after string, limit int,
+) ([]paxosbridge.Record, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
 	args := []any{[]byte(after), limit}
 	var found []paxosbridge.Record
-	err := c.store.OnLane(ctx, "records", after, func(ctx context.Context, s *sqlstore.Session) error {
-		found = nil
-		return s.Query(ctx, c.group.Text("group-records"), args, func(columns sqlstore.Columns) error {
-			var key []byte
-			var home int
-			var token int64
-			err := columns.Scan(&key, &home, &token)
-			found = append(found, paxosbridge.Record{Key: string(key), Epoch: lease.Epoch(token), Sealed: home == homeSealed})
-			return err
-		})
-	})
+	err := c.store.OnLane(
+		ctx, "records", after,
+		func(ctx context.Context, s *sqlstore.Session) error {
+			found = nil
+			return s.Query(
+				ctx, c.group.Text("group-records"), args,
+				func(columns sqlstore.Columns) error {
+					var key []byte
+					var home int
+					var token int64
+					err := columns.Scan(&key, &home, &token)
+					found = append(
+						found,
+						paxosbridge.Record{
+							Key: string(key), Epoch: lease.Epoch(token), Sealed: home == homeSealed,
+						},
+					)
+					return err
+				},
+			)
+		},
+	)
 	if err != nil {
 		return nil, err // found may still be written to
 	}

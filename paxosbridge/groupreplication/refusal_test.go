@@ -60,7 +60,8 @@ func TestNewRefusesServersWithoutAGroup(t *testing.T) {
 	wantRefusal(t, err, lease.ErrConfig, "2 pools")
 	_, err = groupreplication.New(t.Context(), []*sql.DB{r.dbs[0], nil, r.dbs[2]})
 	wantRefusal(t, err, lease.ErrConfig, "member 2")
-	_, err = groupreplication.New(t.Context(), []*sql.DB{r.dbs[0], r.dbs[1], r.dbs[0]}) // the probe would be seen on a majority
+	// The probe would be seen on a majority.
+	_, err = groupreplication.New(t.Context(), []*sql.DB{r.dbs[0], r.dbs[1], r.dbs[0]})
 	wantRefusal(t, err, lease.ErrConfig, "members 1 and 3")
 	_, err = groupreplication.New(t.Context(), r.dbs, groupreplication.Lanes(1))
 	wantRefusal(t, err, lease.ErrConfig, "lanes")
@@ -108,14 +109,16 @@ func TestAPrimaryThatLosesWritesIsRefusedWhenElected(t *testing.T) {
 	r.execOn(next, `SET GLOBAL sync_binlog = 100`)
 	t.Cleanup(func() { r.execOn(next, `SET GLOBAL sync_binlog = 1`) })
 	l := r.hold(c, request("k", 0))
-	r.execOn(next, `SELECT group_replication_set_as_primary('`+id+`')`) // the function takes no parameter
+	// The function takes no parameter.
+	r.execOn(next, `SELECT group_replication_set_as_primary('`+id+`')`)
 	_, err := c.Acquire(t.Context(), []lease.AcquireRequest{request("other", 0)})
 	wantRefusal(t, err, lease.ErrTopology, "sync_binlog")
 	r.execOn(next, `SET GLOBAL sync_binlog = 1`)
 	if r.hold(c, request("other", 0)).Token == 0 {
 		t.Error("no token")
 	}
-	if got, err := c.Acquire(t.Context(), []lease.AcquireRequest{request("k", 0)}); err != nil || got[0].Granted {
+	if got, err := c.Acquire(t.Context(), []lease.AcquireRequest{request("k", 0)}); err != nil ||
+		got[0].Granted {
 		t.Errorf("what is held was answered %+v, %v by the next primary", got, err)
 	}
 	r.release(c, l)

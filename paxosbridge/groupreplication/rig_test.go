@@ -54,7 +54,9 @@ func newRig(tb testing.TB) *rig {
 		r.dbs = append(r.dbs, r.pool(dsn))
 	}
 	r.whole()
-	r.dialect = sqlstore.Of(mysqldialect.New(dialect.Prefix(fmt.Sprintf("g%d_%d_", os.Getpid(), serial.Add(1)))))
+	r.dialect = sqlstore.Of(
+		mysqldialect.New(dialect.Prefix(fmt.Sprintf("g%d_%d_", os.Getpid(), serial.Add(1)))),
+	)
 	if err := schema.Migrate(tb.Context(), r.primary(), r.dialect); err != nil {
 		tb.Fatal(err)
 	}
@@ -146,7 +148,9 @@ func (r *rig) execOn(db *sql.DB, query string, args ...any) {
 
 func (r *rig) sql(query string) string {
 	p := r.dialect.Names().Prefix
-	return strings.NewReplacer("{rowlock}", p+"rowlock", "{rowlock_queue}", p+"rowlock_queue").Replace(query)
+	return strings.NewReplacer(
+		"{rowlock}", p+"rowlock", "{rowlock_queue}", p+"rowlock_queue",
+	).Replace(query)
 }
 
 func (r *rig) empty() {
@@ -157,7 +161,10 @@ func (r *rig) empty() {
 
 func (r *rig) expire(key string) {
 	r.Helper()
-	r.exec("UPDATE {rowlock} SET expires_at = UTC_TIMESTAMP(6) - INTERVAL 1 SECOND WHERE `key` = ? AND owner IS NOT NULL", []byte(key))
+	r.exec(
+		"UPDATE {rowlock} SET expires_at = UTC_TIMESTAMP(6) - INTERVAL 1 SECOND WHERE `key` = ? AND owner IS NOT NULL",
+		[]byte(key),
+	)
 }
 
 func (r *rig) setToken(key string, token int64) {
@@ -196,9 +203,12 @@ func (r *rig) allOnline() bool {
 	for i, db := range r.dbs {
 		var online, primary int
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_ = db.QueryRowContext(ctx, `SELECT COALESCE(MAX(IF(member_id = @@server_uuid, member_state, '')), ''), SUM(member_state = 'ONLINE'),
+		_ = db.QueryRowContext(
+			ctx,
+			`SELECT COALESCE(MAX(IF(member_id = @@server_uuid, member_state, '')), ''), SUM(member_state = 'ONLINE'),
 				COALESCE(SUM(member_role = 'PRIMARY' AND member_id = @@server_uuid), 0)
-				FROM performance_schema.replication_group_members`).Scan(&states[i], &online, &primary)
+				FROM performance_schema.replication_group_members`,
+		).Scan(&states[i], &online, &primary)
 		cancel()
 		if online != members && states[i] == "ONLINE" {
 			states[i] = "WAITING"
@@ -208,7 +218,8 @@ func (r *rig) allOnline() bool {
 	if primaries == 1 {
 		r.rejoin(states)
 	}
-	return primaries == 1 && !slices.ContainsFunc(states, func(s string) bool { return s != "ONLINE" })
+	return primaries == 1 &&
+		!slices.ContainsFunc(states, func(s string) bool { return s != "ONLINE" })
 }
 
 // rejoin is not for a member that is joining, or was just started and joins by itself.
@@ -254,7 +265,8 @@ func stopped(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	for _, thread := range threads {
 		line, _ := os.ReadFile(thread)
-		if i := strings.LastIndex(string(line), ") "); i < 0 || !strings.HasPrefix(string(line)[i:], ") T") {
+		if i := strings.LastIndex(string(line), ") "); i < 0 ||
+			!strings.HasPrefix(string(line)[i:], ") T") {
 			return false
 		}
 	}
@@ -273,7 +285,8 @@ func (r *rig) process(member int) int {
 		children, _ := os.ReadFile(list)
 		for _, child := range strings.Fields(string(children)) {
 			line, _ := os.ReadFile("/proc/" + child + "/cmdline")
-			if strings.HasPrefix(string(line), "mysqld\x00") && strings.Contains(string(line), "--port="+port+"\x00") {
+			if strings.HasPrefix(string(line), "mysqld\x00") &&
+				strings.Contains(string(line), "--port="+port+"\x00") {
 				pid, _ := strconv.Atoi(child)
 				return pid
 			}
@@ -284,7 +297,9 @@ func (r *rig) process(member int) int {
 }
 
 func request(key string, epoch int64) lease.AcquireRequest {
-	return lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: ttl, Note: "test", Epoch: epoch}
+	return lease.AcquireRequest{
+		Key: key, Owner: lease.NewOwner(), TTL: ttl, Note: "test", Epoch: epoch,
+	}
 }
 
 // hold acquires a free key.

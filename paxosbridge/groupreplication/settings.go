@@ -18,8 +18,11 @@ const (
 )
 
 var (
-	errNoGroup = fmt.Errorf("%w: the server is not a member of a group: run START GROUP_REPLICATION, or set "+
-		"group_replication_start_on_boot", lease.ErrTopology)
+	errNoGroup = fmt.Errorf(
+		"%w: the server is not a member of a group: run START GROUP_REPLICATION, or set "+
+			"group_replication_start_on_boot",
+		lease.ErrTopology,
+	)
 	// errNotPrimary is no refusal, because another member is the primary, or will be.
 	errNotPrimary = errors.New("rowlock: groupreplication: not the group's primary")
 )
@@ -36,10 +39,16 @@ func (v view) leads(least int) error {
 	case v.state != "ONLINE" || v.role != "PRIMARY":
 		return fmt.Errorf("%w: its state is %s, its role %s", errNotPrimary, v.state, v.role)
 	case 2*v.reachable <= v.members:
-		return fmt.Errorf("%w: it reaches %d of %d members, which is no majority", errNotPrimary, v.reachable, v.members)
+		return fmt.Errorf(
+			"%w: it reaches %d of %d members, which is no majority", errNotPrimary, v.reachable,
+			v.members,
+		)
 	case v.members < least:
-		return fmt.Errorf("%w: the group has %d members and needs %d, so that an acknowledged write survives a failure: "+
-			"start the other members", lease.ErrTopology, v.members, least)
+		return fmt.Errorf(
+			"%w: the group has %d members and needs %d, so that an acknowledged write survives a failure: "+
+				"start the other members",
+			lease.ErrTopology, v.members, least,
+		)
 	}
 	return nil
 }

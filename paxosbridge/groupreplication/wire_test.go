@@ -12,7 +12,8 @@ import (
 
 const wireFile = "testdata/wire/rows.txt"
 
-// A process of another version works on the same rows, and takes each for the record it was written as.
+// A process of another version works on the same rows, and takes each for the record it was written
+// as.
 func TestRecordsAreRowsAsReleased(t *testing.T) {
 	r := newRig(t)
 	c := r.cluster()
@@ -24,15 +25,20 @@ func TestRecordsAreRowsAsReleased(t *testing.T) {
 	}
 	r.must(c.Supersede(t.Context(), "superseded", 255))
 	r.hold(c, held)
-	r.release(c, r.hold(c, lease.AcquireRequest{Key: "free", Owner: lease.Owner{1}, TTL: ttl, Epoch: 3}))
-	sealed := r.hold(c, lease.AcquireRequest{Key: "sealed", Owner: lease.Owner{2}, TTL: ttl, Epoch: 3})
+	r.release(
+		c, r.hold(c, lease.AcquireRequest{Key: "free", Owner: lease.Owner{1}, TTL: ttl, Epoch: 3}),
+	)
+	sealed := r.hold(
+		c, lease.AcquireRequest{Key: "sealed", Owner: lease.Owner{2}, TTL: ttl, Epoch: 3},
+	)
 	if ok, err := c.Seal(t.Context(), sealed); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	f := wire.New("The rows of records in a group: home, token, owner, note.",
 		"keys that are in the group now, and processes of the released versions beside this one")
 	rows, err := r.primary().QueryContext(t.Context(), r.sql(
-		"SELECT `key`, home, token, owner, note FROM {rowlock} WHERE LEFT(`key`, 1) <> 0x00 ORDER BY `key`"))
+		"SELECT `key`, home, token, owner, note FROM {rowlock} WHERE LEFT(`key`, 1) <> 0x00 ORDER BY `key`",
+	))
 	r.must(err)
 	defer rows.Close()
 	for rows.Next() {
@@ -59,8 +65,11 @@ func TestRowsAreReadAsTheirRecords(t *testing.T) {
 				t.Fatal(v, err)
 			}
 		}
-		r.exec("INSERT INTO {rowlock} (`key`, home, token, owner, note, acquired_at, expires_at) VALUES (?, ?, ?, ?, ?, "+
-			"UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR)", []byte(v.Name), home, token, owner, note)
+		r.exec(
+			"INSERT INTO {rowlock} (`key`, home, token, owner, note, acquired_at, expires_at) VALUES (?, ?, ?, ?, ?, "+
+				"UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR)",
+			[]byte(v.Name), home, token, owner, note,
+		)
 	}
 	got, err := c.Records(t.Context(), "", 100)
 	r.must(err)
@@ -73,7 +82,10 @@ func TestRowsAreReadAsTheirRecords(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the rows are read as %+v, want %+v", got, want)
 	}
-	answers, err := c.Acquire(t.Context(), []lease.AcquireRequest{{Key: "held", Owner: lease.Owner{9}, TTL: ttl, Epoch: 3}})
+	answers, err := c.Acquire(
+		t.Context(),
+		[]lease.AcquireRequest{{Key: "held", Owner: lease.Owner{9}, TTL: ttl, Epoch: 3}},
+	)
 	if err != nil || answers[0].Granted || answers[0].Holder.Note != "host 7, café" {
 		t.Errorf("the held key is answered %+v, %v", answers, err)
 	}

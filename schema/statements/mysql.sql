@@ -1,4 +1,5 @@
--- What MySQL and MariaDB are told around a migration. The section names are the same in every dialect.
+-- Statements around a migration, for MySQL and MariaDB. The section names are the same in every
+-- dialect.
 
 -- name: exists
 -- schema, table
@@ -6,8 +7,8 @@ SELECT EXISTS (SELECT 1 FROM information_schema.tables
 WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?)
 
 -- name: begin
--- A CREATE TABLE commits by itself, as does every statement, unless autocommit is off: then this ends what came before, whose
--- snapshot would be older than the lock.
+-- A CREATE TABLE commits by itself, as does every statement, unless autocommit is off: then this
+-- ends what came before, whose snapshot would be older than the lock.
 START TRANSACTION
 
 -- name: lock

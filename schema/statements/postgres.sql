@@ -1,14 +1,16 @@
--- What Postgres is told around a migration. The section names are the same in every dialect.
+-- Statements around a migration, for Postgres. The section names are the same in every dialect.
 
 -- name: exists
--- schema, table. Looks where the lock statements will: a table further down the search_path is used, not shadowed by a new
--- one, or those who run already and those who come would lock in different tables. A table must be in it, if only pg_class:
--- to_regclass alone locks none, and so answers from a cache in which a table that another process has just made is missing.
+-- schema, table. It looks where the lock statements will. A table further down the search_path is
+-- used, and not shadowed by a new one, because old and new clients would otherwise lock in
+-- different tables. The query must read a table, if only pg_class: to_regclass alone locks none,
+-- and so answers from a cache that lacks a table which another process has just made.
 SELECT EXISTS (SELECT 1 FROM pg_class
 WHERE oid = to_regclass(concat_ws('.', quote_ident(nullif($1::text, '')), quote_ident($2::text))))
 
 -- name: begin
--- At a higher level the snapshot would be older than the lock, and show the version before somebody else's migration.
+-- At a higher level the snapshot would be older than the lock, and show the version before another
+-- process's migration.
 BEGIN ISOLATION LEVEL READ COMMITTED
 
 -- name: lock
@@ -22,5 +24,5 @@ COMMIT
 ROLLBACK
 
 -- name: unlock
--- The end of the transaction has done it.
+-- Nothing, because the end of the transaction has unlocked.
 SELECT true

@@ -1,19 +1,21 @@
--- What SQLite is told around a migration. The section names are the same in every dialect.
+-- Statements around a migration, for SQLite. The section names are the same in every dialect.
 
 -- name: exists
 -- schema, table
-SELECT ?1 = '' AND EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?2 COLLATE NOCASE)
+SELECT ?1 = '' AND EXISTS (SELECT 1 FROM sqlite_schema
+  WHERE type = 'table' AND name = ?2 COLLATE NOCASE)
 
 -- name: patience
--- The limit in ms, to be asked and to be set.
+-- The limit in ms, to read and to set.
 PRAGMA busy_timeout
 
 -- name: begin
--- A plain BEGIN would not lock before the first write, and then fail for whoever has read meanwhile.
+-- A plain BEGIN would not lock before the first write, and then fail for a transaction that has
+-- read meanwhile.
 BEGIN IMMEDIATE
 
 -- name: lock
--- The beginning of the transaction has done it.
+-- Nothing, because the beginning of the transaction has locked.
 SELECT true
 
 -- name: commit

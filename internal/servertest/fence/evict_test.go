@@ -230,7 +230,7 @@ func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 }
 
 // The sessions of another database user are left alone.
-func TestAnotherUsersTransactionIsToldOfAndLeftAlone(t *testing.T) {
+func TestAnotherUsersTransactionIsReportedAndLeftAlone(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		name, seen := s.User()
 		s.Exec(s.Env.DB, `GRANT SELECT, UPDATE ON {rowlock} TO `+name)

@@ -60,7 +60,7 @@ func takeoverWaits(s *servertest.Scene, holder, rival, other *rowlock.Client, op
 }
 
 // Losing costs nothing while the holder is inside a transaction, however long.
-func TestALoserIsToldAtOnceWhileTheHolderIsInAFence(t *testing.T) {
+func TestALoserIsRefusedAtOnceWhileTheHolderIsInAFence(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		holder := s.Client(servertest.WithTTL(time.Minute))
 		for _, st := range servertest.Strategies {

@@ -71,7 +71,7 @@ func pausedWrite(s *servertest.Scene, c *servertest.Child, rival *rowlock.Client
 }
 
 // Holders that die leave their keys locked until they expire, and not longer.
-func TestTheKeysOfKilledProcessesComeFree(t *testing.T) {
+func TestTheKeysOfKilledProcessesExpire(t *testing.T) {
 	// A shorter lease is lost by a process that gets no turn on a busy machine, before it is
 	// killed.
 	const ttl, poll, slack = 3 * time.Second, 50 * time.Millisecond, time.Second

@@ -10,8 +10,8 @@ import (
 type Section struct {
 	// Name is what the "-- name:" line says.
 	Name string
-	// SQL is the statement without comments and without a semicolon. It is empty if the dialect needs
-	// no such statement.
+	// SQL is the statement without comments and without a semicolon. It is empty if the dialect
+	// needs no such statement.
 	SQL string
 
 	body string
@@ -52,11 +52,11 @@ func Cut(text string) []Section {
 var verb = regexp.MustCompile(`^(?:/\*M!.*?\*/ )?[A-Z]+\b`)
 
 // Label returns sql with a comment that names the section, after the statement's verb. Servers keep
-// the comment there in what they show and log. It does not stand before the verb, because Postgres 18
-// and later cut that off in pg_stat_statements, and because poolers and proxies read the verb first:
-// Pgpool-II sends no statement to a replica that begins with a comment. It does not stand at the end,
-// because servers cut long statements off there. MySQL and MariaDB take the comment for neither a
-// hint nor an executable one, because it begins with neither + nor !.
+// the comment there in what they show and log. It does not stand before the verb, because Postgres
+// 18 and later cut that off in pg_stat_statements, and because poolers and proxies read the verb
+// first: Pgpool-II sends no statement to a replica that begins with a comment. It does not stand at
+// the end, because servers cut long statements off there. MySQL and MariaDB take the comment for
+// neither a hint nor an executable one, because it begins with neither + nor !.
 //
 // What has no verb is no statement, and stays as it is.
 func Label(name, sql string) string {

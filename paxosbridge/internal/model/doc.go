@@ -37,31 +37,31 @@
 // The tests remove each one, and find the shortest trace to what it prevents:
 // `go test -v -run Guard` prints these.
 //
-//	statement            guard                          mutant
-//	table: acquire       home                           nohomeguard
-//	       new row       above the floor                nofloor
-//	       reaper        home                           reapmoved
-//	Depart               token                          departtoken; with the owner, flipunfenced
-//	                     owner, home                    follow from the token: departowner, departhome survive
-//	                     the next epoch                 noepochbump
-//	                     before Open                    openfirst
-//	Return               epoch                          retnoepoch
-//	                     home                           follows from the epoch, which is odd: returnhome survives
-//	                     after Seal                     retbeforeseal
-//	Recall               a lower epoch                  recalllower
-//	                     a lower floor, for no row      recallfloor
-//	cluster: acquire     open                           acquiresealed
-//	                     epoch                          acquireepoch
-//	Open                 strictly newer epoch           reopensealed, openolder
-//	Seal                 holder                         sealunfenced
-//	                     epoch                          sealepoch
-//	                     open                           a sealed record has no holder: sealopen survives
-//	records              are kept                       dropsealed
-//	refused process      opens, returns                 nohelpopen, nohelpreturn: the key is never granted again
-//	forced return        the wait                       nowait
-//	                     epochs                         noforcedepoch, onebump
-//	                     Supersede                      nosupersede
-//	                     clients read the row           novalidate
+//	statement        guard                     mutant
+//	table: acquire   home                      nohomeguard
+//	  new row        above the floor           nofloor
+//	  reaper         home                      reapmoved
+//	Depart           token                     departtoken; with the owner, flipunfenced
+//	                 owner, home               follow from the token: departowner, departhome survive
+//	                 the next epoch            noepochbump
+//	                 before Open               openfirst
+//	Return           epoch                     retnoepoch
+//	                 home                      follows from the odd epoch: returnhome survives
+//	                 after Seal                retbeforeseal
+//	Recall           a lower epoch             recalllower
+//	                 a lower floor, for no row recallfloor
+//	cluster: acquire open                      acquiresealed
+//	                 epoch                     acquireepoch
+//	Open             strictly newer epoch      reopensealed, openolder
+//	Seal             holder                    sealunfenced
+//	                 epoch                     sealepoch
+//	                 open                      a sealed record has no holder: sealopen survives
+//	records          are kept                  dropsealed
+//	refused process  opens, returns            nohelpopen, nohelpreturn: the key is stuck
+//	forced return    the wait                  nowait
+//	                 epochs                    noforcedepoch, onebump
+//	                 Supersede                 nosupersede
+//	                 clients read the row      novalidate
 //
 // The code checks what follows from other guards all the same, because after a failover tokens
 // repeat and owners do not.
@@ -71,12 +71,13 @@
 // With synchronous replication a failover forgets nothing. Otherwise, and however the key is
 // audited after:
 //
-//	forgotten   what breaks                                            what still holds
-//	a Return    nothing: it is repeated
-//	a Depart    until the audit both sides grant, two holders work,    each home's tokens grow; fenced writes are in order;
-//	            and the table's tokens are below the cluster's         no key is stuck
-//	a grant     two work at once, and with the same token, which       the sides never both grant; fenced writes are in
-//	            no audit can see                                       order; no key is stuck
+//	forgotten  what breaks                             what still holds
+//	a Return   nothing: it is repeated
+//	a Depart   until the audit both sides grant, two   each home's tokens grow; fenced writes
+//	           holders work, and the table's tokens    are in order; no key is stuck
+//	           are below the cluster's
+//	a grant    two holders work at once with the       the sides never both grant; fenced
+//	           same token; no audit can see that       writes are in order; no key is stuck
 //
 // An audit before the table's first grant closes that window for a Depart whose record it finds,
 // open or sealed, but not for one whose Open is still in flight. An audit that also seals the next

@@ -6,10 +6,12 @@ type Audit uint8
 // Audits, each of which recalls a row whose epoch is below the record's. A sealed record counts as
 // an open one does, because its tokens were granted.
 const (
-	NoAudit       Audit = iota
-	AuditAlways         // at any time, by a request that may be late as all are; the table grants meanwhile
-	AuditBefore         // after a failover the table grants nothing until the audit
-	AuditAndClose       // AuditBefore; it also seals at the cluster the epoch that the row's next Depart would begin
+	NoAudit Audit = iota
+	// At any time, by a request that may be late as all are; the table grants meanwhile.
+	AuditAlways
+	AuditBefore // after a failover the table grants nothing until the audit
+	// AuditBefore; it also seals at the cluster the epoch that the row's next Depart would begin.
+	AuditAndClose
 )
 
 // replicate copies what verb has changed to the replica, with all changes before. It copies a verb

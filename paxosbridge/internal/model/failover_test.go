@@ -15,19 +15,31 @@ var failovers = []struct {
 }{
 	{"a synchronous replica loses nothing", 0, NoAudit, 0},
 	{"a lost Depart, unnoticed", Departs, NoAudit, OneHome | OneHolder | OneBeliever | TokensGrow},
-	{"a lost Depart, and an audit sometime after", Departs, AuditAlways, OneHome | OneHolder | OneBeliever | TokensGrow},
-	{"a lost Depart, and an audit before the next grant", Departs, AuditBefore, OneHome | OneHolder | OneBeliever | TokensGrow},
+	{
+		"a lost Depart, and an audit sometime after", Departs, AuditAlways,
+		OneHome | OneHolder | OneBeliever | TokensGrow,
+	},
+	{
+		"a lost Depart, and an audit before the next grant", Departs, AuditBefore,
+		OneHome | OneHolder | OneBeliever | TokensGrow,
+	},
 	{"a lost Depart, and an audit before that closes the next epoch", Departs, AuditAndClose, 0},
 	{"a lost Return", Returns, NoAudit, 0},
 	{"a lost grant", Grants, NoAudit, OneBeliever | TokensGrow | HomeTokensGrow},
-	{"a lost grant, which no audit can see", Grants, AuditAndClose, OneBeliever | TokensGrow | HomeTokensGrow},
+	{
+		"a lost grant, which no audit can see", Grants, AuditAndClose,
+		OneBeliever | TokensGrow | HomeTokensGrow,
+	},
 }
 
 func TestWhatAFailoverBreaks(t *testing.T) {
 	quick(t)
 	for _, f := range failovers {
 		t.Run(f.name, func(t *testing.T) {
-			m := Model{Clients: 1, Movers: 1, Epochs: 2, Grants: 2, Failover: true, Lags: f.lags, Audit: f.audit}
+			m := Model{
+				Clients: 1, Movers: 1, Epochs: 2, Grants: 2, Failover: true, Lags: f.lags,
+				Audit: f.audit,
+			}
 			for left := f.broken; left != 0; left &= left - 1 {
 				breaks(t, m, 1<<bits.TrailingZeros8(uint8(left)))
 			}
@@ -48,7 +60,10 @@ func TestNoFailoverBreaksTheOrderOfFencedWrites(t *testing.T) {
 			continue
 		}
 		t.Run(f.name, func(t *testing.T) {
-			m := Model{Clients: 1, Movers: 1, Epochs: 2, Grants: 2, Failover: true, Lags: f.lags, Audit: f.audit, Fences: true}
+			m := Model{
+				Clients: 1, Movers: 1, Epochs: 2, Grants: 2, Failover: true, Lags: f.lags,
+				Audit: f.audit, Fences: true,
+			}
 			holds(t, m, FencedInOrder)
 		})
 	}

@@ -19,8 +19,12 @@ const (
 )
 
 var promises = []string{
-	"the table and the cluster both grant", "both name a holder", "two holders work at once", "a token is not above all before it",
-	"a home's token is not above its last", "a fence lets a lower token through",
+	"the table and the cluster both grant",
+	"both name a holder",
+	"two holders work at once",
+	"a token is not above all before it",
+	"a home's token is not above its last",
+	"a fence lets a lower token through",
 	"no client can be granted the key ever again",
 }
 

@@ -96,7 +96,10 @@ func (m *Model) check() error {
 	case n > most:
 		return fmt.Errorf("model: %d processes, and there is room for %d", n, most)
 	case m.Epochs > 7 || m.Grants > 3 || m.Duplicates > 3:
-		return fmt.Errorf("model: %d epochs, %d grants, %d duplicates; at most 7, 3, 3", m.Epochs, m.Grants, m.Duplicates)
+		return fmt.Errorf(
+			"model: %d epochs, %d grants, %d duplicates; at most 7, 3, 3", m.Epochs, m.Grants,
+			m.Duplicates,
+		)
 	}
 	return nil
 }

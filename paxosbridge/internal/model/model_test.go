@@ -17,7 +17,9 @@ var (
 func quick(t *testing.T) {
 	t.Helper()
 	if raced {
-		t.Skip("too long with the race detector: `make model` runs this without, as `make test` does")
+		t.Skip(
+			"too long with the race detector: `make model` runs this without, as `make test` does",
+		)
 	}
 }
 
@@ -29,7 +31,10 @@ func explore(t *testing.T, m Model, asked Promise, limit int) Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%v: %d states, %d transitions, %d steps deep, %v", m.Without, r.States, r.Transitions, r.Depth, r.Elapsed.Round(1e6))
+	t.Logf(
+		"%v: %d states, %d transitions, %d steps deep, %v", m.Without, r.States, r.Transitions,
+		r.Depth, r.Elapsed.Round(1e6),
+	)
 	return r
 }
 
@@ -99,7 +104,9 @@ func TestLargerBoundsHoldAsFarAsTheyAreExplored(t *testing.T) {
 }
 
 func TestStatesArePackedWithoutLoss(t *testing.T) {
-	ext := Model{Clients: 1, Movers: 1, Epochs: 3, Grants: 1, Failover: true, Lags: Departs, Fences: true}
+	ext := Model{
+		Clients: 1, Movers: 1, Epochs: 3, Grants: 1, Failover: true, Lags: Departs, Fences: true,
+	}
 	many := Model{Clients: 2, Movers: 2, Epochs: 3, Grants: 2, Duplicates: 1}
 	for _, m := range []Model{small, ext, many} {
 		x := &exploration{model: &m}

@@ -73,7 +73,9 @@ var mutantTexts = [mutants][2]string{
 	noforcedepoch: {"noforcedepoch", "a key that is taken back by force stays in its epoch"},
 	nosupersede:   {"nosupersede", "the record of a cluster that reappears is not superseded"},
 	novalidate:    {"novalidate", "clients work on without reading the row"},
-	onebump:       {"onebump", "a key that is taken back by force begins one epoch, and not two more before"},
+	onebump: {
+		"onebump", "a key that is taken back by force begins one epoch, and not two more before",
+	},
 }
 
 // String is the short name.

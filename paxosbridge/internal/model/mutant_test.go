@@ -4,8 +4,22 @@ import "testing"
 
 // guards are those of the protocol without its extensions.
 var guards = []Mutant{
-	nofloor, nohomeguard, flipunfenced, noepochbump, reopensealed, sealunfenced, retnoepoch, openfirst, retbeforeseal, reapmoved, dropsealed,
-	departtoken, openolder, sealepoch, acquiresealed, acquireepoch,
+	nofloor,
+	nohomeguard,
+	flipunfenced,
+	noepochbump,
+	reopensealed,
+	sealunfenced,
+	retnoepoch,
+	openfirst,
+	retbeforeseal,
+	reapmoved,
+	dropsealed,
+	departtoken,
+	openolder,
+	sealepoch,
+	acquiresealed,
+	acquireepoch,
 }
 
 func TestEveryGuardIsNeeded(t *testing.T) {

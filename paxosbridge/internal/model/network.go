@@ -113,7 +113,8 @@ func (m *Model) networkDoes(s *state, yield func(*state, step)) (grants bool) {
 		if a.says != beyond {
 			m.arrives(&n, k, a, yield)
 		}
-		grants = grants || q.from < m.Clients && a.says == granted || a.says == beyond && q.verb != depart
+		grants = grants || q.from < m.Clients && a.says == granted ||
+			a.says == beyond && q.verb != depart
 		m.vanishes(s, k, yield)
 	}
 	return grants

@@ -49,7 +49,9 @@ func (w *writer) row(r row) {
 }
 
 func (r *reader) row() row {
-	return row{exists: r.flag(), home: r.get(2), token: r.token(), owner: r.get(3), expired: r.flag()}
+	return row{
+		exists: r.flag(), home: r.get(2), token: r.token(), owner: r.get(3), expired: r.flag(),
+	}
 }
 
 func (w *writer) request(q request) {
@@ -61,7 +63,9 @@ func (w *writer) request(q request) {
 }
 
 func (r *reader) request() request {
-	return request{verb: r.get(4), from: r.get(2), epoch: r.get(3), count: r.get(2), awaited: r.flag()}
+	return request{
+		verb: r.get(4), from: r.get(2), epoch: r.get(3), count: r.get(2), awaited: r.flag(),
+	}
 }
 
 func (w *writer) process(p *process) {
@@ -75,7 +79,10 @@ func (w *writer) process(p *process) {
 }
 
 func (r *reader) process() process {
-	return process{phase: r.get(2), route: r.get(1), epoch: r.get(3), count: r.get(2), next: r.get(4), live: r.flag(), valid: r.flag()}
+	return process{
+		phase: r.get(2), route: r.get(1), epoch: r.get(3), count: r.get(2), next: r.get(4),
+		live: r.flag(), valid: r.flag(),
+	}
 }
 
 // inOrder sorts the requests in flight, because their order means nothing.

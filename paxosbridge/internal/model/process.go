@@ -11,12 +11,18 @@ const (
 // and restart at every step.
 type process struct {
 	phase uint8
-	route uint8 // where it believes the key's home: atTable or atCluster. Only a belief, because a store refuses a wrong one
-	epoch uint8 // of its lease, or else the one in which the row has said that the key is in the cluster
+	// Where it believes the key's home: atTable or atCluster. Only a belief, because a store
+	// refuses a wrong one.
+	route uint8
+	// Of its lease, or else the one in which the row has said that the key is in the cluster.
+	epoch uint8
 	count uint8 // of its lease
 	next  uint8 // the next request of a move that is half done; 0: it acquires
-	live  bool  // it works: it holds, and its own deadline has not passed. A server's lease never ends before that
-	valid bool  // a read of the row has confirmed route and epoch, and still counts; only with Forced
+	// It works: it holds, and its own deadline has not passed. A server's lease never ends before
+	// that.
+	live bool
+	// A read of the row has confirmed route and epoch, and still counts; only with Forced.
+	valid bool
 }
 
 func (p *process) token() token { return token{p.epoch, p.count} }

@@ -51,7 +51,8 @@ func (m *Model) releaseRecord(s *state, q request) reply {
 // openRecord is the second step out. Any process may repeat it that has read the epoch in the row.
 func (m *Model) openRecord(s *state, q request) reply {
 	r := &s.record
-	if r.older(q.epoch) || m.lacks(reopensealed) && r.phase == sealed || m.lacks(openolder) && r.phase == open && r.token.epoch != q.epoch {
+	if r.older(q.epoch) || m.lacks(reopensealed) && r.phase == sealed ||
+		m.lacks(openolder) && r.phase == open && r.token.epoch != q.epoch {
 		*r = record{phase: open, token: token{epoch: q.epoch}}
 	}
 	return reply{says: done}

@@ -17,9 +17,10 @@ func (t token) less(u token) bool {
 // row is a key's row in the database, the authority on the key's home. One statement changes it at
 // a time.
 type row struct {
-	exists  bool
-	home    uint8
-	token   token // the last one granted; if the key is away, its epoch, and the last count that was fenced with
+	exists bool
+	home   uint8
+	// The last one granted; if the key is away, its epoch, and the last count that was fenced with.
+	token   token
 	owner   uint8 // 1 + the process; 0: no owner
 	expired bool  // owner's lease has expired; the row names the owner until the next grant
 }
@@ -81,7 +82,9 @@ func (m *Model) releaseRow(s *state, q request) reply {
 // expired lease, no other process was granted the key.
 func (m *Model) depart(s *state, q request) reply {
 	r := &s.db.row
-	named := (r.owner == q.from+1 || m.lacks(departowner)) && (r.token == q.token() || m.lacks(departtoken)) || m.lacks(flipunfenced)
+	named := (r.owner == q.from+1 || m.lacks(departowner)) &&
+		(r.token == q.token() || m.lacks(departtoken)) ||
+		m.lacks(flipunfenced)
 	if !r.exists || !named || r.home != atTable && !m.lacks(departhome) {
 		return reply{says: refused}
 	}

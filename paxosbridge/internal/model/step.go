@@ -33,24 +33,39 @@ const (
 // step leads from a state to another.
 type step struct {
 	what, actor uint8
-	request   request
-	reply     reply
+	request     request
+	reply       reply
 }
 
 // In the texts, %p is the process, %q the request and %a the answer.
 var stepTexts = [...]string{
-	rowExpires: "the lease that the row names runs out", rowReaped: "the reaper deletes the row",
-	recordExpires: "the lease that the record names runs out", recordDropped: "the sealed record is removed",
-	arrives: "%q arrives: %a", arrivesStays: "%q arrives, and will come again: %a", answerLost: "%q arrives: %a, which is lost",
-	vanishes: "%q never arrives", asks: "%p asks: %q", givesUp: "%p gives up waiting", crashes: "%p begins anew",
-	forgets: "%p forgets where the key was", writes: "%p writes under its fence", replicaFollows: "the replica follows",
-	failsOver: "the database fails over to the replica", audits: "an audit reads the record",
-	taken: "the key is taken back by force", finished: "the wait is over, and the key returns to the table", reappears: "the cluster reappears",
-	looks: "%p's look at the row confirms where the key is", looksNoMore: "%p's last look at the row counts no more",
+	rowExpires:     "the lease that the row names runs out",
+	rowReaped:      "the reaper deletes the row",
+	recordExpires:  "the lease that the record names runs out",
+	recordDropped:  "the sealed record is removed",
+	arrives:        "%q arrives: %a",
+	arrivesStays:   "%q arrives, and will come again: %a",
+	answerLost:     "%q arrives: %a, which is lost",
+	vanishes:       "%q never arrives",
+	asks:           "%p asks: %q",
+	givesUp:        "%p gives up waiting",
+	crashes:        "%p begins anew",
+	forgets:        "%p forgets where the key was",
+	writes:         "%p writes under its fence",
+	replicaFollows: "the replica follows",
+	failsOver:      "the database fails over to the replica",
+	audits:         "an audit reads the record",
+	taken:          "the key is taken back by force",
+	finished:       "the wait is over, and the key returns to the table",
+	reappears:      "the cluster reappears",
+	looks:          "%p's look at the row confirms where the key is",
+	looksNoMore:    "%p's last look at the row counts no more",
 }
 
 func (m *Model) text(s step) string {
-	return strings.NewReplacer("%p", m.name(s.actor), "%q", m.requestText(s.request), "%a", s.reply.String()).Replace(stepTexts[s.what])
+	return strings.NewReplacer(
+		"%p", m.name(s.actor), "%q", m.requestText(s.request), "%a", s.reply.String(),
+	).Replace(stepTexts[s.what])
 }
 
 func (m *Model) name(i uint8) string {
@@ -61,9 +76,20 @@ func (m *Model) name(i uint8) string {
 }
 
 var verbTexts = [...]string{
-	none: "nothing", acquireTable: "acquire at the table", acquireCluster: "acquire at the cluster in", releaseTable: "release at the table",
-	releaseCluster: "release at the cluster", depart: "Depart", openUp: "Open", openAhead: "Open", seal: "Seal", handBack: "Return",
-	read: "read the row", recall: "Recall", write: "write", reap: "reap",
+	none:           "nothing",
+	acquireTable:   "acquire at the table",
+	acquireCluster: "acquire at the cluster in",
+	releaseTable:   "release at the table",
+	releaseCluster: "release at the cluster",
+	depart:         "Depart",
+	openUp:         "Open",
+	openAhead:      "Open",
+	seal:           "Seal",
+	handBack:       "Return",
+	read:           "read the row",
+	recall:         "Recall",
+	write:          "write",
+	reap:           "reap",
 }
 
 // requestText names what the request is conditional on.
@@ -98,7 +124,8 @@ func (s *state) String() string {
 	r := &s.db.row
 	text := "no row, floor " + s.db.floor.String()
 	if r.exists {
-		text = [...]string{"row at the table", "row with the cluster", "row returning"}[r.home] + " " + r.token.String() + ownerText(r.owner, r.expired)
+		home := [...]string{"row at the table", "row with the cluster", "row returning"}[r.home]
+		text = home + " " + r.token.String() + ownerText(r.owner, r.expired)
 	}
 	text += [...]string{", no record", ", record open ", ", record sealed "}[s.record.phase]
 	if s.record.phase != absent {

@@ -52,7 +52,8 @@ func (x *exploration) spread(free [][]bool) (more bool) {
 			for i, id := range l.ids {
 				steps := l.leads[begin:l.ends[i]]
 				begin = l.ends[i]
-				if f := &free[id&shardMask][id>>shardBits]; !*f && (l.grants[i] || anyFree(free, steps)) {
+				if f := &free[id&shardMask][id>>shardBits]; !*f &&
+					(l.grants[i] || anyFree(free, steps)) {
 					*f, more = true, true
 				}
 			}

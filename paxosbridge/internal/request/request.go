@@ -16,7 +16,9 @@ func CheckEpoch(verb, key string, epoch, most int64) error {
 		return err
 	}
 	if epoch < 1 || epoch > most {
-		return fmt.Errorf("%w: %s %q: epoch %d; use 1 to %d", lease.ErrConfig, verb, key, epoch, most)
+		return fmt.Errorf(
+			"%w: %s %q: epoch %d; use 1 to %d", lease.ErrConfig, verb, key, epoch, most,
+		)
 	}
 	return nil
 }

@@ -1,0 +1,118 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Acquire tries in the strategy's order: a row that is free takes one round trip. It reads a row
+// that is not.
+func (d *database) Acquire(
+	ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest,
+) (lease.Acquired, error) {
+	if strategy == sqlstore.Insert {
+		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) &&
+			!errors.Is(err, errNotTaken) {
+			return out, err
+		}
+	}
+	if out, err := d.take(ctx, s, r); !errors.Is(err, errNotTaken) {
+		return out, err
+	}
+	return d.look(ctx, s, r)
+}
+
+// look answers for a row that is held, creates one that is absent, and takes one that is free or
+// expired.
+func (d *database) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	lease.Acquired, error,
+) {
+	a, err := d.read(ctx, s, r)
+	var out lease.Acquired
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		if out, err = d.insert(ctx, s, r); isDuplicate(err) || errors.Is(err, errNotTaken) {
+			err = sqlstore.ErrRowShape
+		}
+		return out, err
+	case err == nil && a.State == sqlstore.StateFree:
+		out, err = d.take(ctx, s, r)
+	case err == nil && a.State == sqlstore.StateLocked:
+		out, err = d.update(ctx, s, "acquire-expired", r, []byte(r.Key))
+	default:
+		return answered(a, err)
+	}
+	if !errors.Is(err, errNotTaken) {
+		return out, err
+	}
+	return answered(d.read(ctx, s, r))
+}
+
+func answered(a sqlstore.Answer, err error) (lease.Acquired, error) {
+	if err != nil {
+		return lease.Acquired{}, err
+	}
+	return a.Acquired()
+}
+
+func (d *database) read(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	a sqlstore.Answer, err error,
+) {
+	err = s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
+		a.Dest()...)
+	return a, err
+}
+
+// take gives a free row to the request's owner.
+func (d *database) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	lease.Acquired, error,
+) {
+	key := []byte(r.Key)
+	return d.update(ctx, s, "acquire-update", r, key, key)
+}
+
+func (d *database) update(
+	ctx context.Context, s *sqlstore.Session, section string, r lease.AcquireRequest, keys ...any,
+) (lease.Acquired, error) {
+	args := append([]any{sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL)}, keys...)
+	res, err := s.Exec(ctx, d.Text(section), args...)
+	if isLockWait(err) {
+		return lease.Acquired{}, errNotTaken
+	}
+	return granted(res, err)
+}
+
+func (d *database) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+	lease.Acquired, error,
+) {
+	return granted(s.Exec(ctx, d.Text("acquire-insert"),
+		[]byte(r.Key), sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL),
+		lease.Bucket(r.Key), []byte(r.Key)))
+}
+
+// changed returns errNotTaken for a statement that changed nothing.
+func changed(res sql.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return oneline.Join(errNotTaken, err)
+	}
+	return nil
+}
+
+func granted(res sql.Result, err error) (lease.Acquired, error) {
+	if err := changed(res, err); err != nil {
+		return lease.Acquired{}, err
+	}
+	token, err := res.LastInsertId()
+	if err != nil {
+		return lease.Acquired{}, err
+	}
+	return (&sqlstore.Answer{State: sqlstore.StateMine, Token: token}).Acquired()
+}

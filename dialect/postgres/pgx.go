@@ -1,0 +1,58 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	dialTimeout = 3 * time.Second
+	// A connection that has been silent for beat is asked whether it is alive. A firewall that
+	// forgot it, or an unplugged cable, reports nothing, and is noticed after beat+pong at the
+	// latest.
+	beat = 4 * time.Second
+	pong = 3 * time.Second
+)
+
+func hangUp(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	_ = conn.Close(ctx)
+}
+
+// ask sends a statement that a live server answers at once.
+func ask(ctx context.Context, conn *pgx.Conn, query string) error {
+	ctx, cancel := context.WithTimeout(ctx, pong)
+	defer cancel()
+	_, err := conn.PgConn().Exec(ctx, query).ReadAll()
+	return err
+}
+
+// pgxOf finds pgx's connection beneath database/sql's and any wrapper of the pool's driver; nil if
+// there is none.
+func pgxOf(c any) *pgx.Conn {
+	switch c := c.(type) {
+	case interface{ Unwrap() any }:
+		return pgxOf(c.Unwrap())
+	case interface{ Conn() *pgx.Conn }:
+		return c.Conn()
+	}
+	return nil
+}
+
+// withPgx runs f on the connection beneath conn, if it is pgx's.
+func withPgx(conn *sql.Conn, f func(*pgx.Conn) error) (err error) {
+	raw := conn.Raw(func(c any) error {
+		if c := pgxOf(c); c != nil {
+			err = f(c)
+		}
+		return nil
+	})
+	if raw != nil {
+		return raw
+	}
+	return err
+}

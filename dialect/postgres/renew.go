@@ -1,0 +1,45 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Renew renews a batch in one statement.
+func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) (
+	[]lease.Renewed, error,
+) {
+	out := make([]lease.Renewed, 0, len(reqs))
+	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(row sqlstore.Columns) error {
+		var outcome, clock, remaining int64
+		if err := row.Scan(&outcome, &clock, &remaining); err != nil {
+			return err
+		}
+		out = append(out, lease.Renewed{
+			Outcome: lease.RenewOutcome(outcome), Clock: sqlstore.Duration(clock),
+			Remaining: sqlstore.Duration(remaining),
+		})
+		return nil
+	})
+	if err == nil && len(out) != len(reqs) {
+		err = fmt.Errorf("renew: %d answers to %d requests", len(out), len(reqs))
+	}
+	return out, err
+}
+
+// Release clears the owner of one row, and reports whether another process waits for it.
+func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (
+	out lease.Released, err error,
+) {
+	args := []any{[]byte(l.Key), sqlstore.Bytes(l.Owner), l.Token, sqlstore.Bytes(s.Process)}
+	err = s.QueryRow(ctx, d.Text("release"), args, &out.Awaited)
+	if errors.Is(err, sql.ErrNoRows) {
+		return lease.Released{Gone: true}, nil
+	}
+	return out, err
+}

@@ -1,0 +1,62 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+)
+
+// relays notes on a session whether its driver asks the server to cancel when a context ends, and
+// still reads the answer. A commit that waits for a synchronous standby is then answered with
+// success and a warning, which database/sql drops. pgx with its default settings closes the
+// connection instead, so that the outcome is unknown.
+func relays(s *sqlstore.Session) error {
+	return s.Conn().Raw(func(c any) error {
+		conn := pgxOf(c)
+		if conn == nil {
+			s.Relays = true // another driver: lib/pq does
+			return nil
+		}
+		build := conn.Config().BuildContextWatcherHandler
+		if build != nil {
+			_, closes := build(conn.PgConn()).(*pgconn.DeadlineContextWatcherHandler)
+			s.Relays = !closes
+		}
+		return nil
+	})
+}
+
+// Setup makes the session's settings. READ COMMITTED, whatever the database defaults to, because at
+// a higher level a statement that met a concurrent change fails instead of reading again. Commits
+// are durable and every wait is bounded. Plans use the primary key from the first row on, because a
+// plan that was made when the table was empty is kept. The server notices a vanished client after
+// 20 s, and not after the machine's two hours. Setup leaves a session alone that other clients
+// share.
+func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
+	if err := relays(s); err != nil {
+		return err
+	}
+	if d.settings.Pooled {
+		return d.setupPooled(ctx, s)
+	}
+	_, err := s.Conn().ExecContext(ctx, `SELECT
+		set_config('default_transaction_isolation', 'read committed', false),
+		set_config('default_transaction_deferrable', 'off', false),
+		set_config('lock_timeout', '1000', false),
+		set_config('statement_timeout', '5000', false),
+		set_config('idle_in_transaction_session_timeout', '4000', false),
+		set_config('plan_cache_mode', 'force_generic_plan', false),
+		set_config('jit', 'off', false),
+		set_config('enable_seqscan', 'off', false),
+		set_config('enable_hashjoin', 'off', false),
+		set_config('enable_mergejoin', 'off', false),
+		set_config('tcp_keepalives_idle', '10', false),
+		set_config('tcp_keepalives_interval', '3', false),
+		set_config('tcp_keepalives_count', '3', false),
+		set_config('bytea_output', 'hex', false),
+		set_config('synchronous_commit',
+			CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
+				ELSE current_setting('synchronous_commit') END, false)`)
+	return err
+}

@@ -1,0 +1,21 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+)
+
+const quote = `"`
+
+// database speaks to SQLite.
+type database struct {
+	sqlstore.Base
+	settings sqlstore.Settings
+}
+
+// List encodes keys as JSON.
+func (d *database) List(keys []string) any { return sqlstore.HexList(keys) }
+
+// millis rounds up to the clock's resolution: a lease is never shorter than asked for.
+func millis(d time.Duration) int64 { return sqlstore.RoundUp(d, time.Millisecond) }

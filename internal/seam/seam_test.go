@@ -1,0 +1,106 @@
+package seam_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
+)
+
+// bare is a wrapper that has no ability of its own.
+type bare struct{ lease.Store }
+
+func (b bare) Unwrap() lease.Store { return b.Store }
+
+// plain is a store that can do what every store can, and no more.
+type plain struct{ lease.Store }
+
+// odd answers with as many answers as it was told to.
+type odd struct {
+	lease.Store
+	answers int
+	err     error
+}
+
+func (o odd) Acquire(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error) {
+	return make([]lease.Acquired, o.answers), o.err
+}
+
+func (o odd) Release(context.Context, []lease.Lease) ([]lease.Released, error) {
+	return make([]lease.Released, o.answers), o.err
+}
+
+func (o odd) Renew(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) {
+	return make([]lease.Renewed, o.answers), o.err
+}
+
+func TestAWrapperHidesNoAbility(t *testing.T) {
+	s := memstore.New()
+	for name, store := range map[string]*seam.Store{
+		"itself": seam.Of(s), "wrapped": seam.Of(bare{s}), "wrapped twice": seam.Of(bare{bare{s}}),
+	} {
+		if !store.HasQueue() || !store.Hands() || !store.Interested() || store.Sweeper == nil {
+			t.Errorf("%s: an ability is lost", name)
+		}
+	}
+	if store := seam.Of(plain{s}); store.HasQueue() || store.Hands() || store.Interested() {
+		t.Error("a store without Unwrap has abilities of the store inside it")
+	}
+}
+
+// Of an answer that belongs to no item nothing can be believed, least of all a grant.
+func TestAnotherNumberOfAnswersIsCorruptAndUnknown(t *testing.T) {
+	ctx := t.Context()
+	reqs := make([]lease.AcquireRequest, 2)
+	for _, answers := range []int{0, 1, 3} {
+		s := seam.Of(odd{memstore.New(), answers, nil})
+		got := s.Acquire(ctx, reqs)
+		if len(got) != len(reqs) {
+			t.Fatalf("%d answers to %d requests", len(got), len(reqs))
+		}
+		for _, a := range got {
+			if a.Granted || !errors.Is(a.Err, lease.ErrCorrupt) || !errors.Is(a.Err, lease.ErrUnknown) {
+				t.Errorf("%d answers: %+v", answers, a)
+			}
+		}
+		if r := s.Release(ctx, make([]lease.Lease, 2)); len(r) != 2 || r[1].Err == nil {
+			t.Errorf("%d answers: %+v", answers, r)
+		}
+		if r := s.Renew(ctx, make([]lease.RenewRequest, 2)); len(r) != 2 || r[1].Err == nil {
+			t.Errorf("%d answers: %+v", answers, r)
+		}
+	}
+}
+
+func TestACallsErrorIsThatOfEachItem(t *testing.T) {
+	s := seam.Of(odd{memstore.New(), 0, lease.ErrBusy})
+	for _, a := range s.Acquire(t.Context(), make([]lease.AcquireRequest, 3)) {
+		if !errors.Is(a.Err, lease.ErrBusy) || errors.Is(a.Err, lease.ErrUnknown) {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// A bridge has the method, and cannot use it for keys that have moved.
+func TestAStoreThatCannotTakeAllIsAskedForEach(t *testing.T) {
+	s := seam.Of(cannot{memstore.New()})
+	reqs := make([]lease.AcquireRequest, 2)
+	for i, key := range []string{"a", "b"} {
+		want := (lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: 1e9})
+		reqs[i] = want
+	}
+	for _, a := range s.AcquireAll(t.Context(), reqs) {
+		if !a.Granted {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+type cannot struct{ lease.Store }
+
+func (cannot) AcquireAll(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error) {
+	return nil, lease.ErrUnsupported
+}
