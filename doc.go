@@ -6,7 +6,7 @@
 // transaction that writes the data.
 //
 //	db, _ := sql.Open("pgx", dsn)                    // any *sql.DB; a *sqlx.DB will do
-//	_ = schema.Migrate(ctx, db, postgres.New())      // or your own migration tool, from the same files
+//	_ = schema.Migrate(ctx, db, postgres.New())      // or your migration tool, same files
 //	locks, err := rowlock.Open(db, postgres.New(), nil)
 //	defer locks.Close()
 //
@@ -29,12 +29,13 @@
 //     conditional statement or one transaction on that key's row. No clock is needed.
 //  2. Token order, hard. The tokens granted for a key strictly increase for ever: across release,
 //     expiry, takeover, the removal of dead rows and their re-creation. No clock is needed.
-//  3. Data safety, hard with fences. A write in a transaction that began with [Lock.Fence] is refused
-//     if another owner has taken the key since, however long the writer slept. No clock is needed.
-//  4. Time exclusion, soft. A holder's [Lock.Context] ends before its lease can pass to another owner,
-//     as long as the clocks below behave. It is never called guaranteed.
-//  5. Loss is never silent. A holder that can no longer prove its lease is told, at or before its own
-//     deadline.
+//  3. Data safety, hard with fences. A write in a transaction that began with [Lock.Fence] is
+//     refused if another owner has taken the key since, however long the writer slept. No clock is
+//     needed.
+//  4. Time exclusion, soft. A holder's [Lock.Context] ends before its lease can pass to another
+//     owner, as long as the clocks below behave. It is never called guaranteed.
+//  5. Loss is never silent. A holder that can no longer prove its lease is told, at or before its
+//     own deadline.
 //
 // # What is not
 //

@@ -81,7 +81,7 @@ func (a *Asker) settle(g Grants) (granted int, err error) {
 	return granted, err
 }
 
-// takeBack gives up a part that was granted. Its keys are then in nobody's way.
+// takeBack gives up a part that was granted. Its keys are not what was in the way.
 func (a *Asker) takeBack(ctx context.Context, g Grants, granted int) {
 	part := make([]lease.Lease, 0, granted)
 	for i := range g.Answers {

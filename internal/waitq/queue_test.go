@@ -55,7 +55,8 @@ func TestOnlyTheHeadIsWoken(t *testing.T) {
 	woken(t, b, true)
 }
 
-// Who only bids is called in his turn, and nothing is handed to him, nor past him to who stands behind.
+// A waiter that only bids is woken at the head of the queue. The key is neither handed to it nor
+// past it.
 func TestAKeyIsNeverHandedToAWaiterThatOnlyBids(t *testing.T) {
 	q := waitq.New[int, int]()
 	a, first := q.Join("k", 1, false, true)
@@ -74,7 +75,8 @@ func TestAKeyIsNeverHandedToAWaiterThatOnlyBids(t *testing.T) {
 	}
 }
 
-// A call that comes while the head asks the database may be about what happened after it was answered.
+// A call that comes while the head asks the database may be about what happened after it was
+// answered.
 func TestASignalDuringABidIsNotLost(t *testing.T) {
 	q := waitq.New[int, int]()
 	a := join(t, q, 1, true)
@@ -151,7 +153,8 @@ func TestAHeldQueueIsNotWoken(t *testing.T) {
 	woken(t, a, true)
 }
 
-// One key, many goroutines that wait, leave, bid and hand over, at random: at most one has it, and nobody waits for ever.
+// One key, many goroutines that wait, leave, bid and hand over, at random: at most one has it, and
+// no waiter waits for ever.
 func TestNoWaiterIsForgotten(t *testing.T) {
 	q := waitq.New[int, int]()
 	var held atomic.Bool // the database's row
