@@ -12,12 +12,13 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// tries bounds how often a key is asked for that nobody seems to hold, but whose row is locked: by somebody who only looks, or who is
-// about to be granted it, or to have given it up. All of that takes a millisecond or two.
+// tries bounds how often a key without a holder is asked for if its row is locked: by a transaction
+// that reads it, is about to be granted it, or is releasing it. All of that takes a millisecond or
+// two.
 const tries = 6
 
-// Acquire grants what no other transaction has, each with a connection of its own. A key whose holder's connection has ended is granted
-// at once, whatever its expiry says.
+// Acquire grants keys that no other transaction has, each with a connection of its own. If the
+// connection of a key's holder has ended, the key is granted at once, whatever its expiry says.
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
 	for i, r := range reqs {
@@ -75,7 +76,8 @@ func unsent(verb, key string, err error) error {
 	return fmt.Errorf("rowlock: %s %q: not sent: %w", verb, key, err)
 }
 
-// again answers for a key that this store holds already, if it really does: for its owner with the lease as it is, for others with no.
+// again answers for a key that this store already holds, if it really does: its owner gets the
+// lease as it is, and others are refused.
 func (s *Store) again(ctx context.Context, r lease.AcquireRequest) (a lease.Acquired, done bool, err error) {
 	h, held := s.of(r.Key)
 	if h == nil {
@@ -88,11 +90,11 @@ func (s *Store) again(ctx context.Context, r lease.AcquireRequest) (a lease.Acqu
 	if rec.Held {
 		return found(rec, r.Owner), true, nil
 	}
-	s.let(ctx, h, held, false) // its row has expired or was released elsewhere, or its connection has ended
+	s.let(ctx, h, held, false) // expired, released elsewhere, or its connection ended
 	return a, false, nil
 }
 
-// found is the answer for a key that is held: the owner himself is given his lease as it is.
+// found is the answer for a held key: its owner gets the lease as it is.
 func found(rec lease.Record, owner lease.Owner) lease.Acquired {
 	if rec.Owner == owner {
 		return lease.Acquired{Granted: true, Token: rec.Token}
@@ -104,7 +106,7 @@ func refused(rec lease.Record) lease.Acquired {
 	return lease.Acquired{Holder: lease.Holder{Note: rec.Note, Remaining: max(0, rec.Remaining)}}
 }
 
-// attempt asks for the key once. It is not done if nobody seems to hold the key, but its row is locked.
+// attempt asks for the key once. done is false if the key has no holder but its row is locked.
 func (s *Store) attempt(ctx context.Context, r lease.AcquireRequest) (a lease.Acquired, done bool, err error) {
 	c, got, err := s.open(ctx, r)
 	if err != nil {
@@ -123,14 +125,15 @@ func (s *Store) attempt(ctx context.Context, r lease.AcquireRequest) (a lease.Ac
 		return a, err == nil, err
 	}
 	if err := s.keep(ctx, c, lease.Lease{Key: r.Key, Owner: r.Owner, Token: a.Token}); err != nil {
-		return lease.Acquired{}, false, oneline.Join(lease.ErrUnknown, err) // the row says it is granted; the next who asks clears it
+		// The row says that it is granted; the next acquire clears it.
+		return lease.Acquired{}, false, oneline.Join(lease.ErrUnknown, err)
 	}
 	kept = true
 	return a, true, nil
 }
 
-// open returns a connection that has tried to lock the key's row. One that stood by may turn out to have been ended only now: then
-// another is tried, until it is a new one that fails.
+// open returns a connection that has tried to lock the key's row. An idle connection may turn out
+// to have been ended by the server; open then tries another, until a new one fails.
 func (s *Store) open(ctx context.Context, r lease.AcquireRequest) (c *conn, got bool, err error) {
 	for {
 		if c, err = s.conns.take(ctx, r.TTL); err != nil {
@@ -139,7 +142,7 @@ func (s *Store) open(ctx context.Context, r lease.AcquireRequest) (c *conn, got 
 		if got, err = s.lock(ctx, c, r.Key); err == nil {
 			return c, got, nil
 		}
-		ended := c.used && c.broken // given back, it may be somebody else's in a moment
+		ended := c.used && c.broken // once idle again, another call may have it
 		s.conns.giveBack(ctx, c)
 		if !ended || ctx.Err() != nil {
 			return nil, false, err
@@ -147,7 +150,7 @@ func (s *Store) open(ctx context.Context, r lease.AcquireRequest) (c *conn, got 
 	}
 }
 
-// lock locks the key's row, which it has made first if there is none.
+// lock locks the key's row, and makes the row first if there is none.
 func (s *Store) lock(ctx context.Context, c *conn, key string) (got bool, err error) {
 	within, cancel := graceful(ctx)
 	defer cancel()
@@ -171,7 +174,8 @@ func (s *Store) taken(ctx context.Context, r lease.AcquireRequest) (a lease.Acqu
 	return found(rec, r.Owner), true, nil
 }
 
-// grant writes the lock into the key's row, while the lock itself is ours already. Whoever else the row names has lost it.
+// grant writes the lock into the key's row; the transaction has the lock already. Any other owner
+// that the row names has lost it.
 func (s *Store) grant(ctx context.Context, r lease.AcquireRequest) (lease.Acquired, error) {
 	for {
 		a, err := s.rows.Acquire(ctx, []lease.AcquireRequest{r})
@@ -191,11 +195,11 @@ func (s *Store) grant(ctx context.Context, r lease.AcquireRequest) (lease.Acquir
 	}
 }
 
-// connless answers where there is no connection to ask with: a key that another holds needs none.
+// connless answers without a connection to ask with, which a key that another holds does not need.
 func (s *Store) connless(ctx context.Context, r lease.AcquireRequest, err error) (a lease.Acquired, done bool, _ error) {
 	if !errors.Is(err, errFull) {
 		if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
-			err = fmt.Errorf("%w: %w", ended, err) // a statement ends by the grace, and says so
+			err = fmt.Errorf("%w: %w", ended, err) // the statement's own error names the grace
 		}
 		return a, false, s.explain(r.Key, err)
 	}
@@ -204,8 +208,9 @@ func (s *Store) connless(ctx context.Context, r lease.AcquireRequest, err error)
 	} else if rec.Held {
 		return found(rec, r.Owner), true, nil
 	}
-	return a, false, fmt.Errorf("%w: acquire %q: this store holds %d locks, each with a connection, and may hold no more: raise forupdate.Connections, and MaxOpenConns with it; "+
-		"or use leases (rowlock.Open), which need no connection each", lease.ErrBusy, r.Key, s.conns.most)
+	return a, false, fmt.Errorf("%w: acquire %q: this store holds %d locks, each with a connection, and may hold "+
+		"no more: raise forupdate.Connections, and MaxOpenConns with it; or use leases (rowlock.Open), which "+
+		"need no connection each", lease.ErrBusy, r.Key, s.conns.most)
 }
 
 // row is the key's row, checked against the locks; the zero Record if there is none.
@@ -217,7 +222,7 @@ func (s *Store) row(ctx context.Context, key string) (lease.Record, error) {
 	return rows[0], nil
 }
 
-// explain is for an error before the row was written to: nothing has been granted.
+// explain is for an error before the row was written: nothing has been granted.
 func (s *Store) explain(key string, err error) error {
 	if errors.Is(err, lease.ErrClosed) || errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
 		return fmt.Errorf("acquire %q: %w", key, err)

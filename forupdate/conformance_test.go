@@ -104,7 +104,8 @@ func (f *fleet) add(s *forupdate.Store) {
 	f.stores = append(f.stores, s)
 }
 
-// silence has key's holder have been silent for its TTL: the server has ended its session, and its row has expired.
+// silence has key's holder have been silent for its TTL: the server has ended its session, and its
+// row has expired.
 func (f *fleet) silence(tb testing.TB, e *testdb.Env, key string) {
 	tb.Helper()
 	f.mu.Lock()
@@ -142,8 +143,8 @@ func end(tb testing.TB, e *testdb.Env, id int64) {
 	}
 }
 
-// sessions is where each server lists its sessions. MySQL's information_schema.processlist fails where any of them runs a statement with
-// bytes in it that are no text.
+// sessions is where each server lists its sessions. MySQL's information_schema.processlist fails
+// where any of them runs a statement with bytes in it that are no text.
 var sessions = map[string]string{
 	"postgres": `pg_stat_activity WHERE pid`, "mariadb": `information_schema.processlist WHERE id`, "mysql": `performance_schema.threads WHERE processlist_id`,
 }
@@ -157,7 +158,7 @@ func alive(tb testing.TB, e *testdb.Env, id int64) (there bool) {
 	return there
 }
 
-// isFree reports whether nobody has locked key's row.
+// isFree reports whether no transaction has locked key's row.
 func isFree(tb testing.TB, e *testdb.Env, key string) bool {
 	tb.Helper()
 	var one int

@@ -19,15 +19,15 @@ type conn struct {
 	session *sqlstore.Session
 
 	mu      sync.Mutex    // one statement at a time
-	silence time.Duration // the limit that the server knows; 0: not known
-	used    bool          // it has been given back before
+	silence time.Duration // the session's idle timeout; 0: unknown
+	used    bool          // it was idle before
 	open    bool          // its transaction has begun
-	inside  bool          // the limit was set within the transaction, whose end may take it back
-	broken  bool          // a statement has failed in a way that says nothing good of the connection, or of the server it leads to
-	rested  time.Time     // since when it stands by
+	inside  bool          // the timeout was set within the transaction, whose end may reset it
+	broken  bool          // after a failure that makes the connection, or its server, suspect
+	rested  time.Time     // since when it is idle
 }
 
-// begin opens a transaction that survives a silence of limit. After an error c is of no more use.
+// begin opens a transaction with this idle timeout. After an error c must be discarded.
 func (c *conn) begin(ctx context.Context, limit time.Duration) error {
 	if err := c.bound(ctx, limit); err != nil || c.open {
 		return err
@@ -41,7 +41,7 @@ func (c *conn) begin(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
-// bound tells the server the limit, if it knows another.
+// bound sets the session's idle timeout, unless it is set already.
 func (c *conn) bound(ctx context.Context, limit time.Duration) error {
 	if c.silence == limit {
 		return nil
@@ -54,8 +54,8 @@ func (c *conn) bound(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// lock locks key's row, or reports that it cannot: there is none, or another has it. If it is this transaction that has the row, that
-// proves that it still does.
+// lock locks key's row, or reports that it cannot: there is none, or another has it. If this
+// transaction already has the row, a successful lock proves that it still does.
 func (c *conn) lock(ctx context.Context, key string) (bool, error) {
 	var one int
 	err := c.session.QueryRow(ctx, c.d.Text("hold-lock"), []any{[]byte(key)}, &one)
@@ -66,7 +66,7 @@ func (c *conn) lock(ctx context.Context, key string) (bool, error) {
 	return err == nil, err
 }
 
-// prove reports whether the transaction still has key's row, and has the server bear a silence of limit from now on.
+// prove reports whether the transaction still has key's row, and sets the idle timeout from now on.
 func (c *conn) prove(ctx context.Context, key string, limit time.Duration) bool {
 	if err := c.bound(ctx, limit); err != nil {
 		return false
@@ -86,7 +86,8 @@ func (c *conn) rollback(ctx context.Context) error {
 // errFull says that every connection for held locks holds one.
 var errFull = errors.New("every connection for held locks is in use")
 
-// conns are the connections for holds: most at once, of which some hold, some are being tried with, and a few stand by.
+// conns are the connections for holds, at most a given number. Some hold a lock, some are used for
+// an attempt, and a few are idle.
 type conns struct {
 	db   DB
 	d    *sqlstore.Dialect
@@ -100,14 +101,16 @@ type conns struct {
 	closed bool
 }
 
-// standby is how many connections are kept open for the next lock: at least these, and at most half of those that there may be.
+// standby is how many idle connections are kept for the next lock. It may be more, up to half of
+// all.
 const standby = 4
 
 func newConns(db DB, d *sqlstore.Dialect, most int) *conns {
 	return &conns{db: db, d: d, most: most, freed: make(chan struct{})}
 }
 
-// enter waits while others only try, and returns errFull if all hold.
+// enter waits while other calls only make attempts, and returns errFull if all connections hold a
+// lock.
 func (p *conns) enter(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -133,7 +136,7 @@ func (p *conns) enter(ctx context.Context) error {
 	}
 }
 
-// leave makes room, of one who tried or of one who held.
+// leave makes room after an attempt or a hold.
 func (p *conns) leave(held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,18 +149,18 @@ func (p *conns) leave(held bool) {
 	p.freed = make(chan struct{})
 }
 
-// keep makes a hold of a connection that was tried with.
+// keep turns the connection of an attempt into a hold.
 func (p *conns) keep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trying--
 	p.held++
-	close(p.freed) // whoever waits for a try to end may have to be told that all is full
+	close(p.freed) // a caller that waits for an attempt to end may find that all hold
 	p.freed = make(chan struct{})
 }
 
-// take returns a connection with an open transaction. A connection that stood by may have been ended by the server, so another is
-// tried; nothing has been locked on it.
+// take returns a connection with an open transaction. The server may have ended an idle connection,
+// so that take tries another; nothing has been locked on it.
 func (p *conns) take(ctx context.Context, limit time.Duration) (*conn, error) {
 	if err := p.enter(ctx); err != nil {
 		return nil, err
@@ -196,7 +199,8 @@ func (p *conns) next(ctx context.Context) (c *conn, err error) {
 func (p *conns) connect(ctx context.Context) (*conn, error) {
 	raw, err := p.db.Conn(ctx)
 	if errors.Is(err, context.DeadlineExceeded) { // ours, not the caller's: see graceful
-		return nil, fmt.Errorf("%w: the pool gave no connection within %s (%d of at most %d are in use): a held lock takes one, so raise MaxOpenConns, or give New a pool of its own: %v",
+		return nil, fmt.Errorf("%w: the pool gave no connection within %s (%d of at most %d are in use): a held lock "+
+			"takes one, so raise MaxOpenConns, or give New a pool of its own: %v",
 			lease.ErrBusy, statementTimeout, p.db.Stats().InUse, p.db.Stats().MaxOpenConnections, err)
 	}
 	if err != nil {
@@ -205,8 +209,9 @@ func (p *conns) connect(ctx context.Context) (*conn, error) {
 	c := &conn{d: p.d, session: sqlstore.NewSession(raw)}
 	err = p.d.Setup(ctx, c.session)
 	if err == nil && c.session.Unprepared {
-		err = fmt.Errorf("%w: forupdate holds a lock by a transaction that stays open, which behind a pooler would keep one of its few sessions of the server for "+
-			"each lock, and cannot bound its silence: give New a pool that goes to the server directly, or use rowlock.Open", lease.ErrUnsupported)
+		err = fmt.Errorf("%w: a lock of forupdate is a transaction that stays open; behind a pooler each would "+
+			"keep one of its few server sessions, without an idle timeout: give New a pool that goes to the "+
+			"server directly, or use rowlock.Open", lease.ErrUnsupported)
 	}
 	if err != nil {
 		c.session.Discard()
@@ -215,14 +220,14 @@ func (p *conns) connect(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// giveBack ends the transaction of a connection that was tried with.
+// giveBack ends the transaction of an attempt.
 func (p *conns) giveBack(ctx context.Context, c *conn) {
 	p.rest(ctx, c)
 	p.leave(false)
 }
 
-// rest ends the transaction and has the connection stand by, if it is any good and there are not enough. It is never given back to
-// the pool: its settings are ours.
+// rest ends the transaction and keeps the connection idle, if it works and there are not enough. It
+// never goes back to the pool, because its settings are ours.
 func (p *conns) rest(ctx context.Context, c *conn) {
 	ctx, cancel := graceful(ctx)
 	defer cancel()
@@ -242,8 +247,8 @@ func (p *conns) standBy(c *conn) bool {
 	return true
 }
 
-// retire ends connections that have stood by for so long that the server is about to: it would take that for a client that has gone, and
-// say so in its log.
+// retire ends connections that were idle for half their idle timeout, before the server ends them:
+// the server would log a vanished client.
 func (p *conns) retire() {
 	var tired []*conn
 	p.mu.Lock()
@@ -260,7 +265,7 @@ func (p *conns) retire() {
 	}
 }
 
-// close ends the connections that stand by, and returns when those that are being tried with have ended too.
+// close ends the idle connections, and returns when those of attempts have ended too.
 func (p *conns) close() {
 	p.mu.Lock()
 	p.closed = true
@@ -275,7 +280,7 @@ func (p *conns) close() {
 	p.settle()
 }
 
-// settle waits until nobody tries any more.
+// settle waits until no attempt is under way.
 func (p *conns) settle() {
 	for {
 		p.mu.Lock()
@@ -288,8 +293,8 @@ func (p *conns) settle() {
 	}
 }
 
-// grace is how long a statement goes on after its caller has been told to stop. Statements take a millisecond; one that is cut off
-// costs its connection, and the server learns of that later than we do.
+// grace is how long a statement goes on after its caller's context has ended. Statements take a
+// millisecond. One that is cut off costs its connection, and the server learns of that late.
 const grace = time.Second
 
 // graceful is a context for statements: it ends a grace after ctx, and at the statement timeout.

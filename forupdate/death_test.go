@@ -67,7 +67,8 @@ func TestASessionThatIsEndedLetsItsKeyGoAtOnceAndItsHolderIsTold(t *testing.T) {
 		case <-l.Context().Done():
 			wantIs(t, context.Cause(l.Context()), rowlock.ErrLost)
 			t.Logf("the holder was told after %s, at most %s were promised", time.Since(began), every+2*time.Second)
-		case <-time.After(every + 2*time.Second + soon): // what is promised, on a machine that is not busy
+		// Promised on a machine that is not busy.
+		case <-time.After(every + 2*time.Second + soon):
 			t.Error("the holder was not told")
 		}
 		tx := begin(t, e)
@@ -118,7 +119,8 @@ func (c *child) expect(what string) {
 	c.Fatalf("the child said nothing, want %q", what)
 }
 
-// TestChildAtWork is the child. It holds its key, and when it is told to writes in a fenced transaction.
+// TestChildAtWork is the child. It holds its key, and when it is told to writes in a fenced
+// transaction.
 func TestChildAtWork(t *testing.T) {
 	what := strings.Split(os.Getenv("ROWLOCK_CHILD"), "\n")
 	if len(what) != 5 {

@@ -8,14 +8,16 @@ import (
 )
 
 var (
-	// ErrMissing is what a [*MissingError] is: LockRows was asked for rows that are not there.
+	// ErrMissing is what a [*MissingError] is: LockRows was asked for missing rows.
 	ErrMissing = errors.New("rowlock: no such row")
-	// ErrDeferred is returned on SQLite by a transaction that cannot get the file's write lock, because it was begun without it: begin it
-	// with BEGIN IMMEDIATE, or open the pool with _txlock=immediate.
+	// ErrDeferred is returned on SQLite by a transaction that cannot get the file's write lock,
+	// because it was begun without it. Begin it with BEGIN IMMEDIATE, or open the pool with
+	// _txlock=immediate.
 	ErrDeferred = errors.New("rowlock: transaction was begun deferred")
 )
 
-// MissingError names the rows that are not there. errors.Is(err, ErrMissing) holds. Those that are there have been locked.
+// MissingError names missing rows. errors.Is(err, ErrMissing) holds. The other rows of the call are
+// locked.
 type MissingError struct {
 	Table string
 	Keys  []any
@@ -27,13 +29,14 @@ func (e *MissingError) Error() string {
 	for i, k := range e.Keys {
 		keys[i] = sqlstore.PlainText(k)
 	}
-	return fmt.Sprintf("rowlock: %s has no row %s: a row that is not there cannot be locked; insert it first, or lock a key in its place", e.Table, some(keys))
+	return fmt.Sprintf("rowlock: %s has no row %s: a missing row cannot be locked; insert it first, or lock a key "+
+		"in its place", e.Table, some(keys))
 }
 
 // Is makes errors.Is(err, ErrMissing) true.
 func (e *MissingError) Is(target error) bool { return target == ErrMissing }
 
-// some is keys for a message, which a thousand of them would bury.
+// some shortens a list of keys for a message.
 func some(keys []string) string {
 	const most = 8
 	if n := len(keys) - most; n > 0 {

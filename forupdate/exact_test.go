@@ -62,7 +62,9 @@ func TestTheDatabaseSaysWhichRowsAKeyMeans(t *testing.T) {
 		for name, lock := range map[string]func(context.Context, forupdate.Tx, forupdate.Rows, ...any) error{"lock": l.LockRows, "try": l.TryLockRows} {
 			tx := begin(t, e)
 			wantMissing(t, name+" two rows for one name", lock(t.Context(), tx, names, "alice", "Alice", "bob"), "bob")
-			if e.Driver == "mysql" { // whose collations take these for the same, so that as many rows come as there are keys
+			// MySQL's collations take these for the same, so that as many rows come as there are
+			// keys.
+			if e.Driver == "mysql" {
 				wantMissing(t, name+" in other letters", lock(t.Context(), tx, names, "alice", "bob"), "bob")
 				wantMissing(t, name+" in other letters alone", lock(t.Context(), tx, names, "CAROL"))
 			}
@@ -117,7 +119,7 @@ func TestAnErrorSaysHowLongWasWaited(t *testing.T) {
 	})
 }
 
-// Thousands of keys that nobody has are no reason to wait, and are not all listed in an error.
+// Thousands of free keys are no reason to wait, and are not all listed in an error.
 func TestThousandsOfKeysAreLockedWithoutWaiting(t *testing.T) {
 	const n, timeout = 6000, 2 * time.Second
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
@@ -150,7 +152,8 @@ func TestThousandsOfKeysAreLockedWithoutWaiting(t *testing.T) {
 	})
 }
 
-// database/sql rolls a transaction back as soon as its ctx ends, and then nothing can be given back on its connection.
+// database/sql rolls a transaction back as soon as its ctx ends, and then nothing can be given back
+// on its connection.
 func TestAWaitOnSQLiteThatIsCancelledLeavesTheConnectionAsItWas(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
 	l := newLocker(t, e, forupdate.Timeout(patience))

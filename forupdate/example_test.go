@@ -43,7 +43,8 @@ func ExampleLocker_Lock() {
 	must(err)
 	defer tx.Rollback()
 	must(locker.Lock(ctx, tx, "invoice/42", "customer/7")) // first of all
-	// Read and write what the keys stand for: nobody else who locks them does it until the transaction ends.
+	// Read and write what the keys stand for: no other caller that locks them does so until the
+	// transaction ends.
 	must(tx.Commit())
 	fmt.Println("done, and unlocked")
 	// Output: done, and unlocked

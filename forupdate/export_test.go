@@ -15,8 +15,8 @@ func Look(d time.Duration) Option {
 	}
 }
 
-// With calls f with the server's id of the session that holds key, while that does nothing else, and returns the lease. ok says that this
-// store holds key.
+// With calls f with the server's id of the session that holds key, while that does nothing else,
+// and returns the lease. ok says that this store holds key.
 func (s *Store) With(ctx context.Context, key string, f func(id int64)) (l lease.Lease, ok bool, err error) {
 	h, l := s.of(key)
 	if h == nil {

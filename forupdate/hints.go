@@ -12,13 +12,13 @@ var (
 	_ lease.Notifier = (*Store)(nil)
 )
 
-// Await notes that a process waits for keys. Without that, a process would have to take it that another waits for every key, and keep
-// making room for it.
+// Await registers a process as waiting for keys. Without registrations, a process would have to
+// assume that another waits for every key, and keep making room for it.
 func (s *Store) Await(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
 	return s.rows.Await(ctx, process, keys, d)
 }
 
-// Desist takes that back.
+// Desist removes the registration.
 func (s *Store) Desist(ctx context.Context, process lease.Owner, keys []string) error {
 	return s.rows.Desist(ctx, process, keys)
 }
@@ -28,13 +28,13 @@ func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string)
 	return s.rows.Awaited(ctx, process, keys)
 }
 
-// Listen hears of keys that were released; of one whose holder has died nobody tells. It borrows one more connection of the pool, where
-// there is one to spare.
+// Listen hears of released keys. It does not hear of a key whose holder has died. It borrows one
+// more connection of the pool, if there is one to spare.
 func (s *Store) Listen(ctx context.Context, heard func(key string)) error {
 	return s.rows.Listen(ctx, heard)
 }
 
-// Announce tells those who listen.
+// Announce notifies the listeners.
 func (s *Store) Announce(ctx context.Context, keys []string) error {
 	return s.rows.Announce(ctx, keys)
 }

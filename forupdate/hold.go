@@ -26,7 +26,8 @@ func (s *Store) of(key string) (*hold, lease.Lease) {
 	return nil, lease.Lease{}
 }
 
-// mine returns the hold of a lease, nil if this store has none. Token 0 is whatever token the owner was given.
+// mine returns the hold of a lease, nil if this store has none. Token 0 stands for any token of the
+// owner.
 func (s *Store) mine(l lease.Lease) *hold {
 	h, held := s.of(l.Key)
 	if h == nil || held.Owner != l.Owner || l.Token != 0 && held.Token != l.Token {
@@ -35,7 +36,7 @@ func (s *Store) mine(l lease.Lease) *hold {
 	return h
 }
 
-// keep makes a hold of a connection that has locked the row of a lease that was just granted.
+// keep turns a connection that has locked the row of a granted lease into a hold.
 func (s *Store) keep(ctx context.Context, c *conn, l lease.Lease) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,8 +48,8 @@ func (s *Store) keep(ctx context.Context, c *conn, l lease.Lease) error {
 	return nil
 }
 
-// let ends h's transaction, unless it has been already or has become that of another lease than l. dead says that the connection is
-// of no more use.
+// let ends h's transaction, unless it has ended or now belongs to another lease than l. dead says
+// that the connection must be discarded.
 func (s *Store) let(ctx context.Context, h *hold, l lease.Lease, dead bool) {
 	s.mu.Lock()
 	if s.holds[l.Key] != h || h.lease != l {
@@ -72,7 +73,8 @@ func (s *Store) end(ctx context.Context, h *hold, dead bool) {
 	s.conns.leave(true)
 }
 
-// proofTimeout bounds how long a renewal waits for a hold's connection to answer. One that is silent for so long is lost.
+// proofTimeout bounds how long a renewal waits for a hold's connection to answer. A connection that
+// is silent for longer is lost.
 const proofTimeout = 2 * time.Second
 
 // prove reports whether h's transaction still has its row.
@@ -84,7 +86,8 @@ func (s *Store) prove(ctx context.Context, h *hold, key string, ttl time.Duratio
 	return !h.over && h.conn.prove(ctx, key, ttl)
 }
 
-// evict clears a row that names a holder whose transaction is gone. It reports false if it names another by now, or if a fence has it.
+// evict clears a row that names a holder whose transaction is gone. It returns false if the row
+// names another by now, or if a fence has locked it.
 func (s *Store) evict(ctx context.Context, l lease.Lease) (bool, error) {
 	n, err := s.keys.change(ctx, "acquire", l.Key, "hold-evict", []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token)
 	return n > 0, err

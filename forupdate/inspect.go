@@ -6,8 +6,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Inspect lists the rows of this kind of store. One that names a holder whose transaction is gone is not held: those who wait for its key
-// need not wait for its expiry.
+// Inspect lists the rows of this kind of store. A row whose holder's transaction is gone is not
+// held, so that waiters need not wait for its expiry.
 func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	if f.Limit <= 0 {
 		f.Limit = 1000
@@ -29,7 +29,7 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 	}
 }
 
-// sift leaves out what is not of this kind, or not held if that is asked.
+// sift leaves out rows of another kind and, with heldOnly, those that are not held.
 func (s *Store) sift(ctx context.Context, rows []lease.Record, heldOnly bool) ([]lease.Record, error) {
 	good := rows[:0]
 	var held []string

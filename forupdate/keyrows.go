@@ -9,19 +9,20 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// keyRows are the rows of rowlock_hold, which are there to be locked and say nothing. Statements on them go down a store's lanes.
+// keyRows are the rows of rowlock_hold, which have no data and exist to be locked. Statements on
+// them go down a store's lanes.
 type keyRows struct {
 	rows *table.Store
 	d    *sqlstore.Dialect
 }
 
-// make inserts those of keys' rows that are not there, in a statement that commits at once: an insert inside a transaction, after a look
-// that has found nothing, deadlocks with whoever does the same.
+// make inserts the missing rows of keys, in a statement that commits at once. An insert inside a
+// transaction, after a read that has found nothing, would deadlock with another that does the same.
 func (k keyRows) make(ctx context.Context, verb string, keys []string) (made int64, err error) {
 	return k.change(ctx, verb, keys[0], "hold-make", k.d.List(keys))
 }
 
-// drop removes those of keys' rows that nobody has locked.
+// drop removes the rows of keys that no transaction has locked.
 func (k keyRows) drop(ctx context.Context, keys []string) (int64, error) {
 	return k.change(ctx, "sweep", keys[0], "hold-drop", k.d.List(keys))
 }
@@ -40,7 +41,8 @@ func (k keyRows) change(ctx context.Context, verb, key, section string, args ...
 	return n, nil
 }
 
-// free returns those of keys whose row no transaction has locked. It locks those for as long as it takes to say so.
+// free returns the keys whose row no transaction has locked. It locks those rows while its
+// statement runs.
 func (k keyRows) free(ctx context.Context, keys []string) (map[string]bool, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -61,10 +63,11 @@ func (k keyRows) free(ctx context.Context, keys []string) (map[string]bool, erro
 	return free, nil
 }
 
-// pageRows is how many rows one statement of the walk looks at.
+// pageRows is how many rows one statement of the sweep reads.
 const pageRows = 1000
 
-// sweep removes the rows of keys that have no other row and are older than the retention. One that somebody has locked stays.
+// sweep removes the rows of keys that have no other row and are older than the retention. Locked
+// rows stay.
 func (k keyRows) sweep(ctx context.Context, o lease.SweepOptions) (removed int64, err error) {
 	if o.Batch <= 0 {
 		o.Batch = 200
@@ -80,8 +83,10 @@ func (k keyRows) sweep(ctx context.Context, o lease.SweepOptions) (removed int64
 	return removed, err
 }
 
-// page looks at the next rows and returns the keys of the dead ones.
-func (k keyRows) page(ctx context.Context, after []byte, retention time.Duration) (dead []string, last []byte, more bool, err error) {
+// page reads the next rows and returns the keys of the dead ones.
+func (k keyRows) page(
+	ctx context.Context, after []byte, retention time.Duration,
+) (dead []string, last []byte, more bool, err error) {
 	type line struct {
 		key  []byte
 		dead bool

@@ -14,25 +14,30 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Tx is the caller's own transaction: *sql.Tx, *sqlx.Tx, and a *sql.Conn on which BEGIN has been sent. A pool is refused with
-// lease.ErrConfig. Without a BEGIN a *sql.Conn locks nothing that lasts: only Postgres tells, and only when Lock or LockRows is called.
+// Tx is the caller's own transaction: *sql.Tx, *sqlx.Tx, or a *sql.Conn on which BEGIN was sent. A
+// pool is refused with lease.ErrConfig. A *sql.Conn without a BEGIN keeps no lock; only PostgreSQL
+// tells, and only when Lock or LockRows is called.
 type Tx interface {
 	lease.Tx
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Locker locks keys, and rows of your own tables, in transactions of your own. It is safe for concurrent use.
+// Locker locks keys, and rows of your own tables, in transactions of your own. It is safe for
+// concurrent use.
 //
-// A key of a Locker is locked for other transactions, and for a [Store] on the same tables. It is another than the key of a lease that has
-// the same name (rowlock.Open, optimistic.New): those do not keep each other out.
+// A key of a Locker is locked against other transactions, and against a [Store] on the same tables.
+// It is not locked against a lease of the same name (rowlock.Open, optimistic.New): those two do
+// not exclude each other.
 //
-// A key is a row of rowlock_hold. Where it is not there yet it is made, on a connection of the Locker's own and before the transaction
-// looks for it: at MySQL's default isolation a transaction that has looked for an absent row has locked the gap where it would be, and two
-// of them deadlock when they insert it. The row stays: see Sweep.
+// A key is a row of rowlock_hold. If it is missing, the Locker makes it on a connection of its own,
+// before the transaction reads it. At MySQL's default isolation, a transaction that has read an
+// absent row has locked the gap where it would be, and two of them deadlock when they insert it.
+// The row stays: see Sweep.
 //
-// Locks last until the transaction ends, and no longer than its connection. A transaction that is in another database than the Locker's
-// locks nothing of value there, and is told so with lease.ErrForeignTx if the key's row is not there. A machine that vanishes without a word
-// keeps its locks until the server ends the session: bound that by idle_in_transaction_session_timeout on Postgres,
+// Locks last until the transaction ends, and no longer than its connection. A transaction in
+// another database than the Locker's locks nothing of value; it gets lease.ErrForeignTx if the
+// key's row is missing there. A machine that vanishes keeps its locks until the server ends the
+// session. Bound that by idle_in_transaction_session_timeout on PostgreSQL,
 // idle_transaction_timeout on MariaDB, wait_timeout on MySQL.
 type Locker struct {
 	rows    *table.Store
@@ -42,15 +47,16 @@ type Locker struct {
 	timeout time.Duration
 }
 
-// NewLocker returns a locker on the tables in db, for every database. It takes one connection of the pool for itself. The options are
-// Timeout and Logger.
+// NewLocker returns a Locker on the tables in db, for every database. It keeps one connection of
+// the pool. The options are Timeout and Logger.
 func NewLocker(db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
 	of, o, err := makeOptions(db, d, opts)
 	if err != nil {
 		return nil, err
 	}
 	if limit := db.Stats().MaxOpenConnections; limit == 1 {
-		return nil, fmt.Errorf("%w: MaxOpenConns (1) must be at least 2: a Locker keeps one connection and the transaction needs one", lease.ErrPool)
+		return nil, fmt.Errorf("%w: MaxOpenConns (1) must be at least 2: a Locker keeps one connection and "+
+			"the transaction needs one", lease.ErrPool)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
@@ -64,8 +70,8 @@ func NewLocker(db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
 	return l, nil
 }
 
-// Locker returns a locker that shares the store's connections. A key that the store holds is locked for it too, and the reverse. It
-// needs no Close.
+// Locker returns a Locker that shares the store's connections. A key that the store holds is locked
+// against it, and the reverse. It needs no Close.
 func (s *Store) Locker(opts ...Option) (*Locker, error) {
 	_, o, err := makeOptions(s.conns.db, s.d, opts)
 	if err != nil {
@@ -78,7 +84,7 @@ func newLocker(rows *table.Store, d *sqlstore.Dialect, o options) *Locker {
 	return &Locker{rows: rows, keys: keyRows{rows, d}, d: d, timeout: o.timeout}
 }
 
-// Close closes the locker's connection. Locks that transactions have are theirs.
+// Close closes the Locker's connection. Locks of transactions stay.
 func (l *Locker) Close() error {
 	if !l.own {
 		return nil
@@ -86,33 +92,37 @@ func (l *Locker) Close() error {
 	return l.rows.Close()
 }
 
-// Lock locks keys until tx ends, all in one statement and in byte order, so that two callers who name the same keys cannot deadlock. It
-// waits for other transactions as long as Timeout says, and ctx lasts; then it returns lease.ErrHeld: somebody has a key, which is no
-// trouble of the database's. Trouble, such as a deadlock with locks of another kind, is lease.ErrBusy.
+// Lock locks keys until tx ends, all in one statement and in byte order, so that two callers that
+// name the same keys cannot deadlock. It waits for other transactions until Timeout has passed or
+// ctx ends, and then returns lease.ErrHeld: another transaction has a key, and the database works.
+// A failure of the database, such as a deadlock with locks of another kind, is lease.ErrBusy.
 //
-// After an error roll the transaction back: on Postgres it is over, elsewhere it may have some of the locks. Locking is best done first: at
-// REPEATABLE READ or SERIALIZABLE, what was read before it may be older than the lock.
+// After an error roll the transaction back: on PostgreSQL it has ended, elsewhere it may have some
+// of the locks. Lock first in a transaction, because at REPEATABLE READ or SERIALIZABLE data that
+// was read before may be older than the lock.
 //
-// On SQLite the lock is the file's write lock, which is one for all keys. A transaction that was begun DEFERRED can fail to get it, with
-// [ErrDeferred].
+// On SQLite the lock is the file's write lock, one for all keys. A transaction that was begun
+// DEFERRED can fail to get it, with [ErrDeferred].
 func (l *Locker) Lock(ctx context.Context, tx Tx, keys ...string) error {
 	return l.lockKeys(ctx, tx, keys, l.lock)
 }
 
-// TryLock is Lock without waiting. Where a key is locked it returns a *lease.HeldError that names it; the transaction can go on, and has
-// those of the keys locked that were free.
+// TryLock is Lock without waiting. If a key is locked it returns a *lease.HeldError that names it.
+// The transaction can go on, and has locked the keys that were free.
 func (l *Locker) TryLock(ctx context.Context, tx Tx, keys ...string) error {
 	return l.lockKeys(ctx, tx, keys, l.try)
 }
 
-// request is what one call wants locked.
+// request is what one call wants to lock.
 type request struct {
 	what          string // for errors
 	table, column string // quoted
 	keys          []any  // each once, in the order of their text
 }
 
-func (l *Locker) lockKeys(ctx context.Context, tx Tx, keys []string, how func(context.Context, Tx, request) (map[string]bool, error)) error {
+func (l *Locker) lockKeys(
+	ctx context.Context, tx Tx, keys []string, how func(context.Context, Tx, request) (map[string]bool, error),
+) error {
 	if err := lease.CheckTx(tx); err != nil {
 		return err
 	}
@@ -141,11 +151,14 @@ func (l *Locker) lockKeys(ctx context.Context, tx Tx, keys []string, how func(co
 	return l.until(ctx, tx, keys, r, how)
 }
 
-// looks is how often keys are made that were swept away before they could be locked.
+// looks is how often keys are made again that were swept before they could be locked.
 const looks = 3
 
-// until makes the keys' rows and locks them, until all are.
-func (l *Locker) until(ctx context.Context, tx Tx, keys []string, r request, how func(context.Context, Tx, request) (map[string]bool, error)) error {
+// until makes the keys' rows and locks them, until all are locked.
+func (l *Locker) until(
+	ctx context.Context, tx Tx, keys []string, r request,
+	how func(context.Context, Tx, request) (map[string]bool, error),
+) error {
 	for range looks {
 		if _, err := l.keys.make(ctx, "lock", keys); err != nil {
 			return err
@@ -163,17 +176,18 @@ func (l *Locker) until(ctx context.Context, tx Tx, keys []string, r request, how
 			break
 		}
 	}
-	// A lease that nobody has: it is for telling where the transaction is.
-	nobody := lease.Lease{Key: keys[0], Owner: lease.NewOwner()}
-	if err := l.rows.Fence(ctx, lease.InTx(tx), nobody); errors.Is(err, lease.ErrForeignTx) {
+	// A lease without a holder: its fence finds out in which database the transaction is.
+	unheld := lease.Lease{Key: keys[0], Owner: lease.NewOwner()}
+	if err := l.rows.Fence(ctx, lease.InTx(tx), unheld); errors.Is(err, lease.ErrForeignTx) {
 		return err
 	}
-	return fmt.Errorf("%w: %s: a row was made after this transaction's snapshot, or is swept again and again (roll back and try again; lock first in a transaction, or at READ COMMITTED)", lease.ErrBusy, r.what)
+	return fmt.Errorf("%w: %s: a row was made after this transaction's snapshot, or is swept again and again "+
+		"(roll back and try again; lock first in a transaction, or at READ COMMITTED)", lease.ErrBusy, r.what)
 }
 
-// unlocked returns a HeldError if another has locked one of keys, which could not be locked, and otherwise whether to try again: not where
-// a row was swept away and MySQL's transaction has looked for it in vain, because at REPEATABLE READ that has locked the gap where we would
-// make it anew.
+// unlocked returns a HeldError if another transaction has locked one of keys. Otherwise it returns
+// whether to try again. It returns false if a row was swept and MySQL's transaction has read its
+// gap, because at REPEATABLE READ that read has locked the gap where the row would be made.
 func (l *Locker) unlocked(ctx context.Context, r request, keys []string) (again bool, err error) {
 	free, err := l.keys.free(ctx, keys)
 	if err != nil {

@@ -96,7 +96,8 @@ func waiting(tb testing.TB, e *testdb.Env) (n int) {
 		"mysql":    `SELECT count(*) FROM performance_schema.data_lock_waits`,
 	}[e.Name]
 	if e.Name == "mariadb" {
-		time.Sleep(150 * time.Millisecond) // it answers from a cache that is made anew only when nobody has asked for 100 ms
+		// It answers from a cache that is made anew only after 100 ms without a question.
+		time.Sleep(150 * time.Millisecond)
 	}
 	ok(tb, e.DB.QueryRowContext(tb.Context(), query).Scan(&n))
 	return n
@@ -111,7 +112,8 @@ func TestTwoWhoNameTheSameKeysInOppositeOrderDoNotDeadlock(t *testing.T) {
 			e.Exec(t, `INSERT INTO `+own(e)+` VALUES (?, 0)`, i)
 		}
 		keys, rows := []string{"a", "b", "c", "d", "e"}, []any{0, 1, 2, 3, 4}
-		before := begin(t, e) // a key that is new is not seen by a REPEATABLE READ that has looked at something else
+		// A REPEATABLE READ transaction that has read another row does not see a new key.
+		before := begin(t, e)
 		ok(t, l.Lock(t.Context(), before, keys...))
 		ok(t, before.Commit())
 		var wg sync.WaitGroup
@@ -140,8 +142,9 @@ func TestTwoWhoNameTheSameKeysInOppositeOrderDoNotDeadlock(t *testing.T) {
 // own is the name of a table that is the application's.
 func own(e *testdb.Env) string { return e.Dialect.Names().Prefix + "own" }
 
-// The usual way to lock a key that may have no row: look for it FOR UPDATE, and insert it if it is not there. Under MySQL's default
-// isolation both lock the gap, and both inserts wait for the other's.
+// The usual way to lock a key that may have no row: look for it FOR UPDATE, and insert it if it is
+// not there. Under MySQL's default isolation both lock the gap, and both inserts wait for the
+// other's.
 func TestALookForAnAbsentKeyFollowedByAnInsertDeadlocksAndLockDoesNot(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		if e.Driver != "mysql" {
@@ -169,7 +172,8 @@ func TestALookForAnAbsentKeyFollowedByAnInsertDeadlocksAndLockDoesNot(t *testing
 	})
 }
 
-// bothLock has two transactions do f at REPEATABLE READ at the same time. meet returns when both have called it.
+// bothLock has two transactions do f at REPEATABLE READ at the same time. meet returns when both
+// have called it.
 func bothLock(t *testing.T, e *testdb.Env, f func(tx *sql.Tx, meet func()) error) error {
 	t.Helper()
 	var met sync.WaitGroup
@@ -252,7 +256,8 @@ func TestTheLimitOnWaitingIsGivenBack(t *testing.T) {
 	})
 }
 
-// A ctx that ends before the timeout ends the waiting in good order, with the connection still there.
+// A ctx that ends before the timeout ends the waiting in good order, with the connection still
+// there.
 func TestAContextThatEndsSoonerBoundsTheWaiting(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		l := newLocker(t, e)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = mysql.SetLogger(log.New(io.Discard, "", 0)) // it tells of every session that these tests have ended
+	// It logs every session that these tests have ended.
+	_ = mysql.SetLogger(log.New(io.Discard, "", 0))
 	goleak.VerifyTestMain(m)
 }

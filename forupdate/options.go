@@ -18,11 +18,11 @@ type options struct {
 	logger      *slog.Logger
 }
 
-// Option changes what New or NewLocker makes.
+// Option configures a Store or a Locker.
 type Option func(*options) error
 
-// Connections is the most locks that a Store holds at once, each of which takes a connection of the pool: 16 unless said. One more is
-// refused with lease.ErrBusy.
+// Connections is the largest number of locks that a Store holds at once, 16 by default. Each takes
+// a connection of the pool. One more is refused with lease.ErrBusy.
 func Connections(n int) Option {
 	return func(o *options) error {
 		if n < 1 {
@@ -33,8 +33,9 @@ func Connections(n int) Option {
 	}
 }
 
-// Timeout is how long Lock and LockRows of a Locker wait for another transaction: 5 s unless said, at least 1 ms, and no longer than their
-// ctx lasts. On MySQL the session's innodb_lock_wait_timeout, 50 s unless set, counts where it is shorter.
+// Timeout is how long Lock and LockRows of a Locker wait for another transaction: 5 s by default,
+// at least 1 ms, and no longer than their ctx lasts. On MySQL the session's
+// innodb_lock_wait_timeout (50 s by default) ends the wait if it is shorter.
 func Timeout(d time.Duration) Option {
 	return func(o *options) error {
 		if d < time.Millisecond {
@@ -45,7 +46,7 @@ func Timeout(d time.Duration) Option {
 	}
 }
 
-// Logger is where warnings about the server go: slog.Default() unless said.
+// Logger gets warnings about the server. The default is slog.Default().
 func Logger(l *slog.Logger) Option {
 	return func(o *options) error {
 		if l == nil {
@@ -56,7 +57,7 @@ func Logger(l *slog.Logger) Option {
 	}
 }
 
-// warn tells what the server is that it had better not be.
+// warn logs settings of the server that endanger locks.
 func (o options) warn(ctx context.Context, facts sqlstore.Facts) {
 	for _, w := range facts.Warnings {
 		o.logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))

@@ -11,26 +11,29 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Queue says which rows of a table of yours may be picked.
+// Queue says which rows of your own table may be picked.
 type Queue struct {
 	// Table is its name, or "schema.name".
 	Table string
-	// Where is a condition in SQL, with the database's own placeholders for Args ($1 on Postgres, ? elsewhere); empty means any row. It
-	// goes into the statement as it is: never put together what a user has typed. It should have an index: MySQL locks every row that it
-	// reads at REPEATABLE READ, fitting or not, and others who pick pass those over.
+	// Where is a condition in SQL, with the database's own placeholders for Args ($1 on PostgreSQL,
+	// ? elsewhere). Empty means any row. It goes into the statement as it is, so never build it
+	// from a user's input. It should have an index: at REPEATABLE READ MySQL locks every row that
+	// it reads, matching or not, and other pickers skip those rows.
 	Where string
 	Args  []any
-	// OrderBy is what ORDER BY says, in SQL as Where; empty means any order.
+	// OrderBy is the text after ORDER BY, in SQL as Where. Empty means any order.
 	OrderBy string
-	// Limit is the most rows to pick, at least 1.
+	// Limit is the largest number of rows to pick, at least 1.
 	Limit int
 }
 
-// Pick locks the next rows that nobody has locked, until tx ends, and puts them into dest, a pointer to a slice of structs: the columns are
-// the fields' `db` tags, or their names in lower case, as with sqlx and optimistic.Table. It never waits for another who picks, and no two
-// pick the same row. What is done is deleted, or marked, in the same transaction.
+// Pick locks the next unlocked rows until tx ends, and reads them into dest, a pointer to a slice
+// of structs. The columns are the fields' `db` tags, or their names in lower case, as with sqlx and
+// optimistic.Table. It never waits for another picker, and no two pick the same row. Delete or mark
+// the rows in the same transaction.
 //
-// On SQLite it takes the file's write lock first, as Lock does: who picks does it one after the other.
+// On SQLite it takes the file's write lock first, as Lock does, so that pickers run one after the
+// other.
 func (l *Locker) Pick(ctx context.Context, tx Tx, dest any, q Queue) error {
 	if err := lease.CheckTx(tx); err != nil {
 		return err
@@ -71,7 +74,7 @@ func (l *Locker) pick(q Queue, columns []string) (string, error) {
 	}
 	var b strings.Builder
 	for i, c := range columns {
-		columns[i] = table + "." + c // alone, one that is not there would be a string to SQLite
+		columns[i] = table + "." + c // SQLite takes an unknown column alone for a string
 	}
 	fmt.Fprintf(&b, `SELECT %s FROM %s`, strings.Join(columns, ", "), table)
 	if q.Where != "" {
@@ -87,17 +90,20 @@ func (l *Locker) pick(q Queue, columns []string) (string, error) {
 // columns are the quoted columns of the struct that dest is a slice of.
 func (l *Locker) columns(dest any) (columns []string, err error) {
 	t := reflect.TypeOf(dest)
-	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Slice || t.Elem().Elem().Kind() != reflect.Struct || reflect.ValueOf(dest).IsNil() {
-		return nil, fmt.Errorf("%w: rows are picked into a pointer to a slice of structs, not into %T", lease.ErrConfig, dest)
+	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Slice ||
+		t.Elem().Elem().Kind() != reflect.Struct || reflect.ValueOf(dest).IsNil() {
+		return nil, fmt.Errorf("%w: rows are picked into a pointer to a slice of structs, not into %T",
+			lease.ErrConfig, dest)
 	}
 	fields := reflectx.NewMapperFunc("db", sqlx.NameMapper).TypeMap(t.Elem().Elem())
 	for _, f := range fields.Index {
 		if f.Embedded || strings.Contains(f.Path, ".") || fields.Paths[f.Path] != f {
-			continue // a field that has fields is one column: a time, or what reads itself
+			continue // a struct field is one column: a time, or a Scanner
 		}
 		quoted, err := l.d.Quote(f.Name)
 		if err != nil || strings.Contains(f.Name, ".") {
-			return nil, fmt.Errorf("%w: %T has a field for column %q: use a letter or _, then up to 62 letters, digits or _", lease.ErrConfig, dest, f.Name)
+			return nil, fmt.Errorf("%w: %T has a field for column %q: use a letter or _, then up to 62 letters, "+
+				"digits or _", lease.ErrConfig, dest, f.Name)
 		}
 		columns = append(columns, quoted)
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Release clears the rows and ends the transactions. A lock that another store has taken can be released too, as an operator does: its own
-// store sees that within a quarter of a second, and Release waits for that, for half a second at most.
+// Release clears the rows and ends the transactions. It can also release a lock that another store
+// has taken, as an operator does. That store notices within a quarter of a second; Release waits
+// for it, for half a second at most.
 func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	out := make([]lease.Released, len(leases))
 	for i, l := range leases {
@@ -20,8 +21,9 @@ func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 	return out, nil
 }
 
-// release clears the row first: in the other order whoever came next would find a row that names a holder without a transaction, which is
-// what a crash leaves. After an error the transaction stays, for a second try: in the end, by the server's limit on silence, it goes.
+// release clears the row first. In the other order the next taker would find a row that names a
+// holder without a transaction, which is what a crash leaves. After an error the transaction stays,
+// for a second try; in the end the server's idle timeout ends it.
 func (s *Store) release(ctx context.Context, l lease.Lease) lease.Released {
 	if err := s.check("release", l.Key); err != nil {
 		return lease.Released{Err: err}
@@ -38,19 +40,20 @@ func (s *Store) release(ctx context.Context, l lease.Lease) lease.Released {
 			s.let(ctx, h, held, false)
 		}
 	case !answers[0].Gone:
-		s.outOfTheWay(ctx, l.Key)
+		s.waitUntilFree(ctx, l.Key)
 	}
 	return answers[0]
 }
 
-// outOfTheWay waits until the transaction of another store has let a key go whose row was released.
-func (s *Store) outOfTheWay(ctx context.Context, key string) {
+// waitUntilFree waits until the transaction of another store has unlocked a key whose row was
+// released.
+func (s *Store) waitUntilFree(ctx context.Context, key string) {
 	for began := time.Now(); time.Since(began) < 2*s.look; {
 		if free, err := s.keys.free(ctx, []string{key}); err != nil || free[key] {
 			return
 		}
 		if rows, err := s.rows.Inspect(ctx, lease.Filter{Keys: []string{key}}); err != nil || len(rows) == 0 || rows[0].Held {
-			return // somebody has it already
+			return // another has it already
 		}
 		select {
 		case <-time.After(s.look / 20):

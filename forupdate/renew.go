@@ -8,15 +8,15 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// nobodys is a token that no row has: what is asked for under it is answered lost, together with the store's clock.
-const nobodys = -1
+// noToken is a token that no row has. A renewal under it is answered lost, with the store's clock.
+const noToken = -1
 
-// Renew proves that each lock's transaction is still there, by a statement on its own connection, all side by side and for no longer than
-// proofTimeout or a quarter of the TTL; then it extends the rows of those in one batch. A lock whose transaction is gone is lost, and its
-// row is cleared.
+// Renew proves that each lock's transaction is still there, by a statement on its own connection,
+// all concurrently and for no longer than proofTimeout or a quarter of the TTL. Then it extends the
+// rows of those in one batch. A lock whose transaction is gone is lost, and its row is cleared.
 //
-// A lock that another store holds can be renewed too. Its transaction cannot be asked: it is there if somebody has the key's row locked
-// while rowlock's row names the lease.
+// It can also renew a lock that another store holds. It cannot ask that store's transaction, and
+// takes it as alive if the key's row is locked while rowlock's row names the lease.
 func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	if len(reqs) == 0 {
 		return nil, nil
@@ -44,7 +44,7 @@ func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 	asked := slices.Clone(reqs)
 	for i, r := range reqs {
 		if dead[i] || ours[i] == nil && free[r.Key] {
-			asked[i].Token = nobodys
+			asked[i].Token = noToken
 		}
 	}
 	out, err := s.rows.Renew(ctx, asked)
@@ -59,8 +59,8 @@ func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 	return out, nil
 }
 
-// clear clears the row of a lock that is gone, if that can be done in a moment: whoever takes the key does it otherwise, and the renewals
-// of other locks wait for this one.
+// clear clears the row of a lost lock, if that takes no longer than a moment: otherwise the next
+// taker does it, because the renewals of other locks wait for this one.
 func (s *Store) clear(ctx context.Context, l lease.Lease) {
 	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
 	defer cancel()

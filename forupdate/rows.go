@@ -10,19 +10,22 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Rows says which rows of your own are to be locked: those whose Key column has the values given. The column should be the primary key, or
-// have a unique index: without one, MySQL locks every row that it reads on the way, and of several rows with one key TryLockRows is content
-// to have one.
+// Rows says which of your own rows to lock: those whose Key column has the given values. The column
+// should be the primary key, or have a unique index. Without one, MySQL locks every row that it
+// reads, and TryLockRows locks only one of several rows with one key.
 type Rows struct {
-	// Table is its name, or "schema.name". Names are compared exactly: on Postgres one that was created without quotes is in lower case.
+	// Table is its name, or "schema.name". Names are compared exactly: on PostgreSQL a name that
+	// was created without quotes is in lower case.
 	Table string
 	// Key is the column's name.
 	Key string
 }
 
-// LockRows locks your own rows until tx ends, one after the other in an order that is the same for every caller, as Lock does. A row that
-// is not there is a [*MissingError], with the others locked. Whether a row has a key is for the database to say, by the column's collation
-// say. Give keys as the column has them (numbers, strings, []byte), and every caller alike: on MySQL their text is the order.
+// LockRows locks your own rows until tx ends, one after the other in an order that is the same for
+// every caller, as Lock does. Missing rows are a [*MissingError], with the others locked. The
+// database decides whether a row has a key, for example by the column's collation. Give keys as the
+// column has them (numbers, strings, []byte), and every caller alike, because on MySQL their text
+// is the order.
 func (l *Locker) LockRows(ctx context.Context, tx Tx, rows Rows, keys ...any) error {
 	r, err := l.rowsRequest(tx, rows, keys)
 	if err != nil {
@@ -35,8 +38,8 @@ func (l *Locker) LockRows(ctx context.Context, tx Tx, rows Rows, keys ...any) er
 	return &MissingError{Table: rows.Table, Keys: missing}
 }
 
-// TryLockRows is LockRows without waiting. Where a row is locked it returns a *lease.HeldError that names its key; on MySQL also where tx
-// itself has deleted the row.
+// TryLockRows is LockRows without waiting. If a row is locked it returns a *lease.HeldError that
+// names its key; on MySQL also if tx itself has deleted the row.
 func (l *Locker) TryLockRows(ctx context.Context, tx Tx, rows Rows, keys ...any) error {
 	r, err := l.rowsRequest(tx, rows, keys)
 	if err != nil {
@@ -56,8 +59,9 @@ func (l *Locker) TryLockRows(ctx context.Context, tx Tx, rows Rows, keys ...any)
 	return &lease.HeldError{Key: sqlstore.PlainText(left[0])}
 }
 
-// absent returns those of keys for which ask finds no row. What comes back is told apart by its text. Where that is no key's own (of a
-// collation two texts are the same, a type is written in more than one way) the database is asked for each key by itself.
+// absent returns the keys for which ask finds no row. Rows are told apart by their text. If that
+// text is no key's own (two texts are equal in a collation, or a type is written in several ways),
+// the database is asked for each key by itself.
 func absent(keys []any, ask func(keys []any) (map[string]bool, error)) (missing []any, err error) {
 	got, err := ask(keys)
 	if err != nil {
@@ -68,7 +72,7 @@ func absent(keys []any, ask func(keys []any) (map[string]bool, error)) (missing 
 			missing = append(missing, k)
 		}
 	}
-	if len(got) == len(keys)-len(missing) { // each row has been told
+	if len(got) == len(keys)-len(missing) { // each row is a key's
 		return missing, nil
 	}
 	return absentOneByOne(missing, ask)
@@ -87,8 +91,9 @@ func absentOneByOne(keys []any, ask func(keys []any) (map[string]bool, error)) (
 	return missing, nil
 }
 
-// look reads which rows are there, and locks none. In MySQL it reads on the locker's own connection: in a SERIALIZABLE transaction there
-// every read locks, and waits. Elsewhere it reads in the transaction, which sees what it has written itself.
+// look reads which rows exist, and locks none. On MySQL it reads on the Locker's own connection,
+// because every read of a SERIALIZABLE transaction locks, and waits. Elsewhere it reads in the
+// transaction, which sees its own writes.
 func (l *Locker) look(ctx context.Context, tx Tx, r request) (map[string]bool, error) {
 	if l.d.ReadsLock {
 		return l.lookOutside(ctx, r)
@@ -139,7 +144,11 @@ func (l *Locker) rowsRequest(tx Tx, rows Rows, keys []any) (r request, err error
 	if len(distinct) == 0 {
 		return r, fmt.Errorf("%w: no row of %s to lock", lease.ErrInvalidKey, rows.Table)
 	}
-	// The column is named with its table: alone, one that is not there would be a string to SQLite.
-	slices.SortFunc(distinct, func(a, b any) int { return strings.Compare(sqlstore.PlainText(a), sqlstore.PlainText(b)) })
-	return request{what: fmt.Sprintf("lock rows of %s by %s", rows.Table, rows.Key), table: table, column: table + "." + column, keys: distinct}, nil
+	// The column is named with its table, because SQLite takes an unknown column alone for a
+	// string.
+	slices.SortFunc(distinct, func(a, b any) int {
+		return strings.Compare(sqlstore.PlainText(a), sqlstore.PlainText(b))
+	})
+	what := fmt.Sprintf("lock rows of %s by %s", rows.Table, rows.Key)
+	return request{what: what, table: table, column: table + "." + column, keys: distinct}, nil
 }

@@ -129,7 +129,7 @@ func readCommitted(e *testdb.Env) sql.IsolationLevel {
 	return sql.LevelReadCommitted
 }
 
-// Whoever picks while another has picked gets the next rows, at once.
+// A caller that picks while another has picked gets the next rows, at once.
 func TestWhoPicksWaitsForNobody(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		l, table := newLocker(t, e), jobs(t, e, 6)

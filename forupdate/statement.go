@@ -23,7 +23,9 @@ func (l *Locker) lock(ctx context.Context, tx Tx, r request) (got map[string]boo
 	}
 	end := began.Add(wait)
 	err = l.patiently(ctx, tx, wait, func() error {
-		got, err = l.each(ctx, tx, r, func(n int) string { return l.d.LockRows(r.table, r.column, n, time.Until(end)) })
+		got, err = l.each(ctx, tx, r, func(n int) string {
+			return l.d.LockRows(r.table, r.column, n, time.Until(end))
+		})
 		return err
 	})
 	return got, l.explain(ctx, r.what, waited(began), err)
@@ -33,7 +35,7 @@ func waited(since time.Time) string {
 	return fmt.Sprintf("waited %s", time.Since(since).Round(time.Millisecond))
 }
 
-// try locks what r asks for and nobody has.
+// try locks those rows of r that no other transaction has locked.
 func (l *Locker) try(ctx context.Context, tx Tx, r request) (map[string]bool, error) {
 	if l.wholeFile() {
 		return l.lockFile(ctx, tx, r, 0)
@@ -42,7 +44,7 @@ func (l *Locker) try(ctx context.Context, tx Tx, r request) (map[string]bool, er
 	return got, l.explain(ctx, r.what, "asked once", err)
 }
 
-// each runs a SELECT for as many keys at once as the database takes well, in their order.
+// each runs a SELECT for as many keys at once as suits the database, in their order.
 func (l *Locker) each(ctx context.Context, tx Tx, r request, query func(n int) string) (map[string]bool, error) {
 	all := make(map[string]bool, len(r.keys))
 	for keys := range slices.Chunk(r.keys, l.d.AtOnce()) {
@@ -64,7 +66,8 @@ func (l *Locker) wait(ctx context.Context) time.Duration {
 	return wait
 }
 
-// patiently runs f with the limit on waiting set, and gives back the limit that was there before: also when ctx has ended meanwhile.
+// patiently runs f with the limit on waiting set, and then resets the limit, even if ctx has ended
+// meanwhile.
 func (l *Locker) patiently(ctx context.Context, tx Tx, wait time.Duration, f func() error) error {
 	restore, err := l.d.Patience(ctx, lease.InTx(tx), wait)
 	if err != nil {
@@ -82,10 +85,11 @@ func (l *Locker) patiently(ctx context.Context, tx Tx, wait time.Duration, f fun
 	return err
 }
 
-// lockFile takes SQLite's write lock, and returns which of your rows are there, if r is of rows.
+// lockFile takes SQLite's write lock. If r is of rows, it returns which of them exist.
 //
-// It asks without waiting, again and again, and waits in between, when the limit is as it was: a transaction whose ctx ends is rolled back
-// by database/sql, and its connection is the pool's again before anything could be given back on it.
+// It asks without waiting, again and again, and waits in between, while the limit is as it was. If
+// ctx ends, database/sql rolls the transaction back, and its connection goes back to the pool
+// before the limit could be reset on it.
 func (l *Locker) lockFile(ctx context.Context, tx Tx, r request, wait time.Duration) (got map[string]bool, err error) {
 	began := time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
@@ -111,7 +115,7 @@ func (l *Locker) writeLock(ctx context.Context, tx Tx) error {
 	return err
 }
 
-// query runs a SELECT of keys and returns those that came.
+// query runs a SELECT of keys and returns those that it found.
 func (l *Locker) query(ctx context.Context, tx Tx, keys []any, query string) (map[string]bool, error) {
 	if l.d.Dollars {
 		query = sqlx.Rebind(sqlx.DOLLAR, query)
@@ -132,7 +136,7 @@ func (l *Locker) query(ctx context.Context, tx Tx, keys []any, query string) (ma
 	return got, rows.Err()
 }
 
-// explain tells who was waited for in vain from what went wrong.
+// explain tells a wait in vain from a failure.
 func (l *Locker) explain(ctx context.Context, what, how string, err error) error {
 	switch waited := l.d.Waited(err); {
 	case err == nil:
@@ -140,9 +144,11 @@ func (l *Locker) explain(ctx context.Context, what, how string, err error) error
 	case errors.Is(err, sql.ErrTxDone), waited == sqlstore.NoWait:
 		return sqlstore.ExplainOwn(l.d, what, err)
 	case waited == sqlstore.TooLate:
-		return fmt.Errorf("%w, and has read what another has changed since: %s: %w (roll back, and begin with BEGIN IMMEDIATE or _txlock=immediate)", ErrDeferred, what, err)
+		return fmt.Errorf("%w, and has read data that another has changed since: %s: %w (roll back, and begin with "+
+			"BEGIN IMMEDIATE or _txlock=immediate)", ErrDeferred, what, err)
 	case l.wholeFile():
-		return fmt.Errorf("%w: %w, or another has the file's write lock for longer: %s, %s: %w (begin with BEGIN IMMEDIATE or _txlock=immediate, and a busy_timeout)", lease.ErrHeld, ErrDeferred, what, how, err)
+		return fmt.Errorf("%w: %w, or another has the file's write lock for longer: %s, %s: %w (begin with "+
+			"BEGIN IMMEDIATE or _txlock=immediate, and a busy_timeout)", lease.ErrHeld, ErrDeferred, what, how, err)
 	}
 	return oneline.Join(fmt.Errorf("%w: %s: %s for another transaction: %w", lease.ErrHeld, what, how, err), ctx.Err())
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// DB is what New and NewLocker need of a pool: *sql.DB and *sqlx.DB have it. It stays the caller's to close, afterwards.
+// DB is the part of a pool that New and NewLocker need: *sql.DB and *sqlx.DB have it. The caller
+// closes it, afterwards.
 type DB = dialect.DB
 
 const (
@@ -25,8 +26,8 @@ const (
 
 // Store keeps locks as transactions that stay open. It is safe for concurrent use.
 type Store struct {
-	rows  *table.Store // what the locks tell of themselves
-	keys  keyRows      // what is locked
+	rows  *table.Store // the data of the locks
+	keys  keyRows      // the rows that are locked
 	d     *sqlstore.Dialect
 	conns *conns
 	turns turns
@@ -36,8 +37,8 @@ type Store struct {
 	closed bool
 
 	done     chan struct{} // closed by Close
-	look     time.Duration // how often the holds are looked after
-	hurried  chan struct{} // holds one: look at once, and soon again
+	look     time.Duration // how often the holds are checked
+	hurried  chan struct{} // buffered: check at once, and soon again
 	watching sync.WaitGroup
 }
 
@@ -49,8 +50,9 @@ var (
 	_ lease.Settler    = (*Store)(nil)
 )
 
-// New returns a store on the tables in db, for Postgres, MySQL and MariaDB. It takes four connections of the pool for itself, one more to
-// listen where the pool has room, and one for each held lock. Close it after the client. The options are Connections and Logger.
+// New returns a store on the tables in db, for PostgreSQL, MySQL and MariaDB. It keeps four
+// connections of the pool, one more to listen if the pool has room, and one for each held lock.
+// Close it after the client. The options are Connections and Logger.
 //
 // SQLite is refused with lease.ErrUnsupported, and so is a dialect that is postgres.Pooled.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
@@ -59,12 +61,14 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 		return nil, err
 	}
 	if of.Silence == nil {
-		return nil, fmt.Errorf("%w: the only lock that %s has is on all of the file, so a lock that is held would keep every writer out, its holder too: "+
-			"use rowlock.Open or optimistic.New, or forupdate.NewLocker inside your own transaction", lease.ErrUnsupported, d.Name())
+		return nil, fmt.Errorf("%w: the only lock of %s is on the whole file, so that a held lock would exclude every "+
+			"writer, its holder too: use rowlock.Open or optimistic.New, or forupdate.NewLocker inside your own "+
+			"transaction", lease.ErrUnsupported, d.Name())
 	}
 	limit := db.Stats().MaxOpenConnections
 	if limit > 0 && limit < o.connections+lanes+1 {
-		return nil, fmt.Errorf("%w: MaxOpenConns (%d) must be at least %d: %d for held locks (forupdate.Connections), %d for statements, and the application needs one; raise it, or hold fewer",
+		return nil, fmt.Errorf("%w: MaxOpenConns (%d) must be at least %d: %d for held locks (forupdate.Connections), "+
+			"%d for statements, and one for the application; raise it, or hold fewer",
 			lease.ErrPool, limit, o.connections+lanes+1, o.connections, lanes)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
@@ -89,12 +93,14 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// rehearse locks a key that nobody else has, so that a missing privilege, or a session that is not ours alone, is found now.
+// rehearse locks a key of its own, so that New finds a missing privilege, or a session that is not
+// its own.
 func (s *Store) rehearse(ctx context.Context) error {
 	key := lease.Reserved + "hold/" + lease.NewOwner().String()
 	made, err := s.keys.make(ctx, "acquire", []string{key})
 	if err == nil && made == 0 {
-		err = fmt.Errorf("%w: a row of rowlock_hold was not made: is there a trigger or a row policy on the table?", lease.ErrCorrupt)
+		err = fmt.Errorf("%w: a row of rowlock_hold was not made: is there a trigger or a row policy on "+
+			"the table?", lease.ErrCorrupt)
 	}
 	if err == nil {
 		err = s.rehearseHold(ctx, key)
@@ -113,7 +119,7 @@ func (s *Store) rehearseHold(ctx context.Context, key string) error {
 	got, err := c.lock(ctx, key)
 	s.conns.giveBack(ctx, c)
 	if err == nil && !got {
-		err = fmt.Errorf("%w: a row of rowlock_hold that nobody has could not be locked", lease.ErrCorrupt)
+		err = fmt.Errorf("%w: a new row of rowlock_hold could not be locked", lease.ErrCorrupt)
 	}
 	if err == nil {
 		_, err = s.keys.drop(ctx, []string{key})
@@ -121,13 +127,14 @@ func (s *Store) rehearseHold(ctx context.Context, key string) error {
 	return err
 }
 
-// Fence locks the row of l in tx if it still names its owner and token. The lock itself is on another row, and stays with its holder.
+// Fence locks the row of l in tx if it still names its owner and token. The lock itself is on
+// another row, and stays with its holder.
 func (s *Store) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	return s.rows.Fence(ctx, tx, l)
 }
 
-// ReleaseTx releases l exactly when tx commits: its row at that moment, the key itself when this store has seen that, within a quarter
-// of a second.
+// ReleaseTx releases l exactly if tx commits: its row at that moment, and the key within a quarter
+// of a second, when this store has seen the row.
 func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	err := s.rows.ReleaseTx(ctx, tx, l)
 	if err == nil {
@@ -136,11 +143,12 @@ func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) e
 	return err
 }
 
-// Settle returns when no statement runs any more that was sent before it, or with ctx. An acquire
-// whose caller has left can be granted until then.
+// Settle returns when no earlier statement runs any more, or when ctx ends. An acquire whose caller
+// has left can be granted until then.
 func (s *Store) Settle(ctx context.Context) { s.rows.Settle(ctx) }
 
-// Close lets every lock go by ending its transaction, and returns when the connections are closed. A Client gives its locks back before.
+// Close releases every lock by ending its transaction, and returns when the connections are closed.
+// A Client releases its locks before.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

@@ -165,7 +165,7 @@ func TestASweepLeavesWhatIsLockedOrYoung(t *testing.T) {
 	})
 }
 
-// Somebody who only has a Locker need not keep a row for every key there ever was.
+// A program with only a Locker need not keep a row for every key there ever was.
 func TestALockerSweepsWhatItHasMade(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		l := newLocker(t, e)
@@ -190,7 +190,7 @@ func TestALockerSweepsWhatItHasMade(t *testing.T) {
 			t.Errorf("%d rows were removed that are young", n)
 		}
 		if n := sweep(0); n != 4 || count(t, e, "rowlock_hold") != 1 {
-			t.Errorf("%d rows were removed of 4 that nobody has locked, %d are left", n, count(t, e, "rowlock_hold"))
+			t.Errorf("%d rows were removed of 4 that are not locked, %d are left", n, count(t, e, "rowlock_hold"))
 		}
 		ok(t, l.Lock(t.Context(), tx, "a", "e")) // made again
 		ended, cancel := context.WithCancel(t.Context())

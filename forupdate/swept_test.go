@@ -42,7 +42,7 @@ func TestAKeyIsNotLockedInAnotherDatabase(t *testing.T) {
 	})
 }
 
-// A row that a sweep removes before it could be locked is held by nobody.
+// A row that a sweep removes before it could be locked has no holder.
 func TestAKeyThatIsSweptAwayInTheLastMomentIsNotHeld(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		l := newLocker(t, e)

@@ -14,7 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// failover is a pool that leads to another server from some moment on, or that has no connection for anybody.
+// failover is a pool that leads to another server from some moment on, or that has no connection
+// for any caller.
 type failover struct {
 	*sql.DB
 	next    atomic.Pointer[sql.DB]
@@ -31,7 +32,8 @@ func (f *failover) Conn(ctx context.Context) (*sql.Conn, error) {
 	return f.DB.Conn(ctx)
 }
 
-// A server that was demoted takes no locks, on any connection: that is for the caller to see, and not to be tried for ever.
+// A server that was demoted takes no locks, on any connection: that is for the caller to see, and
+// not to be tried for ever.
 func TestAServerThatTakesNoLocksAnyMoreIsReportedAtOnce(t *testing.T) {
 	e := onPostgres(t)
 	replica := *e
@@ -55,7 +57,8 @@ func TestAServerThatTakesNoLocksAnyMoreIsReportedAtOnce(t *testing.T) {
 	release(t, s, l)
 }
 
-// The application has used the pool up: that is trouble which passes, for Lock to wait for, and no deadline of the caller's.
+// The application has used the pool up: that is trouble which passes, for Lock to wait for, and no
+// deadline of the caller's.
 func TestAStoreWhosePoolIsUsedUpIsBusy(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		t.Parallel()
@@ -101,7 +104,8 @@ func TestAContextThatHasEndedSendsNothing(t *testing.T) {
 	})
 }
 
-// An attempt that is under way when the store is closed has its connection closed too, before Close returns.
+// An attempt that is under way when the store is closed has its connection closed too, before Close
+// returns.
 func TestCloseReturnsWhenEveryConnectionIsClosed(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		db := &failover{DB: e.Pool(t)}

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// turns lets one attempt at a time ask for a key, so that those of one process do not stand in one another's way in the database, each
-// with a connection.
+// turns lets one attempt per key and process ask the database, because several would block one
+// another there, each with a connection.
 type turns struct {
 	mu   sync.Mutex
 	keys map[string]*turn
 }
 
 type turn struct {
-	token chan struct{} // holds one while somebody has the turn
+	token chan struct{} // full while an attempt is under way
 	users int
 }
 
-// enter waits for its turn.
+// enter waits until no other attempt is under way.
 func (t *turns) enter(ctx context.Context, key string) (leave func(), err error) {
 	t.mu.Lock()
 	if t.keys == nil {

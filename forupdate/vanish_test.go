@@ -11,7 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// The server is not told that the client is gone. It ends the session that keeps silent, so the key comes free as a lease does.
+// The server is not told that the client is gone. It ends the session that keeps silent, so the key
+// comes free as a lease does.
 func TestAConnectionThatVanishesWithoutAWordLetsItsKeyGoWithinTheTTL(t *testing.T) {
 	const d = 2 * time.Second
 	onServers(t, func(t *testing.T, e *testdb.Env) {

@@ -7,9 +7,10 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// watch looks after the holds: one whose row names it no longer (a transaction of the caller's has released it, or an operator has), or
-// has expired, keeps others from a key that is free. It asks in one read-only statement, and only while anything is held. It also ends
-// connections that nobody has needed for a while.
+// watch checks the holds. If a row no longer names its hold (a transaction of the caller's or an
+// operator has released it), or has expired, the hold keeps others from a free key, and ends. watch
+// asks in one read-only statement, and only while a key is held. It also ends connections that were
+// idle for long.
 func (s *Store) watch() {
 	every := s.look
 	timer := time.NewTimer(every)
@@ -29,7 +30,7 @@ func (s *Store) watch() {
 	}
 }
 
-// hurry has the holds looked at in a moment: a transaction is about to release one, or not.
+// hurry has the holds checked soon, because a transaction may be about to release one.
 func (s *Store) hurry() {
 	select {
 	case s.hurried <- struct{}{}:

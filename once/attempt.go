@@ -12,11 +12,14 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// errLostRow: InnoDB rolls all of a transaction back when it is a deadlock's victim, and goes on as if nothing had been begun.
-var errLostRow = errors.New("the transaction has lost the row it made: it was ended, by the function or by the database, whose error the function did not return")
+// errLostRow: InnoDB rolls the whole transaction back if it is a deadlock's victim, and goes on as
+// if no transaction had been begun.
+var errLostRow = errors.New("the transaction has lost the row it made: it was ended, by the function or by the " +
+	"database, whose error the function did not return")
 
-// errCut: PostgreSQL answers a cancelled wait for its synchronous standby with success and a warning, which no driver passes on.
-var errCut = errors.New("the answer to the COMMIT came after it was cancelled, when success says nothing of replicas")
+// errCut: PostgreSQL answers a canceled wait for its synchronous standby with success and a
+// warning, which drivers discard.
+var errCut = errors.New("the answer to the COMMIT came after it was canceled, when success says nothing of replicas")
 
 // attempt is one transaction.
 type attempt struct {
@@ -25,27 +28,28 @@ type attempt struct {
 	row  sqlstore.OnceClaim
 	f    Func
 	wait time.Duration // for another transaction that has the key
-	peek bool          // first, because there is to be no wait
-	// doubt says that a transaction of this process may have done the key, whose COMMIT was not answered.
+	peek bool          // first, because the claim must not wait
+	// doubt says that a transaction of this process whose COMMIT was not answered may have done the
+	// key.
 	doubt bool
 
-	// What is known afterwards:
-	claimed bool // the claim was answered: every attempt before it has ended, and the row says how
-	settled bool // the claim was granted: none of the attempts before it was committed
+	// Known afterwards:
+	claimed bool // the claim was answered: earlier attempts have ended, and the row says how
+	settled bool // the claim was granted: no earlier attempt was committed
 	unknown bool // the COMMIT was sent, and not answered
-	again   bool // another attempt may fare better
-	busy    bool // it failed before f was run, because of others
+	again   bool // another attempt may succeed
+	busy    bool // it failed before f ran, because of other transactions
 	rivals  bool // and those have the key
 }
 
-// run does it all on one pinned connection: what database/sql does not hear of there it does not run again.
+// run does it all on one pinned connection, where database/sql runs nothing again.
 func (a *attempt) run(ctx context.Context) (Result, error) {
 	w, err := a.start(ctx)
 	if err != nil {
 		return Result{}, err
 	}
 	committed := false
-	defer func() { w.over(ctx, committed) }() // also where f panics
+	defer func() { w.over(ctx, committed) }() // even if f panics
 	res, err := a.within(ctx, w)
 	if err != nil || res.Replayed && !a.doubt {
 		return res, err
@@ -55,7 +59,8 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 	return res, err
 }
 
-// start connects and begins. It waits no longer than for a claim: a ctx without deadline would let a connection that hangs keep it.
+// start connects and begins. It waits no longer than for a claim, because with a ctx without
+// deadline a hanging connection would keep it.
 func (a *attempt) start(ctx context.Context) (*work, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.wait+slack)
 	defer cancel()
@@ -70,7 +75,8 @@ func (a *attempt) start(ctx context.Context) (*work, error) {
 			return nil, err
 		}
 	}
-	// A context that ends has f's statements fail. It must not have the transaction roll back at any moment, the commit's included.
+	// A context that ends makes f's statements fail. It must not roll the transaction back at some
+	// moment, which could be that of the commit.
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
 	tx, err := a.begin(ctx, within, conn, cut)
 	if err != nil {
@@ -82,13 +88,15 @@ func (a *attempt) start(ctx context.Context) (*work, error) {
 	return &work{d: a.o.d, conn: conn, tx: tx, cut: cut}, nil
 }
 
-// begin waits no longer than ctx does: SQLite's BEGIN IMMEDIATE is where it waits for the others. Once it has begun, ctx ends nothing.
+// begin waits no longer than ctx does, because SQLite's BEGIN IMMEDIATE waits for the other
+// writers. After it has begun, ctx ends nothing.
 func (a *attempt) begin(ctx, within context.Context, conn *sql.Conn, cut context.CancelFunc) (*sql.Tx, error) {
 	defer context.AfterFunc(ctx, cut)()
 	return conn.BeginTx(within, a.o.cfg.TxOptions)
 }
 
-// look asks before the transaction whether somebody has the key, where the claim cannot be told not to wait.
+// look asks before the transaction whether another has the key, if the claim cannot be told not to
+// wait.
 func (a *attempt) look(ctx context.Context, conn *sql.Conn) error {
 	if a.o.d.PeekOnce == nil {
 		return nil
@@ -126,7 +134,7 @@ func (a *attempt) within(ctx context.Context, w *work) (Result, error) {
 	if err := a.o.tooLarge(a.req.Key, value); err != nil {
 		return Result{}, err
 	}
-	// What f has finished is committed, though ctx may have ended.
+	// What f has finished is committed, even if ctx has ended.
 	err = a.o.store(w.ending(ctx), lease.InTx(tx), a.row, value)
 	if errors.Is(err, sql.ErrTxDone) {
 		return Result{}, endedByF(a.req.Key, err)
@@ -138,8 +146,9 @@ func (a *attempt) within(ctx context.Context, w *work) (Result, error) {
 	return Result{Value: kept(value)}, nil
 }
 
-// replay answers for a key that was done before. Where this process is in doubt of it, it writes to the row: what was read may not be
-// durable, and so it is told only once a commit that comes after it was acknowledged.
+// replay answers for a key that was done before. If an earlier COMMIT of this process was not
+// answered, it writes to the row: what was read may not be durable, so that it is reported only
+// after a later commit was acknowledged.
 func (a *attempt) replay(ctx context.Context, tx *sql.Tx, row sqlstore.OnceRow) (Result, error) {
 	res, err := answer(a.req, row)
 	if err != nil || !a.doubt {
@@ -164,21 +173,23 @@ func kept(value []byte) []byte {
 	return value
 }
 
-// failed is for what went wrong before f was run.
+// failed is for an error before f was run.
 func (a *attempt) failed(verb string, err error) (Result, error) {
 	a.again = worthIt(a.o.d, err)
-	a.busy = sqlstore.Judge(a.o.d, err).Class == sqlstore.Conflict || errors.Is(err, driver.ErrBadConn) // which the pool may have many of
+	// The pool may have many bad connections.
+	a.busy = sqlstore.Judge(a.o.d, err).Class == sqlstore.Conflict || errors.Is(err, driver.ErrBadConn)
 	return Result{}, a.o.explain(verb, a.req.Key, err)
 }
 
-// worthIt reports whether another transaction may fare better after err, which came before the COMMIT: a lost connection is a
-// transaction rolled back.
+// worthIt reports whether another transaction may succeed after err, which came before the COMMIT.
+// A lost connection is a transaction that was rolled back.
 func worthIt(d *sqlstore.Dialect, err error) bool {
 	return !errors.Is(err, errLostRow) && !errors.Is(err, sql.ErrTxDone) && sqlstore.Judge(d, err).Class.Retry()
 }
 
-// commit says in a what is known when there is no answer. The connection is then dropped: SQLite leaves the transaction open when it
-// is too busy to commit, and database/sql would give it to the next.
+// commit says in a what is known if there is no answer. It then drops the connection, because
+// SQLite leaves the transaction open if it is too busy to commit, and database/sql would give it to
+// the next caller.
 func (a *attempt) commit(ctx context.Context, w *work) error {
 	err := w.commit(ctx)
 	switch {
@@ -194,7 +205,9 @@ func (a *attempt) commit(ctx context.Context, w *work) error {
 	return a.o.explain("commit", a.req.Key, err)
 }
 
-// endedByF is for a function that has committed or rolled back. Which of them, and with what, nobody knows but itself.
+// endedByF is for a function that has ended the transaction itself. Only the function knows whether
+// it has committed, and what.
 func endedByF(key string, err error) error {
-	return fmt.Errorf("%w: once %q: the function has ended the transaction itself, which is not its own: if it has committed, the key is taken and its result is not kept: %w", lease.ErrConfig, key, err)
+	return fmt.Errorf("%w: once %q: the function has ended the transaction itself, which is not its own: if it has "+
+		"committed, the key is taken and its result is not kept: %w", lease.ErrConfig, key, err)
 }

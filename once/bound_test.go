@@ -13,8 +13,9 @@ import (
 	"github.com/rowlockdb/rowlock/once"
 )
 
-// A call's ctx and 2.5 s: whatever the server leaves unanswered, and from then on for ever. The hole swallows the operation's own request
-// or reply without closing anything, as a firewall does that has forgotten the connection.
+// A call's ctx and 2.5 s: whatever the server leaves unanswered, and from then on for ever. The
+// hole swallows the operation's own request or reply without closing anything, as a firewall does
+// that has forgotten the connection.
 func TestDoOutlastsItsContextByAMomentWhateverIsNotAnswered(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some 10 s")
@@ -62,7 +63,8 @@ func countOps(t *testing.T, r *rig) int {
 	return len(log.Ops())
 }
 
-// holed calls f with a Once whose network swallows everything from the n-th operation on, and returns that operation's kind.
+// holed calls f with a Once whose network swallows everything from the n-th operation on, and
+// returns that operation's kind.
 func holed(t *testing.T, r *rig, n int, f func(o *once.Once)) (hung string) {
 	t.Helper()
 	h, source := (&testdb.Env{Kind: r.Kind, Source: r.Source}).Holed(t)

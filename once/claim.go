@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	looks = 4               // at a row that changes under our eyes
-	slack = 5 * time.Second // for a claim's answer, beyond what it waits for others
+	looks = 4               // at a row that keeps changing
+	slack = 5 * time.Second // for a claim's answer, beyond its wait for others
 )
 
 // claim makes the key's row in tx, takes over an expired one, or returns the live one.
@@ -38,7 +38,7 @@ func (o *Once) claim(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim,
 	return row, sqlstore.ErrRowShape
 }
 
-// answer is what a row that is not ours says to a request.
+// answer is what an existing row says to a request.
 func answer(r Request, row sqlstore.OnceRow) (Result, error) {
 	switch {
 	case row.State == sqlstore.OnceInFlight:
@@ -54,12 +54,14 @@ func answer(r Request, row sqlstore.OnceRow) (Result, error) {
 // tooLarge returns an error for a result that must not be stored.
 func (o *Once) tooLarge(key string, value []byte) error {
 	if len(value) > o.cfg.MaxResult {
-		return fmt.Errorf("%w: %q has a result of %d bytes; Config.MaxResult is %d: keep what is large in a table of your own, and return its key", ErrResultTooLarge, key, len(value), o.cfg.MaxResult)
+		return fmt.Errorf("%w: %q has a result of %d bytes; Config.MaxResult is %d: keep large data in a table of "+
+			"your own, and return its key", ErrResultTooLarge, key, len(value), o.cfg.MaxResult)
 	}
 	return nil
 }
 
-// store writes the result into the row, if there is one: none is what the row says already.
+// store writes a result into the row. An empty one is not written, because the row already says
+// that there is none.
 func (o *Once) store(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, value []byte) error {
 	if len(value) == 0 {
 		return nil

@@ -19,7 +19,8 @@ func TestAFunctionThatCollidedIsRunAgain(t *testing.T) {
 			t.Skip("one writer at a time: no two functions are under way at once")
 		}
 		r.Exec(t, `INSERT INTO `+r.effects+` (name, n) VALUES ('a', 0), ('b', 0)`)
-		r.Exec(t, `CREATE INDEX `+r.effects+`_by_name ON `+r.effects+` (name)`) // without it InnoDB locks all rows
+		// Without it InnoDB locks all rows.
+		r.Exec(t, `CREATE INDEX `+r.effects+`_by_name ON `+r.effects+` (name)`)
 		o := r.open(t, r.DB, eager())
 		var runs atomic.Int64
 		over := make(chan struct{}, 2) // for the one who is run again, who could lock the other out again
@@ -84,7 +85,8 @@ func TestUnderEveryDefaultIsolation(t *testing.T) {
 	})
 }
 
-// isolated are the DSNs of connections with each default isolation; of SQLite, with transactions that begin as readers.
+// isolated are the DSNs of connections with each default isolation; of SQLite, with transactions
+// that begin as readers.
 func (r *rig) isolated() (sources []string) {
 	levels := []string{"read committed", "repeatable read", "serializable"}
 	with := map[string]func(string) string{

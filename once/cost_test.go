@@ -9,7 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/once"
 )
 
-// What is done once costs one statement more than the transaction that does it, and another if there is a result to keep.
+// What is done once costs one statement more than the transaction that does it, and another if
+// there is a result to keep.
 func TestStatementsOfACall(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		db, _, log := r.faulty(t)

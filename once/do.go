@@ -10,19 +10,25 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// maxTries bounds how often all of it is done again. Who has not begun, because the database was busy, tries until Config.Wait is over.
+// maxTries bounds how often the whole transaction is repeated. A call that could not begin, because
+// the database was busy, tries until Config.Wait is over.
 const maxTries = 5
 
-// Do runs f in a transaction that also claims the key and keeps f's result: either all of it is committed or nothing. If the key was
-// done before, its result is returned and f is not run.
+// Do runs f in a transaction that also claims the key and keeps f's result: either all of it is
+// committed or nothing. If the key was done before, Do returns its result and does not run f.
 //
-// A repeat that comes while the first is under way waits for it, and then gets its result or, if it was rolled back, runs f itself;
-// after Config.Wait it gets an [*InFlightError]. f's error is returned as it is, after everything was rolled back: the next call
-// runs f again. So does f's panic. If the answer to the COMMIT is lost the key is asked whether it was done, and the answer is told once
-// a commit that comes after it was acknowledged; if that cannot be had either the error is also lease.ErrUnknown.
+// A repeat that comes while the first is in flight waits for it. It then gets its result or, if the
+// first was rolled back, runs f itself. After Config.Wait it gets an [*InFlightError]. f's error is
+// returned as it is, after everything was rolled back; the next call runs f again. The same holds
+// for f's panic.
 //
-// ctx is handed to f and bounds the waiting. It does not end the transaction by itself: what f has finished is committed. Whatever the
-// server leaves unanswered, Do returns within 2 s after ctx has ended, or after f has returned if that is later.
+// If the answer to the COMMIT is lost, Do asks whether the key was done, and reports the answer
+// after a later commit was acknowledged. If it gets no answer either, the error is also
+// lease.ErrUnknown.
+//
+// ctx is passed to f and bounds the waiting. It does not end the transaction by itself: what f has
+// finished is committed. Even if the server answers nothing, Do returns within 2 s after ctx has
+// ended, or after f has returned if that is later.
 func (o *Once) Do(ctx context.Context, r Request, f Func) (res Result, err error) {
 	if err := o.check(r, f); err != nil {
 		return Result{}, err
@@ -32,7 +38,7 @@ func (o *Once) Do(ctx context.Context, r Request, f Func) (res Result, err error
 	if mine == nil {
 		return res, err
 	}
-	defer o.lines.leave(r, mine) // also where f panics
+	defer o.lines.leave(r, mine) // even if f panics
 	res, err = o.lead(ctx, r, f, until)
 	if err == nil {
 		mine.value, mine.done = res.Value, true
@@ -40,7 +46,7 @@ func (o *Once) Do(ctx context.Context, r Request, f Func) (res Result, err error
 	return res, err
 }
 
-// lead is for the one of this process who asks the database for the key.
+// lead is for the one call of this process that asks the database for the key.
 func (o *Once) lead(ctx context.Context, r Request, f Func, until time.Time) (Result, error) {
 	pauses := pauses()
 	for doubt, try := o.doubts.has(r), 1; ; try++ {
@@ -56,7 +62,7 @@ func (o *Once) lead(ctx context.Context, r Request, f Func, until time.Time) (Re
 			o.doubts.resolve(r)
 		}
 		if a.claimed {
-			until = time.Now().Add(o.cfg.Wait) // what comes is for another wait than what was
+			until = time.Now().Add(o.cfg.Wait) // the next wait is for another transaction
 		}
 		late := time.Since(until)
 		enough := try >= maxTries && (!a.busy || o.cfg.NoWait || late > 0) || late > slack
@@ -69,8 +75,8 @@ func (o *Once) lead(ctx context.Context, r Request, f Func, until time.Time) (Re
 	}
 }
 
-// patience is how long to wait for another transaction that has the key. In doubt that may be our own, which the server has yet
-// to find dead.
+// patience is how long to wait for another transaction that has the key. After an unanswered COMMIT
+// that may be our own, which the server has yet to find dead.
 func (o *Once) patience(until time.Time, doubt bool) time.Duration {
 	switch {
 	case doubt:
@@ -97,7 +103,7 @@ func pauses() *backoff.ExponentialBackOff {
 	return b
 }
 
-// sleep reports whether ctx went on for so long.
+// sleep reports whether ctx lasted for that long.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

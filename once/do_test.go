@@ -70,7 +70,7 @@ func TestAnErrorOfTheFunctionStoresNothing(t *testing.T) {
 
 func TestAPanicStoresNothingAndLetsTheNextIn(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		r.DB.SetMaxOpenConns(1) // who kept the connection would keep everybody out
+		r.DB.SetMaxOpenConns(1) // a call that kept the connection would exclude all others
 		o := r.once(t)
 		func() {
 			defer func() {

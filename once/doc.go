@@ -1,16 +1,20 @@
-// Package once does what must be done once, however often it is asked for: an order, a payment, a message that is delivered again.
+// Package once makes an effect happen once, however often it is requested: an order, a payment, a
+// message that is delivered again.
 //
-//	res, err := o.Do(ctx, once.Request{Key: "req-7", Fingerprint: once.Fingerprint(body)}, func(ctx context.Context, tx *sql.Tx) ([]byte, error) {
+//	req := once.Request{Key: "req-7", Fingerprint: once.Fingerprint(body)}
+//	res, err := o.Do(ctx, req, func(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 //		… write the order through tx …
 //		return json, nil
 //	})
 //
-// The key is a row that is written in the very transaction that writes the order, together with the result. Therefore the order is
-// there exactly if the key is, whatever fails and wherever: no lease has to be long enough, no half-done state has to be
-// found and mended, and a repeat gets the result of the one that was committed.
+// The key is a row that is written in the transaction that writes the order, together with the
+// result. So the order exists exactly if the key does, whatever fails. No lease has to be long
+// enough, there is no half-done state to mend, and a repeat gets the result of the run that was
+// committed.
 //
-// What that does not cover is whatever the function does outside of tx. An e-mail or another service's API is called again with
-// every run, of which there can be more than one: write what is to be sent into a table through tx, and send it from there.
+// That does not cover what the function does outside of tx. Each run calls an e-mail server or
+// another service again, and there can be more than one run. Write what is to be sent into a table
+// through tx, and send it from there.
 //
-// Results are kept for Config.Keep by the database's clock and then forgotten: a repeat that comes later is done again.
+// Results are kept for Config.Keep by the database's clock. A repeat that comes later runs again.
 package once

@@ -5,17 +5,20 @@ import (
 	"time"
 )
 
-// doubts are keys of which a transaction of this process may have been committed: its COMMIT was not answered. That the row is there
-// resolves nothing, because a row can be read that is on one server alone, and that a failover forgets. So the next call of the key,
-// in this call of Do or a later one, has a commit acknowledged before it tells of the row.
+// doubts has the keys that a transaction of this process may have done, because its COMMIT was not
+// answered. A read of the row resolves nothing: the row may be on one server alone, and a failover
+// forgets it. So the next call of the key, in this or a later call of Do, has a commit acknowledged
+// before it reports the row.
 type doubts struct {
 	mu    sync.Mutex
 	since map[place]time.Time
-	// all is until when every key counts as one, because there were more than are remembered. It costs every repeat a commit.
+	// all is until when every key counts as one, because there were more than are remembered.
+	// Meanwhile every repeat costs a commit.
 	all time.Time
 }
 
-// mostDoubts bounds what is remembered: a database that hangs leaves a doubt for each call, and nobody may ever repeat it.
+// mostDoubts bounds what is remembered: a database that hangs leaves a doubt per call, and the call
+// may never be repeated.
 const mostDoubts = 10_000
 
 func (d *doubts) has(r Request) bool {
@@ -42,7 +45,7 @@ func (d *doubts) note(r Request, keep time.Duration) {
 	d.since[place{r.Tenant, r.Key}] = time.Now()
 }
 
-// forget removes those whose rows have expired.
+// forget removes the keys whose rows have expired.
 func (d *doubts) forget(keep time.Duration) {
 	for p, at := range d.since {
 		if time.Since(at) > keep {

@@ -11,26 +11,27 @@ import (
 )
 
 const (
-	// endTimeout bounds the end of a transaction: the store of its result and its COMMIT, or its ROLLBACK.
+	// endTimeout bounds the end of a transaction: the store of its result and its COMMIT, or its
+	// ROLLBACK.
 	endTimeout = 10 * time.Second
 	// grace is how long the end may take when the caller's context has ended, before or meanwhile.
 	grace = 2 * time.Second
 )
 
-// work is a transaction under way, on a connection that is nobody else's until it has ended.
+// work is a transaction under way, on a connection that no other call uses until it has ended.
 type work struct {
 	d    *sqlstore.Dialect
 	conn *sql.Conn
 	tx   *sql.Tx
 	cut  context.CancelFunc // of the context that tx was begun with
 
-	bad   bool // the connection is not to be used again
+	bad   bool // the connection must be discarded
 	bound context.Context
 	stop  context.CancelFunc
 }
 
-// ending is the one bound of all that it takes to end the transaction, from its first use on. Each part with a bound of its own
-// would add up.
+// ending is the one bound of all that it takes to end the transaction, from its first use on. Each
+// part with a bound of its own would add up.
 func (w *work) ending(ctx context.Context) context.Context {
 	if w.bound == nil {
 		w.bound, w.stop = ending(ctx)
@@ -38,8 +39,8 @@ func (w *work) ending(ctx context.Context) context.Context {
 	return w.bound
 }
 
-// ending ends a grace after ctx does, and after endTimeout. Where ctx has a deadline it leaves half of the time that is left to find out
-// what became of a COMMIT that was not answered.
+// ending ends a grace after ctx does, and after endTimeout. Where ctx has a deadline it leaves half
+// of the time that is left to find out what became of a COMMIT that was not answered.
 func ending(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := endTimeout
 	if end, ok := ctx.Deadline(); ok {
@@ -74,7 +75,7 @@ func (w *work) over(ctx context.Context, committed bool) {
 	if !committed {
 		_, _ = w.tx.ExecContext(end, `ROLLBACK`) // on a connection that has gone it returns at once
 	}
-	// What is left to do is a round trip that nobody can bound, and that nobody needs to wait for.
+	// What is left is a round trip that cannot be bounded, and that no caller needs to wait for.
 	go func() {
 		defer w.stop()
 		defer w.cut()

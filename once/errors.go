@@ -7,20 +7,22 @@ import (
 )
 
 var (
-	// ErrInFlight is what an [*InFlightError] is: another transaction has the key. Returned by Do and In.
+	// ErrInFlight is what an [*InFlightError] is: another transaction has the key. Do and In return
+	// it.
 	ErrInFlight = errors.New("rowlock: in flight")
-	// ErrMismatch is returned by Do and In when the key was used for a request with another fingerprint, which was done, or is being
-	// done in this process. The function has not run.
+	// ErrMismatch is returned by Do and In if the key was used for a request with another
+	// fingerprint, which was done, or is being done in this process. The function has not run.
 	ErrMismatch = errors.New("rowlock: key used for another request")
-	// ErrResultTooLarge is returned by Do and In when the function's result is larger than Config.MaxResult. Its transaction has been
-	// rolled back.
+	// ErrResultTooLarge is returned by Do and In if the function's result is larger than
+	// Config.MaxResult. Its transaction was rolled back.
 	ErrResultTooLarge = errors.New("rowlock: result too large")
 )
 
-// InFlightError says that another call with the same key had not ended when Config.Wait was over. errors.Is(err, ErrInFlight) holds.
+// InFlightError says that another call with the same key had not ended after Config.Wait.
+// errors.Is(err, ErrInFlight) holds.
 type InFlightError struct {
 	Key string
-	// RetryAfter is when to ask again. It is a proposal: nobody knows how long the other takes.
+	// RetryAfter is when to ask again. It is a guess, because the other call's duration is unknown.
 	RetryAfter time.Duration
 }
 

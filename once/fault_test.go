@@ -29,7 +29,8 @@ func (r *rig) faulty(tb testing.TB) (*sql.DB, *faultdb.Switch, *faultdb.Log) {
 	return db, faults, log
 }
 
-// Whatever breaks, and wherever: the answer is right, and the next repeat makes it exactly one effect.
+// Whatever breaks, and wherever: the answer is right, and the next repeat makes it exactly one
+// effect.
 func TestABrokenConnectionLeavesOneEffectAndNoDoubt(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		db, faults, log := r.faulty(t)
@@ -73,7 +74,7 @@ func TestABrokenConnectionLeavesOneEffectAndNoDoubt(t *testing.T) {
 	})
 }
 
-// A server that does not answer to BEGIN holds nobody up for longer than he wants to wait.
+// A server that does not answer to BEGIN delays no caller for longer than its wait.
 func TestABeginThatIsNotAnsweredEndsWithItsContext(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		db, faults, _ := r.faulty(t)
@@ -98,7 +99,8 @@ func TestABeginThatIsNotAnsweredEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A COMMIT that is still on its way when the key is asked for: the claim waits until the server has dealt with it.
+// A COMMIT that is still on its way when the key is asked for: the claim waits until the server has
+// dealt with it.
 func TestACommitThatArrivesLateIsWaitedFor(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		db, faults, _ := r.faulty(t)
@@ -110,7 +112,7 @@ func TestACommitThatArrivesLateIsWaitedFor(t *testing.T) {
 			_, err := o.Do(context.Background(), once.Request{Key: "key"}, r.effect("e", "value"))
 			got <- err
 		}()
-		<-gate.Arrived() // on SQLite nobody can be seen waiting
+		<-gate.Arrived() // on SQLite no waiter can be seen
 		r.waiting(t, 1)
 		gate.Release()
 		gate.Wait()
@@ -121,7 +123,8 @@ func TestACommitThatArrivesLateIsWaitedFor(t *testing.T) {
 	})
 }
 
-// Where the server has not dealt with the COMMIT when the wait is over, the outcome is unknown, and the next who asks finds it.
+// Where the server has not dealt with the COMMIT when the wait is over, the outcome is unknown, and
+// the next who asks finds it.
 func TestACommitThatArrivesTooLateIsUnknown(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		if r.Name == "sqlite" {
@@ -143,7 +146,7 @@ func TestACommitThatArrivesTooLateIsUnknown(t *testing.T) {
 	})
 }
 
-// If nobody answers any more the outcome is unknown, and said to be.
+// If the server answers no more, the outcome is unknown, and the error says so.
 func TestAnOutcomeThatCannotBeHadIsUnknown(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		for committed, fault := range []faultdb.Fault{faultdb.FailBeforeSend(), faultdb.LoseReply()} {

@@ -11,15 +11,17 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// In is [Once.Do] within a transaction that the caller has begun and will commit: f's effects, the claim and the result are there if
-// and when it is committed. Call it before any statement that reads, so that a serialization failure can be told from a repeat.
+// In is [Once.Do] within a transaction that the caller has begun and will commit: f's effects, the
+// claim and the result exist if and when it is committed. Call it before any statement that reads,
+// so that a serialization failure can be told from a repeat.
 //
-// After a COMMIT of yours that was not answered, a Replayed result counts only if tx writes something and is committed: what In reads may
-// be on one server alone.
+// After a COMMIT of yours that was not answered, a Replayed result counts only if tx writes
+// something and is committed, because what In reads may be on one server alone.
 //
-// Once f has run and failed, or panicked, or its result cannot be kept, In has rolled tx back: to commit would keep half of it, as
-// done. Nothing is tried again, and a repeat in flight is waited for in the database alone, with the caller's connection: after
-// ErrBusy or ErrInFlight roll back and begin anew.
+// If f has run and failed, or panicked, or its result cannot be kept, In has rolled tx back: a
+// commit would keep half of it, as done. In tries nothing again. It waits for a repeat in flight in
+// the database alone, with the caller's connection. After ErrBusy or ErrInFlight roll back and
+// begin anew.
 func (o *Once) In(ctx context.Context, tx *sql.Tx, r Request, f Func) (Result, error) {
 	if err := o.check(r, f); err != nil {
 		return Result{}, err

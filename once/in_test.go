@@ -15,7 +15,8 @@ import (
 
 var errBusy = lease.ErrBusy
 
-// impatient is the DSN of connections that do not wait for SQLite's write lock, and begin as a reader.
+// impatient is the DSN of connections that do not wait for SQLite's write lock, and begin as a
+// reader.
 func (r *rig) impatient() string {
 	return strings.NewReplacer("busy_timeout%285000%29", "busy_timeout%2810%29", "&_txlock=immediate", "").Replace(r.Source)
 }
@@ -107,7 +108,8 @@ func TestAFinishedTransactionIsRefused(t *testing.T) {
 	})
 }
 
-// A transaction that has read before sees what was done since, or is told to begin anew; it does not do it twice.
+// A transaction that has read before sees what was done since, or is told to begin anew; it does
+// not do it twice.
 func TestATransactionThatHasReadBefore(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		o := r.once(t)
@@ -133,7 +135,8 @@ func TestATransactionThatHasReadBefore(t *testing.T) {
 			}
 			do(t, o, once.Request{Key: name}, r.effect(name, "value"))
 			res, err := o.In(t.Context(), tx, once.Request{Key: name}, never(t))
-			again := errors.Is(err, lease.ErrBusy) && r.Name != "mysql" // whose locking reads show the latest
+			// MySQL's locking reads show the latest version.
+			again := errors.Is(err, lease.ErrBusy) && r.Name != "mysql"
 			if err != nil && !again || err == nil && string(res.Value) != "value" {
 				t.Errorf("%v: got %+v, %v", level, res, err)
 			}
@@ -180,7 +183,8 @@ func TestTheCallersLockTimeoutIsHis(t *testing.T) {
 	})
 }
 
-// One in flight is waited for in the database, for so long or not at all. The transaction that has waited is of no more use to anybody.
+// One in flight is waited for in the database, for so long or not at all. The transaction that has
+// waited must be discarded.
 func TestWithinTheCallersTransactionOneInFlightIsSaid(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		if r.Name == "sqlite" {
@@ -221,7 +225,8 @@ func TestWithinTheCallersTransactionAnExpiredKeyIsTakenOver(t *testing.T) {
 	})
 }
 
-// Who does not wait must not have keys beside each other lock each other out: to look for a row that is not there can.
+// Who does not wait must not have keys beside each other lock each other out: to look for a row
+// that is not there can.
 func TestWithinTheCallersTransactionsFreshKeysDoNotCollide(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		o := r.open(t, r.DB, once.Config{NoWait: true, Reap: -1})

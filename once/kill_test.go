@@ -16,7 +16,8 @@ import (
 	"github.com/rowlockdb/rowlock/once"
 )
 
-// A process that is killed before its commit has done nothing, and one that is killed after it has done it once.
+// A process that is killed before its commit has done nothing, and one that is killed after it has
+// done it once.
 func TestAKilledProcessHasDoneItOnceOrNotAtAll(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		o := r.open(t, r.DB, eager())

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/oneline"
 )
 
-// lines has, for each key, the call of this process that is at work on it. Whoever comes meanwhile waits here, where that costs no
-// connection, and is told the result.
+// lines has, for each key, the call of this process that is working on it. Later calls wait here,
+// which costs no connection, and get its result.
 type lines struct {
 	mu sync.Mutex
 	at map[place]*turn
@@ -19,17 +19,17 @@ type lines struct {
 
 type place struct{ tenant, key string }
 
-// turn is one call's time at the head of its line.
+// turn is one call's time at the head of its key's queue.
 type turn struct {
 	fingerprint []byte
 	ended       chan struct{}
-	waiters     int // who found this turn, under the lines' mutex
-	// What came of it, not to be read before ended is closed.
+	waiters     int // that found this turn, under the lines' mutex
+	// The outcome, not to be read before ended is closed.
 	value []byte
 	done  bool
 }
 
-// enter makes the caller the head of its line, or returns who is.
+// enter makes the caller the head of the queue, or returns the present head.
 func (l *lines) enter(r Request) (mine, other *turn) {
 	p := place{r.Tenant, r.Key}
 	l.mu.Lock()
@@ -43,7 +43,7 @@ func (l *lines) enter(r Request) (mine, other *turn) {
 	return t, nil
 }
 
-// leave ends the turn. If it came to nothing, one of those who wait is the next.
+// leave ends the turn. If it has no result, one of the waiters is next.
 func (l *lines) leave(r Request, t *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *lines) leave(r Request, t *turn) {
 	close(t.ended)
 }
 
-// wait returns the result of the head of the line, or the caller's own turn.
+// wait returns the result of the head of the queue, or the caller's own turn.
 func (o *Once) wait(ctx context.Context, r Request, until time.Time) (*turn, Result, error) {
 	for {
 		mine, other := o.lines.enter(r)
@@ -86,5 +86,6 @@ func await(ctx context.Context, other *turn, key string, until time.Time) error 
 }
 
 func mismatch(key string) error {
-	return fmt.Errorf("%w: %q: its fingerprint is not the one it was first used with; take a new key for another request", ErrMismatch, key)
+	return fmt.Errorf("%w: %q: its fingerprint is not the one it was first used with; use a new key for another "+
+		"request", ErrMismatch, key)
 }

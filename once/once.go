@@ -12,8 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Once does things once. It may be used by any number of goroutines; use one for a database, because repeats within it wait
-// without a connection.
+// Once makes effects happen once. It is safe for concurrent use. Use one per database, because
+// repeats within it wait without a connection.
 type Once struct {
 	db     dialect.Pool
 	d      *sqlstore.Dialect
@@ -29,8 +29,9 @@ type Once struct {
 // openTimeout bounds New.
 const openTimeout = 30 * time.Second
 
-// New returns a Once on db, which stays the caller's. It refuses a database that would forget what was done, and runs every statement
-// once in a transaction that it rolls back, so that a missing table or privilege is found now.
+// New returns a Once on db, which stays the caller's. It refuses a database that would forget what
+// was done. It runs every statement once in a transaction that it rolls back, so that a missing
+// table or privilege is found now.
 func New(db dialect.Pool, d dialect.Dialect, cfg *Config) (*Once, error) {
 	of, err := sqlstore.CheckOpen("once.New", db, d)
 	if err != nil {
@@ -52,7 +53,8 @@ func New(db dialect.Pool, d dialect.Dialect, cfg *Config) (*Once, error) {
 	return o, nil
 }
 
-// Close ends the background and refuses every later call. Calls under way go on to their end: they need nothing but the pool.
+// Close ends the background and refuses later calls. Calls in flight go on to their end, because
+// they need only the pool.
 func (o *Once) Close() error {
 	o.stop()
 	o.wg.Wait()
@@ -66,7 +68,8 @@ func (o *Once) check(r Request, f Func) error {
 	return r.check(f)
 }
 
-// explain turns a database's error into one of ours. Nothing was committed; where that is not sure the caller says so.
+// explain turns a database's error into one of rowlock's. Nothing was committed; the caller says so
+// if that is uncertain.
 func (o *Once) explain(verb, key string, err error) error {
 	v := sqlstore.Judge(o.d, err)
 	switch {
@@ -78,5 +81,6 @@ func (o *Once) explain(verb, key string, err error) error {
 	return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
 }
 
-// MaxResult is the largest result in bytes that is kept: for who has to know before it is made.
+// MaxResult is the largest result in bytes that is kept, for callers that must know it before they
+// make one.
 func (o *Once) MaxResult() int { return o.cfg.MaxResult }

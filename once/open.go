@@ -12,7 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// open probes the server and the table, and rehearses. A busy database is not a refusal: many may be opening it at this moment.
+// open probes the server and the table, and rehearses. A busy database is no refusal, because many
+// processes may open it at this moment.
 func (o *Once) open(ctx context.Context) error {
 	facts, err := o.probe(ctx)
 	for pauses := pauses(); err == nil; {
@@ -52,7 +53,7 @@ func (o *Once) probe(ctx context.Context) (facts sqlstore.Facts, err error) {
 	return facts, o.refusal(err)
 }
 
-// refusal leaves an error that already is one of ours alone.
+// refusal leaves rowlock's own errors as they are.
 func (o *Once) refusal(err error) error {
 	if err == nil || sqlstore.IsRefusal(err) {
 		return err
@@ -62,7 +63,7 @@ func (o *Once) refusal(err error) error {
 
 var errRehearsed = errors.New("rehearsed")
 
-// rehearse does a key nobody else has and rolls back, and removes no rows.
+// rehearse does a key of its own and rolls back, and removes no rows.
 func (o *Once) rehearse(ctx context.Context) error {
 	r := Request{Key: lease.Reserved + "once/" + lease.NewOwner().String(), Fingerprint: Fingerprint()}
 	a := attempt{o: o, req: r, row: o.row(r), wait: o.cfg.Wait, f: o.rehearsal(r)}
@@ -73,7 +74,8 @@ func (o *Once) rehearse(ctx context.Context) error {
 	return err
 }
 
-// rehearsal sees that what was written is there: a trigger or a row policy can have a write vanish without an error.
+// rehearsal checks that what was written is there, because a trigger or a row policy can make a
+// write vanish without an error.
 func (o *Once) rehearsal(r Request) Func {
 	return func(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 		c, run, value := o.row(r), lease.InTx(tx), []byte("result")
@@ -82,14 +84,16 @@ func (o *Once) rehearsal(r Request) Func {
 		}
 		row, err := sqlstore.LookOnce(ctx, run, o.d, c)
 		if err == nil && (row.State != sqlstore.OnceDone || !bytes.Equal(row.Result, value) || !bytes.Equal(row.Fingerprint, r.Fingerprint)) {
-			err = fmt.Errorf("%w: a row that was made a moment ago is not there: is there a trigger or a row policy on the table?", lease.ErrCorrupt)
+			err = fmt.Errorf("%w: a row that was made a moment ago is missing: is there a trigger or a row policy "+
+				"on the table?", lease.ErrCorrupt)
 		}
 		taken := false
 		if err == nil {
 			taken, err = sqlstore.TakeOnce(ctx, run, o.d, c)
 		}
 		if taken {
-			err = fmt.Errorf("%w: a row that was made a moment ago has expired: does the server's clock run?", lease.ErrCorrupt)
+			err = fmt.Errorf("%w: a row that was made a moment ago has expired: does the server's clock run?",
+				lease.ErrCorrupt)
 		}
 		if err != nil {
 			return nil, o.explain("rehearse", "", err)

@@ -7,8 +7,8 @@ import (
 	"github.com/rowlockdb/rowlock/once"
 )
 
-// A claim is one statement of one transaction, so a pooler in transaction mode makes no difference; and the bound on its wait, which is a
-// setting, is left in nobody's session.
+// A claim is one statement of one transaction, so a pooler in transaction mode makes no difference;
+// and the bound on its wait, which is a setting, is left in no other client's session.
 func TestDoneOnceThroughPgBouncer(t *testing.T) {
 	testdb.PgBouncer.DSN(t) // skips, before there are tables
 	r := newRig(t, testdb.Kinds[1].Open(t))

@@ -16,9 +16,10 @@ const (
 	sweepTimeout = 10 * time.Second // for one batch
 )
 
-// Sweep removes expired rows, up to batch in each of several short transactions, until there are no more, and returns how many it has
-// removed; a batch of 0 means 200. Several may sweep at once: none waits for a row that another has locked. It borrows a
-// connection from the pool and drops it, since its settings are not the application's.
+// Sweep removes expired rows, up to batch in each of several short transactions, until there are
+// none left, and returns how many it has removed. A batch of 0 means 200. Several may sweep at
+// once, because none waits for a row that another has locked. It borrows a connection from the pool
+// and drops it afterwards, because its settings differ from the application's.
 func (o *Once) Sweep(ctx context.Context, batch int) (removed int64, err error) {
 	if o.stopped.Err() != nil {
 		return 0, fmt.Errorf("%w: sweep", lease.ErrClosed)
@@ -29,7 +30,7 @@ func (o *Once) Sweep(ctx context.Context, batch int) (removed int64, err error) 
 	return o.sweep(ctx, batch)
 }
 
-// sweep with a batch of 0 only sees whether it may.
+// sweep with a batch of 0 only checks the privileges.
 func (o *Once) sweep(ctx context.Context, batch int) (removed int64, err error) {
 	conn, err := o.db.Conn(ctx)
 	if err != nil {
@@ -64,7 +65,7 @@ func (o *Once) batch(ctx context.Context, s *sqlstore.Session, batch int) (int64
 	}
 }
 
-// reap sweeps now and then until Close.
+// reap sweeps regularly until Close.
 func (o *Once) reap() {
 	for sleep(o.stopped, o.cfg.Reap-o.cfg.Reap/10+rand.N(o.cfg.Reap/5+1)) {
 		removed, err := o.sweep(o.stopped, defaultBatch)

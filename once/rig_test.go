@@ -16,7 +16,8 @@ import (
 // patience bounds what must come to an end.
 const patience = 30 * time.Second
 
-// rig is a database with a table of effects, each of which is a row that says whose it is: nothing keeps two apart.
+// rig is a database with a table of effects, each of which is a row that says whose it is: nothing
+// keeps two apart.
 type rig struct {
 	*testdb.Env
 	effects string

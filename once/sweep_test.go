@@ -49,7 +49,8 @@ func TestSeveralSweepAtOnce(t *testing.T) {
 			}
 			removed.Add(n)
 		})
-		// A batch of which others have a part locked is not full, and is the last: the others go on.
+		// A batch of which others have a part locked is not full, and is the last: the others go
+		// on.
 		left := r.count(t, `SELECT COUNT(*) FROM {rowlock_once}`)
 		if int(removed.Load())+left != 60 {
 			t.Errorf("%d removed, %d left", removed.Load(), left)
@@ -61,7 +62,7 @@ func TestSeveralSweepAtOnce(t *testing.T) {
 	})
 }
 
-// A row that somebody is taking over is not waited for.
+// A sweep does not wait for a row that is being taken over.
 func TestASweepLeavesOutWhatIsLocked(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		if r.Name == "sqlite" {

@@ -40,7 +40,8 @@ func TestConcurrentRepeatsRunOnce(t *testing.T) {
 	})
 }
 
-// Those who wait for one that is rolled back run it themselves, one after another, until one is committed.
+// Those who wait for one that is rolled back run it themselves, one after another, until one is
+// committed.
 func TestTheNextRunsWhenTheFirstIsRolledBack(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		all := []*once.Once{r.open(t, r.DB, eager()), r.open(t, r.Pool(t), eager())}
@@ -82,7 +83,8 @@ func TestAnExpiredKeyIsTakenOverOnce(t *testing.T) {
 	})
 }
 
-// InnoDB: of three who insert the same key the first rolls back, which is a deadlock between the other two.
+// InnoDB: of three who insert the same key the first rolls back, which is a deadlock between the
+// other two.
 func TestThreeInsertersOfWhomTheFirstRollsBack(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		first := r.open(t, r.DB, eager())
@@ -173,7 +175,8 @@ func TestOneInFlightOnAnExpiredKeyIsWaitedForNoLonger(t *testing.T) {
 	})
 }
 
-// A wait that ends with its context says so: in this process, and in the database, where on SQLite it is BEGIN that waits.
+// A wait that ends with its context says so: in this process, and in the database, where on SQLite
+// it is BEGIN that waits.
 func TestAWaitEndsWithItsContext(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		here, there := r.open(t, r.DB, eager()), r.open(t, r.Pool(t), eager())
@@ -196,8 +199,8 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Where one after another fails, those who wait elsewhere have a new one in their way each time. The wait is not endless for that, and
-// what it ends with is no failure of the database's.
+// Where one after another fails, those who wait elsewhere have a new one in their way each time.
+// The wait is not endless for that, and what it ends with is no failure of the database's.
 func TestAWaitBehindManyThatFailEndsToo(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		if r.Name == "sqlite" {
@@ -230,7 +233,8 @@ func TestAWaitBehindManyThatFailEndsToo(t *testing.T) {
 	})
 }
 
-// slack is what a wait may take beyond its bound: in the databases, and because the machine is busy.
+// slack is what a wait may take beyond its bound: in the databases, and because the machine is
+// busy.
 const slack = 6 * time.Second
 
 // Were each repeat to wait with a connection, the one who works could not get what it needs.
@@ -256,13 +260,14 @@ func TestWaitingHoldsNoConnection(t *testing.T) {
 	})
 }
 
-// waiting returns when the server has n claims that wait for another transaction. SQLite's wait by themselves.
+// waiting returns when the server has n claims that wait for another transaction. SQLite's wait by
+// themselves.
 func (r *rig) waiting(tb testing.TB, n int) {
 	tb.Helper()
 	query := map[string]string{
 		"postgres": `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%` + r.Table("rowlock_once") + `%'`,
 		"mariadb":  "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%INSERT % INTO " + r.Table("rowlock_once") + "%' AND info NOT LIKE '%processlist%'",
-		// MySQL's process list fails while anybody's statement has bytes in it that are no text.
+		// MySQL's process list fails while any statement has bytes in it that are no text.
 		"mysql": `SELECT COUNT(DISTINCT w.requesting_thread_id) FROM performance_schema.data_lock_waits AS w
 			JOIN performance_schema.data_locks AS l ON l.engine_lock_id = w.requesting_engine_lock_id
 			WHERE l.object_name = '` + r.Dialect.Names().Prefix + `rowlock_once'`,
@@ -288,7 +293,8 @@ type deed struct {
 func (r *rig) inFlight(tb testing.TB, o *once.Once, req once.Request) *deed {
 	tb.Helper()
 	d := &deed{finish: make(chan error), over: make(chan struct{})}
-	tb.Cleanup(func() { // before the tables are dropped, which a transaction that has them open would hold up for ever
+	// Before the tables are dropped: a transaction that has them open would block that forever.
+	tb.Cleanup(func() {
 		close(d.over)
 		d.wg.Wait()
 	})
@@ -330,7 +336,8 @@ func wantInFlight(tb testing.TB, err error) {
 	wantIs(tb, err, once.ErrInFlight)
 }
 
-// On SQLite a repeat in another process finds the file's write lock taken, by nobody knows whom.
+// On SQLite a repeat in another process finds the file's write lock taken, by an unknown
+// transaction.
 func TestOnSQLiteAnotherProcessIsBusy(t *testing.T) {
 	r := newRig(t, testdb.Kinds[0].Open(t))
 	cfg := once.Config{Wait: 50 * time.Millisecond, Reap: -1}

@@ -6,7 +6,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-// Apply leaves every change to be made alone: the dialect's batches lock rows before they change them, which a role may not be allowed.
+// Apply leaves every change to be made alone: the dialect's batches lock rows before they change
+// them, which a role may lack the privilege for.
 func (d swap) Apply(_ context.Context, _ *sqlstore.Session, changes []sqlstore.Change, _ bool) ([]sqlstore.Applied, error) {
 	return make([]sqlstore.Applied, len(changes)), nil
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/optimistic"
 )
 
-// A column that is NULL is a nil pointer, and is NULL again after an update that does not mean it, or does not write it at all.
+// A column that is NULL is a nil pointer, and is NULL again after an update that does not mean it,
+// or does not write it at all.
 func TestANilPointerIsNULLAndStaysIt(t *testing.T) {
 	type Place struct {
 		City *string `db:"city"`

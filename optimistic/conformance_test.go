@@ -42,8 +42,9 @@ func harness(e *testdb.Env) locktest.Harness {
 		SetToken: func(tb testing.TB, _ lease.Store, key string, token int64) { e.SetToken(tb, key, token) },
 		Begin:    func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
 		SerialTx: e.Name == "sqlite",
-		Slow:     true, // MySQL waits for a second where others wait for a moment, and CI has other suites to run
-		Load:     250 * time.Millisecond,
+		// MySQL waits for a second where others wait for a moment.
+		Slow: true,
+		Load: 250 * time.Millisecond,
 	}
 }
 

@@ -12,28 +12,33 @@ import (
 )
 
 var (
-	// ErrConflict is what a [*ConflictError] is: the row is no longer as it was read. Nothing was changed; roll back, read again, try again.
+	// ErrConflict is what a [*ConflictError] is: the row is no longer as it was read. Nothing was
+	// changed. Roll back, read again, try again.
 	ErrConflict = errors.New("rowlock: conflict")
-	// ErrNotFound is returned by Update, Get, Select and Modify when there is no row with a key.
+	// ErrNotFound is returned by Update, Get, Select and Modify if a key has no row.
 	ErrNotFound = errors.New("rowlock: no such row")
-	// ErrVersion is returned by Update and Modify for a version that cannot be followed by another, before anything is sent if the field
-	// has no room for it, and by all that read a row whose version is NULL or does not fit its field.
+	// ErrVersion is returned by Update and Modify for a version that has no successor, before
+	// anything is sent if the field has no room for it. All calls that read a row return it for a
+	// version that is NULL or does not fit its field.
 	ErrVersion = errors.New("rowlock: unusable version")
-	// ErrMiscount is returned by Update and Modify when the database did not do what it was told: it changed several rows, or none
-	// although the row is as it was read, as with a key that is not unique, or a trigger. Roll back.
+	// ErrMiscount is returned by Update and Modify if the database changed several rows, or none
+	// although the row is as it was read. The causes are a key that is not unique, or a trigger.
+	// Roll back.
 	ErrMiscount = errors.New("rowlock: not one row changed")
 )
 
-// ConflictError tells what was found instead of the row that was read. errors.Is(err, ErrConflict) holds, and errors.As finds it with a
-// *ConflictError, also in what Retry and Modify return.
+// ConflictError describes what was found instead of the row that was read. errors.Is(err,
+// ErrConflict) holds, and errors.As finds it as *ConflictError, also in the errors of Retry and
+// Modify.
 type ConflictError struct {
 	Table string
 	// Key is the row's, a value for each key column.
 	Key []any
-	// Expected is the version that was read, and Found the current one; -1 if the database refused the whole transaction because of the
-	// conflict and would not say, as at REPEATABLE READ in Postgres, and in MariaDB with innodb_snapshot_isolation.
+	// Expected is the version that was read, and Found the current one. Found is -1 if the database
+	// refused the whole transaction because of the conflict and gave no version, as at REPEATABLE
+	// READ on PostgreSQL, and on MariaDB with innodb_snapshot_isolation.
 	Expected, Found int64
-	// Err is what the database said in that case.
+	// Err is the database's error in that case.
 	Err error
 }
 
@@ -65,7 +70,8 @@ func keyText(key []any) string {
 	return strings.Join(parts, "/")
 }
 
-// state is the SQLSTATE in an error of pgx, lib/pq or go-sql-driver/mysql, which has it in its text only: "Error 1062 (23000): …".
+// state is the SQLSTATE in an error of pgx, lib/pq or go-sql-driver/mysql, which has it in its text
+// only: "Error 1062 (23000): …".
 func state(err error) string {
 	var with interface{ SQLState() string }
 	if errors.As(err, &with) {
@@ -77,7 +83,7 @@ func state(err error) string {
 	return ""
 }
 
-// isLost says that err leaves open what became of a statement that commits by itself.
+// isLost reports whether err leaves the outcome of a statement that commits by itself unknown.
 func (t *Table[T]) isLost(err error) bool {
 	for _, start := range undone {
 		if strings.HasPrefix(err.Error(), start) {
@@ -89,16 +95,18 @@ func (t *Table[T]) isLost(err error) bool {
 }
 
 var (
-	// undone is how errors begin after which nothing was done: those of database/sql itself, of pgx about a parameter, of SQLite about
-	// a statement, as on a view, and of MySQL, which has no SQLSTATE for a value or a view that does not fit.
+	// undone is how errors begin after which nothing was done: those of database/sql itself, of pgx
+	// about a parameter, of SQLite about a statement, as on a view, and of MySQL, which has no
+	// SQLSTATE for a value or a view that does not fit.
 	undone = []string{"sql: ", "failed to encode args", "SQL logic error", "Error 1265 (", "Error 1288 (", "Error 1366 ("}
-	// refusals are the classes of SQLSTATE in which a server complains of values, of the statement or the rights to it, or of what a trigger
-	// raised, and has undone it.
+	// refusals are the classes of SQLSTATE in which a server complains of values, of the statement
+	// or the rights to it, or of what a trigger raised, and has undone it.
 	refusals = []string{"21", "22", "23", "42", "44", "45", "55", "P0"}
 )
 
-// explain turns what a statement on the user's table returned into one of our errors. A constraint or a value out of range is the
-// user's own affair: it is no damage to our rows, and no conflict that passes by itself.
+// explain turns an error of a statement on the user's table into one of rowlock's. A constraint or
+// a value out of range is the user's own: it damages no row of rowlock's, and is no conflict that
+// passes by itself.
 func (t *Table[T]) explain(verb string, err error) error {
 	what := verb + " " + t.name
 	if v := sqlstore.Judge(t.d, err); strings.HasPrefix(state(err), "23") || errors.Is(v.As, lease.ErrCorrupt) || errors.Is(v.As, lease.ErrTokenExhausted) {

@@ -8,8 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/optimistic"
 )
 
-// A key that the database holds to be a row's finds the row, however the row spells it: Postgres fills a CHAR up with spaces, and
-// MySQL does not tell 'ANN' from 'ann'.
+// A key that the database holds to be a row's finds the row, however the row spells it: Postgres
+// fills a CHAR up with spaces, and MySQL does not tell 'ANN' from 'ann'.
 func TestAKeyFindsTheRowThatTheDatabaseMeans(t *testing.T) {
 	type user struct {
 		ID      string `db:"id"`

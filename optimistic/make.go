@@ -7,12 +7,15 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// make creates the row, with a token above the floor of its bucket. The floor cannot be locked, so the reaper may raise it and delete
-// the row's predecessor after it was read: the insert waits for that commit, and then succeeds with a token that was granted before.
-// So the floor is read again after the insert, when no row of this key can come or go any more, and the token raised above it.
+// make creates the row, with a token above the floor of its bucket. The floor cannot be locked, so
+// that the reaper may raise it and delete the row's predecessor after it was read. The insert waits
+// for that commit, and then succeeds with a token that was granted before. So the floor is read
+// again after the insert, when no row of this key can come or go any more, and the token raised
+// above it.
 //
-// All that is one transaction. If the insert were committed first and the token raised afterwards, a client that dies between the two
-// would leave a row with an old token behind, from which the next holder would count on.
+// All that is one transaction. If the insert were committed first and the token raised afterwards,
+// a client that dies between the two would leave a row with an old token, from which the next
+// holder would count.
 func (d swap) make(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	var token int64
 	err := s.InTx(ctx, func() (err error) {
@@ -25,7 +28,8 @@ func (d swap) make(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequ
 	return (&sqlstore.Answer{State: sqlstore.StateMine, Token: token}).Acquired()
 }
 
-// insert returns sqlstore.ErrRowShape where somebody else was quicker, or the server's complaint of a duplicate, which is a conflict too.
+// insert returns sqlstore.ErrRowShape if another was faster, or the server's error of a duplicate,
+// which is a conflict too.
 func (d swap) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (token int64, err error) {
 	key, bucket := []byte(r.Key), lease.Bucket(r.Key)
 	res, err := s.Exec(ctx, d.Text("cas-insert"), key, sqlstore.Bytes(r.Owner), d.note(r), sqlstore.Micros(r.TTL), bucket)

@@ -12,9 +12,10 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// The one interleaving that a floor without a lock leaves open: a key is made, granted up to token 3, given back, and deleted by a reaper
-// that has not committed yet; another's insert has read the old floor by then, and waits for that very commit. Its row must not have
-// token 1 again, for no moment that anybody can see.
+// The one interleaving that a floor without a lock leaves open: a key is made, granted up to token
+// 3, given back, and deleted by a reaper that has not committed yet; another's insert has read the
+// old floor by then, and waits for that very commit. Its row must not have token 1 again, for no
+// moment that a client can see.
 func TestAReaperBesideAnInsertNeverLetsATokenComeBack(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
@@ -34,7 +35,8 @@ func TestAReaperBesideAnInsertNeverLetsATokenComeBack(t *testing.T) {
 	})
 }
 
-// isolated is e with another default isolation: the second look at the floor must not be at what the first saw.
+// isolated is e with another default isolation: the second look at the floor must not be at what
+// the first saw.
 func isolated(e *testdb.Env, level string) *testdb.Env {
 	strict := *e
 	switch e.Name {
@@ -83,7 +85,7 @@ func raceReaper(t *testing.T, e *testdb.Env) (met bool) {
 		_, err := reaper.Sweep(context.Background(), lease.SweepOptions{})
 		swept <- err
 	}()
-	<-commit.Arrived() // the floor is raised and the row deleted, and nobody knows
+	<-commit.Arrived() // the floor is raised and the row deleted, and no client knows
 	late.Release()
 	waits(t, e)
 	commit.Release()
@@ -118,7 +120,8 @@ func waits(t *testing.T, e *testdb.Env) {
 	}
 }
 
-// A client that dies before its new row is committed leaves none behind; one that only lost the reply finds its row again.
+// A client that dies before its new row is committed leaves none behind; one that only lost the
+// reply finds its row again.
 func TestARowThatIsMadeIsMadeOnce(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		for name, fault := range map[string]faultdb.Fault{"before the commit": faultdb.FailBeforeSend(), "after it": faultdb.LoseReply()} {

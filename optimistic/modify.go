@@ -16,21 +16,24 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Pool is what Modify needs: *sql.DB, *sql.Conn and *sqlx.DB have it.
+// Pool is the part of a pool that Modify needs: *sql.DB, *sql.Conn and *sqlx.DB have it.
 type Pool interface {
 	Ext
 	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
 }
 
-// Modify reads the rows with these keys in one statement, has f change them, and writes those that f has changed in one transaction, in
-// key order: all of them or none. If one is no longer as it was read, it begins anew, as Retry does; so f is called several times, with
-// new rows each time, and must do nothing but change them. No transaction is open while f runs.
+// Modify reads the rows with these keys in one statement, calls f on them, and writes those that f
+// has changed in one transaction, in key order: all of them or none. If one is no longer as it was
+// read, Modify begins anew, as Retry does. So f is called several times, with new rows each time,
+// and must do nothing but change them. No transaction is open while f runs.
 //
-// Keys without a row are named in an ErrNotFound. f's error ends it and nothing is written, unless it is one after which Retry tries
-// again. f must leave keys and versions alone, and change the rows that it is given instead of putting others in their place. When the
-// connection is lost at the commit the error is lease.ErrUnknown: all may have been written.
+// Keys without a row are named in an ErrNotFound. f's error ends Modify and nothing is written,
+// unless it is one after which Retry tries again. f must leave keys and versions alone, and change
+// the rows that it gets instead of replacing them. If the connection is lost at the commit, the
+// error is lease.ErrUnknown: all may have been written.
 //
-// Each row that was changed is a statement, because one statement for all would lock them in an order of the database's own.
+// Each changed row is a statement, because one statement for all would lock them in an order of the
+// database's own.
 func (t *Table[T]) Modify(ctx context.Context, db Pool, keys []any, f func(rows []*T) error, opts ...RetryOption) error {
 	if isnil.Value(db) || f == nil {
 		return fmt.Errorf("%w: modify %s: needs a database and a function", lease.ErrConfig, t.name)
@@ -48,7 +51,7 @@ func (t *Table[T]) Modify(ctx context.Context, db Pool, keys []any, f func(rows 
 	}, opts...)
 }
 
-// change calls f and returns the rows that are different after it, in key order.
+// change calls f and returns the rows that it has changed, in key order.
 func (t *Table[T]) change(rows []T, f func([]*T) error) ([]*T, error) {
 	pointers, before := make([]*T, len(rows)), make([][]any, len(rows))
 	for i := range rows {
@@ -80,7 +83,8 @@ func (t *Table[T]) change(rows []T, f func([]*T) error) ([]*T, error) {
 	return changed, nil
 }
 
-// isSame refuses a row that f has put in the place of another: it may sort the slice, but only the rows that were read are written.
+// isSame refuses a row that f has put in the place of another. f may sort the slice, but only the
+// rows that were read are written.
 func (t *Table[T]) isSame(read, given []*T) error {
 	ours := make(map[*T]bool, len(read))
 	for _, p := range read {
@@ -95,7 +99,8 @@ func (t *Table[T]) isSame(read, given []*T) error {
 	return nil
 }
 
-// values are the columns as a driver would be given them, cut off from the row: f may write into a []byte in place.
+// values are the columns as a driver would get them, copied from the row, because f may write into
+// a []byte in place.
 func (t *Table[T]) values(row *T) []any {
 	v, out := reflect.ValueOf(row).Elem(), make([]any, len(t.columns))
 	for i, c := range t.columns {
@@ -112,7 +117,7 @@ func (t *Table[T]) values(row *T) []any {
 	return out
 }
 
-// compare orders rows by key, so that two batches that overlap lock them in the same order.
+// compare orders rows by key, so that two overlapping batches lock them in the same order.
 func (t *Table[T]) compare(a, b *T) int {
 	for _, k := range t.keys {
 		left, right := t.columns[k].value(reflect.ValueOf(a).Elem()), t.columns[k].value(reflect.ValueOf(b).Elem())
@@ -137,7 +142,7 @@ func (t *Table[T]) write(ctx context.Context, db Pool, rows []*T) error {
 	if err != nil {
 		return t.explain("begin a transaction on", err)
 	}
-	defer txend.Rollback(ctx, t.d, tx) // does nothing after a COMMIT, but let go of the connection
+	defer txend.Rollback(ctx, t.d, tx) // after a COMMIT it only frees the connection
 	for _, r := range rows {
 		if err := t.Update(ctx, tx, r); err != nil {
 			return err
@@ -146,7 +151,8 @@ func (t *Table[T]) write(ctx context.Context, db Pool, rows []*T) error {
 	return t.committed(txend.Commit(ctx, t.d, tx))
 }
 
-// committed: a commit that was refused has changed nothing, and one of which nothing was heard may have.
+// committed explains a failed commit: one that was refused has changed nothing, and one that was
+// not answered may have.
 func (t *Table[T]) committed(err error) error {
 	if err != nil && sqlstore.Judge(t.d, err).Class == sqlstore.Unknown {
 		return fmt.Errorf("%w: commit to %s: %w", lease.ErrUnknown, t.name, err)

@@ -33,7 +33,7 @@ func TestModifyWritesWhatWasChangedAndNothingElse(t *testing.T) {
 	})
 }
 
-// Somebody changes the row that is written last: the first must not stay written alone.
+// Another client changes the row that is written last: the first must not stay written alone.
 func TestModifyIsAllOrNothingUnderConflict(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 2)
@@ -194,7 +194,7 @@ func TestModifyKeepsTheSumAmongManyAtOnce(t *testing.T) {
 	})
 }
 
-// Nobody can say what became of a commit whose reply was lost, and to try again might do it twice.
+// The outcome of a commit whose reply was lost is unknown, and another try might do it twice.
 func TestModifyDoesNotGuessWhatACommitCameTo(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Get reads the row with this key, a value for each key column. It takes no lock.
+// Get reads the row with this key, a value for each key column. It locks nothing.
 func (t *Table[T]) Get(ctx context.Context, ext Ext, key ...any) (row T, err error) {
 	rows, err := t.Select(ctx, ext, []any{key})
 	if err != nil {
@@ -22,12 +22,13 @@ func (t *Table[T]) Get(ctx context.Context, ext Ext, key ...any) (row T, err err
 	return rows[0], nil
 }
 
-// Select reads the rows with these keys, in the order of keys, in one statement. A key is a value, or a []any with a value for each
-// key column where there are several. Keys without a row are named in an ErrNotFound; a key that stands twice is refused. Databases
-// take some thousand keys at a time, SQLite 32,766.
+// Select reads the rows with these keys, in the order of keys, in one statement. A key is a value,
+// or a []any with a value for each of several key columns. Keys without a row are named in an
+// ErrNotFound. A key that stands twice is refused. Databases take some thousand keys at a time,
+// SQLite 32,766.
 //
-// Which row a key means is for the database to say: where 'a' is 'A' to it, either finds the row. A key that the row has in another
-// spelling costs a statement of its own, if it is one of several.
+// The database decides which row a key names: if it takes 'a' for 'A', either finds the row. A key
+// that the row has in another spelling costs a statement of its own, if it is one of several.
 func (t *Table[T]) Select(ctx context.Context, ext Ext, keys []any) ([]T, error) {
 	if isnil.Value(ext) {
 		return nil, fmt.Errorf("%w: select %s: needs a database or transaction", lease.ErrConfig, t.name)
@@ -73,8 +74,8 @@ func (t *Table[T]) Select(ctx context.Context, ext Ext, keys []any) ([]T, error)
 	return out, nil
 }
 
-// respell asks one by one for the keys that no row has as they are written, after a row came that has none of them so: a CHAR comes back
-// with spaces, and a collation may not tell 'A' from 'a'.
+// respell asks one by one for the keys that no row has as they are written, after a row came that
+// has none of them: a CHAR comes back with spaces, and a collation may not tell 'A' from 'a'.
 func (t *Table[T]) respell(ctx context.Context, ext Ext, keys [][]any, out []T, found []bool) error {
 	taken := make(map[string]bool, len(keys))
 	for i := range out {
@@ -102,7 +103,7 @@ func (t *Table[T]) respell(ctx context.Context, ext Ext, keys [][]any, out []T, 
 	return nil
 }
 
-// places says where each key stands.
+// places returns the position of each key.
 func (t *Table[T]) places(keys []any) (places map[string]int, tuples [][]any, err error) {
 	places, tuples = make(map[string]int, len(keys)), make([][]any, len(keys))
 	for i, k := range keys {
@@ -171,10 +172,10 @@ func (t *Table[T]) query(ctx context.Context, ext Ext, keys [][]any, each func(T
 	return nil
 }
 
-// stored is a version as it stands in the table: none, or perhaps one that is too large.
+// stored is a version as it stands in the table: NULL, or perhaps one that is too large.
 type stored struct{ sql.Null[int64] }
 
-// Scan makes an ErrVersion of what is no such integer.
+// Scan returns an ErrVersion for a value that is no such integer.
 func (s *stored) Scan(src any) error {
 	if err := s.Null.Scan(src); err != nil {
 		return fmt.Errorf("%w: %w", ErrVersion, err)

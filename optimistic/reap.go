@@ -9,12 +9,14 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// reapBucket raises the floor to the highest token of the dead and then deletes, in one transaction, what is dead still and not above the
-// floor. The rows are not locked in between: one that is taken and given back meanwhile has a token above the floor, and stays. That
-// the floor is written keeps everybody out who would lock it to count from it; for the others see make.
+// reapBucket raises the floor to the highest token of the dead rows. Then, in the same transaction,
+// it deletes the rows that are still dead and not above the floor. The rows are not locked in
+// between: one that is taken and released meanwhile has a token above the floor, and stays. The
+// write of the floor excludes every transaction that would lock it to count from it; for the others
+// see make.
 //
-// A row that somebody has locked fails the whole transaction; then each key is tried by itself, and locked ones are left to the next
-// sweep, after two of them all the rest.
+// A row that another transaction has locked fails the whole transaction. Then each key is tried by
+// itself, and locked ones are left to the next sweep; after two of them, all the rest.
 func (d swap) reapBucket(ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
 	removed, err = d.reap(ctx, s, bucket, keys, retention)
 	if !d.isConflict(err) || d.OneWriter {
@@ -48,7 +50,7 @@ func (d swap) reap(ctx context.Context, s *sqlstore.Session, bucket int, keys []
 func (d swap) reapIn(ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration) (int64, error) {
 	var highest int64
 	dead := []any{d.List(keys), sqlstore.Micros(retention)}
-	if d.OneWriter { // a transaction that reads first may find that it cannot write any more
+	if d.OneWriter { // a transaction that reads first may be unable to write
 		if _, err := s.Exec(ctx, d.Text("floor-raise"), 0, bucket); err != nil {
 			return 0, err
 		}
@@ -62,7 +64,8 @@ func (d swap) reapIn(ctx context.Context, s *sqlstore.Session, bucket int, keys 
 	return s.Change(ctx, d.Text("cas-reap"), append(dead, highest)...)
 }
 
-// raiseFloor reads the floor back: deleting a row above a floor that did not rise would let its token be granted again.
+// raiseFloor reads the floor back, because to delete a row above a floor that did not rise would
+// let its token be granted again.
 func (d swap) raiseFloor(ctx context.Context, s *sqlstore.Session, bucket int, to int64) error {
 	if _, err := s.Exec(ctx, d.Text("floor-raise"), to, bucket); err != nil {
 		return err
@@ -75,7 +78,7 @@ func (d swap) raiseFloor(ctx context.Context, s *sqlstore.Session, bucket int, t
 	return err
 }
 
-// DropDead removes dead tickets one by one: a batch would have to be locked in order.
+// DropDead removes dead tickets one by one, because a batch would have to be locked in order.
 func (d swap) DropDead(ctx context.Context, s *sqlstore.Session, tickets []lease.Lease, retention int64) error {
 	for _, t := range tickets {
 		if _, err := s.Exec(ctx, d.Text("cas-drop-dead"), []byte(t.Key), sqlstore.Bytes(t.Owner), retention); err != nil {

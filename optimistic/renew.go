@@ -12,33 +12,36 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// patience is for how long a renewal that met locked rows goes on to try its leases one by one. Each that is locked takes as long as the
-// database waits for a lock, and the leases that are not must not expire meanwhile.
+// patience is how long a renewal that met locked rows goes on to try its leases one by one. Each
+// locked one takes as long as the database waits for a lock, and the others must not expire
+// meanwhile.
 const patience = 2 * time.Second
 
-// errUntried is a lease's for which there was no time left.
+// errUntried is the error of a lease for which there was no time left.
 var errUntried = fmt.Errorf("%w: renewing took too long, behind leases that are locked", lease.ErrBusy)
 
-// Renew extends the batch in one statement and then reads the rows: a lease is extended if its row names owner and token, and as much of
-// it is left as the update gives it. That it is alive would prove this only as long as the server's clock is not set back between the two.
-// Rows need not be counted, which not every driver counts alike. If a row is locked, as the holder's own fence has it, the whole statement fails; then each lease is tried by itself, and
-// those that are locked are left out of the batch until they are not.
+// Renew extends the batch in one statement and then reads the rows: a lease is extended if its row
+// names owner and token, and has as much time left as the update gives it. That it is alive would
+// prove this only if the server's clock is not set back between the two. Renew counts no rows,
+// because drivers count them in different ways. If a row is locked, as by the holder's own fence,
+// the whole statement fails. Then each lease is tried by itself, and locked ones are left out of
+// the batch until they are unlocked.
 //
-// SQLite's own renewal takes no row locks as it is.
+// SQLite's own renewal takes no row locks.
 func (d swap) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	if d.OneWriter {
 		return d.Database.Renew(ctx, s, reqs)
 	}
 	tried, sent := make([]error, len(reqs)), time.Now()
-	clear, suspect := d.suspects.split(reqs)
+	clear, locked := d.probablyLocked.split(reqs)
 	err := d.extendTogether(ctx, s, reqs, clear, tried)
 	if err == nil {
-		err = d.extendEach(ctx, s, reqs, suspect, tried)
+		err = d.extendEach(ctx, s, reqs, locked, tried)
 	}
 	if err != nil {
 		return nil, err
 	}
-	d.suspects.learn(reqs, tried)
+	d.probablyLocked.learn(reqs, tried)
 	return d.outcomes(ctx, s, reqs, tried, sent)
 }
 
@@ -55,7 +58,8 @@ func list(reqs []lease.RenewRequest) string {
 	return sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return sqlstore.Micros(r.TTL) })
 }
 
-// extendTogether extends those at these places in one statement, or one by one if one of them is locked.
+// extendTogether extends those at these places in one statement, or one by one if one of them is
+// locked.
 func (d swap) extendTogether(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, at []int, tried []error) error {
 	if len(at) == 0 {
 		return nil
@@ -75,15 +79,16 @@ func (d swap) extendTogether(ctx context.Context, s *sqlstore.Session, reqs []le
 	return d.extendEach(ctx, s, reqs, at, tried)
 }
 
-// inKeyOrder makes it unlikely that two batches wait for each other. The database may still join in another order: then one of them
-// fails, and tries its leases one by one.
+// inKeyOrder makes it unlikely that two batches wait for each other. The database may still join in
+// another order; then one of them fails, and tries its leases one by one.
 func inKeyOrder(reqs []lease.RenewRequest) []lease.RenewRequest {
 	slices.SortFunc(reqs, func(a, b lease.RenewRequest) int { return cmp.Compare(a.Key, b.Key) })
 	return reqs
 }
 
-// extendEach tries those at these places one by one, and in another order each time, so that a few locked ones cannot keep the same others
-// from being tried again and again. It notes what each met: nil, a conflict, or errUntried.
+// extendEach tries those at these places one by one, in another order each time, so that a few
+// locked ones cannot always keep the same others from being tried. It notes each result: nil, a
+// conflict, or errUntried.
 func (d swap) extendEach(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, at []int, tried []error) error {
 	began := time.Now()
 	for _, n := range rand.Perm(len(at)) {
@@ -99,7 +104,8 @@ func (d swap) extendEach(ctx context.Context, s *sqlstore.Session, reqs []lease.
 	return nil
 }
 
-// hasTime says that a statement could meet a locked row and there would still be an answer for the others.
+// hasTime reports whether a statement could meet a locked row and there would still be time to
+// answer for the others.
 func (d swap) hasTime(ctx context.Context) bool {
 	end, ok := ctx.Deadline()
 	return !ok || time.Until(end) > time.Duration(d.wait.Load())
@@ -121,11 +127,13 @@ func (d swap) outcomes(ctx context.Context, s *sqlstore.Session, reqs []lease.Re
 	return out, err
 }
 
-// slack is by how much the server's clock may be ahead of ours between an update and the read after it.
+// slack is by how much the server's clock may be ahead of ours between an update and the read after
+// it.
 const slack = 10 * time.Millisecond
 
-// outcome is that of a row which still names its owner and token, and of whose lease so much remains, where at least so much does if it
-// was extended. A lease that was not tried is not busy: busy says that no client can take the key.
+// outcome is that of a row that still names its owner and token, with this time remaining, if an
+// extended lease has at least that much. A lease that was not tried is not busy, because busy says
+// that no client can take the key.
 func outcome(tried error, remaining, least, clock time.Duration) lease.Renewed {
 	out := lease.Renewed{Clock: clock}
 	switch {

@@ -7,8 +7,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A lease that is alive after the update, but for less long than the update would have given it, was not extended by it: the server's
-// clock may have been set back after the update had found it expired.
+// A lease that is alive after the update, but for less long than the update would have given it,
+// was not extended by it: the server's clock may have been set back after the update had found it
+// expired.
 func TestALeaseThatIsAliveIsNotThereforeExtended(t *testing.T) {
 	for name, c := range map[string]struct {
 		remaining, least time.Duration

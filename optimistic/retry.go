@@ -21,15 +21,17 @@ type retrying struct {
 // Tries is how often f is called at most. Default 20; less than 1 counts as 1.
 func Tries(n int) RetryOption { return func(r *retrying) { r.tries = max(1, n) } }
 
-// Pauses are the mean of the first pause and of the longest; each is twice the one before, and up to half longer or shorter by chance,
-// so that those who have met do not meet again. Default 5 ms and 1 s.
+// Pauses are the mean of the first pause and of the longest. Each is twice the one before, and up
+// to half longer or shorter by chance, so that callers that have met do not meet again. Default 5
+// ms and 1 s.
 func Pauses(first, longest time.Duration) RetryOption {
 	return func(r *retrying) { r.first, r.longest = max(1, first), max(1, first, longest) }
 }
 
-// Retry calls f until it returns something else than ErrConflict or lease.ErrBusy, at most so often, with a pause in between. f has to
-// begin anew each time, with a read in a new transaction. The last error is returned, with the number of tries if there were several.
-// When ctx ends, Retry returns at once, with ctx's error and the last.
+// Retry calls f until it returns another error than ErrConflict or lease.ErrBusy, at most Tries
+// times, with a pause in between. f must begin anew each time, with a read in a new transaction.
+// Retry returns the last error, with the number of tries if there were several. If ctx ends, it
+// returns at once, with ctx's error and the last.
 func Retry(ctx context.Context, f func(ctx context.Context) error, opts ...RetryOption) error {
 	r := retrying{tries: 20, first: 5 * time.Millisecond, longest: time.Second}
 	for _, o := range opts {

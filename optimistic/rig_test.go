@@ -14,13 +14,15 @@ import (
 )
 
 const (
-	// ttl is far longer than any test: what comes free in a test was released, or expired by the test.
+	// ttl is far longer than any test: what comes free in a test was released, or expired by the
+	// test.
 	ttl = 5 * time.Minute
 	// patience bounds what must come to an end.
 	patience = 20 * time.Second
 )
 
-// each runs f on every kind of database, side by side: most of the time is spent on waiting for them.
+// each runs f on every kind of database, side by side: most of the time is spent on waiting for
+// them.
 func each(t *testing.T, f func(t *testing.T, e *testdb.Env)) {
 	t.Helper()
 	for _, k := range testdb.Kinds {

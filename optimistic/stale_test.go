@@ -8,15 +8,16 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A taker has read the row, and its write is long on its way. Whatever of the row is another by then, it must change nothing: each of
-// the three that make up the version counts by itself.
+// A taker has read the row, and its write is long on its way. Whatever of the row is another by
+// then, it must change nothing: each of the three that make up the version counts by itself.
 func TestATakerWhoReadLongAgoChangesNothing(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		third := lease.NewOwner()
 		for _, c := range []struct {
 			name, set string
 			args      []any
-			higher    int64 // than the first token is what is granted in the end, after another look; 0: not granted
+			// The last grant, after another read, is higher than the first token by this; 0: none.
+			higher int64
 		}{
 			{"the token", `token = token + 5`, nil, 6},
 			{"the owner", `owner = ?`, []any{third[:]}, 1},

@@ -17,11 +17,12 @@ const (
 	statementTimeout = 5 * time.Second
 )
 
-// DB is what New needs of a pool; *sql.DB and *sqlx.DB have it.
+// DB is the part of a pool that New needs; *sql.DB and *sqlx.DB have it.
 type DB = dialect.DB
 
-// Store keeps leases as rows and changes them by compare-and-swap: the version is the token, together with owner and expiry. It is
-// everything that the store of rowlock.Open is, but for lease.Queue. Close it after the clients that were made with it.
+// Store keeps leases as rows and changes them by compare-and-swap: the version is the token,
+// together with owner and expiry. It has all abilities of the store of rowlock.Open but
+// lease.Queue. Close it after its clients.
 type Store struct {
 	rows
 	facts sqlstore.Facts
@@ -40,7 +41,7 @@ type rows interface {
 	Close() error
 }
 
-// Option changes what New does.
+// Option configures New.
 type Option func(*settings) error
 
 type settings struct {
@@ -48,7 +49,8 @@ type settings struct {
 	timeout time.Duration
 }
 
-// Lanes is how many connections of the pool the store keeps to itself. Default 4, or all but one of a smaller pool.
+// Lanes is how many connections of the pool the store keeps. Default 4, or all but one of a smaller
+// pool.
 func Lanes(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -59,8 +61,9 @@ func Lanes(n int) Option {
 	}
 }
 
-// Timeout bounds one operation at the database. Default 5 s. Have it well below the TTL: a third. The least is 5 s on MySQL, which waits
-// a second or two for a row that somebody has locked, 2.5 s on Postgres behind a pooler, and 250 ms on Postgres.
+// Timeout bounds one operation at the database. Default 5 s. Set it well below the TTL, to a third.
+// The minimum is 5 s on MySQL, which waits a second or two for a locked row, 2.5 s on PostgreSQL
+// behind a pooler, and 250 ms on PostgreSQL.
 func Timeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < minTimeout {
@@ -73,9 +76,10 @@ func Timeout(d time.Duration) Option {
 
 const minTimeout = 100 * time.Millisecond
 
-// New returns a store on the tables in db, which schema.Migrate or your own tool has made, and runs every kind of statement once. The
-// user needs SELECT, INSERT and UPDATE on rowlock, SELECT on rowlock_floor and rowlock_meta, and SELECT, INSERT, UPDATE and DELETE on
-// rowlock_queue. To sweep takes UPDATE on rowlock_floor and DELETE on rowlock as well; without them leave it to another client:
+// New returns a store on the tables in db, which schema.Migrate or your own tool has made, and runs
+// every kind of statement once. The user needs SELECT, INSERT and UPDATE on rowlock, SELECT on
+// rowlock_floor and rowlock_meta, and SELECT, INSERT, UPDATE and DELETE on rowlock_queue. A sweep
+// needs UPDATE on rowlock_floor and DELETE on rowlock too; without them leave it to another client:
 // rowlock.Config.Reaper.Off.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 	of, err := sqlstore.CheckOpen("optimistic.New", db, d)
@@ -104,5 +108,6 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 	return &Store{rows: store, facts: facts}, nil
 }
 
-// Warnings are settings of the server that weaken the guarantees without breaking them, each with its cure: for your log.
+// Warnings are settings of the server that weaken the guarantees without breaking them, each with
+// its cure: for your log.
 func (s *Store) Warnings() []string { return s.facts.Warnings }

@@ -30,8 +30,8 @@ func locking(tb testing.TB, e *testdb.Env) *table.Store {
 	return s
 }
 
-// Clients of both kinds want one key, and reapers of both kinds remove its row whenever it is free. Never two at once, and tokens only
-// rise, also across the removals.
+// Clients of both kinds want one key, and reapers of both kinds remove its row whenever it is free.
+// Never two at once, and tokens only rise, also across the removals.
 func TestBothKindsOfClientExcludeEachOther(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		stores := []lease.Store{open(t, e), locking(t, e), open(t, e), locking(t, e)}
@@ -165,7 +165,8 @@ func TestNothingThatIsSentLocksWhatItReads(t *testing.T) {
 	})
 }
 
-// A renewal that was long on its way must not bring back what has expired, nor touch what another has.
+// A renewal that was long on its way must not bring back what has expired, nor touch what another
+// has.
 func TestALateRenewalDoesNotRevive(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		section := "cas-renew"
@@ -209,7 +210,8 @@ func TestALateRenewalDoesNotRevive(t *testing.T) {
 	})
 }
 
-// Who has acquired, renewed and released by compare-and-swap needs no right to lock a floor, which only the reaper writes.
+// Who has acquired, renewed and released by compare-and-swap needs no right to lock a floor, which
+// only the reaper writes.
 func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
@@ -312,7 +314,8 @@ func TestAFencePassesHoweverRowsAreCounted(t *testing.T) {
 	})
 }
 
-// Several of a batch are locked by fences: they are busy, each of the others is extended, and it does not take for ever.
+// Several of a batch are locked by fences: they are busy, each of the others is extended, and it
+// does not take for ever.
 func TestABatchWithFencedLeasesRenewsTheOthers(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
@@ -343,7 +346,8 @@ func TestABatchWithFencedLeasesRenewsTheOthers(t *testing.T) {
 	})
 }
 
-// What is locked for long keeps the others waiting once, and not at every renewal: it is left out of the batch until it can be extended.
+// What is locked for long keeps the others waiting once, and not at every renewal: it is left out
+// of the batch until it can be extended.
 func TestALeaseThatStaysFencedIsLeftOutOfTheBatch(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
@@ -391,7 +395,8 @@ func TestALeaseThatStaysFencedIsLeftOutOfTheBatch(t *testing.T) {
 	})
 }
 
-// With less time than a statement may wait for one locked row, none of the leases would be renewed for as long as it is locked.
+// With less time than a statement may wait for one locked row, none of the leases would be renewed
+// for as long as it is locked.
 func TestNewRefusesATimeoutThatALockedRowWouldUseUp(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		least := map[string]time.Duration{"mysql": 5 * time.Second, "postgres": 250 * time.Millisecond}[e.Name]

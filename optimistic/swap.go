@@ -12,24 +12,24 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// swap is a dialect that locks no row which it only reads. What it does not do in its own way is the dialect's.
+// swap is a dialect that locks no row that it only reads. All else is the dialect's.
 type swap struct {
 	sqlstore.Database
 	sqlstore.Features
-	*manner
+	*shared
 }
 
-// manner is what all sessions of a store have in common.
-type manner struct {
-	timeout  time.Duration // of one operation
-	wait     atomic.Int64  // for how long, in ns, a statement may wait for a locked row
-	suspects suspects
+// shared is what all sessions of a store have in common.
+type shared struct {
+	timeout        time.Duration // of one operation
+	wait           atomic.Int64  // for how long, in ns, a statement may wait for a locked row
+	probablyLocked probablyLocked
 }
 
-// swapping wraps d, and keeps its ways to hear of keys that were released.
+// swapping wraps d, and keeps its notifications of released keys.
 func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
 	return d.Unswept().Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
-		s := swap{db, f, &manner{timeout: timeout}}
+		s := swap{db, f, &shared{timeout: timeout}}
 		return s, sqlstore.Features{
 			OneWriter: f.OneWriter, CheckNames: f.CheckNames, Listener: f.Listener, Version: f.Version,
 			Fence: s.fence, Reap: s.reapBucket,
@@ -37,7 +37,8 @@ func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
 	})
 }
 
-// Setup bounds the wait for a row that somebody has locked. A session that is not ours alone is left as it is: see guarded.
+// Setup bounds the wait for a locked row. A session that is shared behind a pooler is left as it
+// is: see guarded.
 func (d swap) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if err := d.Database.Setup(ctx, s); err != nil {
 		return err
@@ -50,7 +51,8 @@ func (d swap) Setup(ctx context.Context, s *sqlstore.Session) error {
 		}
 		wait = time.Duration(ms) * time.Millisecond
 	}
-	if least := wait * 5 / 2; d.timeout < least { // for the batch, for one lease by itself, and for the look
+	// For the batch, for one lease by itself, and for the read.
+	if least := wait * 5 / 2; d.timeout < least {
 		return fmt.Errorf("%w: Timeout (%s) must be at least %s: a statement here may wait %s for a locked row, and one such row would keep all leases from being renewed",
 			lease.ErrConfig, d.timeout, least, wait)
 	}
@@ -61,7 +63,7 @@ func (d swap) Setup(ctx context.Context, s *sqlstore.Session) error {
 // guardedWait is the bound that sqlstore.Guard.Within has.
 const guardedWait = time.Second
 
-// guarded runs one statement. Where the session cannot have a bound on waiting, a transaction can.
+// guarded runs one statement. If the session cannot have a bound on waiting, a transaction can.
 func (d swap) guarded(ctx context.Context, s *sqlstore.Session, section string, args ...any) (res sql.Result, err error) {
 	run := func() error {
 		res, err = s.Exec(ctx, d.Text(section), args...)
@@ -81,7 +83,8 @@ type seen struct {
 	expires int64
 }
 
-// free says that the row has no owner, or one whose lease has expired, by the database's clock when it was read.
+// free reports whether the row has no owner, or one whose lease has expired, by the database's
+// clock when it was read.
 func (r seen) free() bool { return r.State == sqlstore.StateFree || r.State == sqlstore.StateLocked }
 
 func (d swap) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (row seen, err error) {
@@ -89,8 +92,8 @@ func (d swap) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequ
 	return row, err
 }
 
-// Acquire reads the row and takes it if it is free and still as it was read. A loser only reads. Which is tried first is not a
-// question here, so that the strategy does not matter.
+// Acquire reads the row and takes it if it is free and still as it was read. A refused caller only
+// reads. The strategy does not matter, because there is one order.
 func (d swap) Acquire(ctx context.Context, s *sqlstore.Session, _ sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
 	row, err := d.look(ctx, s, r)
 	switch {
@@ -111,7 +114,7 @@ func (d swap) Acquire(ctx context.Context, s *sqlstore.Session, _ sqlstore.Strat
 	return d.beaten(ctx, s, r, row, err)
 }
 
-// take writes the row anew if it is as it was read, and still free by the clock.
+// take writes the row if it is as it was read, and still free by the clock.
 func (d swap) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, row seen) (int64, error) {
 	section, args := "cas-take-free", []any{sqlstore.Bytes(r.Owner), d.note(r), sqlstore.Micros(r.TTL), row.Token + 1, []byte(r.Key), row.Token}
 	if row.owner != nil {
@@ -124,9 +127,10 @@ func (d swap) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequ
 	return res.RowsAffected()
 }
 
-// beaten answers for a row that could not be taken: somebody was quicker, or has it locked, which failed says. Has it expired, it may
-// be locked by its late holder's fence, and will be for as long as that likes: the wait for it was wait enough. In a file, where all
-// writes wait for one another, that says less, and is asked again.
+// beaten answers for a row that could not be taken, because another was faster or has it locked;
+// failed says which. If it has expired, its late holder's fence may have locked it for any time, so
+// that beaten does not wait again. In a file all writes wait for one another, so that a locked row
+// says less and is asked for again.
 func (d swap) beaten(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, was seen, failed error) (lease.Acquired, error) {
 	row, err := d.look(ctx, s, r)
 	switch {
@@ -137,7 +141,7 @@ func (d swap) beaten(ctx context.Context, s *sqlstore.Session, r lease.AcquireRe
 	case !row.free():
 		return row.Acquired()
 	case failed == nil:
-		return lease.Acquired{}, sqlstore.ErrRowShape // taken and given back since
+		return lease.Acquired{}, sqlstore.ErrRowShape // taken and released since
 	case row.State == sqlstore.StateLocked && row.Token == was.Token && !d.OneWriter:
 		return lease.Acquired{}, nil
 	case row.State == sqlstore.StateLocked:
@@ -146,7 +150,7 @@ func (d swap) beaten(ctx context.Context, s *sqlstore.Session, r lease.AcquireRe
 	return lease.Acquired{}, failed
 }
 
-// note is the note as a parameter: text, but where text is bytes.
+// note is the note as a parameter: text, or bytes if the column has bytes.
 func (d swap) note(r lease.AcquireRequest) any {
 	if d.TextAsBytes {
 		return []byte(r.Note)
@@ -154,8 +158,9 @@ func (d swap) note(r lease.AcquireRequest) any {
 	return r.Note
 }
 
-// fence changes the row, in a way that nobody sees, instead of locking it: nobody can take it until tx ends. Two transactions of one
-// holder therefore take turns, where a shared lock would let them go side by side.
+// fence changes the row, in a way that no reader notices, instead of locking it, so that no other
+// can take it until tx ends. Two transactions of one holder therefore take turns, while a shared
+// lock would let them run side by side.
 func (d swap) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
 	n, err := tx.Exec(ctx, d.Text("cas-fence"), []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token})
 	if err == nil && n == 0 {

@@ -18,14 +18,15 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Ext runs the statements on your table: *sql.DB, *sql.Tx, *sql.Conn and their likes of sqlx have it.
+// Ext runs the statements on your table: *sql.DB, *sql.Tx, *sql.Conn and their counterparts in sqlx
+// have it.
 type Ext interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Table is one of your own tables, whose rows are changed only if they are still as they were read. It holds no connection and may be
-// used by many goroutines.
+// Table is one of your own tables, whose rows are changed only if they are still as they were read.
+// It holds no connection and is safe for concurrent use.
 type Table[T any] struct {
 	d       *sqlstore.Dialect
 	name    string
@@ -42,10 +43,11 @@ type column struct {
 	index        []int
 }
 
-// NewTable describes a table by the struct that a row is read into. As with sqlx, a field is the column that its db tag names, or else
-// its name in lower case; "-" leaves it out. The key is the fields tagged `db:"name,key"`, or else the column id. It must be unique: a
-// primary key. The version is the field tagged `db:"name,version"`, or else the column version: an integer, NOT NULL in the table, which
-// every writer raises. An error is lease.ErrConfig.
+// NewTable describes a table by the struct that a row is read into. As with sqlx, a field is the
+// column that its db tag names, or else its name in lower case; "-" leaves it out. The key is the
+// fields tagged `db:"name,key"`, or else the column id. It must be unique, as a primary key is. The
+// version is the field tagged `db:"name,version"`, or else the column version: an integer, NOT NULL
+// in the table, which every writer raises. An error is lease.ErrConfig.
 func NewTable[T any](d dialect.Dialect, name string) (*Table[T], error) {
 	if isnil.Value(d) {
 		return nil, fmt.Errorf("%w: optimistic.NewTable needs a dialect", lease.ErrConfig)
@@ -75,7 +77,7 @@ func (t *Table[T]) describe(typ reflect.Type) error {
 			return fmt.Errorf("%w: %s.%s: %w", lease.ErrConfig, typ, f.Field.Name, err)
 		}
 		if f.Embedded || f.Path != f.Name || fields.Paths[f.Path] != f {
-			continue // a field that has fields is one column: a time, or what reads itself
+			continue // a struct field is one column: a time, or a Scanner
 		}
 		quoted, err := t.d.Quote(f.Name)
 		if err != nil || strings.Contains(f.Name, ".") {
@@ -93,7 +95,7 @@ func (t *Table[T]) describe(typ reflect.Type) error {
 	return t.choose(typ, keys, versions)
 }
 
-// unusable says what would leave a column out that was meant to be written.
+// unusable returns why a column that was meant to be written would be left out.
 func unusable(fields *reflectx.StructMap, f *reflectx.FieldInfo) error {
 	twin := fields.Paths[f.Path]
 	switch {
@@ -107,7 +109,7 @@ func unusable(fields *reflectx.StructMap, f *reflectx.FieldInfo) error {
 	return nil
 }
 
-// choose takes the columns with the usual names where nothing is tagged.
+// choose takes the columns with the default names if none is tagged.
 func (t *Table[T]) choose(typ reflect.Type, keys, versions []int) error {
 	named := func(tagged []int, name string) []int {
 		at := slices.IndexFunc(t.columns, func(c column) bool { return c.name == name })
@@ -130,7 +132,7 @@ func (t *Table[T]) choose(typ reflect.Type, keys, versions []int) error {
 	return nil
 }
 
-// limitVersion finds the last version that the field and a database's largest integer have room for.
+// limitVersion finds the last version that the field and a database's largest integer can have.
 func (t *Table[T]) limitVersion(typ reflect.Type) error {
 	field := typ.FieldByIndex(t.columns[t.version].index).Type
 	bits := field.Size() * 8
@@ -145,10 +147,12 @@ func (t *Table[T]) limitVersion(typ reflect.Type) error {
 	return nil
 }
 
-// field is one column of a row, to be written to: pointers on the way, and the field itself, are made if they are nil.
+// field is one column of a row, to be written to. Nil pointers on the way, and the field itself,
+// are made.
 func (c column) field(row reflect.Value) reflect.Value { return reflectx.FieldByIndexes(row, c.index) }
 
-// value is a column of a row as a parameter. A nil pointer stays one, and is NULL, as is a field of an embedded struct that is not there.
+// value is a column of a row as a parameter. A nil pointer is NULL, and so is a field of a missing
+// embedded struct.
 func (c column) value(row reflect.Value) any {
 	field, err := row.FieldByIndexErr(c.index)
 	if err != nil {
@@ -195,7 +199,7 @@ func (t *Table[T]) whereKey() string {
 	return strings.Join(parts, " AND ")
 }
 
-// bind writes parameters as the database has them.
+// bind writes parameters in the database's form.
 func (t *Table[T]) bind(query string) string {
 	if t.d.Dollars {
 		return sqlx.Rebind(sqlx.DOLLAR, query)

@@ -18,8 +18,9 @@ import (
 // updates cuts executions of UPDATE.
 func updates(f faultdb.Fault) faultdb.Injector { return faultdb.OnMatch("UPDATE", faultdb.Nth(1, f)) }
 
-// A driver that calls the connection bad when only the reply was lost has database/sql send the update again. The second must not take
-// the first for somebody else's change, or Retry would do the work twice.
+// A driver that calls the connection bad when only the reply was lost has database/sql send the
+// update again. The second must not take the first for another client's change, or Retry would do
+// the work twice.
 func TestAnUpdateWhoseReplyWasLostIsDoneOnceAndIsNoConflict(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 2)
@@ -66,7 +67,8 @@ func TestALostReplyInATransactionIsNotUnknown(t *testing.T) {
 	})
 }
 
-// A pool whose idle connections have all been closed by the server, as after a restart, is no reason to fail.
+// A pool whose idle connections have all been closed by the server, as after a restart, is no
+// reason to fail.
 func TestAnUpdateFindsAConnectionThatStillWorks(t *testing.T) {
 	const idle = 5
 	each(t, func(t *testing.T, e *testdb.Env) {
@@ -101,7 +103,8 @@ func TestAnUpdateFindsAConnectionThatStillWorks(t *testing.T) {
 	})
 }
 
-// The server may go on with what its client has given up: that is unknown. What was never sent is not.
+// The server may go on with what its client has given up: that is unknown. What was never sent is
+// not.
 func TestAContextThatEndsInAnUpdateLeavesItUnknown(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)

@@ -15,15 +15,18 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Update writes all columns of row, and the next version, if the row in the table still has row's version; row.version is then the
-// next. Otherwise nothing is changed, row neither, and the error is a *ConflictError, which has the version that is current whatever
-// the isolation level, or ErrNotFound. A deadlock or a lock timeout is lease.ErrBusy.
+// Update writes all columns of row, and the next version, if the row in the table still has row's
+// version; row then has the next. Otherwise nothing is changed, row neither, and the error is a
+// *ConflictError, which has the current version whatever the isolation level, or ErrNotFound. A
+// deadlock or a lock timeout is lease.ErrBusy.
 //
-// It is one statement, and one more to look for what was in the way. The version always changes, so a driver that counts changed rows
-// and one that counts matched rows agree. In a transaction the update counts when that commits: after any error roll it back. Without
-// one, an error that comes when the statement may have reached the database, as of a lost connection or a ctx that ended, is
-// lease.ErrUnknown: the row may have been changed. Read it again and see; Retry does not try again. With a replica that hangs the change can
-// be read and still be lost in a failover, until an update after it has succeeded.
+// It is one statement, and one more to read what was in the way. The version always changes, so
+// that drivers that count changed rows and those that count matched rows agree. In a transaction
+// the update counts when that commits; after any error roll it back. Without one, an error that
+// comes when the statement may have reached the database, as of a lost connection or a ctx that
+// ended, is lease.ErrUnknown: the row may have been changed. Read it again; Retry does not try
+// again. If a replica hangs, the change can be read and still be lost in a failover, until a later
+// update has succeeded.
 func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 	if isnil.Value(ext) || row == nil {
 		return fmt.Errorf("%w: update %s: needs a database or transaction, and a row", lease.ErrConfig, t.name)
@@ -34,7 +37,7 @@ func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 		return t.exhausted(v, read, nil)
 	}
 	if err := ctx.Err(); err != nil {
-		return t.explain("update", err) // and certainly not sent
+		return t.explain("update", err) // certainly not sent
 	}
 	var err error
 	if pool, ok := ext.(DB); ok {
@@ -48,12 +51,14 @@ func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 	return err
 }
 
-// updateBy updates on one connection of the pool. Through the pool itself, database/sql would send the statement again, in silence, when
-// a driver calls the connection bad; some call it so when only the reply was lost (golang/go#11978), and the second time would meet
-// the first as a conflict, after which the caller does it all over.
+// updateBy updates on one connection of the pool. Through the pool itself, database/sql would send
+// the statement again, without an error, if a driver calls the connection bad. Some drivers do so
+// if only the reply was lost (golang/go#11978). The second statement would then meet the first as a
+// conflict, and the caller would do it all again.
 //
-// It is sent again here too, because most often the connection had merely been idle for too long: the version lets only one of them
-// through. But when the second fails, nobody can say what the first has done.
+// updateBy sends it again too, because most often the connection had only been idle for too long,
+// and the version lets only one of them through. But if the second fails, the outcome of the first
+// is unknown.
 func (t *Table[T]) updateBy(ctx context.Context, pool DB, v reflect.Value, read int64) error {
 	var lost error
 	for idle := pool.Stats().Idle; ; idle-- {
@@ -70,7 +75,7 @@ func (t *Table[T]) updateOnce(ctx context.Context, pool DB, v reflect.Value, rea
 	if err != nil {
 		return t.explain("connect to update", err)
 	}
-	defer conn.Close() // also when a Valuer of the caller's panics
+	defer conn.Close() // even if a Valuer of the caller's panics
 	return t.update(ctx, conn, v, read)
 }
 
@@ -79,7 +84,7 @@ func (t *Table[T]) doubted(lost, err error) error {
 	if lost == nil || err == nil {
 		return err
 	}
-	return fmt.Errorf("%w; sent again: %v", lost, err) // which is no conflict that anybody should try again after
+	return fmt.Errorf("%w; sent again: %v", lost, err) // no conflict, so that no caller tries again
 }
 
 // update sends the statement once.
@@ -101,7 +106,7 @@ func (t *Table[T]) update(ctx context.Context, ext Ext, v reflect.Value, read in
 	return nil
 }
 
-// updating is the statement. The version is counted in the database's own arithmetic, so that it cannot be written wrong.
+// updating is the statement. The database computes the version, so that it cannot be written wrong.
 func (t *Table[T]) updating(v reflect.Value, read int64) (query string, args []any) {
 	var set []string
 	for i, c := range t.columns {
@@ -117,7 +122,8 @@ func (t *Table[T]) updating(v reflect.Value, read int64) (query string, args []a
 	return t.bind(query), append(append(args, t.keyOf(v)...), read)
 }
 
-// failed: a transaction's error is the end of it, and changes nothing. What was to commit by itself may have done so.
+// failed explains an error: a transaction has ended with it and changes nothing; a statement that
+// commits by itself may have been committed.
 func (t *Table[T]) failed(ext Ext, v reflect.Value, read int64, err error) error {
 	_, inTx := ext.(interface{ Rollback() error })
 	switch {
@@ -129,8 +135,8 @@ func (t *Table[T]) failed(ext Ext, v reflect.Value, read int64, err error) error
 	return t.refused(v, read, err)
 }
 
-// refused: at REPEATABLE READ and above a database may refuse to touch a row that was changed since the transaction began, whatever the
-// condition says.
+// refused: at REPEATABLE READ and above a database may refuse to change a row that was changed
+// since the transaction began, whatever the condition says.
 func (t *Table[T]) refused(v reflect.Value, read int64, err error) error {
 	if t.d.Overtaken(err) {
 		return &ConflictError{Table: t.name, Key: t.keyOf(v), Expected: read, Found: -1, Err: err}
@@ -138,8 +144,9 @@ func (t *Table[T]) refused(v reflect.Value, read int64, err error) error {
 	return t.explain("update", err)
 }
 
-// raised looks whether the version has risen, where the column may have no room for the next: a server with a lax sql_mode then writes the
-// last once more, and from there on every update would overwrite every other.
+// raised checks that the version has risen, if the column may have no room for the next. A server
+// with a lax sql_mode then writes the last once more, and from there on every update would
+// overwrite every other.
 func (t *Table[T]) raised(ctx context.Context, ext Ext, v reflect.Value, read int64) error {
 	if found, err := t.current(ctx, ext, t.keyOf(v)); err == nil && found == read {
 		return t.exhausted(v, read, fmt.Errorf("it is still %d after the update: roll back", found))
@@ -147,7 +154,8 @@ func (t *Table[T]) raised(ctx context.Context, ext Ext, v reflect.Value, read in
 	return nil
 }
 
-// atEdge says that a version may be the last of some integer type: they end below a power of two.
+// atEdge reports whether a version may be the last of some integer type: they end below a power of
+// two.
 func atEdge(version int64) bool { return version >= math.MaxInt8 && version&(version+1) == 0 }
 
 func (t *Table[T]) exhausted(v reflect.Value, read int64, cause error) error {
@@ -158,8 +166,8 @@ func (t *Table[T]) exhausted(v reflect.Value, read int64, cause error) error {
 	return err
 }
 
-// conflict looks what is in the way. The read takes a shared lock, because that shows the row as it is committed now, where a plain
-// read shows it as of the beginning of the transaction.
+// conflict reads what is in the way. The read takes a shared lock, because that shows the row as it
+// is committed now; a plain read shows it as of the beginning of the transaction.
 func (t *Table[T]) conflict(ctx context.Context, ext Ext, v reflect.Value, read int64) error {
 	found, err := t.current(ctx, ext, t.keyOf(v))
 	switch {

@@ -63,7 +63,8 @@ func TestAConflictNamesTheCurrentVersionAndWritesNothing(t *testing.T) {
 	})
 }
 
-// A transaction that has read sees the row as of then. What it is told must be of now, or, where the database refuses, be a conflict.
+// A transaction that has read sees the row as of then. What it is told must be of now, or, where
+// the database refuses, be a conflict.
 func TestFoundIsTheCurrentVersionAtEveryIsolationLevel(t *testing.T) {
 	levels := []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
 	each(t, func(t *testing.T, e *testdb.Env) {
@@ -99,7 +100,8 @@ func TestFoundIsTheCurrentVersionAtEveryIsolationLevel(t *testing.T) {
 	})
 }
 
-// MySQL's drivers count matched rows or changed rows, as the DSN says. Rewriting the same values must not read as a conflict.
+// MySQL's drivers count matched rows or changed rows, as the DSN says. Rewriting the same values
+// must not read as a conflict.
 func TestAnUpdateToTheSameValuesIsNoConflictHoweverRowsAreCounted(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
@@ -185,7 +187,8 @@ func TestAVersionThatCannotBeFollowedIsRefusedBeforeAnythingIsSent(t *testing.T)
 	})
 }
 
-// The column may have less room than the field. The server says so, or, with a lax sql_mode, keeps the old version and says nothing.
+// The column may have less room than the field. The server says so, or, with a lax sql_mode, keeps
+// the old version and says nothing.
 func TestAVersionThatTheColumnHasNoRoomForIsNamed(t *testing.T) {
 	type small struct {
 		ID, Version int64
@@ -210,7 +213,8 @@ func TestAVersionThatTheColumnHasNoRoomForIsNamed(t *testing.T) {
 		ok(t, err)
 		ok(t, tab.Update(t.Context(), e.DB, &s))
 		for i, db := range dbs {
-			s.Note = map[bool]string{true: "changed"}[i > 0] // the first time with lax it is, and the second it has been
+			// With lax it changes the first time, and has changed the second.
+			s.Note = map[bool]string{true: "changed"}[i > 0]
 			err = tab.Update(t.Context(), db, &s)
 			wantIs(t, err, optimistic.ErrVersion)
 			wantSays(t, err, "32767", "larger integer")
@@ -239,7 +243,8 @@ func TestAVersionThatIsNoSuchIntegerIsAnError(t *testing.T) {
 	})
 }
 
-// Of a deadlock MySQL says 40001, which in Postgres is a row that was changed. Here nobody has changed it.
+// Of a deadlock MySQL says 40001, which in Postgres is a row that was changed. Here no client has
+// changed it.
 func TestADeadlockIsBusyAndNoConflict(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
@@ -322,7 +327,8 @@ func TestAKeyThatIsNotUniqueIsFoundOut(t *testing.T) {
 	})
 }
 
-// A trigger that drops the write leaves the row as it was read: that is no conflict, and would be one for ever.
+// A trigger that drops the write leaves the row as it was read: that is no conflict, and would be
+// one for ever.
 func TestATriggerThatSwallowsTheWriteIsFoundOut(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
@@ -417,8 +423,8 @@ func TestNewTableRefusesWhatItCannotUse(t *testing.T) {
 	refuse(err, "part of the key")
 }
 
-// The point of it all: 64 goroutines add to 4 rows, and nothing is lost. Without the version it is: the control shows that the test can
-// tell.
+// The point of it all: 64 goroutines add to 4 rows, and nothing is lost. Without the version it is:
+// the control shows that the test can tell.
 func TestNothingIsLostAmong64Goroutines(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		const each, rows = 3, 4

@@ -10,22 +10,26 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Config says which requests are done once. nil and the zero value mean the defaults.
+// Config says which requests are done once. nil and the zero value have the defaults.
 type Config struct {
-	// Optional lets a request without a key through to the handler, which then finds no transaction: Tx returns nil. The default
-	// is to refuse it with 400.
+	// Optional passes a request without a key to the handler, which then has no transaction: Tx
+	// returns nil. The default is to refuse it with 400.
 	Optional bool
-	// Tenant says whose key it is, so that one client cannot guess at another's: the authenticated account, not what the client
-	// says it is. nil means that all share their keys. At most 255 bytes.
+	// Tenant returns the owner of the key, so that one client cannot guess at another's: the
+	// authenticated account, not the client's own claim. nil means that all share their keys. At
+	// most 255 bytes.
 	Tenant func(*http.Request) string
-	// Keep says by its status whether a response is kept and what the handler wrote is committed; otherwise it is rolled back and
-	// the response sent all the same, and the repeat runs the handler again. nil means what is below 500, but for 401, 407, 408,
-	// 425 and 429, which are about the moment.
+	// Keep decides by the status whether a response is kept and the handler's writes are committed.
+	// Otherwise they are rolled back, the response is sent all the same, and the repeat runs the
+	// handler again. nil means statuses below 500, but for 401, 407, 408, 425 and 429, which are
+	// about the moment.
 	Keep func(status int) bool
-	// MaxBody is the largest request body in bytes, which is read before the handler is run; the zero value means 1 MiB.
+	// MaxBody is the largest request body in bytes, which is read before the handler runs; 0 means
+	// 1 MiB.
 	MaxBody int64
-	// Finish is how long the context of a handler lasts, whether its client waits or has gone; the zero value means 30 s. What it has
-	// done when it returns is committed, and a repeat gets the answer.
+	// Finish is how long the context of a handler lasts, whether its client waits or has gone; 0
+	// means 30 s. What the handler has done when it returns is committed, and a repeat gets the
+	// answer.
 	Finish time.Duration
 	// Logger gets the errors behind a 500 and a 503; nil means slog.Default().
 	Logger *slog.Logger

@@ -91,7 +91,8 @@ func TestABodyThatDidNotArriveIs400(t *testing.T) {
 	s.wantDone(0, 0)
 }
 
-// Who loses the race for a key is told that it is in flight, or what came of it; it is no failure of the server's.
+// Who loses the race for a key is told that it is in flight, or what came of it; it is no failure
+// of the server's.
 func TestARaceForAKeyIsNoFailure(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s := newSite(t, e, nil)

@@ -1,32 +1,44 @@
-// Package oncehttp lets an HTTP handler be repeated safely: the Idempotency-Key of draft-ietf-httpapi-idempotency-key-header, on package
-// once.
+// Package oncehttp makes an HTTP handler safe to repeat: the Idempotency-Key of
+// draft-ietf-httpapi-idempotency-key-header, on package once.
 //
 //	h, err := oncehttp.New(o, nil)
-//	http.Handle("POST /orders", h.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+//	order := func(w http.ResponseWriter, r *http.Request) {
 //		tx := oncehttp.Tx(r.Context())
 //		… write the order through tx, and the response to w …
-//	})))
+//	}
+//	http.Handle("POST /orders", h.Wrap(http.HandlerFunc(order)))
 //
-// The response is recorded, stored in the transaction that has the order in it, and sent once that is committed. A repeat gets the same
-// status, headers and body, with Idempotent-Replayed: true, and the handler is not run.
+// The response is recorded, stored in the transaction that has the order, and sent after the
+// commit. A repeat gets the same status, headers and body, with Idempotent-Replayed: true, and the
+// handler does not run.
 //
-//   - 400: the key is missing or malformed, or the body did not arrive whole. 413: the body is larger than Config.MaxBody.
-//   - 409 with Retry-After: the first is still in flight. 422: the key was used for another request: another method, path or query,
-//     content type or encoding, or body. The body is compared byte for byte: who sends a form repeats its boundary, too.
+//   - 400: the key is missing or malformed, or the body did not arrive whole.
+//   - 409 with Retry-After: the first is still in flight.
+//   - 413: the body is larger than Config.MaxBody.
+//   - 422: the key was used for another request: another method, path or query, content type or
+//     encoding, or body. Bodies are compared byte for byte, so that a repeated form needs the same
+//     boundary.
 //   - 500: the response is too large to be kept, so that nothing was done.
-//   - 503 with Retry-After: the database could not do it for the moment, or it is not known whether it did. Repeat with the same key.
+//   - 503 with Retry-After: the database could not do it at the moment, or the outcome is unknown.
+//     Repeat with the same key.
 //
-// A response of 500 or more, and a panic, roll everything back and are not kept: the repeat runs the handler again. Stripe keeps and
-// replays them, because its handlers may have called others by then; here all that was done is undone, and to try again is safe. What
-// is less than 500 is committed and kept, most 4xx as well, so that a repeat is answered as the first was: Config.Keep can say otherwise. A
-// handler that answers 4xx in the middle of its work has what it wrote before committed, unless it takes that back or Keep says no; on
-// Postgres, where a failed statement ends the transaction, nothing is committed or kept, and the answer is sent all the same.
+// A response of 500 or more, and a panic, roll everything back and are not kept: the repeat runs
+// the handler again. Stripe keeps and replays them, because its handlers may have called other
+// services by then. Here everything is undone, so that a retry is safe.
 //
-// A handler that meets a deadlock and answers 500 leaves it to the client to try again. If it tells [Fail] of the error it is run again
-// at once, as the function of once.Do is. In either case, and where a COMMIT meets a conflict, a handler can run more than once
-// for one request: what it does outside of the transaction it does as often.
+// A response below 500 is committed and kept, most 4xx too, so that a repeat is answered as the
+// first was; Config.Keep can say otherwise. If a handler answers 4xx in the middle of its work,
+// what it wrote before is committed, unless it undoes that or Keep says no. On PostgreSQL a failed
+// statement ends the transaction: then nothing is committed or kept, and the answer is sent all the
+// same.
 //
-// Set-Cookie, Date and the headers of a single connection are sent with the first answer and never kept: a repeat must not hand out
-// a session. Errors of this package are application/problem+json (RFC 9457). http.Flusher and http.Hijacker are not offered: nothing
-// may leave before the commit.
+// If a handler meets a deadlock and answers 500, the client must try again. If it reports the error
+// to [Fail], it runs again at once, as the function of once.Do does. In both cases, and if a COMMIT
+// meets a conflict, a handler can run more than once for one request, and so do its effects outside
+// of the transaction.
+//
+// Set-Cookie, Date and the headers of a single connection are sent with the first answer and never
+// kept, because a repeat must not hand out a session. Errors of this package are
+// application/problem+json (RFC 9457). It does not offer http.Flusher and http.Hijacker, because
+// nothing may leave before the commit.
 package oncehttp

@@ -13,13 +13,15 @@ import (
 	"github.com/rowlockdb/rowlock/once/oncehttp"
 )
 
-// Two handlers that lock each other out: the database ends one of them, which finds the request as it came, and nothing of its first answer.
+// Two handlers that lock each other out: the database ends one of them, which finds the request as
+// it came, and nothing of its first answer.
 func TestAHandlerThatCollidedIsRunAgain(t *testing.T) {
 	each(t, func(s *site) {
 		if s.env.Name == "sqlite" {
 			s.Skip("one writer at a time: no two handlers are under way at once")
 		}
-		s.env.Exec(s.T, `CREATE INDEX `+s.effects()+`_by_name ON `+s.effects()+` (name)`) // without it InnoDB locks all rows
+		// Without it InnoDB locks all rows.
+		s.env.Exec(s.T, `CREATE INDEX `+s.effects()+`_by_name ON `+s.effects()+` (name)`)
 		s.env.Exec(s.T, `INSERT INTO `+s.effects()+` (name) VALUES ('a'), ('b')`)
 		var again atomic.Int64
 		var both, all sync.WaitGroup
@@ -60,7 +62,8 @@ func TestAHandlerThatCollidedIsRunAgain(t *testing.T) {
 	})
 }
 
-// What fails for another reason is rolled back and answered for, whatever the answer; the repeat runs it again.
+// What fails for another reason is rolled back and answered for, whatever the answer; the repeat
+// runs it again.
 func TestAHandlerThatFailedIsRolledBack(t *testing.T) {
 	each(t, func(s *site) {
 		for n, c := range []struct {

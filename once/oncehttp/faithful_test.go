@@ -28,7 +28,8 @@ func TestHeadersAreReplayedByteForByte(t *testing.T) {
 	}
 }
 
-// What a handler around this one has said is not lost: its own cookie, and by what a cache is to tell answers apart.
+// What a handler around this one has said is not lost: its own cookie, and by what a cache is to
+// tell answers apart.
 func TestWhatIsAroundKeepsItsCookieAndVary(t *testing.T) {
 	s := onSQLite(t, nil)
 	s.answer = func(w http.ResponseWriter, _ *http.Request) {
@@ -52,7 +53,8 @@ func TestWhatIsAroundKeepsItsCookieAndVary(t *testing.T) {
 	}
 }
 
-// Two handlers that are mounted with http.StripPrefix have the same URL inside, and are not the same request.
+// Two handlers that are mounted with http.StripPrefix have the same URL inside, and are not the
+// same request.
 func TestWhatTheClientAskedForIsComparedAndNotWhatIsLeftOfIt(t *testing.T) {
 	s := onSQLite(t, nil)
 	s.around = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -69,7 +71,8 @@ func TestWhatTheClientAskedForIsComparedAndNotWhatIsLeftOfIt(t *testing.T) {
 	s.wantDone(1, 1)
 }
 
-// A form's files are written to disk when they do not fit in memory, and the server removes only those of the request it made.
+// A form's files are written to disk when they do not fit in memory, and the server removes only
+// those of the request it made.
 func TestFilesOfAFormAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -88,7 +91,8 @@ func TestFilesOfAFormAreRemoved(t *testing.T) {
 	form := multipart.NewWriter(&body)
 	part, err := form.CreateFormFile("file", "name")
 	s.ok(err)
-	_, _ = part.Write(make([]byte, 12<<20)) // more than a form may have in memory beside what was asked for
+	// More than a form may have in memory beside what was asked for.
+	_, _ = part.Write(make([]byte, 12<<20))
 	s.ok(form.Close())
 	req, err := http.NewRequestWithContext(t.Context(), "POST", s.url, &body)
 	s.ok(err)
@@ -107,7 +111,8 @@ func TestAStatusThatCannotBeSentIsAPanic(t *testing.T) {
 		s.mu.Lock()
 		s.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
 		s.mu.Unlock()
-		req, err := http.NewRequestWithContext(t.Context(), "POST", s.url, io.NopCloser(strings.NewReader(""))) // that is not repeated by itself
+		// The client does not repeat such a request by itself.
+		req, err := http.NewRequestWithContext(t.Context(), "POST", s.url, io.NopCloser(strings.NewReader("")))
 		s.ok(err)
 		req.Header.Set("Idempotency-Key", "key")
 		if res, err := http.DefaultClient.Do(req); err == nil {

@@ -31,7 +31,7 @@ type Handlers struct {
 	cfg  Config
 }
 
-// New returns what wraps handlers. cfg may be nil.
+// New returns Handlers on o. cfg may be nil.
 func New(o *once.Once, cfg *Config) (*Handlers, error) {
 	if o == nil {
 		return nil, fmt.Errorf("%w: oncehttp.New needs a *once.Once", lease.ErrConfig)
@@ -43,7 +43,7 @@ func New(o *once.Once, cfg *Config) (*Handlers, error) {
 	return &Handlers{o, c}, nil
 }
 
-// Wrap returns a handler that runs next once for each key.
+// Wrap returns a handler that runs next once per key.
 func (h *Handlers) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key, err := parseKey(r.Header.Values(keyHeader))
@@ -85,25 +85,27 @@ func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, bod
 	case err == nil, errors.Is(err, errNotKept):
 		send(w, d.answer)
 	case d.answer.Status >= 400 && !elsewhere(err):
-		send(w, d.answer) // what was given up, or what Postgres refuses to commit because a statement had failed, the handler has answered for
+		send(w, d.answer) // the handler has answered for a rollback, or a failed statement
 	default:
 		h.refuse(w, r, err)
 	}
 }
 
-// elsewhere reports whether what becomes of the request is no longer in the hands of the run that has answered it.
+// elsewhere reports whether the outcome of the request no longer depends on the run that has
+// answered it.
 func elsewhere(err error) bool {
 	return errors.Is(err, lease.ErrUnknown) || errors.Is(err, once.ErrInFlight) || errors.Is(err, once.ErrMismatch)
 }
 
-// fingerprint tells a repeat from another request. What the client asked for is in RequestURI; http.StripPrefix leaves of two such
-// the same URL. A request that came from no client has the URL alone.
+// fingerprint tells a repeat from another request. RequestURI has what the client asked for,
+// because http.StripPrefix gives two such requests the same URL. A request that came from no client
+// has only the URL.
 func fingerprint(r *http.Request, body []byte) []byte {
 	h := r.Header
 	return once.Fingerprint([]byte(r.Method), []byte(r.RequestURI), []byte(r.URL.RequestURI()), []byte(h.Get("Content-Type")), []byte(h.Get("Content-Encoding")), body)
 }
 
-// errNotKept rolls back what a handler has answered with a status that is not kept.
+// errNotKept rolls back a response whose status is not kept.
 var errNotKept = errors.New("oncehttp: the response is not kept")
 
 // deed is one request to be done.
@@ -115,7 +117,8 @@ type deed struct {
 	answer stored // of the last run
 }
 
-// do runs the handler, in a context that outlives the client: what has been begun is finished, so that the repeat finds it done.
+// do runs the handler, in a context that outlives the client, so that a repeat finds the work
+// finished.
 func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.h.cfg.Finish)
 	defer cancel()
@@ -124,7 +127,7 @@ func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 	defer d.tidy(r)
 	rec := newRecorder(d.h.once.MaxResult())
 	d.next.ServeHTTP(rec, r)
-	d.answer = stored{} // another run's
+	d.answer = stored{} // an earlier run's
 	if rec.over {
 		return nil, oneline.Join(errTooLarge, in.failure())
 	}
@@ -140,22 +143,23 @@ func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 	return kept.encode()
 }
 
-// request is a run's own: what the one before it made of the headers, the URL or the form is not there.
+// request is a run's own, without what an earlier run made of the headers, the URL or the form.
 func (d *deed) request(ctx context.Context) *http.Request {
 	r := d.r.Clone(ctx)
 	r.Body = io.NopCloser(bytes.NewReader(d.body))
 	return r
 }
 
-// tidy removes the files of a form that the handler has read, as net/http does for the request that it has made itself.
+// tidy removes the files of a form that the handler has read, as net/http does for its own request.
 func (d *deed) tidy(r *http.Request) {
 	if r.MultipartForm != nil && d.r.MultipartForm == nil {
 		_ = r.MultipartForm.RemoveAll()
 	}
 }
 
-// added are the headers of which a handler around this one may have its own, which must not be lost: its session, and by what a
-// cache tells answers apart. The others are the last word of whoever is innermost.
+// added are the headers of which a handler around this one may have its own, which must not be
+// lost: its session, and those by which a cache tells answers apart. For the others the innermost
+// handler decides.
 var added = map[string]bool{"Set-Cookie": true, "Vary": true}
 
 func send(w http.ResponseWriter, s stored) {

@@ -62,7 +62,8 @@ func (s *site) serve(cfg *oncehttp.Config) *site {
 	s.around = func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(w, r) }
 	wrapped := h.Wrap(http.HandlerFunc(s.handle))
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.around(w, r, wrapped) }))
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // for handlers that panic
+	// For handlers that panic.
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.Start()
 	t.Cleanup(server.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

@@ -9,12 +9,14 @@ import (
 )
 
 var (
-	errNoKey  = errors.New("the header Idempotency-Key is missing: send a key of your own making with each request, and the same with its repeats")
+	errNoKey = errors.New("the header Idempotency-Key is missing: send a key of your own with each request, " +
+		"and the same with its repeats")
 	errBadKey = errors.New("the header Idempotency-Key is malformed")
 )
 
-// parseKey reads the header's fields: one structured-field string ("…", RFC 9651) as the draft has it, or the bare word that most
-// clients send. Both spell the same key. Parameters after the string are for others and are left out.
+// parseKey reads the header's fields: one structured-field string ("…", RFC 9651) as the draft has
+// it, or the bare word that most clients send. Both spell the same key. Parameters after the string
+// are ignored.
 func parseKey(fields []string) (string, error) {
 	switch len(fields) {
 	case 0:
@@ -65,7 +67,7 @@ func quoted(s string) (key, rest string, err error) {
 	return "", "", fmt.Errorf("%w: the string has no closing quote", errBadKey)
 }
 
-// bare takes what has no quotes as it is. A comma would be a list, which a proxy makes of two headers.
+// bare reads a key without quotes. A comma would be a list, which a proxy makes of two headers.
 func bare(s string) (string, error) {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c > '~' || strings.IndexByte(`",;\`, c) >= 0 {

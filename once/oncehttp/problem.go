@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// problem sends an error as RFC 9457 has it.
+// problem sends an error in the form of RFC 9457.
 func problem(w http.ResponseWriter, status int, detail string) {
 	text, _ := json.Marshal(struct { // of strings and an integer: cannot fail
 		Title  string `json:"title"`

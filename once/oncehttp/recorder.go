@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// recorder is the handler's ResponseWriter: what it is told goes nowhere before the commit.
+// recorder is the handler's ResponseWriter. It sends nothing before the commit.
 type recorder struct {
 	header http.Header
 	status int
@@ -23,8 +23,8 @@ func newRecorder(limit int) *recorder { return &recorder{header: make(http.Heade
 
 func (r *recorder) Header() http.Header { return r.header }
 
-// WriteHeader ignores what comes second, and the 1xx that are not an answer. It panics as net/http's own does, which would after the
-// commit.
+// WriteHeader ignores a second status, and 1xx, which are no answer. It panics as net/http's own
+// does, which would do so after the commit.
 func (r *recorder) WriteHeader(status int) {
 	if status < 100 || status > 999 {
 		panic(fmt.Sprintf("invalid WriteHeader code %d", status))
@@ -35,7 +35,8 @@ func (r *recorder) WriteHeader(status int) {
 	r.status, r.sent = status, clone(r.header)
 }
 
-// Write keeps what fits. The handler is told that its response is too large: it can still write a smaller one under another key.
+// Write keeps what fits. The handler gets an error if its response is too large, and can still
+// write a smaller one under another key.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.WriteHeader(http.StatusOK)
@@ -53,7 +54,8 @@ func (r *recorder) finish() stored {
 		r.WriteHeader(http.StatusOK)
 	}
 	if _, named := r.sent["Content-Type"]; !named && r.body.Len() > 0 && r.sent.Get("Content-Encoding") == "" {
-		r.sent.Set("Content-Type", http.DetectContentType(r.body.Bytes())) // as net/http would, so that a later Go guesses the same
+		// As net/http does, so that a later Go guesses the same.
+		r.sent.Set("Content-Type", http.DetectContentType(r.body.Bytes()))
 	}
 	return stored{Status: r.status, Header: r.sent, Body: r.body.Bytes()}
 }

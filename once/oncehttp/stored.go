@@ -8,12 +8,12 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// format is the first byte of every response that is kept. A later version of this package may write another; it must go on to
-// read this one for as long as anybody keeps results.
+// format is the first byte of every kept response. A later version of this package may write
+// another, and must read this one for as long as results are kept.
 const format = 1
 
-// stored is a response as it is kept: after the format byte, JSON. A header's bytes are spelled as the characters of the same
-// numbers (ISO 8859-1), because they need not be UTF-8, which JSON does.
+// stored is a kept response: after the format byte, JSON. A header's bytes are spelled as the
+// characters of the same numbers (ISO 8859-1), because JSON needs UTF-8 and they need not be.
 type stored struct {
 	Status int         `json:"status"`
 	Header http.Header `json:"header,omitempty"`
@@ -31,7 +31,8 @@ func decode(b []byte) (s stored, err error) {
 	case len(b) == 0:
 		return s, fmt.Errorf("%w: the stored response is empty: was the key used with once.Do?", lease.ErrCorrupt)
 	case b[0] != format:
-		return s, fmt.Errorf("%w: the stored response has format %d, and this version reads %d: it was written by a later version, or not by oncehttp", lease.ErrCorrupt, b[0], format)
+		return s, fmt.Errorf("%w: the stored response has format %d, and this version reads %d: it was written "+
+			"by a later version, or not by oncehttp", lease.ErrCorrupt, b[0], format)
 	}
 	if err := json.Unmarshal(b[1:], &s); err != nil {
 		return stored{}, fmt.Errorf("%w: the stored response: %w", lease.ErrCorrupt, err)
@@ -61,7 +62,7 @@ func spell(h http.Header) http.Header {
 	return h
 }
 
-// unspell undoes what spell did to h, and reports whether it can have been spell.
+// unspell undoes spell, and reports whether h can have come from spell.
 func unspell(h http.Header) (http.Header, bool) {
 	for _, values := range h {
 		for i, v := range values {
@@ -78,7 +79,8 @@ func unspell(h http.Header) (http.Header, bool) {
 	return h, true
 }
 
-// fleeting are the headers that are not kept: a session must not be handed out again, and the others belong to one connection or moment.
+// fleeting are the headers that are not kept: a session must not be handed out again, and the
+// others belong to one connection or moment.
 var fleeting = map[string]bool{
 	"Set-Cookie": true, "Set-Cookie2": true, "Date": true, "Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true,
 	"Proxy-Authorization": true, "Proxy-Connection": true, "Proxy-Authentication-Info": true, "Te": true, "Trailer": true,
@@ -87,7 +89,7 @@ var fleeting = map[string]bool{
 
 // keep returns the headers that a repeat may have, under their canonical names.
 func keep(all http.Header) http.Header {
-	named := make(map[string]bool) // by Connection, as being for one connection
+	named := make(map[string]bool) // by Connection, because they are for one connection
 	for _, v := range all.Values("Connection") {
 		for _, name := range split(v) {
 			named[http.CanonicalHeaderKey(name)] = true

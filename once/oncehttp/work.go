@@ -19,8 +19,9 @@ func workOf(ctx context.Context) *work {
 	return w
 }
 
-// Tx returns the transaction of the request that ctx belongs to, in which the handler is to write; nil if it came without a key. It is
-// committed by the middleware: the handler must neither commit it nor roll it back.
+// Tx returns the transaction of the request that ctx belongs to, for the handler to write in. It is
+// nil if the request has no key. The middleware commits it: the handler must neither commit it nor
+// roll it back.
 func Tx(ctx context.Context) *sql.Tx {
 	if w := workOf(ctx); w != nil {
 		return w.tx
@@ -28,11 +29,12 @@ func Tx(ctx context.Context) *sql.Tx {
 	return nil
 }
 
-// Fail tells why the handler of the request that ctx belongs to gives up: err, of a statement in its transaction. It is
-// rolled back, whatever the response is. Where err is a deadlock or a serialization failure, by which the database asks for all of it to
-// be done again, the handler is run again, up to four times, with the request as it came and nothing in its response; otherwise, and after
-// that, the response of 400 or more that it wrote is sent and not kept, or 503 if it wrote none. So call it, answer as if there were no
-// other try, and return:
+// Fail reports err, of a statement in the transaction of the request that ctx belongs to. The
+// transaction is rolled back, whatever the response is. If err is a deadlock or a serialization
+// failure, by which the database asks for a repetition, the handler runs again, up to four times,
+// with the request as it came and an empty response. Otherwise, and after that, the response of 400
+// or more that it wrote is sent and not kept, or 503 if it wrote none. So call Fail, answer as if
+// there were no other try, and return:
 //
 //	if _, err := tx.ExecContext(…); err != nil {
 //		oncehttp.Fail(r.Context(), err)
@@ -40,8 +42,8 @@ func Tx(ctx context.Context) *sql.Tx {
 //		return
 //	}
 //
-// Without it a deadlock is one more 500, which the client may repeat. Of several errors the first counts; nil and a request without a
-// transaction are left alone.
+// Without it a deadlock is one more 500, which the client may repeat. The first of several errors
+// counts. nil and a request without a transaction do nothing.
 func Fail(ctx context.Context, err error) {
 	if w := workOf(ctx); w != nil && err != nil {
 		w.failed.CompareAndSwap(nil, &err)
