@@ -192,6 +192,10 @@ func (c *Client) show(onWait func(Waiting)) func(string, acquire.Position) {
 
 // get gets all keys of a call. Of a part it keeps nothing, nor if a hook panics.
 func (c *Client) get(ctx context.Context, got *call) (err error) {
+	if !c.calls.Enter() { // Close waits for this call: a grant at the last moment must be released
+		return acquire.Closed(got.Keys)
+	}
+	defer c.calls.Leave()
 	whole := false
 	defer func() {
 		if !whole && len(got.locks) > 0 {
@@ -220,10 +224,6 @@ func (c *Client) try(ctx context.Context, got *call) error {
 // wait waits for all keys together. In a fair client it waits for one after the other, each with a
 // ticket of its own: because all callers go by key order, their waits form no circle.
 func (c *Client) wait(ctx context.Context, got *call) error {
-	if !c.calls.Enter() { // Close waits for this call: a grant at the last moment must be released
-		return acquire.Closed(got.Keys)
-	}
-	defer c.calls.Leave()
 	for len(got.locks) < len(got.Keys) {
 		next := &got.Call
 		if c.cfg.Fair && len(got.Keys) > 1 {
