@@ -192,3 +192,31 @@ func TestAHeartbeatThatComesLateLeavesNoTicket(t *testing.T) {
 		}
 	})
 }
+
+// The key is passed to a waiter at the moment when its context ends, and while its heartbeat is
+// under way. The grant wins, and the heartbeat does not take it away again.
+func TestAGrantThatRacesWithCancellationWins(t *testing.T) {
+	for range 16 { // the waiter wakes to either of the two
+		synctest.Test(t, func(t *testing.T) {
+			s := &joined{Script: NewScript()}
+			cfg := &rowlock.Config{TTL: TTL, Fair: true}
+			cfg.Reaper.Off = true
+			c := Client(t, s, cfg)
+			l := Take(t, c, "k")
+			ctx, cancel := context.WithCancel(t.Context())
+			s.late = func() {
+				cancel()
+				Unlock(t, l)
+				synctest.Wait() // until the waiter has returned
+			}
+			got := <-WaitIn(t, ctx, c, "k")
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			s.late = func() {}
+			time.Sleep(2 * TTL)
+			WantAlive(t, got.Lock)
+			Unlock(t, got.Lock)
+		})
+	}
+}
