@@ -30,7 +30,7 @@ type Table interface {
 	lease.Sweeper
 	lease.Passer
 	lease.Notifier
-	lease.Interest
+	lease.Registry
 	lease.Queue
 	io.Closer
 }

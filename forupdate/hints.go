@@ -8,19 +8,19 @@ import (
 )
 
 var (
-	_ lease.Interest = (*Store)(nil)
+	_ lease.Registry = (*Store)(nil)
 	_ lease.Notifier = (*Store)(nil)
 )
 
-// Await registers a process as waiting for keys. Without registrations, a process would have to
+// Register registers a process as waiting for keys. Without registrations, a process would have to
 // assume that another waits for every key, and keep making room for it.
-func (s *Store) Await(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
-	return s.rows.Await(ctx, process, keys, d)
+func (s *Store) Register(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
+	return s.rows.Register(ctx, process, keys, d)
 }
 
-// Desist removes the registration.
-func (s *Store) Desist(ctx context.Context, process lease.Owner, keys []string) error {
-	return s.rows.Desist(ctx, process, keys)
+// Unregister removes the registration.
+func (s *Store) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
+	return s.rows.Unregister(ctx, process, keys)
 }
 
 // Awaited reports for each key whether another process waits for it.

@@ -53,9 +53,10 @@ type Waker interface {
 	Notifier
 	// Wakes reports whether Wake notifies any process.
 	Wakes() bool
-	// ListenAs is Listen for a process that registers with Await. It also hears what Wake sends to
-	// this process; chosen then is true, and no other process was notified. If this process does
-	// not wait for key, it should call Desist and then Wake, so that the next process is notified.
+	// ListenAs is Listen for a process that registers with Register. It also hears what Wake sends
+	// to this process; chosen then is true, and no other process was notified. If this process does
+	// not wait for key, it should call Unregister and then Wake, so that the next process is
+	// notified.
 	ListenAs(ctx context.Context, process Owner, heard func(key string, chosen bool)) error
 	// Wake notifies one process of each key: of those that wait and listen, the one that follows
 	// process in the order of owners, or the first after the last. So processes that wake one
@@ -64,22 +65,22 @@ type Waker interface {
 	Wake(ctx context.Context, process Owner, keys []string) error
 }
 
-// Interest is a Store that records which processes wait for a key, so that only they are notified.
-type Interest interface {
-	// Await registers a process, which is an Owner of its own, as waiting for keys, for d unless
+// Registry is a Store that records which processes wait for a key, so that only they are notified.
+type Registry interface {
+	// Register registers a process, which is an Owner of its own, as waiting for keys, for d unless
 	// repeated. Read the keys once more afterwards, because a holder that released before does not
 	// notify. A holder that is about to commit does not either; polling covers that.
-	Await(ctx context.Context, process Owner, keys []string, d time.Duration) error
-	// Desist removes the registration.
-	Desist(ctx context.Context, process Owner, keys []string) error
+	Register(ctx context.Context, process Owner, keys []string, d time.Duration) error
+	// Unregister removes the registration.
+	Unregister(ctx context.Context, process Owner, keys []string) error
 	// Awaited reports for each key whether another process, or any ticket, waits for it. It writes
 	// nothing.
 	Awaited(ctx context.Context, process Owner, keys []string) ([]bool, error)
 }
 
-// Census is an Interest that counts.
+// Census is a Registry that counts.
 type Census interface {
-	Interest
+	Registry
 	// Waiting returns for each key how many processes are registered as waiting for it. It may stop
 	// counting at 100. It writes nothing.
 	Waiting(ctx context.Context, keys []string) ([]int, error)

@@ -48,7 +48,7 @@ func newMutant(add func(m *mutant)) *mutant {
 		fencing: f, acquire: f.Acquire, renew: f.Renew, release: f.Release, inspect: f.Inspect,
 		sweep: f.Sweep, fence: f.Fence, renewing: f.FenceRenew, releaseTx: f.ReleaseTx, handOver: f.HandOver, all: f.AcquireAll,
 		join: f.Join, leave: f.Leave, places: f.Places, claim: f.Claim, pass: f.Pass,
-		await: f.Await, desist: f.Desist, awaited: f.Awaited, listen: f.Listen, announce: f.Announce,
+		await: f.Register, desist: f.Unregister, awaited: f.Awaited, listen: f.Listen, announce: f.Announce,
 	}
 	add(m)
 	return m

@@ -63,8 +63,8 @@ func topics() []topic {
 			queueProperties, queueGrantProperties, claimProperties, placeProperties, queueRaceProperties,
 		), has[lease.Queue], "the store is not a lease.Queue"},
 		{"hints", slices.Concat(interestProperties, notifyProperties), func(s lease.Store) bool {
-			return has[lease.Interest](s) || has[lease.Notifier](s)
-		}, "the store is neither a lease.Interest nor a lease.Notifier"},
+			return has[lease.Registry](s) || has[lease.Notifier](s)
+		}, "the store is neither a lease.Registry nor a lease.Notifier"},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	_ lease.Interest = (*Store)(nil)
+	_ lease.Registry = (*Store)(nil)
 	_ lease.Notifier = (*Store)(nil)
 )
 
@@ -22,10 +22,10 @@ type hints struct {
 
 type listener struct{ heard func(key string) }
 
-// Await registers a process as waiting for keys. See [lease.Interest].
-func (s *Store) Await(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
+// Register registers a process as waiting for keys. See [lease.Registry].
+func (s *Store) Register(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
 	if process.IsZero() {
-		return fmt.Errorf("await: %w", errZeroOwner)
+		return fmt.Errorf("register: %w", errZeroOwner)
 	}
 	_, err := each(ctx, s, keys, func(now time.Time, key string) struct{} {
 		if s.registered[key] == nil {
@@ -37,8 +37,8 @@ func (s *Store) Await(ctx context.Context, process lease.Owner, keys []string, d
 	return err
 }
 
-// Desist removes the registration. See [lease.Interest].
-func (s *Store) Desist(ctx context.Context, process lease.Owner, keys []string) error {
+// Unregister removes the registration. See [lease.Registry].
+func (s *Store) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
 	_, err := each(ctx, s, keys, func(_ time.Time, key string) struct{} {
 		if delete(s.registered[key], process); len(s.registered[key]) == 0 {
 			delete(s.registered, key)
@@ -48,7 +48,7 @@ func (s *Store) Desist(ctx context.Context, process lease.Owner, keys []string) 
 	return err
 }
 
-// Awaited reports whether another process waits. See [lease.Interest].
+// Awaited reports whether another process waits. See [lease.Registry].
 func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string) ([]bool, error) {
 	return each(ctx, s, keys, func(now time.Time, key string) bool { return s.awaitedLocked(now, key, process) })
 }

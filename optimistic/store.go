@@ -35,7 +35,7 @@ type rows interface {
 	lease.TxReleaser
 	lease.Sweeper
 	lease.Passer
-	lease.Interest
+	lease.Registry
 	lease.Notifier
 	Settle(ctx context.Context)
 	Close() error

@@ -28,7 +28,7 @@ var (
 	_ lease.Store       = (*Bridge)(nil)
 	_ lease.Passer      = (*Bridge)(nil)
 	_ lease.Notifier    = (*Bridge)(nil)
-	_ lease.Interest    = (*Bridge)(nil)
+	_ lease.Registry    = (*Bridge)(nil)
 	_ lease.TxReleaser  = (*Bridge)(nil)
 	_ lease.Sweeper     = (*Bridge)(nil)
 	_ lease.Roamer      = (*Bridge)(nil)

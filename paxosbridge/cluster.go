@@ -13,7 +13,7 @@ type Table interface {
 	lease.Mover
 	lease.Passer
 	lease.Notifier
-	lease.Interest
+	lease.Registry
 	lease.Fencer
 	lease.TxReleaser
 	lease.Sweeper

@@ -44,21 +44,21 @@ func (b *Bridge) Announce(ctx context.Context, keys []string) error {
 	return oneline.Join(errs...)
 }
 
-// Await registers this process as a waiter in the table, for the keys there. A cluster needs no
+// Register registers this process as a waiter in the table, for the keys there. A cluster needs no
 // registration.
-func (b *Bridge) Await(
+func (b *Bridge) Register(
 	ctx context.Context, process lease.Owner, keys []string, d time.Duration,
 ) error {
 	if here, _ := b.routes.split(keys); len(here) > 0 {
-		return b.table.Await(ctx, process, here, d)
+		return b.table.Register(ctx, process, here, d)
 	}
 	return nil
 }
 
-// Desist unregisters this process.
-func (b *Bridge) Desist(ctx context.Context, process lease.Owner, keys []string) error {
+// Unregister unregisters this process.
+func (b *Bridge) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
 	if here, _ := b.routes.split(keys); len(here) > 0 {
-		return b.table.Desist(ctx, process, here)
+		return b.table.Unregister(ctx, process, here)
 	}
 	return nil
 }

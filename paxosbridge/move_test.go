@@ -298,7 +298,7 @@ type locker struct {
 	lease.Store
 	lease.Passer
 	lease.Notifier
-	lease.Interest
+	lease.Registry
 	lease.Roamer
 }
 

@@ -1,7 +1,7 @@
 -- The registrations of waiters, for MySQL and MariaDB. The section names are the same in every
 -- dialect.
 
--- name: await
+-- name: register
 -- process, how long in µs, keys as a JSON array, in order. ON DUPLICATE KEY UPDATE, which the rows
 -- of locks must avoid, does no harm here, because rowlock does not use the count of rows.
 INSERT INTO rowlock_queue (`key`, waiter, alive_until)
@@ -10,7 +10,7 @@ FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSE
       FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
 ON DUPLICATE KEY UPDATE alive_until = w.until
 
--- name: desist
+-- name: unregister
 -- keys as a JSON array, in order, process
 DELETE q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k) AND q.waiter = ?

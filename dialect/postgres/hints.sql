@@ -4,7 +4,7 @@
 -- Safety needs nothing of this, so no commit waits for the disk: set_config(…, true) is for this
 -- transaction alone.
 
--- name: await
+-- name: register
 -- $1 process, $2 how long in µs, $3 keys as an array literal, in order
 WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO rowlock_queue (key, waiter, alive_until)
@@ -13,8 +13,8 @@ FROM quick, unnest($3::text::bytea[]) AS w (key)
 ON CONFLICT (key, waiter) DO UPDATE
   SET note = '', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
 
--- name: await-hearing
--- As await, for a process that listens. Its row has a note, and wake chooses only such a process. A
+-- name: register-listener
+-- As register, for a process that listens. Its row has a note, and wake chooses only such a process. A
 -- message to a process that does not listen would be lost each time it is chosen.
 WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO rowlock_queue (key, waiter, note, alive_until)
@@ -23,7 +23,7 @@ FROM quick, unnest($3::text::bytea[]) AS w (key)
 ON CONFLICT (key, waiter) DO UPDATE
 SET note = 'hears', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
 
--- name: desist
+-- name: unregister
 -- $1 keys as an array literal, in order, $2 process
 WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 DELETE FROM rowlock_queue AS q USING quick, unnest($1::text::bytea[]) AS w (key)

@@ -1,6 +1,6 @@
 -- The registrations of waiters, for SQLite. The section names are the same in every dialect.
 
--- name: await
+-- name: register
 -- process, how long in µs, keys as a JSON array. "WHERE true", because SQLite would otherwise take
 -- the ON of the upsert for that of a join.
 INSERT INTO rowlock_queue (key, waiter, alive_until)
@@ -8,7 +8,7 @@ SELECT unhex(j.value), p.waiter, CAST(unixepoch('subsec') * 1000 AS INTEGER) + p
 FROM (SELECT ? AS waiter, (? + 999) / 1000 AS ms) AS p, json_each(?) AS j WHERE true
 ON CONFLICT (key, waiter) DO UPDATE SET alive_until = excluded.alive_until
 
--- name: desist
+-- name: unregister
 -- keys as a JSON array, process
 DELETE FROM rowlock_queue
   WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND waiter = ? AND rank IS NULL

@@ -180,15 +180,15 @@ SHOW /* rowlock group-settings */ GLOBAL VARIABLES
   'group_replication_exit_state_action', 'innodb_flush_log_at_trx_commit', 'sync_binlog',
     'binlog_error_action')
 
--- dialect/mysql/hints.sql: await
-INSERT /* rowlock await */ INTO `rowlock_queue` (`key`, waiter, alive_until)
+-- dialect/mysql/hints.sql: register
+INSERT /* rowlock register */ INTO `rowlock_queue` (`key`, waiter, alive_until)
 SELECT w.k, w.waiter, w.until
 FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
       FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
 ON DUPLICATE KEY UPDATE alive_until = w.until
 
--- dialect/mysql/hints.sql: desist
-DELETE /* rowlock desist */ q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
+-- dialect/mysql/hints.sql: unregister
+DELETE /* rowlock unregister */ q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k) AND q.waiter = ?
 WHERE q.`rank` IS NULL
 

@@ -108,24 +108,24 @@ SELECT pid::bigint, COALESCE(usename::text, ''), own, old,
   CASE WHEN own AND old THEN pg_terminate_backend(pid) ELSE false END
 FROM blockers
 
--- dialect/postgres/hints.sql: await
-WITH /* rowlock await */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+-- dialect/postgres/hints.sql: register
+WITH /* rowlock register */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO "rowlock_queue" (key, waiter, alive_until)
 SELECT w.key, $1::bytea, clock_timestamp() + $2::bigint * interval '1 microsecond'
 FROM quick, unnest($3::text::bytea[]) AS w (key)
 ON CONFLICT (key, waiter) DO UPDATE
   SET note = '', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
 
--- dialect/postgres/hints.sql: await-hearing
-WITH /* rowlock await-hearing */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+-- dialect/postgres/hints.sql: register-listener
+WITH /* rowlock register-listener */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO "rowlock_queue" (key, waiter, note, alive_until)
 SELECT w.key, $1::bytea, 'hears', clock_timestamp() + $2::bigint * interval '1 microsecond'
 FROM quick, unnest($3::text::bytea[]) AS w (key)
 ON CONFLICT (key, waiter) DO UPDATE
 SET note = 'hears', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
 
--- dialect/postgres/hints.sql: desist
-WITH /* rowlock desist */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+-- dialect/postgres/hints.sql: unregister
+WITH /* rowlock unregister */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 DELETE FROM "rowlock_queue" AS q USING quick, unnest($1::text::bytea[]) AS w (key)
 WHERE q.key = w.key AND q.waiter = $2 AND q.rank IS NULL
 

@@ -65,14 +65,14 @@ DELETE /* rowlock cas-drop-dead */ FROM "rowlock_queue"
 WHERE key = ? AND waiter = ? AND alive_until
   <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
--- dialect/sqlite/hints.sql: await
-INSERT /* rowlock await */ INTO "rowlock_queue" (key, waiter, alive_until)
+-- dialect/sqlite/hints.sql: register
+INSERT /* rowlock register */ INTO "rowlock_queue" (key, waiter, alive_until)
 SELECT unhex(j.value), p.waiter, CAST(unixepoch('subsec') * 1000 AS INTEGER) + p.ms
 FROM (SELECT ? AS waiter, (? + 999) / 1000 AS ms) AS p, json_each(?) AS j WHERE true
 ON CONFLICT (key, waiter) DO UPDATE SET alive_until = excluded.alive_until
 
--- dialect/sqlite/hints.sql: desist
-DELETE /* rowlock desist */ FROM "rowlock_queue"
+-- dialect/sqlite/hints.sql: unregister
+DELETE /* rowlock unregister */ FROM "rowlock_queue"
   WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND waiter = ? AND rank IS NULL
 
 -- dialect/sqlite/hints.sql: awaited

@@ -73,16 +73,16 @@ func (t *Table) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.A
 	return t.Table.HandOver(ctx, items)
 }
 
-// Await writes.
-func (t *Table) Await(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
+// Register writes.
+func (t *Table) Register(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
 	t.writes.Add(1)
-	return t.Table.Await(ctx, process, keys, d)
+	return t.Table.Register(ctx, process, keys, d)
 }
 
-// Desist writes.
-func (t *Table) Desist(ctx context.Context, process lease.Owner, keys []string) error {
+// Unregister writes.
+func (t *Table) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
 	t.writes.Add(1)
-	return t.Table.Desist(ctx, process, keys)
+	return t.Table.Unregister(ctx, process, keys)
 }
 
 // Awaited reads.

@@ -66,7 +66,7 @@ func New(store *seam.Store, cfg Config) *Hints {
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	if !cfg.Off {
 		h.notifier = store.Notifier
-		if store.Interested() && !cfg.Everyone {
+		if store.Registers() && !cfg.Everyone {
 			h.waker = store.Waker
 		}
 	}

@@ -16,7 +16,7 @@ const registrationLasts = 10 * time.Second
 // release after that read then finds the registration.
 func (h *Hints) Register(ctx context.Context, keys []string) {
 	h.Listen()
-	if !h.store.Interested() {
+	if !h.store.Registers() {
 		return
 	}
 	now := time.Now()

@@ -42,11 +42,11 @@ func TestAWrapperHidesNoAbility(t *testing.T) {
 	for name, store := range map[string]*seam.Store{
 		"itself": seam.Of(s), "wrapped": seam.Of(bare{s}), "wrapped twice": seam.Of(bare{bare{s}}),
 	} {
-		if !store.HasQueue() || !store.Hands() || !store.Interested() || store.Sweeper == nil {
+		if !store.HasQueue() || !store.Hands() || !store.Registers() || store.Sweeper == nil {
 			t.Errorf("%s: an ability is lost", name)
 		}
 	}
-	if store := seam.Of(plain{s}); store.HasQueue() || store.Hands() || store.Interested() {
+	if store := seam.Of(plain{s}); store.HasQueue() || store.Hands() || store.Registers() {
 		t.Error("a store without Unwrap has abilities of the store inside it")
 	}
 }

@@ -20,7 +20,7 @@ type Store struct {
 	all      lease.AllAcquirer
 	passer   lease.Passer
 	queue    lease.Queue
-	interest lease.Interest
+	registry lease.Registry
 	census   lease.Census
 	fencer   lease.Fencer
 	renewing lease.RenewingFencer
@@ -39,8 +39,8 @@ func Of(store lease.Store) *Store {
 	s.all, _ = As[lease.AllAcquirer](store)
 	s.passer, _ = As[lease.Passer](store)
 	s.queue, _ = As[lease.Queue](store)
-	s.interest, _ = As[lease.Interest](store)
-	s.census, _ = s.interest.(lease.Census)
+	s.registry, _ = As[lease.Registry](store)
+	s.census, _ = s.registry.(lease.Census)
 	s.fencer, _ = As[lease.Fencer](store)
 	s.renewing, _ = s.fencer.(lease.RenewingFencer)
 	s.releaser, _ = As[lease.TxReleaser](store)

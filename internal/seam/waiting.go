@@ -40,29 +40,29 @@ func (s *Store) Leave(ctx context.Context, waiters []lease.Lease) error {
 	return s.queue.Leave(ctx, waiters)
 }
 
-// Interested reports whether the store keeps registrations of waiting processes. Register and
+// Registers reports whether the store keeps registrations of waiting processes. Register and
 // Unregister must not be called on a store that keeps none.
-func (s *Store) Interested() bool { return s.interest != nil }
+func (s *Store) Registers() bool { return s.registry != nil }
 
 // Register notes that a process waits for keys.
 func (s *Store) Register(
 	ctx context.Context, process lease.Owner, keys []string, d time.Duration,
 ) error {
-	return s.interest.Await(ctx, process, keys, d)
+	return s.registry.Register(ctx, process, keys, d)
 }
 
 // Unregister takes that back.
 func (s *Store) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
-	return s.interest.Desist(ctx, process, keys)
+	return s.registry.Unregister(ctx, process, keys)
 }
 
 // Awaited reports whether any process but this one waits for key. It is so unless the store knows
 // better.
 func (s *Store) Awaited(ctx context.Context, process lease.Owner, key string) bool {
-	if s.interest == nil {
+	if s.registry == nil {
 		return true
 	}
-	awaited, err := s.interest.Awaited(ctx, process, []string{key})
+	awaited, err := s.registry.Awaited(ctx, process, []string{key})
 	return Count("awaited", len(awaited), 1, err) != nil || awaited[0]
 }
 

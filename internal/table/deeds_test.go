@@ -32,8 +32,8 @@ var others = []deed{
 	{name: "release by owner", begin: func(c *cell) act { return c.releasing(true) }},
 	{name: "inspect", recycle: "release", begin: (*cell).inspecting},
 	{name: "sweep", begin: (*cell).sweeping},
-	{name: "await", begin: func(c *cell) act { return c.waiting(true) }},
-	{name: "desist", begin: func(c *cell) act { return c.waiting(false) }},
+	{name: "register", begin: func(c *cell) act { return c.waiting(true) }},
+	{name: "unregister", begin: func(c *cell) act { return c.waiting(false) }},
 	{name: "awaited", begin: (*cell).asking},
 }
 

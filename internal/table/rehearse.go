@@ -13,14 +13,14 @@ import (
 // rehearseInterest registers a waiter and removes it.
 func (s *Store) rehearseInterest(ctx context.Context, key string) error {
 	process, keys := lease.NewOwner(), []string{key}
-	if err := s.note(ctx, "await", keys, awaiting(process, rehearsalTTL)); err != nil {
+	if err := s.note(ctx, "register", keys, awaiting(process, rehearsalTTL)); err != nil {
 		return err
 	}
 	seen, err := s.Awaited(ctx, lease.Owner{}, keys)
 	if err == nil && !seen[0] {
 		err = vanished("a process that waits was not noted")
 	}
-	return oneline.Join(err, s.Desist(ctx, process, keys))
+	return oneline.Join(err, s.Unregister(ctx, process, keys))
 }
 
 // rehearse acquires, renews and releases a key of its own twice, because another statement creates

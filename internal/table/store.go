@@ -54,7 +54,7 @@ var (
 	_ lease.TxReleaser = (*Store)(nil)
 	_ lease.Sweeper    = (*Store)(nil)
 	_ lease.Passer     = (*Store)(nil)
-	_ lease.Interest   = (*Store)(nil)
+	_ lease.Registry   = (*Store)(nil)
 	_ lease.Notifier   = (*Store)(nil)
 	_ lease.Settler    = (*Store)(nil)
 	_ lease.Waker      = (*Store)(nil)

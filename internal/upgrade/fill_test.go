@@ -176,7 +176,7 @@ func (w *writer) waiters() {
 	} {
 		w.must(w.store.Join(w.Context(), []lease.Ticket{t}))
 	}
-	w.must(w.store.Await(w.Context(), owner("process"), []string{"held", "fair"}, ever))
+	w.must(w.store.Register(w.Context(), owner("process"), []string{"held", "fair"}, ever))
 }
 
 // results leaves what was done once, with and without a tenant, a fingerprint and a result, and one

@@ -121,7 +121,7 @@ func sleepers(s *servertest.Scene, key string, n int, woken func()) {
 			})
 		}()
 		<-listens
-		s.OK(store.Await(s.Context(), process, []string{key}, time.Minute))
+		s.OK(store.Register(s.Context(), process, []string{key}, time.Minute))
 	}
 }
 

@@ -10,17 +10,17 @@ import (
 
 var interestProperties = []property{
 	{"a process that waits is seen by others and not by itself", interestIsSeen},
-	{"interest is told apart by key", interestHasKeys},
-	{"interest ends when it is taken back, and nobody else's does", interestEnds},
-	{"interest ends by time, unless it is repeated", interestLapses},
+	{"registrations are told apart by key", registrationsHaveKeys},
+	{"a registration ends when it is removed, and no other does", registrationEnds},
+	{"a registration ends by time, unless it is repeated", registrationLapses},
 	{"to ask who waits changes nothing", askingIsFree},
-	{"a release that nobody waits for does not say that somebody does", releaseKnowsNobody},
+	{"a release without waiters does not say that there are any", releaseKnowsNobody},
 }
 
 // waiter is a process that may wait for keys, on a store.
 type waiter struct {
 	*rig
-	at      lease.Interest
+	at      lease.Registry
 	process lease.Owner
 }
 
@@ -32,24 +32,24 @@ func (r *rig) waiters() (here, there waiter) {
 
 func (r *rig) waiterAt(s lease.Store) waiter {
 	r.Helper()
-	at, ok := seam.As[lease.Interest](s)
+	at, ok := seam.As[lease.Registry](s)
 	if !ok {
-		r.Skip("the store is not a lease.Interest")
+		r.Skip("the store is not a lease.Registry")
 	}
 	return waiter{r, at, lease.NewOwner()}
 }
 
 func (w waiter) await(d time.Duration, keys ...string) {
 	w.Helper()
-	if err := w.at.Await(w.ctx, w.process, keys, d); err != nil {
-		w.Fatalf("await %q: %v", keys, err)
+	if err := w.at.Register(w.ctx, w.process, keys, d); err != nil {
+		w.Fatalf("register %q: %v", keys, err)
 	}
 }
 
 func (w waiter) desist(keys ...string) {
 	w.Helper()
-	if err := w.at.Desist(w.ctx, w.process, keys); err != nil {
-		w.Fatalf("desist from %q: %v", keys, err)
+	if err := w.at.Unregister(w.ctx, w.process, keys); err != nil {
+		w.Fatalf("unregister %q: %v", keys, err)
 	}
 }
 
@@ -78,14 +78,14 @@ func interestIsSeen(r *rig) {
 	here.wantSees([]string{"k"}, true)
 }
 
-func interestHasKeys(r *rig) {
+func registrationsHaveKeys(r *rig) {
 	here, there := r.waiters()
 	keys := []string{"b", "\x00\xff'\"{},\\", "a", "not", "b"}
 	here.await(ttl, "b", "a", "\x00\xff'\"{},\\", "b")
 	there.wantSees(keys, true, true, true, false, true)
 }
 
-func interestEnds(r *rig) {
+func registrationEnds(r *rig) {
 	here, there := r.waiters()
 	here.await(ttl, "a", "b")
 	there.await(ttl, "a", "b")
@@ -94,13 +94,13 @@ func interestEnds(r *rig) {
 	here.wantSees([]string{"a", "b"}, true, true)
 }
 
-// interestLapses needs no sleep: when one registration has expired, the other would have too.
-func interestLapses(r *rig) {
+// registrationLapses needs no sleep: when one registration has expired, the other would have too.
+func registrationLapses(r *rig) {
 	here, there := r.waiters()
 	const short = 20 * time.Millisecond
 	here.await(short, "again", "once")
 	here.await(ttl, "again")
-	r.eventually("interest to lapse", func() bool { return !there.sees("once")[0] })
+	r.eventually("the registration to lapse", func() bool { return !there.sees("once")[0] })
 	there.wantSees([]string{"again"}, true)
 	here.await(ttl, "once")
 	there.wantSees([]string{"once"}, true)

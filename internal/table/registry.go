@@ -11,19 +11,19 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Await registers a process as a waiter for each key, or extends the registration, in one
+// Register registers a process as a waiter for each key, or extends the registration, in one
 // statement. The rows have no rank in the queue.
-func (s *Store) Await(
+func (s *Store) Register(
 	ctx context.Context, process lease.Owner, keys []string, d time.Duration,
 ) error {
 	if process.IsZero() {
-		return fmt.Errorf("%w: await: the zero owner is nobody; use lease.NewOwner",
+		return fmt.Errorf("%w: register: the zero owner names no process; use lease.NewOwner",
 			lease.ErrConfig)
 	}
 	s.process.meet(process)
-	section := "await"
+	section := "register"
 	if s.Wakes() && s.hints.reaches(process) {
-		section = "await-hearing"
+		section = "register-listener"
 	}
 	return s.note(ctx, section, keys, awaiting(process, d))
 }
@@ -32,9 +32,9 @@ func awaiting(process lease.Owner, d time.Duration) func(list any) []any {
 	return func(list any) []any { return []any{sqlstore.Bytes(process), sqlstore.Micros(d), list} }
 }
 
-// Desist removes those registrations in one statement.
-func (s *Store) Desist(ctx context.Context, process lease.Owner, keys []string) error {
-	return s.note(ctx, "desist", keys,
+// Unregister removes those registrations in one statement.
+func (s *Store) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
+	return s.note(ctx, "unregister", keys,
 		func(list any) []any { return []any{list, sqlstore.Bytes(process)} })
 }
 

@@ -15,7 +15,7 @@ import (
 func TestNobodyWaitsAsNobody(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s := openOn(t, e, e.Dialect, true)
-		if err := s.Await(t.Context(), lease.Owner{}, []string{"key"}, ttl); !errors.Is(err, lease.ErrConfig) {
+		if err := s.Register(t.Context(), lease.Owner{}, []string{"key"}, ttl); !errors.Is(err, lease.ErrConfig) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -33,7 +33,7 @@ func TestProcessesThatWaitForTheSameKeysDoNotStandInEachOthersWay(t *testing.T) 
 					for _, i := range rand.Perm(20)[:1+rand.IntN(10)] {
 						keys = append(keys, fmt.Sprint("key", i))
 					}
-					if err := errors.Join(s.Await(t.Context(), process, keys, ttl), s.Desist(t.Context(), process, keys[:len(keys)/2])); err != nil {
+					if err := errors.Join(s.Register(t.Context(), process, keys, ttl), s.Unregister(t.Context(), process, keys[:len(keys)/2])); err != nil {
 						t.Error(err)
 					}
 				}
@@ -54,17 +54,17 @@ func TestAReleaseSaysWhetherAnybodyElseWaits(t *testing.T) {
 		}
 	}
 	want("nobody waits", false)
-	wantIs(t, s.Await(ctx, me, []string{"key"}, ttl), nil)
+	wantIs(t, s.Register(ctx, me, []string{"key"}, ttl), nil)
 	want("its own process waits", false)
-	wantIs(t, other.Await(ctx, you, []string{"key", "other"}, ttl), nil)
+	wantIs(t, other.Register(ctx, you, []string{"key", "other"}, ttl), nil)
 	want("another process waits", true)
-	wantIs(t, other.Desist(ctx, you, []string{"key"}), nil)
+	wantIs(t, other.Unregister(ctx, you, []string{"key"}), nil)
 	want("another process no longer waits", false)
 	e.Exec(t, `INSERT INTO {rowlock_queue} (key, waiter, rank, alive_until) VALUES ('key', '0123456789abcdef', 5, {now} + {second} * 60)`)
 	want("a ticket waits", true)
 	e.Exec(t, `UPDATE {rowlock_queue} SET alive_until = {now} - {second}`)
 	want("whoever waited has died", false)
-	wantIs(t, s.Await(ctx, you, []string{"key"}, ttl), nil)
+	wantIs(t, s.Register(ctx, you, []string{"key"}, ttl), nil)
 	want("two processes use the store, and one of them waits", true)
 }
 
@@ -72,7 +72,7 @@ func TestASweepForgetsWhoDiedWaiting(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s := openOn(t, e, e.Dialect, true)
 		wait := func(keys ...string) {
-			wantIs(t, s.Await(t.Context(), lease.NewOwner(), keys, ttl), nil)
+			wantIs(t, s.Register(t.Context(), lease.NewOwner(), keys, ttl), nil)
 		}
 		wait("a", "b", "c", "d", "e")
 		e.Exec(t, `UPDATE {rowlock_queue} SET alive_until = {now} - {second}`)
