@@ -210,8 +210,8 @@ func TestALateRenewalDoesNotRevive(t *testing.T) {
 	})
 }
 
-// Who has acquired, renewed and released by compare-and-swap needs no right to lock a floor, which
-// only the reaper writes.
+// A user that has acquired, renewed and released by compare-and-swap needs no right to lock a
+// floor, which only the reaper writes.
 func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {

@@ -167,14 +167,20 @@ func (j *joined) Join(ctx context.Context, tickets []lease.Ticket) error {
 	return j.Store.Join(ctx, tickets)
 }
 
+// joining returns a fair client on such a store.
+func joining(t *testing.T) (*joined, *rowlock.Client) {
+	t.Helper()
+	s := &joined{Script: NewScript()}
+	return s, Client(t, s, &rowlock.Config{
+		TTL: TTL, Fair: true, Reaper: rowlock.ReaperConfig{Off: true},
+	})
+}
+
 // A heartbeat that is written after its waiter has left makes its ticket anew, and no waiter
 // would claim it.
 func TestAHeartbeatThatComesLateLeavesNoTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &joined{Script: NewScript()}
-		cfg := &rowlock.Config{TTL: TTL, Fair: true}
-		cfg.Reaper.Off = true
-		c := Client(t, s, cfg)
+		s, c := joining(t)
 		l := Take(t, c, "k")
 		ctx, cancel := context.WithCancel(t.Context())
 		s.late = func() {
@@ -202,10 +208,7 @@ func TestAGrantThatRacesWithCancellationWins(t *testing.T) {
 	won := 0
 	for range 16 {
 		synctest.Test(t, func(t *testing.T) {
-			s := &joined{Script: NewScript()}
-			cfg := &rowlock.Config{TTL: TTL, Fair: true}
-			cfg.Reaper.Off = true
-			c := Client(t, s, cfg)
+			s, c := joining(t)
 			l := Take(t, c, "k")
 			ctx, cancel := context.WithCancel(t.Context())
 			s.late = func() {

@@ -36,7 +36,7 @@ func checkTicket(t lease.Ticket) error {
 	case len(t.Key) == 0 || len(t.Key) > lease.MaxKey:
 		return lease.CheckKey(t.Key)
 	case t.Owner.IsZero():
-		return fmt.Errorf("%w: join %q: the zero owner is nobody; use lease.NewOwner",
+		return fmt.Errorf("%w: join %q: the zero owner names no waiter; use lease.NewOwner",
 			lease.ErrConfig, t.Key)
 	}
 	return t.CheckPriority()

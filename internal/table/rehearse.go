@@ -76,7 +76,7 @@ func (s *Store) rehearseAcquire(ctx context.Context, key string) (lease.Lease, e
 	}
 	got, err := s.Acquire(ctx, []lease.AcquireRequest{r})
 	if err == nil && !got[0].Granted || errors.Is(err, sqlstore.ErrRowShape) {
-		err = vanished("a key that nobody has was not granted")
+		err = vanished("a free key was not granted")
 	}
 	return lease.Lease{Key: key, Owner: r.Owner, Token: got[0].Token}, err
 }
@@ -159,7 +159,7 @@ func (s *Store) rehearseClaim(ctx context.Context, key string) (lease.Lease, err
 	r := rehearsalTicket(key).AcquireRequest
 	got, err := s.Claim(ctx, []lease.AcquireRequest{r})
 	if err == nil && !got[0].Granted || errors.Is(err, sqlstore.ErrRowShape) {
-		err = vanished("a key that nobody has or waits for was not granted")
+		err = vanished("a free key without waiters was not granted")
 	}
 	return lease.Lease{Key: key, Owner: r.Owner, Token: got[0].Token}, err
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Who has lost a lease and got the key again may renew both at once, in any order: the renewal of
-// the one says nothing of the other.
+// A holder that has lost a lease and got the key again may renew both at once, in any order: the
+// renewal of the one says nothing of the other.
 func TestALostLeaseIsNotExtendedWithTheNextOfItsKey(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)

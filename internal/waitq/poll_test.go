@@ -132,7 +132,7 @@ func TestNothingRunsWithoutWaiters(t *testing.T) {
 		before := p.count()
 		time.Sleep(time.Hour)
 		if n := p.count() - before; n != 0 {
-			t.Errorf("%d polls for nobody", n)
+			t.Errorf("%d polls without waiters", n)
 		}
 		p.mu.Lock()
 		p.gone["k"] = false
@@ -179,7 +179,7 @@ func TestAHintCausesAPollAtOnce(t *testing.T) {
 		p.hold("k")
 		p.hold("other")
 		time.Sleep(10 * time.Second)
-		for _, hint := range []func(){p.Now, func() { p.Soon("k", "nobody's") }} {
+		for _, hint := range []func(){p.Now, func() { p.Soon("k", "unknown") }} {
 			before := p.count()
 			hint()
 			synctest.Wait()

@@ -58,8 +58,7 @@ func status(ctx context.Context, name string, err error, stderr io.Writer) int {
 	return 130
 }
 
-// IsTerminal says whether what is written to out is seen at once, by somebody before whom lines can
-// be drawn over.
+// IsTerminal reports whether out is a terminal on which lines can be drawn over.
 func IsTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd()) && os.Getenv("TERM") != "dumb" && runtime.GOOS != "windows"
