@@ -214,7 +214,7 @@ func (c *Client) get(ctx context.Context, got *call) (err error) {
 // try asks once.
 func (c *Client) try(ctx context.Context, got *call) error {
 	began := time.Now()
-	g, err := c.asker.Ask(ctx, got.Requests(), got.Want.Quiet)
+	g, err := c.asker.Ask(ctx, &got.Call, got.Requests())
 	if err != nil {
 		return err
 	}

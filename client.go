@@ -75,19 +75,18 @@ func (c *Client) startQueue() {
 		Freed: func(key string) { c.queue.Wake(key) },
 	}
 	c.asker = &acquire.Asker{
-		Store: c.store, Fair: cfg.Fair, Calls: c.calls, Orphans: c.orphans, Evictions: c.evictions,
+		Store: c.store, Fair: cfg.Fair, Orphans: c.orphans, Evictions: c.evictions,
 		Contended: cfg.Hooks.Contended, GiveUp: c.returns.Leases, Closed: c.closed,
 	}
 	hints := hint.Config{Off: cfg.Hints == HintsOff, Recent: cfg.PollMax, Log: cfg.Logger}
 	if cfg.Fair {
 		c.queue = fairq.New(fairq.Config{
-			Store: c.store, Asker: c.asker, Orphans: c.orphans, Hints: hints,
-			PollMin: cfg.PollMin, PollMax: cfg.PollMax,
+			Asker: c.asker, Hints: hints, PollMin: cfg.PollMin, PollMax: cfg.PollMax,
 		})
 	} else {
 		c.queue = bidq.New(bidq.Config{
-			Store: c.store, Asker: c.asker, Orphans: c.orphans, Hints: hints,
-			PollMin: cfg.PollMin, PollMax: cfg.PollMax, HandOvers: cfg.HandOvers,
+			Asker: c.asker, Hints: hints, PollMin: cfg.PollMin, PollMax: cfg.PollMax,
+			HandOvers: cfg.HandOvers,
 		})
 	}
 	c.returns.Store, c.returns.Orphans, c.returns.Queue = c.store, c.orphans, c.queue
@@ -112,7 +111,7 @@ func (c *Client) Close() error {
 		c.reaper.Stop()
 	}
 	// One bound for all locks, with time left for the registrations that are taken back afterwards.
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout-2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout-seam.Timeout)
 	defer cancel()
 	c.release(ctx, held, make([]error, len(held)), true)
 	c.dog.Stop()

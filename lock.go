@@ -101,7 +101,10 @@ func (l *Lock) Deadline() time.Time { return l.k.dog.Deadline(&l.held) }
 func (l *Lock) rest() time.Duration { return l.least - time.Since(l.since) }
 
 // wasLeaving reports whether a transaction of the caller's may have released the lock.
-func (l *Lock) wasLeaving() bool { return l.k.dog.MayHaveLeft(&l.held) }
+func (l *Lock) wasLeaving() bool {
+	_, left := l.k.dog.InTx(&l.held)
+	return left
+}
 
 // finish ends the lock on our side: no renewal is sent after it. It reports false if the lock was
 // over already.

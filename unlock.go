@@ -51,8 +51,8 @@ func (k *keeper) release(ctx context.Context, locks []*Lock, errs []error, minHo
 
 // describe says how a lock that has just ended is given up.
 func (l *Lock) describe(i *handback.Item, minHold bool) {
-	i.Left, i.Doubtful = l.wasLeaving(), l.doubtful
-	i.Fenced, i.Open = l.k.dog.MayBeFenced(&l.held), l.inOwnTx()
+	i.Fenced, i.Left = l.k.dog.InTx(&l.held)
+	i.Open, i.Doubtful = l.inOwnTx(), l.doubtful
 	if minHold {
 		i.Keep = l.rest()
 	}

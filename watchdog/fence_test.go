@@ -195,7 +195,7 @@ func TestLeaseReleasedByATransaction(t *testing.T) {
 			if e := w.end(t, lease.ErrUnlocked); e.after > 4*time.Second+margin/2 {
 				t.Errorf("told after %v", e.after)
 			}
-			if !dog.MayHaveLeft(&w.Held) {
+			if _, left := dog.InTx(&w.Held); !left {
 				t.Error("it is forgotten that the lease was released")
 			}
 		})
@@ -207,12 +207,12 @@ func TestLeaseReleasedByATransaction(t *testing.T) {
 			w := keep(t, dog, "k")
 			time.Sleep(time.Second)
 			dog.Leaving(&w.Held)
-			if !dog.MayHaveLeft(&w.Held) {
+			if _, left := dog.InTx(&w.Held); !left {
 				t.Error("it is not known that the lease may be released")
 			}
 			time.Sleep(4 * ttl)
 			w.alive(t)
-			if dog.MayHaveLeft(&w.Held) {
+			if _, left := dog.InTx(&w.Held); left {
 				t.Error("a release of long ago, which never was, is not forgotten")
 			}
 			w.end(t, lease.ErrLost) // what happens much later is no release

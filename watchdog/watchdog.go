@@ -101,14 +101,6 @@ func (d *Watchdog) Fenced(h *Held) {
 	d.mu.Unlock()
 }
 
-// MayBeFenced reports whether Fenced or Leaving was called and no renewal has found the row
-// unlocked since.
-func (d *Watchdog) MayBeFenced(h *Held) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return !h.fenced.IsZero()
-}
-
 // Leaving says that the caller's own transaction may release the lease. A renewal that then finds
 // the lease gone ends it with lease.ErrUnlocked. One that finds it alive shows that the transaction
 // was rolled back.
@@ -123,11 +115,13 @@ func (d *Watchdog) Leaving(h *Held) {
 	d.nudge()
 }
 
-// MayHaveLeft reports whether Leaving was called and no renewal has found the lease alive since.
-func (d *Watchdog) MayHaveLeft(h *Held) bool {
+// InTx reports what the holder's own transactions may have done. fenced: Fenced or Leaving was
+// called and no renewal has found the row unlocked since. left: Leaving was called and no renewal
+// has found the lease alive since.
+func (d *Watchdog) InTx(h *Held) (fenced, left bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return h.leaving
+	return !h.fenced.IsZero(), h.leaving
 }
 
 // Deadline returns until when h is trusted unless it is renewed.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/evict"
-	"github.com/rowlockdb/rowlock/internal/inflight"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/orphan"
 	"github.com/rowlockdb/rowlock/internal/seam"
@@ -19,7 +18,6 @@ type Asker struct {
 	Store *seam.Store
 	// Fair: keys are claimed in the order of the store's queue.
 	Fair      bool
-	Calls     *inflight.Calls
 	Orphans   *orphan.Cleaner
 	Evictions *evict.Watch
 	// Contended is called with each key that was found held. May be nil.
@@ -30,14 +28,13 @@ type Asker struct {
 	Closed <-chan struct{}
 }
 
-// Ask sends the requests once and returns all grants, or none and an error. What was granted of
-// several keys is given up unless all were. What has an unknown outcome is the orphan cleaner's
+// Ask sends a call's requests once and returns all grants, or none and an error. What was granted
+// of several keys is given up unless all were. What has an unknown outcome is the orphan cleaner's
 // before Ask returns.
-func (a *Asker) Ask(ctx context.Context, reqs []lease.AcquireRequest, quiet bool) (Grants, error) {
-	if !a.Calls.Enter() {
-		return Grants{}, closed(reqs)
+func (a *Asker) Ask(ctx context.Context, c *Call, reqs []lease.AcquireRequest) (Grants, error) {
+	if a.IsClosed() {
+		return Grants{}, Closed(c.Keys)
 	}
-	defer a.Calls.Leave()
 	g := Grants{Reqs: reqs, Sent: time.Now()}
 	g.Answers = a.send(ctx, reqs)
 	granted, err := a.settle(g)
@@ -48,7 +45,7 @@ func (a *Asker) Ask(ctx context.Context, reqs []lease.AcquireRequest, quiet bool
 		a.takeBack(ctx, g, granted)
 	}
 	if err == nil {
-		err = a.contended(g, quiet)
+		err = a.contended(g, c.Want.Quiet)
 	}
 	return Grants{}, err
 }
@@ -117,12 +114,14 @@ func (a *Asker) contended(g Grants, quiet bool) error {
 	return oneline.Join(all...)
 }
 
-func closed(reqs []lease.AcquireRequest) error {
-	keys := make([]string, len(reqs))
-	for i := range reqs {
-		keys[i] = reqs[i].Key
+// IsClosed reports whether the client is closing: nothing more is asked for.
+func (a *Asker) IsClosed() bool {
+	select {
+	case <-a.Closed:
+		return true
+	default:
+		return false
 	}
-	return Closed(keys)
 }
 
 // Closed is the error of a call on a closed client.

@@ -148,8 +148,13 @@ func (w *wait) held() error {
 	if w.lost != nil && !errors.Is(w.lost, lease.ErrHeld) {
 		return w.lost
 	}
-	p, _ := w.place.Position()
-	return &lease.HeldError{Key: w.place.Awaits(), Note: p.Holder, Remaining: max(0, p.Remaining)}
+	return Held(w.place)
+}
+
+// Held says what a place knows of the holder of its key.
+func Held(p Place) *lease.HeldError {
+	at, _ := p.Position()
+	return &lease.HeldError{Key: p.Awaits(), Note: at.Holder, Remaining: max(0, at.Remaining)}
 }
 
 // show tells a caller that watches of its position, if that has changed.

@@ -68,8 +68,10 @@ func (q *Queue) announceAll(answers []lease.Released, items []*handback.Item) {
 		return
 	}
 	q.hints.Announce(now...)
-	for _, key := range now {
-		q.budget.Left(key, time.Now())
+	if q.hints.Wakes() { // only there are turns, for which the budget counts from now
+		for _, key := range now {
+			q.budget.Left(key, time.Now())
+		}
 	}
 }
 
@@ -108,13 +110,13 @@ func (q *Queue) handOn(ctx context.Context, held lease.Lease) (left lease.Lease,
 			return lease.Lease{}, nil
 		case answer.Err != nil:
 			q.local.Return(w)
-			q.cfg.Orphans.Add(held.Key, left.Owner)
-			q.cfg.Orphans.Add(held.Key, to.Owner)
+			q.cfg.Asker.Orphans.Add(held.Key, left.Owner)
+			q.cfg.Asker.Orphans.Add(held.Key, to.Owner)
 			return left, answer.Err
 		case !answer.Granted: // lost, or the key's tokens have run out: its release says which
 			q.local.Return(w)
 			if answer.Doubtful {
-				q.cfg.Orphans.Add(held.Key, to.Owner)
+				q.cfg.Asker.Orphans.Add(held.Key, to.Owner)
 			}
 			return left, nil
 		case q.local.Give(w, g):

@@ -59,9 +59,7 @@ func (p *place) makeRoom(ctx context.Context, began time.Time) error {
 		case <-time.After(p.q.room()):
 			return nil
 		case <-ctx.Done():
-			o := p.q.poller.Last(p.w.Key)
-			held := &lease.HeldError{Key: p.w.Key, Note: o.Note, Remaining: max(0, o.Remaining)}
-			return oneline.Join(held, ctx.Err())
+			return oneline.Join(acquire.Held(p), ctx.Err())
 		}
 	}
 	return nil
@@ -69,7 +67,7 @@ func (p *place) makeRoom(ctx context.Context, began time.Time) error {
 
 // Bid asks for the keys under fresh owners.
 func (p *place) Bid(ctx context.Context) (acquire.Grants, error) {
-	return p.q.cfg.Asker.Ask(ctx, p.call.Requests(), p.call.Want.Quiet)
+	return p.q.cfg.Asker.Ask(ctx, p.call, p.call.Requests())
 }
 
 // Lost stays in the queue of a key that is held, or goes to the queue of the first key that is. It

@@ -9,14 +9,10 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/acquire"
 	"github.com/rowlockdb/rowlock/internal/hint"
-	"github.com/rowlockdb/rowlock/internal/orphan"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
 )
-
-// callTimeout bounds one statement that no caller waits for.
-const callTimeout = 2 * time.Second
 
 type (
 	waiter = waitq.Waiter[place, acquire.Grants]
@@ -25,10 +21,8 @@ type (
 
 // Config are the parts of a Queue.
 type Config struct {
-	Store   *seam.Store
-	Asker   *acquire.Asker
-	Orphans *orphan.Cleaner
-	Hints   hint.Config // without Heard and Chosen
+	Asker *acquire.Asker
+	Hints hint.Config // without Heard and Chosen
 	// PollMin and PollMax bound the pause between two polls.
 	PollMin, PollMax time.Duration
 	// HandOvers is how many grants in a row a process may keep a key.
@@ -47,7 +41,7 @@ type Queue struct {
 
 // New returns a queue without waiters.
 func New(cfg Config) *Queue {
-	q := &Queue{cfg: cfg, store: cfg.Store, local: waitq.New[place, acquire.Grants]()}
+	q := &Queue{cfg: cfg, store: cfg.Asker.Store, local: waitq.New[place, acquire.Grants]()}
 	q.budget.Grants, q.budget.For = cfg.HandOvers, cfg.PollMax
 	q.poller = waitq.Poller{
 		Min: cfg.PollMin, Max: cfg.PollMax,
@@ -56,7 +50,7 @@ func New(cfg Config) *Queue {
 	}
 	q.poller.Start()
 	cfg.Hints.Heard, cfg.Hints.Chosen = q.Wake, q.chosen
-	q.hints = hint.New(cfg.Store, cfg.Hints)
+	q.hints = hint.New(q.store, cfg.Hints)
 	return q
 }
 
@@ -89,7 +83,7 @@ func (q *Queue) watch(key string, o waitq.Observed) {
 // read is the poller's statement. It registers this process first, so that a release after the read
 // is announced to it.
 func (q *Queue) read(ctx context.Context, keys []string) (map[string]waitq.Observed, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
 	defer cancel()
 	q.hints.Register(ctx, keys)
 	records, err := q.store.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 )
 
@@ -64,7 +65,7 @@ func (q *Queue) chosen(key string) {
 
 // awaited asks the store whether another process waits for key.
 func (q *Queue) awaited(key string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), seam.Timeout)
 	defer cancel()
 	return q.hints.Awaited(ctx, key)
 }

@@ -13,23 +13,17 @@ import (
 	"github.com/rowlockdb/rowlock/internal/acquire"
 	"github.com/rowlockdb/rowlock/internal/handback"
 	"github.com/rowlockdb/rowlock/internal/hint"
-	"github.com/rowlockdb/rowlock/internal/orphan"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// callTimeout bounds one round of the poller.
-const callTimeout = 2 * time.Second
-
 type signal = waitq.Signal[acquire.Grants]
 
 // Config are the parts of a Queue.
 type Config struct {
-	Store   *seam.Store
-	Asker   *acquire.Asker
-	Orphans *orphan.Cleaner
-	Hints   hint.Config // without Heard and Chosen
+	Asker *acquire.Asker
+	Hints hint.Config // without Heard and Chosen
 	// PollMin and PollMax bound the pause between two polls.
 	PollMin, PollMax time.Duration
 }
@@ -47,13 +41,13 @@ type Queue struct {
 
 // New returns a queue without waiters.
 func New(cfg Config) *Queue {
-	q := &Queue{cfg: cfg, store: cfg.Store, waiting: make(map[string]*ticket)}
+	q := &Queue{cfg: cfg, store: cfg.Asker.Store, waiting: make(map[string]*ticket)}
 	q.poller = waitq.Poller{
 		Min: cfg.PollMin, Max: cfg.PollMax, Wanted: q.waits, Read: q.read, Found: q.found,
 	}
 	q.poller.Start()
 	cfg.Hints.Heard, cfg.Hints.Chosen, cfg.Hints.Everyone = q.Wake, q.Wake, true
-	q.hints = hint.New(cfg.Store, cfg.Hints)
+	q.hints = hint.New(q.store, cfg.Hints)
 	return q
 }
 
@@ -127,7 +121,7 @@ func (q *Queue) waits(id string) bool {
 // read is the poller's statement. First it sends the heartbeats of tickets whose last one is a
 // third of their TTL old.
 func (q *Queue) read(ctx context.Context, ids []string) (map[string]waitq.Observed, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
 	defer cancel()
 	q.hints.Listen()
 	asked := time.Now()
@@ -192,7 +186,7 @@ func (q *Queue) alive(tickets []*ticket, when time.Time, err error) (served []le
 		case q.waiting[t.id()] != nil:
 			t.unsure = true
 		case t.gaveUp:
-			q.cfg.Orphans.Add(t.Key, t.Owner)
+			q.cfg.Asker.Orphans.Add(t.Key, t.Owner)
 		default:
 			served = append(served, t.lease())
 		}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/acquire"
-	"github.com/rowlockdb/rowlock/internal/handback"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -49,7 +49,7 @@ func (q *Queue) Join(_ context.Context, c *acquire.Call) (acquire.Place, bool, e
 // because the outcome of that claim may be unknown.
 func (t *ticket) Bid(ctx context.Context) (acquire.Grants, error) {
 	if !t.queued {
-		return t.ask(ctx, t.call.Requests())
+		return t.q.cfg.Asker.Ask(ctx, t.call, t.call.Requests())
 	}
 	t.q.mu.Lock()
 	p := t.place
@@ -60,11 +60,7 @@ func (t *ticket) Bid(ctx context.Context) (acquire.Grants, error) {
 	case p.Granted:
 		return t.confirm(ctx, p.Token)
 	}
-	return t.ask(ctx, []lease.AcquireRequest{t.AcquireRequest})
-}
-
-func (t *ticket) ask(ctx context.Context, reqs []lease.AcquireRequest) (acquire.Grants, error) {
-	return t.q.cfg.Asker.Ask(ctx, reqs, t.call.Want.Quiet)
+	return t.q.cfg.Asker.Ask(ctx, t.call, []lease.AcquireRequest{t.AcquireRequest})
 }
 
 // Lost takes the ticket, or has its position polled again.
@@ -113,10 +109,9 @@ func (t *ticket) join(ctx context.Context, o waitq.Observed) error {
 // forget it. A renewal is a commit after it, and is acknowledged; and the lease then ends a TTL
 // after a moment that is known here.
 func (t *ticket) confirm(ctx context.Context, token int64) (acquire.Grants, error) {
-	if !t.q.cfg.Asker.Calls.Enter() {
+	if t.q.cfg.Asker.IsClosed() {
 		return acquire.Grants{}, acquire.Closed([]string{t.Key})
 	}
-	defer t.q.cfg.Asker.Calls.Leave()
 	held := lease.Lease{Key: t.Key, Owner: t.Owner, Token: token}
 	sent := time.Now()
 	renewed := t.q.store.Renew(ctx, []lease.RenewRequest{{Lease: held, TTL: t.TTL}})[0]
@@ -176,14 +171,14 @@ func (t *ticket) Leave(ctx context.Context) signal {
 	if s.Given || !t.queued {
 		return s
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handback.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seam.Timeout)
 	defer cancel()
 	err := t.q.store.Leave(ctx, []lease.Lease{t.lease()})
 	if err == nil {
 		t.q.cfg.Asker.GiveUp(ctx, []lease.Lease{t.lease()})
 	}
 	if err != nil || unsure {
-		t.q.cfg.Orphans.Add(t.Key, t.Owner)
+		t.q.cfg.Asker.Orphans.Add(t.Key, t.Owner)
 	}
 	return s
 }

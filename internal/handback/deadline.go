@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/rowlockdb/rowlock/internal/seam"
 )
 
 // sharedDeadline hands out contexts whose deadline many calls share, because a context and a timer
@@ -15,15 +17,15 @@ type sharedDeadline struct {
 	until  time.Time // when the next one begins
 }
 
-// within returns a context that ends Timeout from now, or up to a quarter later. Of ctx it has the
-// values alone.
+// within returns a context that ends seam.Timeout from now, or up to a quarter later. Of ctx it has
+// the values alone.
 func (d *sharedDeadline) within(ctx context.Context) context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now := time.Now(); d.ctx == nil || now.After(d.until) {
 		// The last one ends by itself, because calls may be under way in it.
-		d.ctx, d.cancel = context.WithTimeout(context.Background(), Timeout*5/4)
-		d.until = now.Add(Timeout / 4)
+		d.ctx, d.cancel = context.WithTimeout(context.Background(), seam.Timeout*5/4)
+		d.until = now.Add(seam.Timeout / 4)
 	}
 	return valued{d.ctx, ctx}
 }

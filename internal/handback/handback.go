@@ -13,9 +13,6 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Timeout bounds how long a call tries to give leases up. The orphan cleaner goes on afterwards.
-const Timeout = 2 * time.Second
-
 const (
 	// probeTimeout bounds how long GiveUp asks whether a row is locked, besides the release itself.
 	probeTimeout = 250 * time.Millisecond
@@ -96,7 +93,7 @@ func (r *Releaser) Leases(ctx context.Context, leases []lease.Lease) {
 }
 
 // Within returns a context for a call that must end soon but not with ctx, because a lease left
-// behind would keep its key locked until it expires: it ends after Timeout, or up to a quarter
+// behind would keep its key locked until it expires: it ends after seam.Timeout, or up to a quarter
 // later.
 func (r *Releaser) Within(ctx context.Context) context.Context { return r.deadline.within(ctx) }
 
@@ -159,7 +156,7 @@ func (r *Releaser) settle(i *Item) {
 // fence stays as it is for the same reason. A renewal under way may come later and give the lease
 // another TTL: MinHold promises a minimum.
 func (r *Releaser) keep(ctx context.Context, items []*Item) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
 	defer cancel()
 	for n, a := range r.renew(ctx, items, func(i *Item) time.Duration { return i.Keep }) {
 		i := items[n]

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -48,7 +49,7 @@ func (h *Hints) tell() (more bool) {
 	clear(h.news)
 	h.mu.Unlock()
 	if notifier != nil && len(keys) > 0 {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), callTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), seam.Timeout)
 		defer cancel()
 		if err := h.send(ctx, notifier, waker, keys); err != nil {
 			h.cfg.Log.LogAttrs(h.ctx, slog.LevelDebug, "rowlock: a hint was not sent; the waiters poll",

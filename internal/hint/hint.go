@@ -12,9 +12,6 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// callTimeout bounds one statement of this package.
-const callTimeout = 2 * time.Second
-
 // Config says what hints are for.
 type Config struct {
 	// Off: nothing is announced or heard. Registrations are still written.

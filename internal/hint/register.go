@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -42,7 +43,7 @@ func (h *Hints) unregistered(keys []string, now time.Time) []string {
 		return h.until[k].Sub(now) > registrationLasts/2
 	})
 	for _, k := range keys { // even if no answer comes: a release would wake a process that has gone
-		h.noted[k] = now.Add(registrationLasts + callTimeout)
+		h.noted[k] = now.Add(registrationLasts + seam.Timeout)
 	}
 	return keys
 }
@@ -55,7 +56,7 @@ func (h *Hints) unregister() {
 	if len(keys) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), seam.Timeout)
 	defer cancel()
 	h.store.Settle(ctx) // a registration under way would be written after it was taken back
 	_ = h.store.Unregister(ctx, h.process, keys)
@@ -71,7 +72,7 @@ func (h *Hints) PassOn(key string) {
 	}
 	delete(h.until, key)
 	h.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(h.ctx, callTimeout)
+		ctx, cancel := context.WithTimeout(h.ctx, seam.Timeout)
 		defer cancel()
 		h.Announce(key)
 		_ = h.store.Unregister(ctx, h.process, []string{key})

@@ -20,9 +20,6 @@ const (
 	window = 6 * time.Second
 	// pause is between two rounds.
 	pause = 250 * time.Millisecond
-	// roundTimeout bounds a round, so that a store that hangs and then answers again is asked
-	// again.
-	roundTimeout = 2 * time.Second
 )
 
 // Cleaner releases, by owner, what attempts with an unknown outcome may have left: at once, and
@@ -92,7 +89,8 @@ func sleep(ctx context.Context) bool {
 // round releases every orphan once. It reports whether any must be released again, and why one
 // could not be.
 func (c *Cleaner) round(ctx context.Context) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, roundTimeout)
+	// The bound is short, so that a store that hangs and then answers again is asked again.
+	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
 	defer cancel()
 	c.mu.Lock()
 	leases := slices.Collect(maps.Keys(c.orphans))

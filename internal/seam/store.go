@@ -9,6 +9,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
+// Timeout bounds a call to the store that no caller's context bounds.
+const Timeout = 2 * time.Second
+
 // Store is a lease.Store with its abilities. An ability that the store lacks is nil; the methods
 // say what that means for a caller.
 type Store struct {
