@@ -1,6 +1,9 @@
 # Everything a developer runs. `make` alone lists it.
 
 with_servers := scripts/with-servers --
+# Tests end processes, not machines: their servers need not wait for the disk.
+test_servers := scripts/with-servers --no-sync --
+with_languages := scripts/with-languages
 # Redis is for comparison alone.
 bench_servers := scripts/with-servers postgres mariadb mysql redis redis_default --
 attack_servers := scripts/with-servers postgres mariadb mysql etcd --
@@ -16,17 +19,27 @@ modules      := $(filter-out ./tools/,$(dir $(wildcard ./go.mod ./*/go.mod ./*/*
 packages     := $(addsuffix ...,$(modules))
 # The benchmarks are not what the tests must cover.
 covered      := $(filter-out ./bench/...,$(packages))
+# The race detector leaves out what takes most of its time and shows it nothing. SQLite is C translated
+# to Go, whose memory the detector does not look at; its driver is watched like any code. Regular
+# expressions read strings, which do not change; each store that is opened cuts its SQL with them.
+unwatched    := modernc.org/sqlite/lib modernc.org/libc modernc.org/memory regexp regexp/syntax
+race         := -race $(patsubst %,-gcflags=%=-race=false,$(unwatched))
+# Tests on servers wait for more than half of their time, so that two cores run more than two of them.
+at_once      := -p 3 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick model soak attack attack-mutants lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-ways bench-bridge servers
+.PHONY: help test test-quick model conformance soak attack attack-mutants lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
+# go vet is part of make lint: the tests' own would look at every dependency a second time.
+# Without Prometheus, as on a machine that is not Debian, the tests that run it say that they are skipped.
 test: model ## every test, on real servers started for it, with the race detector
 	@began=$$(git rev-parse HEAD) && dirty=$$(git status --porcelain) && \
-	$(with_servers) go test -race -shuffle=on -timeout 60m $(packages) && \
+	ROWLOCK_TEST_PROMETHEUS=$$(scripts/prometheus || true) \
+	$(test_servers) $(with_languages) go test $(race) $(at_once) -vet=off -shuffle=on -timeout 60m $(packages) && \
 	scripts/stamp-tested "$${dirty:+changed on top of }$$began"
 
 test-quick: ## the tests that need nothing but Go
@@ -35,10 +48,14 @@ test-quick: ## the tests that need nothing but Go
 model: ## all states of the bridge's protocol, without the race detector, which would take minutes
 	go test -timeout 10m ./paxosbridge/internal/model
 
+conformance: ## all of locktest, also what make test leaves out because it repeats another run, and ten times the random sequences
+	$(test_servers) env ROWLOCK_TEST_WHOLE=1 go test $(race) -timeout 3h -run '^TestConformance' ./internal/table ./quorum
+	$(test_servers) go test $(race) -timeout 3h -run '^TestRandomCalls' ./internal/table ./optimistic ./forupdate ./quorum -rapid.checks=1000
+
 soak: ## waiters of many processes on one key, fences back to back, for ten minutes on each database and in each mode; more of the bridge's states
-	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -race -timeout 3h -v -run '^TestWaitersOfManyProcesses' ./internal/servertest/wait
-	$(with_servers) env ROWLOCK_SOAK_MS=600000 go test -timeout 3h -v -p 1 -parallel 8 -run "^(TestFencedTransactionsBackToBack|TestNoCallOutlastsItsBound)" ./internal/servertest/fence ./internal/servertest/fault
-	$(with_servers) env ROWLOCK_SOAK_MOVES=2000 go test -race -timeout 6h -v -run '^TestKeysMove' ./paxosbridge/... ./paxosbridge/etcd/...
+	$(test_servers) env ROWLOCK_SOAK_MS=600000 go test $(race) -timeout 3h -v -run '^TestWaitersOfManyProcesses' ./internal/servertest/wait
+	$(test_servers) env ROWLOCK_SOAK_MS=600000 go test -timeout 3h -v -p 1 -parallel 8 -run "^(TestFencedTransactionsBackToBack|TestNoCallOutlastsItsBound)" ./internal/servertest/fence ./internal/servertest/fault
+	$(test_servers) env ROWLOCK_SOAK_MOVES=2000 go test $(race) -timeout 6h -v -run '^TestKeysMove' ./paxosbridge/... ./paxosbridge/etcd/...
 	go test -timeout 3h -v -run '^TestRandomSchedules' ./paxosbridge -schedules 5000000
 	env ROWLOCK_SOAK_STATES=100000000 go test -timeout 3h -v ./paxosbridge/internal/model
 
@@ -67,7 +84,7 @@ fmt: ## format all Go files
 	GOWORK=off go $(tool) gofumpt -w .
 
 cover: ## statement coverage on real servers, by function, in coverage.out
-	$(with_servers) go test -coverpkg=$(subst $(space),$(comma),$(covered)) -coverprofile=coverage.out -timeout 20m $(covered)
+	$(test_servers) go test -coverpkg=$(subst $(space),$(comma),$(covered)) -coverprofile=coverage.out -timeout 20m $(covered)
 	go tool cover -func=coverage.out | tail -n 1
 
 bench: ## rowlock against raw statements, the servers' own locks, Redis and etcd; writes docs/bench
@@ -85,8 +102,14 @@ bench-wait: ## what waiting costs a server, and how soon the next one has the ke
 bench-hot: ## one key that many processes want, beside polling by hand
 	$(with_servers) go -C bench run ./hot
 
+bench-slots: ## a semaphore of 8 slots under 64 goroutines, beside 8 keys
+	$(with_servers) go -C bench run ./slots
+
 bench-ways: ## held transactions, compare-and-swap and once, beside the statements that each cannot do without
 	$(with_servers) go -C bench run ./ways
+
+bench-shared: ## readers of one key, beside exclusive locks
+	$(with_servers) go -C bench run ./shared
 
 bench-bridge: ## what a bridge costs keys that never move, and one hot key in the table and in etcd
 	$(with_servers) go -C bench run ./bridge

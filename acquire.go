@@ -1,6 +1,7 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/acquire"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/reaper"
@@ -69,44 +71,142 @@ func (c *Client) LockAll(ctx context.Context, keys []string, opts ...Option) (*L
 	return c.all(ctx, keys, opts, true)
 }
 
+// TryLockAny gets the lock on one of the keys, whichever is free, in one statement, and otherwise
+// none: then the error is a *HeldError, or several joined in key order, of every key that is known
+// to be held. It does not wait, and writes nothing when it loses. Lock.Key says which key it is.
+//
+// It begins at a random key. A key that comes twice counts once. There may be 1 to 512 of them. A
+// key that can never be granted, as one that has moved to a cluster, is passed over, and its error
+// is returned if no other is free.
+//
+// Keys that ctx holds already are left out, because they cannot be released while the call waits;
+// if no other is left, the error is a *DeadlockError. With Reentrant it is the other way round: the
+// call returns another handle of the first that ctx holds alone. A key that ctx shares by RLock is
+// left out in any case; if no other is left, the error is ErrUpgrade.
+//
+// In a Fair client, and on a store that is no lease.AnyAcquirer, as those of forupdate and
+// optimistic and a bridge, the keys are asked for one after the other until one is granted.
+func (c *Client) TryLockAny(ctx context.Context, keys []string, opts ...Option) (*Lock, error) {
+	return c.any(ctx, keys, opts, false)
+}
+
+// LockAny waits until it has the lock on one of the keys, the first that is released, or until ctx
+// ends; then the error is ctx.Err() and ErrHeld (or ErrBusy), as with Lock. Keys and options are as
+// for TryLockAny. It never keeps more than one key.
+//
+// It waits in the queue of each key at once, in the order of calls as Lock does. A release wakes
+// one call: one that has a key already, or gets another at that moment, lets the next one go on. In
+// a Fair client it has a place in the order of each key, takes the first key of which its turn has
+// come, and leaves the other queues, with two statements more. A turn of another key that came
+// meanwhile passes to the next waiter.
+//
+// It takes no part in the search for cycles, because the release of any key ends its wait: the
+// locks that its ctx holds are never named, and it does not return ErrDeadlock after it has begun
+// to wait.
+func (c *Client) LockAny(ctx context.Context, keys []string, opts ...Option) (*Lock, error) {
+	return c.any(ctx, keys, opts, true)
+}
+
+// RLock waits until it shares the lock on key with other readers, or ctx ends; then the error is
+// that of Lock. Readers hold a key together; Lock of the same key waits until the last of them has
+// unlocked it, and readers wait while Lock holds it. The handle is that of Lock: its lease is
+// renewed, its Fence checks it in your transaction, and it is lost as any other.
+//
+// The fences of two readers pass side by side, and no writer is granted the key before the last of
+// them has ended. All readers of a key at one time have the same Token: it orders them against
+// writers, and not among each other.
+//
+// Writers go first: once Lock waits for a key that readers hold, no more readers are let in. After
+// 10 s they are let in for 1 s, and so on, so that a reader which holds the key for long keeps no
+// others from reading. When the key comes free, readers and writers get it in the order that Lock
+// describes; a Fair client's readers take a ticket if they cannot join, and are served in turn.
+//
+// Readers cannot become writers: Lock with the ctx of a reader returns ErrUpgrade, because two
+// readers that did so would wait for each other. Unlock first, or Lock and then Downgrade. RLock of
+// a key that ctx holds already is ErrDeadlock, or with Reentrant another handle of that lock.
+//
+// The store must be a lease.Sharer: Open's is. Otherwise the error is ErrUnsupported.
+func (c *Client) RLock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
+	return c.one(ctx, key, append(opts[:len(opts):len(opts)], shared), true)
+}
+
+// TryRLock shares the lock on key if it is free, or held by readers and no writer waits for it.
+// Otherwise it returns a *HeldError at once.
+func (c *Client) TryRLock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
+	return c.one(ctx, key, append(opts[:len(opts):len(opts)], shared), false)
+}
+
+// RLockAll waits until it shares the locks on all keys, as LockAll does for Lock: it holds none of
+// them while it waits for another, unless the client is Fair.
+func (c *Client) RLockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
+	return c.all(ctx, keys, append(opts[:len(opts):len(opts)], shared), true)
+}
+
+// TryRLockAll shares the locks on all keys, or none, as TryLockAll does for TryLock. Other callers
+// may for a moment find a key shared that its asker does not keep.
+func (c *Client) TryRLockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
+	return c.all(ctx, keys, append(opts[:len(opts):len(opts)], shared), false)
+}
+
+// DoShared is Do with RLock: f runs while the key is shared.
+func (c *Client) DoShared(
+	ctx context.Context, key string, f func(ctx context.Context, l *Lock) error, opts ...Option,
+) error {
+	return c.Do(ctx, key, f, append(opts[:len(opts):len(opts)], shared)...)
+}
+
+// shared is the option that makes Lock an RLock.
+func shared(r *request) error {
+	r.Want.Shared = true
+	return nil
+}
+
 // Do runs f while holding the lock on key. The context f gets ends with ctx or with the lock,
-// whichever is first. The error is f's, joined with ErrLost or ErrMaxHold if the lock ended before
-// f returned. A release that fails at once is no error: f has done its work, and the client goes on
-// trying.
+// whichever is first. The error is f's, joined with ErrLost, ErrMaxHold or ErrIdle if the lock
+// ended before f returned. A release that fails at once is no error: f has done its work, and the
+// client goes on trying.
 func (c *Client) Do(
 	ctx context.Context, key string, f func(ctx context.Context, l *Lock) error, opts ...Option,
 ) (err error) {
+	if f == nil {
+		return fmt.Errorf("%w: Do of %q: the function is nil", lease.ErrConfig, key)
+	}
 	l, err := c.Lock(ctx, key, opts...)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(&chain{Context: ctx, held: l.h, up: chainOf(ctx)})
 	defer cancel(nil)
 	defer context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })()
 	defer func() {
-		if unlock := l.Unlock(ctx); errors.Is(unlock, ErrLost) || errors.Is(unlock, ErrMaxHold) {
+		unlock := l.Unlock(ctx)
+		if errors.Is(unlock, ErrLost) || errors.Is(unlock, ErrMaxHold) || errors.Is(unlock, ErrIdle) {
 			err = oneline.Join(err, unlock)
 		}
 	}()
 	return f(ctx, l)
 }
 
-// call is one call for one or more keys, and the locks it has got.
+// call is one call for one or more keys, and what it has got.
 type call struct {
 	request
 	wait  bool // for keys that are held
-	locks []*Lock
+	holds []*hold
+	made  int               // holds, those included that ended at once
+	each  []context.Context // of the calls that the holds are for, if these are several
 
-	key  [1]string // room for Keys and locks, because most calls lock one key
-	lock [1]*Lock
+	key  [1]string // room for Keys and holds, because most calls lock one key
+	hold [1]*hold
 }
 
 // newCall returns a call without options.
 func (c *Client) newCall(keys []string, wait bool) *call {
 	got := &call{wait: wait}
 	got.Keys = keys
-	got.Want = acquire.Want{TTL: c.cfg.TTL, Priority: 5}
-	got.margin, got.every, got.maxHold = c.cfg.Margin, c.cfg.RenewEvery, c.cfg.MaxHold
+	got.Want = acquire.Want{TTL: c.cfg.TTL, Note: c.unnoted, Priority: 5}
+	got.margin, got.every = c.cfg.Margin, c.cfg.RenewEvery
+	got.maxHold, got.maxIdle = c.cfg.MaxHold, c.cfg.MaxIdle
+	got.space, got.names = c.space, c.space
 	return got
 }
 
@@ -114,75 +214,238 @@ func (c *Client) newCall(keys []string, wait bool) *call {
 func (c *Client) newCallFor(key string, wait bool) *call {
 	got := c.newCall(nil, wait)
 	got.key[0] = key
-	got.Keys, got.locks = got.key[:], got.lock[:0]
+	got.Keys, got.holds = got.key[:], got.hold[:0]
 	return got
 }
 
 func (c *Client) one(ctx context.Context, key string, opts []Option, wait bool) (*Lock, error) {
 	got := c.newCallFor(key, wait)
-	if err := c.check(got, opts); err != nil {
+	if err := c.check(ctx, got, opts); err != nil {
 		return nil, err
+	}
+	nested, err := c.reenter(ctx, got)
+	if err != nil {
+		return nil, err
+	}
+	if len(nested) > 0 {
+		return nested[0], nil
 	}
 	if err := c.get(ctx, got); err != nil {
 		return nil, err
 	}
-	return got.locks[0], nil
+	got.holds[0].begin()
+	return newLock(got.holds[0], nil), nil
 }
 
-func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait bool) (*Locks, error) {
+func (c *Client) any(ctx context.Context, keys []string, opts []Option, wait bool) (*Lock, error) {
+	keys, err := eachOnce(keys, "at once", "take fewer of them")
+	if err != nil {
+		return nil, err
+	}
+	got := c.newCall(keys, wait)
+	got.Any = true
+	if err := c.check(ctx, got, opts); err != nil {
+		return nil, err
+	}
+	if nested, err := c.reenterAny(ctx, got); nested != nil || err != nil {
+		return nested, err
+	}
+	if err := c.get(ctx, got); err != nil {
+		return nil, err
+	}
+	got.holds[0].begin()
+	return newLock(got.holds[0], nil), nil
+}
+
+// eachOnce returns the keys in order, each once, or an error if there are none or too many.
+func eachOnce(keys []string, how, cure string) ([]string, error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	switch n := len(keys); {
 	case n == 0:
 		return nil, fmt.Errorf("%w: no keys to lock; name at least one", lease.ErrConfig)
 	case n > maxTogether:
-		return nil, fmt.Errorf("%w: %d keys to lock together; at most %d are allowed: "+
-			"lock one key that stands for all of them", lease.ErrConfig, n, maxTogether)
+		return nil, fmt.Errorf("%w: %d keys to lock %s; at most %d are allowed: %s",
+			lease.ErrConfig, n, how, maxTogether, cure)
 	}
-	got := c.newCall(keys, wait)
-	if err := c.check(got, opts); err != nil {
-		return nil, err
-	}
-	if err := c.get(ctx, got); err != nil {
-		return nil, err
-	}
-	return newLocks(ctx, &c.keeper, got.locks), nil
+	return keys, nil
 }
 
-// elect takes the reaper's lock.
-func (c *Client) elect(ctx context.Context) (context.Context, func(), error) {
-	got := c.newCallFor(reaper.Key, false)
-	got.maxHold, got.Want.Note, got.Want.Quiet = 0, "rowlock reaper", true
-	if err := c.get(ctx, got); err != nil {
-		return nil, nil, err
+func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait bool) (*Locks, error) {
+	keys, err := eachOnce(keys, "together", "lock one key that stands for all of them")
+	if err != nil {
+		return nil, err
 	}
-	l := got.locks[0]
-	return l.Context(), func() { _ = l.Unlock(context.WithoutCancel(ctx)) }, nil
+	got := c.newCall(keys, wait)
+	if err := c.check(ctx, got, opts); err != nil {
+		return nil, err
+	}
+	locks, err := c.reenter(ctx, got)
+	if err == nil && len(got.Keys) > 0 {
+		err = c.get(ctx, got)
+	}
+	if err != nil {
+		for _, l := range locks {
+			_ = l.Unlock(ctx)
+		}
+		return nil, err
+	}
+	return c.together(ctx, got.holds, locks), nil
+}
+
+// together returns the handle of what a call has got, with the locks that its ctx held before.
+func (c *Client) together(ctx context.Context, holds []*hold, locks []*Lock) *Locks {
+	for _, h := range holds {
+		h.begin()
+		locks = append(locks, newLock(h, nil))
+	}
+	slices.SortFunc(locks, func(a, b *Lock) int { return cmp.Compare(a.Key(), b.Key()) })
+	return newLocks(ctx, &c.keeper, locks)
+}
+
+// reenter returns handles of the locks that the calls above hold, and leaves the other keys to got.
+// Without Reentrant such a key is a deadlock: the call would wait for itself. An error comes with
+// the handles that there are by then.
+func (c *Client) reenter(ctx context.Context, got *call) (locks []*Lock, err error) {
+	above := chainOf(ctx)
+	if above == nil {
+		return nil, nil
+	}
+	var rest []string
+	for _, key := range got.Keys {
+		h := above.find(c.tables, key)
+		if h == nil {
+			rest = append(rest, key)
+			continue
+		}
+		if err := got.refusal(h); err != nil {
+			return locks, err
+		}
+		if err := h.differs(&got.request); err != nil {
+			return locks, err
+		}
+		if h.enter() {
+			locks = append(locks, newNested(ctx, h))
+		} else { // it has ended this very moment
+			rest = append(rest, key)
+		}
+	}
+	got.Keys = rest
+	return locks, nil
+}
+
+// upgrade is why a call whose ctx shares a key cannot have it alone.
+func upgrade(h *hold) error {
+	return fmt.Errorf("%w: this call's ctx shares %q with token %d, and two readers that did so "+
+		"would wait for each other: unlock it first, or Lock and then Downgrade",
+		ErrUpgrade, h.lease.Key, h.lease.Token)
+}
+
+// reenterAny leaves to got the keys that the calls above do not hold. With Reentrant it returns a
+// handle of the first that they hold alone.
+func (c *Client) reenterAny(ctx context.Context, got *call) (*Lock, error) {
+	above := chainOf(ctx)
+	if above == nil {
+		return nil, nil
+	}
+	var rest []string
+	var refused error // of the first key that cannot be waited for
+	for _, key := range got.Keys {
+		h := above.find(c.tables, key)
+		if h == nil {
+			rest = append(rest, key)
+			continue
+		}
+		if err := got.refusal(h); err != nil {
+			refused = cmp.Or(refused, err)
+			continue
+		}
+		if err := h.differs(&got.request); err != nil {
+			return nil, err
+		}
+		if h.enter() {
+			return newNested(ctx, h), nil
+		}
+		rest = append(rest, key) // it has ended this very moment
+	}
+	if len(rest) == 0 {
+		return nil, refused
+	}
+	got.Keys = rest
+	return nil, nil
+}
+
+// refusal is why a call cannot have the key of a lock that its ctx holds, or nil if it can have
+// another handle of it.
+func (got *call) refusal(h *hold) error {
+	switch {
+	case h.id().Shared && !got.Want.Shared:
+		return upgrade(h)
+	case !got.reentrant:
+		return &DeadlockError{Key: h.lease.Key, Token: h.lease.Token, Where: h.where()}
+	}
+	return nil
+}
+
+// newNested returns another handle of h, with the values of ctx.
+func newNested(ctx context.Context, h *hold) *Lock {
+	n := &nested{}
+	n.ctx, n.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	n.stop = context.AfterFunc(&h.ctx, func() { n.cancel(context.Cause(&h.ctx)) })
+	return newLock(h, n)
+}
+
+// elect returns what takes a lock of the client's own.
+func (c *Client) elect(key, note string) reaper.Elect {
+	return func(ctx context.Context) (context.Context, func(), error) {
+		got := c.newCallFor(key, false)
+		got.maxHold, got.Want.Quiet = 0, true // MaxIdle never begins
+		got.note(note)
+		if err := c.get(ctx, got); err != nil {
+			return nil, nil, err
+		}
+		l := newLock(got.holds[0], nil)
+		return l.Context(), func() { _ = l.Unlock(context.WithoutCancel(ctx)) }, nil
+	}
 }
 
 // check refuses a call before anything is sent.
-func (c *Client) check(got *call, opts []Option) error {
+func (c *Client) check(ctx context.Context, got *call, opts []Option) error {
+	if err := isnil.Context("lock", ctx); err != nil {
+		return err
+	}
 	if c.isClosed() {
 		return acquire.Closed(got.Keys)
 	}
-	for _, key := range got.Keys {
-		if err := lease.CheckKey(key); err != nil {
-			return err
+	err := got.apply(opts)
+	for i, key := range got.Keys {
+		if bad := lease.CheckKey(key); bad != nil {
+			return bad
+		}
+		if got.names != nil {
+			got.Keys[i] = got.names.Full(key)
+			if bad := lease.CheckKey(got.Keys[i]); bad != nil {
+				return bad
+			}
 		}
 	}
-	err := got.apply(opts)
-	got.Want.Show = c.show(got.onWait)
+	got.Want.Show = c.show(ctx, got.onWait)
+	if err == nil && got.Want.Shared {
+		err = c.store.Shares()
+	}
 	return err
 }
 
 // show is what a waiting call tells its position to, or nil.
-func (c *Client) show(onWait func(Waiting)) func(string, acquire.Position) {
+func (c *Client) show(
+	ctx context.Context, onWait func(Waiting),
+) func(string, acquire.Position) {
 	hook := c.cfg.Hooks.Waiting
 	if hook == nil && onWait == nil {
 		return nil
 	}
 	return func(key string, p acquire.Position) {
 		if hook != nil {
-			hook(key, Waiting(p))
+			hook(ctx, key, Waiting(p))
 		}
 		if onWait != nil {
 			onWait(Waiting(p))
@@ -196,10 +459,14 @@ func (c *Client) get(ctx context.Context, got *call) (err error) {
 		return acquire.Closed(got.Keys)
 	}
 	defer c.calls.Leave()
+	if err := got.enter(); err != nil {
+		return err
+	}
+	defer got.leave()
 	whole := false
 	defer func() {
-		if !whole && len(got.locks) > 0 {
-			c.release(c.returns.Within(ctx), got.locks, make([]error, len(got.locks)), false)
+		if !whole && len(got.holds) > 0 {
+			c.discard(ctx, got.holds)
 		}
 	}()
 	if got.wait {
@@ -211,9 +478,58 @@ func (c *Client) get(ctx context.Context, got *call) (err error) {
 	return err
 }
 
+// discard releases what a call has got and does not keep.
+func (c *Client) discard(ctx context.Context, holds []*hold) {
+	c.release(c.returns.Within(ctx), ctx, holds, nil, make([]error, len(holds)), false)
+}
+
+// enter has the call count in its namespace.
+func (got *call) enter() error {
+	err := got.space.Hold(got.wanted())
+	if err == nil && got.wait {
+		if err = got.space.Wait(); err != nil {
+			got.space.Free(got.wanted())
+		}
+	}
+	return err
+}
+
+// leave has only its locks count, until they end.
+func (got *call) leave() {
+	if got.wait {
+		got.space.Go()
+	}
+	got.space.Free(got.wanted() - got.made)
+}
+
+// wanted is how many locks the call is for.
+func (got *call) wanted() int {
+	switch {
+	case got.Any:
+		return 1
+	case got.Within != nil:
+		return got.N
+	}
+	return len(got.Keys) + got.Mix.Permits()
+}
+
 // try asks once.
 func (c *Client) try(ctx context.Context, got *call) error {
 	began := time.Now()
+	if got.Want.Shared {
+		g, err := c.asker.Share(ctx, &got.Call)
+		if err != nil {
+			return err
+		}
+		return c.hold(ctx, got, g, began)
+	}
+	if got.Mix != nil {
+		g, err := c.asker.Mixed(ctx, &got.Call)
+		if err != nil {
+			return err
+		}
+		return c.hold(ctx, got, g, began)
+	}
 	g, err := c.asker.Ask(ctx, &got.Call, got.Requests())
 	if err != nil {
 		return err
@@ -224,58 +540,99 @@ func (c *Client) try(ctx context.Context, got *call) error {
 // wait waits for all keys together. In a fair client it waits for one after the other, each with a
 // ticket of its own: because all callers go by key order, their waits form no circle.
 func (c *Client) wait(ctx context.Context, got *call) error {
-	for len(got.locks) < len(got.Keys) {
+	if got.Mix != nil {
+		return c.waitMixed(ctx, got)
+	}
+	for len(got.holds) < len(got.Keys) && (!got.Any || len(got.holds) == 0) {
 		next := &got.Call
-		if c.cfg.Fair && len(got.Keys) > 1 {
-			next = &acquire.Call{Keys: got.Keys[len(got.locks):][:1], Want: got.Want}
+		if c.cfg.Fair && len(got.Keys) > 1 && !got.Any {
+			next = &acquire.Call{Keys: got.Keys[len(got.holds):][:1], Want: got.Want}
 		}
-		began := time.Now()
-		g, err := c.asker.Wait(ctx, c.queue, next)
-		if err == nil {
-			err = c.hold(ctx, got, g, began)
-		}
-		if err == nil {
-			err = got.over()
-		}
-		if err != nil {
+		if err := c.await(ctx, got, next); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ctxOf is the ctx of the call that hold i is for.
+func (got *call) ctxOf(ctx context.Context, i int) context.Context {
+	if got.each == nil {
+		return ctx
+	}
+	return got.each[i]
+}
+
+// waitMixed is wait for a call of several kinds. In a fair client the permits come last.
+func (c *Client) waitMixed(ctx context.Context, got *call) error {
+	if !c.cfg.Fair {
+		return c.await(ctx, got, &got.Call)
+	}
+	for _, next := range got.Each() {
+		if err := c.await(ctx, got, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits for one step of a call.
+func (c *Client) await(ctx context.Context, got *call, next *acquire.Call) error {
+	if chain := chainOf(ctx); !got.Any && (chain != nil || len(got.holds) > 0) {
+		next.Want.Holder = above{chain, c.tables, got.holds}
+	}
+	began := time.Now()
+	c.room.Leave(ctx, next.Keys, c.closed)
+	g, err := c.asker.Wait(ctx, c.queue, next)
+	c.trace.Waited(next.Names(), next.Want.Note, began, err)
+	if err == nil {
+		err = c.hold(ctx, got, g, began)
+	}
+	if err == nil {
+		err = got.over()
+	}
+	if err != nil {
+		c.demanded(next.Want.Holder, err)
+	}
+	return err
 }
 
 // over is why a lock ended while its call waited for other keys.
 func (got *call) over() error {
-	for _, l := range got.locks[:len(got.locks)-1] {
-		if cause := context.Cause(l.ctx); cause != nil {
-			return fmt.Errorf("%w: %q, while others were waited for", cause, l.held.Key)
+	for _, h := range got.holds[:len(got.holds)-1] {
+		if cause := context.Cause(&h.ctx); cause != nil {
+			return fmt.Errorf("%w: %q, while others were waited for", cause, h.lease.Key)
 		}
 	}
 	return nil
 }
 
-// hold makes locks of grants and keeps them alive. What it cannot keep is the orphan cleaner's.
+// hold keeps grants alive. What it cannot keep is the orphan cleaner's.
 func (c *Client) hold(ctx context.Context, got *call, g acquire.Grants, began time.Time) error {
 	made := 0
 	defer func() { // also after a panic in a hook
 		for ; made < len(g.Reqs); made++ {
-			c.orphans.Add(g.Reqs[made].Key, g.Reqs[made].Owner)
+			c.orphans.AddLease(g.Lease(made))
 			c.queue.Wake(g.Reqs[made].Key)
 		}
 	}()
 	for made < len(g.Reqs) {
-		l := newLock(ctx, &c.keeper, g, made, &got.request)
-		if err := c.watch(l, g.Sent); err != nil {
-			l.finish(ErrLost)
+		ctx := got.ctxOf(ctx, made)
+		h := newHold(ctx, &c.keeper, g, made, &got.request)
+		got.made++
+		if err := c.watch(h, g.Sent); err != nil {
+			h.finish(ErrLost)
 			return err
 		}
 		made++
-		got.locks = append(got.locks, l)
-		c.queue.Granted(l.held.Key, l.held.Token, g.Sent)
-		c.evictions.Forget(l.held.Key)
-		if h := c.cfg.Hooks.Acquired; h != nil && !l.quiet {
-			h(l.held.Key, l.held.Token, time.Since(began))
+		got.holds = append(got.holds, h)
+		if h.lease.Shared {
+			c.queue.Wake(h.lease.Key) // others of this process that wait can share it
+		} else {
+			c.queue.Granted(h.lease.Key, h.lease.Token, g.Sent)
 		}
+		c.evictions.Forget(h.lease.Key)
+		h.acquired(ctx, began, g.HandedOver)
 	}
 	return nil
 }

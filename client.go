@@ -5,18 +5,24 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/acquire"
 	"github.com/rowlockdb/rowlock/internal/bidq"
+	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/evict"
 	"github.com/rowlockdb/rowlock/internal/fairq"
 	"github.com/rowlockdb/rowlock/internal/hint"
 	"github.com/rowlockdb/rowlock/internal/inflight"
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/loss"
+	"github.com/rowlockdb/rowlock/internal/observe"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/orphan"
 	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/tenant"
+	"github.com/rowlockdb/rowlock/internal/trace"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/reaper"
 	"github.com/rowlockdb/rowlock/watchdog"
@@ -25,12 +31,23 @@ import (
 // Client hands out locks and keeps them alive. It is safe for concurrent use. Make one per process
 // and database with Open or New, and Close it at the end.
 type Client struct {
+	*core
+	space *tenant.Space // nil unless it is of a Namespace
+}
+
+// core is what a client and its namespaces share.
+type core struct {
 	keeper
 	owned     io.Closer // the store, if Open made it
 	asker     *acquire.Asker
 	evictions *evict.Watch
+	cycles    *cycle.Watch
 	reaper    *reaper.Reaper
-	gone      chan struct{} // closed when Close has done all
+	cleaner   *reaper.Reaper // of the trace
+	still     func()         // ends what the trace hears of a bridge
+	unnoted   string         // what is stored for a lock without a Note
+	gone      chan struct{}  // closed when Close has done all
+	spaces    tenant.Spaces
 }
 
 // New returns a client on any store: a table's, a cluster's, one in memory. The caller closes the
@@ -51,32 +68,77 @@ func New(store lease.Store, cfg *Config) (*Client, error) {
 
 func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	able := seam.Of(store)
+	tracer, err := able.Traces()
+	if cfg.Trace.On && err == nil {
+		err = seam.Keeps(tracer)
+	}
+	if cfg.Trace.On && err != nil {
+		return nil, fmt.Errorf("%w: leave Config.Trace off", err)
+	}
 	if cfg.Fair && !able.HasQueue() {
 		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}
-	c := &Client{owned: owned, gone: make(chan struct{})}
-	c.cfg, c.store = cfg, able
-	c.locks, c.closed = make(map[*Lock]struct{}), make(chan struct{})
+	c := &Client{core: &core{owned: owned, gone: make(chan struct{})}}
+	c.cfg, c.store, c.unnoted = cfg, able, lease.StoredNote(cfg.Identity, "")
+	c.holds, c.closed = make(map[*hold]struct{}), make(chan struct{})
+	c.tables = able.Tables()
 	c.calls = inflight.New()
 	c.orphans = orphan.Start(able, cfg.Fair, cfg.Logger)
-	c.dog = watchdog.New(store, watchdog.Config{Failed: c.renewFailed, Skewed: c.skewed})
+	c.dog = watchdog.New(store, watchdog.Config{
+		Failed: c.renewFailed, Renewed: c.renewed, Skewed: c.skewed, Late: c.startTrace(tracer),
+	})
+	c.cycles = cycle.New(&cycle.Watch{
+		Graph: able.Graph, Identity: cfg.Identity, Log: cfg.Logger, Mine: c.mine,
+		Suspect: cfg.Hooks.Suspected,
+	})
+	c.events = observe.New(&observe.Poller{Store: store, Every: cfg.WatchEvery, Closed: c.closed})
+	c.reasons = &loss.Reasons{
+		Store: able, Calls: c.calls, Log: cfg.Logger, Forced: cfg.Hooks.Forced,
+	}
 	c.startQueue()
 	if able.Sweeper != nil && !cfg.Reaper.Off {
-		c.reaper = reaper.Start(able.Sweeper, c.elect, cfg.Reaper, cfg.Logger)
+		c.reaper = reaper.Start(able.Sweeper, c.elect(reaper.Key, "rowlock reaper"), cfg.Reaper, cfg.Logger)
+	}
+	if cfg.Trace.On && !cfg.Reaper.Off {
+		clean := cfg.Reaper
+		clean.Retention = cfg.Trace.Retention
+		elect := c.elect(trace.ElectionKey, "rowlock trace")
+		c.cleaner = reaper.Start(trace.Sweeper{Tracer: tracer}, elect, clean, cfg.Logger)
 	}
 	return c, nil
 }
 
+// startTrace returns what the watchdog calls for a late renewal: nil if that is not traced.
+func (c *Client) startTrace(store lease.Tracer) func(lease.Lease, time.Duration) {
+	c.still = func() {}
+	if !c.cfg.Trace.On {
+		return nil
+	}
+	c.trace = trace.Start(trace.Config{
+		Store: store, Kinds: c.cfg.Trace.kinds(), LongWait: c.cfg.Trace.LongWait,
+		Buffer: c.cfg.Trace.Buffer, Identity: c.cfg.Identity, Log: c.cfg.Logger,
+	})
+	if c.trace.Has(lease.EventMoved) {
+		c.still = c.store.TellMoves(c.trace.Moved)
+	}
+	if !c.trace.Has(lease.EventRenewedLate) {
+		return nil
+	}
+	return c.trace.RenewedLate
+}
+
 // startQueue makes what gets keys, what gives them up, and the queue between.
 func (c *Client) startQueue() {
-	cfg, after := c.cfg, c.cfg.EvictAfter
+	cfg, after, hooks := c.cfg, c.cfg.EvictAfter, c.cfg.Hooks
 	c.evictions = &evict.Watch{
-		Store: c.store, After: after, Calls: c.calls, Log: cfg.Logger, Evicted: cfg.Hooks.Evicted,
+		Store: c.store, After: after, Calls: c.calls, Log: cfg.Logger, Evicted: hooks.Evicted,
 		Freed: func(key string) { c.queue.Wake(key) },
 	}
 	c.asker = &acquire.Asker{
 		Store: c.store, Fair: cfg.Fair, Orphans: c.orphans, Evictions: c.evictions,
-		Contended: cfg.Hooks.Contended, GiveUp: c.returns.Leases, Closed: c.closed,
+		GiveUp: c.returns.Leases, Closed: c.closed, Cycles: c.cycles, Hooks: acquire.Hooks{
+			Contended: hooks.Contended, HolderChanged: hooks.HolderChanged, Expired: c.expired(),
+		},
 	}
 	hints := hint.Config{Off: cfg.Hints == HintsOff, Recent: cfg.PollMax, Log: cfg.Logger}
 	if cfg.Fair {
@@ -99,23 +161,31 @@ const closeTimeout = 10 * time.Second
 // when the client's goroutines are gone and its connections closed. It does not close the database
 // or a store given to New. Waiting calls return ErrClosed. An error says that a lock could not be
 // released in 8 s and will expire. Whatever hangs, Close returns within 12.5 s. Closing twice is
-// harmless.
+// harmless, and Close of a Namespace does nothing: close the client that it is of.
 func (c *Client) Close() error {
+	if c.space != nil {
+		return nil
+	}
 	held, first := c.shut()
 	if !first {
 		<-c.gone // or a caller that closes the database next would take it from the first Close
 		return nil
 	}
 	defer close(c.gone)
-	if c.reaper != nil {
-		c.reaper.Stop()
-	}
+	var elected sync.WaitGroup // each may wait for the release of its lock
+	elected.Go(c.reaper.Stop)
+	elected.Go(c.cleaner.Stop)
+	elected.Wait()
 	// One bound for all locks, with time left for the registrations that are taken back afterwards.
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout-seam.Timeout)
 	defer cancel()
-	c.release(ctx, held, make([]error, len(held)), true)
+	c.release(ctx, nil, held, nil, make([]error, len(held)), true)
 	c.dog.Stop()
 	c.calls.Drain(ctx)
+	c.cycles.Stop()
+	c.events.Stop()
+	c.still()
+	c.trace.Stop(ctx)
 	err := c.orphans.Stop(ctx)
 	c.queue.Stop()
 	c.returns.Stop()
@@ -125,12 +195,87 @@ func (c *Client) Close() error {
 	return err
 }
 
-func (c *Client) renewFailed(err error, leases int) {
-	c.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn,
+// Stats returns the client's numbers. It takes microseconds, sends nothing, and disturbs no other
+// call, so that a collector may call it as often as it likes. It works after Close too.
+func (c *Client) Stats() Stats {
+	n := &c.counts
+	s := Stats{
+		UnlockFailed: n.unlockFailed.Load(), Leaks: n.leaks.Load(),
+		Renewals: n.renewals.Load(), Renewed: n.renewed.Load(), RenewFailed: n.renewFailed.Load(),
+	}
+	s.Acquired, s.Released, s.Lost = n.locks()
+	s.Held = max(0, s.Acquired-s.Released-s.Lost) // Close may end a lock that is not counted yet
+	s.Waiting, s.Contended = c.asker.Counts()
+	s.OrphansOpen, s.OrphansCleaned = c.orphans.Counts()
+	s.Traced, s.TraceDropped = c.trace.Counts()
+	heard, listening := c.queue.Hints()
+	s.HintsHeard = heard
+	if m, ok := c.store.Measure(); ok {
+		listening = listening && m.Listening // the store knows of a connection that was lost
+		s.LanesOpen, s.LanesBusy = m.Lanes, m.Busy
+		s.Batches, s.Requests, s.Statements = m.Batches, m.Requests, m.Statements
+	}
+	if listening {
+		s.Listening = 1
+	}
+	return s
+}
+
+// Inspect lists keys with their holders, in key order, in one statement that locks nothing: for
+// operators, and to see the holder of a key without asking for it. The answer may be over when it
+// arrives. A Namespace lists its own keys. Released keys are listed too, until the reaper removes
+// them; Filter.Held leaves them out. A filter without a Limit lists 1,000 keys at most.
+func (c *Client) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+	if err := isnil.Context("Inspect", ctx); err != nil {
+		return nil, err
+	}
+	if !c.calls.Enter() { // Close waits for this call before it closes the store
+		return nil, fmt.Errorf("%w: Inspect", lease.ErrClosed)
+	}
+	defer c.calls.Leave()
+	if c.space == nil {
+		return c.store.Inspect(ctx, f)
+	}
+	f.Keys, f.Prefix = c.space.FullAll(f.Keys), c.space.Full(f.Prefix)
+	if f.After != "" {
+		f.After = c.space.Full(f.After)
+	}
+	records, err := c.store.Inspect(ctx, f)
+	for i := range records {
+		records[i].Key = c.space.Own(records[i].Key)
+	}
+	return records, err
+}
+
+func (c *Client) renewed(ctx context.Context, leases int, took time.Duration) {
+	c.counts.renewals.Add(1)
+	c.counts.renewed.Add(int64(leases))
+	if h := c.cfg.Hooks.Renewed; h != nil {
+		h(ctx, leases, took)
+	}
+}
+
+func (c *Client) renewFailed(ctx context.Context, err error, leases int) {
+	c.counts.renewFailed.Add(int64(leases))
+	c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn,
 		"rowlock: renewal failed, trying again until the deadline",
 		slog.Int("leases", leases), slog.Any("error", err))
 	if h := c.cfg.Hooks.RenewFailed; h != nil {
-		h(err, leases)
+		h(ctx, err, leases)
+	}
+}
+
+// expired is what is called when a lease is found that ran out: nil if no caller wants it.
+func (c *Client) expired() func(context.Context, string, int64, *HeldError) {
+	hook := c.cfg.Hooks.Expired
+	if !c.trace.Has(lease.EventExpired) {
+		return hook
+	}
+	return func(ctx context.Context, key string, token int64, holder *HeldError) {
+		c.trace.Expired(key, token, holder)
+		if hook != nil {
+			hook(ctx, key, token, holder)
+		}
 	}
 }
 
@@ -139,6 +284,6 @@ func (c *Client) skewed(ahead time.Duration) {
 		"rowlock: the database's clock ran ahead; deadlines moved forward by as much",
 		slog.Duration("ahead", ahead))
 	if h := c.cfg.Hooks.Skewed; h != nil {
-		h(ahead)
+		h(context.Background(), ahead)
 	}
 }

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/trace"
+	"github.com/rowlockdb/rowlock/internal/whoami"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/reaper"
 )
@@ -43,6 +46,10 @@ type Config struct {
 	// MaxHold ends a lock that is held for so long, renewed or not, with cause ErrMaxHold: a stuck
 	// worker then cannot hold for ever. Default 0: no limit.
 	MaxHold time.Duration
+	// MaxIdle ends a lock whose holder has not called Lock.Progress for so long, with cause
+	// ErrIdle: a worker that is stuck then does not hold for ever, and one that is slow may. At
+	// least 100 ms and at most MaxHold. Default 0: no limit, and no call of Progress is needed.
+	MaxIdle time.Duration
 	// PollMin and PollMax bound the pause between two polls of the keys that Lock waits for. A poll
 	// is one statement, however many keys and waiters there are. Defaults 10 ms and 250 ms. Polling
 	// backs off from a key the longer its holder has had it (every quarter of that time, with
@@ -50,8 +57,11 @@ type Config struct {
 	PollMin, PollMax time.Duration
 	// Hints says whether a client notifies other processes of a release, and listens for theirs.
 	// Default HintsOn. Polling guarantees progress; hints only reduce latency. PostgreSQL has
-	// LISTEN and NOTIFY, SQLite a counter of commits; MySQL and MariaDB have polls alone.
+	// LISTEN and NOTIFY, SQLite a counter of commits; MySQL and MariaDB KILL QUERY.
 	Hints Hints
+	// WatchEvery is the time between two listings of Watch, while a call watches. Default 1 s, at
+	// least 10 ms.
+	WatchEvery time.Duration
 	// HandOvers bounds for how long a client keeps a key among its own waiters, handing it from one
 	// to the next in one statement. After so many grants in a row, and at least PollMax, the client
 	// releases the key, and other processes have 1.5 × PollMin to bid, if any wait. Default 16.
@@ -66,6 +76,17 @@ type Config struct {
 	// a few writes, where it costs none otherwise. If any client of a key is not Fair, it jumps the
 	// queue. A waiter without a heartbeat for its TTL is passed over, because its process has died.
 	Fair bool
+	// Reentrant makes every call Reentrant; see the option.
+	Reentrant bool
+	// Identity tells an operator and other callers which program holds a key: in HeldError, Waiting
+	// and Inspect, and with SQL before the note. At most 128 bytes of UTF-8 without control
+	// characters. Default host/pid/program, cut to 128 bytes. Clients with the same identity are
+	// different owners. On PostgreSQL the client's sessions have it in their application_name, unless
+	// you have set one.
+	Identity string
+	// Debug keeps the call stack of each lock, for Hooks.Leaked, DeadlockError and the log. It
+	// costs some microseconds and 300 bytes for each lock.
+	Debug bool
 	// Lanes is how many connections of the pool the client keeps to itself. Default 3, or all but
 	// one of a smaller pool, but at least 2. It is 1 on SQLite, whose file has a single write lock.
 	Lanes int
@@ -82,11 +103,80 @@ type Config struct {
 	EvictAfter time.Duration
 	// Reaper says when dead rows are removed.
 	Reaper ReaperConfig
+	// Trace has the client write what becomes of its locks into a table. Default: off.
+	Trace TraceConfig
 	// Logger gets warnings: weak settings found by Open, failed renewals, lost locks. Default
 	// slog.Default().
 	Logger *slog.Logger
 	// Hooks are called at events; see Hooks.
 	Hooks Hooks
+}
+
+// TraceConfig configures the trace: a table of events that Client.Trace and the command
+// rowlock history list. The zero value is off, and sends nothing.
+//
+// A client keeps its events in memory and writes them in batches, 1 s after the first of them: that
+// is what a killed process takes with it. No lock waits for the trace. While the table cannot
+// be written, the client keeps up to Buffer events and then drops: Stats.TraceDropped, and a row in
+// the table once it can be written again, say how many. What a batch with an unknown outcome had
+// counts as dropped.
+type TraceConfig struct {
+	// On turns it on.
+	On bool
+	// Retention is how long an event is kept. Default 72 h, at least 1 min. One client with On and
+	// without Reaper.Off is elected to remove what is older, as often and in such batches as Reaper
+	// says, by its own Retention: give all clients the same.
+	Retention time.Duration
+	// Events are the kinds to write. Default EventGranted, EventHandedOver, EventExpired, EventLost,
+	// EventMoved, EventRenewedLate and EventWaitedLong. EventReleased can be added, for twice the
+	// rows. Forced releases have records of their own, which the trace lists in any case.
+	Events []lease.EventKind
+	// LongWait is how long a call must have waited for EventWaitedLong. Default 5 s.
+	LongWait time.Duration
+	// Buffer is how many events are kept in memory, of about 150 bytes each. Default 16,384, at least
+	// 100.
+	Buffer int
+}
+
+// traced are the kinds that a client writes unless it is told others. A release is left out: the
+// next grant shows it, and every lock would have two rows.
+var traced = []lease.EventKind{
+	lease.EventGranted, lease.EventHandedOver, lease.EventExpired, lease.EventLost, lease.EventMoved,
+	lease.EventRenewedLate, lease.EventWaitedLong,
+}
+
+func (t TraceConfig) kinds() trace.Kinds {
+	if len(t.Events) == 0 {
+		return trace.Of(traced...)
+	}
+	return trace.Of(t.Events...)
+}
+
+func (t TraceConfig) withDefaults() TraceConfig {
+	t.Retention = cmp.Or(t.Retention, 72*time.Hour)
+	t.LongWait = cmp.Or(t.LongWait, 5*time.Second)
+	t.Buffer = cmp.Or(t.Buffer, 16384)
+	return t
+}
+
+func (t TraceConfig) check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: Trace."+format, append([]any{lease.ErrConfig}, args...)...)
+	}
+	switch {
+	case t.Retention < time.Minute:
+		return bad("Retention (%s) must be at least 1m; leave it 0 for 72h", t.Retention)
+	case t.LongWait < 0:
+		return bad("LongWait (%s) is negative; leave it 0 for 5s", t.LongWait)
+	case t.Buffer < 100:
+		return bad("Buffer (%d) must be at least 100 events; leave it 0 for 16384", t.Buffer)
+	}
+	for _, k := range t.Events {
+		if k != lease.EventReleased && !slices.Contains(traced, k) {
+			return bad("Events has %q, which clients do not write: leave it out", k)
+		}
+	}
+	return nil
 }
 
 // Hints says whether a client sends and hears hints.
@@ -105,7 +195,8 @@ const minTTL = 100 * time.Millisecond
 func (c Config) withDefaults() (Config, error) {
 	for name, d := range map[string]time.Duration{
 		"TTL": c.TTL, "Margin": c.Margin, "RenewEvery": c.RenewEvery, "MaxHold": c.MaxHold,
-		"PollMin": c.PollMin, "PollMax": c.PollMax,
+		"MaxIdle": c.MaxIdle,
+		"PollMin": c.PollMin, "PollMax": c.PollMax, "WatchEvery": c.WatchEvery,
 		"Reaper.Every": c.Reaper.Every, "Reaper.Retention": c.Reaper.Retention,
 	} {
 		if d < 0 {
@@ -118,8 +209,11 @@ func (c Config) withDefaults() (Config, error) {
 	c.RenewEvery = cmp.Or(c.RenewEvery, c.TTL/3)
 	c.PollMin = cmp.Or(c.PollMin, 10*time.Millisecond)
 	c.PollMax = cmp.Or(c.PollMax, max(250*time.Millisecond, c.PollMin))
+	c.WatchEvery = cmp.Or(c.WatchEvery, time.Second)
 	c.HandOvers = cmp.Or(c.HandOvers, 16)
 	c.EvictAfter = cmp.Or(c.EvictAfter, 30*time.Second)
+	c.Trace = c.Trace.withDefaults()
+	c.Identity = cmp.Or(c.Identity, whoami.Default())
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -146,10 +240,18 @@ func (c Config) check() error {
 			c.RenewEvery, c.TTL, c.Margin)
 	case c.PollMin > c.PollMax:
 		return bad("PollMin (%s) must not be more than PollMax (%s)", c.PollMin, c.PollMax)
+	case c.WatchEvery < 10*time.Millisecond:
+		return bad("WatchEvery (%s) must be at least 10ms", c.WatchEvery)
 	case c.EvictAfter > 0 && c.EvictAfter < time.Second:
 		return bad("EvictAfter (%s) must be at least 1s; make it negative to end no session", c.EvictAfter)
 	case c.MaxHold > 0 && c.MaxHold < minTTL:
 		return bad("MaxHold (%s) must be at least %s", c.MaxHold, minTTL)
+	case c.MaxIdle > 0 && c.MaxIdle < minTTL:
+		return bad("MaxIdle (%s) must be at least %s; a worker cannot show progress at every moment",
+			c.MaxIdle, minTTL)
+	case c.MaxHold > 0 && c.MaxIdle > c.MaxHold:
+		return bad("MaxIdle (%s) must not be more than MaxHold (%s), which ends the lock before",
+			c.MaxIdle, c.MaxHold)
 	case c.Strategy != Update && c.Strategy != Insert:
 		return bad("Strategy (%d) must be Update or Insert", c.Strategy)
 	case c.Hints != HintsOn && c.Hints != HintsOff:
@@ -160,5 +262,8 @@ func (c Config) check() error {
 	case c.Lanes < 0:
 		return bad("Lanes (%d) is negative; leave it 0 for the default", c.Lanes)
 	}
-	return nil
+	if err := c.Trace.check(); err != nil {
+		return err
+	}
+	return whoami.Check(c.Identity)
 }

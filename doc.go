@@ -39,10 +39,11 @@
 //
 // # What is not
 //
-// Without Fence, and without a token compared where the data are, no lease of any kind keeps two
-// processes apart: a process may be stopped between reading its lock and writing. Nor can a token
-// outlive the row it counts in. After TRUNCATE of the tables, or a failover to a replica that had
-// not yet received a grant, tokens may repeat. Replicate synchronously where that matters.
+// Without Fence, and without a token compared where the data are (package tokenfence), no lease of
+// any kind keeps two processes apart: a process may be stopped between reading its lock and
+// writing. Nor can a token outlive the row it counts in. After TRUNCATE of the tables, or a
+// failover to a replica that had not yet received a grant, tokens may repeat. Replicate
+// synchronously where that matters.
 //
 // # The clocks it depends on
 //

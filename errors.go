@@ -20,6 +20,12 @@ var (
 	ErrUnlocked = lease.ErrUnlocked
 	// ErrMaxHold is the cause of Lock.Context when the lock was held for the longest time allowed.
 	ErrMaxHold = lease.ErrMaxHold
+	// ErrNotHeld is returned by ForceRelease if the key is free, or held with another token than the
+	// one to end.
+	ErrNotHeld = lease.ErrNotHeld
+	// ErrIdle is the cause of Lock.Context when MaxIdle was set and the holder has not called
+	// Progress for so long.
+	ErrIdle = lease.ErrIdle
 	// ErrInvalidKey is returned by every call with a key that is empty, longer than 255 bytes, or
 	// reserved.
 	ErrInvalidKey = lease.ErrInvalidKey
@@ -40,6 +46,16 @@ var (
 	// that a bridge has moved it to (package paxosbridge), or in a transaction that stays open
 	// (package forupdate). Lock it there.
 	ErrMoved = lease.ErrMoved
+	// ErrDeadlock is what a [*DeadlockError] is: the call would wait for itself. Lock, TryLock, Do and
+	// LockAll return it for a key that their ctx holds already.
+	ErrDeadlock = lease.ErrDeadlock
+	// ErrQuota is what a [*QuotaError] is: a Namespace is at its limit. Nothing was sent.
+	ErrQuota = lease.ErrQuota
+	// ErrUpgrade is returned by Lock, TryLock, Do and LockAll for a key that their ctx holds by
+	// RLock.
+	ErrUpgrade = lease.ErrUpgrade
+	// ErrLimit is what a [*LimitError] is: a semaphore has another limit than this process uses.
+	ErrLimit = lease.ErrLimit
 	// ErrForeignTx is returned by Fence and UnlockTx when the transaction is of another database.
 	ErrForeignTx = lease.ErrForeignTx
 	// ErrTable is returned by packages forupdate and optimistic when a table, a column or a key of
@@ -73,3 +89,18 @@ var (
 
 // HeldError is what ErrHeld comes as: who has the key, and for how long.
 type HeldError = lease.HeldError
+
+// DeadlockError is what ErrDeadlock comes as.
+type DeadlockError = lease.DeadlockError
+
+// LimitError names the limit that this process uses and the one in force. Nothing was granted.
+type LimitError = lease.LimitError
+
+// QuotaError says which limit of a Namespace a call would have exceeded. Nothing was sent.
+type QuotaError = lease.QuotaError
+
+// Suspicion is a wait that may never end; see Hooks.Suspected.
+type Suspicion = lease.Suspicion
+
+// Link is one of those who wait for each other.
+type Link = lease.Link

@@ -4,16 +4,24 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"expvar"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/memstore"
 	"github.com/rowlockdb/rowlock/schema"
 
 	_ "modernc.org/sqlite"
@@ -25,7 +33,7 @@ func open() (db *sql.DB, locks *rowlock.Client, done func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	db, err = sql.Open("sqlite", "file:"+filepath.Join(dir, "app.db")+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	db, err = sqlite.Open(filepath.Join(dir, "app.db"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -85,6 +93,67 @@ func ExampleClient_TryLock() {
 	// held by nightly-report on web-3 for 1m0s more
 }
 
+// To ask for a lock and go on with other work, start a goroutine. A client has no other way to wait
+// asynchronously, and needs none: however many goroutines wait, one statement polls for all.
+func ExampleClient_Lock_asynchronous() {
+	_, locks, done := open()
+	defer done()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	nightly, err := locks.Lock(ctx, "report/0")
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	waiting, ctx := errgroup.WithContext(ctx) // one that fails ends the others' waiting
+	for range 10_000 {
+		waiting.Go(func() error {
+			return locks.Do(ctx, "report/0", func(context.Context, *rowlock.Lock) error {
+				return errors.New("the first to get it has found nothing to report")
+			})
+		})
+	}
+	for locks.Stats().Waiting < 10_000 {
+		time.Sleep(time.Millisecond) // … other work …
+	}
+	before := locks.Stats().Statements
+	time.Sleep(time.Second) // some 5 polls, and 100 reads of SQLite's change counter
+	fmt.Println("one poller:", locks.Stats().Statements-before < 200)
+	_ = nightly.Unlock(ctx)
+	fmt.Println(waiting.Wait())
+	// Output:
+	// one poller: true
+	// the first to get it has found nothing to report
+}
+
+func ExampleClient_RLock() {
+	db, locks, done := open()
+	defer done()
+	ctx := context.Background()
+
+	for range 2 { // readers share the key
+		r, err := locks.RLock(ctx, "prices")
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer r.Unlock(ctx)
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := r.Fence(ctx, tx); err != nil { // no writer comes between this and the commit
+			log.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	_, err := locks.TryLock(ctx, "prices")
+	fmt.Println("a writer is refused:", errors.Is(err, rowlock.ErrHeld))
+	// Output:
+	// a writer is refused: true
+}
+
 func ExampleClient_LockAll() {
 	db, locks, done := open()
 	defer done()
@@ -126,6 +195,28 @@ func ExampleClient_LockAll() {
 	// alice has 80 and bob 20
 }
 
+func ExampleClient_LockAny() {
+	_, locks, done := open()
+	defer done()
+	ctx := context.Background()
+	render := func(use func(slot string)) error {
+		slot, err := locks.LockAny(ctx, []string{"gpu/0", "gpu/1", "gpu/2"})
+		if err != nil {
+			return err
+		}
+		defer slot.Unlock(ctx)
+		use(slot.Key())
+		return nil
+	}
+	err := render(func(first string) {
+		_ = render(func(second string) { fmt.Println("two slots:", first != second) })
+	})
+	fmt.Println(err)
+	// Output:
+	// two slots: true
+	// <nil>
+}
+
 func ExampleOnWait() {
 	_, locks, done := open()
 	defer done()
@@ -145,6 +236,144 @@ func ExampleOnWait() {
 	// Output:
 	// waiting behind nightly-report on web-3, 0 ahead of you
 	// <nil> true
+}
+
+// expvar shows the numbers under /debug/vars. A collector for Prometheus is in examples/metrics.
+func ExampleClient_Stats() {
+	_, locks, done := open()
+	defer done()
+	expvar.Publish("rowlock", expvar.Func(func() any { return locks.Stats() }))
+
+	l, err := locks.Lock(context.Background(), "report")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("held:", locks.Stats().Held)
+	_ = l.Unlock(context.Background())
+	fmt.Println("held:", locks.Stats().Held, "acquired:", locks.Stats().Acquired)
+	// Output:
+	// held: 1
+	// held: 0 acquired: 1
+}
+
+// A dashboard shows who holds which report.
+// A client writes its trace in batches; Close writes what is left.
+func ExampleClient_Trace() {
+	db, ops, done := open()
+	defer done()
+	ctx := context.Background()
+	locks, err := rowlock.Open(db, sqlite.New(), &rowlock.Config{
+		Trace: rowlock.TraceConfig{On: true, Retention: 7 * 24 * time.Hour},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, note := range []string{"monday", "tuesday"} {
+		l, err := locks.Lock(ctx, "nightly", rowlock.Note(note))
+		if err != nil {
+			log.Fatal(err)
+		}
+		_ = l.Unlock(ctx)
+	}
+	_ = locks.Close()
+
+	events, err := ops.Trace(ctx, rowlock.TraceFilter{Key: "nightly", Limit: 100})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range events { // latest first
+		fmt.Println(e.Kind, e.Token, e.Note)
+	}
+	// Output:
+	// granted 2 tuesday
+	// granted 1 monday
+}
+
+func ExampleClient_Watch() {
+	_, locks, done := open()
+	defer done()
+	ctx := context.Background()
+
+	l, err := locks.Lock(ctx, "report/2026-11", rowlock.Note("monthly"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range locks.Watch(ctx, "report/") {
+		if err != nil {
+			log.Print(err) // the database is away; the iteration goes on
+			continue
+		}
+		fmt.Println(e.Key, e.Kind, e.Note)
+		if e.Kind == rowlock.EventReleased {
+			break
+		}
+		_ = l.Unlock(ctx)
+	}
+	// Output:
+	// report/2026-11 granted monthly
+	// report/2026-11 released monthly
+}
+
+// An operator takes a key from a holder that is stuck. The holder may still run, and can write no
+// more.
+func ExampleClient_ForceRelease() {
+	db, locks, done := open()
+	defer done()
+	ctx := context.Background()
+	stuck, err := locks.Lock(ctx, "nightly")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ops, err := rowlock.Open(db, sqlite.New(), &rowlock.Config{
+		Identity: "ada@ops", Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ops.Close()
+
+	took, err := ops.ForceRelease(ctx, "nightly", rowlock.Force{Reason: "stuck since Friday"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s took it: %s\n", took.By, took.Reason)
+
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	fmt.Println("the holder is fenced:", errors.Is(stuck.Fence(ctx, tx), rowlock.ErrFenced))
+	// Output:
+	// ada@ops took it: stuck since Friday
+	// the holder is fenced: true
+}
+
+func ExampleParentKey() {
+	_, locks, done := open()
+	defer done()
+	ctx := context.Background()
+
+	billing, err := locks.Namespace("billing", rowlock.Quota{Held: 100, Waiting: 20})
+	if err != nil {
+		log.Fatal(err)
+	}
+	own, err := billing.Lock(ctx, "month") // the key "billing/month"
+	if err != nil {
+		log.Fatal(err)
+	}
+	printer, err := billing.Lock(ctx, "printer", rowlock.ParentKey()) // the key that all tenants share
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = locks.TryLock(ctx, "printer")
+	fmt.Println(own.Key(), printer.Key(), errors.Is(err, rowlock.ErrHeld))
+	for _, l := range []*rowlock.Lock{own, printer} {
+		if err := l.Unlock(ctx); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output: month printer true
 }
 
 func ExampleLock_UnlockTx() {
@@ -188,6 +417,188 @@ func ExampleLock_Context() {
 	fmt.Println(context.Cause(l.Context()))
 	// Output:
 	// rowlock: held for the longest time allowed
+}
+
+// A menu is a tree. raise locks each node on its way down. So does total, which is called by itself
+// elsewhere. Without Reentrant, total would wait for the very lock that raise holds; with it, total
+// gets another handle of that lock.
+func ExampleReentrant() {
+	locks, err := rowlock.New(memstore.New(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+	below := map[string][]string{"menu": {"soup", "mains"}, "mains": {"pasta", "fish"}}
+	price := map[string]int{"soup": 6, "pasta": 12, "fish": 18}
+
+	var total func(ctx context.Context, node string) (int, error)
+	total = func(ctx context.Context, node string) (sum int, err error) {
+		l, err := locks.Lock(ctx, "menu/"+node, rowlock.Reentrant())
+		if err != nil {
+			return 0, err
+		}
+		defer l.Unlock(ctx)
+		sum = price[node]
+		for _, child := range below[node] {
+			n, err := total(l.Context(), child) // this context carries the locks down
+			if err != nil {
+				return 0, err
+			}
+			sum += n
+		}
+		return sum, nil
+	}
+	var raise func(ctx context.Context, node string) error
+	raise = func(ctx context.Context, node string) error {
+		l, err := locks.Lock(ctx, "menu/"+node, rowlock.Reentrant())
+		if err != nil {
+			return err
+		}
+		defer l.Unlock(ctx)
+		if price[node] > 0 {
+			price[node]++
+		}
+		for _, child := range below[node] {
+			if err := raise(l.Context(), child); err != nil {
+				return err
+			}
+		}
+		sum, err := total(l.Context(), node) // locks this node again
+		fmt.Println(node, "costs", sum)
+		return err
+	}
+	fmt.Println(raise(context.Background(), "menu"))
+	// Output:
+	// soup costs 7
+	// pasta costs 13
+	// fish costs 19
+	// mains costs 32
+	// menu costs 39
+	// <nil>
+}
+
+// A call that would wait for itself is refused at once.
+func ExampleDeadlockError() {
+	locks, err := rowlock.New(memstore.New(), &rowlock.Config{Debug: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	l, err := locks.Lock(context.Background(), "menu/soup")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer l.Unlock(context.Background())
+	_, err = locks.Lock(l.Context(), "menu/soup")
+	var deadlock *rowlock.DeadlockError
+	if errors.As(err, &deadlock) {
+		taken, _, _ := strings.Cut(deadlock.Where, " ")
+		fmt.Println(deadlock.Key, "is held already, taken by", path.Base(taken))
+	}
+	// Output:
+	// menu/soup is held already, taken by rowlock_test.ExampleDeadlockError
+}
+
+// Two processes lock two accounts, each in another order. One of them is told, unlocks what it
+// holds and begins again.
+func ExampleDeadlockError_cycle() {
+	ctx, store := context.Background(), memstore.New()
+	var both sync.WaitGroup // hold their first account
+	both.Add(2)
+	meet := func() func() { return sync.OnceFunc(func() { both.Done(); both.Wait() }) }
+	move := func(c *rowlock.Client, from, to string, meet func()) error {
+		l, err := c.Lock(ctx, from)
+		if err != nil {
+			return err
+		}
+		defer l.Unlock(ctx)
+		meet()
+		m, err := c.Lock(l.Context(), to)
+		if err != nil {
+			return err
+		}
+		return m.Unlock(ctx)
+	}
+	told := make(chan int, 2)
+	process := func(name, from, to string) {
+		c, err := rowlock.New(store, &rowlock.Config{Identity: name})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer c.Close()
+		times, once := 0, meet()
+		for err = move(c, from, to, once); errors.Is(err, rowlock.ErrDeadlock); times++ {
+			err = move(c, from, to, once) // all is unlocked: begin again
+		}
+		told <- times
+	}
+	go process("web-1", "a", "b")
+	go process("web-2", "b", "a")
+	fmt.Println("both have moved, and", <-told+<-told, "was told")
+	// Output:
+	// both have moved, and 1 was told
+}
+
+// An import may take hours, but no row of it takes more than a moment.
+func ExampleMaxIdle() {
+	locks, err := rowlock.New(memstore.New(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+	ctx := context.Background()
+
+	l, err := locks.Lock(ctx, "import", rowlock.MaxIdle(500*time.Millisecond))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer l.Unlock(ctx)
+	for row := range 3 {
+		// … import the row …
+		if err := l.Progress(); err != nil { // cheap: nothing is sent
+			log.Fatal(err)
+		}
+		fmt.Println("imported row", row)
+	}
+	<-l.Context().Done() // the next row hangs
+	fmt.Println(context.Cause(l.Context()))
+	// Output:
+	// imported row 0
+	// imported row 1
+	// imported row 2
+	// rowlock: no progress for the longest time allowed
+}
+
+// A job that runs once an hour, on whichever server comes first, and again at once if it has
+// failed.
+func ExampleLock_UnlockNow() {
+	locks, err := rowlock.New(memstore.New(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+	ctx := context.Background()
+
+	tick := func(job func() error) error {
+		l, err := locks.TryLock(ctx, "hourly", rowlock.MinHold(50*time.Minute))
+		if err != nil {
+			return err // another server has run it, or does
+		}
+		defer l.Unlock(ctx) // leaves the key locked for the rest of the 50 minutes
+		if err := job(); err != nil {
+			_ = l.UnlockNow(ctx) // does not: another server may try
+			return err
+		}
+		return nil
+	}
+	fmt.Println(tick(func() error { return errors.New("no disk space") }))
+	fmt.Println(tick(func() error { return nil }))
+	fmt.Println(errors.Is(tick(func() error { return nil }), rowlock.ErrHeld))
+	// Output:
+	// no disk space
+	// <nil>
+	// true
 }
 
 func Example_schemaForOtherTools() {

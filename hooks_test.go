@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,20 +22,20 @@ type told chan string
 func (h told) hooks() rowlock.Hooks {
 	say := func(format string, args ...any) { h <- fmt.Sprintf(format, args...) }
 	return rowlock.Hooks{
-		Acquired: func(key string, token int64, waited time.Duration) {
+		Acquired: func(_ context.Context, key string, token int64, waited time.Duration) {
 			say("acquired %s %d after %v", key, token, waited.Round(time.Second))
 		},
-		Contended: func(key string, holder *rowlock.HeldError) {
+		Contended: func(_ context.Context, key string, holder *rowlock.HeldError) {
 			say("contended %s %q %v", key, holder.Note, holder.Remaining)
 		},
-		Released: func(key string, token int64, held time.Duration) {
+		Released: func(_ context.Context, key string, token int64, held time.Duration) {
 			say("released %s %d after %v", key, token, held)
 		},
-		Lost: func(key string, token int64, cause error) {
+		Lost: func(_ context.Context, key string, token int64, cause error) {
 			say("lost %s %d: %v", key, token, cause)
 		},
-		RenewFailed: func(err error, leases int) { say("failed %d: %v", leases, err) },
-		Skewed:      func(ahead time.Duration) { say("skewed %v", ahead) },
+		RenewFailed: func(_ context.Context, err error, leases int) { say("failed %d: %v", leases, err) },
+		Skewed:      func(_ context.Context, ahead time.Duration) { say("skewed %v", ahead) },
 	}
 }
 
@@ -136,6 +137,8 @@ func TestHooksDoNotReportWhatIsNoLoss(t *testing.T) {
 			}
 			tx.Commit()
 			<-l.Context().Done()
+			h.expect(t, "released k 1 after 750ms")
+			clienttest.WantIs(t, "Unlock", l.Unlock(t.Context()))
 			h.expect(t)
 
 			time.Sleep(10 * time.Minute)
@@ -202,4 +205,44 @@ func TestHooksReportSkew(t *testing.T) {
 			}
 		})
 	})
+}
+
+// Every hook by reflection, so that Then cannot forget one that is added.
+func TestThenCallsBothHooksInTheirOrder(t *testing.T) {
+	var said []string
+	first, second := speaking("first", &said), speaking("second", &said)
+	for name, hooks := range map[string]rowlock.Hooks{
+		"first second": first.Then(second), "first": first.Then(rowlock.Hooks{}),
+		"second": rowlock.Hooks{}.Then(second),
+	} {
+		all := reflect.ValueOf(hooks)
+		for i := range all.NumField() {
+			said = nil
+			args := make([]reflect.Value, all.Field(i).Type().NumIn())
+			for j := range args {
+				args[j] = reflect.Zero(all.Field(i).Type().In(j))
+			}
+			all.Field(i).Call(args)
+			if got := strings.Join(said, " "); got != name {
+				t.Errorf("%s: %q were called, want %q", all.Type().Field(i).Name, got, name)
+			}
+		}
+	}
+	nothing := reflect.ValueOf(rowlock.Hooks{}.Then(rowlock.Hooks{}))
+	if !nothing.IsZero() {
+		t.Error("two empty Hooks have made one that is not")
+	}
+}
+
+// speaking returns hooks each of which adds who to said.
+func speaking(who string, said *[]string) (h rowlock.Hooks) {
+	all := reflect.ValueOf(&h).Elem()
+	for i := range all.NumField() {
+		f := all.Field(i)
+		f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value {
+			*said = append(*said, who)
+			return nil
+		}))
+	}
+	return h
 }

@@ -1,20 +1,16 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
+	"iter"
+	"runtime"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/acquire"
-	"github.com/rowlockdb/rowlock/internal/handback"
-	"github.com/rowlockdb/rowlock/internal/inflight"
-	"github.com/rowlockdb/rowlock/internal/orphan"
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
-	"github.com/rowlockdb/rowlock/watchdog"
 )
 
 // Tx is a transaction of the caller's: *sql.Tx, *sqlx.Tx and *sql.Conn have it. dialect/postgres
@@ -22,168 +18,242 @@ import (
 type Tx = lease.Tx
 
 // Lock is a key that is held. Its methods are safe for concurrent use. Do not copy it.
+//
+// A Lock that becomes unreachable without Unlock is released after the next garbage collection, and
+// logged: see Hooks.Leaked. Do not rely on it: a collection may be minutes away.
 type Lock struct {
-	k      *keeper
-	held   watchdog.Held
+	h      *hold
+	nested *nested // of a Reentrant call; nil for the call that was granted the lease
+	closed bool    // by Unlock; guarded by the hold's mutex
+}
+
+// nested is the context of a Reentrant call's handle.
+type nested struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	since  time.Time
-	least  time.Duration // MinHold, counted from since; a time would make every lock 32 bytes larger
-	quiet  bool          // the client's own: no hooks
-
-	mu       sync.Mutex
-	tx       Tx   // that last fenced the lock, if any
-	over     bool // by Unlock, loss or Close
-	doubtful bool // a copy of the granting request may still be under way at the server
+	stop   func() bool // listening for the end of the hold
 }
 
-// keeper is what locks need of their client: where they are kept alive, and where they are given
-// up.
-type keeper struct {
-	cfg     Config
-	store   *seam.Store
-	dog     *watchdog.Watchdog
-	calls   *inflight.Calls
-	orphans *orphan.Cleaner
-	queue   interface {
-		acquire.Queue
-		handback.Queue
-		Granted(key string, token int64, sent time.Time)
-		Wake(key string) // "" is every key
-		Stop()
-	}
-	returns handback.Releaser
-
-	mu     sync.Mutex
-	locks  map[*Lock]struct{}
-	closed chan struct{} // closed by Close; ends every wait
-}
-
-// newLock makes a lock of grant i.
-func newLock(ctx context.Context, k *keeper, g acquire.Grants, i int, r *request) *Lock {
-	l := &Lock{k: k, since: g.Sent, quiet: r.Want.Quiet, doubtful: g.Answers[i].Doubtful}
-	if r.minHold > 0 {
-		// It counts from the answer, not from the request, because the grant may have come just
-		// before the answer. The sum may overflow.
-		l.least = max(r.minHold, r.minHold+time.Since(g.Sent))
-	}
-	if ctx.Done() != nil {
-		ctx = context.WithoutCancel(ctx) // the lock must not end with the call that happened to get it
-	}
-	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	l.held = watchdog.Held{
-		Lease: g.Lease(i), TTL: r.Want.TTL, Margin: r.margin, Every: r.every, End: l.ended,
-	}
-	if r.maxHold > 0 {
-		l.held.Until = g.Sent.Add(r.maxHold)
-	}
+// newLock returns a handle of h, which counts it already.
+func newLock(h *hold, n *nested) *Lock {
+	l := &Lock{h: h, nested: n}
+	runtime.SetFinalizer(l, (*Lock).leak)
 	return l
 }
 
-// Key is what is locked.
-func (l *Lock) Key() string { return l.held.Key }
+// Key is what is locked, by the name that was given: that of a Namespace is without the namespace.
+func (l *Lock) Key() string { return l.h.names.Own(l.h.lease.Key) }
 
 // Token is the fencing token: larger than every token granted for this key before, for ever. Where
-// data is in another database than the lock, store it with the data and refuse a write with a
-// smaller one.
-func (l *Lock) Token() int64 { return l.held.Token }
+// data is in another database than the lock, or in an object store, package tokenfence keeps it
+// beside the data and refuses a write with a smaller one.
+func (l *Lock) Token() int64 { return l.h.lease.Token }
 
-// Context ends when the lock does. context.Cause of it is then ErrUnlocked, ErrLost or ErrMaxHold.
-// It carries the values of the context given to Lock, but not its cancellation or deadline.
-func (l *Lock) Context() context.Context { return l.ctx }
+// Context ends when the lock does. context.Cause of it is then ErrUnlocked, ErrLost, ErrMaxHold or
+// ErrIdle. It carries the values of the context given to Lock, but not its cancellation or
+// deadline. It also carries the lock: a call with this context that locks the key again is refused
+// with ErrDeadlock.
+//
+// The context of a Reentrant call's handle carries the values of the context given to that call,
+// ends with that handle's Unlock, and ends with the lock that all handles share.
+func (l *Lock) Context() context.Context {
+	if l.nested != nil {
+		return l.nested.ctx
+	}
+	return &l.h.ctx
+}
 
 // Deadline is until when the lock can be trusted if no renewal succeeds any more: TTL less the
 // margin after the last successful request was sent, on this process's monotonic clock. Behind a
 // fence it is a margin before the expiry that the last renewal found committed.
-func (l *Lock) Deadline() time.Time { return l.k.dog.Deadline(&l.held) }
+func (l *Lock) Deadline() time.Time { return l.h.k.dog.Deadline(&l.h.lease) }
 
-// rest is how long the key must still stay locked because of MinHold.
-func (l *Lock) rest() time.Duration { return l.least - time.Since(l.since) }
-
-// wasLeaving reports whether a transaction of the caller's may have released the lock.
-func (l *Lock) wasLeaving() bool {
-	_, left := l.k.dog.InTx(&l.held)
-	return left
+// Progress says that the holder works. A lock with MaxIdle ends unless Progress is called often
+// enough, on whichever handle and goroutine. Fence does not count. Progress sends nothing and takes
+// some 50 ns, so that a loop may call it for each item.
+//
+// Its error is nil while the lock is held, with or without MaxIdle. Afterwards it is the cause of
+// the lock's end, so that a loop that checks it stops; the call changes nothing then. nil promises
+// no more than Context does: data is protected by Fence.
+func (l *Lock) Progress() error {
+	if l.h.progress() && l.Context().Err() == nil {
+		return nil
+	}
+	// Without a cause, another goroutine is about to end it.
+	cause := cmp.Or(context.Cause(&l.h.ctx), context.Cause(l.Context()), ErrIdle)
+	return fmt.Errorf("%w: %q", cause, l.h.lease.Key)
 }
 
-// finish ends the lock on our side: no renewal is sent after it. It reports false if the lock was
-// over already.
-func (l *Lock) finish(cause error) bool {
-	l.mu.Lock()
-	if l.over {
-		l.mu.Unlock()
-		return false
-	}
-	l.over = true
-	l.mu.Unlock()
-	l.k.dog.Drop(&l.held)
-	l.k.remove(l)
-	l.cancel(cause)
-	return true
+// Fence makes sure, inside the caller's own transaction, that the lock is still held, and that no
+// other owner can take it until tx ends. Call it first in every transaction that writes what the
+// lock protects, before any read. If it returns ErrFenced, which is then ErrLost (or ErrMaxHold, or
+// ErrIdle) too, roll back: another owner has, or had, the lock since, or the lease has run out.
+//
+// The check depends on no clock: a process that was stopped for an hour is refused as surely as one
+// that was not. An expired lease passes if no other owner has had the key since.
+//
+// Fences of one lock take turns: a second transaction waits in Fence until the first has ended, or
+// until ctx ends. Two open transactions of one goroutine therefore wait for each other, as long as
+// the database lets them. Under REPEATABLE READ and SERIALIZABLE on PostgreSQL the one that waited
+// gets ErrBusy: roll back and try again.
+//
+// Fence also extends the lease, within tx, unless it has expired or NoRenew was given: fenced
+// transactions one after the other keep the lock. One transaction that is longer than the TTL keeps
+// the lock to its end, and loses it then. The lock's context may then end up to a margin after the
+// next grant of the key, and the lock's next Fence is refused.
+func (l *Lock) Fence(ctx context.Context, tx Tx) error {
+	return l.inTx("Fence", tx, func(run lease.Runner) error { return l.FenceIn(ctx, run) })
 }
 
-// ended is called by the watchdog when the lease is over.
-func (l *Lock) ended(cause error) {
-	if !l.finish(cause) {
-		return
+// FenceIn is Fence for a transaction of another kind than database/sql's; see dialect/postgres.
+func (l *Lock) FenceIn(ctx context.Context, tx lease.Runner) error {
+	if err := l.refuses(ctx, "Fence", tx); err != nil {
+		return err
 	}
-	l.k.queue.Wake(l.held.Key) // the row may be free, or about to be
-	if !errors.Is(cause, ErrUnlocked) {
-		l.report(cause)
+	renew := l.h.lease.Every > 0 // NoRenew means that the lease is never extended
+	err := l.h.k.store.Fence(ctx, tx, lease.RenewRequest{Lease: l.h.id(), TTL: l.h.lease.TTL}, renew)
+	if err == nil {
+		l.h.k.dog.Fenced(&l.h.lease)
 	}
+	return l.verdict(err)
 }
 
-// report tells of an end that the holder did not want.
-func (l *Lock) report(cause error) {
-	if l.quiet {
-		return
-	}
-	l.k.cfg.Logger.LogAttrs(l.ctx, slog.LevelWarn, "rowlock: lock ended",
-		slog.String("key", l.held.Key), slog.Int64("token", l.held.Token), slog.Any("cause", cause))
-	if h := l.k.cfg.Hooks.Lost; h != nil {
-		h(l.held.Key, l.held.Token, cause)
-	}
+// UnlockTx releases the lock within the caller's own transaction: it is free exactly when tx
+// commits, and still held if tx rolls back. It checks what Fence checks. Call Unlock afterwards all
+// the same, as defer does: it ends the lock's context.
+func (l *Lock) UnlockTx(ctx context.Context, tx Tx) error {
+	return l.inTx("UnlockTx", tx, func(run lease.Runner) error { return l.UnlockIn(ctx, run) })
 }
 
-// watch registers a lock that was just granted and keeps it alive, unless the client was closed
-// meanwhile or the lease cannot be trusted any more: the watchdog says why.
-func (k *keeper) watch(l *Lock, sent time.Time) error {
-	k.mu.Lock()
-	if k.isClosed() {
-		k.mu.Unlock()
-		return fmt.Errorf("%w: lock %q", lease.ErrClosed, l.held.Key)
+// UnlockIn is UnlockTx for a transaction of another kind than database/sql's; see dialect/postgres.
+func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
+	if err := l.refuses(ctx, "UnlockTx", tx); err != nil {
+		return err
 	}
-	k.locks[l] = struct{}{}
-	k.mu.Unlock()
-	return k.dog.Keep(&l.held, sent)
+	if rest := l.h.rest(); rest > 0 {
+		return fmt.Errorf("%w: UnlockTx of %q would free it %s before MinHold is over: "+
+			"use Unlock, or UnlockNow after the commit",
+			lease.ErrConfig, l.h.lease.Key, rest.Round(time.Millisecond))
+	}
+	err := l.h.k.store.ReleaseTx(ctx, tx, l.h.id())
+	if err == nil {
+		l.h.k.dog.Leaving(&l.h.lease)
+	}
+	return l.verdict(err)
 }
 
-func (k *keeper) remove(l *Lock) {
-	k.mu.Lock()
-	delete(k.locks, l)
-	k.mu.Unlock()
+// Downgrade lets readers in: the lock becomes one that RLock might have given, with the same token
+// and context, and no writer comes between. It returns nil if the lock is shared already.
+//
+// Its error is that of the lock's end if it is over, ErrConfig if Reentrant calls hold it too,
+// because they count on holding it alone, and ErrUnsupported if the store's keys cannot be shared.
+// After ErrBusy, as inside a transaction of its own that has fenced the lock, nothing has changed.
+// After ErrUnknown the lock is lost.
+func (l *Lock) Downgrade(ctx context.Context) error {
+	err := isnil.Context("Downgrade", ctx)
+	if err == nil {
+		err = l.h.k.store.Shares()
+	}
+	switch {
+	case err != nil:
+		return err
+	case context.Cause(l.Context()) != nil:
+		return cmp.Or(l.h.afterwards(), error(ErrUnlocked))
+	case l.h.id().Shared:
+		return nil
+	}
+	if n := l.h.shares(); n > 1 {
+		return fmt.Errorf("%w: Downgrade of %q: %d handles of Reentrant calls hold it; unlock the others first",
+			lease.ErrConfig, l.h.lease.Key, n)
+	}
+	return l.h.downgrade(ctx)
 }
 
-func (k *keeper) isClosed() bool {
-	select {
-	case <-k.closed:
-		return true
+// inTx runs f in tx, and remembers tx if f succeeds: Unlock cannot succeed inside it.
+func (l *Lock) inTx(what string, tx Tx, f func(lease.Runner) error) error {
+	if err := lease.CheckTx(tx); err != nil {
+		return fmt.Errorf("%s of %q: %w", what, l.h.lease.Key, err)
+	}
+	if err := f(lease.InTx(tx)); err != nil {
+		return err
+	}
+	l.h.mu.Lock()
+	l.h.tx = tx
+	l.h.mu.Unlock()
+	return nil
+}
+
+// verdict ends the lock when the row itself has said that it is lost.
+func (l *Lock) verdict(err error) error {
+	if !errors.Is(err, ErrFenced) || l.h.wasLeaving() {
+		return err
+	}
+	l.h.k.dog.Drop(&l.h.lease)
+	l.h.ended(ErrLost)
+	return fmt.Errorf("%w (%w)", err, ErrLost)
+}
+
+// refuses is why this lock and tx have no business with each other. A lock that is over takes part
+// in no transaction: loss is final, even if the row would still let it pass.
+func (l *Lock) refuses(ctx context.Context, what string, tx lease.Runner) error {
+	if err := isnil.Context(what, ctx); err != nil {
+		return err
+	}
+	if isnil.Value(tx) {
+		return fmt.Errorf("%w: the transaction for %q is nil; begin one", lease.ErrConfig, l.h.lease.Key)
+	}
+	switch cause := context.Cause(l.Context()); {
+	case cause == nil:
+		return nil
+	case errors.Is(cause, ErrUnlocked):
+		return fmt.Errorf("%w: %q was released", ErrUnlocked, l.h.lease.Key)
 	default:
-		return false
+		return fmt.Errorf("%w: %q is no longer held with token %d: %w; roll back",
+			ErrFenced, l.h.lease.Key, l.h.lease.Token, cause)
 	}
 }
 
-// shut ends every wait and returns the locks that are held. It reports false if that was done
-// before.
-func (k *keeper) shut() (held []*Lock, first bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.isClosed() {
-		return nil, false
+// chain is a context that knows which locks the calls above it hold. It is a list, from the lock
+// that was taken last to the first.
+type chain struct {
+	context.Context
+	held *hold
+	up   *chain
+}
+
+type chainKey struct{}
+
+// Value returns the chain itself by the key of this package.
+func (c *chain) Value(key any) any {
+	if key == (chainKey{}) {
+		return c
 	}
-	close(k.closed)
-	for l := range k.locks {
-		held = append(held, l)
+	return c.Context.Value(key)
+}
+
+func chainOf(ctx context.Context) *chain {
+	c, _ := ctx.Value(chainKey{}).(*chain)
+	return c
+}
+
+// in yields the holds in these tables that are not over, the last one that was taken first.
+func (c *chain) in(tables any) iter.Seq[*hold] {
+	return func(yield func(*hold) bool) {
+		for at := c; at != nil; at = at.up {
+			h := at.held
+			if h.k.tables == tables && context.Cause(&h.ctx) == nil && !yield(h) {
+				return
+			}
+		}
 	}
-	return held, true
+}
+
+// find returns the hold of key in these tables, or nil.
+func (c *chain) find(tables any, key string) *hold {
+	for h := range c.in(tables) {
+		if h.lease.Key == key {
+			return h
+		}
+	}
+	return nil
 }

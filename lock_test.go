@@ -23,7 +23,8 @@ func TestTryLockNamesTheHolder(t *testing.T) {
 		var held *rowlock.HeldError
 		if !errors.As(err, &held) ||
 			*held != (rowlock.HeldError{
-				Key: "k", Note: "nightly report", Remaining: clienttest.TTL - time.Second,
+				Key: "k", Identity: before.Identity(), Note: "nightly report",
+				Remaining: clienttest.TTL - time.Second,
 			}) {
 			t.Errorf("TryLock: %v, %#v", l, err)
 		}

@@ -1,11 +1,13 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sort"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/handback"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -22,9 +24,15 @@ type Locks struct {
 
 func newLocks(ctx context.Context, k *keeper, locks []*Lock) *Locks {
 	ls := &Locks{k: k, locks: locks}
-	ls.ctx, ls.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	ctx = context.WithoutCancel(ctx)
 	for _, l := range locks {
-		ls.stops = append(ls.stops, context.AfterFunc(l.ctx, func() { ls.cancel(context.Cause(l.ctx)) }))
+		ctx = &chain{Context: ctx, held: l.h, up: chainOf(ctx)}
+	}
+	ls.ctx, ls.cancel = context.WithCancelCause(ctx)
+	for _, l := range locks {
+		// It refers to no handle, or a forgotten one would never become garbage.
+		cancel, each := ls.cancel, l.Context()
+		ls.stops = append(ls.stops, context.AfterFunc(each, func() { cancel(context.Cause(each)) }))
 	}
 	return ls
 }
@@ -33,7 +41,7 @@ func newLocks(ctx context.Context, k *keeper, locks []*Lock) *Locks {
 func (ls *Locks) Keys() []string {
 	keys := make([]string, len(ls.locks))
 	for i, l := range ls.locks {
-		keys[i] = l.held.Key
+		keys[i] = l.Key()
 	}
 	return keys
 }
@@ -41,15 +49,15 @@ func (ls *Locks) Keys() []string {
 // Lock returns the lock on one of the keys, for its Token, or to release it before the others. It
 // is nil for any other key.
 func (ls *Locks) Lock(key string) *Lock {
-	i := sort.Search(len(ls.locks), func(i int) bool { return ls.locks[i].held.Key >= key })
-	if i == len(ls.locks) || ls.locks[i].held.Key != key {
+	i := sort.Search(len(ls.locks), func(i int) bool { return ls.locks[i].Key() >= key })
+	if i == len(ls.locks) || ls.locks[i].Key() != key {
 		return nil
 	}
 	return ls.locks[i]
 }
 
-// Context ends when the first of the locks does, with its cause: ErrUnlocked, ErrLost or
-// ErrMaxHold. The others are then still held, until Unlock. It carries the values of the context
+// Context ends when the first of the locks does, with its cause: ErrUnlocked, ErrLost, ErrMaxHold
+// or ErrIdle. The others are then still held, until Unlock. It carries the values of the context
 // given to LockAll, but not its cancellation or deadline.
 func (ls *Locks) Context() context.Context { return ls.ctx }
 
@@ -63,6 +71,14 @@ func (ls *Locks) Deadline() time.Time {
 		}
 	}
 	return earliest
+}
+
+// Progress is Lock.Progress for each of the locks. Its error is the first there is in key order.
+func (ls *Locks) Progress() (err error) {
+	for _, l := range ls.locks {
+		err = cmp.Or(err, l.Progress())
+	}
+	return err
 }
 
 // Fence is Lock.Fence for each of the locks, in key order, so that two such transactions cannot
@@ -101,16 +117,41 @@ func (ls *Locks) each(f func(l *Lock) error) error {
 // Lock.Unlock it works with a canceled ctx.
 //
 // Its error joins those of the locks that were not simply released, in key order, as Lock.Unlock
-// returns them: ErrLost, ErrMaxHold or ErrUnknown, with the key. A lock that was released before by
-// itself is no error; if all were, it is ErrUnlocked.
-func (ls *Locks) Unlock(ctx context.Context) error {
+// returns them: ErrLost, ErrMaxHold, ErrIdle or ErrUnknown, with the key. A lock that was released
+// before by itself is no error; if all were, it is ErrUnlocked.
+func (ls *Locks) Unlock(ctx context.Context) error { return ls.unlock(ctx, true, nil) }
+
+// UnlockNow is Lock.UnlockNow for all locks, in one call to the store.
+func (ls *Locks) UnlockNow(ctx context.Context) error { return ls.unlock(ctx, false, nil) }
+
+// unlock releases all locks, or passes them on to the heirs: the first locks' or none.
+func (ls *Locks) unlock(ctx context.Context, minHold bool, heirs []*handback.Heir) error {
 	ls.cancel(ls.cause())
 	for _, stop := range ls.stops {
 		stop() // or each would start a goroutine to say what has been said
 	}
-	errs := make([]error, len(ls.locks))
-	ls.k.release(ls.k.returns.Within(ctx), ls.locks, errs, true)
-	return joined(errs)
+	all := make([]error, len(ls.locks))
+	var holds []*hold
+	var next []*handback.Heir // of holds
+	var at []int              // where they are in locks
+	for i, l := range ls.locks {
+		last, err := l.close()
+		if all[i] = err; last || !minHold && l.h.isKept() {
+			holds, at = append(holds, l.h), append(at, i)
+			if i < len(heirs) {
+				next = append(next, heirs[i])
+			} else if heirs != nil {
+				next = append(next, nil)
+			}
+		}
+	}
+	errs := make([]error, len(holds))
+	ctx, missing := orBackground(ctx)
+	ls.k.release(ls.k.returns.Within(ctx), ctx, holds, next, errs, minHold)
+	for n, i := range at {
+		all[i] = errs[n]
+	}
+	return oneline.Join(joined(all), missing)
 }
 
 // joined leaves out the locks that were released before, unless all were.
@@ -132,7 +173,7 @@ func joined(errs []error) error {
 // cause is why the first lock that is over has ended, if any has.
 func (ls *Locks) cause() error {
 	for _, l := range ls.locks {
-		if cause := context.Cause(l.ctx); cause != nil {
+		if cause := context.Cause(l.Context()); cause != nil {
 			return cause
 		}
 	}

@@ -87,7 +87,9 @@ func TestALoserOfAllSeesEveryHolder(t *testing.T) {
 		var contended []string
 		cfg := &rowlock.Config{
 			Hooks: rowlock.Hooks{
-				Contended: func(key string, _ *rowlock.HeldError) { contended = append(contended, key) },
+				Contended: func(_ context.Context, key string, _ *rowlock.HeldError) {
+					contended = append(contended, key)
+				},
 			},
 		}
 		cfg.Reaper.Off = true

@@ -36,13 +36,20 @@ type Table interface {
 }
 
 // OpenTable returns the store on the tables in db, checked as by Open, for New. Of cfg it uses TTL,
-// Strategy, Lanes, EvictAfter and Logger.
+// Strategy, Lanes, EvictAfter and Logger. It takes 15 s at most.
 func OpenTable(db DB, d dialect.Dialect, cfg *Config) (Table, error) {
-	full, err := complete(db, d, cfg)
+	return OpenTableContext(context.Background(), db, d, cfg)
+}
+
+// OpenTableContext is OpenTable bounded by ctx, as OpenContext is.
+func OpenTableContext(
+	ctx context.Context, db DB, d dialect.Dialect, cfg *Config,
+) (Table, error) {
+	full, err := complete("rowlock.OpenTable", db, d, cfg)
 	if err != nil {
 		return nil, err
 	}
-	store, err := openTable(db, d, full)
+	store, err := openTable(ctx, db, d, full)
 	if err != nil {
 		return nil, err // and no store: a nil pointer in an interface would not be nil
 	}
@@ -52,12 +59,21 @@ func OpenTable(db DB, d dialect.Dialect, cfg *Config) (Table, error) {
 // Open returns a client on the tables in db. It takes Config.Lanes connections of the pool for
 // itself, checks that the server and the tables can be trusted with locks, and runs every kind of
 // statement once. It creates nothing: schema.Migrate makes the tables, or your own migration tool.
+// It takes 15 s at most, even if the server does not answer.
 func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
-	full, err := complete(db, d, cfg)
+	return OpenContext(context.Background(), db, d, cfg)
+}
+
+// OpenContext is Open, and returns the error of ctx if ctx ends before the client is open. Without
+// a deadline in ctx it takes 15 s at most. The client goes on after ctx has ended; Close ends it.
+func OpenContext(
+	ctx context.Context, db DB, d dialect.Dialect, cfg *Config,
+) (*Client, error) {
+	full, err := complete("rowlock.Open", db, d, cfg)
 	if err != nil {
 		return nil, err
 	}
-	store, err := openTable(db, d, full)
+	store, err := openTable(ctx, db, d, full)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +84,8 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	return c, nil
 }
 
-func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
-	if _, err := sqlstore.CheckOpen("rowlock.Open", db, d); err != nil {
+func complete(caller string, db DB, d dialect.Dialect, cfg *Config) (Config, error) {
+	if _, err := sqlstore.CheckOpen(caller, db, d); err != nil {
 		return Config{}, err
 	}
 	if cfg == nil {
@@ -78,20 +94,26 @@ func complete(db DB, d dialect.Dialect, cfg *Config) (Config, error) {
 	return cfg.withDefaults()
 }
 
-func openTable(db DB, public dialect.Dialect, full Config) (*table.Store, error) {
-	d := sqlstore.Of(public)
+func openTable(
+	ctx context.Context, db DB, public dialect.Dialect, full Config,
+) (*table.Store, error) {
+	ctx, cancel, err := sqlstore.Opening(ctx, "rowlock.OpenContext", openTimeout)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	d := sqlstore.Of(public).IdentifiedAs(full.Identity)
 	limit := db.Stats().MaxOpenConnections
 	// At least two, so that renewals do not wait behind all other statements.
 	lanes, err := lane.Count(full.Lanes, lane.Merging, d.Lanes(), limit, 2)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
-	defer cancel()
 	store, facts, err := table.Open(ctx, db, d, table.Options{
 		Lanes: lanes, Strategy: full.Strategy, Limit: full.TTL, Evicts: full.EvictAfter > 0,
-		Timeout: min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
-		Hints:   limit == 0 || limit > lanes+1, // the application needs one
+		Timeout:    min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
+		Hints:      limit == 0 || limit > lanes+d.HintConnections(), // the application needs one
+		TraceNeeds: traceNeeds(limit, lanes, d),
 	})
 	if err != nil {
 		return nil, err
@@ -100,4 +122,17 @@ func openTable(db DB, public dialect.Dialect, full Config) (*table.Store, error)
 		full.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
 	return store, nil
+}
+
+// traceNeeds is how many connections a pool must have for the lanes, the hints, the trace and the
+// application. It is 0 if limit is enough.
+func traceNeeds(limit, lanes int, d *sqlstore.Dialect) int {
+	needs := lanes + 2
+	if d.Listener != nil {
+		needs += d.HintConnections()
+	}
+	if limit == 0 || limit >= needs {
+		return 0
+	}
+	return needs
 }

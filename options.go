@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rowlockdb/rowlock/internal/acquire"
+	"github.com/rowlockdb/rowlock/internal/tenant"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -16,9 +17,29 @@ type Option func(*request) error
 // request is what one call asks for.
 type request struct {
 	acquire.Call
-	margin, every, maxHold, minHold time.Duration
-	onWait                          func(Waiting)
+	margin, every, maxHold, minHold, maxIdle time.Duration
+
+	onWait    func(Waiting)
+	space     *tenant.Space // that the call counts in
+	names     *tenant.Space // that its keys are named in
+	reentrant bool
+	given     given
 }
+
+// given says which options a call has named itself: those that a Reentrant call compares with the
+// lock that it shares.
+type given uint8
+
+const (
+	givenTTL given = 1 << iota
+	givenNoRenew
+	givenMaxHold
+	givenMinHold
+	givenMaxIdle
+)
+
+// maxMinHold bounds MinHold, because the lease outlives the process that could undo it.
+const maxMinHold = 24 * time.Hour
 
 // TTL makes this lease last d unless renewed. Margin and renewal keep their proportions to it.
 func TTL(d time.Duration) Option {
@@ -32,6 +53,7 @@ func TTL(d time.Duration) Option {
 			r.every = max(1, min(scale(r.every, d, r.Want.TTL), d-r.margin-1))
 		}
 		r.Want.TTL = d
+		r.given |= givenTTL
 		return nil
 	}
 }
@@ -47,6 +69,26 @@ func MaxHold(d time.Duration) Option {
 			return fmt.Errorf("%w: MaxHold (%s) must be at least %s", lease.ErrConfig, d, minTTL)
 		}
 		r.maxHold = d
+		r.given |= givenMaxHold
+		return nil
+	}
+}
+
+// MaxIdle ends this lock with cause ErrIdle unless its holder calls Lock.Progress at least every d,
+// counted from the return of Lock. The lock ends at that moment and not at a later renewal, by the
+// process's monotonic clock. A process that was stopped for longer than d has shown no progress:
+// its lock ends when it goes on, if only with a call of Progress.
+//
+// The end is that of MaxHold: the context is canceled, Fence refuses, waiting callers of this
+// client ask again. The key itself is free when the holder calls Unlock, or when the lease runs
+// out.
+func MaxIdle(d time.Duration) Option {
+	return func(r *request) error {
+		if d < minTTL {
+			return fmt.Errorf("%w: MaxIdle (%s) must be at least %s", lease.ErrConfig, d, minTTL)
+		}
+		r.maxIdle = d
+		r.given |= givenMaxIdle
 		return nil
 	}
 }
@@ -56,12 +98,20 @@ func MaxHold(d time.Duration) Option {
 // for work that is done faster than clocks agree, as a scheduler's tick is: a caller that comes a
 // little late finds the key held, and not free again. UnlockTx refuses such a lock before its time.
 // The lease of a process that dies runs out as ever, which may be sooner.
+//
+// Lock.UnlockNow frees the key all the same, also after Unlock, for work that has failed. Only this
+// process can do that, so d is at most 24 h: to do work once in a longer time, use package once.
 func MinHold(d time.Duration) Option {
 	return func(r *request) error {
 		if d <= 0 {
 			return fmt.Errorf("%w: MinHold (%s) must be more than 0; leave the option out", lease.ErrConfig, d)
 		}
+		if d > maxMinHold {
+			return fmt.Errorf("%w: MinHold (%s) must be at most %s, because no other process can undo it: "+
+				"to do work once in a longer time, use package once", lease.ErrConfig, d, maxMinHold)
+		}
 		r.minHold = d
+		r.given |= givenMinHold
 		return nil
 	}
 }
@@ -80,7 +130,8 @@ func Priority(p int) Option {
 	}
 }
 
-// Note is shown to callers that find the key held: who, where, why. At most 255 bytes of UTF-8.
+// Note is shown to callers that find the key held, beside Config.Identity: what the lock is for. At
+// most 255 bytes of UTF-8.
 func Note(s string) Option {
 	return func(r *request) error {
 		switch {
@@ -90,16 +141,44 @@ func Note(s string) Option {
 		case !utf8.ValidString(s) || strings.ContainsRune(s, 0):
 			return fmt.Errorf("%w: Note %q must be UTF-8 without NUL", lease.ErrConfig, s)
 		}
-		r.Want.Note = s
+		r.note(s)
 		return nil
 	}
 }
 
+// note puts s behind the identity of the client.
+func (r *request) note(s string) {
+	identity, _ := lease.SplitNote(r.Want.Note)
+	r.Want.Note = lease.StoredNote(identity, s)
+}
+
 // OnWait has f called, on the goroutine of this call, when it begins to wait and when its position
-// has changed.
+// has changed. A nil f is refused.
 func OnWait(f func(Waiting)) Option {
 	return func(r *request) error {
+		if f == nil {
+			return fmt.Errorf("%w: OnWait's function is nil; leave the option out", lease.ErrConfig)
+		}
 		r.onWait = f
+		return nil
+	}
+}
+
+// Reentrant lets a call lock a key that its ctx holds already, as a recursive function does: it
+// returns another handle of the same lease, with the same token. The key is free after the last
+// Unlock. A key that its ctx does not hold, or no longer, is locked as ever.
+//
+// The lock stays as its first call has asked for it: MaxHold counts from there. TTL, NoRenew,
+// MaxHold, MinHold and MaxIdle may be given again with the same value, as a recursive function
+// does. Another value is refused with ErrConfig. Note, Priority and OnWait are ignored, and so are
+// the defaults of another client's Config.
+//
+// The ctx is that of Lock.Context, of Locks.Context, or that Do gives to its function. Goroutines
+// that share such a ctx share the lock: they do not exclude each other. That is why it is not the
+// default.
+func Reentrant() Option {
+	return func(r *request) error {
+		r.reentrant = true
 		return nil
 	}
 }
@@ -109,6 +188,7 @@ func OnWait(f func(Waiting)) Option {
 func NoRenew() Option {
 	return func(r *request) error {
 		r.every = 0
+		r.given |= givenNoRenew
 		return nil
 	}
 }
@@ -125,6 +205,11 @@ func (r *request) apply(opts []Option) error {
 	if r.maxHold > 0 && r.minHold > r.maxHold {
 		return fmt.Errorf("%w: MinHold (%s) must not be more than MaxHold (%s)",
 			lease.ErrConfig, r.minHold, r.maxHold)
+	}
+	// One of the two may be the client's default: then the earlier end counts.
+	if both := givenMaxHold | givenMaxIdle; r.given&both == both && r.maxIdle > r.maxHold {
+		return fmt.Errorf("%w: MaxIdle (%s) must not be more than MaxHold (%s), which ends the lock before",
+			lease.ErrConfig, r.maxIdle, r.maxHold)
 	}
 	return nil
 }

@@ -78,6 +78,7 @@ func harness(t *testing.T, e *testdb.Env) locktest.Harness {
 			e.Exec(tb, `DELETE FROM {rowlock}`)
 			e.Exec(tb, `DELETE FROM {rowlock_hold}`)
 			e.Exec(tb, `DELETE FROM {rowlock_queue}`)
+			e.Exec(tb, `DELETE FROM {rowlock_wait}`)
 			all = fleet{}
 			return store(tb)
 		},

@@ -25,7 +25,7 @@ func must(err error) {
 func database() (db *sql.DB, remove func()) {
 	dir, err := os.MkdirTemp("", "forupdate")
 	must(err)
-	db, err = sql.Open("sqlite", "file:"+filepath.Join(dir, "app.db")+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	db, err = sqlite.Open(filepath.Join(dir, "app.db"))
 	must(err)
 	must(schema.Migrate(context.Background(), db, sqlite.New()))
 	return db, func() { _ = db.Close(); _ = os.RemoveAll(dir) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
@@ -16,7 +17,7 @@ import (
 
 // Tx is the caller's own transaction: *sql.Tx, *sqlx.Tx, or a *sql.Conn on which BEGIN was sent. A
 // pool is refused with lease.ErrConfig. A *sql.Conn without a BEGIN keeps no lock; only PostgreSQL
-// tells, and only when Lock or LockRows is called.
+// tells, and only when Lock or LockRows is called. postgres.SQLTx makes a *sql.Tx of a pgx.Tx.
 type Tx interface {
 	lease.Tx
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -48,8 +49,18 @@ type Locker struct {
 }
 
 // NewLocker returns a Locker on the tables in db, for every database. It keeps one connection of
-// the pool. The options are Timeout and Logger.
+// the pool. The options are Timeout and Logger. It takes 15 s at most, even if the server does not
+// answer.
 func NewLocker(db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
+	return NewLockerContext(context.Background(), db, d, opts...)
+}
+
+// NewLockerContext is NewLocker, and returns the error of ctx if ctx ends before the Locker is
+// open. Without a deadline in ctx it takes 15 s at most. The Locker goes on after ctx has ended;
+// Close ends it.
+func NewLockerContext(
+	ctx context.Context, db DB, d dialect.Dialect, opts ...Option,
+) (*Locker, error) {
 	of, o, err := makeOptions(db, d, opts)
 	if err != nil {
 		return nil, err
@@ -58,7 +69,10 @@ func NewLocker(db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
 		return nil, fmt.Errorf("%w: MaxOpenConns (1) must be at least 2: a Locker keeps one connection and "+
 			"the transaction needs one", lease.ErrPool)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	ctx, cancel, err := sqlstore.Opening(ctx, "forupdate.NewLockerContext", openTimeout)
+	if err != nil {
+		return nil, err
+	}
 	defer cancel()
 	rows, facts, err := table.Open(ctx, db, of, table.Options{Lanes: 1, Timeout: statementTimeout})
 	if err != nil {
@@ -123,7 +137,7 @@ type request struct {
 func (l *Locker) lockKeys(
 	ctx context.Context, tx Tx, keys []string, how func(context.Context, Tx, request) (map[string]bool, error),
 ) error {
-	if err := lease.CheckTx(tx); err != nil {
+	if err := checkCall(ctx, tx); err != nil {
 		return err
 	}
 	if len(keys) == 0 {
@@ -149,6 +163,14 @@ func (l *Locker) lockKeys(
 		r.keys = append(r.keys, []byte(k))
 	}
 	return l.until(ctx, tx, keys, r, how)
+}
+
+// checkCall refuses what no call can work with, before anything is sent.
+func checkCall(ctx context.Context, tx Tx) error {
+	if err := isnil.Context("lock", ctx); err != nil {
+		return err
+	}
+	return lease.CheckTx(tx)
 }
 
 // looks is how often keys are made again that were swept before they could be locked.

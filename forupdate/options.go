@@ -70,7 +70,10 @@ func makeOptions(db DB, d dialect.Dialect, opts []Option) (*sqlstore.Dialect, op
 	if err != nil {
 		return nil, o, err
 	}
-	for _, set := range opts {
+	for i, set := range opts {
+		if set == nil {
+			return nil, o, fmt.Errorf("%w: forupdate: option %d is nil; leave it out", lease.ErrConfig, i+1)
+		}
 		if err := set(&o); err != nil {
 			return nil, o, err
 		}

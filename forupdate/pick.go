@@ -35,7 +35,7 @@ type Queue struct {
 // On SQLite it takes the file's write lock first, as Lock does, so that pickers run one after the
 // other.
 func (l *Locker) Pick(ctx context.Context, tx Tx, dest any, q Queue) error {
-	if err := lease.CheckTx(tx); err != nil {
+	if err := checkCall(ctx, tx); err != nil {
 		return err
 	}
 	columns, err := l.columns(dest)

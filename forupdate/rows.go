@@ -27,7 +27,7 @@ type Rows struct {
 // column has them (numbers, strings, []byte), and every caller alike, because on MySQL their text
 // is the order.
 func (l *Locker) LockRows(ctx context.Context, tx Tx, rows Rows, keys ...any) error {
-	r, err := l.rowsRequest(tx, rows, keys)
+	r, err := l.rowsRequest(ctx, tx, rows, keys)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (l *Locker) LockRows(ctx context.Context, tx Tx, rows Rows, keys ...any) er
 // TryLockRows is LockRows without waiting. If a row is locked it returns a *lease.HeldError that
 // names its key; on MySQL also if tx itself has deleted the row.
 func (l *Locker) TryLockRows(ctx context.Context, tx Tx, rows Rows, keys ...any) error {
-	r, err := l.rowsRequest(tx, rows, keys)
+	r, err := l.rowsRequest(ctx, tx, rows, keys)
 	if err != nil {
 		return err
 	}
@@ -121,8 +121,10 @@ func (r request) of(keys []any) request {
 }
 
 // rowsRequest checks all that can be checked before anything is sent.
-func (l *Locker) rowsRequest(tx Tx, rows Rows, keys []any) (r request, err error) {
-	if err := lease.CheckTx(tx); err != nil {
+func (l *Locker) rowsRequest(
+	ctx context.Context, tx Tx, rows Rows, keys []any,
+) (r request, err error) {
+	if err := checkCall(ctx, tx); err != nil {
 		return r, err
 	}
 	table, err := l.d.Quote(rows.Table)

@@ -2,7 +2,6 @@ package forupdate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -54,8 +53,17 @@ var (
 // connections of the pool, one more to listen if the pool has room, and one for each held lock.
 // Close it after the client. The options are Connections and Logger.
 //
-// SQLite is refused with lease.ErrUnsupported, and so is a dialect that is postgres.Pooled.
+// SQLite is refused with lease.ErrUnsupported, and so is a dialect that is postgres.Pooled. New
+// takes 15 s at most, even if the server does not answer.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
+	return NewContext(context.Background(), db, d, opts...)
+}
+
+// NewContext is New, and returns the error of ctx if ctx ends before the store is open. Without a
+// deadline in ctx it takes 15 s at most. The store goes on after ctx has ended; Close ends it.
+func NewContext(
+	ctx context.Context, db DB, d dialect.Dialect, opts ...Option,
+) (*Store, error) {
 	of, o, err := makeOptions(db, d, opts)
 	if err != nil {
 		return nil, err
@@ -71,11 +79,15 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 			"%d for statements, and one for the application; raise it, or hold fewer",
 			lease.ErrPool, limit, o.connections+lanes+1, o.connections, lanes)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	ctx, cancel, err := sqlstore.Opening(ctx, "forupdate.NewContext", openTimeout)
+	if err != nil {
+		return nil, err
+	}
 	defer cancel()
-	of = of.At(lease.HomeTransaction)
+	of = of.At(lease.HomeTransaction).Besides("rowlock_hold")
 	rows, facts, err := table.Open(ctx, db, of, table.Options{
-		Lanes: lanes, Timeout: statementTimeout, Hints: limit == 0 || limit > o.connections+lanes+1,
+		Lanes: lanes, Timeout: statementTimeout,
+		Hints: limit == 0 || limit > o.connections+lanes+of.HintConnections(),
 	})
 	if err != nil {
 		return nil, err
@@ -105,10 +117,7 @@ func (s *Store) rehearse(ctx context.Context) error {
 	if err == nil {
 		err = s.rehearseHold(ctx, key)
 	}
-	if errors.Is(err, lease.ErrPrivilege) {
-		err = fmt.Errorf("%w; the user needs SELECT, INSERT, UPDATE and DELETE on %srowlock_hold", err, s.d.Names().Prefix)
-	}
-	return err
+	return sqlstore.ExplainPrivilege(ctx, s.conns.db, s.d, err)
 }
 
 func (s *Store) rehearseHold(ctx context.Context, key string) error {
@@ -142,6 +151,11 @@ func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) e
 	}
 	return err
 }
+
+// Tables returns a value that is equal for stores of this package on the same tables: by it a
+// client finds what its call chain holds through another. A key that is held through another kind
+// of store is none of this one's.
+func (s *Store) Tables() any { return s.rows.Tables() }
 
 // Settle returns when no earlier statement runs any more, or when ctx ends. An acquire whose caller
 // has left can be granted until then.

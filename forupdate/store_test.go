@@ -207,7 +207,7 @@ func TestALockersWarningsAreLogged(t *testing.T) {
 	var text strings.Builder
 	source, err := url.Parse(e.Source)
 	ok(t, err)
-	source.RawQuery = ""
+	source.RawQuery = "_pragma=busy_timeout(5000)"
 	db, err := sql.Open(e.Driver, source.String())
 	ok(t, err)
 	defer db.Close()

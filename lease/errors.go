@@ -21,6 +21,11 @@ var (
 	ErrUnlocked = errors.New("rowlock: unlocked")
 	// ErrMaxHold ends the context of a lock that was held for Config.MaxHold.
 	ErrMaxHold = errors.New("rowlock: held for the longest time allowed")
+	// ErrNotHeld is returned by ForceRelease if no client holds the key, or another lease than the one
+	// to end.
+	ErrNotHeld = errors.New("rowlock: not held")
+	// ErrIdle ends the context of a lock whose holder has shown no progress for Config.MaxIdle.
+	ErrIdle = errors.New("rowlock: no progress for the longest time allowed")
 	// ErrInvalidKey is returned by every call that takes a key, if the key cannot be locked.
 	ErrInvalidKey = errors.New("rowlock: invalid key")
 	// ErrClosed is returned by every call on a client or store that was closed.
@@ -41,6 +46,12 @@ var (
 	// to, or a transaction of package forupdate. The call changed nothing; lock the key at its
 	// home.
 	ErrMoved = errors.New("rowlock: the key has another home")
+	// ErrDeadlock is what a [*DeadlockError] is: a call would wait for a lock that its own call
+	// chain holds, or for one whose holder waits for that chain.
+	ErrDeadlock = errors.New("rowlock: deadlock")
+	// ErrUpgrade is returned by Lock for a key that its ctx holds shared: two readers that did so
+	// would wait for each other for ever.
+	ErrUpgrade = errors.New("rowlock: a shared lock cannot become exclusive")
 	// ErrForeignTx is returned by Fence and UnlockTx if the transaction is of another database than
 	// the lock.
 	ErrForeignTx = errors.New("rowlock: transaction of another database")
@@ -79,24 +90,29 @@ var (
 // holds.
 type HeldError struct {
 	Key string
-	// Note is the holder's, as given with rowlock.Note.
-	Note string
+	// Identity is that of the holder's client, as given with rowlock.Config. It is empty if the
+	// program that wrote the row gave none. Note is the holder's, as given with rowlock.Note. Both are
+	// as they were found: quote them in a log, as Error does.
+	Identity, Note string
 	// Remaining is the time until the holder's lease expires unless renewed, by the store's clock.
 	// It is 0 or less if a transaction holds the key, or if the lease has expired and its row is
 	// locked.
 	Remaining time.Duration
+	// Shared says that readers hold the key; see rowlock.Client.RLock. The rest is about the one
+	// whose lease lasts longest.
+	Shared bool
 }
 
-// Error describes the holder.
+// Error describes the holder in one line, as [Describe] does.
 func (e *HeldError) Error() string {
-	by := ""
-	if e.Note != "" {
-		by = fmt.Sprintf(" by %q", e.Note)
+	by := Describe(e.Identity, e.Note)
+	if by != "" {
+		by = " by " + by
 	}
 	if e.Remaining <= 0 {
 		return fmt.Sprintf("rowlock: %q is held%s", e.Key, by)
 	}
-	return fmt.Sprintf("rowlock: %q is held%s, for %s more unless renewed",
+	return fmt.Sprintf("rowlock: %q is held%s for %s more unless renewed",
 		e.Key, by, e.Remaining.Round(time.Millisecond))
 }
 

@@ -10,8 +10,6 @@ const (
 	// MaxKey is the longest key in bytes. It is the same on every store, because an index's own
 	// limit depends on the database, and even on how well the key compresses.
 	MaxKey = 255
-	// MaxNote is the longest note in bytes.
-	MaxNote = 255
 	// Reserved begins the keys that rowlock keeps for itself, as the reaper's election and the
 	// probe of Open.
 	Reserved = "\x00rowlock\x00"

@@ -33,6 +33,8 @@ type Lease struct {
 	// Token is the fencing token. In a Release it may be 0, which stands for any token of this
 	// owner: an attempt whose reply was lost does not know its token.
 	Token int64
+	// Shared says that the owner is one of the members that hold the key together; see [Sharer].
+	Shared bool
 }
 
 // MaxToken is the first token that is never granted. A store refuses with [ErrTokenExhausted] so
@@ -61,8 +63,9 @@ type AcquireRequest struct {
 	Owner Owner
 	// TTL is how long the lease lasts unless renewed, on the store's clock, from its grant on.
 	TTL time.Duration
-	// Note is shown to other callers that find the key held: for example host, job and reason. At
-	// most [MaxNote] bytes.
+	// Note is shown to other callers that find the key held. A client writes its identity and the
+	// caller's note: see [StoredNote]. A store keeps and returns it unchanged. At most
+	// [MaxStoredNote] bytes of UTF-8 without NUL.
 	Note string
 	// Epoch, unless 0, is the epoch that the key must be in, at a store that a bridge moves keys
 	// to; see paxosbridge. A table ignores it, because its rows say where their home is.
@@ -89,17 +92,24 @@ type Acquired struct {
 	// Possible says, of AcquireAll, that nothing is known to be in this key's way: it was not
 	// granted because another key was not.
 	Possible bool
+	// Generation says, of AcquireWithin, in which generation of the limit the slot was granted. It is
+	// 0 if that is not known; such a slot cannot be handed over. See [SlotPasser].
+	Generation int64
 	// Err is set if this item alone failed. The other fields then mean nothing.
 	Err error
 }
 
 // Holder describes the holder of a key to a caller that did not get it.
 type Holder struct {
+	// Note is as in the request that was granted: see [SplitNote].
 	Note string
 	// Remaining is the time to expiry by the store's clock. Zero says that the lease has expired,
 	// but its row is locked by another transaction: the last holder's, or another taker's. Ask
 	// again soon.
 	Remaining time.Duration
+	// Shared says that a team holds the key; see [Sharer]. Note and Remaining are those of the
+	// member that lives longest.
+	Shared bool
 }
 
 // RenewRequest asks to extend one lease by TTL from now on the store's clock.
@@ -151,7 +161,9 @@ type Released struct {
 	// worth sending. It is only set if the store knows it at no cost. False may mean that the store
 	// did not look, or that a process has just begun to wait.
 	Awaited bool
-	Err     error
+	// Shared says that other members still hold the key.
+	Shared bool
+	Err    error
 }
 
 // Filter selects rows to inspect. The zero Filter selects every row.
@@ -173,6 +185,8 @@ type Record struct {
 	Lease
 	// Held says that the row has an owner and has not expired, by the store's clock.
 	Held bool
+	// Note is as in the request that was granted: an identity, a tab and the caller's note. See
+	// [SplitNote].
 	Note string
 	// Remaining is the time to expiry (negative: since expiry), by the store's clock.
 	Remaining time.Duration
@@ -181,4 +195,13 @@ type Record struct {
 	// Home is HomeTable or HomeTransaction; another value names the cluster that the key has moved
 	// to.
 	Home int
+	// Members is how many hold a key that is Shared, and Wished that a wish refuses new ones.
+	Members int
+	Wished  bool
+}
+
+// Identity is the identity in Note: that of the client that holds the key, or held it last.
+func (r Record) Identity() string {
+	identity, _ := SplitNote(r.Note)
+	return identity
 }

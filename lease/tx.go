@@ -6,26 +6,11 @@ import (
 	"fmt"
 )
 
-// Tx is what Fence and UnlockTx need of the caller's transaction. *sql.Tx, *sqlx.Tx and *sql.Conn
-// have these methods.
+// Tx is what Fence and UnlockTx need of the caller's transaction: pass a *sql.Tx, a *sqlx.Tx, or a
+// *sql.Conn on which BEGIN was sent. [CheckTx] says which types have these methods and cannot work.
 type Tx interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
-// CheckTx returns an error that wraps [ErrConfig] for a value that cannot be a transaction: nil, a
-// nil pointer, or a pool (*sql.DB, *sqlx.DB). A pool runs each statement in a transaction of its
-// own, so that what one statement checks or locks is unlocked at once. CheckTx cannot see whether a
-// *sql.Conn has sent BEGIN.
-func CheckTx(tx Tx) error {
-	if isNil(tx) {
-		return fmt.Errorf("%w: the transaction is nil; begin one (BeginTx)", ErrConfig)
-	}
-	if _, pool := tx.(interface{ SetMaxOpenConns(int) }); pool {
-		return fmt.Errorf("%w: %T is a pool and no transaction: each statement unlocks at once what it "+
-			"locks; begin one on it (BeginTx)", ErrConfig, tx)
-	}
-	return nil
 }
 
 // Runner runs one statement in the caller's transaction. It is narrower than [Tx], because a
@@ -44,7 +29,14 @@ func InTx(tx Tx) Runner { return sqlRunner{tx} }
 type sqlRunner struct{ tx Tx }
 
 func (r sqlRunner) QueryOne(ctx context.Context, query string, args []any, dest ...any) error {
-	return r.tx.QueryRowContext(ctx, query, args...).Scan(dest...)
+	row := r.tx.QueryRowContext(ctx, query, args...)
+	// database/sql returns no such row. gorm's *PreparedStmtTX does for a statement that it cannot
+	// prepare, and Scan panics.
+	if row == nil || *row == (sql.Row{}) {
+		return fmt.Errorf("%w: %T failed to run a statement and lost the reason; pass the *sql.Tx within",
+			ErrConfig, r.tx)
+	}
+	return row.Scan(dest...)
 }
 
 func (r sqlRunner) Exec(ctx context.Context, query string, args []any) (int64, error) {

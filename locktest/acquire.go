@@ -10,7 +10,7 @@ import (
 var acquireProperties = []property{
 	{"a key has one owner at a time", oneOwner},
 	{"a loser is told who holds the key, for how long, and gets no error", loserIsTold},
-	{"a note of 255 bytes comes back as it was", wholeNote},
+	{"a note of 384 bytes comes back as it was", wholeNote},
 	{"a losing attempt changes nothing", loserChangesNothing},
 	{"a repeated acquire returns the same lease", repeatIsSame},
 	{"two owners of one process exclude each other", alikeOwners},
@@ -48,9 +48,15 @@ func loserIsTold(r *rig) {
 	}
 }
 
+// longestNote is the longest text that a client writes: an identity, a tab and a note.
+func longestNote() string {
+	text := func(n int) string { return strings.Repeat("ö€🔒", n/9) + strings.Repeat("x", n%9) }
+	return lease.StoredNote(text(lease.MaxIdentity), text(lease.MaxNote))
+}
+
 func wholeNote(r *rig) {
 	q := request("k", lease.NewOwner())
-	q.Note = strings.Repeat("ö€🔒", lease.MaxNote/9) + "end"
+	q.Note = longestNote()
 	if a, err := acquireOne(r.ctx, r.here, q); err != nil || !a.Granted {
 		r.Fatalf("acquire with a note of %d bytes: %+v, %v", len(q.Note), a, err)
 	}

@@ -199,9 +199,10 @@ func allUntouched(r *rig) {
 }
 
 func allHolders(r *rig) {
+	long := longestNote()[len("ö"):]
 	for _, key := range []string{"b", "d"} {
 		q := request(key, lease.NewOwner())
-		q.Note = "holder of " + key
+		q.Note = long + key
 		if a := r.acquireAll([]lease.AcquireRequest{q})[0]; !a.Granted {
 			r.Fatalf("%q: refused", key)
 		}
@@ -209,7 +210,7 @@ func allHolders(r *rig) {
 	keys := []string{"d", "a", "b", "c"}
 	for i, a := range r.wantNotAll(keys...) {
 		held := keys[i] == "b" || keys[i] == "d"
-		if a.Possible == held || held && (a.Holder.Note != "holder of "+keys[i] || a.Holder.Remaining <= ttl/2 || a.Holder.Remaining > ttl) {
+		if a.Possible == held || held && (a.Holder.Note != long+keys[i] || a.Holder.Remaining <= ttl/2 || a.Holder.Remaining > ttl) {
 			r.Errorf("for %q the answer is %+v", keys[i], a)
 		}
 	}

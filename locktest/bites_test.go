@@ -13,8 +13,9 @@ import (
 // breaks it.
 
 var flaws = slices.Concat(
-	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, handOverFlaws, allFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
-	inspectFlaws, fenceFlaws, fenceRenewFlaws, releaseTxFlaws, queueFlaws, claimFlaws, placeFlaws, hintFlaws,
+	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, handOverFlaws, allFlaws, anyFlaws, limitFlaws, slotPassFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
+	inspectFlaws, fenceFlaws, fenceRenewFlaws, releaseTxFlaws, queueFlaws, turnFlaws, claimFlaws, placeFlaws, hintFlaws, graphFlaws, edgeFlaws,
+	raiseFlaws, sharedFlaws, sharedBatchFlaws, forceFlaws, traceFlaws,
 )
 
 func allProperties() map[string]property {
@@ -29,7 +30,12 @@ func allProperties() map[string]property {
 
 // flawed opens stores with a flaw, for a suite in a hurry: these waits are in vain.
 func flawed(f flaw) Harness {
-	h := fencingHarness(func() lease.Store { return newMutant(f.add) })
+	h := fencingHarness(nil)
+	h.Open = func(tb testing.TB) lease.Store {
+		m := newMutant(f.add)
+		m.over = tb.Context().Done()
+		return m
+	}
 	h.Load, h.patience = 300*time.Millisecond, 900*time.Millisecond
 	return h
 }
@@ -136,10 +142,11 @@ func TestSkipsAreLoud(t *testing.T) {
 			}
 		}
 	}
-	want := len(fenceProperties) + len(fenceBesideProperties) + len(fenceRenewProperties) + len(releaseTxProperties) + len(sweepProperties) + len(handOverProperties) + len(togetherProperties)
-	want += len(queueProperties) + len(queueGrantProperties) + len(claimProperties) + len(placeProperties) + len(queueRaceProperties)
-	want += len(interestProperties) + len(notifyProperties)
-	if want += 2; skipped != want { // and two of the tokens
+	want := len(fenceProperties) + len(fenceBesideProperties) + len(fenceRenewProperties) + len(releaseTxProperties) + len(sweepProperties) + len(handOverProperties) + len(raiseProperties) + len(togetherProperties) + len(anyProperties) + len(limitProperties) + len(slotPassProperties) + len(forceProperties) + len(traceProperties)
+	want += len(queueProperties) + len(turnProperties) + len(queueGrantProperties) + len(claimProperties) + len(placeProperties) + len(queueRaceProperties)
+	want += len(sharedProperties) + len(sharedBatchProperties) + len(sharedRaceProperties)
+	want += len(interestProperties) + len(notifyProperties) + len(graphProperties) + len(graphWideProperties)
+	if want += 3; skipped != want { // and two of the tokens, and one of listings
 		t.Errorf("%d properties skipped, want %d", skipped, want)
 	}
 }
@@ -156,4 +163,25 @@ func TestHooksAreRequired(t *testing.T) {
 	if got := record(t, func(tb testing.TB) { requireHooks(tb, Harness{}) }); !got.Failed() {
 		t.Error("an empty harness is accepted")
 	}
+}
+
+func TestATopicThatDoesNotExistCannotBeLeftOut(t *testing.T) {
+	for name, wrong := range map[string]bool{"acquire any": false, "aquire any": true, "": true} {
+		got := record(t, func(tb testing.TB) { requireTopics(tb, []string{"renew", name}) })
+		if got.Failed() != wrong {
+			t.Errorf("%q: failed %t, want %t\n%s", name, got.Failed(), wrong, got.output())
+		}
+	}
+}
+
+func TestATopicThatIsLeftOutIsNotRun(t *testing.T) {
+	h := fencingHarness(nil)
+	for _, topic := range topics() {
+		h.Without = append(h.Without, topic.name)
+	}
+	h.Open = func(tb testing.TB) lease.Store {
+		tb.Error("a property runs")
+		return nil
+	}
+	Run(t, h)
 }

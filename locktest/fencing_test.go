@@ -65,7 +65,7 @@ func (f *fencing) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease
 	defer f.mu.Unlock()
 	answers := make([]lease.Renewed, len(reqs))
 	for i, q := range reqs {
-		if row, ok := f.row(q.Key); ok && row.Lease == q.Lease && f.locked[q.Key] > 0 {
+		if row, ok := f.row(q.Key); ok && !q.Shared && row.Lease == q.Lease && f.locked[q.Key] > 0 {
 			answers[i] = lease.Renewed{Outcome: lease.Busy, Remaining: row.Remaining}
 			continue
 		}
@@ -94,6 +94,9 @@ func (f *fencing) Fence(ctx context.Context, r lease.Runner, l lease.Lease) erro
 	if !ok || tx.store != f {
 		return lease.ErrForeignTx
 	}
+	if l.Shared {
+		return f.fenceShared(tx, l)
+	}
 	if err := f.await(ctx, tx, l.Key); err != nil {
 		return err
 	}
@@ -103,6 +106,38 @@ func (f *fencing) Fence(ctx context.Context, r lease.Runner, l lease.Lease) erro
 	}
 	tx.lock(l.Key)
 	return nil
+}
+
+// fenceShared lets the fences of members pass side by side.
+func (f *fencing) fenceShared(tx *memTx, l lease.Lease) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if row, _ := f.row(l.Key); !row.Shared || row.Owner != lease.Team(l.Token) {
+		return lease.ErrFenced
+	}
+	tx.lock(l.Key)
+	return nil
+}
+
+// Release leaves a team that a fence has, without its last member: its end skips a locked row.
+func (f *fencing) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	answers := make([]lease.Released, len(leases))
+	for i, l := range leases {
+		f.mu.Lock()
+		row, _ := f.row(l.Key)
+		fenced := l.Shared && f.locked[l.Key] > 0 && row.Members == 1
+		f.mu.Unlock()
+		if fenced {
+			f.ExpireMember(l.Key, l.Owner)
+			continue
+		}
+		a, err := sole(f.Store.Release(ctx, []lease.Lease{l}))
+		if err != nil {
+			return nil, err
+		}
+		answers[i] = a
+	}
+	return answers, nil
 }
 
 // await locks the store's mutex when no other transaction has the key's row locked.
@@ -119,6 +154,15 @@ func (f *fencing) await(ctx context.Context, tx *memTx, key string) error {
 		case <-time.After(time.Millisecond):
 		}
 	}
+}
+
+// ForceRelease waits for a transaction that has the key's row locked.
+func (f *fencing) ForceRelease(ctx context.Context, q lease.ForceRequest) (lease.Forced, error) {
+	if err := f.await(ctx, &memTx{}, q.Key); err != nil {
+		return lease.Forced{}, err
+	}
+	defer f.mu.Unlock()
+	return f.Store.ForceRelease(ctx, q)
 }
 
 func (f *fencing) FenceRenew(ctx context.Context, r lease.Runner, q lease.RenewRequest) error {
@@ -179,7 +223,7 @@ func (tx *memTx) end(renews []lease.RenewRequest, releases []lease.Lease) error 
 		}
 	}
 	_, renewed := tx.store.Store.Renew(context.Background(), renews)
-	_, released := tx.store.Release(context.Background(), releases)
+	_, released := tx.store.Store.Release(context.Background(), releases)
 	return errors.Join(renewed, released)
 }
 
@@ -200,6 +244,12 @@ func fencingHarness(open func() lease.Store) Harness {
 		},
 		AgeTicket: func(_ testing.TB, s lease.Store, key string, waiter lease.Owner, by time.Duration) {
 			s.(based).base().AgeTicket(key, waiter, by)
+		},
+		ExpireMember: func(_ testing.TB, s lease.Store, key string, owner lease.Owner) {
+			s.(based).base().ExpireMember(key, owner)
+		},
+		AgeWishes: func(_ testing.TB, s lease.Store, key string, by time.Duration) {
+			s.(based).base().AgeWishes(key, by)
 		},
 		Begin:   func(_ testing.TB, s lease.Store) Tx { return s.(based).base().begin() },
 		Foreign: func(testing.TB) Tx { return newFencing().begin() },

@@ -32,6 +32,11 @@ type Harness struct {
 	ExpireTicket func(tb testing.TB, s lease.Store, key string, waiter lease.Owner)
 	AgeTicket    func(tb testing.TB, s lease.Store, key string, waiter lease.Owner, by time.Duration)
 
+	// ExpireMember ends the lease of one member that shares key, as if its TTL had passed.
+	// AgeWishes makes the wishes for key older by that much. nil skips the properties of sharing.
+	ExpireMember func(tb testing.TB, s lease.Store, key string, owner lease.Owner)
+	AgeWishes    func(tb testing.TB, s lease.Store, key string, by time.Duration)
+
 	// Begin starts a transaction of the caller's own in the database that has s's rows. nil skips
 	// the properties of Fence and ReleaseTx.
 	Begin func(tb testing.TB, s lease.Store) Tx
@@ -46,11 +51,18 @@ type Harness struct {
 	// a connection per held key has such a limit. 0 means no limit. Properties that hold more hold
 	// this many, or are skipped if they would prove nothing.
 	Most int
+	// Steady says that the store relies on a lease to last for its TTL while a call runs, as a store
+	// over several databases does. Expire is then never called while another call is under way.
+	Steady bool
 	// Slow asks for fewer goroutines and rounds, for a store that makes some ten calls per second
 	// instead of thousands.
 	Slow bool
 	// Load is how long the properties under load run: 0 means 2 s, or 200 ms with -short.
 	Load time.Duration
+
+	// Without names topics that Run skips, as "acquire any": those that another run over the same
+	// statements proves. Run fails on a name that is no topic's.
+	Without []string
 
 	// patience bounds every wait; 0 means 30 s. The tests of the suite itself have less.
 	patience time.Duration
@@ -77,7 +89,7 @@ type sqlTx struct {
 func (t sqlTx) Commit() error   { return t.tx.Commit() }
 func (t sqlTx) Rollback() error { return t.tx.Rollback() }
 
-func (h Harness) limit() time.Duration { return cmp.Or(h.patience, 30*time.Second) }
+func (h Harness) limit() time.Duration { return cmp.Or(h.patience, time.Minute) }
 
 func (h Harness) load() time.Duration {
 	if h.Load == 0 && testing.Short() {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -24,9 +25,9 @@ func linearizable(r *rig) {
 	const clients = 8
 	seed, start := rand.Uint64(), time.Now()
 	expiry, done := make(chan string), make(chan struct{})
-	all := make([]*client, clients+1)
+	all, under := make([]*client, clients+1), new(sync.RWMutex)
 	for i := range all {
-		all[i] = &client{rig: r, id: i, start: start, expiry: expiry, rand: rand.New(rand.NewPCG(seed, uint64(i)))}
+		all[i] = &client{rig: r, id: i, start: start, expiry: expiry, under: under, rand: rand.New(rand.NewPCG(seed, uint64(i)))}
 	}
 	defer func() { <-done }() // no call goes on after the property has ended
 	go func() {
@@ -77,6 +78,7 @@ type client struct {
 	start   time.Time
 	rand    *rand.Rand
 	expiry  chan string // keys whose lease is to expire
+	under   *sync.RWMutex
 	terms   []lease.Lease
 	history []porcupine.Operation
 	failed  []error
@@ -160,10 +162,23 @@ func (c *client) expireOnDemand(done <-chan struct{}) {
 	}
 }
 
+// apart keeps expiries and calls from being under way together.
+func (c *client) apart(v verb) (end func()) {
+	if v == expire {
+		c.under.Lock()
+		return c.under.Unlock
+	}
+	c.under.RLock()
+	return c.under.RUnlock
+}
+
 // record adds a call to the history. One that failed without doubt has not happened and is left
 // out.
 func (c *client) record(in call, do func() (reply, error)) {
 	sent := time.Since(c.start).Nanoseconds()
+	if c.h.Steady {
+		defer c.apart(in.verb)()
+	}
 	out, err := do()
 	returned := time.Since(c.start).Nanoseconds()
 	switch {

@@ -14,6 +14,7 @@ var inspectProperties = []property{
 	{"a prefix is bytes, not a pattern", inspectPrefix},
 	{"only rows whose lease is alive are listed as held", inspectHeld},
 	{"the parts of a filter narrow each other", inspectAll},
+	{"a page of held keys is full though teams of the dead lie between them", inspectPastTeams},
 	{"a listing without a limit ends at 1000 rows", inspectDefaultLimit},
 	{"a row's age counts from the grant, not from a renewal", inspectAge},
 }
@@ -107,6 +108,29 @@ func inspectAll(r *rig) {
 	r.wantListed(f, "q1")
 	f.Keys = []string{"p1"}
 	r.wantListed(f)
+}
+
+// inspectPastTeams has more teams without a live member than held keys on each page.
+func inspectPastTeams(r *rig) {
+	r.sharer()
+	for _, key := range []string{"a", "b", "c", "e", "f", "g", "i"} {
+		l := r.team(key)
+		r.h.ExpireMember(r.TB, r.here, key, l.Owner)
+	}
+	for _, key := range []string{"d", "h", "j"} {
+		r.take(key)
+	}
+	r.team("k")
+	f := lease.Filter{Held: true, Limit: 1}
+	r.wantListed(f, "d")
+	f.After = "d"
+	r.wantListed(f, "h")
+	f.Limit = 2
+	r.wantListed(f, "h", "j")
+	r.wantListed(lease.Filter{Held: true, Limit: 3}, "d", "h", "j")
+	r.wantListed(lease.Filter{Held: true, Limit: 3, After: "d"}, "h", "j", "k")
+	r.wantListed(lease.Filter{Held: true, Limit: 1, Keys: []string{"a", "b", "h"}}, "h")
+	r.wantListed(lease.Filter{Held: true, Limit: 1, After: "k"})
 }
 
 func inspectDefaultLimit(r *rig) {

@@ -47,10 +47,10 @@ var acquireFlaws = []flaw{
 	}, []string{"a loser is told who holds the key, for how long, and gets no error"}},
 	{"notes are cut", func(m *mutant) {
 		m.eachAcquire(func(q lease.AcquireRequest) lease.Acquired {
-			q.Note = q.Note[:min(len(q.Note), lease.MaxNote-1)]
+			q.Note = q.Note[:min(len(q.Note), lease.MaxStoredNote-1)]
 			return m.ask(q)
 		})
-	}, []string{"a note of 255 bytes comes back as it was"}},
+	}, []string{"a note of 384 bytes comes back as it was"}},
 	// MySQL's ON DUPLICATE KEY UPDATE with the expiry assigned before the owner.
 	{"a losing attempt extends the holder's lease", func(m *mutant) {
 		m.eachAcquire(func(q lease.AcquireRequest) lease.Acquired {

@@ -66,7 +66,7 @@ var hintFlaws = []flaw{
 	}, []string{"an announcement is of all its keys"}},
 	{"a listener leaves a goroutine behind", func(m *mutant) {
 		m.listen = func(ctx context.Context, heard func(string)) error {
-			go func() { time.Sleep(5 * time.Second) }()
+			go func() { <-m.over }()
 			return m.Store.Listen(ctx, heard)
 		}
 	}, []string{"to listen ends with its context and leaves nothing running"}},

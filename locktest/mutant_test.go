@@ -18,6 +18,7 @@ type flaw struct {
 // mutant is a right store whose methods can be replaced by wrong ones.
 type mutant struct {
 	*fencing
+	over      <-chan struct{} // closed when the test ends
 	acquire   func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 	renew     func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error)
 	release   func(context.Context, []lease.Lease) ([]lease.Released, error)
@@ -28,11 +29,28 @@ type mutant struct {
 	releaseTx func(context.Context, lease.Runner, lease.Lease) error
 	handOver  func(context.Context, []lease.HandOver) ([]lease.Acquired, error)
 	all       func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
+	any       func(context.Context, []lease.AcquireRequest, int) ([]lease.Acquired, error)
+	within    func(context.Context, lease.Limit, []lease.AcquireRequest, int) ([]lease.Acquired, error)
+	resize    func(context.Context, lease.Limit) error
+	making    func(context.Context, lease.Limit) (lease.Limit, error)
+	raise     func(context.Context, []lease.RaiseRequest) ([]lease.Raised, error)
 	join      func(context.Context, []lease.Ticket) error
 	leave     func(context.Context, []lease.Lease) error
 	places    func(context.Context, []lease.Lease) ([]lease.Place, error)
 	claim     func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 	pass      func(context.Context, []lease.Lease) ([]lease.Passed, error)
+
+	share     func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
+	downgrade func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error)
+	wish      func(context.Context, lease.Owner, []string, time.Duration) error
+
+	forceRelease  func(context.Context, lease.ForceRequest) (lease.Forced, error)
+	forceReleases func(context.Context, lease.ForcedFilter) ([]lease.Forced, error)
+
+	write   func(context.Context, []lease.TraceEvent) error
+	read    func(context.Context, lease.TraceFilter) ([]lease.TraceEvent, error)
+	clean   func(context.Context, lease.SweepOptions) (int64, error)
+	passing func(context.Context, string, []lease.SlotHandOver) ([]lease.Acquired, error)
 
 	undying  []lease.Ticket // for flaws of the queue
 	await    func(context.Context, lease.Owner, []string, time.Duration) error
@@ -40,16 +58,24 @@ type mutant struct {
 	awaited  func(context.Context, lease.Owner, []string) ([]bool, error)
 	listen   func(context.Context, func(string)) error
 	announce func(context.Context, []string) error
+	note     func(context.Context, lease.Party, []lease.Chain, time.Duration) error
+	erase    func(context.Context, []lease.Chain) error
+	edges    func(context.Context, lease.Party, []lease.Owner, int) ([]lease.Edge, error)
 }
 
 func newMutant(add func(m *mutant)) *mutant {
 	f := newFencing()
 	m := &mutant{
 		fencing: f, acquire: f.Acquire, renew: f.Renew, release: f.Release, inspect: f.Inspect,
-		sweep: f.Sweep, fence: f.Fence, renewing: f.FenceRenew, releaseTx: f.ReleaseTx, handOver: f.HandOver, all: f.AcquireAll,
+		sweep: f.Sweep, fence: f.Fence, renewing: f.FenceRenew, releaseTx: f.ReleaseTx, handOver: f.HandOver, all: f.AcquireAll, any: f.AcquireAny,
 		join: f.Join, leave: f.Leave, places: f.Places, claim: f.Claim, pass: f.Pass,
 		await: f.Register, desist: f.Unregister, awaited: f.Awaited, listen: f.Listen, announce: f.Announce,
+		note: f.Record, erase: f.Erase, edges: f.Edges, raise: f.Raise,
+		within: f.AcquireWithin, passing: f.PassSlots, resize: f.Resize, making: f.MakeLimit,
+		share: f.Share, downgrade: f.Downgrade, wish: f.Wish,
 	}
+	m.forceRelease, m.forceReleases = f.ForceRelease, f.ForceReleases
+	m.write, m.read, m.clean = f.WriteTrace, f.ReadTrace, f.SweepTrace
 	add(m)
 	return m
 }

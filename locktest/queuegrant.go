@@ -23,7 +23,7 @@ func passedLease(r *rig) {
 	r.queue()
 	l := r.take("k")
 	next := ticket("k")
-	next.Note, next.TTL = "worker 7 of é'\"\\%", 2*ttl
+	next.Note, next.TTL = "é'\"\\%"+longestNote()[len("ö€🔒"):], 2*ttl
 	r.joinAll(next)
 	start := time.Now()
 	got := r.wantPassed(l, next)

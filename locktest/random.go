@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -35,7 +36,12 @@ func random(r *rig, steps int) {
 		steps = math.MaxInt
 	}
 	rapid.Check(r.TB, func(t *rapid.T) {
-		m := newMachine(t, r)
+		// A limit for all sequences together would end one that works, on a slow machine.
+		ctx, cancel := context.WithTimeout(r.Context(), r.h.limit())
+		defer cancel()
+		one := *r
+		one.ctx = ctx
+		m := newMachine(t, &one)
 		actions := m.actions()
 		left := steps
 		for name, act := range actions {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -25,6 +26,30 @@ type topic struct {
 
 func has[A any](s lease.Store) bool {
 	_, ok := s.(A)
+	return ok
+}
+
+// canRecord also looks beneath the store, as a client does.
+func canRecord(s lease.Store) bool {
+	_, ok := seam.As[lease.Graph](s)
+	return ok
+}
+
+// canShare also looks beneath the store, as a client does.
+func canShare(s lease.Store) bool {
+	_, ok := seam.As[lease.Sharer](s)
+	return ok
+}
+
+// canForce also looks beneath the store, as a client does.
+func canForce(s lease.Store) bool {
+	_, ok := seam.As[lease.ForceReleaser](s)
+	return ok
+}
+
+// canTrace also looks beneath the store, as a client does.
+func canTrace(s lease.Store) bool {
+	_, ok := seam.As[lease.Tracer](s)
 	return ok
 }
 
@@ -50,6 +75,10 @@ func topics() []topic {
 			has[lease.Fencer], "the store is not a lease.Fencer",
 		},
 		{
+			"shared", slices.Concat(sharedProperties, sharedBatchProperties, sharedRaceProperties),
+			canShare, "the store is not a lease.Sharer",
+		},
+		{
 			"renewing fence", fenceRenewProperties,
 			has[lease.RenewingFencer], "the store is not a lease.RenewingFencer",
 		},
@@ -57,14 +86,31 @@ func topics() []topic {
 			"release in a transaction", releaseTxProperties,
 			has[lease.TxReleaser], "the store is not a lease.TxReleaser",
 		},
+		{"raise", raiseProperties, has[lease.Raiser], "the store is not a lease.Raiser"},
+		{
+			"force release", forceProperties,
+			canForce, "the store is not a lease.ForceReleaser",
+		},
+		{"trace", traceProperties, canTrace, "the store is not a lease.Tracer"},
 		{"hand over", handOverProperties, has[lease.Passer], "the store is not a lease.Passer"},
 		{"acquire all", togetherProperties, canAll, noAll},
+		{"acquire any", anyProperties, canAny, noAny},
+		{"limit", limitProperties, has[lease.Limiter], "the store is not a lease.Limiter"},
+		{
+			"hand over slots", slotPassProperties,
+			has[lease.SlotPasser], "the store is not a lease.SlotPasser",
+		},
 		{"queue", slices.Concat(
-			queueProperties, queueGrantProperties, claimProperties, placeProperties, queueRaceProperties,
+			queueProperties, turnProperties, queueGrantProperties, claimProperties, placeProperties,
+			queueRaceProperties,
 		), has[lease.Queue], "the store is not a lease.Queue"},
 		{"hints", slices.Concat(interestProperties, notifyProperties), func(s lease.Store) bool {
 			return has[lease.Registry](s) || has[lease.Notifier](s)
 		}, "the store is neither a lease.Registry nor a lease.Notifier"},
+		{
+			"graph", slices.Concat(graphProperties, graphWideProperties),
+			canRecord, "the store is not a lease.Graph",
+		},
 	}
 }
 
@@ -72,8 +118,12 @@ func topics() []topic {
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	requireHooks(t, h)
+	requireTopics(t, h.Without)
 	for _, topic := range topics() {
 		t.Run(topic.name, func(t *testing.T) {
+			if slices.Contains(h.Without, topic.name) {
+				t.Skip("Harness.Without has it")
+			}
 			if topic.ability != nil && !topic.ability(h.Open(t)) { // once, not for each property
 				t.Skip(topic.lacking)
 			}
@@ -88,5 +138,14 @@ func requireHooks(tb testing.TB, h Harness) {
 	tb.Helper()
 	if h.Open == nil || h.Expire == nil {
 		tb.Fatal("locktest: Harness.Open and Harness.Expire are required")
+	}
+}
+
+func requireTopics(tb testing.TB, names []string) {
+	tb.Helper()
+	for _, name := range names {
+		if !slices.ContainsFunc(topics(), func(t topic) bool { return t.name == name }) {
+			tb.Fatalf("locktest: Harness.Without has %q, which is no topic", name)
+		}
 	}
 }

@@ -41,7 +41,7 @@ func (s *Store) tryAllLocked(
 		case r != nil && r.home != lease.HomeTable:
 			return nil, false, fmt.Errorf("acquire all %q: %w", q.Key, lease.ErrMoved)
 		case held && r.owner != q.Owner:
-			answers[i].Holder = lease.Holder{Note: r.note, Remaining: r.expires.Sub(now)}
+			answers[i].Holder = r.holder(now)
 			possible = false
 		case !held && s.nextLocked(q.Key, r) >= lease.MaxToken:
 			return nil, false, fmt.Errorf("acquire all %q: %w", q.Key, lease.ErrTokenExhausted)

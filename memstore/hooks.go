@@ -14,6 +14,29 @@ func (s *Store) Expire(key string) {
 	now := time.Now()
 	if r := s.rows[key]; r != nil && r.held(now) {
 		r.expires = now
+		for _, m := range r.members {
+			m.expires = now
+		}
+	}
+}
+
+// ExpireMember ends the lease of one member that shares key now, as if its TTL had passed.
+func (s *Store) ExpireMember(key string, owner lease.Owner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.rows[key]; r != nil && r.members[owner] != nil {
+		m := r.members[owner]
+		m.expires = earlier(m.expires, time.Now())
+	}
+}
+
+// AgeWishes makes the wishes for key older, as if their callers had begun to wait earlier by that
+// much.
+func (s *Store) AgeWishes(key string, by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.wishes[key] {
+		w.since = w.since.Add(-by)
 	}
 }
 

@@ -31,7 +31,9 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 			break
 		}
 		if r := s.rows[key]; r != nil && selects(f, key, r.held(now)) {
-			records = append(records, r.record(key, now))
+			record := r.record(key, now)
+			record.Wished = record.Shared && s.refusesLocked(now, key)
+			records = append(records, record)
 		}
 	}
 	return records, nil
@@ -51,12 +53,14 @@ func selects(f lease.Filter, key string, held bool) bool {
 }
 
 func (r *row) record(key string, now time.Time) lease.Record {
+	holder := r.holder(now)
 	return lease.Record{
-		Lease:     lease.Lease{Key: key, Owner: r.owner, Token: r.token},
+		Lease:     lease.Lease{Key: key, Owner: r.owner, Token: r.token, Shared: holder.Shared},
 		Held:      r.held(now),
-		Note:      r.note,
-		Remaining: r.expires.Sub(now),
+		Note:      holder.Note,
+		Remaining: holder.Remaining,
 		Age:       now.Sub(r.granted),
 		Home:      r.home,
+		Members:   r.live(now),
 	}
 }

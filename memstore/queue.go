@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -13,14 +14,16 @@ var _ lease.Queue = (*Store)(nil)
 // ticket is one waiter's position in the queue of a key.
 type ticket struct {
 	lease.AcquireRequest
-	// rank is when it joined, less the head start of its priority; number decides between equals.
-	rank   time.Duration
+	tenant string
+	// Its own rank is when it joined, less the head start of its priority; number decides between
+	// equals.
+	place
 	number int64
 	alive  time.Time
 }
 
 func (t *ticket) before(u *ticket) bool {
-	return t.rank < u.rank || t.rank == u.rank && t.number < u.number
+	return cmp.Or(t.compare(u.place), cmp.Compare(t.number, u.number)) < 0
 }
 
 // Join puts each ticket into its queue, or renews it. See [lease.Queue].
@@ -41,7 +44,7 @@ func checkTicket(t lease.Ticket) error {
 	if t.Owner.IsZero() {
 		return fmt.Errorf("join %q: %w", t.Key, errZeroOwner)
 	}
-	return t.CheckPriority()
+	return cmp.Or(t.CheckPriority(), t.CheckTenant())
 }
 
 // joinLocked ignores a waiter that has the key already: its ticket is used up, and a late heartbeat
@@ -53,7 +56,9 @@ func (s *Store) joinLocked(now time.Time, q lease.Ticket) struct{} {
 	t := s.ticketLocked(now, q.Key, q.Owner)
 	if t == nil {
 		s.tickets++
-		t = &ticket{rank: now.Sub(s.born) - q.HeadStart(), number: s.tickets}
+		t = &ticket{tenant: q.Tenant, number: s.tickets}
+		own := place{now.Sub(s.born) - q.HeadStart(), s.tickets}
+		t.place = s.turnLocked(now, q.Key, q.Tenant, own)
 		if s.queues[q.Key] == nil {
 			s.queues[q.Key] = make(map[lease.Owner]*ticket)
 		}
@@ -105,12 +110,10 @@ func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Plac
 func (s *Store) placeLocked(now time.Time, l lease.Lease) (p lease.Place) {
 	r := s.rows[l.Key]
 	if r != nil {
-		p.Remaining = r.expires.Sub(now)
-	}
-	if r != nil && r.held(now) {
-		p.Note = r.note
-		if r.owner == l.Owner {
-			p.Granted, p.Token = true, r.token
+		holder := r.holder(now)
+		p.Remaining, p.Token, p.Note = holder.Remaining, r.token, holder.Note
+		p.Shared = holder.Shared && r.held(now)
+		if p.Granted = r.held(now) && r.owner == l.Owner; p.Granted {
 			return p
 		}
 	}

@@ -25,7 +25,12 @@ type Store struct {
 	rows    map[string]*row
 	floors  [lease.Buckets]int64
 	queues  map[string]map[lease.Owner]*ticket
-	tickets int64 // given out so far
+	wishes  map[string]map[lease.Owner]*wish
+	tickets int64              // given out so far
+	limits  map[string]limit   // by name
+	forced  []lease.Forced     // in order of time
+	trace   []lease.TraceEvent // in order of time
+	chains  map[lease.Owner]*record
 	hints
 }
 
@@ -33,7 +38,9 @@ type Store struct {
 func New() *Store {
 	return &Store{
 		born: time.Now(), rows: make(map[string]*row), queues: make(map[string]map[lease.Owner]*ticket),
-		hints: hints{registered: make(map[string]map[lease.Owner]time.Time), listeners: make(map[*listener]struct{})},
+		chains: make(map[lease.Owner]*record), limits: make(map[string]limit),
+		wishes: make(map[string]map[lease.Owner]*wish),
+		hints:  hints{registered: make(map[string]map[lease.Owner]time.Time), listeners: make(map[*listener]struct{})},
 	}
 }
 
@@ -45,13 +52,14 @@ type row struct {
 	home    int
 	granted time.Time
 	expires time.Time
+	members map[lease.Owner]*member // of a team, which is then the owner
 }
 
-func (r *row) held(now time.Time) bool { return !r.owner.IsZero() && now.Before(r.expires) }
+func (r *row) held(now time.Time) bool { return !r.owner.IsZero() && now.Before(r.until()) }
 
 // names reports whether the row is of l's term.
 func (r *row) names(l lease.Lease) bool {
-	return !l.Owner.IsZero() && r.owner == l.Owner && r.token == l.Token
+	return !l.Owner.IsZero() && r.members == nil && r.owner == l.Owner && r.token == l.Token
 }
 
 var errZeroOwner = errors.New("the zero owner names no attempt; use lease.NewOwner")
@@ -99,7 +107,7 @@ func (s *Store) acquireLocked(now time.Time, q lease.AcquireRequest) lease.Acqui
 		if r.owner == q.Owner {
 			return lease.Acquired{Granted: true, Token: r.token}
 		}
-		return lease.Acquired{Holder: lease.Holder{Note: r.note, Remaining: r.expires.Sub(now)}}
+		return lease.Acquired{Holder: r.holder(now)}
 	}
 	token := s.nextLocked(q.Key, r)
 	if token >= lease.MaxToken {
@@ -123,6 +131,9 @@ func (s *Store) renewLocked(now time.Time, q lease.RenewRequest) lease.Renewed {
 		return lease.Renewed{Err: fmt.Errorf("renew: %w", err)}
 	}
 	clock := now.Sub(s.born)
+	if q.Shared {
+		return lease.Renewed{Outcome: s.renewMemberLocked(now, q), Clock: clock}
+	}
 	r := s.rows[q.Key]
 	if r == nil || !r.names(q.Lease) || !r.held(now) {
 		return lease.Renewed{Outcome: lease.Lost, Clock: clock}
@@ -134,6 +145,9 @@ func (s *Store) renewLocked(now time.Time, q lease.RenewRequest) lease.Renewed {
 func (s *Store) releaseLocked(now time.Time, l lease.Lease) lease.Released {
 	if err := lease.CheckStoredKey(l.Key); err != nil {
 		return lease.Released{Err: fmt.Errorf("release: %w", err)}
+	}
+	if l.Shared {
+		return s.releaseMemberLocked(now, l)
 	}
 	r := s.rows[l.Key]
 	if r != nil && l.Token == 0 {

@@ -16,6 +16,8 @@ func (s *Store) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int
 			return removed, err
 		}
 		s.sweepTickets(opts.Retention)
+		s.sweepChains(opts.Retention)
+		s.sweepWishes(opts.Retention)
 		n := s.sweepBatch(opts)
 		removed += int64(n)
 		if opts.Batch <= 0 || n < opts.Batch {
@@ -38,7 +40,7 @@ func (s *Store) sweepBatch(opts lease.SweepOptions) int {
 			break
 		}
 		r := s.rows[key]
-		if r.home != lease.HomeTable || r.held(now) || now.Sub(r.expires) < opts.Retention {
+		if r.home != lease.HomeTable || r.held(now) || now.Sub(r.until()) < opts.Retention {
 			continue
 		}
 		floor := &s.floors[lease.Bucket(key)]

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -30,7 +30,7 @@ const maxTries = 5
 // finished is committed. Even if the server answers nothing, Do returns within 2 s after ctx has
 // ended, or after f has returned if that is later.
 func (o *Once) Do(ctx context.Context, r Request, f Func) (res Result, err error) {
-	if err := o.check(r, f); err != nil {
+	if err := o.check(ctx, r, f); err != nil {
 		return Result{}, err
 	}
 	until := time.Now().Add(o.cfg.Wait)
@@ -48,7 +48,7 @@ func (o *Once) Do(ctx context.Context, r Request, f Func) (res Result, err error
 
 // lead is for the one call of this process that asks the database for the key.
 func (o *Once) lead(ctx context.Context, r Request, f Func, until time.Time) (Result, error) {
-	pauses := pauses()
+	pauses := retry.Pauses()
 	for doubt, try := o.doubts.has(r), 1; ; try++ {
 		a := attempt{o: o, req: r, row: o.row(r), f: f, wait: o.patience(until, doubt), peek: o.cfg.NoWait && !doubt, doubt: doubt}
 		res, err := a.run(ctx)
@@ -66,7 +66,7 @@ func (o *Once) lead(ctx context.Context, r Request, f Func, until time.Time) (Re
 		}
 		late := time.Since(until)
 		enough := try >= maxTries && (!a.busy || o.cfg.NoWait || late > 0) || late > slack
-		if !a.again || enough || !sleep(ctx, pauses.NextBackOff()) {
+		if !a.again || enough || !retry.Sleep(ctx, pauses.NextBackOff()) {
 			if a.rivals {
 				err = oneline.Join(inFlight(r.Key), err)
 			}
@@ -95,22 +95,4 @@ func (o *Once) because(ctx context.Context, doubt bool, err error) error {
 		err = oneline.Join(err, ctx.Err())
 	}
 	return err
-}
-
-func pauses() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = 2*time.Millisecond, 200*time.Millisecond, 2, 0.5
-	return b
-}
-
-// sleep reports whether ctx lasted for that long.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -22,8 +22,11 @@ import (
 // commit would keep half of it, as done. In tries nothing again. It waits for a repeat in flight in
 // the database alone, with the caller's connection. After ErrBusy or ErrInFlight roll back and
 // begin anew.
+//
+// The transactions of other libraries have a *sql.Tx underneath: bun's and sqlx's in their field
+// Tx, gorm's in Statement.ConnPool. postgres.SQLTx makes one of a pgx.Tx.
 func (o *Once) In(ctx context.Context, tx *sql.Tx, r Request, f Func) (Result, error) {
-	if err := o.check(r, f); err != nil {
+	if err := o.check(ctx, r, f); err != nil {
 		return Result{}, err
 	}
 	if tx == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -31,17 +32,28 @@ const openTimeout = 30 * time.Second
 
 // New returns a Once on db, which stays the caller's. It refuses a database that would forget what
 // was done. It runs every statement once in a transaction that it rolls back, so that a missing
-// table or privilege is found now.
+// table or privilege is found now. It takes 30 s at most, even if the server does not answer.
 func New(db dialect.Pool, d dialect.Dialect, cfg *Config) (*Once, error) {
+	return NewContext(context.Background(), db, d, cfg)
+}
+
+// NewContext is New, and returns the error of ctx if ctx ends before the Once is open. Without a
+// deadline in ctx it takes 30 s at most. The Once goes on after ctx has ended; Close ends it.
+func NewContext(
+	ctx context.Context, db dialect.Pool, d dialect.Dialect, cfg *Config,
+) (*Once, error) {
 	of, err := sqlstore.CheckOpen("once.New", db, d)
 	if err != nil {
 		return nil, err
 	}
-	o := &Once{db: db, d: of, cfg: cfg.withDefaults(), lines: lines{at: make(map[place]*turn)}}
+	o := &Once{db: db, d: of.ForEffects(), cfg: cfg.withDefaults(), lines: lines{at: make(map[place]*turn)}}
 	if err := oneline.Join(o.cfg.check(), of.CheckNames()); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	ctx, cancel, err := sqlstore.Opening(ctx, "once.NewContext", openTimeout)
+	if err != nil {
+		return nil, err
+	}
 	defer cancel()
 	if err := o.open(ctx); err != nil {
 		return nil, err
@@ -61,7 +73,10 @@ func (o *Once) Close() error {
 	return nil
 }
 
-func (o *Once) check(r Request, f Func) error {
+func (o *Once) check(ctx context.Context, r Request, f Func) error {
+	if err := isnil.Context("once", ctx); err != nil {
+		return err
+	}
 	if o.stopped.Err() != nil {
 		return fmt.Errorf("%w: once %q", lease.ErrClosed, r.Key)
 	}
@@ -71,14 +86,15 @@ func (o *Once) check(r Request, f Func) error {
 // explain turns a database's error into one of rowlock's. Nothing was committed; the caller says so
 // if that is uncertain.
 func (o *Once) explain(verb, key string, err error) error {
+	what := sqlstore.What(verb, key)
 	v := sqlstore.Judge(o.d, err)
 	switch {
 	case v.As != nil:
-		return fmt.Errorf("%w: %s %q: %w", v.As, verb, key, err)
+		return fmt.Errorf("%w: %s: %w", v.As, what, err)
 	case v.Class == sqlstore.Conflict:
-		return fmt.Errorf("%w: %s %q: %w", lease.ErrBusy, verb, key, err)
+		return fmt.Errorf("%w: %s: %w", lease.ErrBusy, what, err)
 	}
-	return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
+	return fmt.Errorf("rowlock: %s: %w", what, err)
 }
 
 // MaxResult is the largest result in bytes that is kept, for callers that must know it before they

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -16,19 +17,16 @@ import (
 // processes may open it at this moment.
 func (o *Once) open(ctx context.Context) error {
 	facts, err := o.probe(ctx)
-	for pauses := pauses(); err == nil; {
+	for pauses := retry.Pauses(); err == nil; {
 		err = o.rehearse(ctx)
 		if !errors.Is(err, lease.ErrBusy) {
 			break
 		}
-		if sleep(ctx, pauses.NextBackOff()) {
+		if retry.Sleep(ctx, pauses.NextBackOff()) {
 			err = nil
 		}
 	}
-	if errors.Is(err, lease.ErrPrivilege) {
-		err = fmt.Errorf("%w; the user needs SELECT, INSERT, UPDATE and DELETE on %srowlock_once", err, o.d.Names().Prefix)
-	}
-	if err != nil {
+	if err = sqlstore.ExplainPrivilege(ctx, o.db, o.d, err); err != nil {
 		return err
 	}
 	for _, w := range facts.Warnings {
@@ -45,10 +43,10 @@ func (o *Once) probe(ctx context.Context) (facts sqlstore.Facts, err error) {
 	defer conn.Close()
 	facts, err = o.d.Probe(ctx, conn)
 	if err == nil {
-		err = sqlstore.CheckVersion(facts.SchemaVersion)
+		err = sqlstore.ProbeOther(ctx, o.db, o.d)
 	}
 	if err == nil {
-		err = o.d.ProbeTable(ctx, conn, "rowlock_once")
+		err = sqlstore.CheckVersion(facts.SchemaVersion)
 	}
 	return facts, o.refusal(err)
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -21,6 +23,9 @@ const (
 // once, because none waits for a row that another has locked. It borrows a connection from the pool
 // and drops it afterwards, because its settings differ from the application's.
 func (o *Once) Sweep(ctx context.Context, batch int) (removed int64, err error) {
+	if err := isnil.Context("sweep", ctx); err != nil {
+		return 0, err
+	}
 	if o.stopped.Err() != nil {
 		return 0, fmt.Errorf("%w: sweep", lease.ErrClosed)
 	}
@@ -53,13 +58,13 @@ func (o *Once) sweep(ctx context.Context, batch int) (removed int64, err error) 
 func (o *Once) batch(ctx context.Context, s *sqlstore.Session, batch int) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	for pauses, try := pauses(), 1; ; try++ {
+	for pauses, try := retry.Pauses(), 1; ; try++ {
 		n, err := sqlstore.SweepOnce(ctx, s, o.d, batch)
 		if err == nil {
 			return n, nil
 		}
 		again := sqlstore.Judge(o.d, err).Class == sqlstore.Conflict && try < maxTries
-		if !again || !sleep(ctx, pauses.NextBackOff()) {
+		if !again || !retry.Sleep(ctx, pauses.NextBackOff()) {
 			return 0, o.explain("sweep", "", err)
 		}
 	}
@@ -67,7 +72,7 @@ func (o *Once) batch(ctx context.Context, s *sqlstore.Session, batch int) (int64
 
 // reap sweeps regularly until Close.
 func (o *Once) reap() {
-	for sleep(o.stopped, o.cfg.Reap-o.cfg.Reap/10+rand.N(o.cfg.Reap/5+1)) {
+	for retry.Sleep(o.stopped, o.cfg.Reap-o.cfg.Reap/10+rand.N(o.cfg.Reap/5+1)) {
 		removed, err := o.sweep(o.stopped, defaultBatch)
 		switch {
 		case err == nil && removed > 0:

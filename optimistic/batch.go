@@ -12,6 +12,11 @@ func (d swap) Apply(_ context.Context, _ *sqlstore.Session, changes []sqlstore.C
 	return make([]sqlstore.Applied, len(changes)), nil
 }
 
+// ApplyAny makes none, as Apply.
+func (d swap) ApplyAny(_ context.Context, _ *sqlstore.Session, changes []sqlstore.Change, _ int, _ *sqlstore.Within) ([]sqlstore.Applied, error) {
+	return make([]sqlstore.Applied, len(changes)), nil
+}
+
 // Create leaves every row to be made alone.
 func (d swap) Create(_ context.Context, _ *sqlstore.Session, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
 	return make([]sqlstore.Applied, len(changes)), nil

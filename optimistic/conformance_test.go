@@ -28,14 +28,18 @@ func TestRandomCalls(t *testing.T) {
 	})
 }
 
+// patient lets a batch of 1200 take longer than the default on a shared machine.
+var patient = optimistic.Timeout(20 * time.Second)
+
 func harness(e *testdb.Env) locktest.Harness {
 	return locktest.Harness{
 		Open: func(tb testing.TB) lease.Store {
 			e.Exec(tb, `DELETE FROM {rowlock}`)
 			e.Exec(tb, `DELETE FROM {rowlock_queue}`)
-			return open(tb, e)
+			e.Exec(tb, `DELETE FROM {rowlock_wait}`)
+			return open(tb, e, patient)
 		},
-		Another: func(tb testing.TB, _ lease.Store) lease.Store { return open(tb, e) },
+		Another: func(tb testing.TB, _ lease.Store) lease.Store { return open(tb, e, patient) },
 		Expire: func(tb testing.TB, _ lease.Store, key string) {
 			e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ? AND owner IS NOT NULL`, []byte(key))
 		},

@@ -23,7 +23,7 @@ func database() (db *sql.DB, done func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	db, err = sql.Open("sqlite", "file:"+filepath.Join(dir, "app.db")+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	db, err = sqlite.Open(filepath.Join(dir, "app.db"))
 	if err == nil {
 		err = schema.Migrate(context.Background(), db, sqlite.New())
 	}

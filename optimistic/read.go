@@ -33,6 +33,9 @@ func (t *Table[T]) Select(ctx context.Context, ext Ext, keys []any) ([]T, error)
 	if isnil.Value(ext) {
 		return nil, fmt.Errorf("%w: select %s: needs a database or transaction", lease.ErrConfig, t.name)
 	}
+	if err := isnil.Context("select", ctx); err != nil {
+		return nil, err
+	}
 	if len(keys) == 0 {
 		return nil, nil
 	}

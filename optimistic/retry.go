@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -34,11 +36,17 @@ func Pauses(first, longest time.Duration) RetryOption {
 // returns at once, with ctx's error and the last.
 func Retry(ctx context.Context, f func(ctx context.Context) error, opts ...RetryOption) error {
 	r := retrying{tries: 20, first: 5 * time.Millisecond, longest: time.Second}
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return fmt.Errorf("%w: optimistic.Retry: option %d is nil; leave it out", lease.ErrConfig, i+1)
+		}
 		o(&r)
 	}
 	if f == nil {
 		return fmt.Errorf("%w: optimistic.Retry needs a function", lease.ErrConfig)
+	}
+	if err := isnil.Context("optimistic.Retry", ctx); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -51,7 +59,7 @@ func Retry(ctx context.Context, f func(ctx context.Context) error, opts ...Retry
 			return struct{}{}, backoff.Permanent(last)
 		}
 		return struct{}{}, last
-	}, backoff.WithBackOff(r.pauses()), backoff.WithMaxTries(uint(r.tries)), backoff.WithMaxElapsedTime(0))
+	}, backoff.WithBackOff(retry.Growing(r.first, r.longest, 0.5)), backoff.WithMaxTries(uint(r.tries)), backoff.WithMaxElapsedTime(0))
 	switch {
 	case err == nil:
 		return nil
@@ -61,10 +69,4 @@ func Retry(ctx context.Context, f func(ctx context.Context) error, opts ...Retry
 		return fmt.Errorf("after %d tries: %w", tries, last)
 	}
 	return last
-}
-
-func (r retrying) pauses() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = r.first, r.longest, 2, 0.5
-	return b
 }

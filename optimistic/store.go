@@ -37,7 +37,9 @@ type rows interface {
 	lease.Passer
 	lease.Registry
 	lease.Notifier
+	lease.Graph
 	Settle(ctx context.Context)
+	Tables() any
 	Close() error
 }
 
@@ -78,16 +80,28 @@ const minTimeout = 100 * time.Millisecond
 
 // New returns a store on the tables in db, which schema.Migrate or your own tool has made, and runs
 // every kind of statement once. The user needs SELECT, INSERT and UPDATE on rowlock, SELECT on
-// rowlock_floor and rowlock_meta, and SELECT, INSERT, UPDATE and DELETE on rowlock_queue. A sweep
-// needs UPDATE on rowlock_floor and DELETE on rowlock too; without them leave it to another client:
-// rowlock.Config.Reaper.Off.
+// rowlock_floor and rowlock_meta, and SELECT, INSERT, UPDATE and DELETE on rowlock_queue and
+// rowlock_wait. A sweep needs UPDATE on rowlock_floor and DELETE on rowlock too; without them leave
+// it to another client: rowlock.Config.Reaper.Off. It takes 30 s at most, even if the server does
+// not answer.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
+	return NewContext(context.Background(), db, d, opts...)
+}
+
+// NewContext is New, and returns the error of ctx if ctx ends before the store is open. Without a
+// deadline in ctx it takes 30 s at most. The store goes on after ctx has ended; Close ends it.
+func NewContext(
+	ctx context.Context, db DB, d dialect.Dialect, opts ...Option,
+) (*Store, error) {
 	of, err := sqlstore.CheckOpen("optimistic.New", db, d)
 	if err != nil {
 		return nil, err
 	}
 	set := settings{timeout: statementTimeout}
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("%w: optimistic.New: option %d is nil; leave it out", lease.ErrConfig, i+1)
+		}
 		if err := o(&set); err != nil {
 			return nil, err
 		}
@@ -97,10 +111,14 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	ctx, cancel, err := sqlstore.Opening(ctx, "optimistic.NewContext", openTimeout)
+	if err != nil {
+		return nil, err
+	}
 	defer cancel()
 	store, facts, err := table.Open(ctx, db, swapping(of, set.timeout), table.Options{
-		Lanes: lanes, Timeout: set.timeout, Hints: limit == 0 || limit > lanes+1, Optimistic: true,
+		Lanes: lanes, Timeout: set.timeout, Optimistic: true,
+		Hints: limit == 0 || limit > lanes+of.HintConnections(),
 	})
 	if err != nil {
 		return nil, err

@@ -246,7 +246,9 @@ func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
 		if wantSays(t, err, p+"rowlock_queue"); strings.Contains(err.Error(), "DELETE on "+p+"rowlock,") || strings.Contains(err.Error(), "UPDATE on "+p+"rowlock_floor") {
 			t.Errorf("it asks for rights that only sweeping takes: %v", err)
 		}
-		grant(map[string]string{"rowlock_queue": "SELECT, INSERT, UPDATE, DELETE"})
+		grant(map[string]string{
+			"rowlock_queue": "SELECT, INSERT, UPDATE, DELETE", "rowlock_wait": "SELECT, INSERT, UPDATE, DELETE",
+		})
 		if _, _, err := table.Open(t.Context(), db, e.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second}); !errors.Is(err, lease.ErrPrivilege) {
 			t.Errorf("the store that locks rows opens with %v: the test proves nothing", err)
 		}

@@ -31,7 +31,7 @@ func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
 	return d.Unswept().Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
 		s := swap{db, f, &shared{timeout: timeout}}
 		return s, sqlstore.Features{
-			OneWriter: f.OneWriter, CheckNames: f.CheckNames, Listener: f.Listener, Version: f.Version,
+			OneWriter: f.OneWriter, CheckNames: f.CheckNames, ProbePool: f.ProbePool, Listener: f.Listener, Version: f.Version,
 			Fence: s.fence, Reap: s.reapBucket,
 		}
 	})

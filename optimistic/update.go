@@ -31,6 +31,9 @@ func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 	if isnil.Value(ext) || row == nil {
 		return fmt.Errorf("%w: update %s: needs a database or transaction, and a row", lease.ErrConfig, t.name)
 	}
+	if err := isnil.Context("update", ctx); err != nil {
+		return err
+	}
 	v := reflect.ValueOf(row).Elem()
 	read := t.versionOf(v)
 	if read < 0 || read >= t.limit {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/heat"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/unknown"
@@ -35,6 +36,7 @@ var (
 	_ lease.AllAcquirer = (*Bridge)(nil)
 	_ lease.Settler     = (*Bridge)(nil)
 	_ lease.Evictor     = (*Bridge)(nil)
+	_ lease.Graph       = (*Bridge)(nil)
 
 	_ lease.RenewingFencer = (*Bridge)(nil)
 )
@@ -64,6 +66,10 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 	}
 	return b, nil
 }
+
+// Tables returns a value that is equal for the table and for every bridge over it: by it a client
+// finds what its call chain holds through another, wherever the key is.
+func (b *Bridge) Tables() any { return seam.TablesOf(b.table) }
 
 // Close stops audits and moves by heat, and returns when the bridge's goroutines have ended. It
 // completes a running move, or cancels it if the move has changed nothing yet. Keys in the cluster

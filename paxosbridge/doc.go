@@ -53,6 +53,7 @@
 // replica that lagged. An audit finds and repairs that ([Bridge.Audit]). Until then both stores may
 // grant the key.
 //
-// UnlockTx does not work for a key in the cluster, nor do LockAll and Fair: pin such keys to the
-// table.
+// UnlockTx does not work for a key in the cluster: pin such keys to the table. LockAll of keys that
+// are not all in the table asks for each, and releases a part: other callers may for a moment find
+// a key held that its asker does not keep. Fair, shared locks and semaphores are refused.
 package paxosbridge

@@ -27,6 +27,7 @@ func newMover(table Table, cluster Cluster, cfg *Config) mover {
 		cfg:       cfg,
 		stores:    [2]lease.Notifier{table, cluster},
 		listeners: make(map[*listener]struct{}),
+		told:      make(map[*moves]struct{}),
 	}
 	return mover{
 		table: table, cluster: cluster, cfg: cfg, routes: newRoutes(cfg, table), report: report,

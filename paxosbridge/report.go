@@ -17,6 +17,7 @@ type reports struct {
 
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
+	told      map[*moves]struct{}
 }
 
 // listener is a call of Listen in this process. It hears of a move at once, because not every store
@@ -52,6 +53,7 @@ func (r *reports) moved(ctx context.Context, key string, home int, epoch int64, 
 	if h := r.cfg.Hooks.Moved; h != nil {
 		h(key, home, epoch, why)
 	}
+	r.traced(key, home, why)
 	r.wake(key)
 	for _, n := range r.stores {
 		_ = n.Announce(ctx, []string{key}) // a hint: a waiter that misses it polls

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/memcluster"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
@@ -251,5 +252,18 @@ func TestWatchedAllocatesNothingInAdvance(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 4 {
 		t.Errorf("%d MB for no key at all", mb)
+	}
+}
+
+// A call chain finds what it holds through any bridge, and through the table beneath.
+func TestBridgesOverOneTableHaveItsKeys(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	other := newRig(t, paxosbridge.Config{})
+	tables := seam.TablesOf(r.Bridge)
+	if tables != seam.TablesOf(r.table) || tables != seam.TablesOf(r.bridge(t, paxosbridge.Config{})) {
+		t.Error("a bridge has other tables than its table, or than another bridge over it")
+	}
+	if tables == seam.TablesOf(other.Bridge) || tables == seam.TablesOf(other.table) {
+		t.Error("two tables are one")
 	}
 }

@@ -72,8 +72,12 @@ func Start(store lease.Sweeper, elect Elect, cfg Config, log *slog.Logger) *Reap
 	return r
 }
 
-// Stop ends a sweep that is under way and returns when the goroutine has ended.
+// Stop ends a sweep that is under way and returns when the goroutine has ended. A nil Reaper has
+// none.
 func (r *Reaper) Stop() {
+	if r == nil {
+		return
+	}
 	r.cancel()
 	r.wg.Wait()
 }

@@ -22,10 +22,10 @@ func FS(d dialect.Dialect) (fs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return migrations(of)
+	return migrations(of, func(text string) string { return text })
 }
 
-func migrations(d *sqlstore.Dialect) (fs.FS, error) {
+func migrations(d *sqlstore.Dialect, change func(text string) string) (fs.FS, error) {
 	dir := "migrations/" + d.Name()
 	entries, err := text.ReadDir(dir)
 	if err != nil {
@@ -37,9 +37,28 @@ func migrations(d *sqlstore.Dialect) (fs.FS, error) {
 		if err != nil {
 			return nil, err
 		}
-		files[e.Name()] = &fstest.MapFile{Data: []byte(d.Fill(string(sql))), Mode: 0o444}
+		files[e.Name()] = &fstest.MapFile{Data: []byte(change(d.Fill(string(sql)))), Mode: 0o444}
 	}
 	return files, nil
+}
+
+// marked says where each statement begins and ends. goose would find out by itself, with a buffer
+// of 4 MB for each line.
+func marked(text string) string {
+	var out strings.Builder
+	inside := false
+	for line := range strings.Lines(text) {
+		if !inside && line != "\n" && !strings.HasPrefix(line, "--") {
+			out.WriteString("-- +goose StatementBegin\n")
+			inside = true
+		}
+		out.WriteString(line)
+		if inside && strings.HasSuffix(line, ";\n") {
+			out.WriteString("-- +goose StatementEnd\n")
+			inside = false
+		}
+	}
+	return out.String()
 }
 
 var gooseMark = regexp.MustCompile(`(?m)^-- \+goose .*\n+`)

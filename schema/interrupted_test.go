@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,15 +38,19 @@ func TestFailureLeavesNothing(t *testing.T) {
 func TestInterruptedMySQLIsCompleted(t *testing.T) {
 	for _, s := range []server{onMySQL, onMariaDB} {
 		on(t, s, func(t *testing.T, s server) {
+			t.Parallel()
 			up, _, err := schema.SQL(s.dialect())
 			if err != nil {
 				t.Fatal(err)
 			}
 			statements := strings.SplitAfter(up, ";\n")
+			first := slices.IndexFunc(statements, func(s string) bool {
+				return strings.Contains(s, "('schema_version', '1')")
+			})
 			for n := range statements {
 				db := s.open(t)
 				plain(t, db, strings.Join(statements[:n], ""))
-				if n > 3 {
+				if n > 3 && n <= first {
 					exec(t, db, "DELETE FROM rowlock_floor WHERE bucket % 2 = 0")
 				}
 				migrate(t, s, db)
@@ -79,13 +84,14 @@ func cutAnywhere(t *testing.T, driver, dsn string, f func(broken *sql.DB, n int)
 // next run. MySQL leaves the tables it has made so far, but never a version without all of them.
 func TestCutAnywhere(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
+		t.Parallel()
 		driver, dsn := s.fresh(t, s)
 		whole, failures := open(t, driver, dsn), 0
 		cutAnywhere(t, driver, dsn, func(broken *sql.DB, n int) {
 			if schema.Migrate(t.Context(), broken, s.dialect()) != nil {
 				failures++
 			}
-			if left := s.listTables(t, whole, ""); s.quote == `"` && len(left) != 0 && len(left) != len(ourTables) {
+			if left := s.listTables(t, whole, ""); s.quote == `"` && len(left) != 0 && len(left) != ofVersion1 && len(left) != len(ourTables) {
 				t.Errorf("cut at operation %d: left %v", n, left)
 			}
 			migrate(t, s, whole)
@@ -103,6 +109,7 @@ func TestCutAnywhere(t *testing.T) {
 // Down that is cut off can be run again, and Migrate after it makes what is missing.
 func TestDownCutAnywhere(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
+		t.Parallel()
 		driver, dsn := s.fresh(t, s)
 		whole := open(t, driver, dsn)
 		migrate(t, s, whole)
@@ -124,7 +131,7 @@ func TestDownCutAnywhere(t *testing.T) {
 type stubborn struct{ driver.Conn }
 
 func (c stubborn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if query == "ROLLBACK" {
+	if strings.HasPrefix(query, "ROLLBACK") {
 		return nil, errors.New("stubborn")
 	}
 	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)

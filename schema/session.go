@@ -3,7 +3,6 @@ package schema
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -32,18 +32,22 @@ type session struct {
 	blind   bool   // remove every table that there is, recorded or not
 	version int64  // of the tables, read under the lock
 	done    bool   // the migration has run to its end
+	refused error  // why nothing was begun
 	restore string // undoes what patience changed
 }
 
 var _ lock.SessionLocker = (*session)(nil)
 
-func newSession(db *sql.DB, d dialect.Dialect) (*session, error) {
+func newSession(ctx context.Context, caller string, db DB, d dialect.Dialect) (*session, error) {
 	of, err := open(d)
+	if err == nil {
+		err = isnil.Context(caller, ctx)
+	}
+	if err == nil && isnil.Value(db) {
+		err = fmt.Errorf("%w: %s: the database is nil", lease.ErrConfig, caller)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if db == nil {
-		return nil, fmt.Errorf("%w: no database", lease.ErrConfig)
 	}
 	sql, err := text.ReadFile("statements/" + d.Name() + ".sql")
 	if err != nil {
@@ -59,8 +63,12 @@ func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	if err == nil {
 		s.version, err = s.read(ctx, conn)
 	}
+	if err == nil && s.blind {
+		err = s.exec(ctx, conn, s.statements.Text("stand-in"))
+	}
 	if err == nil && s.version > Version {
 		err = sqlstore.CheckVersion(int(s.version))
+		s.refused = err
 	}
 	if err != nil {
 		// If this fails too, the connection is gone and its lock with it.
@@ -85,8 +93,7 @@ func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 		err = s.exec(ctx, conn, s.restore)
 	}
 	if err != nil {
-		// Half-way through a transaction it must not go back to the pool.
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		discard(conn) // half-way through a transaction it must not go back to the pool
 	}
 	return err
 }
@@ -100,7 +107,9 @@ func (s *session) begin(ctx context.Context, conn *sql.Conn) error {
 	}
 	locked, err := s.ask(ctx, conn, "lock")
 	if err == nil && !locked {
-		err = fmt.Errorf("another process has been migrating for more than %s", patience)
+		err = fmt.Errorf("%w: another process has been migrating for more than %s; try again when it "+
+			"has ended", lease.ErrBusy, patience)
+		s.refused = err
 	}
 	return err
 }
@@ -123,7 +132,7 @@ func (s *session) wait(ctx context.Context, conn *sql.Conn) error {
 
 // current reports whether there is nothing to do, without the lock and the privileges that a
 // migration takes. If it cannot tell, it returns false and the session finds out.
-func (s *session) current(ctx context.Context, db *sql.DB) bool {
+func (s *session) current(ctx context.Context, db DB) bool {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return false

@@ -22,10 +22,10 @@ func insert(s server, db *sql.DB, key, owner any, token int64) error {
 
 // queueColumns differ in order: SQLite wants the number it counts to be the primary key.
 var queueColumns = map[string][]string{
-	"postgres": {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until"},
-	"mysql":    {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until"},
-	"mariadb":  {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until"},
-	"sqlite":   {"ticket", "key", "waiter", "rank", "note", "ttl", "alive_until"},
+	"postgres": {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until", "tenant", "beside"},
+	"mysql":    {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until", "tenant", "beside"},
+	"mariadb":  {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until", "tenant", "beside"},
+	"sqlite":   {"ticket", "key", "waiter", "rank", "note", "ttl", "alive_until", "tenant", "beside"},
 }
 
 func TestColumns(t *testing.T) {
@@ -33,12 +33,26 @@ func TestColumns(t *testing.T) {
 		db := s.open(t)
 		migrate(t, s, db)
 		for table, want := range map[string][]string{
-			"rowlock":       {"key", "owner", "note", "token", "acquired_at", "expires_at", "home"},
-			"rowlock_floor": {"bucket", "floor"},
-			"rowlock_meta":  {"name", "value"},
-			"rowlock_queue": queueColumns[s.name],
-			"rowlock_hold":  {"key", "made_at"},
-			"rowlock_once":  {"tenant", "key", "fingerprint", "result", "made_at", "expires_at"},
+			"rowlock":        {"key", "owner", "note", "token", "acquired_at", "expires_at", "home"},
+			"rowlock_floor":  {"bucket", "floor"},
+			"rowlock_meta":   {"name", "value"},
+			"rowlock_queue":  queueColumns[s.name],
+			"rowlock_hold":   {"key", "made_at"},
+			"rowlock_wait":   {"chain", "key", "token", "awaits", "process", "note", "since", "alive_until"},
+			"rowlock_member": {"key", "team", "owner", "note", "joined_at", "expires_at"},
+			"rowlock_latch": {
+				"kind", "key", "id", "generation", "parties", "state", "ended", "made_at", "expires_at",
+			},
+			"rowlock_forced": {
+				"key", "at", "id", "actor", "reason", "asked", "owner", "token", "note", "raised",
+			},
+			"rowlock_trace": {
+				"at", "id", "key", "event", "token", "owner", "note", "number", "detail",
+			},
+			"rowlock_limit": {"name", "slots", "peak", "generation"},
+			"rowlock_party": {"id", "phase", "party", "counted_at", "alive_until"},
+
+			"rowlock_once": {"tenant", "key", "fingerprint", "result", "made_at", "expires_at"},
 		} {
 			rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+table+" LIMIT 0")
 			if err != nil {

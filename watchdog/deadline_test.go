@@ -179,7 +179,7 @@ func TestRenewalIsWaitedForAsLongAsItMatters(t *testing.T) {
 			case <-time.After(5 * time.Second):
 				return all(reqs, lease.Extended)
 			}
-		}), watchdog.Config{Failed: func(err error, leases int) { t.Errorf("gave up: %v", err) }})
+		}), watchdog.Config{Failed: func(_ context.Context, err error, leases int) { t.Errorf("gave up: %v", err) }})
 		defer dog.Stop()
 		short := keep(t, dog, "short", func(h *watchdog.Held) { h.TTL = 15 * time.Second })
 		long := keep(t, dog, "long")

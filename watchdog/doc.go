@@ -12,6 +12,9 @@
 // unless the store's clock jumps ahead or the clock rates differ by more than margin/TTL. A
 // deadline that counted from the reply would be late by as long as the reply took.
 //
+// A lease with a limit ([Held].Until, [Watchdog.MaxIdle]) ends at that limit, if it is the earlier
+// moment.
+//
 // Every renewal also brings a reading of the store's clock. If that clock has run ahead of ours by
 // more than half a margin since the last reading, every deadline comes earlier by as much.
 //

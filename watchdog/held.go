@@ -2,6 +2,7 @@ package watchdog
 
 import (
 	"container/heap"
+	"context"
 	"math/rand/v2"
 	"time"
 
@@ -21,8 +22,14 @@ type Held struct {
 	// never.
 	Until time.Time
 	// End is called once, without a mutex held, when the lease is over: with lease.ErrLost, with
-	// lease.ErrMaxHold or, after Leaving, with lease.ErrUnlocked.
+	// lease.ErrMaxHold, with lease.ErrIdle (see Watchdog.MaxIdle) or, after Leaving, with
+	// lease.ErrUnlocked.
 	End func(cause error)
+	// Context is given to Config.Failed and Config.Renewed if they are about this lease alone. May
+	// be nil.
+	Context context.Context
+	// Quiet leaves the lease out of Config.Renewed.
+	Quiet bool
 
 	deadline time.Time
 	due      time.Time // of the next renewal
@@ -31,6 +38,7 @@ type Held struct {
 	flying   bool      // a renewal of it is under way, or waits for another to end
 	fenced   time.Time // when the holder last fenced; zero if a renewal found the row unlocked since
 	leaving  bool
+	idle     *idle // nil: no limit
 }
 
 // never is far enough away for an event that must not come.
@@ -104,6 +112,9 @@ func (h *Held) schedule() {
 	if !h.Until.IsZero() {
 		h.at = earliest(h.at, h.Until)
 	}
+	if h.idle != nil {
+		h.at = earliest(h.at, h.idle.end())
+	}
 }
 
 func earliest(a, b time.Time) time.Time {
@@ -113,6 +124,22 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
+// delay is how much later than was due a renewal was sent, if that is more than a quarter of Every:
+// counted from the request that the deadline counts from.
+func (h *Held) delay(sent time.Time) time.Duration {
+	since := sent.Sub(h.deadline) + h.TTL - h.Margin
+	if h.Quiet || h.Every == 0 || since <= h.Every+h.Every/4 {
+		return 0
+	}
+	return since - h.Every
+}
+
+// delayed is a lease that was renewed late.
+type delayed struct {
+	lease.Lease
+	by time.Duration
+}
+
 // over returns why the lease is over at now, or nil.
 func (h *Held) over(now time.Time) error {
 	switch {
@@ -120,8 +147,21 @@ func (h *Held) over(now time.Time) error {
 		return lease.ErrLost
 	case !h.Until.IsZero() && !now.Before(h.Until):
 		return lease.ErrMaxHold
+	case h.idle != nil && !now.Before(h.idle.end()):
+		return lease.ErrIdle
 	}
 	return nil
+}
+
+// putOff reports whether the event that is next was the end of the idle time, and progress has put
+// it off since. The next event is then set anew.
+func (h *Held) putOff() bool {
+	if h.idle == nil {
+		return false
+	}
+	was := h.at
+	h.schedule()
+	return h.at.After(was)
 }
 
 // watched reports whether h is in a queue.

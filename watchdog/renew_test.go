@@ -166,7 +166,7 @@ func TestFailedRenewalIsToldAndTriedAgain(t *testing.T) {
 					return all(reqs, lease.Extended)
 				})
 				told := 0
-				dog := watchdog.New(store, watchdog.Config{Failed: func(err error, leases int) {
+				dog := watchdog.New(store, watchdog.Config{Failed: func(_ context.Context, err error, leases int) {
 					told++
 					if want := map[string]int{"the call": 3, "two of three leases": 2}[name]; !errors.Is(err, failed) || leases != want {
 						t.Errorf("told of %d leases, %v; want %d, %v", leases, err, want, failed)

@@ -18,7 +18,7 @@ import (
 func TestStopLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &recorder{store: renewer(swallow)}
-		dog := watchdog.New(store, watchdog.Config{Batch: 1, Failed: func(err error, leases int) {
+		dog := watchdog.New(store, watchdog.Config{Batch: 1, Failed: func(_ context.Context, err error, leases int) {
 			t.Errorf("told of %d leases, %v: being stopped is no failure", leases, err)
 		}})
 		watches := keepMany(t, dog, 10, 0)
@@ -77,7 +77,7 @@ func TestCallbacksMayCallTheDog(t *testing.T) {
 			phase{forever, answers(lease.Lost)},
 		), watchdog.Config{
 			Batch:  1,
-			Failed: func(error, int) { call("failed") },
+			Failed: func(context.Context, error, int) { call("failed") },
 			Skewed: func(time.Duration) { call("skewed") },
 		})
 		defer dog.Stop()
@@ -114,7 +114,7 @@ func TestKeepDropStopAtOnce(t *testing.T) {
 		return answers, nil
 	})
 	for range 5 {
-		dog := watchdog.New(store, watchdog.Config{Batch: 8, Failed: func(error, int) {}, Skewed: func(time.Duration) {}})
+		dog := watchdog.New(store, watchdog.Config{Batch: 8, Failed: func(context.Context, error, int) {}, Skewed: func(time.Duration) {}})
 		var wg sync.WaitGroup
 		for g := range 8 {
 			wg.Go(func() {

@@ -24,12 +24,21 @@ type Config struct {
 	// Parallel is how many renewals may be under way at once; 0 means 2, so that one may hang on
 	// the network while the next passes.
 	Parallel int
-	// Failed is called, without a mutex held, after a renewal returned an error. The leases are
-	// renewed again until their deadlines. May be nil.
-	Failed func(err error, leases int)
+	// Failed is called, without a mutex held, after a renewal of so many leases returned an error.
+	// They are renewed again until their deadlines. ctx is the Context of the lease if there is one
+	// only, and otherwise context.Background(). May be nil.
+	Failed func(ctx context.Context, err error, leases int)
+	// Renewed is called, without a mutex held, after a call to the store has extended so many
+	// leases, and took so long: once for each call, of which Batch leases take one. A lease that is
+	// Quiet is not counted. ctx is as for Failed. May be nil.
+	Renewed func(ctx context.Context, leases int, took time.Duration)
 	// Skewed is called, without a mutex held, if the store's clock ran ahead of ours by that much
 	// between two renewals. May be nil.
 	Skewed func(ahead time.Duration)
+	// Late is called, without a mutex held, for each lease that was extended more than a quarter of
+	// Every later than was due: after a renewal that failed, or that found the row locked. A lease
+	// that is Quiet is left out. May be nil.
+	Late func(l lease.Lease, by time.Duration)
 }
 
 // Watchdog watches leases. Make one with New and stop it with Stop. It is safe for concurrent use.
@@ -92,6 +101,14 @@ func (d *Watchdog) Drop(h *Held) bool {
 	}
 	d.queue.remove(h)
 	return true
+}
+
+// Become changes the lease of h, which is not watched: a holder that shares its key has another
+// one. Keep it again afterwards.
+func (d *Watchdog) Become(h *Held, l lease.Lease) {
+	d.mu.Lock()
+	h.Lease, h.flying = l, false
+	d.mu.Unlock()
 }
 
 // Fenced says that the holder's own transaction may have the row locked from now on.
@@ -190,6 +207,10 @@ func (d *Watchdog) takeOver(now time.Time) (ended []ending) {
 	for len(d.queue) > 0 {
 		h := d.queue[0]
 		cause := h.over(now)
+		if cause == nil && !h.at.After(now) && h.putOff() {
+			d.queue.fix(h)
+			continue
+		}
 		if cause == nil {
 			break // later, or due for renewal
 		}
@@ -257,46 +278,76 @@ func (d *Watchdog) sleep(now time.Time) time.Duration {
 // renew sends one renewal and applies its answers. It ends when all its leases are over, because a
 // network that swallows requests must not block all renewals forever.
 func (d *Watchdog) renew(batch []*Held, until time.Time) {
+	d.mu.Lock() // or Become would change a lease meanwhile
 	// One order for all renewals, so that none deadlocks with another.
 	slices.SortFunc(batch, func(a, b *Held) int { return cmp.Compare(a.Key, b.Key) })
 	reqs := make([]lease.RenewRequest, len(batch))
 	for i, h := range batch {
 		reqs[i] = lease.RenewRequest{Lease: h.Lease, TTL: h.TTL}
 	}
+	d.mu.Unlock()
 	ctx, cancel := context.WithDeadline(d.ctx, until)
 	defer cancel()
 	sent := time.Now()
 	answers := seam.Renew(ctx, d.store, reqs)
-	ended, ahead := d.apply(batch, sent, answers)
+	took := time.Since(sent)
+	ended, late, ahead := d.apply(batch, reqs, sent, answers)
 	for _, e := range ended {
 		e.h.End(e.cause)
 	}
-	d.tellFailed(answers)
+	for _, l := range late {
+		d.cfg.Late(l.Lease, l.by)
+	}
+	d.tell(batch, answers, took)
 	if ahead > 0 && d.cfg.Skewed != nil {
 		d.cfg.Skewed(ahead)
 	}
 	d.nudge()
 }
 
-func (d *Watchdog) tellFailed(answers []lease.Renewed) {
-	var first error
-	failed := 0
-	for _, a := range answers {
-		if a.Err == nil {
-			continue
-		}
-		if failed++; first == nil {
-			first = a.Err
+// tell tells how many leases a renewal has extended, and for how many it failed.
+func (d *Watchdog) tell(batch []*Held, answers []lease.Renewed, took time.Duration) {
+	var extended, failed some
+	for i, a := range answers {
+		switch {
+		case a.Err != nil:
+			failed.add(batch[i], a.Err)
+		case a.Outcome == lease.Extended && !batch[i].Quiet:
+			extended.add(batch[i], nil)
 		}
 	}
-	if failed > 0 && d.cfg.Failed != nil && d.ctx.Err() == nil {
-		d.cfg.Failed(first, failed)
+	if extended.n > 0 && d.cfg.Renewed != nil {
+		d.cfg.Renewed(extended.context(), extended.n, took)
+	}
+	if failed.n > 0 && d.cfg.Failed != nil && d.ctx.Err() == nil {
+		d.cfg.Failed(failed.context(), failed.err, failed.n)
 	}
 }
 
+// some are leases of one renewal, with the error of the first.
+type some struct {
+	first *Held
+	err   error
+	n     int
+}
+
+func (s *some) add(h *Held, err error) {
+	if s.n++; s.n == 1 {
+		s.first, s.err = h, err
+	}
+}
+
+// context is that of the only lease.
+func (s *some) context() context.Context {
+	if s.n == 1 && s.first.Context != nil {
+		return s.first.Context
+	}
+	return context.Background()
+}
+
 func (d *Watchdog) apply(
-	batch []*Held, sent time.Time, answers []lease.Renewed,
-) (ended []ending, ahead time.Duration) {
+	batch []*Held, reqs []lease.RenewRequest, sent time.Time, answers []lease.Renewed,
+) (ended []ending, belated []delayed, ahead time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.parallel--
@@ -307,6 +358,12 @@ func (d *Watchdog) apply(
 		h.flying = false
 		if !h.watched() {
 			continue // dropped or ended meanwhile
+		}
+		if h.Lease != reqs[i].Lease {
+			continue // Become has changed it meanwhile: the answer is about the lease it was
+		}
+		if by := h.delay(sent); by > 0 && answers[i].Outcome == lease.Extended && d.cfg.Late != nil {
+			belated = append(belated, delayed{reqs[i].Lease, by})
 		}
 		if answers[i].Err != nil {
 			h.retry(now)
@@ -319,7 +376,7 @@ func (d *Watchdog) apply(
 		}
 		d.queue.fix(h)
 	}
-	return ended, ahead
+	return ended, belated, ahead
 }
 
 // answer applies one answer and returns why the lease is over, or nil. The store's clock may have

@@ -31,7 +31,8 @@ type crowd struct {
 	counter         *counter
 	pool            *sql.DB
 	holder, waiters *rowlock.Client
-	lost            atomic.Int64 // bids that found the key held
+	lost            atomic.Int64    // bids that found the key held
+	held            []*rowlock.Lock // what the holder has: a lock whose handle is garbage is released
 }
 
 const (
@@ -70,7 +71,7 @@ func (c *crowd) open(ctx context.Context, d *rig.Database) (err error) {
 	if c.holder, err = rowlock.Open(c.pool, d.Dialect, &cfg); err != nil {
 		return err
 	}
-	cfg.Hooks.Contended = func(string, *rowlock.HeldError) { c.lost.Add(1) }
+	cfg.Hooks.Contended = func(context.Context, string, *rowlock.HeldError) { c.lost.Add(1) }
 	c.waiters, err = rowlock.Open(c.pool, d.Dialect, &cfg)
 	return err
 }
@@ -93,11 +94,12 @@ func (c *crowd) close() (err error) {
 func heldKey(n int) string { return fmt.Sprintf("bench/held/%06d", n) }
 
 func (c *crowd) hold(ctx context.Context, keys int) error {
+	c.held = make([]*rowlock.Lock, keys)
 	var g errgroup.Group
 	g.SetLimit(helpers)
 	for n := range keys {
-		g.Go(func() error {
-			_, err := c.holder.Lock(ctx, heldKey(n))
+		g.Go(func() (err error) {
+			c.held[n], err = c.holder.Lock(ctx, heldKey(n))
 			return err
 		})
 	}

@@ -6,10 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
-	"runtime"
-	"strings"
 
 	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
@@ -22,23 +18,14 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := rig.Measure(ctx, s.kinds, s.steps(), s.measure)
-	if err != nil {
-		return err
-	}
-	return report(os.Stdout, s, all)
+	return race.Program(ctx, s.kinds, s.steps(), s.course(), s.check,
+		"database\tway\tgoroutines\ta second\tratio (min–max)\ttarget\t", s.measure)
 }
 
-// result is what was found out about one database.
-type result struct {
-	kind  rig.Kind
-	facts []string
-	rows  []race.Row
-}
+func (s settings) course() race.Course { return race.Course{Rounds: s.rounds, Turn: s.turn} }
 
-func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress) (r *result, err error) {
-	r = &result{kind: d.Kind}
-	if r.facts, err = d.Facts(ctx); err != nil {
+func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress) (r *race.Result, err error) {
+	if r, err = race.NewResult(ctx, d); err != nil {
 		return nil, err
 	}
 	keys := new(race.Keys) // never the same fresh one twice
@@ -51,7 +38,7 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", way.name, err)
 			}
-			r.rows = append(r.rows, rows...)
+			r.Rows = append(r.Rows, rows...)
 		}
 	}
 	return r, nil
@@ -76,20 +63,7 @@ func (s settings) race(ctx context.Context, d *rig.Database, w way, keys *race.K
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
-	return race.Run(ctx, race.Course{Title: d.Name, Goroutines: goroutines, Rounds: s.rounds, Turn: s.turn, Progress: p}, f.contenders, keys)
-}
-
-func report(w io.Writer, s settings, all []*result) error {
-	fmt.Fprintf(w, "%s, GOMAXPROCS %d, %d rounds of %s\n", runtime.Version(), runtime.GOMAXPROCS(0), s.rounds, s.turn)
-	for _, r := range all {
-		fmt.Fprintf(w, "%s: %s\n", r.kind.Name, strings.Join(r.facts, "; "))
-	}
-	v := &rig.Verdicts{}
-	rig.Table(w, "database\tway\tgoroutines\ta second\tratio (min–max)\ttarget\t", all, func(w io.Writer, r *result) {
-		race.Print(w, r.kind.Name, r.rows, v)
-	})
-	if s.check {
-		return v.Err()
-	}
-	return nil
+	c := s.course()
+	c.Title, c.Goroutines, c.Progress = d.Name, goroutines, p
+	return race.Run(ctx, c, f.contenders, keys)
 }

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -43,6 +44,27 @@ func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error
 	return d.settle(ctx, s, t, batch, rows)
 }
 
+// ApplyWithin reads nothing first: a slot is rarely lost, and its token is known.
+func (d *database) ApplyWithin(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, within *sqlstore.Within,
+) ([]sqlstore.Applied, error) {
+	out := make([]sqlstore.Applied, len(changes))
+	for i := range out {
+		out[i] = sqlstore.Applied{Outcome: sqlstore.Possible, Token: changes[i].From.Token}
+	}
+	t, batch := tries(changes, out), newBatch()
+	rows, err := s.Change(ctx, d.Text("apply-within"), batch[:], []byte(within.Name),
+		within.Generation, sqlstore.ChangeList(t.changes))
+	switch {
+	case err != nil || rows == 0: // the limit has changed, or others hold all of the slots by now
+		return out, err
+	case rows == int64(len(t.changes)):
+		t.made()
+		return out, nil
+	}
+	return out, d.settle(ctx, s, t, batch, rows)
+}
+
 // applyAll changes every row or none. Any other count would break the statement's own promise.
 func (d *database) applyAll(ctx context.Context, s *sqlstore.Session, t *try) error {
 	rows, err := s.Change(ctx, d.Text("apply-all"), sqlstore.ChangeList(t.changes), len(t.changes))
@@ -63,6 +85,70 @@ func (d *database) applyAll(ctx context.Context, s *sqlstore.Session, t *try) er
 		t.answer(n, unmade(&t.changes[n], &found[n], true))
 	}
 	return nil
+}
+
+// ApplyAny reads the rows, and takes n of those that can be taken in one more statement. A single
+// one is named by the statement's insert id, and several by its note.
+func (d *database) ApplyAny(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, n int,
+	within *sqlstore.Within,
+) ([]sqlstore.Applied, error) {
+	out, err := sqlstore.Look(ctx, s, d, changes)
+	if err != nil || !sqlstore.Hopeful(out, n) {
+		return out, err
+	}
+	t, batch := tries(changes, out), newBatch()
+	res, err := d.takeSome(ctx, s, t, batch, n, within)
+	if err != nil {
+		return out, err
+	}
+	count, err := res.RowsAffected()
+	switch {
+	case err != nil || count != 0 && count != int64(n):
+		return out, errUntold
+	case count == 0: // others have taken or locked them since
+		return out, nil
+	case count == 1:
+		return out, t.madeOne(res.LastInsertId())
+	}
+	return out, d.madeSome(ctx, s, t, batch, count)
+}
+
+func (d *database) takeSome(
+	ctx context.Context, s *sqlstore.Session, t *try, batch [16]byte, n int, within *sqlstore.Within,
+) (sql.Result, error) {
+	list := sqlstore.ChangeList(t.changes)
+	if within == nil {
+		return s.Exec(ctx, d.Text("apply-any"), batch[:], list, n, n)
+	}
+	return s.Exec(ctx, d.Text("apply-any-within"), batch[:], []byte(within.Name), within.Generation,
+		list, n, n)
+}
+
+// madeOne answers the change whose number the statement has returned.
+func (t *try) madeOne(number int64, err error) error {
+	if err != nil || number < 1 || number > int64(len(t.changes)) {
+		return errUntold
+	}
+	t.answer(int(number-1), done(&t.changes[number-1]))
+	return nil
+}
+
+// madeSome answers the changes that the statement has noted.
+func (d *database) madeSome(
+	ctx context.Context, s *sqlstore.Session, t *try, batch [16]byte, count int64,
+) error {
+	note, _, err := d.readApplied(ctx, s, sqlstore.Keys(t.changes))
+	if err != nil {
+		return err
+	}
+	made, err := noted(note, batch, count, len(t.changes))
+	for i := range made {
+		if made[i] {
+			t.answer(i, done(&t.changes[i]))
+		}
+	}
+	return err
 }
 
 // try is the part of a batch that is worth a write: its changes, each with the token that its row

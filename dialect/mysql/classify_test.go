@@ -196,7 +196,7 @@ var provoked = []struct {
 	}},
 	{"data too long", 1406, 1406, sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
 		a, _ := s.two()
-		return s.run(a, strict, `UPDATE {rowlock} SET note = REPEAT('x', 256)`)
+		return s.run(a, strict, `UPDATE {rowlock} SET note = REPEAT('x', 385)`)
 	}},
 	{"syntax", 1064, 1064, sqlstore.Refused, nil, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELEKT`)

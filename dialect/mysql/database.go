@@ -1,6 +1,11 @@
 package mysql
 
-import "github.com/rowlockdb/rowlock/internal/sqlstore"
+import (
+	"sync/atomic"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
 
 const quote = "`"
 
@@ -8,6 +13,12 @@ const quote = "`"
 type database struct {
 	sqlstore.Base
 	settings sqlstore.Settings
+	refused  atomic.Bool // some session, because it is another user's
+}
+
+// Rows encodes leases and their times as JSON.
+func (d *database) Rows(items []lease.RenewRequest) []any {
+	return []any{sqlstore.RenewList(items, ttlOf)}
 }
 
 // List encodes keys as JSON.

@@ -32,7 +32,14 @@ func ExampleNew() {
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_queue` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_hold` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_once` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_wait` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_meta` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_member` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_latch` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_party` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_limit` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_forced` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_trace` (
 }
 
 // rowlock keeps Config.Lanes connections of the pool to itself: a limit has room for them and for
@@ -54,4 +61,15 @@ func ExampleNew_pool() {
 		log.Fatal(err)
 	}
 	defer locks.Close()
+}
+
+// Every session of the pool shows which program it belongs to, and rowlock's rows show the same.
+func ExampleIdentify() {
+	dsn, err := mysql.Identify("app:secret@tcp(db:3306)/shop", "web-1/orders")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(dsn)
+	// Output:
+	// app:secret@tcp(db:3306)/shop?connectionAttributes=program_name%3Aweb-1%2Forders
 }

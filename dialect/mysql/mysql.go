@@ -19,14 +19,15 @@ var room = sqlstore.Room{Name: "mysql", Quote: quote, Files: statements, Open: o
 func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
 
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
-	d := &database{sqlstore.Base{
+	d := &database{Base: sqlstore.Base{
 		Sections: text, Note: sqlstore.AsBytes, TTL: sqlstore.Micros,
-		Waiters: waiters,
-	}, s}
+		Waiters: waiters, Tenants: 2,
+	}, settings: s}
 	return d, sqlstore.Features{
-		TextAsBytes: true, Clamps: true, ReadsLock: true, ShareLock: " LOCK IN SHARE MODE",
+		TextAsBytes: true, Clamps: true, ReadsLock: true, CountsOnly: true, ShareLock: " LOCK IN SHARE MODE",
 		// A COMMIT that was not answered kept its caller for 45 s beyond a context of 3 s.
 		UnwatchedTx: true,
-		Fence:       d.fence, PeekOnce: d.peekOnce, Silence: d.silence, Evictor: d,
+		Fence:       d.fence, PeekOnce: d.peekOnce, Silence: d.silence,
+		Listener: d, Apart: true, Evictor: d,
 	}
 }

@@ -12,21 +12,20 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Probe refuses what would lose a granted lock and warns of what might.
-func (d *database) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
-	vars, facts, err := d.server(ctx, conn)
+// Server refuses what would lose a granted lock and warns of what might.
+func (d *database) Server(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
+	vars, facts, err := d.variables(ctx, conn)
 	if err == nil {
 		err = check(vars)
 	}
 	if err == nil {
 		facts.Warnings = doubts(vars)
-		facts.SchemaVersion, err = sqlstore.ProbeTables(ctx, conn, d, d.settings.Names)
 	}
 	return facts, err
 }
 
-// server reads the variables that matter. The map lacks a variable that a flavor does not have.
-func (d *database) server(ctx context.Context, conn *sql.Conn) (
+// variables reads the variables that matter. The map lacks a variable that a flavor does not have.
+func (d *database) variables(ctx context.Context, conn *sql.Conn) (
 	vars map[string]string, f sqlstore.Facts, err error,
 ) {
 	rows, err := conn.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN (

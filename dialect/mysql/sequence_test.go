@@ -151,12 +151,23 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 }
 
 func TestReleaseIsOneStatement(t *testing.T) {
-	for changed, gone := range map[int64]bool{1: false, 0: true} {
+	for _, c := range []struct {
+		changed, waits int64
+		want           lease.Released
+	}{
+		{1, 0, lease.Released{}},
+		{1, 1, lease.Released{}}, // a process listens
+		{1, 3, lease.Released{Awaited: true}},
+		{0, 1, lease.Released{Gone: true}}, // of the session's statement before
+	} {
 		m := newMocked(t, "")
-		m.prepare("release").ExpectExec().WithArgs([]byte("key"), request.Owner[:], int64(7)).WillReturnResult(sqlmock.NewResult(0, changed))
+		m.Heard = true
+		m.prepare("release-awaited").ExpectExec().
+			WithArgs("_door", []byte("key"), m.Process[:], []byte("key"), request.Owner[:], int64(7)).
+			WillReturnResult(sqlmock.NewResult(c.waits, c.changed))
 		got, err := m.d.Release(t.Context(), m.Session, lease.Lease{Key: "key", Owner: request.Owner, Token: 7})
-		if err != nil || got.Gone != gone {
-			t.Errorf("%d rows changed: got %+v, %v", changed, got, err)
+		if err != nil || got != c.want {
+			t.Errorf("%d rows changed: got %+v, %v, want %+v", c.changed, got, err, c.want)
 		}
 		if err := m.ExpectationsWereMet(); err != nil {
 			t.Error(err)

@@ -87,7 +87,7 @@ UPDATE (SELECT j.n, r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS
           k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
           f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
           t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
-          c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+          c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
         STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
         WHERE r.home = @home AND r.token = j.t
           AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
@@ -120,7 +120,7 @@ UPDATE (SELECT d.*, COUNT(*) OVER () AS n
               FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
                 f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
                 t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
-                c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+                c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
               STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
               WHERE r.home = @home AND r.token = j.t
                 AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
@@ -131,6 +131,29 @@ SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS
   r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)),
   r.expires_at = UTC_TIMESTAMP(6) + INTERVAL mine.ttl MICROSECOND
 
+-- name: apply-any
+-- batch, JSON array as for apply, how many to take, and that number again: so many, or none. As
+-- apply, it locks in the array's order what no other transaction has locked, and LIMIT stops it at
+-- the last that it takes. The window counts before the statement writes anything. The number of the
+-- change comes back as the statement's insert id, which is enough for one; the note has them all.
+UPDATE (SELECT d.*, COUNT(*) OVER () AS total
+        FROM (SELECT j.n, r.`key` AS k, UNHEX(j.o) AS owner, UNHEX(j.c) AS note, j.d AS ttl
+              FROM (SELECT @rowlock_done := ? AS batch) AS b
+              STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
+                k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
+                t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
+                c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+              STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+              WHERE r.home = @home AND r.token = j.t
+                AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
+              LIMIT ? FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
+STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.total = ?
+SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
+  r.acquired_at = UTC_TIMESTAMP(6),
+  r.expires_at = UTC_TIMESTAMP(6)
+  + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n))
+    + 0 * LAST_INSERT_ID(mine.n) MICROSECOND
+
 -- name: create
 -- JSON array as for apply, with the bucket b as the last of each. As acquire-insert, it share-locks
 -- the floors, and a consistent read sees an existing row. It counts the rows, because the server
@@ -140,7 +163,7 @@ SELECT UNHEX(j.k), UNHEX(NULLIF(j.o, '')), UNHEX(j.c), f.floor + (j.o <> ''), UT
        UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND, @home
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
   o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
-  c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]',
+  c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]',
   b SMALLINT PATH '$[6]')) AS j
 STRAIGHT_JOIN rowlock_floor AS f FORCE INDEX (PRIMARY) ON f.bucket = j.b
 WHERE f.floor < @last_token
@@ -201,9 +224,29 @@ UPDATE rowlock SET expires_at = GREATEST(expires_at + INTERVAL 1 MICROSECOND,
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
 WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND expires_at > UTC_TIMESTAMP(6)
 
+-- name: raise
+-- token, key, owner, token so far, token. A lease gets a larger token, or has it from an
+-- earlier try. The row always changes, because a statement that changes nothing commits nothing,
+-- and an earlier try may not have been acknowledged.
+UPDATE rowlock SET token = ?, expires_at = expires_at + INTERVAL 1 MICROSECOND
+WHERE `key` = ? AND owner = ? AND token IN (?, ?) AND home = @home
+  AND expires_at > UTC_TIMESTAMP(6)
+
 -- name: release
--- key, owner, token, or 0 for any token of this owner
-UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
+-- door, key, owner, token, or 0 for any token of this owner. The answer to an UPDATE carries
+-- LAST_INSERT_ID: 1 if any process listens. To ask that costs nothing that can be measured.
+UPDATE rowlock SET owner = NULL, expires_at = UTC_TIMESTAMP(6),
+  note = IF(LAST_INSERT_ID(IS_USED_LOCK(?) IS NOT NULL), '', '')
+WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = @home
+
+-- name: release-awaited
+-- door, key, process, and the rest as for release, where a process listened at the release before.
+-- The answer has 2 besides if another process waits for the key. At READ COMMITTED the subquery locks
+-- nothing. It takes as long as the rest of the statement.
+UPDATE rowlock SET owner = NULL, expires_at = UTC_TIMESTAMP(6),
+  note = IF(LAST_INSERT_ID((IS_USED_LOCK(?) IS NOT NULL) + 2 * EXISTS (
+    SELECT 1 FROM rowlock_queue AS q FORCE INDEX (PRIMARY)
+    WHERE q.`key` = ? AND NOT (q.waiter <=> ?) AND q.alive_until > UTC_TIMESTAMP(6))), '', '')
 WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = @home
 
 -- name: hand-over
@@ -213,32 +256,27 @@ UPDATE rowlock SET token = token + 1, owner = ?, note = ?, acquired_at = UTC_TIM
 WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token < @last_token
 
 -- name: inspect
--- after and prefix as a JSON array, prefix's length, held only, limit
+-- the key before the first, the last that is possible, held only, limit
 SELECT r.`key`, r.owner, r.token, r.note,
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
-FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
-STRAIGHT_JOIN rowlock AS r
-WHERE r.`key` > UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[0]')))
-  AND LEFT(r.`key`, p.prefix_length) = UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[1]')))
-  AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
+FROM rowlock AS r
+WHERE r.`key` > ? AND r.`key` <= ?
+  AND (? = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
 ORDER BY r.`key` LIMIT ?
 
 -- name: inspect-keys
--- after and prefix as a JSON array, prefix's length, held only, keys as a JSON array, each once,
--- limit. This is not one statement with inspect, because "no list, or in it" reads the whole table,
--- and the list again for each row.
+-- keys as a JSON array, each once, and the rest as for inspect. This is not one statement with
+-- inspect, because "no list, or in it" reads the whole table, and the list again for each row.
 SELECT r.`key`, r.owner, r.token, r.note,
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
-FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
-STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.`key` > UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[0]')))
-  AND LEFT(r.`key`, p.prefix_length) = UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[1]')))
-  AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
+WHERE r.`key` > ? AND r.`key` <= ?
+  AND (? = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
 ORDER BY r.`key` LIMIT ?
 
 -- name: fence

@@ -25,6 +25,43 @@ func (d *database) Apply(
 	return a.out, err
 }
 
+// ApplyAny makes n of the changes in one statement.
+func (d *database) ApplyAny(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, n int,
+	within *sqlstore.Within,
+) ([]sqlstore.Applied, error) {
+	a := applied{out: make([]sqlstore.Applied, len(changes))}
+	a.dest = []any{&a.n, &a.outcome, &a.token, &a.awaited, &a.note, &a.remaining}
+	arrays := changeArrays(changes)
+	args := []any{arrays[0], arrays[3], arrays[4], arrays[5], n}
+	section := "apply-any"
+	if within != nil {
+		section, args = "apply-any-within", append(args, []byte(within.Name), within.Generation)
+	}
+	err := s.Query(ctx, d.Text(section), args, a.scan)
+	made := 0
+	for i := range a.out {
+		if a.out[i].Outcome == sqlstore.Done {
+			made++
+		}
+	}
+	if err == nil && (made != 0 && made != n || a.answers != len(changes) && a.answers != made) {
+		err = fmt.Errorf("apply-any: %d answers to %d changes, and %d of %d made",
+			a.answers, len(changes), made, n)
+	}
+	return a.out, err
+}
+
+// ApplyWithin hands slots over in one statement, which answers with what it made.
+func (d *database) ApplyWithin(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, within *sqlstore.Within,
+) ([]sqlstore.Applied, error) {
+	a := applied{out: make([]sqlstore.Applied, len(changes))}
+	a.dest = []any{&a.n, &a.outcome, &a.token, &a.awaited, &a.note, &a.remaining}
+	args := append(changeArrays(changes), []byte(within.Name), within.Generation)
+	return a.out, s.Query(ctx, d.Text("apply-within"), args, a.scan)
+}
+
 // applied reads the rows of the apply section into variables that it makes once.
 type applied struct {
 	out     []sqlstore.Applied

@@ -1,6 +1,9 @@
 package postgres
 
-import "github.com/rowlockdb/rowlock/internal/sqlstore"
+import (
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
 
 const quote = `"`
 
@@ -9,6 +12,9 @@ type database struct {
 	sqlstore.Base
 	settings sqlstore.Settings
 }
+
+// Rows encodes leases and their times as arrays.
+func (d *database) Rows(items []lease.RenewRequest) []any { return renewArrays(items) }
 
 // List encodes keys as an array literal.
 func (d *database) List(keys []string) any { return byteaArray(keys) }

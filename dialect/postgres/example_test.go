@@ -10,10 +10,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/once"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -34,19 +34,29 @@ func ExampleNew() {
 	// CREATE TABLE "locks"."rowlock_queue" (
 	// CREATE TABLE "locks"."rowlock_hold" (
 	// CREATE TABLE "locks"."rowlock_once" (
+	// CREATE TABLE "locks"."rowlock_wait" (
 	// CREATE TABLE "locks"."rowlock_meta" (
+	// CREATE TABLE "locks"."rowlock_member" (
+	// CREATE TABLE "locks"."rowlock_latch" (
+	// CREATE TABLE "locks"."rowlock_party" (
+	// CREATE TABLE "locks"."rowlock_limit" (
+	// CREATE TABLE "locks"."rowlock_forced" (
+	// CREATE TABLE "locks"."rowlock_trace" (
 }
 
-// An application that has a pgxpool gives rowlock a pool of database/sql on it, and fences its own
-// pgx transactions.
+// An application that has a pgxpool gives rowlock a part of it, and fences its own pgx
+// transactions.
 func ExampleFence() {
 	ctx := context.Background()
-	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL")) // …?pool_max_conns=14
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer pool.Close()
-	db := stdlib.OpenDBFromPool(pool)
+	db, err := postgres.OpenPool(pool)
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer db.Close()
 	locks, err := rowlock.Open(db, postgres.New(), nil)
 	if err != nil {
@@ -66,6 +76,46 @@ func ExampleFence() {
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// The client, the *sql.DB and the pool are closed in this order: pool.Close waits for the
+// connections that the client keeps.
+func ExampleOpenPool() {
+	pool, err := pgxpool.New(context.Background(), "postgres://app@server/app?pool_max_conns=14")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer pool.Close()
+	db, err := postgres.OpenPool(pool)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	locks, err := rowlock.Open(db, postgres.New(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+}
+
+// once.In needs a *sql.Tx. What it does is part of the pgx.Tx.
+func ExampleSQLTx() {
+	ctx := context.Background()
+	var pool *pgxpool.Pool  // yours
+	var requests *once.Once // once.New on what OpenPool returned
+
+	handle := func(key string) error {
+		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			return postgres.SQLTx(ctx, tx, func(in *sql.Tx) error {
+				_, err := requests.In(ctx, in, once.Request{Key: key}, func(ctx context.Context, _ *sql.Tx) ([]byte, error) {
+					_, err := tx.Exec(ctx, `UPDATE invoice SET paid = true WHERE id = 42`)
+					return []byte("paid"), err
+				})
+				return err
+			})
+		})
+	}
+	_ = handle
 }
 
 // Behind PgBouncer in transaction mode, the pool's DSN says default_query_exec_mode=exec, and

@@ -22,7 +22,7 @@ func (d *database) Listen(
 	ctx context.Context, pool sqlstore.Pool, channel string, process lease.Owner,
 	heard func(key string, chosen lease.Owner),
 ) error {
-	on := listener{channel, process, heard}
+	on := listener{channel, d.name(), process, heard}
 	switch {
 	case d.settings.Listen != "":
 		return on.dial(ctx, d.settings.Listen)
@@ -41,6 +41,7 @@ func (d *database) Listen(
 // listener is one connection that listens.
 type listener struct {
 	channel string
+	name    string      // of the session, as SQL
 	process lease.Owner // zero: none
 	heard   func(key string, chosen lease.Owner)
 }
@@ -69,6 +70,7 @@ func (e listener) borrow(ctx context.Context, pool sqlstore.Pool) error {
 	var failed error
 	_ = conn.Raw(func(c any) error {
 		failed = e.listenOn(ctx, c)
+		hangUpBelow(c)
 		return driver.ErrBadConn
 	})
 	return failed
@@ -91,7 +93,7 @@ func (e listener) listen(ctx context.Context, conn *pgx.Conn) error {
 	if !e.process.IsZero() {
 		listen += `; LISTEN ` + pgx.Identifier{ownChannel(e.channel, e.process)}.Sanitize()
 	}
-	if err := ask(ctx, conn, listen); err != nil {
+	if err := ask(ctx, conn, listen+`; SELECT `+e.name); err != nil {
 		return err
 	}
 	e.heard("", lease.Owner{})

@@ -23,6 +23,15 @@ func hangUp(conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
+// hangUpBelow ends pgx's connection beneath database/sql's. A pgxpool beneath database/sql
+// (stdlib.OpenDBFromPool) would take the connection back and give it to the application, with our
+// settings or our LISTEN.
+func hangUpBelow(c any) {
+	if conn := pgxOf(c); conn != nil {
+		hangUp(conn)
+	}
+}
+
 // ask sends a statement that a live server answers at once.
 func ask(ctx context.Context, conn *pgx.Conn, query string) error {
 	ctx, cancel := context.WithTimeout(ctx, pong)

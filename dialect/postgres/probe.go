@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -12,8 +13,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Probe refuses what would lose a granted lock and warns of what might.
-func (d *database) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
+// Server refuses what would lose a granted lock and warns of what might.
+func (d *database) Server(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
 	if _, err := pgx.ParseConfig(d.settings.Listen); d.settings.Listen != "" && err != nil {
 		return sqlstore.Facts{}, fmt.Errorf("%w: postgres.Listen: %w", lease.ErrConfig, err)
 	}
@@ -26,19 +27,16 @@ func (d *database) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, e
 	if err != nil {
 		return sqlstore.Facts{}, err
 	}
-	facts, err := d.server(ctx, conn)
+	facts, err := d.product(ctx, conn)
 	if err == nil && d.settings.Pooled {
 		var more []string
 		more, err = boundless(ctx, conn)
 		facts.Warnings = append(facts.Warnings, more...)
 	}
-	if err == nil {
-		facts.SchemaVersion, err = sqlstore.ProbeTables(ctx, conn, d, d.settings.Names)
-	}
 	return facts, err
 }
 
-func (d *database) server(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts, err error) {
+func (d *database) product(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts, err error) {
 	err = conn.QueryRowContext(ctx, `SELECT version()`).Scan(&f.Server)
 	switch {
 	case ctx.Err() != nil, errors.As(err, new(sqlState)):
@@ -86,13 +84,7 @@ func (d *database) server(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts
 // ProbeTable refuses a table that a crash would empty, or on which the user lacks a right.
 func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string) error {
 	name := d.settings.Names.Table(table, quote)
-	var persistence string
-	var rights [4]bool
-	err := conn.QueryRowContext(ctx, `SELECT relpersistence,
-		has_table_privilege(oid, 'SELECT'), has_table_privilege(oid, 'INSERT'),
-		has_table_privilege(oid, 'UPDATE'), has_table_privilege(oid, 'DELETE')
-		FROM pg_class WHERE oid = to_regclass($1)`, name).
-		Scan(&persistence, &rights[0], &rights[1], &rights[2], &rights[3])
+	persistence, lacks, err := d.table(ctx, conn, table)
 	switch {
 	case err == sql.ErrNoRows:
 		return fmt.Errorf(
@@ -105,36 +97,40 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 			"%w: %s is UNLOGGED or temporary and is emptied by a crash, after which tokens start "+
 				"again and what was done once is done again; ALTER TABLE %s SET LOGGED",
 			lease.ErrNotDurable, name, name)
+	case lacks != nil:
+		return fmt.Errorf("%w: the database user lacks %s on %s", lease.ErrPrivilege,
+			strings.Join(lacks, ", "), name)
 	}
-	return d.lacking(table, name, rights)
+	return nil
 }
 
-// needs lists the rights on each table: SELECT, INSERT, UPDATE, DELETE.
-var needs = map[string][4]bool{
-	"rowlock":       {true, true, true, true},
-	"rowlock_floor": {true, false, true, false},
-	"rowlock_queue": {true, true, true, true},
-	"rowlock_meta":  {true, false, false, false},
-	"rowlock_once":  {true, true, true, true},
+// Lacks asks the catalog.
+func (d *database) Lacks(ctx context.Context, conn *sql.Conn, table string) ([]string, error) {
+	_, lacks, err := d.table(ctx, conn, table)
+	if err == sql.ErrNoRows {
+		err = nil
+	}
+	return lacks, err
 }
 
-// sweeping lists the rights that only sweeping needs, if a floor is read without a lock.
-var sweeping = map[string][4]bool{
-	"rowlock":       {3: true},
-	"rowlock_floor": {2: true},
-}
-
-func (d *database) lacking(table, name string, has [4]bool) error {
-	var missing []string
-	for i, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE"} {
-		if needs[table][i] && !has[i] && !(d.settings.Unswept && sweeping[table][i]) {
-			missing = append(missing, right)
+// table returns sql.ErrNoRows if there is no such table.
+func (d *database) table(ctx context.Context, conn *sql.Conn, table string) (
+	persistence string, lacks []string, err error,
+) {
+	all := []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
+	var has [4]bool
+	err = conn.QueryRowContext(ctx, `SELECT relpersistence,
+		has_table_privilege(oid, 'SELECT'), has_table_privilege(oid, 'INSERT'),
+		has_table_privilege(oid, 'UPDATE'), has_table_privilege(oid, 'DELETE')
+		FROM pg_class WHERE oid = to_regclass($1)`, d.settings.Names.Table(table, quote)).
+		Scan(&persistence, &has[0], &has[1], &has[2], &has[3])
+	if err != nil {
+		return "", nil, err
+	}
+	for _, right := range d.settings.Needs(table) {
+		if !has[slices.Index(all, right)] {
+			lacks = append(lacks, right)
 		}
 	}
-	if missing == nil {
-		return nil
-	}
-	rights := strings.Join(missing, ", ")
-	return fmt.Errorf("%w: the database user lacks %s on %s; GRANT %s ON %s TO the user",
-		lease.ErrPrivilege, rights, name, rights, name)
+	return persistence, lacks, nil
 }

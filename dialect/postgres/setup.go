@@ -31,7 +31,8 @@ func relays(s *sqlstore.Session) error {
 // a higher level a statement that met a concurrent change fails instead of reading again. Commits
 // are durable and every wait is bounded. Plans use the primary key from the first row on, because a
 // plan that was made when the table was empty is kept. The server notices a vanished client after
-// 20 s, and not after the machine's two hours. Setup leaves a session alone that other clients
+// 20 s, and not after the machine's two hours. The session has a
+// name, by which pg_stat_activity shows its client. Setup leaves a session alone that other clients
 // share.
 func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if err := relays(s); err != nil {
@@ -40,7 +41,8 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if d.settings.Pooled {
 		return d.setupPooled(ctx, s)
 	}
-	_, err := s.Conn().ExecContext(ctx, `SELECT
+	s.HangUp = hangUpBelow
+	_, err := s.Conn().ExecContext(ctx, `SELECT `+d.name()+`,
 		set_config('default_transaction_isolation', 'read committed', false),
 		set_config('default_transaction_deferrable', 'off', false),
 		set_config('lock_timeout', '1000', false),

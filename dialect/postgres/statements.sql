@@ -71,6 +71,12 @@ WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_toke
 ON CONFLICT (key) DO NOTHING
 RETURNING r.token
 
+-- name: rows
+-- $1 keys as an array literal. What there is of slots, by a consistent read.
+SELECT w.n, r.home = @home AS home, r.owner, r.token, r.note,
+  (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining
+FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN rowlock AS r ON r.key = w.key
+
 -- name: apply
 -- $1 keys, $2 present owners (NULL: free, or expired), $3 present tokens (0: any), $4 next owners
 -- (NULL: free), $5 notes, $6 ttls in µs, each as an array literal, keys in order; $7 the releasing
@@ -125,6 +131,49 @@ SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
        coalesce(r.token, 0), false, coalesce(r.note, ''),
        coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
 FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key WHERE w.n NOT IN (SELECT n FROM done)
+
+-- name: apply-any
+-- $1 keys, $2 next owners, $3 notes, $4 ttls in µs, each as an array literal, in the order in which
+-- they are tried; $5 how many to take: so many, or none. It answers with what it took, or else with
+-- what it saw of every key.
+--
+-- LIMIT stands above the lock, so that the statement locks no row more than it takes, and passes
+-- over rows that others have locked. It reads a locked row anew, and so takes a key that was
+-- released since the snapshot and nothing that was taken since. It updates by key, because a row
+-- that has changed since the snapshot has another ctid. If an earlier copy of the request was
+-- granted, or fewer keys than wanted seem free, it locks nothing.
+WITH want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[])
+    WITH ORDINALITY AS w (key, owner, note, ttl, n)
+), seen AS (
+  SELECT w.n, CASE WHEN r.key IS NULL THEN 4
+                   WHEN r.home <> @home THEN 0
+                   WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
+                   WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
+                   WHEN r.token >= @last_token THEN 0
+                   ELSE 5 END AS outcome,
+    coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+    coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+      AS remaining
+  FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key
+), free AS (
+  SELECT w.* FROM want AS w JOIN rowlock AS r ON r.key = w.key
+  WHERE r.home = @home AND r.token < @last_token
+    AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
+    AND NOT EXISTS (SELECT 1 FROM seen WHERE outcome = 6)
+    AND (SELECT count(*) FROM seen WHERE outcome = 5) >= $5::bigint
+  ORDER BY w.n LIMIT $5::bigint FOR NO KEY UPDATE OF r SKIP LOCKED
+), done AS (
+  UPDATE rowlock AS r
+  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
+  FROM free AS f
+  WHERE r.key = f.key AND (SELECT count(*) FROM free) = $5::bigint
+  RETURNING f.n, r.token
+)
+SELECT n, 1 AS outcome, token, false AS awaited, '' AS note, 0::bigint AS remaining FROM done
+UNION ALL
+SELECT n, outcome, token, false, note, remaining FROM seen WHERE NOT EXISTS (SELECT 1 FROM done)
 
 -- name: create
 -- $1 keys, $2 owners (NULL: free), $3 notes, $4 ttls in µs, $5 buckets, each as an array literal,
@@ -187,6 +236,14 @@ UPDATE rowlock SET expires_at = greatest(expires_at + interval '1 microsecond',
   clock_timestamp() + $1::bigint * interval '1 microsecond')
 WHERE key = $2 AND owner = $3 AND token = $4 AND home = @home AND expires_at > clock_timestamp()
 
+-- name: raise
+-- $1 token, $2 key, $3 owner, $4 token so far, $5 token. A lease gets a larger token, or has it from an
+-- earlier try. The row always changes, because a statement that changes nothing commits nothing,
+-- and an earlier try may not have been acknowledged.
+UPDATE rowlock SET token = $1, expires_at = expires_at + interval '1 microsecond'
+WHERE key = $2 AND owner = $3 AND token IN ($4, $5) AND home = @home
+  AND expires_at > clock_timestamp()
+
 -- name: release
 -- $1 key, $2 owner, $3 token, or 0 for any token of this owner, $4 the releasing process. The
 -- returned row says whether another process waits. That costs a look at one index here, and would
@@ -204,28 +261,26 @@ SET owner = $1, note = $2, token = r.token + 1, acquired_at = clock_timestamp(),
 WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = @home AND r.token < @last_token
 
 -- name: inspect
--- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 limit
+-- $1 the key before the first, $2 the last that is possible, $3 held only, $4 limit
 SELECT r.key, r.owner, r.token, r.note,
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
        (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
 FROM rowlock AS r
-WHERE r.key > ($1::text::bytea[])[1] AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
+WHERE r.key > $1 AND r.key <= $2
   AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
 ORDER BY r.key LIMIT $4::bigint
 
 -- name: inspect-keys
--- $1 after and prefix as an array literal, $2 prefix's length, $3 held only, $4 keys as an array
--- literal, each once, $5 limit. This is not one statement with inspect, because a plan for "no
--- list, or in it" that serves every list reads the whole table.
+-- $1 keys as an array literal, each once, and the rest as for inspect. This is not one statement
+-- with inspect, because a plan for "no list, or in it" that serves every list reads the whole table.
 SELECT r.key, r.owner, r.token, r.note,
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
        (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
 FROM rowlock AS r
-WHERE r.key = ANY ($4::text::bytea[]) AND r.key > ($1::text::bytea[])[1]
-  AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
-  AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+WHERE r.key = ANY ($1::text::bytea[]) AND r.key > $2 AND r.key <= $3
+  AND ($4::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
 ORDER BY r.key LIMIT $5::bigint
 
 -- name: fence

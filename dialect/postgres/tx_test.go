@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"testing"
 
@@ -22,10 +23,24 @@ type tx struct{ pgx.Tx }
 
 func TestATransactionThatIsNilIsRefused(t *testing.T) {
 	for name, none := range map[string]pgx.Tx{"nil": nil, "a nil pointer": (*tx)(nil)} {
-		for _, err := range []error{postgres.Fence(t.Context(), none, untouched{t}), postgres.UnlockTx(t.Context(), none, untouched{t})} {
+		for _, err := range []error{
+			postgres.Fence(t.Context(), none, untouched{t}), postgres.UnlockTx(t.Context(), none, untouched{t}),
+			postgres.SQLTx(t.Context(), none, func(*sql.Tx) error { t.Error("called"); return nil }),
+		} {
 			if !errors.Is(err, lease.ErrConfig) {
 				t.Errorf("%s: %v, want %v", name, err, lease.ErrConfig)
 			}
+		}
+	}
+}
+
+func TestNothingThatIsNilIsUsed(t *testing.T) {
+	for what, err := range map[string]error{
+		"the pool":     func() error { _, err := postgres.OpenPool(nil); return err }(),
+		"the function": postgres.SQLTx(t.Context(), tx{}, nil),
+	} {
+		if !errors.Is(err, lease.ErrConfig) {
+			t.Errorf("%s is nil: %v, want %v", what, err, lease.ErrConfig)
 		}
 	}
 }

@@ -29,6 +29,89 @@ func (d *database) Apply(
 	return made, err
 }
 
+// ApplyAny reads all rows in one statement, and then takes one after the other until it has n. A
+// single one needs no transaction of its own.
+func (d *database) ApplyAny(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, n int,
+	within *sqlstore.Within,
+) ([]sqlstore.Applied, error) {
+	out, err := sqlstore.Look(ctx, s, d, changes)
+	if err != nil || !sqlstore.Hopeful(out, n) {
+		return out, err
+	}
+	made := slices.Clone(out)
+	take := func() error {
+		err := d.applySome(ctx, s, changes, made, n)
+		if err == nil && within != nil {
+			err = d.checkLimit(ctx, s, within)
+		}
+		return err
+	}
+	if n == 1 && within == nil {
+		err = take()
+	} else {
+		err = s.InTx(ctx, take)
+	}
+	if errors.Is(err, errNotAll) {
+		return out, nil
+	}
+	return made, err
+}
+
+// ApplyWithin reads nothing first, because a slot is rarely lost. It rolls back if the limit has
+// changed.
+func (d *database) ApplyWithin(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, within *sqlstore.Within,
+) ([]sqlstore.Applied, error) {
+	made := make([]sqlstore.Applied, len(changes))
+	err := s.InTx(ctx, func() (err error) {
+		for i := range changes {
+			if made[i], err = d.apply(ctx, s, &changes[i]); err != nil {
+				return err
+			}
+		}
+		return d.checkLimit(ctx, s, within)
+	})
+	if errors.Is(err, errNotAll) {
+		return make([]sqlstore.Applied, len(changes)), nil
+	}
+	return made, err
+}
+
+// checkLimit runs in a transaction that has written, so that no other can change the limit.
+func (d *database) checkLimit(
+	ctx context.Context, s *sqlstore.Session, within *sqlstore.Within,
+) error {
+	var one int64
+	err := s.QueryRow(ctx, d.Text("limit-check"), []any{[]byte(within.Name), within.Generation}, &one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return errNotAll
+	}
+	return err
+}
+
+// applySome makes n of the changes that are Possible in out, and writes their outcomes to it.
+func (d *database) applySome(
+	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied,
+	n int,
+) (err error) {
+	for i := range changes {
+		if n == 0 || out[i].Outcome != sqlstore.Possible {
+			continue
+		}
+		if out[i], err = d.apply(ctx, s, &changes[i]); err != nil {
+			return err
+		}
+		if out[i].Outcome == sqlstore.Done {
+			n--
+		}
+	}
+	if n > 0 {
+		return errNotAll
+	}
+	return nil
+}
+
 // errNotAll rolls back a batch that could be made only in part.
 var errNotAll = errors.New("not every change can be made")
 

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -20,13 +21,18 @@ var verdicts = map[int]sqlstore.Verdict{
 	sqlite3.SQLITE_FULL:       {Class: sqlstore.Conflict},
 	sqlite3.SQLITE_READONLY:   {Class: sqlstore.Refused, As: lease.ErrReadOnly},
 	sqlite3.SQLITE_PERM:       {Class: sqlstore.Refused, As: lease.ErrPrivilege},
-	sqlite3.SQLITE_CANTOPEN:   {Class: sqlstore.Refused, As: lease.ErrPrivilege},
+	sqlite3.SQLITE_CANTOPEN:   {Class: sqlstore.Refused, As: errCannotOpen},
 	sqlite3.SQLITE_CONSTRAINT: {Class: sqlstore.Refused, As: lease.ErrCorrupt},
 	sqlite3.SQLITE_MISMATCH:   {Class: sqlstore.Refused, As: lease.ErrCorrupt},
 	sqlite3.SQLITE_CORRUPT:    {Class: sqlstore.Refused, As: lease.ErrCorrupt},
 	sqlite3.SQLITE_NOTADB:     {Class: sqlstore.Refused, As: lease.ErrWrongDialect},
 	sqlite3.SQLITE_TOOBIG:     {Class: sqlstore.Refused},
 }
+
+// errCannotOpen is what SQLITE_CANTOPEN can mean. A pool does not say which file it opens.
+var errCannotOpen = fmt.Errorf("%w: SQLite cannot open the file: its folder is missing, its path "+
+	"is a folder, the user may not write there, or the process has too many files open; "+
+	"sqlite.Open(path) says which", lease.ErrConfig)
 
 // Classify returns what err means.
 func (d *database) Classify(err error) sqlstore.Verdict {
@@ -46,7 +52,7 @@ func generic(text string) sqlstore.Verdict {
 	switch {
 	case strings.Contains(text, "no such table"):
 		return sqlstore.Verdict{Class: sqlstore.Refused, As: lease.ErrNoSchema}
-	case strings.Contains(text, "no such column"):
+	case strings.Contains(text, "no such column"), strings.Contains(text, "has no column named"):
 		return sqlstore.Verdict{Class: sqlstore.Refused, As: lease.ErrSchemaVersion}
 	}
 	return sqlstore.Verdict{Class: sqlstore.Unknown}

@@ -132,7 +132,7 @@ var provoked = []struct {
 	{"query only", sqlite3.SQLITE_READONLY, sqlstore.Refused, lease.ErrReadOnly, func(f *file) error {
 		return f.run(f.open(f.path(), "_pragma=query_only(1)"), insert)
 	}},
-	{"cannot be opened", sqlite3.SQLITE_CANTOPEN, sqlstore.Refused, lease.ErrPrivilege, func(f *file) error {
+	{"cannot be opened", sqlite3.SQLITE_CANTOPEN, sqlstore.Refused, lease.ErrConfig, func(f *file) error {
 		pool, err := sql.Open("sqlite", "file:"+filepath.Join(f.TempDir(), "nosuch", "file.db"))
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ func TestErrorsOfARealFileAreClassified(t *testing.T) {
 
 func wantVerdict(t testing.TB, d *sqlstore.Dialect, err error, class sqlstore.Class, as error) {
 	t.Helper()
-	if v := d.Classify(err); v.Class != class || v.As != as {
+	if v := d.Classify(err); v.Class != class || !errors.Is(v.As, as) {
 		t.Errorf("%v is %s, %v; want %s, %v", err, v.Class, v.As, class, as)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 const quote = `"`
@@ -12,6 +13,12 @@ const quote = `"`
 type database struct {
 	sqlstore.Base
 	settings sqlstore.Settings
+}
+
+// Rows encodes leases and their times as JSON.
+func (d *database) Rows(items []lease.RenewRequest) []any {
+	micros := func(r lease.RenewRequest) int64 { return sqlstore.Micros(r.TTL) }
+	return []any{sqlstore.RenewList(items, micros)}
 }
 
 // List encodes keys as JSON.

@@ -2,8 +2,9 @@ package sqlite_test
 
 import (
 	"context"
-	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
@@ -13,10 +14,6 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// The DSN has what a file needs that several processes write to. WAL lets readers and the writer
-// work beside each other, busy_timeout waits for the file's one write lock, and _txlock=immediate
-// takes that lock when a transaction begins: a deferred one that reads first cannot always write
-// afterwards.
 func ExampleNew() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "rowlock")
@@ -24,8 +21,7 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "app.db")+
-		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	db, err := sqlite.Open(filepath.Join(dir, "app.db"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,4 +48,29 @@ func ExampleNew() {
 	fmt.Println(l.Fence(ctx, tx))
 	// Output:
 	// <nil>
+}
+
+// Foreign keys are SQLite's default, unchecked, unless you say otherwise.
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "rowlock")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	db, err := sqlite.Open(filepath.Join(dir, "app.db"), "foreign_keys(1)")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	var mode string
+	var foreignKeys bool
+	err = db.QueryRow(`SELECT journal_mode, foreign_keys FROM pragma_journal_mode, pragma_foreign_keys`).
+		Scan(&mode, &foreignKeys)
+	fmt.Println(mode, foreignKeys, err)
+
+	_, err = sqlite.Open("/no/such/folder/app.db")
+	fmt.Println(errors.Is(err, fs.ErrNotExist))
+	// Output:
+	// wal true <nil>
+	// true
 }

@@ -12,8 +12,8 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Probe refuses what would lose a granted lock and warns of what might.
-func (d *database) Probe(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts, err error) {
+// Server refuses what would lose a granted lock and warns of what might.
+func (d *database) Server(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts, err error) {
 	var version string
 	err = conn.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version)
 	if ctx.Err() != nil || errors.As(err, new(*sqlite.Error)) {
@@ -24,45 +24,50 @@ func (d *database) Probe(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts,
 			lease.ErrWrongDialect, err)
 	}
 	f.Server = "SQLite " + version
-	if err := file(ctx, conn); err != nil {
+	path, err := file(ctx, conn)
+	if err != nil {
 		return f, err
 	}
-	if f.Warnings, err = doubts(ctx, conn); err == nil {
-		f.SchemaVersion, err = sqlstore.ProbeTables(ctx, conn, d, d.settings.Names)
+	for _, check := range []func(context.Context, *sql.Conn, string) ([]string, error){
+		onlyQueries, writable, patient, journal, deferred,
+	} {
+		warnings, err := check(ctx, conn, path)
+		if err != nil {
+			return f, err
+		}
+		f.Warnings = append(f.Warnings, warnings...)
 	}
-	return f, err
+	return f, nil
 }
 
-func file(ctx context.Context, conn *sql.Conn) error {
-	var path string
-	err := conn.QueryRowContext(ctx,
+// file returns the path of the database, which must have one.
+func file(ctx context.Context, conn *sql.Conn) (path string, err error) {
+	err = conn.QueryRowContext(ctx,
 		`SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path)
-	switch {
-	case err != nil:
-		return err
-	case path == "":
-		return fmt.Errorf(
+	if err == nil && path == "" {
+		err = fmt.Errorf(
 			"%w: the database is in memory, where every connection has a database of its own and "+
 				"nothing outlives the process; give it a file (in tests: "+
 				"filepath.Join(t.TempDir(), \"app.db\"))", lease.ErrNotDurable)
 	}
-	var queryOnly bool
-	if err := conn.QueryRowContext(ctx,
-		`SELECT query_only FROM pragma_query_only`).Scan(&queryOnly); err != nil {
-		return err
-	}
-	if queryOnly {
-		return fmt.Errorf("%w: %s is open with query_only; leave that pragma out",
+	return path, err
+}
+
+func onlyQueries(ctx context.Context, conn *sql.Conn, path string) (_ []string, err error) {
+	var on bool
+	err = conn.QueryRowContext(ctx, `SELECT query_only FROM pragma_query_only`).Scan(&on)
+	if err == nil && on {
+		err = fmt.Errorf("%w: %s is open with query_only; leave that pragma out",
 			lease.ErrReadOnly, path)
 	}
-	return writable(ctx, conn, path)
+	return nil, err
 }
 
 // writable writes and rolls back, because BEGIN IMMEDIATE alone succeeds on a read-only file. That
 // another connection has the write lock is an answer too.
-func writable(ctx context.Context, conn *sql.Conn, path string) error {
+func writable(ctx context.Context, conn *sql.Conn, path string) (_ []string, err error) {
 	abandon(ctx, conn)
-	_, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`)
+	_, err = conn.ExecContext(ctx, `BEGIN IMMEDIATE`)
 	if err == nil {
 		_, err = conn.ExecContext(ctx, `PRAGMA user_version = 1`)
 		_, end := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
@@ -70,13 +75,17 @@ func writable(ctx context.Context, conn *sql.Conn, path string) error {
 	}
 	switch {
 	case isReadOnly(err):
-		return fmt.Errorf(
+		return nil, fmt.Errorf(
 			"%w: %s: %w; open it without mode=ro and immutable, as a user who may write to it "+
 				"and to its folder", lease.ErrReadOnly, path, err)
 	case isBusy(err):
-		return nil
+		return nil, nil
 	}
-	return err
+	return nil, err
+}
+
+func patient(ctx context.Context, conn *sql.Conn, _ string) ([]string, error) {
+	return nil, waits(ctx, conn)
 }
 
 // ProbeTable refuses a table that is not there.
@@ -94,7 +103,7 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 	return err
 }
 
-func doubts(ctx context.Context, conn *sql.Conn) ([]string, error) {
+func journal(ctx context.Context, conn *sql.Conn, _ string) ([]string, error) {
 	var mode string
 	if err := conn.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
 		return nil, err
@@ -105,3 +114,6 @@ func doubts(ctx context.Context, conn *sql.Conn) ([]string, error) {
 	}
 	return nil, nil
 }
+
+// Lacks returns nothing: SQLite has no users.
+func (d *database) Lacks(context.Context, *sql.Conn, string) ([]string, error) { return nil, nil }

@@ -83,6 +83,14 @@ UPDATE rowlock SET expires_at = max(expires_at + 1,
 WHERE key = ? AND owner = ? AND token = ? AND home = @home
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
+-- name: raise
+-- token, key, owner, token so far, token. A lease gets a larger token, or has it from an
+-- earlier try. The row always changes, because a statement that changes nothing commits nothing,
+-- and an earlier try may not have been acknowledged.
+UPDATE rowlock SET token = ?, expires_at = expires_at + 1
+WHERE key = ? AND owner = ? AND token IN (?, ?) AND home = @home
+  AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
 -- name: release
 -- key, owner, token, or 0 for any token of this owner
 UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
@@ -96,30 +104,29 @@ UPDATE rowlock SET token = token + 1, owner = ?, note = ?,
 WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token < @last_token
 
 -- name: inspect
--- after and prefix as a JSON array, prefix's length, held only, limit
+-- the key before the first, the last that is possible, held only, limit. The driver sends an empty
+-- text as NULL. The clock is read once, and not for each row that is passed over.
 SELECT r.key, r.owner, r.token, r.note,
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
-FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p JOIN rowlock AS r
-WHERE r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
-  AND (p.held_only = 0 OR r.owner IS NOT NULL
-    AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+FROM rowlock AS r
+WHERE r.key > coalesce(?, x'') AND r.key <= ?
+  AND (? = 0 OR r.owner IS NOT NULL
+    AND r.expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)))
 ORDER BY r.key LIMIT ?
 
 -- name: inspect-keys
--- after and prefix as a JSON array, prefix's length, held only, keys as a JSON array, each once,
--- limit. This is not one statement with inspect, because "no list, or in it" reads the whole table,
--- and the list again for each row. CROSS JOIN, because SQLite then keeps the order: from the list
--- to the rows.
+-- keys as a JSON array, each once, and the rest as for inspect. This is not one statement with
+-- inspect, because "no list, or in it" reads the whole table, and the list again for each row. CROSS
+-- JOIN, because SQLite then keeps the order: from the list to the rows.
 SELECT r.key, r.owner, r.token, r.note,
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
-FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
-CROSS JOIN json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
-WHERE r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
-  AND (p.held_only = 0 OR r.owner IS NOT NULL
+FROM json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
+WHERE r.key > coalesce(?, x'') AND r.key <= ?
+  AND (? = 0 OR r.owner IS NOT NULL
     AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 ORDER BY r.key LIMIT ?
 

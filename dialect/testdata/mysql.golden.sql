@@ -82,6 +82,47 @@ WHERE r.home = 0 AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND A
 DELETE /* rowlock cas-drop-dead */ FROM `rowlock_queue`
 WHERE `key` = ? AND waiter = ? AND alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 
+-- dialect/mysql/doctor.sql: doctor-dead
+SELECT /* rowlock doctor-dead */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
+  CAST(coalesce(max(age), 0) AS SIGNED)
+FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
+  FROM `rowlock` WHERE home = 0 AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
+
+-- dialect/mysql/doctor.sql: doctor-expired
+SELECT /* rowlock doctor-expired */ `key`, note, token,
+  TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
+FROM `rowlock`
+WHERE home = 0 AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?
+
+-- dialect/mysql/doctor.sql: doctor-queue
+SELECT /* rowlock doctor-queue */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
+  CAST(coalesce(max(age), 0) AS SIGNED)
+FROM (SELECT TIMESTAMPDIFF(MICROSECOND, alive_until, UTC_TIMESTAMP(6)) AS age
+  FROM `rowlock_queue` WHERE alive_until <= UTC_TIMESTAMP(6) LIMIT ?) AS d
+
+-- dialect/mysql/doctor.sql: doctor-chains
+SELECT /* rowlock doctor-chains */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
+  CAST(coalesce(max(age), 0) AS SIGNED)
+FROM (SELECT TIMESTAMPDIFF(MICROSECOND, alive_until, UTC_TIMESTAMP(6)) AS age
+  FROM `rowlock_wait` WHERE alive_until <= UTC_TIMESTAMP(6) LIMIT ?) AS d
+
+-- dialect/mysql/doctor.sql: doctor-members
+SELECT /* rowlock doctor-members */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
+  CAST(coalesce(max(age), 0) AS SIGNED)
+FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
+  FROM `rowlock_member` WHERE expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
+
+-- dialect/mysql/doctor.sql: doctor-waits
+SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.`key`, w.note, w.process,
+  TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)) AS waited
+FROM `rowlock_wait` AS w
+JOIN `rowlock` AS r ON r.`key` = w.`key` AND r.home = 0
+  AND r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AND (r.token = w.awaits
+    OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00')
+JOIN `rowlock_wait` AS h ON h.`key` = r.`key` AND h.token = r.token AND h.process = w.process
+  AND h.alive_until > UTC_TIMESTAMP(6)
+WHERE w.token = 0 AND w.alive_until > UTC_TIMESTAMP(6) LIMIT ?
+
 -- dialect/mysql/evict.sql: session-id
 SELECT /* rowlock session-id */ CONNECTION_ID()
 
@@ -123,6 +164,101 @@ WHERE w.trx_mysql_thread_id = ? AND t.trx_mysql_thread_id <> 0
 -- dialect/mysql/evict.sql: may-evict-mariadb
 SELECT /* rowlock may-evict-mariadb */ (SELECT COUNT(*) FROM information_schema.INNODB_TRX)
   + (SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS)
+
+-- dialect/mysql/force.sql: force-lock
+SELECT /* rowlock force-lock */ owner, token, note FROM `rowlock` WHERE `key` = ? AND home = 0 AND owner IS NOT NULL
+FOR UPDATE
+
+-- dialect/mysql/force.sql: force-home
+SELECT /* rowlock force-home */ COUNT(*) FROM `rowlock` WHERE `key` = ? AND home <> 0
+
+-- dialect/mysql/force.sql: force-end
+UPDATE /* rowlock force-end */ `rowlock` SET owner = NULL, note = '', token = LEAST(?, 9223372036853727231),
+  expires_at = UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
+
+-- dialect/mysql/force.sql: force-members
+DELETE /* rowlock force-members */ FROM `rowlock_member` WHERE `key` = ? AND team = ?
+
+-- dialect/mysql/force.sql: force-record
+INSERT /* rowlock force-record */ INTO `rowlock_forced` (`key`, `at`, id, actor, reason, asked, owner, token, note, raised)
+SELECT r.`key`, UTC_TIMESTAMP(6), ?, ?, ?, ?, ?, ?, ?, r.token FROM `rowlock` AS r WHERE r.`key` = ?
+
+-- dialect/mysql/force.sql: force-find
+SELECT /* rowlock force-find */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
+  token, note, raised
+FROM `rowlock_forced` WHERE `key` = ? AND id = ?
+
+-- dialect/mysql/force.sql: force-confirm
+UPDATE /* rowlock force-confirm */ `rowlock` SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND WHERE `key` = ?
+
+-- dialect/mysql/force.sql: force-list
+SELECT /* rowlock force-list */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
+  token, note, raised
+FROM `rowlock_forced`
+WHERE LEFT(`key`, ?) = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
+ORDER BY `at` DESC, id DESC LIMIT ?
+
+-- dialect/mysql/force.sql: force-list-key
+SELECT /* rowlock force-list-key */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
+  token, note, raised
+FROM `rowlock_forced`
+WHERE `key` = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
+ORDER BY `at` DESC, id DESC LIMIT ?
+
+-- dialect/mysql/graph.sql: wait-note
+INSERT /* rowlock wait-note */ INTO `rowlock_wait` (chain, `key`, token, awaits, process, note, since, alive_until)
+SELECT UNHEX(j.o), UNHEX(j.k), GREATEST(j.t, 0),
+  CASE WHEN j.t > 0 THEN 0 ELSE COALESCE((SELECT CASE j.t WHEN 0 THEN r.token ELSE -r.token END
+    FROM `rowlock` AS r WHERE r.`key` = UNHEX(j.k)), 0) END, ?, ?, UTC_TIMESTAMP(6) - INTERVAL j.d MICROSECOND,
+  UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o',
+  t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+ON DUPLICATE KEY UPDATE `rowlock_wait`.awaits = VALUES(awaits), `rowlock_wait`.alive_until = LEAST(VALUES(alive_until),
+  `rowlock_wait`.since
+    + INTERVAL TIMESTAMPDIFF(MICROSECOND, VALUES(since), VALUES(alive_until)) MICROSECOND)
+
+-- dialect/mysql/graph.sql: wait-erase
+DELETE /* rowlock wait-erase */ e FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o',
+  t BIGINT PATH '$.t')) AS j
+STRAIGHT_JOIN `rowlock_wait` AS e FORCE INDEX (PRIMARY)
+  ON e.chain = UNHEX(j.o) AND e.`key` = UNHEX(j.k) AND e.token = GREATEST(j.t, 0)
+
+-- dialect/mysql/graph.sql: wait-edges
+WITH /* rowlock wait-edges */ RECURSIVE reached AS (
+  SELECT CAST(UNHEX(j.c) AS BINARY(16)) AS chain
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (c CHAR(32) PATH '$')) AS j
+  UNION
+  SELECT h.chain FROM reached AS f
+  JOIN `rowlock_wait` AS w ON w.chain = f.chain AND w.token = 0
+    AND w.alive_until > UTC_TIMESTAMP(6)
+  JOIN `rowlock` AS r ON r.`key` = w.`key` AND r.home = 0
+    AND r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AND (r.token = w.awaits
+      OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00')
+  JOIN `rowlock_wait` AS h ON h.`key` = r.`key` AND h.token = r.token AND h.process = w.process
+    AND h.alive_until > UTC_TIMESTAMP(6)
+)
+SELECT w.chain, h.chain AS holder, w.`key`, r.token, w.note,
+  TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.since) AS since,
+  TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.alive_until) AS expires,
+  TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)) AS waited
+FROM reached AS f
+JOIN `rowlock_wait` AS w ON w.chain = f.chain AND w.token = 0 AND w.process = ?
+  AND w.alive_until > UTC_TIMESTAMP(6)
+JOIN `rowlock` AS r ON r.`key` = w.`key` AND r.home = 0
+  AND r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AND (r.token = w.awaits
+    OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00')
+JOIN `rowlock_wait` AS h ON h.`key` = r.`key` AND h.token = r.token AND h.process = w.process
+  AND h.alive_until > UTC_TIMESTAMP(6)
+LIMIT ?
+
+-- dialect/mysql/graph.sql: wait-dead
+SELECT /* rowlock wait-dead */ EXISTS (SELECT 1 FROM `rowlock_wait`
+  WHERE alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND)
+
+-- dialect/mysql/graph.sql: wait-reap
+DELETE /* rowlock wait-reap */ FROM `rowlock_wait`
+WHERE alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 
 -- dialect/mysql/group.sql: group-take
 UPDATE /* rowlock group-take */ `rowlock` FORCE INDEX (PRIMARY)
@@ -185,7 +321,14 @@ INSERT /* rowlock register */ INTO `rowlock_queue` (`key`, waiter, alive_until)
 SELECT w.k, w.waiter, w.until
 FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
       FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
-ON DUPLICATE KEY UPDATE alive_until = w.until
+ON DUPLICATE KEY UPDATE alive_until = w.until, note = ''
+
+-- dialect/mysql/hints.sql: register-listener
+INSERT /* rowlock register-listener */ INTO `rowlock_queue` (`key`, waiter, note, alive_until)
+SELECT w.k, w.waiter, 'hears', w.until
+FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
+      FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
+ON DUPLICATE KEY UPDATE alive_until = w.until, note = 'hears'
 
 -- dialect/mysql/hints.sql: unregister
 DELETE /* rowlock unregister */ q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
@@ -203,6 +346,38 @@ SELECT /* rowlock waiting */ least(100, (SELECT count(*) FROM `rowlock_queue` AS
                    WHERE q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
                      AND q.alive_until > UTC_TIMESTAMP(6)))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$')) AS j ORDER BY j.n
+
+-- dialect/mysql/hints.sql: listen-as
+SELECT /* rowlock listen-as */ j.n FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(64) PATH '$')) AS j
+WHERE GET_LOCK(j.k, 0) = 1 LIMIT 1
+
+-- dialect/mysql/hints.sql: listener
+SELECT /* rowlock listener */ COALESCE(IS_USED_LOCK(?), 0)
+
+-- dialect/mysql/hints.sql: unlisten
+SELECT /* rowlock unlisten */ RELEASE_LOCK(?)
+
+-- dialect/mysql/hints.sql: listen
+SELECT /* rowlock listen */ CASE WHEN NOT (IS_USED_LOCK(?) <=> CONNECTION_ID()) THEN -1 WHEN @@global.read_only THEN -2
+  ELSE COALESCE(GET_LOCK(?, ?), 2) END
+
+-- dialect/mysql/hints.sql: listeners
+SELECT /* rowlock listeners */ j.n FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(64) PATH '$')) AS j
+WHERE IS_USED_LOCK(j.k) IS NOT NULL
+
+-- dialect/mysql/hints.sql: wake
+SELECT /* rowlock wake */ COALESCE(
+  (SELECT q.waiter FROM `rowlock_queue` AS q
+   WHERE IS_USED_LOCK(CONCAT(?, '_', HEX(SUBSTRING(q.waiter, 1, 8)))) IS NOT NULL
+     AND q.waiter > ? AND q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
+     AND q.alive_until > UTC_TIMESTAMP(6)
+   ORDER BY q.`key`, q.waiter LIMIT 1),
+  (SELECT q.waiter FROM `rowlock_queue` AS q
+   WHERE IS_USED_LOCK(CONCAT(?, '_', HEX(SUBSTRING(q.waiter, 1, 8)))) IS NOT NULL
+     AND q.waiter < ? AND q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
+     AND q.alive_until > UTC_TIMESTAMP(6)
+   ORDER BY q.`key`, q.waiter LIMIT 1), _binary '')
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 
 -- dialect/mysql/hold.sql: write-lock
 
@@ -248,6 +423,176 @@ DELETE /* rowlock hold-drop */ h FROM (SELECT r.`key` AS k
         STRAIGHT_JOIN `rowlock_hold` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN `rowlock_hold` AS h FORCE INDEX (PRIMARY) ON h.`key` = mine.k
+
+-- dialect/mysql/latch.sql: latch-look
+SELECT /* rowlock latch-look */ l.id, l.generation, l.parties, l.state, l.ended,
+  TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at) AS remaining,
+  (SELECT COUNT(*) FROM `rowlock_party` AS p WHERE p.id = l.id AND p.phase = 0) AS counted,
+  0 AS gone, 0 AS dead
+FROM `rowlock_latch` AS l WHERE l.kind = ? AND l.`key` = ?
+
+-- dialect/mysql/latch.sql: latch-make
+INSERT /* rowlock latch-make */ INTO `rowlock_latch` (kind, `key`, id, generation, parties, made_at, expires_at)
+VALUES (?, ?, ?, 1, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
+ON DUPLICATE KEY UPDATE generation = generation
+
+-- dialect/mysql/latch.sql: latch-take
+UPDATE /* rowlock latch-take */ `rowlock_latch`
+SET id = ?, parties = ?, generation = generation + 1, state = 0, ended = 0,
+  made_at = UTC_TIMESTAMP(6), expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+WHERE kind = ? AND `key` = ? AND expires_at <= UTC_TIMESTAMP(6)
+
+-- dialect/mysql/latch.sql: latch-keep
+UPDATE /* rowlock latch-keep */ `rowlock_latch`
+SET made_at = made_at + INTERVAL 1 MICROSECOND,
+  expires_at = GREATEST(expires_at, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
+WHERE kind = ? AND `key` = ? AND id = ? AND expires_at > UTC_TIMESTAMP(6)
+
+-- dialect/mysql/latch.sql: latch-reset
+UPDATE /* rowlock latch-reset */ `rowlock_latch`
+SET id = ?, generation = generation + 1, ended = state, state = 0, made_at = UTC_TIMESTAMP(6),
+  expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+WHERE kind = ? AND `key` = ? AND id = ? AND state >= ? AND expires_at > UTC_TIMESTAMP(6)
+
+-- dialect/mysql/latch.sql: latch-count
+INSERT /* rowlock latch-count */ INTO `rowlock_party` (id, phase, party, counted_at)
+SELECT l.id, 0, ?, UTC_TIMESTAMP(6) FROM `rowlock_latch` AS l
+WHERE l.kind = ? AND l.`key` = ? AND l.id = ? AND l.expires_at > UTC_TIMESTAMP(6)
+ON DUPLICATE KEY UPDATE counted_at = counted_at + INTERVAL 1 MICROSECOND
+
+-- dialect/mysql/latch.sql: latch-put
+INSERT /* rowlock latch-put */ INTO `rowlock_party` (id, phase, party, counted_at)
+VALUES (?, 0, ?, UTC_TIMESTAMP(6))
+ON DUPLICATE KEY UPDATE counted_at = counted_at + INTERVAL 1 MICROSECOND
+
+-- dialect/mysql/latch.sql: barrier-look
+SELECT /* rowlock barrier-look */ l.id, l.generation, l.parties, l.state, l.ended,
+  TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at) AS remaining,
+  (SELECT COUNT(*) FROM `rowlock_party` AS p WHERE p.id = l.id AND p.phase = 0) AS counted,
+  (SELECT COUNT(*) FROM `rowlock_party` AS p WHERE p.id = l.id AND p.phase = 1) AS gone,
+  (SELECT COUNT(*) FROM `rowlock_party` AS p
+   WHERE p.id = l.id AND p.phase = 0 AND p.alive_until <= UTC_TIMESTAMP(6)
+     AND NOT EXISTS (SELECT 1 FROM `rowlock_party` AS g
+                     WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party)) AS dead
+FROM `rowlock_latch` AS l WHERE l.kind = ? AND l.`key` = ?
+
+-- dialect/mysql/latch.sql: barrier-enter
+INSERT /* rowlock barrier-enter */ INTO `rowlock_party` (id, phase, party, counted_at, alive_until)
+SELECT l.id, 0, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+FROM `rowlock_latch` AS l
+WHERE l.kind = ? AND l.`key` = ? AND l.id = ? AND l.state = 0 AND l.expires_at > UTC_TIMESTAMP(6)
+ON DUPLICATE KEY UPDATE counted_at = counted_at + INTERVAL 1 MICROSECOND,
+  alive_until = VALUES(alive_until)
+
+-- dialect/mysql/latch.sql: barrier-beat
+UPDATE /* rowlock barrier-beat */ `rowlock_party`
+SET counted_at = counted_at + INTERVAL 1 MICROSECOND,
+  alive_until = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+WHERE id = ? AND phase = 0 AND party = ?
+
+-- dialect/mysql/latch.sql: barrier-leave
+INSERT /* rowlock barrier-leave */ INTO `rowlock_party` (id, phase, party, counted_at)
+SELECT l.id, 1, ?, UTC_TIMESTAMP(6) FROM `rowlock_latch` AS l
+WHERE l.kind = ? AND l.`key` = ? AND l.id = ? AND l.state IN (1, 2)
+  AND l.expires_at > UTC_TIMESTAMP(6)
+  AND EXISTS (SELECT 1 FROM `rowlock_party` AS p
+              WHERE p.id = l.id AND p.phase = 0 AND p.party = ?)
+ON DUPLICATE KEY UPDATE counted_at = counted_at + INTERVAL 1 MICROSECOND
+
+-- dialect/mysql/latch.sql: barrier-open
+UPDATE /* rowlock barrier-open */ `rowlock_latch` AS l SET l.state = 1
+WHERE l.kind = ? AND l.`key` = ? AND l.id = ? AND l.state = 0
+  AND (SELECT COUNT(*) FROM `rowlock_party` AS p WHERE p.id = l.id AND p.phase = 0) >= l.parties
+  AND NOT EXISTS (SELECT 1 FROM `rowlock_party` AS p
+                  WHERE p.id = l.id AND p.phase = 0 AND p.alive_until <= UTC_TIMESTAMP(6))
+
+-- dialect/mysql/latch.sql: barrier-done
+UPDATE /* rowlock barrier-done */ `rowlock_latch` AS l SET l.state = 2
+WHERE l.kind = ? AND l.`key` = ? AND l.id = ? AND l.state = 1
+  AND NOT EXISTS (SELECT 1 FROM `rowlock_party` AS p
+                  WHERE p.id = l.id AND p.phase = 0
+                    AND NOT EXISTS (SELECT 1 FROM `rowlock_party` AS g
+                                    WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party))
+
+-- dialect/mysql/latch.sql: barrier-break
+UPDATE /* rowlock barrier-break */ `rowlock_latch` AS l SET l.state = 3
+WHERE l.kind = ? AND l.`key` = ? AND l.id = ? AND l.state IN (0, 1)
+  AND EXISTS (SELECT 1 FROM `rowlock_party` AS p
+              WHERE p.id = l.id AND p.phase = 0 AND p.alive_until <= UTC_TIMESTAMP(6)
+                AND NOT EXISTS (SELECT 1 FROM `rowlock_party` AS g
+                                WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party))
+
+-- dialect/mysql/latch.sql: barrier-dead
+SELECT /* rowlock barrier-dead */ p.party FROM `rowlock_party` AS p
+WHERE p.id = ? AND p.phase = 0 AND p.alive_until <= UTC_TIMESTAMP(6)
+  AND NOT EXISTS (SELECT 1 FROM `rowlock_party` AS g
+                  WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party)
+ORDER BY p.party LIMIT 1
+
+-- dialect/mysql/latch.sql: latch-sweep
+DELETE /* rowlock latch-sweep */ l FROM (SELECT kind AS n, `key` AS k FROM `rowlock_latch`
+               WHERE expires_at <= UTC_TIMESTAMP(6) LIMIT ? FOR UPDATE SKIP LOCKED) AS dead
+STRAIGHT_JOIN `rowlock_latch` AS l FORCE INDEX (PRIMARY) ON l.kind = dead.n AND l.`key` = dead.k
+
+-- dialect/mysql/latch.sql: latch-next
+SELECT /* rowlock latch-next */ p.id, EXISTS (SELECT 1 FROM `rowlock_latch` AS l WHERE l.id = p.id) AS live
+FROM `rowlock_party` AS p FORCE INDEX (PRIMARY)
+WHERE p.id > ? ORDER BY p.id LIMIT 1
+
+-- dialect/mysql/latch.sql: latch-drop
+DELETE /* rowlock latch-drop */ FROM `rowlock_party` WHERE id = ? LIMIT ?
+
+-- dialect/mysql/limit.sql: limit-look
+SELECT /* rowlock limit-look */ slots, peak, generation FROM `rowlock_limit` WHERE name = ?
+
+-- dialect/mysql/limit.sql: limit-make
+INSERT /* rowlock limit-make */ INTO `rowlock_limit` (name, slots, peak, generation) VALUES (?, ?, ?, 1)
+ON DUPLICATE KEY UPDATE slots = slots
+
+-- dialect/mysql/limit.sql: limit-resize
+UPDATE /* rowlock limit-resize */ `rowlock_limit` SET slots = ?, peak = GREATEST(peak, ?), generation = generation + 1
+WHERE name = ?
+
+-- dialect/mysql/limit.sql: apply-any-within
+UPDATE /* rowlock apply-any-within */ (SELECT d.*, COUNT(*) OVER () AS total
+        FROM (SELECT j.n, r.`key` AS k, UNHEX(j.o) AS owner, UNHEX(j.c) AS note, j.d AS ttl
+              FROM (SELECT @rowlock_done := ? AS batch) AS b
+              STRAIGHT_JOIN (SELECT 1 FROM `rowlock_limit` WHERE name = ? AND generation = ? LIMIT 1
+                LOCK IN SHARE MODE) AS g
+              STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
+                k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
+                t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
+                c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+              STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+              WHERE r.home = 0 AND r.token = j.t
+                AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
+              LIMIT ? FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
+STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.total = ?
+SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
+  r.acquired_at = UTC_TIMESTAMP(6),
+  r.expires_at = UTC_TIMESTAMP(6)
+  + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n))
+    + 0 * LAST_INSERT_ID(mine.n) MICROSECOND
+
+-- dialect/mysql/limit.sql: apply-within
+UPDATE /* rowlock apply-within */ (SELECT j.n, r.`key` AS k, UNHEX(j.o) AS owner, UNHEX(j.c) AS note, j.d AS ttl
+        FROM (SELECT @rowlock_done := ? AS batch) AS b
+        STRAIGHT_JOIN (SELECT 1 FROM `rowlock_limit` WHERE name = ? AND generation = ? LIMIT 1
+          LOCK IN SHARE MODE) AS g
+        STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
+          k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
+          f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
+          t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
+          c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+        STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+        WHERE r.home = 0 AND r.token = j.t AND r.token < 9223372036853727231
+          AND r.owner = UNHEX(j.f)
+        LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
+STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
+SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
+  r.acquired_at = UTC_TIMESTAMP(6),
+  r.expires_at = UTC_TIMESTAMP(6)
+  + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n)) MICROSECOND
 
 -- dialect/mysql/move.sql: depart
 UPDATE /* rowlock depart */ `rowlock` SET home = ?, token = ?, owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
@@ -315,19 +660,22 @@ STRAIGHT_JOIN `rowlock_once` AS o FORCE INDEX (PRIMARY) ON o.tenant = dead.t AND
 
 -- dialect/mysql/queue.sql: queue-beat
 UPDATE /* rowlock queue-beat */ JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o',
-  c VARCHAR(510) PATH '$.c', d BIGINT PATH '$.d')) AS j
+  c VARCHAR(768) PATH '$.c', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k)
   AND q.waiter = UNHEX(j.o)
 SET q.note = UNHEX(j.c), q.ttl = j.d, q.alive_until = UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND
 WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 
 -- dialect/mysql/queue.sql: queue-join
-INSERT /* rowlock queue-join */ INTO `rowlock_queue` (`key`, waiter, `rank`, note, ttl, alive_until)
-SELECT UNHEX(j.k), UNHEX(j.o), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - j.h,
+INSERT /* rowlock queue-join */ INTO `rowlock_queue` (`key`, waiter, `rank`, note, ttl, alive_until, tenant, beside)
+SELECT UNHEX(j.k), UNHEX(j.o), COALESCE(j.r, GREATEST(COALESCE(j.a, 0),
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - j.h)),
   UNHEX(j.c), j.d,
-       UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND
+       UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND, COALESCE(UNHEX(j.t), ''), j.b
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o',
-  h BIGINT PATH '$.h', c VARCHAR(510) PATH '$.c', d BIGINT PATH '$.d')) AS j
+  h BIGINT PATH '$.h', c VARCHAR(768) PATH '$.c', d BIGINT PATH '$.d',
+  t VARCHAR(510) PATH '$.t', r BIGINT PATH '$.r', b BIGINT PATH '$.b',
+  a BIGINT PATH '$.a')) AS j
 WHERE NOT EXISTS (SELECT 1 FROM `rowlock_queue` AS t FORCE INDEX (PRIMARY)
                   WHERE t.`key` = UNHEX(j.k) AND t.waiter = UNHEX(j.o) AND t.`rank` IS NOT NULL
                     AND t.alive_until > UTC_TIMESTAMP(6))
@@ -335,7 +683,32 @@ WHERE NOT EXISTS (SELECT 1 FROM `rowlock_queue` AS t FORCE INDEX (PRIMARY)
                   WHERE r.`key` = UNHEX(j.k) AND r.owner = UNHEX(j.o)
                     AND r.expires_at > UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE `rank` = VALUES(`rank`), note = VALUES(note), ttl = VALUES(ttl),
-  alive_until = VALUES(alive_until)
+  alive_until = VALUES(alive_until), tenant = VALUES(tenant), beside = VALUES(beside)
+
+-- dialect/mysql/queue.sql: queue-turn
+WITH /* rowlock queue-turn */ line AS (
+  SELECT tenant, `rank` AS r, COALESCE(beside, ticket) AS place, beside IS NULL AS fresh, ticket
+    FROM `rowlock_queue` FORCE INDEX (PRIMARY)
+  WHERE `key` = ? AND `rank` IS NOT NULL
+    AND alive_until > UTC_TIMESTAMP(6)
+), mine AS (
+  SELECT r, place, fresh AND false AS fresh FROM line WHERE tenant = ?
+  ORDER BY r DESC, place DESC LIMIT 1
+), head AS (
+  SELECT r, place, fresh FROM line ORDER BY r, place, ticket LIMIT 1
+), start AS (
+  SELECT r, place, fresh FROM mine
+  UNION ALL
+  SELECT r, place, fresh FROM head WHERE NOT EXISTS (SELECT 1 FROM mine)
+)
+SELECT behind, r, place FROM (
+  SELECT 1 AS behind, l.r, l.place FROM line AS l CROSS JOIN start AS s
+  WHERE l.r > s.r OR l.r = s.r AND (l.place > s.place OR s.fresh AND l.place = s.place)
+  UNION ALL
+  SELECT 0, r, place FROM start
+) AS turns
+WHERE EXISTS (SELECT 1 FROM line WHERE tenant <> ?)
+ORDER BY behind DESC, r, place LIMIT 1
 
 -- dialect/mysql/queue.sql: queue-leave
 DELETE /* rowlock queue-leave */ q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o')) AS j
@@ -345,7 +718,7 @@ STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k)
 -- dialect/mysql/queue.sql: queue-head
 SELECT /* rowlock queue-head */ waiter FROM `rowlock_queue` FORCE INDEX (PRIMARY)
 WHERE `key` = ? AND waiter <> ? AND `rank` IS NOT NULL AND alive_until > UTC_TIMESTAMP(6)
-ORDER BY `rank`, ticket LIMIT 1
+ORDER BY `rank`, COALESCE(beside, ticket), ticket LIMIT 1
 
 -- dialect/mysql/queue.sql: places
 WITH /* rowlock places */ want AS (
@@ -354,7 +727,7 @@ WITH /* rowlock places */ want AS (
     o CHAR(32) PATH '$.o')) AS j
 ), line AS (
   SELECT q.`key`, q.waiter, ROW_NUMBER() OVER (PARTITION BY q.`key`
-    ORDER BY q.`rank`, q.ticket) - 1 AS ahead
+    ORDER BY q.`rank`, COALESCE(q.beside, q.ticket), q.ticket) - 1 AS ahead
   FROM (SELECT DISTINCT k FROM want) AS w
     STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = w.k
   WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
@@ -423,6 +796,160 @@ STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k)
   AND q.waiter = UNHEX(j.o)
 WHERE q.alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 
+-- dialect/mysql/shared.sql: share
+INSERT /* rowlock share */ INTO `rowlock_member` (`key`, team, owner, note, joined_at, expires_at)
+SELECT r.`key`, r.owner, UNHEX(j.o), ?, UTC_TIMESTAMP(6),
+  UTC_TIMESTAMP(6) + INTERVAL j.d + 0 * LAST_INSERT_ID(r.token) MICROSECOND
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
+  o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+  AND COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, MIN(w.joined_at), UTC_TIMESTAMP(6)) % 11000000 < 10000000
+      FROM `rowlock_member` AS w WHERE w.`key` = r.`key` AND w.team = UNHEX('00000000000000000000000000000000')
+        AND w.expires_at > UTC_TIMESTAMP(6)), 0) = 0
+/*M! LOCK IN SHARE MODE SKIP LOCKED */ /*!80000 FOR SHARE OF r SKIP LOCKED */
+
+-- dialect/mysql/shared.sql: share-one
+INSERT /* rowlock share-one */ INTO `rowlock_member` (`key`, team, owner, note, joined_at, expires_at)
+SELECT r.`key`, r.owner, ?, ?, UTC_TIMESTAMP(6),
+  UTC_TIMESTAMP(6) + INTERVAL ? + 0 * LAST_INSERT_ID(r.token) MICROSECOND
+FROM `rowlock` AS r FORCE INDEX (PRIMARY)
+WHERE r.`key` = ? AND r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+  AND COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, MIN(w.joined_at), UTC_TIMESTAMP(6)) % 11000000 < 10000000
+      FROM `rowlock_member` AS w WHERE w.`key` = r.`key` AND w.team = UNHEX('00000000000000000000000000000000')
+        AND w.expires_at > UTC_TIMESTAMP(6)), 0) = 0
+/*M! LOCK IN SHARE MODE SKIP LOCKED */ /*!80000 FOR SHARE OF r SKIP LOCKED */
+ON DUPLICATE KEY UPDATE
+  expires_at = GREATEST(VALUES(expires_at), `rowlock_member`.expires_at + INTERVAL 1 MICROSECOND)
+
+-- dialect/mysql/shared.sql: member-look
+SELECT /* rowlock member-look */ r.`key`,
+  (SELECT COUNT(*) FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.team = r.owner
+    AND m.expires_at > UTC_TIMESTAMP(6)),
+  COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), MAX(m.expires_at))
+    FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.team = r.owner), 0),
+  COALESCE((SELECT m.note FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.team = r.owner
+    ORDER BY m.expires_at DESC LIMIT 1), ''),
+  COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, MIN(w.joined_at), UTC_TIMESTAMP(6)) % 11000000 < 10000000
+    FROM `rowlock_member` AS w WHERE w.`key` = r.`key` AND w.team = UNHEX('00000000000000000000000000000000')
+      AND w.expires_at > UTC_TIMESTAMP(6)), 0)
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
+STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+
+-- dialect/mysql/shared.sql: member-others
+SELECT /* rowlock member-others */ r.`key`, EXISTS (SELECT 1 FROM `rowlock_member` AS w WHERE w.`key` = r.`key`
+  AND w.team = UNHEX('00000000000000000000000000000000') AND w.expires_at > UTC_TIMESTAMP(6))
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
+STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+  AND (SELECT COUNT(*) FROM `rowlock_member` AS m FORCE INDEX (PRIMARY)
+    WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6)) = 0
+
+-- dialect/mysql/shared.sql: member-find
+SELECT /* rowlock member-find */ m.`key`, m.owner, m.team FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
+  o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY)
+  ON m.`key` = UNHEX(j.k) AND m.owner = UNHEX(j.o)
+WHERE m.team <> UNHEX('00000000000000000000000000000000')
+
+-- dialect/mysql/shared.sql: member-renew
+UPDATE /* rowlock member-renew */ (SELECT m.`key` AS k, m.team, m.owner, j.d AS ttl
+        FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
+  o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+        STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY) ON m.`key` = UNHEX(j.k)
+          AND m.team = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
+          AND m.owner = UNHEX(j.o)
+        WHERE m.expires_at > UTC_TIMESTAMP(6)
+        LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF m */ SKIP LOCKED) AS mine
+STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY)
+  ON m.`key` = mine.k AND m.team = mine.team AND m.owner = mine.owner
+SET m.expires_at = UTC_TIMESTAMP(6) + INTERVAL mine.ttl MICROSECOND
+
+-- dialect/mysql/shared.sql: member-left
+SELECT /* rowlock member-left */ m.`key`, m.owner, m.team, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.expires_at)
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
+  o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY) ON m.`key` = UNHEX(j.k)
+  AND m.team = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
+  AND m.owner = UNHEX(j.o)
+
+-- dialect/mysql/shared.sql: member-leave
+DELETE /* rowlock member-leave */ m FROM (SELECT d.*, COUNT(*) OVER () AS n
+        FROM (SELECT m.`key` AS k, m.team, m.owner
+              FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
+  o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
+              STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY) ON m.`key` = UNHEX(j.k)
+                AND m.team = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
+                AND m.owner = UNHEX(j.o)
+              LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF m */) AS d) AS mine
+STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY)
+  ON m.`key` = mine.k AND m.team = mine.team AND m.owner = mine.owner AND mine.n = ?
+
+-- dialect/mysql/shared.sql: member-leave-one
+DELETE /* rowlock member-leave-one */ FROM `rowlock_member` WHERE `key` = ? AND team = ? AND owner = ?
+
+-- dialect/mysql/shared.sql: member-rest
+SELECT /* rowlock member-rest */ 1 FROM `rowlock_member` FORCE INDEX (PRIMARY)
+WHERE `key` = ? AND team = ? AND expires_at > UTC_TIMESTAMP(6) LIMIT 1
+
+-- dialect/mysql/shared.sql: member-leave-tx
+DELETE /* rowlock member-leave-tx */ FROM `rowlock_member` WHERE `key` = ? AND team = ? AND owner = ?
+
+-- dialect/mysql/shared.sql: member-dead
+SELECT /* rowlock member-dead */ `key`, owner, team FROM `rowlock_member`
+WHERE expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND LIMIT ?
+
+-- dialect/mysql/shared.sql: wish
+INSERT /* rowlock wish */ INTO `rowlock_member` (`key`, team, owner, joined_at, expires_at)
+SELECT UNHEX(j.k), UNHEX('00000000000000000000000000000000'), ?, UTC_TIMESTAMP(6),
+  UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
+WHERE TRUE
+ON DUPLICATE KEY UPDATE
+  joined_at = IF(`rowlock_member`.expires_at > UTC_TIMESTAMP(6), `rowlock_member`.joined_at, VALUES(joined_at)),
+  expires_at = VALUES(expires_at)
+
+-- dialect/mysql/shared.sql: unwish
+DELETE /* rowlock unwish */ m FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
+STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY)
+  ON m.`key` = UNHEX(j.k) AND m.team = UNHEX('00000000000000000000000000000000') AND m.owner = ?
+
+-- dialect/mysql/shared.sql: team-lock
+SELECT /* rowlock team-lock */ owner FROM `rowlock`
+WHERE `key` = ? AND home = 0 AND owner IS NOT NULL AND expires_at = '9999-01-01 00:00:00'
+FOR UPDATE SKIP LOCKED
+
+-- dialect/mysql/shared.sql: team-clear
+DELETE /* rowlock team-clear */ FROM `rowlock_member` WHERE `key` = ? AND team = ? AND expires_at <= UTC_TIMESTAMP(6)
+
+-- dialect/mysql/shared.sql: team-left
+SELECT /* rowlock team-left */ 1 FROM `rowlock_member` WHERE `key` = ? AND team = ? LIMIT 1 LOCK IN SHARE MODE
+
+-- dialect/mysql/shared.sql: team-end
+UPDATE /* rowlock team-end */ `rowlock` SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND home = 0
+
+-- dialect/mysql/shared.sql: team-make
+UPDATE /* rowlock team-make */ `rowlock` SET owner = ?, expires_at = '9999-01-01 00:00:00'
+WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND expires_at > UTC_TIMESTAMP(6)
+
+-- dialect/mysql/shared.sql: team-first
+INSERT /* rowlock team-first */ INTO `rowlock_member` (`key`, team, owner, note, joined_at, expires_at)
+SELECT r.`key`, r.owner, ?, r.note, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+FROM `rowlock` AS r WHERE r.`key` = ? AND r.owner = ?
+
+-- dialect/mysql/shared.sql: team-idle
+SELECT /* rowlock team-idle */ r.`key` FROM `rowlock` AS r
+WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+  AND NOT EXISTS (SELECT 1 FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.team = r.owner
+    AND m.expires_at > UTC_TIMESTAMP(6))
+LIMIT ?
+
+-- dialect/mysql/shared.sql: team-fence
+SELECT /* rowlock team-fence */ 1 FROM `rowlock` WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
+LOCK IN SHARE MODE
+
 -- dialect/mysql/statements.sql: acquire-update
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE /* rowlock acquire-update */ `rowlock` FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
@@ -472,7 +999,7 @@ UPDATE /* rowlock apply */ (SELECT j.n, r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS 
           k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
           f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
           t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
-          c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+          c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
         STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
         WHERE r.home = 0 AND r.token = j.t
           AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
@@ -500,7 +1027,7 @@ UPDATE /* rowlock apply-all */ (SELECT d.*, COUNT(*) OVER () AS n
               FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
                 f VARCHAR(32) CHARACTER SET latin1 PATH '$[1]',
                 t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
-                c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+                c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
               STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
               WHERE r.home = 0 AND r.token = j.t
                 AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
@@ -511,13 +1038,32 @@ SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS
   r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)),
   r.expires_at = UTC_TIMESTAMP(6) + INTERVAL mine.ttl MICROSECOND
 
+-- dialect/mysql/statements.sql: apply-any
+UPDATE /* rowlock apply-any */ (SELECT d.*, COUNT(*) OVER () AS total
+        FROM (SELECT j.n, r.`key` AS k, UNHEX(j.o) AS owner, UNHEX(j.c) AS note, j.d AS ttl
+              FROM (SELECT @rowlock_done := ? AS batch) AS b
+              STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
+                k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
+                t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
+                c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
+              STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
+              WHERE r.home = 0 AND r.token = j.t
+                AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
+              LIMIT ? FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
+STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.total = ?
+SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
+  r.acquired_at = UTC_TIMESTAMP(6),
+  r.expires_at = UTC_TIMESTAMP(6)
+  + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n))
+    + 0 * LAST_INSERT_ID(mine.n) MICROSECOND
+
 -- dialect/mysql/statements.sql: create
 INSERT /* rowlock create */ INTO `rowlock` (`key`, owner, note, token, acquired_at, expires_at, home)
 SELECT UNHEX(j.k), UNHEX(NULLIF(j.o, '')), UNHEX(j.c), f.floor + (j.o <> ''), UTC_TIMESTAMP(6),
        UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND, 0
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
   o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
-  c VARCHAR(510) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]',
+  c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]',
   b SMALLINT PATH '$[6]')) AS j
 STRAIGHT_JOIN `rowlock_floor` AS f FORCE INDEX (PRIMARY) ON f.bucket = j.b
 WHERE f.floor < 9223372036853727231
@@ -560,8 +1106,21 @@ UPDATE /* rowlock confirm */ `rowlock` SET expires_at = GREATEST(expires_at + IN
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
 WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND expires_at > UTC_TIMESTAMP(6)
 
+-- dialect/mysql/statements.sql: raise
+UPDATE /* rowlock raise */ `rowlock` SET token = ?, expires_at = expires_at + INTERVAL 1 MICROSECOND
+WHERE `key` = ? AND owner = ? AND token IN (?, ?) AND home = 0
+  AND expires_at > UTC_TIMESTAMP(6)
+
 -- dialect/mysql/statements.sql: release
-UPDATE /* rowlock release */ `rowlock` SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
+UPDATE /* rowlock release */ `rowlock` SET owner = NULL, expires_at = UTC_TIMESTAMP(6),
+  note = IF(LAST_INSERT_ID(IS_USED_LOCK(?) IS NOT NULL), '', '')
+WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = 0
+
+-- dialect/mysql/statements.sql: release-awaited
+UPDATE /* rowlock release-awaited */ `rowlock` SET owner = NULL, expires_at = UTC_TIMESTAMP(6),
+  note = IF(LAST_INSERT_ID((IS_USED_LOCK(?) IS NOT NULL) + 2 * EXISTS (
+    SELECT 1 FROM `rowlock_queue` AS q FORCE INDEX (PRIMARY)
+    WHERE q.`key` = ? AND NOT (q.waiter <=> ?) AND q.alive_until > UTC_TIMESTAMP(6))), '', '')
 WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 
 -- dialect/mysql/statements.sql: hand-over
@@ -574,11 +1133,9 @@ SELECT /* rowlock inspect */ r.`key`, r.owner, r.token, r.note,
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
-FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
-STRAIGHT_JOIN `rowlock` AS r
-WHERE r.`key` > UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[0]')))
-  AND LEFT(r.`key`, p.prefix_length) = UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[1]')))
-  AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
+FROM `rowlock` AS r
+WHERE r.`key` > ? AND r.`key` <= ?
+  AND (? = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
 ORDER BY r.`key` LIMIT ?
 
 -- dialect/mysql/statements.sql: inspect-keys
@@ -586,12 +1143,10 @@ SELECT /* rowlock inspect-keys */ r.`key`, r.owner, r.token, r.note,
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
-FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
-STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.`key` > UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[0]')))
-  AND LEFT(r.`key`, p.prefix_length) = UNHEX(JSON_UNQUOTE(JSON_EXTRACT(p.bounds, '$[1]')))
-  AND (p.held_only = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
+WHERE r.`key` > ? AND r.`key` <= ?
+  AND (? = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
 ORDER BY r.`key` LIMIT ?
 
 -- dialect/mysql/statements.sql: fence
@@ -643,6 +1198,46 @@ FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 DELETE /* rowlock reap */ r FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 
+-- dialect/mysql/token.sql: token-raise
+UPDATE /* rowlock token-raise */ @table SET @token = ? WHERE @table.@key = ? AND @table.@token <= ?
+
+-- dialect/mysql/token.sql: token-make
+INSERT /* rowlock token-make */ INTO @table (@key, @token) VALUES (?, ?)
+ON DUPLICATE KEY UPDATE @token = GREATEST(@token, ?)
+
+-- dialect/mysql/token.sql: token-seen
+SELECT /* rowlock token-seen */ MAX(@table.@token), COUNT(*) FROM @table WHERE @table.@key = ?
+LOCK IN SHARE MODE
+
+-- dialect/mysql/trace.sql: trace-write
+INSERT /* rowlock trace-write */ INTO `rowlock_trace` (`at`, id, `key`, event, token, owner, note, number, detail)
+SELECT UTC_TIMESTAMP(6) - INTERVAL j.a MICROSECOND, j.i, UNHEX(j.k), j.e, j.t, UNHEX(j.o), UNHEX(j.n), j.m,
+  UNHEX(j.d)
+FROM JSON_TABLE(?, '$[*]' COLUMNS (
+  a BIGINT PATH '$[0]', i BIGINT PATH '$[1]', k VARCHAR(510) CHARACTER SET latin1 PATH '$[2]',
+  e VARCHAR(16) CHARACTER SET latin1 PATH '$[3]', t BIGINT PATH '$[4]',
+  o VARCHAR(32) CHARACTER SET latin1 PATH '$[5]', n VARCHAR(768) CHARACTER SET latin1 PATH '$[6]',
+  m BIGINT PATH '$[7]', d VARCHAR(510) CHARACTER SET latin1 PATH '$[8]')) AS j
+
+-- dialect/mysql/trace.sql: trace-list
+SELECT /* rowlock trace-list */ TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, `key`, event, token, owner, note, number,
+  detail
+FROM `rowlock_trace`
+WHERE LEFT(`key`, ?) = ? AND `at` <= TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
+  AND (`at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000') OR id < ?)
+ORDER BY `at` DESC, id DESC LIMIT ?
+
+-- dialect/mysql/trace.sql: trace-list-key
+SELECT /* rowlock trace-list-key */ TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, `key`, event, token, owner, note, number,
+  detail
+FROM `rowlock_trace`
+WHERE `key` = ? AND `at` <= TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
+  AND (`at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000') OR id < ?)
+ORDER BY `at` DESC, id DESC LIMIT ?
+
+-- dialect/mysql/trace.sql: trace-sweep
+DELETE /* rowlock trace-sweep */ FROM `rowlock_trace` WHERE `at` < UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND ORDER BY `at`, id LIMIT ?
+
 -- schema/statements/mysql.sql: exists
 SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM information_schema.tables
 WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?)
@@ -652,6 +1247,12 @@ START /* rowlock begin */ TRANSACTION
 
 -- schema/statements/mysql.sql: lock
 SELECT /* rowlock lock */ GET_LOCK('rowlock_migrate', 60) <=> 1
+
+-- schema/statements/mysql.sql: stand-in
+CREATE /* rowlock stand-in */ TABLE IF NOT EXISTS `rowlock_meta` (
+    name  VARBINARY(64)  NOT NULL PRIMARY KEY,
+    value VARBINARY(255) NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 
 -- schema/statements/mysql.sql: commit
 COMMIT /* rowlock commit */

@@ -82,6 +82,47 @@ DELETE /* rowlock cas-drop-dead */ FROM "rowlock_queue"
 WHERE key = $1 AND waiter = $2
   AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
 
+-- dialect/postgres/doctor.sql: doctor-dead
+SELECT /* rowlock doctor-dead */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
+  coalesce(max(age), 0)::bigint
+FROM (SELECT (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint AS age
+  FROM "rowlock" WHERE home = 0 AND expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
+
+-- dialect/postgres/doctor.sql: doctor-expired
+SELECT /* rowlock doctor-expired */ key, note, token,
+  (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint AS age
+FROM "rowlock"
+WHERE home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() LIMIT $1::bigint
+
+-- dialect/postgres/doctor.sql: doctor-queue
+SELECT /* rowlock doctor-queue */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
+  coalesce(max(age), 0)::bigint
+FROM (SELECT (extract(epoch FROM clock_timestamp() - alive_until) * 1000000)::bigint AS age
+  FROM "rowlock_queue" WHERE alive_until <= clock_timestamp() LIMIT $2::bigint) AS d
+
+-- dialect/postgres/doctor.sql: doctor-chains
+SELECT /* rowlock doctor-chains */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
+  coalesce(max(age), 0)::bigint
+FROM (SELECT (extract(epoch FROM clock_timestamp() - alive_until) * 1000000)::bigint AS age
+  FROM "rowlock_wait" WHERE alive_until <= clock_timestamp() LIMIT $2::bigint) AS d
+
+-- dialect/postgres/doctor.sql: doctor-members
+SELECT /* rowlock doctor-members */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
+  coalesce(max(age), 0)::bigint
+FROM (SELECT (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint AS age
+  FROM "rowlock_member" WHERE expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
+
+-- dialect/postgres/doctor.sql: doctor-waits
+SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.key, w.note, w.process,
+  (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint AS waited
+FROM "rowlock_wait" AS w
+JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
+  AND r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AND (r.token = w.awaits
+    OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00+00')
+JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
+  AND h.alive_until > clock_timestamp()
+WHERE w.token = 0 AND w.alive_until > clock_timestamp() LIMIT $1::bigint
+
 -- dialect/postgres/evict.sql: session-id
 SELECT /* rowlock session-id */ pg_backend_pid()::bigint
 
@@ -107,6 +148,98 @@ WITH /* rowlock evict */ late AS MATERIALIZED (
 SELECT pid::bigint, COALESCE(usename::text, ''), own, old,
   CASE WHEN own AND old THEN pg_terminate_backend(pid) ELSE false END
 FROM blockers
+
+-- dialect/postgres/force.sql: force-lock
+SELECT /* rowlock force-lock */ owner, token, note FROM "rowlock" WHERE key = $1 AND home = 0 AND owner IS NOT NULL
+FOR UPDATE
+
+-- dialect/postgres/force.sql: force-home
+SELECT /* rowlock force-home */ count(*) FROM "rowlock" WHERE key = $1 AND home <> 0
+
+-- dialect/postgres/force.sql: force-end
+UPDATE /* rowlock force-end */ "rowlock" SET owner = NULL, note = '', token = least($1::bigint, 9223372036853727231),
+  expires_at = clock_timestamp()
+WHERE key = $2 AND owner = $3 AND token = $4 AND home = 0
+
+-- dialect/postgres/force.sql: force-members
+DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = $1 AND team = $2
+
+-- dialect/postgres/force.sql: force-record
+INSERT /* rowlock force-record */ INTO "rowlock_forced" (key, at, id, actor, reason, asked, owner, token, note, raised)
+SELECT r.key, clock_timestamp(), $1::bytea, $2::text, $3::text, $4::bigint, $5::bytea, $6::bigint,
+  $7::text, r.token
+FROM "rowlock" AS r WHERE r.key = $8
+
+-- dialect/postgres/force.sql: force-find
+SELECT /* rowlock force-find */ key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
+  raised
+FROM "rowlock_forced" WHERE key = $1 AND id = $2
+
+-- dialect/postgres/force.sql: force-confirm
+UPDATE /* rowlock force-confirm */ "rowlock" SET acquired_at = acquired_at + interval '1 microsecond' WHERE key = $1
+
+-- dialect/postgres/force.sql: force-list
+SELECT /* rowlock force-list */ key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
+  raised
+FROM "rowlock_forced"
+WHERE substr(key, 1, $1::int) = $2 AND at < 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
+ORDER BY at DESC, id DESC LIMIT $4::bigint
+
+-- dialect/postgres/force.sql: force-list-key
+SELECT /* rowlock force-list-key */ key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
+  raised
+FROM "rowlock_forced"
+WHERE key = $1 AND at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
+ORDER BY at DESC, id DESC LIMIT $3::bigint
+
+-- dialect/postgres/graph.sql: wait-note
+WITH /* rowlock wait-note */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+INSERT INTO "rowlock_wait" AS e (chain, key, token, awaits, process, note, since, alive_until)
+SELECT w.chain, w.key, greatest(w.token, 0),
+  CASE WHEN w.token > 0 THEN 0 ELSE coalesce((SELECT CASE w.token WHEN 0 THEN r.token ELSE -r.token END
+    FROM "rowlock" AS r WHERE r.key = w.key), 0) END, $1::smallint, $2::text,
+  statement_timestamp() - w.waited * interval '1 microsecond',
+  statement_timestamp() + $3::bigint * interval '1 microsecond'
+FROM quick, unnest($4::text::bytea[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[])
+  AS w (key, chain, token, waited)
+ON CONFLICT (chain, key, token) DO UPDATE SET awaits = excluded.awaits,
+  alive_until = least(excluded.alive_until, e.since + (excluded.alive_until - excluded.since))
+
+-- dialect/postgres/graph.sql: wait-erase
+WITH /* rowlock wait-erase */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+DELETE FROM "rowlock_wait" AS e
+USING quick, unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+  AS w (key, chain, token, nothing)
+WHERE e.chain = w.chain AND e.key = w.key AND e.token = greatest(w.token, 0)
+
+-- dialect/postgres/graph.sql: wait-edges
+WITH /* rowlock wait-edges */ RECURSIVE edges AS NOT MATERIALIZED (
+  SELECT w.chain, w.key, w.note, w.since, w.alive_until, r.token, h.chain AS holder
+  FROM "rowlock_wait" AS w
+  JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0 AND r.owner IS NOT NULL
+    AND r.expires_at > clock_timestamp() AND (r.token = w.awaits
+      OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00+00')
+  JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
+    AND h.alive_until > clock_timestamp()
+  WHERE w.token = 0 AND w.process = $2::smallint AND w.alive_until > clock_timestamp()
+), reached (chain) AS (
+  SELECT c FROM unnest($1::text::bytea[]) AS f (c)
+  UNION
+  SELECT e.holder FROM reached AS f JOIN edges AS e ON e.chain = f.chain
+)
+SELECT e.chain, e.holder, e.key, e.token, e.note,
+  (extract(epoch FROM e.since) * 1000000)::bigint AS since,
+  (extract(epoch FROM e.alive_until) * 1000000)::bigint AS expires,
+  (extract(epoch FROM clock_timestamp() - e.since) * 1000000)::bigint AS waited
+FROM reached AS f JOIN edges AS e ON e.chain = f.chain LIMIT $3::bigint
+
+-- dialect/postgres/graph.sql: wait-dead
+SELECT /* rowlock wait-dead */ EXISTS (SELECT 1 FROM "rowlock_wait"
+  WHERE alive_until <= clock_timestamp() - $1::bigint * interval '1 microsecond')
+
+-- dialect/postgres/graph.sql: wait-reap
+DELETE /* rowlock wait-reap */ FROM "rowlock_wait"
+WHERE alive_until <= clock_timestamp() - $1::bigint * interval '1 microsecond'
 
 -- dialect/postgres/hints.sql: register
 WITH /* rowlock register */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
@@ -196,6 +329,193 @@ DELETE /* rowlock hold-drop */ FROM "rowlock_hold"
   WHERE key IN (SELECT key FROM "rowlock_hold" WHERE key = ANY ($1::text::bytea[])
   FOR UPDATE SKIP LOCKED)
 
+-- dialect/postgres/latch.sql: latch-look
+SELECT /* rowlock latch-look */ l.id, l.generation, l.parties, l.state, l.ended,
+  (extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+  (SELECT count(*) FROM "rowlock_party" AS p WHERE p.id = l.id AND p.phase = 0) AS counted,
+  0 AS gone, 0 AS dead
+FROM "rowlock_latch" AS l WHERE l.kind = $1 AND l.key = $2
+
+-- dialect/postgres/latch.sql: latch-make
+INSERT /* rowlock latch-make */ INTO "rowlock_latch" (kind, key, id, generation, parties, made_at, expires_at)
+VALUES ($1, $2, $3, 1, $4, clock_timestamp(),
+  clock_timestamp() + $5::bigint * interval '1 microsecond')
+ON CONFLICT (kind, key) DO NOTHING
+
+-- dialect/postgres/latch.sql: latch-take
+UPDATE /* rowlock latch-take */ "rowlock_latch"
+SET id = $1, parties = $2, generation = generation + 1, state = 0, ended = 0,
+  made_at = clock_timestamp(),
+  expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
+WHERE kind = $4 AND key = $5 AND expires_at <= clock_timestamp()
+
+-- dialect/postgres/latch.sql: latch-keep
+UPDATE /* rowlock latch-keep */ "rowlock_latch"
+SET made_at = made_at + interval '1 microsecond',
+  expires_at = greatest(expires_at, clock_timestamp() + $1::bigint * interval '1 microsecond')
+WHERE kind = $2 AND key = $3 AND id = $4 AND expires_at > clock_timestamp()
+
+-- dialect/postgres/latch.sql: latch-reset
+UPDATE /* rowlock latch-reset */ "rowlock_latch"
+SET id = $1, generation = generation + 1, ended = state, state = 0, made_at = clock_timestamp(),
+  expires_at = clock_timestamp() + $2::bigint * interval '1 microsecond'
+WHERE kind = $3 AND key = $4 AND id = $5 AND state >= $6 AND expires_at > clock_timestamp()
+
+-- dialect/postgres/latch.sql: latch-count
+INSERT /* rowlock latch-count */ INTO "rowlock_party" AS p (id, phase, party, counted_at)
+SELECT l.id, 0, $1::bytea, clock_timestamp() FROM "rowlock_latch" AS l
+WHERE l.kind = $2 AND l.key = $3 AND l.id = $4 AND l.expires_at > clock_timestamp()
+ON CONFLICT (id, phase, party) DO UPDATE SET counted_at = p.counted_at + interval '1 microsecond'
+
+-- dialect/postgres/latch.sql: barrier-look
+SELECT /* rowlock barrier-look */ l.id, l.generation, l.parties, l.state, l.ended,
+  (extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+  (SELECT count(*) FROM "rowlock_party" AS p WHERE p.id = l.id AND p.phase = 0) AS counted,
+  (SELECT count(*) FROM "rowlock_party" AS p WHERE p.id = l.id AND p.phase = 1) AS gone,
+  (SELECT count(*) FROM "rowlock_party" AS p
+   WHERE p.id = l.id AND p.phase = 0 AND p.alive_until <= clock_timestamp()
+     AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS g
+                     WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party)) AS dead
+FROM "rowlock_latch" AS l WHERE l.kind = $1 AND l.key = $2
+
+-- dialect/postgres/latch.sql: barrier-enter
+INSERT /* rowlock barrier-enter */ INTO "rowlock_party" AS p (id, phase, party, counted_at, alive_until)
+SELECT l.id, 0, $1::bytea, clock_timestamp(),
+  clock_timestamp() + $2::bigint * interval '1 microsecond'
+FROM "rowlock_latch" AS l
+WHERE l.kind = $3 AND l.key = $4 AND l.id = $5 AND l.state = 0 AND l.expires_at > clock_timestamp()
+ON CONFLICT (id, phase, party) DO UPDATE
+  SET counted_at = p.counted_at + interval '1 microsecond', alive_until = excluded.alive_until
+
+-- dialect/postgres/latch.sql: barrier-beat
+UPDATE /* rowlock barrier-beat */ "rowlock_party"
+SET counted_at = counted_at + interval '1 microsecond',
+  alive_until = clock_timestamp() + $1::bigint * interval '1 microsecond'
+WHERE id = $2 AND phase = 0 AND party = $3
+
+-- dialect/postgres/latch.sql: barrier-leave
+INSERT /* rowlock barrier-leave */ INTO "rowlock_party" AS p (id, phase, party, counted_at)
+SELECT l.id, 1, $1::bytea, clock_timestamp() FROM "rowlock_latch" AS l
+WHERE l.kind = $2 AND l.key = $3 AND l.id = $4 AND l.state IN (1, 2)
+  AND l.expires_at > clock_timestamp()
+  AND EXISTS (SELECT 1 FROM "rowlock_party" AS e
+              WHERE e.id = l.id AND e.phase = 0 AND e.party = $5::bytea)
+ON CONFLICT (id, phase, party) DO UPDATE SET counted_at = p.counted_at + interval '1 microsecond'
+
+-- dialect/postgres/latch.sql: barrier-open
+UPDATE /* rowlock barrier-open */ "rowlock_latch" AS l SET state = 1
+WHERE l.kind = $1 AND l.key = $2 AND l.id = $3 AND l.state = 0
+  AND (SELECT count(*) FROM "rowlock_party" AS p WHERE p.id = l.id AND p.phase = 0) >= l.parties
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS p
+                  WHERE p.id = l.id AND p.phase = 0 AND p.alive_until <= clock_timestamp())
+
+-- dialect/postgres/latch.sql: barrier-done
+UPDATE /* rowlock barrier-done */ "rowlock_latch" AS l SET state = 2
+WHERE l.kind = $1 AND l.key = $2 AND l.id = $3 AND l.state = 1
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS p
+                  WHERE p.id = l.id AND p.phase = 0
+                    AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS g
+                                    WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party))
+
+-- dialect/postgres/latch.sql: barrier-break
+UPDATE /* rowlock barrier-break */ "rowlock_latch" AS l SET state = 3
+WHERE l.kind = $1 AND l.key = $2 AND l.id = $3 AND l.state IN (0, 1)
+  AND EXISTS (SELECT 1 FROM "rowlock_party" AS p
+              WHERE p.id = l.id AND p.phase = 0 AND p.alive_until <= clock_timestamp()
+                AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS g
+                                WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party))
+
+-- dialect/postgres/latch.sql: barrier-dead
+SELECT /* rowlock barrier-dead */ p.party FROM "rowlock_party" AS p
+WHERE p.id = $1 AND p.phase = 0 AND p.alive_until <= clock_timestamp()
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS g
+                  WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party)
+ORDER BY p.party LIMIT 1
+
+-- dialect/postgres/latch.sql: latch-sweep
+DELETE /* rowlock latch-sweep */ FROM "rowlock_latch" AS l
+USING (SELECT kind, key FROM "rowlock_latch" WHERE expires_at <= statement_timestamp()
+       LIMIT $1 FOR UPDATE SKIP LOCKED) AS dead
+WHERE l.kind = dead.kind AND l.key = dead.key
+
+-- dialect/postgres/latch.sql: latch-next
+SELECT /* rowlock latch-next */ p.id, EXISTS (SELECT 1 FROM "rowlock_latch" AS l WHERE l.id = p.id)::int AS live
+FROM "rowlock_party" AS p WHERE p.id > $1 ORDER BY p.id LIMIT 1
+
+-- dialect/postgres/latch.sql: latch-drop
+DELETE /* rowlock latch-drop */ FROM "rowlock_party" AS p
+USING (SELECT id, phase, party FROM "rowlock_party" WHERE id = $1 LIMIT $2) AS dead
+WHERE p.id = dead.id AND p.phase = dead.phase AND p.party = dead.party
+
+-- dialect/postgres/limit.sql: limit-look
+SELECT /* rowlock limit-look */ slots, peak, generation FROM "rowlock_limit" WHERE name = $1
+
+-- dialect/postgres/limit.sql: limit-make
+INSERT /* rowlock limit-make */ INTO "rowlock_limit" (name, slots, peak, generation) VALUES ($1, $2, $3, 1)
+ON CONFLICT (name) DO NOTHING
+
+-- dialect/postgres/limit.sql: limit-resize
+UPDATE /* rowlock limit-resize */ "rowlock_limit" SET slots = $1, peak = greatest(peak, $2), generation = generation + 1
+WHERE name = $3
+
+-- dialect/postgres/limit.sql: apply-any-within
+WITH /* rowlock apply-any-within */ limited AS (
+  SELECT 1 FROM "rowlock_limit" WHERE name = $6 AND generation = $7 FOR SHARE SKIP LOCKED
+), want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[])
+    WITH ORDINALITY AS w (key, owner, note, ttl, n)
+), seen AS (
+  SELECT w.n, CASE WHEN r.key IS NULL THEN 4
+                   WHEN r.home <> 0 THEN 0
+                   WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
+                   WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
+                   WHEN r.token >= 9223372036853727231 THEN 0
+                   ELSE 5 END AS outcome,
+    coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+    coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+      AS remaining
+  FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key
+), free AS (
+  SELECT w.* FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
+  WHERE r.home = 0 AND r.token < 9223372036853727231
+    AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
+    AND EXISTS (SELECT 1 FROM limited)
+    AND NOT EXISTS (SELECT 1 FROM seen WHERE outcome = 6)
+    AND (SELECT count(*) FROM seen WHERE outcome = 5) >= $5::bigint
+  ORDER BY w.n LIMIT $5::bigint FOR NO KEY UPDATE OF r SKIP LOCKED
+), done AS (
+  UPDATE "rowlock" AS r
+  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
+  FROM free AS f
+  WHERE r.key = f.key AND (SELECT count(*) FROM free) = $5::bigint
+  RETURNING f.n, r.token
+)
+SELECT n, 1 AS outcome, token, false AS awaited, '' AS note, 0::bigint AS remaining FROM done
+UNION ALL
+SELECT n, outcome, token, false, note, remaining FROM seen WHERE NOT EXISTS (SELECT 1 FROM done)
+
+-- dialect/postgres/limit.sql: apply-within
+WITH /* rowlock apply-within */ limited AS (
+  SELECT 1 FROM "rowlock_limit" WHERE name = $7 AND generation = $8 FOR SHARE SKIP LOCKED
+), want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
+    $5::text::text[], $6::text::bigint[])
+    WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
+), found AS (
+  SELECT w.*, r.ctid AS place FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
+  WHERE r.home = 0 AND r.token < 9223372036853727231 AND r.owner = w.was AND r.token = w.token
+    AND EXISTS (SELECT 1 FROM limited)
+  ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
+), done AS (
+  UPDATE "rowlock" AS r
+  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
+  FROM found AS f WHERE r.ctid = f.place
+  RETURNING f.n, r.token
+)
+SELECT n, 1 AS outcome, token, false AS awaited, '' AS note, 0::bigint AS remaining FROM done
+
 -- dialect/postgres/move.sql: depart
 UPDATE /* rowlock depart */ "rowlock" SET home = $1, token = $2, owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = $3 AND owner = $4 AND token = $5 AND home = 0
@@ -269,8 +589,9 @@ WHERE o.tenant = dead.tenant AND o.key = dead.key
 -- dialect/postgres/queue.sql: queue-join
 WITH /* rowlock queue-join */ want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
-    $5::text::bigint[])
-    WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, n)
+    $5::text::bigint[], $6::text::bytea[], $7::text::bigint[], $8::text::bigint[],
+    $9::text::bigint[])
+    WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, tenant, rank, beside, after, n)
 ), live AS (
   SELECT q.key, q.waiter FROM want AS w
     JOIN "rowlock_queue" AS q ON q.key = w.key AND q.waiter = w.waiter
@@ -283,10 +604,11 @@ WITH /* rowlock queue-join */ want AS (
   FROM live AS l JOIN want AS w ON w.key = l.key AND w.waiter = l.waiter
   WHERE q.key = l.key AND q.waiter = l.waiter
 )
-INSERT INTO "rowlock_queue" AS q (key, waiter, rank, note, ttl, alive_until)
-SELECT w.key, w.waiter, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start,
+INSERT INTO "rowlock_queue" AS q (key, waiter, rank, note, ttl, alive_until, tenant, beside)
+SELECT w.key, w.waiter, coalesce(nullif(w.rank, 0), greatest(w.after,
+    (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start)),
   convert_from(w.note, 'UTF8'),
-       w.ttl, clock_timestamp() + w.ttl * interval '1 microsecond'
+       w.ttl, clock_timestamp() + w.ttl * interval '1 microsecond', w.tenant, nullif(w.beside, 0)
 FROM want AS w
 WHERE NOT EXISTS (SELECT 1 FROM "rowlock_queue" AS t
                   WHERE t.key = w.key AND t.waiter = w.waiter AND t.rank IS NOT NULL
@@ -296,7 +618,32 @@ WHERE NOT EXISTS (SELECT 1 FROM "rowlock_queue" AS t
 ORDER BY w.n
 ON CONFLICT (key, waiter) DO UPDATE
 SET rank = excluded.rank, note = excluded.note, ttl = excluded.ttl,
-  alive_until = excluded.alive_until
+  alive_until = excluded.alive_until, tenant = excluded.tenant, beside = excluded.beside
+
+-- dialect/postgres/queue.sql: queue-turn
+WITH /* rowlock queue-turn */ line AS (
+  SELECT tenant, rank, coalesce(beside, ticket) AS place, beside IS NULL AS fresh, ticket
+    FROM "rowlock_queue"
+  WHERE key = $1 AND rank IS NOT NULL
+    AND alive_until > clock_timestamp()
+), mine AS (
+  SELECT rank, place, fresh AND false AS fresh FROM line WHERE tenant = $2
+  ORDER BY rank DESC, place DESC LIMIT 1
+), head AS (
+  SELECT rank, place, fresh FROM line ORDER BY rank, place, ticket LIMIT 1
+), start AS (
+  SELECT rank, place, fresh FROM mine
+  UNION ALL
+  SELECT rank, place, fresh FROM head WHERE NOT EXISTS (SELECT 1 FROM mine)
+)
+SELECT behind, rank, place FROM (
+  SELECT 1 AS behind, l.rank, l.place FROM line AS l CROSS JOIN start AS s
+  WHERE l.rank > s.rank OR l.rank = s.rank AND (l.place > s.place OR s.fresh AND l.place = s.place)
+  UNION ALL
+  SELECT 0, rank, place FROM start
+) AS turns
+WHERE EXISTS (SELECT 1 FROM line WHERE tenant <> $2)
+ORDER BY behind DESC, rank, place LIMIT 1
 
 -- dialect/postgres/queue.sql: queue-leave
 DELETE /* rowlock queue-leave */ FROM "rowlock_queue" AS q
@@ -312,7 +659,7 @@ WHERE q.key = left_now.key AND q.waiter = left_now.waiter
 WITH /* rowlock places */ want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
 ), line AS (
-  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, coalesce(beside, ticket), ticket) - 1 AS ahead
     FROM "rowlock_queue"
   WHERE key IN (SELECT key FROM want) AND rank IS NOT NULL AND alive_until > clock_timestamp()
 )
@@ -338,7 +685,7 @@ WITH /* rowlock claim-update */ taken AS (
   WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
     AND coalesce((SELECT waiter FROM "rowlock_queue"
                   WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
-                  ORDER BY rank, ticket LIMIT 1), $2) = $2
+                  ORDER BY rank, coalesce(beside, ticket), ticket LIMIT 1), $2) = $2
   RETURNING r.token
 ), used AS (
   DELETE FROM "rowlock_queue" WHERE key = $1 AND waiter = $2 AND EXISTS (SELECT 1 FROM taken)
@@ -349,7 +696,7 @@ SELECT token FROM taken
 WITH /* rowlock claim-any */ turn AS (
   SELECT coalesce((SELECT waiter FROM "rowlock_queue"
                    WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
-                   ORDER BY rank, ticket LIMIT 1), $2) = $2 AS mine
+                   ORDER BY rank, coalesce(beside, ticket), ticket LIMIT 1), $2) = $2 AS mine
 ), expired AS (
   SELECT key FROM "rowlock"
   WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
@@ -399,7 +746,7 @@ WITH /* rowlock pass */ held AS (
   SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN "rowlock_queue" AS q ON q.key = h.key
   WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
     AND h.token < 9223372036853727231
-  ORDER BY q.rank, q.ticket LIMIT 1 FOR UPDATE OF q
+  ORDER BY q.rank, coalesce(q.beside, q.ticket), q.ticket LIMIT 1 FOR UPDATE OF q
 ), passed AS (
   UPDATE "rowlock" AS r
   SET owner = n.waiter, note = coalesce(n.note, ''),
@@ -430,6 +777,170 @@ USING (
   FOR UPDATE OF t SKIP LOCKED
 ) AS dead
 WHERE q.key = dead.key AND q.waiter = dead.waiter
+
+-- dialect/postgres/shared.sql: share
+WITH /* rowlock share */ want AS (
+  SELECT * FROM unnest($2::text::bytea[], $3::text::bytea[], $4::text::bigint[], $5::text::bigint[])
+    AS w (key, owner, token, ttl)
+), team AS (
+  SELECT r.key, r.owner FROM "rowlock" AS r
+  WHERE r.key = ANY ($2::text::bytea[]) AND r.home = 0 AND r.owner IS NOT NULL
+    AND r.expires_at = '9999-01-01 00:00:00+00'
+    AND coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
+        * 1000000)::bigint % 11000000 < 10000000
+      FROM "rowlock_member" AS w WHERE w.key = r.key
+        AND w.team = '\x00000000000000000000000000000000'
+        AND w.expires_at > clock_timestamp()), false) = false
+  ORDER BY r.key FOR KEY SHARE SKIP LOCKED
+)
+INSERT INTO "rowlock_member" AS m (key, team, owner, note, joined_at, expires_at)
+SELECT w.key, t.owner, w.owner, $1::text, clock_timestamp(),
+  clock_timestamp() + w.ttl * interval '1 microsecond'
+FROM team AS t JOIN want AS w ON w.key = t.key
+ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at
+RETURNING m.key, m.owner, m.team
+
+-- dialect/postgres/shared.sql: share-one
+WITH /* rowlock share-one */ team AS (
+  SELECT r.key, r.owner FROM "rowlock" AS r
+  WHERE r.key = $4 AND r.home = 0 AND r.owner IS NOT NULL
+    AND r.expires_at = '9999-01-01 00:00:00+00'
+    AND coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
+        * 1000000)::bigint % 11000000 < 10000000
+      FROM "rowlock_member" AS w WHERE w.key = $4
+        AND w.team = '\x00000000000000000000000000000000'
+        AND w.expires_at > clock_timestamp()), false) = false
+  FOR KEY SHARE SKIP LOCKED
+)
+INSERT INTO "rowlock_member" AS m (key, team, owner, note, joined_at, expires_at)
+SELECT t.key, t.owner, $1::bytea, $2::text, clock_timestamp(),
+  clock_timestamp() + $3::bigint * interval '1 microsecond'
+FROM team AS t
+ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at
+RETURNING m.team
+
+-- dialect/postgres/shared.sql: member-look
+SELECT /* rowlock member-look */ r.key,
+  (SELECT count(*) FROM "rowlock_member" AS m
+   WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp()),
+  coalesce((SELECT (extract(epoch FROM max(m.expires_at) - clock_timestamp()) * 1000000)::bigint
+   FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner), 0),
+  coalesce((SELECT m.note FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+   ORDER BY m.expires_at DESC LIMIT 1), ''),
+  coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
+      * 1000000)::bigint % 11000000 < 10000000
+    FROM "rowlock_member" AS w WHERE w.key = r.key AND w.team = '\x00000000000000000000000000000000'
+      AND w.expires_at > clock_timestamp()), false)::int
+FROM "rowlock" AS r
+WHERE r.key = ANY ($1::text::bytea[]) AND r.home = 0 AND r.owner IS NOT NULL
+  AND r.expires_at = '9999-01-01 00:00:00+00'
+
+-- dialect/postgres/shared.sql: member-others
+SELECT /* rowlock member-others */ r.key, EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = r.key
+    AND w.team = '\x00000000000000000000000000000000' AND w.expires_at > clock_timestamp())::int
+FROM "rowlock" AS r
+WHERE r.key = ANY ($1::text::bytea[]) AND r.home = 0 AND r.owner IS NOT NULL
+  AND r.expires_at = '9999-01-01 00:00:00+00'
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m
+    WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp())
+
+-- dialect/postgres/shared.sql: member-find
+SELECT /* rowlock member-find */ m.key, m.owner, m.team
+FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+  AS w (key, owner, token, nothing)
+JOIN "rowlock_member" AS m ON m.key = w.key AND m.owner = w.owner
+WHERE m.team <> '\x00000000000000000000000000000000'
+
+-- dialect/postgres/shared.sql: member-renew
+WITH /* rowlock member-renew */ want AS (
+  SELECT w.key, w.owner, 'rowlockT'::bytea || int8send(w.token) AS team, w.ttl
+  FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+    AS w (key, owner, token, ttl)
+), locked AS (
+  SELECT m.key, m.team, m.owner FROM "rowlock_member" AS m
+  JOIN want AS w ON m.key = w.key AND m.team = w.team AND m.owner = w.owner
+  ORDER BY m.key, m.team, m.owner FOR NO KEY UPDATE OF m SKIP LOCKED
+)
+UPDATE "rowlock_member" AS m SET expires_at = clock_timestamp() + w.ttl * interval '1 microsecond'
+FROM locked AS l JOIN want AS w ON w.key = l.key AND w.team = l.team AND w.owner = l.owner
+WHERE m.key = l.key AND m.team = l.team AND m.owner = l.owner AND m.expires_at > clock_timestamp()
+RETURNING m.key, m.owner, m.team
+
+-- dialect/postgres/shared.sql: member-left
+SELECT /* rowlock member-left */ m.key, m.owner, m.team,
+  (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint
+FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+  AS w (key, owner, token, nothing)
+JOIN "rowlock_member" AS m ON m.key = w.key AND m.team = 'rowlockT'::bytea || int8send(w.token)
+  AND m.owner = w.owner
+
+-- dialect/postgres/shared.sql: member-leave
+DELETE /* rowlock member-leave */ FROM "rowlock_member" AS m
+USING unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+  AS w (key, owner, token, nothing)
+WHERE m.key = w.key AND m.team = 'rowlockT'::bytea || int8send(w.token) AND m.owner = w.owner
+RETURNING m.key, m.owner, m.team
+
+-- dialect/postgres/shared.sql: member-leave-one
+DELETE /* rowlock member-leave-one */ FROM "rowlock_member" AS m WHERE m.key = $1 AND m.team = $2 AND m.owner = $3
+RETURNING EXISTS (SELECT 1 FROM "rowlock_member" AS o WHERE o.key = $1 AND o.team = $2
+    AND o.owner <> $3 AND o.expires_at > clock_timestamp())::int,
+  EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = $1
+    AND w.team = '\x00000000000000000000000000000000' AND w.expires_at > clock_timestamp())::int
+
+-- dialect/postgres/shared.sql: member-leave-tx
+DELETE /* rowlock member-leave-tx */ FROM "rowlock_member" WHERE key = $1 AND team = $2 AND owner = $3
+
+-- dialect/postgres/shared.sql: member-dead
+SELECT /* rowlock member-dead */ key, owner, team FROM "rowlock_member"
+WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond' LIMIT $2::bigint
+
+-- dialect/postgres/shared.sql: wish
+INSERT /* rowlock wish */ INTO "rowlock_member" AS m (key, team, owner, joined_at, expires_at)
+SELECT k, '\x00000000000000000000000000000000', $1::bytea, clock_timestamp(),
+  clock_timestamp() + $2::bigint * interval '1 microsecond'
+FROM unnest($3::text::bytea[]) AS k
+ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at,
+  joined_at = CASE WHEN m.expires_at > clock_timestamp() THEN m.joined_at ELSE excluded.joined_at END
+
+-- dialect/postgres/shared.sql: unwish
+DELETE /* rowlock unwish */ FROM "rowlock_member" WHERE key = ANY ($1::text::bytea[])
+  AND team = '\x00000000000000000000000000000000' AND owner = $2::bytea
+
+-- dialect/postgres/shared.sql: team-lock
+SELECT /* rowlock team-lock */ owner FROM "rowlock"
+WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at = '9999-01-01 00:00:00+00'
+FOR UPDATE SKIP LOCKED
+
+-- dialect/postgres/shared.sql: team-clear
+DELETE /* rowlock team-clear */ FROM "rowlock_member" WHERE key = $1 AND team = $2 AND expires_at <= clock_timestamp()
+
+-- dialect/postgres/shared.sql: team-left
+SELECT /* rowlock team-left */ 1 FROM "rowlock_member" WHERE key = $1 AND team = $2 LIMIT 1
+
+-- dialect/postgres/shared.sql: team-end
+UPDATE /* rowlock team-end */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $1 AND owner = $2 AND home = 0
+
+-- dialect/postgres/shared.sql: team-make
+UPDATE /* rowlock team-make */ "rowlock" SET owner = $1, expires_at = '9999-01-01 00:00:00+00'
+WHERE key = $2 AND owner = $3 AND token = $4 AND home = 0 AND expires_at > clock_timestamp()
+
+-- dialect/postgres/shared.sql: team-first
+INSERT /* rowlock team-first */ INTO "rowlock_member" (key, team, owner, note, joined_at, expires_at)
+SELECT key, owner, $1::bytea, note, clock_timestamp(),
+  clock_timestamp() + $2::bigint * interval '1 microsecond'
+FROM "rowlock" WHERE key = $3 AND owner = $4
+
+-- dialect/postgres/shared.sql: team-idle
+SELECT /* rowlock team-idle */ r.key FROM "rowlock" AS r
+WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00+00'
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m
+    WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp())
+LIMIT $1::bigint
+
+-- dialect/postgres/shared.sql: team-fence
+SELECT /* rowlock team-fence */ 1 FROM "rowlock" WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0 FOR SHARE
 
 -- dialect/postgres/statements.sql: acquire-update
 UPDATE /* rowlock acquire-update */ "rowlock" AS r
@@ -481,6 +992,11 @@ WHERE NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1) AND f.floor < 92233720
 ON CONFLICT (key) DO NOTHING
 RETURNING r.token
 
+-- dialect/postgres/statements.sql: rows
+SELECT /* rowlock rows */ w.n, r.home = 0 AS home, r.owner, r.token, r.note,
+  (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining
+FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN "rowlock" AS r ON r.key = w.key
+
 -- dialect/postgres/statements.sql: apply
 WITH /* rowlock apply */ want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
@@ -521,6 +1037,40 @@ SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
        coalesce(r.token, 0), false, coalesce(r.note, ''),
        coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
 FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key WHERE w.n NOT IN (SELECT n FROM done)
+
+-- dialect/postgres/statements.sql: apply-any
+WITH /* rowlock apply-any */ want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[])
+    WITH ORDINALITY AS w (key, owner, note, ttl, n)
+), seen AS (
+  SELECT w.n, CASE WHEN r.key IS NULL THEN 4
+                   WHEN r.home <> 0 THEN 0
+                   WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
+                   WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
+                   WHEN r.token >= 9223372036853727231 THEN 0
+                   ELSE 5 END AS outcome,
+    coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+    coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+      AS remaining
+  FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key
+), free AS (
+  SELECT w.* FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
+  WHERE r.home = 0 AND r.token < 9223372036853727231
+    AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
+    AND NOT EXISTS (SELECT 1 FROM seen WHERE outcome = 6)
+    AND (SELECT count(*) FROM seen WHERE outcome = 5) >= $5::bigint
+  ORDER BY w.n LIMIT $5::bigint FOR NO KEY UPDATE OF r SKIP LOCKED
+), done AS (
+  UPDATE "rowlock" AS r
+  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
+  FROM free AS f
+  WHERE r.key = f.key AND (SELECT count(*) FROM free) = $5::bigint
+  RETURNING f.n, r.token
+)
+SELECT n, 1 AS outcome, token, false AS awaited, '' AS note, 0::bigint AS remaining FROM done
+UNION ALL
+SELECT n, outcome, token, false, note, remaining FROM seen WHERE NOT EXISTS (SELECT 1 FROM done)
 
 -- dialect/postgres/statements.sql: create
 INSERT /* rowlock create */ INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
@@ -568,6 +1118,11 @@ UPDATE /* rowlock confirm */ "rowlock" SET expires_at = greatest(expires_at + in
   clock_timestamp() + $1::bigint * interval '1 microsecond')
 WHERE key = $2 AND owner = $3 AND token = $4 AND home = 0 AND expires_at > clock_timestamp()
 
+-- dialect/postgres/statements.sql: raise
+UPDATE /* rowlock raise */ "rowlock" SET token = $1, expires_at = expires_at + interval '1 microsecond'
+WHERE key = $2 AND owner = $3 AND token IN ($4, $5) AND home = 0
+  AND expires_at > clock_timestamp()
+
 -- dialect/postgres/statements.sql: release
 UPDATE /* rowlock release */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
@@ -586,7 +1141,7 @@ SELECT /* rowlock inspect */ r.key, r.owner, r.token, r.note,
        (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
        (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
 FROM "rowlock" AS r
-WHERE r.key > ($1::text::bytea[])[1] AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
+WHERE r.key > $1 AND r.key <= $2
   AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
 ORDER BY r.key LIMIT $4::bigint
 
@@ -596,9 +1151,8 @@ SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, r.note,
        (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
        (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
 FROM "rowlock" AS r
-WHERE r.key = ANY ($4::text::bytea[]) AND r.key > ($1::text::bytea[])[1]
-  AND substr(r.key, 1, $2::int) = ($1::text::bytea[])[2]
-  AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+WHERE r.key = ANY ($1::text::bytea[]) AND r.key > $2 AND r.key <= $3
+  AND ($4::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
 ORDER BY r.key LIMIT $5::bigint
 
 -- dialect/postgres/statements.sql: fence
@@ -646,6 +1200,44 @@ ORDER BY key FOR UPDATE SKIP LOCKED
 -- dialect/postgres/statements.sql: reap
 DELETE /* rowlock reap */ FROM "rowlock" WHERE key = ANY ($1::text::bytea[])
 
+-- dialect/postgres/token.sql: token-raise
+UPDATE /* rowlock token-raise */ @table SET @token = $1 WHERE @table.@key = $2 AND @table.@token <= $3
+
+-- dialect/postgres/token.sql: token-make
+INSERT /* rowlock token-make */ INTO @table AS t (@key, @token) VALUES ($1, $2)
+ON CONFLICT (@key) DO UPDATE SET @token = $3 WHERE t.@token <= $3
+
+-- dialect/postgres/token.sql: token-seen
+SELECT /* rowlock token-seen */ MAX(@table.@token), COUNT(*) FROM @table WHERE @table.@key = $1
+
+-- dialect/postgres/trace.sql: trace-write
+INSERT /* rowlock trace-write */ INTO "rowlock_trace" (at, id, key, event, token, owner, note, number, detail)
+SELECT statement_timestamp() - w.age * interval '1 microsecond', w.id, w.key, w.event, w.token, w.owner,
+  w.note, w.number, w.detail
+FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bytea[], $4::text::text[],
+  $5::text::bigint[], $6::text::bytea[], $7::text::text[], $8::text::bigint[], $9::text::text[])
+  AS w (age, id, key, event, token, owner, note, number, detail)
+
+-- dialect/postgres/trace.sql: trace-list
+SELECT /* rowlock trace-list */ (extract(epoch FROM at) * 1000000)::bigint, id, key, event, token, owner, note, number, detail
+FROM "rowlock_trace"
+WHERE substr(key, 1, $1::int) = $2
+  AND at <= 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
+  AND (at < 'epoch'::timestamptz + $3::bigint * interval '1 microsecond' OR id < $4::bigint)
+ORDER BY at DESC, id DESC LIMIT $5::bigint
+
+-- dialect/postgres/trace.sql: trace-list-key
+SELECT /* rowlock trace-list-key */ (extract(epoch FROM at) * 1000000)::bigint, id, key, event, token, owner, note, number, detail
+FROM "rowlock_trace"
+WHERE key = $1 AND at <= 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
+  AND (at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond' OR id < $3::bigint)
+ORDER BY at DESC, id DESC LIMIT $4::bigint
+
+-- dialect/postgres/trace.sql: trace-sweep
+DELETE /* rowlock trace-sweep */ FROM "rowlock_trace" WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM "rowlock_trace" WHERE at < statement_timestamp() - $1::bigint * interval '1 microsecond'
+  ORDER BY at, id LIMIT $2::bigint))
+
 -- schema/statements/postgres.sql: exists
 SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM pg_class
 WHERE oid = to_regclass(concat_ws('.', quote_ident(nullif($1::text, '')), quote_ident($2::text))))
@@ -655,6 +1247,9 @@ BEGIN /* rowlock begin */ ISOLATION LEVEL READ COMMITTED
 
 -- schema/statements/postgres.sql: lock
 SELECT /* rowlock lock */ true FROM pg_advisory_xact_lock(x'726f776c6f636b'::bigint)
+
+-- schema/statements/postgres.sql: stand-in
+CREATE /* rowlock stand-in */ TABLE IF NOT EXISTS "rowlock_meta" (name varchar(64) PRIMARY KEY, value text)
 
 -- schema/statements/postgres.sql: commit
 COMMIT /* rowlock commit */

@@ -65,6 +65,140 @@ DELETE /* rowlock cas-drop-dead */ FROM "rowlock_queue"
 WHERE key = ? AND waiter = ? AND alive_until
   <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
+-- dialect/sqlite/doctor.sql: doctor-dead
+SELECT /* rowlock doctor-dead */ count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
+  coalesce(max(age), 0)
+FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
+  FROM "rowlock" WHERE home = 0 AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  LIMIT ?2) AS d
+
+-- dialect/sqlite/doctor.sql: doctor-expired
+SELECT /* rowlock doctor-expired */ key, note, token,
+  (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
+FROM "rowlock"
+WHERE home = 0 AND owner IS NOT NULL
+  AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+LIMIT ?1
+
+-- dialect/sqlite/doctor.sql: doctor-queue
+SELECT /* rowlock doctor-queue */ count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
+  coalesce(max(age), 0)
+FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - alive_until) * 1000 AS age
+  FROM "rowlock_queue" WHERE alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  LIMIT ?2) AS d
+
+-- dialect/sqlite/doctor.sql: doctor-chains
+SELECT /* rowlock doctor-chains */ count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
+  coalesce(max(age), 0)
+FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - alive_until) * 1000 AS age
+  FROM "rowlock_wait" WHERE alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  LIMIT ?2) AS d
+
+-- dialect/sqlite/doctor.sql: doctor-members
+SELECT /* rowlock doctor-members */ count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
+  coalesce(max(age), 0)
+FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
+  FROM "rowlock_member" WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  LIMIT ?2) AS d
+
+-- dialect/sqlite/doctor.sql: doctor-waits
+SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.key, w.note, w.process,
+  (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
+FROM "rowlock_wait" AS w
+JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
+  AND r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  AND (r.token = w.awaits OR r.token = -w.awaits AND r.expires_at < 253370764800000)
+JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
+  AND h.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+WHERE w.token = 0 AND w.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+LIMIT ?1
+
+-- dialect/sqlite/force.sql: force-lock
+UPDATE /* rowlock force-lock */ "rowlock" SET home = home WHERE key = ? AND home = 0 AND owner IS NOT NULL
+RETURNING owner, token, note
+
+-- dialect/sqlite/force.sql: force-home
+SELECT /* rowlock force-home */ count(*) FROM "rowlock" WHERE key = ? AND home <> 0
+
+-- dialect/sqlite/force.sql: force-end
+UPDATE /* rowlock force-end */ "rowlock" SET owner = NULL, note = '', token = min(?, 9223372036853727231),
+  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+WHERE key = ? AND owner = ? AND token = ? AND home = 0
+
+-- dialect/sqlite/force.sql: force-members
+DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = ? AND team = ?
+
+-- dialect/sqlite/force.sql: force-record
+INSERT /* rowlock force-record */ INTO "rowlock_forced" (key, at, id, actor, reason, asked, owner, token, note, raised)
+SELECT r.key, CAST(unixepoch('subsec') * 1000 AS INTEGER), ?, ?, ?, ?, ?, ?, ?, r.token
+FROM "rowlock" AS r WHERE r.key = ?
+
+-- dialect/sqlite/force.sql: force-find
+SELECT /* rowlock force-find */ key, at * 1000, id, actor, reason, asked, owner, token, note, raised
+FROM "rowlock_forced" WHERE key = ? AND id = ?
+
+-- dialect/sqlite/force.sql: force-confirm
+UPDATE /* rowlock force-confirm */ "rowlock" SET acquired_at = acquired_at + 1 WHERE key = ?
+
+-- dialect/sqlite/force.sql: force-list
+SELECT /* rowlock force-list */ key, at * 1000, id, actor, reason, asked, owner, token, note, raised FROM "rowlock_forced"
+WHERE substr(key, 1, ?) = ? AND at * 1000 < ?
+ORDER BY at DESC, id DESC LIMIT ?
+
+-- dialect/sqlite/force.sql: force-list-key
+SELECT /* rowlock force-list-key */ key, at * 1000, id, actor, reason, asked, owner, token, note, raised FROM "rowlock_forced"
+WHERE key = ? AND at * 1000 < ?
+ORDER BY at DESC, id DESC LIMIT ?
+
+-- dialect/sqlite/graph.sql: wait-note
+INSERT /* rowlock wait-note */ INTO "rowlock_wait" (chain, key, token, awaits, process, note, since, alive_until)
+SELECT unhex(j.value ->> 'o'), unhex(j.value ->> 'k'), max(j.value ->> 't', 0),
+  iif(j.value ->> 't' > 0, 0, coalesce((SELECT iif(j.value ->> 't' = 0, r.token, -r.token)
+    FROM "rowlock" AS r WHERE r.key = unhex(j.value ->> 'k')), 0)), ?1, CAST(?2 AS TEXT),
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) - (j.value ->> 'd') / 1000,
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?3 / 1000
+FROM json_each(?4) AS j WHERE true
+ON CONFLICT (chain, key, token) DO UPDATE SET awaits = excluded.awaits,
+  alive_until = min(excluded.alive_until, since + excluded.alive_until - excluded.since)
+
+-- dialect/sqlite/graph.sql: wait-erase
+DELETE /* rowlock wait-erase */ FROM "rowlock_wait" WHERE (chain, key, token) IN
+  (SELECT unhex(value ->> 'o'), unhex(value ->> 'k'), max(value ->> 't', 0) FROM json_each(?))
+
+-- dialect/sqlite/graph.sql: wait-edges
+WITH /* rowlock wait-edges */ RECURSIVE reached (chain) AS (
+  SELECT unhex(value) FROM json_each(?1)
+  UNION
+  SELECT h.chain FROM reached AS f
+  CROSS JOIN "rowlock_wait" AS w ON w.chain = f.chain AND w.token = 0 AND w.process = ?2
+    AND w.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  CROSS JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
+    AND r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+    AND (r.token = w.awaits OR r.token = -w.awaits AND r.expires_at < 253370764800000)
+  CROSS JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
+    AND h.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+)
+SELECT w.chain, h.chain AS holder, w.key, r.token, w.note, w.since * 1000 AS since,
+  w.alive_until * 1000 AS expires,
+  (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
+FROM reached AS f
+CROSS JOIN "rowlock_wait" AS w ON w.chain = f.chain AND w.token = 0 AND w.process = ?2
+  AND w.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+CROSS JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
+  AND r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  AND (r.token = w.awaits OR r.token = -w.awaits AND r.expires_at < 253370764800000)
+CROSS JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
+  AND h.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+LIMIT ?3
+
+-- dialect/sqlite/graph.sql: wait-dead
+SELECT /* rowlock wait-dead */ EXISTS (SELECT 1 FROM "rowlock_wait"
+  WHERE alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000)
+
+-- dialect/sqlite/graph.sql: wait-reap
+DELETE /* rowlock wait-reap */ FROM "rowlock_wait"
+WHERE alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+
 -- dialect/sqlite/hints.sql: register
 INSERT /* rowlock register */ INTO "rowlock_queue" (key, waiter, alive_until)
 SELECT unhex(j.value), p.waiter, CAST(unixepoch('subsec') * 1000 AS INTEGER) + p.ms
@@ -92,6 +226,144 @@ PRAGMA /* rowlock version */ data_version
 
 -- dialect/sqlite/hold.sql: write-lock
 UPDATE /* rowlock write-lock */ "rowlock_hold" SET made_at = made_at WHERE key = x''
+
+-- dialect/sqlite/latch.sql: latch-look
+SELECT /* rowlock latch-look */ l.id, l.generation, l.parties, l.state, l.ended,
+  (l.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
+  (SELECT COUNT(*) FROM "rowlock_party" AS p WHERE p.id = l.id AND p.phase = 0) AS counted,
+  0 AS gone, 0 AS dead
+FROM "rowlock_latch" AS l WHERE l.kind = ?1 AND l.key = ?2
+
+-- dialect/sqlite/latch.sql: latch-make
+INSERT /* rowlock latch-make */ INTO "rowlock_latch" (kind, key, id, generation, parties, made_at, expires_at)
+VALUES (?1, ?2, ?3, 1, ?4, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?5 + 999) / 1000)
+ON CONFLICT (kind, key) DO NOTHING
+
+-- dialect/sqlite/latch.sql: latch-take
+UPDATE /* rowlock latch-take */ "rowlock_latch"
+SET id = ?1, parties = ?2, generation = generation + 1, state = 0, ended = 0,
+  made_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
+    expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?3 + 999) / 1000
+WHERE kind = ?4 AND key = ?5 AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- dialect/sqlite/latch.sql: latch-keep
+UPDATE /* rowlock latch-keep */ "rowlock_latch"
+SET made_at = made_at + 1,
+  expires_at = MAX(expires_at, CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?1 + 999) / 1000)
+WHERE kind = ?2 AND key = ?3 AND id = ?4
+  AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- dialect/sqlite/latch.sql: latch-reset
+UPDATE /* rowlock latch-reset */ "rowlock_latch"
+SET id = ?1, generation = generation + 1, ended = state, state = 0,
+  made_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?2 + 999) / 1000
+WHERE kind = ?3 AND key = ?4 AND id = ?5 AND state >= ?6
+  AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- dialect/sqlite/latch.sql: latch-count
+INSERT /* rowlock latch-count */ INTO "rowlock_party" AS p (id, phase, party, counted_at)
+SELECT l.id, 0, ?1, CAST(unixepoch('subsec') * 1000 AS INTEGER) FROM "rowlock_latch" AS l
+WHERE l.kind = ?2 AND l.key = ?3 AND l.id = ?4
+  AND l.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+ON CONFLICT (id, phase, party) DO UPDATE SET counted_at = p.counted_at + 1
+
+-- dialect/sqlite/latch.sql: barrier-look
+SELECT /* rowlock barrier-look */ l.id, l.generation, l.parties, l.state, l.ended,
+  (l.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
+  (SELECT COUNT(*) FROM "rowlock_party" AS p WHERE p.id = l.id AND p.phase = 0) AS counted,
+  (SELECT COUNT(*) FROM "rowlock_party" AS p WHERE p.id = l.id AND p.phase = 1) AS gone,
+  (SELECT COUNT(*) FROM "rowlock_party" AS p
+    WHERE p.id = l.id AND p.phase = 0
+     AND p.alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+     AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS g
+                     WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party)) AS dead
+FROM "rowlock_latch" AS l WHERE l.kind = ?1 AND l.key = ?2
+
+-- dialect/sqlite/latch.sql: barrier-enter
+INSERT /* rowlock barrier-enter */ INTO "rowlock_party" AS p (id, phase, party, counted_at, alive_until)
+SELECT l.id, 0, ?1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?2 + 999) / 1000
+FROM "rowlock_latch" AS l
+WHERE l.kind = ?3 AND l.key = ?4 AND l.id = ?5 AND l.state = 0
+  AND l.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+ON CONFLICT (id, phase, party) DO UPDATE
+  SET counted_at = p.counted_at + 1, alive_until = excluded.alive_until
+
+-- dialect/sqlite/latch.sql: barrier-beat
+UPDATE /* rowlock barrier-beat */ "rowlock_party"
+SET counted_at = counted_at + 1,
+  alive_until = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?1 + 999) / 1000
+WHERE id = ?2 AND phase = 0 AND party = ?3
+
+-- dialect/sqlite/latch.sql: barrier-leave
+INSERT /* rowlock barrier-leave */ INTO "rowlock_party" AS p (id, phase, party, counted_at)
+SELECT l.id, 1, ?1, CAST(unixepoch('subsec') * 1000 AS INTEGER) FROM "rowlock_latch" AS l
+WHERE l.kind = ?2 AND l.key = ?3 AND l.id = ?4 AND l.state IN (1, 2)
+  AND l.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  AND EXISTS (SELECT 1 FROM "rowlock_party" AS e
+              WHERE e.id = l.id AND e.phase = 0 AND e.party = ?5)
+ON CONFLICT (id, phase, party) DO UPDATE SET counted_at = p.counted_at + 1
+
+-- dialect/sqlite/latch.sql: barrier-open
+UPDATE /* rowlock barrier-open */ "rowlock_latch" AS l SET state = 1
+WHERE l.kind = ?1 AND l.key = ?2 AND l.id = ?3 AND l.state = 0
+  AND (SELECT COUNT(*) FROM "rowlock_party" AS p WHERE p.id = l.id AND p.phase = 0) >= l.parties
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS p
+                   WHERE p.id = l.id AND p.phase = 0
+                    AND p.alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
+
+-- dialect/sqlite/latch.sql: barrier-done
+UPDATE /* rowlock barrier-done */ "rowlock_latch" AS l SET state = 2
+WHERE l.kind = ?1 AND l.key = ?2 AND l.id = ?3 AND l.state = 1
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS p
+                  WHERE p.id = l.id AND p.phase = 0
+                    AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS g
+                                    WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party))
+
+-- dialect/sqlite/latch.sql: barrier-break
+UPDATE /* rowlock barrier-break */ "rowlock_latch" AS l SET state = 3
+WHERE l.kind = ?1 AND l.key = ?2 AND l.id = ?3 AND l.state IN (0, 1)
+  AND EXISTS (SELECT 1 FROM "rowlock_party" AS p
+               WHERE p.id = l.id AND p.phase = 0
+                AND p.alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+                AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS g
+                                WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party))
+
+-- dialect/sqlite/latch.sql: barrier-dead
+SELECT /* rowlock barrier-dead */ p.party FROM "rowlock_party" AS p
+WHERE p.id = ?1 AND p.phase = 0 AND p.alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS g
+                  WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party)
+ORDER BY p.party LIMIT 1
+
+-- dialect/sqlite/latch.sql: latch-sweep
+DELETE /* rowlock latch-sweep */ FROM "rowlock_latch" WHERE rowid IN (
+  SELECT rowid FROM "rowlock_latch"
+    WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) LIMIT ?1)
+
+-- dialect/sqlite/latch.sql: latch-next
+SELECT /* rowlock latch-next */ p.id, EXISTS (SELECT 1 FROM "rowlock_latch" AS l WHERE l.id = p.id) AS live
+FROM "rowlock_party" AS p WHERE p.id > ?1 ORDER BY p.id LIMIT 1
+
+-- dialect/sqlite/latch.sql: latch-drop
+DELETE /* rowlock latch-drop */ FROM "rowlock_party" WHERE id = ?1 AND (phase, party) IN (
+  SELECT phase, party FROM "rowlock_party" WHERE id = ?1 LIMIT ?2)
+
+-- dialect/sqlite/limit.sql: limit-look
+SELECT /* rowlock limit-look */ slots, peak, generation FROM "rowlock_limit" WHERE name = ?
+
+-- dialect/sqlite/limit.sql: limit-make
+INSERT /* rowlock limit-make */ INTO "rowlock_limit" (name, slots, peak, generation) VALUES (?, ?, ?, 1)
+ON CONFLICT (name) DO NOTHING
+
+-- dialect/sqlite/limit.sql: limit-resize
+UPDATE /* rowlock limit-resize */ "rowlock_limit" SET slots = ?, peak = max(peak, ?), generation = generation + 1
+WHERE name = ?
+
+-- dialect/sqlite/limit.sql: limit-check
+SELECT /* rowlock limit-check */ 1 FROM "rowlock_limit" WHERE name = ? AND generation = ?
 
 -- dialect/sqlite/move.sql: depart
 UPDATE /* rowlock depart */ "rowlock" SET home = ?, token = ?, owner = NULL, note = '',
@@ -154,11 +426,13 @@ DELETE /* rowlock once-sweep */ FROM "rowlock_once" WHERE rowid IN (
   WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) ORDER BY expires_at LIMIT ?1)
 
 -- dialect/sqlite/queue.sql: queue-join
-INSERT /* rowlock queue-join */ INTO "rowlock_queue" (key, waiter, rank, note, ttl, alive_until)
+INSERT /* rowlock queue-join */ INTO "rowlock_queue" (key, waiter, rank, note, ttl, alive_until, tenant, beside)
 SELECT unhex(j.value ->> 'k'), unhex(j.value ->> 'o'),
-       CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 - (j.value ->> 'h'),
+       coalesce(j.value ->> 'r', max(coalesce(j.value ->> 'a', 0),
+         CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 - (j.value ->> 'h'))),
        CAST(unhex(j.value ->> 'c') AS TEXT), j.value ->> 'd',
-       CAST(unixepoch('subsec') * 1000 AS INTEGER) + ((j.value ->> 'd') + 999) / 1000
+       CAST(unixepoch('subsec') * 1000 AS INTEGER) + ((j.value ->> 'd') + 999) / 1000,
+       unhex(coalesce(j.value ->> 't', '')), j.value ->> 'b'
 FROM json_each(?) AS j
 WHERE NOT EXISTS (SELECT 1 FROM "rowlock" AS r
                   WHERE r.key = unhex(j.value ->> 'k') AND r.owner = unhex(j.value ->> 'o')
@@ -171,7 +445,35 @@ SET ticket = CASE WHEN rank IS NOT NULL AND alive_until
     rank = CASE WHEN rank IS NOT NULL AND alive_until
       > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN rank
                 ELSE excluded.rank END,
-    note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
+    beside = CASE WHEN rank IS NOT NULL AND alive_until
+      > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN beside
+                  ELSE excluded.beside END,
+    tenant = excluded.tenant, note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
+
+-- dialect/sqlite/queue.sql: queue-turn
+WITH /* rowlock queue-turn */ line AS MATERIALIZED (
+  SELECT tenant, rank, coalesce(beside, ticket) AS place, beside IS NULL AS fresh, ticket
+    FROM "rowlock_queue"
+  WHERE key = ?1 AND rank IS NOT NULL
+    AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+), mine AS MATERIALIZED (
+  SELECT rank, place, fresh AND false AS fresh FROM line WHERE tenant = ?2
+  ORDER BY rank DESC, place DESC LIMIT 1
+), head AS MATERIALIZED (
+  SELECT rank, place, fresh FROM line ORDER BY rank, place, ticket LIMIT 1
+), start AS MATERIALIZED (
+  SELECT rank, place, fresh FROM mine
+  UNION ALL
+  SELECT rank, place, fresh FROM head WHERE NOT EXISTS (SELECT 1 FROM mine)
+)
+SELECT behind, rank, place FROM (
+  SELECT 1 AS behind, l.rank, l.place FROM line AS l CROSS JOIN start AS s
+  WHERE l.rank > s.rank OR l.rank = s.rank AND (l.place > s.place OR s.fresh AND l.place = s.place)
+  UNION ALL
+  SELECT 0, rank, place FROM start
+) AS turns
+WHERE EXISTS (SELECT 1 FROM line WHERE tenant <> ?2)
+ORDER BY behind DESC, rank, place LIMIT 1
 
 -- dialect/sqlite/queue.sql: queue-leave
 DELETE /* rowlock queue-leave */ FROM "rowlock_queue"
@@ -180,13 +482,13 @@ WHERE (key, waiter) IN (SELECT unhex(value ->> 'k'), unhex(value ->> 'o') FROM j
 -- dialect/sqlite/queue.sql: queue-head
 SELECT /* rowlock queue-head */ waiter FROM "rowlock_queue"
 WHERE key = ? AND rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-ORDER BY rank, ticket LIMIT 1
+ORDER BY rank, coalesce(beside, ticket), ticket LIMIT 1
 
 -- dialect/sqlite/queue.sql: places
 WITH /* rowlock places */ want AS MATERIALIZED (
   SELECT key + 1 AS n, unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o FROM json_each(?)
 ), line AS MATERIALIZED (
-  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, coalesce(beside, ticket), ticket) - 1 AS ahead
     FROM "rowlock_queue"
   WHERE key IN (SELECT k FROM want) AND rank IS NOT NULL
     AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
@@ -215,7 +517,7 @@ FROM (SELECT 1) AS one LEFT JOIN (
   WHERE q.key = ?1 AND q.waiter <> ?2 AND q.rank IS NOT NULL
     AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
     AND r.token < 9223372036853727231
-  ORDER BY q.rank, q.ticket LIMIT 1
+  ORDER BY q.rank, coalesce(q.beside, q.ticket), q.ticket LIMIT 1
 ) AS n
 WHERE "rowlock".key = ?1 AND "rowlock".owner = ?2 AND ?3 IN ("rowlock".token, 0) AND home = 0
 RETURNING owner, token
@@ -230,6 +532,142 @@ ORDER BY key, waiter LIMIT ?
 DELETE /* rowlock queue-reap */ FROM "rowlock_queue"
 WHERE (key, waiter) IN (SELECT unhex(value ->> 'k'), unhex(value ->> 'o') FROM json_each(?))
   AND alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+
+-- dialect/sqlite/shared.sql: share
+INSERT /* rowlock share */ INTO "rowlock_member" (key, team, owner, note, joined_at, expires_at)
+SELECT r.key, r.owner, unhex(j.value ->> 'o'), ?, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + ((j.value ->> 'd') + 999) / 1000
+FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value ->> 'k')
+WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
+  AND coalesce((SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - min(w.joined_at)) % 11000 < 10000
+      FROM "rowlock_member" AS w WHERE w.key = r.key AND w.team = zeroblob(16)
+        AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)), 0) = 0
+ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at
+RETURNING key, owner, team
+
+-- dialect/sqlite/shared.sql: share-one
+INSERT /* rowlock share-one */ INTO "rowlock_member" (key, team, owner, note, joined_at, expires_at)
+SELECT r.key, r.owner, ?1, ?2, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?3 + 999) / 1000
+FROM "rowlock" AS r
+WHERE r.key = ?4 AND r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
+  AND coalesce((SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - min(w.joined_at)) % 11000 < 10000
+      FROM "rowlock_member" AS w WHERE w.key = ?4 AND w.team = zeroblob(16)
+        AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)), 0) = 0
+ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at
+RETURNING team
+
+-- dialect/sqlite/shared.sql: member-look
+SELECT /* rowlock member-look */ r.key,
+  (SELECT count(*) FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+    AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)),
+  coalesce((SELECT max(m.expires_at) - CAST(unixepoch('subsec') * 1000 AS INTEGER)
+    FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner), 0) * 1000,
+  coalesce((SELECT m.note FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+    ORDER BY m.expires_at DESC LIMIT 1), ''),
+  coalesce((SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - min(w.joined_at)) % 11000 < 10000
+      FROM "rowlock_member" AS w WHERE w.key = r.key AND w.team = zeroblob(16)
+        AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)), 0)
+FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
+WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
+
+-- dialect/sqlite/shared.sql: member-others
+SELECT /* rowlock member-others */ r.key, EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = r.key
+  AND w.team = zeroblob(16) AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
+WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+    AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+
+-- dialect/sqlite/shared.sql: member-find
+SELECT /* rowlock member-find */ m.key, m.owner, m.team FROM json_each(?) AS j CROSS JOIN "rowlock_member" AS m
+  ON m.key = unhex(j.value ->> 'k') AND m.owner = unhex(j.value ->> 'o')
+WHERE m.team <> zeroblob(16)
+
+-- dialect/sqlite/shared.sql: member-renew
+UPDATE /* rowlock member-renew */ "rowlock_member" SET expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (j.d + 999) / 1000
+FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o,
+  unhex('726F776C6F636B54' || printf('%016x', value ->> 't')) AS t, value ->> 'd' AS d
+      FROM json_each(?)) AS j
+WHERE "rowlock_member".key = j.k AND team = j.t AND owner = j.o
+  AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+RETURNING key, owner, team
+
+-- dialect/sqlite/shared.sql: member-left
+SELECT /* rowlock member-left */ m.key, m.owner, m.team, (m.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000
+FROM json_each(?) AS j CROSS JOIN "rowlock_member" AS m ON m.key = unhex(j.value ->> 'k')
+  AND m.team = unhex('726F776C6F636B54' || printf('%016x', j.value ->> 't'))
+  AND m.owner = unhex(j.value ->> 'o')
+
+-- dialect/sqlite/shared.sql: member-leave
+DELETE /* rowlock member-leave */ FROM "rowlock_member" WHERE (key, team, owner) IN (SELECT unhex(j.value ->> 'k'),
+  unhex('726F776C6F636B54' || printf('%016x', j.value ->> 't')), unhex(j.value ->> 'o')
+  FROM json_each(?) AS j)
+RETURNING key, owner, team
+
+-- dialect/sqlite/shared.sql: member-leave-one
+DELETE /* rowlock member-leave-one */ FROM "rowlock_member" WHERE key = ?1 AND team = ?2 AND owner = ?3
+RETURNING EXISTS (SELECT 1 FROM "rowlock_member" AS o WHERE o.key = ?1 AND o.team = ?2
+    AND o.owner <> ?3 AND o.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)),
+  EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = ?1 AND w.team = zeroblob(16)
+    AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+
+-- dialect/sqlite/shared.sql: member-leave-tx
+DELETE /* rowlock member-leave-tx */ FROM "rowlock_member" WHERE key = ? AND team = ? AND owner = ?
+
+-- dialect/sqlite/shared.sql: member-dead
+SELECT /* rowlock member-dead */ key, owner, team FROM "rowlock_member"
+WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000 LIMIT ?
+
+-- dialect/sqlite/shared.sql: wish
+INSERT /* rowlock wish */ INTO "rowlock_member" (key, team, owner, joined_at, expires_at)
+SELECT unhex(j.value), zeroblob(16), ?1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?2 / 1000
+FROM json_each(?3) AS j WHERE true
+ON CONFLICT (key, team, owner) DO UPDATE SET
+  joined_at = iif(expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER), joined_at, excluded.joined_at),
+  expires_at = excluded.expires_at
+
+-- dialect/sqlite/shared.sql: unwish
+DELETE /* rowlock unwish */ FROM "rowlock_member" WHERE key IN (SELECT unhex(value) FROM json_each(?))
+  AND team = zeroblob(16) AND owner = ?
+
+-- dialect/sqlite/shared.sql: team-lock
+UPDATE /* rowlock team-lock */ "rowlock" SET home = home
+WHERE key = ? AND home = 0 AND owner IS NOT NULL AND expires_at = 253370764800000
+RETURNING owner
+
+-- dialect/sqlite/shared.sql: team-clear
+DELETE /* rowlock team-clear */ FROM "rowlock_member" WHERE key = ? AND team = ?
+  AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- dialect/sqlite/shared.sql: team-left
+SELECT /* rowlock team-left */ 1 FROM "rowlock_member" WHERE key = ? AND team = ? LIMIT 1
+
+-- dialect/sqlite/shared.sql: team-end
+UPDATE /* rowlock team-end */ "rowlock" SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+WHERE key = ? AND owner = ? AND home = 0
+
+-- dialect/sqlite/shared.sql: team-make
+UPDATE /* rowlock team-make */ "rowlock" SET owner = ?, expires_at = 253370764800000
+WHERE key = ? AND owner = ? AND token = ? AND home = 0
+  AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- dialect/sqlite/shared.sql: team-first
+INSERT /* rowlock team-first */ INTO "rowlock_member" (key, team, owner, note, joined_at, expires_at)
+SELECT key, owner, ?1, note, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?2 + 999) / 1000
+FROM "rowlock" WHERE key = ?3 AND owner = ?4
+
+-- dialect/sqlite/shared.sql: team-idle
+SELECT /* rowlock team-idle */ r.key FROM "rowlock" AS r
+WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+    AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+LIMIT ?
+
+-- dialect/sqlite/shared.sql: team-fence
+UPDATE /* rowlock team-fence */ "rowlock" SET home = home WHERE key = ? AND owner = ? AND token = ? AND home = 0 RETURNING 1
 
 -- dialect/sqlite/statements.sql: look
 SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
@@ -293,6 +731,11 @@ UPDATE /* rowlock confirm */ "rowlock" SET expires_at = max(expires_at + 1,
 WHERE key = ? AND owner = ? AND token = ? AND home = 0
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
+-- dialect/sqlite/statements.sql: raise
+UPDATE /* rowlock raise */ "rowlock" SET token = ?, expires_at = expires_at + 1
+WHERE key = ? AND owner = ? AND token IN (?, ?) AND home = 0
+  AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
 -- dialect/sqlite/statements.sql: release
 UPDATE /* rowlock release */ "rowlock" SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
 WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = 0
@@ -308,10 +751,10 @@ SELECT /* rowlock inspect */ r.key, r.owner, r.token, r.note,
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
-FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p JOIN "rowlock" AS r
-WHERE r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
-  AND (p.held_only = 0 OR r.owner IS NOT NULL
-    AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+FROM "rowlock" AS r
+WHERE r.key > coalesce(?, x'') AND r.key <= ?
+  AND (? = 0 OR r.owner IS NOT NULL
+    AND r.expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)))
 ORDER BY r.key LIMIT ?
 
 -- dialect/sqlite/statements.sql: inspect-keys
@@ -319,10 +762,9 @@ SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, r.note,
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
-FROM (SELECT ? AS bounds, ? AS prefix_length, ? AS held_only) AS p
-CROSS JOIN json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
-WHERE r.key > unhex(p.bounds ->> 0) AND substr(r.key, 1, p.prefix_length) = unhex(p.bounds ->> 1)
-  AND (p.held_only = 0 OR r.owner IS NOT NULL
+FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
+WHERE r.key > coalesce(?, x'') AND r.key <= ?
+  AND (? = 0 OR r.owner IS NOT NULL
     AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 ORDER BY r.key LIMIT ?
 
@@ -369,6 +811,35 @@ WHERE r.home = 0 AND r.token < 9223372036853727231
 -- dialect/sqlite/statements.sql: reap
 DELETE /* rowlock reap */ FROM "rowlock" WHERE key IN (SELECT unhex(value) FROM json_each(?))
 
+-- dialect/sqlite/token.sql: token-raise
+UPDATE /* rowlock token-raise */ @table SET @token = ?1 WHERE @table.@key = ?2 AND @table.@token <= ?3
+
+-- dialect/sqlite/token.sql: token-make
+INSERT /* rowlock token-make */ INTO @table AS t (@key, @token) VALUES (?1, ?2)
+ON CONFLICT (@key) DO UPDATE SET @token = ?3 WHERE t.@token <= ?3
+
+-- dialect/sqlite/token.sql: token-seen
+SELECT /* rowlock token-seen */ MAX(@table.@token), COUNT(*) FROM @table WHERE @table.@key = ?1
+
+-- dialect/sqlite/trace.sql: trace-write
+INSERT /* rowlock trace-write */ INTO "rowlock_trace" (at, id, key, event, token, owner, note, number, detail)
+VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- dialect/sqlite/trace.sql: trace-list
+SELECT /* rowlock trace-list */ at * 1000, id, key, event, token, owner, note, number, detail FROM "rowlock_trace"
+WHERE ifnull(substr(key, 1, ?), x'') = ? AND at <= ? AND (at < ? OR id < ?)
+ORDER BY at DESC, id DESC LIMIT ?
+
+-- dialect/sqlite/trace.sql: trace-list-key
+SELECT /* rowlock trace-list-key */ at * 1000, id, key, event, token, owner, note, number, detail FROM "rowlock_trace"
+WHERE key = ? AND at <= ? AND (at < ? OR id < ?)
+ORDER BY at DESC, id DESC LIMIT ?
+
+-- dialect/sqlite/trace.sql: trace-sweep
+DELETE /* rowlock trace-sweep */ FROM "rowlock_trace" WHERE (at, id) IN (
+  SELECT at, id FROM "rowlock_trace" WHERE at < CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?
+  ORDER BY at, id LIMIT ?)
+
 -- schema/statements/sqlite.sql: exists
 SELECT /* rowlock exists */ ?1 = '' AND EXISTS (SELECT 1 FROM sqlite_schema
   WHERE type = 'table' AND name = ?2 COLLATE NOCASE)
@@ -381,6 +852,9 @@ BEGIN /* rowlock begin */ IMMEDIATE
 
 -- schema/statements/sqlite.sql: lock
 SELECT /* rowlock lock */ true
+
+-- schema/statements/sqlite.sql: stand-in
+CREATE /* rowlock stand-in */ TABLE IF NOT EXISTS "rowlock_meta" (name TEXT PRIMARY KEY, value TEXT)
 
 -- schema/statements/sqlite.sql: commit
 COMMIT /* rowlock commit */

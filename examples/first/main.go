@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"log"
 
@@ -14,8 +13,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	db, err := sql.Open("sqlite", "file:first.db"+
-		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	db, err := sqlite.Open("first.db")
 	check(err)
 	defer db.Close()
 	check(schema.Migrate(ctx, db, sqlite.New()))

@@ -1,14 +1,14 @@
 // Orders is an order service with only a database, as a monolith is that has been there for years:
-// its own migrations with rowlock's among them, handlers that write in a transaction, and POST
-// /orders made safe to repeat.
+// its own migrations with rowlock's among them, accounts, handlers that write in a transaction, and
+// POST /orders made safe to repeat.
 //
 //	go run ./examples/orders
-//	curl -i http://127.0.0.1:8080/orders -H 'Idempotency-Key: 7f3a' \
-//	    -d '{"customer":"Ada","lines":[{"sku":"tea","quantity":2}]}'
+//	curl -i http://127.0.0.1:8080/orders -H 'Authorization: Bearer ada-secret' \
+//	    -H 'Idempotency-Key: 7f3a' -d '{"customer":"Ada","lines":[{"sku":"tea","quantity":2}]}'
 //
 // Send the same request again, as often as you like, also while you kill the server with -9 and
-// start it anew: there is one order, and the answer is the same. They are kept in orders.db, or
-// where -db says.
+// start it anew: there is one order, and the answer is the same. Send it with bob-secret: Bob gets
+// an order of his own, and never sees Ada's. They are kept in orders.db, or where -db says.
 package main
 
 import (
@@ -48,7 +48,7 @@ func run(ctx context.Context, name, addr string) (err error) {
 	}
 	defer func() { err = errors.Join(err, requests.Close()) }()
 
-	repeatable, err := oncehttp.New(requests, nil)
+	repeatable, err := oncehttp.New(requests, &oncehttp.Config{Tenant: accountOf})
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func run(ctx context.Context, name, addr string) (err error) {
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", repeatable.Wrap(http.HandlerFunc(s.order)))
 	mux.HandleFunc("GET /orders/{id}", s.show)
-	return serve(ctx, addr, mux, db.Shown())
+	return serve(ctx, addr, s.authenticate(mux), db.Shown())
 }
 
 // newServer bounds each part of an exchange. Without ReadTimeout a client that sends half a body

@@ -13,6 +13,7 @@ import (
 // Order is what a customer bought.
 type Order struct {
 	ID       string `json:"id" db:"id"`
+	Account  string `json:"-" db:"account"` // that ordered, and alone may read it
 	Customer string `json:"customer" db:"customer"`
 	Total    int64  `json:"total" db:"total"` // in cents
 	Lines    []Line `json:"lines" db:"-"`
@@ -57,7 +58,7 @@ func (o *Order) place(ctx context.Context, db *sqlx.DB, tx *sql.Tx) error {
 		}
 		o.Total += l.Price * l.Quantity
 	}
-	if _, err := tx.ExecContext(ctx, db.Rebind(`INSERT INTO orders (id, customer, total) VALUES (?, ?, ?)`), o.ID, o.Customer, o.Total); err != nil {
+	if _, err := tx.ExecContext(ctx, db.Rebind(`INSERT INTO orders (id, account, customer, total) VALUES (?, ?, ?, ?)`), o.ID, o.Account, o.Customer, o.Total); err != nil {
 		return err
 	}
 	for _, l := range o.Lines {
@@ -69,9 +70,9 @@ func (o *Order) place(ctx context.Context, db *sqlx.DB, tx *sql.Tx) error {
 	return nil
 }
 
-// find reads an order back.
-func find(ctx context.Context, db *sqlx.DB, id string) (o Order, err error) {
-	if err = db.GetContext(ctx, &o, db.Rebind(`SELECT id, customer, total FROM orders WHERE id = ?`), id); err != nil {
+// find reads an order of the account back. That of another account is sql.ErrNoRows.
+func find(ctx context.Context, db *sqlx.DB, account, id string) (o Order, err error) {
+	if err = db.GetContext(ctx, &o, db.Rebind(`SELECT id, account, customer, total FROM orders WHERE account = ? AND id = ?`), account, id); err != nil {
 		return o, err
 	}
 	err = db.SelectContext(ctx, &o.Lines, db.Rebind(`SELECT sku, quantity, price FROM order_lines WHERE order_id = ? ORDER BY sku`), id)

@@ -30,6 +30,8 @@ func TestMain(m *testing.M) { program.Main(m, &binary) }
 const (
 	clients = 200
 	keys    = 50
+
+	ada, bob = "ada-secret", "bob-secret" // the secrets of two accounts
 )
 
 // reply is what a client can tell one answer from another by.
@@ -91,7 +93,7 @@ func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing
 func order(t *testing.T, client *http.Client, s *server, key int) reply {
 	body := fmt.Sprintf(`{"customer":"customer %d","lines":[{"sku":"tea","quantity":%d},{"sku":"pot","quantity":1}]}`, key, key+1)
 	r, err := backoff.Retry(t.Context(), func() (reply, error) {
-		res, err := post(t.Context(), client, s.url, keyOf(key), body)
+		res, err := post(t.Context(), client, s.url, ada, keyOf(key), body)
 		if err == nil && (res.status == http.StatusConflict || res.status >= 500) {
 			err = fmt.Errorf("%+v", res)
 		}
@@ -105,7 +107,7 @@ func order(t *testing.T, client *http.Client, s *server, key int) reply {
 
 func keyOf(n int) string { return fmt.Sprintf("key-%d", n) }
 
-func post(ctx context.Context, client *http.Client, url, key, body string) (reply, error) {
+func post(ctx context.Context, client *http.Client, url, secret, key, body string) (reply, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/orders", strings.NewReader(body))
 	if err != nil {
 		return reply{}, err
@@ -113,6 +115,7 @@ func post(ctx context.Context, client *http.Client, url, key, body string) (repl
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
+	req.Header.Set("Authorization", "Bearer "+secret)
 	return do(client, req)
 }
 
@@ -137,7 +140,7 @@ func wantOrder(t *testing.T, s *server, r reply) string {
 	if err := json.Unmarshal([]byte(r.body), &o); err != nil || r.status != http.StatusCreated || r.location != "/orders/"+o.ID {
 		t.Fatalf("answered %+v: %v", r, err)
 	}
-	found := get(t, s, r.location)
+	found := get(t, s, ada, r.location)
 	var back Order
 	if err := json.Unmarshal([]byte(found.body), &back); err != nil || found.status != http.StatusOK || back.Total != o.Total || len(back.Lines) != 2 {
 		t.Errorf("GET %s: %+v: %v", r.location, found, err)
@@ -145,12 +148,13 @@ func wantOrder(t *testing.T, s *server, r reply) string {
 	return o.ID
 }
 
-func get(t *testing.T, s *server, path string) reply {
+func get(t *testing.T, s *server, secret, path string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("Authorization", "Bearer "+secret)
 	r, err := do(http.DefaultClient, req)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +193,7 @@ func TestAnswers(t *testing.T) {
 		{"no order, mended under a new key", "e", good, http.StatusCreated},
 		{"more than is read", "f", strings.Repeat(" ", 2<<20) + good, http.StatusRequestEntityTooLarge},
 	} {
-		r, err := post(t.Context(), http.DefaultClient, s.url, c.key, c.body)
+		r, err := post(t.Context(), http.DefaultClient, s.url, ada, c.key, c.body)
 		if err != nil || r.status != c.status {
 			t.Errorf("%s: %+v, %v, want %d", c.what, r, err, c.status)
 		}
@@ -197,7 +201,7 @@ func TestAnswers(t *testing.T) {
 	if n := count(t, s.source); n != 2 {
 		t.Errorf("%d orders, want 2", n)
 	}
-	if r := get(t, s, "/orders/nothing"); r.status != http.StatusNotFound {
+	if r := get(t, s, ada, "/orders/nothing"); r.status != http.StatusNotFound {
 		t.Errorf("an order that is not there: %+v", r)
 	}
 }
@@ -211,6 +215,7 @@ func TestARepeatSaysThatItIsOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Idempotency-Key", "k")
+		req.Header.Set("Authorization", "Bearer "+ada)
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -256,20 +261,28 @@ func TestOrdersOutliveTheServerWithoutADatabaseBeingNamed(t *testing.T) {
 
 // Among our migrations stand rowlock's own, copied, as a project does that wants all it runs in its
 // own repository.
-func TestTheCopiedMigrationIsRowlocks(t *testing.T) {
+func TestTheCopiedMigrationsAreRowlocks(t *testing.T) {
+	copies := map[string]string{
+		"00001_rowlock.sql": "00002_rowlock.sql", "00002_family.sql": "00005_rowlock_family.sql",
+	}
 	for _, k := range testdb.Kinds {
 		d := k.New()
-		ours, err := fs.ReadFile(migrations, "migrations/"+d.Name()+"/00002_rowlock.sql")
-		if err != nil {
-			t.Fatal(err)
-		}
 		files, err := schema.FS(d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs, err := fs.ReadFile(files, "00001_rowlock.sql")
-		if err != nil || string(ours) != string(theirs) {
-			t.Errorf("migrations/%s/00002_rowlock.sql is not schema.FS's: copy it again (%v)", d.Name(), err)
+		if all, err := fs.Glob(files, "*.sql"); err != nil || len(all) != len(copies) {
+			t.Errorf("%s has %q, and %d are copied (%v)", d.Name(), all, len(copies), err)
+		}
+		for from, to := range copies {
+			theirs, err := fs.ReadFile(files, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours, err := fs.ReadFile(migrations, "migrations/"+d.Name()+"/"+to)
+			if err != nil || string(ours) != string(theirs) {
+				t.Errorf("migrations/%s/%s is not schema.FS's %s: copy it again (%v)", d.Name(), to, from, err)
+			}
 		}
 	}
 }

@@ -22,6 +22,7 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "not an order in JSON: "+err.Error())
 		return
 	}
+	o.Account = accountOf(r)
 	err := o.check()
 	if err == nil {
 		err = o.place(r.Context(), s.db, oncehttp.Tx(r.Context()))
@@ -40,7 +41,7 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *shop) show(w http.ResponseWriter, r *http.Request) {
-	o, err := find(r.Context(), s.db, r.PathValue("id"))
+	o, err := find(r.Context(), s.db, accountOf(r), r.PathValue("id"))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		refuse(w, http.StatusNotFound, "there is no such order")

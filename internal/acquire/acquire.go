@@ -5,18 +5,27 @@ package acquire
 
 import (
 	"errors"
+	"math/rand/v2"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/cycle"
+	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Want is what one call asks for each of its keys.
 type Want struct {
 	TTL      time.Duration
-	Note     string
+	Note     string // as it is stored: identity and note
 	Priority int
+	// Tenant is on whose behalf the call waits in order; "" for none.
+	Tenant string
+	// Shared: the keys are shared with others that want the same.
+	Shared bool
 	// Quiet: the lock is the client's own, and Contended is not called.
 	Quiet bool
+	// Holder says what the call holds while it waits, nil if nothing.
+	Holder cycle.Holder
 	// Show is called when the call begins to wait for key and when its position changes. May be
 	// nil.
 	Show func(key string, p Position)
@@ -26,11 +35,46 @@ type Want struct {
 type Position struct {
 	// Ahead is how many waiters stand before this one.
 	Ahead int
-	// Holder is the holder's note, Remaining how long its lease still lasts.
-	Holder    string
-	Remaining time.Duration
+	// Identity is that of the holder's client, Holder the holder's note, Remaining how long its lease
+	// still lasts.
+	Identity, Holder string
+	Remaining        time.Duration
 	// Since is how long the call has waited.
 	Since time.Duration
+}
+
+// Seen is what the polls have read of a key that a call waits for.
+type Seen struct {
+	// Held: the key had a holder whose lease had not expired. Expired: it had one whose lease had.
+	// Otherwise the key was free, or no poll has read it since the call's last bid.
+	Held, Expired bool
+	// Token is that of the last grant, or 0 if polls do not read it. Note is its holder's.
+	Token int64
+	Note  string
+	// Shared: readers hold it.
+	Shared bool
+	// Remaining is how long the lease still lasts; negative: how long ago it expired.
+	Remaining time.Duration
+}
+
+// holder describes the holder of key.
+func (s Seen) holder(key string) *lease.HeldError { return heldBy(key, s.Note, s.Remaining) }
+
+// heldBy describes the holder of key by its note as it is stored.
+func heldBy(key, stored string, remaining time.Duration) *lease.HeldError {
+	held := &lease.HeldError{Key: key, Remaining: remaining}
+	held.Identity, held.Note = lease.SplitNote(stored)
+	return held
+}
+
+// Observed is what a lost bid tells of the holder: nothing, if held is nil.
+func Observed(held *lease.HeldError) waitq.Observed {
+	if held == nil {
+		return waitq.Observed{}
+	}
+	return waitq.Observed{
+		Remaining: held.Remaining, Note: lease.StoredNote(held.Identity, held.Note),
+	}
 }
 
 // Grants are keys that were granted together, each to an owner of its own.
@@ -40,11 +84,40 @@ type Grants struct {
 	// Sent is the moment before the request was sent. Leases count from it, because a slow reply
 	// must not stretch them.
 	Sent time.Time
+	// Shared: each owner is a member of the team that holds its key.
+	Shared bool
+	// HandedOver: the holder before has given the key to the requester.
+	HandedOver bool
+
+	members int32 // the last so many owners are members, whatever Shared says
+}
+
+// only keeps what was granted.
+func (g Grants) only() Grants {
+	some := Grants{Sent: g.Sent}
+	for i := range g.Answers {
+		if g.Answers[i].Granted {
+			some.Reqs, some.Answers = append(some.Reqs, g.Reqs[i]), append(some.Answers, g.Answers[i])
+		}
+	}
+	return some
 }
 
 // Lease returns the lease of grant i.
 func (g Grants) Lease(i int) lease.Lease {
-	return lease.Lease{Key: g.Reqs[i].Key, Owner: g.Reqs[i].Owner, Token: g.Answers[i].Token}
+	shared := g.Shared || i >= len(g.Reqs)-int(g.members)
+	return lease.Lease{
+		Key: g.Reqs[i].Key, Owner: g.Reqs[i].Owner, Token: g.Answers[i].Token, Shared: shared,
+	}
+}
+
+// Leases returns the leases of all grants.
+func (g Grants) Leases() []lease.Lease {
+	leases := make([]lease.Lease, len(g.Reqs))
+	for i := range leases {
+		leases[i] = g.Lease(i)
+	}
+	return leases
 }
 
 // Request asks for key under a fresh owner. Each attempt has one of its own, so that a late
@@ -57,6 +130,13 @@ func (w *Want) Request(key string) lease.AcquireRequest {
 type Call struct {
 	Keys []string
 	Want Want
+	// Any: the call wants one of the keys, and not all.
+	Any bool
+	// Within: the call wants N of the keys, which are slots of this limit.
+	Within *lease.Limit
+	N      int
+	// Mix: the call wants more than exclusive keys.
+	Mix *Mix
 
 	asked bool
 	first [1]lease.AcquireRequest // most calls ask once, for one key
@@ -64,6 +144,9 @@ type Call struct {
 
 // Requests returns a new request for each key.
 func (c *Call) Requests() []lease.AcquireRequest {
+	if c.some() {
+		return c.Some(c.Keys)
+	}
 	reqs := c.first[:]
 	if c.asked || len(c.Keys) > 1 { // an earlier request may still be read after its call has returned
 		reqs = make([]lease.AcquireRequest, len(c.Keys))
@@ -73,6 +156,30 @@ func (c *Call) Requests() []lease.AcquireRequest {
 		reqs[i] = c.Want.Request(key)
 	}
 	return reqs
+}
+
+// Some returns a new request for each of keys in a random order, so that calls for any of the same
+// keys do not all begin with the same one.
+func (c *Call) Some(keys []string) []lease.AcquireRequest {
+	reqs := make([]lease.AcquireRequest, len(keys))
+	for to, from := range rand.Perm(len(keys)) {
+		reqs[to] = c.Want.Request(keys[from])
+	}
+	return reqs
+}
+
+// some reports whether the call wants some of its keys, and not all.
+func (c *Call) some() bool { return c.Any || c.Within != nil }
+
+// wants is how many of n requests must be granted.
+func (c *Call) wants(n int) int {
+	switch {
+	case c.Within != nil:
+		return c.N
+	case c.Any:
+		return 1
+	}
+	return n
 }
 
 // Passing reports whether err is worth waiting for: the key is held, or the database is overloaded.

@@ -1,11 +1,15 @@
 package acquire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/evict"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/orphan"
@@ -20,38 +24,77 @@ type Asker struct {
 	Fair      bool
 	Orphans   *orphan.Cleaner
 	Evictions *evict.Watch
-	// Contended is called with each key that was found held. May be nil.
-	Contended func(key string, held *lease.HeldError)
+	// Cycles watches the calls that wait.
+	Cycles *cycle.Watch
+	// Hooks are called on the goroutines of calls, with their ctx.
+	Hooks Hooks
 	// GiveUp releases leases, and leaves to Orphans what it cannot release.
 	GiveUp func(ctx context.Context, leases []lease.Lease)
 	// Closed is closed when no call waits any longer.
 	Closed <-chan struct{}
+
+	founders founders
+
+	found   atomic.Int64 // keys that were found held
+	waiting atomic.Int64
+	turns   turns
 }
 
-// Ask sends a call's requests once and returns all grants, or none and an error. What was granted
-// of several keys is given up unless all were. What has an unknown outcome is the orphan cleaner's
-// before Ask returns.
+// Hooks are told what calls find. Each may be nil.
+type Hooks struct {
+	// Contended is called with each key that was found held.
+	Contended func(ctx context.Context, key string, held *lease.HeldError)
+	// HolderChanged is called if a poll has read another holder of the key that the call waits for
+	// than the poll before. Token is 0 if polls do not read it.
+	HolderChanged func(ctx context.Context, key string, token int64, holder *lease.HeldError)
+	// Expired is called before a bid if the last poll has read a holder whose lease had run out.
+	Expired func(ctx context.Context, key string, token int64, holder *lease.HeldError)
+}
+
+// Counts returns how many calls wait now, and how often a key was found held.
+func (a *Asker) Counts() (waiting, found int64) { return a.waiting.Load(), a.found.Load() }
+
+// Watches reports whether a call must be told what the polls read.
+func (a *Asker) Watches(c *Call) bool {
+	return c.Want.Show != nil || a.Hooks.HolderChanged != nil
+}
+
+// Ask sends a call's requests once and returns all grants, for a call for any of its keys the one
+// grant, or none and an error. What was granted besides, or in part, is given up. What has an
+// unknown outcome is the orphan cleaner's before Ask returns.
 func (a *Asker) Ask(ctx context.Context, c *Call, reqs []lease.AcquireRequest) (Grants, error) {
 	if a.IsClosed() {
 		return Grants{}, Closed(c.Keys)
 	}
 	g := Grants{Reqs: reqs, Sent: time.Now()}
-	g.Answers = a.send(ctx, reqs)
+	g.Answers = a.send(ctx, c, reqs)
 	granted, err := a.settle(g)
-	if granted == len(reqs) {
+	if granted == c.wants(len(reqs)) {
+		if c.some() {
+			g = g.only()
+		}
 		return g, nil
 	}
 	if granted > 0 {
 		a.takeBack(ctx, g, granted)
 	}
 	if err == nil {
-		err = a.contended(g, c.Want.Quiet)
+		err = a.contended(ctx, g, c.Want.Quiet)
 	}
 	return Grants{}, err
 }
 
-func (a *Asker) send(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {
-	if a.Fair {
+func (a *Asker) send(
+	ctx context.Context, c *Call, reqs []lease.AcquireRequest,
+) []lease.Acquired {
+	switch {
+	case c.Within != nil:
+		return a.Store.AcquireWithin(ctx, *c.Within, reqs, c.N)
+	case c.Any && a.Fair:
+		return a.Store.ClaimAny(ctx, reqs, 1)
+	case c.Any:
+		return a.Store.AcquireAny(ctx, reqs, 1)
+	case a.Fair:
 		return a.Store.Claim(ctx, reqs)
 	}
 	return a.Store.AcquireAll(ctx, reqs)
@@ -93,18 +136,19 @@ func (a *Asker) takeBack(ctx context.Context, g Grants, granted int) {
 	a.GiveUp(ctx, part)
 }
 
-// contended returns the keys that are held, in the order of the requests.
-func (a *Asker) contended(g Grants, quiet bool) error {
+// contended returns the keys that are held, in key order.
+func (a *Asker) contended(ctx context.Context, g Grants, quiet bool) error {
 	var all []error
-	for i := range g.Answers {
+	for _, i := range inKeyOrder(g.Reqs) {
 		if g.Answers[i].Possible {
 			continue
 		}
 		key, by := g.Reqs[i].Key, g.Answers[i].Holder
-		held := &lease.HeldError{Key: key, Note: by.Note, Remaining: by.Remaining}
-		a.Evictions.Found(key, by.Remaining)
-		if a.Contended != nil && !quiet {
-			a.Contended(key, held)
+		held := heldBy(key, by.Note, by.Remaining)
+		held.Shared = by.Shared
+		a.Evictions.Found(ctx, key, by.Remaining)
+		if !quiet {
+			a.tell(ctx, held)
 		}
 		all = append(all, held)
 	}
@@ -112,6 +156,24 @@ func (a *Asker) contended(g Grants, quiet bool) error {
 		return &lease.HeldError{Key: g.Reqs[0].Key} // the store does not say which key is held
 	}
 	return oneline.Join(all...)
+}
+
+// inKeyOrder returns the places of the requests in key order.
+func inKeyOrder(reqs []lease.AcquireRequest) []int {
+	places := make([]int, len(reqs))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(reqs[a].Key, reqs[b].Key) })
+	return places
+}
+
+// tell counts a key that was found held, and calls the hook.
+func (a *Asker) tell(ctx context.Context, held *lease.HeldError) {
+	a.found.Add(1)
+	if contended := a.Hooks.Contended; contended != nil {
+		contended(ctx, held.Key, held)
+	}
 }
 
 // IsClosed reports whether the client is closing: nothing more is asked for.

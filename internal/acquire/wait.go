@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
@@ -31,8 +32,10 @@ type Place interface {
 	News() <-chan struct{}
 	// Position is known once the place was polled.
 	Position() (p Position, known bool)
+	// Seen is what the last poll has read.
+	Seen() Seen
 	// Won ends the place after a grant.
-	Won()
+	Won(g Grants)
 	// Leave ends the place without a grant. If the keys were handed over at this very moment, it
 	// returns the grant: a grant that races with cancellation wins.
 	Leave(ctx context.Context) waitq.Signal[Grants]
@@ -41,42 +44,106 @@ type Place interface {
 // wait is one call on its way to its keys. It is a state machine: it bids, or it waits for a
 // signal, which costs nothing.
 type wait struct {
-	place  Place
-	call   *Call
-	closed <-chan struct{}
-	began  time.Time
-	lost   error // of the last bid
-	shown  Position
+	asker   *Asker
+	place   Place
+	call    *Call
+	began   time.Time
+	lost    error // of the last bid
+	shown   Position
+	seat    *cycle.Call // among the calls that wait; nil before the first bid was lost
+	holder  Seen        // of the key that the call waited for last
+	key     string
+	expired int64 // the token of the lease of which Expired was told
+	wishes
 }
 
 // Wait waits in q until the keys are granted, until ctx or the client ends, or until a bid fails
 // for another reason than a held key or an overloaded database.
 func (a *Asker) Wait(ctx context.Context, q Queue, c *Call) (Grants, error) {
 	if err := ctx.Err(); err != nil {
-		return Grants{}, fmt.Errorf("rowlock: lock %q: %w", Name(c.Keys), err)
+		return Grants{}, fmt.Errorf("rowlock: lock %q: %w", Name(c.Names()), err)
 	}
-	w := wait{call: c, closed: a.Closed, began: time.Now()}
-	place, bid, err := q.Join(ctx, c)
+	var founder *founder
+	if c.Want.Shared { // beside the queue: a thousand readers join in one statement
+		var g Grants
+		var err error
+		g, founder, err = a.shareFirst(ctx, c)
+		defer founder.end()
+		if err == nil || !Passing(err) || ctx.Err() != nil {
+			return g, Cut(ctx, err)
+		}
+	}
+	w := wait{asker: a, call: c, began: time.Now()}
+	place, bid, err := a.join(ctx, q, c)
 	if err != nil {
 		return Grants{}, err
 	}
-	w.place = place
+	w.place, w.founder = place, founder
 	panicked := true
 	defer func() {
 		if panicked { // in a hook: the place would be woken, and all behind it would wait for it
 			a.abandon(place.Leave(ctx))
+			w.unwish(ctx)
+			w.rise(false)
 		}
 	}()
 	g, err := w.run(ctx, bid)
 	panicked = false
-	if err == nil {
-		place.Won()
-		return g, nil
+	w.unwish(ctx)
+	if err == nil && w.apart {
+		a.abandon(place.Leave(ctx))
+	} else if err == nil {
+		place.Won(g)
+	} else if s := place.Leave(ctx); s.Given {
+		g, err = s.Grant, nil
 	}
-	if s := place.Leave(ctx); s.Given {
-		return s.Grant, nil
+	if err == nil && c.Want.Shared && !g.Shared {
+		g, err = a.Downgrade(ctx, g)
 	}
-	return Grants{}, err
+	w.rise(err == nil)
+	return g, err
+}
+
+// join takes a place where the call waits.
+func (a *Asker) join(ctx context.Context, q Queue, c *Call) (Place, bool, error) {
+	if c.Mix != nil {
+		return a.joinMixed(ctx, q, c)
+	}
+	return q.Join(ctx, c)
+}
+
+// sit is called when the call begins to wait: others may wait for what it holds.
+func (w *wait) sit() {
+	if w.seat != nil {
+		return
+	}
+	if w.call.Any {
+		// Its wait ends with the release of any key, so that it is in no cycle unless all holders
+		// are. It records nothing: a call is never ended for a cycle that is none.
+		w.seat = &cycle.Call{}
+		w.asker.waiting.Add(1)
+		return
+	}
+	wants, shares := w.call.awaited()
+	w.seat = &cycle.Call{
+		Holder: w.call.Want.Holder, Wants: wants, Shares: shares, Since: w.began,
+	}
+	if w.seat.Holder != nil {
+		w.seat.Broken = make(chan error, 1)
+	}
+	w.asker.waiting.Add(1)
+	w.asker.Cycles.Begin(w.seat)
+}
+
+// rise is called when it waits no more.
+func (w *wait) rise(granted bool) {
+	if w.seat == nil {
+		return
+	}
+	w.asker.waiting.Add(-1)
+	if !w.call.Any {
+		w.asker.Cycles.End(w.seat, granted)
+	}
 }
 
 // abandon leaves to the orphan cleaner what no caller will use.
@@ -89,18 +156,22 @@ func (a *Asker) abandon(s waitq.Signal[Grants]) {
 func (w *wait) run(ctx context.Context, bid bool) (Grants, error) {
 	for {
 		for bid {
-			g, err := w.place.Bid(ctx)
+			g, err := w.bid(ctx)
 			if err == nil {
 				return g, nil
 			}
+			w.refused(ctx, err)
 			if bid, err = w.again(ctx, err); err != nil {
 				return Grants{}, err
 			}
 		}
+		w.founder.end()
+		w.sit()
 		s, err := w.stand(ctx)
 		if err != nil || s.Given {
 			return s.Grant, err
 		}
+		w.overdue(ctx)
 		bid = true
 	}
 }
@@ -131,13 +202,20 @@ func Cut(ctx context.Context, err error) error {
 func (w *wait) stand(ctx context.Context) (s waitq.Signal[Grants], err error) {
 	for {
 		w.show()
+		w.compare(ctx)
 		select {
 		case s = <-w.place.Signals():
 			return s, nil
+		case <-w.C(): // nil, and never, unless readers are involved
+			if w.ticked(ctx) {
+				return s, nil
+			}
 		case <-w.place.News(): // nil, and never, unless the caller watches
 		case <-ctx.Done():
 			return s, oneline.Join(w.held(), ctx.Err())
-		case <-w.closed:
+		case err = <-w.seat.Broken: // nil, and never, if the call holds nothing
+			return s, err
+		case <-w.asker.Closed:
 			return s, Closed([]string{w.place.Awaits()})
 		}
 	}
@@ -154,7 +232,9 @@ func (w *wait) held() error {
 // Held says what a place knows of the holder of its key.
 func Held(p Place) *lease.HeldError {
 	at, _ := p.Position()
-	return &lease.HeldError{Key: p.Awaits(), Note: at.Holder, Remaining: max(0, at.Remaining)}
+	return &lease.HeldError{
+		Key: p.Awaits(), Identity: at.Identity, Note: at.Holder, Remaining: max(0, at.Remaining),
+	}
 }
 
 // show tells a caller that watches of its position, if that has changed.
@@ -164,10 +244,45 @@ func (w *wait) show() {
 	}
 	now, known := w.place.Position()
 	last := w.shown
-	if !known || last.Since > 0 && now.Ahead == last.Ahead && now.Holder == last.Holder {
+	same := now.Ahead == last.Ahead && now.Identity == last.Identity && now.Holder == last.Holder
+	if !known || last.Since > 0 && same {
 		return
 	}
 	now.Remaining, now.Since = max(0, now.Remaining), max(1, time.Since(w.began))
 	w.shown = now
 	w.call.Want.Show(w.place.Awaits(), now)
+}
+
+// compare tells of a holder that is another than at the poll before. A call for several keys begins
+// anew when it waits for another of them.
+func (w *wait) compare(ctx context.Context) {
+	changed := w.asker.Hooks.HolderChanged
+	if changed == nil {
+		return
+	}
+	now, last, key := w.place.Seen(), w.holder, w.place.Awaits()
+	if !now.Held {
+		return
+	}
+	w.holder = now
+	if w.key != key {
+		w.key = key
+		return
+	}
+	if now.Token != last.Token || now.Token == 0 && now.Note != last.Note {
+		changed(ctx, key, now.Token, now.holder(key))
+	}
+}
+
+// overdue tells of a lease that ran out, once for each.
+func (w *wait) overdue(ctx context.Context) {
+	expired := w.asker.Hooks.Expired
+	if expired == nil {
+		return
+	}
+	now, key := w.place.Seen(), w.place.Awaits()
+	if now.Expired && (now.Token != w.expired || now.Token == 0) {
+		w.expired = now.Token
+		expired(ctx, key, now.Token, now.holder(key))
+	}
 }

@@ -1,4 +1,4 @@
-// Package allkeys checks a call that acquires several keys or none, for stores.
+// Package allkeys checks a call that acquires several keys or none, or some of several, for stores.
 package allkeys
 
 import (
@@ -9,7 +9,19 @@ import (
 
 // Check returns an error for requests that every store refuses: each that Acquire would refuse, and
 // two for one key. It wraps lease.ErrConfig or lease.ErrInvalidKey.
-func Check(reqs []lease.AcquireRequest) error {
+func Check(reqs []lease.AcquireRequest) error { return check("acquire all", reqs) }
+
+// CheckAny is Check for a call that wants n of the keys. It also refuses an n that is less than 1
+// or more than there are requests.
+func CheckAny(reqs []lease.AcquireRequest, n int) error {
+	if n < 1 || n > len(reqs) {
+		return fmt.Errorf("%w: acquire any: %d of %d keys; ask for at least one and for at most all",
+			lease.ErrConfig, n, len(reqs))
+	}
+	return check("acquire any", reqs)
+}
+
+func check(what string, reqs []lease.AcquireRequest) error {
 	seen := make(map[string]bool, len(reqs))
 	for i := range reqs {
 		r := &reqs[i]
@@ -17,7 +29,7 @@ func Check(reqs []lease.AcquireRequest) error {
 			return err
 		}
 		if seen[r.Key] {
-			return fmt.Errorf("%w: acquire all: %q comes twice; ask for each key once", lease.ErrConfig, r.Key)
+			return fmt.Errorf("%w: %s: %q comes twice; ask for each key once", lease.ErrConfig, what, r.Key)
 		}
 		seen[r.Key] = true
 	}

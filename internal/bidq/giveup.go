@@ -14,11 +14,16 @@ import (
 // released in one call: a hand-over would be a statement for each. Then it notifies the waiters of
 // this process and of others.
 func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
+	if items[0].Slot && q.store.PassesSlots() {
+		if items = q.passSlots(ctx, items); len(items) == 0 {
+			return
+		}
+	}
 	leases := handback.Leases(items)
 	for _, i := range items {
 		i.Over = q.local.Len(i.Lease.Key) > 0 && q.budget.Spent(i.Lease.Key, time.Now())
 	}
-	if i := items[0]; len(items) == 1 && !i.Over && !i.Left {
+	if i := items[0]; len(items) == 1 && !i.Over && !i.Left && !i.Lease.Shared {
 		left, err := q.handOn(ctx, i.Lease)
 		if i.Err = err; err != nil || left.Owner.IsZero() {
 			return
@@ -41,7 +46,9 @@ func (q *Queue) release(ctx context.Context, leases []lease.Lease, items []*hand
 	}
 	q.announceAll(answers, items)
 	for n, i := range items {
-		q.wakeLocal(i, answers[n].Awaited)
+		if !answers[n].Shared || i.Over { // others go on holding it
+			q.wakeLocal(i, answers[n].Awaited)
+		}
 	}
 }
 
@@ -80,6 +87,7 @@ func (q *Queue) announceAll(answers []lease.Released, items []*handback.Item) {
 // and the caller of Unlock would wait for it once more.
 func (q *Queue) wakeLocal(i *handback.Item, awaited bool) {
 	key := i.Lease.Key
+	q.cfg.Asker.Freed(key)
 	switch {
 	case i.Over && awaited && i.Err == nil:
 		time.AfterFunc(q.room(), func() { q.local.Resume(key) })
@@ -129,7 +137,7 @@ func (q *Queue) handOn(ctx context.Context, held lease.Lease) (left lease.Lease,
 // handOver asks the store, under a fresh owner for each attempt.
 func (q *Queue) handOver(ctx context.Context, from lease.Lease, w *waiter) acquire.Grants {
 	to := w.Want.call.Want.Request(w.Key)
-	g := acquire.Grants{Reqs: []lease.AcquireRequest{to}, Sent: time.Now()}
+	g := acquire.Grants{Reqs: []lease.AcquireRequest{to}, Sent: time.Now(), HandedOver: true}
 	g.Answers = q.store.HandOver(ctx, []lease.HandOver{{From: from, To: to}})
 	return g
 }

@@ -23,6 +23,9 @@ type place struct {
 // Join takes a place in the queue of the first key that others wait for already, or else of the
 // first key: a later call does not bid before earlier ones.
 func (q *Queue) Join(ctx context.Context, c *acquire.Call) (acquire.Place, bool, error) {
+	if c.Any && len(c.Keys) > 1 {
+		return q.joinAny(ctx, c)
+	}
 	began := time.Now()
 	behind := c.Keys[0]
 	for _, key := range c.Keys {
@@ -45,7 +48,8 @@ func (q *Queue) Join(ctx context.Context, c *acquire.Call) (acquire.Place, bool,
 }
 
 func (q *Queue) join(key string, c *acquire.Call) (w *waiter, first bool) {
-	return q.local.Join(key, place{q: q, call: c}, c.Want.Show != nil, len(c.Keys) > 1)
+	return q.local.Join(key, place{q: q, call: c}, q.cfg.Asker.Watches(c),
+		len(c.Keys) > 1 || c.Mix != nil)
 }
 
 // makeRoom lets other processes bid first if this one has spent its budget of one of the keys and
@@ -76,7 +80,7 @@ func (p *place) Bid(ctx context.Context) (acquire.Grants, error) {
 func (p *place) Lost(_ context.Context, err error) (again bool, failed error) {
 	first, here := inTheWay(err, p.w.Key)
 	if first == nil || here != nil {
-		p.q.watch(p.w.Key, observed(here)) // without a holder the database is overloaded
+		p.q.watch(p.w.Key, acquire.Observed(here)) // without a holder the database is overloaded
 		p.q.local.Lost(p.w)
 		p.q.local.Notify(p.w.Key)
 		return false, nil
@@ -91,11 +95,7 @@ func (p *place) Lost(_ context.Context, err error) (again bool, failed error) {
 
 // inTheWay returns the first key that is held, and key itself if it is.
 func inTheWay(err error, key string) (first, here *lease.HeldError) {
-	all := []error{err}
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		all = several.Unwrap()
-	}
-	for _, e := range all {
+	for _, e := range flat(err) {
 		var held *lease.HeldError
 		if !errors.As(e, &held) {
 			continue
@@ -110,12 +110,12 @@ func inTheWay(err error, key string) (first, here *lease.HeldError) {
 	return first, here
 }
 
-// observed is what a lost bid tells of the holder.
-func observed(held *lease.HeldError) waitq.Observed {
-	if held == nil {
-		return waitq.Observed{}
+// flat returns the errors that are joined in err, or err alone.
+func flat(err error) []error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		return several.Unwrap()
 	}
-	return waitq.Observed{Remaining: held.Remaining, Note: held.Note}
+	return []error{err}
 }
 
 func (p *place) Awaits() string         { return p.w.Key }
@@ -125,12 +125,25 @@ func (p *place) News() <-chan struct{}  { return p.w.News }
 // Position counts the waiters of this process.
 func (p *place) Position() (acquire.Position, bool) {
 	o := p.q.poller.Last(p.w.Key)
-	return acquire.Position{Ahead: p.q.local.Ahead(p.w), Holder: o.Note, Remaining: o.Remaining}, true
+	at := acquire.Position{Ahead: p.q.local.Ahead(p.w), Remaining: o.Remaining}
+	at.Identity, at.Holder = lease.SplitNote(o.Note)
+	return at, true
+}
+
+// Seen is what the last poll has read, unless this process has bid for the key since.
+func (p *place) Seen() acquire.Seen { return p.q.seen(p.w.Key) }
+
+func (q *Queue) seen(key string) acquire.Seen {
+	o := q.poller.Last(key)
+	return acquire.Seen{
+		Held: o.Polled && !o.Free && !o.Expired, Expired: o.Polled && o.Expired,
+		Token: o.Token, Note: o.Note, Remaining: o.Remaining, Shared: o.Shared,
+	}
 }
 
 // Won leaves the queue. The poller now and then polls a key that this process holds and others of
 // it wait for: they will know sooner of its release.
-func (p *place) Won() {
+func (p *place) Won(acquire.Grants) {
 	if p.q.local.Won(p.w) {
 		p.q.poller.Own(p.w.Key, waitq.Observed{Note: p.call.Want.Note, Remaining: p.call.Want.TTL})
 		p.q.local.Notify(p.w.Key)

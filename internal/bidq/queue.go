@@ -69,6 +69,18 @@ func (q *Queue) Wake(key string) {
 	q.local.Wake(key)
 }
 
+// Freed wakes the waiters of a key, in all processes, that was freed by other means than GiveUp.
+func (q *Queue) Freed(key string) {
+	q.Wake(key)
+	q.hints.Announce(key)
+}
+
+// Watch hears of keys that other processes release.
+func (q *Queue) Watch(keys []string) *hint.Watch { return q.hints.Watch(keys) }
+
+// Hints returns how many notifications this process has heard, and whether it listens.
+func (q *Queue) Hints() (heard int64, connected bool) { return q.hints.Heard(), q.hints.Connected() }
+
 // Granted notes a grant to this process.
 func (q *Queue) Granted(key string, token int64, sent time.Time) {
 	q.budget.Granted(key, token, sent, time.Since(sent))
@@ -96,6 +108,8 @@ func (q *Queue) read(ctx context.Context, keys []string) (map[string]waitq.Obser
 		found[r.Key] = waitq.Observed{
 			Free: !r.Held && q.store.Reaches(r.Home), Age: r.Age, Remaining: r.Remaining,
 			Note: r.Note, Token: r.Token, Crowd: q.hints.Crowd(r.Key),
+			Shared:  r.Held && r.Shared,
+			Expired: !r.Held && !r.Owner.IsZero(), // a release clears the owner
 		}
 	}
 	return found, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,13 +108,15 @@ func Bubble(t *testing.T, f func(t *testing.T, c *rowlock.Client, s *Script)) {
 	})
 }
 
-// Take locks a free key.
+// Take locks a free key. The lock is not forgotten before the test ends: a handle that is garbage
+// releases its key.
 func Take(t *testing.T, c *rowlock.Client, key string, opts ...rowlock.Option) *rowlock.Lock {
 	t.Helper()
 	l, err := c.TryLock(t.Context(), key, opts...)
 	if err != nil {
 		t.Fatalf("TryLock %q: %v", key, err)
 	}
+	t.Cleanup(func() { runtime.KeepAlive(l) })
 	return l
 }
 

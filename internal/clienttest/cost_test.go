@@ -1,8 +1,10 @@
 package clienttest
 
 import (
+	"context"
 	"fmt"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +32,54 @@ func TestLocksCostNoGoroutines(t *testing.T) {
 	})
 }
 
+// A goroutine that waits costs the database nothing, whether all wait for one key or each for
+// another of many: one statement polls for all of them.
+func TestTenThousandWaitingGoroutinesCostOnePoller(t *testing.T) {
+	const waiters = 10_000
+	for _, keys := range []int{1, 100} {
+		t.Run(fmt.Sprint(keys, " keys"), func(t *testing.T) {
+			Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+				key := func(i int) string { return fmt.Sprintf("%04d", i%keys) }
+				for i := range keys {
+					Another(t, s, key(i), time.Hour)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				var all sync.WaitGroup
+				for i := range waiters {
+					all.Go(func() { _, err := c.Lock(ctx, key(i)); WantIs(t, "Lock", err, context.Canceled) })
+				}
+				time.Sleep(10 * time.Second) // polls are as rare as they get
+				before := s.Polled()
+				bids, _, _ := s.Calls()
+				time.Sleep(time.Minute)
+				if n := s.Polled() - before; n < 200 || n > 300 {
+					t.Errorf("%d polls in a minute, want one every 250 ms", n)
+				}
+				if now, _, _ := s.Calls(); now > bids {
+					t.Errorf("%d acquires while the keys are held", now-bids)
+				}
+				if n := c.Stats().Waiting; n != waiters {
+					t.Errorf("%d wait, want %d", n, waiters)
+				}
+				stop()
+				all.Wait()
+			})
+		})
+	}
+}
+
+// unkept is Take of a lock that may be forgotten.
+func unkept(
+	t *testing.T, c *rowlock.Client, key string, opts ...rowlock.Option,
+) *rowlock.Lock {
+	t.Helper()
+	l, err := c.TryLock(t.Context(), key, opts...)
+	if err != nil {
+		t.Fatalf("TryLock %q: %v", key, err)
+	}
+	return l
+}
+
 // The rows in memory are counted too: a client on a database needs less.
 func TestHeapPerLock(t *testing.T) {
 	const locks, most = 10_000, 1024
@@ -49,7 +99,7 @@ func TestHeapPerLock(t *testing.T) {
 	goroutines, before := runtime.NumGoroutine(), heap()
 	held := make([]*rowlock.Lock, locks)
 	for i := range held {
-		held[i] = Take(t, c, keys[i])
+		held[i] = unkept(t, c, keys[i])
 	}
 	after := heap()
 	each := (after - before) / locks
@@ -69,14 +119,18 @@ func TestLocksThatAreOverAreForgotten(t *testing.T) {
 			"unlocked":      func(l *rowlock.Lock) { _ = l.Unlock(t.Context()) },
 			"lost":          func(l *rowlock.Lock) { <-l.Context().Done() },
 			"held too long": func(l *rowlock.Lock) { <-l.Context().Done() },
+			"idle":          func(l *rowlock.Lock) { <-l.Context().Done() },
 		}
 		over := make(map[string]weak.Pointer[rowlock.Lock])
 		for how, end := range ends {
 			opt := rowlock.NoRenew()
-			if how == "held too long" {
+			switch how {
+			case "held too long":
 				opt = rowlock.MaxHold(time.Minute)
+			case "idle":
+				opt = rowlock.MaxIdle(time.Minute)
 			}
-			l := Take(t, c, how, opt)
+			l := unkept(t, c, how, opt)
 			end(l)
 			over[how] = weak.Make(l)
 		}

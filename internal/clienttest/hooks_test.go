@@ -56,12 +56,13 @@ func TestHooksMayCallTheClient(t *testing.T) {
 			}
 		}
 		cfg := &rowlock.Config{Hooks: rowlock.Hooks{
-			Acquired:    func(string, int64, time.Duration) { call("Acquired") },
-			Contended:   func(string, *rowlock.HeldError) { call("Contended") },
-			Released:    func(string, int64, time.Duration) { call("Released") },
-			Lost:        func(_ string, _ int64, cause error) { call("Lost") },
-			RenewFailed: func(error, int) { call("RenewFailed") },
-			Skewed:      func(time.Duration) { call("Skewed") },
+			Acquired:    func(context.Context, string, int64, time.Duration) { call("Acquired") },
+			Contended:   func(context.Context, string, *rowlock.HeldError) { call("Contended") },
+			Released:    func(context.Context, string, int64, time.Duration) { call("Released") },
+			Lost:        func(context.Context, string, int64, error) { call("Lost") },
+			Renewed:     func(context.Context, int, time.Duration) { call("Renewed") },
+			RenewFailed: func(context.Context, error, int) { call("RenewFailed") },
+			Skewed:      func(context.Context, time.Duration) { call("Skewed") },
 		}}
 		cfg.Reaper.Off = true
 		c = Client(t, s, cfg)
@@ -79,7 +80,7 @@ func TestHooksMayCallTheClient(t *testing.T) {
 			seen[<-calls]++
 		}
 		for _, hook := range []string{
-			"Acquired", "Contended", "Released", "Lost", "RenewFailed", "Skewed",
+			"Acquired", "Contended", "Released", "Lost", "Renewed", "RenewFailed", "Skewed",
 		} {
 			if seen[hook] == 0 {
 				t.Errorf("%s was not called: %v", hook, seen)

@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ func TakeAll(t *testing.T, c *rowlock.Client, keys ...string) *rowlock.Locks {
 	if err != nil {
 		t.Fatalf("TryLockAll %q: %v", keys, err)
 	}
+	t.Cleanup(func() { runtime.KeepAlive(l) })
 	return l
 }
 

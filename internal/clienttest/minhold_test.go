@@ -2,6 +2,8 @@ package clienttest
 
 import (
 	"context"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,7 +131,7 @@ func TestAnUnlockWithMinHoldNeedsNoContextAndDoesNotHang(t *testing.T) {
 func TestAnEarlyUnlockIsReportedAsARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var released []string
-		cfg := &rowlock.Config{Hooks: rowlock.Hooks{Released: func(key string, _ int64,
+		cfg := &rowlock.Config{Hooks: rowlock.Hooks{Released: func(_ context.Context, key string, _ int64,
 			held time.Duration,
 		) {
 			released = append(released, key+" "+held.String())
@@ -145,5 +147,156 @@ func TestAnEarlyUnlockIsReportedAsARelease(t *testing.T) {
 		if len(released) != 1 || released[0] != "k 1s" {
 			t.Errorf("released %q", released)
 		}
+	})
+}
+
+// The work has failed and must be tried again: nothing but SQL could free the key before.
+func TestUnlockNowFreesAKeyBeforeItsMinHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		cfg := &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}, Hooks: rowlock.Hooks{
+			Released: func(_ context.Context, key string, _ int64, held time.Duration) {
+				told = append(told, key+" released after "+held.String())
+			},
+			Lost: func(_ context.Context, key string, _ int64, _ error) { told = append(told, key+" lost") },
+		}}
+		s := NewScript()
+		c := Client(t, s, cfg)
+		l := Take(t, c, "now", rowlock.MinHold(time.Hour))
+		WantIs(t, "UnlockNow", l.UnlockNow(t.Context()), nil)
+		if IsHeld(t, s, "now") {
+			t.Error("UnlockNow has left the key locked")
+		}
+		WantIs(t, "a second UnlockNow", l.UnlockNow(t.Context()), rowlock.ErrUnlocked)
+
+		l = Take(t, c, "later", rowlock.MinHold(time.Hour))
+		Unlock(t, l)
+		time.Sleep(time.Minute)
+		if !IsHeld(t, s, "later") {
+			t.Fatal("free before MinHold was over")
+		}
+		WantIs(t, "Unlock again", l.Unlock(t.Context()), rowlock.ErrUnlocked)
+		WantIs(t, "UnlockNow after Unlock", l.UnlockNow(t.Context()), nil)
+		if IsHeld(t, s, "later") {
+			t.Error("UnlockNow has left the key locked")
+		}
+		WantIs(t, "a second UnlockNow", l.UnlockNow(t.Context()), rowlock.ErrUnlocked)
+		WantIs(t, "a third Unlock", l.Unlock(t.Context()), rowlock.ErrUnlocked)
+		// A gauge that counts releases counts each lock once.
+		if got := strings.Join(told, ", "); got != "now released after 0s, later released after 0s" {
+			t.Errorf("the hooks were told %q", got)
+		}
+	})
+}
+
+// The key of another holder is none of this lock's business.
+func TestUnlockNowAfterMinHoldLeavesTheNextHolderAlone(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		l := Take(t, c, "k", rowlock.MinHold(time.Minute))
+		Unlock(t, l)
+		time.Sleep(time.Minute + time.Second)
+		next := Take(t, c, "k")
+		WantIs(t, "UnlockNow", l.UnlockNow(t.Context()), rowlock.ErrUnlocked)
+		WantAlive(t, next)
+		if !IsHeld(t, s, "k") {
+			t.Error("UnlockNow has released the next holder's lease")
+		}
+		Unlock(t, next)
+	})
+}
+
+func TestUnlockNowPassesTheKeyToAWaiter(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, _ *Script) {
+		l := Take(t, c, "k", rowlock.MinHold(time.Hour))
+		Unlock(t, l)
+		began := time.Now()
+		time.AfterFunc(time.Minute, func() { _ = l.UnlockNow(context.Background()) })
+		next, err := c.Lock(t.Context(), "k")
+		WantIs(t, "Lock", err)
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("waited %v for a key that was freed after a minute", took)
+		}
+		Unlock(t, next)
+	})
+}
+
+// What the database could not do goes on in the background, as after any Unlock.
+func TestUnlockNowWithoutADatabase(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		var down atomic.Bool
+		s.OnRelease = func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+			if down.Load() {
+				return nil, ErrDown
+			}
+			return s.Store.Release(ctx, leases)
+		}
+		l := Take(t, c, "k", rowlock.MinHold(time.Hour))
+		Unlock(t, l)
+		down.Store(true)
+		WantIs(t, "UnlockNow", l.UnlockNow(t.Context()), rowlock.ErrUnknown)
+		down.Store(false)
+		time.Sleep(TTL)
+		if IsHeld(t, s, "k") {
+			t.Error("held after the database was back")
+		}
+	})
+}
+
+func TestUnlockNowOfAllAndOfHandles(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		ls, err := c.LockAll(t.Context(), []string{"a", "b", "c"}, rowlock.MinHold(time.Hour))
+		WantIs(t, "LockAll", err)
+		Unlock(t, ls.Lock("a"))
+		WantIs(t, "UnlockNow of a", ls.Lock("a").UnlockNow(t.Context()), nil)
+		Unlock(t, ls.Lock("b"))
+		WantHolds(t, s, "bc")
+		WantIs(t, "UnlockNow of all", ls.UnlockNow(t.Context()), nil)
+		WantHolds(t, s, "")
+		WantIs(t, "a second one", ls.UnlockNow(t.Context()), rowlock.ErrUnlocked)
+
+		outer := Take(t, c, "a", rowlock.MinHold(time.Hour))
+		inner, err := c.Lock(outer.Context(), "a", rowlock.Reentrant())
+		WantIs(t, "Lock", err)
+		WantIs(t, "UnlockNow of a nested lock", inner.UnlockNow(t.Context()), nil)
+		WantHolds(t, s, "a")
+		WantAlive(t, outer)
+		Unlock(t, outer)
+		WantHolds(t, s, "a")
+		WantIs(t, "UnlockNow after the last Unlock", inner.UnlockNow(t.Context()), nil)
+		WantHolds(t, s, "")
+	})
+}
+
+func TestUnlockNowAfterClose(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		l := Take(t, c, "k", rowlock.MinHold(time.Hour))
+		open := Take(t, c, "open", rowlock.MinHold(time.Hour))
+		Unlock(t, l)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []*rowlock.Lock{l, open} {
+			WantIs(t, "UnlockNow", l.UnlockNow(t.Context()), rowlock.ErrClosed)
+			if !IsHeld(t, s, l.Key()) {
+				t.Errorf("%q: Close has not kept MinHold", l.Key())
+			}
+		}
+	})
+}
+
+// Only the process that has locked the key can undo it.
+func TestMinHoldIsBounded(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		_, err := c.TryLock(t.Context(), "k", rowlock.MinHold(24*time.Hour+1))
+		WantIs(t, "TryLock", err, rowlock.ErrConfig)
+		for _, part := range []string{"24h0m0.000000001s", "24h0m0s", "package once"} {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%v does not name %q", err, part)
+			}
+		}
+		if acquires, _, _ := s.Calls(); acquires != 0 {
+			t.Errorf("%d acquires", acquires)
+		}
+		Unlock(t, Take(t, c, "k", rowlock.MinHold(24*time.Hour)))
 	})
 }

@@ -96,7 +96,7 @@ func TestAPanicWhileWaitingLeavesTheQueueToOtherWaiters(t *testing.T) {
 
 func TestAPanicWhenTheKeyIsHeldLeavesTheQueueToOtherWaiters(t *testing.T) {
 	bad := false
-	hooks := rowlock.Hooks{Contended: func(string, *rowlock.HeldError) {
+	hooks := rowlock.Hooks{Contended: func(context.Context, string, *rowlock.HeldError) {
 		if bad {
 			panic("out of luck")
 		}
@@ -115,7 +115,7 @@ func TestAPanicWhenTheKeyIsHeldLeavesTheQueueToOtherWaiters(t *testing.T) {
 
 func TestAPanicWhenALockIsGotLeavesNoLock(t *testing.T) {
 	calls, bad := 0, 0
-	hooks := rowlock.Hooks{Acquired: func(string, int64, time.Duration) {
+	hooks := rowlock.Hooks{Acquired: func(context.Context, string, int64, time.Duration) {
 		if calls++; calls == bad {
 			panic("out of luck")
 		}

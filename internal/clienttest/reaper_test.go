@@ -80,11 +80,11 @@ func TestReaperResignsWhenItsClientIsClosed(t *testing.T) {
 	})
 }
 
-// MaxHold is for workers that are stuck; a sweep takes as long as the table is large.
-func TestMaxHoldDoesNotEndASweep(t *testing.T) {
+// MaxHold and MaxIdle are for workers that are stuck; a sweep takes as long as the table is large.
+func TestNoLimitOfAHoldEndsASweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &swept{Store: memstore.New(), takes: 10 * time.Minute}
-		Client(t, s, &rowlock.Config{MaxHold: time.Minute})
+		Client(t, s, &rowlock.Config{MaxHold: time.Minute, MaxIdle: time.Second})
 		time.Sleep(time.Hour)
 		if n, cut := s.sweeps.Load(), s.cut.Load(); n < 5 || cut > 0 {
 			t.Errorf("%d of %d sweeps were ended early", cut, n)

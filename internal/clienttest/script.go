@@ -20,7 +20,10 @@ type Script struct {
 	OnInspect    func(context.Context, lease.Filter) ([]lease.Record, error)
 	OnAcquireAll func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 
+	OnAcquireAny func(context.Context, []lease.AcquireRequest, int) ([]lease.Acquired, error)
+
 	mu          sync.Mutex
+	AcquireAnys [][]lease.AcquireRequest
 	AcquireAlls [][]lease.AcquireRequest
 	Acquires    []lease.AcquireRequest
 	Renewals    []lease.RenewRequest
@@ -59,6 +62,18 @@ func (s *Script) AcquireAll(ctx context.Context,
 		return s.OnAcquireAll(ctx, reqs)
 	}
 	return s.Store.AcquireAll(ctx, reqs)
+}
+
+func (s *Script) AcquireAny(ctx context.Context,
+	reqs []lease.AcquireRequest, n int,
+) ([]lease.Acquired, error) {
+	s.mu.Lock()
+	s.AcquireAnys = append(s.AcquireAnys, reqs)
+	s.mu.Unlock()
+	if s.OnAcquireAny != nil {
+		return s.OnAcquireAny(ctx, reqs, n)
+	}
+	return s.Store.AcquireAny(ctx, reqs, n)
 }
 
 func (s *Script) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {

@@ -31,9 +31,9 @@ type Watch struct {
 	After time.Duration
 	Calls *inflight.Calls
 	Log   *slog.Logger
-	// Evicted is called with each session that was ended, or with the error why it was not. May be
-	// nil.
-	Evicted func(key string, session int64, err error)
+	// Evicted is called with each session that was ended, or with the error why it was not. ctx has
+	// the values of the attempt's that found the key. May be nil.
+	Evicted func(ctx context.Context, key string, session int64, err error)
 	// Freed is called with a key that may be free now.
 	Freed func(key string)
 
@@ -50,15 +50,15 @@ type lockedKey struct {
 }
 
 // Found notes how much of its lease the holder of key has left, as an attempt has found. A holder
-// with time left is not evicted.
-func (w *Watch) Found(key string, remaining time.Duration) {
+// with time left is not evicted. An eviction goes on when ctx, the attempt's, has ended.
+func (w *Watch) Found(ctx context.Context, key string, remaining time.Duration) {
 	switch {
 	case w.After <= 0 || !w.Store.Evicts():
 	case remaining > 0:
 		w.Forget(key)
 	case w.isDue(key, time.Now()):
 		if w.Calls.Enter() { // Close waits for the eviction
-			go w.evict(key)
+			go w.evict(context.WithoutCancel(ctx), key)
 		}
 	}
 }
@@ -109,22 +109,22 @@ func (w *Watch) makeRoom(now time.Time) bool {
 }
 
 // evict has the sessions ended that lock key's row, tells of them, and has the waiters bid again.
-func (w *Watch) evict(key string) {
+func (w *Watch) evict(ctx context.Context, key string) {
 	defer w.Calls.Leave()
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	found, err := w.Store.Evict(ctx, key, w.After)
+	found, err := w.Store.Evict(within, key, w.After)
 	w.again(key, len(found) > 0 || err != nil)
 	if err != nil {
-		w.tell(key, 0, fmt.Errorf("rowlock: %q is expired and its row locked, "+
+		w.tell(ctx, key, 0, fmt.Errorf("rowlock: %q is expired and its row locked, "+
 			"and the session that locks it could not be ended: %w", key, err))
 	}
 	for _, s := range found {
 		if s.Ended {
-			w.tell(key, s.Session, nil)
+			w.tell(ctx, key, s.Session, nil)
 			continue
 		}
-		w.tell(key, s.Session, fmt.Errorf("%w: %q is expired and its row locked by session %d "+
+		w.tell(ctx, key, s.Session, fmt.Errorf("%w: %q is expired and its row locked by session %d "+
 			"of the user %q; only that user or an administrator can end it",
 			lease.ErrPrivilege, key, s.Session, s.User))
 	}
@@ -145,15 +145,15 @@ func (w *Watch) again(key string, found bool) {
 	}
 }
 
-func (w *Watch) tell(key string, session int64, err error) {
+func (w *Watch) tell(ctx context.Context, key string, session int64, err error) {
 	if err != nil {
-		w.Log.Warn("rowlock: an expired key stays locked by a transaction",
+		w.Log.WarnContext(ctx, "rowlock: an expired key stays locked by a transaction",
 			slog.String("key", key), slog.Any("error", err))
 	} else {
-		w.Log.Warn("rowlock: ended the session whose transaction kept an expired key locked",
+		w.Log.WarnContext(ctx, "rowlock: ended the session whose transaction kept an expired key locked",
 			slog.String("key", key), slog.Int64("session", session))
 	}
 	if w.Evicted != nil {
-		w.Evicted(key, session, err)
+		w.Evicted(ctx, key, session, err)
 	}
 }

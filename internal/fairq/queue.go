@@ -57,6 +57,12 @@ func (q *Queue) Stop() {
 	q.hints.Stop()
 }
 
+// Watch hears of keys that other processes release.
+func (q *Queue) Watch(keys []string) *hint.Watch { return q.hints.Watch(keys) }
+
+// Hints returns how many notifications this process has heard, and whether it listens.
+func (q *Queue) Hints() (heard int64, connected bool) { return q.hints.Heard(), q.hints.Connected() }
+
 // Granted notes nothing: a fair queue needs no budget.
 func (q *Queue) Granted(string, int64, time.Time) {}
 
@@ -77,23 +83,68 @@ func (q *Queue) Wake(key string) {
 	q.poller.Soon(ids...)
 }
 
+// Freed wakes the waiters of a key, in all processes, that was freed by other means than GiveUp.
+func (q *Queue) Freed(key string) {
+	q.Wake(key)
+	q.hints.Announce(key)
+}
+
 // GiveUp passes each lease to the head of its queue, and notifies the new holders.
 func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
+	items = q.leave(ctx, items)
+	if len(items) == 0 {
+		return
+	}
 	sent := time.Now()
 	var elsewhere []string
 	for n, a := range q.store.Pass(ctx, handback.Leases(items)) {
 		i := items[n]
 		i.Gone, i.Err = a.Gone, a.Err
 		key := i.Lease.Key
+		q.cfg.Asker.Freed(key)
 		if a.Gone && i.Left { // a transaction of the holder's, which is over, has released it
 			q.Wake(key)
 			elsewhere = append(elsewhere, key)
 		}
-		if a.Err == nil && !a.To.IsZero() && !q.given(a, sent) {
+		switch {
+		case a.Err != nil:
+		case !a.To.IsZero() && !q.given(a, sent), a.To.IsZero() && !a.Gone && q.isWatched(ctx, i):
 			elsewhere = append(elsewhere, key)
 		}
 	}
 	q.hints.Announce(elsewhere...)
+}
+
+// isWatched reports whether another process watches a slot, which has no queue. For any other key
+// nothing is asked.
+func (q *Queue) isWatched(ctx context.Context, i *handback.Item) bool {
+	return i.Slot && q.hints.Sends() && q.hints.Awaited(ctx, i.Lease.Key)
+}
+
+// leave releases the leases of members, and returns the other items. A team that has ended is
+// passed to none: the head of the queue claims its key.
+func (q *Queue) leave(ctx context.Context, items []*handback.Item) (others []*handback.Item) {
+	var members []*handback.Item
+	for _, i := range items {
+		if i.Lease.Shared {
+			members = append(members, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	if len(members) == 0 {
+		return items
+	}
+	var free []string
+	for n, a := range q.store.Release(ctx, handback.Leases(members)) {
+		i := members[n]
+		if i.Gone, i.Err = a.Gone, a.Err; a.Err == nil && !a.Shared {
+			free = append(free, i.Lease.Key)
+			q.Wake(i.Lease.Key)
+		}
+	}
+	q.hints.Announce(free...)
+	return others
 }
 
 // given gives a lease that was passed on to its new holder. It reports false if the holder is in

@@ -36,9 +36,12 @@ func (t *ticket) lease() lease.Lease { return lease.Lease{Key: t.Key, Owner: t.O
 // Join returns a place that bids first, and takes a ticket only if that bid is lost. The call has
 // one key: a fair client locks several one after the other.
 func (q *Queue) Join(_ context.Context, c *acquire.Call) (acquire.Place, bool, error) {
+	if c.Any && len(c.Keys) > 1 {
+		return newTickets(q, c), true, nil
+	}
 	t := &ticket{q: q, call: c, signal: make(chan signal, 2)}
 	t.Key = c.Keys[0]
-	if c.Want.Show != nil {
+	if q.cfg.Asker.Watches(c) {
 		t.news = make(chan struct{}, 1)
 	}
 	return t, true, nil
@@ -54,6 +57,10 @@ func (t *ticket) Bid(ctx context.Context) (acquire.Grants, error) {
 	t.q.mu.Lock()
 	p := t.place
 	t.q.mu.Unlock()
+	return t.bid(ctx, p)
+}
+
+func (t *ticket) bid(ctx context.Context, p lease.Place) (acquire.Grants, error) {
 	switch {
 	case p.Err != nil:
 		return acquire.Grants{}, p.Err
@@ -65,11 +72,9 @@ func (t *ticket) Bid(ctx context.Context) (acquire.Grants, error) {
 
 // Lost takes the ticket, or has its position polled again.
 func (t *ticket) Lost(ctx context.Context, err error) (again bool, failed error) {
-	o := waitq.Observed{}
 	var held *lease.HeldError
-	if errors.As(err, &held) {
-		o.Remaining, o.Note = held.Remaining, held.Note
-	}
+	_ = errors.As(err, &held)
+	o := acquire.Observed(held)
 	if !t.queued {
 		if failed := t.join(ctx, o); failed != nil {
 			return false, acquire.Cut(ctx, oneline.Join(err, failed))
@@ -85,7 +90,7 @@ func (t *ticket) join(ctx context.Context, o waitq.Observed) error {
 	q := t.q
 	q.mu.Lock()
 	t.AcquireRequest = t.call.Want.Request(t.Key)
-	t.Priority = t.call.Want.Priority
+	t.Priority, t.Tenant = t.call.Want.Priority, t.call.Want.Tenant
 	t.queued, t.joined = true, time.Now()
 	t.changed = t.joined
 	t.place = lease.Place{Remaining: o.Remaining, Note: o.Note}
@@ -127,7 +132,7 @@ func (t *ticket) confirm(ctx context.Context, token int64) (acquire.Grants, erro
 func (t *ticket) grants(token int64, sent time.Time) acquire.Grants {
 	return acquire.Grants{
 		Reqs:    []lease.AcquireRequest{t.AcquireRequest},
-		Answers: []lease.Acquired{{Granted: true, Token: token}}, Sent: sent,
+		Answers: []lease.Acquired{{Granted: true, Token: token}}, Sent: sent, HandedOver: true,
 	}
 }
 
@@ -140,7 +145,8 @@ func (t *ticket) note(p lease.Place, asked time.Time) {
 	if changed {
 		t.changed = asked
 	}
-	if t.news != nil && (changed || t.asked.IsZero()) { // the first poll is news, whatever it has read
+	// The first poll is news, whatever it has read.
+	if t.news != nil && (changed || p.Token != t.place.Token || t.asked.IsZero()) {
 		select {
 		case t.news <- struct{}{}:
 		default: // the last news was not read yet
@@ -158,11 +164,26 @@ func (t *ticket) Position() (acquire.Position, bool) {
 	t.q.mu.Lock()
 	defer t.q.mu.Unlock()
 	p := t.place
-	return acquire.Position{Ahead: p.Ahead, Holder: p.Note, Remaining: p.Remaining}, !t.asked.IsZero()
+	at := acquire.Position{Ahead: p.Ahead, Remaining: p.Remaining}
+	at.Identity, at.Holder = lease.SplitNote(p.Note)
+	return at, !t.asked.IsZero()
+}
+
+// Seen is what the last poll has read. A lease that was passed to the ticket is no other holder's.
+// Of a lease that has run out the note alone tells: that of a released key is empty.
+func (t *ticket) Seen() acquire.Seen {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	p := t.place
+	polled := !t.asked.IsZero() && !p.Granted && p.Err == nil
+	return acquire.Seen{
+		Held: polled && p.Remaining > 0, Expired: polled && p.Remaining <= 0 && p.Note != "",
+		Token: p.Token, Note: p.Note, Remaining: p.Remaining, Shared: polled && p.Shared,
+	}
 }
 
 // Won ends a ticket that was used up.
-func (t *ticket) Won() { t.end(false) }
+func (t *ticket) Won(acquire.Grants) { t.end(false) }
 
 // Leave leaves no ticket behind, nor a key that was passed to it meanwhile: that goes to the next.
 // A grant within this process at this very moment is returned instead.

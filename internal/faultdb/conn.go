@@ -29,8 +29,14 @@ var (
 	_ driver.NamedValueChecker  = (*conn)(nil)
 )
 
-// Unwrap returns the driver's own connection. In (*sql.Conn).Raw, [Real] does the assertion.
-func (c *conn) Unwrap() any { return c.inner }
+// Unwrap returns the driver's own connection, or nil after a cut: what it still runs is out of the
+// caller's reach. In (*sql.Conn).Raw, [Real] does the assertion.
+func (c *conn) Unwrap() any {
+	if c.dead {
+		return nil
+	}
+	return c.inner
+}
 
 // Real returns the driver's own connection behind the one (*sql.Conn).Raw hands out, wrapped or not.
 func Real(driverConn any) any {

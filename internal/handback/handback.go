@@ -16,6 +16,10 @@ import (
 const (
 	// probeTimeout bounds how long GiveUp asks whether a row is locked, besides the release itself.
 	probeTimeout = 250 * time.Millisecond
+	// openTimeout is the same where a transaction of the holder's certainly has not ended. The
+	// release would wait for that transaction, so that more of the time goes to the question. What
+	// is left suffices for a release if the answer is that nothing is in its way.
+	openTimeout = seam.Timeout / 2
 	// probeTTL is short, so that the key is free soon if the release fails after the probe.
 	probeTTL = time.Second
 )
@@ -30,6 +34,10 @@ type Item struct {
 	// Fenced: a transaction of the holder's may have the row locked. Open: it certainly has not
 	// ended.
 	Fenced, Open bool
+	// Slot: the key is a slot of a limit, and has no queue.
+	Slot bool
+	// Heir gets the slot, if it is not nil.
+	Heir *Heir
 	// Doubtful: a copy of the granting request may still run.
 	Doubtful bool
 
@@ -39,6 +47,17 @@ type Item struct {
 	Err error
 	// Over is the Queue's: this process has had the key for long enough.
 	Over bool
+}
+
+// Heir is the next owner of a slot, and what it was answered.
+type Heir struct {
+	Limit      string // its name
+	Generation int64  // of the limit when the slot was granted; 0: not known
+	To         lease.AcquireRequest
+
+	// Sent is the moment before the request was sent. Answer grants nothing if it was not.
+	Sent   time.Time
+	Answer lease.Acquired
 }
 
 // Items returns n items, in as few allocations as can be: most calls give one lease up.
@@ -107,13 +126,13 @@ func (r *Releaser) GiveUp(ctx context.Context, items []*Item) {
 		left = those(left, func(i *Item) bool { return i.Keep <= 0 })
 	}
 	if open := those(left, func(i *Item) bool { return i.Open }); len(open) > 0 {
-		r.explain(ctx, open)
+		r.explain(ctx, openTimeout, open)
 		left = those(left, func(i *Item) bool { return i.Err == nil })
 	}
 	if len(left) > 0 {
 		r.Queue.GiveUp(ctx, left)
 	}
-	r.explain(ctx, those(left, func(i *Item) bool { return i.Fenced && i.Err != nil }))
+	r.explain(ctx, probeTimeout, those(left, func(i *Item) bool { return i.Fenced && i.Err != nil }))
 	for _, i := range items {
 		r.settle(i)
 	}
@@ -147,7 +166,7 @@ func (r *Releaser) settle(i *Item) {
 		i.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, i.Err)
 	}
 	if i.Keep <= 0 && (i.Err != nil || i.Doubtful) {
-		r.Orphans.Add(i.Lease.Key, i.Lease.Owner)
+		r.Orphans.AddLease(i.Lease)
 	}
 }
 
@@ -170,11 +189,11 @@ func (r *Releaser) keep(ctx context.Context, items []*Item) {
 // explain names the holder's own transaction as the cause for each item whose row is locked, in one
 // call to the store. A renewal shows the lock, because it waits for no row. A lease that it does
 // extend is about to be released.
-func (r *Releaser) explain(ctx context.Context, items []*Item) {
+func (r *Releaser) explain(ctx context.Context, within time.Duration, items []*Item) {
 	if len(items) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	for n, a := range r.renew(ctx, items, func(*Item) time.Duration { return probeTTL }) {
 		if a.Err == nil && a.Outcome == lease.Busy {

@@ -2,6 +2,7 @@ package hint
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -52,7 +53,11 @@ func (h *Hints) tell() (more bool) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), seam.Timeout)
 		defer cancel()
 		if err := h.send(ctx, notifier, waker, keys); err != nil {
-			h.cfg.Log.LogAttrs(h.ctx, slog.LevelDebug, "rowlock: a hint was not sent; the waiters poll",
+			level := slog.LevelDebug
+			if errors.Is(err, lease.ErrUnsupported) { // stores tell it once
+				level = slog.LevelWarn
+			}
+			h.cfg.Log.LogAttrs(h.ctx, level, "rowlock: a hint was not sent; the waiters poll",
 				slog.Any("error", err))
 		}
 	}

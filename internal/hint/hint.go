@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/seam"
@@ -37,6 +38,7 @@ type Hints struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
+	heard   atomic.Int64
 
 	mu        sync.Mutex
 	notifier  lease.Notifier         // nil if the store has none, or hints are off
@@ -46,8 +48,10 @@ type Hints struct {
 	later     map[string]*time.Timer // announced unless this process gets the key first
 	crowds    map[string]crowd
 	news      map[string]struct{} // to be announced
+	watches   []*Watch
 	telling   bool
 	listening bool
+	connected bool      // a Listen has begun to hear
 	waited    time.Time // of the last wait
 	stopped   bool
 }
@@ -87,6 +91,17 @@ func (h *Hints) Wakes() bool {
 // Awaited reports whether other processes wait for key. It is so unless the store knows better.
 func (h *Hints) Awaited(ctx context.Context, key string) bool {
 	return h.store.Awaited(ctx, h.process, key)
+}
+
+// Heard is how many notifications have come.
+func (h *Hints) Heard() int64 { return h.heard.Load() }
+
+// Connected reports whether this process has begun to listen and has not ended it. It does not know
+// of a connection that the store has lost.
+func (h *Hints) Connected() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.connected
 }
 
 // Stop returns when nothing runs any more, and takes this process's registrations back.

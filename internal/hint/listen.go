@@ -27,12 +27,25 @@ func (h *Hints) Listen() {
 	h.wg.Go(func() { h.hear(listen) })
 }
 
+// count counts a notification. A listener gets one as soon as it is connected.
+func (h *Hints) count() {
+	if h.heard.Add(1); h.Connected() {
+		return
+	}
+	h.mu.Lock()
+	h.connected = h.listening
+	h.mu.Unlock()
+}
+
 // listenAs listens in the name of this process.
 func (h *Hints) listenAs(ctx context.Context, heard func(key string)) error {
 	return h.waker.ListenAs(ctx, h.process, func(key string, chosen bool) {
 		switch {
 		case chosen:
-			h.cfg.Chosen(key)
+			h.count()
+			if !h.notice(key) {
+				h.cfg.Chosen(key)
+			}
 			return
 		case key == "":
 			h.again()
@@ -54,10 +67,14 @@ func (h *Hints) hear(listen func(ctx context.Context, heard func(key string)) er
 	defer cancel()
 	idle := time.AfterFunc(idleTimeout, func() { h.endIdle(ctx, cancel) })
 	defer idle.Stop()
-	err := listen(ctx, h.cfg.Heard)
+	err := listen(ctx, func(key string) {
+		h.count()
+		h.notice(key)
+		h.cfg.Heard(key)
+	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.listening = false
+	h.listening, h.connected = false, false
 	if errors.Is(err, lease.ErrUnsupported) {
 		h.notifier, h.waker = nil, nil
 	}

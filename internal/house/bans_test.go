@@ -16,7 +16,9 @@ var groups = map[string][]string{
 		"./internal/clienttest", "./internal/servertest",
 	},
 	// They import the standard library and lease at most, so that any package may use them.
-	"leaves":   {"./internal/isnil", "./internal/oneline", "./internal/allkeys", "./internal/seam"},
+	"leaves": {
+		"./internal/isnil", "./internal/oneline", "./internal/allkeys", "./internal/seam", "./internal/whoami",
+	},
 	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants"},
 }
 
@@ -86,7 +88,7 @@ var bans = []struct {
 	{"./once", "drivers", nil, "it is given a dialect and a pool"},
 	{
 		"./once", "./internal",
-		[]string{"./internal/sqlstore", "leaves", "./internal/txend"},
+		[]string{"./internal/sqlstore", "leaves", "./internal/txend", "./internal/retry"},
 		"a transaction of the application's needs no lanes",
 	},
 	{"./once", "test helpers", nil, "it is part of the user's program"},
@@ -96,6 +98,47 @@ var bans = []struct {
 	{"./once/oncehttp", "./dialect/mysql", nil, "a dialect is the user's choice"},
 	{"./once/oncehttp", "./dialect/sqlite", nil, "a dialect is the user's choice"},
 	{".", "./once", nil, "a lock needs no transaction of the application's"},
+	{"./latch", "drivers", nil, "it is given a dialect and a pool"},
+	{
+		"./latch", "./internal",
+		[]string{"./internal/sqlstore", "leaves", "./internal/lane", "./internal/retry"},
+		"it waits for parties, and has nothing to do with the machines of a client",
+	},
+	{"./latch", "test helpers", nil, "it is part of the user's program"},
+	{".", "./latch", nil, "most users of locks have no parties"},
+	{"./striped", "drivers", nil, "it is names of keys, and the client knows the rest"},
+	{"./striped", "test helpers", nil, "it is part of the user's program"},
+	{".", "./striped", nil, "it stands on the client"},
+	{"./tokenfence", "drivers", nil, "only a dialect knows its database"},
+	{
+		"./tokenfence", "./internal",
+		[]string{"./internal/sqlstore", "leaves"},
+		"the data's database has no lanes and no tables of rowlock's",
+	},
+	{"./tokenfence", "./schema", nil, "it creates nothing"},
+	{"./tokenfence", "test helpers", nil, "it is part of the user's program"},
+	{".", "./tokenfence", nil, "most data is in the lock's database, where Fence is better"},
+	{"./election", "drivers", nil, "it is given a client, and speaks to no database"},
+	{"./election", "./dialect/postgres", nil, "a dialect is the user's choice"},
+	{"./election", "./dialect/mysql", nil, "a dialect is the user's choice"},
+	{"./election", "./dialect/sqlite", nil, "a dialect is the user's choice"},
+	{"./election", "./schema", nil, "an election has no tables"},
+	{"./election", "test helpers", nil, "it is part of the user's program"},
+	{".", "./election", nil, "a lock needs no election"},
+	{"./doctor", "drivers", nil, "it is given a dialect and a pool"},
+	{"./doctor", "./schema", nil, "it creates nothing"},
+	{
+		"./doctor", "./internal",
+		[]string{"./internal/sqlstore", "./internal/keytext", "leaves"},
+		"it reads, and has nothing to do with the machines of a client",
+	},
+	{"./doctor", "test helpers", nil, "it is part of the user's program"},
+	{".", "./doctor", nil, "a lock needs no examination"},
+	{"./quorum", "drivers", nil, "it stands on stores, whatever they are made of"},
+	{"./quorum", "./internal", []string{"leaves", "./internal/retry"}, "it stands on stores, whatever they are made of"},
+	{"./quorum", "./schema", nil, "it creates nothing"},
+	{"./quorum", "test helpers", nil, "it is part of the user's program"},
+	{".", "./quorum", nil, "most users have one database, where Fence is better"},
 	{"./forupdate", "drivers", nil, "only a dialect knows its database"},
 	{"./forupdate", "test helpers", nil, "it is part of the user's program"},
 	{"./forupdate", "github.com/pressly/goose", nil, "a user of locks need not migrate with it"},
@@ -129,10 +172,18 @@ var bans = []struct {
 	},
 	{
 		"./paxosbridge/etcd", "./internal",
-		[]string{"leaves"},
+		[]string{"leaves", "./internal/retry"},
 		"the cluster is not the table's",
 	},
 	{"./paxosbridge/etcd", "test helpers", nil, "it is part of the user's program"},
+	{"./otelrowlock", "drivers", nil, "it is given a client, and speaks to no database"},
+	{"./otelrowlock", "github.com/prometheus", nil, "a program gets the framework that it has"},
+	{"./otelrowlock", "go.opentelemetry.io/otel/sdk", nil, "an application chooses its SDK"},
+	{"./otelrowlock", "test helpers", nil, "it is part of the user's program"},
+	{"./promrowlock", "drivers", nil, "it is given a client, and speaks to no database"},
+	{"./promrowlock", "go.opentelemetry.io", nil, "it is for programs without OpenTelemetry"},
+	{"./promrowlock", "test helpers", nil, "it is part of the user's program"},
+	{".", "./internal/measure", nil, "a lock needs no metrics"},
 	{
 		"./paxosbridge/internal/model", "anything else", nil,
 		"a specification must not depend on what it specifies",
@@ -164,12 +215,12 @@ var onlies = []struct {
 		"github.com/jackc/pgx", "the room of its database",
 		[]string{
 			"./dialect/postgres", "./internal/testdb", "./internal/standby", "./internal/attack",
-			"./examples",
+			"./examples", "./cmd",
 		},
 	},
 	{
 		"github.com/go-sql-driver/mysql", "the room of its database",
-		[]string{"./dialect/mysql", "./internal/testdb", "./internal/attack", "./examples"},
+		[]string{"./dialect/mysql", "./internal/testdb", "./internal/attack", "./examples", "./cmd"},
 	},
 	{
 		"modernc.org/sqlite", "the room of its database",
@@ -177,7 +228,7 @@ var onlies = []struct {
 	},
 	{
 		"go.etcd.io/etcd", "the room of its cluster",
-		[]string{"./paxosbridge/etcd", "./internal/attack", "./examples"},
+		[]string{"./paxosbridge/etcd", "./internal/attack", "./examples", "./cmd"},
 	},
 	{"github.com/pressly/goose", "migrations are optional", []string{"./schema", "./examples"}},
 	{
@@ -185,7 +236,7 @@ var onlies = []struct {
 		[]string{
 			"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./internal/movetest",
 			"./internal/standby", "./internal/clienttest", "./internal/servertest", "./schema",
-			"./examples/internal/program",
+			"./examples/internal/program", "./examples/stacks/internal/bed",
 		},
 	},
 }

@@ -19,6 +19,9 @@ var frameworks = []string{
 	"github.com/grpc-ecosystem",
 	"go.opentelemetry.io",
 	"github.com/prometheus",
+	"gorm.io",
+	"github.com/uptrace/bun",
+	"entgo.io/ent",
 }
 
 const mostModules = 45
@@ -118,7 +121,7 @@ func publicWithoutGoose(t *testing.T) []string {
 	t.Helper()
 	var public []string
 	for path, p := range listImports(t) {
-		inRoot := !isIn(path, "./paxosbridge/etcd")
+		inRoot := !isOneOf(path, []string{"./paxosbridge/etcd", "./otelrowlock", "./promrowlock"})
 		goose := slices.ContainsFunc(p.Deps, func(dep string) bool {
 			return isIn(dep, "github.com/pressly/goose")
 		})

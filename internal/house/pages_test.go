@@ -55,6 +55,31 @@ func TestReadmeAndDocsAreCompiled(t *testing.T) {
 	}
 }
 
+// What docs/protocol.md shows stands in the files that programs in other languages load and copy.
+// The programs are as short as the page says.
+func TestTheProtocolIsWhatItsProgramsRun(t *testing.T) {
+	t.Chdir(root)
+	const folder = "examples/languages/"
+	shown := regexp.MustCompile("(?s)```(sql|python)\n(.*?)```")
+	files := map[string]string{
+		"sql": readFile(t, folder+"postgres.sql"), "python": readFile(t, folder+"locker.py"),
+	}
+	blocks := shown.FindAllStringSubmatch(readFile(t, "docs/protocol.md"), -1)
+	if len(blocks) == 0 {
+		t.Error("docs/protocol.md shows nothing")
+	}
+	for _, b := range blocks {
+		if !strings.Contains(files[b[1]], b[2]) {
+			t.Errorf("docs/protocol.md: this is not in %s:\n%s", folder, b[2])
+		}
+	}
+	for _, program := range []string{"locker.py", "Locker.java"} {
+		if n := strings.Count(readFile(t, folder+program), "\n"); n >= 100 {
+			t.Errorf("%s has %d lines; the page says less than 100", program, n)
+		}
+	}
+}
+
 // linesOfExamples returns the lines of all examples, of every module: make test compiles them.
 func linesOfExamples(t *testing.T) map[string]bool {
 	t.Helper()

@@ -52,6 +52,8 @@ func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
 		}
 		return
 	}
+	l.set.counts.batches.Add(1)
+	l.set.counts.ops.Add(int64(len(ops)))
 	if !l.set.cfg.Run(ctx, l.session, ops) {
 		l.drop()
 	}
@@ -85,11 +87,13 @@ func (l *lane[T]) connect(ctx context.Context) error {
 		return err
 	}
 	session := sqlstore.NewSession(conn)
+	session.Sent = &l.set.counts.statements
 	if err := l.set.cfg.Setup(ctx, session); err != nil {
 		session.Discard()
 		return err
 	}
 	l.session = session
+	l.set.counts.open.Add(1)
 	return nil
 }
 
@@ -97,5 +101,6 @@ func (l *lane[T]) drop() {
 	if l.session != nil {
 		l.session.Discard()
 		l.session = nil
+		l.set.counts.open.Add(-1)
 	}
 }

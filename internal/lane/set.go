@@ -60,6 +60,7 @@ type Set[T any] struct {
 	base   context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	counts counts
 
 	mu      sync.Mutex
 	pending [kinds][]*Op[T]
@@ -81,7 +82,7 @@ func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 		lanes[i] = &lane[T]{set: s, keeper: i == 0 && cfg.Lanes > 1, wake: make(chan struct{}, 1)}
 		if err := lanes[i].connect(ctx); err != nil {
 			for _, l := range lanes[:i] {
-				l.session.Discard()
+				l.drop()
 			}
 			return nil, fmt.Errorf("connection %d of %d: %w", i+1, cfg.Lanes, err)
 		}

@@ -32,6 +32,7 @@ type Cleaner struct {
 
 	mu      sync.Mutex
 	orphans map[lease.Lease]time.Time // until when
+	cleaned int64                     // that were released for the last time
 
 	wake   chan struct{}
 	cancel context.CancelFunc
@@ -52,13 +53,32 @@ func Start(store *seam.Store, queue bool, log *slog.Logger) *Cleaner {
 
 // Add has what owner may have of key released.
 func (c *Cleaner) Add(key string, owner lease.Owner) {
+	c.AddLease(lease.Lease{Key: key, Owner: owner})
+}
+
+// AddMember has what owner may have of key as a member of a team released.
+func (c *Cleaner) AddMember(key string, owner lease.Owner) {
+	c.AddLease(lease.Lease{Key: key, Owner: owner, Shared: true})
+}
+
+// AddLease has what l's owner may have of its key released, whatever its token.
+func (c *Cleaner) AddLease(l lease.Lease) {
+	l.Token = 0
 	c.mu.Lock()
-	c.orphans[lease.Lease{Key: key, Owner: owner}] = time.Now().Add(window)
+	c.orphans[l] = time.Now().Add(window)
 	c.mu.Unlock()
 	select {
 	case c.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Counts returns how many orphans there are, and how many were cleaned: released until no delayed
+// statement could grant them any more.
+func (c *Cleaner) Counts() (open, cleaned int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int64(len(c.orphans)), c.cleaned
 }
 
 func (c *Cleaner) loop(ctx context.Context) {
@@ -116,6 +136,7 @@ func (c *Cleaner) round(ctx context.Context) (more bool, err error) {
 			failed++
 		case now.After(c.orphans[l]):
 			delete(c.orphans, l)
+			c.cleaned++
 		}
 	}
 	if failed == len(leases) {

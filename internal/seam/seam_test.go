@@ -51,6 +51,20 @@ func TestAWrapperHidesNoAbility(t *testing.T) {
 	}
 }
 
+// measured is a store that measures itself.
+type measured struct{ lease.Store }
+
+func (measured) Measure() seam.Measures { return seam.Measures{Lanes: 3} }
+
+func TestMeasuresComeThroughAWrapper(t *testing.T) {
+	if m, ok := seam.Of(bare{bare{measured{memstore.New()}}}).Measure(); !ok || m.Lanes != 3 {
+		t.Errorf("measured %+v, %t", m, ok)
+	}
+	if m, ok := seam.Of(memstore.New()).Measure(); ok {
+		t.Errorf("a store that does not measure itself: %+v", m)
+	}
+}
+
 // Of an answer that belongs to no item nothing can be believed, least of all a grant.
 func TestAnotherNumberOfAnswersIsCorruptAndUnknown(t *testing.T) {
 	ctx := t.Context()

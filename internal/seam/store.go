@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -18,9 +19,11 @@ type Store struct {
 	Notifier lease.Notifier
 	Waker    lease.Waker // nil too if waking one process has no effect
 	Sweeper  lease.Sweeper
+	Graph    lease.Graph
 
 	store    lease.Store
 	all      lease.AllAcquirer
+	any      lease.AnyAcquirer
 	passer   lease.Passer
 	queue    lease.Queue
 	registry lease.Registry
@@ -31,6 +34,12 @@ type Store struct {
 	evictor  lease.Evictor
 	roamer   lease.Roamer
 	settler  lease.Settler
+	sharer   lease.Sharer
+	limiter  lease.Limiter
+	slots    lease.SlotPasser
+	forcer   lease.ForceReleaser
+	tracer   lease.Tracer
+	meter    Meter
 }
 
 // Of resolves what the store can do, by itself or by a store beneath it.
@@ -39,7 +48,9 @@ func Of(store lease.Store) *Store {
 	s.Notifier, _ = As[lease.Notifier](store)
 	s.Waker, _ = As[lease.Waker](store)
 	s.Sweeper, _ = As[lease.Sweeper](store)
+	s.Graph, _ = As[lease.Graph](store)
 	s.all, _ = As[lease.AllAcquirer](store)
+	s.any, _ = As[lease.AnyAcquirer](store)
 	s.passer, _ = As[lease.Passer](store)
 	s.queue, _ = As[lease.Queue](store)
 	s.registry, _ = As[lease.Registry](store)
@@ -50,10 +61,37 @@ func Of(store lease.Store) *Store {
 	s.evictor, _ = As[lease.Evictor](store)
 	s.roamer, _ = As[lease.Roamer](store)
 	s.settler, _ = As[lease.Settler](store)
+	s.sharer, _ = As[lease.Sharer](store)
+	s.limiter, _ = As[lease.Limiter](store)
+	s.slots, _ = s.limiter.(lease.SlotPasser)
+	s.forcer, _ = As[lease.ForceReleaser](store)
+	s.tracer, _ = As[lease.Tracer](store)
+	s.meter, _ = As[Meter](store)
 	if s.Waker != nil && !s.Waker.Wakes() {
 		s.Waker = nil
 	}
 	return s
+}
+
+// Tables is TablesOf the store.
+func (s *Store) Tables() any { return TablesOf(s.store) }
+
+// TablesOf returns a value that is equal for stores on the same tables: what the store says itself,
+// or else the innermost store.
+func TablesOf(store lease.Store) any {
+	if says, ok := As[interface{ Tables() any }](store); ok {
+		return says.Tables()
+	}
+	for {
+		w, wraps := store.(lease.Wrapper)
+		if !wraps {
+			if !reflect.TypeOf(store).Comparable() {
+				return new(byte) // equal to nothing else
+			}
+			return store
+		}
+		store = w.Unwrap()
+	}
 }
 
 // Acquire asks for each key.

@@ -2,6 +2,7 @@ package seam
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -64,6 +65,15 @@ func (s *Store) Awaited(ctx context.Context, process lease.Owner, key string) bo
 	}
 	awaited, err := s.registry.Awaited(ctx, process, []string{key})
 	return Count("awaited", len(awaited), 1, err) != nil || awaited[0]
+}
+
+// AnyAwaited is Awaited of several keys.
+func (s *Store) AnyAwaited(ctx context.Context, process lease.Owner, keys []string) bool {
+	if s.registry == nil {
+		return true
+	}
+	awaited, err := s.registry.Awaited(ctx, process, keys)
+	return Count("awaited", len(awaited), len(keys), err) != nil || slices.Contains(awaited, true)
 }
 
 // Waiting counts the processes that wait for each key. ok is false if the store does not count, or

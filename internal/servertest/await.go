@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -17,13 +18,14 @@ const (
 	Promptly = 2 * time.Second
 )
 
-// Locked returns the lock of a call that must succeed.
+// Locked returns the lock of a call that must succeed. It is not forgotten before the test ends.
 func Locked(tb testing.TB) func(l *rowlock.Lock, err error) *rowlock.Lock {
 	return func(l *rowlock.Lock, err error) *rowlock.Lock {
 		tb.Helper()
 		if err != nil {
 			tb.Fatal(err)
 		}
+		tb.Cleanup(func() { runtime.KeepAlive(l) })
 		return l
 	}
 }

@@ -43,16 +43,12 @@ func modeNamed(name string) Mode {
 	return Mode{}
 }
 
-// EachMode runs f on every database in every mode, the databases side by side. MySQL and MariaDB
-// have no hints to switch off.
+// EachMode runs f on every database in every mode, the databases side by side.
 func EachMode(t *testing.T, f func(s *Scene, m Mode)) {
 	t.Helper()
 	Each(t, func(s *Scene) {
 		s.Parallel()
 		for _, m := range Modes {
-			if m.Silent && s.Is("mysql", "mariadb") {
-				continue
-			}
 			s.Part(m.String(), func(s *Scene) { f(s, m) })
 		}
 	})

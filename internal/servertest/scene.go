@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ type Scene struct {
 }
 
 // Patience bounds every wait of these tests. What a test waits for comes much sooner, or never.
-const Patience = 30 * time.Second
+const Patience = time.Minute
 
 // Each runs f on every database.
 func Each(t *testing.T, f func(s *Scene)) {
@@ -117,13 +118,14 @@ func (s *Scene) ClientOn(db rowlock.DB, change ...func(*rowlock.Config)) *rowloc
 	return c
 }
 
-// Take locks a key that is free or soon will be.
+// Take locks a key that is free or soon will be. The lock is not forgotten before the test ends.
 func (s *Scene) Take(c *rowlock.Client, key string, opts ...rowlock.Option) *rowlock.Lock {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), Patience)
 	defer cancel()
 	l, err := c.Lock(ctx, key, opts...)
 	s.OK(err)
+	s.Cleanup(func() { runtime.KeepAlive(l) })
 	return l
 }
 

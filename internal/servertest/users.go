@@ -49,6 +49,7 @@ var Needed = map[string][]string{
 	"rowlock":       {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_floor": {"SELECT", "UPDATE"},
 	"rowlock_queue": {"SELECT", "INSERT", "UPDATE", "DELETE"},
+	"rowlock_wait":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_meta":  {"SELECT"},
 }
 

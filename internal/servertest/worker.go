@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -75,10 +76,14 @@ func (c *Worker) Run(tx execer, query string, args ...any) error {
 
 // Hold locks each key that it receives and keeps all of them until the process ends.
 func Hold(c *Worker) error {
+	var held []*rowlock.Lock // or the locks would be released as forgotten
+	defer func() { runtime.KeepAlive(held) }()
 	for key := c.Next(); key != ""; key = c.Next() {
-		if _, err := c.Locks.Lock(context.Background(), key); err != nil {
+		l, err := c.Locks.Lock(context.Background(), key)
+		if err != nil {
 			return err
 		}
+		held = append(held, l)
 		fmt.Println("child: held")
 	}
 	return nil

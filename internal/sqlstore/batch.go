@@ -17,6 +17,15 @@ type Batch interface {
 	// does for each what Acquire, Release and HandOver do for one, but leaves to them what is
 	// not simple (Alone).
 	Apply(ctx context.Context, s *Session, changes []Change, all bool) ([]Applied, error)
+	// ApplyAny makes exactly n of the changes, each of which Acquires, or none: the first that it
+	// can make in the order of the list, which need not be key order. The outcomes of the others
+	// are known only if it made none. If one is Found it makes none. With a limit it makes none
+	// unless the limit has that generation when they are committed.
+	ApplyAny(ctx context.Context, s *Session, changes []Change, n int, within *Within) (
+		[]Applied, error)
+	// ApplyWithin makes each change that can be made, if the limit has that generation when they are
+	// committed, and otherwise none. Each hands a slot over.
+	ApplyWithin(ctx context.Context, s *Session, changes []Change, within *Within) ([]Applied, error)
 	// Create makes and grants the rows that are absent: Done, or Alone for a key that has a row
 	// by now. A change without To makes a free row.
 	Create(ctx context.Context, s *Session, changes []Change) ([]Applied, error)
@@ -51,6 +60,8 @@ type Applied struct {
 	Awaited bool
 	// Holder is the holder of a key that was not acquired.
 	Holder lease.Holder
+	// Generation is the limit's in which a slot was granted, by this statement.
+	Generation int64
 }
 
 // Outcome is how a Change ended.

@@ -7,9 +7,12 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"io/fs"
+	"maps"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -40,16 +43,32 @@ type Dialect struct {
 // New returns the dialect of a room. It checks no names: see CheckNames.
 func New[O ~func(*Settings)](r Room, opts []O) *Dialect {
 	var s Settings
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			s.Missing = cmp.Or(s.Missing, i+1)
+			continue
+		}
 		o(&s)
 	}
 	return r.dialect(s)
 }
 
 func (r Room) dialect(s Settings) *Dialect {
-	d := &Dialect{Sections: ParseFiles(r.Files, s.Names, r.Quote), room: r, settings: s}
+	return r.with(s, ParseFiles(r.Files, s.Names, r.Quote))
+}
+
+func (r Room) with(s Settings, text Sections) *Dialect {
+	d := &Dialect{Sections: text, room: r, settings: s}
 	d.Database, d.Features = r.Open(s, d.Sections)
 	return d
+}
+
+// again returns the dialect with other settings. The statements depend on the names alone.
+func (d *Dialect) again(s Settings) *Dialect {
+	if s.Names != d.settings.Names {
+		return d.room.dialect(s)
+	}
+	return d.room.with(s, d.Sections)
 }
 
 // Name is the room's.
@@ -58,8 +77,15 @@ func (d *Dialect) Name() string { return d.room.Name }
 // Names says where the tables are. The caller checks it.
 func (d *Dialect) Names() Names { return d.settings.Names }
 
-// CheckNames returns an error that wraps lease.ErrConfig for names that the database cannot have.
+// Pooled says that lanes share the server's sessions with other clients.
+func (d *Dialect) Pooled() bool { return d.settings.Pooled }
+
+// CheckNames returns an error that wraps lease.ErrConfig for names that the database cannot have,
+// and for an option of New that was nil.
 func (d *Dialect) CheckNames() error {
+	if n := d.settings.Missing; n > 0 {
+		return fmt.Errorf("%w: %s.New: option %d is nil; leave it out", lease.ErrConfig, d.Name(), n)
+	}
 	err := d.Names().Check()
 	if err == nil && d.Features.CheckNames != nil {
 		err = d.Features.CheckNames(d.Names())
@@ -89,7 +115,7 @@ func (d *Dialect) Lanes() int {
 func (d *Dialect) At(home int) *Dialect {
 	s := d.settings
 	s.Home = home
-	return d.room.dialect(s)
+	return d.again(s)
 }
 
 // Unswept returns the same dialect for a user who need not have the rights that only sweeping
@@ -97,7 +123,36 @@ func (d *Dialect) At(home int) *Dialect {
 func (d *Dialect) Unswept() *Dialect {
 	s := d.settings
 	s.Unswept = true
-	return d.room.dialect(s)
+	return d.again(s)
+}
+
+// ForEffects returns the same dialect for package once.
+func (d *Dialect) ForEffects() *Dialect {
+	s := d.settings
+	s.Effects, s.Besides = true, []string{"rowlock_once"}
+	return d.again(s)
+}
+
+// ForLatches returns the same dialect for package latch.
+func (d *Dialect) ForLatches() *Dialect {
+	s := d.settings
+	s.Effects, s.Lockless = true, true
+	s.Besides = []string{"rowlock_latch", "rowlock_party"}
+	return d.again(s)
+}
+
+// Besides returns the same dialect for a user of one more table.
+func (d *Dialect) Besides(table string) *Dialect {
+	s := d.settings
+	s.Besides = []string{table}
+	return d.again(s)
+}
+
+// IdentifiedAs returns the same dialect for the sessions of one client.
+func (d *Dialect) IdentifiedAs(identity string) *Dialect {
+	s := d.settings
+	s.Identity = identity
+	return d.again(s)
 }
 
 // Wrapped returns a dialect whose database is what wrap makes of d's.
@@ -108,7 +163,18 @@ func (d *Dialect) Wrapped(wrap func(Database, Features) (Database, Features)) *D
 	) {
 		return wrap(d.room.Open(s, text))
 	}
-	return room.dialect(d.settings)
+	return room.with(d.settings, d.Sections)
+}
+
+// Changed returns the same dialect with its statements changed, as another version has them.
+func (d *Dialect) Changed(change func(Sections)) *Dialect {
+	room := d.room
+	room.Open = func(s Settings, text Sections) (Database, Features) {
+		text = maps.Clone(text)
+		change(text)
+		return d.room.Open(s, text)
+	}
+	return room.with(d.settings, d.Sections)
 }
 
 // Public is the part of a public dialect that only this package implements.
@@ -126,14 +192,21 @@ type Database interface {
 	// List encodes keys as the single parameter of a section that takes a list, so that one
 	// prepared statement serves every size.
 	List(keys []string) any
+	// Rows encodes leases, each with its time in µs, as the last parameters of a section that
+	// takes such a list. A lease's owner may name whatever has 16 bytes.
+	Rows(items []lease.RenewRequest) []any
 	// Setup makes the settings of a session that rowlock keeps to itself.
 	Setup(ctx context.Context, s *Session) error
 
-	// Probe checks whether locks on this server can be trusted. An error wraps one of lease's
+	// Server checks whether locks on this server can be trusted. An error wraps one of lease's
 	// refusals and names the cure; warnings are for the log.
-	Probe(ctx context.Context, conn *sql.Conn) (Facts, error)
-	// ProbeTable checks what a crash or a missing right would do to a table.
+	Server(ctx context.Context, conn *sql.Conn) (Facts, error)
+	// ProbeTable checks what a crash would do to a table, and whether it is there. It may also
+	// return an error that wraps lease.ErrPrivilege.
 	ProbeTable(ctx context.Context, conn *sql.Conn, table string) error
+	// Lacks returns the rights on a table that the user needs and lacks: SELECT, INSERT, UPDATE,
+	// DELETE. A table that is not there lacks none, unless the server cannot tell.
+	Lacks(ctx context.Context, conn *sql.Conn, table string) ([]string, error)
 
 	Classifier
 	// Native knows the errors of its own product, the server or the driver. A transaction that
@@ -156,6 +229,7 @@ type Database interface {
 	HandOver(ctx context.Context, s *Session, h lease.HandOver) (lease.Acquired, error)
 
 	Batch
+	Traces
 	Queue
 	RowLocks
 	// ClaimOnce makes the key's row in tx, or returns the row that exists. The row becomes

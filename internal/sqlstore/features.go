@@ -21,6 +21,8 @@ type Features struct {
 	// ReadsLock says that every read of a SERIALIZABLE transaction locks what it reads, and
 	// waits.
 	ReadsLock bool
+	// CountsOnly says that a statement that writes returns a count, and no rows.
+	CountsOnly bool
 	// UnwatchedTx says that the driver waits for the answer to the COMMIT or ROLLBACK of a
 	// *sql.Tx whatever context ends. It watches the context of a statement.
 	UnwatchedTx bool
@@ -29,6 +31,9 @@ type Features struct {
 
 	// CheckNames refuses names that are no names of tables in this database.
 	CheckNames func(Names) error
+	// ProbePool refuses settings of a pool's connections under which the application's own
+	// transactions fail. The connection is one that the application could have got.
+	ProbePool func(ctx context.Context, conn *sql.Conn) error
 	// Fence does what the fence section does elsewhere. It returns sql.ErrNoRows if the row
 	// does not name this owner and token. A TTL of 0 leaves the expiry as it is.
 	Fence func(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error
@@ -50,7 +55,18 @@ type Features struct {
 	Version func(ctx context.Context, s *Session) (int64, error)
 
 	Listener Listener
-	Evictor  Evictor
+	// Apart says that to send a message may wait for the session that hears it. The store sends on
+	// a session of its own, so that no statement of a lock waits for a message.
+	Apart   bool
+	Evictor Evictor
+}
+
+// HintConnections is how many connections hints take beside the lanes.
+func (f Features) HintConnections() int {
+	if f.Apart {
+		return 3 // one sends, one hears, and one may be what the others wait for
+	}
+	return 1
 }
 
 // Listener is a server that delivers messages.

@@ -78,3 +78,16 @@ func appendOwner(b []byte, o *lease.Owner) []byte {
 	}
 	return hex.AppendEncode(b, o[:])
 }
+
+func appendTrace(b []byte, r *TraceRow) []byte {
+	b = strconv.AppendInt(b, r.Age.Microseconds(), 10)
+	b = strconv.AppendInt(append(b, ','), r.ID, 10)
+	b = appendHex(append(b, `,"`...), r.Key)
+	b = append(append(b, `","`...), r.Event...)
+	b = strconv.AppendInt(append(b, `",`...), r.Token, 10)
+	b = hex.AppendEncode(append(b, `,"`...), r.Owner[:])
+	b = appendHex(append(b, `","`...), r.Note)
+	b = strconv.AppendInt(append(b, `",`...), r.Number, 10)
+	b = appendHex(append(b, `,"`...), r.Detail)
+	return append(b, '"')
+}

@@ -82,3 +82,17 @@ func (r *Row) left(c *Change) Applied {
 func Hopeless(found []Applied) bool {
 	return slices.ContainsFunc(found, func(a Applied) bool { return a.Outcome != Possible })
 }
+
+// Hopeful reports whether the outcomes of Look allow n changes to be made now, and none was made by
+// an earlier try.
+func Hopeful(found []Applied, n int) bool {
+	for _, a := range found {
+		switch a.Outcome {
+		case Found:
+			return false
+		case Possible:
+			n--
+		}
+	}
+	return n <= 0
+}

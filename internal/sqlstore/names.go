@@ -34,6 +34,17 @@ type Settings struct {
 	Pooled bool
 	// Unswept says that the user need not have the rights that only sweeping needs.
 	Unswept bool
+	// Effects says that the user reads what the tables of locks say of their version, and nothing
+	// else.
+	Effects bool
+	// Lockless says that the user need not even see the tables of locks.
+	Lockless bool
+	// Besides are tables that the probe looks at besides those of locks.
+	Besides []string
+	// Identity is that of the client, for sessions that can show it. Empty: host/pid/program.
+	Identity string
+	// Missing is the number of the first option that was nil: 1 for the first. 0: none was.
+	Missing int
 }
 
 // An identifier cannot be bound as a parameter, so Check checks it here and statements quote it. 40
@@ -61,7 +72,7 @@ func (n Names) Table(table, quote string) string {
 	return name
 }
 
-var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue|_hold|_once|_once_expiry)?\b`)
+var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue|_hold|_once|_once_expiry|_wait|_wait_key|_member|_party|_latch|_limit|_forced|_trace)?\b`)
 
 // Fill replaces the default names of the tables in SQL by their quoted names, @home by the home,
 // and @last_token by the largest token that is ever granted.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
@@ -23,4 +24,20 @@ func CheckOpen(caller string, db Pool, d Public) (*Dialect, error) {
 			lease.ErrConfig, caller)
 	}
 	return Of(d), nil
+}
+
+// Opening returns the context of caller, a function that opens something within ctx. The limit
+// bounds it if ctx has no deadline of its own. The error wraps lease.ErrConfig if ctx is nil.
+func Opening(ctx context.Context, caller string, limit time.Duration) (
+	context.Context, context.CancelFunc, error,
+) {
+	if err := isnil.Context(caller, ctx); err != nil {
+		return nil, nil, err
+	}
+	if _, ok := ctx.Deadline(); ok {
+		ctx, cancel := context.WithCancel(ctx)
+		return ctx, cancel, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	return ctx, cancel, nil
 }

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // SchemaVersion is the version of rowlock's tables that this version of rowlock works with.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // Facts is what a probe learned.
 type Facts struct {
@@ -25,23 +27,63 @@ type Facts struct {
 }
 
 // tables are those that every client uses. Package once has one more.
-var tables = []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_meta"}
+var tables = []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta"}
 
-// ProbeTables looks at each of rowlock's tables, and returns their version. If it is the one that
+// Probe checks the server and then the tables; see Database.Server.
+func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (Facts, error) {
+	facts, err := d.Server(ctx, conn)
+	if err == nil {
+		facts.SchemaVersion, err = probeTables(ctx, conn, d)
+	}
+	if err != nil && errors.Is(Judge(d, err).As, lease.ErrPrivilege) { // the server's own words
+		err = d.orLacking(ctx, conn, err)
+	}
+	return facts, err
+}
+
+// ProbeOther runs ProbePool on a connection besides the one that the caller has, if the pool has
+// room for it. It waits for it for a second at most.
+func ProbeOther(ctx context.Context, pool Pool, d *Dialect) error {
+	sized, ok := pool.(interface{ Stats() sql.DBStats })
+	if !ok || d.ProbePool == nil {
+		return nil
+	}
+	if s := sized.Stats(); s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
+		return nil
+	}
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	conn, err := pool.Conn(short)
+	if err != nil {
+		return ctx.Err() // another took it
+	}
+	return oneline.Join(d.ProbePool(ctx, conn), conn.Close())
+}
+
+// probeTables looks at each of rowlock's tables, and returns their version. If it is the one that
 // this code knows, the tables are also complete.
-func ProbeTables(ctx context.Context, conn *sql.Conn, d Database, n Names) (
-	version int, err error,
-) {
-	for _, table := range tables {
-		if err := d.ProbeTable(ctx, conn, table); err != nil {
+func probeTables(ctx context.Context, conn *sql.Conn, d *Dialect) (version int, err error) {
+	for _, table := range d.settings.tables() {
+		if err := d.probeTable(ctx, conn, table); err != nil {
 			return 0, err
 		}
 	}
 	version, err = SchemaVersionOf(ctx, conn, d)
 	if err == nil && version == SchemaVersion {
-		err = checkComplete(ctx, conn, d, n.Prefix)
+		err = checkComplete(ctx, conn, d, d.Names().Prefix)
 	}
 	return version, err
+}
+
+// probeTable looks at one table. If the user lacks a right on it, the error names those on the
+// others too.
+func (d *Dialect) probeTable(ctx context.Context, conn *sql.Conn, table string) error {
+	err := d.ProbeTable(ctx, conn, table)
+	if errors.Is(err, lease.ErrPrivilege) ||
+		errors.Is(err, lease.ErrNoSchema) && d.hidden(ctx, conn, table) {
+		return d.orLacking(ctx, conn, err)
+	}
+	return err
 }
 
 // SchemaVersionOf reads the version of rowlock's tables.

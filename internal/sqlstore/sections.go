@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"sync"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
 )
@@ -34,13 +35,25 @@ func ParseFiles(files fs.FS, names Names, quote string) Sections {
 // in the names, and labels each statement with its section's name: the server shows and logs the
 // label.
 func ParseSections(text string, names Names, quote string) Sections {
-	cut := section.Cut(text)
+	cut := cutOf(text)
 	s := make(Sections, len(cut))
 	for _, c := range cut {
 		// Labeled last: Fill would put a table's name into the label.
 		s[c.Name] = section.Label(c.Name, names.Fill(c.SQL, quote))
 	}
 	return s
+}
+
+// cuts are the sections of each text that was parsed, before names are filled in: the few files of
+// the program, which every client of every namespace needs.
+var cuts sync.Map
+
+func cutOf(text string) []section.Section {
+	if cut, ok := cuts.Load(text); ok {
+		return cut.([]section.Section)
+	}
+	cut, _ := cuts.LoadOrStore(text, section.Cut(text))
+	return cut.([]section.Section)
 }
 
 // Texts has the sections of a dialect.

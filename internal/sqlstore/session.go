@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"sync/atomic"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -23,6 +24,10 @@ type Session struct {
 	// Process is the process that uses the session, if known: a release does not report that
 	// process's own waiters as Awaited.
 	Process lease.Owner
+	// Channel is what the processes of these tables listen on.
+	Channel string
+	// Heard is for the dialect's own use: whether a process listened at the last release.
+	Heard bool
 
 	// Relays says that the driver asks the server to cancel a statement whose context has
 	// ended, and then reads the answer. Setup may find that. PostgreSQL answers with success if
@@ -33,6 +38,11 @@ type Session struct {
 	Unprepared bool
 	// Guard protects a transaction from a client that vanishes. Setup sets it.
 	Guard Guard
+	// HangUp ends the driver's connection. Setup sets it where a pool below database/sql's may
+	// keep a connection that database/sql has closed, with our settings.
+	HangUp func(driverConn any)
+	// Sent counts the statements that were sent, without those of InTx itself. May be nil.
+	Sent *atomic.Int64
 
 	conn  *sql.Conn
 	stmts map[string]*statement
@@ -62,6 +72,7 @@ func (s *Session) Conn() *sql.Conn { return s.conn }
 // Rows runs a prepared statement whose rows are read with, for example, package sqlx. The caller
 // closes them. Query costs less.
 func (s *Session) Rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	s.count()
 	if s.Unprepared {
 		return s.conn.QueryContext(ctx, query, args...)
 	}
@@ -74,6 +85,12 @@ func (s *Session) Rows(ctx context.Context, query string, args []any) (*sql.Rows
 		s.lists[query] = st
 	}
 	return st.QueryContext(ctx, args...)
+}
+
+func (s *Session) count() {
+	if s.Sent != nil {
+		s.Sent.Add(1)
+	}
 }
 
 // InTx runs f between BEGIN and COMMIT. The statements that f runs on the session are inside the
@@ -131,7 +148,10 @@ func (s *Session) acknowledged(ctx context.Context) error {
 // Discard drops the connection for good. It never returns to the pool, because no other user should
 // inherit our session settings, such as the lock timeout.
 func (s *Session) Discard() {
-	_ = s.conn.Raw(func(any) error {
+	_ = s.conn.Raw(func(c any) error {
+		if s.HangUp != nil {
+			s.HangUp(c)
+		}
 		for _, st := range s.stmts {
 			// A server forgets them with the connection, and closing each would cost a
 			// round trip.

@@ -109,6 +109,7 @@ func (j *job) on(s *Session) func(any) error {
 
 // run runs the job. It marks an error of preparing the statement as NotSent.
 func (s *Session) run() error {
+	s.count()
 	if err := s.conn.Raw(s.job.do); err != nil && s.job.err == nil {
 		return err
 	}

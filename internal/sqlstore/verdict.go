@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -63,6 +64,14 @@ type Unsettled struct {
 
 func (e Unsettled) Error() string { return e.Err.Error() }
 func (e Unsettled) Unwrap() error { return e.Err }
+
+// What names an operation for an error: the verb, and the key if it is about one.
+func What(verb, key string) string {
+	if key == "" {
+		return verb
+	}
+	return fmt.Sprintf("%s %q", verb, key)
+}
 
 // Classifier knows the errors of a database.
 type Classifier interface {

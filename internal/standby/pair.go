@@ -36,6 +36,17 @@ type Pair struct {
 // if ROWLOCK_TEST_REQUIRE names the standby.
 func Start(tb testing.TB) *Pair {
 	tb.Helper()
+	return start(tb, "sync", "-c", "synchronous_standby_names=*", "-c", "synchronous_commit=on")
+}
+
+// StartAsynchronous is Start, and no commit waits for the standby.
+func StartAsynchronous(tb testing.TB) *Pair {
+	tb.Helper()
+	return start(tb, "async")
+}
+
+func start(tb testing.TB, state string, settings ...string) *Pair {
+	tb.Helper()
 	programs := find(tb)
 	folder := scratch(tb)
 	addresses, err := ports.Free(2)
@@ -45,12 +56,12 @@ func Start(tb testing.TB) *Pair {
 	first := &server{programs: programs, data: filepath.Join(folder, "primary"), address: addresses[0]}
 	second := &server{programs: programs, data: filepath.Join(folder, "standby"), address: addresses[1]}
 	first.run(tb, "initdb", "--pgdata="+first.data, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions")
-	first.start(tb, "-c", "synchronous_standby_names=*", "-c", "synchronous_commit=on")
+	first.start(tb, settings...)
 	p := &Pair{DB: first.open(tb), Source: first.dsn(), primary: first, standby: second}
 	first.run(tb, "pg_basebackup", "--pgdata="+second.data, "--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--dbname="+first.dsn())
 	second.start(tb)
-	p.until(tb, "the standby is synchronous", func() bool {
-		return p.count(tb, `SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'`) == 1
+	p.until(tb, "the standby is "+state, func() bool {
+		return p.count(tb, `SELECT count(*) FROM pg_stat_replication WHERE sync_state = '`+state+`'`) == 1
 	})
 	return p
 }
@@ -86,6 +97,12 @@ func scratch(tb testing.TB) string {
 	}
 	return folder
 }
+
+// StandbySource is the standby's DSN.
+func (p *Pair) StandbySource() string { return p.standby.dsn() }
+
+// StopStandby ends the standby.
+func (p *Pair) StopStandby(tb testing.TB) { tb.Helper(); p.standby.kill(tb) }
 
 // Hang stops every process of the standby: what the primary sends it stays unread.
 func (p *Pair) Hang(tb testing.TB) { tb.Helper(); p.standby.signal(tb, syscall.SIGSTOP) }

@@ -24,6 +24,16 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 	if err := allkeys.Check(reqs); err != nil || len(reqs) == 0 {
 		return nil, err
 	}
+	out, err := s.acquireAll(ctx, reqs)
+	if err == nil && slices.ContainsFunc(out, isTeams) {
+		out = s.again(ctx, reqs, out, true, s.acquireAll)
+	}
+	return out, err
+}
+
+func (s *Store) acquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
+	[]lease.Acquired, error,
+) {
 	places, changes := inKeyOrder(reqs)
 	applied, doubtful,
 		err := askTwice(ctx, s.engine, lane.Acquire, "acquire all", changes[0].From.Key,
@@ -65,11 +75,7 @@ func inKeyOrder(reqs []lease.AcquireRequest) (places []int, changes []sqlstore.C
 	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(reqs[a].Key, reqs[b].Key) })
 	changes = make([]sqlstore.Change, len(reqs))
 	for i, at := range places {
-		r := &reqs[at]
-		changes[i] = sqlstore.Change{
-			From: lease.Lease{Key: r.Key}, To: r.Owner, Note: r.Note,
-			TTL: r.TTL,
-		}
+		changes[i] = changeOf(&reqs[at])
 	}
 	return places, changes
 }
@@ -117,12 +123,20 @@ func absentees(changes []sqlstore.Change, applied []sqlstore.Applied) (absent []
 	return absent
 }
 
-func anyIs(applied []sqlstore.Applied, o sqlstore.Outcome) bool {
-	return slices.ContainsFunc(applied, func(a sqlstore.Applied) bool { return a.Outcome == o })
+// countOf counts the changes with one of these outcomes.
+func countOf(applied []sqlstore.Applied, outcomes ...sqlstore.Outcome) (n int) {
+	for i := range applied {
+		if slices.Contains(outcomes, applied[i].Outcome) {
+			n++
+		}
+	}
+	return n
 }
 
+func anyIs(applied []sqlstore.Applied, o sqlstore.Outcome) bool { return countOf(applied, o) > 0 }
+
 func allAre(applied []sqlstore.Applied, o sqlstore.Outcome) bool {
-	return !slices.ContainsFunc(applied, func(a sqlstore.Applied) bool { return a.Outcome != o })
+	return countOf(applied, o) == len(applied)
 }
 
 // appliesAll asks for a key that has no row. A dialect that does not answer that the key is absent
@@ -139,7 +153,9 @@ func (s *Store) appliesAll(ctx context.Context, session *sqlstore.Session) (bool
 func allAnswer(a sqlstore.Applied, doubtful bool) lease.Acquired {
 	switch a.Outcome {
 	case sqlstore.Done:
-		return lease.Acquired{Granted: true, Token: a.Token, Doubtful: doubtful}
+		return lease.Acquired{
+			Granted: true, Token: a.Token, Doubtful: doubtful, Generation: a.Generation,
+		}
 	case sqlstore.Held:
 		return lease.Acquired{Holder: a.Holder, Doubtful: doubtful}
 	}
@@ -162,13 +178,8 @@ func (s *Store) inTheWay(
 		if err := s.never(row); ok && err != nil {
 			return fmt.Errorf("acquire all: %q: %w", reqs[i].Key, err)
 		}
-		out[i] = lease.Acquired{
-			Possible: row.Owner.IsZero(), Locked: !row.Held,
-			Doubtful: row.Owner == reqs[i].Owner,
-		}
-		if row.Held {
-			out[i].Holder = lease.Holder{Note: row.Note, Remaining: row.Remaining}
-		}
+		out[i] = blocked(&reqs[i], row)
+		out[i].Possible = row.Owner.IsZero()
 		seen = seen || !out[i].Possible
 	}
 	if !seen {
@@ -177,19 +188,38 @@ func (s *Store) inTheWay(
 	return nil
 }
 
+// blocked describes a row that stood in the way of a request. The row may be the request's own, by
+// an earlier try.
+func blocked(r *lease.AcquireRequest, row lease.Record) lease.Acquired {
+	a := lease.Acquired{Locked: !row.Held, Doubtful: row.Owner == r.Owner}
+	if row.Held {
+		a.Holder = lease.Holder{Note: row.Note, Remaining: row.Remaining}
+	}
+	return a
+}
+
 func (s *Store) look(ctx context.Context, reqs []lease.AcquireRequest) (
 	map[string]lease.Record, error,
 ) {
+	keys := keysOf(reqs)
+	records, err := s.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
+	return byKeys(records), err
+}
+
+func keysOf(reqs []lease.AcquireRequest) []string {
 	keys := make([]string, len(reqs))
 	for i := range reqs {
 		keys[i] = reqs[i].Key
 	}
-	records, err := s.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
+	return keys
+}
+
+func byKeys(records []lease.Record) map[string]lease.Record {
 	rows := make(map[string]lease.Record, len(records))
 	for _, r := range records {
 		rows[r.Key] = r
 	}
-	return rows, err
+	return rows
 }
 
 // never returns the reason if a row can never be granted.

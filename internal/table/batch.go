@@ -15,12 +15,16 @@ import (
 func (e *engine) applyTogether(ctx context.Context, session *sqlstore.Session, ops []*op) (
 	err error,
 ) {
-	session.Process = e.process.alone()
+	session.Process, session.Channel = e.process.alone(), e.channel
 	steps := []func(context.Context, *sqlstore.Session, []*op) ([]*op, error){e.apply, e.create}
 	if e.strategy == sqlstore.Insert {
 		slices.Reverse(steps)
 	}
-	left := eachKeyOnce(ops)
+	left, err := e.passSlots(ctx, session, eachKeyOnce(ops))
+	if err != nil {
+		later(left, true)
+		return err
+	}
 	for _, step := range steps {
 		if left, err = step(ctx, session, left); err != nil {
 			break

@@ -53,7 +53,8 @@ type task struct {
 	acquire  lease.AcquireRequest
 	renew    []lease.RenewRequest
 	release  lease.Lease
-	handOver *lease.HandOver // answered as an acquire
+	handOver *lease.HandOver  // answered as an acquire
+	within   *sqlstore.Within // of a slot that is handed over
 	other    func(context.Context, *sqlstore.Session) error
 }
 
@@ -83,8 +84,12 @@ func (c *call) change(kind lane.Kind) sqlstore.Change {
 	case kind == lane.Release:
 		return sqlstore.Change{From: c.release}
 	}
-	a := &c.acquire
-	return sqlstore.Change{From: lease.Lease{Key: a.Key}, To: a.Owner, Note: a.Note, TTL: a.TTL}
+	return changeOf(&c.acquire)
+}
+
+// changeOf is a request as an item of a batch.
+func changeOf(r *lease.AcquireRequest) sqlstore.Change {
+	return sqlstore.Change{From: lease.Lease{Key: r.Key}, To: r.Owner, Note: r.Note, TTL: r.TTL}
 }
 
 // settle answers the call by the outcome of its item. It returns false if that is no answer.

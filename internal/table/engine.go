@@ -3,6 +3,7 @@ package table
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
@@ -17,26 +18,43 @@ type engine struct {
 	lanes    *lane.Set[call]
 	limit    time.Duration // of a call that has no other
 	process  processes
+	channel  string // what the processes of these tables listen on
 }
 
 // explain turns a database's error into one of ours, with the verb and the key.
 func (e *engine) explain(verb, key string, err error) error {
+	what := sqlstore.What(verb, key)
 	switch {
-	case errors.Is(err, lane.ErrClosed):
-		return fmt.Errorf("%w: %s %q", lease.ErrClosed, verb, key)
+	case errors.Is(err, lane.ErrClosed), errors.Is(err, lease.ErrClosed):
+		return fmt.Errorf("%w: %s", lease.ErrClosed, what)
 	case errors.Is(err, lane.ErrWithdrawn):
-		return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
+		return fmt.Errorf("rowlock: %s: %w", what, err)
 	case errors.Is(err, lane.ErrOrphaned):
-		return fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, verb, key, err)
+		return fmt.Errorf("%w: %s: %w", lease.ErrUnknown, what, err)
 	}
 	v := sqlstore.Judge(e.d, err)
 	switch {
+	case errors.Is(v.As, lease.ErrPrivilege):
+		return fmt.Errorf("%w: %s: %w%s", v.As, what, err, e.grants(err))
 	case v.As != nil:
-		return fmt.Errorf("%w: %s %q: %w", v.As, verb, key, err)
+		return fmt.Errorf("%w: %s: %w", v.As, what, err)
 	case v.Class == sqlstore.Unknown:
-		return fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, verb, key, err)
+		return fmt.Errorf("%w: %s: %w", lease.ErrUnknown, what, err)
 	case v.Class == sqlstore.Conflict:
-		return fmt.Errorf("%w: %s %q: %w", lease.ErrBusy, verb, key, err)
+		return fmt.Errorf("%w: %s: %w", lease.ErrBusy, what, err)
 	}
-	return fmt.Errorf("rowlock: %s %q: %w", verb, key, err)
+	return fmt.Errorf("rowlock: %s: %w", what, err)
+}
+
+// grants is what an administrator must run for a call that was refused: Open asks for no right on
+// these tables, because exclusive locks need none.
+func (e *engine) grants(err error) (text string) {
+	for _, table := range [...]string{
+		"rowlock_member", "rowlock_limit", "rowlock_forced", "rowlock_trace",
+	} {
+		if strings.Contains(err.Error(), e.d.Names().Prefix+table) {
+			text += "; " + e.d.Grant(table)
+		}
+	}
+	return text
 }

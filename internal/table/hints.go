@@ -14,6 +14,7 @@ import (
 type hints struct {
 	pool  sqlstore.Pool // nil if the pool can spare no connection
 	every time.Duration
+	bell  aside
 
 	mu        sync.Mutex
 	closed    bool
@@ -21,6 +22,22 @@ type hints struct {
 	end       context.CancelFunc
 	listening sync.WaitGroup
 	hearing   map[lease.Owner]bool // processes that a message for them alone reaches
+	sources   int                  // connections or watches that hear of the others' releases
+	awaited   map[waits]time.Time  // until when a process may be woken for a key
+}
+
+// connected reports whether a Listen hears anything now.
+func (h *hints) connected() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sources > 0
+}
+
+// add counts what one Listen hears through.
+func (h *hints) add(n int) {
+	h.mu.Lock()
+	h.sources += n
+	h.mu.Unlock()
 }
 
 func (h *hints) hears(process lease.Owner) {
@@ -51,11 +68,13 @@ func (h *hints) reaches(process lease.Owner) bool {
 	return h.hearing[process]
 }
 
-func (h *hints) open(db sqlstore.Pool, o Options) {
+func (h *hints) open(db sqlstore.Pool, d *sqlstore.Dialect, o Options) {
 	if o.Hints {
 		h.pool = db
 	}
 	h.every = cmp.Or(o.Watch, 10*time.Millisecond)
+	h.bell.open(db, d.Setup)
+	h.bell.mute = bellMuted
 	h.base, h.end = context.WithCancel(context.Background())
 }
 
@@ -78,4 +97,5 @@ func (h *hints) close() {
 	h.mu.Unlock()
 	h.end()
 	h.listening.Wait()
+	h.bell.close()
 }

@@ -23,19 +23,49 @@ type row struct {
 	Home      int    `db:"home"`
 }
 
-// Inspect lists rows in key order. It locks nothing.
+const (
+	// defaultLimit is what a Filter's Limit of 0 means.
+	defaultLimit = 1000
+	// refill is the least number of rows that one more statement for a short page reads.
+	refill = 100
+)
+
+// Inspect lists rows in key order. It locks nothing. Rows of teams without a live member leave the
+// listing of what is held only after they were read, so it reads on until its page is full: a
+// caller takes a short page for the last.
 func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	if f.Limit <= 0 {
-		f.Limit = 1000
+		f.Limit = defaultLimit
 	}
+	var out []lease.Record
+	for limit := f.Limit; ; {
+		page, err := s.listed(ctx, f)
+		if err != nil || len(page) == 0 {
+			return out, err
+		}
+		after, last := page[len(page)-1].Key, len(page) < f.Limit
+		good, err := s.unveilRecords(ctx, f, page)
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, good...); last || len(out) >= limit {
+			return out[:min(len(out), limit)], nil
+		}
+		f.After, f.Limit = after, max(refill, limit-len(out))
+	}
+}
+
+// listed lists rows as they are, those of teams too.
+func (s *Store) listed(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	held := 0
 	if f.Held {
 		held = 1
 	}
-	section, args := "inspect", []any{s.d.List([]string{f.After, f.Prefix}), len(f.Prefix), held}
+	after, last := lease.Range(f.Prefix)
+	section, args := "inspect", []any{[]byte(max(f.After, after)), []byte(last), held}
 	if len(f.Keys) > 0 {
-		section, args = "inspect-keys",
-			append(args, s.d.List(slices.Compact(slices.Sorted(slices.Values(f.Keys)))))
+		keys := s.d.List(slices.Compact(slices.Sorted(slices.Values(f.Keys))))
+		section, args = "inspect-keys", slices.Insert(args, 0, any(keys))
 	}
 	args = append(args, f.Limit)
 	found, err := ask(ctx, s.engine, lane.Acquire, "inspect", f.Prefix,

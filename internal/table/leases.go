@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -11,6 +12,17 @@ import (
 
 // Acquire grants what is free or expired.
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (
+	[]lease.Acquired, error,
+) {
+	out, err := s.acquire(ctx, reqs)
+	if err == nil && slices.ContainsFunc(out, isTeams) {
+		out = s.again(ctx, reqs, out, false, s.acquire)
+		err = only(out, func(a lease.Acquired) error { return a.Err })
+	}
+	return out, err
+}
+
+func (s *Store) acquire(ctx context.Context, reqs []lease.AcquireRequest) (
 	[]lease.Acquired, error,
 ) {
 	var one [1]*op
@@ -52,6 +64,18 @@ func granted(a lease.Acquired, doubtful bool, err error) lease.Acquired {
 
 // Release clears owners.
 func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	shared := func(l lease.Lease) bool { return l.Shared }
+	if !slices.ContainsFunc(leases, shared) {
+		return s.release(ctx, leases)
+	}
+	own := func(l []lease.Lease) ([]lease.Released, error) { return s.release(ctx, l) }
+	return splitShared(leases, shared, own, func(l []lease.Lease) ([]lease.Released, error) {
+		out := s.releaseMembers(ctx, l)
+		return out, only(out, func(r lease.Released) error { return r.Err })
+	})
+}
+
+func (s *Store) release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	var one [1]*op
 	out, ops := make([]lease.Released, len(leases)), slots(&one, len(leases))
 	for i, l := range leases {
@@ -75,6 +99,18 @@ func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 
 // Renew extends leases in one statement, on MySQL in three if some cannot be extended.
 func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	shared := func(r lease.RenewRequest) bool { return r.Shared }
+	if !slices.ContainsFunc(reqs, shared) {
+		return s.renew(ctx, reqs)
+	}
+	own := func(r []lease.RenewRequest) ([]lease.Renewed, error) { return s.renew(ctx, r) }
+	return splitShared(reqs, shared, own, func(r []lease.RenewRequest) ([]lease.Renewed, error) {
+		out := s.renewMembers(ctx, r)
+		return out, only(out, func(r lease.Renewed) error { return r.Err })
+	})
+}
+
+func (s *Store) renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	if len(reqs) == 0 {
 		return nil, nil
 	}
@@ -89,4 +125,35 @@ func only[T any](items []T, err func(T) error) error {
 		return err(items[0])
 	}
 	return nil
+}
+
+// splitShared answers the leases of members by another way than the others.
+func splitShared[Q, A any](
+	items []Q, shared func(Q) bool, own, members func([]Q) ([]A, error),
+) ([]A, error) {
+	var at [2][]int
+	for i, q := range items {
+		n := 0
+		if shared(q) {
+			n = 1
+		}
+		at[n] = append(at[n], i)
+	}
+	out := make([]A, len(items))
+	for n, f := range [2]func([]Q) ([]A, error){own, members} {
+		if len(at[n]) == 0 {
+			continue
+		}
+		part, err := f(pick(items, at[n]))
+		if err != nil && len(part) != len(at[n]) {
+			return nil, err
+		}
+		if len(items) == 1 {
+			return part, err
+		}
+		for k, i := range at[n] { // the error of a part of one is its answer's
+			out[i] = part[k]
+		}
+	}
+	return out, nil
 }

@@ -30,8 +30,14 @@ func (s *Store) ListenAs(
 			lease.ErrConfig)
 	}
 	defer s.hints.deaf(process)
+	search, end := s.searches(process, heard)
+	defer end()
 	return s.listen(ctx, process, func(key string, chosen lease.Owner) {
 		s.hints.hears(process)
+		if key == "" && !chosen.IsZero() {
+			search()
+			return
+		}
 		heard(key, !chosen.IsZero())
 	})
 }
@@ -69,11 +75,19 @@ func (s *Store) keepListening(
 	pauses.InitialInterval, pauses.MaxInterval, pauses.RandomizationFactor = 50*time.Millisecond,
 		5*time.Second, 0.5
 	for {
-		err := s.d.Listener.Listen(ctx, s.hints.pool, s.channel(), process,
+		connected := false
+		err := s.d.Listener.Listen(ctx, s.hints.pool, s.channel, process,
 			func(key string, chosen lease.Owner) {
+				if !connected {
+					connected = true
+					s.hints.add(1)
+				}
 				pauses.Reset()
 				heard(key, chosen)
 			})
+		if connected {
+			s.hints.add(-1)
+		}
 		s.hints.lost()
 		if errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrConfig) {
 			return err
@@ -84,10 +98,10 @@ func (s *Store) keepListening(
 	}
 }
 
-// channel names this instance of the tables alone, because databases, schemas and prefixes share
+// channelOf names this instance of the tables alone, because databases, schemas and prefixes share
 // one server. The name is an identifier that needs no quotes.
-func (s *Store) channel() string {
-	sum := sha256.Sum256([]byte(s.instance + "\x00" + s.d.Names().Prefix))
+func channelOf(instance, prefix string) string {
+	sum := sha256.Sum256([]byte(instance + "\x00" + prefix))
 	return "rowlock_" + hex.EncodeToString(sum[:16])
 }
 
@@ -97,6 +111,8 @@ const restless = 5
 
 // watch calls heard whenever another connection has changed the database.
 func (s *Store) watch(ctx context.Context, heard func(key string, chosen lease.Owner)) error {
+	s.hints.add(1)
+	defer s.hints.add(-1)
 	tick := time.NewTicker(s.hints.every)
 	defer tick.Stop()
 	changes := 0
@@ -149,10 +165,9 @@ func (s *Store) Announce(ctx context.Context, keys []string) error {
 	if !s.Wakes() || len(keys) == 0 {
 		return nil
 	}
-	_, err := s.once(ctx,
-		newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) error {
-			return s.d.Listener.Announce(ctx, session, s.channel(), keys)
-		}}))
+	err := s.send(ctx, func(ctx context.Context, session *sqlstore.Session) error {
+		return s.d.Listener.Announce(ctx, session, s.channel, keys)
+	})
 	if err != nil {
 		return s.explain("announce", keys[0], err)
 	}
@@ -167,10 +182,9 @@ func (s *Store) Wake(ctx context.Context, process lease.Owner, keys []string) er
 	if !s.Wakes() || len(keys) == 0 {
 		return nil
 	}
-	_, err := s.once(ctx,
-		newOp(lane.Release, task{other: func(ctx context.Context, session *sqlstore.Session) error {
-			return s.d.Listener.Wake(ctx, session, s.channel(), process, keys)
-		}}))
+	err := s.send(ctx, func(ctx context.Context, session *sqlstore.Session) error {
+		return s.d.Listener.Wake(ctx, session, s.channel, process, keys)
+	})
 	if err != nil {
 		return s.explain("wake", keys[0], err)
 	}

@@ -3,6 +3,7 @@ package table_test
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"net/url"
 	"strings"
 	"testing"
@@ -82,8 +83,15 @@ func on(tb testing.TB, kind string) *testdb.Env {
 // openOn opens a store on a pool of its own, as another process would.
 func openOn(tb testing.TB, e *testdb.Env, d *sqlstore.Dialect, hints bool) *table.Store {
 	tb.Helper()
+	return openIn(tb, e.Pool(tb), e, d, hints)
+}
+
+func openIn(
+	tb testing.TB, pool *sql.DB, e *testdb.Env, d *sqlstore.Dialect, hints bool,
+) *table.Store {
+	tb.Helper()
 	o := table.Options{Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second, Hints: hints}
-	s, _, err := table.Open(tb.Context(), e.Pool(tb), d, o)
+	s, _, err := table.Open(tb.Context(), pool, d, o)
 	if err != nil {
 		tb.Fatal(err)
 	}

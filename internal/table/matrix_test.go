@@ -107,7 +107,7 @@ func runDeeds(t *testing.T, e *testdb.Env, cells *atomic.Int64) {
 	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
 		list := acquisitions
 		if strategy == sqlstore.Update {
-			list = slices.Concat(list, others, queueing, []deed{together, departure, homecoming})
+			list = slices.Concat(list, others, queueing, []deed{together, anyOf, departure, homecoming})
 		}
 		for _, d := range list {
 			t.Run(fmt.Sprintf("%s/%s", strategy, d.name), func(t *testing.T) {

@@ -22,7 +22,10 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 ) {
 	e := &engine{d: d, strategy: o.Strategy, limit: cmp.Or(o.Limit, usualLimit)}
 	s := &Store{engine: e, single: o.Lanes < 2}
-	s.hints.open(db, o)
+	s.optimistic, s.emptied.store = o.Optimistic, s
+	s.joins.verb, s.joins.run, s.leaves.verb, s.leaves.run = "share", s.share, "release", s.leave
+	s.hints.open(db, d, o)
+	s.desk.open(db, d, o)
 	var facts sqlstore.Facts
 	if err := d.CheckNames(); err != nil {
 		return nil, facts, err
@@ -33,10 +36,14 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 	}
 	facts, err = d.Probe(ctx, conn)
 	if err == nil {
+		err = sqlstore.ProbeOther(ctx, db, d)
+	}
+	if err == nil {
 		err = sqlstore.CheckVersion(facts.SchemaVersion)
 	}
 	if err == nil {
 		err = conn.QueryRowContext(ctx, d.Text("instance")).Scan(&s.instance)
+		s.channel = channelOf(s.instance, d.Names().Prefix)
 	}
 	if err == nil && o.Evicts && d.Evictor != nil {
 		err = warn(ctx, d.Evictor, conn, &facts)
@@ -72,18 +79,8 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 		return nil
 	}
 	s.lanes.Close()
-	if errors.Is(err, lease.ErrPrivilege) {
-		p, rows, floors := s.d.Names().Prefix, "SELECT, INSERT, UPDATE and DELETE",
-			"SELECT and UPDATE"
-		if o.Optimistic {
-			rows, floors = "SELECT, INSERT and UPDATE", "SELECT"
-		}
-		err = fmt.Errorf(
-			"%w; the user needs %s on %srowlock, %s on %srowlock_floor, SELECT, INSERT, UPDATE "+
-				"and DELETE on %srowlock_queue, SELECT on %srowlock_meta",
-			err, rows, p, floors, p, p, p)
-	}
-	return fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
+	err = fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
+	return sqlstore.ExplainPrivilege(ctx, db, s.d, err)
 }
 
 // warn adds to the facts the rights that this user lacks to free a key that a vanished client keeps

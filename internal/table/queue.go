@@ -39,7 +39,7 @@ func checkTicket(t lease.Ticket) error {
 		return fmt.Errorf("%w: join %q: the zero owner names no waiter; use lease.NewOwner",
 			lease.ErrConfig, t.Key)
 	}
-	return t.CheckPriority()
+	return cmp.Or(t.CheckPriority(), t.CheckTenant())
 }
 
 // unique puts tickets in key order, in which every writer locks the queue. It drops tickets that
@@ -74,14 +74,27 @@ func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Plac
 	if len(waiters) == 0 {
 		return nil, nil
 	}
-	return ask(ctx, s.engine, lane.Acquire, "places", waiters[0].Key,
+	places, err := ask(ctx, s.engine, lane.Acquire, "places", waiters[0].Key,
 		func(ctx context.Context, session *sqlstore.Session) ([]lease.Place, error) {
 			return s.d.Places(ctx, session, waiters)
 		})
+	if err == nil {
+		err = s.unveilPlaces(ctx, waiters, places)
+	}
+	return places, err
 }
 
 // Claim grants what is free or expired to the head of the queue, one request after another.
 func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	out, err := s.claim(ctx, reqs)
+	if err == nil && slices.ContainsFunc(out, isTeams) {
+		out = s.again(ctx, reqs, out, false, s.claim)
+		err = only(out, func(a lease.Acquired) error { return a.Err })
+	}
+	return out, err
+}
+
+func (s *Store) claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
 	ctx, cancel := s.oneAfterAnother(ctx, len(reqs))
 	defer cancel()

@@ -25,6 +25,9 @@ func (s *Store) Register(
 	if s.Wakes() && s.hints.reaches(process) {
 		section = "register-listener"
 	}
+	if s.Wakes() {
+		s.hints.awaits(process, keys, time.Now().Add(d+late))
+	}
 	return s.note(ctx, section, keys, awaiting(process, d))
 }
 
@@ -34,6 +37,7 @@ func awaiting(process lease.Owner, d time.Duration) func(list any) []any {
 
 // Unregister removes those registrations in one statement.
 func (s *Store) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
+	s.hints.awaitsNot(process, keys)
 	return s.note(ctx, "unregister", keys,
 		func(list any) []any { return []any{list, sqlstore.Bytes(process)} })
 }

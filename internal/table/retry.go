@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -98,7 +99,7 @@ func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (
 				return struct{}{}, backoff.Permanent(err)
 			}
 			return struct{}{}, err
-		}, backoff.WithBackOff(pauses()), backoff.WithMaxTries(maxTries-1),
+		}, backoff.WithBackOff(retry.Pauses()), backoff.WithMaxTries(maxTries-1),
 			backoff.WithMaxElapsedTime(left(until)))
 		if retryErr != nil && err == nil {
 			err = retryErr
@@ -134,13 +135,6 @@ func (e *engine) once(ctx context.Context, op *op) (sqlstore.Verdict, error) {
 func final(err error) bool {
 	return errors.Is(err, lane.ErrClosed) || errors.Is(err, lane.ErrWithdrawn) ||
 		errors.Is(err, lane.ErrOrphaned)
-}
-
-func pauses() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = 2*time.Millisecond,
-		200*time.Millisecond, 2, 0.5
-	return b
 }
 
 // OnLane runs f on a lane, after everything else that is pending, also for a store that is built on

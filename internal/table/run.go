@@ -34,12 +34,14 @@ func (e *engine) execute(ctx context.Context, session *sqlstore.Session, kind la
 	switch {
 	case c.other != nil:
 		return c.other(ctx, session)
+	case c.within != nil:
+		c.acquired, err = e.passSlot(ctx, session, c)
 	case c.handOver != nil:
 		c.acquired, err = e.d.HandOver(ctx, session, *c.handOver)
 	case kind == lane.Renew:
 		c.renewed, err = e.d.Renew(ctx, session, c.renew)
 	case kind == lane.Release:
-		session.Process = e.process.alone()
+		session.Process, session.Channel = e.process.alone(), e.channel
 		c.released, err = e.d.Release(ctx, session, c.release)
 	default:
 		c.acquired, err = e.d.Acquire(ctx, session, e.strategy, c.acquire)

@@ -35,6 +35,9 @@ type Options struct {
 	// Watch is how often Listen checks whether the database has changed, if the server sends no
 	// messages; 0 means 10 ms.
 	Watch time.Duration
+	// TraceNeeds is how many connections the pool must have for the trace, if it has fewer; 0: it
+	// has enough. The trace borrows one more than the lanes and Listen.
+	TraceNeeds int
 	// Optimistic says that the dialect locks no row that it only reads. The queue does, so Open
 	// does not try it and callers must not use it. A user who may not raise floors or delete is
 	// let in, but cannot sweep.
@@ -46,7 +49,13 @@ type Store struct {
 	*engine
 	instance string // of the tables
 	hints    hints
+	desk     desk
 	single   bool // one lane
+
+	optimistic bool // keys cannot be shared
+	joins      gather
+	leaves     gather
+	emptied    glance
 }
 
 var (
@@ -63,6 +72,20 @@ var (
 	_ lease.RenewingFencer = (*Store)(nil)
 )
 
+// tables is what tells a Store's tables from any others: two copies of a database have the same
+// instance, and so have the tables of a prefix that were copied to another.
+type tables struct {
+	instance, prefix string
+	home             int
+}
+
+// Tables returns a value that is equal for stores on the same tables and with the same home,
+// whatever their pools. Tables that were copied with all their rows cannot be told apart.
+func (s *Store) Tables() any {
+	names := s.d.Names()
+	return tables{s.instance, names.Prefix, names.Home}
+}
+
 // Settle returns when everything that runs has ended, or with ctx. Until then, an acquire whose
 // caller has left can be granted.
 func (s *Store) Settle(ctx context.Context) { s.lanes.Settle(ctx) }
@@ -70,6 +93,7 @@ func (s *Store) Settle(ctx context.Context) { s.lanes.Settle(ctx) }
 // Close ends every Listen, runs what is pending to its end and closes the connections.
 func (s *Store) Close() error {
 	s.hints.close()
+	s.desk.close()
 	s.lanes.Close()
 	return nil
 }

@@ -35,6 +35,12 @@ func (s *Store) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64,
 			err = w.reap(ctx, !more)
 		}
 	}
+	if err == nil {
+		err = s.sweepWaits(ctx, o.Retention)
+	}
+	if err == nil {
+		err = s.sweepMembers(ctx, o)
+	}
 	return w.removed, err
 }
 

@@ -22,6 +22,9 @@ func (s *Store) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error
 // FenceRenew is Fence, and extends the lease in the caller's transaction if it is alive and the TTL
 // is not 0.
 func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
+	if r.Shared {
+		return s.fenceShared(ctx, tx, r.Lease)
+	}
 	if s.d.Fence != nil {
 		return s.inTx(ctx, tx, "fence", r.Lease, s.d.Fence(ctx, tx, r))
 	}
@@ -33,11 +36,34 @@ func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRe
 
 // ReleaseTx clears the owner in the caller's transaction.
 func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
+	if l.Shared {
+		return s.leaveTx(ctx, tx, l)
+	}
 	n, err := tx.Exec(ctx, s.d.Text("release-tx"),
 		[]any{[]byte(l.Key), sqlstore.Bytes(l.Owner), l.Token})
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows
 	}
+	return s.inTx(ctx, tx, "unlock", l, err)
+}
+
+// fenceShared locks the row of the member's team, so that whatever would end the team skips it, and
+// the fences of other members do not.
+func (s *Store) fenceShared(ctx context.Context, tx lease.Runner, l lease.Lease) error {
+	var one int
+	args := []any{[]byte(l.Key), sqlstore.Bytes(lease.Team(l.Token)), l.Token}
+	err := tx.QueryOne(ctx, s.d.Text("team-fence"), args, &one)
+	return s.inTx(ctx, tx, "fence", l, err)
+}
+
+// leaveTx removes the member in the caller's transaction. Its team is ended by whatever finds it
+// empty afterwards: the member's own release, a taker or a sweep.
+func (s *Store) leaveTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
+	if err := s.fenceShared(ctx, tx, l); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, s.d.Text("member-leave-tx"),
+		[]any{[]byte(l.Key), sqlstore.Bytes(lease.Team(l.Token)), sqlstore.Bytes(l.Owner)})
 	return s.inTx(ctx, tx, "unlock", l, err)
 }
 
@@ -53,13 +79,26 @@ func (s *Store) inTx(
 	v := sqlstore.Judge(s.d, err)
 	switch {
 	case v.Class == sqlstore.Conflict:
-		return fmt.Errorf(
-			"%w: %s %q: %w (roll back and try again; fence first in a transaction, before "+
-				"any read)", lease.ErrBusy, verb, l.Key, err)
+		return fmt.Errorf("%w: %s %q: %w (roll back and try again; %s)",
+			lease.ErrBusy, verb, l.Key, err, s.cure(err))
 	case s.elsewhere(err):
 		return foreign(l.Key, err)
 	}
 	return fmt.Errorf("rowlock: %s %q: %w", verb, l.Key, err)
+}
+
+// cure is what helps against a conflict of the caller's transaction. On SQLite an order of
+// statements helps only if a snapshot is too old.
+func (s *Store) cure(err error) string {
+	const order, settings = "fence first in a transaction, before any read",
+		"_txlock=immediate and a busy_timeout, as of sqlite.Open, have a transaction wait for its turn"
+	switch {
+	case !s.d.OneWriter:
+		return order
+	case s.d.Waited(err) == sqlstore.TooLate:
+		return order + "; " + settings
+	}
+	return settings
 }
 
 // elsewhere reports whether err comes from another database than ours: our table is not there, or
@@ -70,12 +109,12 @@ func (s *Store) elsewhere(err error) bool {
 		!s.d.Native(err)
 }
 
-// trouble reports whether err is about the connection or the transaction, and says nothing about
-// the database at the other end.
+// trouble reports whether err is about the connection, the transaction or its type, and says
+// nothing about the database at the other end.
 func trouble(err error) bool {
 	for _, e := range []error{
 		driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled,
-		context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
+		context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, lease.ErrConfig,
 	} {
 		if errors.Is(err, e) {
 			return true

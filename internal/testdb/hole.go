@@ -16,6 +16,8 @@ type Hole struct {
 	to       string
 
 	mu      sync.Mutex
+	closed  bool
+	lose    int           // see LoseAnswer
 	swallow chan struct{} // closed: what was connected with it leads nowhere
 	conns   []net.Conn
 	wg      sync.WaitGroup
@@ -83,13 +85,27 @@ func (h *Hole) serve() {
 			_ = client.Close()
 			continue
 		}
-		h.mu.Lock()
-		h.conns = append(h.conns, client, server)
-		swallow := h.swallow
-		h.mu.Unlock()
-		h.wg.Go(func() { forward(server, client, swallow) })
-		h.wg.Go(func() { forward(client, server, swallow) })
+		swallow, open := h.keep(client, server)
+		if !open {
+			return
+		}
+		l := &link{h: h}
+		h.wg.Go(func() { forward(requests{server, l}, client, swallow) })
+		h.wg.Go(func() { forward(answers{client, l}, server, swallow) })
 	}
+}
+
+// keep notes two connections, which close will close, or closes them itself if close came before: a
+// server would keep a connection without a password for a minute.
+func (h *Hole) keep(client, server net.Conn) (swallow <-chan struct{}, open bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		_, _ = client.Close(), server.Close()
+		return nil, false
+	}
+	h.conns = append(h.conns, client, server)
+	return h.swallow, true
 }
 
 func forward(to io.WriteCloser, from io.Reader, swallow <-chan struct{}) {
@@ -117,6 +133,7 @@ func forward(to io.WriteCloser, from io.Reader, swallow <-chan struct{}) {
 func (h *Hole) close() {
 	_ = h.listener.Close()
 	h.mu.Lock()
+	h.closed = true
 	for _, c := range h.conns {
 		_ = c.Close()
 	}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -24,7 +23,6 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/schema"
 )
 
 // Kind is one database product the tests know.
@@ -57,7 +55,7 @@ func (k Kind) DSN(tb testing.TB) string {
 	if k.Name == "sqlite" {
 		file := filepath.Join(tb.TempDir(), "test.db")
 		path := (&url.URL{Path: file}).EscapedPath() // the name of a subtest may have a #, where the name of a file would end
-		return "file:" + path + "?" + url.Values{"_pragma": {"journal_mode(WAL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}.Encode()
+		return "file:" + path + "?" + url.Values{"_pragma": {"journal_mode(WAL)", "busy_timeout(5000)", "synchronous(off)"}, "_txlock": {"immediate"}}.Encode()
 	}
 	return required(tb, k.Name)
 }
@@ -68,6 +66,15 @@ func Group(tb testing.TB) []string {
 	tb.Helper()
 	return strings.Fields(required(tb, "group"))
 }
+
+// Installed returns what runs the programs of a language, "python" or "java", skipping the test aloud if it is not installed.
+func Installed(tb testing.TB, language string) string {
+	tb.Helper()
+	return required(tb, language)
+}
+
+// Whole reports whether a run is to repeat what CI shows once, as `make conformance` does.
+func Whole() bool { return os.Getenv("ROWLOCK_TEST_WHOLE") != "" }
 
 // required is what the environment says of a server.
 func required(tb testing.TB, name string) string {
@@ -135,16 +142,7 @@ func (k Kind) Open(tb testing.TB) *Env {
 	prefix := fmt.Sprintf("t%d_%d_", os.Getpid(), serial.Add(1))
 	e.Dialect = k.New(dialect.Prefix(prefix))
 	e.DB = e.Pool(tb)
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-	defer cancel()
-	if err := schema.Migrate(ctx, e.DB, e.Dialect); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := schema.Down(context.Background(), e.DB, e.Dialect); err != nil {
-			tb.Error(err)
-		}
-	})
+	e.makeTables(tb)
 	return e
 }
 
@@ -200,7 +198,9 @@ func (e *Env) SQL(query string) string {
 	}
 	return strings.NewReplacer("{now}", now, "{second}", second, "{key}", key, "{rank}", rank, "{rowlock}", e.Table("rowlock"),
 		"{rowlock_floor}", e.Table("rowlock_floor"), "{rowlock_queue}", e.Table("rowlock_queue"), "{rowlock_meta}", e.Table("rowlock_meta"),
-		"{rowlock_hold}", e.Table("rowlock_hold"), "{rowlock_once}", e.Table("rowlock_once")).Replace(query)
+		"{rowlock_hold}", e.Table("rowlock_hold"), "{rowlock_once}", e.Table("rowlock_once"), "{rowlock_wait}", e.Table("rowlock_wait"), "{rowlock_member}", e.Table("rowlock_member"),
+		"{rowlock_latch}", e.Table("rowlock_latch"), "{rowlock_limit}", e.Table("rowlock_limit"), "{rowlock_party}", e.Table("rowlock_party"),
+		"{rowlock_forced}", e.Table("rowlock_forced"), "{rowlock_trace}", e.Table("rowlock_trace")).Replace(query)
 }
 
 // Expire ends a key's lease in the store, so that no test has to sleep.

@@ -59,9 +59,15 @@ func dump(t *testing.T, e *testdb.Env, name string) {
 	fmt.Fprintf(&b, "-- The tables of schema version %d on %s, and rows that the code of that version has written.\n"+
 		"-- Written by: go test ./internal/upgrade -run TestDump -dump\n\n%s\n", schema.Version, e.Name, up)
 	updates(t, e, &b)
-	for _, name := range []string{"rowlock", "rowlock_queue", "rowlock_hold", "rowlock_once"} {
-		inserts(t, e, &b, name)
+	for _, name := range []string{
+		"rowlock", "rowlock_queue", "rowlock_hold", "rowlock_once", "rowlock_member", "rowlock_latch",
+	} {
+		inserts(t, e, &b, name, "{key}")
 	}
+	inserts(t, e, &b, "rowlock_party", "party")
+	inserts(t, e, &b, "rowlock_limit", "name")
+	inserts(t, e, &b, "rowlock_forced", "id")
+	inserts(t, e, &b, "rowlock_trace", "id")
 	if e.Name == "postgres" {
 		b.WriteString("SELECT setval(pg_get_serial_sequence('rowlock_queue', 'ticket'), (SELECT max(ticket) FROM rowlock_queue));\n")
 	}
@@ -89,9 +95,9 @@ func updates(t *testing.T, e *testdb.Env, b *strings.Builder) {
 }
 
 // inserts writes a statement for each row of a table.
-func inserts(t *testing.T, e *testdb.Env, b *strings.Builder, name string) {
+func inserts(t *testing.T, e *testdb.Env, b *strings.Builder, name, order string) {
 	t.Helper()
-	found, err := e.DB.QueryContext(t.Context(), e.SQL(`SELECT * FROM {`+name+`} ORDER BY {key}`))
+	found, err := e.DB.QueryContext(t.Context(), e.SQL(`SELECT * FROM {`+name+`} ORDER BY `+order))
 	if err != nil {
 		t.Fatal(err)
 	}

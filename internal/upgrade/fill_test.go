@@ -9,18 +9,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/forupdate"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/latch"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/once"
 )
 
 const (
 	// ever is longer than a version is kept: what is held in a file is held when it is read.
-	ever = 50 * 365 * 24 * time.Hour
-	note = "host 7, café ☕"
-	home = 1 // of the cluster that the key "moved" is in
+	ever           = 50 * 365 * 24 * time.Hour
+	identity, note = "host 7/4711/orders", "café ☕"
+	stored         = identity + "\t" + note
+	home           = 1 // of the cluster that the key "moved" is in
 )
 
 // owner is always the same for one name, so that a test knows it years later.
@@ -60,7 +64,12 @@ func newWriter(t *testing.T, e *testdb.Env) *writer {
 
 func openStore(t *testing.T, e *testdb.Env) *table.Store {
 	t.Helper()
-	s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{
+	return openStoreWith(t, e, e.Dialect)
+}
+
+func openStoreWith(t *testing.T, e *testdb.Env, d dialect.Dialect) *table.Store {
+	t.Helper()
+	s, _, err := table.Open(t.Context(), e.DB, sqlstore.Of(d), table.Options{
 		Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 10 * time.Second,
 	})
 	if err != nil {
@@ -90,7 +99,7 @@ func (w *writer) must(err error) {
 // hold acquires a key, which must be free, for the owner of its name.
 func (w *writer) hold(key string, ttl time.Duration) lease.Lease {
 	w.Helper()
-	r := lease.AcquireRequest{Key: key, Owner: owner(key), TTL: ttl, Note: note}
+	r := lease.AcquireRequest{Key: key, Owner: owner(key), TTL: ttl, Note: stored}
 	got, err := w.store.Acquire(w.Context(), []lease.AcquireRequest{r})
 	if err != nil || !got[0].Granted {
 		w.Fatalf("%q is answered %+v, %v", key, got, err)
@@ -126,9 +135,15 @@ func (w *writer) fill() {
 	w.SetToken(w.T, "spent", lease.MaxToken-2)
 	w.release(w.hold("spent", ever))
 	w.waiters()
+	w.tenants()
 	w.results()
+	w.team()
+	w.latches()
+	w.limits()
+	w.forced()
+	w.trace()
 	if w.locks != nil {
-		r := lease.AcquireRequest{Key: "by transaction", Owner: owner("by transaction"), TTL: ever, Note: note}
+		r := lease.AcquireRequest{Key: "by transaction", Owner: owner("by transaction"), TTL: ever, Note: stored}
 		got, err := w.locks.Acquire(w.Context(), []lease.AcquireRequest{r})
 		if err != nil || !got[0].Granted {
 			w.Fatal(got, err)
@@ -167,7 +182,7 @@ func (w *writer) waiters() {
 	w.hold("fair", ever)
 	ticket := func(name string, priority int, ttl time.Duration) lease.Ticket {
 		return lease.Ticket{
-			AcquireRequest: lease.AcquireRequest{Key: "fair", Owner: owner(name), TTL: ttl, Note: name + " ☕"},
+			AcquireRequest: lease.AcquireRequest{Key: "fair", Owner: owner(name), TTL: ttl, Note: identity + "\t" + name},
 			Priority:       priority,
 		}
 	}
@@ -177,6 +192,93 @@ func (w *writer) waiters() {
 		w.must(w.store.Join(w.Context(), []lease.Ticket{t}))
 	}
 	w.must(w.store.Register(w.Context(), owner("process"), []string{"held", "fair"}, ever))
+}
+
+// tenants leaves tickets of two tenants, of which the last has gone before the second.
+func (w *writer) tenants() {
+	w.hold("tenants", ever)
+	for _, name := range []string{"a1", "a2", "b1"} {
+		t := lease.Ticket{
+			AcquireRequest: lease.AcquireRequest{Key: "tenants", Owner: owner(name), TTL: ever, Note: stored},
+			Priority:       5, Tenant: name[:1] + "/",
+		}
+		w.must(w.store.Join(w.Context(), []lease.Ticket{t}))
+	}
+}
+
+// team leaves a key that two members share, and the wish of a caller that waits for it.
+func (w *writer) team() {
+	l := w.hold("shared", ever)
+	made, err := w.store.Downgrade(w.Context(), []lease.RenewRequest{{Lease: l, TTL: ever}})
+	if err != nil || made[0].Outcome != lease.Extended {
+		w.Fatal(made, err)
+	}
+	r := lease.AcquireRequest{Key: "shared", Owner: owner("second"), TTL: ever, Note: stored}
+	got, err := w.store.Share(w.Context(), []lease.AcquireRequest{r})
+	if err != nil || !got[0].Granted || got[0].Token != l.Token {
+		w.Fatal(got, err)
+	}
+	w.must(w.store.Wish(w.Context(), owner("writer"), []string{"shared"}, ever))
+}
+
+// latches leaves a latch of which one party of three has counted down.
+func (w *writer) latches() {
+	s := openLatches(w.T, w.Env)
+	l, err := s.Open(w.Context(), "import", 3)
+	w.must(err)
+	w.must(l.CountDown(w.Context(), "shard-1"))
+}
+
+// limits leaves a limit of 2 that was 3, and the third slot held.
+func (w *writer) limits() {
+	l := lease.Limit{Name: "semaphore/reports", Slots: 3}
+	_, err := w.store.MakeLimit(w.Context(), l)
+	w.must(err)
+	r := lease.AcquireRequest{Key: l.Slot(2), Owner: owner("reporter"), TTL: ever, Note: stored}
+	got, err := w.store.AcquireWithin(w.Context(), l, []lease.AcquireRequest{r}, 1)
+	if err != nil || !got[0].Granted {
+		w.Fatal(got, err)
+	}
+	w.must(w.store.Resize(w.Context(), lease.Limit{Name: l.Name, Slots: 2}))
+}
+
+// forced leaves a key that an operator has taken from its holder, and the record of it.
+func (w *writer) forced() {
+	r := lease.AcquireRequest{Key: "taken away", Owner: owner("stuck"), TTL: ever, Note: stored}
+	got, err := w.store.Acquire(w.Context(), []lease.AcquireRequest{r})
+	if err != nil || !got[0].Granted {
+		w.Fatal(got, err)
+	}
+	_, err = w.store.ForceRelease(w.Context(), lease.ForceRequest{
+		Key: r.Key, By: "ada@ops", Reason: "stuck since Friday", ID: owner("request"),
+	})
+	w.must(err)
+}
+
+// trace leaves events of a key, and how many were dropped.
+func (w *writer) trace() {
+	now := time.Now()
+	w.must(w.store.WriteTrace(w.Context(), []lease.TraceEvent{
+		{
+			Kind: lease.EventGranted, Key: "traced \x00\xff", At: now, ID: 1, Token: 7,
+			Owner: owner("traced"), Identity: "host/1/test", Note: "by night", Took: 3 * time.Second,
+		},
+		{
+			Kind: lease.EventLost, Key: "traced \x00\xff", At: now, ID: 2, Token: 7,
+			Owner: owner("traced"), Identity: "host/1/test", Detail: "rowlock: lock lost",
+		},
+		{Kind: lease.EventDropped, At: now, ID: 3, Dropped: 12},
+	}))
+}
+
+func openLatches(t *testing.T, e *testdb.Env) *latch.Latches {
+	t.Helper()
+	s, err := latch.New(e.DB, e.Dialect, &latch.Config{Keep: ever, Sweep: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
 }
 
 // results leaves what was done once, with and without a tenant, a fingerprint and a result, and one

@@ -74,29 +74,94 @@ func listing(t *testing.T, e *testdb.Env) *wire.File {
 		f.Add("meta "+name, "%s", value)
 		return err
 	})
+	family(t, e, f)
 	return f
+}
+
+// family lists what came with version 2. The id of a latch is random.
+func family(t *testing.T, e *testdb.Env, f *wire.File) {
+	t.Helper()
+	_, expired := expression(e, "expires_at")
+	f.Section("rowlock_member: note, whether it has expired")
+	rows(t, e, `SELECT {key}, team, owner, note, `+expired+` FROM {rowlock_member} ORDER BY {key}, team, owner`,
+		func(scan func(...any) error) error {
+			var key, team, owner, note []byte
+			var expired string
+			err := scan(&key, &team, &owner, &note, &expired)
+			f.Add(fmt.Sprintf("member %x of %x, %q", owner, team, key), "%q %s", note, expired)
+			return err
+		})
+	f.Section("rowlock_latch: generation, parties, state, ended, how many have counted, whether it has expired")
+	rows(t, e, `SELECT kind, {key}, generation, parties, state, ended, (SELECT COUNT(*) FROM {rowlock_party}
+		AS p WHERE p.id = l.id AND p.phase = 0), `+expired+` FROM {rowlock_latch} AS l ORDER BY kind, {key}`,
+		func(scan func(...any) error) error {
+			var key []byte
+			var kind, generation, parties, state, ended, counted int64
+			var expired string
+			err := scan(&kind, &key, &generation, &parties, &state, &ended, &counted, &expired)
+			f.Add(fmt.Sprintf("latch %q of kind %d", key, kind), "%d %d %d %d %d %s", generation, parties, state, ended,
+				counted, expired)
+			return err
+		})
+	f.Section("rowlock_limit: slots, peak, generation")
+	rows(t, e, `SELECT name, slots, peak, generation FROM {rowlock_limit} ORDER BY name`,
+		func(scan func(...any) error) error {
+			var name []byte
+			var slots, peak, generation int64
+			err := scan(&name, &slots, &peak, &generation)
+			f.Add(fmt.Sprintf("limit %q", name), "%d %d %d", slots, peak, generation)
+			return err
+		})
+	f.Section("rowlock_forced: operator, reason, token asked for, owner, token, note, raised token")
+	rows(t, e, `SELECT {key}, id, actor, reason, asked, owner, token, note, raised FROM {rowlock_forced} ORDER BY id`,
+		func(scan func(...any) error) error {
+			var key, id, actor, reason, owner, note []byte
+			var asked, token, raised int64
+			err := scan(&key, &id, &actor, &reason, &asked, &owner, &token, &note, &raised)
+			f.Add(fmt.Sprintf("request %x for %q", id, key), "%q %q %d %x %d %q %d", actor, reason, asked, owner,
+				token, note, raised)
+			return err
+		})
+	f.Section("rowlock_trace: key, event, token, owner, note, number, detail")
+	rows(t, e, `SELECT id, {key}, event, token, owner, note, number, detail FROM {rowlock_trace} ORDER BY id`,
+		func(scan func(...any) error) error {
+			var key, event, owner, note, detail []byte
+			var id, token, number int64
+			err := scan(&id, &key, &event, &token, &owner, &note, &number, &detail)
+			f.Add(fmt.Sprintf("event %d", id), "%q %q %d %x %q %d %q", key, event, token, owner, note, number,
+				detail)
+			return err
+		})
 }
 
 // queue lists tickets and registered processes. Of a ticket it shows its head start, which is what
 // its rank is made of.
 func queue(t *testing.T, e *testdb.Env, f *wire.File) {
 	t.Helper()
-	f.Section("rowlock_queue: note, ttl in µs, head start of a ticket, whether it has expired")
+	f.Section("rowlock_queue: note, ttl in µs, head start of a ticket, whether it has expired, tenant")
 	until, expired := expression(e, "alive_until")
-	rows(t, e, `SELECT {key}, waiter, note, ttl, `+until+` - ttl - {rank}, `+expired+`
-		FROM {rowlock_queue} ORDER BY {key}, waiter`, func(scan func(...any) error) error {
-		var key, waiter, note []byte
+	rows(t, e, `SELECT {key}, waiter, note, ttl, `+until+` - ttl - {rank}, `+expired+`, tenant,
+		(SELECT b.waiter FROM {rowlock_queue} AS b WHERE b.ticket = q.beside) AS behind
+		FROM {rowlock_queue} AS q ORDER BY {key}, waiter`, func(scan func(...any) error) error {
+		var key, waiter, note, tenant, behind []byte
 		var ttl int64
 		var start *int64
 		var expired string
-		if err := scan(&key, &waiter, &note, &ttl, &start, &expired); err != nil {
+		if err := scan(&key, &waiter, &note, &ttl, &start, &expired, &tenant, &behind); err != nil {
 			return err
 		}
 		kind, head := "process", "none"
 		if start != nil {
 			kind, head = "ticket", (time.Duration(*start) * time.Microsecond).Round(time.Second).String()
 		}
-		f.Add(fmt.Sprintf("%s %x for %q", kind, waiter, key), "%q %d %s %s", note, ttl, head, expired)
+		of := ""
+		if len(tenant) > 0 {
+			of = fmt.Sprintf(" of %q", tenant)
+		}
+		if behind != nil {
+			of += fmt.Sprintf(" behind %x", behind)
+		}
+		f.Add(fmt.Sprintf("%s %x for %q", kind, waiter, key), "%q %d %s %s%s", note, ttl, head, expired, of)
 		return nil
 	})
 }

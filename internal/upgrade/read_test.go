@@ -21,7 +21,8 @@ import (
 type reader struct {
 	*testing.T
 	*testdb.Env
-	store *table.Store
+	store   *table.Store
+	version int // that has left the tables
 }
 
 // onEachVersion runs f on the tables that each version has left on each kind of database, brought
@@ -37,7 +38,7 @@ func onEachVersion(t *testing.T, f func(r *reader)) {
 			if err := schema.Migrate(t.Context(), e.DB, e.Dialect); err != nil {
 				t.Fatal(err)
 			}
-			f(&reader{T: t, Env: e, store: openStore(t, e)})
+			f(&reader{T: t, Env: e, store: openStore(t, e), version: version})
 		})
 	}
 }
@@ -88,7 +89,7 @@ func of(key string, token int64) lease.Lease {
 func TestHoldersAreStillHolders(t *testing.T) {
 	onEachVersion(t, func(r *reader) {
 		for _, key := range []string{"held", "a ", "\x00\xff", longest, "fair"} {
-			if got, err := r.ask(key); err != nil || got.Granted || got.Holder.Note != note || got.Holder.Remaining < ever/2 {
+			if got, err := r.ask(key); err != nil || got.Granted || got.Holder.Note != stored || got.Holder.Remaining < ever/2 {
 				r.Errorf("%q is answered %+v, %v", key, got, err)
 			}
 		}
@@ -171,6 +172,119 @@ func TestWaitersKeepTheirPlaces(t *testing.T) {
 	})
 }
 
+func TestTenantsKeepTheirTurns(t *testing.T) {
+	onEachVersion(t, func(r *reader) {
+		if !r.since(2) {
+			return
+		}
+		l := of("tenants", 1)
+		for i, name := range []string{"a1", "b1", "a2"} {
+			passed, err := r.store.Pass(r.Context(), []lease.Lease{l})
+			if err != nil || passed[0].To != owner(name) || passed[0].Token != int64(i+2) {
+				r.Errorf("the lease is passed on to %+v, %v, and not to %s", passed, err, name)
+			}
+			l.Owner, l.Token = passed[0].To, passed[0].Token
+		}
+	})
+}
+
+// since reports whether this version or a later one has left the tables.
+func (r *reader) since(version int) bool { return r.version >= version }
+
+func TestMembersStillShareTheirKey(t *testing.T) {
+	onEachVersion(t, func(r *reader) {
+		if !r.since(2) {
+			return
+		}
+		got, err := r.ask("shared")
+		if err != nil || got.Granted || !got.Holder.Shared || got.Holder.Remaining < ever/2 {
+			r.Errorf("an exclusive request is answered %+v, %v", got, err)
+		}
+		for _, name := range []string{"shared", "second"} {
+			l := lease.Lease{Key: "shared", Owner: owner(name), Token: 1, Shared: true}
+			renewed, err := r.store.Renew(r.Context(), []lease.RenewRequest{{Lease: l, TTL: ever}})
+			if err != nil || renewed[0].Outcome != lease.Extended {
+				r.Errorf("the renewal of %s is answered %+v, %v", name, renewed, err)
+			}
+			r.must(r.inTx(func(tx lease.Runner) error { return r.store.Fence(r.Context(), tx, l) }))
+			if released, err := r.store.Release(r.Context(), []lease.Lease{l}); err != nil || released[0].Gone {
+				r.Errorf("the release of %s is answered %+v, %v", name, released, err)
+			}
+		}
+		r.above("shared", 1)
+	})
+}
+
+func TestPartiesThatHaveCountedStillCount(t *testing.T) {
+	onEachVersion(t, func(r *reader) {
+		if !r.since(2) {
+			return
+		}
+		l, err := openLatches(r.T, r.Env).Open(r.Context(), "import", 3)
+		r.must(err)
+		r.must(l.CountDown(r.Context(), "shard-1"))
+		if n, err := l.Count(r.Context()); err != nil || n != 2 {
+			r.Errorf("%d parties lack, %v", n, err)
+		}
+	})
+}
+
+// One of two slots is held, by a number above the limit.
+func TestHeldSlotsStillCount(t *testing.T) {
+	onEachVersion(t, func(r *reader) {
+		if !r.since(2) {
+			return
+		}
+		l := lease.Limit{Name: "semaphore/reports", Slots: 2}
+		ask := func() (granted int) {
+			reqs := make([]lease.AcquireRequest, l.Slots)
+			for i := range reqs {
+				reqs[i] = lease.AcquireRequest{Key: l.Slot(i), Owner: lease.NewOwner(), TTL: ever}
+			}
+			got, err := r.store.AcquireWithin(r.Context(), l, reqs, 1)
+			r.must(err)
+			for _, a := range got {
+				if a.Granted {
+					granted++
+				}
+			}
+			return granted
+		}
+		if first, second := ask(), ask(); first != 1 || second != 0 {
+			r.Errorf("%d and then %d slots were granted, want 1 and none", first, second)
+		}
+	})
+}
+
+func TestRecordsOfForcedReleasesAreRead(t *testing.T) {
+	onEachVersion(t, func(r *reader) {
+		if !r.since(2) {
+			return
+		}
+		all, err := r.store.ForceReleases(r.Context(), lease.ForcedFilter{Key: "taken away"})
+		r.must(err)
+		if len(all) != 1 || all[0].By != "ada@ops" || all[0].Raised != all[0].Lease.Token+1 ||
+			all[0].Lease.Owner != owner("stuck") {
+			r.Errorf("records: %+v", all)
+		}
+	})
+}
+
+func TestTheTraceIsRead(t *testing.T) {
+	onEachVersion(t, func(r *reader) {
+		if !r.since(2) {
+			return
+		}
+		all, err := r.store.ReadTrace(r.Context(), lease.TraceFilter{})
+		r.must(err)
+		if len(all) != 3 || all[0].Dropped != 12 || all[1].Kind != lease.EventLost ||
+			all[2].Key != "traced \x00\xff" || all[2].Owner != owner("traced") || all[2].Note != "by night" ||
+			all[2].Took != 3*time.Second {
+			r.Errorf("the trace: %+v", all)
+		}
+	})
+}
+
 func TestWhatWasDoneOnceIsNotDoneAgain(t *testing.T) {
 	onEachVersion(t, func(r *reader) {
 		o := openOnce(r.T, r.Env)
@@ -213,7 +327,7 @@ func TestAClientOpensAndSweepsThem(t *testing.T) {
 		defer c.Close()
 		_, err = c.TryLock(r.Context(), "held")
 		var held *rowlock.HeldError
-		if !errors.As(err, &held) || held.Note != note {
+		if !errors.As(err, &held) || held.Identity != identity || held.Note != note {
 			r.Errorf("the held key is refused with %v", err)
 		}
 		l, err := c.Lock(r.Context(), "swept")

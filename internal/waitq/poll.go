@@ -15,8 +15,13 @@ type Observed struct {
 	Free bool
 	// Age is how long the holder has had the key, Remaining how long the lease still lasts.
 	Age, Remaining time.Duration
-	// Note is the holder's.
+	// Note is the holder's, as it is stored.
 	Note string
+	// Polled says that a poll has read this, and not another of this process's calls. Expired then
+	// says that the key has a holder whose lease has run out.
+	Polled, Expired bool
+	// Shared says that readers hold the key.
+	Shared bool
 	// Token is that of the last grant, and At the time of the poll: together they show whether the
 	// key changes hands.
 	Token int64
@@ -306,7 +311,7 @@ func (p *Poller) note(key string, o Observed, asked time.Time, err error) bool {
 		w.due = p.after(w, min(max(2*w.interval, p.Min), p.Max), 0)
 		return false
 	}
-	o.At = asked
+	o.At, o.Polled = asked, true
 	every := p.paces(w, &o)
 	w.seen = o
 	if w.due.IsZero() {

@@ -33,7 +33,7 @@ func shared(t *testing.T, crowd int, every time.Duration, f func(p *waitq.Poller
 
 // However many processes wait, all of them together poll about as often.
 func TestProcessesThatShareAKeyPollItInTurns(t *testing.T) {
-	for crowd, want := range map[int][2]int{0: {85, 110}, 1: {85, 110}, 8: {22, 30}, 32: {6, 10}, 100: {4, 8}} {
+	for crowd, want := range map[int][2]int{0: {80, 110}, 1: {80, 110}, 8: {22, 30}, 32: {6, 10}, 100: {4, 8}} {
 		shared(t, crowd, 8*time.Millisecond, func(_ *waitq.Poller, polls func() int) {
 			if n := polls(); n < want[0] || n > want[1] {
 				t.Errorf("%d processes: %d polls in a second, want %d to %d", crowd, n, want[0], want[1])

@@ -24,8 +24,10 @@ type Waiter[W, G any] struct {
 	// if the caller does not watch.
 	News chan struct{}
 
-	bids bool // it is woken like all waiters, but a key is never handed to it
-	gone bool // it wants the key no more; a hand-over to it may be under way
+	bids  bool         // it is woken like all waiters, but a key is never handed to it
+	gone  bool         // it wants the key no more; a hand-over to it may be under way
+	woken bool         // a release or a poll has made it the bidder; kept for members of a group
+	group *Group[W, G] // of which it is a member, or nil
 }
 
 // Queues are the queues of all keys. Make them with New.
@@ -87,6 +89,9 @@ func (q *Queues[W, G]) Lost(w *Waiter[W, G]) {
 	k := q.byKey[w.Key]
 	if k == nil || k.bidder != w {
 		return
+	}
+	if len(w.Signal) > 0 {
+		return // it has bid of its own accord, as readers do, was woken meanwhile, and will bid again
 	}
 	k.bidder = nil
 	if w.Signal == nil {
@@ -171,8 +176,29 @@ func (k *queue[W, G]) wake() {
 		k.again = true
 		return
 	}
-	k.bidder, k.again = k.waiters[0], false
-	k.bidder.Signal <- Signal[G]{} // has room: a waiter with a signal is the bidder
+	w := k.head()
+	if w == nil { // the waiters that are about to leave pass it on
+		k.again = true
+		return
+	}
+	k.bidder, k.again = w, false
+	if w.group != nil {
+		w.woken = true
+		w.group.wake()
+		return
+	}
+	w.Signal <- Signal[G]{} // has room: a waiter with a signal is the bidder
+}
+
+// head is the first waiter but those that another key is being handed to: they will leave, or
+// Return wakes them.
+func (k *queue[W, G]) head() *Waiter[W, G] {
+	for _, w := range k.waiters {
+		if w.group == nil || !w.group.claimed {
+			return w
+		}
+	}
+	return nil
 }
 
 // Hold keeps the head from bidding until Resume, so that other processes bid first.
@@ -201,11 +227,17 @@ func (q *Queues[W, G]) Claim(key string) *Waiter[W, G] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	k := q.byKey[key]
-	if k == nil || k.bidder != nil || k.holding || k.waiters[0].bids {
+	if k == nil || k.bidder != nil || k.holding {
 		return nil
 	}
-	w := k.waiters[0]
+	w := k.head()
+	if w == nil || w.bids || w.group != nil && w.group.bids {
+		return nil
+	}
 	q.remove(w)
+	if w.group != nil {
+		w.group.claimed = true
+	}
 	return w
 }
 
@@ -235,6 +267,11 @@ func (q *Queues[W, G]) Return(w *Waiter[W, G]) {
 		if w.News != nil {
 			k.watching++
 		}
+	}
+	if g := w.group; g != nil {
+		g.claimed = false
+		q.wakeGroup(g)
+		return
 	}
 	q.wake(w.Key)
 }

@@ -55,6 +55,28 @@ func TestOnlyTheHeadIsWoken(t *testing.T) {
 	woken(t, b, true)
 }
 
+// A waiter may bid on its own account too, as one does that looks for a team to join. A signal that
+// comes meanwhile is not lost, and the next one does not wait for it to be read.
+func TestASignalThatComesDuringABidOfTheWaitersOwnIsKept(t *testing.T) {
+	q := waitq.New[int, int]()
+	a := join(t, q, 1, true)
+	q.Lost(a)
+	q.Wake("k") // while it bids
+	q.Lost(a)
+	done := make(chan struct{})
+	go func() { q.Wake("k"); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("Wake waits for a signal to be read, with all queues locked")
+	}
+	woken(t, a, true)
+	q.Lost(a)
+	woken(t, a, true) // for the second Wake, which came during a bid too
+	q.Lost(a)
+	woken(t, a, false)
+}
+
 // A waiter that only bids is woken at the head of the queue. The key is neither handed to it nor
 // past it.
 func TestAKeyIsNeverHandedToAWaiterThatOnlyBids(t *testing.T) {
@@ -87,6 +109,38 @@ func TestASignalDuringABidIsNotLost(t *testing.T) {
 	woken(t, a, true)
 	q.Lost(a)
 	woken(t, a, false)
+}
+
+// A reader bids of its own accord too. A signal that comes meanwhile stays: the next one must not
+// wait for room, with all queues locked.
+func TestABidOfOnesOwnAccordKeepsTheSignal(t *testing.T) {
+	q := waitq.New[int, int]()
+	a, b := join(t, q, 1, true), join(t, q, 2, false)
+	q.Lost(a)
+	for range 3 {
+		q.Wake("k") // and a, which has not seen it, bids and loses
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			q.Lost(a)
+			q.Wake("k")
+			q.Lost(a)
+		}()
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the queues stand still")
+		}
+		woken(t, a, true)
+		woken(t, b, false)
+		q.Lost(a) // after the bid that the signal was for: it came again meanwhile
+		woken(t, a, true)
+		q.Lost(a)
+		woken(t, a, false)
+	}
+	q.Wake("k")
+	q.Leave(a)
+	woken(t, b, true)
 }
 
 // Nor is one whose waiter leaves instead of bidding.

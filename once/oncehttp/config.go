@@ -10,15 +10,18 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Config says which requests are done once. nil and the zero value have the defaults.
+// Config says which requests are done once. Tenant must be set; the other fields have defaults.
 type Config struct {
+	// Tenant returns the account that a request belongs to: 1 to 255 bytes. Each account has keys
+	// of its own, so that no account is answered with another's stored response. Return the account
+	// that the server has authenticated, never what the client claims to be. A request for which
+	// Tenant returns "" gets 403 and does nothing. When Tenant is called, the body has been read.
+	//
+	// [SharedKeys] is the Tenant of an API without accounts. New refuses nil.
+	Tenant func(*http.Request) string
 	// Optional passes a request without a key to the handler, which then has no transaction: Tx
 	// returns nil. The default is to refuse it with 400.
 	Optional bool
-	// Tenant returns the owner of the key, so that one client cannot guess at another's: the
-	// authenticated account, not the client's own claim. nil means that all share their keys. At
-	// most 255 bytes.
-	Tenant func(*http.Request) string
 	// Keep decides by the status whether a response is kept and the handler's writes are committed.
 	// Otherwise they are rolled back, the response is sent all the same, and the repeat runs the
 	// handler again. nil means statuses below 500, but for 401, 407, 408, 425 and 429, which are
@@ -39,6 +42,9 @@ func (c *Config) withDefaults() (Config, error) {
 	if c == nil {
 		c = &Config{}
 	}
+	if c.Tenant == nil {
+		return Config{}, errNoTenant
+	}
 	out := *c
 	out.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	out.Finish = cmp.Or(c.Finish, 30*time.Second)
@@ -51,6 +57,11 @@ func (c *Config) withDefaults() (Config, error) {
 	}
 	return out, nil
 }
+
+// errNoTenant names both cures, because only the application knows whether it has accounts.
+var errNoTenant = fmt.Errorf("%w: oncehttp: Config.Tenant is nil: return the authenticated account, so that no "+
+	"account gets the stored response of another; an API without accounts says Tenant: oncehttp.SharedKeys",
+	lease.ErrConfig)
 
 func lasting(status int) bool {
 	switch status {

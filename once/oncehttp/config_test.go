@@ -60,6 +60,7 @@ func TestAHandlersContextEndsWhenItIsToFinish(t *testing.T) {
 func TestSettingsThatMakeNoSense(t *testing.T) {
 	s := onSQLite(t, nil)
 	for _, cfg := range []oncehttp.Config{{MaxBody: -1}, {Finish: -1}} {
+		cfg.Tenant = oncehttp.SharedKeys
 		if h, err := oncehttp.New(s.once, &cfg); !errors.Is(err, lease.ErrConfig) || h != nil {
 			t.Errorf("got %v, %v", h, err)
 		}

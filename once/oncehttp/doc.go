@@ -1,7 +1,7 @@
 // Package oncehttp makes an HTTP handler safe to repeat: the Idempotency-Key of
 // draft-ietf-httpapi-idempotency-key-header, on package once.
 //
-//	h, err := oncehttp.New(o, nil)
+//	h, err := oncehttp.New(o, &oncehttp.Config{Tenant: account})
 //	order := func(w http.ResponseWriter, r *http.Request) {
 //		tx := oncehttp.Tx(r.Context())
 //		… write the order through tx, and the response to w …
@@ -12,7 +12,12 @@
 // commit. A repeat gets the same status, headers and body, with Idempotent-Replayed: true, and the
 // handler does not run.
 //
+// A key belongs to an account, which Config.Tenant returns. Another account that sends the same key
+// and body has a request of its own, and never gets the stored response. Put Wrap inside of what
+// authenticates. An API without accounts says so: see [SharedKeys].
+//
 //   - 400: the key is missing or malformed, or the body did not arrive whole.
+//   - 403: Config.Tenant returned no account.
 //   - 409 with Retry-After: the first is still in flight.
 //   - 413: the body is larger than Config.MaxBody.
 //   - 422: the key was used for another request: another method, path or query, content type or

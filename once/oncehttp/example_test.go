@@ -2,7 +2,6 @@ package oncehttp_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"log"
 	"net/http"
@@ -17,14 +16,15 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// A client that had no answer sends its order again with the same Idempotency-Key.
+// A client that had no answer sends its order again with the same Idempotency-Key. Another account
+// that sends the same key and body has an order of its own.
 func Example() {
 	dir, err := os.MkdirTemp("", "oncehttp")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "app.db")+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	db, err := sqlite.Open(filepath.Join(dir, "app.db"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,7 +40,9 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer o.Close()
-	h, err := oncehttp.New(o, nil)
+	accounts := map[string]string{"Bearer 6fd0": "ada", "Bearer a3e1": "bob"} // by their secrets
+	account := func(r *http.Request) string { return accounts[r.Header.Get("Authorization")] }
+	h, err := oncehttp.New(o, &oncehttp.Config{Tenant: account})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -58,18 +60,30 @@ func Example() {
 		fmt.Fprintf(w, "order %d", id)
 	})))
 
-	for _, key := range []string{`"req-7"`, `"req-7"`, ""} {
+	for _, c := range []struct{ secret, key string }{
+		{"6fd0", `"req-7"`}, {"6fd0", `"req-7"`}, {"a3e1", `"req-7"`}, {"6fd0", ""}, {"none", `"req-7"`},
+	} {
 		r := httptest.NewRequest("POST", "/orders", strings.NewReader("item=book"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		if key != "" {
-			r.Header.Set("Idempotency-Key", key)
+		r.Header.Set("Authorization", "Bearer "+c.secret)
+		if c.key != "" {
+			r.Header.Set("Idempotency-Key", c.key)
 		}
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, r)
-		fmt.Println(w.Code, w.Header().Get("Idempotent-Replayed"), w.Header().Get("Content-Type"))
+		switch {
+		case w.Code >= 400:
+			fmt.Println(w.Code, w.Header().Get("Content-Type"))
+		case w.Header().Get("Idempotent-Replayed") != "":
+			fmt.Println(w.Code, w.Body, "again")
+		default:
+			fmt.Println(w.Code, w.Body)
+		}
 	}
 	// Output:
-	// 201  text/plain; charset=utf-8
-	// 201 true text/plain; charset=utf-8
-	// 400  application/problem+json
+	// 201 order 1
+	// 201 order 1 again
+	// 201 order 2
+	// 400 application/problem+json
+	// 403 application/problem+json
 }

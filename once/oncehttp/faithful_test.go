@@ -127,7 +127,8 @@ func TestAStatusThatCannotBeSentIsAPanic(t *testing.T) {
 }
 
 func TestNewNeedsAOnce(t *testing.T) {
-	if h, err := oncehttp.New(nil, nil); !errors.Is(err, lease.ErrConfig) || h != nil {
+	cfg := &oncehttp.Config{Tenant: oncehttp.SharedKeys}
+	if h, err := oncehttp.New(nil, cfg); !errors.Is(err, lease.ErrConfig) || h != nil {
 		t.Errorf("got %v, %v", h, err)
 	}
 }

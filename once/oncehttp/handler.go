@@ -31,7 +31,8 @@ type Handlers struct {
 	cfg  Config
 }
 
-// New returns Handlers on o. cfg may be nil.
+// New returns Handlers on o. It returns lease.ErrConfig if cfg does not say whose the keys are: see
+// Config.Tenant.
 func New(o *once.Once, cfg *Config) (*Handlers, error) {
 	if o == nil {
 		return nil, fmt.Errorf("%w: oncehttp.New needs a *once.Once", lease.ErrConfig)
@@ -73,10 +74,12 @@ func unread(w http.ResponseWriter, err error, limit int64) {
 }
 
 func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, body []byte, next http.Handler) {
-	req := once.Request{Key: key, Fingerprint: fingerprint(r, body)}
-	if h.cfg.Tenant != nil {
-		req.Tenant = h.cfg.Tenant(r)
+	tenant, ok := ownerOf(h.cfg.Tenant(r))
+	if !ok {
+		problem(w, http.StatusForbidden, "an Idempotency-Key belongs to an account, and this request has none")
+		return
 	}
+	req := once.Request{Tenant: tenant, Key: key, Fingerprint: fingerprint(r, body)}
 	d := deed{h: h, r: r, body: body, next: next}
 	res, err := h.once.Do(r.Context(), req, d.do)
 	switch {

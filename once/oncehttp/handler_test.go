@@ -56,6 +56,9 @@ func (s *site) serve(cfg *oncehttp.Config) *site {
 	if cfg == nil {
 		cfg = &oncehttp.Config{}
 	}
+	if cfg.Tenant == nil {
+		cfg.Tenant = oncehttp.SharedKeys
+	}
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	h, err := oncehttp.New(o, cfg)
 	s.ok(err)
@@ -261,17 +264,6 @@ func TestAnotherRequestUnderTheKeyIs422(t *testing.T) {
 		s.wantProblem(s.send("POST", "/other?a=1", "key", "body"), 422)
 		s.wantDone(1, 1)
 	})
-}
-
-func TestTenantsHaveKeysOfTheirOwn(t *testing.T) {
-	tenant := "a"
-	s := onSQLite(t, &oncehttp.Config{Tenant: func(*http.Request) string { return tenant }})
-	s.want(s.post("key", ""), 201, false)
-	tenant = "b"
-	s.want(s.post("key", ""), 201, false)
-	tenant = strings.Repeat("t", 256)
-	s.wantProblem(s.post("key", ""), 400)
-	s.wantDone(2, 2)
 }
 
 // The first waits in its handler while a repeat comes.

@@ -87,6 +87,8 @@ func (m *members) kill(i int) {
 	}
 }
 
+// signal sends a signal to members. After SIGSTOP it waits until they have stopped: a busy machine
+// lets a thread run on for some milliseconds, in which it can still answer.
 func (m *members) signal(s syscall.Signal, which ...int) {
 	m.Helper()
 	for _, i := range which {
@@ -94,6 +96,24 @@ func (m *members) signal(s syscall.Signal, which ...int) {
 			m.Fatal(err)
 		}
 	}
+	for _, i := range which {
+		for s == syscall.SIGSTOP && !stopped(m.running[i].Process.Pid) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// stopped reports whether no thread of a process runs.
+func stopped(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, thread := range threads {
+		line, err := os.ReadFile(thread)
+		_, state, _ := strings.Cut(string(line), ") ")
+		if err != nil || !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true // also without /proc
 }
 
 // answers waits until every running member can do what needs a quorum.

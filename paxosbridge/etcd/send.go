@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -175,8 +176,5 @@ func (c *Cluster) explain(
 }
 
 func pauses() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = 5*time.Millisecond, 200*time.Millisecond
-	b.Multiplier, b.RandomizationFactor = 2, 0.5
-	return b
+	return retry.Growing(5*time.Millisecond, 200*time.Millisecond, 0.5)
 }

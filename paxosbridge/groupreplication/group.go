@@ -22,15 +22,15 @@ func newGroup(tables []dialect.Option) *sqlstore.Dialect {
 		})
 }
 
-// Probe checks the member too.
-func (g *group) Probe(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
+// Server checks the member too.
+func (g *group) Server(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, error) {
 	if err := g.check(ctx, conn); err != nil {
 		return sqlstore.Facts{}, err
 	}
-	return g.Database.Probe(ctx, conn)
+	return g.Database.Server(ctx, conn)
 }
 
-// Setup checks the member as Probe did the first, because a session is made on the primary of the
+// Setup checks the member as Server did the first, because a session is made on the primary of the
 // moment. A primary that was just elected may not have applied what the group agreed on before.
 // Under EVENTUAL it would answer before it has.
 func (g *group) Setup(ctx context.Context, s *sqlstore.Session) error {

@@ -14,6 +14,14 @@ START TRANSACTION
 -- name: lock
 SELECT GET_LOCK('rowlock_migrate', 60) <=> 1
 
+-- name: stand-in
+-- For a way down after rowlock_meta was lost: each migration writes its version there. It is as the
+-- first migration makes it, in case the way down is cut off here.
+CREATE TABLE IF NOT EXISTS rowlock_meta (
+    name  VARBINARY(64)  NOT NULL PRIMARY KEY,
+    value VARBINARY(255) NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
+
 -- name: commit
 COMMIT
 

@@ -17,6 +17,10 @@ BEGIN ISOLATION LEVEL READ COMMITTED
 -- "rowlock" in ASCII, as a number.
 SELECT true FROM pg_advisory_xact_lock(x'726f776c6f636b'::bigint)
 
+-- name: stand-in
+-- For a way down after rowlock_meta was lost: each migration writes its version there.
+CREATE TABLE IF NOT EXISTS rowlock_meta (name varchar(64) PRIMARY KEY, value text)
+
 -- name: commit
 COMMIT
 

@@ -18,6 +18,10 @@ BEGIN IMMEDIATE
 -- Nothing, because the beginning of the transaction has locked.
 SELECT true
 
+-- name: stand-in
+-- For a way down after rowlock_meta was lost: each migration writes its version there.
+CREATE TABLE IF NOT EXISTS rowlock_meta (name TEXT PRIMARY KEY, value TEXT)
+
 -- name: commit
 COMMIT
 

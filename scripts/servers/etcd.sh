@@ -35,7 +35,7 @@ etcd_serve() {
 	for member in "${etcd_members[@]}"; do
 		cluster+=${cluster:+,}$member=http://127.0.0.1:${port[${member}_peer]}
 	done
-	serve "$name" root "$(etcd_program)" --name "$name" --data-dir "$2/data" --log-level warn \
+	serve "$name" root "$(etcd_program)" --name "$name" --data-dir "$2/data" --log-level warn ${no_sync:+--unsafe-no-fsync} \
 		--listen-client-urls "http://127.0.0.1:$3" --advertise-client-urls "http://127.0.0.1:$3" \
 		--listen-peer-urls "http://127.0.0.1:${port[${name}_peer]}" --initial-advertise-peer-urls "http://127.0.0.1:${port[${name}_peer]}" \
 		--initial-cluster "$cluster" --initial-cluster-state new --initial-cluster-token "rowlock-${port[etcd1]}"

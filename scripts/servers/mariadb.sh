@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # no_sync: with-servers sets it
 # MariaDB, the version the machine's Debian has, and what MySQL has in common with it.
 
 # The core packages are the programs alone: no service, no default data folder, no user of their own.
@@ -17,7 +17,7 @@ mariadb_prepare() {
 
 mariadb_serve() {
 	serve mariadb nobody mariadbd --no-defaults --datadir="$1/data" --tmpdir="$1/tmp" --socket="$1/socket" --init-file="$1/init.sql" \
-		--bind-address=127.0.0.1 --port="$2" --skip-name-resolve --max-connections=300
+		--bind-address=127.0.0.1 --port="$2" --skip-name-resolve --max-connections=300 ${no_sync:+--innodb-flush-method=nosync}
 }
 
 mariadb_open() {

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # cache, folder: with-servers sets them
+# shellcheck shell=bash disable=SC2154 # cache, folder, no_sync: with-servers sets them
 # The real MySQL. Debian has it in its unstable suite only, so it lives in a small Debian of its own,
 # made once and kept between runs.
 
@@ -83,7 +83,8 @@ mysql_serve() {
 	local inside=/srv/${folder##*/}
 	exec setsid "${as_mysql[@]}" --pdeathsig="${stop_signal[mysql]}" mysqld --no-defaults \
 		--datadir="$inside/data" --tmpdir="$inside/tmp" --socket="$inside/socket" --init-file="$inside/init.sql" \
-		--bind-address=127.0.0.1 --port="$2" --skip-name-resolve --max-connections=300 --mysqlx=OFF
+		--bind-address=127.0.0.1 --port="$2" --skip-name-resolve --max-connections=300 --mysqlx=OFF \
+		${no_sync:+--innodb-flush-method=nosync}
 }
 
 mysql_open() {

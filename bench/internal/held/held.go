@@ -87,7 +87,7 @@ func (c *crowd) open(d *rig.Database) (err error) {
 	}
 	c.client, err = rowlock.Open(c.pool, d.Dialect, &rowlock.Config{
 		TTL: c.TTL, Lanes: c.Lanes, Strategy: rowlock.Insert, Logger: slog.New(slog.DiscardHandler),
-		Reaper: rowlock.ReaperConfig{Off: true}, Hooks: rowlock.Hooks{Lost: func(string, int64, error) { c.lost.Add(1) }},
+		Reaper: rowlock.ReaperConfig{Off: true}, Hooks: rowlock.Hooks{Lost: func(context.Context, string, int64, error) { c.lost.Add(1) }},
 	})
 	return err
 }

@@ -1,6 +1,7 @@
 // Pages writes docs/sql: a page for each dialect that lists its statements, what runs each of them,
 // and how often. The names and comments come from the .sql files, the sentences from calls.txt. It
-// runs with: go generate ./dialect
+// also writes examples/languages/*.sql: the few statements that programs in other languages need.
+// It runs with: go generate ./dialect
 package main
 
 import (
@@ -22,6 +23,12 @@ func main() {
 		text, err := page(*root, d)
 		if err == nil {
 			err = os.WriteFile(d.file(*root), []byte(text), 0o644)
+		}
+		if err == nil {
+			text, err = languages(*root, d)
+		}
+		if err == nil {
+			err = os.WriteFile(d.borrowedFile(*root), []byte(text), 0o644)
 		}
 		if err != nil {
 			log.Fatal(err)

@@ -26,6 +26,23 @@ func TestThePagesAreCurrentAndNameEveryStatement(t *testing.T) {
 	}
 }
 
+// The statements for other languages are rowlock's own.
+func TestTheStatementsForOtherLanguagesAreCurrent(t *testing.T) {
+	for _, r := range dialects {
+		want, err := languages(root, r)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		text, err := os.ReadFile(r.borrowedFile(root))
+		if err != nil {
+			t.Error(err)
+		} else if string(text) != want {
+			t.Errorf("%s is not current: run go generate ./dialect", r.borrowedFile("."))
+		}
+	}
+}
+
 func TestEverySentenceIsOfAStatement(t *testing.T) {
 	used := make(map[string]bool)
 	for _, r := range dialects {

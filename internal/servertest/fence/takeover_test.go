@@ -70,7 +70,8 @@ func TestALoserIsRefusedAtOnceWhileTheHolderIsInAFence(t *testing.T) {
 				tx := s.Begin(s.Env.DB, nil)
 				s.OK(check(l, s.Context(), tx))
 				for range 3 {
-					s.Within(250*time.Millisecond, "a TryLock while the holder is in "+name, func() {
+					// A statement waits a second for a locked row.
+					s.Within(900*time.Millisecond, "a TryLock while the holder is in "+name, func() {
 						if held := s.WantHeld(rival, name); held.Remaining < 50*time.Second {
 							s.Errorf("%s: %s of a minute remain", name, held.Remaining)
 						}

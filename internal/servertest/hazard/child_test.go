@@ -15,7 +15,9 @@ import (
 // TestChildAtWork is the child.
 func TestChildAtWork(t *testing.T) {
 	servertest.AtWork(t,
-		map[string]servertest.Job{"hold": servertest.Hold, "write": writing, "count": counting})
+		map[string]servertest.Job{
+			"hold": servertest.Hold, "write": writing, "count": counting, "idle": idling,
+		})
 }
 
 // writing adds one to the ledger, under the key it receives: it locks, reads, checks that it has

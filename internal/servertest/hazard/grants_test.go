@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -42,6 +43,7 @@ func grantedOnce(s *servertest.Scene, clients []*rowlock.Client, key string, wan
 	s.Helper()
 	var mu sync.Mutex
 	var tokens []int64
+	var held []*rowlock.Lock
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range 64 {
@@ -56,11 +58,12 @@ func grantedOnce(s *servertest.Scene, clients []*rowlock.Client, key string, wan
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			tokens = append(tokens, l.Token())
+			tokens, held = append(tokens, l.Token()), append(held, l)
 		})
 	}
 	close(start)
 	wg.Wait()
+	runtime.KeepAlive(held) // a lock that was forgotten would be released and granted again
 	if len(tokens) != 1 || tokens[0] != want {
 		s.Errorf("%q: granted tokens %v, want %d alone", key, tokens, want)
 	}

@@ -18,7 +18,7 @@ var sessionSettings = map[string][][]string{
 	"sqlite": {
 		{},
 		{
-			"_pragma=synchronous(OFF)", "_txlock=deferred", "_time_format=sqlite", "_pragma=busy_timeout(0)",
+			"_pragma=synchronous(OFF)", "_txlock=deferred", "_time_format=sqlite", "_pragma=busy_timeout(1)",
 			"_inttotime=1",
 		},
 		{

@@ -10,6 +10,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/schema"
 )
 
 // refused fails the test unless Open returns the error wanted, which says how to do better, and
@@ -39,7 +40,7 @@ func refusedWith(s *servertest.Scene, cfg *rowlock.Config, db rowlock.DB, d dial
 			s.Errorf("%q does not say %q", err, word)
 		}
 	}
-	for _, slip := range []string{"<nil>", "%!", "rowlock: rowlock:", "outcome unknown"} {
+	for _, slip := range []string{"<nil>", "%!", "rowlock: rowlock:", "outcome unknown", `connect ""`, `probe ""`} {
 		if strings.Contains(err.Error(), slip) {
 			s.Errorf("%q says %q", err, slip)
 		}
@@ -76,11 +77,11 @@ func TestOpenRefusesAnotherSchemaVersion(t *testing.T) {
 			s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = ? WHERE name = 'schema_version'`, version)
 		}
 		set("0")
-		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 0", "needs 1",
-			"schema.Migrate")
+		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 0",
+			fmt.Sprint("needs ", schema.Version), "schema.Migrate")
 		set("7")
-		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 7", "knows only 1",
-			"upgrade")
+		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 7",
+			fmt.Sprint("knows only ", schema.Version), "upgrade")
 		for _, nonsense := range []string{"one", "", " 1", "1.0", "99999999999999999999"} {
 			set(nonsense)
 			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrCorrupt, fmt.Sprintf("%q", nonsense),

@@ -1,11 +1,15 @@
 package refusal
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/forupdate"
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/once"
+	"github.com/rowlockdb/rowlock/optimistic"
 )
 
 func TestOpenRefusesAUserThatLacksAPrivilege(t *testing.T) {
@@ -16,10 +20,9 @@ func TestOpenRefusesAUserThatLacksAPrivilege(t *testing.T) {
 			for _, right := range rights {
 				s.Exec(s.Env.DB, `REVOKE `+right+` ON {`+table+`} FROM `+name)
 				s.Part(right+" on "+table, func(s *servertest.Scene) {
-					want, says := rowlock.ErrPrivilege, []string{right, s.Env.Dialect.Names().Prefix + table}
-					if len(rights) == 1 && s.Env.Driver == "mysql" {
-						// it hides a table from users without a privilege on it
-						want, says = rowlock.ErrNoSchema, []string{"privileges", s.Env.Table(table)}
+					// MySQL hides a table from users without a privilege on it, if it is the only one
+					want, says := rowlock.ErrPrivilege, []string{
+						"GRANT " + right + " ON " + s.Env.Table(table),
 					}
 					for _, st := range servertest.Strategies {
 						refusedWith(s, servertest.Config(servertest.WithStrategy(st)), seen.Env.Pool(s),
@@ -31,6 +34,60 @@ func TestOpenRefusesAUserThatLacksAPrivilege(t *testing.T) {
 		}
 		if n := s.Rows(); n != 0 {
 			s.Errorf("%d rows after nothing but refusals", n)
+		}
+	})
+}
+
+// An administrator who grants one right is not sent back for the next.
+func TestOpenNamesAllMissingPrivilegesAtOnce(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		name, seen := s.User()
+		s.Grant(name)
+		for _, missing := range []map[string]string{
+			{"rowlock": "INSERT, DELETE", "rowlock_floor": "UPDATE", "rowlock_queue": "SELECT, UPDATE"},
+			{"rowlock_queue": "SELECT, INSERT, UPDATE, DELETE", "rowlock_meta": "SELECT"},
+			{"rowlock_meta": "SELECT", "rowlock": "UPDATE"},
+		} {
+			var says []string
+			for table, rights := range missing {
+				s.Exec(s.Env.DB, `REVOKE `+rights+` ON {`+table+`} FROM `+name)
+				says = append(says, "GRANT "+rights+" ON "+s.Env.Table(table)+" TO")
+			}
+			refused(s, seen.Env.Pool(s), s.Env.Dialect, rowlock.ErrPrivilege, says...)
+			_, err := optimistic.New(seen.Env.Pool(s), s.Env.Dialect)
+			s.WantErr(err, rowlock.ErrPrivilege)
+			if text := err.Error(); strings.Contains(text, "DELETE ON "+s.Env.Table("rowlock")+" ") {
+				s.Errorf("optimistic.New asks for what it does not need: %s", text)
+			}
+			s.Grant(name)
+		}
+		seen.T = s.T
+		seen.Take(seen.Client(), "k")
+	})
+}
+
+// Other packages need a table more, and say so together with the rest.
+func TestOtherStoresNameAllMissingPrivilegesAtOnce(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		name, seen := s.User()
+		s.Grant(name)
+		s.Exec(s.Env.DB, `GRANT SELECT ON {rowlock_hold} TO `+name)
+		s.Exec(s.Env.DB, `GRANT SELECT ON {rowlock_once} TO `+name)
+		s.Exec(s.Env.DB, `REVOKE UPDATE ON {rowlock} FROM `+name)
+		_, holds := forupdate.New(seen.Env.Pool(s), s.Env.Dialect)
+		_, effects := once.New(seen.Env.Pool(s), s.Env.Dialect, nil)
+		for err, says := range map[error][]string{
+			holds: {
+				"UPDATE ON " + s.Env.Table("rowlock"), "INSERT, UPDATE, DELETE ON " + s.Env.Table("rowlock_hold"),
+			},
+			effects: {"INSERT, UPDATE, DELETE ON " + s.Env.Table("rowlock_once")},
+		} {
+			s.WantErr(err, rowlock.ErrPrivilege)
+			for _, word := range says {
+				if !strings.Contains(err.Error(), word) {
+					s.Errorf("%q does not say %q", err, word)
+				}
+			}
 		}
 	})
 }
@@ -50,7 +107,7 @@ func TestTheNeededPrivilegesAreEnough(t *testing.T) {
 func TestOpenRefusesAUserWithoutAnyPrivilege(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		_, seen := s.User()
-		says := "SELECT, INSERT, UPDATE, DELETE on " + s.Env.Table("rowlock")
+		says := "SELECT, INSERT, UPDATE, DELETE ON " + s.Env.Table("rowlock")
 		if s.Env.Driver == "mysql" {
 			says = "Access denied" // to the database
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // served is one grant of a waiter in another process.
@@ -33,19 +34,23 @@ func queueing(c *servertest.Worker) error {
 			return fmt.Errorf("received %q", line)
 		}
 		wg.Go(func() {
-			l, err := c.Locks.Lock(context.Background(), "queue", rowlock.Note(name),
-				rowlock.Priority(priority))
-			if err != nil {
-				fmt.Println("child:", name, err)
-				return
-			}
-			fmt.Println("child:", name, l.Token(), time.Now().UnixNano())
-			if err := l.Unlock(context.Background()); err != nil {
-				fmt.Println("child:", name, err)
-			}
+			visit(c.Locks, name, rowlock.Priority(priority))
 		})
 	}
 	return nil
+}
+
+// visit waits for the key "queue", and tells the parent when it was served.
+func visit(c *rowlock.Client, name string, opts ...rowlock.Option) {
+	l, err := c.Lock(context.Background(), "queue", append(opts, rowlock.Note(name))...)
+	if err != nil {
+		fmt.Println("child:", name, err)
+		return
+	}
+	fmt.Println("child:", name, l.Token(), time.Now().UnixNano())
+	if err := l.Unlock(context.Background()); err != nil {
+		fmt.Println("child:", name, err)
+	}
 }
 
 // queue is the waiters of several processes for the key "queue".
@@ -85,6 +90,7 @@ func enqueue(s *servertest.Scene, m servertest.Mode, n int, ttl time.Duration,
 	for rows.Next() {
 		var name string
 		s.OK(rows.Scan(&name))
+		_, name = lease.SplitNote(name)
 		q.waiting = append(q.waiting, name)
 	}
 	s.OK(rows.Err())

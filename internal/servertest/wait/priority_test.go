@@ -41,7 +41,7 @@ func TestALongWaitGoesBeforeAHighPriority(t *testing.T) {
 				wait += 2_000_000
 			}
 			s.Exec(s.Env.DB,
-				`UPDATE {rowlock_queue} SET {rank} = (SELECT r FROM (SELECT max({rank}) AS r FROM {rowlock_queue} WHERE note = 'high') AS h) + ? WHERE note = 'low'`,
+				`UPDATE {rowlock_queue} SET {rank} = (SELECT r FROM (SELECT max({rank}) AS r FROM {rowlock_queue} WHERE note LIKE '%high') AS h) + ? WHERE note LIKE '%low'`,
 				(9*lease.PriorityStep).Microseconds()-wait)
 			s.OK(l.Unlock(s.Context()))
 			wantServed(s, l, order...)

@@ -75,6 +75,28 @@ CREATE TABLE rowlock_once (
 
 CREATE INDEX ON rowlock_once (expires_at);
 
+-- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
+-- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
+CREATE TABLE rowlock_wait (
+    chain       bytea       NOT NULL CHECK (octet_length(chain) = 16),
+    key         bytea       NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
+    token       bigint      NOT NULL CHECK (token >= 0),
+    awaits      bigint      NOT NULL DEFAULT 0,
+    process     smallint    NOT NULL,
+    note        text        NOT NULL DEFAULT '',
+    since       timestamptz NOT NULL,
+    alive_until timestamptz NOT NULL,
+    PRIMARY KEY (chain, key, token)
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_cost_delay = 0,
+    vacuum_truncate = off
+);
+
+CREATE INDEX ON rowlock_wait (key, token);
+
 CREATE TABLE rowlock_meta (
     name  varchar(64) PRIMARY KEY,
     value text        NOT NULL
@@ -87,4 +109,4 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version', '1');
 
 -- +goose Down
 
-DROP TABLE IF EXISTS rowlock_meta, rowlock_once, rowlock_hold, rowlock_queue, rowlock_floor, rowlock;
+DROP TABLE IF EXISTS rowlock_meta, rowlock_wait, rowlock_once, rowlock_hold, rowlock_queue, rowlock_floor, rowlock;

@@ -9,7 +9,7 @@
 CREATE TABLE IF NOT EXISTS `rowlock` (
     `key`       VARBINARY(255) NOT NULL PRIMARY KEY CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
     owner       BINARY(16)     NULL,
-    note        VARBINARY(255) NOT NULL DEFAULT '',
+    note        VARBINARY(384) NOT NULL DEFAULT '',
     token       BIGINT         NOT NULL CHECK (token >= 0),
     acquired_at DATETIME(6)    NOT NULL,
     expires_at  DATETIME(6)    NOT NULL,
@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS `rowlock_queue` (
     waiter      BINARY(16)     NOT NULL,
     ticket      BIGINT         NOT NULL AUTO_INCREMENT UNIQUE,
     `rank`      BIGINT         NULL,
-    note        VARBINARY(255) NOT NULL DEFAULT '',
+    note        VARBINARY(384) NOT NULL DEFAULT '',
     ttl         BIGINT         NOT NULL DEFAULT 0,
     alive_until DATETIME(6)    NOT NULL,
     PRIMARY KEY (`key`, waiter)
@@ -58,6 +58,21 @@ CREATE TABLE IF NOT EXISTS `rowlock_once` (
     INDEX (expires_at)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
+-- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
+-- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
+CREATE TABLE IF NOT EXISTS `rowlock_wait` (
+    chain       BINARY(16)     NOT NULL,
+    `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    token       BIGINT         NOT NULL CHECK (token >= 0),
+    awaits      BIGINT         NOT NULL DEFAULT 0,
+    process     SMALLINT       NOT NULL,
+    note        VARBINARY(384) NOT NULL DEFAULT '',
+    since       DATETIME(6)    NOT NULL,
+    alive_until DATETIME(6)    NOT NULL,
+    PRIMARY KEY (chain, `key`, token),
+    INDEX (`key`, token)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
 CREATE TABLE IF NOT EXISTS `rowlock_meta` (
     name  VARBINARY(64)  NOT NULL PRIMARY KEY,
     value VARBINARY(255) NOT NULL
@@ -69,26 +84,26 @@ INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('instance', UUID());
 INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version', '1');
 
 
-UPDATE rowlock_meta SET value = 'a2b1180a-e64a-11f1-a034-02fc00000001' WHERE name = 'instance';
+UPDATE rowlock_meta SET value = 'af2bec63-e671-11f1-8623-02fc00000001' WHERE name = 'instance';
 UPDATE rowlock_floor SET floor = 5001 WHERE bucket = 218;
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'00ff', X'06eb7d6a69ee19e5fbdf749018d3d2ab', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:25.880571', '2076-11-09 07:59:25.880571', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'61', NULL, X'', 1, '2026-11-22 07:59:25.883258', '2026-11-22 07:59:25.883648', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6120', X'6583dcd6056fd32aadd0d2d0be920de9', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:25.879707', '2076-11-09 07:59:25.879707', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6261636b', NULL, X'', 2199023255552, '2026-11-22 07:59:25.886964', '2026-11-22 07:59:25.887878', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6279207472616e73616374696f6e', X'51b9ca7b38b58494d81ef214ddb46faa', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:25.911292', '2076-11-09 07:59:25.911292', -1);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'65787069726564', X'fa64ea1e82e1206f828ab2a02917c7e9', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:25.884946', '2026-11-22 07:59:25.885946', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66616972', X'1869c9d2a11e8ecde889aa06a8114033', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:25.891895', '2076-11-09 07:59:25.891895', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66726565', NULL, X'', 1, '2026-11-22 07:59:25.882191', '2026-11-22 07:59:25.882602', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'68656c64', X'c20dea4d876b5b8fb0a1814b43017030', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:25.878079', '2076-11-09 07:59:25.878596', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b', X'767527047c4621915da44b8a2aa3165e', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:25.881506', '2076-11-09 07:59:25.881506', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6d6f766564', NULL, X'', 1099511627776, '2026-11-22 07:59:25.885738', '2026-11-22 07:59:25.886321', 1);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'7370656e74', NULL, X'', 9223372036853727231, '2026-11-22 07:59:25.890515', '2026-11-22 07:59:25.891155', 0);
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'19ed40bf62c399b8492efda5b9a9184b', 12, NULL, X'', 0, '2076-11-09 07:59:25.895717');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'28a3a5e81d1e89f0efc70b63bf717b92', 11, 1795334315895065, X'6465616420e29895', 1000, '2026-11-22 07:59:25.896065');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'a7937b64b8caa58f03721bb6bacf5c78', 9, 1795334355892757, X'666972737420e29895', 1576800000000000, '2076-11-09 07:59:25.892757');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'f9d37c23fcc0f03c15a86aba71dce01d', 10, 1795334265894034, X'757267656e7420e29895', 1576800000000000, '2076-11-09 07:59:25.894034');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'68656c64', X'19ed40bf62c399b8492efda5b9a9184b', 13, NULL, X'', 0, '2076-11-09 07:59:25.895717');
-INSERT INTO rowlock_hold (`key`, `made_at`) VALUES (X'6279207472616e73616374696f6e', '2026-11-22 07:59:25.909854');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'6368617267652f37', X'd3522d1c8693efc06b97dffd9aa7e5d96e5e9a211c458825de71fd2a1d37f845', X'00ff646f6e6520e29895', '2026-11-22 07:59:25.901324', '2076-11-09 07:59:25.901324');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'61636d65', X'6368617267652f37', X'', NULL, '2026-11-22 07:59:25.906033', '2076-11-09 07:59:25.906033');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'65787069726564', X'', X'6f6c64', '2026-11-22 07:59:25.907412', '2026-11-22 07:59:24.908819');
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'00ff', X'06eb7d6a69ee19e5fbdf749018d3d2ab', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.056487', '2076-11-09 12:38:57.056487', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'61', NULL, X'', 1, '2026-11-22 12:38:57.058178', '2026-11-22 12:38:57.058396', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6120', X'6583dcd6056fd32aadd0d2d0be920de9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.056081', '2076-11-09 12:38:57.056081', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6261636b', NULL, X'', 2199023255552, '2026-11-22 12:38:57.060075', '2026-11-22 12:38:57.060596', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6279207472616e73616374696f6e', X'51b9ca7b38b58494d81ef214ddb46faa', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.070302', '2076-11-09 12:38:57.070302', -1);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'65787069726564', X'fa64ea1e82e1206f828ab2a02917c7e9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.058790', '2026-11-22 12:38:57.059790', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66616972', X'1869c9d2a11e8ecde889aa06a8114033', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.063095', '2076-11-09 12:38:57.063095', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66726565', NULL, X'', 1, '2026-11-22 12:38:57.057531', '2026-11-22 12:38:57.057792', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'68656c64', X'c20dea4d876b5b8fb0a1814b43017030', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.054972', '2076-11-09 12:38:57.055361', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b', X'767527047c4621915da44b8a2aa3165e', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.056972', '2076-11-09 12:38:57.056972', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6d6f766564', NULL, X'', 1099511627776, '2026-11-22 12:38:57.059177', '2026-11-22 12:38:57.059638', 1);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'7370656e74', NULL, X'', 9223372036853727231, '2026-11-22 12:38:57.062379', '2026-11-22 12:38:57.062687', 0);
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'19ed40bf62c399b8492efda5b9a9184b', 12, NULL, X'', 0, '2076-11-09 12:38:57.065394');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'28a3a5e81d1e89f0efc70b63bf717b92', 11, 1795351087064980, X'686f737420372f343731312f6f72646572730964656164', 1000, '2026-11-22 12:38:57.065980');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'a7937b64b8caa58f03721bb6bacf5c78', 9, 1795351127063619, X'686f737420372f343731312f6f7264657273096669727374', 1576800000000000, '2076-11-09 12:38:57.063619');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'f9d37c23fcc0f03c15a86aba71dce01d', 10, 1795351037064326, X'686f737420372f343731312f6f726465727309757267656e74', 1576800000000000, '2076-11-09 12:38:57.064326');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'68656c64', X'19ed40bf62c399b8492efda5b9a9184b', 13, NULL, X'', 0, '2076-11-09 12:38:57.065394');
+INSERT INTO rowlock_hold (`key`, `made_at`) VALUES (X'6279207472616e73616374696f6e', '2026-11-22 12:38:57.069321');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'6368617267652f37', X'd3522d1c8693efc06b97dffd9aa7e5d96e5e9a211c458825de71fd2a1d37f845', X'00ff646f6e6520e29895', '2026-11-22 12:38:57.066064', '2076-11-09 12:38:57.066064');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'61636d65', X'6368617267652f37', X'', NULL, '2026-11-22 12:38:57.067296', '2076-11-09 12:38:57.067296');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'65787069726564', X'', X'6f6c64', '2026-11-22 12:38:57.067893', '2026-11-22 12:38:56.068664');

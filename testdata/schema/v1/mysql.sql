@@ -9,7 +9,7 @@
 CREATE TABLE IF NOT EXISTS `rowlock` (
     `key`       VARBINARY(255) NOT NULL PRIMARY KEY CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
     owner       BINARY(16)     NULL,
-    note        VARBINARY(255) NOT NULL DEFAULT '',
+    note        VARBINARY(384) NOT NULL DEFAULT '',
     token       BIGINT         NOT NULL CHECK (token >= 0),
     acquired_at DATETIME(6)    NOT NULL,
     expires_at  DATETIME(6)    NOT NULL,
@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS `rowlock_queue` (
     waiter      BINARY(16)     NOT NULL,
     ticket      BIGINT         NOT NULL AUTO_INCREMENT UNIQUE,
     `rank`      BIGINT         NULL,
-    note        VARBINARY(255) NOT NULL DEFAULT '',
+    note        VARBINARY(384) NOT NULL DEFAULT '',
     ttl         BIGINT         NOT NULL DEFAULT 0,
     alive_until DATETIME(6)    NOT NULL,
     PRIMARY KEY (`key`, waiter)
@@ -58,6 +58,21 @@ CREATE TABLE IF NOT EXISTS `rowlock_once` (
     INDEX (expires_at)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
+-- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
+-- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
+CREATE TABLE IF NOT EXISTS `rowlock_wait` (
+    chain       BINARY(16)     NOT NULL,
+    `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    token       BIGINT         NOT NULL CHECK (token >= 0),
+    awaits      BIGINT         NOT NULL DEFAULT 0,
+    process     SMALLINT       NOT NULL,
+    note        VARBINARY(384) NOT NULL DEFAULT '',
+    since       DATETIME(6)    NOT NULL,
+    alive_until DATETIME(6)    NOT NULL,
+    PRIMARY KEY (chain, `key`, token),
+    INDEX (`key`, token)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
 CREATE TABLE IF NOT EXISTS `rowlock_meta` (
     name  VARBINARY(64)  NOT NULL PRIMARY KEY,
     value VARBINARY(255) NOT NULL
@@ -69,26 +84,26 @@ INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('instance', UUID());
 INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version', '1');
 
 
-UPDATE rowlock_meta SET value = 'a2f0e864-e64a-11f1-b438-02fc00000001' WHERE name = 'instance';
+UPDATE rowlock_meta SET value = 'af445984-e671-11f1-86d4-02fc00000001' WHERE name = 'instance';
 UPDATE rowlock_floor SET floor = 5001 WHERE bucket = 218;
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'00ff', X'06eb7d6a69ee19e5fbdf749018d3d2ab', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:26.537033', '2076-11-09 07:59:26.537033', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'61', NULL, X'', 1, '2026-11-22 07:59:26.546931', '2026-11-22 07:59:26.547979', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6120', X'6583dcd6056fd32aadd0d2d0be920de9', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:26.535325', '2076-11-09 07:59:26.535325', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6261636b', NULL, X'', 2199023255552, '2026-11-22 07:59:26.555924', '2026-11-22 07:59:26.557788', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6279207472616e73616374696f6e', X'51b9ca7b38b58494d81ef214ddb46faa', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:26.615908', '2076-11-09 07:59:26.615908', -1);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'65787069726564', X'fa64ea1e82e1206f828ab2a02917c7e9', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:26.549696', '2026-11-22 07:59:26.550696', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66616972', X'1869c9d2a11e8ecde889aa06a8114033', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:26.579171', '2076-11-09 07:59:26.579171', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66726565', NULL, X'', 1, '2026-11-22 07:59:26.543006', '2026-11-22 07:59:26.543923', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'68656c64', X'c20dea4d876b5b8fb0a1814b43017030', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:26.520189', '2076-11-09 07:59:26.529900', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b', X'767527047c4621915da44b8a2aa3165e', X'686f737420372c20636166c3a920e29895', 1, '2026-11-22 07:59:26.538460', '2076-11-09 07:59:26.538460', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6d6f766564', NULL, X'', 1099511627776, '2026-11-22 07:59:26.553391', '2026-11-22 07:59:26.554675', 1);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'7370656e74', NULL, X'', 9223372036853727231, '2026-11-22 07:59:26.569539', '2026-11-22 07:59:26.577238', 0);
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'19ed40bf62c399b8492efda5b9a9184b', 12, NULL, X'', 0, '2076-11-09 07:59:26.584692');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'28a3a5e81d1e89f0efc70b63bf717b92', 11, 1795334316583833, X'6465616420e29895', 1000, '2026-11-22 07:59:26.584833');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'a7937b64b8caa58f03721bb6bacf5c78', 9, 1795334356580603, X'666972737420e29895', 1576800000000000, '2076-11-09 07:59:26.580603');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'f9d37c23fcc0f03c15a86aba71dce01d', 10, 1795334266582010, X'757267656e7420e29895', 1576800000000000, '2076-11-09 07:59:26.582010');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'68656c64', X'19ed40bf62c399b8492efda5b9a9184b', 13, NULL, X'', 0, '2076-11-09 07:59:26.584692');
-INSERT INTO rowlock_hold (`key`, `made_at`) VALUES (X'6279207472616e73616374696f6e', '2026-11-22 07:59:26.610611');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'6368617267652f37', X'd3522d1c8693efc06b97dffd9aa7e5d96e5e9a211c458825de71fd2a1d37f845', X'00ff646f6e6520e29895', '2026-11-22 07:59:26.585928', '2076-11-09 07:59:26.585928');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'61636d65', X'6368617267652f37', X'', NULL, '2026-11-22 07:59:26.590827', '2076-11-09 07:59:26.590827');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'65787069726564', X'', X'6f6c64', '2026-11-22 07:59:26.595485', '2026-11-22 07:59:25.605040');
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'00ff', X'06eb7d6a69ee19e5fbdf749018d3d2ab', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.264350', '2076-11-09 12:38:57.264350', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'61', NULL, X'', 1, '2026-11-22 12:38:57.267132', '2026-11-22 12:38:57.267580', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6120', X'6583dcd6056fd32aadd0d2d0be920de9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.263577', '2076-11-09 12:38:57.263577', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6261636b', NULL, X'', 2199023255552, '2026-11-22 12:38:57.270519', '2026-11-22 12:38:57.271681', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6279207472616e73616374696f6e', X'51b9ca7b38b58494d81ef214ddb46faa', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.284309', '2076-11-09 12:38:57.284309', -1);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'65787069726564', X'fa64ea1e82e1206f828ab2a02917c7e9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.268399', '2026-11-22 12:38:57.269399', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66616972', X'1869c9d2a11e8ecde889aa06a8114033', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.275527', '2076-11-09 12:38:57.275527', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66726565', NULL, X'', 1, '2026-11-22 12:38:57.265863', '2026-11-22 12:38:57.266310', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'68656c64', X'c20dea4d876b5b8fb0a1814b43017030', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.261925', '2076-11-09 12:38:57.262492', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b', X'767527047c4621915da44b8a2aa3165e', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-22 12:38:57.265136', '2076-11-09 12:38:57.265136', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6d6f766564', NULL, X'', 1099511627776, '2026-11-22 12:38:57.269159', '2026-11-22 12:38:57.269827', 1);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'7370656e74', NULL, X'', 9223372036853727231, '2026-11-22 12:38:57.274231', '2026-11-22 12:38:57.274736', 0);
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'19ed40bf62c399b8492efda5b9a9184b', 12, NULL, X'', 0, '2076-11-09 12:38:57.278695');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'28a3a5e81d1e89f0efc70b63bf717b92', 11, 1795351087278060, X'686f737420372f343731312f6f72646572730964656164', 1000, '2026-11-22 12:38:57.279060');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'a7937b64b8caa58f03721bb6bacf5c78', 9, 1795351127276333, X'686f737420372f343731312f6f7264657273096669727374', 1576800000000000, '2076-11-09 12:38:57.276333');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'f9d37c23fcc0f03c15a86aba71dce01d', 10, 1795351037277242, X'686f737420372f343731312f6f726465727309757267656e74', 1576800000000000, '2076-11-09 12:38:57.277242');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'68656c64', X'19ed40bf62c399b8492efda5b9a9184b', 13, NULL, X'', 0, '2076-11-09 12:38:57.278695');
+INSERT INTO rowlock_hold (`key`, `made_at`) VALUES (X'6279207472616e73616374696f6e', '2026-11-22 12:38:57.283458');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'6368617267652f37', X'd3522d1c8693efc06b97dffd9aa7e5d96e5e9a211c458825de71fd2a1d37f845', X'00ff646f6e6520e29895', '2026-11-22 12:38:57.279531', '2076-11-09 12:38:57.279531');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'61636d65', X'6368617267652f37', X'', NULL, '2026-11-22 12:38:57.281438', '2076-11-09 12:38:57.281438');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'65787069726564', X'', X'6f6c64', '2026-11-22 12:38:57.282076', '2026-11-22 12:38:56.282816');

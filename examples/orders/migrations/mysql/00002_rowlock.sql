@@ -8,7 +8,7 @@
 CREATE TABLE IF NOT EXISTS `rowlock` (
     `key`       VARBINARY(255) NOT NULL PRIMARY KEY CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
     owner       BINARY(16)     NULL,
-    note        VARBINARY(255) NOT NULL DEFAULT '',
+    note        VARBINARY(384) NOT NULL DEFAULT '',
     token       BIGINT         NOT NULL CHECK (token >= 0),
     acquired_at DATETIME(6)    NOT NULL,
     expires_at  DATETIME(6)    NOT NULL,
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS `rowlock_queue` (
     waiter      BINARY(16)     NOT NULL,
     ticket      BIGINT         NOT NULL AUTO_INCREMENT UNIQUE,
     `rank`      BIGINT         NULL,
-    note        VARBINARY(255) NOT NULL DEFAULT '',
+    note        VARBINARY(384) NOT NULL DEFAULT '',
     ttl         BIGINT         NOT NULL DEFAULT 0,
     alive_until DATETIME(6)    NOT NULL,
     PRIMARY KEY (`key`, waiter)
@@ -57,6 +57,21 @@ CREATE TABLE IF NOT EXISTS `rowlock_once` (
     INDEX (expires_at)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
+-- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
+-- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
+CREATE TABLE IF NOT EXISTS `rowlock_wait` (
+    chain       BINARY(16)     NOT NULL,
+    `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    token       BIGINT         NOT NULL CHECK (token >= 0),
+    awaits      BIGINT         NOT NULL DEFAULT 0,
+    process     SMALLINT       NOT NULL,
+    note        VARBINARY(384) NOT NULL DEFAULT '',
+    since       DATETIME(6)    NOT NULL,
+    alive_until DATETIME(6)    NOT NULL,
+    PRIMARY KEY (chain, `key`, token),
+    INDEX (`key`, token)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
 CREATE TABLE IF NOT EXISTS `rowlock_meta` (
     name  VARBINARY(64)  NOT NULL PRIMARY KEY,
     value VARBINARY(255) NOT NULL
@@ -69,4 +84,4 @@ INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version', '1');
 
 -- +goose Down
 
-DROP TABLE IF EXISTS `rowlock_meta`, `rowlock_once`, `rowlock_hold`, `rowlock_queue`, `rowlock_floor`, `rowlock`;
+DROP TABLE IF EXISTS `rowlock_meta`, `rowlock_wait`, `rowlock_once`, `rowlock_hold`, `rowlock_queue`, `rowlock_floor`, `rowlock`;

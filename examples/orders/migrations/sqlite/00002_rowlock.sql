@@ -57,6 +57,22 @@ CREATE TABLE "rowlock_once" (
 
 CREATE INDEX "rowlock_once_expiry" ON "rowlock_once" (expires_at);
 
+-- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
+-- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
+CREATE TABLE "rowlock_wait" (
+    chain       BLOB    NOT NULL CHECK (length(chain) = 16),
+    key         BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
+    token       INTEGER NOT NULL CHECK (token >= 0),
+    awaits      INTEGER NOT NULL DEFAULT 0,
+    process     INTEGER NOT NULL,
+    note        TEXT    NOT NULL DEFAULT '',
+    since       INTEGER NOT NULL,
+    alive_until INTEGER NOT NULL,
+    PRIMARY KEY (chain, key, token)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX "rowlock_wait_key" ON "rowlock_wait" (key, token);
+
 CREATE TABLE "rowlock_meta" (
     name  TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL
@@ -72,6 +88,8 @@ INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version', '1');
 -- +goose Down
 
 DROP TABLE IF EXISTS "rowlock_meta";
+
+DROP TABLE IF EXISTS "rowlock_wait";
 
 DROP TABLE IF EXISTS "rowlock_once";
 

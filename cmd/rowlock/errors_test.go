@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+func TestWithoutTablesEveryCommandNamesTheCure(t *testing.T) {
+	each(t, func(b *bed) {
+		for _, args := range [][]string{{"ls"}, {"show", "k"}, {"waiters"}, {"watch"}, {"migrate", "status"}} {
+			b.wants(4, "run `rowlock migrate up`", append(args, "--prefix", "missing_")...)
+		}
+		b.wants(125, "run `rowlock migrate up`", "run", "k", "--prefix", "missing_", "--", "true")
+	})
+}
+
+func TestTablesOfAnotherVersionAreRefused(t *testing.T) {
+	each(t, func(b *bed) {
+		b.Exec(b.T, `UPDATE {rowlock_meta} SET value = '99' WHERE name = 'schema_version'`)
+		b.wants(4, "99", "ls")
+		b.wants(125, "99", "run", "k", "--", "true")
+		b.Exec(b.T, `UPDATE {rowlock_meta} SET value = '2' WHERE name = 'schema_version'`)
+	})
+}
+
+func TestMissingPrivilegesAreNamed(t *testing.T) {
+	e := testdb.Kinds[1].Open(t)
+	b := newBed(t, e)
+	user := e.Dialect.Names().Prefix + "user"
+	e.Exec(t, `CREATE ROLE `+user+` LOGIN`)
+	t.Cleanup(func() { e.Exec(t, `DROP ROLE `+user) })
+	u, err := url.Parse(b.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.User(user)
+	b.wants(5, "GRANT", "ls", "--dsn", u.String())
+	b.wants(125, "GRANT", "run", "k", "--dsn", u.String(), "--", "true")
+}
+
+func TestWrongUsageIsToldInOneLine(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	for _, c := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{2, "unknown command", []string{"frobnicate"}},
+		{2, "unknown flag", []string{"ls", "--frobnicate"}},
+		{2, "write table or json", []string{"ls", "-o", "yaml"}},
+		{2, `write a backslash as \\`, []string{"show", `a\b`}},
+		{2, "postgres://", []string{"ls", "--dsn", "oracle://x"}},
+		{2, "give --dsn", []string{"ls", "--dsn", ""}},
+		{2, "rowlock migrate up --create", []string{"ls", "--dsn", "sqlite:" + filepath.Join(t.TempDir(), "no.db")}},
+		{2, "SQLite has no schemas", []string{"ls", "--schema", "x"}},
+		{2, "--yes", []string{"migrate", "down"}},
+		{2, "ROWLOCK_KEY is not set", []string{"fence"}},
+		{2, "top needs a terminal", []string{"top"}},
+		{3, "cannot be reached", []string{"ls", "--dsn", "postgres://127.0.0.1:1/x"}},
+		{3, "cannot be reached", []string{"ls", "--dsn", "mysql://127.0.0.1:1/x"}},
+		{1, "it is free", []string{"show", "never"}},
+		{125, "rowlock run KEY -- COMMAND", []string{"run", "k", "true"}},
+		{125, "at most a third", []string{"run", "k", "--grace", "20s", "--", "true"}},
+		{125, "at most 24h", []string{"run", "k", "--min-hold", "48h", "--", "true"}},
+		{127, "not found", []string{"run", "k", "--", "no-such-program"}},
+		{126, "permission denied", []string{"run", "k", "--", "/etc/passwd"}},
+	} {
+		b.wants(c.code, c.says, c.args...)
+	}
+}
+
+func TestCodesOfTheCommandPass(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	for _, code := range []string{"0", "1", "7", "255"} {
+		if _, said, got := b.does("run", "k", "--", "sh", "-c", "exit "+code); said != "" ||
+			json.Number(code) != json.Number(strings.TrimSpace(itoa(got))) {
+			t.Errorf("a command that exits with %s ends run with %d: %s", code, got, said)
+		}
+	}
+}
+
+func TestAHeldKeyIsSkippedOrRefused(t *testing.T) {
+	each(t, func(b *bed) {
+		b.wants(0, "", "run", "k", "--", "sh", "-c",
+			binary+` run k --wait 0 -- true 2>/dev/null; test $? = 120 || exit 1
+			`+binary+` run k --wait 50ms -- true 2>/dev/null; test $? = 120 || exit 2
+			`+binary+` run k --skip-if-held -- false 2>/dev/null || exit 3`)
+	})
+}
+
+func TestTablesAreMadeAndRemoved(t *testing.T) {
+	each(t, func(b *bed) {
+		b.Cleanup(func() { _ = schema.Down(context.Background(), b.DB, b.Dialect) })
+		b.wants(0, "", "migrate", "down", "--yes")
+		b.wants(4, "migrate up", "migrate", "status")
+		b.wants(0, "", "migrate", "up")
+		if out := b.wants(0, "", "migrate", "status"); !strings.Contains(out, "up to date") {
+			b.Errorf("status says %q", out)
+		}
+		if out := b.wants(0, "", "migrate", "sql"); !strings.Contains(out, b.Dialect.Names().Prefix+"rowlock") {
+			b.Errorf("sql prints %q", out)
+		}
+	})
+}
+
+// A benchmark leaves no table behind, also when it is interrupted.
+func TestABenchmarkCleansUp(t *testing.T) {
+	each(t, func(b *bed) {
+		_, said, code := b.does("bench", "--for", "100ms", "-o", "json")
+		if code != 0 {
+			b.Fatalf("bench exits with %d: %s", code, said)
+		}
+		cmd := b.command("bench", "--for", "10s")
+		said = interruptWhenItSays(b.T, cmd, "tables of its own")
+		if left := benchTables(b); left != 0 {
+			b.Errorf("%d tables are left: %s", left, said)
+		}
+	})
+}
+
+func benchTables(b *bed) (n int) {
+	b.Helper()
+	query := `SELECT count(*) FROM information_schema.tables WHERE table_name LIKE 'rowlock\_bench\_%'`
+	if b.Driver == "sqlite" {
+		query = `SELECT count(*) FROM sqlite_master WHERE name LIKE 'rowlock\_bench\_%' ESCAPE '\'`
+	}
+	if err := b.DB.QueryRowContext(b.Context(), query).Scan(&n); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}

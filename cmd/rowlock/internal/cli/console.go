@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/door"
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
+	"github.com/rowlockdb/rowlock/console"
+)
+
+func (p *program) console() *cobra.Command {
+	var listen, by string
+	var write bool
+	c := &cobra.Command{
+		Use:   "console",
+		Short: "Serve a page that shows the locks, for a browser",
+		Long: long(`
+Serve a page that shows which keys are held, by whom and for how long, who waits, and which callers
+wait for one another. It prints its address, which has a secret in it: whoever has the address can
+look. It sends one statement a second to the database, however many look, and none if none does.
+
+It listens on 127.0.0.1 only. Another address makes it reachable from elsewhere, without encryption:
+put a proxy with TLS before it, or use an SSH tunnel instead. With --write those who look can take
+keys from their holders, as rowlock release --force does; the record has the name of --by.`),
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.serve(c.Context(), listen, by, write)
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:7380", "address and port; port 0 is any free one")
+	c.Flags().BoolVar(&write, "write", false, "let those who look take keys from their holders")
+	c.Flags().StringVar(&by, "by", operator(), "who looks, for records of forced releases")
+	c.Flags().Lookup("by").DefValue = "USER@HOST"
+	return c
+}
+
+// streams is how many pages refresh themselves at a time.
+const streams = 500
+
+func (p *program) serve(ctx context.Context, listen, by string, write bool) error {
+	t, client, end, err := p.client(ctx, func(c *rowlock.Config) { c.Reaper.Off = true })
+	if err != nil {
+		return err
+	}
+	defer end()
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return usage("--listen %s: %s", listen, target.Plain(err))
+	}
+	d := door.New(by)
+	h, err := console.Handler(client, console.Options{
+		DB: t.DB, Dialect: t.Dialect, Write: write, Authorize: d.Viewer, Logger: p.logger(),
+		StreamsPerViewer: streams, Streams: streams, // who has the address has the one name of --by
+		Timeline: timeline(client), Findings: findings(t),
+	})
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
+	p.announce(listener.Addr().(*net.TCPAddr), d)
+	server := &http.Server{
+		Handler: d.Admit(h), ReadTimeout: 20 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(p.logger().Handler(), slog.LevelWarn),
+	}
+	server.RegisterOnShutdown(h.Close)
+	return serveUntil(ctx, listener, server)
+}
+
+// announce prints the address to open.
+func (p *program) announce(at *net.TCPAddr, d *door.Door) {
+	p.out.Line("http://%s%s", at, d.Address())
+	if !at.IP.IsLoopback() {
+		fmt.Fprintln(p.stderr, "rowlock: this page can be reached from other machines, and what it sends "+
+			"is not encrypted")
+	}
+}
+
+// serveUntil serves until ctx ends, and then ends what is open.
+func serveUntil(ctx context.Context, l net.Listener, server *http.Server) error {
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	ending, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := server.Shutdown(ending); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/scan"
+	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	page  = 100  // what a person reads at once
+	batch = 1000 // what one statement fetches
+)
+
+func (p *program) ls() *cobra.Command {
+	var all bool
+	var after string
+	var limit int
+	c := &cobra.Command{
+		Use:   "ls [PREFIX]",
+		Short: "List which keys are held, by whom, for how long",
+		Long: long(`
+List held keys in their order: those that begin with PREFIX, or all. A listing of more than --limit
+keys ends with the command for the next page.
+
+A key is shown with \x and two digits for each byte that does not print, and \\ for a backslash.
+Type it in that form. LEFT is the time to the end of the lease, unless it is renewed.`),
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.list(c.Context(), atMostOne(args), after, limit, all)
+		},
+	}
+	c.Flags().BoolVarP(&all, "all", "a", false, "free keys and rowlock's own too, as long as they have a row")
+	c.Flags().StringVar(&after, "after", "", "go on after this key")
+	c.Flags().IntVarP(&limit, "limit", "n", page, "keys to list; 0: all of them")
+	return p.listed(c)
+}
+
+func (p *program) list(ctx context.Context, prefix, after string, limit int, all bool) error {
+	filter := lease.Filter{Held: !all, Limit: limit}
+	var err error
+	if filter.Prefix, err = keytext.Prefix(prefix); err != nil {
+		return err
+	}
+	if filter.After, err = keytext.Prefix(after); err != nil {
+		return err
+	}
+	if limit < 0 {
+		return usage("--limit %d is negative: write 0 for all keys", limit)
+	}
+	t, store, end, err := p.table(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	table := scan.Of(t, store)
+	if limit == 0 {
+		return p.listAll(ctx, table, filter)
+	}
+	found, more, err := table.Page(ctx, filter)
+	if err != nil {
+		return err
+	}
+	return p.printPage(found, more, prefix, all)
+}
+
+func (p *program) printPage(found []lease.Record, more bool, prefix string, all bool) error {
+	next := ""
+	if more {
+		next = keytext.Show(found[len(found)-1].Key)
+	}
+	if p.out.IsJSON() {
+		return p.out.JSON(struct {
+			Keys []record `json:"keys"`
+			Next string   `json:"next,omitempty"`
+		}{records(found), next})
+	}
+	if err := p.printTable(found); err != nil || !more {
+		return err
+	}
+	command := "rowlock ls"
+	if all {
+		command += " --all"
+	}
+	if prefix != "" {
+		command += " " + quote(prefix)
+	}
+	fmt.Fprintf(p.stderr, "rowlock: there are more keys: %s --after %s\n", command, quote(next))
+	return nil
+}
+
+func (p *program) printTable(found []lease.Record) error {
+	if len(found) == 0 {
+		fmt.Fprintln(p.stderr, "rowlock: no such keys")
+		return nil
+	}
+	rows := make([][]string, len(found))
+	for i, r := range found {
+		rows[i] = recordRow(r)
+	}
+	return p.out.Table(recordColumns, rows)
+}
+
+// listAll prints pages as they come: in JSON, one object for each key and line.
+func (p *program) listAll(ctx context.Context, table *scan.Table, filter lease.Filter) error {
+	for {
+		filter.Limit = batch
+		found, more, err := table.Page(ctx, filter)
+		if err != nil {
+			return err
+		}
+		if !p.out.IsJSON() {
+			err = p.printTable(found)
+		}
+		for _, r := range found {
+			if p.out.IsJSON() && err == nil {
+				err = p.out.JSON(recordOf(r))
+			}
+		}
+		if err != nil || !more {
+			return err
+		}
+		filter.After = found[len(found)-1].Key
+	}
+}
+
+func records(found []lease.Record) []record {
+	out := make([]record, len(found))
+	for i, r := range found {
+		out[i] = recordOf(r)
+	}
+	return out
+}
+
+// quote is an argument as a shell reads it.
+func quote(arg string) string { return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'" }

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+func (p *program) migrate() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "migrate",
+		Short: "Make, remove, look at or print the tables",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usage("migrate: say up, down, status or sql")
+		},
+	}
+	c.AddCommand(p.migrateUp(), p.migrateDown(), p.migrateStatus(), p.migrateSQL())
+	return c
+}
+
+func (p *program) migrateUp() *cobra.Command {
+	var create bool
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Make the tables, or bring them to this version",
+		Long: long(`
+Make the tables, or bring them to the version of this program. It may run in any number of processes
+at once and any number of times, and is undone if it is interrupted.`),
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if create {
+				if err := p.settings.Create(); err != nil {
+					return err
+				}
+			}
+			return p.migrated(c.Context(), schema.Migrate, fmt.Sprintf("tables at version %d", schema.Version))
+		},
+	}
+	c.Flags().BoolVar(&create, "create", false, "make the SQLite file if it is missing")
+	return c
+}
+
+func (p *program) migrateDown() *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use:   "down --yes",
+		Short: "Remove the tables, with every lock and every token",
+		Long: long(`
+Remove the tables, with every lock and every token. Stop the clients first, and fence nothing
+afterwards with a token from before: new tables count from 1 again.`),
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !yes {
+				return usage("migrate down removes every lock and token, which cannot be undone: " +
+					"say --yes if you mean it")
+			}
+			return p.migrated(c.Context(), schema.Down, "tables removed")
+		},
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "remove them")
+	return c
+}
+
+func (p *program) migrateSQL() *cobra.Command {
+	var down bool
+	c := &cobra.Command{
+		Use:   "sql",
+		Short: "Print the SQL that makes the tables, for your migration tool",
+		Long: long(`
+Print the SQL that makes the tables, or with --down removes them. It connects to nothing: of --dsn
+only the kind counts.`),
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			d, _, err := p.settings.Dialect()
+			if err != nil {
+				return err
+			}
+			up, drop, err := schema.SQL(d)
+			if down {
+				up = drop
+			}
+			if err == nil {
+				p.out.Line("%s", up)
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&down, "down", false, "the SQL that removes them")
+	return c
+}
+
+func (p *program) migrated(
+	ctx context.Context, do func(context.Context, schema.DB, dialect.Dialect) error, done string,
+) error {
+	t, end, err := p.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := do(ctx, t.DB, t.Dialect); err != nil {
+		return err
+	}
+	p.out.Line("%s: %s", t.Name, done)
+	return nil
+}
+
+func (p *program) migrateStatus() *cobra.Command {
+	return p.listed(&cobra.Command{
+		Use:   "status",
+		Short: "Compare the tables with this program",
+		Long:  long("Compare the tables' version with the one that this program needs."),
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return p.status(c.Context()) },
+	})
+}
+
+func (p *program) status(ctx context.Context) error {
+	t, _, end, err := p.table(ctx)
+	state := "up to date"
+	if err == nil {
+		defer end()
+	}
+	var unreachable *target.UnreachableError
+	switch {
+	case errors.As(err, &unreachable) || errors.Is(err, lease.ErrConfig):
+		return err
+	case err != nil:
+		state = target.Plain(err)
+	}
+	if p.out.IsJSON() {
+		printed := p.out.JSON(struct {
+			Wants int    `json:"wants_version"`
+			OK    bool   `json:"ok"`
+			State string `json:"state"`
+		}{schema.Version, err == nil, state})
+		return errors.Join(printed, silent(err))
+	}
+	if err != nil {
+		return err
+	}
+	p.out.Line("%s: %s, version %d", t.Name, state, schema.Version)
+	return nil
+}
+
+// silent keeps the exit code of an error that was printed already.
+func silent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code: exitCode(err)}
+}
+
+func (p *program) version() *cobra.Command {
+	return p.listed(&cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of this program and of its tables",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v, goVersion := "(devel)", ""
+			if info, ok := debug.ReadBuildInfo(); ok {
+				v, goVersion = info.Main.Version, info.GoVersion
+			}
+			if p.out.IsJSON() {
+				return p.out.JSON(map[string]any{
+					"version": v, "go": goVersion, "schema_version": schema.Version,
+				})
+			}
+			p.out.Line("rowlock %s, tables of version %d, %s", v, schema.Version, goVersion)
+			return nil
+		},
+	})
+}

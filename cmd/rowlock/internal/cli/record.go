@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"strconv"
+
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
+	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// record is a key in JSON. Keys are shown as keytext does; times are seconds.
+type record struct {
+	Key       string  `json:"key"`
+	Held      bool    `json:"held"`
+	Holder    string  `json:"holder,omitempty"`
+	Note      string  `json:"note,omitempty"`
+	Token     int64   `json:"token"`
+	Owner     string  `json:"owner,omitempty"`
+	Age       float64 `json:"age_seconds"`
+	Remaining float64 `json:"remaining_seconds"`
+	Shared    bool    `json:"shared,omitempty"`
+	Members   int     `json:"members,omitempty"`
+	Home      string  `json:"home"`
+}
+
+func recordOf(r lease.Record) record {
+	identity, note := lease.SplitNote(r.Note)
+	out := record{
+		Key: keytext.Show(r.Key), Held: r.Held, Holder: identity, Note: note, Token: r.Token,
+		Age: r.Age.Seconds(), Remaining: r.Remaining.Seconds(),
+		Shared: r.Shared, Members: r.Members, Home: home(r.Home),
+	}
+	if !r.Owner.IsZero() {
+		out.Owner = r.Owner.String()
+	}
+	return out
+}
+
+func home(n int) string {
+	switch n {
+	case lease.HomeTable:
+		return "table"
+	case lease.HomeTransaction:
+		return "transaction"
+	}
+	return "cluster " + strconv.Itoa(n)
+}
+
+var recordColumns = []listing.Column{
+	{Name: "KEY", Least: 12},
+	{Name: "HOLDER", Least: 12, Rank: 1},
+	{Name: "NOTE", Least: 6, Rank: 4},
+	{Name: "AGE", Right: true, Rank: 3},
+	{Name: "LEFT", Right: true, Rank: 2},
+	{Name: "TOKEN", Right: true, Rank: 5},
+}
+
+func recordRow(r lease.Record) []string {
+	identity, note := lease.SplitNote(r.Note)
+	row := []string{
+		keytext.Show(r.Key), listing.Plain(identity), listing.Plain(note), listing.Span(r.Age),
+		listing.Span(r.Remaining), strconv.FormatInt(r.Token, 10),
+	}
+	switch {
+	case r.Home != lease.HomeTable:
+		row[1], row[4] = "("+home(r.Home)+")", "-"
+	case !r.Held && r.Owner.IsZero():
+		row[1], row[4] = "(free)", "-"
+	case !r.Held:
+		row[1], row[4] = "(expired) "+row[1], "-"+listing.Span(-r.Remaining)
+	case r.Members > 1:
+		row[1] += " +" + strconv.Itoa(r.Members-1)
+	}
+	return row
+}

@@ -1,0 +1,112 @@
+// Package cli is the commands of rowlock, their flags and their exit codes.
+package cli
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
+)
+
+//go:embed help.txt
+var help string
+
+// program is what the commands share.
+type program struct {
+	settings target.Settings
+	format   string
+	verbose  bool
+	out      *listing.Output
+	stderr   io.Writer
+	began    bool // a command has begun: what fails now is no wrong usage
+}
+
+// Main runs rowlock with arguments and returns the exit code.
+func Main(args []string) int {
+	p := &program{stderr: os.Stderr}
+	root := p.root()
+	root.SetArgs(args)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case !p.began && exitCode(err) == exitOther:
+		err = usage("%w: see `rowlock help`", err)
+	}
+	var own *exitError
+	if !errors.As(err, &own) || own.err != nil {
+		fmt.Fprintln(p.stderr, oneLine(err))
+	}
+	return exitCode(err)
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "rowlock",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			p.began = true
+			var err error
+			p.out, err = listing.New(os.Stdout, p.format)
+			return err
+		},
+	}
+	usual := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if c == root {
+			fmt.Fprint(c.OutOrStdout(), help)
+			return
+		}
+		usual(c, args)
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&p.settings.DSN, "dsn", os.Getenv("ROWLOCK_DSN"),
+		"the database: postgres://…, mysql://… or sqlite:FILE (ROWLOCK_DSN)")
+	flags.Lookup("dsn").DefValue = "" // it may have a password
+	flags.StringVar(&p.settings.Prefix, "prefix", os.Getenv("ROWLOCK_PREFIX"),
+		"prefix of the tables' names (ROWLOCK_PREFIX)")
+	flags.StringVar(&p.settings.Schema, "schema", os.Getenv("ROWLOCK_SCHEMA"),
+		"schema or database of the tables (ROWLOCK_SCHEMA)")
+	flags.BoolVar(&p.settings.Pooled, "pooled", false,
+		"PostgreSQL is behind PgBouncer in transaction mode")
+	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print the library's warnings too")
+	root.AddCommand(p.run(), p.fence(), p.ls(), p.show(), p.waiters(), p.top(), p.watch(),
+		p.release(), p.move(), p.recall(), p.history(), p.console(), p.doctor(), p.migrate(), p.bench(), p.version())
+	return root
+}
+
+// listed gives a command the flag of listings.
+func (p *program) listed(c *cobra.Command) *cobra.Command {
+	c.Flags().StringVarP(&p.format, "output", "o", "table", "table or json")
+	_ = c.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+// atMostOne is the optional argument of a command.
+func atMostOne(args []string) string {
+	return cmp.Or(append(args, "")[0])
+}
+
+const exitCodes = `
+Exit codes: 0 done · 1 no such key · 2 wrong usage · 3 the database does not answer · 4 no tables,
+or of another version · 5 a privilege is missing, or the server is read-only · 6 rowlock trusts no
+locks to this server · 7 anything else.`
+
+func long(text string) string { return strings.TrimSpace(text) + "\n" + exitCodes }

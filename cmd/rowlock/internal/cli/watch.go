@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
+	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+func (p *program) watch() *cobra.Command {
+	var every time.Duration
+	c := &cobra.Command{
+		Use:   "watch [PREFIX]",
+		Short: "Print what becomes of keys, as it happens",
+		Long: long(`
+Print a line for each key that is held, and then for each that is granted, released, expired, lost,
+forced or moved, until Ctrl-C. It compares listings that are --every apart: a key that was locked for a
+shorter time may not be seen. -o json prints one object a line. When the database goes away it says
+so, and goes on when it is back.`),
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.watchKeys(c.Context(), atMostOne(args), every)
+		},
+	}
+	c.Flags().DurationVar(&every, "every", time.Second, "time between two listings")
+	return p.listed(c)
+}
+
+// event is one in JSON; times are seconds.
+type event struct {
+	Time      time.Time `json:"time"`
+	Event     string    `json:"event"`
+	Key       string    `json:"key"`
+	Token     int64     `json:"token"`
+	Holder    string    `json:"holder,omitempty"`
+	Note      string    `json:"note,omitempty"`
+	Remaining float64   `json:"remaining_seconds,omitempty"`
+	Skipped   int       `json:"skipped,omitempty"`
+}
+
+func (p *program) watchKeys(ctx context.Context, text string, every time.Duration) error {
+	prefix, err := keytext.Prefix(text)
+	if err != nil {
+		return err
+	}
+	t, client, end, err := p.client(ctx, func(cfg *rowlock.Config) {
+		cfg.WatchEvery, cfg.Hints = every, rowlock.HintsOff
+	})
+	if err != nil {
+		return err
+	}
+	defer end()
+	gone := false
+	for e, err := range client.Watch(ctx, prefix) {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case strings.HasPrefix(e.Key, lease.Reserved) && prefix == "":
+			continue // rowlock's own
+		case err != nil && gone:
+			continue // once is enough
+		case err != nil:
+			gone = true
+			fmt.Fprintf(p.stderr, "%s: trying again\n", oneLine(err))
+			continue
+		case gone:
+			gone = false
+			fmt.Fprintf(p.stderr, "rowlock: %s answers again\n", t.Name)
+		}
+		if err := p.printEvent(e); err != nil {
+			return &exitError{exitOther, fmt.Errorf("print: %s", target.Plain(err))}
+		}
+	}
+	return nil
+}
+
+func (p *program) printEvent(e rowlock.Event) error {
+	if p.out.IsJSON() {
+		return p.out.JSON(event{
+			Time: time.Now(), Event: e.Kind.String(), Key: keytext.Show(e.Key), Token: e.Token,
+			Holder: e.Identity, Note: e.Note, Remaining: e.Remaining.Seconds(), Skipped: e.Skipped,
+		})
+	}
+	line := time.Now().Format(time.TimeOnly) + "  " + fmt.Sprintf("%-8s", e.Kind) + "  " +
+		keytext.Show(e.Key) + "  token " + strconv.FormatInt(e.Token, 10)
+	if e.Identity != "" {
+		line += "  " + listing.Plain(e.Identity)
+	}
+	if e.Note != "" {
+		line += " (" + listing.Plain(e.Note) + ")"
+	}
+	p.out.Line("%s", line)
+	return nil
+}

@@ -1,0 +1,110 @@
+// Package cluster connects to the cluster of an application's bridge, and checks that it belongs to
+// the application's table.
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
+)
+
+// Etcd says how to connect to etcd.
+type Etcd struct {
+	Endpoints         []string
+	Prefix            string // as in etcd.Prefix
+	CACert, Cert, Key string // files
+	User, Password    string // User may be USER:PASSWORD
+	Timeout           time.Duration
+}
+
+// Check returns what is wrong with the settings before anything is dialed. Its errors wrap
+// lease.ErrConfig.
+func (e *Etcd) Check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", lease.ErrConfig, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case len(e.Endpoints) == 0 || e.Endpoints[0] == "":
+		return bad("no cluster is named: give --etcd ENDPOINT,… or set ROWLOCK_ETCD, as the application's bridge has it")
+	case e.Prefix == "":
+		return bad("--etcd-prefix is empty: write that of the application's etcd.Prefix, by default rowlock/")
+	case e.Timeout < 100*time.Millisecond:
+		return bad("--timeout %s is too short for etcd: write at least 100ms", e.Timeout)
+	case (e.Cert == "") != (e.Key == ""):
+		return bad("--cert %q and --key %q belong together: give both or none", e.Cert, e.Key)
+	}
+	return nil
+}
+
+// Dial returns the cluster, and what closes it. Before anything is written it checks that a client
+// of rowlock has used the prefix.
+func (e *Etcd) Dial(ctx context.Context) (*etcd.Cluster, func(), error) {
+	security, err := e.tls()
+	if err != nil {
+		return nil, nil, err
+	}
+	name, password, _ := strings.Cut(e.User, ":")
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: e.Endpoints, TLS: security, Logger: zap.NewNop(),
+		Username: name, Password: cmp.Or(password, e.Password),
+		DialTimeout: e.Timeout, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: e.Timeout,
+	})
+	if err != nil {
+		return nil, nil, e.failed(err)
+	}
+	if err := e.isUsed(ctx, client); err != nil {
+		_ = client.Close()
+		return nil, nil, err
+	}
+	c, err := etcd.New(ctx, client, etcd.Prefix(e.Prefix), etcd.Timeout(e.Timeout))
+	if err != nil {
+		_ = client.Close()
+		return nil, nil, e.failed(err)
+	}
+	return c, func() { _ = c.Close(); _ = client.Close() }, nil
+}
+
+// isUsed looks for the name that every etcd.New writes. Without it a key would be moved under a
+// prefix that the application does not know: the next recall under that prefix would give the key
+// back to the table while the application holds it in the cluster.
+func (e *Etcd) isUsed(ctx context.Context, client *clientv3.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	defer cancel()
+	got, err := client.Get(ctx, e.Prefix+"p")
+	if err != nil {
+		return e.failed(err)
+	}
+	if len(got.Kvs) == 0 {
+		return fmt.Errorf("%w: no bridge has ever used --etcd-prefix %q in this cluster: check it and --etcd, "+
+			"and start the application first", lease.ErrConfig, e.Prefix)
+	}
+	return nil
+}
+
+// UnreachableError says that etcd does not answer.
+type UnreachableError struct{ error }
+
+func (u *UnreachableError) Unwrap() error { return u.error }
+
+func (e *Etcd) failed(err error) error {
+	for _, refusal := range []error{
+		rpctypes.ErrPermissionDenied, rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty, lease.ErrPrivilege,
+	} {
+		if errors.Is(err, refusal) {
+			return fmt.Errorf("%w: etcd refuses: %w: check --user, and grant it readwrite on the prefix %q",
+				lease.ErrPrivilege, err, e.Prefix)
+		}
+	}
+	return &UnreachableError{fmt.Errorf("etcd at %s does not answer: %w: check that it runs, --etcd, and the "+
+		"files of --cacert, --cert and --key", strings.Join(e.Endpoints, ","), err)}
+}

@@ -1,0 +1,189 @@
+// Package listing prints tables for people and JSON for programs.
+//
+// A table has colors on a terminal only, and none if NO_COLOR is set or TERM is dumb. It is as
+// wide as the terminal at most: columns that matter least are left out, then texts are cut. In a
+// pipe nothing is left out or cut.
+package listing
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Output is where listings go.
+type Output struct {
+	to    io.Writer
+	json  bool
+	width int // of the terminal; 0: none
+	color bool
+}
+
+// New returns an output on a file, for "table" or "json".
+func New(file *os.File, format string) (*Output, error) {
+	if format != "" && format != "table" && format != "json" {
+		return nil, fmt.Errorf("%w: -o %q: write table or json", lease.ErrConfig, format)
+	}
+	o := &Output{to: file, json: format == "json"}
+	if term.IsTerminal(int(file.Fd())) {
+		o.width = Width(file)
+		o.color = colorprofile.Detect(file, os.Environ()) > colorprofile.ASCII
+	}
+	return o, nil
+}
+
+// Width returns the columns of a terminal: those it says, or COLUMNS, or 80.
+func Width(file *os.File) int {
+	if w, _, err := term.GetSize(int(file.Fd())); err == nil && w > 0 {
+		return w
+	}
+	if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {
+		return w
+	}
+	return 80
+}
+
+// IsJSON reports whether programs read.
+func (o *Output) IsJSON() bool { return o.json }
+
+// JSON prints a value in one line.
+func (o *Output) JSON(v any) error {
+	enc := json.NewEncoder(o.to)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// Line prints a line.
+func (o *Output) Line(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.to, format+"\n", args...)
+}
+
+// Column is one of a table.
+type Column struct {
+	Name  string
+	Right bool // aligned
+	// Rank says what is left out first where there is no room: the largest. 0 stays.
+	Rank int
+	// Least is the width that a column is not cut below. 0: it is not cut.
+	Least int
+}
+
+const gap = 2
+
+// Table prints rows under their headings.
+func (o *Output) Table(columns []Column, rows [][]string) error {
+	_, err := io.WriteString(o.to, Render(columns, rows, o.width, o.color))
+	return err
+}
+
+var heading = lipgloss.NewStyle().Bold(true).Foreground(lipgloss.Cyan)
+
+// Render returns a table of a width at most. Width 0 is any.
+func Render(columns []Column, rows [][]string, width int, color bool) string {
+	widths := measure(columns, rows)
+	if width > 0 {
+		fit(columns, widths, width)
+	}
+	var b strings.Builder
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	head := line(columns, widths, names)
+	if color {
+		head = heading.Render(head)
+	}
+	b.WriteString(head + "\n")
+	for _, row := range rows {
+		b.WriteString(line(columns, widths, row) + "\n")
+	}
+	return b.String()
+}
+
+func measure(columns []Column, rows [][]string) []int {
+	widths := make([]int, len(columns))
+	for i, c := range columns {
+		widths[i] = ansi.StringWidth(c.Name)
+		for _, row := range rows {
+			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
+		}
+	}
+	return widths
+}
+
+// fit makes the widths fit: it cuts what may be cut, then leaves columns out (width -1), then cuts
+// the first as far as it must.
+func fit(columns []Column, widths []int, width int) {
+	for over := total(widths) - width; over > 0; over = total(widths) - width {
+		if !shrink(columns, widths, over) && !drop(columns, widths) {
+			widths[0] = max(1, widths[0]-over)
+			return
+		}
+	}
+}
+
+func total(widths []int) int {
+	sum := -gap
+	for _, w := range widths {
+		if w >= 0 {
+			sum += w + gap
+		}
+	}
+	return sum
+}
+
+// shrink cuts the widest column that may be cut.
+func shrink(columns []Column, widths []int, over int) bool {
+	widest := -1
+	for i, c := range columns {
+		if c.Least > 0 && widths[i] > c.Least && (widest < 0 || widths[i] > widths[widest]) {
+			widest = i
+		}
+	}
+	if widest < 0 {
+		return false
+	}
+	widths[widest] -= min(over, widths[widest]-columns[widest].Least)
+	return true
+}
+
+func drop(columns []Column, widths []int) bool {
+	last := -1
+	for i, c := range columns {
+		if c.Rank > 0 && widths[i] >= 0 && (last < 0 || c.Rank > columns[last].Rank) {
+			last = i
+		}
+	}
+	if last >= 0 {
+		widths[last] = -1
+	}
+	return last >= 0
+}
+
+func line(columns []Column, widths []int, texts []string) string {
+	var cells []string
+	for i, text := range texts {
+		if widths[i] < 0 {
+			continue
+		}
+		text = ansi.Truncate(text, widths[i], "…")
+		pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(text))
+		if columns[i].Right {
+			text = pad + text
+		} else {
+			text += pad
+		}
+		cells = append(cells, text)
+	}
+	return strings.TrimRight(strings.Join(cells, strings.Repeat(" ", gap)), " ")
+}

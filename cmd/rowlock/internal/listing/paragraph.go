@@ -1,0 +1,41 @@
+package listing
+
+import (
+	"image/color"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Color is one that a text has on a terminal.
+type Color = color.Color
+
+// The colors of headings.
+var (
+	Red    Color = lipgloss.Red
+	Yellow Color = lipgloss.Yellow
+	Cyan   Color = lipgloss.Cyan
+	Green  Color = lipgloss.Green
+)
+
+// Paragraph prints a text behind so many spaces, wrapped at the width of the terminal. Nothing is
+// cut. In a pipe it is one line.
+func (o *Output) Paragraph(indent int, text string) {
+	if o.width > 0 {
+		indent = min(indent, o.width/4)
+		text = ansi.Wrap(text, o.width-indent, "")
+	}
+	space := strings.Repeat(" ", indent)
+	for line := range strings.SplitSeq(text, "\n") {
+		o.Line("%s", strings.TrimRight(space+line, " "))
+	}
+}
+
+// Colored prints a line in a color, if the terminal has any.
+func (o *Output) Colored(c Color, text string) {
+	if o.color {
+		text = lipgloss.NewStyle().Bold(true).Foreground(c).Render(text)
+	}
+	o.Paragraph(0, text)
+}

@@ -1,0 +1,9 @@
+-- name: keys
+-- Comparisons of the columns alone, so that the range is sought, and a row that is free is passed over
+-- at the least cost.
+SELECT `key` FROM rowlock WHERE `key` > ? AND `key` <= ? ORDER BY `key` LIMIT ?;
+
+-- name: held-keys
+SELECT `key` FROM rowlock WHERE `key` > ? AND `key` <= ?
+  AND owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6)
+ORDER BY `key` LIMIT ?;

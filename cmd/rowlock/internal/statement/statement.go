@@ -1,0 +1,41 @@
+// Package statement reads the statements of a kind of database from files with sections, as the
+// dialects have them.
+package statement
+
+import (
+	"embed"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
+)
+
+// All returns the statements of a kind in their order, with the names of the tables filled in. The
+// error says that there is no file for the kind.
+func All(files embed.FS, kind string, names sqlstore.Names) ([]section.Section, error) {
+	text, err := files.ReadFile(kind + ".sql")
+	if err != nil {
+		return nil, err
+	}
+	quote := `"`
+	if kind == "mysql" {
+		quote = "`"
+	}
+	all := section.Cut(string(text))
+	for i := range all {
+		all[i].SQL = names.Fill(all[i].SQL, quote)
+	}
+	return all, nil
+}
+
+// Labeled returns them by name, each with its name as a comment. The kind must have a file.
+func Labeled(files embed.FS, kind string, names sqlstore.Names) map[string]string {
+	all, err := All(files, kind, names)
+	if err != nil {
+		panic(err)
+	}
+	out := make(map[string]string, len(all))
+	for _, s := range all {
+		out[s.Name] = section.Label(s.Name, s.SQL)
+	}
+	return out
+}

@@ -1,0 +1,215 @@
+//go:build unix
+
+package supervise
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Argument makes a program of this package's user the warden: see Warden.
+const Argument = "__warden"
+
+// Files of the warden that the keeper has the other ends of.
+const (
+	ordersFile = 3
+	wordsFile  = 4
+)
+
+// tick bounds how late the warden sees that the machine has slept.
+const tick = time.Second
+
+// warden is the state of a warden process. One goroutine has it.
+type warden struct {
+	words  *os.File
+	grace  time.Duration
+	until  time.Duration // on the clock of now
+	kill   time.Duration // when SIGKILL follows SIGTERM; 0: no SIGTERM was sent
+	group  int
+	exited bool // the command itself has
+	end    End
+}
+
+// Warden is the warden process: args are the grace and the command. It returns the exit code of the
+// process.
+func Warden(args []string) int {
+	// The kernel ties the command to the thread that starts it: it must not end before.
+	runtime.LockOSThread()
+	if len(args) < 2 {
+		return 2
+	}
+	grace, err := time.ParseDuration(args[0])
+	if err != nil {
+		return 2
+	}
+	syscall.CloseOnExec(ordersFile)
+	syscall.CloseOnExec(wordsFile)
+	// Notify, and not Ignore, which the command would inherit.
+	signal.Notify(make(chan os.Signal, 1), deaf...)
+	w := &warden{words: os.NewFile(wordsFile, "words"), grace: grace}
+	orders := read(os.NewFile(ordersFile, "orders"))
+	first, ok := <-orders
+	if !ok {
+		return 1 // the keeper is gone, and nothing has begun
+	}
+	w.until = first.Until
+	if w.left() <= grace {
+		return 1 // the lease is as good as over
+	}
+	w.run(exec.Command(args[1], args[2:]...), orders)
+	_ = send(w.words, word{End: &w.end})
+	return 0
+}
+
+// deaf are signals that end the command by way of the keeper, or not at all.
+var deaf = []os.Signal{
+	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE,
+	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU,
+}
+
+// read returns a channel of the orders, which is closed when the keeper is gone.
+func read(from io.Reader) <-chan order {
+	orders := make(chan order)
+	go func() {
+		defer close(orders)
+		for lines := bufio.NewScanner(from); lines.Scan(); {
+			var o order
+			if json.Unmarshal(lines.Bytes(), &o) != nil {
+				return
+			}
+			orders <- o
+		}
+	}()
+	return orders
+}
+
+func (w *warden) run(cmd *exec.Cmd, orders <-chan order) {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = child()
+	terminal := openTerminal(cmd.SysProcAttr)
+	if err := cmd.Start(); err != nil {
+		w.end = notStarted(err)
+		return
+	}
+	w.group = cmd.Process.Pid
+	_ = send(w.words, word{Group: w.group})
+	exited := make(chan int, 1)
+	go func() { exited <- wait(w.group) }()
+	for !w.over() {
+		select {
+		case o, ok := <-orders:
+			w.obey(o, ok)
+			if !ok {
+				orders = nil
+			}
+		case w.end.Code = <-exited:
+			w.exited = true
+			terminal.takeBack()
+		case <-time.After(w.pause()):
+		}
+		w.act()
+	}
+}
+
+func (w *warden) obey(o order, there bool) {
+	switch {
+	case !there:
+		w.finish() // the keeper is gone: the lease will not be renewed
+	case o.End:
+		w.finish()
+	case o.Signal > 0:
+		w.signal(syscall.Signal(o.Signal))
+	}
+	if o.Until > 0 {
+		w.until = o.Until
+	}
+}
+
+func (w *warden) left() time.Duration { return w.until - now() }
+
+// act does what is due.
+func (w *warden) act() {
+	switch {
+	case w.exited && w.kill == 0 && w.alive():
+		w.end.Left = true
+		w.finish()
+	case w.kill == 0 && w.left() <= w.grace:
+		w.finish()
+	}
+	if w.kill > 0 && now() >= w.killAt() {
+		w.signal(syscall.SIGKILL)
+	}
+}
+
+// finish sends SIGTERM; SIGKILL follows after the grace.
+func (w *warden) finish() {
+	if w.kill > 0 {
+		return
+	}
+	w.end.Ended = !w.exited
+	w.kill = now() + w.grace
+	w.signal(syscall.SIGTERM)
+	w.signal(syscall.SIGCONT) // a stopped process takes no SIGTERM
+}
+
+func (w *warden) killAt() time.Duration { return min(w.kill, w.until) }
+
+func (w *warden) pause() time.Duration {
+	due := w.left() - w.grace
+	if w.kill > 0 {
+		due = w.killAt() - now()
+	}
+	if w.exited || w.kill > 0 {
+		due = min(due, 10*time.Millisecond) // no event tells that a group is empty
+	}
+	return max(time.Millisecond, min(due, tick))
+}
+
+func (w *warden) signal(s syscall.Signal) { _ = syscall.Kill(-w.group, s) }
+
+// alive reports whether the group has processes. A zombie is one until its parent has asked for it.
+func (w *warden) alive() bool { return !errors.Is(syscall.Kill(-w.group, 0), syscall.ESRCH) }
+
+func (w *warden) over() bool { return w.exited && !w.alive() }
+
+// wait returns the exit code as a shell has it. A command that its terminal stops (Ctrl-Z) goes on,
+// because no shell knows of it that could continue it, and the lock would be held meanwhile.
+func wait(pid int) int {
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return 126
+		case status.Stopped() && status.StopSignal() == syscall.SIGTSTP:
+			_ = syscall.Kill(-pid, syscall.SIGCONT)
+		case status.Exited():
+			return status.ExitStatus()
+		case status.Signaled():
+			return 128 + int(status.Signal())
+		}
+	}
+}
+
+func notStarted(err error) End {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
+		return End{Code: 127, Failed: err.Error()}
+	}
+	return End{Code: 126, Failed: err.Error()}
+}
+
+// arguments is the warden's command line for a grace and a command.
+func arguments(grace time.Duration, command []string) []string {
+	return append([]string{Argument, strconv.FormatInt(int64(grace), 10) + "ns"}, command...)
+}

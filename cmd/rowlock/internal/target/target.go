@@ -1,0 +1,212 @@
+// Package target connects to the database that a DSN names.
+package target
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib" // sql.Open("pgx", …)
+
+	"github.com/rowlockdb/rowlock/dialect"
+	rowmysql "github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Settings say where rowlock's tables are.
+type Settings struct {
+	DSN, Prefix, Schema string
+	// Pooled says that PostgreSQL is behind PgBouncer in transaction mode.
+	Pooled bool
+}
+
+// Target is a database.
+type Target struct {
+	DB      *sql.DB
+	Dialect dialect.Dialect
+	// Kind is "postgres", "mysql" (MariaDB too) or "sqlite", and Name what an operator calls the
+	// database, without a password.
+	Kind, Name string
+	Settings   Settings
+}
+
+const forms = "write postgres://USER@HOST/DB, mysql://USER@HOST/DB or sqlite:FILE"
+
+// Kind returns the kind of database that a DSN names. Its error wraps lease.ErrConfig.
+func Kind(dsn string) (string, error) {
+	scheme, _, _ := strings.Cut(dsn, ":")
+	switch {
+	case dsn == "":
+		return "", fmt.Errorf("%w: no database is named: give --dsn or set ROWLOCK_DSN; %s",
+			lease.ErrConfig, forms)
+	case scheme == "postgres" || scheme == "postgresql":
+		return "postgres", nil
+	case scheme == "mysql" || scheme == "mariadb":
+		return "mysql", nil
+	case scheme == "sqlite":
+		return "sqlite", nil
+	}
+	return "", fmt.Errorf("%w: --dsn has the scheme %.20q: %s", lease.ErrConfig, scheme, forms)
+}
+
+// Dialect returns the dialect of s. It connects to nothing.
+func (s Settings) Dialect() (dialect.Dialect, string, error) {
+	kind, err := Kind(s.DSN)
+	if err != nil {
+		return nil, "", err
+	}
+	var opts []dialect.Option
+	if s.Prefix != "" {
+		opts = append(opts, dialect.Prefix(s.Prefix))
+	}
+	if s.Schema != "" {
+		opts = append(opts, dialect.Schema(s.Schema))
+	}
+	switch {
+	case s.Pooled && kind != "postgres":
+		return nil, "", fmt.Errorf("%w: --pooled is for PostgreSQL: leave it out", lease.ErrConfig)
+	case s.Schema != "" && kind == "sqlite":
+		return nil, "", fmt.Errorf("%w: --schema %q: SQLite has no schemas: leave it out",
+			lease.ErrConfig, s.Schema)
+	case s.Pooled:
+		opts = append(opts, postgres.Pooled())
+	}
+	return map[string]func(...dialect.Option) dialect.Dialect{
+		"postgres": postgres.New, "mysql": rowmysql.New, "sqlite": sqlite.New,
+	}[kind](opts...), kind, nil
+}
+
+// Open returns the database that s names, after a round trip to it. Its errors have one line and no
+// password.
+func Open(ctx context.Context, s Settings) (*Target, error) {
+	d, kind, err := s.Dialect()
+	if err != nil {
+		return nil, err
+	}
+	t := &Target{Dialect: d, Kind: kind, Settings: s}
+	if kind == "sqlite" {
+		return t.openFile(strings.TrimPrefix(s.DSN, "sqlite:"))
+	}
+	u, err := url.Parse(s.DSN)
+	if err != nil {
+		// The error of net/url has the whole DSN, and the password in it.
+		return nil, fmt.Errorf("%w: --dsn is no URL: escape special characters in the password "+
+			"as %%XX; %s", lease.ErrConfig, forms)
+	}
+	t.Name = kind + "://" + u.Host + u.Path
+	return t, t.dial(ctx, u)
+}
+
+func (t *Target) openFile(path string) (*Target, error) {
+	t.Name = "sqlite:" + path
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && path != "" {
+		return nil, fmt.Errorf("%w: the file %s is missing: correct the path, or create it with "+
+			"`rowlock migrate up --create`", lease.ErrConfig, path)
+	}
+	db, err := sqlite.Open(path)
+	t.DB = db
+	return t, err
+}
+
+// Names are those of the tables.
+func (t *Target) Names() sqlstore.Names {
+	return sqlstore.Names{Prefix: t.Settings.Prefix, Schema: t.Settings.Schema}
+}
+
+// Create makes the file of an SQLite DSN, empty. Of a server's DSN it does nothing.
+func (s Settings) Create() error {
+	path, ok := strings.CutPrefix(s.DSN, "sqlite:")
+	if !ok || path == "" {
+		return nil
+	}
+	db, err := sqlite.Open(path)
+	if err == nil {
+		err = db.Close()
+	}
+	return err
+}
+
+func (t *Target) dial(ctx context.Context, u *url.URL) error {
+	var err error
+	if t.Kind == "mysql" {
+		t.DB, err = openMySQL(u)
+	} else {
+		t.DB, err = sql.Open("pgx", t.Settings.DSN)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := t.DB.PingContext(ctx); err != nil {
+		_ = t.DB.Close()
+		return &UnreachableError{Name: t.Name, Cause: err}
+	}
+	return nil
+}
+
+func openMySQL(u *url.URL) (*sql.DB, error) {
+	cfg, err := mysqlConfig(u)
+	if err != nil {
+		return nil, err
+	}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%w: --dsn: %s", lease.ErrConfig, Plain(err))
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// mysqlConfig turns mysql://USER:PASSWORD@HOST:PORT/DB?PARAMETER=… into the driver's settings. The
+// parameters are the driver's, and socket: the path of a Unix socket.
+func mysqlConfig(u *url.URL) (*mysql.Config, error) {
+	query := u.Query()
+	cfg := mysql.NewConfig()
+	cfg.Net, cfg.Addr = "tcp", u.Host
+	switch {
+	case query.Has("socket"):
+		cfg.Net, cfg.Addr = "unix", query.Get("socket")
+		query.Del("socket")
+	case u.Port() == "":
+		cfg.Addr = u.Host + ":3306"
+	}
+	cfg.User = u.User.Username()
+	cfg.Passwd, _ = u.User.Password()
+	cfg.DBName = strings.TrimPrefix(u.Path, "/")
+	dsn := cfg.FormatDSN()
+	mark := "?"
+	if strings.Contains(dsn, "?") {
+		mark = "&"
+	}
+	whole, err := mysql.ParseDSN(dsn + mark + query.Encode())
+	if err != nil {
+		return nil, fmt.Errorf("%w: --dsn: %s", lease.ErrConfig, Plain(err))
+	}
+	whole.Logger = &mysql.NopLogger{} // a dead connection is an error too, and once is enough
+	return whole, nil
+}
+
+// UnreachableError says that a database does not answer.
+type UnreachableError struct {
+	Name  string
+	Cause error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("rowlock: %s cannot be reached: %s: check that it runs, and --dsn",
+		e.Name, Plain(e.Cause))
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Cause }
+
+// Plain returns an error in one line.
+func Plain(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

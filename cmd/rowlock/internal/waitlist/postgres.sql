@@ -1,0 +1,18 @@
+-- Who waits. These statements read, change nothing, and lock nothing.
+
+-- name: waited-keys
+-- In the order of the primary key, so that a page reads no more than itself.
+SELECT key, count(rank) AS queued, count(*) - count(rank) AS processes
+FROM rowlock_queue WHERE key > $1 AND alive_until > clock_timestamp()
+GROUP BY key ORDER BY key LIMIT $2;
+
+-- name: waited-key
+SELECT rank IS NOT NULL AS queued, note,
+  (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint AS alive
+FROM rowlock_queue WHERE key = $1 AND alive_until > clock_timestamp()
+ORDER BY rank IS NULL, rank, coalesce(beside, ticket), ticket LIMIT $2;
+
+-- name: waiting-chains
+SELECT note, (extract(epoch FROM clock_timestamp() - since) * 1000000)::bigint AS waited
+FROM rowlock_wait WHERE key = $1 AND token = 0 AND alive_until > clock_timestamp()
+ORDER BY since LIMIT $2;

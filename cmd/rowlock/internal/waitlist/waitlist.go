@@ -1,0 +1,113 @@
+// Package waitlist reads from the tables who waits for which key.
+package waitlist
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/statement"
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// List reads one set of tables.
+type List struct {
+	db         *sql.DB
+	statements map[string]string
+}
+
+// Of returns the list of a database.
+func Of(t *target.Target) *List {
+	return &List{db: t.DB, statements: statement.Labeled(files, t.Kind, t.Names())}
+}
+
+// Key says how many wait for a key.
+type Key struct {
+	Key string
+	// Queued are waiters of fair clients, each with a ticket. Processes are those with waiters that
+	// are not: how many each of them has is known to it alone.
+	Queued, Processes int
+}
+
+// Keys returns keys that are waited for, in their order, after a key.
+func (l *List) Keys(ctx context.Context, after string, limit int) ([]Key, error) {
+	return rows(ctx, l, "waited-keys", []any{[]byte(after), limit}, func(r *sql.Rows) (Key, error) {
+		var key []byte
+		var k Key
+		err := r.Scan(&key, &k.Queued, &k.Processes)
+		k.Key = string(key)
+		return k, err
+	})
+}
+
+// Waiter is one that waits for a key.
+type Waiter struct {
+	// Kind is "queue" for a ticket of a fair client, in the order of the queue; "process" for a
+	// process with waiters that are in no order; and "chain" for a caller that waits while it holds
+	// other keys, which may be one of the others too.
+	Kind           string
+	Identity, Note string
+	// Alive is how long the waiter is counted without another heartbeat, of a queue or process.
+	Alive time.Duration
+	// Waited is how long a chain has waited.
+	Waited time.Duration
+}
+
+// most bounds what is read of one key.
+const most = 10_000
+
+// Waiters returns who waits for a key: the queue in its order, then the others.
+func (l *List) Waiters(ctx context.Context, key string) ([]Waiter, error) {
+	args := []any{[]byte(key), most}
+	queue, err := rows(ctx, l, "waited-key", args, func(r *sql.Rows) (Waiter, error) {
+		var queued bool
+		var note string
+		var alive int64
+		err := r.Scan(&queued, &note, &alive)
+		w := Waiter{Kind: "process", Alive: time.Duration(alive) * time.Microsecond}
+		if queued {
+			w.Kind = "queue"
+			w.Identity, w.Note = lease.SplitNote(note)
+		}
+		return w, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	chains, err := rows(ctx, l, "waiting-chains", args, func(r *sql.Rows) (Waiter, error) {
+		var note string
+		var waited int64
+		err := r.Scan(&note, &waited)
+		w := Waiter{Kind: "chain", Waited: time.Duration(waited) * time.Microsecond}
+		w.Identity, w.Note = lease.SplitNote(note)
+		if w.Identity == "" { // a chain has an identity and no note
+			w.Identity, w.Note = w.Note, ""
+		}
+		return w, err
+	})
+	return append(queue, chains...), err
+}
+
+func rows[T any](
+	ctx context.Context, l *List, name string, args []any, scan func(*sql.Rows) (T, error),
+) (all []T, err error) {
+	found, err := l.db.QueryContext(ctx, l.statements[name], args...)
+	if err != nil {
+		return nil, fmt.Errorf("rowlock: %s: %w", name, err)
+	}
+	defer func() { _ = found.Close() }()
+	for found.Next() {
+		one, err := scan(found)
+		if err != nil {
+			return nil, fmt.Errorf("rowlock: %s: %w", name, err)
+		}
+		all = append(all, one)
+	}
+	return all, found.Err()
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+var update = flag.Bool("update", false, "write testdata instead of comparing with it")
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func TestHelpFitsAScreen(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	got := b.wants(0, "", "help")
+	if *update {
+		if err := os.WriteFile("testdata/help.golden", []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/help.golden")
+	if err != nil || got != string(want) {
+		t.Errorf("help is not testdata/help.golden (go test -run Help -update): %v\n%s", err, got)
+	}
+	lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
+	if len(lines) > 23 { // a line is left for the prompt
+		t.Errorf("help has %d lines, want at most 23", len(lines))
+	}
+	for _, line := range lines {
+		if utf8.RuneCountInString(line) > 80 {
+			t.Errorf("more than 80 columns: %s", line)
+		}
+	}
+}
+
+// holds has a client of the test's hold keys.
+func (b *bed) holds(keys ...string) *rowlock.Client {
+	b.Helper()
+	c, err := rowlock.Open(b.Pool(b.T), b.Dialect, &rowlock.Config{Identity: "web-1/4711/orders"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = c.Close() })
+	for _, key := range keys {
+		l, err := c.Lock(b.Context(), key, rowlock.Note("nightly import"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = l.Unlock(b.Context()) })
+	}
+	return c
+}
+
+func TestAnyKeyIsShownAndAccepted(t *testing.T) {
+	each(t, func(b *bed) {
+		for _, key := range []string{"\xff\x00\x1b[2J", `a\b`, "ünï", "'; --"} {
+			b.holds(key)
+			text := keytext.Show(key)
+			for _, args := range [][]string{{"ls"}, {"show", text}, {"ls", text}} {
+				if out := b.wants(0, "", args...); !strings.Contains(out, text) ||
+					!strings.Contains(out, "web-1/4711/orders") || strings.Contains(out, "\x1b") {
+					b.Errorf("rowlock %q prints %q, want %s in it and no escape sequence", args, out, text)
+				}
+			}
+			b.wants(120, "is held by", "run", text, "--wait", "0", "--", "true")
+		}
+		b.wants(0, "", "run", `\xfe`, "--", "sh", "-c", `test "$ROWLOCK_KEY" = '\xfe'`)
+	})
+}
+
+func TestAListingHasPages(t *testing.T) {
+	each(t, func(b *bed) {
+		keys := []string{"a", "b", "c", "d", "e"}
+		b.holds(keys...)
+		var found []string
+		after := ""
+		for range keys {
+			out := b.wants(0, "", "ls", "-n", "2", "--after", after, "-o", "json")
+			var page struct {
+				Keys []struct {
+					Key, Holder, Note, Owner string
+					Held                     bool
+					Remaining                float64 `json:"remaining_seconds"`
+				}
+				Next string
+			}
+			if err := json.Unmarshal([]byte(out), &page); err != nil {
+				b.Fatal(err)
+			}
+			for _, k := range page.Keys {
+				found = append(found, k.Key)
+				if !k.Held || k.Holder != "web-1/4711/orders" || k.Note != "nightly import" || k.Remaining <= 0 {
+					b.Errorf("listed as %+v", k)
+				}
+			}
+			if after = page.Next; after == "" {
+				break
+			}
+		}
+		if fmt.Sprint(found) != fmt.Sprint(keys) {
+			b.Errorf("pages have %q, want %q", found, keys)
+		}
+		if out := b.wants(0, "", "ls", "-n", "0", "-o", "json"); strings.Count(out, "\n") != len(keys) {
+			b.Errorf("-n 0 prints %q, want a line for each key", out)
+		}
+	})
+}
+
+func TestWaitersAreListed(t *testing.T) {
+	each(t, func(b *bed) {
+		b.holds("k")
+		waiting := b.command("run", "k", "--fair", "--note", "me too", "--identity", "web-2", "--", "true")
+		if err := waiting.Start(); err != nil {
+			b.Fatal(err)
+		}
+		defer func() { _ = waiting.Process.Kill(); _ = waiting.Wait() }()
+		eventually(b.T, "the waiter", func() bool {
+			out, _, _ := b.does("waiters", "k")
+			return strings.Contains(out, "web-2") && strings.Contains(out, "me too")
+		})
+		if out := b.wants(0, "", "waiters"); !strings.Contains(out, "web-1/4711/orders") {
+			b.Errorf("waiters prints %q, want the holder in it", out)
+		}
+		if out := b.wants(0, "", "show", "k", "-o", "json"); !strings.Contains(out, `"position":1`) {
+			b.Errorf("show prints %q, want the waiter at position 1", out)
+		}
+	})
+}
+
+func TestWatchPrintsWhatHappens(t *testing.T) {
+	each(t, func(b *bed) {
+		b.holds("a")
+		cmd := b.command("watch", "--every", "50ms")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for _, want := range []string{"granted   a", "granted   b"} {
+			if !lines.Scan() || !strings.Contains(lines.Text(), want) {
+				b.Errorf("watch prints %q, want %q", lines.Text(), want)
+			}
+			if strings.HasSuffix(want, "a") {
+				b.holds("b")
+			}
+		}
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			b.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			b.Errorf("after Ctrl-C: %v", err)
+		}
+	})
+}
+
+func TestAPrefixListsItsKeysAndNoOthers(t *testing.T) {
+	each(t, func(b *bed) {
+		b.holds("a", "b", "b\x00", "b\xff", "ba", "c", "a\xff\xff")
+		for prefix, want := range map[string]int{"b": 4, `b\x00`: 1, `b\xff`: 1, "": 7, "a": 2, "d": 0} {
+			out, _, _ := b.does("ls", prefix, "-o", "json")
+			if got := strings.Count(out, `"key":`); got != want {
+				b.Errorf("ls %s lists %d keys, want %d: %s", prefix, got, want, out)
+			}
+		}
+	})
+}
+
+// interruptWhenItSays sends Ctrl-C a little after a line on standard error, and returns all of its
+// lines.
+func interruptWhenItSays(t *testing.T, cmd *exec.Cmd, what string) (said string) {
+	t.Helper()
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		said += lines.Text() + "\n"
+		if strings.Contains(lines.Text(), what) {
+			time.AfterFunc(500*time.Millisecond, func() { _ = cmd.Process.Signal(syscall.SIGINT) })
+		}
+	}
+	_ = cmd.Wait()
+	return said
+}

@@ -1,0 +1,83 @@
+-- What the console shows. These statements read, change nothing, and lock nothing. A page finds its
+-- rows first, so that what is computed for a row is computed for those that are shown.
+
+-- name: held
+-- What a page has of each of its rows.
+SELECT r.key, r.owner, r.token, r.note, r.home, r.acquired_at * 1000 AS acquired,
+  r.expires_at * 1000 AS expires, (r.expires_at - r.now) * 1000 AS remaining,
+  (r.now - r.acquired_at) * 1000 AS age,
+  (SELECT count(*) FROM rowlock_member AS m
+    WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > r.now) AS members,
+  coalesce((SELECT max(m.expires_at) FROM rowlock_member AS m
+    WHERE m.key = r.key AND m.team = r.owner) - r.now, 0) * 1000 AS shared,
+  (SELECT count(*) FROM rowlock_queue AS q
+    WHERE q.key = r.key AND q.alive_until > r.now) AS waiting
+FROM (@page) AS r
+
+-- name: by-key
+SELECT rowlock.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock
+WHERE key > ?1 AND key <= ?2 AND owner IS NOT NULL
+  AND expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
+ORDER BY key LIMIT ?3
+
+-- name: by-age
+SELECT rowlock.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock
+WHERE key > ?1 AND key <= ?2 AND owner IS NOT NULL
+  AND expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
+  AND acquired_at >= ?3 / 1000 AND (acquired_at > ?4 / 1000 OR key > ?5)
+ORDER BY acquired_at, key LIMIT ?6
+
+-- name: by-expiry
+SELECT rowlock.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock
+WHERE key > ?1 AND key <= ?2 AND owner IS NOT NULL
+  AND expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
+  AND expires_at >= ?3 / 1000 AND (expires_at > ?4 / 1000 OR key > ?5)
+ORDER BY expires_at, key LIMIT ?6
+
+-- name: waited
+-- Keys by how many wait for them. The queue has a row for each waiter, and none for a key that is
+-- only held.
+SELECT q.key, q.queued, q.processes, coalesce(r.home, 0) AS home, r.owner, coalesce(r.note, ''),
+  coalesce(r.expires_at > q.now, 0) AS live, coalesce(q.now - r.acquired_at, 0) * 1000 AS age
+FROM (SELECT key, count(rank) AS queued, count(*) - count(rank) AS processes,
+    CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now
+  FROM rowlock_queue WHERE key > ? AND key <= ?
+    AND alive_until > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
+  GROUP BY key ORDER BY count(*) DESC, key LIMIT ?) AS q
+LEFT JOIN rowlock AS r ON r.key = q.key
+ORDER BY q.queued + q.processes DESC, q.key
+
+-- name: edges
+-- Who waits for a key that another chain holds, as both have said, with the token that the key's row
+-- has now and had when the wait was recorded.
+SELECT w.chain, h.chain AS holder, w.key, r.token, w.note, w.process,
+  (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
+FROM rowlock_wait AS w
+JOIN rowlock AS r ON r.key = w.key AND r.token = w.awaits AND r.home = 0 AND r.owner IS NOT NULL
+  AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+JOIN rowlock_wait AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
+  AND h.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+WHERE w.token = 0 AND w.key > ? AND w.key <= ?
+  AND w.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+LIMIT ?
+
+-- name: members
+SELECT m.owner, m.note, (m.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
+  (CAST(unixepoch('subsec') * 1000 AS INTEGER) - m.joined_at) * 1000 AS age
+FROM rowlock AS r JOIN rowlock_member AS m ON m.key = r.key AND m.team = r.owner
+WHERE r.key = ? AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+ORDER BY m.joined_at, m.owner LIMIT ?
+
+-- name: waiters
+-- The queue in its order, then processes, then callers that hold other keys meanwhile.
+SELECT kind, note, age, alive FROM (
+  SELECT iif(rank IS NULL, 1, 0) AS kind, note, 0 AS age, rank,
+    coalesce(beside, ticket) AS beside, ticket,
+    (alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS alive
+  FROM rowlock_queue WHERE key = ?1 AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  UNION ALL
+  SELECT 2, note, (CAST(unixepoch('subsec') * 1000 AS INTEGER) - since) * 1000, since, 0, 0,
+    (alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000
+  FROM rowlock_wait WHERE key = ?2 AND token = 0
+    AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+) AS w ORDER BY kind, rank, beside, ticket LIMIT ?3

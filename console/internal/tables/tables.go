@@ -1,0 +1,124 @@
+// Package tables reads what the console shows from rowlock's tables, a statement for each page.
+package tables
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// Tables are one set of tables, or the part of it whose keys begin with a space.
+type Tables struct {
+	db         sqlstore.Pool
+	dialect    *sqlstore.Dialect
+	space      string
+	statements map[string]string
+}
+
+// Of returns the tables of a dialect whose names were checked. space is what stands before the keys
+// of a namespace, or "".
+func Of(db sqlstore.Pool, d *sqlstore.Dialect, space string) *Tables {
+	text, err := files.ReadFile(d.Name() + ".sql")
+	if err != nil {
+		panic(err)
+	}
+	quote, limit := `"`, func(sql string) string { return sql }
+	if d.Name() == "mysql" {
+		quote, limit = "`", bound
+	}
+	t := &Tables{db: db, dialect: d, space: space, statements: make(map[string]string)}
+	sections := section.Cut(string(text))
+	held := ""
+	for _, s := range sections {
+		if s.Name == "held" {
+			held = s.SQL
+		}
+	}
+	for _, s := range sections {
+		if strings.HasPrefix(s.Name, "by-") {
+			s.SQL = strings.Replace(held, "@page", s.SQL, 1)
+		}
+		t.statements[s.Name] = limit(section.Label("console-"+s.Name, d.Names().Fill(s.SQL, quote)))
+	}
+	return t
+}
+
+// query reads all rows of a statement. A key of the result is the space's own.
+func query[T any](
+	ctx context.Context, t *Tables, name string, args []any, scan func(*sql.Rows) (T, error),
+) (all []T, err error) {
+	conn, err := t.db.Conn(ctx)
+	if err != nil {
+		return nil, t.explain(name, err)
+	}
+	defer func() { _ = conn.Close() }()
+	rows, err := conn.QueryContext(ctx, t.statements[name], args...)
+	if err != nil {
+		return nil, t.explain(name, err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, t.explain(name, err)
+		}
+		all = append(all, one)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, t.explain(name, err)
+	}
+	return all, nil
+}
+
+// ErrRefused is of a statement that the database has answered, and would refuse again.
+var ErrRefused = errors.New("rowlock: the database refuses")
+
+// explain turns a database's error into one of rowlock's.
+func (t *Tables) explain(name string, err error) error {
+	switch v := sqlstore.Judge(t.dialect, err); {
+	case v.As != nil:
+		return fmt.Errorf("%w: read %s: %w", v.As, name, err)
+	case v.Class == sqlstore.Refused:
+		return fmt.Errorf("%w: read %s: %w", ErrRefused, name, err)
+	}
+	return fmt.Errorf("rowlock: read %s: %w", name, err)
+}
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+func (t *Tables) own(key []byte) string { return strings.TrimPrefix(string(key), t.space) }
+
+// bounds returns a text below all keys of the space with a prefix and the largest of them.
+func (t *Tables) bounds(prefix string) (above, last []byte) {
+	prefix = t.space + prefix
+	return []byte(before(prefix)), []byte(fill(prefix))
+}
+
+// fill returns the largest key with a prefix.
+func fill(prefix string) string {
+	return prefix + strings.Repeat("\xff", max(0, lease.MaxKey-len(prefix)))
+}
+
+// before returns a text below all keys with a prefix, and not below any other such text that is a
+// key.
+func before(prefix string) string {
+	last := len(prefix) - 1
+	switch {
+	case last < 0:
+		return ""
+	case prefix[last] == 0:
+		return prefix[:last]
+	}
+	return fill(prefix[:last] + string([]byte{prefix[last] - 1}))
+}

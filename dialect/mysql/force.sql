@@ -1,0 +1,54 @@
+-- Leases that an operator takes away. A transaction locks the row first, and so waits for the
+-- holder's fence; under READ COMMITTED, what it reads afterwards was committed before.
+
+-- name: force-lock
+-- key
+SELECT owner, token, note FROM rowlock WHERE `key` = ? AND home = @home AND owner IS NOT NULL
+FOR UPDATE
+
+-- name: force-home
+-- key: whether the row, if there is one, has another home
+SELECT COUNT(*) FROM rowlock WHERE `key` = ? AND home <> @home
+
+-- name: force-end
+-- next token, key, owner, token, of a row that force-lock has locked. No client may be granted the
+-- last token, so that it is not raised beyond that.
+UPDATE rowlock SET owner = NULL, note = '', token = LEAST(?, @last_token),
+  expires_at = UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
+
+-- name: force-members
+-- key, team
+DELETE FROM rowlock_member WHERE `key` = ? AND team = ?
+
+-- name: force-record
+-- id, operator, reason, token asked for, owner, token, note, key
+INSERT INTO rowlock_forced (`key`, `at`, id, actor, reason, asked, owner, token, note, raised)
+SELECT r.`key`, UTC_TIMESTAMP(6), ?, ?, ?, ?, ?, ?, ?, r.token FROM rowlock AS r WHERE r.`key` = ?
+
+-- name: force-find
+-- key, id
+SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
+  token, note, raised
+FROM rowlock_forced WHERE `key` = ? AND id = ?
+
+-- name: force-confirm
+-- key. A repetition has found the record of an earlier try whose commit may not have been
+-- acknowledged, and a read proves nothing about durability. This commit comes after that one.
+UPDATE rowlock SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND WHERE `key` = ?
+
+-- name: force-list
+-- prefix's length, prefix, time in µs, limit
+SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
+  token, note, raised
+FROM rowlock_forced
+WHERE LEFT(`key`, ?) = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
+ORDER BY `at` DESC, id DESC LIMIT ?
+
+-- name: force-list-key
+-- key, time in µs, limit
+SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
+  token, note, raised
+FROM rowlock_forced
+WHERE `key` = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
+ORDER BY `at` DESC, id DESC LIMIT ?

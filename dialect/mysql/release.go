@@ -1,0 +1,48 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// door is the user lock for which all sessions that listen wait. It exists while one listens.
+func door(channel string) string { return channel + "_door" }
+
+// Release clears the owner of one row, and reports whether another process waits for it. While no
+// process listens it does not look for one that waits.
+func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (
+	lease.Released, error,
+) {
+	key, looks := []byte(l.Key), s.Heard
+	section, args := "release", []any{door(s.Channel)}
+	if looks {
+		section, args = "release-awaited", append(args, key, sqlstore.Bytes(s.Process))
+	}
+	args = append(args, key, sqlstore.Bytes(l.Owner), l.Token)
+	res, err := s.Exec(ctx, d.Text(section), args...)
+	if err := changed(res, err); err != nil {
+		if errors.Is(err, errNotTaken) {
+			return lease.Released{Gone: true}, nil
+		}
+		return lease.Released{}, err
+	}
+	n, err := res.LastInsertId()
+	if err != nil {
+		return lease.Released{}, err
+	}
+	s.Heard = n%2 == 1
+	if s.Heard && !looks {
+		return lease.Released{Awaited: d.awaited(ctx, s, l.Key)}, nil
+	}
+	return lease.Released{Awaited: n >= 2}, nil
+}
+
+// awaited is asked once the lease has been released. An error is a hint that is not sent.
+func (d *database) awaited(ctx context.Context, s *sqlstore.Session, key string) (waits bool) {
+	err := s.QueryRow(ctx, d.Text("awaited"),
+		[]any{sqlstore.Bytes(s.Process), d.List([]string{key})}, &waits)
+	return err == nil && waits
+}

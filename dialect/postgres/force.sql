@@ -1,0 +1,56 @@
+-- Leases that an operator takes away. A transaction locks the row first, and so waits for the
+-- holder's fence; what it reads afterwards was committed before.
+
+-- name: force-lock
+-- key
+SELECT owner, token, note FROM rowlock WHERE key = $1 AND home = @home AND owner IS NOT NULL
+FOR UPDATE
+
+-- name: force-home
+-- key: whether the row, if there is one, has another home
+SELECT count(*) FROM rowlock WHERE key = $1 AND home <> @home
+
+-- name: force-end
+-- next token, key, owner, token, of a row that force-lock has locked. No client may be granted the
+-- last token, so that it is not raised beyond that.
+UPDATE rowlock SET owner = NULL, note = '', token = least($1::bigint, @last_token),
+  expires_at = clock_timestamp()
+WHERE key = $2 AND owner = $3 AND token = $4 AND home = @home
+
+-- name: force-members
+-- key, team
+DELETE FROM rowlock_member WHERE key = $1 AND team = $2
+
+-- name: force-record
+-- id, operator, reason, token asked for, owner, token, note, key
+INSERT INTO rowlock_forced (key, at, id, actor, reason, asked, owner, token, note, raised)
+SELECT r.key, clock_timestamp(), $1::bytea, $2::text, $3::text, $4::bigint, $5::bytea, $6::bigint,
+  $7::text, r.token
+FROM rowlock AS r WHERE r.key = $8
+
+-- name: force-find
+-- key, id
+SELECT key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
+  raised
+FROM rowlock_forced WHERE key = $1 AND id = $2
+
+-- name: force-confirm
+-- key. A repetition has found the record of an earlier try whose commit may not have been
+-- acknowledged, and a read proves nothing about durability. This commit comes after that one.
+UPDATE rowlock SET acquired_at = acquired_at + interval '1 microsecond' WHERE key = $1
+
+-- name: force-list
+-- prefix's length, prefix, time in µs, limit
+SELECT key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
+  raised
+FROM rowlock_forced
+WHERE substr(key, 1, $1::int) = $2 AND at < 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
+ORDER BY at DESC, id DESC LIMIT $4::bigint
+
+-- name: force-list-key
+-- key, time in µs, limit
+SELECT key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
+  raised
+FROM rowlock_forced
+WHERE key = $1 AND at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
+ORDER BY at DESC, id DESC LIMIT $3::bigint

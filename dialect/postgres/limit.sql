@@ -1,0 +1,80 @@
+-- The limits of semaphores. What is granted is counted in a generation of the limit. A statement
+-- that grants locks the limit to be read until it has committed, and grants nothing if the
+-- generation has changed. So a count that was read in a generation misses no grant of an earlier
+-- one.
+
+-- name: limit-look
+-- name
+SELECT slots, peak, generation FROM rowlock_limit WHERE name = $1
+
+-- name: limit-make
+-- name, slots, slots
+INSERT INTO rowlock_limit (name, slots, peak, generation) VALUES ($1, $2, $3, 1)
+ON CONFLICT (name) DO NOTHING
+
+-- name: limit-resize
+-- slots, slots, name
+UPDATE rowlock_limit SET slots = $1, peak = greatest(peak, $2), generation = generation + 1
+WHERE name = $3
+
+-- name: apply-any-within
+-- As apply-any; $6 the limit's name, $7 its generation. A limit that is being changed is no limit:
+-- then the statement takes nothing.
+WITH limited AS (
+  SELECT 1 FROM rowlock_limit WHERE name = $6 AND generation = $7 FOR SHARE SKIP LOCKED
+), want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[])
+    WITH ORDINALITY AS w (key, owner, note, ttl, n)
+), seen AS (
+  SELECT w.n, CASE WHEN r.key IS NULL THEN 4
+                   WHEN r.home <> @home THEN 0
+                   WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
+                   WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
+                   WHEN r.token >= @last_token THEN 0
+                   ELSE 5 END AS outcome,
+    coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+    coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+      AS remaining
+  FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key
+), free AS (
+  SELECT w.* FROM want AS w JOIN rowlock AS r ON r.key = w.key
+  WHERE r.home = @home AND r.token < @last_token
+    AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
+    AND EXISTS (SELECT 1 FROM limited)
+    AND NOT EXISTS (SELECT 1 FROM seen WHERE outcome = 6)
+    AND (SELECT count(*) FROM seen WHERE outcome = 5) >= $5::bigint
+  ORDER BY w.n LIMIT $5::bigint FOR NO KEY UPDATE OF r SKIP LOCKED
+), done AS (
+  UPDATE rowlock AS r
+  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
+  FROM free AS f
+  WHERE r.key = f.key AND (SELECT count(*) FROM free) = $5::bigint
+  RETURNING f.n, r.token
+)
+SELECT n, 1 AS outcome, token, false AS awaited, '' AS note, 0::bigint AS remaining FROM done
+UNION ALL
+SELECT n, outcome, token, false, note, remaining FROM seen WHERE NOT EXISTS (SELECT 1 FROM done)
+
+-- name: apply-within
+-- As apply, of hand-overs only; $7 the limit's name, $8 its generation. It answers with what it has
+-- made.
+WITH limited AS (
+  SELECT 1 FROM rowlock_limit WHERE name = $7 AND generation = $8 FOR SHARE SKIP LOCKED
+), want AS (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
+    $5::text::text[], $6::text::bigint[])
+    WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
+), found AS (
+  SELECT w.*, r.ctid AS place FROM want AS w JOIN rowlock AS r ON r.key = w.key
+  WHERE r.home = @home AND r.token < @last_token AND r.owner = w.was AND r.token = w.token
+    AND EXISTS (SELECT 1 FROM limited)
+  ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
+), done AS (
+  UPDATE rowlock AS r
+  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+      expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
+  FROM found AS f WHERE r.ctid = f.place
+  RETURNING f.n, r.token
+)
+SELECT n, 1 AS outcome, token, false AS awaited, '' AS note, 0::bigint AS remaining FROM done

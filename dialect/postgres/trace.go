@@ -1,0 +1,47 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+)
+
+// SetupTrace makes the settings of any session.
+func (d *database) SetupTrace(ctx context.Context, s *sqlstore.Session) error {
+	return d.Setup(ctx, s)
+}
+
+// WriteTrace adds rows in one statement.
+func (d *database) WriteTrace(
+	ctx context.Context, s *sqlstore.Session, rows []sqlstore.TraceRow,
+) error {
+	_, err := s.Exec(ctx, d.Text("trace-write"), traceArrays(rows)...)
+	return err
+}
+
+func traceArrays(rows []sqlstore.TraceRow) []any {
+	var ages, ids, keys, events, tokens, owners, notes, numbers, details array
+	for i := range rows {
+		r := &rows[i]
+		ages.int(r.Age.Microseconds())
+		ids.int(r.ID)
+		keys.bytea([]byte(r.Key))
+		events.text(r.Event)
+		tokens.int(r.Token)
+		owners.bytea(r.Owner[:])
+		notes.text(r.Note)
+		numbers.int(r.Number)
+		details.text(r.Detail)
+	}
+	return []any{
+		ages.close(), ids.close(), keys.close(), events.close(), tokens.close(), owners.close(),
+		notes.close(), numbers.close(), details.close(),
+	}
+}
+
+// TraceBefore encodes a time in µs and an id.
+func (d *database) TraceBefore(micros, id int64) []any { return []any{micros, id} }
+
+// TraceAge is in µs.
+func (d *database) TraceAge(age time.Duration) any { return sqlstore.Micros(age) }

@@ -1,0 +1,35 @@
+-- The trace: what became of keys. No lock reads it or waits for it.
+
+-- name: trace-write
+-- $1 ages in µs, $2 ids, $3 keys, $4 events, $5 tokens, $6 owners, $7 notes, $8 numbers, $9 details,
+-- each as an array literal. An event happened so long before the statement arrived.
+INSERT INTO rowlock_trace (at, id, key, event, token, owner, note, number, detail)
+SELECT statement_timestamp() - w.age * interval '1 microsecond', w.id, w.key, w.event, w.token, w.owner,
+  w.note, w.number, w.detail
+FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bytea[], $4::text::text[],
+  $5::text::bigint[], $6::text::bytea[], $7::text::text[], $8::text::bigint[], $9::text::text[])
+  AS w (age, id, key, event, token, owner, note, number, detail)
+
+-- name: trace-list
+-- $1 prefix's length, $2 prefix, $3 time in µs, $4 id: those before; $5 limit
+SELECT (extract(epoch FROM at) * 1000000)::bigint, id, key, event, token, owner, note, number, detail
+FROM rowlock_trace
+WHERE substr(key, 1, $1::int) = $2
+  AND at <= 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
+  AND (at < 'epoch'::timestamptz + $3::bigint * interval '1 microsecond' OR id < $4::bigint)
+ORDER BY at DESC, id DESC LIMIT $5::bigint
+
+-- name: trace-list-key
+-- $1 key, $2 time in µs, $3 id: those before; $4 limit
+SELECT (extract(epoch FROM at) * 1000000)::bigint, id, key, event, token, owner, note, number, detail
+FROM rowlock_trace
+WHERE key = $1 AND at <= 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
+  AND (at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond' OR id < $3::bigint)
+ORDER BY at DESC, id DESC LIMIT $4::bigint
+
+-- name: trace-sweep
+-- $1 retention in µs, $2 the most rows to remove: the oldest. statement_timestamp, because an index
+-- cannot be searched for a clock that goes on.
+DELETE FROM rowlock_trace WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM rowlock_trace WHERE at < statement_timestamp() - $1::bigint * interval '1 microsecond'
+  ORDER BY at, id LIMIT $2::bigint))

@@ -1,0 +1,49 @@
+-- Leases that an operator takes away. A transaction begins with the file's write lock.
+
+-- name: force-lock
+-- key. An UPDATE that changes nothing, because it begins the transaction with the write lock.
+UPDATE rowlock SET home = home WHERE key = ? AND home = @home AND owner IS NOT NULL
+RETURNING owner, token, note
+
+-- name: force-home
+-- key: whether the row, if there is one, has another home
+SELECT count(*) FROM rowlock WHERE key = ? AND home <> @home
+
+-- name: force-end
+-- next token, key, owner, token, of a row that force-lock has locked. No client may be granted the
+-- last token, so that it is not raised beyond that.
+UPDATE rowlock SET owner = NULL, note = '', token = min(?, @last_token),
+  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+WHERE key = ? AND owner = ? AND token = ? AND home = @home
+
+-- name: force-members
+-- key, team
+DELETE FROM rowlock_member WHERE key = ? AND team = ?
+
+-- name: force-record
+-- id, operator, reason, token asked for, owner, token, note, key
+INSERT INTO rowlock_forced (key, at, id, actor, reason, asked, owner, token, note, raised)
+SELECT r.key, CAST(unixepoch('subsec') * 1000 AS INTEGER), ?, ?, ?, ?, ?, ?, ?, r.token
+FROM rowlock AS r WHERE r.key = ?
+
+-- name: force-find
+-- key, id
+SELECT key, at * 1000, id, actor, reason, asked, owner, token, note, raised
+FROM rowlock_forced WHERE key = ? AND id = ?
+
+-- name: force-confirm
+-- key. A repetition has found the record of an earlier try whose commit may not have been
+-- acknowledged, and a read proves nothing about durability. This commit comes after that one.
+UPDATE rowlock SET acquired_at = acquired_at + 1 WHERE key = ?
+
+-- name: force-list
+-- prefix's length, prefix, time in µs, limit
+SELECT key, at * 1000, id, actor, reason, asked, owner, token, note, raised FROM rowlock_forced
+WHERE substr(key, 1, ?) = ? AND at * 1000 < ?
+ORDER BY at DESC, id DESC LIMIT ?
+
+-- name: force-list-key
+-- key, time in µs, limit
+SELECT key, at * 1000, id, actor, reason, asked, owner, token, note, raised FROM rowlock_forced
+WHERE key = ? AND at * 1000 < ?
+ORDER BY at DESC, id DESC LIMIT ?

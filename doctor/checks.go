@@ -1,0 +1,54 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+)
+
+// check is one that has an id.
+type check struct {
+	id string
+	// on are the databases that have what it checks. None: all of them.
+	on  []string
+	run func(context.Context, *examiner) (Finding, error)
+	// grant is what a user lacks who may not read what it reads, by database.
+	grant map[string]string
+}
+
+var monitor = map[string]string{
+	"postgres": "GRANT pg_monitor TO the user;", "mysql": "GRANT PROCESS ON *.* TO the user;",
+}
+
+var checks = []check{
+	{id: "server", run: server},
+	{id: "read-only", run: readOnly},
+	{id: "topology", on: []string{"mysql"}, run: topology},
+	{id: "replication", on: []string{"postgres", "mysql"}, run: replication, grant: monitor},
+	{id: "pooler", on: []string{"postgres"}, run: pooler},
+	{id: "isolation", run: isolation},
+	{id: "durability", run: durability},
+	{id: "timeouts", run: timeouts},
+	{id: "connections", run: connections},
+	{id: "clock", run: clock},
+	{id: "schema", run: schema},
+	{id: "tables", run: tables},
+	{id: "privileges", on: []string{"postgres", "mysql"}, run: privileges},
+	{id: "bloat", on: []string{"postgres", "sqlite"}, run: bloat},
+	{id: "horizon", run: horizon, grant: monitor},
+	{id: "dead-rows", run: deadRows},
+	{id: "orphans", run: orphans},
+	{id: "deadlocks", run: deadlocks},
+}
+
+// IDs returns the id of every check, in their order. An id is never given another meaning.
+func IDs() []string {
+	ids := make([]string, len(checks))
+	for i, c := range checks {
+		ids[i] = c.id
+	}
+	return ids
+}
+
+func (c check) isFor(dialect string) bool {
+	return c.on == nil || slices.Contains(c.on, dialect)
+}

@@ -1,0 +1,104 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// edge is a chain of calls that waits for a key which another chain holds.
+type edge struct {
+	from, to, key, note string
+	// process says that the chains stand for whole processes: one call of it waits, and perhaps
+	// another one holds.
+	process bool
+	waited  time.Duration
+}
+
+// deadlocks finds chains of calls that wait for each other. rowlock ends one of them within
+// seconds; a cycle that stays is of processes that are stuck, or that cannot reach the database.
+func deadlocks(ctx context.Context, x *examiner) (f Finding, err error) {
+	rows, err := x.scanTables(ctx, "doctor-waits", many)
+	if err != nil {
+		return f, err
+	}
+	edges := make([]edge, len(rows))
+	for i, r := range rows {
+		edges[i] = edge{r[0], r[1], r[2], r[3], r[4] != "0", time.Duration(number(r[5])) * time.Microsecond}
+	}
+	f.saw("calls that wait while they hold a key", len(edges), x.d.Names().Prefix+"rowlock_wait")
+	for _, cycle := range cyclesOf(edges) {
+		x.tell(&f, cycle)
+	}
+	f.fine("no calls wait for each other")
+	return f, nil
+}
+
+func (x *examiner) tell(f *Finding, cycle []edge) {
+	var words []string
+	var longest time.Duration
+	for _, e := range cycle {
+		identity, note := lease.SplitNote(e.note)
+		words = append(words, fmt.Sprintf("%s waits for %q", orUnknown(lease.Describe(identity, note)), e.key))
+		longest = max(longest, e.waited)
+	}
+	f.saw("cycle", strings.Join(words, ", "), x.d.Names().Prefix+"rowlock_wait")
+	if cycle[0].process {
+		f.raise(Info, fmt.Sprintf("calls of %d processes wait for keys of each other for up to %s, perhaps in "+
+			"a cycle", len(cycle), longest.Round(time.Millisecond)), "pass the ctx of the lock that is held "+
+			"to the call that waits, so that rowlock sees a cycle and ends it")
+		return
+	}
+	f.raise(Warning, fmt.Sprintf("%d calls have waited for each other for up to %s; rowlock ends one of them "+
+		"with ErrDeadlock within seconds", len(cycle), longest.Round(time.Millisecond)),
+		"lock several keys with LockAll, or always in the same order",
+		"if it stays: rowlock release --force --reason deadlock -- "+shell(keytext.Show(cycle[0].key)))
+}
+
+// shell quotes a word, so that a shell hands it on as it is: keys may come from strangers.
+func shell(word string) string { return `'` + strings.ReplaceAll(word, `'`, `'\''`) + `'` }
+
+func orUnknown(name string) string {
+	if name == "" {
+		return "a client without a name"
+	}
+	return name
+}
+
+// cyclesOf returns the cycles among edges. Each chain is in at most one of those returned.
+func cyclesOf(edges []edge) (cycles [][]edge) {
+	next := make(map[string][]edge)
+	for _, e := range edges {
+		next[e.from] = append(next[e.from], e)
+	}
+	const open, done = 1, 2
+	state := make(map[string]int)
+	var path []edge
+	var visit func(chain string)
+	visit = func(chain string) {
+		state[chain] = open
+		for _, e := range next[chain] {
+			path = append(path, e)
+			switch state[e.to] {
+			case 0:
+				visit(e.to)
+			case open:
+				at := slices.IndexFunc(path, func(p edge) bool { return p.from == e.to })
+				cycles = append(cycles, slices.Clone(path[at:]))
+			}
+			path = path[:len(path)-1]
+		}
+		state[chain] = done
+	}
+	for _, e := range edges {
+		if state[e.from] == 0 {
+			visit(e.from)
+		}
+	}
+	return cycles
+}

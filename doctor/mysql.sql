@@ -1,0 +1,77 @@
+-- What a MySQL or MariaDB says about itself. The section names are the same for every database; an
+-- empty section says that this one has no such thing. Every statement only reads.
+
+-- name: server
+-- The version, and the user as a GRANT names it
+SELECT VERSION(), CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@',
+  QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))
+
+-- name: settings
+-- The session's, and then the server's, each as name and value.
+SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'read_only',
+  'super_read_only', 'innodb_read_only', 'wsrep_on', 'wsrep_cluster_name',
+  'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_doublewrite',
+  'group_replication_group_name', 'group_replication_single_primary_mode',
+  'transaction_isolation', 'tx_isolation', 'innodb_snapshot_isolation', 'autocommit',
+  'innodb_lock_wait_timeout', 'wait_timeout', 'max_execution_time', 'max_statement_time',
+  'idle_transaction_timeout', 'idle_write_transaction_timeout', 'rpl_semi_sync_source_enabled',
+  'rpl_semi_sync_master_enabled', 'max_connections', 'max_user_connections')
+
+-- name: standby
+
+-- name: replicas
+-- Each that reads this server's log. A user without PROCESS sees none.
+SELECT coalesce(NULLIF(HOST, ''), 'a replica'), '', 0 FROM information_schema.PROCESSLIST
+WHERE COMMAND IN ('Binlog Dump', 'Binlog Dump GTID')
+
+-- name: status
+SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected', 'Rpl_semi_sync_source_clients',
+  'Rpl_semi_sync_master_clients', 'Rpl_semi_sync_source_status', 'Rpl_semi_sync_master_status',
+  'wsrep_cluster_size', 'Innodb_history_list_length')
+
+-- name: rights
+SHOW GRANTS
+
+-- name: session
+
+-- name: left-behind
+
+-- name: clock
+-- In µs since 1970
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+
+-- name: connections
+
+-- name: columns
+-- Of each table whose name begins with the parameter: table, column
+SELECT c.TABLE_NAME, c.COLUMN_NAME FROM information_schema.COLUMNS AS c
+WHERE c.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE())
+  AND LEFT(c.TABLE_NAME, CHAR_LENGTH(?)) = ?
+
+-- name: indexes
+-- table, whether it is unique, columns
+SELECT s.TABLE_NAME, MIN(s.NON_UNIQUE) = 0, GROUP_CONCAT(s.COLUMN_NAME ORDER BY s.SEQ_IN_INDEX)
+FROM information_schema.STATISTICS AS s
+WHERE s.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE())
+  AND LEFT(s.TABLE_NAME, CHAR_LENGTH(?)) = ?
+GROUP BY s.TABLE_NAME, s.INDEX_NAME
+
+-- name: alterations
+-- What was changed in the tables: kind, table, detail
+SELECT 'storage', t.TABLE_NAME, t.ENGINE FROM information_schema.TABLES AS t
+WHERE t.ENGINE <> 'InnoDB' AND t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE())
+  AND LEFT(t.TABLE_NAME, CHAR_LENGTH(?)) = ?
+UNION ALL
+SELECT 'trigger', g.EVENT_OBJECT_TABLE, g.TRIGGER_NAME FROM information_schema.TRIGGERS AS g
+WHERE g.EVENT_OBJECT_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE())
+  AND LEFT(g.EVENT_OBJECT_TABLE, CHAR_LENGTH(?)) = ?
+
+-- name: bloat
+
+-- name: horizon
+-- What keeps old versions from being removed: what, which, for how many seconds. Times of
+-- transactions are the machine's local ones.
+SELECT 'transaction', CONCAT('thread ', t.trx_mysql_thread_id),
+  TIMESTAMPDIFF(SECOND, t.trx_started, CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM'))
+FROM information_schema.INNODB_TRX AS t WHERE t.trx_mysql_thread_id <> CONNECTION_ID()
+  AND t.trx_mysql_thread_id <> 0

@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Options configure Examine. nil and the zero value have the defaults.
+type Options struct {
+	// Only and Skip are ids of checks: only these are made, or all but these.
+	Only, Skip []string
+	// Limit bounds each check; 0 means 5 s.
+	Limit time.Duration
+	// ClockFor is how long the server's clock is watched for its drift; 0 means 1 s.
+	ClockFor time.Duration
+	// TTL and Lanes are those of the clients' Config; 0 means its defaults, 30 s and 3 (SQLite: 1).
+	TTL   time.Duration
+	Lanes int
+	// Retention is that of the clients' Config.Reaper; 0 means 1 h.
+	Retention time.Duration
+	// OldTransaction is the age from which an open transaction is reported; 0 means 10 min.
+	OldTransaction time.Duration
+}
+
+func (o *Options) filled(oneWriter bool) (Options, error) {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	for name, d := range map[string]time.Duration{
+		"Limit": out.Limit, "ClockFor": out.ClockFor, "TTL": out.TTL, "Retention": out.Retention,
+		"OldTransaction": out.OldTransaction, "Lanes": time.Duration(out.Lanes),
+	} {
+		if d < 0 {
+			return out, fmt.Errorf("%w: doctor: Options.%s is negative; leave it 0 for the default",
+				lease.ErrConfig, name)
+		}
+	}
+	out.Limit = cmp.Or(out.Limit, 5*time.Second)
+	out.ClockFor = cmp.Or(out.ClockFor, time.Second)
+	out.TTL = cmp.Or(out.TTL, 30*time.Second)
+	out.Retention = cmp.Or(out.Retention, time.Hour)
+	out.OldTransaction = cmp.Or(out.OldTransaction, 10*time.Minute)
+	lanes := 3
+	if oneWriter {
+		lanes = 1
+	}
+	out.Lanes = cmp.Or(out.Lanes, lanes)
+	return out, out.checkIDs()
+}
+
+func (o Options) checkIDs() error {
+	known := IDs()
+	for _, id := range slices.Concat(o.Only, o.Skip) {
+		if !slices.Contains(known, id) {
+			return fmt.Errorf("%w: doctor: there is no check %q: choose of %s", lease.ErrConfig, id,
+				strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func (o Options) wants(id string) bool {
+	return (len(o.Only) == 0 || slices.Contains(o.Only, id)) && !slices.Contains(o.Skip, id)
+}

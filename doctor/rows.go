@@ -1,0 +1,128 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	// most bounds what is counted of a table.
+	most = 100_000
+	// many are so many leftovers that something does not remove them.
+	many = 10_000
+	// named is how many keys are named as evidence.
+	named = 5
+)
+
+// leftovers counts what is dead in a table, and what has been for longer than the retention.
+func (x *examiner) leftovers(ctx context.Context, section string) (dead, overdue int64,
+	oldest time.Duration, err error,
+) {
+	rows, err := x.scanTables(ctx, section, x.o.Retention.Microseconds(), most)
+	if err != nil || len(rows) == 0 {
+		return 0, 0, 0, err
+	}
+	r := rows[0]
+	return number(r[0]), number(r[1]), time.Duration(number(r[2])) * time.Microsecond, nil
+}
+
+// deadRows finds rows of free keys that no client's reaper has removed.
+func deadRows(ctx context.Context, x *examiner) (f Finding, err error) {
+	dead, overdue, oldest, err := x.leftovers(ctx, "doctor-dead")
+	if err != nil {
+		return f, err
+	}
+	table := x.d.Names().Prefix + "rowlock"
+	f.saw("rows of free keys", atMost(dead), table)
+	f.saw("of these, free for longer than "+x.o.Retention.String(), atMost(overdue), table)
+	severity := Info
+	if overdue >= many {
+		severity = Warning
+	}
+	if overdue > 0 {
+		f.raise(severity, fmt.Sprintf("%s rows of keys that have been free for up to %s were not removed: "+
+			"no client's reaper runs", atMost(overdue), oldest.Round(time.Second)),
+			"keep a client open with the reaper on (Config.Reaper.Off false), or call reaper.Run")
+	}
+	f.fine("the rows of free keys are removed")
+	return f, nil
+}
+
+// orphans finds keys and registrations of clients that have ended without giving them up.
+func orphans(ctx context.Context, x *examiner) (f Finding, err error) {
+	if err := x.expiredKeys(ctx, &f); err != nil {
+		return f, err
+	}
+	for _, o := range []struct{ section, table, what string }{
+		{"doctor-queue", "rowlock_queue", "tickets and registrations of waiters"},
+		{"doctor-chains", "rowlock_wait", "records of calls that wait while they hold a key"},
+		{"doctor-members", "rowlock_member", "shares of keys"},
+	} {
+		if err := x.leftOf(ctx, &f, o.section, o.table, o.what); err != nil {
+			return f, err
+		}
+	}
+	f.fine("nothing is left of clients that have ended")
+	return f, nil
+}
+
+func (x *examiner) expiredKeys(ctx context.Context, f *Finding) error {
+	rows, err := x.scanTables(ctx, "doctor-expired", many)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows[:min(len(rows), named)] {
+		identity, note := lease.SplitNote(r[1])
+		f.saw(fmt.Sprintf("%q", r[0]), fmt.Sprintf("token %s, expired %s ago, of %s", r[2],
+			(time.Duration(number(r[3]))*time.Microsecond).Round(time.Second),
+			lease.Describe(identity, note)), x.d.Names().Prefix+"rowlock")
+	}
+	severity := Info
+	if len(rows) >= 100 {
+		severity = Warning
+	}
+	if n := len(rows); n > 0 {
+		f.raise(severity, fmt.Sprintf("%d keys were not released in time: their holders have ended, or could "+
+			"not renew; the keys are free for the next taker", n),
+			"look for processes that crash, or that cannot reach the database: Hooks.Lost, and their logs")
+	}
+	return nil
+}
+
+// leftOf reports what is left in one table. A user who does not use it need not read it.
+func (x *examiner) leftOf(ctx context.Context, f *Finding, section, table, what string) error {
+	dead, overdue, oldest, err := x.leftovers(ctx, section)
+	as := sqlstore.Judge(x.d, err).As
+	if errors.Is(as, lease.ErrPrivilege) || errors.Is(as, lease.ErrNoSchema) ||
+		errors.Is(as, lease.ErrSchemaVersion) {
+		x.leave()
+		f.saw(what, "not to be read", x.d.Names().Prefix+table)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.saw(what+" without a heartbeat", atMost(dead), x.d.Names().Prefix+table)
+	severity := Info
+	if overdue >= many {
+		severity = Warning
+	}
+	if overdue > 0 {
+		f.raise(severity, fmt.Sprintf("%s %s are left in %s for up to %s: no client's reaper runs",
+			atMost(overdue), what, x.d.Names().Prefix+table, oldest.Round(time.Second)),
+			"keep a client open with the reaper on (Config.Reaper.Off false)")
+	}
+	return nil
+}
+
+func atMost(n int64) string {
+	if n >= most {
+		return fmt.Sprintf("%d or more", most)
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,231 @@
+package doctor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const migrates = "rowlock migrate up, or schema.Migrate"
+
+// schema compares the version of the tables with the one that this code needs.
+func schema(ctx context.Context, x *examiner) (f Finding, err error) {
+	f.saw("needed", sqlstore.SchemaVersion, "this version of rowlock")
+	there, err := x.columns(ctx)
+	if err != nil {
+		return f, err
+	}
+	meta := x.d.Names().Prefix + "rowlock_meta"
+	if len(there["rowlock_meta"]) == 0 {
+		f.saw(meta, "missing, or not to be seen by this user", "the catalog")
+		f.raise(Critical, "there are no tables of rowlock under this prefix and schema", migrates)
+		return f, nil
+	}
+	var version int
+	err = x.read(ctx, func(conn *sql.Conn) error {
+		version, err = sqlstore.SchemaVersionOf(ctx, conn, x.d)
+		return err
+	})
+	if errors.Is(err, lease.ErrNoSchema) || errors.Is(err, lease.ErrCorrupt) {
+		x.leave() // its session is still in the transaction
+		f.raise(Critical, oneLine(err), migrates)
+		return f, nil
+	}
+	if err != nil {
+		return f, err
+	}
+	f.saw("schema_version", version, meta)
+	switch {
+	case version < sqlstore.SchemaVersion:
+		f.raise(Critical, fmt.Sprintf("the tables are of version %d and this rowlock needs %d: Open refuses "+
+			"them", version, sqlstore.SchemaVersion), migrates)
+	case version > sqlstore.SchemaVersion:
+		f.raise(Critical, fmt.Sprintf("the tables are of version %d and this rowlock knows %d: Open refuses "+
+			"them", version, sqlstore.SchemaVersion), "deploy a newer rowlock")
+	}
+	f.fine(fmt.Sprintf("version %d", version))
+	return f, nil
+}
+
+// tables compares the tables with those that the migrations make.
+func tables(ctx context.Context, x *examiner) (f Finding, err error) {
+	columns, err := x.columns(ctx)
+	if err == nil && len(columns["rowlock_meta"]) == 0 {
+		err = fmt.Errorf("%w: no tables", lease.ErrNoSchema)
+	}
+	if err != nil {
+		return f, err
+	}
+	indexes, err := x.scan(ctx, "indexes", x.like()...)
+	if err != nil {
+		return f, err
+	}
+	have := make(map[string]bool)
+	for _, r := range indexes {
+		have[indexLine(x.short(r[0]), r[1], r[2])] = true
+	}
+	want, err := x.expected()
+	if err != nil {
+		return f, err
+	}
+	if err := x.compare(ctx, &f, want, columns, have); err != nil {
+		return f, err
+	}
+	if err = x.alterations(ctx, &f); err == nil {
+		f.saw("tables", len(columns), "the catalog")
+		f.fine("columns, indexes and storage are as the migrations make them")
+	}
+	return f, err
+}
+
+func (x *examiner) compare(
+	ctx context.Context, f *Finding, want []string, columns map[string][]string, have map[string]bool,
+) error {
+	for _, line := range want {
+		table, what, _ := strings.Cut(line, " ")
+		name := x.d.Names().Prefix + table
+		kind, rest, _ := strings.Cut(what, " ")
+		switch {
+		case len(columns[table]) == 0:
+			if kind != "columns" {
+				continue
+			}
+			if err := x.absent(ctx, f, table); err != nil {
+				return err
+			}
+		case kind == "columns":
+			x.compareColumns(f, name, strings.Split(rest, ","), columns[table])
+		case have[line] || kind == "index" && have[table+" unique "+rest]:
+		case kind == "unique":
+			f.saw(name+" ("+rest+")", "no unique index", "the catalog")
+			f.raise(Critical, "the unique index of "+name+" on ("+rest+") is missing: two rows of one key, "+
+				"and so two holders, can come to be", x.index("UNIQUE INDEX", name, rest))
+		default:
+			f.saw(name+" ("+rest+")", "no index", "the catalog")
+			f.raise(Warning, "the index of "+name+" on ("+rest+") is missing: statements that use it read the "+
+				"whole table", x.index("INDEX", name, rest))
+		}
+	}
+	return nil
+}
+
+// absent tells a table that is missing from one that MySQL hides from a user without rights.
+func (x *examiner) absent(ctx context.Context, f *Finding, table string) error {
+	name := x.d.Names().Prefix + table
+	lacks, err := x.lacks(ctx, table)
+	switch {
+	case err != nil:
+		return err
+	case len(lacks) > 0:
+		f.saw(name, "not to be seen by this user", "the catalog")
+		f.raise(Info, name+" is hidden from this user", "see the check privileges")
+	default:
+		f.saw(name, "missing", "the catalog")
+		f.raise(Critical, "the table "+name+" is missing", migrates+", or restore it from a backup")
+	}
+	return nil
+}
+
+func (x *examiner) compareColumns(f *Finding, table string, want, have []string) {
+	for _, column := range want {
+		if !slices.Contains(have, column) {
+			f.saw(table+"."+column, "missing", "the catalog")
+			f.raise(Critical, "the column "+column+" of "+table+" is missing",
+				"restore it from a backup, or remove the tables and run "+migrates)
+		}
+	}
+}
+
+func (x *examiner) index(kind, table, columns string) string {
+	q := `"`
+	if x.d.Name() == "mysql" {
+		q = "`"
+	}
+	quoted := make([]string, 0, 3)
+	for column := range strings.SplitSeq(columns, ",") {
+		quoted = append(quoted, q+column+q)
+	}
+	name := q + table + "_" + strings.ReplaceAll(columns, ",", "_") + q
+	return fmt.Sprintf("CREATE %s %s ON %s (%s);", kind, name,
+		x.d.Names().Table(strings.TrimPrefix(table, x.d.Names().Prefix), q), strings.Join(quoted, ", "))
+}
+
+func (x *examiner) alterations(ctx context.Context, f *Finding) error {
+	args := x.like()
+	if x.d.Name() == "mysql" {
+		args = append(args, args...)
+	}
+	rows, err := x.scan(ctx, "alterations", args...)
+	for _, r := range rows {
+		if _, ours := tableNames[x.short(r[1])]; !ours {
+			continue
+		}
+		f.saw(r[0]+" of "+r[1], r[2], "the catalog")
+		switch r[0] {
+		case "trigger":
+			f.raise(Warning, "the trigger "+r[2]+" on "+r[1]+" runs with each statement, and can undo it",
+				"drop the trigger, unless it leaves rows as they are")
+		case "storage":
+			f.raise(Critical, r[1]+" is "+r[2]+": a crash empties it, or it has no row locks; tokens start "+
+				"again then", x.durable(r[1]))
+		default:
+			f.raise(Warning, r[1]+" has row-level security: a user from whom a row is hidden cannot lock its "+
+				"key", "ALTER TABLE "+r[1]+" DISABLE ROW LEVEL SECURITY;")
+		}
+	}
+	return err
+}
+
+func (x *examiner) durable(table string) string {
+	if x.d.Name() == "mysql" {
+		return "ALTER TABLE " + table + " ENGINE = InnoDB;"
+	}
+	return "ALTER TABLE " + table + " SET LOGGED;"
+}
+
+// like are the parameters that choose our tables in a catalog.
+func (x *examiner) like() []any {
+	name := x.d.Names().Prefix + "rowlock"
+	if x.d.Name() == "postgres" {
+		return []any{name}
+	}
+	return []any{x.d.Names().Schema, name, name}
+}
+
+// short is a table's name without the prefix.
+func (x *examiner) short(table string) string { return strings.TrimPrefix(table, x.d.Names().Prefix) }
+
+// columns returns the columns of our tables.
+func (x *examiner) columns(ctx context.Context) (map[string][]string, error) {
+	rows, err := x.scan(ctx, "columns", x.like()...)
+	all := make(map[string][]string)
+	for _, r := range rows {
+		if _, ours := tableNames[x.short(r[0])]; ours {
+			all[x.short(r[0])] = append(all[x.short(r[0])], r[1])
+		}
+	}
+	return all, err
+}
+
+func indexLine(table, unique, columns string) string {
+	kind := "index"
+	if unique == "true" || unique == "1" {
+		kind = "unique"
+	}
+	return table + " " + kind + " " + columns
+}
+
+// expected are the lines of the .tables file: a table, "columns", "unique" or "index", and columns.
+func (x *examiner) expected() (lines []string, err error) {
+	text, err := files.ReadFile(x.d.Name() + ".tables")
+	for line := range strings.Lines(string(text)) {
+		lines = append(lines, strings.TrimSuffix(line, "\n"))
+	}
+	return lines, err
+}

@@ -1,0 +1,213 @@
+package doctor
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"embed"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+//go:embed *.sql *.tables
+var files embed.FS
+
+// examiner is one examination.
+type examiner struct {
+	pool dialect.DB
+	d    *sqlstore.Dialect
+	text sqlstore.Sections
+	o    Options
+	now  func() time.Time
+
+	conn    *sql.Conn
+	gone    error // why there is no connection
+	product string
+	version string // of the server, as it writes it
+	user    string // as a GRANT names it
+	all     []setting
+	mariaDB bool
+}
+
+// leave discards the connection, because it may have settings that are not the pool's.
+func (x *examiner) leave() {
+	if x.conn == nil {
+		return
+	}
+	_ = x.conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = x.conn.Close()
+	x.conn = nil
+}
+
+// session returns a connection of the pool.
+func (x *examiner) session(ctx context.Context) (*sql.Conn, error) {
+	if x.conn != nil {
+		return x.conn, nil
+	}
+	conn, err := x.pool.Conn(ctx)
+	if err != nil {
+		x.gone = fmt.Errorf("%w: doctor: the database gives no connection within %s: %w",
+			lease.ErrUnknown, x.o.Limit, err)
+		return nil, x.gone
+	}
+	x.conn = conn
+	return conn, nil
+}
+
+// look connects, and reads what several checks need.
+func (x *examiner) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, x.o.Limit)
+	defer cancel()
+	rows, err := x.rows(ctx, "server")
+	if err == nil && len(rows) == 1 {
+		x.version, x.user = rows[0][0], rows[0][1]
+		x.mariaDB = strings.Contains(x.version, "MariaDB")
+		x.product = x.productName()
+		x.all, err = x.readSettings(ctx)
+	}
+	switch {
+	case x.gone != nil:
+		return x.gone
+	case err != nil:
+		return fmt.Errorf("rowlock: doctor: the database does not answer as %s does: %w", x.d.Name(), err)
+	}
+	return nil
+}
+
+func (x *examiner) productName() string {
+	switch {
+	case x.mariaDB:
+		return "MariaDB " + x.version
+	case x.d.Name() == "mysql":
+		return "MySQL " + x.version
+	case x.d.Name() == "postgres":
+		name, _, _ := strings.Cut(x.version, " on ")
+		return name
+	}
+	return x.version
+}
+
+// rows runs a section as it is and returns its rows as texts. NULL is "".
+func (x *examiner) rows(ctx context.Context, name string, args ...any) ([][]string, error) {
+	conn, err := x.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	query := x.text.Text(name)
+	if query == "" {
+		return nil, nil
+	}
+	// The statement_timeout of a role may be so short that it ends this one too, now and then.
+	for range 5 {
+		all, err := texts(ctx, conn, query, args...)
+		if err == nil || !strings.Contains(err.Error(), "57014") {
+			return all, err
+		}
+	}
+	return texts(ctx, conn, query, args...)
+}
+
+func texts(ctx context.Context, conn *sql.Conn, query string, args ...any) (
+	all [][]string, err error,
+) {
+	found, err := conn.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	columns, err := found.Columns()
+	if err != nil {
+		return nil, err
+	}
+	for found.Next() {
+		cells := make([]sql.NullString, len(columns))
+		dest := make([]any, len(columns))
+		for i := range cells {
+			dest[i] = &cells[i]
+		}
+		if err := found.Scan(dest...); err != nil {
+			return nil, err
+		}
+		row := make([]string, len(columns))
+		for i, c := range cells {
+			row[i] = c.String
+		}
+		all = append(all, row)
+	}
+	return all, found.Err()
+}
+
+// bounded are the statements with which a database ends a statement itself, and refuses to write.
+// Without the first, a server goes on with what its client has given up.
+func (x *examiner) bounded() (begin []string, end string) {
+	ms := x.o.Limit.Milliseconds()
+	switch {
+	case x.d.Name() == "postgres":
+		return []string{
+			`BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY`,
+			fmt.Sprintf(`SET LOCAL statement_timeout = %d`, ms),
+		}, `ROLLBACK`
+	case x.mariaDB:
+		return []string{
+			fmt.Sprintf(`SET SESSION max_statement_time = %f`, x.o.Limit.Seconds()),
+			`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`, `START TRANSACTION READ ONLY`,
+		}, `ROLLBACK AND NO CHAIN`
+	case x.d.Name() == "mysql":
+		return []string{
+			fmt.Sprintf(`SET SESSION max_execution_time = %d`, ms),
+			`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`, `START TRANSACTION READ ONLY`,
+		}, `ROLLBACK AND NO CHAIN`
+	}
+	return nil, ""
+}
+
+// read runs f in a transaction that only reads. If f fails, the caller's check does, and the
+// session is discarded.
+func (x *examiner) read(ctx context.Context, f func(*sql.Conn) error) error {
+	conn, err := x.session(ctx)
+	if err != nil {
+		return err
+	}
+	begin, end := x.bounded()
+	for _, statement := range begin {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	err = f(conn)
+	if err == nil && end != "" {
+		_, err = conn.ExecContext(ctx, end)
+	}
+	return err
+}
+
+// scan is rows of a section of package doctor, in a transaction that only reads.
+func (x *examiner) scan(ctx context.Context, name string, args ...any) (all [][]string, err error) {
+	query := x.text.Text(name)
+	if query == "" {
+		return nil, nil
+	}
+	err = x.read(ctx, func(conn *sql.Conn) error {
+		all, err = texts(ctx, conn, query, args...)
+		return err
+	})
+	return all, err
+}
+
+// scanTables is scan of a section of the dialect.
+func (x *examiner) scanTables(ctx context.Context, name string, args ...any) (
+	all [][]string, err error,
+) {
+	err = x.read(ctx, func(conn *sql.Conn) error {
+		all, err = texts(ctx, conn, x.d.Sections.Text(name), args...)
+		return err
+	})
+	return all, err
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

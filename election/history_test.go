@@ -1,0 +1,185 @@
+package election_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/election"
+	"github.com/rowlockdb/rowlock/internal/clienttest"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
+)
+
+// record is what candidates at one election have done, with one clock for all.
+type record struct {
+	t     *testing.T
+	drain time.Duration
+
+	mu     sync.Mutex
+	last   int64
+	terms  int
+	leads  map[int]*running // by candidate
+	causes map[string]int
+}
+
+// running is a lead that has not returned.
+type running struct {
+	ctx  context.Context
+	told time.Time // when ctx ended
+}
+
+// begin notes that a candidate leads. None other may lead then, nor drain.
+func (r *record) begin(candidate int, ctx context.Context, term int64) *running {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leads[candidate] != nil {
+		r.t.Errorf("candidate %d leads beside itself", candidate)
+	}
+	for other, l := range r.leads {
+		if l.ctx.Err() == nil {
+			r.t.Errorf("term %d of candidate %d begins while %d leads", term, candidate, other)
+		} else if drained(l.ctx) && time.Since(l.told) < r.drain {
+			r.t.Errorf("term %d of candidate %d begins while %d drains", term, candidate, other)
+		}
+	}
+	if term <= r.last {
+		r.t.Errorf("term %d follows term %d", term, r.last)
+	}
+	l := &running{ctx: ctx}
+	r.last, r.leads[candidate] = term, l
+	r.terms++
+	context.AfterFunc(ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		l.told = time.Now()
+		r.causes[context.Cause(ctx).Error()]++
+	})
+	return l
+}
+
+// drained reports whether a lead ended in good order.
+func drained(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, context.Canceled) || errors.Is(cause, election.ErrPreferred)
+}
+
+func (r *record) end(candidate int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.leads, candidate)
+}
+
+// flaky is a store of which a call fails now and then, for a while.
+func flaky(s *memstore.Store, random *rand.Rand) *clienttest.Script {
+	var mu sync.Mutex
+	var until time.Time
+	fails := func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Now().Before(until) {
+			return clienttest.ErrDown
+		}
+		if random.IntN(300) == 0 {
+			until = time.Now().Add(time.Duration(random.IntN(60)) * time.Second)
+		}
+		return nil
+	}
+	f := &clienttest.Script{Store: s}
+	f.OnAcquire = func(ctx context.Context, r []lease.AcquireRequest) ([]lease.Acquired, error) {
+		if err := fails(); err != nil {
+			return nil, err
+		}
+		return s.Acquire(ctx, r)
+	}
+	f.OnRenew = func(ctx context.Context, r []lease.RenewRequest) ([]lease.Renewed, error) {
+		if err := fails(); err != nil {
+			return nil, err
+		}
+		return s.Renew(ctx, r)
+	}
+	f.OnInspect = func(ctx context.Context, q lease.Filter) ([]lease.Record, error) {
+		if err := fails(); err != nil {
+			return nil, err
+		}
+		return s.Inspect(ctx, q)
+	}
+	return f
+}
+
+// Candidates come and go for an hour, with databases that fail, preferences, and leads that return
+// soon, late or with an error. No two lead at once, none leads while another drains, and terms
+// grow.
+func TestRandomHistoriesInVirtualTime(t *testing.T) {
+	causes := map[string]int{}
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const drain = 5 * time.Second
+				r := &record{t: t, drain: drain, leads: make(map[int]*running), causes: causes}
+				s := memstore.New()
+				var all sync.WaitGroup
+				end, stop := context.WithTimeout(t.Context(), time.Hour)
+				defer stop()
+				for i := range 4 {
+					random := rand.New(rand.NewPCG(seed, uint64(i)))
+					cfg := &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}, Fair: seed%2 == 0}
+					c := clienttest.Client(t, flaky(s, rand.New(rand.NewPCG(seed, uint64(i+10)))), cfg)
+					opts := []election.Option{election.Drain(drain), election.OnError(func(error) {})}
+					if seed%3 == 0 {
+						opts = append(opts, election.Prefer(i == 0))
+					}
+					all.Go(func() {
+						for end.Err() == nil {
+							r.stand(end, c, i, random, opts)
+						}
+					})
+				}
+				all.Wait()
+				if r.terms < 10 {
+					t.Errorf("%d terms show nothing", r.terms)
+				}
+			})
+		})
+	}
+	t.Log(causes)
+	for _, want := range []string{
+		"context canceled", rowlock.ErrLost.Error(), rowlock.ErrUnlocked.Error(),
+		election.ErrPreferred.Error(),
+	} {
+		if causes[want] == 0 {
+			t.Errorf("no lead ended with %q", want)
+		}
+	}
+}
+
+// stand is a candidate that is asked to end after a while.
+func (r *record) stand(
+	end context.Context, c *rowlock.Client, i int, random *rand.Rand, opts []election.Option,
+) {
+	part := func(n int) time.Duration { return time.Duration(random.IntN(n)) * time.Second }
+	ctx, stop := context.WithCancel(end)
+	defer time.AfterFunc(part(1200), stop).Stop()
+	defer stop()
+	_ = election.Run(ctx, c, "boss", func(ctx context.Context, l *rowlock.Lock) error {
+		r.begin(i, ctx, l.Token())
+		defer r.end(i)
+		select {
+		case <-ctx.Done():
+			time.Sleep(part(8)) // ends what is under way
+			return ctx.Err()
+		case <-time.After(part(600)):
+			return []error{nil, errOwn}[random.IntN(2)]
+		}
+	}, opts...)
+	select {
+	case <-time.After(part(60)):
+	case <-end.Done():
+	}
+}

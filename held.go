@@ -1,0 +1,488 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/acquire"
+	"github.com/rowlockdb/rowlock/internal/cycle"
+	"github.com/rowlockdb/rowlock/internal/handback"
+	"github.com/rowlockdb/rowlock/internal/hint"
+	"github.com/rowlockdb/rowlock/internal/inflight"
+	"github.com/rowlockdb/rowlock/internal/loss"
+	"github.com/rowlockdb/rowlock/internal/observe"
+	"github.com/rowlockdb/rowlock/internal/orphan"
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/tenant"
+	"github.com/rowlockdb/rowlock/internal/trace"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/watchdog"
+)
+
+// hold is a key that this client holds: what the watchdog keeps alive. No hold refers to its
+// handles, so that a handle that the caller has forgotten becomes garbage.
+type hold struct {
+	k     *keeper
+	lease watchdog.Held
+	// ctx ends with the hold, and knows it: see chain.
+	ctx    chain
+	cancel context.CancelCauseFunc
+	since  time.Time
+	// minHold counts from the grant, which may have come just before the answer: late after since.
+	// Times would make every lock larger.
+	minHold, late time.Duration
+	maxIdle       time.Duration
+	space, names  *tenant.Space
+	note          string    // as it is stored
+	taken         []uintptr // the calls that took it, with Config.Debug
+
+	mu       sync.Mutex
+	tx       Tx    // that last fenced the lock, if any
+	handles  int   // that were not unlocked
+	over     bool  // by Unlock, loss or Close
+	demanded bool  // by the others of a cycle that a call above this hold has ended
+	kept     bool  // by MinHold, after Unlock
+	back     bool  // released after it was kept
+	slot     bool  // of a limit
+	slotOf   int64 // the generation of its limit, or 0
+	doubtful bool  // a copy of the granting request may still be under way at the server
+
+	acquiring bool   // Hooks.Acquired has not returned
+	ending    func() // the hook of an end that has come meanwhile
+}
+
+// keeper is what locks need of their client: where they are kept alive, and where they are given
+// up.
+type keeper struct {
+	cfg     Config
+	store   *seam.Store
+	tables  any // compares equal for clients on the same tables
+	dog     *watchdog.Watchdog
+	calls   *inflight.Calls
+	orphans *orphan.Cleaner
+	queue   interface {
+		acquire.Queue
+		handback.Queue
+		Granted(key string, token int64, sent time.Time)
+		Wake(key string) // "" is every key
+		Freed(key string)
+		Watch(keys []string) *hint.Watch
+		Hints() (heard int64, connected bool)
+		Stop()
+	}
+	returns handback.Releaser
+
+	counts  counts
+	room    cycle.Room // for those that were waited for in a cycle
+	events  *observe.Poller
+	trace   *trace.Recorder // nil: off
+	reasons *loss.Reasons
+
+	mu     sync.Mutex
+	holds  map[*hold]struct{}
+	closed chan struct{} // closed by Close; ends every wait
+}
+
+// counts are the events of a client's locks.
+type counts struct {
+	acquired, released, lost, unlockFailed, leaks atomic.Int64
+	renewals, renewed, renewFailed                atomic.Int64
+}
+
+// locks reads three counters as of one moment, or else of moments that are as close as can be.
+func (n *counts) locks() (acquired, released, lost int64) {
+	for range 100 {
+		released, lost = n.released.Load(), n.lost.Load()
+		acquired = n.acquired.Load()
+		if n.released.Load() == released && n.lost.Load() == lost {
+			break
+		}
+	}
+	return acquired, released, lost
+}
+
+// newHold makes a hold of grant i.
+func newHold(ctx context.Context, k *keeper, g acquire.Grants, i int, r *request) *hold {
+	h := &hold{
+		k: k, since: g.Sent, doubtful: g.Answers[i].Doubtful, handles: 1,
+		acquiring: k.cfg.Hooks.Acquired != nil,
+	}
+	h.maxIdle, h.space, h.slot, h.names = r.maxIdle, r.space, r.Within != nil, r.names
+	h.note = r.Want.Note
+	h.slotOf = g.Answers[i].Generation
+	if r.minHold > 0 {
+		h.minHold, h.late = r.minHold, time.Since(g.Sent)
+	}
+	if k.cfg.Debug {
+		h.taken = make([]uintptr, 32)
+		h.taken = h.taken[:runtime.Callers(2, h.taken)]
+	}
+	h.ctx = chain{held: h, up: chainOf(ctx)}
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx) // the lock must not end with the call that happened to get it
+	}
+	h.ctx.Context, h.cancel = context.WithCancelCause(ctx)
+	h.lease = watchdog.Held{
+		Lease: g.Lease(i), TTL: r.Want.TTL, Margin: r.margin, Every: r.every, End: h.ended,
+		Context: &h.ctx, Quiet: r.Want.Quiet,
+	}
+	if r.maxHold > 0 {
+		h.lease.Until = g.Sent.Add(r.maxHold)
+	}
+	return h
+}
+
+// id is the lease, which Downgrade changes.
+func (h *hold) id() lease.Lease {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lease.Lease
+}
+
+// shares is how many handles there are.
+func (h *hold) shares() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.handles
+}
+
+// downgrade makes the lease a shared one. The watchdog does not renew it meanwhile, and ends it at
+// its deadline afterwards if the answer came too late.
+func (h *hold) downgrade(ctx context.Context) error {
+	l := h.id()
+	sent := time.Now()
+	if !h.k.dog.Drop(&h.lease) {
+		return h.afterwards()
+	}
+	trusted := h.k.dog.Deadline(&h.lease).Add(-h.lease.TTL + h.lease.Margin)
+	req := lease.RenewRequest{Lease: l, TTL: h.lease.TTL}
+	answer := h.k.store.Downgrade(ctx, []lease.RenewRequest{req})[0]
+	switch {
+	case answer.Err == nil && answer.Outcome == lease.Extended:
+		l.Shared = true
+		h.mu.Lock()
+		h.k.dog.Become(&h.lease, l)
+		h.mu.Unlock()
+	case errors.Is(answer.Err, lease.ErrUnknown):
+		// Either may be so: the orphan cleaner releases both, and the lock is lost.
+		h.k.orphans.AddMember(l.Key, l.Owner)
+		h.k.orphans.Add(l.Key, l.Owner)
+		h.ended(ErrLost)
+		return answer.Err
+	case answer.Err == nil && answer.Outcome == lease.Lost:
+		h.ended(ErrLost)
+		return fmt.Errorf("%w: %q, with token %d", ErrLost, l.Key, l.Token)
+	default:
+		sent = trusted
+	}
+	if err := h.k.dog.Keep(&h.lease, sent); err != nil {
+		h.ended(err)
+		return err
+	}
+	return answer.Err
+}
+
+// rest is how long the key must still stay locked because of MinHold.
+func (h *hold) rest() time.Duration { return h.minHold + h.late - time.Since(h.since) }
+
+// begin has the idle time count from now: before its call returns, no holder can show progress.
+func (h *hold) begin() {
+	if h.maxIdle > 0 {
+		h.k.dog.MaxIdle(&h.lease, h.maxIdle)
+	}
+}
+
+// differs is why a Reentrant call that has named options cannot share this lock, or nil.
+func (h *hold) differs(r *request) error {
+	if r.given == 0 {
+		return nil
+	}
+	maxHold := time.Duration(0)
+	if !h.lease.Until.IsZero() {
+		maxHold = h.lease.Until.Sub(h.since)
+	}
+	for _, o := range [...]struct {
+		given       given
+		name        string
+		first, this time.Duration
+	}{
+		{givenTTL, "TTL", h.lease.TTL, r.Want.TTL},
+		{givenNoRenew, "the RenewEvery of NoRenew", h.lease.Every, r.every},
+		{givenMaxHold, "MaxHold", maxHold, r.maxHold},
+		{givenMinHold, "MinHold", h.minHold, r.minHold},
+		{givenMaxIdle, "MaxIdle", h.maxIdle, r.maxIdle},
+	} {
+		if r.given&o.given != 0 && o.first != o.this {
+			return fmt.Errorf("%w: %s (%s) of a Reentrant call differs from that of the lock on %q "+
+				"that its ctx holds (%s): give the same, or leave it out",
+				lease.ErrConfig, o.name, orNone(o.this), h.lease.Key, orNone(o.first))
+		}
+	}
+	return nil
+}
+
+// wasLeaving reports whether a transaction of the caller's may have released the lock.
+func (h *hold) wasLeaving() bool {
+	_, left := h.k.dog.InTx(&h.lease)
+	return left
+}
+
+// where returns the calls that took the lock, one in a line, if Config.Debug was set.
+func (h *hold) where() string {
+	var b strings.Builder
+	frames := runtime.CallersFrames(h.taken)
+	for len(h.taken) > 0 {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "github.com/rowlockdb/rowlock.(*Client).") {
+			fmt.Fprintf(&b, "%s (%s:%d)\n", f.Function, f.File, f.Line)
+		}
+		if !more {
+			break
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// finish ends the lock on our side: no renewal is sent after it. It reports false if the lock was
+// over already.
+func (h *hold) finish(cause error) bool {
+	h.mu.Lock()
+	if h.over {
+		h.mu.Unlock()
+		return false
+	}
+	h.over = true
+	h.mu.Unlock()
+	h.k.dog.Drop(&h.lease)
+	h.k.remove(h)
+	h.space.Free(1)
+	h.cancel(cause)
+	return true
+}
+
+// ended is called by the watchdog when the lease is over.
+func (h *hold) ended(cause error) {
+	if !h.finish(cause) {
+		return
+	}
+	h.k.queue.Wake(h.lease.Key)        // the row may be free, or about to be
+	if errors.Is(cause, ErrUnlocked) { // UnlockTx has released it
+		h.released(&h.ctx)
+	} else {
+		h.lost(cause)
+	}
+}
+
+// orNone is how an error shows a time of which 0 means none.
+func orNone(d time.Duration) string {
+	if d == 0 {
+		return "none"
+	}
+	return d.String()
+}
+
+// progress notes that the holder works. It reports false if the lock is over, and ends it if it has
+// been idle for too long: in a process that was stopped, this may run before the watchdog does.
+func (h *hold) progress() bool {
+	if h.ctx.Err() != nil {
+		return false
+	}
+	if h.lease.Progress() {
+		return true
+	}
+	cause := ErrIdle
+	if !time.Now().Before(h.k.dog.Deadline(&h.lease)) {
+		cause = ErrLost
+	}
+	h.ended(cause)
+	return false
+}
+
+// Every lock is told of once as acquired and, after that, once as released or lost: finish has one
+// caller that it tells that the lock has ended.
+
+// acquired tells of a new lock, and then of its end if that has come meanwhile, even if the hook
+// panics.
+func (h *hold) acquired(ctx context.Context, began time.Time, handedOver bool) {
+	if h.lease.Quiet {
+		return
+	}
+	h.k.counts.acquired.Add(1)
+	h.k.events.Nudge()
+	now := time.Now()
+	waited := now.Sub(began)
+	h.k.trace.Granted(&h.lease.Lease, h.note, handedOver, now, waited)
+	if h.k.cfg.Hooks.Acquired == nil {
+		return
+	}
+	defer func() {
+		h.mu.Lock()
+		ending := h.ending
+		h.acquiring, h.ending = false, nil
+		h.mu.Unlock()
+		if ending != nil {
+			ending()
+		}
+	}()
+	h.k.cfg.Hooks.Acquired(ctx, h.lease.Key, h.lease.Token, waited)
+}
+
+// released tells of an end that the holder or Close wanted.
+func (h *hold) released(ctx context.Context) {
+	if h.lease.Quiet {
+		return
+	}
+	h.k.counts.released.Add(1)
+	h.k.events.Nudge()
+	released := h.k.cfg.Hooks.Released
+	if released == nil && h.k.trace == nil {
+		return
+	}
+	now := time.Now()
+	held := now.Sub(h.since)
+	h.k.trace.Released(&h.lease.Lease, h.note, now, held)
+	if released != nil {
+		h.afterAcquired(func() { released(ctx, h.lease.Key, h.lease.Token, held) })
+	}
+}
+
+// lost tells of an end that the holder did not want.
+func (h *hold) lost(cause error) {
+	if h.lease.Quiet {
+		return
+	}
+	h.k.counts.lost.Add(1)
+	h.k.events.Lost(h.lease.Lease, lease.StoredNote(h.k.cfg.Identity, ""))
+	h.k.trace.Lost(&h.lease.Lease, h.note, time.Since(h.since), cause)
+	h.k.cfg.Logger.LogAttrs(&h.ctx, slog.LevelWarn, "rowlock: lock ended",
+		slog.String("key", h.lease.Key), slog.Int64("token", h.lease.Token), slog.Any("cause", cause))
+	h.k.reasons.Ask(h.lease.Lease)
+	if lost := h.k.cfg.Hooks.Lost; lost != nil {
+		h.afterAcquired(func() { lost(&h.ctx, h.lease.Key, h.lease.Token, cause) })
+	}
+}
+
+// afterAcquired calls a hook now, or leaves it to acquired: a gauge would fall below 0, and a trace
+// end before it begins.
+func (h *hold) afterAcquired(hook func()) {
+	h.mu.Lock()
+	now := !h.acquiring
+	if !now {
+		h.ending = hook
+	}
+	h.mu.Unlock()
+	if now {
+		hook()
+	}
+}
+
+// watch registers a lock that was just granted and keeps it alive, unless the client was closed
+// meanwhile or the lease cannot be trusted any more: the watchdog says why.
+func (k *keeper) watch(h *hold, sent time.Time) error {
+	k.mu.Lock()
+	if k.isClosed() {
+		k.mu.Unlock()
+		return fmt.Errorf("%w: lock %q", lease.ErrClosed, h.lease.Key)
+	}
+	k.holds[h] = struct{}{}
+	k.mu.Unlock()
+	return k.dog.Keep(&h.lease, sent)
+}
+
+func (k *keeper) remove(h *hold) {
+	k.mu.Lock()
+	delete(k.holds, h)
+	k.mu.Unlock()
+}
+
+func (k *keeper) isClosed() bool {
+	select {
+	case <-k.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// shut ends every wait and returns the locks that are held. It reports false if that was done
+// before.
+func (k *keeper) shut() (held []*hold, first bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.isClosed() {
+		return nil, false
+	}
+	close(k.closed)
+	for h := range k.holds {
+		held = append(held, h)
+	}
+	return held, true
+}
+
+// above is what a call holds while it waits: the locks of its context, and what a fair LockAll has
+// got so far.
+type above struct {
+	*chain
+	tables any
+	got    []*hold
+}
+
+// Held returns the leases of the same tables.
+func (a above) Held() (leases []lease.Lease) {
+	for _, h := range a.all() {
+		leases = append(leases, h.id())
+	}
+	return leases
+}
+
+func (a above) all() []*hold {
+	return slices.AppendSeq(slices.Clone(a.got), a.in(a.tables))
+}
+
+// demanded notes which of the locks that a call holds the others of a cycle wait for, if the call
+// was ended for them.
+func (k *keeper) demanded(by cycle.Holder, err error) {
+	var d *lease.DeadlockError
+	a, ok := by.(above)
+	if !ok || k.cfg.Fair || !errors.As(err, &d) || len(d.Cycle) == 0 {
+		return
+	}
+	last := d.Cycle[len(d.Cycle)-1]
+	for _, h := range a.all() {
+		if h.lease.Key == last.Key && h.lease.Token == last.Token {
+			h.mu.Lock()
+			h.demanded = true
+			h.mu.Unlock()
+		}
+	}
+}
+
+// makeRoom leaves a key to those that have waited for it, for as long as their polls may take.
+func (h *hold) makeRoom() {
+	h.mu.Lock()
+	demanded := h.demanded
+	h.mu.Unlock()
+	if demanded {
+		h.k.room.Make(h.lease.Key, h.k.cfg.PollMax+2*h.k.cfg.PollMin)
+	}
+}
+
+// mine returns what the client holds, but not the locks that are its own.
+func (k *keeper) mine() (held []cycle.Held) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for h := range k.holds {
+		if !h.lease.Quiet {
+			held = append(held, cycle.Held{Lease: h.id(), Since: h.since, Taken: h.where})
+		}
+	}
+	return held
+}

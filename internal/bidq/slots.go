@@ -1,0 +1,55 @@
+package bidq
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/handback"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// passSlots hands slots over to their heirs, in one call for each limit. It returns the items whose
+// leases are still to be released. What has an unknown outcome is the orphan cleaner's.
+func (q *Queue) passSlots(
+	ctx context.Context, items []*handback.Item,
+) (left []*handback.Item) {
+	limits := make(map[string][]*handback.Item)
+	for _, i := range items {
+		// A call for a slot and for other keys waits in the slot's queue: a hand-over would pass it by.
+		queued := q.local.Len(i.Lease.Key) > 0
+		if i.Heir != nil && i.Heir.Generation > 0 && !i.Left && !queued {
+			limits[i.Heir.Limit] = append(limits[i.Heir.Limit], i)
+		} else {
+			left = append(left, i)
+		}
+	}
+	for name, some := range limits {
+		left = append(left, q.passWithin(ctx, name, some)...)
+	}
+	return left
+}
+
+func (q *Queue) passWithin(
+	ctx context.Context, name string, items []*handback.Item,
+) (left []*handback.Item) {
+	reqs := make([]lease.SlotHandOver, len(items))
+	for n, i := range items {
+		h := lease.HandOver{From: i.Lease, To: i.Heir.To}
+		reqs[n] = lease.SlotHandOver{HandOver: h, Generation: i.Heir.Generation}
+		i.Heir.Sent = time.Now()
+	}
+	for n, a := range q.store.PassSlots(ctx, name, reqs) {
+		i := items[n]
+		i.Heir.Answer, i.Err = a, a.Err
+		if a.Err != nil {
+			q.cfg.Asker.Orphans.Add(i.Lease.Key, i.Lease.Owner)
+		}
+		if a.Err != nil || a.Doubtful && !a.Granted {
+			q.cfg.Asker.Orphans.Add(i.Lease.Key, i.Heir.To.Owner)
+		}
+		if a.Err == nil && !a.Granted { // lost, or the limit has changed: the release says which
+			left = append(left, i)
+		}
+	}
+	return left
+}

@@ -1,0 +1,222 @@
+package fairq
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/acquire"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/waitq"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// tickets is one call that waits in order for any of several keys. It has a ticket for each. When
+// it has one key it takes the other tickets back, and passes on what they were passed meanwhile.
+type tickets struct {
+	q      *Queue
+	call   *acquire.Call
+	all    []*ticket
+	signal chan signal
+	news   chan struct{}
+	queued bool
+}
+
+// newTickets returns tickets that share their signals. There is room for two of each.
+func newTickets(q *Queue, c *acquire.Call) *tickets {
+	ts := &tickets{q: q, call: c, signal: make(chan signal, 2*len(c.Keys))}
+	if q.cfg.Asker.Watches(c) {
+		ts.news = make(chan struct{}, 1)
+	}
+	for _, key := range c.Keys {
+		t := &ticket{q: q, call: c, signal: ts.signal, news: ts.news}
+		t.Key = key
+		ts.all = append(ts.all, t)
+	}
+	return ts
+}
+
+// Bid does for each ticket what the last poll has found to do, until one has its key. Before the
+// tickets are taken it claims key by key under owners of their own.
+func (ts *tickets) Bid(ctx context.Context) (acquire.Grants, error) {
+	if !ts.queued {
+		return ts.q.cfg.Asker.Ask(ctx, ts.call, ts.call.Some(ts.call.Keys))
+	}
+	err := error(acquire.Held(ts))
+	for _, t := range ts.all {
+		place, due := t.due()
+		if !due {
+			continue
+		}
+		var g acquire.Grants
+		if g, err = t.bid(ctx, place); err == nil || !acquire.Passing(err) {
+			return g, err
+		}
+	}
+	return acquire.Grants{}, err
+}
+
+// due returns what the last poll has read of the ticket, and whether there is something to do.
+func (t *ticket) due() (lease.Place, bool) {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	p := t.place
+	free := !t.asked.IsZero() && p.Ahead == 0 && p.Remaining <= 0 && !p.Missing
+	return p, p.Granted || p.Err != nil || free
+}
+
+// Lost takes the tickets, or has their positions polled again.
+func (ts *tickets) Lost(ctx context.Context, err error) (again bool, failed error) {
+	if !ts.queued {
+		if failed := ts.join(ctx); failed != nil {
+			return false, acquire.Cut(ctx, oneline.Join(err, failed))
+		}
+		ts.q.hints.Listen()
+	}
+	for _, t := range ts.all {
+		ts.q.poller.Watch(t.id(), waitq.Observed{})
+	}
+	return false, nil
+}
+
+// join is in the books before it is in the queues, as a single ticket.
+func (ts *tickets) join(ctx context.Context) error {
+	q := ts.q
+	wanted := make([]lease.Ticket, len(ts.all))
+	q.mu.Lock()
+	ts.queued = true
+	for i, t := range ts.all {
+		t.AcquireRequest = ts.call.Want.Request(t.Key)
+		t.Priority, t.Tenant = ts.call.Want.Priority, ts.call.Want.Tenant
+		t.queued, t.joined = true, time.Now()
+		t.changed = t.joined
+		q.waiting[t.id()] = t
+		wanted[i] = t.Ticket
+	}
+	q.mu.Unlock()
+	err := q.store.Join(ctx, wanted)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	passing := acquire.Passing(err)
+	for _, t := range ts.all {
+		switch {
+		case passing:
+			t.joined = time.Time{} // the poller joins it
+		case err != nil:
+			t.unsure = true // it may have been made all the same, and may yet be
+		}
+	}
+	if passing {
+		return nil
+	}
+	return err
+}
+
+// first is the ticket that a poll has found nearest to the head of its queue.
+func (ts *tickets) first() *ticket {
+	ts.q.mu.Lock()
+	defer ts.q.mu.Unlock()
+	first := ts.all[0]
+	for _, t := range ts.all[1:] {
+		if !t.asked.IsZero() && (first.asked.IsZero() || t.place.Ahead < first.place.Ahead) {
+			first = t
+		}
+	}
+	return first
+}
+
+func (ts *tickets) Awaits() string                     { return ts.first().Key }
+func (ts *tickets) Signals() <-chan signal             { return ts.signal }
+func (ts *tickets) News() <-chan struct{}              { return ts.news }
+func (ts *tickets) Position() (acquire.Position, bool) { return ts.first().Position() }
+func (ts *tickets) Seen() acquire.Seen                 { return ts.first().Seen() }
+
+// Won takes back the tickets that were not used.
+func (ts *tickets) Won(g acquire.Grants) {
+	if ts.queued {
+		ts.end(g)
+		ts.takeBack(context.Background(), g)
+	}
+}
+
+// Leave leaves no ticket behind, nor a key that was passed to one meanwhile. A grant within this
+// process at this very moment is returned instead, and a second one goes to the next waiter.
+func (ts *tickets) Leave(ctx context.Context) (s signal) {
+	if !ts.queued {
+		return s
+	}
+	s = ts.end(acquire.Grants{})
+	ts.takeBack(ctx, s.Grant)
+	return s
+}
+
+// end closes the books on all tickets but used, which is the grant's if there is one. It returns a
+// grant that came at this moment, if there was none.
+func (ts *tickets) end(used acquire.Grants) (s signal) {
+	ts.q.mu.Lock()
+	defer ts.q.mu.Unlock()
+	for len(used.Reqs) == 0 && len(ts.signal) > 0 && !s.Given {
+		s = <-ts.signal
+	}
+	if s.Given {
+		used = s.Grant
+	}
+	for _, t := range ts.all {
+		delete(ts.q.waiting, t.id())
+		t.gaveUp = !t.is(used)
+	}
+	return s
+}
+
+func (t *ticket) is(g acquire.Grants) bool { return len(g.Reqs) > 0 && g.Reqs[0].Owner == t.Owner }
+
+// takeBack takes back every ticket but the one that was used. After that no key can be passed to
+// them, so that a read finds those that were: they go to the next waiters.
+func (ts *tickets) takeBack(ctx context.Context, used acquire.Grants) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seam.Timeout)
+	defer cancel()
+	var left []lease.Lease
+	for _, t := range ts.all {
+		if !t.is(used) {
+			left = append(left, t.lease())
+		}
+	}
+	err := ts.q.store.Leave(ctx, left)
+	if err == nil {
+		err = ts.passOn(ctx, left)
+	}
+	for _, t := range ts.all {
+		if !t.is(used) && (err != nil || t.isUnsure()) {
+			ts.q.cfg.Asker.Orphans.Add(t.Key, t.Owner)
+		}
+	}
+}
+
+func (t *ticket) isUnsure() bool {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	return t.unsure
+}
+
+// passOn gives up those of left that have their keys.
+func (ts *tickets) passOn(ctx context.Context, left []lease.Lease) error {
+	owners := make(map[lease.Owner]bool, len(left))
+	keys := make([]string, len(left))
+	for i, l := range left {
+		owners[l.Owner], keys[i] = true, l.Key
+	}
+	rows, err := ts.q.store.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
+	if err != nil {
+		return err
+	}
+	var passed []lease.Lease
+	for _, r := range rows {
+		if owners[r.Owner] {
+			passed = append(passed, lease.Lease{Key: r.Key, Owner: r.Owner})
+		}
+	}
+	if len(passed) > 0 {
+		ts.q.cfg.Asker.GiveUp(ctx, passed)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package observe
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	// page is how many rows one statement lists.
+	page = 1000
+	// mostListings is how many prefixes are listed one by one. With more, all keys are.
+	mostListings = 16
+	// patience bounds one statement.
+	patience = 5 * time.Second
+)
+
+// cover returns the fewest prefixes with which the prefixes of all readers begin.
+func cover(set []*reader) (prefixes []string) {
+	all := make([]string, len(set))
+	for i, r := range set {
+		all[i] = r.prefix
+	}
+	slices.Sort(all)
+	for _, next := range all {
+		if n := len(prefixes); n == 0 || !strings.HasPrefix(next, prefixes[n-1]) {
+			prefixes = append(prefixes, next)
+		}
+	}
+	if len(prefixes) > mostListings {
+		return []string{""}
+	}
+	return prefixes
+}
+
+func covers(prefixes []string, key string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) })
+}
+
+// list returns the keys that are held, by pages.
+func (p *Poller) list(
+	ctx context.Context, prefixes []string,
+) (map[string]lease.Record, error) {
+	now := make(map[string]lease.Record)
+	for _, prefix := range prefixes {
+		f := lease.Filter{Prefix: prefix, Held: true, Limit: page}
+		for more := true; more; {
+			rows, err := p.inspect(ctx, f)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range rows {
+				now[r.Key], f.After = r, r.Key
+			}
+			more = len(rows) == page
+		}
+	}
+	return now, nil
+}
+
+// endings says how each key has ended that was held and is held no more. A key that is held after
+// all is added to the listing: it changed hands while the pages were read.
+func (p *Poller) endings(
+	ctx context.Context, now map[string]lease.Record, prefixes []string,
+) (ended []lease.Event, err error) {
+	var gone []string
+	for key := range p.held {
+		if _, held := now[key]; !held && covers(prefixes, key) {
+			gone = append(gone, key)
+		}
+	}
+	for keys := range slices.Chunk(gone, page) {
+		rows, err := p.inspect(ctx, lease.Filter{Keys: keys, Limit: page})
+		if err != nil {
+			return nil, err
+		}
+		left := make(map[string]lease.Record, len(rows))
+		for _, r := range rows {
+			left[r.Key] = r
+		}
+		for _, key := range keys {
+			if r, there := left[key]; there && r.Held {
+				now[key] = r
+			} else {
+				ended = append(ended, ending(p.held[key], r, there))
+			}
+		}
+	}
+	return ended, nil
+}
+
+// ending is how a lease has ended. A row that was removed meanwhile had been released, for one that
+// has expired stays for longer than the time between two listings.
+func ending(was, now lease.Record, there bool) lease.Event {
+	kind := lease.EventReleased
+	switch {
+	case there && now.Home != was.Home:
+		kind = lease.EventMoved
+	case there && now.Token == was.Token && !now.Owner.IsZero():
+		kind = lease.EventExpired
+	}
+	was.Held = false
+	return eventOf(kind, &was)
+}
+
+func (p *Poller) inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return p.Store.Inspect(ctx, f)
+}

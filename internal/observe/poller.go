@@ -1,0 +1,218 @@
+package observe
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// soonest is the least time between two listings, after the client's own events too.
+const soonest = 50 * time.Millisecond
+
+// Poller lists keys while it has a reader. Its exported fields are set before the first reader.
+type Poller struct {
+	Store lease.Store
+	// Every is the time between two listings.
+	Every time.Duration
+	// Closed ends all reading.
+	Closed <-chan struct{}
+
+	active atomic.Bool
+
+	mu      sync.Mutex
+	readers map[*reader]struct{}
+	running bool
+	loop    sync.WaitGroup
+	kick    chan struct{}
+	lost    map[string]int64 // tokens that were told as lost, until the rows say so
+
+	held   map[string]lease.Record // by the last listing; the loop's alone
+	forced map[lease.Owner]bool    // the newest records, by ID; nil before the first listing
+	denied bool                    // this user may not read records
+}
+
+// New returns a poller without readers, which does nothing.
+func New(p *Poller) *Poller {
+	p.readers, p.lost = make(map[*reader]struct{}), make(map[string]int64)
+	p.held, p.kick = make(map[string]lease.Record), make(chan struct{}, 1)
+	return p
+}
+
+// Watch yields what becomes of the keys with this prefix, beginning with those that are held. It
+// begins when it is ranged over.
+func (p *Poller) Watch(ctx context.Context, prefix string) iter.Seq2[lease.Event, error] {
+	return func(yield func(lease.Event, error) bool) {
+		r := newReader(prefix)
+		p.begin(r)
+		defer p.end(r)
+		r.all(ctx, p.Closed)(yield)
+	}
+}
+
+func (p *Poller) begin(r *reader) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.readers[r] = struct{}{}
+	p.active.Store(true)
+	if !p.running {
+		p.running = true
+		p.loop.Go(p.run)
+	}
+	p.nudge()
+}
+
+func (p *Poller) end(r *reader) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.readers, r)
+	p.active.Store(len(p.readers) > 0)
+	p.nudge() // the last one ends the loop
+}
+
+// Stop returns when the loop has ended. Closed is closed, so that no reader goes on.
+func (p *Poller) Stop() { p.loop.Wait() }
+
+// Nudge is called when the client itself has taken or released a key: the next listing comes
+// sooner. It costs an atomic load without a reader.
+func (p *Poller) Nudge() {
+	if p.active.Load() {
+		p.nudge()
+	}
+}
+
+func (p *Poller) nudge() {
+	select {
+	case p.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Lost tells that a lock of this client has ended against its holder's will.
+func (p *Poller) Lost(l lease.Lease, note string) {
+	if !p.active.Load() {
+		return
+	}
+	e := lease.Event{Kind: lease.EventLost, Key: l.Key, Token: l.Token}
+	e.Identity, e.Note = lease.SplitNote(note)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost[l.Key] = l.Token
+	for r := range p.readers {
+		if r.wants(l.Key) {
+			r.tell(e)
+		}
+	}
+	p.nudge()
+}
+
+// run lists until there is no reader.
+func (p *Poller) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-p.Closed:
+			return
+		case <-next.C:
+		}
+		if !p.round(ctx) {
+			return
+		}
+		last := time.Now()
+		next.Reset(p.Every)
+		select {
+		case <-p.Closed:
+			return
+		case <-p.kick:
+			next.Reset(max(0, min(soonest, p.Every)-time.Since(last)))
+		case <-next.C:
+			next.Reset(0)
+		}
+	}
+}
+
+// round lists once and tells the differences. It reports false if there is no reader any more.
+func (p *Poller) round(ctx context.Context) bool {
+	set := p.begun()
+	if len(set) == 0 {
+		return false
+	}
+	prefixes := cover(set)
+	now, err := p.list(ctx, prefixes)
+	var ended []lease.Event
+	var forced []lease.Forced
+	if err == nil {
+		ended, err = p.endings(ctx, now, prefixes)
+		forced = p.newlyForced(ctx)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		for _, r := range set {
+			r.fail(err)
+		}
+		return true
+	}
+	p.compare(set, now, p.tellForced(set, forced, ended))
+	return true
+}
+
+// begun returns the readers that the next listing is for. One that begins later waits for the next.
+func (p *Poller) begun() (set []*reader) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for r := range p.readers {
+		set = append(set, r)
+	}
+	if len(set) == 0 {
+		p.running = false
+		p.held, p.lost = make(map[string]lease.Record), make(map[string]int64)
+		p.forced = nil
+	}
+	return set
+}
+
+// compare tells the readers of a listing what is new in it, and what has ended.
+func (p *Poller) compare(set []*reader, now map[string]lease.Record, ended []lease.Event) {
+	for key, r := range now {
+		if p.lost[key] == r.Token {
+			continue // its row lasts longer than its holder may trust it
+		}
+		delete(p.lost, key)
+		kind := p.changed(&r)
+		for _, reader := range set {
+			if reader.wants(key) && (kind != 0 || reader.fresh) {
+				reader.tell(eventOf(max(kind, lease.EventGranted), &r))
+			}
+		}
+	}
+	for _, e := range ended {
+		for _, reader := range set {
+			if !reader.fresh && reader.wants(e.Key) && p.lost[e.Key] != e.Token {
+				reader.tell(e)
+			}
+		}
+		delete(p.lost, e.Key)
+	}
+	for _, reader := range set {
+		reader.fresh = false
+	}
+	p.held = now
+}
+
+// changed is what became of a key that is held, or 0.
+func (p *Poller) changed(now *lease.Record) lease.EventKind {
+	switch before, was := p.held[now.Key]; {
+	case was && before.Home != now.Home:
+		return lease.EventMoved
+	case !was || before.Token != now.Token:
+		return lease.EventGranted
+	}
+	return 0
+}

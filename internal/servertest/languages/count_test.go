@@ -1,0 +1,111 @@
+package languages
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/servertest"
+)
+
+// book makes a table of entries: the next number, and the token and the language of its writer.
+func book(s *servertest.Scene) string {
+	s.Helper()
+	name := s.Env.Dialect.Names().Prefix + "book"
+	s.Exec(s.Env.DB, `CREATE TABLE `+name+` (n BIGINT PRIMARY KEY, token BIGINT NOT NULL, who VARCHAR(20) NOT NULL)`)
+	s.Cleanup(func() { _, _ = s.Env.DB.Exec(`DROP TABLE ` + name) })
+	return name
+}
+
+// entry is a write that reads the book and adds to it: two writers that overlap make the same
+// number.
+func entry(book string, token int64, who string) string {
+	return fmt.Sprintf(`write INSERT INTO %s SELECT COALESCE(MAX(n), 0) + 1, %d, '%s' FROM %s`,
+		book, token, who, book)
+}
+
+// Processes in three languages write fenced entries under one key. Each acknowledged entry is in
+// the book, the book has no other, and in its order the tokens rise.
+func TestProcessesInEveryLanguageCountOnOneKey(t *testing.T) {
+	const each, least = 2, 3
+	period := time.Duration(servertest.FromEnvironment("ROWLOCK_LANGUAGES_MS", 2000)) * time.Millisecond
+	servertest.Each(t, func(s *servertest.Scene) {
+		s.Parallel()
+		table := book(s)
+		var group sync.WaitGroup
+		written := map[string]*int{}
+		for name, launch := range languages {
+			for i := range each {
+				p, who, count := launch(s, "k", servertest.LongTTL), fmt.Sprint(name, i), new(int)
+				written[who] = count
+				group.Go(func() {
+					ask(s, p, "state", "lost") // it has started
+					for until := time.Now().Add(period); time.Now().Before(until) || *count < least; *count++ {
+						if !turn(s, p, table, who) {
+							return
+						}
+					}
+				})
+			}
+		}
+		group.Wait()
+		total := 0
+		for _, n := range written {
+			total += *n
+		}
+		check(s, table, total)
+		s.Logf("%d entries:%s", total, counts(written))
+	})
+}
+
+// turn locks, writes an entry and unlocks.
+func turn(s *servertest.Scene, p process, table, who string) bool {
+	p.Send("lock")
+	said, ok := strings.CutPrefix(p.Receive(), "token ")
+	granted, err := strconv.ParseInt(said, 10, 64)
+	if !ok || err != nil {
+		s.Errorf("%s: lock: %q", who, said)
+		return false
+	}
+	for _, step := range [][2]string{{entry(table, granted, who), "written"}, {"unlock", "free"}} {
+		p.Send(step[0])
+		if said := p.Receive(); said != step[1] {
+			s.Errorf("%s: %s: %q", who, step[0], said)
+			return false
+		}
+	}
+	return true
+}
+
+// check fails the test unless the book has so many entries, under rising tokens.
+func check(s *servertest.Scene, table string, total int) {
+	s.Helper()
+	rows, err := s.Env.DB.QueryContext(s.Context(), `SELECT n, token, who FROM `+table+` ORDER BY n`)
+	s.OK(err)
+	defer rows.Close()
+	found, last := 0, int64(0)
+	for rows.Next() {
+		var n, token int64
+		var who string
+		s.OK(rows.Scan(&n, &token, &who))
+		if token <= last {
+			s.Errorf("entry %d of %s has token %d after %d", n, who, token, last)
+		}
+		found, last = found+1, token
+	}
+	s.OK(rows.Err())
+	if found != total {
+		s.Errorf("%d entries were acknowledged, and the book has %d", total, found)
+	}
+}
+
+func counts(written map[string]*int) string {
+	var b strings.Builder
+	for who, n := range written {
+		fmt.Fprintf(&b, " %s %d", who, *n)
+	}
+	return b.String()
+}

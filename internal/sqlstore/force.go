@@ -1,0 +1,120 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// ForceRelease ends the lease that a row names and records it. It runs in a transaction. found says
+// that the row named the lease to end, or that an earlier copy of the request ended it.
+func ForceRelease(ctx context.Context, s *Session, d Texts, r lease.ForceRequest) (
+	f lease.Forced, found bool, err error,
+) {
+	was, note, err := forceLock(ctx, s, d, r.Key)
+	if err != nil {
+		return f, false, err
+	}
+	// Under the lock of the row, so that an earlier copy has ended or comes later.
+	if f, found, err = findForced(ctx, s, d, r); err == nil && found {
+		_, err = s.Exec(ctx, d.Text("force-confirm"), []byte(r.Key))
+	}
+	if err != nil || found {
+		return f, found, err
+	}
+	if was.Owner.IsZero() || r.Token != 0 && r.Token != was.Token {
+		return lease.Forced{Lease: was, Note: note}, false, nil
+	}
+	if err := forceEnd(ctx, s, d, was); err != nil {
+		return f, false, err
+	}
+	_, err = s.Exec(ctx, d.Text("force-record"), Bytes(r.ID), r.By, r.Reason, r.Token,
+		Bytes(was.Owner), was.Token, note, []byte(r.Key))
+	if err != nil {
+		return f, false, err
+	}
+	return findForced(ctx, s, d, r)
+}
+
+// forceLock returns what the row names: no owner if the key is free.
+func forceLock(ctx context.Context, s *Session, d Texts, key string) (
+	l lease.Lease, note string, err error,
+) {
+	var owner, text []byte
+	l.Key = key
+	err = s.QueryRow(ctx, d.Text("force-lock"), []any{[]byte(key)}, &owner, &l.Token, &text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return l, "", nil
+	}
+	if err == nil && len(owner) != len(l.Owner) {
+		err = fmt.Errorf("%w: an owner is called %x", lease.ErrCorrupt, owner)
+	}
+	copy(l.Owner[:], owner)
+	return l, string(text), err
+}
+
+func forceEnd(ctx context.Context, s *Session, d Texts, was lease.Lease) error {
+	key := []byte(was.Key)
+	n, err := s.Change(ctx, d.Text("force-end"), was.Token+1, key, Bytes(was.Owner), was.Token)
+	if err != nil {
+		return err
+	}
+	if n != 1 {
+		return fmt.Errorf("%w: force release of %q changed %d rows", lease.ErrCorrupt, was.Key, n)
+	}
+	if _, shared := lease.TeamToken(was.Owner); !shared {
+		return nil
+	}
+	_, err = s.Exec(ctx, d.Text("force-members"), key, Bytes(was.Owner))
+	return err
+}
+
+func findForced(ctx context.Context, s *Session, d Texts, r lease.ForceRequest) (
+	f lease.Forced, found bool, err error,
+) {
+	err = s.Query(ctx, d.Text("force-find"), []any{[]byte(r.Key), Bytes(r.ID)},
+		func(row Columns) (err error) {
+			f, err = scanForced(row)
+			found = err == nil
+			return err
+		})
+	return f, found, err
+}
+
+// ForceReleases lists records, latest first.
+func ForceReleases(ctx context.Context, s *Session, d Texts, f lease.ForcedFilter) (
+	all []lease.Forced, err error,
+) {
+	before := int64(253370764800000000) // the year 9999
+	if !f.Before.IsZero() {
+		before = f.Before.UnixMicro()
+	}
+	section, args := "force-list", []any{len(f.Prefix), []byte(f.Prefix), before, f.Limit}
+	if f.Key != "" {
+		section, args = "force-list-key", []any{[]byte(f.Key), before, f.Limit}
+	}
+	err = s.Query(ctx, d.Text(section), args, func(row Columns) error {
+		one, err := scanForced(row)
+		all = append(all, one)
+		return err
+	})
+	return all, err
+}
+
+func scanForced(row Columns) (f lease.Forced, err error) {
+	var at int64
+	var key, id, by, reason, owner, note []byte
+	err = row.Scan(&key, &at, &id, &by, &reason, &f.Token, &owner, &f.Lease.Token, &note, &f.Raised)
+	if err == nil && (len(id) != len(f.ID) || len(owner) != len(f.Lease.Owner)) {
+		err = fmt.Errorf("%w: the record of a forced release of %q", lease.ErrCorrupt, key)
+	}
+	copy(f.ID[:], id)
+	copy(f.Lease.Owner[:], owner)
+	f.Key, f.Lease.Key, f.At = string(key), string(key), time.UnixMicro(at).UTC()
+	f.By, f.Reason, f.Note = string(by), string(reason), string(note)
+	return f, err
+}

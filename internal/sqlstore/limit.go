@@ -1,0 +1,44 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// Within names the generation of a limit in which slots were counted.
+type Within struct {
+	Name       string
+	Generation int64
+}
+
+// Limit is a semaphore's limit as it was read.
+type Limit struct {
+	// Exists says that there is one; otherwise nothing else is set.
+	Exists bool
+	// Slots is how many there are, and Peak the largest number that there ever was.
+	Slots, Peak int
+	Generation  int64
+}
+
+// LookAtLimit reads a limit.
+func LookAtLimit(ctx context.Context, s *Session, d Texts, name string) (Limit, error) {
+	l := Limit{Exists: true}
+	err := s.QueryRow(ctx, d.Text("limit-look"), []any{[]byte(name)}, &l.Slots, &l.Peak, &l.Generation)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Limit{}, nil
+	}
+	return l, err
+}
+
+// MakeLimit creates a limit unless there is one.
+func MakeLimit(ctx context.Context, s *Session, d Texts, name string, slots int) error {
+	_, err := s.Change(ctx, d.Text("limit-make"), []byte(name), slots, slots)
+	return err
+}
+
+// ResizeLimit begins a generation with that number of slots. It is false if there is no limit.
+func ResizeLimit(ctx context.Context, s *Session, d Texts, name string, slots int) (bool, error) {
+	n, err := s.Change(ctx, d.Text("limit-resize"), slots, slots, []byte(name))
+	return n > 0, err
+}

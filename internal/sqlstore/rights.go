@@ -1,0 +1,136 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// needs are the rights of a database user who locks, table by table, and of one who uses packages
+// forupdate and once.
+var needs = map[string][]string{
+	"rowlock":       {"SELECT", "INSERT", "UPDATE", "DELETE"},
+	"rowlock_floor": {"SELECT", "UPDATE"},
+	"rowlock_queue": {"SELECT", "INSERT", "UPDATE", "DELETE"},
+	"rowlock_wait":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
+	"rowlock_meta":  {"SELECT"},
+	"rowlock_hold":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
+	"rowlock_once":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
+
+	"rowlock_member": {"SELECT", "INSERT", "UPDATE", "DELETE"},
+	"rowlock_limit":  {"SELECT", "INSERT", "UPDATE"},
+
+	"rowlock_forced": {"SELECT", "INSERT"},
+	"rowlock_trace":  {"SELECT", "INSERT", "DELETE"},
+
+	"rowlock_latch": {"SELECT", "INSERT", "UPDATE", "DELETE"},
+	"rowlock_party": {"SELECT", "INSERT", "UPDATE", "DELETE"},
+}
+
+// locking are the tables that package once does not use.
+var locking = []string{"rowlock", "rowlock_queue", "rowlock_wait"}
+
+// sweeping are the rights that only sweeping needs, if a floor is read without a lock.
+var sweeping = map[string]string{"rowlock": "DELETE", "rowlock_floor": "UPDATE"}
+
+// Needs returns the rights that these settings need on a table.
+func (s Settings) Needs(table string) []string {
+	rights := needs[table]
+	switch {
+	case s.Effects && slices.Contains(locking, table):
+		return nil
+	case s.Effects && table == "rowlock_floor":
+		return []string{"SELECT"}
+	case s.Unswept && sweeping[table] != "":
+		return slices.DeleteFunc(slices.Clone(rights), func(r string) bool { return r == sweeping[table] })
+	}
+	return rights
+}
+
+// tables are those that the probe looks at. A user of package once need not see who waits.
+func (s Settings) tables() []string {
+	all := append(slices.Clone(tables), s.Besides...)
+	return slices.DeleteFunc(all, func(t string) bool {
+		return s.Effects && t == "rowlock_wait" || s.Lockless && slices.Contains(locking, t)
+	})
+}
+
+// Lacking returns an error that wraps lease.ErrPrivilege and names every right that the user lacks
+// on every table, so that they can be granted at once. It is nil if none is found missing.
+func (d *Dialect) Lacking(ctx context.Context, conn *sql.Conn) error {
+	var lacks, grants []string
+	for _, table := range d.settings.tables() {
+		rights, err := d.Lacks(ctx, conn, table)
+		if err != nil {
+			return err
+		}
+		if len(rights) > 0 {
+			on := strings.Join(rights, ", ") + " ON " + d.Fill(table)
+			lacks = append(lacks, strings.Replace(on, " ON ", " on ", 1))
+			grants = append(grants, "GRANT "+on+" TO the user")
+		}
+	}
+	if lacks == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: the database user lacks %s; %s", lease.ErrPrivilege,
+		strings.Join(lacks, " and "), strings.Join(grants, "; "))
+}
+
+// Grant is the statement that gives the user all that it needs on table.
+func (d *Dialect) Grant(table string) string {
+	return "GRANT " + strings.Join(d.settings.Needs(table), ", ") + " ON " + d.Fill(table) + " TO the user"
+}
+
+// hidden reports whether the user lacks all rights on table and has some on another. A server that
+// hides a table from a user without rights on it then calls it missing.
+func (d *Dialect) hidden(ctx context.Context, conn *sql.Conn, table string) bool {
+	whole := func(table string) bool {
+		rights, err := d.Lacks(ctx, conn, table)
+		return err == nil && len(rights) > 0 && len(rights) == len(d.settings.Needs(table))
+	}
+	return whole(table) && !allOf(d.settings.tables(), whole)
+}
+
+func allOf(tables []string, f func(string) bool) bool {
+	return !slices.ContainsFunc(tables, func(t string) bool { return !f(t) })
+}
+
+// orLacking returns what Lacking finds missing, and otherwise err.
+func (d *Dialect) orLacking(ctx context.Context, conn *sql.Conn, err error) error {
+	if all := d.Lacking(ctx, conn); errors.Is(all, lease.ErrPrivilege) {
+		return all
+	}
+	return err
+}
+
+// ExplainPrivilege returns err, unless it is about a privilege: a statement that was refused tells
+// of one right alone. Then it returns Lacking, or err with all that is needed if nothing is found
+// missing.
+func ExplainPrivilege(ctx context.Context, pool Pool, d *Dialect, err error) error {
+	if !errors.Is(err, lease.ErrPrivilege) {
+		return err
+	}
+	err = fmt.Errorf("%w; the user needs %s", err, d.rights())
+	if conn, failed := pool.Conn(ctx); failed == nil {
+		defer conn.Close()
+		err = d.orLacking(ctx, conn, err)
+	}
+	return err
+}
+
+// rights names what the user needs on every table.
+func (d *Dialect) rights() string {
+	var all []string
+	for _, table := range d.settings.tables() {
+		if rights := d.settings.Needs(table); len(rights) > 0 {
+			all = append(all, strings.Join(rights, ", ")+" on "+d.Names().Prefix+table)
+		}
+	}
+	return strings.Join(all, " and ")
+}

@@ -1,0 +1,40 @@
+package table
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+)
+
+const (
+	// bellTimeout bounds a message. The waiters poll if it is not sent by then.
+	bellTimeout = 500 * time.Millisecond
+	// bellMuted is for how long nothing is sent after a message could not be, because the caller of
+	// Unlock waits for it.
+	bellMuted = 5 * time.Second
+)
+
+// send runs f, which sends a message, on a lane or, where to send one may wait, on the bell: a
+// session that is neither a lane nor one that hears.
+func (s *Store) send(
+	ctx context.Context, f func(ctx context.Context, session *sqlstore.Session) error,
+) error {
+	if s.d.Apart {
+		return s.ring(ctx, f)
+	}
+	_, err := s.once(ctx, newOp(lane.Release, task{other: f}))
+	return err
+}
+
+func (s *Store) ring(
+	ctx context.Context, f func(ctx context.Context, session *sqlstore.Session) error,
+) error {
+	if s.hints.pool == nil {
+		return nil // no connection can be spared: the waiters poll
+	}
+	ctx, cancel := context.WithTimeout(ctx, bellTimeout)
+	defer cancel()
+	return s.hints.bell.use(ctx, f)
+}

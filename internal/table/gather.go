@@ -1,0 +1,134 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// gather makes one statement of the requests that come while an earlier statement runs: members of
+// one team conflict with each other in nothing, so that a thousand join in one commit. A single
+// request is never delayed to form a batch.
+type gather struct {
+	verb string
+	run  func(ctx context.Context, note string, reqs []lease.RenewRequest) []member
+
+	mu      sync.Mutex
+	running bool
+	crowded bool // the last statement was for several callers
+	pending []*gathered
+	asked   map[string]int // requests under way, by key
+}
+
+type gathered struct {
+	note string
+	reqs []lease.RenewRequest
+	out  []member
+	done chan struct{}
+}
+
+// do answers each request. A caller that leaves early does not know the outcome.
+func (g *gather) do(ctx context.Context, note string, reqs []lease.RenewRequest) []member {
+	if err := ctx.Err(); err != nil {
+		return answers(reqs, nil, false, fmt.Errorf("rowlock: %s %q: %w", g.verb, reqs[0].Key, err))
+	}
+	g.mu.Lock()
+	g.countLocked(reqs, 1)
+	if !g.running && !g.crowded {
+		g.running = true
+		g.mu.Unlock()
+		out := g.run(ctx, note, reqs)
+		g.count(reqs, -1)
+		g.next()
+		return out
+	}
+	mine := &gathered{note: note, reqs: reqs, done: make(chan struct{})}
+	g.pending = append(g.pending, mine)
+	if !g.running {
+		g.running = true
+		go g.next()
+	}
+	g.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.out
+	case <-ctx.Done():
+		return answers(reqs, nil, false,
+			fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, g.verb, reqs[0].Key, ctx.Err()))
+	}
+}
+
+// asks reports whether a request for key is under way.
+func (g *gather) asks(key string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.asked[key] > 0
+}
+
+func (g *gather) count(reqs []lease.RenewRequest, by int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.countLocked(reqs, by)
+}
+
+func (g *gather) countLocked(reqs []lease.RenewRequest, by int) {
+	if g.asked == nil {
+		g.asked = make(map[string]int)
+	}
+	for i := range reqs {
+		if g.asked[reqs[i].Key] += by; g.asked[reqs[i].Key] == 0 {
+			delete(g.asked, reqs[i].Key)
+		}
+	}
+}
+
+// next runs what has come meanwhile, on a goroutine of its own: no caller waits longer for others'
+// requests than for its own. Callers that were answered together often ask again together: next
+// lets those that are ready to run ask first.
+func (g *gather) next() {
+	if g.crowd() {
+		runtime.Gosched()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.running = len(g.pending) > 0; g.running {
+		all := g.pending
+		g.pending = nil
+		go g.together(all)
+	}
+}
+
+func (g *gather) crowd() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.crowded
+}
+
+func (g *gather) together(all []*gathered) {
+	defer g.next()
+	g.mu.Lock()
+	g.crowded = len(all) > 1
+	g.mu.Unlock()
+	for len(all) > 0 {
+		note, rest := all[0].note, all[:0:0]
+		var batch []*gathered
+		var reqs []lease.RenewRequest
+		for _, one := range all {
+			if one.note != note || len(reqs) >= mostMerged {
+				rest = append(rest, one)
+				continue
+			}
+			batch, reqs = append(batch, one), append(reqs, one.reqs...)
+		}
+		out := g.run(context.Background(), note, reqs)
+		g.count(reqs, -1)
+		for _, one := range batch {
+			one.out, out = out[:len(one.reqs)], out[len(one.reqs):]
+			close(one.done)
+		}
+		all = rest
+	}
+}

@@ -1,0 +1,132 @@
+package table
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// join lets members in, in one statement if the database returns what it writes, or if all are for
+// one key. Each answer is told by a statement that has written this member's row.
+func (s *Store) join(ctx context.Context, note string, reqs []lease.RenewRequest) []member {
+	var text any = note
+	if s.d.TextAsBytes {
+		text = []byte(note)
+	}
+	if len(reqs) == 1 {
+		m, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "share", reqs[0].Key,
+			func(ctx context.Context, session *sqlstore.Session) (member, error) {
+				return s.joinOne(ctx, session, text, &reqs[0])
+			})
+		return []member{m.told(doubtful, err)}
+	}
+	rows := slices.Clone(reqs)
+	slices.SortFunc(rows, memberOrder)
+	found, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "share", reqs[0].Key,
+		func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
+			return s.joinAll(ctx, session, text, rows)
+		})
+	return answers(reqs, found, doubtful, err)
+}
+
+func (s *Store) joinOne(
+	ctx context.Context, session *sqlstore.Session, note any, r *lease.RenewRequest,
+) (m member, err error) {
+	args := []any{sqlstore.Bytes(r.Owner), note, sqlstore.Micros(r.TTL), []byte(r.Key)}
+	if !s.d.CountsOnly {
+		var team []byte
+		err := session.QueryRow(ctx, s.d.Text("share-one"), args, &team)
+		if errors.Is(err, sql.ErrNoRows) {
+			return member{}, nil
+		}
+		if err == nil && len(team) != len(lease.Owner{}) {
+			err = fmt.Errorf("%w: the team of %q is called %x", lease.ErrCorrupt, r.Key, team)
+		}
+		if err == nil {
+			m.token, _ = lease.TeamToken(lease.Owner(team))
+		}
+		return m, err
+	}
+	res, err := session.Exec(ctx, s.d.Text("share-one"), args...)
+	if err != nil {
+		return m, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return m, err
+	}
+	m.token, err = res.LastInsertId()
+	return m, err
+}
+
+func (s *Store) joinAll(
+	ctx context.Context, session *sqlstore.Session, note any, rows []lease.RenewRequest,
+) (map[id]member, error) {
+	if !s.d.CountsOnly {
+		return s.members(ctx, session, "share", append([]any{note}, s.d.Rows(rows)...), false)
+	}
+	if rows[0].Key == rows[len(rows)-1].Key {
+		found, told, err := s.joinKey(ctx, session, note, rows)
+		if told || err != nil {
+			return found, err
+		}
+	}
+	return eachMember(ctx, session, rows, func(r *lease.RenewRequest) (member, error) {
+		return s.joinOne(ctx, session, note, r)
+	})
+}
+
+// joinKey reads from a result that the statement has made each request for one key a member, or
+// none: its count says which, and its insert id is the token. Any other count tells nothing, and
+// neither does a conflict: a request that is repeated is a member already.
+func (s *Store) joinKey(
+	ctx context.Context, session *sqlstore.Session, note any, rows []lease.RenewRequest,
+) (found map[id]member, told bool, err error) {
+	res, err := session.Exec(ctx, s.d.Text("share"), append([]any{note}, s.d.Rows(rows)...)...)
+	if err != nil {
+		if sqlstore.Judge(s.d, err).Class == sqlstore.Conflict {
+			err = nil
+		}
+		return nil, false, err
+	}
+	n, err := res.RowsAffected()
+	if err != nil || n == 0 {
+		return nil, err == nil, err
+	}
+	token, err := res.LastInsertId()
+	if err != nil || n != int64(len(rows)) {
+		return nil, false, err
+	}
+	found = make(map[id]member, len(rows))
+	for _, r := range rows {
+		found[id{r.Key, r.Owner}] = member{token: token}
+	}
+	return found, true, nil
+}
+
+// eachMember runs one for each request, in one transaction: each has a statement of its own, whose
+// count tells what it has done.
+func eachMember(
+	ctx context.Context, session *sqlstore.Session, rows []lease.RenewRequest,
+	one func(*lease.RenewRequest) (member, error),
+) (map[id]member, error) {
+	found := make(map[id]member, len(rows))
+	err := session.InTx(ctx, func() error {
+		for i := range rows {
+			m, err := one(&rows[i])
+			if err != nil {
+				return err
+			}
+			if at := (id{rows[i].Key, rows[i].Owner}); m.token != 0 {
+				found[at] = m
+			}
+		}
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,138 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// leave removes members, several in one statement. Of one it also tells whether others stay.
+func (s *Store) leave(ctx context.Context, _ string, reqs []lease.RenewRequest) []member {
+	if len(reqs) == 1 && reqs[0].Token != 0 {
+		m, doubtful, err := askTwice(ctx, s.engine, lane.Release, "release", reqs[0].Key,
+			func(ctx context.Context, session *sqlstore.Session) (member, error) {
+				return s.leaveOne(ctx, session, &reqs[0], true)
+			})
+		return []member{m.told(doubtful, err)}
+	}
+	reqs = slices.Clone(reqs)
+	found, doubtful, err := askTwice(ctx, s.engine, lane.Release, "release", reqs[0].Key,
+		func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
+			rows, err := s.named(ctx, session, reqs)
+			if err != nil {
+				return nil, err
+			}
+			return s.leaveAll(ctx, session, rows)
+		})
+	return answers(reqs, found, doubtful, err)
+}
+
+// named returns requests with the tokens of those that know none, in the order of all statements.
+func (s *Store) named(
+	ctx context.Context, session *sqlstore.Session, reqs []lease.RenewRequest,
+) ([]lease.RenewRequest, error) {
+	rows := slices.Clone(reqs)
+	if slices.ContainsFunc(rows, func(r lease.RenewRequest) bool { return r.Token == 0 }) {
+		known, err := s.members(ctx, session, "member-find", s.d.Rows(rows), false)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range rows {
+			rows[i].Token = cmp.Or(r.Token, known[id{r.Key, r.Owner}].token)
+		}
+	}
+	slices.SortFunc(rows, memberOrder)
+	return rows, nil
+}
+
+// leaveOne removes a member. It looks for others in a statement that removes it, or in one after
+// its commit.
+func (s *Store) leaveOne(
+	ctx context.Context, session *sqlstore.Session, r *lease.RenewRequest, look bool,
+) (m member, err error) {
+	args := []any{[]byte(r.Key), sqlstore.Bytes(lease.Team(r.Token)), sqlstore.Bytes(r.Owner)}
+	if s.d.CountsOnly {
+		n, err := session.Change(ctx, s.d.Text("member-leave-one"), args...)
+		if err != nil || n == 0 {
+			return m, err
+		}
+		m.token = r.Token
+		if look {
+			s.rest(ctx, session, args[:2], &m)
+		}
+		return m, nil
+	}
+	var others, wished int64
+	err = session.QueryRow(ctx, s.d.Text("member-leave-one"), args, &others, &wished)
+	if errors.Is(err, sql.ErrNoRows) {
+		return m, nil
+	}
+	// Of two members that leave at once, each may see the other, and the team is then ended by
+	// whatever finds it. If a writer waits, it shall not wait for that: the next look decides.
+	m.token, m.last, m.stays = r.Token, others == 0, others != 0 && wished == 0
+	return m, err
+}
+
+// rest tells whether others stay in the team of a member that has left. An error tells neither, and
+// is no error of the leave, which is done.
+func (s *Store) rest(ctx context.Context, session *sqlstore.Session, team []any, m *member) {
+	var one int64
+	err := session.QueryRow(ctx, s.d.Text("member-rest"), team, &one)
+	m.stays, m.last = err == nil, errors.Is(err, sql.ErrNoRows)
+}
+
+// leaveAll removes members. A database that returns only a count removes all in one statement, or
+// none, and then each in one of its own.
+func (s *Store) leaveAll(
+	ctx context.Context, session *sqlstore.Session, rows []lease.RenewRequest,
+) (map[id]member, error) {
+	if !s.d.CountsOnly {
+		return s.members(ctx, session, "member-leave", s.d.Rows(rows), false)
+	}
+	n, err := session.Change(ctx, s.d.Text("member-leave"), append(s.d.Rows(rows), len(rows))...)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return eachMember(ctx, session, rows, func(r *lease.RenewRequest) (member, error) {
+			return s.leaveOne(ctx, session, r, false)
+		})
+	}
+	found := make(map[id]member, len(rows))
+	for _, r := range rows {
+		found[id{r.Key, r.Owner}] = member{token: r.Token}
+	}
+	return found, nil
+}
+
+// releaseMembers removes members, and ends their teams if they were the last.
+func (s *Store) releaseMembers(ctx context.Context, leases []lease.Lease) []lease.Released {
+	reqs := make([]lease.RenewRequest, len(leases))
+	for i, l := range leases {
+		reqs[i].Lease = l
+	}
+	out := make([]lease.Released, len(leases))
+	var unsure []lease.Lease
+	var told []*lease.Released
+	for i, m := range s.leaves.do(ctx, "", reqs) {
+		o := &out[i]
+		// The try without an answer may have removed it.
+		o.Err, o.Gone = m.err, m.err == nil && m.token == 0 && !m.doubtful
+		o.Shared = m.err == nil && !o.Gone
+		switch {
+		case m.err != nil || m.stays:
+		case m.last && !s.joins.asks(leases[i].Key):
+			o.Shared, o.Awaited = false, s.freed(ctx, leases[i].Key).Awaited
+		default:
+			unsure, told = append(unsure, leases[i]), append(told, o)
+		}
+	}
+	s.emptied.look(ctx, unsure, told)
+	return out
+}

@@ -1,0 +1,43 @@
+package table
+
+import (
+	"context"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ lease.Raiser = (*Store)(nil)
+
+// Raise changes each row in a statement of its own.
+func (s *Store) Raise(ctx context.Context, reqs []lease.RaiseRequest) ([]lease.Raised, error) {
+	var one [1]*op
+	out, ops := make([]lease.Raised, len(reqs)), slots(&one, len(reqs))
+	rows := make([]int64, len(reqs))
+	for i, r := range reqs {
+		if out[i].Err = r.Check(); out[i].Err == nil {
+			ops[i] = newOp(lane.Release, task{other: s.raise(r, &rows[i])})
+		}
+	}
+	s.beginAll(ops)
+	for i, op := range ops {
+		if op == nil {
+			continue
+		}
+		_, _, err := s.conclude(ctx, "raise the token of", reqs[i].Key, op)
+		out[i].Err = err
+		out[i].Gone = err == nil && rows[i] == 0
+	}
+	return out, only(out, func(r lease.Raised) error { return r.Err })
+}
+
+// raise counts the rows that one try has changed. Only the answer of a try that was concluded is
+// read.
+func (s *Store) raise(r lease.RaiseRequest, rows *int64) func(context.Context, *sqlstore.Session) error {
+	args := []any{r.To, []byte(r.Key), sqlstore.Bytes(r.Owner), r.Token, r.To}
+	return func(ctx context.Context, session *sqlstore.Session) (err error) {
+		*rows, err = session.Change(ctx, s.d.Text("raise"), args...)
+		return err
+	}
+}

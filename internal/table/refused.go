@@ -1,0 +1,140 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// acquired is the answer to a request to share.
+func (m member) acquired() lease.Acquired {
+	switch {
+	case m.err != nil:
+		return lease.Acquired{Err: m.err}
+	case m.token > 0:
+		return lease.Acquired{Granted: true, Token: m.token}
+	}
+	m.refused.Doubtful = m.doubtful
+	return m.refused
+}
+
+// share lets members in, and looks once at the rows of all that were not let in.
+func (s *Store) share(ctx context.Context, note string, reqs []lease.RenewRequest) []member {
+	out := s.join(ctx, note, reqs)
+	refused := make(map[string]lease.Acquired)
+	for i, m := range out {
+		if m.err == nil && m.token == 0 {
+			refused[reqs[i].Key] = lease.Acquired{}
+		}
+	}
+	if len(refused) == 0 {
+		return out
+	}
+	teams := s.notShared(ctx, refused)
+	var again []lease.RenewRequest
+	for i := range out {
+		r := reqs[i]
+		out[i].refused = refused[r.Key]
+		if r.Token = teams[r.Key]; out[i].err == nil && out[i].token == 0 && r.Token > 0 {
+			again = append(again, r)
+		}
+	}
+	if len(again) > 0 {
+		s.rejoin(ctx, again, reqs, out)
+	}
+	return out
+}
+
+// rejoin answers live members that ask again while a wish refuses new ones. It renews them, so that
+// the answer is that of a statement that has written the member's row.
+func (s *Store) rejoin(
+	ctx context.Context, again, reqs []lease.RenewRequest, out []member,
+) {
+	slices.SortFunc(again, memberOrder)
+	found, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "share", again[0].Key,
+		func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
+			return s.extend(ctx, session, again)
+		})
+	for i, r := range reqs {
+		m, ok := found[id{r.Key, r.Owner}]
+		if refused := out[i].err == nil && out[i].token == 0; refused && (ok || err != nil) {
+			out[i] = m.told(doubtful, err)
+		}
+	}
+}
+
+// notShared describes the rows of keys that members were not let in to. It writes nothing. It
+// returns the tokens of the teams that have a live member.
+func (s *Store) notShared(
+	ctx context.Context, refused map[string]lease.Acquired,
+) (teams map[string]int64) {
+	var keys []string
+	for key := range refused {
+		keys = append(keys, key)
+	}
+	out := make([]lease.Acquired, len(keys))
+	records, err := s.listed(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
+	rows := byKeys(records)
+	for i, key := range keys {
+		switch r, found := rows[key]; {
+		case err != nil:
+			out[i].Err = err
+		case found && r.Home != s.d.Names().Home:
+			out[i].Err = fmt.Errorf("%w: share %q", lease.ErrMoved, key)
+		case !r.Held:
+			out[i].Possible = true
+		default:
+			out[i].Holder = lease.Holder{Note: r.Note, Remaining: r.Remaining}
+		}
+	}
+	if err == nil {
+		s.unveil(ctx, keys, out)
+	}
+	teams = make(map[string]int64)
+	for i, key := range keys {
+		if refused[key] = out[i]; out[i].Holder.Shared {
+			teams[key] = rows[key].Token
+		}
+	}
+	return teams
+}
+
+// unveil describes the members of keys that a team holds. A team without a live member is free, as
+// far as a request to share it can know.
+func (s *Store) unveil(ctx context.Context, all []string, out []lease.Acquired) {
+	var keys []string
+	for i := range out {
+		if isTeams(out[i]) {
+			keys = append(keys, all[i])
+		}
+	}
+	if len(keys) == 0 {
+		return
+	}
+	teams, err := s.teams(ctx, keys)
+	for i := range out {
+		if !isTeams(out[i]) {
+			continue
+		}
+		t, found := teams[all[i]]
+		switch {
+		case err != nil && !errors.Is(err, lease.ErrPrivilege):
+			out[i] = lease.Acquired{Err: err}
+		case err != nil: // this user may not see the members; the key is held as far as it knows
+			out[i].Holder = lease.Holder{Shared: true}
+		case !found || t.members == 0:
+			out[i] = lease.Acquired{Possible: true, Locked: true}
+		default:
+			out[i].Holder = lease.Holder{Note: t.note, Remaining: t.remaining, Shared: true}
+		}
+	}
+}
+
+func isTeams(a lease.Acquired) bool {
+	return a.Err == nil && !a.Granted && a.Holder.Remaining == forever
+}

@@ -1,0 +1,179 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ lease.Sharer = (*Store)(nil)
+
+// forever is what remains of a row that a team holds: it has no end.
+const forever = time.Duration(1<<63 - 1)
+
+// shares refuses a store whose rows are no locks by themselves.
+func (s *Store) shares() error {
+	if s.optimistic || s.d.Names().Home != lease.HomeTable {
+		return fmt.Errorf("%w: its keys cannot be shared", lease.ErrUnsupported)
+	}
+	return nil
+}
+
+// Share makes members, in one statement for all requests of one note that come together, and looks
+// at the rows of those that were not let in.
+func (s *Store) Share(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	if err := s.shares(); err != nil {
+		return nil, err
+	}
+	out := make([]lease.Acquired, len(reqs))
+	asked := make([]lease.RenewRequest, len(reqs))
+	for i, r := range reqs {
+		if err := r.Check(); err != nil {
+			return nil, err
+		}
+		asked[i] = lease.RenewRequest{Lease: lease.Lease{Key: r.Key, Owner: r.Owner}, TTL: r.TTL}
+	}
+	for note, at := range byNote(reqs) {
+		for n, m := range s.joins.do(ctx, note, pick(asked, at)) {
+			out[at[n]] = m.acquired()
+		}
+	}
+	return out, only(out, func(a lease.Acquired) error { return a.Err })
+}
+
+func byNote(reqs []lease.AcquireRequest) map[string][]int {
+	notes := make(map[string][]int, 1)
+	for i, r := range reqs {
+		notes[r.Note] = append(notes[r.Note], i)
+	}
+	return notes
+}
+
+func pick[A any](all []A, at []int) []A {
+	out := make([]A, len(at))
+	for n, i := range at {
+		out[n] = all[i]
+	}
+	return out
+}
+
+// again asks once more for keys that were refused because a team held them that has ended by now,
+// or that ends because it has no live member. again is never called for other keys, so that it
+// costs them nothing. all says that the requests are granted together or not at all.
+func (s *Store) again(
+	ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired, all bool,
+	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error),
+) []lease.Acquired {
+	var at []int
+	for i := range out {
+		if isTeams(out[i]) {
+			at = append(at, i)
+		}
+	}
+	if len(at) == 0 {
+		return out
+	}
+	keys := keysOf(reqs)
+	s.unveil(ctx, keys, out)
+	free := at[:0]
+	for _, i := range at {
+		if out[i].Err != nil || !out[i].Possible {
+			continue
+		}
+		out[i] = lease.Acquired{Locked: true}
+		if ended, err := s.endTeam(ctx, keys[i]); err != nil {
+			out[i] = lease.Acquired{Err: err}
+		} else if ended {
+			free = append(free, i)
+		}
+	}
+	switch {
+	case len(free) == 0:
+		return out
+	case all:
+		if next, err := acquire(ctx, reqs); err == nil {
+			s.unveil(ctx, keys, next)
+			return next
+		}
+		return out
+	}
+	next, err := acquire(ctx, pick(reqs, free))
+	if err != nil && len(next) != len(free) {
+		return out
+	}
+	for n, i := range free {
+		out[i] = next[n]
+	}
+	s.unveil(ctx, keys, out)
+	return out
+}
+
+// Downgrade makes leases teams of one, one after another.
+func (s *Store) Downgrade(
+	ctx context.Context, reqs []lease.RenewRequest,
+) ([]lease.Renewed, error) {
+	if err := s.shares(); err != nil {
+		return nil, err
+	}
+	out := make([]lease.Renewed, len(reqs))
+	ctx, cancel := s.oneAfterAnother(ctx, len(reqs))
+	defer cancel()
+	for i, r := range reqs {
+		if out[i].Err = r.CheckDowngrade(); out[i].Err == nil {
+			out[i] = s.downgrade(ctx, r)
+		}
+	}
+	return out, only(out, func(r lease.Renewed) error { return r.Err })
+}
+
+func (s *Store) downgrade(ctx context.Context, r lease.RenewRequest) lease.Renewed {
+	team := lease.Team(r.Token)
+	made, err := ask(ctx, s.engine, lane.Release, "downgrade", r.Key,
+		func(ctx context.Context, session *sqlstore.Session) (made bool, err error) {
+			err = session.InTx(ctx, func() error {
+				n, err := session.Change(ctx, s.d.Text("team-make"), sqlstore.Bytes(team), []byte(r.Key),
+					sqlstore.Bytes(r.Owner), r.Token)
+				if err != nil || n == 0 {
+					return err
+				}
+				n, err = session.Change(ctx, s.d.Text("team-first"), sqlstore.Bytes(r.Owner),
+					sqlstore.Micros(r.TTL), []byte(r.Key), sqlstore.Bytes(team))
+				if made = n == 1; err == nil && !made {
+					err = vanished("the first member of a team was not noted")
+				}
+				return err
+			})
+			return made, err
+		})
+	switch {
+	case err != nil:
+		return lease.Renewed{Err: err}
+	case made:
+		return lease.Renewed{Outcome: lease.Extended}
+	}
+	// An earlier try may have made it: the renewal is a commit after that.
+	r.Shared = true
+	return s.renewMembers(ctx, []lease.RenewRequest{r})[0]
+}
+
+// Wish notes or removes wishes, in one statement.
+func (s *Store) Wish(
+	ctx context.Context, waiter lease.Owner, keys []string, d time.Duration,
+) error {
+	if err := s.shares(); err != nil {
+		return err
+	}
+	if waiter.IsZero() {
+		return fmt.Errorf("%w: wish: the zero owner names no caller; use lease.NewOwner",
+			lease.ErrConfig)
+	}
+	if d <= 0 {
+		return s.note(ctx, "unwish", keys,
+			func(list any) []any { return []any{list, sqlstore.Bytes(waiter)} })
+	}
+	return s.note(ctx, "wish", keys, awaiting(waiter, d))
+}

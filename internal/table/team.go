@@ -1,0 +1,211 @@
+package table
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// team is what a look says of a key that a team holds.
+type team struct {
+	members   int
+	remaining time.Duration
+	note      string
+	refuses   bool
+}
+
+// teams looks at those of keys that a team holds. It writes nothing.
+func (s *Store) teams(ctx context.Context, keys []string) (map[string]team, error) {
+	return ask(ctx, s.engine, lane.Acquire, "look at the members of", keys[0],
+		func(ctx context.Context, session *sqlstore.Session) (map[string]team, error) {
+			found := make(map[string]team)
+			err := session.Query(ctx, s.d.Text("member-look"), []any{s.d.List(keys)},
+				func(row sqlstore.Columns) error {
+					var t team
+					var key, note []byte
+					var remaining, refuses int64
+					err := row.Scan(&key, &t.members, &remaining, &note, &refuses)
+					t.remaining, t.note, t.refuses = sqlstore.Duration(remaining), string(note), refuses != 0
+					found[string(key)] = t
+					return err
+				})
+			return found, err
+		})
+}
+
+// endTeam frees a key that a team without members holds. It waits for no fence and no member that
+// joins: it then answers false, and so if the team has a member. It is harmless for a caller that
+// is no member, at any time.
+func (s *Store) endTeam(ctx context.Context, key string) (ended bool, err error) {
+	return ask(ctx, s.engine, lane.Release, "end the team of", key,
+		func(ctx context.Context, session *sqlstore.Session) (ended bool, err error) {
+			err = session.InTx(ctx, func() (err error) {
+				ended, err = s.endLocked(ctx, session, key)
+				return err
+			})
+			return ended, err
+		})
+}
+
+// endLocked locks the row first. What it then reads, in statements of their own, is what was
+// committed before: a member that joins afterwards needs the row.
+func (s *Store) endLocked(
+	ctx context.Context, session *sqlstore.Session, key string,
+) (ended bool, err error) {
+	var team []byte
+	err = session.QueryRow(ctx, s.d.Text("team-lock"), []any{[]byte(key)}, &team)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if _, err := session.Exec(ctx, s.d.Text("team-clear"), []byte(key), team); err != nil {
+		return false, err
+	}
+	var one int
+	err = session.QueryRow(ctx, s.d.Text("team-left"), []any{[]byte(key), team}, &one)
+	if err == nil || !errors.Is(err, sql.ErrNoRows) {
+		return false, err
+	}
+	n, err := session.Change(ctx, s.d.Text("team-end"), []byte(key), team)
+	return n == 1, err
+}
+
+// unveilRecords says of records that a team holds who its members are.
+func (s *Store) unveilRecords(
+	ctx context.Context, f lease.Filter, records []lease.Record,
+) ([]lease.Record, error) {
+	var keys []string
+	for _, r := range records {
+		if r.Remaining == forever {
+			keys = append(keys, r.Key)
+		}
+	}
+	if len(keys) == 0 {
+		return records, nil
+	}
+	teams, err := s.teams(ctx, keys)
+	if err != nil && !errors.Is(err, lease.ErrPrivilege) {
+		return nil, err
+	}
+	out := records[:0]
+	for _, r := range records {
+		if r.Remaining == forever {
+			t, found := teams[r.Key]
+			r.Shared, r.Held = true, err != nil || found && t.members > 0
+			r.Members, r.Remaining, r.Wished = t.members, t.remaining, t.refuses
+			if err == nil {
+				r.Note = t.note
+			}
+		}
+		if r.Held || !f.Held {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// unveilPlaces does it for positions in queues.
+func (s *Store) unveilPlaces(
+	ctx context.Context, waiters []lease.Lease, places []lease.Place,
+) error {
+	var keys []string
+	for i, p := range places {
+		if p.Err == nil && p.Remaining == forever {
+			keys = append(keys, waiters[i].Key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	teams, err := s.teams(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i := range places {
+		if p := &places[i]; p.Err == nil && p.Remaining == forever {
+			t := teams[waiters[i].Key]
+			p.Shared, p.Remaining, p.Note = t.members > 0, t.remaining, t.note
+			if t.members == 0 {
+				p.Remaining = min(0, t.remaining)
+			}
+		}
+	}
+	return nil
+}
+
+// sweepMembers removes members and wishes that have been dead for the retention, and ends teams
+// without a live member.
+func (s *Store) sweepMembers(ctx context.Context, o lease.SweepOptions) error {
+	if s.shares() != nil {
+		return nil
+	}
+	args := []any{sqlstore.Micros(o.Retention), o.Batch}
+	for more := true; more; {
+		dead, err := ask(ctx, s.engine, lane.Acquire, "sweep", "",
+			func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
+				return s.members(ctx, session, "member-dead", args, false)
+			})
+		if err == nil {
+			err = s.dropMembers(ctx, dead)
+		}
+		if errors.Is(err, lease.ErrPrivilege) {
+			return nil // a user who shares no keys need not have the right to
+		}
+		if err != nil {
+			return err
+		}
+		more = len(dead) >= o.Batch
+		if err := pause(ctx, o.Pause); err != nil {
+			return err
+		}
+	}
+	return s.sweepTeams(ctx, o)
+}
+
+// dropMembers removes the dead. One that is alive again by now is a wish of a caller that will
+// repeat it.
+func (s *Store) dropMembers(ctx context.Context, dead map[id]member) error {
+	var members []lease.RenewRequest
+	for m, of := range dead {
+		if of.token == 0 {
+			if err := s.Wish(ctx, m.owner, []string{m.key}, 0); err != nil {
+				return err
+			}
+			continue
+		}
+		members = append(members, lease.RenewRequest{
+			Lease: lease.Lease{Key: m.key, Owner: m.owner, Token: of.token},
+		})
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	return s.leave(ctx, "", members)[0].err
+}
+
+func (s *Store) sweepTeams(ctx context.Context, o lease.SweepOptions) error {
+	idle, err := ask(ctx, s.engine, lane.Acquire, "sweep", "",
+		func(ctx context.Context, session *sqlstore.Session) (keys []string, err error) {
+			err = session.Query(ctx, s.d.Text("team-idle"), []any{o.Batch},
+				func(row sqlstore.Columns) error {
+					var key []byte
+					err := row.Scan(&key)
+					keys = append(keys, string(key))
+					return err
+				})
+			return keys, err
+		})
+	for _, key := range idle {
+		if err == nil {
+			_, err = s.endTeam(ctx, key)
+		}
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ lease.Tracer = (*Store)(nil)
+
+// WriteTrace is one transaction. It is tried once, because a second try might add the events twice.
+func (s *Store) WriteTrace(ctx context.Context, events []lease.TraceEvent) error {
+	if err := lease.CheckTrace(events); err != nil || len(events) == 0 {
+		return err
+	}
+	return s.trace(ctx, "write the trace", "", "is the table locked?",
+		func(ctx context.Context, session *sqlstore.Session) error {
+			err := sqlstore.WriteTrace(ctx, session, s.d, events)
+			if v := sqlstore.Judge(s.d, err); err != nil && v.Class == sqlstore.Refused && v.As == nil {
+				err = fmt.Errorf("%w: %w", lease.ErrCorrupt, err) // no other try will succeed
+			}
+			return err
+		})
+}
+
+// ReadTrace is one statement that locks nothing.
+func (s *Store) ReadTrace(
+	ctx context.Context, f lease.TraceFilter,
+) (all []lease.TraceEvent, err error) {
+	f.Limit = cmp.Or(max(f.Limit, 0), 1000)
+	err = s.trace(ctx, "read the trace of", cmp.Or(f.Key, f.Prefix),
+		"name one Key, or ask for fewer events (Limit), because a Prefix reads all later ones too",
+		func(ctx context.Context, session *sqlstore.Session) error {
+			var err error
+			if all, err = sqlstore.ReadTrace(ctx, session, s.d, f); err != nil {
+				return sqlstore.NotSent{Err: err} // it only reads
+			}
+			return nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// SweepTrace removes a batch in each statement, until one was not full.
+func (s *Store) SweepTrace(
+	ctx context.Context, o lease.SweepOptions,
+) (removed int64, err error) {
+	if o.Retention < 0 {
+		return 0, fmt.Errorf("%w: sweep the trace: Retention (%s) is negative; 0 removes all",
+			lease.ErrConfig, o.Retention)
+	}
+	batch := cmp.Or(max(o.Batch, 0), 200)
+	for {
+		n, err := s.sweepTrace(ctx, o, batch)
+		if removed += n; err != nil || n < int64(batch) {
+			return removed, err
+		}
+		if err := pause(ctx, o.Pause); err != nil {
+			return removed, err
+		}
+	}
+}
+
+func (s *Store) sweepTrace(
+	ctx context.Context, o lease.SweepOptions, batch int,
+) (n int64, err error) {
+	err = s.trace(ctx, "sweep the trace", "", "the next sweep goes on",
+		func(ctx context.Context, session *sqlstore.Session) (err error) {
+			n, err = sqlstore.SweepTrace(ctx, session, s.d, o.Retention, batch)
+			return err
+		})
+	return n, err
+}

@@ -1,0 +1,75 @@
+package testdb
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/schema"
+)
+
+// makeTables runs the statements that schema.Migrate would run, until the test ends. Migrate itself
+// costs ten times as much under the race detector: goose's parser takes 4 MB for each line that it
+// reads, and a sync.Pool under the detector throws a part of them away. The tests of schema show
+// that both ways make the same tables.
+func (e *Env) makeTables(tb testing.TB) {
+	tb.Helper()
+	up, down, err := schema.SQL(e.Dialect)
+	if err == nil {
+		err = e.script(up)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if e.Name == "sqlite" {
+		return // the file goes with the test
+	}
+	tb.Cleanup(func() {
+		if err := e.script(dropsOf(down)); err != nil {
+			tb.Error(err)
+		}
+	})
+}
+
+// script runs statements in one transaction, where the database has transactions of DDL.
+func (e *Env) script(statements string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	conn, err := e.DB.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if e.Driver != "mysql" {
+		return inOne(ctx, conn, statements)
+	}
+	for s := range strings.SplitSeq(strings.TrimSpace(statements), ";\n") {
+		if _, err := conn.ExecContext(ctx, strings.TrimSuffix(s, ";")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func inOne(ctx context.Context, conn *sql.Conn, statements string) error {
+	_, err := conn.ExecContext(ctx, "BEGIN;\n"+statements+"\nCOMMIT;")
+	if err != nil {
+		_, _ = conn.ExecContext(ctx, "ROLLBACK")
+	}
+	return err
+}
+
+// dropsOf leaves out what undoes a change of a table that is dropped anyway, and drops all tables
+// in one statement.
+func dropsOf(down string) string {
+	const drop = "DROP TABLE IF EXISTS "
+	var tables []string
+	for line := range strings.Lines(down) {
+		if list, ok := strings.CutPrefix(line, drop); ok {
+			tables = append(tables, strings.TrimSuffix(strings.TrimSpace(list), ";"))
+		}
+	}
+	return drop + strings.Join(tables, ", ") + ";\n"
+}

@@ -1,0 +1,66 @@
+// Package whoami is the identity of a program: which process on which machine an operator has to
+// look at.
+package whoami
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Check returns an error that wraps lease.ErrConfig for an identity that is not shown as it is.
+func Check(identity string) error {
+	const cure = "leave it empty for host/pid/program"
+	switch {
+	case len(identity) > lease.MaxIdentity:
+		return fmt.Errorf("%w: Identity %.24q… has %d bytes; at most %d are allowed: shorten it, or %s",
+			lease.ErrConfig, identity, len(identity), lease.MaxIdentity, cure)
+	case !utf8.ValidString(identity) || strings.ContainsFunc(identity, unicode.IsControl):
+		return fmt.Errorf("%w: Identity %q must be UTF-8 without control characters: remove them, or %s",
+			lease.ErrConfig, identity, cure)
+	}
+	return nil
+}
+
+// Default returns host/pid/program of this process.
+func Default() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "unknown"
+	}
+	program := "unknown"
+	if len(os.Args) > 0 && os.Args[0] != "" {
+		program = filepath.Base(os.Args[0])
+	}
+	return Of(host, os.Getpid(), program)
+}
+
+// Of returns host/pid/program as an identity that passes Check, whatever the names have in them.
+func Of(host string, pid int, program string) string {
+	all := strings.ToValidUTF8(host+"/"+strconv.Itoa(pid)+"/"+program, "?")
+	return Cut(strings.Map(shown, all), lease.MaxIdentity)
+}
+
+func shown(r rune) rune {
+	if unicode.IsControl(r) {
+		return '?'
+	}
+	return r
+}
+
+// Cut returns the first bytes of valid UTF-8, at most so many, and no part of a rune.
+func Cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}

@@ -1,0 +1,100 @@
+package latch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	// timeout bounds one statement.
+	timeout = 5 * time.Second
+	// patience bounds one call with all its repetitions.
+	patience = 15 * time.Second
+)
+
+// task is a statement. It may run again, so that it must be idempotent.
+type task func(ctx context.Context, on *sqlstore.Session) error
+
+func (s *Latches) run(ctx context.Context, on *sqlstore.Session, ops []*lane.Op[task]) (good bool) {
+	good = true
+	for _, op := range ops {
+		op.Err = op.Body(ctx, on)
+		good = good && (op.Err == nil || sqlstore.Judge(s.d, op.Err).Class.Good())
+	}
+	return good
+}
+
+// write runs f until it was acknowledged, if it can be: every write here is idempotent, so that a
+// repetition resolves an unknown outcome. Otherwise the error wraps lease.ErrUnknown.
+func (s *Latches) write(ctx context.Context, verb, name string, f task) error {
+	doubtful, err := s.ask(ctx, verb, name, lane.Release, f)
+	if doubtful && !errors.Is(err, lease.ErrUnknown) {
+		err = oneline.Join(lease.ErrUnknown, err)
+	}
+	return err
+}
+
+// read runs f until it is answered.
+func (s *Latches) read(ctx context.Context, verb, name string, f task) error {
+	_, err := s.ask(ctx, verb, name, lane.Release, f)
+	return err
+}
+
+// ask reports whether a try had an unknown outcome and no later one was acknowledged.
+func (s *Latches) ask(ctx context.Context, verb, name string, kind lane.Kind, f task) (
+	doubtful bool, _ error,
+) {
+	until := time.Now().Add(patience)
+	for pauses := retry.Pauses(); ; {
+		op := lane.NewOp(kind, f)
+		op.Alone, op.Until = true, until
+		err := s.lanes.Do(ctx, op)
+		final := err != nil
+		if err == nil {
+			err = op.Err
+		}
+		if err == nil {
+			return false, nil
+		}
+		class := sqlstore.Judge(s.d, err).Class
+		if final {
+			doubtful = doubtful || errors.Is(err, lane.ErrOrphaned)
+		} else {
+			doubtful = doubtful || class == sqlstore.Unknown
+		}
+		if final || !class.Retry() || time.Now().After(until) || !retry.Sleep(ctx, pauses.NextBackOff()) {
+			err = s.explain(verb, name, err)
+			if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+				err = oneline.Join(err, ctx.Err())
+			}
+			return doubtful, err
+		}
+	}
+}
+
+// explain turns a database's error into one of rowlock's.
+func (s *Latches) explain(verb, name string, err error) error {
+	what := sqlstore.What(verb+" latch", name)
+	if errors.Is(err, lane.ErrClosed) {
+		return closed(name)
+	}
+	v := sqlstore.Judge(s.d, err)
+	switch {
+	case errors.Is(v.As, lease.ErrPrivilege):
+		return fmt.Errorf("%w: %s: %w; GRANT SELECT, INSERT, UPDATE, DELETE ON %s and ON %s TO the user",
+			v.As, what, err, s.d.Fill("rowlock_latch"), s.d.Fill("rowlock_party"))
+	case v.As != nil:
+		return fmt.Errorf("%w: %s: %w", v.As, what, err)
+	case v.Class == sqlstore.Conflict, errors.Is(err, lane.ErrLate):
+		return fmt.Errorf("%w: %s: %w", lease.ErrBusy, what, err)
+	}
+	return fmt.Errorf("rowlock: %s: %w", what, err)
+}

@@ -1,0 +1,152 @@
+package latch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/latch"
+)
+
+func barrier(tb testing.TB, s *latch.Latches, parties int) *latch.Barrier {
+	tb.Helper()
+	b, err := s.Barrier(tb.Context(), "b", parties)
+	ok(tb, err)
+	return b
+}
+
+// parties returns a barrier in as many processes.
+func (r *rig) parties(tb testing.TB, n int) []*latch.Barrier {
+	tb.Helper()
+	bs := make([]*latch.Barrier, n)
+	for i := range bs {
+		bs[i] = barrier(tb, r.process(tb), n)
+	}
+	return bs
+}
+
+func TestNoPartyIsInBeforeAllAreAndNoneOutBeforeAllLeave(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		const n, rounds = 3, 3
+		var entering, leaving atomic.Int64
+		bs := r.parties(t, n)
+		inParallel(n, func(i int) {
+			for round := range int64(rounds) {
+				entering.Add(1)
+				if err := bs[i].Enter(soon(t), fmt.Sprint(i)); err != nil || entering.Load() < (round+1)*n {
+					t.Errorf("party %d is in when %d of %d have come: %v", i, entering.Load(), (round+1)*n, err)
+				}
+				leaving.Add(1)
+				if err := bs[i].Leave(soon(t), fmt.Sprint(i)); err != nil || leaving.Load() < (round+1)*n {
+					t.Errorf("party %d is out when %d of %d leave: %v", i, leaving.Load(), (round+1)*n, err)
+				}
+			}
+		})
+	})
+}
+
+// die has the heartbeat of a party be over.
+func (r *rig) die(tb testing.TB, party string) {
+	tb.Helper()
+	r.Exec(tb, `UPDATE {rowlock_party} SET alive_until = {now} - {second} WHERE phase = 0 AND party = ?`, []byte(party))
+}
+
+func TestAPartyThatDiesBeforeAllAreInBreaksTheBarrierForAll(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		bs := r.parties(t, 3)
+		gone, cancel := context.WithCancel(t.Context())
+		cancelled := make(chan error, 1)
+		go func() { cancelled <- bs[0].Enter(gone, "dead") }()
+		told := make(chan error, 1)
+		go func() { told <- bs[1].Enter(soon(t), "waits") }()
+		r.entered(t, 2)
+		cancel()
+		wantIs(t, <-cancelled, context.Canceled)
+		r.die(t, "dead")
+		err := <-told
+		var broken *latch.BrokenError
+		if !errors.As(err, &broken) || broken.Party != "dead" || broken.Generation != 1 {
+			t.Errorf("got %v", err)
+		}
+		wantIs(t, bs[2].Enter(soon(t), "late"), latch.ErrBroken)
+		wantIs(t, bs[0].Enter(soon(t), "dead"), latch.ErrBroken)
+		ok(t, bs[2].Reset(t.Context()))
+		inParallel(3, func(i int) {
+			if err := bs[i].Enter(soon(t), fmt.Sprint(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// entered returns when that many parties have entered, as the tables show.
+func (r *rig) entered(tb testing.TB, n int) {
+	tb.Helper()
+	ctx := soon(tb)
+	for r.count(tb, `SELECT COUNT(*) FROM {rowlock_party} WHERE phase = 0`) < n {
+		if ctx.Err() != nil {
+			tb.Fatalf("%d parties have not entered", n)
+		}
+	}
+}
+
+func TestAPartyThatDiesInsideBreaksTheBarrierForThoseThatLeave(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		bs := r.parties(t, 2)
+		inParallel(2, func(i int) {
+			if err := bs[i].Enter(soon(t), fmt.Sprint(i)); err != nil {
+				t.Error(err)
+			}
+		})
+		told := make(chan error, 1)
+		go func() { told <- bs[0].Leave(soon(t), "0") }()
+		r.die(t, "1")
+		wantIs(t, <-told, latch.ErrBroken)
+		wantIs(t, bs[1].Leave(soon(t), "1"), latch.ErrBroken)
+	})
+}
+
+func TestAPartyMayRepeatEnterAndLeave(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		bs := r.parties(t, 2)
+		in := func(i int) {
+			for range 2 {
+				if err := bs[i].Enter(soon(t), fmt.Sprint(i)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		wantIs(t, bs[0].Leave(t.Context(), "0"), latch.ErrNotEntered)
+		inParallel(2, in)
+		restarted := barrier(t, r.process(t), 2)
+		ok(t, restarted.Enter(soon(t), "1"))
+		wantIs(t, restarted.Enter(soon(t), "2"), latch.ErrFull)
+		wantIs(t, restarted.Leave(soon(t), "2"), latch.ErrNotEntered)
+		bs[1] = restarted
+		inParallel(2, func(i int) {
+			if err := bs[i].Leave(soon(t), fmt.Sprint(i)); err != nil {
+				t.Error(err)
+			}
+		})
+		ok(t, restarted.Leave(soon(t), "1"))
+		inParallel(2, in)
+	})
+}
+
+func TestAResetEndsTheWaitOfABarrier(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		bs := r.parties(t, 2)
+		told := make(chan error, 1)
+		go func() { told <- bs[0].Enter(soon(t), "0") }()
+		r.entered(t, 1)
+		ok(t, bs[1].Reset(t.Context()))
+		wantIs(t, <-told, latch.ErrStale)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { told <- bs[0].Enter(ctx, "0") }()
+		r.entered(t, 2)
+		cancel()
+		wantIs(t, <-told, context.Canceled)
+	})
+}

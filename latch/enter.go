@@ -1,0 +1,194 @@
+package latch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/internal/retry"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Enter has party enter, and returns nil once all parties have entered. party has 1 to 255 bytes.
+//
+// It returns a [*BrokenError] if a party that has entered dies before all have, and ErrFull if the
+// barrier is open for others. If ctx ends before, the error wraps ctx.Err(): the party counts as
+// entered until Config.Alive has passed, so that it can call Enter again; if it does not, the
+// barrier breaks. Enter can be repeated for a party inside, also from another process.
+//
+// A party that enters after the number is complete and before the barrier is open enters as one
+// more, and the others wait for it in Leave.
+func (b *Barrier) Enter(ctx context.Context, party string) error {
+	if err := b.check(ctx, party); err != nil {
+		return err
+	}
+	for range looks {
+		v, err := b.look(ctx)
+		if err != nil {
+			return err
+		}
+		if v.State == sqlstore.BarrierDone {
+			if err := b.advance(ctx, v, sqlstore.BarrierDone); err != nil {
+				return err
+			}
+			continue
+		}
+		in, err := b.enter(ctx, v, party)
+		switch {
+		case err != nil:
+			return err
+		case in:
+			if err := b.entered(ctx, v, party); !errors.Is(err, errOvertaken) {
+				return err
+			}
+		case v.State == sqlstore.BarrierBroken:
+			return b.broken(ctx, v.ID, v.Generation)
+		case v.State == sqlstore.BarrierOpen:
+			return fmt.Errorf("%w: %q: party %q comes too late for generation %d", ErrFull, b.name, party,
+				v.Generation)
+		}
+	}
+	return fmt.Errorf("%w: barrier %q changes all the time: is it reset in a loop?", lease.ErrBusy, b.name)
+}
+
+// enter writes the party's row if the barrier is filling, or to the row if the party is inside.
+func (b *Barrier) enter(ctx context.Context, v sqlstore.LatchView, party string) (bool, error) {
+	row, ttl := b.row(v.ID), b.s.cfg.Alive
+	switch v.State {
+	case sqlstore.BarrierFilling:
+		return b.s.changed(ctx, "enter", row, func(ctx context.Context, on *sqlstore.Session) (bool, error) {
+			return sqlstore.EnterBarrier(ctx, on, b.s.d, row, party, ttl)
+		})
+	case sqlstore.BarrierOpen:
+		return b.s.beat(ctx, row, party)
+	}
+	return false, nil
+}
+
+// errOvertaken: the others have entered and left while the party's row was written.
+var errOvertaken = errors.New("overtaken")
+
+// entered begins the heartbeat and waits for the others.
+func (b *Barrier) entered(ctx context.Context, v sqlstore.LatchView, party string) error {
+	b.begin(v, party)
+	b.s.rows.poke(v.ID)
+	err := b.wait(ctx, v.ID, v.Generation, sqlstore.BarrierOpen)
+	if err != nil {
+		b.end(party)
+	}
+	return err
+}
+
+func (s *Latches) beat(ctx context.Context, row sqlstore.LatchRow, party string) (bool, error) {
+	return s.changed(ctx, "beat", row, func(ctx context.Context, on *sqlstore.Session) (bool, error) {
+		return sqlstore.BeatBarrier(ctx, on, s.d, row.ID, party, s.cfg.Alive)
+	})
+}
+
+// begin starts the heartbeat of a party.
+func (b *Barrier) begin(v sqlstore.LatchView, party string) {
+	b.end(party)
+	ctx, end := context.WithCancel(b.s.stopped)
+	in := &stay{id: v.ID, generation: v.Generation, end: end, ended: make(chan struct{})}
+	b.mu.Lock()
+	b.inside[party] = in
+	b.mu.Unlock()
+	if !b.s.begins(func() {
+		defer close(in.ended)
+		row := b.row(in.id)
+		for retry.Sleep(ctx, b.s.cfg.Alive/3) {
+			in, err := b.s.beat(ctx, row, party)
+			if err == nil && !in || errors.Is(err, lease.ErrClosed) {
+				return // the generation was removed
+			}
+		}
+	}) {
+		close(in.ended)
+	}
+}
+
+// end ends the heartbeat of a party, and returns its stay, or nil if it had none.
+func (b *Barrier) end(party string) *stay {
+	b.mu.Lock()
+	in := b.inside[party]
+	delete(b.inside, party)
+	b.mu.Unlock()
+	if in != nil {
+		in.end()
+		<-in.ended
+	}
+	return in
+}
+
+// Leave has party leave, and returns nil once all parties that have entered have left. It returns a
+// [*BrokenError] if one of them has died inside, and ErrNotEntered if party has not entered or the
+// barrier has not opened. It can be repeated, also after an error, by the same Barrier. Another
+// one, as after a restart, finds the party until the next generation begins.
+func (b *Barrier) Leave(ctx context.Context, party string) error {
+	if err := b.check(ctx, party); err != nil {
+		return err
+	}
+	in, err := b.stay(ctx, party)
+	if err != nil {
+		return err
+	}
+	row := b.row(in.id)
+	left, err := b.s.changed(ctx, "leave", row, func(ctx context.Context, on *sqlstore.Session) (bool, error) {
+		return sqlstore.LeaveBarrier(ctx, on, b.s.d, row, party)
+	})
+	if err != nil {
+		return err
+	}
+	if !left {
+		if err := b.outside(ctx, in, party); err != nil {
+			return err
+		}
+	}
+	b.quiet(party)
+	b.s.rows.poke(in.id)
+	if err := b.wait(ctx, in.id, in.generation, sqlstore.BarrierDone); err != nil {
+		return err
+	}
+	b.end(party)
+	return nil
+}
+
+// stay returns the stay of a party, which this process need not have begun.
+func (b *Barrier) stay(ctx context.Context, party string) (*stay, error) {
+	b.mu.Lock()
+	in := b.inside[party]
+	b.mu.Unlock()
+	if in != nil {
+		return in, nil
+	}
+	v, err := b.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &stay{id: v.ID, generation: v.Generation}, nil
+}
+
+// quiet ends the heartbeat of a party that has left, and remembers its stay for a repetition.
+func (b *Barrier) quiet(party string) {
+	b.mu.Lock()
+	in := b.inside[party]
+	b.mu.Unlock()
+	if in != nil {
+		in.end()
+	}
+}
+
+// outside says why a party could not leave, or nil if its generation is over because all have left.
+func (b *Barrier) outside(ctx context.Context, in *stay, party string) error {
+	v, err := b.look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case v.ID != in.id:
+		return b.past(ctx, in.id, in.generation, v)
+	case v.State == sqlstore.BarrierBroken:
+		return b.broken(ctx, in.id, in.generation)
+	}
+	return fmt.Errorf("%w: %q: party %q", ErrNotEntered, b.name, party)
+}

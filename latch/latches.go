@@ -1,0 +1,184 @@
+package latch
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Latches opens latches and barriers on one database. It is safe for concurrent use. Use one per
+// database, because waiters within it share their polls.
+type Latches struct {
+	d     *sqlstore.Dialect
+	cfg   Config
+	lanes *lane.Set[task]
+	rows  registry
+	hints hints
+
+	instance string // of the tables
+	stop     context.CancelFunc
+	stopped  context.Context
+	closing  sync.Mutex
+	wg       sync.WaitGroup // of all that runs in the background
+}
+
+// openTimeout bounds New.
+const openTimeout = 30 * time.Second
+
+// New returns Latches on db, of which it keeps Config.Lanes connections until Close. It refuses a
+// database that would forget a count, missing tables and missing rights, which it names all at
+// once. It takes 30 s at most.
+func New(db dialect.DB, d dialect.Dialect, cfg *Config) (*Latches, error) {
+	return NewContext(context.Background(), db, d, cfg)
+}
+
+// NewContext is New, and returns the error of ctx if ctx ends before the Latches are open. Without
+// a deadline in ctx it takes 30 s at most. The Latches go on after ctx has ended; Close ends them.
+func NewContext(ctx context.Context, db dialect.DB, d dialect.Dialect, cfg *Config) (*Latches, error) {
+	of, err := sqlstore.CheckOpen("latch.New", db, d)
+	if err != nil {
+		return nil, err
+	}
+	s := &Latches{d: of.ForLatches(), cfg: cfg.withDefaults()}
+	if err := oneline.Join(s.cfg.check(), of.CheckNames()); err != nil {
+		return nil, err
+	}
+	limit := db.Stats().MaxOpenConnections
+	s.cfg.Lanes, err = lane.Count(s.cfg.Lanes, usualLanes, of.Lanes(), limit, 1)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel, err := sqlstore.Opening(ctx, "latch.NewContext", openTimeout)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	if err := s.open(ctx, db); err != nil {
+		return nil, sqlstore.ExplainPrivilege(ctx, db, s.d, err)
+	}
+	s.begin(db, limit)
+	return s, nil
+}
+
+// open probes the server and the tables, and connects the lanes.
+func (s *Latches) open(ctx context.Context, db dialect.DB) error {
+	facts, err := s.probe(ctx, db)
+	if err != nil {
+		return err
+	}
+	for _, w := range facts.Warnings {
+		s.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
+	}
+	s.lanes, err = lane.Open(ctx, lane.Config[task]{
+		DB: db, Lanes: s.cfg.Lanes, Timeout: timeout, Setup: s.d.Setup, Run: s.run,
+	})
+	if err != nil {
+		return s.explain("connect", "", sqlstore.NotSent{Err: err})
+	}
+	if err := s.rehearse(ctx); err != nil {
+		s.lanes.Close()
+		return err
+	}
+	return nil
+}
+
+func (s *Latches) probe(ctx context.Context, db dialect.DB) (facts sqlstore.Facts, err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return facts, s.explain("connect", "", sqlstore.NotSent{Err: err})
+	}
+	defer conn.Close()
+	facts, err = s.d.Probe(ctx, conn)
+	if err == nil {
+		err = sqlstore.ProbeOther(ctx, db, s.d)
+	}
+	if err == nil {
+		err = sqlstore.CheckVersion(facts.SchemaVersion)
+	}
+	if err == nil {
+		err = s.d.Lacking(ctx, conn)
+	}
+	if err == nil {
+		err = conn.QueryRowContext(ctx, s.d.Text("instance")).Scan(&s.instance)
+	}
+	if err == nil || sqlstore.IsRefusal(err) {
+		return facts, err
+	}
+	return facts, s.explain("probe", "", sqlstore.NotSent{Err: err})
+}
+
+// rehearse runs a statement of each kind that the rights distinguish, on rows that are not there.
+func (s *Latches) rehearse(ctx context.Context) error {
+	row := sqlstore.LatchRow{Name: []byte(lease.Reserved + "latch"), ID: lease.NewOwner()}
+	if _, err := s.look(ctx, row); err != nil {
+		return err
+	}
+	if _, err := s.count(ctx, row, "none"); err != nil {
+		return err
+	}
+	_, err := s.keep(ctx, row)
+	return err
+}
+
+// begin starts what runs in the background.
+func (s *Latches) begin(db dialect.DB, limit int) {
+	s.stopped, s.stop = context.WithCancel(context.Background())
+	s.hints.open(s, db, limit)
+	if s.cfg.Sweep > 0 {
+		s.begins(s.sweepRegularly)
+	}
+}
+
+// begins runs f in the background, unless the Latches are closed.
+func (s *Latches) begins(f func()) bool {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.stopped.Err() != nil {
+		return false
+	}
+	s.wg.Go(f)
+	return true
+}
+
+// Close ends the background, has every call that waits return an error that wraps
+// lease.ErrClosed, and gives the connections back. Parties in a barrier lose their heartbeat.
+func (s *Latches) Close() error {
+	s.closing.Lock()
+	s.stop()
+	s.closing.Unlock()
+	s.wg.Wait()
+	s.lanes.Close()
+	return nil
+}
+
+func (s *Latches) check(ctx context.Context, name string) error {
+	if err := isnil.Context("latch", ctx); err != nil {
+		return err
+	}
+	if s.stopped.Err() != nil {
+		return closed(name)
+	}
+	return lease.CheckKey(name)
+}
+
+func closed(name string) error { return fmt.Errorf("%w: latch %q", lease.ErrClosed, name) }
+
+func checkParties(name string, parties int) error {
+	if parties < 1 || parties > MaxParties {
+		return fmt.Errorf("%w: latch %q for %d parties: the number must be between 1 and %d", lease.ErrConfig,
+			name, parties, MaxParties)
+	}
+	return nil
+}
+
+var _ dialect.DB = (*sql.DB)(nil)

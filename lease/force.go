@@ -1,0 +1,102 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// MaxReason is the longest reason of a [ForceRequest] in bytes.
+const MaxReason = 1000
+
+// ForceReleaser is a Store from which an operator can take a lease away. Every lease that was taken
+// away has a record for as long as the table keeps it; rowlock removes none.
+type ForceReleaser interface {
+	// ForceRelease frees the key, raises its token and keeps the record, in one transaction. It ends
+	// the lease that the row names, whether or not that lease has expired, because the fence of an
+	// expired lease passes until another owner takes the key. It ends all members of a key that is
+	// shared.
+	//
+	// A fenced transaction of the holder that is under way comes first: ForceRelease waits for it for
+	// a few seconds, and then returns an error that wraps [ErrBusy]. Afterwards the holder's fence is
+	// refused, and its next renewal finds the lease lost.
+	//
+	// The error wraps [ErrNotHeld] if the row names no lease, or another than the request does, and
+	// [ErrMoved] for a key with another home. Then nothing has changed. A repetition with the same ID
+	// answers as the first.
+	ForceRelease(ctx context.Context, r ForceRequest) (Forced, error)
+
+	// ForceReleases lists the records, latest first.
+	ForceReleases(ctx context.Context, f ForcedFilter) ([]Forced, error)
+}
+
+// ForceRequest asks for the end of a lease that another client holds.
+type ForceRequest struct {
+	Key string
+	// Token is of the lease to end, as the operator saw it. 0 ends whichever lease the row names.
+	Token int64
+	// By names the operator: 1 to [MaxIdentity] bytes of UTF-8.
+	By string
+	// Reason is 1 to [MaxReason] bytes of UTF-8.
+	Reason string
+	// ID names the request; see [NewOwner].
+	ID Owner
+}
+
+// Forced is the record of a lease that was taken away.
+type Forced struct {
+	ForceRequest
+	// Lease is what the row named. Its owner is a team if the key was shared; see [Team].
+	Lease Lease
+	// Note is as in [Record]: the identity of the client that held the key, a tab and its note.
+	Note string
+	// Raised is the token that the key had afterwards. The next grant is above it.
+	Raised int64
+	// At is when, by the store's clock.
+	At time.Time
+}
+
+// ForcedFilter selects records.
+type ForcedFilter struct {
+	// Prefix is of the keys. Key is one key; empty means all that have the prefix.
+	Prefix, Key string
+	// Before leaves out records from that time on. The zero time leaves out none.
+	Before time.Time
+	// Limit is the largest number of records; 0 means 1,000.
+	Limit int
+}
+
+// Check returns an error that wraps [ErrConfig] or [ErrInvalidKey] for a request that every store
+// refuses.
+func (r *ForceRequest) Check() error {
+	if err := CheckStoredKey(r.Key); err != nil {
+		return err
+	}
+	switch {
+	case r.Token < 0 || r.Token > MaxToken:
+		return fmt.Errorf("%w: force release of %q: no lease has token %d", ErrConfig, r.Key, r.Token)
+	case r.ID.IsZero():
+		return fmt.Errorf("%w: force release of %q: the request has no ID; use NewOwner", ErrConfig, r.Key)
+	}
+	if err := checkText("operator", r.Key, r.By, MaxIdentity); err != nil {
+		return err
+	}
+	return checkText("reason", r.Key, r.Reason, MaxReason)
+}
+
+func checkText(what, key, text string, most int) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return fmt.Errorf("%w: force release of %q without %s: say it, because the record keeps it",
+			ErrConfig, key, what)
+	case len(text) > most:
+		return fmt.Errorf("%w: force release of %q: the %s has %d bytes; at most %d are kept",
+			ErrConfig, key, what, len(text), most)
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return fmt.Errorf("%w: force release of %q: the %s %.40q is not UTF-8 without zero bytes",
+			ErrConfig, key, what, text)
+	}
+	return nil
+}

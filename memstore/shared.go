@@ -1,0 +1,201 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ lease.Sharer = (*Store)(nil)
+
+// member is one of those that hold a key together.
+type member struct {
+	note    string
+	expires time.Time
+}
+
+// wish is a caller that waits for a key exclusively.
+type wish struct{ since, alive time.Time }
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// until is when the last of those that hold the key has expired.
+func (r *row) until() time.Time {
+	last := r.expires
+	for _, m := range r.members {
+		if m.expires.After(last) {
+			last = m.expires
+		}
+	}
+	return last
+}
+
+// live counts the members that have not expired.
+func (r *row) live(now time.Time) (n int) {
+	for _, m := range r.members {
+		if now.Before(m.expires) {
+			n++
+		}
+	}
+	return n
+}
+
+// holder describes the holder, of a team the member that lives longest.
+func (r *row) holder(now time.Time) lease.Holder {
+	last := r.until()
+	h := lease.Holder{Note: r.note, Remaining: last.Sub(now), Shared: r.members != nil}
+	for _, m := range r.members {
+		if m.expires.Equal(last) {
+			h.Note = m.note
+		}
+	}
+	return h
+}
+
+// Share lets each requester into the team that holds its key. See [lease.Sharer].
+func (s *Store) Share(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	return each(ctx, s, reqs, s.shareLocked)
+}
+
+func (s *Store) shareLocked(now time.Time, q lease.AcquireRequest) lease.Acquired {
+	if err := q.Check(); err != nil {
+		return lease.Acquired{Err: err}
+	}
+	r := s.rows[q.Key]
+	switch {
+	case r != nil && r.home != lease.HomeTable:
+		return lease.Acquired{Err: fmt.Errorf("share %q: %w", q.Key, lease.ErrMoved)}
+	case r == nil || !r.held(now):
+		return lease.Acquired{Possible: true}
+	case r.members == nil:
+		return lease.Acquired{Holder: r.holder(now)}
+	}
+	if r.member(now, q.Owner) == nil && s.refusesLocked(now, q.Key) {
+		return lease.Acquired{Holder: r.holder(now)}
+	}
+	m := r.members[q.Owner]
+	if m == nil {
+		m = &member{note: q.Note}
+		r.members[q.Owner] = m
+	}
+	m.expires = now.Add(q.TTL)
+	return lease.Acquired{Granted: true, Token: r.token}
+}
+
+// Downgrade makes leases teams of one. See [lease.Sharer].
+func (s *Store) Downgrade(
+	ctx context.Context, reqs []lease.RenewRequest,
+) ([]lease.Renewed, error) {
+	return each(ctx, s, reqs, s.downgradeLocked)
+}
+
+func (s *Store) downgradeLocked(now time.Time, q lease.RenewRequest) lease.Renewed {
+	if err := q.CheckDowngrade(); err != nil {
+		return lease.Renewed{Err: err}
+	}
+	clock, r := now.Sub(s.born), s.rows[q.Key]
+	switch {
+	case r != nil && r.names(q.Lease) && r.held(now):
+		r.members = map[lease.Owner]*member{q.Owner: {note: r.note, expires: now.Add(q.TTL)}}
+		r.owner, r.note, r.expires = lease.Team(r.token), "", now
+	case r != nil && r.token == q.Token && r.member(now, q.Owner) != nil:
+		r.members[q.Owner].expires = now.Add(q.TTL)
+	default:
+		return lease.Renewed{Outcome: lease.Lost, Clock: clock}
+	}
+	return lease.Renewed{Outcome: lease.Extended, Clock: clock}
+}
+
+// member returns a member that has not expired.
+func (r *row) member(now time.Time, owner lease.Owner) *member {
+	if m := r.members[owner]; m != nil && now.Before(m.expires) {
+		return m
+	}
+	return nil
+}
+
+func (s *Store) renewMemberLocked(now time.Time, q lease.RenewRequest) lease.RenewOutcome {
+	r := s.rows[q.Key]
+	if r == nil || r.token != q.Token || r.member(now, q.Owner) == nil {
+		return lease.Lost
+	}
+	r.members[q.Owner].expires = now.Add(q.TTL)
+	return lease.Extended
+}
+
+func (s *Store) releaseMemberLocked(now time.Time, l lease.Lease) lease.Released {
+	r := s.rows[l.Key]
+	if r == nil || r.members[l.Owner] == nil || l.Token != 0 && l.Token != r.token {
+		return lease.Released{Gone: true}
+	}
+	delete(r.members, l.Owner)
+	if r.live(now) > 0 {
+		return lease.Released{Shared: true}
+	}
+	r.owner, r.note, r.expires, r.members = lease.Owner{}, "", now, nil
+	return lease.Released{Awaited: s.awaitedLocked(now, l.Key, lease.Owner{})}
+}
+
+// Wish notes that a caller waits for keys exclusively. See [lease.Sharer].
+func (s *Store) Wish(
+	ctx context.Context, waiter lease.Owner, keys []string, d time.Duration,
+) error {
+	if waiter.IsZero() {
+		return fmt.Errorf("%w: wish: %w", lease.ErrConfig, errZeroOwner)
+	}
+	_, err := each(ctx, s, keys, func(now time.Time, key string) struct{} {
+		s.wishLocked(now, key, waiter, d)
+		return struct{}{}
+	})
+	return err
+}
+
+func (s *Store) wishLocked(now time.Time, key string, waiter lease.Owner, d time.Duration) {
+	if d <= 0 {
+		if delete(s.wishes[key], waiter); len(s.wishes[key]) == 0 {
+			delete(s.wishes, key)
+		}
+		return
+	}
+	if s.wishes[key] == nil {
+		s.wishes[key] = make(map[lease.Owner]*wish)
+	}
+	w := s.wishes[key][waiter]
+	if w == nil || !now.Before(w.alive) {
+		w = &wish{since: now}
+		s.wishes[key][waiter] = w
+	}
+	w.alive = now.Add(d)
+}
+
+// refusesLocked reports whether the oldest live wish for key refuses new members.
+func (s *Store) refusesLocked(now time.Time, key string) bool {
+	var oldest *wish
+	for _, w := range s.wishes[key] {
+		if now.Before(w.alive) && (oldest == nil || w.since.Before(oldest.since)) {
+			oldest = w
+		}
+	}
+	return oldest != nil && lease.Refuses(now.Sub(oldest.since))
+}
+
+// sweepWishes removes dead wishes.
+func (s *Store) sweepWishes(retention time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for key, wishes := range s.wishes {
+		for waiter, w := range wishes {
+			if now.Sub(w.alive) >= retention {
+				s.wishLocked(now, key, waiter, 0)
+			}
+		}
+	}
+}

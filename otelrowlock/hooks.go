@@ -1,0 +1,54 @@
+package otelrowlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Hooks are for rowlock.Config.Hooks of the one client. An application that has hooks of its own
+// keeps them: telemetry.Hooks().Then(own).
+func (t *Telemetry) Hooks() rowlock.Hooks {
+	return rowlock.Hooks{
+		Acquired: t.acquired, HolderChanged: t.holderChanged,
+		Expired: t.expired, Releasing: t.releasing, Released: t.released, UnlockFailed: t.unlockFailed, Lost: t.lost,
+		Forced: t.forced, Suspected: t.suspected, Renewed: t.renewed, Evicted: t.evicted,
+		Skewed: t.skewed,
+	}
+}
+
+func (t *Telemetry) expired(ctx context.Context, _ string, _ int64, _ *rowlock.HeldError) {
+	t.made.expired.happened(ctx)
+}
+
+func (t *Telemetry) forced(ctx context.Context, _ lease.Forced) { t.made.forced.happened(ctx) }
+
+func (t *Telemetry) suspected(ctx context.Context, _ rowlock.Suspicion) {
+	t.made.suspected.happened(ctx)
+}
+
+// renewed takes no class: a call renews leases of many keys.
+func (t *Telemetry) renewed(ctx context.Context, _ int, took time.Duration) {
+	t.made.renewal.Record(ctx, took.Seconds(), t.classes.None().record...)
+}
+
+func (t *Telemetry) evicted(ctx context.Context, _ string, _ int64, err error) {
+	if err != nil {
+		t.made.notEvicted.happened(ctx)
+		return
+	}
+	t.made.evicted.happened(ctx)
+}
+
+func (t *Telemetry) skewed(ctx context.Context, _ time.Duration) { t.made.skewed.happened(ctx) }
+
+// Moved is for paxosbridge.Config.Hooks.
+func (t *Telemetry) Moved(string, int, int64, string) { t.made.moved.happened(context.Background()) }
+
+// Stayed is for paxosbridge.Config.Hooks.
+func (t *Telemetry) Stayed(string, error) { t.made.stayed.happened(context.Background()) }
+
+// Recalled is for paxosbridge.Config.Hooks.
+func (t *Telemetry) Recalled(string, int64) { t.made.recalled.happened(context.Background()) }

@@ -1,0 +1,73 @@
+package promrowlock
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rowlockdb/rowlock/internal/measure"
+)
+
+// metrics are what hooks record.
+type metrics struct {
+	fixed prometheus.Labels
+	all   []prometheus.Collector
+
+	wait, hold, handOver               *prometheus.HistogramVec
+	renewal                            prometheus.Histogram
+	lost                               *prometheus.CounterVec
+	forced, expired, suspected, skewed prometheus.Counter
+	evicted, notEvicted                prometheus.Counter
+	moved, stayed, recalled            prometheus.Counter
+}
+
+// observers are the histograms of a class of keys.
+type observers struct{ wait, hold, handOver prometheus.Observer }
+
+func newMetrics(fixed prometheus.Labels) *metrics {
+	m := &metrics{fixed: fixed}
+	m.wait, m.hold = m.histograms(measure.Wait), m.histograms(measure.Hold)
+	m.handOver = m.histograms(measure.HandOver)
+	m.renewal = prometheus.NewHistogram(m.buckets(measure.Renewal))
+	m.all = append(m.all, m.renewal)
+	m.lost = prometheus.NewCounterVec(
+		prometheus.CounterOpts(m.options(measure.Lost)), []string{measure.Label(measure.Cause)})
+	m.all = append(m.all, m.lost)
+	for _, cause := range measure.Causes {
+		m.lost.WithLabelValues(cause)
+	}
+	m.forced, m.expired = m.counter(measure.Forced), m.counter(measure.Expired)
+	m.suspected, m.skewed = m.counter(measure.Suspected), m.counter(measure.Skewed)
+	m.evicted, m.notEvicted = m.counter(measure.Evicted), m.counter(measure.NotEvict)
+	m.moved, m.stayed = m.counter(measure.Moved), m.counter(measure.Stayed)
+	m.recalled = m.counter(measure.Recalled)
+	return m
+}
+
+// of makes the histograms of a class of keys.
+func (m *metrics) of(class string) *observers {
+	return &observers{
+		m.wait.WithLabelValues(class), m.hold.WithLabelValues(class),
+		m.handOver.WithLabelValues(class),
+	}
+}
+
+func (m *metrics) histograms(of measure.Metric) *prometheus.HistogramVec {
+	made := prometheus.NewHistogramVec(m.buckets(of), []string{measure.Label(measure.Class)})
+	m.all = append(m.all, made)
+	return made
+}
+
+func (m *metrics) buckets(of measure.Metric) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{
+		Name: of.Prometheus(false), Help: of.Help, ConstLabels: m.fixed, Buckets: measure.Bounds,
+	}
+}
+
+func (m *metrics) counter(of measure.Metric) prometheus.Counter {
+	made := prometheus.NewCounter(prometheus.CounterOpts(m.options(of)))
+	m.all = append(m.all, made)
+	return made
+}
+
+func (m *metrics) options(of measure.Metric) prometheus.Opts {
+	return prometheus.Opts{Name: of.Prometheus(true), Help: of.Help, ConstLabels: m.fixed}
+}

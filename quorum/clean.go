@@ -1,0 +1,144 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+const (
+	// mostDirt bounds what is remembered for one member. What is beyond it ends with its TTL.
+	mostDirt = 10_000
+	// atOnce is how many leases one call releases.
+	atOnce = 256
+	// restOK is the pause after a try that was answered. Otherwise it grows from restMin to
+	// restMax.
+	restOK, restMin, restMax = 250 * time.Millisecond, 100 * time.Millisecond, 2 * time.Second
+)
+
+// dirt is what a member may have granted in vain: a lease that could not be released, or an owner
+// (token 0) whose request has an unknown outcome. It is released until that is certain or until it
+// has expired by itself.
+type dirt struct {
+	mu      sync.Mutex
+	left    map[lease.Lease]time.Time // since when
+	working bool
+}
+
+// soil has the leases released at the member, and again until they certainly are.
+func (s *Store) soil(m *member, leases ...lease.Lease) {
+	d := &m.dirt
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range leases {
+		if d.left == nil {
+			d.left = make(map[lease.Lease]time.Time)
+		}
+		if _, known := d.left[l]; known || len(d.left) < mostDirt {
+			d.left[l] = time.Now()
+		}
+	}
+	if len(d.left) > 0 && !d.working && !s.isClosed() {
+		d.working = true
+		s.work.Go(func() { s.clean(m) })
+	}
+}
+
+// wanted forgets owners that ask again, because a release would end their new lease.
+func (d *dirt) wanted(key string, owner lease.Owner) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.left, lease.Lease{Key: key, Owner: owner})
+}
+
+func (s *Store) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// clean works until nothing is left or the quorum is closed, and then once more.
+func (s *Store) clean(m *member) {
+	for rest := restMin; ; {
+		done := s.isClosed()
+		ok := s.cleanOnce(m)
+		if done || m.dirt.finished() {
+			return
+		}
+		if rest = min(2*rest, restMax); ok {
+			rest = restOK
+		}
+		select {
+		case <-time.After(rest):
+		case <-s.closed:
+		}
+	}
+}
+
+// finished reports whether nothing is left; the next dirt then starts another cleaner.
+func (d *dirt) finished() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.working = len(d.left) > 0
+	return !d.working
+}
+
+// some returns up to n of what is left, and forgets what has expired by itself.
+func (d *dirt) some(n int, expired time.Duration) (leases []lease.Lease) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for l, since := range d.left {
+		switch {
+		case time.Since(since) > expired:
+			delete(d.left, l)
+		case len(leases) < n:
+			leases = append(leases, l)
+		}
+	}
+	return leases
+}
+
+// cleanOnce releases a part. It reports whether the member has answered.
+func (s *Store) cleanOnce(m *member) bool {
+	leases := m.dirt.some(atOnce, time.Duration(s.longest.Load())+window)
+	if len(leases) == 0 {
+		return true
+	}
+	ok := false
+	run(context.Background(), s, round[lease.Released]{
+		what: "release", bound: s.cfg.Timeout, items: s.only(m, len(leases)),
+		keys: keysOf(leases, ofLease),
+		send: func(ctx context.Context, m *member) ([]lease.Released, error) {
+			return m.store.Release(ctx, leases)
+		},
+		failed: func(err error) lease.Released { return lease.Released{Err: err} },
+		take: func(_ *member, answers []lease.Released) bool {
+			ok = true
+			for i, a := range answers {
+				if ok = ok && a.Err == nil; a.Err == nil {
+					m.dirt.released(leases[i])
+				}
+			}
+			return true
+		},
+	})
+	return ok
+}
+
+// released forgets a lease, and an owner only when no delayed statement can be granted any more.
+func (d *dirt) released(l lease.Lease) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if since, ok := d.left[l]; ok && (l.Token != 0 || time.Since(since) > window) {
+		delete(d.left, l)
+	}
+}
+
+// unknown reports whether the request may have taken effect.
+func unknown(err error) bool { return errors.Is(err, lease.ErrUnknown) }

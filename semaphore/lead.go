@@ -1,0 +1,209 @@
+package semaphore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+)
+
+// wait waits behind the other calls of this process.
+func (s *Semaphore) wait(ctx context.Context, n int) (*Permit, error) {
+	w := &waiter{ctx: ctx, n: n, signal: make(chan signal, 2)}
+	if s.line.join(w) {
+		return s.lead(ctx, w)
+	}
+	select {
+	case got := <-w.signal:
+		return s.told(ctx, w, got)
+	case <-ctx.Done():
+		if s.line.leave(w) {
+			return nil, s.gaveUp(ctx, w)
+		}
+		return s.told(ctx, w, <-w.signal) // a permit that was granted at this moment is the caller's
+	}
+}
+
+func (s *Semaphore) told(ctx context.Context, w *waiter, got signal) (*Permit, error) {
+	if got.ends() {
+		return got.p, got.err
+	}
+	return s.lead(ctx, w)
+}
+
+func (s *Semaphore) gaveUp(ctx context.Context, w *waiter) error {
+	return oneline.Join(&FullError{Name: s.name, Wanted: w.n, Limit: s.seen()}, ctx.Err())
+}
+
+// lead asks as the one waiter of all processes, until w has its permit. Then another waiter leads.
+func (s *Semaphore) lead(ctx context.Context, w *waiter) (p *Permit, err error) {
+	defer func() {
+		got, turn := s.line.end(w)
+		if turn != nil {
+			_ = turn.Unlock(ctx)
+		}
+		if got.ends() {
+			p, err = got.p, got.err
+		}
+	}()
+	if ctx.Err() != nil {
+		return nil, s.gaveUp(ctx, w)
+	}
+	asks := s.line.mayBeFree() // unless it has become free, a slot that is released here comes unasked
+	if s.line.inTurn() == nil {
+		asks = true
+		if done, _, err := s.serve(ctx, w); done {
+			return nil, err
+		}
+	}
+	return nil, s.leadInTurn(ctx, w, asks)
+}
+
+// leadInTurn returns nil when w has its permit.
+func (s *Semaphore) leadInTurn(ctx context.Context, w *waiter, asks bool) error {
+	hints := s.locks.SlotHints(s.of(s.seen()))
+	defer hints.Stop()
+	pauses := pauses()
+	for {
+		begun, err := s.takeTurn(ctx, w, hints)
+		if err != nil {
+			return err
+		}
+		for more := asks || begun; more; {
+			hints.Register(ctx)
+			var done bool
+			if done, more, err = s.serve(ctx, w); done {
+				return err
+			}
+		}
+		switch s.pause(ctx, s.line.inTurn(), hints, pauses, w) {
+		case freed:
+			asks = s.line.mayBeFree()
+		case ended:
+			if w.got.ends() || ctx.Err() != nil {
+				return s.gaveUp(ctx, w)
+			}
+			asks = true
+		default:
+			asks = true
+		}
+	}
+}
+
+// takeTurn returns when this process has the turn, which a waiter before this one may have taken.
+// It may have ended by its lock's MaxHold, a database that was away, or the end of the client.
+// begun says that another turn has begun.
+func (s *Semaphore) takeTurn(ctx context.Context, w *waiter, hints *rowlock.SlotHints) (
+	begun bool, err error,
+) {
+	awaited := func() bool { return hints.Awaited(ctx, TurnKey(s.name)) }
+	over, goesOn := s.line.renew(awaited)
+	if goesOn {
+		return false, nil
+	}
+	if over != nil {
+		_ = over.Unlock(ctx)
+	}
+	if _, err := s.known(ctx); err != nil { // nothing is written for a limit that is refused
+		return false, err
+	}
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	if !s.line.awaits(w, stop) {
+		return true, nil
+	}
+	turn, err := s.locks.Lock(waiting, TurnKey(s.name))
+	if err == nil && !s.line.begins(w, turn) {
+		_ = turn.Unlock(ctx)
+	}
+	return true, err
+}
+
+// serve asks for the first waiter and for those behind it, or else for the first alone. done says
+// that the wait of w has ended. more says that more slots may be free.
+func (s *Semaphore) serve(ctx context.Context, w *waiter) (done, more bool, err error) {
+	select {
+	case <-s.freed: // it is counted already, and would have w ask once more in vain
+	default:
+	}
+	some := s.line.ask(w, s.seen())
+	if len(some) == 0 {
+		done, _ = s.line.asked(w, nil)
+		return done, false, nil
+	}
+	panicked := true
+	defer func() {
+		if panicked { // in a hook
+			s.line.asked(w, some)
+		}
+	}()
+	if err = s.askFor(ctx, some); err != nil && len(some) > 1 && ctx.Err() == nil {
+		err = s.askFor(ctx, some[:1])
+	}
+	failed := err != nil && !passing(err)
+	if failed && ctx.Err() == nil { // as it would have failed for the first by itself
+		s.line.give(some[0], signal{err: err})
+	}
+	panicked = false
+	done, more = s.line.asked(w, some)
+	return done || failed && ctx.Err() != nil, more && err == nil || failed, err
+}
+
+// askFor gives waiters permits that it asks for together.
+func (s *Semaphore) askFor(ctx context.Context, some []*waiter) error {
+	calls, n := callsOf(some)
+	all, err := s.tryFor(ctx, n, calls)
+	var full *FullError
+	switch {
+	case err == nil:
+		s.line.granted(n)
+		s.giveOut(ctx, some, all)
+	case errors.As(err, &full):
+		s.line.refused(full.free)
+	}
+	return err
+}
+
+func callsOf(some []*waiter) (calls []rowlock.SlotCall, n int) {
+	calls = make([]rowlock.SlotCall, len(some))
+	for i, w := range some {
+		calls[i] = rowlock.SlotCall{Ctx: w.ctx, N: w.n}
+		n += w.n
+	}
+	return calls, n
+}
+
+// giveOut gives waiters their permits, and releases those of waiters that have left.
+func (s *Semaphore) giveOut(ctx context.Context, some []*waiter, all []*Permit) {
+	for i, p := range all {
+		if !s.line.give(some[i], signal{p: p}) {
+			_ = p.Release(context.WithoutCancel(ctx))
+		}
+	}
+}
+
+// pass releases p, and hands its slots to waiters.
+func (s *Semaphore) pass(ctx context.Context, p *Permit, some []*waiter) error {
+	defer func() { // after a panic in a hook: of what was given this changes nothing
+		for _, w := range some {
+			s.line.unclaim(w)
+		}
+	}()
+	calls, n := callsOf(some)
+	all, err := s.locks.PassSlots(ctx, s.of(s.seen()), p.locks, calls, s.locking...)
+	left := len(p.slots) - n
+	for i, locks := range all {
+		if locks == nil {
+			s.line.unclaim(some[i])
+			left += some[i].n
+		} else if next := newPermit(s, locks); !s.line.give(some[i], signal{p: next}) {
+			_ = next.Release(context.WithoutCancel(ctx))
+		}
+	}
+	if left > 0 {
+		s.line.released(left)
+		s.wake()
+	}
+	return err
+}

@@ -1,0 +1,105 @@
+package semaphore_test
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/clienttest"
+)
+
+func panicking(t *testing.T, hooks rowlock.Hooks, bad *atomic.Bool) {
+	bubble(t, func(t *testing.T, s *clienttest.Script) {
+		cfg := &rowlock.Config{Hooks: hooks, Logger: slog.New(slog.DiscardHandler)}
+		cfg.Reaper.Off = true
+		sem := of(t, clienttest.Client(t, s, cfg), 1)
+		held := take(t, sem, 1)
+		a := waits(t, t.Context(), sem, 1)
+		bad.Store(true)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			_ = held.Release(t.Context())
+		}()
+		bad.Store(false)
+		select {
+		case g := <-a:
+			ok(t, g.err)
+			ok(t, g.p.Release(t.Context()))
+		case <-time.After(time.Hour):
+			t.Error("the waiter still waits after an hour")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if p, err := process(t, s, 1).Acquire(ctx, 1); err != nil {
+				t.Errorf("another process, an hour later: %v", err)
+			} else {
+				_ = p.Release(ctx)
+			}
+			synctest.Wait()
+		}
+	})
+}
+
+func TestAPanicBeforeAHandOverLeavesTheWaiterInItsPlace(t *testing.T) {
+	var bad atomic.Bool
+	panicking(t, rowlock.Hooks{Releasing: func(context.Context, string, int64) {
+		if bad.Load() {
+			panic("out of luck")
+		}
+	}}, &bad)
+}
+
+func TestAPanicAfterAHandOverLosesNoSlot(t *testing.T) {
+	var bad atomic.Bool
+	panicking(t, rowlock.Hooks{Acquired: func(context.Context, string, int64, time.Duration) {
+		if bad.Load() {
+			panic("out of luck")
+		}
+	}}, &bad)
+}
+
+func TestAPanicOfTheLeaderLeavesTheOthersTheirPlaces(t *testing.T) {
+	bubble(t, func(t *testing.T, s *clienttest.Script) {
+		var bad atomic.Bool
+		cfg := &rowlock.Config{Logger: slog.New(slog.DiscardHandler)}
+		cfg.Hooks.Contended = func(_ context.Context, key string, _ *rowlock.HeldError) {
+			if bad.Swap(false) {
+				panic("out of luck")
+			}
+		}
+		cfg.Reaper.Off = true
+		sem := of(t, clienttest.Client(t, s, cfg), 1)
+		other := process(t, s, 1)
+		held := take(t, other, 1)
+		ctxA, cancelA := context.WithCancel(t.Context())
+		_ = waits(t, ctxA, sem, 1) // leads
+		b := waits(t, t.Context(), sem, 1)
+		go func() {
+			defer func() { _ = recover() }()
+			_, _ = sem.Acquire(t.Context(), 1)
+		}()
+		synctest.Wait()
+		cancelA() // the last one leads
+		synctest.Wait()
+		bad.Store(true)
+		time.Sleep(5 * time.Second)
+		if bad.Load() {
+			t.Fatal("hook not called")
+		}
+		ok(t, held.Release(t.Context()))
+		select {
+		case g := <-b:
+			ok(t, g.err)
+			ok(t, g.p.Release(t.Context()))
+		case <-time.After(time.Hour):
+			t.Error("the waiter still waits after an hour, and the slot is free")
+		}
+	})
+}
