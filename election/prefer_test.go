@@ -70,6 +70,7 @@ func TestALeaderThatMakesNoRoomIsReplaced(t *testing.T) {
 		first := plain.next(0)
 		best := other(t, s, true)
 		second := best.next(2 * time.Minute)
+		synctest.Wait() // OnError is told after the release
 		if errs := plain.told(); len(errs) != 1 || !errors.Is(errs[0], election.ErrDrain) {
 			t.Errorf("OnError was told %v", errs)
 		}

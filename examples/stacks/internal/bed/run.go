@@ -3,6 +3,7 @@ package bed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -122,21 +123,34 @@ func (r run) unlockTxRolledBack(t *testing.T) {
 }
 
 func (r run) unlockInside(t *testing.T) {
-	l := r.lock(t, r.client(t), "inside")
+	const stuck = "its row is locked by a transaction that has fenced this lock and has not ended"
+	c := r.client(t)
+	for n := range 5 {
+		took, err := r.unlockWhileOpen(t, c, fmt.Sprint("inside/", n))
+		if !errors.Is(err, rowlock.ErrUnknown) {
+			t.Fatalf("Unlock: %v", err)
+		}
+		told, guess := strings.Contains(err.Error(), stuck), strings.Contains(err.Error(), "it seems")
+		if r.s.Guesses && !told {
+			continue // on a server too busy to answer in the rest of the time
+		}
+		if !told || guess != r.s.Guesses || !guess && took > 2*time.Second { // as long as a release
+			t.Errorf("after %s: %v", took, err)
+		}
+		return
+	}
+	t.Error("Unlock never tells of the open transaction")
+}
+
+func (r run) unlockWhileOpen(t *testing.T, c *rowlock.Client, key string) (time.Duration, error) {
+	l := r.lock(t, c, key)
 	tx := r.begin(t)
 	ok(t, tx.Fence(t.Context(), l))
 	began := time.Now()
 	err := l.Unlock(t.Context())
 	took := time.Since(began)
-	text := "its row is locked by a transaction that has fenced this lock and has not ended"
-	if !errors.Is(err, rowlock.ErrUnknown) || !strings.Contains(err.Error(), text) {
-		t.Errorf("Unlock: %v", err)
-	}
-	guess := strings.Contains(err.Error(), "it seems")
-	if guess != r.s.Guesses || !guess && took > 2*time.Second { // a release would take as long
-		t.Errorf("after %s: %v", took, err)
-	}
 	ok(t, tx.Rollback())
+	return took, err
 }
 
 func (r run) once(t *testing.T) {
