@@ -16,8 +16,8 @@ import (
 // firstPage is how long a first page may take on a table of ROWLOCK_ROWS rows.
 const firstPage = time.Second
 
-// manyRows is how many rows a table has. Their number is a power of ten. Times are only judged if it
-// was asked for, because servers that other tests use too are slower.
+// manyRows is how many rows a table has: a power of ten. Times are only judged if it was asked for,
+// because servers that other tests use too are slower.
 func manyRows(t *testing.T) (rows int, judged bool) {
 	t.Helper()
 	rows, err := strconv.Atoi(os.Getenv("ROWLOCK_ROWS"))
