@@ -24,6 +24,10 @@ func FuzzRequestOfAnybody(f *testing.F) {
 	f.Add("POST", "/release", form, "a", "http://a", "same-site", "", "", "")
 	f.Add("POST", "/release", form, "a", "http://b", "same-origin", "", "", "")
 	f.Add("PUT", "//a/..%2f", "%zz&;", "", "", "", "", "", "")
+	// What the fuzzer has found worth keeping.
+	f.Add("GET", "0", "0", "0", "//a", "", "", "", "0")
+	f.Add("GET", "/00 000", "0", "a28 ", "\x13", "", "0", "0", "\x94D\x94H\xf3\xbd")
+	f.Add("POST", "/0", "k=k&9%00", "0", ":00", "same-origin", "E=a", "C/';q=2", "A")
 	client, h := anybodys(f)
 	f.Fuzz(func(t *testing.T, method, path, query, host, origin, site, cookie, accept, last string) {
 		l, err := client.TryLock(t.Context(), "k")

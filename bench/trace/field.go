@@ -10,7 +10,6 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/bench/internal/race"
-	"github.com/rowlockdb/rowlock/bench/internal/rig"
 	"github.com/rowlockdb/rowlock/otelrowlock"
 )
 
@@ -21,7 +20,10 @@ type field struct {
 	telemetry               *otelrowlock.Telemetry
 }
 
-func newField(d *rig.Database) (f *field, err error) {
+// opener opens a client on what is measured.
+type opener func(cfg *rowlock.Config) (*rowlock.Client, error)
+
+func newField(open opener) (f *field, err error) {
 	f = &field{}
 	defer func() {
 		if err != nil {
@@ -31,19 +33,19 @@ func newField(d *rig.Database) (f *field, err error) {
 	quiet := rowlock.Config{
 		Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
 	}
-	if f.plain, err = rowlock.Open(d.Pool, d.Dialect, &quiet); err != nil {
+	if f.plain, err = open(&quiet); err != nil {
 		return f, err
 	}
 	traced := quiet
 	traced.Trace.On = true
-	if f.traced, err = rowlock.Open(d.Pool, d.Dialect, &traced); err != nil {
+	if f.traced, err = open(&traced); err != nil {
 		return f, err
 	}
-	return f, f.measure(d, quiet)
+	return f, f.measure(open, quiet)
 }
 
 // measure opens the client with metrics. Its spans are off: what one costs is the exporter's.
-func (f *field) measure(d *rig.Database, cfg rowlock.Config) (err error) {
+func (f *field) measure(open opener, cfg rowlock.Config) (err error) {
 	f.telemetry, err = otelrowlock.New(otelrowlock.Config{
 		MeterProvider:  sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader())),
 		TracerProvider: noop.NewTracerProvider(),
@@ -52,7 +54,7 @@ func (f *field) measure(d *rig.Database, cfg rowlock.Config) (err error) {
 		return err
 	}
 	cfg.Hooks = f.telemetry.Hooks()
-	if f.measured, err = rowlock.Open(d.Pool, d.Dialect, &cfg); err != nil {
+	if f.measured, err = open(&cfg); err != nil {
 		return err
 	}
 	return f.telemetry.Observe(f.measured)

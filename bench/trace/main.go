@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
@@ -18,6 +19,9 @@ func main() { rig.Main("trace", run) }
 func run(ctx context.Context, args []string) error {
 	s, err := parse(args)
 	if err != nil {
+		return err
+	}
+	if err := s.inMemory(ctx); err != nil {
 		return err
 	}
 	return race.Program(ctx, s.kinds, s.steps(), s.course(), s.check,
@@ -30,7 +34,9 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 	if r, err = race.NewResult(ctx, d); err != nil {
 		return nil, err
 	}
-	f, err := newField(d)
+	f, err := newField(func(cfg *rowlock.Config) (*rowlock.Client, error) {
+		return rowlock.Open(d.Pool, d.Dialect, cfg)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -42,13 +48,8 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 			return nil, err
 		}
 	}
-	keys := new(race.Keys)
-	for _, one := range f.contenders() {
-		a, err := race.Allocated(ctx, one, keys)
-		if err != nil {
-			return nil, err
-		}
-		r.Allocated = append(r.Allocated, a)
+	if err := f.allocated(ctx, r); err != nil {
+		return nil, err
 	}
 	stats := f.traced.Stats()
 	r.Facts = append(r.Facts, fmt.Sprintf("%d events written, %d dropped", stats.Traced, stats.TraceDropped))

@@ -55,7 +55,7 @@ func report(w io.Writer, c Course, headings string, all []*Result) *rig.Verdicts
 	v := &rig.Verdicts{}
 	rig.Table(w, headings, all, func(w io.Writer, r *Result) { Print(w, r.Kind.Name, r.Rows, v) })
 	if costly {
-		costs(w, all)
+		Costs(w, all)
 	}
 	if !counted {
 		return v
@@ -68,8 +68,8 @@ func report(w io.Writer, c Course, headings string, all []*Result) *rig.Verdicts
 	return v
 }
 
-// costs prints what noise changes least: time of this process's processors, and allocations.
-func costs(w io.Writer, all []*Result) {
+// Costs prints what noise changes least: time of this process's processors, and allocations.
+func Costs(w io.Writer, all []*Result) {
 	head := "database\tpair\tgoroutines\tratio of pairs/s [95 %]\tµs CPU\tratio of CPU [95 %]\tobjects\tbytes\t"
 	rig.Table(w, head, all, func(w io.Writer, r *Result) {
 		for i, row := range r.Rows {
