@@ -29,7 +29,7 @@ at_once      := -p 3 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick model conformance soak attack attack-mutants lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-bridge servers
+.PHONY: help test test-quick model conformance soak attack attack-mutants lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -110,6 +110,9 @@ bench-ways: ## held transactions, compare-and-swap and once, beside the statemen
 
 bench-shared: ## readers of one key, beside exclusive locks
 	$(with_servers) go -C bench run ./shared
+
+bench-trace: ## clients with a trace and with metrics, beside one without, as ratios of one run
+	$(with_servers) go -C bench run ./trace
 
 bench-bridge: ## what a bridge costs keys that never move, and one hot key in the table and in etcd
 	$(with_servers) go -C bench run ./bridge

@@ -4,6 +4,8 @@ go 1.26.0
 
 replace github.com/rowlockdb/rowlock => ..
 
+replace github.com/rowlockdb/rowlock/otelrowlock => ../otelrowlock
+
 replace github.com/rowlockdb/rowlock/paxosbridge/etcd => ../paxosbridge/etcd
 
 require (
@@ -15,10 +17,13 @@ require (
 	github.com/jmoiron/sqlx v1.4.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/rowlockdb/rowlock v0.0.0-00010101000000-000000000000
+	github.com/rowlockdb/rowlock/otelrowlock v0.0.0-00010101000000-000000000000
 	github.com/rowlockdb/rowlock/paxosbridge/etcd v0.0.0-00010101000000-000000000000
 	github.com/schollz/progressbar/v3 v3.19.1
 	go.etcd.io/etcd/client/v3 v3.7.3
 	go.etcd.io/etcd/server/v3 v3.7.3
+	go.opentelemetry.io/otel/sdk/metric v1.47.0
+	go.opentelemetry.io/otel/trace v1.47.0
 	go.uber.org/zap v1.27.1
 	golang.org/x/sync v0.24.0
 	gonum.org/v1/plot v0.17.0
@@ -83,8 +88,7 @@ require (
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.45.0 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect
-	go.opentelemetry.io/otel/sdk v1.45.0 // indirect
-	go.opentelemetry.io/otel/trace v1.47.0 // indirect
+	go.opentelemetry.io/otel/sdk v1.47.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/rowlockdb/rowlock"
@@ -24,23 +25,12 @@ func FuzzTextOfAnybody(f *testing.F) {
 	}
 	f.Add("k", "n", `prefix=\x`, "x")
 	f.Add("k", "n", "k=k&sort=age&at=99999999999999999999", "x")
-	client, err := rowlock.New(memstore.New(), &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { _ = client.Close() })
-	h, err := console.Handler(client, console.Options{
-		Authorize: func(r *http.Request) (string, error) { return "ada" + r.Header.Get("X-Who"), nil },
-		Logger:    slog.New(slog.DiscardHandler), Write: true,
-	})
-	if err != nil {
-		f.Fatal(err)
-	}
+	client, h := anybodys(f)
 	send := func(t *testing.T, r *http.Request, header string) {
 		r.Header["X-Who"], r.Header["Origin"], r.Header["Last-Event-Id"] = []string{header}, []string{header}, []string{header}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		check(t, w.Code, w.Body.String())
+		check(t, w)
 	}
 	f.Fuzz(func(t *testing.T, key, note, query, header string) {
 		l, err := client.TryLock(t.Context(), key, rowlock.Note(note))
@@ -74,11 +64,33 @@ func FuzzTextOfAnybody(f *testing.F) {
 	})
 }
 
-// check fails the test if a page has anything in it that a text has smuggled in.
-func check(t *testing.T, code int, page string) {
+// anybodys is a console without a database.
+func anybodys(f *testing.F) (*rowlock.Client, *console.Console) {
+	f.Helper()
+	client, err := rowlock.New(memstore.New(), &rowlock.Config{
+		Reaper: rowlock.ReaperConfig{Off: true}, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = client.Close() })
+	h, err := console.Handler(client, console.Options{
+		Authorize: func(r *http.Request) (string, error) { return "ada" + r.Header.Get("X-Who"), nil },
+		// Views take turns: with the usual second between two readings, a fuzzer would wait.
+		Logger: slog.New(slog.DiscardHandler), Write: true, Every: 10 * time.Millisecond,
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return client, h
+}
+
+// check fails the test if an answer has anything in it that a text has smuggled in.
+func check(t *testing.T, w *httptest.ResponseRecorder) {
 	t.Helper()
-	if code >= 500 && code != http.StatusServiceUnavailable || strings.Contains(page, "panic") {
-		t.Errorf("the answer is %d: %s", code, page)
+	page := w.Body.String()
+	if w.Code >= 500 && w.Code != http.StatusServiceUnavailable || strings.Contains(page, "panic") {
+		t.Errorf("the answer is %d: %s", w.Code, page)
 	}
 	if !utf8.ValidString(page) {
 		t.Errorf("a page is not UTF-8: %q", page)
@@ -91,4 +103,25 @@ func check(t *testing.T, code int, page string) {
 	if strings.Contains(page, "<html") && (strings.Count(page, "<script") != 1 || strings.Count(page, "<main") != 1) {
 		t.Errorf("a text has become markup: %s", page)
 	}
+	checkHeader(t, w.Header())
+}
+
+// checkHeader fails the test if a header has more than one line, or names another server.
+func checkHeader(t *testing.T, h http.Header) {
+	t.Helper()
+	for name, values := range h {
+		if text := strings.Join(values, ""); !printable(text) {
+			t.Errorf("the header %s is %q", name, text)
+		}
+	}
+	if len(h["Content-Security-Policy"]) != 1 || len(h["X-Frame-Options"]) != 1 {
+		t.Errorf("a page may be framed: %v", h)
+	}
+	if to := h.Get("Location"); to != "" && !strings.HasPrefix(to, "key?") {
+		t.Errorf("the answer leads to %q", to)
+	}
+}
+
+func printable(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }

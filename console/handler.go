@@ -5,6 +5,7 @@ import (
 	"embed"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 
@@ -89,7 +90,19 @@ func (c *Console) mux() http.Handler {
 	mux.HandleFunc("POST /release", c.release)
 	mux.Handle("GET /style.css", asset("web/style.css", "text/css; charset=utf-8"))
 	mux.Handle("GET /console.js", asset("web/console.js", "text/javascript; charset=utf-8"))
-	return mux
+	return clean(mux)
+}
+
+// clean refuses a path that http.ServeMux would redirect to its shortest form: that is absolute,
+// and leads out of the path where the console is mounted.
+func clean(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Clean("/"+r.URL.Path) != r.URL.Path {
+			http.NotFound(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func asset(name, kind string) http.Handler {

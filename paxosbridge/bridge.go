@@ -41,8 +41,10 @@ var (
 	_ lease.RenewingFencer = (*Bridge)(nil)
 )
 
-// New returns a bridge and starts its audits and its moves by heat. It runs an audit first
-// ([Bridge.Audit]), and returns an error of either store. The stores stay the caller's to close.
+// New returns a bridge and starts its audits and its moves by heat. It claims the cluster for the
+// table first ([Claimer]), and refuses one that belongs to another table with lease.ErrConfig. Then
+// it runs an audit ([Bridge.Audit]), and returns an error of either store. The stores stay the
+// caller's to close.
 func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridge, error) {
 	if isnil.Value(table) || isnil.Value(cluster) {
 		return nil, fmt.Errorf("%w: bridge: New needs a table and a cluster", lease.ErrConfig)
@@ -55,6 +57,9 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 		return nil, err
 	}
 	b := &Bridge{mover: newMover(table, cluster, &full), heat: heat.New(full.Watched, time.Now())}
+	if err := b.claim(ctx); err != nil {
+		return nil, err
+	}
 	if err := b.Audit(ctx); err != nil {
 		return nil, fmt.Errorf("rowlock: bridge: the first audit: %w", err)
 	}

@@ -54,6 +54,15 @@ type Cluster interface {
 	Probe(ctx context.Context) error
 }
 
+// Claimer is a Cluster that remembers which application it belongs to, if it can. [New] claims it
+// before it reads or writes a record: the records of another application would be taken for moves
+// that the database has forgotten.
+type Claimer interface {
+	// ClaimFor remembers owner, unless there is an owner already, and returns the first one. owner is
+	// one line of text.
+	ClaimFor(ctx context.Context, owner string) (first string, err error)
+}
+
 // Record is what a cluster remembers of a key.
 type Record struct {
 	Key    string

@@ -1,5 +1,6 @@
-// Command trace compares a client that writes a trace with one that writes none: pairs of Lock and Unlock, in turns, at 1 and at 64
-// goroutines. It does so on each database it finds: SQLite always, and the servers whose data source names are in
+// Command trace compares a client that writes a trace, and one with OpenTelemetry's metrics, with one that does neither: pairs of Lock
+// and Unlock, in turns, at 1 and at 64 goroutines. Beside the ratios it prints what a pair costs this process, which a busy machine
+// changes less. It does so on each database it finds: SQLite always, and the servers whose data source names are in
 // ROWLOCK_TEST_POSTGRES, _MARIADB and _MYSQL. It also prints how many events were written and dropped.
 package main
 
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
@@ -17,6 +19,9 @@ func main() { rig.Main("trace", run) }
 func run(ctx context.Context, args []string) error {
 	s, err := parse(args)
 	if err != nil {
+		return err
+	}
+	if err := s.inMemory(ctx); err != nil {
 		return err
 	}
 	return race.Program(ctx, s.kinds, s.steps(), s.course(), s.check,
@@ -29,7 +34,9 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 	if r, err = race.NewResult(ctx, d); err != nil {
 		return nil, err
 	}
-	f, err := newField(d)
+	f, err := newField(func(cfg *rowlock.Config) (*rowlock.Client, error) {
+		return rowlock.Open(d.Pool, d.Dialect, cfg)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +47,9 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 		if err := r.Counted(ctx, c, f.contenders(), f.sent); err != nil {
 			return nil, err
 		}
+	}
+	if err := f.allocated(ctx, r); err != nil {
+		return nil, err
 	}
 	stats := f.traced.Stats()
 	r.Facts = append(r.Facts, fmt.Sprintf("%d events written, %d dropped", stats.Traced, stats.TraceDropped))

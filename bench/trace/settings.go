@@ -35,4 +35,4 @@ func parse(args []string) (s settings, err error) {
 }
 
 // steps is how many steps the progress has.
-func (s settings) steps() int { return len(s.kinds) * s.rounds * 2 * 2 }
+func (s settings) steps() int { return len(s.kinds) * s.rounds * 2 * 3 }

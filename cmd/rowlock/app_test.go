@@ -73,6 +73,16 @@ func (a *app) open() {
 	})
 }
 
+// unclaim has the cluster forget which tables it belongs to.
+func (a *app) unclaim() {
+	a.Helper()
+	got, err := a.etcd.Delete(a.Context(), a.prefix+"t")
+	a.done(err)
+	if got.Deleted != 1 {
+		a.Errorf("%d claims were deleted, want 1", got.Deleted)
+	}
+}
+
 func (a *app) done(err error) {
 	a.Helper()
 	if err != nil {

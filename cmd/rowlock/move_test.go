@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -34,6 +35,8 @@ func TestAKeyIsMovedOutAndBackWhileTheApplicationLocksIt(t *testing.T) {
 	l = a.lock(key, &last)
 	a.prints(0, "", "in cluster 1, in epoch 1 already", a.to("move", shown)...)
 	a.prints(1, "1 key was not moved", "held by web-1/4711/orders (count)", a.to("recall", shown, "--wait", "0")...)
+	a.prints(2, "belongs to the tables", "", a.to("recall", shown, "--home", "2")...)
+	a.unclaim() // as an older bridge leaves its cluster
 	a.prints(2, "the row of "+shown+" names home 1", "", a.to("recall", shown, "--home", "2")...)
 	a.fences(l)
 	a.done(l.Unlock(a.Context()))
@@ -63,6 +66,11 @@ func TestAClusterOfAnotherApplicationIsRefused(t *testing.T) {
 	if got, err := a.etcd.Get(t.Context(), missing, clientv3.WithPrefix()); err != nil || got.Count > 0 {
 		t.Errorf("a refused prefix has %d names, %v", got.Count, err)
 	}
+	a.prints(2, "belongs to the tables", "", other.to("move", "k")...)
+	if got, err := other.etcd.Get(t.Context(), other.prefix+"r/", clientv3.WithPrefix()); err != nil || got.Count > 0 {
+		t.Errorf("a cluster that was refused has %d records, %v", got.Count, err)
+	}
+	other.unclaim()
 	other.prints(0, "", "hot is in cluster 1", other.to("move", "hot")...)
 	a.prints(2, "the cluster has hot open in epoch 1, and its row is in epoch 0", "", other.to("move", "k")...)
 	a.prints(0, "", "state    free", "show", "k")
@@ -108,6 +116,42 @@ func TestAHalfMoveBackIsCompletedByTheCommand(t *testing.T) {
 	a.prints(0, "", "k is in the table", a.to("recall", "k")...)
 	a.prints(0, "", "state    free", "show", "k")
 	a.done(a.lock("k", &last).Unlock(t.Context()))
+}
+
+// An application without a trace gets none: nothing would sweep it.
+func TestAMoveByHandIsTracedAsTheApplicationIs(t *testing.T) {
+	a := newBed(t, testdb.Kinds[1].Open(t)).app()
+	moves := func() (found []string) {
+		a.Helper()
+		rows, err := a.DB.QueryContext(t.Context(), a.SQL(`SELECT detail FROM {rowlock_trace} WHERE event = ? ORDER BY at`),
+			lease.EventMoved.String())
+		a.done(err)
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var detail string
+			a.done(rows.Scan(&detail))
+			found = append(found, detail)
+		}
+		a.done(rows.Err())
+		return found
+	}
+	a.prints(0, "", "k is in cluster 1", a.to("move", "k")...)
+	if got := moves(); len(got) > 0 {
+		t.Errorf("without a trace there are events %q", got)
+	}
+	traced, err := rowlock.Open(a.Pool(t), a.Dialect, &rowlock.Config{Trace: rowlock.TraceConfig{On: true}})
+	a.done(err)
+	l, err := traced.Lock(t.Context(), "another")
+	a.done(err)
+	a.done(l.Unlock(t.Context()))
+	a.done(traced.Close()) // which writes the trace
+	a.prints(0, "", "k is in the table", a.to("recall", "k")...)
+	a.prints(0, "", "k is in cluster 1", a.to("move", "k")...)
+	got := moves()
+	if len(got) != 2 || !strings.Contains(got[0], "back into the table: by hand of ") ||
+		!strings.Contains(got[1], "to home 1: by hand of ") {
+		t.Errorf("the trace has the moves %q", got)
+	}
 }
 
 func TestAMoveSaysWhatIsMissing(t *testing.T) {

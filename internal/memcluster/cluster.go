@@ -20,6 +20,7 @@ type Cluster struct {
 	down      error
 	records   map[string]*record
 	listeners map[*listener]struct{}
+	claimed   string
 }
 
 type listener struct{ heard func(string) }
@@ -34,7 +35,10 @@ type record struct {
 	expires time.Time
 }
 
-var _ paxosbridge.Cluster = (*Cluster)(nil)
+var (
+	_ paxosbridge.Cluster = (*Cluster)(nil)
+	_ paxosbridge.Claimer = (*Cluster)(nil)
+)
 
 // New returns a cluster without records.
 func New() *Cluster {
@@ -46,6 +50,16 @@ func (c *Cluster) Fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.down = err
+}
+
+// ClaimFor remembers the first owner.
+func (c *Cluster) ClaimFor(_ context.Context, owner string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down == nil && c.claimed == "" {
+		c.claimed = owner
+	}
+	return c.claimed, c.down
 }
 
 // Expire ends the lease on key, if there is one.

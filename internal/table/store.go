@@ -86,6 +86,9 @@ func (s *Store) Tables() any {
 	return tables{s.instance, names.Prefix, names.Home}
 }
 
+// Instance names the tables beyond this process, as Tables does within it, whatever their home.
+func (s *Store) Instance() string { return s.instance + " " + s.d.Names().Prefix }
+
 // Settle returns when everything that runs has ended, or with ctx. Until then, an acquire whose
 // caller has left can be granted.
 func (s *Store) Settle(ctx context.Context) { s.lanes.Settle(ctx) }

@@ -38,3 +38,23 @@ func probe(r *rig) {
 		r.Errorf("records are %+v, %v: want none, and not that of the probe", got, err)
 	}
 }
+
+// claimed is for clusters that remember whose they are.
+func claimed(r *rig) {
+	here, can := r.here.(paxosbridge.Claimer)
+	if !can {
+		return
+	}
+	there := r.there.(paxosbridge.Claimer)
+	for _, c := range []struct {
+		paxosbridge.Claimer
+		owner string
+	}{{here, "1 first"}, {there, "1 second"}, {here, "1 second"}, {there, "1 first"}} {
+		if first, err := c.ClaimFor(r.Context(), c.owner); err != nil || first != "1 first" {
+			r.Errorf("the claim of %q returns %q, %v", c.owner, first, err)
+		}
+	}
+	if got, err := r.here.Records(r.Context(), "", 10); err != nil || len(got) != 0 {
+		r.Errorf("records are %+v, %v: want none, and not the claim", got, err)
+	}
+}

@@ -40,5 +40,6 @@ var properties = []property{
 	{"a request without an epoch follows the record", withoutEpoch},
 	{"records are listed in key order, page by page", records},
 	{"the probe answers", probe},
+	{"the first claim stays, and every client is told it", claimed},
 	{"while clients move the key, it has one holder at a time and tokens grow", race},
 }

@@ -54,6 +54,9 @@ func NamesOf(prefix, key string) (record, holder string) {
 	return c.recordOf(key), c.holderOf(key)
 }
 
+// ClaimName is where the owner of the records stands.
+func ClaimName(prefix string) string { return (&Cluster{prefix: prefix}).claimName() }
+
 // KeyOf is the key of either name.
 func KeyOf(prefix, name string) (string, bool) { return (&Cluster{prefix: prefix}).keyOf(name) }
 

@@ -26,7 +26,10 @@ type Row struct {
 	Goroutines int
 	Rate       rig.Spread // pairs a second
 	Ratio      rig.Spread // of the first contender's rate in the same round
-	Target     float64
+	// CPU is how many µs of this process's processors a pair takes, and CPURatio that of the first
+	// contender's in the same round. What else the machine does changes them less than rates.
+	CPU, CPURatio rig.Spread
+	Target        float64
 }
 
 // Course is how long a race is.
@@ -40,31 +43,42 @@ type Course struct {
 
 // Run gives every contender a turn in each round, the order turning with the rounds. The first is the floor.
 func Run(ctx context.Context, c Course, contenders []Contender, keys *Keys) ([]Row, error) {
-	rates := make([][]float64, len(contenders))
+	rates, costs := make([][]float64, len(contenders)), make([][]float64, len(contenders))
 	for round := range c.Rounds {
 		for i := range contenders {
 			at := (i + round) % len(contenders)
 			c.Progress.Say(c.Title, fmt.Sprintf("%s, %d", contenders[at].Name, c.Goroutines))
+			before := rig.CPU()
 			rate, err := Turn(ctx, contenders[at], keys, c.Goroutines, c.Turn)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", contenders[at].Name, err)
 			}
+			used := float64((rig.CPU() - before).Microseconds())
 			rates[at] = append(rates[at], rate)
+			costs[at] = append(costs[at], used/max(1, rate*c.Turn.Seconds()))
 			c.Progress.Step()
 		}
 	}
-	return rows(contenders, rates, c.Goroutines), nil
+	return rows(contenders, rates, costs, c.Goroutines), nil
 }
 
-func rows(contenders []Contender, rates [][]float64, goroutines int) (out []Row) {
+func rows(contenders []Contender, rates, costs [][]float64, goroutines int) (out []Row) {
 	for i, c := range contenders {
-		ratios := make([]float64, len(rates[i]))
-		for round := range ratios {
-			ratios[round] = rates[i][round] / rates[0][round]
-		}
-		out = append(out, Row{c.Name, goroutines, rig.SpreadOf(rates[i]), rig.SpreadOf(ratios), c.Target})
+		out = append(out, Row{
+			Name: c.Name, Goroutines: goroutines, Target: c.Target,
+			Rate: rig.SpreadOf(rates[i]), Ratio: ratios(rates[i], rates[0]),
+			CPU: rig.SpreadOf(costs[i]), CPURatio: ratios(costs[i], costs[0]),
+		})
 	}
 	return out
+}
+
+func ratios(of, to []float64) rig.Spread {
+	all := make([]float64, len(of))
+	for round := range all {
+		all[round] = of[round] / to[round]
+	}
+	return rig.SpreadOf(all)
 }
 
 // Turn lets a contender run for so long and returns its pairs a second.

@@ -17,6 +17,8 @@ type Result struct {
 	Facts []string
 	Rows  []Row
 	Sent  []float64 // statements a pair, of Rows; empty if they were not counted
+	// Allocated is what a pair allocates, of the first rows; empty if it was not counted.
+	Allocated []Allocation
 }
 
 // NewResult returns what is known before the first turn.
@@ -45,13 +47,16 @@ func (r *Result) Counted(ctx context.Context, c Course, contenders []Contender, 
 // first table, and the statements if they were counted. The verdicts are those of the targets.
 func report(w io.Writer, c Course, headings string, all []*Result) *rig.Verdicts {
 	fmt.Fprintf(w, "%s, GOMAXPROCS %d, %d rounds of %s\n", runtime.Version(), runtime.GOMAXPROCS(0), c.Rounds, c.Turn)
-	counted := false
+	counted, costly := false, false
 	for _, r := range all {
 		fmt.Fprintf(w, "%s: %s\n", r.Kind.Name, strings.Join(r.Facts, "; "))
-		counted = counted || len(r.Sent) > 0
+		counted, costly = counted || len(r.Sent) > 0, costly || len(r.Allocated) > 0
 	}
 	v := &rig.Verdicts{}
 	rig.Table(w, headings, all, func(w io.Writer, r *Result) { Print(w, r.Kind.Name, r.Rows, v) })
+	if costly {
+		Costs(w, all)
+	}
 	if !counted {
 		return v
 	}
@@ -61,6 +66,23 @@ func report(w io.Writer, c Course, headings string, all []*Result) *rig.Verdicts
 		}
 	})
 	return v
+}
+
+// Costs prints what noise changes least: time of this process's processors, and allocations.
+func Costs(w io.Writer, all []*Result) {
+	head := "database\tpair\tgoroutines\tratio of pairs/s [95 %]\tµs CPU\tratio of CPU [95 %]\tobjects\tbytes\t"
+	rig.Table(w, head, all, func(w io.Writer, r *Result) {
+		for i, row := range r.Rows {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%.1f\t%s\t", r.Kind.Name, row.Name, row.Goroutines,
+				row.Ratio.Interval(), row.CPU.Median, row.CPURatio.Interval())
+			if i < len(r.Allocated) {
+				fmt.Fprintf(w, "%.1f\t%.0f", r.Allocated[i].Objects, r.Allocated[i].Bytes)
+			} else {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprintln(w, "\t")
+		}
+	})
 }
 
 // Program measures the databases and prints what came of it. With check, the error names targets

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/cluster"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
@@ -149,7 +150,7 @@ func (p *program) moveKeys(ctx context.Context, m *moving, texts []string) error
 func (p *program) journey(
 	ctx context.Context, m *moving, table paxosbridge.Table, keys []string,
 ) (*journey, func(), error) {
-	etcd, end, err := m.etcd.Dial(ctx)
+	etcd, end, err := m.etcd.Dial(ctx, seam.Claim(table, m.home))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,8 +166,14 @@ func (p *program) journey(
 		end()
 		return nil, nil, err
 	}
+	endTrace, err := p.traceMoves(ctx, table, bridge)
+	if err != nil {
+		_ = bridge.Close()
+		end()
+		return nil, nil, err
+	}
 	j := &journey{moving: m, table: table, cluster: named, bridge: bridge}
-	return j, func() { _ = bridge.Close(); end() }, nil
+	return j, func() { endTrace(); _ = bridge.Close(); end() }, nil
 }
 
 // unreachable gives the exit code to an error of etcd's client.

@@ -46,9 +46,9 @@ func (e *Etcd) Check() error {
 	return nil
 }
 
-// Dial returns the cluster, and what closes it. Before anything is written it checks that a client
-// of rowlock has used the prefix.
-func (e *Etcd) Dial(ctx context.Context) (*etcd.Cluster, func(), error) {
+// Dial returns the cluster, and what closes it. Before anything is written it checks that a bridge
+// of the owner has used the prefix: seam.Claim makes one of a table.
+func (e *Etcd) Dial(ctx context.Context, owner string) (*etcd.Cluster, func(), error) {
 	security, err := e.tls()
 	if err != nil {
 		return nil, nil, err
@@ -62,7 +62,7 @@ func (e *Etcd) Dial(ctx context.Context) (*etcd.Cluster, func(), error) {
 	if err != nil {
 		return nil, nil, e.failed(err)
 	}
-	if err := e.isUsed(ctx, client); err != nil {
+	if err := e.isOf(ctx, client, owner); err != nil {
 		_ = client.Close()
 		return nil, nil, err
 	}
@@ -74,19 +74,30 @@ func (e *Etcd) Dial(ctx context.Context) (*etcd.Cluster, func(), error) {
 	return c, func() { _ = c.Close(); _ = client.Close() }, nil
 }
 
-// isUsed looks for the name that every etcd.New writes. Without it a key would be moved under a
-// prefix that the application does not know: the next recall under that prefix would give the key
-// back to the table while the application holds it in the cluster.
-func (e *Etcd) isUsed(ctx context.Context, client *clientv3.Client) error {
+// isOf looks for the name that every etcd.New writes. Without it a key would be moved under a prefix
+// that the application does not know: the next recall under that prefix would give the key back to
+// the table while the application holds it in the cluster. So would it if the prefix is another
+// application's, which is known by the claim of a bridge. The command claims nothing, because what
+// it was told may be wrong.
+func (e *Etcd) isOf(ctx context.Context, client *clientv3.Client, owner string) error {
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
-	got, err := client.Get(ctx, e.Prefix+"p")
+	used, err := client.Get(ctx, e.Prefix+"p")
 	if err != nil {
 		return e.failed(err)
 	}
-	if len(got.Kvs) == 0 {
+	claim, err := client.Get(ctx, e.Prefix+"t")
+	if err != nil {
+		return e.failed(err)
+	}
+	switch {
+	case len(used.Kvs) == 0:
 		return fmt.Errorf("%w: no bridge has ever used --etcd-prefix %q in this cluster: check it and --etcd, "+
 			"and start the application first", lease.ErrConfig, e.Prefix)
+	case len(claim.Kvs) > 0 && string(claim.Kvs[0].Value) != owner:
+		return fmt.Errorf("%w: --etcd-prefix %q belongs to the tables %q, and these are %q (home, instance, "+
+			"prefix): check --etcd, --etcd-prefix, --home and --dsn", lease.ErrConfig, e.Prefix,
+			claim.Kvs[0].Value, owner)
 	}
 	return nil
 }
