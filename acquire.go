@@ -428,23 +428,17 @@ func (got *call) wanted() int {
 }
 
 // try asks once.
-func (c *Client) try(ctx context.Context, got *call) error {
+func (c *Client) try(ctx context.Context, got *call) (err error) {
 	began := time.Now()
-	if got.Want.Shared {
-		g, err := c.asker.Share(ctx, &got.Call)
-		if err != nil {
-			return err
-		}
-		return c.hold(ctx, got, g, began)
+	var g acquire.Grants
+	switch {
+	case got.Want.Shared:
+		g, err = c.asker.Share(ctx, &got.Call)
+	case got.Mix != nil:
+		g, err = c.asker.Mixed(ctx, &got.Call)
+	default:
+		g, err = c.asker.Ask(ctx, &got.Call, got.Requests())
 	}
-	if got.Mix != nil {
-		g, err := c.asker.Mixed(ctx, &got.Call)
-		if err != nil {
-			return err
-		}
-		return c.hold(ctx, got, g, began)
-	}
-	g, err := c.asker.Ask(ctx, &got.Call, got.Requests())
 	if err != nil {
 		return err
 	}
