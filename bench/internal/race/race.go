@@ -1,5 +1,5 @@
-// Package race compares ways to do the same thing: contenders take turns in short rounds, and a ratio is always of two neighbours in
-// time, so that what else the machine does then slows both.
+// Package race compares ways to do the same thing: contenders take turns in short rounds, and a
+// ratio is always of two neighbours in time, so that what else the machine does then slows both.
 package race
 
 import (
@@ -14,7 +14,7 @@ import (
 // Contender is one way to lock and unlock a key, or to do what it does with one.
 type Contender struct {
 	Name   string
-	Series byte // of its keys: nobody meets anybody else's
+	Series byte // of its keys: no two contenders meet
 	Fresh  bool // a new key each time
 	Target float64
 	Pair   func(ctx context.Context, key string) error
@@ -38,7 +38,8 @@ type Course struct {
 	Progress   *rig.Progress
 }
 
-// Run gives every contender a turn in each round, the order turning with the rounds. The first is the floor.
+// Run gives every contender a turn in each round, the order turning with the rounds. The first is
+// the floor.
 func Run(ctx context.Context, c Course, contenders []Contender, keys *Keys) ([]Row, error) {
 	rates := make([][]float64, len(contenders))
 	for round := range c.Rounds {
@@ -74,7 +75,8 @@ func Turn(ctx context.Context, c Contender, k *Keys, goroutines int, d time.Dura
 	})
 }
 
-// Print writes a line for each row: the contender, goroutines, pairs a second, ratio, target, verdict.
+// Print writes a line for each row: the contender, goroutines, pairs a second, ratio, target,
+// verdict.
 func Print(w io.Writer, database string, all []Row, v *rig.Verdicts) {
 	for _, row := range all {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%.0f\t", database, row.Name, row.Goroutines, row.Rate.Median)
