@@ -68,9 +68,15 @@ func New(store lease.Store, cfg *Config) (*Client, error) {
 
 func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	able := seam.Of(store)
-	tracer, err := suits(able, &cfg)
-	if err != nil {
-		return nil, err
+	tracer, err := able.Traces()
+	if cfg.Trace.On && err == nil {
+		err = seam.Keeps(tracer)
+	}
+	if cfg.Trace.On && err != nil {
+		return nil, fmt.Errorf("%w: leave Config.Trace off", err)
+	}
+	if cfg.Fair && !able.HasQueue() {
+		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}
 	c := &Client{core: &core{owned: owned, gone: make(chan struct{})}}
 	c.cfg, c.store, c.unnoted = cfg, able, lease.StoredNote(cfg.Identity, "")
@@ -92,21 +98,6 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	c.startQueue()
 	c.startReapers(tracer)
 	return c, nil
-}
-
-// suits returns the store's tracer, if any, or why the store cannot do what cfg wants.
-func suits(store *seam.Store, cfg *Config) (lease.Tracer, error) {
-	tracer, err := store.Traces()
-	if cfg.Trace.On && err == nil {
-		err = seam.Keeps(tracer)
-	}
-	switch {
-	case cfg.Trace.On && err != nil:
-		return nil, fmt.Errorf("%w: leave Config.Trace off", err)
-	case cfg.Fair && !store.HasQueue():
-		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
-	}
-	return tracer, nil
 }
 
 // startReapers starts what removes dead rows, unless another program does.
