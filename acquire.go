@@ -87,7 +87,7 @@ func (c *Client) LockAny(ctx context.Context, keys []string, opts ...Option) (*L
 //
 // Writers go first: once Lock waits for a key that readers hold, no more readers are let in. After
 // 10 s they are let in for 1 s, and so on, so that a reader which holds the key for long keeps no
-// others from reading. When the key comes free, readers and writers get it in the order that Lock
+// others from reading. When the key is free, readers and writers get it in the order that Lock
 // describes; a Fair client's readers take a ticket if they cannot join, and are served in turn.
 //
 // Readers cannot become writers: Lock with the ctx of a reader returns ErrUpgrade, because two

@@ -156,7 +156,7 @@ var queueFlaws = []flaw{
 			return nil
 		}
 	}, []string{"a ticket of nobody, of no key or of no priority is refused"}},
-	{"a sign of life brings the ticket back", func(m *mutant) {
+	{"a heartbeat brings the ticket back", func(m *mutant) {
 		m.eachJoin(func(t lease.Ticket) []lease.Ticket {
 			if row, _ := m.row(t.Key); row.Held && row.Owner == t.Owner {
 				m.rejoin(t.Key, t.Owner)
@@ -172,7 +172,7 @@ var queueFlaws = []flaw{
 			}
 			return p
 		})
-	}, []string{"a sign of life after the grant brings no ticket back"}},
+	}, []string{"a heartbeat after the grant brings no ticket back"}},
 	{"a passed lease has the old owner's TTL and no note", func(m *mutant) {
 		m.eachJoin(func(t lease.Ticket) []lease.Ticket {
 			t.TTL, t.Note = ttl, ""

@@ -24,7 +24,7 @@ type Contender struct {
 type Row struct {
 	Name       string
 	Goroutines int
-	Rate       rig.Spread // pairs a second
+	Rate       rig.Spread // pairs per second
 	Ratio      rig.Spread // of the first contender's rate in the same round
 	Target     float64
 }
@@ -68,14 +68,14 @@ func rows(contenders []Contender, rates [][]float64, goroutines int) (out []Row)
 	return out
 }
 
-// Turn lets a contender run for so long and returns its pairs a second.
+// Turn lets a contender run for so long and returns its pairs per second.
 func Turn(ctx context.Context, c Contender, k *Keys, goroutines int, d time.Duration) (float64, error) {
 	return rig.Turn(ctx, goroutines, d, func(ctx context.Context, worker, n int) error {
 		return c.Pair(ctx, k.Next(c, worker, n))
 	})
 }
 
-// Print writes a line for each row: the contender, goroutines, pairs a second, ratio, target,
+// Print writes a line for each row: the contender, goroutines, pairs per second, ratio, target,
 // verdict.
 func Print(w io.Writer, database string, all []Row, v *rig.Verdicts) {
 	for _, row := range all {
