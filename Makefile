@@ -11,20 +11,23 @@ attack_servers := scripts/with-servers postgres mariadb mysql etcd --
 FOR          ?= 60s
 SEED         ?= 0
 ON           ?= sqlite postgres mariadb mysql postgres+etcd
-# gofumpt and staticcheck in the versions tools/go.mod names: they stay out of the library's own go.mod.
-# Without GOWORK=off go refuses -modfile.
+# gofumpt and staticcheck in the versions tools/go.mod names: they stay out of the library's own
+# go.mod. Without GOWORK=off go refuses -modfile.
 tool         := tool -modfile=$(CURDIR)/tools/go.mod
-# ./... does not enter another module, so each is named. tools only holds versions: it has no Go files.
+# ./... does not enter another module, so each is named. tools only holds versions: it has no Go
+# files.
 modules      := $(filter-out ./tools/,$(dir $(wildcard ./go.mod ./*/go.mod ./*/*/go.mod)))
 packages     := $(addsuffix ...,$(modules))
 # The benchmarks are not what the tests must cover.
 covered      := $(filter-out ./bench/...,$(packages))
-# The race detector leaves out what takes most of its time and shows it nothing. SQLite is C translated
-# to Go, whose memory the detector does not look at; its driver is watched like any code. Regular
-# expressions read strings, which do not change; each store that is opened cuts its SQL with them.
+# The race detector leaves out what takes most of its time and shows it nothing. SQLite is C
+# translated to Go, whose memory the detector does not look at; its driver is watched like any code.
+# Regular expressions read strings, which do not change; each store that is opened cuts its SQL with
+# them.
 unwatched    := modernc.org/sqlite/lib modernc.org/libc modernc.org/memory regexp regexp/syntax
 race         := -race $(patsubst %,-gcflags=%=-race=false,$(unwatched))
-# Tests on servers wait for more than half of their time, so that two cores run more than two of them.
+# Tests on servers wait for more than half of their time, so that two cores run more than two of
+# them.
 at_once      := -p 3 -parallel 4
 comma        := ,
 space        := $(subst ,, )
@@ -34,8 +37,8 @@ space        := $(subst ,, )
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-# go vet is part of make lint: the tests' own would look at every dependency a second time.
-# Without Prometheus, as on a machine that is not Debian, the tests that run it say that they are skipped.
+# go vet is part of make lint: the tests' own would look at every dependency a second time. Without
+# Prometheus, as on a machine that is not Debian, the tests that run it say that they are skipped.
 test: model ## every test, on real servers started for it, with the race detector
 	@began=$$(git rev-parse HEAD) && dirty=$$(git status --porcelain) && \
 	ROWLOCK_TEST_PROMETHEUS=$$(scripts/prometheus || true) \

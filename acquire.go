@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/acquire"
@@ -14,9 +13,6 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/reaper"
 )
-
-// maxTogether is how many keys can be locked together: as many as fit into one statement.
-const maxTogether = 512
 
 // TryLock gets the lock on key if it is free, and otherwise returns a *HeldError at once. It writes
 // nothing when it loses.
@@ -42,33 +38,6 @@ func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lock
 // ctx ends before.
 func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
 	return c.one(ctx, key, opts, true)
-}
-
-// TryLockAll gets the locks on all keys if all are free, in one statement, and otherwise none: then
-// the error is a *HeldError, or several joined in key order, of every key that is known to be held.
-// It never waits, and writes nothing when it loses.
-//
-// Order does not matter, and a key that comes twice is locked once. There may be 1 to 512 of them.
-// Every option applies to each lock.
-//
-// In a Fair client, and on a store that is no lease.AllAcquirer, as those of forupdate and
-// optimistic, the keys are asked for in one batch, and what was granted is released if not all
-// were: other callers may find a key held that its asker does not keep.
-func (c *Client) TryLockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
-	return c.all(ctx, keys, opts, false)
-}
-
-// LockAll waits until it has the locks on all keys or ctx ends; then the error is ctx.Err() and
-// ErrHeld (or ErrBusy), as with Lock. Keys and options are as for TryLockAll.
-//
-// It holds none of the keys while it waits for another. So it keeps no other caller from working,
-// and cannot deadlock unless its caller holds other locks already. The price is that all keys must
-// be free at one moment: if one is always held, LockAll can wait for ever. Give it a ctx that ends,
-// or have it served in order: LockAll of a Fair client locks one key after the other, in key order,
-// and keeps what it has while it waits for the next. It cannot deadlock with another LockAll, but
-// with a caller that holds a later key and waits for an earlier one.
-func (c *Client) LockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
-	return c.all(ctx, keys, opts, true)
 }
 
 // TryLockAny gets the lock on one of the keys, whichever is free, in one statement, and otherwise
@@ -118,7 +87,7 @@ func (c *Client) LockAny(ctx context.Context, keys []string, opts ...Option) (*L
 //
 // Writers go first: once Lock waits for a key that readers hold, no more readers are let in. After
 // 10 s they are let in for 1 s, and so on, so that a reader which holds the key for long keeps no
-// others from reading. When the key comes free, readers and writers get it in the order that Lock
+// others from reading. When the key is free, readers and writers get it in the order that Lock
 // describes; a Fair client's readers take a ticket if they cannot join, and are served in turn.
 //
 // Readers cannot become writers: Lock with the ctx of a reader returns ErrUpgrade, because two
@@ -127,38 +96,28 @@ func (c *Client) LockAny(ctx context.Context, keys []string, opts ...Option) (*L
 //
 // The store must be a lease.Sharer: Open's is. Otherwise the error is ErrUnsupported.
 func (c *Client) RLock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
-	return c.one(ctx, key, append(opts[:len(opts):len(opts)], shared), true)
+	return c.one(ctx, key, sharing(opts), true)
 }
 
 // TryRLock shares the lock on key if it is free, or held by readers and no writer waits for it.
 // Otherwise it returns a *HeldError at once.
 func (c *Client) TryRLock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
-	return c.one(ctx, key, append(opts[:len(opts):len(opts)], shared), false)
-}
-
-// RLockAll waits until it shares the locks on all keys, as LockAll does for Lock: it holds none of
-// them while it waits for another, unless the client is Fair.
-func (c *Client) RLockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
-	return c.all(ctx, keys, append(opts[:len(opts):len(opts)], shared), true)
-}
-
-// TryRLockAll shares the locks on all keys, or none, as TryLockAll does for TryLock. Other callers
-// may for a moment find a key shared that its asker does not keep.
-func (c *Client) TryRLockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
-	return c.all(ctx, keys, append(opts[:len(opts):len(opts)], shared), false)
+	return c.one(ctx, key, sharing(opts), false)
 }
 
 // DoShared is Do with RLock: f runs while the key is shared.
 func (c *Client) DoShared(
 	ctx context.Context, key string, f func(ctx context.Context, l *Lock) error, opts ...Option,
 ) error {
-	return c.Do(ctx, key, f, append(opts[:len(opts):len(opts)], shared)...)
+	return c.Do(ctx, key, f, sharing(opts)...)
 }
 
-// shared is the option that makes Lock an RLock.
-func shared(r *request) error {
-	r.Want.Shared = true
-	return nil
+// sharing returns opts with what makes Lock an RLock.
+func sharing(opts []Option) []Option {
+	return append(opts[:len(opts):len(opts)], func(r *request) error {
+		r.Want.Shared = true
+		return nil
+	})
 }
 
 // Do runs f while holding the lock on key. The context f gets ends with ctx or with the lock,
@@ -255,51 +214,6 @@ func (c *Client) any(ctx context.Context, keys []string, opts []Option, wait boo
 	}
 	got.holds[0].begin()
 	return newLock(got.holds[0], nil), nil
-}
-
-// eachOnce returns the keys in order, each once, or an error if there are none or too many.
-func eachOnce(keys []string, how, cure string) ([]string, error) {
-	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
-	switch n := len(keys); {
-	case n == 0:
-		return nil, fmt.Errorf("%w: no keys to lock; name at least one", lease.ErrConfig)
-	case n > maxTogether:
-		return nil, fmt.Errorf("%w: %d keys to lock %s; at most %d are allowed: %s",
-			lease.ErrConfig, n, how, maxTogether, cure)
-	}
-	return keys, nil
-}
-
-func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait bool) (*Locks, error) {
-	keys, err := eachOnce(keys, "together", "lock one key that stands for all of them")
-	if err != nil {
-		return nil, err
-	}
-	got := c.newCall(keys, wait)
-	if err := c.check(ctx, got, opts); err != nil {
-		return nil, err
-	}
-	locks, err := c.reenter(ctx, got)
-	if err == nil && len(got.Keys) > 0 {
-		err = c.get(ctx, got)
-	}
-	if err != nil {
-		for _, l := range locks {
-			_ = l.Unlock(ctx)
-		}
-		return nil, err
-	}
-	return c.together(ctx, got.holds, locks), nil
-}
-
-// together returns the handle of what a call has got, with the locks that its ctx held before.
-func (c *Client) together(ctx context.Context, holds []*hold, locks []*Lock) *Locks {
-	for _, h := range holds {
-		h.begin()
-		locks = append(locks, newLock(h, nil))
-	}
-	slices.SortFunc(locks, func(a, b *Lock) int { return cmp.Compare(a.Key(), b.Key()) })
-	return newLocks(ctx, &c.keeper, locks)
 }
 
 // reenter returns handles of the locks that the calls above hold, and leaves the other keys to got.
@@ -514,23 +428,17 @@ func (got *call) wanted() int {
 }
 
 // try asks once.
-func (c *Client) try(ctx context.Context, got *call) error {
+func (c *Client) try(ctx context.Context, got *call) (err error) {
 	began := time.Now()
-	if got.Want.Shared {
-		g, err := c.asker.Share(ctx, &got.Call)
-		if err != nil {
-			return err
-		}
-		return c.hold(ctx, got, g, began)
+	var g acquire.Grants
+	switch {
+	case got.Want.Shared:
+		g, err = c.asker.Share(ctx, &got.Call)
+	case got.Mix != nil:
+		g, err = c.asker.Mixed(ctx, &got.Call)
+	default:
+		g, err = c.asker.Ask(ctx, &got.Call, got.Requests())
 	}
-	if got.Mix != nil {
-		g, err := c.asker.Mixed(ctx, &got.Call)
-		if err != nil {
-			return err
-		}
-		return c.hold(ctx, got, g, began)
-	}
-	g, err := c.asker.Ask(ctx, &got.Call, got.Requests())
 	if err != nil {
 		return err
 	}

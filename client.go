@@ -96,16 +96,25 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 		Store: able, Calls: c.calls, Log: cfg.Logger, Forced: cfg.Hooks.Forced,
 	}
 	c.startQueue()
-	if able.Sweeper != nil && !cfg.Reaper.Off {
-		c.reaper = reaper.Start(able.Sweeper, c.elect(reaper.Key, "rowlock reaper"), cfg.Reaper, cfg.Logger)
-	}
-	if cfg.Trace.On && !cfg.Reaper.Off {
-		clean := cfg.Reaper
-		clean.Retention = cfg.Trace.Retention
-		elect := c.elect(trace.ElectionKey, "rowlock trace")
-		c.cleaner = reaper.Start(trace.Sweeper{Tracer: tracer}, elect, clean, cfg.Logger)
-	}
+	c.startReapers(tracer)
 	return c, nil
+}
+
+// startReapers starts what removes dead rows, unless another program does.
+func (c *Client) startReapers(tracer lease.Tracer) {
+	if c.cfg.Reaper.Off {
+		return
+	}
+	if c.store.Sweeper != nil {
+		elect := c.elect(reaper.Key, "rowlock reaper")
+		c.reaper = reaper.Start(c.store.Sweeper, elect, c.cfg.Reaper, c.cfg.Logger)
+	}
+	if c.cfg.Trace.On {
+		clean := c.cfg.Reaper
+		clean.Retention = c.cfg.Trace.Retention
+		elect := c.elect(trace.ElectionKey, "rowlock trace")
+		c.cleaner = reaper.Start(trace.Sweeper{Tracer: tracer}, elect, clean, c.cfg.Logger)
+	}
 }
 
 // startTrace returns what the watchdog calls for a late renewal: nil if that is not traced.
@@ -267,16 +276,13 @@ func (c *Client) renewFailed(ctx context.Context, err error, leases int) {
 
 // expired is what is called when a lease is found that ran out: nil if no caller wants it.
 func (c *Client) expired() func(context.Context, string, int64, *HeldError) {
-	hook := c.cfg.Hooks.Expired
-	if !c.trace.Has(lease.EventExpired) {
-		return hook
-	}
-	return func(ctx context.Context, key string, token int64, holder *HeldError) {
-		c.trace.Expired(key, token, holder)
-		if hook != nil {
-			hook(ctx, key, token, holder)
+	var traced func(context.Context, string, int64, *HeldError)
+	if c.trace.Has(lease.EventExpired) {
+		traced = func(_ context.Context, key string, token int64, holder *HeldError) {
+			c.trace.Expired(key, token, holder)
 		}
 	}
+	return then4(traced, c.cfg.Hooks.Expired)
 }
 
 func (c *Client) skewed(ahead time.Duration) {

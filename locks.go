@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -11,6 +13,93 @@ import (
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
+
+// maxTogether is how many keys can be locked together: as many as fit into one statement.
+const maxTogether = 512
+
+// TryLockAll gets the locks on all keys if all are free, in one statement, and otherwise none: then
+// the error is a *HeldError, or several joined in key order, of every key that is known to be held.
+// It never waits, and writes nothing when it loses.
+//
+// Order does not matter, and a key that comes twice is locked once. There may be 1 to 512 of them.
+// Every option applies to each lock.
+//
+// In a Fair client, and on a store that is no lease.AllAcquirer, as those of forupdate and
+// optimistic, the keys are asked for in one batch, and what was granted is released if not all
+// were: other callers may find a key held that its asker does not keep.
+func (c *Client) TryLockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
+	return c.all(ctx, keys, opts, false)
+}
+
+// LockAll waits until it has the locks on all keys or ctx ends; then the error is ctx.Err() and
+// ErrHeld (or ErrBusy), as with Lock. Keys and options are as for TryLockAll.
+//
+// It holds none of the keys while it waits for another. So it keeps no other caller from working,
+// and cannot deadlock unless its caller holds other locks already. The price is that all keys must
+// be free at one moment: if one is always held, LockAll can wait for ever. Give it a ctx that ends,
+// or have it served in order: LockAll of a Fair client locks one key after the other, in key order,
+// and keeps what it has while it waits for the next. It cannot deadlock with another LockAll, but
+// with a caller that holds a later key and waits for an earlier one.
+func (c *Client) LockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
+	return c.all(ctx, keys, opts, true)
+}
+
+// RLockAll waits until it shares the locks on all keys, as LockAll does for Lock: it holds none of
+// them while it waits for another, unless the client is Fair.
+func (c *Client) RLockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
+	return c.all(ctx, keys, sharing(opts), true)
+}
+
+// TryRLockAll shares the locks on all keys, or none, as TryLockAll does for TryLock. Other callers
+// may for a moment find a key shared that its asker does not keep.
+func (c *Client) TryRLockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
+	return c.all(ctx, keys, sharing(opts), false)
+}
+
+// eachOnce returns the keys in order, each once, or an error if there are none or too many.
+func eachOnce(keys []string, how, cure string) ([]string, error) {
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	switch n := len(keys); {
+	case n == 0:
+		return nil, fmt.Errorf("%w: no keys to lock; name at least one", lease.ErrConfig)
+	case n > maxTogether:
+		return nil, fmt.Errorf("%w: %d keys to lock %s; at most %d are allowed: %s",
+			lease.ErrConfig, n, how, maxTogether, cure)
+	}
+	return keys, nil
+}
+
+func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait bool) (*Locks, error) {
+	keys, err := eachOnce(keys, "together", "lock one key that stands for all of them")
+	if err != nil {
+		return nil, err
+	}
+	got := c.newCall(keys, wait)
+	if err := c.check(ctx, got, opts); err != nil {
+		return nil, err
+	}
+	locks, err := c.reenter(ctx, got)
+	if err == nil && len(got.Keys) > 0 {
+		err = c.get(ctx, got)
+	}
+	if err != nil {
+		for _, l := range locks {
+			_ = l.Unlock(ctx)
+		}
+		return nil, err
+	}
+	return c.together(ctx, got.holds, locks), nil
+}
+
+// together returns the handle of what a call has got, with the locks that its ctx held before.
+func (c *Client) together(ctx context.Context, holds []*hold, locks []*Lock) *Locks {
+	for _, h := range holds {
+		h.begin()
+		locks = append(locks, newLock(h, nil))
+	}
+	slices.SortFunc(locks, func(a, b *Lock) int { return cmp.Compare(a.Key(), b.Key()) })
+	return newLocks(ctx, &c.keeper, locks)
+}
 
 // Locks are keys that were locked together. Each is a Lock like any other; here is what a caller
 // does with all of them. Its methods are safe for concurrent use. Do not copy it.

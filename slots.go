@@ -42,11 +42,7 @@ func (c *Client) TrySlotsFor(
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]string, limit.Slots)
-	for i := range keys {
-		keys[i] = limit.Slot(i)
-	}
-	got := c.newCall(keys, false)
+	got := c.newCall(slotKeys(limit), false)
 	limit.Name = c.space.Full(limit.Name)
 	got.Within, got.N = &limit, n
 	if len(calls) > 1 {
@@ -70,6 +66,15 @@ func (c *Client) TrySlotsFor(
 		holds = holds[call.N:]
 	}
 	return all, nil
+}
+
+// slotKeys returns the keys of all slots of a limit.
+func slotKeys(limit lease.Limit) []string {
+	keys := make([]string, limit.Slots)
+	for i := range keys {
+		keys[i] = limit.Slot(i)
+	}
+	return keys
 }
 
 // PassSlots unlocks slots of a limit and has waiting calls get them in the same statement, in the
@@ -193,11 +198,7 @@ type SlotHints struct {
 // SlotHints begins to hear of the slots of a limit. End it with Stop.
 func (c *Client) SlotHints(limit lease.Limit) *SlotHints {
 	limit.Name = c.space.Full(limit.Name)
-	keys := make([]string, limit.Slots)
-	for i := range keys {
-		keys[i] = limit.Slot(i)
-	}
-	return &SlotHints{c.queue.Watch(keys), c.space.Full}
+	return &SlotHints{c.queue.Watch(slotKeys(limit)), c.space.Full}
 }
 
 // Register is to be called before each TrySlots: a release after that is announced to this process.

@@ -191,9 +191,7 @@ func TestASmallPoolAndAFullServerAreFound(t *testing.T) {
 func TestADatabaseThatIsGoneIsAnError(t *testing.T) {
 	t.Parallel()
 	on(t, func(s scene) {
-		hole, source := s.Env.Holed(s)
-		env := *s.Env
-		env.Source = source
+		env, hole := s.Env.BehindHole(s)
 		db := env.Pool(s)
 		s.OK(db.PingContext(s.Context()))
 		hole.Vanish()
@@ -223,9 +221,7 @@ func (v *vanishing) Stats() sql.DBStats {
 func TestADatabaseThatVanishesMeanwhileIsAnError(t *testing.T) {
 	t.Parallel()
 	on(t, func(s scene) {
-		hole, source := s.Env.Holed(s)
-		env := *s.Env
-		env.Source = source
+		env, hole := s.Env.BehindHole(s)
 		o := quick("server", "connections", "schema")
 		o.Limit = time.Second
 		s.Within(20*time.Second, "an examination whose database vanishes", func() {

@@ -196,7 +196,9 @@ func (s *Store) grant(ctx context.Context, r lease.AcquireRequest) (lease.Acquir
 }
 
 // connless answers without a connection to ask with, which a key that another holds does not need.
-func (s *Store) connless(ctx context.Context, r lease.AcquireRequest, err error) (a lease.Acquired, done bool, _ error) {
+func (s *Store) connless(
+	ctx context.Context, r lease.AcquireRequest, err error,
+) (a lease.Acquired, done bool, _ error) {
 	if !errors.Is(err, errFull) {
 		if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 			err = fmt.Errorf("%w: %w", ended, err) // the statement's own error names the grace
@@ -224,7 +226,8 @@ func (s *Store) row(ctx context.Context, key string) (lease.Record, error) {
 
 // explain is for an error before the row was written: nothing has been granted.
 func (s *Store) explain(key string, err error) error {
-	if errors.Is(err, lease.ErrClosed) || errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
+	if errors.Is(err, lease.ErrClosed) || errors.Is(err, lease.ErrUnsupported) ||
+		errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
 		return fmt.Errorf("acquire %q: %w", key, err)
 	}
 	v := sqlstore.Judge(s.d, err)

@@ -173,7 +173,7 @@ func TestAProcessThatIsKilledLetsItsKeyGoAtOnce(t *testing.T) {
 		began := time.Now()
 		l := <-got
 		if took := time.Since(began); took > soon {
-			t.Errorf("the key came free %s after its holder was killed; the TTL is %s", took, long)
+			t.Errorf("the key was free %s after its holder was killed; the TTL is %s", took, long)
 		} else {
 			t.Logf("free after %s", took)
 		}
@@ -195,7 +195,7 @@ func TestAProcessThatIsStoppedLosesItsKeyWhenItsTTLEnds(t *testing.T) {
 		l, err := rival.Lock(t.Context(), "k")
 		ok(t, err)
 		if took := time.Since(began); took < d/3 || took > d+time.Second+soon {
-			t.Errorf("the key came free %s after its holder was stopped; the TTL is %s", took, d)
+			t.Errorf("the key was free %s after its holder was stopped; the TTL is %s", took, d)
 		} else {
 			t.Logf("free after %s", took)
 		}

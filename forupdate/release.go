@@ -52,7 +52,8 @@ func (s *Store) waitUntilFree(ctx context.Context, key string) {
 		if free, err := s.keys.free(ctx, []string{key}); err != nil || free[key] {
 			return
 		}
-		if rows, err := s.rows.Inspect(ctx, lease.Filter{Keys: []string{key}}); err != nil || len(rows) == 0 || rows[0].Held {
+		if rows, err := s.rows.Inspect(ctx, lease.Filter{Keys: []string{key}}); err != nil ||
+			len(rows) == 0 || rows[0].Held {
 			return // another has it already
 		}
 		select {

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// ttl is far longer than any test: what comes free was released, or its holder is gone.
+// ttl is far longer than any test: a key that becomes free was released, or its holder is gone.
 const ttl = 5 * time.Minute
 
 // ask asks once for key, under an owner of its own.

@@ -93,8 +93,9 @@ func NewContext(
 		return nil, err
 	}
 	s := &Store{
-		rows: rows, keys: keyRows{rows, of}, d: of, conns: newConns(db, of, o.connections), holds: make(map[string]*hold),
-		done: make(chan struct{}), look: o.look, hurried: make(chan struct{}, 1),
+		rows: rows, keys: keyRows{rows, of}, d: of, conns: newConns(db, of, o.connections),
+		holds: make(map[string]*hold),
+		done:  make(chan struct{}), look: o.look, hurried: make(chan struct{}, 1),
 	}
 	if err := s.rehearse(ctx); err != nil {
 		s.conns.close()

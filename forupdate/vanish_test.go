@@ -12,7 +12,7 @@ import (
 )
 
 // The server is not told that the client is gone. It ends the session that keeps silent, so the key
-// comes free as a lease does.
+// is free when the TTL is over.
 func TestAConnectionThatVanishesWithoutAWordLetsItsKeyGoWithinTheTTL(t *testing.T) {
 	const d = 2 * time.Second
 	onServers(t, func(t *testing.T, e *testdb.Env) {

@@ -319,7 +319,7 @@ func edgeRank(r *rig) {
 			r.Fatalf("edges %+v and %+v", e, l)
 		}
 		if by := l[0].Since - e[0].Since; by < 29*time.Minute || by > 31*time.Minute {
-			r.Errorf("who began half an hour later has begun %s later", by)
+			r.Errorf("the waiter that began half an hour later has begun %s later", by)
 		}
 		here.erase(order...)
 	}

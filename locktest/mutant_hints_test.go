@@ -44,7 +44,7 @@ var hintFlaws = []flaw{
 			return m.Store.Register(ctx, p, fresh, d)
 		}
 	}, []string{"a registration ends by time, unless it is repeated"}},
-	{"who asks is taken for a waiter", func(m *mutant) {
+	{"a client that asks is taken for a waiter", func(m *mutant) {
 		m.awaited = func(ctx context.Context, p lease.Owner, keys []string) ([]bool, error) {
 			got, err := m.Store.Awaited(ctx, p, keys)
 			_ = m.Store.Register(ctx, p, keys, time.Hour)

@@ -70,7 +70,7 @@ var queueFlaws = []flaw{
 		"a lease is passed to the first ticket", "token 0 passes whatever the owner was given",
 		"the queue of one key is nothing to another", "nobody is passed what is his own",
 	}},
-	{"who joins last is served first", func(m *mutant) {
+	{"the waiter that joins last is served first", func(m *mutant) {
 		age := time.Duration(0)
 		m.eachJoin(func(t lease.Ticket) []lease.Ticket {
 			_ = m.fencing.Join(context.Background(), []lease.Ticket{t})
@@ -149,14 +149,14 @@ var queueFlaws = []flaw{
 	}, []string{"a dead ticket that joins again goes to the end"}},
 	{"nobody leaves", func(m *mutant) {
 		m.leave = func(context.Context, []lease.Lease) error { return nil }
-	}, []string{"who has left is passed over, and may leave again", "a place without a live ticket is missing"}},
+	}, []string{"a waiter that has left is passed over, and may leave again", "a place without a live ticket is missing"}},
 	{"all tickets are welcome", func(m *mutant) {
 		m.join = func(ctx context.Context, tickets []lease.Ticket) error {
 			_ = m.fencing.Join(ctx, tickets)
 			return nil
 		}
 	}, []string{"a ticket of nobody, of no key or of no priority is refused"}},
-	{"a sign of life brings the ticket back", func(m *mutant) {
+	{"a heartbeat brings the ticket back", func(m *mutant) {
 		m.eachJoin(func(t lease.Ticket) []lease.Ticket {
 			if row, _ := m.row(t.Key); row.Held && row.Owner == t.Owner {
 				m.rejoin(t.Key, t.Owner)
@@ -172,7 +172,7 @@ var queueFlaws = []flaw{
 			}
 			return p
 		})
-	}, []string{"a sign of life after the grant brings no ticket back"}},
+	}, []string{"a heartbeat after the grant brings no ticket back"}},
 	{"a passed lease has the old owner's TTL and no note", func(m *mutant) {
 		m.eachJoin(func(t lease.Ticket) []lease.Ticket {
 			t.TTL, t.Note = ttl, ""

@@ -59,8 +59,8 @@ var sharedFlaws = []flaw{
 			return true
 		})
 	}, []string{
-		"a call that is to share a key does not wait for those who share it",
-		"a call that is to share a key waits no more for who has downgraded",
+		"a call that would share a key does not wait for its readers",
+		"a call that would share a key no longer waits for a holder that has downgraded",
 	}},
 	{"a key that is to be shared is not recorded", func(m *mutant) {
 		m.eachRecord(func(_ int, c *lease.Chain, _ *lease.Party, _ *time.Duration) bool {
@@ -68,8 +68,8 @@ var sharedFlaws = []flaw{
 			return true
 		})
 	}, []string{
-		"a call that is to share a key waits for who holds it alone",
-		"a call that is to share a key waits no more for who has downgraded",
+		"a call that would share a key waits for its exclusive holder",
+		"a call that would share a key no longer waits for a holder that has downgraded",
 	}},
 	{"each member has a token of its own", func(m *mutant) {
 		m.eachShare(func(_ lease.AcquireRequest, a lease.Acquired) lease.Acquired {

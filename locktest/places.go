@@ -83,7 +83,7 @@ func placeMissing(r *rig) {
 	}
 	r.joinAll(dead)
 	if p := r.places(dead)[0]; p.Missing {
-		r.Error("who has joined again is missing")
+		r.Error("a waiter that has joined again is missing")
 	}
 }
 

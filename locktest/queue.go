@@ -14,7 +14,7 @@ var queueProperties = []property{
 	{"joining again keeps the place", joinAgain},
 	{"a dead ticket is passed over", deadPassedOver},
 	{"a dead ticket that joins again goes to the end", deadJoinsAgain},
-	{"who has left is passed over, and may leave again", leaveTwice},
+	{"a waiter that has left is passed over, and may leave again", leaveTwice},
 	{"the queue of one key is nothing to another", queuesApart},
 	{"a ticket of nobody, of no key or of no priority is refused", badTickets},
 }

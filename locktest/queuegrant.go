@@ -11,7 +11,7 @@ import (
 var queueGrantProperties = []property{
 	{"a passed lease has the ticket's owner, note and full TTL, and a higher token", passedLease},
 	{"a ticket is used up when the key is passed to it", usedByPass},
-	{"a sign of life after the grant brings no ticket back", lateJoin},
+	{"a heartbeat after the grant brings no ticket back", lateJoin},
 	{"a pass with nobody waiting frees the key", passFrees},
 	{"a pass of what is gone says so and changes nothing", passGone},
 	{"token 0 passes whatever the owner was given", passByOwner},

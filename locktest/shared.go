@@ -26,9 +26,9 @@ var sharedProperties = []property{
 	{"no other owner gets the key while a member's fence is open", memberFenceHolds},
 	{"a member's fence passes after its end, and no longer than its team lasts", memberFenceOutlives},
 	{"a member that is released in a transaction leaves with its commit", memberLeavesTx},
-	{"a call that is to share a key waits for who holds it alone", sharesAwait},
-	{"a call that is to share a key does not wait for those who share it", sharesDoNotAwaitReaders},
-	{"a call that is to share a key waits no more for who has downgraded", sharesDoNotAwaitDowngraded},
+	{"a call that would share a key waits for its exclusive holder", sharesAwait},
+	{"a call that would share a key does not wait for its readers", sharesDoNotAwaitReaders},
+	{"a call that would share a key no longer waits for a holder that has downgraded", sharesDoNotAwaitDowngraded},
 }
 
 func (r *rig) sharer() lease.Sharer {

@@ -16,7 +16,9 @@ const (
 )
 
 // claim makes the key's row in tx, takes over an expired one, or returns the live one.
-func (o *Once) claim(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration) (row sqlstore.OnceRow, err error) {
+func (o *Once) claim(
+	ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration,
+) (row sqlstore.OnceRow, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+slack)
 	defer cancel()
 	for range looks {

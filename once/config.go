@@ -75,7 +75,8 @@ func (c Config) check() error {
 		return fmt.Errorf("%w: Reap is %s: it must be at most 100 years; for no background, make it negative",
 			lease.ErrConfig, c.Reap)
 	case c.MaxResult < 0 || c.MaxResult > mostResult:
-		return fmt.Errorf("%w: MaxResult is %d: it must be between 1 and %d bytes", lease.ErrConfig, c.MaxResult, mostResult)
+		return fmt.Errorf("%w: MaxResult is %d: it must be between 1 and %d bytes", lease.ErrConfig,
+			c.MaxResult, mostResult)
 	}
 	return nil
 }

@@ -50,7 +50,10 @@ func (o *Once) Do(ctx context.Context, r Request, f Func) (res Result, err error
 func (o *Once) lead(ctx context.Context, r Request, f Func, until time.Time) (Result, error) {
 	pauses := retry.Pauses()
 	for doubt, try := o.doubts.has(r), 1; ; try++ {
-		a := attempt{o: o, req: r, row: o.row(r), f: f, wait: o.patience(until, doubt), peek: o.cfg.NoWait && !doubt, doubt: doubt}
+		a := attempt{
+			o: o, req: r, row: o.row(r), f: f, wait: o.patience(until, doubt),
+			peek: o.cfg.NoWait && !doubt, doubt: doubt,
+		}
 		res, err := a.run(ctx)
 		if err == nil {
 			o.doubts.resolve(r)

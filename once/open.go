@@ -81,7 +81,8 @@ func (o *Once) rehearsal(r Request) Func {
 			return nil, o.explain("rehearse", "", err)
 		}
 		row, err := sqlstore.LookOnce(ctx, run, o.d, c)
-		if err == nil && (row.State != sqlstore.OnceDone || !bytes.Equal(row.Result, value) || !bytes.Equal(row.Fingerprint, r.Fingerprint)) {
+		if err == nil && (row.State != sqlstore.OnceDone || !bytes.Equal(row.Result, value) ||
+			!bytes.Equal(row.Fingerprint, r.Fingerprint)) {
 			err = fmt.Errorf("%w: a row that was made a moment ago is missing: is there a trigger or a row policy "+
 				"on the table?", lease.ErrCorrupt)
 		}

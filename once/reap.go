@@ -76,9 +76,12 @@ func (o *Once) reap() {
 		removed, err := o.sweep(o.stopped, defaultBatch)
 		switch {
 		case err == nil && removed > 0:
-			o.cfg.Logger.LogAttrs(o.stopped, slog.LevelDebug, "rowlock: what was done once is forgotten", slog.Int64("rows", removed))
+			o.cfg.Logger.LogAttrs(o.stopped, slog.LevelDebug,
+				"rowlock: what was done once is forgotten", slog.Int64("rows", removed))
 		case err != nil && o.stopped.Err() == nil:
-			o.cfg.Logger.LogAttrs(o.stopped, slog.LevelWarn, "rowlock: sweep of rowlock_once ended early, the next will go on", slog.Int64("rows", removed), slog.Any("error", err))
+			o.cfg.Logger.LogAttrs(o.stopped, slog.LevelWarn,
+				"rowlock: sweep of rowlock_once ended early, the next will go on",
+				slog.Int64("rows", removed), slog.Any("error", err))
 		}
 	}
 }

@@ -48,7 +48,8 @@ func (e *ConflictError) Error() string {
 	if e.Found < 0 {
 		found = fmt.Sprintf("was changed meanwhile (%v)", e.Err)
 	}
-	return fmt.Sprintf("rowlock: conflict: %s %s was read with version %d and %s: roll back, read it again and try again", e.Table, keyText(e.Key), e.Expected, found)
+	return fmt.Sprintf("rowlock: conflict: %s %s was read with version %d and %s: roll back, read it "+
+		"again and try again", e.Table, keyText(e.Key), e.Expected, found)
 }
 
 // Is makes errors.Is(err, ErrConflict) true.
@@ -77,7 +78,8 @@ func state(err error) string {
 	if errors.As(err, &with) {
 		return with.SQLState()
 	}
-	if _, after, ok := strings.Cut(err.Error(), "Error "); ok && len(after) >= 12 && after[5] == '(' && after[11] == ')' {
+	if _, after, ok := strings.Cut(err.Error(), "Error "); ok && len(after) >= 12 && after[5] == '(' &&
+		after[11] == ')' {
 		return after[6:11]
 	}
 	return ""
@@ -98,7 +100,10 @@ var (
 	// undone is how errors begin after which nothing was done: those of database/sql itself, of pgx
 	// about a parameter, of SQLite about a statement, as on a view, and of MySQL, which has no
 	// SQLSTATE for a value or a view that does not fit.
-	undone = []string{"sql: ", "failed to encode args", "SQL logic error", "Error 1265 (", "Error 1288 (", "Error 1366 ("}
+	undone = []string{
+		"sql: ", "failed to encode args", "SQL logic error", "Error 1265 (",
+		"Error 1288 (", "Error 1366 (",
+	}
 	// refusals are the classes of SQLSTATE in which a server complains of values, of the statement
 	// or the rights to it, or of what a trigger raised, and has undone it.
 	refusals = []string{"21", "22", "23", "42", "44", "45", "55", "P0"}
@@ -109,7 +114,8 @@ var (
 // passes by itself.
 func (t *Table[T]) explain(verb string, err error) error {
 	what := verb + " " + t.name
-	if v := sqlstore.Judge(t.d, err); strings.HasPrefix(state(err), "23") || errors.Is(v.As, lease.ErrCorrupt) || errors.Is(v.As, lease.ErrTokenExhausted) {
+	if v := sqlstore.Judge(t.d, err); strings.HasPrefix(state(err), "23") ||
+		errors.Is(v.As, lease.ErrCorrupt) || errors.Is(v.As, lease.ErrTokenExhausted) {
 		return fmt.Errorf("rowlock: %s: %w", what, err)
 	}
 	return sqlstore.ExplainOwn(t.d, what, err)

@@ -32,7 +32,8 @@ func (d swap) make(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequ
 // which is a conflict too.
 func (d swap) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (token int64, err error) {
 	key, bucket := []byte(r.Key), lease.Bucket(r.Key)
-	res, err := s.Exec(ctx, d.Text("cas-insert"), key, sqlstore.Bytes(r.Owner), d.note(r), sqlstore.Micros(r.TTL), bucket)
+	res, err := s.Exec(ctx, d.Text("cas-insert"), key, sqlstore.Bytes(r.Owner), d.note(r),
+		sqlstore.Micros(r.TTL), bucket)
 	if err != nil {
 		return 0, err
 	}

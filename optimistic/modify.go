@@ -34,7 +34,9 @@ type Pool interface {
 //
 // Each changed row is a statement, because one statement for all would lock them in an order of the
 // database's own.
-func (t *Table[T]) Modify(ctx context.Context, db Pool, keys []any, f func(rows []*T) error, opts ...RetryOption) error {
+func (t *Table[T]) Modify(
+	ctx context.Context, db Pool, keys []any, f func(rows []*T) error, opts ...RetryOption,
+) error {
 	if isnil.Value(db) || f == nil {
 		return fmt.Errorf("%w: modify %s: needs a database and a function", lease.ErrConfig, t.name)
 	}
@@ -71,7 +73,9 @@ func (t *Table[T]) change(rows []T, f func([]*T) error) ([]*T, error) {
 		for c := range after {
 			same := reflect.DeepEqual(before[i][c], after[c])
 			if !same && (c == t.version || slices.Contains(t.keys, c)) {
-				return nil, fmt.Errorf("%w: modify %s %s: the function changed %s, which is the key or the version", lease.ErrConfig, t.name, keyText(t.keyOf(reflect.ValueOf(p).Elem())), t.columns[c].name)
+				return nil, fmt.Errorf("%w: modify %s %s: the function changed %s, which is the key or "+
+					"the version", lease.ErrConfig, t.name,
+					keyText(t.keyOf(reflect.ValueOf(p).Elem())), t.columns[c].name)
 			}
 			differs = differs || !same
 		}
@@ -92,7 +96,8 @@ func (t *Table[T]) isSame(read, given []*T) error {
 	}
 	for _, p := range given {
 		if p != nil && !ours[p] {
-			return fmt.Errorf("%w: modify %s %s: the function put another row in the place of one that was read: write to *rows[i], not to rows[i]",
+			return fmt.Errorf("%w: modify %s %s: the function put another row in the place of one that "+
+				"was read: write to *rows[i], not to rows[i]",
 				lease.ErrConfig, t.name, keyText(t.keyOf(reflect.ValueOf(p).Elem())))
 		}
 	}

@@ -99,7 +99,8 @@ func (t *Table[T]) respell(ctx context.Context, ext Ext, keys [][]any, out []T, 
 		}
 		id := t.identityOf(&row)
 		if taken[id] {
-			return fmt.Errorf("%w: %s: the key %s stands twice: it is another spelling of one that stands before", lease.ErrConfig, t.name, keyText(key))
+			return fmt.Errorf("%w: %s: the key %s stands twice: it is another spelling of one that "+
+				"stands before", lease.ErrConfig, t.name, keyText(key))
 		}
 		taken[id], out[i], found[i] = true, row, true
 	}
@@ -115,7 +116,8 @@ func (t *Table[T]) places(keys []any) (places map[string]int, tuples [][]any, er
 			tuple = []any{k}
 		}
 		if len(tuple) != len(t.keys) {
-			return nil, nil, fmt.Errorf("%w: %s: the key %s has %d values, and the table's %d columns", lease.ErrConfig, t.name, keyText(tuple), len(tuple), len(t.keys))
+			return nil, nil, fmt.Errorf("%w: %s: the key %s has %d values, and the table's %d columns",
+				lease.ErrConfig, t.name, keyText(tuple), len(tuple), len(t.keys))
 		}
 		id := t.identity(tuple)
 		if _, twice := places[id]; twice {
@@ -155,7 +157,8 @@ func (t *Table[T]) query(ctx context.Context, ext Ext, keys [][]any, each func(T
 	if len(t.keys) == 1 {
 		where = t.columns[t.keys[0]].quoted + " IN (?" + strings.Repeat(", ?", len(keys)-1) + ")"
 	}
-	rows, err := ext.QueryContext(ctx, t.bind("SELECT "+strings.Join(names, ", ")+" FROM "+t.quoted+" WHERE "+where), args...)
+	rows, err := ext.QueryContext(ctx, t.bind("SELECT "+strings.Join(names, ", ")+
+		" FROM "+t.quoted+" WHERE "+where), args...)
 	if err != nil {
 		return t.explain("select", err)
 	}
@@ -201,7 +204,8 @@ func (t *Table[T]) scan(rows *sql.Rows) (row T, err error) {
 		return row, t.unversioned(t.keyOf(v))
 	}
 	if version.V < 0 || version.V > t.limit {
-		return row, fmt.Errorf("%w: %s %s: version %d is out of the range of its field", ErrVersion, t.name, keyText(t.keyOf(v)), version.V)
+		return row, fmt.Errorf("%w: %s %s: version %d is out of the range of its field", ErrVersion,
+			t.name, keyText(t.keyOf(v)), version.V)
 	}
 	t.setVersion(v, version.V)
 	return row, nil

@@ -17,7 +17,9 @@ import (
 //
 // A row that another transaction has locked fails the whole transaction. Then each key is tried by
 // itself, and locked ones are left to the next sweep; after two of them, all the rest.
-func (d swap) reapBucket(ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
+func (d swap) reapBucket(
+	ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration,
+) (removed int64, err error) {
 	removed, err = d.reap(ctx, s, bucket, keys, retention)
 	if !d.isConflict(err) || d.OneWriter {
 		return removed, err
@@ -36,7 +38,9 @@ func (d swap) reapBucket(ctx context.Context, s *sqlstore.Session, bucket int, k
 	return removed, nil
 }
 
-func (d swap) reap(ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration) (removed int64, err error) {
+func (d swap) reap(
+	ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration,
+) (removed int64, err error) {
 	err = s.InTx(ctx, func() error {
 		removed, err = d.reapIn(ctx, s, bucket, keys, retention)
 		return err
@@ -47,7 +51,9 @@ func (d swap) reap(ctx context.Context, s *sqlstore.Session, bucket int, keys []
 	return removed, err
 }
 
-func (d swap) reapIn(ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration) (int64, error) {
+func (d swap) reapIn(
+	ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration,
+) (int64, error) {
 	var highest int64
 	dead := []any{d.List(keys), sqlstore.Micros(retention)}
 	if d.OneWriter { // a transaction that reads first may be unable to write
@@ -73,7 +79,8 @@ func (d swap) raiseFloor(ctx context.Context, s *sqlstore.Session, bucket int, t
 	var floor int64
 	err := s.QueryRow(ctx, d.Text("cas-floor"), []any{bucket}, &floor)
 	if err == nil && floor < to {
-		err = fmt.Errorf("%w: the floor of bucket %d did not rise to %d: is there a trigger or a row policy on the table?", lease.ErrCorrupt, bucket, to)
+		err = fmt.Errorf("%w: the floor of bucket %d did not rise to %d: is there a trigger or a row "+
+			"policy on the table?", lease.ErrCorrupt, bucket, to)
 	}
 	return err
 }
@@ -81,7 +88,8 @@ func (d swap) raiseFloor(ctx context.Context, s *sqlstore.Session, bucket int, t
 // DropDead removes dead tickets one by one, because a batch would have to be locked in order.
 func (d swap) DropDead(ctx context.Context, s *sqlstore.Session, tickets []lease.Lease, retention int64) error {
 	for _, t := range tickets {
-		if _, err := s.Exec(ctx, d.Text("cas-drop-dead"), []byte(t.Key), sqlstore.Bytes(t.Owner), retention); err != nil {
+		if _, err := s.Exec(ctx, d.Text("cas-drop-dead"), []byte(t.Key), sqlstore.Bytes(t.Owner),
+			retention); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,9 @@ func list(reqs []lease.RenewRequest) string {
 
 // extendTogether extends those at these places in one statement, or one by one if one of them is
 // locked.
-func (d swap) extendTogether(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, at []int, tried []error) error {
+func (d swap) extendTogether(
+	ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, at []int, tried []error,
+) error {
 	if len(at) == 0 {
 		return nil
 	}
@@ -89,7 +91,9 @@ func inKeyOrder(reqs []lease.RenewRequest) []lease.RenewRequest {
 // extendEach tries those at these places one by one, in another order each time, so that a few
 // locked ones cannot always keep the same others from being tried. It notes each result: nil, a
 // conflict, or errUntried.
-func (d swap) extendEach(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, at []int, tried []error) error {
+func (d swap) extendEach(
+	ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, at []int, tried []error,
+) error {
 	began := time.Now()
 	for _, n := range rand.Perm(len(at)) {
 		i := at[n]
@@ -112,7 +116,9 @@ func (d swap) hasTime(ctx context.Context) bool {
 }
 
 // outcomes reads all of the rows.
-func (d swap) outcomes(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, tried []error, sent time.Time) ([]lease.Renewed, error) {
+func (d swap) outcomes(
+	ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, tried []error, sent time.Time,
+) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, len(reqs))
 	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(row sqlstore.Columns) error {
 		var n int

@@ -59,7 +59,8 @@ func Retry(ctx context.Context, f func(ctx context.Context) error, opts ...Retry
 			return struct{}{}, backoff.Permanent(last)
 		}
 		return struct{}{}, last
-	}, backoff.WithBackOff(retry.Growing(r.first, r.longest, 0.5)), backoff.WithMaxTries(uint(r.tries)), backoff.WithMaxElapsedTime(0))
+	}, backoff.WithBackOff(retry.Growing(r.first, r.longest, 0.5)),
+		backoff.WithMaxTries(uint(r.tries)), backoff.WithMaxElapsedTime(0))
 	switch {
 	case err == nil:
 		return nil

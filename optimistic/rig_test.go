@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// ttl is far longer than any test: what comes free in a test was released, or expired by the
+	// ttl is far longer than any test: a key that becomes free was released, or expired by the
 	// test.
 	ttl = 5 * time.Minute
 	// patience bounds what must come to an end.

@@ -31,7 +31,8 @@ func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
 	return d.Unswept().Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
 		s := swap{db, f, &shared{timeout: timeout}}
 		return s, sqlstore.Features{
-			OneWriter: f.OneWriter, CheckNames: f.CheckNames, ProbePool: f.ProbePool, Listener: f.Listener, Version: f.Version,
+			OneWriter: f.OneWriter, CheckNames: f.CheckNames, ProbePool: f.ProbePool,
+			Listener: f.Listener, Version: f.Version,
 			Fence: s.fence, Reap: s.reapBucket,
 		}
 	})
@@ -53,7 +54,8 @@ func (d swap) Setup(ctx context.Context, s *sqlstore.Session) error {
 	}
 	// For the batch, for one lease by itself, and for the read.
 	if least := wait * 5 / 2; d.timeout < least {
-		return fmt.Errorf("%w: Timeout (%s) must be at least %s: a statement here may wait %s for a locked row, and one such row would keep all leases from being renewed",
+		return fmt.Errorf("%w: Timeout (%s) must be at least %s: a statement here may wait %s for a "+
+			"locked row, and one such row would keep all leases from being renewed",
 			lease.ErrConfig, d.timeout, least, wait)
 	}
 	d.wait.Store(int64(wait))
@@ -64,7 +66,9 @@ func (d swap) Setup(ctx context.Context, s *sqlstore.Session) error {
 const guardedWait = time.Second
 
 // guarded runs one statement. If the session cannot have a bound on waiting, a transaction can.
-func (d swap) guarded(ctx context.Context, s *sqlstore.Session, section string, args ...any) (res sql.Result, err error) {
+func (d swap) guarded(
+	ctx context.Context, s *sqlstore.Session, section string, args ...any,
+) (res sql.Result, err error) {
 	run := func() error {
 		res, err = s.Exec(ctx, d.Text(section), args...)
 		return err
@@ -88,13 +92,16 @@ type seen struct {
 func (r seen) free() bool { return r.State == sqlstore.StateFree || r.State == sqlstore.StateLocked }
 
 func (d swap) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (row seen, err error) {
-	err = s.QueryRow(ctx, d.Text("cas-look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)}, append(row.Dest(), &row.owner, &row.expires)...)
+	err = s.QueryRow(ctx, d.Text("cas-look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
+		append(row.Dest(), &row.owner, &row.expires)...)
 	return row, err
 }
 
 // Acquire reads the row and takes it if it is free and still as it was read. A refused caller only
 // reads. The strategy does not matter, because there is one order.
-func (d swap) Acquire(ctx context.Context, s *sqlstore.Session, _ sqlstore.Strategy, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d swap) Acquire(
+	ctx context.Context, s *sqlstore.Session, _ sqlstore.Strategy, r lease.AcquireRequest,
+) (lease.Acquired, error) {
 	row, err := d.look(ctx, s, r)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -116,7 +123,10 @@ func (d swap) Acquire(ctx context.Context, s *sqlstore.Session, _ sqlstore.Strat
 
 // take writes the row if it is as it was read, and still free by the clock.
 func (d swap) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, row seen) (int64, error) {
-	section, args := "cas-take-free", []any{sqlstore.Bytes(r.Owner), d.note(r), sqlstore.Micros(r.TTL), row.Token + 1, []byte(r.Key), row.Token}
+	section, args := "cas-take-free", []any{
+		sqlstore.Bytes(r.Owner), d.note(r), sqlstore.Micros(r.TTL),
+		row.Token + 1, []byte(r.Key), row.Token,
+	}
 	if row.owner != nil {
 		section, args = "cas-take", append(args, row.owner, row.expires)
 	}
@@ -131,7 +141,9 @@ func (d swap) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequ
 // failed says which. If it has expired, its late holder's fence may have locked it for any time, so
 // that beaten does not wait again. In a file all writes wait for one another, so that a locked row
 // says less and is asked for again.
-func (d swap) beaten(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, was seen, failed error) (lease.Acquired, error) {
+func (d swap) beaten(
+	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, was seen, failed error,
+) (lease.Acquired, error) {
 	row, err := d.look(ctx, s, r)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -60,7 +60,8 @@ func NewTable[T any](d dialect.Dialect, name string) (*Table[T], error) {
 	t := &Table[T]{d: of, name: name, quoted: quoted, version: -1}
 	typ := reflect.TypeFor[T]()
 	if typ.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("%w: optimistic.NewTable of %s: use a struct with a field for each column", lease.ErrConfig, typ)
+		return nil, fmt.Errorf("%w: optimistic.NewTable of %s: use a struct with a field for each "+
+			"column", lease.ErrConfig, typ)
 	}
 	if err := t.describe(typ); err != nil {
 		return nil, err
@@ -81,7 +82,8 @@ func (t *Table[T]) describe(typ reflect.Type) error {
 		}
 		quoted, err := t.d.Quote(f.Name)
 		if err != nil || strings.Contains(f.Name, ".") {
-			return fmt.Errorf("%w: %s.%s: column %q: use a letter or _, then up to 62 letters, digits or _", lease.ErrConfig, typ, f.Field.Name, f.Name)
+			return fmt.Errorf("%w: %s.%s: column %q: use a letter or _, then up to 62 letters, digits "+
+				"or _", lease.ErrConfig, typ, f.Field.Name, f.Name)
 		}
 		n := len(t.columns)
 		t.columns = append(t.columns, column{f.Name, quoted, f.Index})
@@ -100,7 +102,8 @@ func unusable(fields *reflectx.StructMap, f *reflectx.FieldInfo) error {
 	twin := fields.Paths[f.Path]
 	switch {
 	case f.Embedded && f.Path != "" && strings.Contains(string(f.Field.Tag), "db:"):
-		return fmt.Errorf("it is embedded, and the tag %q would make it one column: leave out the tag, or give it a name", f.Path)
+		return fmt.Errorf("it is embedded, and the tag %q would make it one column: leave out the tag, "+
+			"or give it a name", f.Path)
 	case f.Embedded && f.Field.Type.Kind() == reflect.Pointer && !f.Field.IsExported():
 		return errors.New("a nil pointer that is embedded and not exported cannot be filled: embed the struct itself")
 	case f.Path == f.Name && !f.Embedded && twin != f && !twin.Embedded && len(twin.Index) == len(f.Index):
@@ -122,11 +125,14 @@ func (t *Table[T]) choose(typ reflect.Type, keys, versions []int) error {
 	versions = named(versions, "version")
 	switch {
 	case len(t.keys) == 0:
-		return fmt.Errorf("%w: %s has no key: tag the field of the primary key `db:\"name,key\"`, or have a column id", lease.ErrConfig, typ)
+		return fmt.Errorf("%w: %s has no key: tag the field of the primary key `db:\"name,key\"`, or "+
+			"have a column id", lease.ErrConfig, typ)
 	case len(versions) != 1:
-		return fmt.Errorf("%w: %s has %d versions: tag one integer field `db:\"name,version\"`, or have a column version", lease.ErrConfig, typ, len(versions))
+		return fmt.Errorf("%w: %s has %d versions: tag one integer field `db:\"name,version\"`, or have "+
+			"a column version", lease.ErrConfig, typ, len(versions))
 	case slices.Contains(t.keys, versions[0]):
-		return fmt.Errorf("%w: %s: the version %q cannot be part of the key", lease.ErrConfig, typ, t.columns[versions[0]].name)
+		return fmt.Errorf("%w: %s: the version %q cannot be part of the key", lease.ErrConfig, typ,
+			t.columns[versions[0]].name)
 	}
 	t.version = versions[0]
 	return nil
@@ -142,7 +148,8 @@ func (t *Table[T]) limitVersion(typ reflect.Type) error {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		t.limit = int64(min(uint64(math.MaxUint64)>>(64-bits), math.MaxInt64))
 	default:
-		return fmt.Errorf("%w: %s: the version %q is a %s; make it an integer", lease.ErrConfig, typ, t.columns[t.version].name, field)
+		return fmt.Errorf("%w: %s: the version %q is a %s; make it an integer", lease.ErrConfig, typ,
+			t.columns[t.version].name, field)
 	}
 	return nil
 }

@@ -100,7 +100,8 @@ func (t *Table[T]) update(ctx context.Context, ext Ext, v reflect.Value, read in
 	n, err := res.RowsAffected()
 	switch {
 	case err != nil || n < 0 || n > 1:
-		return fmt.Errorf("%w: update %s %s: %d rows (%v): roll back; is the key unique, and does a trigger write too?", ErrMiscount, t.name, keyText(t.keyOf(v)), n, err)
+		return fmt.Errorf("%w: update %s %s: %d rows (%v): roll back; is the key unique, and does a "+
+			"trigger write too?", ErrMiscount, t.name, keyText(t.keyOf(v)), n, err)
 	case n == 0:
 		return t.conflict(ctx, ext, v, read)
 	case atEdge(read) && t.d.Clamps:
@@ -121,7 +122,8 @@ func (t *Table[T]) updating(v reflect.Value, read int64) (query string, args []a
 	}
 	version := t.columns[t.version].quoted
 	set = append(set, version+" = "+version+" + 1")
-	query = "UPDATE " + t.quoted + " SET " + strings.Join(set, ", ") + " WHERE " + t.whereKey() + " AND " + version + " = ?"
+	query = "UPDATE " + t.quoted + " SET " + strings.Join(set, ", ") + " WHERE " + t.whereKey() +
+		" AND " + version + " = ?"
 	return t.bind(query), append(append(args, t.keyOf(v)...), read)
 }
 
@@ -133,7 +135,8 @@ func (t *Table[T]) failed(ext Ext, v reflect.Value, read int64, err error) error
 	case state(err) == "22003" && atEdge(read):
 		return t.exhausted(v, read, err)
 	case !inTx && t.isLost(err):
-		return fmt.Errorf("%w: update %s %s from version %d: read it again to see whether it was done: %w", lease.ErrUnknown, t.name, keyText(t.keyOf(v)), read, err)
+		return fmt.Errorf("%w: update %s %s from version %d: read it again to see whether it was done: %w",
+			lease.ErrUnknown, t.name, keyText(t.keyOf(v)), read, err)
 	}
 	return t.refused(v, read, err)
 }
@@ -162,7 +165,8 @@ func (t *Table[T]) raised(ctx context.Context, ext Ext, v reflect.Value, read in
 func atEdge(version int64) bool { return version >= math.MaxInt8 && version&(version+1) == 0 }
 
 func (t *Table[T]) exhausted(v reflect.Value, read int64, cause error) error {
-	err := fmt.Errorf("%w: %s %s has version %d, and the next would be out of range; give the column and the field a larger integer", ErrVersion, t.name, keyText(t.keyOf(v)), read)
+	err := fmt.Errorf("%w: %s %s has version %d, and the next would be out of range; give the column "+
+		"and the field a larger integer", ErrVersion, t.name, keyText(t.keyOf(v)), read)
 	if cause != nil {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
@@ -183,14 +187,16 @@ func (t *Table[T]) conflict(ctx context.Context, ext Ext, v reflect.Value, read 
 	case found == read && atEdge(read) && t.d.Clamps:
 		return t.exhausted(v, read, errors.New("the update left it as it was"))
 	case found == read:
-		return fmt.Errorf("%w: update %s %s: no row was changed, and it still has version %d: roll back; does a trigger or a row policy keep it from being written?",
+		return fmt.Errorf("%w: update %s %s: no row was changed, and it still has version %d: roll "+
+			"back; does a trigger or a row policy keep it from being written?",
 			ErrMiscount, t.name, keyText(t.keyOf(v)), read)
 	}
 	return &ConflictError{Table: t.name, Key: t.keyOf(v), Expected: read, Found: found}
 }
 
 func (t *Table[T]) current(ctx context.Context, ext Ext, key []any) (int64, error) {
-	rows, err := ext.QueryContext(ctx, t.bind("SELECT "+t.columns[t.version].quoted+" FROM "+t.quoted+" WHERE "+t.whereKey()+t.d.ShareLock), key...)
+	rows, err := ext.QueryContext(ctx, t.bind("SELECT "+t.columns[t.version].quoted+
+		" FROM "+t.quoted+" WHERE "+t.whereKey()+t.d.ShareLock), key...)
 	if err != nil {
 		return 0, err
 	}
@@ -213,7 +219,8 @@ func (t *Table[T]) current(ctx context.Context, ext Ext, key []any) (int64, erro
 
 func (t *Table[T]) unversioned(key []any) error {
 	c := t.columns[t.version].name
-	return fmt.Errorf("%w: %s %s has none: UPDATE %s SET %s = 0 WHERE %s IS NULL, and make the column NOT NULL", ErrVersion, t.name, keyText(key), t.name, c, c)
+	return fmt.Errorf("%w: %s %s has none: UPDATE %s SET %s = 0 WHERE %s IS NULL, and make the column "+
+		"NOT NULL", ErrVersion, t.name, keyText(key), t.name, c, c)
 }
 
 func (t *Table[T]) missing(keys [][]any) error {

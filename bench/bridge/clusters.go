@@ -39,7 +39,7 @@ var clusters = []struct {
 	{"a group, 3 members", joinGroup},
 }
 
-// prefix is nobody else's.
+// prefix is of this run alone.
 func prefix(d *rig.Database) string {
 	return fmt.Sprintf("b%d_%s_", time.Now().UnixNano()%1e12, d.Name)
 }

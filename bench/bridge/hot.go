@@ -35,7 +35,8 @@ type home struct {
 	took    time.Duration
 }
 
-// hot has two clients, as two processes have them, compete for one key, which is at home in the table and in each cluster by turns.
+// hot has two clients, as two processes have them, compete for one key, which is at home in the
+// table and in each cluster by turns.
 func (s settings) hot(ctx context.Context, d *rig.Database, p *rig.Progress) (rows []hotRow, err error) {
 	var open closers
 	defer func() { err = errors.Join(err, open.close()) }()

@@ -1,6 +1,7 @@
-// Command bridge measures what a bridge costs the keys that never move, and what one hot key reaches in the table and in each cluster
-// it finds: etcd, whose endpoints are in ROWLOCK_TEST_ETCD, and Group Replication, whose members are in ROWLOCK_TEST_GROUP. It does so on each
-// database it finds.
+// Command bridge measures what a bridge costs the keys that never move, and what one hot key
+// reaches in the table and in each cluster it finds: etcd, whose endpoints are in
+// ROWLOCK_TEST_ETCD, and Group Replication, whose members are in ROWLOCK_TEST_GROUP. It does so on
+// each database it finds.
 package main
 
 import (

@@ -1,7 +1,9 @@
-// Command shared compares readers of one key with exclusive locks: a pair of RLock and Unlock where another process shares the key
-// already, with a pair of Lock and Unlock, at one goroutine; and 256 readers of one key with 256 goroutines that take turns at one. It
-// does so on each database it finds: SQLite always, and the servers whose data source names are in ROWLOCK_TEST_POSTGRES, _MARIADB and
-// _MYSQL. It also prints how many statements each pair sends: BEGIN and COMMIT are not counted.
+// Command shared compares readers of one key with exclusive locks: a pair of RLock and Unlock where
+// another process shares the key already, with a pair of Lock and Unlock, at one goroutine; and 256
+// readers of one key with 256 goroutines that take turns at one. It does so on each database it
+// finds: SQLite always, and the servers whose data source names are in ROWLOCK_TEST_POSTGRES,
+// _MARIADB and _MYSQL. It also prints how many statements each pair sends: BEGIN and COMMIT are not
+// counted.
 package main
 
 import (
@@ -19,11 +21,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return race.Program(ctx, s.kinds, s.steps(), s.course(), s.check,
-		"database\tpair\tgoroutines\tpairs/s\tratio (min–max)\ttarget\t", s.measure)
+	return race.Program(ctx, s.Kinds, s.steps(), s.Course(), s.Check,
+		race.Pairs, s.measure)
 }
-
-func (s settings) course() race.Course { return race.Course{Rounds: s.rounds, Turn: s.turn} }
 
 func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress) (r *race.Result, err error) {
 	if r, err = race.NewResult(ctx, d); err != nil {
@@ -35,7 +35,7 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 	}
 	defer func() { err = errors.Join(err, f.close(ctx)) }()
 	for _, scene := range f.scenes(s) {
-		c := s.course()
+		c := s.Course()
 		c.Title, c.Goroutines, c.Progress = d.Kind.Name, scene.goroutines, p
 		if err := r.Counted(ctx, c, scene.contenders, f.sent); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
-// Command slots compares a semaphore of 8 slots under 64 goroutines with 8 keys under as many goroutines, each of which wants one of
-// the keys. It does so on each database it finds: SQLite always, and the servers whose data source names are in ROWLOCK_TEST_POSTGRES,
-// _MARIADB and _MYSQL. It also prints how many statements each pair sends: BEGIN and COMMIT are not counted.
+// Command slots compares a semaphore of 8 slots under 64 goroutines with 8 keys under as many
+// goroutines, each of which wants one of the keys. It does so on each database it finds: SQLite
+// always, and the servers whose data source names are in ROWLOCK_TEST_POSTGRES, _MARIADB and
+// _MYSQL. It also prints how many statements each pair sends: BEGIN and COMMIT are not counted.
 package main
 
 import (
@@ -18,11 +19,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return race.Program(ctx, s.kinds, len(s.kinds)*s.rounds*2, s.course(), s.check,
-		"database\tpair\tgoroutines\tpairs/s\tratio (min–max)\ttarget\t", s.measure)
+	return race.Program(ctx, s.Kinds, len(s.Kinds)*s.Rounds*2, s.Course(), s.Check,
+		race.Pairs, s.measure)
 }
-
-func (s settings) course() race.Course { return race.Course{Rounds: s.rounds, Turn: s.turn} }
 
 func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress) (r *race.Result, err error) {
 	if r, err = race.NewResult(ctx, d); err != nil {
@@ -33,7 +32,7 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	c := s.course()
+	c := s.Course()
 	c.Title, c.Goroutines, c.Progress = d.Kind.Name, s.goroutines, p
 	return r, r.Counted(ctx, c, f.contenders(), f.sent)
 }

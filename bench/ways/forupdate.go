@@ -11,8 +11,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// openForUpdate: the floor begins a transaction and locks a row, which takes a connection for as long as the lock is held; writes owner
-// and token where they last, which takes another; takes the owner back, and ends the transaction.
+// openForUpdate: the floor begins a transaction and locks a row, which takes a connection for as
+// long as the lock is held; writes owner and token where they last, which takes another; takes the
+// owner back, and ends the transaction.
 func openForUpdate(ctx context.Context, d *rig.Database, goroutines int) (*field, error) {
 	f := new(field)
 	holders, err := f.hands(ctx, d, goroutines, nil, map[string]string{

@@ -1,6 +1,7 @@
-// Command ways compares the other ways to lock with their floors: the statements that each cannot do without, sent by hand over the
-// raw driver. For once it compares with the transaction that is to be done once. It does so on each database it finds: SQLite always,
-// and the servers whose data source names are in ROWLOCK_TEST_POSTGRES, _MARIADB and _MYSQL.
+// Command ways compares the other ways to lock with their floors: the statements that each cannot
+// do without, sent by hand over the raw driver. For once it compares with the transaction that is
+// to be done once. It does so on each database it finds: SQLite always, and the servers whose data
+// source names are in ROWLOCK_TEST_POSTGRES, _MARIADB and _MYSQL.
 package main
 
 import (
@@ -18,11 +19,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return race.Program(ctx, s.kinds, s.steps(), s.course(), s.check,
+	return race.Program(ctx, s.Kinds, s.steps(), s.Course(), s.Check,
 		"database\tway\tgoroutines\ta second\tratio (min–max)\ttarget\t", s.measure)
 }
-
-func (s settings) course() race.Course { return race.Course{Rounds: s.rounds, Turn: s.turn} }
 
 func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress) (r *race.Result, err error) {
 	if r, err = race.NewResult(ctx, d); err != nil {
@@ -59,11 +58,11 @@ func (s settings) race(ctx context.Context, d *rig.Database, w way, keys *race.K
 		}
 	}
 	for _, c := range f.contenders {
-		if _, err := race.Turn(ctx, c, keys, goroutines, s.turn/2); err != nil {
+		if _, err := race.Turn(ctx, c, keys, goroutines, s.Turn/2); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
-	c := s.course()
+	c := s.Course()
 	c.Title, c.Goroutines, c.Progress = d.Name, goroutines, p
 	return race.Run(ctx, c, f.contenders, keys)
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/rowlockdb/rowlock/once"
 )
 
-// openOnce: the floor is the transaction that is to be done once, an order of one row, through database/sql as its owner would write
-// it; then the same with one statement more and with two, which is what once.Do costs without a result to keep and with one.
+// openOnce: the floor is the transaction that is to be done once, an order of one row, through
+// database/sql as its owner would write it; then the same with one statement more and with two,
+// which is what once.Do costs without a result to keep and with one.
 func openOnce(ctx context.Context, d *rig.Database, goroutines int) (*field, error) {
 	table := d.Prefix + "orders"
 	f := &field{make: func(context.Context, string) error { return nil }}

@@ -19,7 +19,7 @@ type way struct {
 	open       func(ctx context.Context, d *rig.Database, goroutines int) (*field, error)
 }
 
-// field is everybody who runs on one database. The floor comes first.
+// field is all contenders of one database. The floor comes first.
 type field struct {
 	contenders []race.Contender
 	make       func(ctx context.Context, key string) error // makes the rows that the floor cannot

@@ -107,7 +107,7 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 			m.look(sqlstore.StateLocked)
 			m.exec("acquire-expired", grants)
 		}, granted, nil},
-		"one that comes free between is taken": {my, sqlstore.Update, func(m *mocked) {
+		"one that is released between is taken": {my, sqlstore.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(sqlstore.StateFree)
 			m.exec("acquire-update", grants)

@@ -6,8 +6,9 @@
 -- name: wait-note
 -- $1 1 for a process, $2 note, $3 life in µs, and of each row, as array literals: $4 key, $5 chain,
 -- $6 token, or 0 for a key that is waited for and -1 for one that is to be shared, $7 how long it
--- has waited in µs. Of the latter, the token awaited is negative. All rows of a chain are of one moment, because its rank among the others is when it began to wait. A late statement
--- extends them no further than if it had been in time.
+-- has waited in µs. Of the latter, the token awaited is negative. All rows of a chain are of one
+-- moment, because its rank among the others is when it began to wait. A late statement extends them
+-- no further than if it had been in time.
 WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO rowlock_wait AS e (chain, key, token, awaits, process, note, since, alive_until)
 SELECT w.chain, w.key, greatest(w.token, 0),

@@ -1,4 +1,5 @@
-// Package counted counts what is asked of a table, for tests and benchmarks of what stands in front of it.
+// Package counted counts what is asked of a table, for tests and benchmarks of what stands in front
+// of it.
 package counted
 
 import (
@@ -21,7 +22,8 @@ type Table struct {
 // Count counts the calls to a table.
 func Count(table paxosbridge.Table) *Table { return &Table{Table: table} }
 
-// Calls returns how many calls there were since the last Reset, of those that only read and of those that may write.
+// Calls returns how many calls there were since the last Reset, of those that only read and of
+// those that may write.
 func (t *Table) Calls() (reads, writes int64) { return t.reads.Load(), t.writes.Load() }
 
 // Reset begins to count anew.

@@ -55,6 +55,29 @@ func TestReadmeAndDocsAreCompiled(t *testing.T) {
 	}
 }
 
+// A reader takes these pages for complete.
+func TestPagesNameAllThatTheyList(t *testing.T) {
+	t.Chdir(root)
+	api := readFile(t, "testdata/api/rowlock.txt")
+	for _, list := range []struct{ page, of string }{
+		{"docs/settings.md", `(?m)^type Config struct, (\w+)`},
+		{"docs/getting-started.md", `(?m)^func (\w+)\(.*\) Option$`},
+		{"docs/metrics.md", `(?m)^type Hooks struct, (\w+)`},
+		{"docs/metrics.md", `(?m)^type Stats struct, (\w+)`},
+	} {
+		names := regexp.MustCompile(list.of).FindAllStringSubmatch(api, -1)
+		if len(names) == 0 {
+			t.Errorf("testdata/api has nothing of the form %s", list.of)
+		}
+		text := readFile(t, list.page)
+		for _, name := range names {
+			if !regexp.MustCompile("`[^`\n]*\\b" + name[1] + "\\b").MatchString(text) {
+				t.Errorf("%s does not name %s", list.page, name[1])
+			}
+		}
+	}
+}
+
 // What docs/protocol.md shows stands in the files that programs in other languages load and copy.
 // The programs are as short as the page says.
 func TestTheProtocolIsWhatItsProgramsRun(t *testing.T) {

@@ -1,5 +1,6 @@
-// Package lossy puts a bad network between a client and a store in memory, for tests in virtual time: each request is delayed, and
-// lost or refused on its way or on the way back, as a list of fates has it.
+// Package lossy puts a bad network between a client and a store in memory, for tests in virtual
+// time: each request is delayed, and lost or refused on its way or on the way back, as a list of
+// fates has it.
 package lossy
 
 import (
@@ -35,8 +36,8 @@ func Fates(longest time.Duration) *rapid.Generator[Fate] {
 	})
 }
 
-// Carry makes a call with that fate. It does not hear of ctx on the way there: a request that was sent may arrive after its sender has
-// given up.
+// Carry makes a call with that fate. It does not hear of ctx on the way there: a request that was
+// sent may arrive after its sender has given up.
 func Carry[A any](ctx context.Context, f Fate, call func(context.Context) ([]A, error)) ([]A, error) {
 	if f.lost == "refused" {
 		return nil, errRefused
@@ -70,8 +71,8 @@ type Network struct {
 	next  int
 }
 
-// New returns a network that has the fates by turns. A call is given up after patient, as every store does some day; 0 leaves that to
-// its caller.
+// New returns a network that has the fates by turns. A call is given up after patient, as every
+// store does some day; 0 leaves that to its caller.
 func New(store *memstore.Store, patient time.Duration, fates []Fate) *Network {
 	return &Network{store: store, patient: patient, fates: fates}
 }

@@ -1,5 +1,6 @@
-// Package movetest moves keys between a real database and a real cluster under load, while somebody breaks the cluster, and looks at what
-// the keys guarded: nothing may be lost, and no token may go back.
+// Package movetest moves keys between a real database and a real cluster under load, while a test
+// breaks the cluster, and looks at what the keys guarded: nothing may be lost, and no token may go
+// back.
 package movetest
 
 import (
@@ -26,7 +27,8 @@ import (
 type Scene struct {
 	// Cluster returns a client of the cluster, as each process has its own.
 	Cluster func(tb testing.TB) paxosbridge.Cluster
-	// Disturb breaks something and mends it again, and returns when it is mended. It is called again and again. nil: nothing breaks.
+	// Disturb breaks something and mends it again, and returns when it is mended. It is called again
+	// and again. nil: nothing breaks.
 	Disturb func(ctx context.Context) error
 	// Moves is how many are to be made.
 	Moves int
@@ -57,8 +59,9 @@ type play struct {
 	gap  [keys]time.Duration
 }
 
-// Run moves keys until Scene.Moves have been made, or as many as ROWLOCK_SOAK_MOVES says. What they guard is a number in the database for each, which is read, and written back plus
-// one, in a transaction that is fenced: two holders would lose one, and a holder of old would be refused.
+// Run moves keys until Scene.Moves have been made, or as many as ROWLOCK_SOAK_MOVES says. What they
+// guard is a number in the database for each, which is read, and written back plus one, in a
+// transaction that is fenced: two holders would lose one, and a holder of old would be refused.
 func Run(t *testing.T, e *testdb.Env, s Scene) {
 	limit := 3 * time.Minute
 	if n, err := strconv.Atoi(os.Getenv("ROWLOCK_SOAK_MOVES")); err == nil {
@@ -145,7 +148,8 @@ func (p *play) got(key int) {
 	p.last[key] = now
 }
 
-// increment is the business of a lock. The lock's context ends it when the lock does, but it is the fence that makes it safe.
+// increment is the business of a lock. The lock's context ends it when the lock does, but it is the
+// fence that makes it safe.
 func (p *play) increment(l *rowlock.Lock, key int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -184,7 +188,7 @@ func (p *play) move(ctx context.Context, i int) {
 		if out == nil || back == nil {
 			p.moves.Add(1)
 		} else {
-			time.Sleep(10 * time.Millisecond) // somebody else moves it, or nobody can for the moment
+			time.Sleep(10 * time.Millisecond) // another process moves it, or none can now
 		}
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"net"
 )
 
-// Free returns n addresses of this machine that were free a moment ago. It holds all of them before it lets any go, so that no two are the
-// same. They are below those that systems give to whoever connects to somebody, or one of these could be taken before the server has it.
+// Free returns n addresses of this machine that were free a moment ago. It holds all of them before
+// it lets any go, so that no two are the same. They are below those that systems give to
+// outgoing connections, or one of these could be taken before the server has it.
 func Free(n int) (addresses []string, err error) {
 	for tries := 0; len(addresses) < n; tries++ {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000)))

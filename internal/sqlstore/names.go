@@ -72,7 +72,8 @@ func (n Names) Table(table, quote string) string {
 	return name
 }
 
-var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue|_hold|_once|_once_expiry|_wait|_wait_key|_member|_party|_latch|_limit|_forced|_trace)?\b`)
+var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue|_hold|_once|_once_expiry|_wait|_wait_key|` +
+	`_member|_party|_latch|_limit|_forced|_trace)?\b`)
 
 // Fill replaces the default names of the tables in SQL by their quoted names, @home by the home,
 // and @last_token by the largest token that is ever granted.

@@ -70,6 +70,8 @@ func ReadTrace(ctx context.Context, s *Session, d *Dialect, f lease.TraceFilter)
 	if !f.Before.At.IsZero() {
 		before, id = f.Before.At.UnixMicro(), f.Before.ID
 	}
+	// The prefix is no lease.Range: events without a key have none, and a database may read all of a
+	// range from the index of the keys, and sort it, for a page of the latest.
 	section, args := "trace-list", []any{len(f.Prefix), []byte(f.Prefix)}
 	if f.Key != "" || f.NoKey {
 		section, args = "trace-list-key", []any{[]byte(f.Key)}

@@ -26,8 +26,8 @@ func (c *cell) count(db *sql.DB, query string) (n int) {
 	return n
 }
 
-// A process that wants to be told when a key comes free has a row without rank, and is no waiter.
-func TestWhoeverOnlyAwaitsAKeyIsNeverServed(t *testing.T) {
+// A process that wants to be told when a key is released has a row without rank, and is no waiter.
+func TestAProcessThatOnlyAwaitsAKeyIsNeverServed(t *testing.T) {
 	eachQueue(t, func(c *cell) {
 		l, process := hold(c, c.clean, c.key), ticket(c.key)
 		c.Exec(c, `INSERT INTO {rowlock_queue} ({key}, waiter, alive_until) VALUES (?, ?, {now}`+strings.Repeat(` + {second}`, 60)+`)`, []byte(c.key), process.Owner[:])

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// ttl is far longer than any test: what comes free in a test was released, and did not
+	// ttl is far longer than any test: a key that becomes free was released, and did not
 	// expire.
 	ttl = 5 * time.Minute
 	// patience bounds what must come to an end.

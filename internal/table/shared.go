@@ -79,18 +79,7 @@ func (s *Store) again(
 	}
 	keys := keysOf(reqs)
 	s.unveil(ctx, keys, out)
-	free := at[:0]
-	for _, i := range at {
-		if out[i].Err != nil || !out[i].Possible {
-			continue
-		}
-		out[i] = lease.Acquired{Locked: true}
-		if ended, err := s.endTeam(ctx, keys[i]); err != nil {
-			out[i] = lease.Acquired{Err: err}
-		} else if ended {
-			free = append(free, i)
-		}
-	}
+	free := s.endTeams(ctx, keys, out, at)
 	switch {
 	case len(free) == 0:
 		return out
@@ -110,6 +99,25 @@ func (s *Store) again(
 	}
 	s.unveil(ctx, keys, out)
 	return out
+}
+
+// endTeams ends those of the teams at these places that have no live member. It returns the places
+// of the keys that are free by that.
+func (s *Store) endTeams(
+	ctx context.Context, keys []string, out []lease.Acquired, at []int,
+) (free []int) {
+	for _, i := range at {
+		if out[i].Err != nil || !out[i].Possible {
+			continue
+		}
+		out[i] = lease.Acquired{Locked: true}
+		if ended, err := s.endTeam(ctx, keys[i]); err != nil {
+			out[i] = lease.Acquired{Err: err}
+		} else if ended {
+			free = append(free, i)
+		}
+	}
+	return free
 }
 
 // Downgrade makes leases teams of one, one after another.

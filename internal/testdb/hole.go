@@ -44,6 +44,15 @@ func (e *Env) Holed(tb testing.TB) (h *Hole, source string) {
 	return h, u.String()
 }
 
+// BehindHole returns the Env as a client has it whose server can vanish.
+func (e *Env) BehindHole(tb testing.TB) (*Env, *Hole) {
+	tb.Helper()
+	through := *e
+	h, source := e.Holed(tb)
+	through.Source = source
+	return &through, h
+}
+
 func newHole(tb testing.TB, to string) *Hole {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

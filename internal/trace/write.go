@@ -19,8 +19,8 @@ func (r *Recorder) run() {
 	r.putBack(left)
 }
 
-// sleep waits for an event, and then for more, or for the end of a pause after a failure. It reports
-// false after Stop.
+// sleep waits for an event, and then for more, or for the end of a pause after a failure. It
+// reports false after Stop.
 func (r *Recorder) sleep() bool {
 	wait, pausing := r.pause, r.pause > 0
 	if !pausing {

@@ -53,7 +53,8 @@ func (c *Config) withDefaults() (Config, error) {
 	}
 	out.Logger = cmp.Or(c.Logger, slog.Default())
 	if out.MaxBody < 0 || out.Finish < 0 {
-		return out, fmt.Errorf("%w: MaxBody is %d and Finish %s: neither can be negative", lease.ErrConfig, out.MaxBody, out.Finish)
+		return out, fmt.Errorf("%w: MaxBody is %d and Finish %s: neither can be negative",
+			lease.ErrConfig, out.MaxBody, out.Finish)
 	}
 	return out, nil
 }
@@ -65,7 +66,8 @@ var errNoTenant = fmt.Errorf("%w: oncehttp: Config.Tenant is nil: return the aut
 
 func lasting(status int) bool {
 	switch status {
-	case http.StatusUnauthorized, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+	case http.StatusUnauthorized, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
+		http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
 	}
 	return status < http.StatusInternalServerError

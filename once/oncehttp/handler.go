@@ -105,7 +105,8 @@ func elsewhere(err error) bool {
 // has only the URL.
 func fingerprint(r *http.Request, body []byte) []byte {
 	h := r.Header
-	return once.Fingerprint([]byte(r.Method), []byte(r.RequestURI), []byte(r.URL.RequestURI()), []byte(h.Get("Content-Type")), []byte(h.Get("Content-Encoding")), body)
+	return once.Fingerprint([]byte(r.Method), []byte(r.RequestURI), []byte(r.URL.RequestURI()),
+		[]byte(h.Get("Content-Type")), []byte(h.Get("Content-Encoding")), body)
 }
 
 // errNotKept rolls back a response whose status is not kept.
@@ -196,18 +197,23 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, once.ErrMismatch):
 		problem(w, http.StatusUnprocessableEntity, "this Idempotency-Key was used for another request: take a new one")
 	case errors.As(err, &flight) && !errors.Is(err, lease.ErrUnknown):
-		retry(w, http.StatusConflict, flight.RetryAfter, "the first request with this Idempotency-Key is still in flight: repeat it later")
+		retry(w, http.StatusConflict, flight.RetryAfter,
+			"the first request with this Idempotency-Key is still in flight: repeat it later")
 	case errors.Is(err, lease.ErrInvalidKey):
 		problem(w, http.StatusBadRequest, "the Idempotency-Key or its tenant cannot be used")
-	case errors.Is(err, errTooLarge), errors.Is(err, once.ErrResultTooLarge), errors.Is(err, lease.ErrCorrupt), errors.Is(err, lease.ErrConfig):
+	case errors.Is(err, errTooLarge), errors.Is(err, once.ErrResultTooLarge),
+		errors.Is(err, lease.ErrCorrupt), errors.Is(err, lease.ErrConfig):
 		h.complain(r, err)
-		problem(w, http.StatusInternalServerError, "the response cannot be kept or was not kept as a response; nothing was done now")
+		problem(w, http.StatusInternalServerError,
+			"the response cannot be kept or was not kept as a response; nothing was done now")
 	default:
 		h.complain(r, err)
-		retry(w, http.StatusServiceUnavailable, retryAfter*time.Second, "the request may not have been done: repeat it with the same Idempotency-Key")
+		retry(w, http.StatusServiceUnavailable, retryAfter*time.Second,
+			"the request may not have been done: repeat it with the same Idempotency-Key")
 	}
 }
 
 func (h *Handlers) complain(r *http.Request, err error) {
-	h.cfg.Logger.LogAttrs(r.Context(), slog.LevelError, "rowlock: a request that is to be done once", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("error", err))
+	h.cfg.Logger.LogAttrs(r.Context(), slog.LevelError, "rowlock: a request that is to be done once",
+		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("error", err))
 }

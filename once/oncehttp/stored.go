@@ -82,8 +82,10 @@ func unspell(h http.Header) (http.Header, bool) {
 // fleeting are the headers that are not kept: a session must not be handed out again, and the
 // others belong to one connection or moment.
 var fleeting = map[string]bool{
-	"Set-Cookie": true, "Set-Cookie2": true, "Date": true, "Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true,
-	"Proxy-Authorization": true, "Proxy-Connection": true, "Proxy-Authentication-Info": true, "Te": true, "Trailer": true,
+	"Set-Cookie": true, "Set-Cookie2": true, "Date": true, "Connection": true, "Keep-Alive": true,
+	"Proxy-Authenticate":  true,
+	"Proxy-Authorization": true, "Proxy-Connection": true, "Proxy-Authentication-Info": true,
+	"Te": true, "Trailer": true,
 	"Transfer-Encoding": true, "Upgrade": true, "Content-Length": true, replayedHeader: true,
 }
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # cache, here, port, pid: with-servers has them
-# Three members of an etcd cluster, each a process of its own, in the version that tools/go.mod names. They write to the disk before
-# they answer, as they do by default.
+# Three members of an etcd cluster, each a process of its own, in the version that tools/go.mod
+# names. They write to the disk before they answer, as they do by default.
 
 etcd_members=(etcd1 etcd2 etcd3)
 
@@ -29,7 +29,8 @@ etcd_build() {
 	) 9<"$cache" >"$folder/$1/log" 2>&1 || give_up "$1" "could not be built"
 }
 
-# etcd_serve NAME FOLDER PORT becomes a member. A cache in root's home is no place for another user to run something from.
+# etcd_serve NAME FOLDER PORT becomes a member. A cache in root's home is no place for another user
+# to run something from.
 etcd_serve() {
 	local name=$1 member cluster=
 	for member in "${etcd_members[@]}"; do

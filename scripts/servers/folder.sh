@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2154,SC2034 # places, port: with-servers has them
 # The temporary folder of one run, which is also its claim on a few ports.
 
-# make_folder sets folder and port. Ports are free for nobody but the one who makes the folder named after the first of
-# them, and mkdir lets only one do that: several runs at once cannot choose the same. The range lies below the one
-# the kernel takes the ports of outgoing connections from.
+# make_folder sets folder and port. Ports are free for nobody but the one who makes the folder named
+# after the first of them, and mkdir lets only one do that: several runs at once cannot choose the
+# same. The range lies below the one the kernel takes the ports of outgoing connections from.
 make_folder() {
 	local first parent
 	parent=$(realpath -e "${TMPDIR:-/tmp}")

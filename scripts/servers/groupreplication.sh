@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # cache, folder, sid, as_mysql, port: with-servers and mysql.sh have them
-# Three MySQL servers as one group: MySQL Group Replication with a single primary. They are the MySQL of mysql.sh.
+# Three MySQL servers as one group: MySQL Group Replication with a single primary. They are the
+# MySQL of mysql.sh.
 
 group_needs() { mysql_needs; }
 
@@ -8,7 +9,8 @@ group_data() {
 	echo "$(mysql_data).group"
 }
 
-# group_prepare makes one data folder and two copies: to copy takes a twentieth of the time. What makes a server itself is left out.
+# group_prepare makes one data folder and two copies: to copy takes a twentieth of the time. What
+# makes a server itself is left out.
 group_prepare() {
 	local data inside n
 	mkdir -p "$folder/mysql" # where fetch writes its log
@@ -29,7 +31,8 @@ group_prepare() {
 	} >"$1/log" 2>&1 || give_up group "has no data folders"
 }
 
-# Each member makes the user for itself, before there is a group: a statement that was logged would be one the others do not have.
+# Each member makes the user for itself, before there is a group: a statement that was logged would
+# be one the others do not have.
 write_group_init_file() {
 	cat >"$1" <<-'SQL'
 		set session sql_log_bin = 0;

@@ -1,12 +1,14 @@
 # shellcheck shell=bash disable=SC2154 # no_sync: with-servers sets it
 # MariaDB, the version the machine's Debian has, and what MySQL has in common with it.
 
-# The core packages are the programs alone: no service, no default data folder, no user of their own.
+# The core packages are the programs alone: no service, no default data folder, no user of their
+# own.
 mariadb_needs() {
 	type mariadbd mariadb-install-db mariadb >/dev/null 2>&1 || missing+=(mariadb-server-core mariadb-client-core)
 }
 
-# A MariaDB that starts removes every temporary table it finds in its tmpdir: not one to share with another.
+# A MariaDB that starts removes every temporary table it finds in its tmpdir: not one to share with
+# another.
 mariadb_prepare() {
 	mkdir "$1/tmp"
 	own nobody "$1" "$1/tmp"
@@ -31,8 +33,8 @@ mariadb_dsn() {
 	innodb_dsn "$1"
 }
 
-# write_init_file writes what the server runs before it takes connections. Neither server's root is by nature
-# one who comes over TCP.
+# write_init_file writes what the server runs before it takes connections. Neither server's root is
+# by nature one who comes over TCP.
 write_init_file() {
 	cat >"$1" <<-'SQL'
 		create database if not exists rowlock_test;

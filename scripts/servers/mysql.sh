@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # cache, folder, no_sync: with-servers sets them
-# The real MySQL. Debian has it in its unstable suite only, so it lives in a small Debian of its own,
-# made once and kept between runs.
+# The real MySQL. Debian has it in its unstable suite only, so it lives in a small Debian of its
+# own, made once and kept between runs.
 
 sid=$cache/mysql-sid
 debian_keys=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -26,7 +26,8 @@ fetch() {
 	) 9<"$cache"
 }
 
-# bootstrap gives the folder its name only when it is whole: what an interrupted run leaves is never taken for good.
+# bootstrap gives the folder its name only when it is whole: what an interrupted run leaves is never
+# taken for good.
 bootstrap() {
 	local part=$sid.part mirror
 	rm -rf --one-file-system -- "$part"
@@ -44,7 +45,8 @@ debian_mirror() {
 		grep -m 1 '^https\?:' || true
 }
 
-# own_mounts keeps what debootstrap mounts (/proc in the new Debian) from outliving it, where that is allowed.
+# own_mounts keeps what debootstrap mounts (/proc in the new Debian) from outliving it, where that
+# is allowed.
 own_mounts() {
 	if unshare --mount true 2>/dev/null; then
 		unshare --mount "$@"
@@ -53,7 +55,8 @@ own_mounts() {
 	fi
 }
 
-# mysql_data is the data folder's place as seen from outside: no path leads out of the chroot to the temporary folder.
+# mysql_data is the data folder's place as seen from outside: no path leads out of the chroot to the
+# temporary folder.
 mysql_data() {
 	echo "$sid/srv/${folder##*/}"
 }

@@ -5,8 +5,8 @@ pgbouncer_needs() {
 	type pgbouncer >/dev/null 2>&1 || missing+=(pgbouncer)
 }
 
-# Four connections to the server are few enough to change hands all the time. What a client has left in one is not reset.
-# rowlock_session is the same database in session mode.
+# Four connections to the server are few enough to change hands all the time. What a client has left
+# in one is not reset. rowlock_session is the same database in session mode.
 pgbouncer_prepare() {
 	cat >"$1/ini" <<-INI
 		[databases]
@@ -30,7 +30,8 @@ pgbouncer_serve() {
 	serve pgbouncer postgres pgbouncer "$1/ini"
 }
 
-# pgbouncer_open is asked once PostgreSQL is open, and would keep an error of before that for a while.
+# pgbouncer_open is asked once PostgreSQL is open, and would keep an error of before that for a
+# while.
 pgbouncer_open() {
 	local version
 	psql -XqAt "$(postgres_url "$2" rowlock_test)" -c "select 1" >/dev/null || return

@@ -5,7 +5,8 @@ postgres_needs() {
 	[[ -n $(postgres_programs) ]] || missing+=(postgresql postgresql-client)
 }
 
-# postgres_programs prints the folder of the newest server: Debian keeps it out of the PATH, by version.
+# postgres_programs prints the folder of the newest server: Debian keeps it out of the PATH, by
+# version.
 postgres_programs() {
 	local found
 	found=$(printf '%s\n' /usr/lib/postgresql/*/bin/postgres | sort -V | tail -n 1)
@@ -26,7 +27,8 @@ postgres_serve() {
 		-c log_min_messages=warning -c log_line_prefix='%m [%p] '
 }
 
-# postgres_open needs no care for being repeated: psql goes on after a statement that fails, not without a connection.
+# postgres_open needs no care for being repeated: psql goes on after a statement that fails, not
+# without a connection.
 postgres_open() {
 	local version
 	version=$(psql -XqAt "$(postgres_url "$2" postgres)" -c "create database rowlock_test" -c "show server_version") || return

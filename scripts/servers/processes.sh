@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2154 # folder, port, pid, preparing: with-servers has them
 # Starting, awaiting and stopping the server processes.
 
-# The data are thrown away, so no server is asked to close them well. PostgreSQL's way of stopping at once still
-# gives back its shared memory.
+# The data are thrown away, so no server is asked to close them well. PostgreSQL's way of stopping
+# at once still gives back its shared memory.
 declare -A stop_signal=([postgres]=QUIT [pgbouncer]=KILL [mariadb]=KILL [mysql]=KILL [group]=KILL [redis]=KILL [redis_default]=KILL
 	[etcd1]=KILL [etcd2]=KILL [etcd3]=KILL)
 
-# launch starts a server in a session of its own: Ctrl-C is for the command, which may want to tidy up with its
-# database still there.
+# launch starts a server in a session of its own: Ctrl-C is for the command, which may want to tidy
+# up with its database still there.
 launch() {
 	local name=$1
 	(
@@ -17,7 +17,8 @@ launch() {
 	pid["$name"]=$!
 }
 
-# serve NAME USER command… becomes the server. It ends when its parent does: a run that is killed leaves none behind.
+# serve NAME USER command… becomes the server. It ends when its parent does: a run that is killed
+# leaves none behind.
 serve() {
 	local name=$1 identity=()
 	identify "$2"
@@ -69,8 +70,8 @@ show_log() {
 	tail -n 40 "$folder/$1/log" >&2
 }
 
-# stop_all also ends what still prepares a server. A server a test has stopped (SIGSTOP) hears no signal
-# but KILL until it continues.
+# stop_all also ends what still prepares a server. A server a test has stopped (SIGSTOP) hears no
+# signal but KILL until it continues.
 stop_all() {
 	local name job
 	for job in "${preparing[@]}"; do
@@ -94,8 +95,8 @@ end() {
 	} 2>/dev/null
 }
 
-# signal_tree signals a process and everything it has started: a shell or `go test` that dies of a signal
-# does not take its children along.
+# signal_tree signals a process and everything it has started: a shell or `go test` that dies of a
+# signal does not take its children along.
 signal_tree() {
 	local signal=$1 process=$2 children child
 	children=$(cat "/proc/$process/task/"*/children 2>/dev/null) || true

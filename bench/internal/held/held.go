@@ -19,7 +19,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 )
 
-// Steps is how many steps a measurement has: taking the locks, and the renewal periods that are watched.
+// Steps is how many steps a measurement has: taking the locks, and the renewal periods that are
+// watched.
 const Steps = 1 + watched
 
 const watched = 2
@@ -125,7 +126,8 @@ func (c *crowd) each(f func(n int) error) error {
 	return g.Wait()
 }
 
-// watch counts the renewals of a few periods. A lease that was not lost was renewed in each of them.
+// watch counts the renewals of a few periods. A lease that was not lost was renewed in each of
+// them.
 func (c *crowd) watch(ctx context.Context, h *Cost, p *rig.Progress) {
 	before := c.renewals.Load()
 	for range watched {

@@ -9,8 +9,8 @@ import (
 // Own is how many keys a goroutine takes in turn.
 const Own = 8
 
-// Keys are the keys of one database, all of one length. Recurring ones are made once, so that making them costs no turn
-// anything.
+// Keys are the keys of one database, all of one length. Recurring ones are made once, so that
+// making them costs no turn anything.
 type Keys struct {
 	recurring sync.Map // by place
 	fresh     atomic.Int64

@@ -1,5 +1,5 @@
-// Package race compares ways to do the same thing: contenders take turns in short rounds, and a ratio is always of two neighbours in
-// time, so that what else the machine does then slows both.
+// Package race compares ways to do the same thing: contenders take turns in short rounds, and a
+// ratio is always of two neighbours in time, so that what else the machine does then slows both.
 package race
 
 import (
@@ -14,7 +14,7 @@ import (
 // Contender is one way to lock and unlock a key, or to do what it does with one.
 type Contender struct {
 	Name   string
-	Series byte // of its keys: nobody meets anybody else's
+	Series byte // of its keys: no two contenders meet
 	Fresh  bool // a new key each time
 	Target float64
 	Pair   func(ctx context.Context, key string) error
@@ -24,7 +24,7 @@ type Contender struct {
 type Row struct {
 	Name       string
 	Goroutines int
-	Rate       rig.Spread // pairs a second
+	Rate       rig.Spread // pairs per second
 	Ratio      rig.Spread // of the first contender's rate in the same round
 	// CPU is how many µs of this process's processors a pair takes, and CPURatio that of the first
 	// contender's in the same round. What else the machine does changes them less than rates.
@@ -41,7 +41,8 @@ type Course struct {
 	Progress   *rig.Progress
 }
 
-// Run gives every contender a turn in each round, the order turning with the rounds. The first is the floor.
+// Run gives every contender a turn in each round, the order turning with the rounds. The first is
+// the floor.
 func Run(ctx context.Context, c Course, contenders []Contender, keys *Keys) ([]Row, error) {
 	rates, costs := make([][]float64, len(contenders)), make([][]float64, len(contenders))
 	for round := range c.Rounds {
@@ -81,14 +82,15 @@ func ratios(of, to []float64) rig.Spread {
 	return rig.SpreadOf(all)
 }
 
-// Turn lets a contender run for so long and returns its pairs a second.
+// Turn lets a contender run for so long and returns its pairs per second.
 func Turn(ctx context.Context, c Contender, k *Keys, goroutines int, d time.Duration) (float64, error) {
 	return rig.Turn(ctx, goroutines, d, func(ctx context.Context, worker, n int) error {
 		return c.Pair(ctx, k.Next(c, worker, n))
 	})
 }
 
-// Print writes a line for each row: the contender, goroutines, pairs a second, ratio, target, verdict.
+// Print writes a line for each row: the contender, goroutines, pairs per second, ratio, target,
+// verdict.
 func Print(w io.Writer, database string, all []Row, v *rig.Verdicts) {
 	for _, row := range all {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%.0f\t", database, row.Name, row.Goroutines, row.Rate.Median)

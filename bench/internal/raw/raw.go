@@ -1,4 +1,5 @@
-// Package raw is the floor: the two statements that any lease lock must run, prepared on the raw driver.
+// Package raw is the floor: the two statements that any lease lock must run, prepared on the raw
+// driver.
 package raw
 
 import (
@@ -14,7 +15,8 @@ import (
 
 // Statements are those of one connection.
 type Statements interface {
-	// Take gives a free row to owner and returns its token. An error wraps rig.ErrNotOne if there is no such row, or it is not free.
+	// Take gives a free row to owner and returns its token. An error wraps rig.ErrNotOne if there is
+	// no such row, or it is not free.
 	Take(key []byte, owner lease.Owner) (token int64, err error)
 	// Clear makes the row free. An error wraps rig.ErrNotOne if it was not owner's.
 	Clear(key []byte, owner lease.Owner) error
@@ -22,8 +24,8 @@ type Statements interface {
 
 const ttl = 30_000_000 // µs
 
-// The hand-written statements. Each is what no lease lock can do without: who, until when, and a token that grows, if it is
-// free; and nobody any more, if it is still ours.
+// The hand-written statements. Each is what no lease lock can do without: who, until when, and a
+// token that grows, if it is free; and no owner, if it is still ours.
 var statements = map[string]struct{ take, clear string }{
 	"sqlite": {
 		`UPDATE %s SET owner = ?, token = token + 1, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ? / 1000

@@ -101,24 +101,6 @@ func (t *Tables) own(key []byte) string { return strings.TrimPrefix(string(key),
 
 // bounds returns a text below all keys of the space with a prefix and the largest of them.
 func (t *Tables) bounds(prefix string) (above, last []byte) {
-	prefix = t.space + prefix
-	return []byte(before(prefix)), []byte(fill(prefix))
-}
-
-// fill returns the largest key with a prefix.
-func fill(prefix string) string {
-	return prefix + strings.Repeat("\xff", max(0, lease.MaxKey-len(prefix)))
-}
-
-// before returns a text below all keys with a prefix, and not below any other such text that is a
-// key.
-func before(prefix string) string {
-	last := len(prefix) - 1
-	switch {
-	case last < 0:
-		return ""
-	case prefix[last] == 0:
-		return prefix[:last]
-	}
-	return fill(prefix[:last] + string([]byte{prefix[last] - 1}))
+	after, to := lease.Range(t.space + prefix)
+	return []byte(after), []byte(to)
 }

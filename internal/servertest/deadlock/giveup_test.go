@@ -95,9 +95,9 @@ func (p *pairs) round(name string) {
 	both.Wait()
 }
 
-// readAfter returns about when the cycle was read that err tells of: the call that it has ended began
-// to wait after began, and had waited for so long by the store's clock. The client's last reading may
-// be of other calls, because this one takes a while to return on a busy machine.
+// readAfter returns about when the cycle was read that err tells of: the call that it has ended
+// began to wait after began, and had waited for so long by the store's clock. The client's last
+// reading may be of other calls, because this one takes a while to return on a busy machine.
 func readAfter(err error, began time.Time) time.Time {
 	var d *rowlock.DeadlockError
 	if !errors.As(err, &d) || len(d.Cycle) == 0 {

@@ -52,17 +52,13 @@ var hangings = []struct {
 }{
 	// As a server that is stopped: connections are made, and nothing is answered on them.
 	{"no answer", true, func(t *testing.T, e *testdb.Env) (*sql.DB, func()) {
-		h, source := e.Holed(t)
-		through := *e
-		through.Source = source
+		through, h := e.BehindHole(t)
 		return through.Pool(t), h.Vanish
 	}},
 	// Every connection of the client is lost, and the application takes all that the pool then
 	// offers.
 	{"no connection", false, func(t *testing.T, e *testdb.Env) (*sql.DB, func()) {
-		h, source := e.Holed(t)
-		through := *e
-		through.Source = source
+		through, h := e.BehindHole(t)
 		pool := through.Pool(t)
 		pool.SetMaxOpenConns(4)
 		ctx, cancel := context.WithCancel(context.Background())

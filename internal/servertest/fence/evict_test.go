@@ -14,7 +14,6 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
 	"github.com/rowlockdb/rowlock/internal/servertest"
-	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
 const (
@@ -85,8 +84,8 @@ func TestAClientThatVanishesInsideAFenceKeepsItsKeyNoLongerThanTheBound(t *testi
 			for _, ask := range []string{"Lock", "LockAll", "TryLock"} {
 				s.Part(fmt.Sprintf("%s, fair %t", ask, fair), func(s *servertest.Scene) {
 					key, written := fmt.Sprint(ask, fair), written(s)
-					h, source := s.Env.Holed(s)
-					pool := (&testdb.Env{Kind: s.Env.Kind, Source: source}).Pool(s)
+					through, h := s.Env.BehindHole(s)
+					pool := through.Pool(s)
 					_ = fencing(s, pool, key, written)
 					h.Vanish()
 					began := time.Now()

@@ -16,11 +16,10 @@ func TestAGrantWhoseAnswerIsLostIsGivenUp(t *testing.T) {
 		s.Parallel()
 		for _, language := range []string{"python", "java"} {
 			s.Part(language, func(s *servertest.Scene) {
+				s.Parallel()
 				testdb.Installed(s, language)
-				hole, source := s.Env.Holed(s)
-				env := *s.Env
-				env.Source = source
-				p := languages[language](&servertest.Scene{T: s.T, Env: &env}, language, ttl)
+				env, hole := s.Env.BehindHole(s)
+				p := languages[language](&servertest.Scene{T: s.T, Env: env}, language, ttl)
 				ask(s, p, "state", "lost") // it has started
 				for range 2 {              // make, and then take
 					before := s.Number(`SELECT COALESCE(MAX(token), 0) FROM {rowlock} WHERE {key} = ?`,

@@ -75,7 +75,7 @@ func TestOpenRefusesFilesThatAreNoDatabase(t *testing.T) {
 }
 
 // A process that may not write the file gets an error that says so. The tests may run as root,
-// which may write anything: the process runs as the system user nobody.
+// which may write anything: the process runs as a user without rights.
 func TestOpenRefusesFilesThatCannotBeWritten(t *testing.T) {
 	s := &servertest.Scene{T: t}
 	dir, err := os.MkdirTemp("", "rowlock-refusal-")
@@ -98,7 +98,7 @@ func TestOpenRefusesFilesThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestChildOpens is the process that runs as the system user nobody.
+// TestChildOpens is the process that runs as that user.
 func TestChildOpens(t *testing.T) {
 	files := os.Getenv("ROWLOCK_CHILD_FILES")
 	if files == "" {
@@ -114,7 +114,7 @@ func TestChildOpens(t *testing.T) {
 	}
 }
 
-// asUserNobody runs a test of this program as the system user nobody.
+// asUserNobody runs a test of this program as a system user without rights.
 func asUserNobody(s *servertest.Scene, dir, test string, env ...string) string {
 	s.Helper()
 	if os.Geteuid() != 0 {

@@ -101,7 +101,7 @@ func TestStatsSayWhetherAWaiterListens(t *testing.T) {
 		if got := waiter.Stats(); got.Listening != 0 || got.HintsHeard != 0 {
 			s.Errorf("before the wait: %+v", got)
 		}
-		// A poll may find the key free before the hint arrives, which then finds nobody: try again.
+		// A poll may find the key free before the hint arrives, which then finds no waiter.
 		for heard := false; !heard; {
 			l := s.Take(holder, "k")
 			got := waits(s, s.Context(), waiter, "k")

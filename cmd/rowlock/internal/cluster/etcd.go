@@ -74,11 +74,11 @@ func (e *Etcd) Dial(ctx context.Context, owner string) (*etcd.Cluster, func(), e
 	return c, func() { _ = c.Close(); _ = client.Close() }, nil
 }
 
-// isOf looks for the name that every etcd.New writes. Without it a key would be moved under a prefix
-// that the application does not know: the next recall under that prefix would give the key back to
-// the table while the application holds it in the cluster. So would it if the prefix is another
-// application's, which is known by the claim of a bridge. The command claims nothing, because what
-// it was told may be wrong.
+// isOf looks for the name that every etcd.New writes. Without it a key would be moved under a
+// prefix that the application does not know: the next recall under that prefix would give the key
+// back to the table while the application holds it in the cluster. So would it if the prefix is
+// another application's, which is known by the claim of a bridge. The command claims nothing,
+// because what it was told may be wrong.
 func (e *Etcd) isOf(ctx context.Context, client *clientv3.Client, owner string) error {
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
