@@ -303,8 +303,8 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// locksOnce fails unless a client locks. On a machine that is slow a short lease is lost, and a short
-// MaxHold is over.
+// locksOnce fails unless a client locks. On a machine that is slow a short lease is lost, and a
+// short MaxHold is over.
 func locksOnce(t *testing.T, c *rowlock.Client) {
 	l, err := c.TryLock(t.Context(), "k")
 	if err == nil {

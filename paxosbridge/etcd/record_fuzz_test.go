@@ -8,8 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-// FuzzRecord: a value in etcd is refused, or is exactly what a process writes of the record read from
-// it. Otherwise the guards, which compare values byte by byte, would not find what was read.
+// FuzzRecord: a value in etcd is refused, or is exactly what a process writes of the record read
+// from it. Otherwise the guards, which compare values byte by byte, would not find what was read.
 func FuzzRecord(f *testing.F) {
 	for _, r := range wireRecords {
 		f.Add(r.Value(), "k")

@@ -52,8 +52,8 @@ func wantOneLine(t *testing.T, dsn string, err error) {
 	}
 }
 
-// inHost reports whether the DSN has its password where no DSN has one, as in its host or its query:
-// after a slash, a question mark or a number sign.
+// inHost reports whether the DSN has its password where no DSN has one, as in its host or its
+// query.
 func inHost(dsn string) bool {
 	u, err := url.Parse(dsn)
 	if err != nil {
