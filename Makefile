@@ -32,7 +32,7 @@ at_once      := -p 3 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick model conformance soak attack attack-mutants lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
+.PHONY: help test test-quick model conformance soak attack attack-mutants fuzz mutants mutants-short lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -72,6 +72,9 @@ attack: ## processes fight over few keys on slowed servers, and what each was to
 
 attack-mutants: ## the same on rowlock with one guard removed at a time: each must be found
 	$(attack_servers) go run ./internal/attack/mutants
+
+fuzz: ## every fuzz target, each for FOR=60s, one after the other
+	@scripts/fuzz $(FOR)
 
 lint: ## formatting, go vet, staticcheck
 	@unformatted=$$(GOWORK=off go $(tool) gofumpt -l .) && test -z "$$unformatted" || \

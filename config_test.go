@@ -3,6 +3,8 @@ package rowlock_test
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"log/slog"
 	"math"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
+	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/memstore"
 	"pgregory.net/rapid"
 )
@@ -259,4 +262,60 @@ func TestOptionsAreChecked(t *testing.T) {
 			rowlock.MaxHold(100*time.Millisecond), rowlock.Priority(1),
 			rowlock.Priority(10), rowlock.Note(""), rowlock.Note("a"+strings.Repeat("é", 127)))
 	})
+}
+
+// FuzzConfig: any Config is refused with ErrConfig before anything is sent, or makes a client that
+// locks.
+func FuzzConfig(f *testing.F) {
+	f.Add(int64(0), int64(0), int64(0), int64(0), int64(0), int64(0), int64(0), 0, 0, uint8(0), "")
+	f.Add(int64(math.MaxInt64), int64(1), int64(1), int64(0), int64(0), int64(math.MaxInt64), int64(-1), math.MaxInt, math.MaxInt, uint8(7), "web\t1")
+	f.Add(int64(time.Second), int64(time.Second), int64(-1), int64(time.Minute), int64(1), int64(1), int64(1), -1, -1, uint8(255), "\xff")
+	e := testdb.Kinds[0].Open(f)
+	f.Fuzz(func(t *testing.T, ttl, margin, every, hold, idle, poll, evict int64, handOvers, lanes int, flags uint8, identity string) {
+		cfg := &rowlock.Config{
+			TTL: time.Duration(ttl), Margin: time.Duration(margin), RenewEvery: time.Duration(every),
+			MaxHold: time.Duration(hold), MaxIdle: time.Duration(idle), PollMin: time.Duration(poll), EvictAfter: time.Duration(evict),
+			PollMax: time.Duration(evict), WatchEvery: time.Duration(idle), HandOvers: handOvers, Lanes: lanes, Identity: identity,
+			Strategy: rowlock.Strategy(flags & 3), Hints: rowlock.Hints(flags >> 2 & 3), Fair: flags&16 != 0,
+			Reaper: rowlock.ReaperConfig{Every: time.Duration(evict), Retention: time.Duration(hold), Batch: handOvers},
+			Trace:  rowlock.TraceConfig{On: flags&32 != 0, Retention: time.Duration(hold), LongWait: time.Duration(every), Buffer: lanes},
+			Logger: slog.New(slog.DiscardHandler),
+		}
+		var before, after int
+		version := func(n *int) {
+			if err := e.DB.QueryRow(e.SQL(`SELECT count(*) + (SELECT sum(floor) FROM {rowlock_floor}) FROM {rowlock}`)).Scan(n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		version(&before)
+		c, err := rowlock.Open(e.DB, e.Dialect, cfg)
+		if err != nil {
+			version(&after)
+			if !errors.Is(err, rowlock.ErrConfig) && !errors.Is(err, rowlock.ErrPool) || before != after || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%+v: %v, and the tables' sum went from %d to %d", cfg, err, before, after)
+			}
+			return
+		}
+		locksOnce(t, c)
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// locksOnce fails unless a client locks. On a machine that is slow a short lease is lost, and a
+// short MaxHold is over.
+func locksOnce(t *testing.T, c *rowlock.Client) {
+	l, err := c.TryLock(t.Context(), "k")
+	if err == nil {
+		err = l.Unlock(t.Context())
+	}
+	for _, slow := range []error{rowlock.ErrLost, rowlock.ErrMaxHold, rowlock.ErrIdle, rowlock.ErrHeld} {
+		if errors.Is(err, slow) {
+			return
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -321,3 +321,21 @@ func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {
 		}
 	}
 }
+
+// FuzzClassify: what an error means is decided by its number. Its text may quote a key or a note.
+func FuzzClassify(f *testing.F) {
+	for _, n := range definite {
+		f.Add(n, "Duplicate entry 'k' for key 'PRIMARY'")
+	}
+	f.Add(uint16(1053), "Deadlock found")
+	d := sqlstore.Of(mysql.New())
+	f.Fuzz(func(t *testing.T, number uint16, text string) {
+		v := d.Classify(fmt.Errorf("acquire: %w", &driving.MySQLError{Number: number, Message: text}))
+		if v != d.Classify(&driving.MySQLError{Number: number}) {
+			t.Errorf("%d with %q is %+v", number, text, v)
+		}
+		if !slices.Contains(definite, number) && v != (sqlstore.Verdict{}) || d.Classify(errors.New(text)) != (sqlstore.Verdict{}) {
+			t.Errorf("%d with %q is %+v", number, text, v)
+		}
+	})
+}

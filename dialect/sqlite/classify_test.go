@@ -246,3 +246,20 @@ func withCode(code int) error {
 	reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem().SetInt(int64(code))
 	return e
 }
+
+// FuzzClassify: a code that is not known to say what became of the statement says that it is not.
+func FuzzClassify(f *testing.F) {
+	for _, code := range []int{0, 1, 5, 8, 10, 11, 19, 262, 517, 1299, -1} {
+		f.Add(code, "no such table: rowlock")
+	}
+	f.Fuzz(func(t *testing.T, code int, text string) {
+		d := sqlstore.Of(sqlite.New())
+		v, known := d.Classify(withCode(code)), slices.Contains([]int{3, 5, 6, 8, 9, 11, 13, 14, 18, 19, 20, 26}, code&0xff)
+		if known == (v.Class == sqlstore.Unknown) {
+			t.Errorf("code %d is %+v", code, v)
+		}
+		if v := d.Classify(errors.New(text)); v != (sqlstore.Verdict{}) {
+			t.Errorf("%q is %+v", text, v)
+		}
+	})
+}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Within names the generation of a limit in which slots were counted.
@@ -28,7 +31,19 @@ func LookAtLimit(ctx context.Context, s *Session, d Texts, name string) (Limit, 
 	if errors.Is(err, sql.ErrNoRows) {
 		return Limit{}, nil
 	}
+	if err == nil {
+		err = l.check(name)
+	}
 	return l, err
+}
+
+// check refuses numbers that no limit has. Callers read as many slots as the peak says.
+func (l Limit) check(name string) error {
+	if l.Slots < 1 || l.Slots > l.Peak || l.Peak > lease.MaxSlots {
+		return fmt.Errorf("%w: the limit %q has %d slots and a peak of %d: 1 to %d slots are allowed, "+
+			"and the peak is at least as many", lease.ErrCorrupt, name, l.Slots, l.Peak, lease.MaxSlots)
+	}
+	return nil
 }
 
 // MakeLimit creates a limit unless there is one.

@@ -46,7 +46,6 @@ type Session struct {
 
 	conn  *sql.Conn
 	stmts map[string]*statement
-	lists map[string]*sql.Stmt // of Rows
 	job   job
 }
 
@@ -61,31 +60,13 @@ type Guard struct {
 
 // NewSession takes over conn.
 func NewSession(conn *sql.Conn) *Session {
-	s := &Session{conn: conn, stmts: make(map[string]*statement), lists: make(map[string]*sql.Stmt)}
+	s := &Session{conn: conn, stmts: make(map[string]*statement)}
 	s.job.do = s.job.on(s)
 	return s
 }
 
 // Conn returns the pinned connection, for probes and settings.
 func (s *Session) Conn() *sql.Conn { return s.conn }
-
-// Rows runs a prepared statement whose rows are read with, for example, package sqlx. The caller
-// closes them. Query costs less.
-func (s *Session) Rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
-	s.count()
-	if s.Unprepared {
-		return s.conn.QueryContext(ctx, query, args...)
-	}
-	st, ok := s.lists[query]
-	if !ok {
-		var err error
-		if st, err = s.conn.PrepareContext(ctx, query); err != nil {
-			return nil, NotSent{err}
-		}
-		s.lists[query] = st
-	}
-	return st.QueryContext(ctx, args...)
-}
 
 func (s *Session) count() {
 	if s.Sent != nil {

@@ -218,14 +218,15 @@ func (j *job) read(rows driver.Rows, row *values) (err error) {
 // values are the columns of a row, as the driver has them.
 type values []driver.Value
 
-// Scan copies the columns, because the driver may use their memory for the next row.
+// Scan copies the columns, because the driver may use their memory for the next row. A value that
+// is not what rowlock writes is lease.ErrCorrupt: another try, on another connection, reads it too.
 func (v *values) Scan(dest ...any) error {
 	if len(dest) != len(*v) {
 		return fmt.Errorf("%d destinations for %d columns", len(dest), len(*v))
 	}
 	for i, d := range dest {
 		if err := assign(d, (*v)[i]); err != nil {
-			return fmt.Errorf("column %d: %w", i+1, err)
+			return fmt.Errorf("%w: column %d: %w", lease.ErrCorrupt, i+1, err)
 		}
 	}
 	return nil

@@ -5,23 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
-
-// row is a line of the inspect section.
-type row struct {
-	Key       []byte `db:"key"`
-	Owner     []byte `db:"owner"`
-	Token     int64  `db:"token"`
-	Note      []byte `db:"note"`
-	Held      bool   `db:"held"`
-	Remaining int64  `db:"remaining"`
-	Age       int64  `db:"age"`
-	Home      int    `db:"home"`
-}
 
 const (
 	// defaultLimit is what a Filter's Limit of 0 means.
@@ -68,43 +55,30 @@ func (s *Store) listed(ctx context.Context, f lease.Filter) ([]lease.Record, err
 		section, args = "inspect-keys", slices.Insert(args, 0, any(keys))
 	}
 	args = append(args, f.Limit)
-	found, err := ask(ctx, s.engine, lane.Acquire, "inspect", f.Prefix,
-		func(ctx context.Context, session *sqlstore.Session) (found []row, err error) {
-			rows, err := session.Rows(ctx, s.d.Text(section), args)
-			if err != nil {
-				return nil, err
-			}
-			defer rows.Close()
-			err = sqlx.StructScan(rows, &found)
+	return ask(ctx, s.engine, lane.Acquire, "inspect", f.Prefix,
+		func(ctx context.Context, session *sqlstore.Session) (found []lease.Record, err error) {
+			err = session.Query(ctx, s.d.Text(section), args, func(row sqlstore.Columns) error {
+				r, err := scanRecord(row)
+				found = append(found, r)
+				return err
+			})
 			return found, err
 		})
+}
+
+// scanRecord reads a line of the inspect section.
+func scanRecord(row sqlstore.Columns) (r lease.Record, err error) {
+	var key, owner, note []byte
+	var remaining, age int64
+	err = row.Scan(&key, &owner, &r.Token, &note, &r.Held, &remaining, &age, &r.Home)
 	if err != nil {
-		return nil, err
+		return r, fmt.Errorf("%q: %w", key, err)
 	}
-	return records(found)
-}
-
-func records(rows []row) ([]lease.Record, error) {
-	out := make([]lease.Record, 0, len(rows))
-	for _, r := range rows {
-		rec, err := r.record()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, rec)
+	if owner != nil && len(owner) != len(r.Owner) || r.Token < 0 {
+		return r, fmt.Errorf("%w: %q: owner %x, token %d", lease.ErrCorrupt, key, owner, r.Token)
 	}
-	return out, nil
-}
-
-func (r row) record() (lease.Record, error) {
-	rec := lease.Record{
-		Lease: lease.Lease{Key: string(r.Key), Token: r.Token},
-		Held:  r.Held, Note: string(r.Note), Home: r.Home,
-		Remaining: sqlstore.Duration(r.Remaining), Age: sqlstore.Duration(r.Age),
-	}
-	if r.Owner != nil && copy(rec.Owner[:], r.Owner) != len(rec.Owner) || r.Token < 0 {
-		return rec,
-			fmt.Errorf("%w: %q: owner %x, token %d", lease.ErrCorrupt, r.Key, r.Owner, r.Token)
-	}
-	return rec, nil
+	copy(r.Owner[:], owner)
+	r.Key, r.Note = string(key), string(note)
+	r.Remaining, r.Age = sqlstore.Duration(remaining), sqlstore.Duration(age)
+	return r, nil
 }

@@ -83,7 +83,7 @@ func (s *Store) unveilRecords(
 ) ([]lease.Record, error) {
 	var keys []string
 	for _, r := range records {
-		if r.Remaining == forever {
+		if isTeam(r) {
 			keys = append(keys, r.Key)
 		}
 	}
@@ -96,7 +96,7 @@ func (s *Store) unveilRecords(
 	}
 	out := records[:0]
 	for _, r := range records {
-		if r.Remaining == forever {
+		if isTeam(r) {
 			t, found := teams[r.Key]
 			r.Shared, r.Held = true, err != nil || found && t.members > 0
 			r.Members, r.Remaining, r.Wished = t.members, t.remaining, t.refuses
@@ -109,6 +109,13 @@ func (s *Store) unveilRecords(
 		}
 	}
 	return out, nil
+}
+
+// isTeam reports whether a team holds the key, and not an operator who has ended a lease in a year
+// that no duration reaches.
+func isTeam(r lease.Record) bool {
+	_, named := lease.TeamToken(r.Owner)
+	return named && r.Remaining == forever
 }
 
 // unveilPlaces does it for positions in queues.

@@ -45,20 +45,32 @@ func stem(epoch int64, state byte) string { return fmt.Sprintf("%016x%c", epoch,
 
 const stemLen, ownerLen = 16 + 1, 2 * len(lease.Owner{})
 
-// parse reads a record. nil is no record: version 0.
+// parse reads a record. nil is no record: version 0. What value would write in another way, such as
+// an epoch with a sign, is refused, because guards compare records byte by byte.
 func parse(kv *mvccpb.KeyValue) (record, error) {
 	if kv == nil {
 		return record{}, nil
 	}
+	r, err := read(kv)
+	if err == nil && (r.value() != string(kv.Value) || r.epoch < 0 || r.epoch > lastEpoch) {
+		err = corrupt(kv)
+	}
+	return r, err
+}
+
+func corrupt(kv *mvccpb.KeyValue) error {
+	return fmt.Errorf("%w: etcd has %q at %q", lease.ErrCorrupt, kv.Value, kv.Key)
+}
+
+func read(kv *mvccpb.KeyValue) (record, error) {
 	v := string(kv.Value)
 	r := record{version: kv.Version}
-	corrupt := fmt.Errorf("%w: etcd has %q at %q", lease.ErrCorrupt, v, kv.Key)
 	if len(v) <= stemLen || v[stemLen] != ' ' || v[stemLen-1] != open && v[stemLen-1] != sealed {
-		return r, corrupt
+		return r, corrupt(kv)
 	}
 	var err error
 	if r.epoch, err = strconv.ParseInt(v[:stemLen-1], 16, 64); err != nil {
-		return r, corrupt
+		return r, corrupt(kv)
 	}
 	r.state, v = v[stemLen-1], v[stemLen+1:]
 	if v == "" {
@@ -69,7 +81,7 @@ func parse(kv *mvccpb.KeyValue) (record, error) {
 	micros, err := strconv.ParseInt(granted, 16, 64)
 	n, bad := hex.Decode(r.owner[:], []byte(owner[:min(len(owner), ownerLen)]))
 	if !ok || err != nil || bad != nil || n != len(r.owner) {
-		return r, corrupt
+		return r, corrupt(kv)
 	}
 	r.granted, r.note = time.UnixMicro(micros), note
 	return r, nil

@@ -1,0 +1,122 @@
+package corrupt
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// bound is far above what the slowest machine needs for a call that gives up by itself.
+const bound = 5 * time.Minute
+
+// typed are the errors that a row may be answered with: each says what a caller can do.
+var typed = []error{
+	lease.ErrCorrupt, lease.ErrMoved, lease.ErrTokenExhausted, lease.ErrBusy, lease.ErrLimit,
+	lease.ErrNotHeld, lease.ErrConfig, lease.ErrUnsupported,
+}
+
+// run is one input: the store on the rows that it drew, and what was seen of them.
+type run struct {
+	*testing.T
+	env     *testdb.Env
+	store   *table.Store
+	shown   map[string]int64 // the largest token of a key that anything showed
+	asked   []lease.AcquireRequest
+	held    []lease.Lease
+	waiters []lease.Lease
+	sharing bool
+}
+
+// FuzzRows writes rows that rowlock cannot have written, and makes calls. A row is refused with an
+// error that has a name, or counts as held. No call panics, hangs or grants a token that is not
+// above all that its row has shown.
+func FuzzRows(f *testing.F) {
+	for _, seed := range [][2]string{{"", ""}, {"\x02\x00\x07\x01", "\x00\x01\x02"}, {"\x03\x08", "\x06\x06"}} {
+		f.Add([]byte(seed[0]), []byte(seed[1]))
+	}
+	e := loose(f)
+	opened, err := rowlock.OpenTable(e.Pool(f), e.Dialect, servertest.Config())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = opened.Close() })
+	f.Fuzz(func(t *testing.T, rows, calls []byte) {
+		fresh(t, e, &draw{rows})
+		r := &run{T: t, env: e, store: opened.(*table.Store), shown: make(map[string]int64)}
+		d := &draw{calls}
+		for range min(len(calls), 12) {
+			r.call(d)
+		}
+	})
+}
+
+func (r *run) call(d *draw) {
+	all := []func(context.Context, *draw) error{
+		r.acquire, r.acquireOne, r.acquireAll, r.acquireAny, r.claim, r.share, r.acquireWithin, r.limit,
+		r.join, r.places, r.leave, r.pass, r.handOver, r.renew, r.downgrade, r.release, r.raise,
+		r.inspect, r.force, r.forced, r.trace, r.graph, r.sweep, r.waiting, r.move,
+	}
+	r.look()
+	n := d.next(len(all))
+	ctx, cancel := context.WithTimeout(r.Context(), bound)
+	defer cancel()
+	err := all[n](ctx, d)
+	if err != nil && !slices.ContainsFunc(typed, func(e error) bool { return errors.Is(err, e) }) {
+		r.Errorf("call %d: %v", n, err)
+	}
+}
+
+// look notes the tokens that the rows show.
+func (r *run) look() {
+	rows, err := r.env.DB.Query(
+		r.env.SQL(`SELECT key, token FROM {rowlock} WHERE typeof(token) = 'integer' AND typeof(key) = 'blob'`))
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k sql.RawBytes
+		var token int64
+		if err := rows.Scan(&k, &token); err != nil {
+			r.Fatal(err)
+		}
+		r.shown[string(k)] = max(r.shown[string(k)], token)
+	}
+}
+
+// granted checks the answers to r.asked.
+func (r *run) granted(out []lease.Acquired, err error) error {
+	for i, a := range out {
+		if err = first(err, a.Err); a.Err != nil || !a.Granted {
+			continue
+		}
+		q := r.asked[i]
+		r.larger(q.Key, a.Token)
+		r.held = append(r.held, lease.Lease{Key: q.Key, Owner: q.Owner, Token: a.Token, Shared: r.sharing})
+	}
+	return err
+}
+
+// larger fails unless a token is one that may be granted. A repeated request and a member that joins
+// have the token of their grant.
+func (r *run) larger(key string, token int64) {
+	again := r.sharing || slices.ContainsFunc(r.asked, func(q lease.AcquireRequest) bool { return q.Owner == lease.Owner{2} })
+	if shown := r.shown[key]; token <= 0 || token >= lease.MaxToken || token < shown || token == shown && !again {
+		r.Errorf("%q was granted with %d, after %d", key, token, shown)
+	}
+	if key != "" {
+		r.shown[key] = token
+	}
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
