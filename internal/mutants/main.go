@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,11 +18,13 @@ import (
 // choice is which mutants to try, and how.
 type choice struct {
 	databases []string
-	match     string
+	match     *regexp.Regexp
 	// shard and shards are i and n of -shard i/n.
 	shard, shards int
 	list, short   bool
 	jobs          int
+	// steps is how many steps of each mutant's tests to run at most; 0: all.
+	steps int
 }
 
 func main() {
@@ -41,14 +44,18 @@ func main() {
 func flags() (c choice, err error) {
 	db := flag.String("db", "", "databases, between commas; all that have a server if empty")
 	shard := flag.String("shard", "1/1", "the i-th of n parts of the mutants, as i/n")
-	flag.StringVar(&c.match, "match", "", "mutants whose name has this in it")
+	match := flag.String("match", "", "mutants whose name matches this regular expression")
 	flag.BoolVar(&c.list, "list", false, "name the mutants, and try none")
 	flag.BoolVar(&c.short, "short", false, "try the few that show that this program works")
 	flag.IntVar(&c.jobs, "jobs", 2, "mutants to try at a time")
+	flag.IntVar(&c.steps, "steps", 0, "run the first so many steps of tests only, the narrowest; 0: all")
 	flag.Parse()
 	if _, err := fmt.Sscanf(*shard, "%d/%d", &c.shard, &c.shards); err != nil ||
 		c.shard < 1 || c.shard > c.shards {
 		return c, fmt.Errorf("-shard %s: want i/n with 1 ≤ i ≤ n", *shard)
+	}
+	if c.match, err = regexp.Compile(*match); err != nil {
+		return c, fmt.Errorf("-match: %w", err)
 	}
 	c.databases, err = chosen(*db, c.list)
 	return c, err
@@ -111,7 +118,7 @@ func (c *choice) mutants(root string, why []explained) (out []mutant, err error)
 				strings.Join(old, "; "))
 		}
 		for _, m := range all {
-			if strings.Contains(m.name(), c.match) {
+			if m.only = c.steps; c.match.MatchString(m.name()) {
 				out = append(out, m)
 			}
 		}

@@ -58,14 +58,30 @@ var elsewhere = map[string][]string{
 	},
 }
 
+// between has another client come before each statement of a call.
+const between = "^TestNoWriteTrusts"
+
+// narrow are patterns of tests that run before all others of a file's first package.
+var narrow = map[string]string{
+	"cas":        "^TestConformance$|^TestATaker|^TestALate|^TestAFence",
+	"force":      between,
+	"move":       between + "|Moved|Home|Recall|GivesAKeyAway",
+	"queue":      between,
+	"shared":     between,
+	"statements": between + "|Floor",
+}
+
 // tests returns the steps that must kill a mutant, the narrowest first.
 func (m *mutant) tests() (out []step) {
 	packages, ok := elsewhere[m.subject()]
 	if !ok {
 		packages = elsewhere["statements"]
 	}
+	if run, ok := narrow[m.subject()]; ok {
+		out = append(out, step{pkg: packages[0], run: run, skip: m.others()})
+	}
 	if packages[0] == "internal/table" {
-		out = m.conformance()
+		out = append(out, m.conformance()...)
 	}
 	for _, p := range packages {
 		s := step{pkg: p, run: ".", skip: m.others()}

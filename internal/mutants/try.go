@@ -50,15 +50,20 @@ func attempt(ctx context.Context, program, dir string, s step, db, mutated strin
 	return verdict(ctx, by, cmd.Wait())
 }
 
-func firstFailure(said io.Reader) string {
+// firstFailure returns the test that failed first. A test's line comes before those of its subtests,
+// and the last of them says what failed.
+func firstFailure(said io.Reader) (by string) {
 	lines := bufio.NewReader(said)
 	for {
 		line, err := lines.ReadString('\n')
-		if m := failure.FindStringSubmatch(line); m != nil {
-			return m[1] + strings.TrimSpace(m[2])
+		if by != "" && !strings.Contains(line, "--- ") {
+			return by
+		}
+		if m := failure.FindStringSubmatch(line); m != nil && strings.HasPrefix(m[1]+m[2], by) {
+			by = strings.TrimSpace(m[1] + m[2])
 		}
 		if err != nil {
-			return ""
+			return by
 		}
 	}
 }
