@@ -65,7 +65,7 @@ func (r *runner) try(ctx context.Context, n int, m *mutant) (outcome, error) {
 		}
 	}
 	var broken *buildError
-	if errors.As(err, &broken) {
+	if errors.As(err, &broken) && builds != r.plain {
 		return outcome{unbuilt, broken.Error(), time.Since(began)}, nil
 	}
 	if err == nil && builds == r.plain {
