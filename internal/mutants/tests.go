@@ -67,7 +67,7 @@ var narrow = map[string]string{
 	"force":      between,
 	"move":       between + "|Moved|Home|Recall|GivesAKeyAway",
 	"queue":      between,
-	"shared":     between,
+	"shared":     between + "|Wish",
 	"statements": between + "|Floor",
 }
 

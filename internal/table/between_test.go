@@ -38,11 +38,14 @@ var meddlings = []meddling{
 	},
 	{"takes the last token", "token = ?", []any{int64(lease.MaxToken)}, grants},
 	{"lets the lease expire", "expires_at = {now} - {second}", nil, outlived},
-	{"releases the lease", "owner = NULL, note = ''", nil, func(call string) bool { return outlived(call) || ends(call) }},
+	{
+		"releases the lease", "owner = NULL, note = ''", nil,
+		func(call string) bool { return outlived(call) || ends(call) || strings.HasPrefix(call, "share") },
+	},
 }
 
 func grants(call string) bool {
-	return call != "acquire again" && slices.ContainsFunc([]string{"acquire", "claim", "share"}, func(s string) bool { return strings.HasPrefix(call, s) })
+	return call != "acquire again" && slices.ContainsFunc([]string{"acquire", "claim"}, func(s string) bool { return strings.HasPrefix(call, s) })
 }
 
 // outlived are the calls that extend a lease, or change it.
@@ -242,13 +245,14 @@ var held = []deed{
 // sharing joins the members of n keys.
 func sharing(name string, n int) deed {
 	return call(name, func(c *cell) func(context.Context) error {
-		var first, reqs []lease.AcquireRequest
+		var reqs []lease.AcquireRequest
 		for i := range n {
-			key := fmt.Sprintf("%s/%d", c.key, i)
-			first, reqs = append(first, request(key)), append(reqs, request(key))
-		}
-		if _, err := c.clean.Share(c.Context(), first); err != nil {
-			c.Fatal(err)
+			l := hold(c, c.clean, fmt.Sprintf("%s/%d", c.key, i))
+			made, err := c.clean.Downgrade(c.Context(), []lease.RenewRequest{{Lease: l, TTL: ttl}})
+			if err != nil || made[0].Outcome != lease.Extended {
+				c.Fatalf("downgrade: %+v, %v", made, err)
+			}
+			reqs = append(reqs, request(l.Key))
 		}
 		return func(ctx context.Context) error { _, err := c.store.Share(ctx, reqs); return err }
 	})
