@@ -29,7 +29,7 @@ at_once      := -p 3 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick model conformance soak attack attack-mutants lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-bridge servers
+.PHONY: help test test-quick model conformance soak attack attack-mutants mutants mutants-short lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -69,6 +69,12 @@ attack: ## processes fight over few keys on slowed servers, and what each was to
 
 attack-mutants: ## the same on rowlock with one guard removed at a time: each must be found
 	$(attack_servers) go run ./internal/attack/mutants
+
+mutants: ## every guard of the SQL broken once, on each database: the tests must notice each. It takes hours; DB=sqlite MATCH=fence try fewer
+	scripts/with-servers --no-sync postgres mariadb mysql -- go run ./internal/mutants -db '$(DB)' -match '$(MATCH)'
+
+mutants-short: ## in a minute, that the guards are found, and that tests which notice a mutant, and no other, fail
+	go run ./internal/mutants -short
 
 lint: ## formatting, go vet, staticcheck
 	@unformatted=$$(GOWORK=off go $(tool) gofumpt -l .) && test -z "$$unformatted" || \

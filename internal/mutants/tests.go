@@ -53,7 +53,7 @@ var elsewhere = map[string][]string{
 	"optimistic": {"optimistic"},
 	"tokenfence": {"tokenfence"},
 	"statements": {
-		"internal/table", "internal/servertest/fence", "internal/servertest/hazard",
+		"internal/table", "optimistic", "internal/servertest/fence", "internal/servertest/hazard",
 		"internal/servertest/fault", "internal/servertest/wait",
 	},
 }
@@ -64,11 +64,11 @@ const between = "^TestNoWriteTrusts"
 // narrow are patterns of tests that run before all others of a file's first package.
 var narrow = map[string]string{
 	"cas":        "^TestConformance$|^TestATaker|^TestALate|^TestAFence",
-	"force":      between,
+	"force":      between + "|Forced",
 	"move":       between + "|Moved|Home|Recall|GivesAKeyAway",
-	"queue":      between,
+	"queue":      between + "|OnlyAwaits|Ticket|Joins|Tenants",
 	"shared":     between + "|Wish",
-	"statements": between + "|Floor",
+	"statements": between + "|Floor|TokensHaveRunOut|NotConfirmed",
 }
 
 // tests returns the steps that must kill a mutant, the narrowest first.

@@ -27,13 +27,14 @@ type meddling struct {
 
 var (
 	stranger = lease.NewOwner()
-	later   = "{now}" + strings.Repeat(" + {second}", 300)
+	later    = "{now}" + strings.Repeat(" + {second}", 300)
 )
 
 var meddlings = []meddling{
 	{"moves the key", "home = 3", nil, func(string) bool { return true }},
 	{
-		"takes the key", "owner = ?, token = token + 1, expires_at = " + later, []any{stranger[:]},
+		"takes the key", "owner = ?, token = token + 1, expires_at = " + later,
+		[]any{stranger[:]},
 		func(call string) bool { return call != "force release" },
 	},
 	{"takes the last token", "token = ?", []any{int64(lease.MaxToken)}, grants},
