@@ -71,14 +71,18 @@ var (
 	clock   = regexp.MustCompile(`CAST\(unixepoch\('subsec'\) \* 1000 AS INTEGER\)|\w*clock_timestamp\(\)|UTC_TIMESTAMP\(6\)`)
 	comment = regexp.MustCompile(`(?m)--.*$`)
 	spaces  = regexp.MustCompile(`\s+`)
+	// parameter is a parameter's name and type. Dialects and statements number them differently.
+	parameter = regexp.MustCompile(`(?:\?|\$)\d+(?:::\w+)?`)
 )
 
 const longestName = 90
 
-// short is a piece of SQL on one line, with now for the clock.
+// short is a piece of SQL on one line, with now for the clock and ? for a parameter, so that the same
+// guard has the same name in every dialect.
 func short(sql string) string {
 	s := spaces.ReplaceAllString(comment.ReplaceAllString(sql, ""), " ")
 	s = strings.TrimSpace(clock.ReplaceAllString(s, "now"))
+	s = strings.ReplaceAll(parameter.ReplaceAllString(s, "?"), "`", "")
 	if len(s) > longestName {
 		return strings.ToValidUTF8(s[:longestName], "") + "…"
 	}

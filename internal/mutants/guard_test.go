@@ -33,9 +33,9 @@ func TestGuardsAreFound(t *testing.T) {
 			"an alternative as a whole, and what an arm asks besides",
 			"DELETE FROM t WHERE (o IS NULL OR o = $1 AND u = $2)",
 			map[string]string{
-				"(o IS NULL OR o = $1 AND u = $2)": "DELETE FROM t WHERE ((o IS NULL OR o = $1 AND u = $2) OR 1 = 1)",
-				"o = $1":                           "DELETE FROM t WHERE (o IS NULL OR (o = $1 OR 1 = 1) AND u = $2)",
-				"u = $2":                           "DELETE FROM t WHERE (o IS NULL OR o = $1 AND (u = $2 OR 1 = 1))",
+				"(o IS NULL OR o = ? AND u = ?)": "DELETE FROM t WHERE ((o IS NULL OR o = $1 AND u = $2) OR 1 = 1)",
+				"o = ?":                          "DELETE FROM t WHERE (o IS NULL OR (o = $1 OR 1 = 1) AND u = $2)",
+				"u = ?":                          "DELETE FROM t WHERE (o IS NULL OR o = $1 AND (u = $2 OR 1 = 1))",
 			},
 		},
 		{
@@ -60,8 +60,8 @@ func TestGuardsAreFound(t *testing.T) {
 			"bounds, but no aggregate",
 			"UPDATE t SET f = max(f, ?), g = least($1, @last_token), h = (SELECT max(x) FROM u)",
 			map[string]string{
-				"max(f, ?)":              "UPDATE t SET f = (?), g = least($1, @last_token), h = (SELECT max(x) FROM u)",
-				"least($1, @last_token)": "UPDATE t SET f = max(f, ?), g = ($1), h = (SELECT max(x) FROM u)",
+				"max(f, ?)":             "UPDATE t SET f = (?), g = least($1, @last_token), h = (SELECT max(x) FROM u)",
+				"least(?, @last_token)": "UPDATE t SET f = max(f, ?), g = ($1), h = (SELECT max(x) FROM u)",
 			},
 		},
 		{
