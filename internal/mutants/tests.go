@@ -67,7 +67,7 @@ var narrow = map[string]string{
 	"force":      between + "|Forced",
 	"move":       between + "|Moved|Home|Recall|GivesAKeyAway",
 	"queue":      between + "|OnlyAwaits|Ticket|Joins|Tenants",
-	"shared":     between + "|Wish",
+	"shared":     between + "|Wish|Members|TouchesNoMember|Abandoned",
 	"statements": between + "|Floor|TokensHaveRunOut|NotConfirmed",
 }
 

@@ -3,6 +3,7 @@ package table_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,9 @@ var (
 	later    = "{now}" + strings.Repeat(" + {second}", 300)
 )
 
+// abandoned is an acquisition of a key whose team has no live member.
+const abandoned = "take an abandoned team's key"
+
 var meddlings = []meddling{
 	{"moves the key", "home = 3", nil, func(string) bool { return true }},
 	{
@@ -38,6 +42,7 @@ var meddlings = []meddling{
 		func(call string) bool { return call != "force release" },
 	},
 	{"takes the last token", "token = ?", []any{int64(lease.MaxToken)}, grants},
+	{"revives a member", "", nil, func(call string) bool { return call == abandoned }},
 	{"lets the lease expire", "expires_at = {now} - {second}", nil, outlived},
 	{
 		"releases the lease", "owner = NULL, note = ''", nil,
@@ -95,10 +100,17 @@ func (r *rig) meddle(t *testing.T, d deed, m meddling) {
 			// Not Fatal: this may be a goroutine of the store's.
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			if _, err := r.DB.ExecContext(ctx, r.SQL("UPDATE {rowlock} SET "+m.set), m.args...); err != nil {
+			query := "UPDATE {rowlock} SET " + m.set
+			if m.set == "" {
+				query = "UPDATE {rowlock_member} SET expires_at = " + later
+			}
+			if _, err := r.DB.ExecContext(ctx, r.SQL(query), m.args...); err != nil {
 				t.Errorf("before statement %d: %v", n, err)
 			}
 			left = r.rows(t)
+			if m.set == "" { // a team that has ended by now has no member to revive
+				maps.DeleteFunc(left, func(_, row string) bool { return strings.HasSuffix(row, " 0 members") })
+			}
 		}
 		if n == 0 {
 			come()
@@ -231,6 +243,11 @@ var held = []deed{
 	call("downgrade", func(c *cell) func(context.Context) error {
 		reqs := []lease.RenewRequest{{Lease: hold(c, c.clean, c.key), TTL: ttl}}
 		return func(ctx context.Context) error { _, err := c.store.Downgrade(ctx, reqs); return err }
+	}),
+	call(abandoned, func(c *cell) func(context.Context) error {
+		c.share(c, c.key)
+		c.Exec(c, `UPDATE {rowlock_member} SET expires_at = {now} - {second}`)
+		return func(ctx context.Context) error { _, err := ask(ctx, c.store, request(c.key)); return err }
 	}),
 	sharing("share with a member", 1),
 	sharing("share two with members", 2),
