@@ -50,7 +50,8 @@ func fenceRenews(r *rig) {
 	r.wantHeld(l)
 }
 
-// fenceShortensNothing fences for less than what is left: what the holder was told before stays true.
+// fenceShortensNothing fences for less than what is left: what the holder was told before stays
+// true.
 func fenceShortensNothing(r *rig) {
 	f := r.renewingFencer()
 	l := r.take("k")

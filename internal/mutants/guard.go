@@ -77,8 +77,8 @@ var (
 
 const longestName = 90
 
-// short is a piece of SQL on one line, with now for the clock and ? for a parameter, so that the same
-// guard has the same name in every dialect.
+// short is a piece of SQL on one line, with now for the clock and ? for a parameter, so that the
+// same guard has the same name in every dialect.
 func short(sql string) string {
 	s := spaces.ReplaceAllString(comment.ReplaceAllString(sql, ""), " ")
 	s = strings.TrimSpace(clock.ReplaceAllString(s, "now"))

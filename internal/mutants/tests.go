@@ -67,8 +67,8 @@ var narrow = map[string]string{
 	"force":      between + "|Forced",
 	"move":       between + "|Moved|Home|Recall|GivesAKeyAway",
 	"queue":      between + "|OnlyAwaits|Ticket|Joins|Tenants",
-	"shared":     between + "|Wish|Members|TouchesNoMember|Abandoned",
-	"statements": between + "|Floor|TokensHaveRunOut|NotConfirmed",
+	"shared":     between + "|Wish|Members|TouchesNoMember|Abandoned|Downgrade",
+	"statements": between + "|Floor|EveryPage|TokensHaveRunOut|NotConfirmed",
 }
 
 // tests returns the steps that must kill a mutant, the narrowest first.

@@ -8,8 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A key whose row was reaped begins above its floor. If no token is left above it, no statement makes
-// the row: it would have a token that no fence takes.
+// A key whose row was reaped begins above its floor. If no token is left above it, no statement
+// makes the row: it would have a token that no fence takes.
 func TestNoRowIsMadeAboveAFloorThatHasRunOut(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {

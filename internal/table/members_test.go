@@ -75,8 +75,8 @@ var memberCalls = map[string]func(ctx context.Context, r *rig, l ...lease.Lease)
 	},
 }
 
-// A member is named by its key, its owner and its team's token. A call that names another member, or
-// none, changes no row of this one.
+// A member is named by its key, its owner and its team's token. A call that names another member,
+// or none, changes no row of this one.
 func TestACallTouchesNoMemberButItsOwn(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)
@@ -118,7 +118,8 @@ func (r *rig) wantMembers(t *testing.T, after string, before map[string]string, 
 	}
 }
 
-// A caller that waits exclusively wishes for the key. Its wish does not keep an abandoned team alive.
+// A caller that waits exclusively wishes for the key. Its wish does not keep an abandoned team
+// alive.
 func TestAnAbandonedTeamEndsThoughACallerWishes(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)
@@ -149,6 +150,24 @@ func TestAWishIsTakenBackAlone(t *testing.T) {
 		}
 		if len(now) != 3 {
 			t.Errorf("there are %v, want two members and a wish", now)
+		}
+	})
+}
+
+// A team is called by its token. A downgrade by another token would make a team that no member can
+// name.
+func TestADowngradeByAnotherTokenIsLost(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		l := hold(t, r.store, "k")
+		other := l
+		other.Token++
+		made, err := r.store.Downgrade(t.Context(), []lease.RenewRequest{{Lease: other, TTL: ttl}})
+		if err != nil || made[0].Outcome != lease.Lost {
+			t.Errorf("%+v, %v, want it lost", made, err)
+		}
+		if row := r.row(t, "k"); row.Lease != l || !row.Held {
+			t.Errorf("the row is %+v", row)
 		}
 	})
 }
