@@ -152,8 +152,8 @@ func TestStatementsOfTenants(t *testing.T) {
 	})
 }
 
-// A holder's late heartbeat does not bring its ticket back. A holder whose lease has expired waits
-// like any other caller.
+// A holder's late heartbeat does not bring its ticket back. A holder whose lease has expired
+// waits like any other caller.
 func TestAnExpiredHolderJoinsAgain(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)
@@ -177,7 +177,8 @@ func TestAnExpiredHolderJoinsAgain(t *testing.T) {
 	})
 }
 
-// SQLite's clock has milliseconds. Ranks are equal within one, and then the tickets' numbers decide.
+// SQLite's clock has milliseconds. Ranks are equal within one, and then the tickets' numbers
+// decide.
 func TestADeadTicketGetsANewNumber(t *testing.T) {
 	r := newRig(t, testdb.Kinds[0].Open(t), sqlstore.Update, 2)
 	c := &cell{TB: t, rig: r, key: "k"}
