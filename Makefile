@@ -75,6 +75,11 @@ attack-mutants: ## the same on rowlock with one guard removed at a time: each mu
 
 fuzz: ## every fuzz target, each for FOR=60s, one after the other
 	@scripts/fuzz $(FOR)
+mutants: ## every guard of the SQL broken once, on each database: the tests must notice each. It takes hours; DB=sqlite MATCH=fence try fewer
+	scripts/with-servers --no-sync postgres mariadb mysql -- go run ./internal/mutants -db '$(DB)' -match '$(MATCH)'
+
+mutants-short: ## in a minute, that the guards are found, and that tests which notice a mutant, and no other, fail
+	go run ./internal/mutants -short
 
 lint: ## formatting, go vet, staticcheck
 	@unformatted=$$(GOWORK=off go $(tool) gofumpt -l .) && test -z "$$unformatted" || \

@@ -10,6 +10,7 @@ import (
 
 var fenceRenewProperties = []property{
 	{"a renewing fence extends the lease when its transaction commits", fenceRenews},
+	{"a renewing fence never shortens a lease", fenceShortensNothing},
 	{"a renewing fence extends nothing when its transaction rolls back", fenceRollsBack},
 	{"a renewal behind a renewing fence is told what is committed", fenceTellsCommitted},
 	{"a renewing fence passes for an expired lease and does not revive it", fenceRevivesNothing},
@@ -47,6 +48,25 @@ func fenceRenews(r *rig) {
 		r.Errorf("%v remain after a fence that renews for %v", row.Remaining, longer)
 	}
 	r.wantHeld(l)
+}
+
+// fenceShortensNothing fences for less than what is left: what the holder was told before stays
+// true.
+func fenceShortensNothing(r *rig) {
+	f := r.renewingFencer()
+	l := r.take("k")
+	got, err := sole(r.here.Renew(r.ctx, []lease.RenewRequest{{Lease: l, TTL: longer}}))
+	if err != nil || got.Outcome != lease.Extended {
+		r.Fatalf("renew: %+v, %v", got, err)
+	}
+	tx := r.begin()
+	if err := f.FenceRenew(r.ctx, tx, lease.RenewRequest{Lease: l, TTL: ttl}); err != nil {
+		r.Fatal(err)
+	}
+	r.commit(tx)
+	if row, _ := r.row("k"); row.Remaining < longer/2 {
+		r.Errorf("%v remain of %v after a fence that renews for %v", row.Remaining, longer, ttl)
+	}
 }
 
 func fenceRollsBack(r *rig) {

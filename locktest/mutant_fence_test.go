@@ -111,6 +111,12 @@ var fenceRenewFlaws = []flaw{
 			return m.fencing.Fence(ctx, tx, q.Lease)
 		}
 	}, []string{"a renewing fence extends nothing when its transaction rolls back"}},
+	{"a renewing fence shortens the lease", func(m *mutant) {
+		m.renewing = func(ctx context.Context, tx lease.Runner, q lease.RenewRequest) error {
+			m.extend(q)
+			return m.fencing.FenceRenew(ctx, tx, q)
+		}
+	}, []string{"a renewing fence never shortens a lease"}},
 	{"a busy renewal is told of an expiry that is not committed", func(m *mutant) {
 		m.eachRenew(func(q lease.RenewRequest) lease.Renewed {
 			a := m.extend(q)

@@ -83,6 +83,16 @@ var renewFlaws = []flaw{
 			return m.extend(q)
 		})
 	}, []string{"a renewal with another token is lost"}},
+	{"a renewal with another token extends the lease, and is told that it is lost", func(m *mutant) {
+		m.eachRenew(func(q lease.RenewRequest) lease.Renewed {
+			a := m.extend(q)
+			if row, _ := m.row(q.Key); a.Outcome == lease.Lost && row.Owner == q.Owner {
+				q.Token = row.Token
+				m.extend(q)
+			}
+			return a
+		})
+	}, []string{"a renewal with another token is lost"}},
 	{"a renewal ignores the owner", func(m *mutant) {
 		m.eachRenew(func(q lease.RenewRequest) lease.Renewed {
 			row, _ := m.row(q.Key)

@@ -93,7 +93,7 @@ func renewOtherToken(r *rig) {
 	for _, token := range []int64{l.Token + 1, l.Token - 1, 0, -l.Token} {
 		other := l
 		other.Token = token
-		r.wantRenew(other, lease.Lost)
+		r.wantLost(other)
 	}
 	r.wantHeld(l)
 }
@@ -102,8 +102,21 @@ func renewOtherOwner(r *rig) {
 	l := r.take("k")
 	other := l
 	other.Owner = lease.NewOwner()
-	r.wantRenew(other, lease.Lost)
+	r.wantLost(other)
 	other.Owner = lease.Owner{}
-	r.wantRenew(other, lease.Lost)
+	r.wantLost(other)
 	r.wantHeld(l)
+}
+
+// wantLost also sees that the renewal has extended nothing, whatever it was answered.
+func (r *rig) wantLost(l lease.Lease) {
+	r.Helper()
+	before, _ := r.row(l.Key)
+	got, err := sole(r.here.Renew(r.ctx, []lease.RenewRequest{{Lease: l, TTL: 30 * ttl}}))
+	if err != nil || got.Outcome != lease.Lost {
+		r.Errorf("renew %q with token %d: %+v, %v, want it lost", l.Key, l.Token, got, err)
+	}
+	if row, _ := r.row(l.Key); row.Remaining > before.Remaining {
+		r.Errorf("a renewal that was lost has extended %+v to %v", before, row.Remaining)
+	}
 }

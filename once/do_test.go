@@ -242,3 +242,18 @@ func TestAFunctionThatEndsTheTransactionIsTold(t *testing.T) {
 		r.wantRows(t, 0)
 	})
 }
+
+// Two tenants' keys of one name expire together. What one of them does again is nothing of the
+// other's.
+func TestATenantTakesOverItsOwnKeyAlone(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		o := r.once(t)
+		for _, tenant := range []string{"a", "b"} {
+			do(t, o, once.Request{Tenant: tenant, Key: "key"}, r.effect("e", tenant))
+		}
+		r.expire(t)
+		want(t, do(t, o, once.Request{Tenant: "a", Key: "key"}, r.effect("e", "again")), "again", false)
+		want(t, do(t, o, once.Request{Tenant: "b", Key: "key"}, r.effect("e", "b again")), "b again", false)
+		r.wantEffects(t, "e", 4)
+	})
+}

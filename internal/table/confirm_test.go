@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,5 +184,32 @@ func TestAConfirmedLeaseIsExtendedAndNeverShortened(t *testing.T) {
 		again(ttl)
 		renew(3 * ttl)
 		again(3 * ttl)
+	})
+}
+
+// A lease that expires when it has been read and before it is confirmed has ended. The repeated
+// request is then a grant of its own, or none.
+func TestAnExpiredLeaseIsNotConfirmed(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 1)
+		l := hold(t, r.clean, "key")
+		came := false
+		r.faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
+			if op.Executes() && strings.Contains(op.Query, "rowlock confirm") && !came {
+				came = true
+				_, err := r.DB.ExecContext(t.Context(), r.SQL(`UPDATE {rowlock} SET expires_at = {now} - {second}`))
+				wantIs(t, err, nil)
+			}
+			return faultdb.None
+		}))
+		a, err := ask(t.Context(), r.store, lease.AcquireRequest{Key: "key", Owner: l.Owner, TTL: ttl})
+		r.faults.Set(nil)
+		if !came {
+			t.Fatal("nothing was confirmed")
+		}
+		row := r.row(t, "key")
+		if err == nil && a.Granted && a.Token == l.Token || row.Held && row.Token == l.Token {
+			t.Errorf("a lease that had expired was confirmed: %+v, and the row is %+v", a, row)
+		}
 	})
 }

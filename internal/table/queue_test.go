@@ -151,3 +151,45 @@ func TestStatementsOfTenants(t *testing.T) {
 		}
 	})
 }
+
+// A holder's late heartbeat does not bring its ticket back. A holder whose lease has expired
+// waits like any other caller.
+func TestAnExpiredHolderJoinsAgain(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		c := &cell{TB: t, rig: r, key: "k"}
+		waits := ticket("k")
+		got, err := r.store.Claim(t.Context(), []lease.AcquireRequest{waits.AcquireRequest})
+		if err != nil || !got[0].Granted {
+			t.Fatalf("claim: %+v, %v", got, err)
+		}
+		c.join(waits)
+		var tickets int
+		count := e.SQL(`SELECT COUNT(*) FROM {rowlock_queue}`)
+		if err := e.DB.QueryRowContext(t.Context(), count).Scan(&tickets); err != nil || tickets != 0 {
+			t.Errorf("a holder has %d tickets after a late heartbeat, %v", tickets, err)
+		}
+		e.Expire(t, "k")
+		c.join(waits)
+		if p := c.place(waits); p.Missing || p.Ahead != 0 {
+			t.Errorf("a holder whose lease has expired joined, and stands at %+v", p)
+		}
+	})
+}
+
+// SQLite's clock has milliseconds. Ranks are equal within one, and then the tickets' numbers
+// decide.
+func TestADeadTicketGetsANewNumber(t *testing.T) {
+	r := newRig(t, testdb.Kinds[0].Open(t), sqlstore.Update, 2)
+	c := &cell{TB: t, rig: r, key: "k"}
+	hold(t, r.store, "k")
+	first, second := ticket("k"), ticket("k")
+	c.join(first)
+	c.join(second)
+	r.Exec(t, `UPDATE {rowlock_queue} SET alive_until = {now} - {second} WHERE waiter = ?`, first.Owner[:])
+	c.join(first)
+	r.Exec(t, `UPDATE {rowlock_queue} SET rank = 1`)
+	if one, two := c.place(first), c.place(second); one.Ahead != 1 || two.Ahead != 0 {
+		t.Errorf("the ticket that was dead stands at %+v, and the other at %+v", one, two)
+	}
+}

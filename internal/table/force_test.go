@@ -1,0 +1,49 @@
+package table_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+func (r *rig) forceRelease(t *testing.T, key string) lease.Forced {
+	t.Helper()
+	f, err := r.store.ForceRelease(t.Context(), lease.ForceRequest{Key: key, By: "me", Reason: "test", ID: lease.NewOwner()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// The last token ends a key: no row may have one above it.
+func TestAForcedReleaseRaisesNoTokenBeyondTheLast(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		hold(t, r.store, "k")
+		e.SetToken(t, "k", lease.MaxToken-1)
+		f := r.forceRelease(t, "k")
+		if row := r.row(t, "k"); row.Token != lease.MaxToken-1 || row.Held || f.Raised != row.Token {
+			t.Errorf("%+v, and the row is %+v", f, row)
+		}
+	})
+}
+
+// A forced release of a shared key ends its members. The wish of a caller that waits stays.
+func TestAForcedReleaseLeavesWishes(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		_, err := r.store.Downgrade(t.Context(), []lease.RenewRequest{{Lease: hold(t, r.store, "k"), TTL: ttl}})
+		wantIs(t, err, nil)
+		wantIs(t, r.store.Wish(t.Context(), lease.NewOwner(), []string{"k"}, time.Minute), nil)
+		r.forceRelease(t, "k")
+		var wishes, members int
+		err = e.DB.QueryRowContext(t.Context(), e.SQL(`SELECT (SELECT COUNT(*) FROM {rowlock_member} WHERE team = ?),
+			(SELECT COUNT(*) FROM {rowlock_member})`), make([]byte, 16)).Scan(&wishes, &members)
+		if wishes != 1 || members != 1 || err != nil {
+			t.Errorf("%d of %d members are wishes, %v; want one of one", wishes, members, err)
+		}
+	})
+}
