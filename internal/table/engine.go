@@ -32,6 +32,9 @@ func (e *engine) explain(verb, key string, err error) error {
 	case errors.Is(err, lane.ErrOrphaned):
 		return fmt.Errorf("%w: %s: %w", lease.ErrUnknown, what, err)
 	}
+	if errors.Is(err, lease.ErrNotSynchronous) { // a sentence of ours, with its cure
+		return fmt.Errorf("%w: %s", err, what)
+	}
 	v := sqlstore.Judge(e.d, err)
 	switch {
 	case errors.Is(v.As, lease.ErrPrivilege):
