@@ -18,15 +18,17 @@ import (
 
 // product is what MariaDB and MySQL do differently. Each has its words for the same replication.
 type product struct {
-	name    string
-	program string
-	user    string // that the server runs as: neither wants to be root
-	prepare []string
-	options []string
-	join    string // with the port of the primary
-	stop    string // reading the primary's log
-	status  string
-	promote string
+	name     string
+	program  string
+	user     string // that the server runs as: neither wants to be root
+	prepare  []string
+	options  []string
+	join     string // with the port of the primary
+	stop     string // reading the primary's log
+	resume   string
+	status   string
+	position string // of the primary's log
+	promote  string
 }
 
 var products = map[string]*product{
@@ -43,9 +45,11 @@ var products = map[string]*product{
 		},
 		join: `CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %s, MASTER_USER = 'root',
 			MASTER_USE_GTID = slave_pos; START SLAVE`,
-		stop:    `STOP SLAVE IO_THREAD`,
-		status:  `SHOW SLAVE STATUS`,
-		promote: `STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = OFF`,
+		stop:     `STOP SLAVE IO_THREAD`,
+		resume:   `START SLAVE IO_THREAD`,
+		status:   `SHOW SLAVE STATUS`,
+		position: `SHOW MASTER STATUS`,
+		promote:  `STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = OFF`,
 	},
 	"mysql": {
 		name: "mysql", program: "/usr/sbin/mysqld", user: "mysql",
@@ -62,9 +66,11 @@ var products = map[string]*product{
 		},
 		join: `CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = %s,
 			SOURCE_USER = 'root', SOURCE_AUTO_POSITION = 1; START REPLICA`,
-		stop:    `STOP REPLICA IO_THREAD`,
-		status:  `SHOW REPLICA STATUS`,
-		promote: `STOP REPLICA; RESET REPLICA ALL; SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF`,
+		stop:     `STOP REPLICA IO_THREAD`,
+		resume:   `START REPLICA IO_THREAD`,
+		status:   `SHOW REPLICA STATUS`,
+		position: `SHOW BINARY LOG STATUS`,
+		promote:  `STOP REPLICA; RESET REPLICA ALL; SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF`,
 	},
 }
 

@@ -137,8 +137,34 @@ func (r *Replicated) ReplicaAddress() string { return r.replica.on }
 // Kill ends the primary at once.
 func (r *Replicated) Kill(tb testing.TB) { tb.Helper(); r.primary.kill(tb) }
 
-// StopReplica ends the replica at once.
-func (r *Replicated) StopReplica(tb testing.TB) { tb.Helper(); r.replica.kill(tb) }
+// Pause has the replica read no more, and Resume go on. Pause returns when the primary may not have
+// noticed yet, and Resume when commits wait for the replica again.
+func (r *Replicated) Pause(tb testing.TB) { tb.Helper(); run(tb, r.Replica, r.primary.stop) }
+
+// Resume ends Pause.
+func (r *Replicated) Resume(tb testing.TB) {
+	tb.Helper()
+	run(tb, r.Replica, r.primary.resume)
+	r.await(tb)
+}
+
+// CatchUp returns when the replica has read all that the primary has written. The primary takes no
+// more writes.
+func (r *Replicated) CatchUp(tb testing.TB) {
+	tb.Helper()
+	until(tb, "the replica has caught up", func() bool {
+		file := table(tb, r.DB, r.primary.position)[0]
+		for _, row := range table(tb, r.Replica, r.primary.status) {
+			for _, name := range []string{"Master_Log_File", "Source_Log_File"} {
+				read := row[strings.Replace("Read_"+name, "_File", "_Pos", 1)]
+				if row[name] == file["File"] && read == file["Position"] {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}
 
 // Promote has the replica apply all that it has received, and take writes.
 func (r *Replicated) Promote(tb testing.TB) {
