@@ -58,9 +58,9 @@ func OpenTableContext(
 
 // Open returns a client on the tables in db. It takes Config.Lanes connections of the pool for
 // itself, checks that the server and the tables can be trusted with locks, and runs every kind of
-// statement once. With Config.RequireSync it also checks that a commit waits for a replica. It creates
-// nothing: schema.Migrate makes the tables, or your own migration tool.
-// It takes 15 s at most, even if the server does not answer.
+// statement once. With Config.RequireSync it also checks that a commit waits for a replica. It
+// creates nothing: schema.Migrate makes the tables, or your own migration tool. It takes 15 s at
+// most, even if the server does not answer.
 func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	return OpenContext(context.Background(), db, d, cfg)
 }

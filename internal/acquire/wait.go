@@ -192,9 +192,9 @@ func (w *wait) again(ctx context.Context, err error) (bid bool, failed error) {
 	return false, Cut(ctx, err)
 }
 
-// outlasts reports whether a call that has waited for a holder goes on waiting after err: a failover
-// must not send away all that wait. After its TTL the server is not worth waiting for, and a call
-// that has not waited yet is told at once.
+// outlasts reports whether a call that has waited for a holder goes on waiting after err: a
+// failover must not send away all that wait. After its TTL the server is not worth waiting for, and
+// a call that has not waited yet is told at once.
 func (w *wait) outlasts(err error) bool {
 	if w.seat == nil || !seam.IsOutage(err) {
 		w.outage = time.Time{}

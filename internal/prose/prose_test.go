@@ -88,6 +88,7 @@ var clean = []string{
 	"internal/seam",
 	"internal/servertest",
 	"internal/servertest/election",
+	"internal/servertest/failover",
 	"internal/servertest/languages",
 	"internal/servertest/mixed",
 	"internal/servertest/semaphore",

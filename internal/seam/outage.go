@@ -6,8 +6,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// outage marks an error of a server that cannot be reached or takes no writes, as during a failover.
-// The request was certainly not applied.
+// outage marks an error of a server that cannot be reached or takes no writes, as during a
+// failover. The request was certainly not applied.
 type outage struct{ error }
 
 func (e outage) Unwrap() error { return e.error }

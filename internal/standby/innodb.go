@@ -49,7 +49,8 @@ var products = map[string]*product{
 		resume:   `START SLAVE IO_THREAD`,
 		status:   `SHOW SLAVE STATUS`,
 		position: `SHOW MASTER STATUS`,
-		promote:  `STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = OFF`,
+		promote: `STOP SLAVE; RESET SLAVE ALL; SET GLOBAL rpl_semi_sync_master_enabled = OFF,
+			GLOBAL read_only = OFF`,
 	},
 	"mysql": {
 		name: "mysql", program: "/usr/sbin/mysqld", user: "mysql",
@@ -70,7 +71,8 @@ var products = map[string]*product{
 		resume:   `START REPLICA IO_THREAD`,
 		status:   `SHOW REPLICA STATUS`,
 		position: `SHOW BINARY LOG STATUS`,
-		promote:  `STOP REPLICA; RESET REPLICA ALL; SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF`,
+		promote: `STOP REPLICA; RESET REPLICA ALL; SET GLOBAL rpl_semi_sync_source_enabled = OFF,
+			GLOBAL super_read_only = OFF, GLOBAL read_only = OFF`,
 	},
 }
 

@@ -166,7 +166,8 @@ func (r *Replicated) CatchUp(tb testing.TB) {
 	})
 }
 
-// Promote has the replica apply all that it has received, and take writes.
+// Promote has the replica apply all that it has received, and take writes. Its commits wait for
+// none.
 func (r *Replicated) Promote(tb testing.TB) {
 	tb.Helper()
 	run(tb, r.Replica, r.primary.stop)
