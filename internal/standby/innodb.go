@@ -29,6 +29,7 @@ type product struct {
 	status   string
 	position string // of the primary's log
 	promote  string
+	wait     string // has the primary's commits wait; a replica that waited would apply nothing
 }
 
 var products = map[string]*product{
@@ -39,7 +40,7 @@ var products = map[string]*product{
 			"--auth-root-authentication-method=normal", "--innodb-log-file-size=8M",
 		},
 		options: []string{
-			"--rpl-semi-sync-master-enabled=ON", "--rpl-semi-sync-slave-enabled=ON",
+			"--rpl-semi-sync-slave-enabled=ON",
 			"--rpl-semi-sync-master-timeout=86400000", "--innodb-log-file-size=8M",
 			"--innodb-flush-method=nosync", "--gtid-strict-mode=ON",
 		},
@@ -49,8 +50,8 @@ var products = map[string]*product{
 		resume:   `START SLAVE IO_THREAD`,
 		status:   `SHOW SLAVE STATUS`,
 		position: `SHOW MASTER STATUS`,
-		promote: `STOP SLAVE; RESET SLAVE ALL; SET GLOBAL rpl_semi_sync_master_enabled = OFF,
-			GLOBAL read_only = OFF`,
+		wait:     `SET GLOBAL rpl_semi_sync_master_enabled = ON`,
+		promote:  `STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = OFF`,
 	},
 	"mysql": {
 		name: "mysql", program: "/usr/sbin/mysqld", user: "mysql",
@@ -60,7 +61,7 @@ var products = map[string]*product{
 		},
 		options: []string{
 			"--plugin-load-add=semisync_source.so", "--plugin-load-add=semisync_replica.so",
-			"--loose-rpl-semi-sync-source-enabled=ON", "--loose-rpl-semi-sync-replica-enabled=ON",
+			"--loose-rpl-semi-sync-replica-enabled=ON",
 			"--loose-rpl-semi-sync-source-timeout=86400000", "--innodb-redo-log-capacity=8M",
 			"--innodb-flush-method=nosync", "--gtid-mode=ON", "--enforce-gtid-consistency=ON",
 			"--mysqlx=OFF",
@@ -71,8 +72,8 @@ var products = map[string]*product{
 		resume:   `START REPLICA IO_THREAD`,
 		status:   `SHOW REPLICA STATUS`,
 		position: `SHOW BINARY LOG STATUS`,
-		promote: `STOP REPLICA; RESET REPLICA ALL; SET GLOBAL rpl_semi_sync_source_enabled = OFF,
-			GLOBAL super_read_only = OFF, GLOBAL read_only = OFF`,
+		wait:     `SET GLOBAL rpl_semi_sync_source_enabled = ON`,
+		promote:  `STOP REPLICA; RESET REPLICA ALL; SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF`,
 	},
 }
 

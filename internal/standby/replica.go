@@ -43,6 +43,7 @@ func StartReplicated(tb testing.TB, name string) *Replicated {
 	r := &Replicated{first.open(tb), second.open(tb), first, second}
 	_, port, _ := net.SplitHostPort(first.on)
 	run(tb, r.Replica, fmt.Sprintf(first.join, port)+`; SET GLOBAL read_only = ON`)
+	run(tb, r.DB, first.wait)
 	r.await(tb)
 	return r
 }
@@ -173,6 +174,9 @@ func (r *Replicated) Promote(tb testing.TB) {
 	run(tb, r.Replica, r.primary.stop)
 	until(tb, "the replica has applied all that it has received", func() bool {
 		for _, row := range table(tb, r.Replica, r.primary.status) {
+			if row["Last_SQL_Error"] != "" {
+				tb.Fatalf("the replica has stopped: %s", row["Last_SQL_Error"])
+			}
 			for _, name := range []string{"Slave_SQL_Running_State", "Replica_SQL_Running_State"} {
 				if strings.Contains(strings.ToLower(row[name]), "has read all relay log") {
 					return true
