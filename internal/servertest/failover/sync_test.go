@@ -11,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/standby"
+	"github.com/rowlockdb/rowlock/memstore"
 )
 
 // opens reports what Open says with RequireSync.
@@ -54,6 +55,7 @@ func postgresRequiresSync(t *testing.T, p *standby.Pair) {
 		"ALTER SYSTEM SET")
 	becomes("absent", `is "absent" and no such standby is connected`)
 	becomes("*", "")
+	onOpenedTable(t, multiPool(t, p.Source))
 	refuses(t, multiPool(t, p.Source+"&synchronous_commit=local"), d, rowlock.ErrNotSynchronous,
 		"synchronous_commit is local", "set it to on")
 	if err := opens(multiPool(t, p.Source+"&synchronous_commit=off"), d); err != nil {
@@ -75,4 +77,28 @@ func TestStoresWithoutReplicasAreRefused(t *testing.T) {
 	servertest.On(t, "sqlite", func(s *servertest.Scene) {
 		refuses(s.T, s.Env.DB, s.Env.Dialect, rowlock.ErrUnsupported, "sqlite", "leave it out")
 	})
+	c, err := rowlock.New(memstore.New(), &rowlock.Config{RequireSync: true})
+	if !errors.Is(err, rowlock.ErrUnsupported) || !strings.Contains(err.Error(), "OpenTable") {
+		t.Errorf("a store in memory: %v, %v, want ErrUnsupported", c, err)
+	}
+}
+
+// onOpenedTable shows that New takes a table that was opened with the same setting, and no other.
+func onOpenedTable(t *testing.T, db *sql.DB) {
+	t.Helper()
+	strict := servertest.Config(func(c *rowlock.Config) { c.RequireSync = true })
+	for _, cfg := range []*rowlock.Config{strict, servertest.Config()} {
+		table, err := rowlock.OpenTable(db, postgres.New(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := rowlock.New(table, strict)
+		if cfg.RequireSync != (err == nil) {
+			t.Errorf("New on a table with RequireSync = %t: %v", cfg.RequireSync, err)
+		}
+		if err == nil {
+			_ = c.Close()
+		}
+		_ = table.Close()
+	}
 }
