@@ -75,6 +75,10 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	if cfg.Trace.On && err != nil {
 		return nil, fmt.Errorf("%w: leave Config.Trace off", err)
 	}
+	if s, ok := seam.As[lease.SyncRequirer](store); cfg.RequireSync && (!ok || !s.RequiresSync()) {
+		return nil, fmt.Errorf("%w: RequireSync: the store does not say that it waits for a replica "+
+			"(lease.SyncRequirer); give RequireSync to OpenTable too, or leave it out", lease.ErrUnsupported)
+	}
 	if cfg.Fair && !able.HasQueue() {
 		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}

@@ -101,6 +101,17 @@ type Config struct {
 	// MySQL needs SELECT on performance_schema for it, MariaDB PROCESS: Open warns where the
 	// privilege is missing. On SQLite, and with a single lane, it does nothing.
 	EvictAfter time.Duration
+	// RequireSync has Open refuse a server that would acknowledge a commit that no other server has:
+	// a failover could then forget a grant, and grant its token again. Each new connection of the
+	// client is checked, so that a failover to such a server ends its calls with ErrNotSynchronous
+	// until another server, or a changed setting, lets them go on. It costs no statement besides.
+	//
+	// PostgreSQL needs synchronous_standby_names, a synchronous standby that is connected, and
+	// synchronous_commit other than local; its user must be a member of pg_read_all_stats. MySQL and
+	// MariaDB need semi-synchronous replication with a replica that acknowledges, MySQL alternatively
+	// a group with two members. SQLite, memory and postgres.Pooled are refused with ErrUnsupported.
+	// A change of the settings while a connection lasts is not seen. See docs/failover.md.
+	RequireSync bool
 	// Reaper says when dead rows are removed.
 	Reaper ReaperConfig
 	// Trace has the client write what becomes of its locks into a table. Default: off.

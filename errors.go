@@ -83,6 +83,9 @@ var (
 	ErrTopology = lease.ErrTopology
 	// ErrNotDurable: the table does not survive a crash, or the database is in memory.
 	ErrNotDurable = lease.ErrNotDurable
+	// ErrNotSynchronous: Config.RequireSync is set, and the server would acknowledge a commit that no
+	// other server has. Calls return it too, while a failover has led the client to such a server.
+	ErrNotSynchronous = lease.ErrNotSynchronous
 	// ErrPool: the pool allows fewer connections than rowlock needs.
 	ErrPool = lease.ErrPool
 )

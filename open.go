@@ -36,7 +36,7 @@ type Table interface {
 }
 
 // OpenTable returns the store on the tables in db, checked as by Open, for New. Of cfg it uses TTL,
-// Strategy, Lanes, EvictAfter and Logger. It takes 15 s at most.
+// Strategy, Lanes, EvictAfter, RequireSync and Logger. It takes 15 s at most.
 func OpenTable(db DB, d dialect.Dialect, cfg *Config) (Table, error) {
 	return OpenTableContext(context.Background(), db, d, cfg)
 }
@@ -58,8 +58,9 @@ func OpenTableContext(
 
 // Open returns a client on the tables in db. It takes Config.Lanes connections of the pool for
 // itself, checks that the server and the tables can be trusted with locks, and runs every kind of
-// statement once. It creates nothing: schema.Migrate makes the tables, or your own migration tool.
-// It takes 15 s at most, even if the server does not answer.
+// statement once. With Config.RequireSync it also checks that a commit waits for a replica. It
+// creates nothing: schema.Migrate makes the tables, or your own migration tool. It takes 15 s at
+// most, even if the server does not answer.
 func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	return OpenContext(context.Background(), db, d, cfg)
 }
@@ -111,9 +112,10 @@ func openTable(
 	}
 	store, facts, err := table.Open(ctx, db, d, table.Options{
 		Lanes: lanes, Strategy: full.Strategy, Limit: full.TTL, Evicts: full.EvictAfter > 0,
-		Timeout:    min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
-		Hints:      limit == 0 || limit > lanes+d.HintConnections(), // the application needs one
-		TraceNeeds: traceNeeds(limit, lanes, d),
+		Timeout:     min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
+		RequireSync: full.RequireSync,
+		Hints:       limit == 0 || limit > lanes+d.HintConnections(), // the application needs one
+		TraceNeeds:  traceNeeds(limit, lanes, d),
 	})
 	if err != nil {
 		return nil, err

@@ -81,6 +81,7 @@ func (s *Latches) open(ctx context.Context, db dialect.DB) error {
 	}
 	s.lanes, err = lane.Open(ctx, lane.Config[task]{
 		DB: db, Lanes: s.cfg.Lanes, Timeout: timeout, Setup: s.d.Setup, Run: s.run,
+		ReadOnly: s.d.ReadOnly,
 	})
 	if err != nil {
 		return s.explain("connect", "", sqlstore.NotSent{Err: err})

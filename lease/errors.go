@@ -82,6 +82,9 @@ var (
 	ErrTopology = errors.New("rowlock: unsafe topology")
 	// ErrNotDurable: the table does not survive a crash (UNLOGGED, MyISAM, MEMORY, :memory:).
 	ErrNotDurable = errors.New("rowlock: not durable")
+	// ErrNotSynchronous: rowlock.Config.RequireSync is set, and the server would acknowledge a commit
+	// that no other server has. A lane that connects to such a server later returns it too.
+	ErrNotSynchronous = errors.New("rowlock: no synchronous replica")
 	// ErrPool: the pool allows fewer connections than rowlock keeps.
 	ErrPool = errors.New("rowlock: pool too small")
 )

@@ -25,6 +25,7 @@
 //   - It serves one process. Another process has another Store.
 //   - It keeps nothing. A new Store has no rows, and its tokens begin again: it is for tests, not
 //     for production.
+//   - It has no replicas: rowlock.New refuses Config.RequireSync with rowlock.ErrUnsupported.
 //   - It has no transactions. Lock.Fence and Lock.UnlockTx return rowlock.ErrUnsupported. Test
 //     code that fences on SQLite in a temporary folder (see the examples of package rowlock).
 //   - It never fails. A call returns an error only if its context has ended or a request is

@@ -73,3 +73,18 @@ func ExampleIdentify() {
 	// Output:
 	// app:secret@tcp(db:3306)/shop?connectionAttributes=program_name%3Aweb-1%2Forders
 }
+
+// A name leads to the primary, by a proxy or by DNS. RequireSync refuses a primary whose commits
+// wait for no replica, now and after each failover.
+func ExampleNew_failover() {
+	db, err := sql.Open("mysql", "app@tcp(primary.internal:3306)/app?timeout=3s")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	locks, err := rowlock.Open(db, mysql.New(), &rowlock.Config{RequireSync: true})
+	if err != nil {
+		log.Fatal(err) // rowlock: no synchronous replica: …, with the cure
+	}
+	defer locks.Close()
+}

@@ -28,6 +28,7 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 		// A COMMIT that was not answered kept its caller for 45 s beyond a context of 3 s.
 		UnwatchedTx: true,
 		Fence:       d.fence, PeekOnce: d.peekOnce, Silence: d.silence,
-		Listener: d, Apart: true, Evictor: d,
+		Synchronous: d.synchronous,
+		Listener:    d, Apart: true, Evictor: d,
 	}
 }

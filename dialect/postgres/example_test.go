@@ -133,3 +133,19 @@ func ExamplePooled() {
 	}
 	defer locks.Close()
 }
+
+// A pool that names both servers takes the one that takes writes. RequireSync refuses a primary
+// whose commits wait for no standby, now and after each failover.
+func ExampleNew_failover() {
+	db, err := sql.Open("pgx", "postgres://app@db1:5432,db2:5432/app"+
+		"?target_session_attrs=read-write&connect_timeout=3")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	locks, err := rowlock.Open(db, postgres.New(), &rowlock.Config{RequireSync: true})
+	if err != nil {
+		log.Fatal(err) // rowlock: no synchronous replica: …, with the cure
+	}
+	defer locks.Close()
+}

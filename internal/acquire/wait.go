@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -53,7 +54,8 @@ type wait struct {
 	seat    *cycle.Call // among the calls that wait; nil before the first bid was lost
 	holder  Seen        // of the key that the call waited for last
 	key     string
-	expired int64 // the token of the lease of which Expired was told
+	expired int64     // the token of the lease of which Expired was told
+	outage  time.Time // since when no bid has reached a server that takes writes; zero: the last has
 	wishes
 }
 
@@ -178,7 +180,7 @@ func (w *wait) run(ctx context.Context, bid bool) (Grants, error) {
 
 // again says how the call goes on after a bid that ended with err.
 func (w *wait) again(ctx context.Context, err error) (bid bool, failed error) {
-	passing := Passing(err)
+	passing := w.outlasts(err) || Passing(err)
 	switch {
 	case passing && ctx.Err() == nil:
 		w.lost = err
@@ -188,6 +190,20 @@ func (w *wait) again(ctx context.Context, err error) (bid bool, failed error) {
 		return false, oneline.Join(w.lost, Cut(ctx, err))
 	}
 	return false, Cut(ctx, err)
+}
+
+// outlasts reports whether a call that has waited for a holder goes on waiting after err: a
+// failover must not send away all that wait. After its TTL the server is not worth waiting for, and
+// a call that has not waited yet is told at once.
+func (w *wait) outlasts(err error) bool {
+	if w.seat == nil || !seam.IsOutage(err) {
+		w.outage = time.Time{}
+		return false
+	}
+	if w.outage.IsZero() {
+		w.outage = time.Now()
+	}
+	return time.Since(w.outage) < w.call.Want.TTL
 }
 
 // Cut adds to err that ctx has ended, if it has and err does not say so.

@@ -220,7 +220,10 @@ var onlies = []struct {
 	},
 	{
 		"github.com/go-sql-driver/mysql", "the room of its database",
-		[]string{"./dialect/mysql", "./internal/testdb", "./internal/attack", "./examples", "./cmd"},
+		[]string{
+			"./dialect/mysql", "./internal/testdb", "./internal/standby", "./internal/attack",
+			"./examples", "./cmd",
+		},
 	},
 	{
 		"modernc.org/sqlite", "the room of its database",

@@ -54,8 +54,24 @@ func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
 	}
 	l.set.counts.batches.Add(1)
 	l.set.counts.ops.Add(int64(len(ops)))
-	if !l.set.cfg.Run(ctx, l.session, ops) {
-		l.drop()
+	if l.set.cfg.Run(ctx, l.session, ops) {
+		l.set.redial.succeeded()
+		return
+	}
+	l.drop()
+	l.misled(ops)
+}
+
+// misled notes that the server takes no writes: the next connection may lead to the same.
+func (l *lane[T]) misled(ops []*Op[T]) {
+	if l.set.cfg.ReadOnly == nil {
+		return
+	}
+	for _, op := range ops {
+		if op.Err != nil && l.set.cfg.ReadOnly(op.Err) {
+			l.set.redial.fail(op.Err)
+			return
+		}
 	}
 }
 
@@ -82,6 +98,20 @@ func (l *lane[T]) connect(ctx context.Context) error {
 	if l.session != nil {
 		return nil
 	}
+	if err := l.set.redial.rests(); err != nil {
+		return err
+	}
+	err := l.dial(ctx)
+	switch {
+	case err == nil:
+		l.set.redial.connected()
+	case ctx.Err() == nil: // or its caller has left, which says nothing, or it has taken long enough
+		l.set.redial.fail(err)
+	}
+	return err
+}
+
+func (l *lane[T]) dial(ctx context.Context) error {
 	conn, err := l.set.cfg.DB.Conn(ctx)
 	if err != nil {
 		return err

@@ -22,15 +22,16 @@ const patience = 20 * time.Second
 // dialer makes connections that can do nothing but be opened and closed: what runs on a lane is the
 // test's own function.
 type dialer struct {
-	mu             sync.Mutex
-	fail           error // what the next dialling returns, if not nil
-	after          int   // how many more succeed before it does
-	opened, closed atomic.Int64
+	mu                     sync.Mutex
+	fail                   error // what the next dialling returns, if not nil
+	after                  int   // how many more succeed before it does
+	dialed, opened, closed atomic.Int64
 }
 
 func (d *dialer) Connect(context.Context) (driver.Conn, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.dialed.Add(1)
 	if d.fail != nil && d.after == 0 {
 		return nil, d.fail
 	}
@@ -63,7 +64,10 @@ type body struct {
 	answer string
 }
 
-type op = lane.Op[body]
+type (
+	op      = lane.Op[body]
+	session = sqlstore.Session
+)
 
 // rig is a set of lanes over a dialer, with a record of what ran.
 type rig struct {
@@ -71,6 +75,7 @@ type rig struct {
 	*lane.Set[body]
 	dialer *dialer
 	db     *sql.DB
+	lanes  int
 	setups atomic.Int64
 
 	mu      sync.Mutex
@@ -82,7 +87,7 @@ type rig struct {
 // newRig opens lanes and closes them with the test; change may alter the configuration.
 func newRig(tb testing.TB, lanes int, change func(*lane.Config[body])) *rig {
 	tb.Helper()
-	r := &rig{TB: tb, dialer: &dialer{}, session: make(map[string]*sqlstore.Session)}
+	r := &rig{TB: tb, lanes: lanes, dialer: &dialer{}, session: make(map[string]*sqlstore.Session)}
 	r.db = sql.OpenDB(r.dialer)
 	tb.Cleanup(func() { _ = r.db.Close() })
 	cfg := r.config(lanes)

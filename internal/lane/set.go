@@ -47,6 +47,9 @@ type Config[T any] struct {
 	// acquires. It sets each one's Err or defers it with Again, and returns whether the
 	// connection is still good.
 	Run func(ctx context.Context, s *sqlstore.Session, ops []*Op[T]) (good bool)
+	// ReadOnly reports whether an error that Run has set says that the server takes no writes, as
+	// after a switch-over. May be nil.
+	ReadOnly func(error) bool
 	// Merge is how many pending ops may be one batch; 0 and 1 mean one by one.
 	Merge int
 }
@@ -61,6 +64,7 @@ type Set[T any] struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	counts counts
+	redial redial
 
 	mu      sync.Mutex
 	pending [kinds][]*Op[T]

@@ -105,6 +105,7 @@ var clean = []string{
 	"internal/servertest",
 	"internal/servertest/deadlock",
 	"internal/servertest/election",
+	"internal/servertest/failover",
 	"internal/servertest/languages",
 	"internal/servertest/mixed",
 	"internal/servertest/refusal",

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -176,6 +177,9 @@ func (d *Dialect) Changed(change func(Sections)) *Dialect {
 	}
 	return room.with(d.settings, d.Sections)
 }
+
+// ReadOnly reports whether err says that the server takes no writes.
+func (d *Dialect) ReadOnly(err error) bool { return errors.Is(Judge(d, err).As, lease.ErrReadOnly) }
 
 // Public is the part of a public dialect that only this package implements.
 type Public interface{ inner() *Dialect }

@@ -50,6 +50,11 @@ type Features struct {
 	// unit. MySQL counts silence outside of a transaction too. If it is nil, an open
 	// transaction is no lock on a single row.
 	Silence func(ctx context.Context, s *Session, limit time.Duration) error
+	// Synchronous returns an error that wraps lease.ErrNotSynchronous if a commit of the session
+	// would be acknowledged before another server has it, and lease.ErrPrivilege if the user may not
+	// see that. Warnings are what can make it so later. If it is nil, a commit waits for no other
+	// server, or a session says nothing about the next.
+	Synchronous func(ctx context.Context, conn *sql.Conn) (warnings []string, err error)
 	// Version returns another number after each commit of another connection than the
 	// session's. Numbers of different sessions are unrelated.
 	Version func(ctx context.Context, s *Session) (int64, error)

@@ -151,6 +151,7 @@ func IsRefusal(err error) bool {
 		lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect, lease.ErrReadOnly,
 		lease.ErrPrivilege,
 		lease.ErrTopology, lease.ErrNotDurable, lease.ErrConfig, lease.ErrCorrupt,
+		lease.ErrNotSynchronous, lease.ErrUnsupported,
 	} {
 		if errors.Is(err, refusal) {
 			return true

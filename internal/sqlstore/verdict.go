@@ -89,6 +89,8 @@ func Judge(d Classifier, err error) Verdict {
 		return Verdict{Class: Unfit}
 	case errors.Is(err, ErrRowShape), errors.Is(err, ErrRowLocked):
 		return Verdict{Class: Conflict}
+	case errors.Is(err, lease.ErrNotSynchronous):
+		return Verdict{Class: Unfit}
 	case errors.Is(err, lease.ErrCorrupt):
 		return Verdict{Class: Refused}
 	}

@@ -137,6 +137,39 @@ func (p *Pair) FailOver(tb testing.TB) (source string) {
 	return p.standby.dsn()
 }
 
+// Promote kills the primary and promotes the standby while it runs: a commit was acknowledged only when the standby had it. It returns
+// when the standby takes writes.
+func (p *Pair) Promote(tb testing.TB) {
+	tb.Helper()
+	p.primary.kill(tb)
+	if _, err := p.standby.open(tb).ExecContext(tb.Context(), `SELECT pg_promote(true, 60)`); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Archive gives the promoted standby a synchronous standby of its own, by the name of pg_receivewal, and ends it with the test. Its
+// commits wait for that from then on.
+func (p *Pair) Archive(tb testing.TB) {
+	tb.Helper()
+	folder := filepath.Join(filepath.Dir(p.standby.data), "archive")
+	archive := &process{cmd: p.standby.command(tb, "pg_receivewal", "--synchronous", "--no-loop",
+		"--directory="+folder, "--dbname="+p.standby.dsn())}
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.Chmod(folder, 0o777); err != nil {
+		tb.Fatal(err)
+	}
+	archive.launch(tb)
+	tb.Cleanup(func() { archive.kill(tb) })
+	db := p.standby.open(tb)
+	for _, q := range []string{`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`} {
+		if _, err := db.ExecContext(tb.Context(), q); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
 func (p *Pair) count(tb testing.TB, query string) (n int) {
 	tb.Helper()
 	if err := p.DB.QueryRowContext(tb.Context(), query).Scan(&n); err != nil {
@@ -146,6 +179,11 @@ func (p *Pair) count(tb testing.TB, query string) (n int) {
 }
 
 func (p *Pair) until(tb testing.TB, what string, so func() bool) {
+	tb.Helper()
+	until(tb, what, so)
+}
+
+func until(tb testing.TB, what string, so func() bool) {
 	tb.Helper()
 	for began := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > patience {

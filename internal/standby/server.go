@@ -3,13 +3,11 @@ package standby
 import (
 	"bytes"
 	"database/sql"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -17,10 +15,9 @@ import (
 
 // server is a PostgreSQL of the test's own.
 type server struct {
-	programs, data, address string
+	process
 
-	cmd   *exec.Cmd
-	ended chan struct{}
+	programs, data, address string
 }
 
 // identity is the user that a server runs as: it refuses to be root.
@@ -90,26 +87,6 @@ func (s *server) start(tb testing.TB, settings ...string) {
 	tb.Cleanup(func() { s.kill(tb) })
 }
 
-// launch has a goroutine with a thread of its own start the server and wait for it: it is told to end when that thread does.
-func (s *server) launch(tb testing.TB) {
-	tb.Helper()
-	cmd, ended, started := s.cmd, make(chan struct{}), make(chan error)
-	s.ended = ended
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(ended)
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		tb.Fatal(err)
-	}
-}
-
 func (s *server) open(tb testing.TB) *sql.DB {
 	tb.Helper()
 	db, err := sql.Open("pgx", s.dsn())
@@ -118,47 +95,4 @@ func (s *server) open(tb testing.TB) *sql.DB {
 	}
 	tb.Cleanup(func() { _ = db.Close() })
 	return db
-}
-
-// signal sends to the server and its children, which are in sessions of their own.
-func (s *server) signal(tb testing.TB, sig syscall.Signal) {
-	tb.Helper()
-	for _, pid := range append(s.children(tb), s.cmd.Process.Pid) {
-		_ = syscall.Kill(pid, sig) // a child may have gone
-	}
-}
-
-func (s *server) children(tb testing.TB) (pids []int) {
-	tb.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			continue
-		}
-		var pid, parent int
-		var state string
-		fields := text[bytes.LastIndexByte(text, ')')+1:]
-		if _, err := fmt.Sscan(string(fields), &state, &parent); err != nil || parent != s.cmd.Process.Pid {
-			continue
-		}
-		if _, err := fmt.Sscan(string(text), &pid); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// kill ends all of it at once. It is no error if it has ended.
-func (s *server) kill(tb testing.TB) {
-	tb.Helper()
-	if s.cmd == nil {
-		return
-	}
-	s.signal(tb, syscall.SIGKILL)
-	<-s.ended
-	s.cmd = nil
 }

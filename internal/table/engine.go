@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -32,12 +33,19 @@ func (e *engine) explain(verb, key string, err error) error {
 	case errors.Is(err, lane.ErrOrphaned):
 		return fmt.Errorf("%w: %s: %w", lease.ErrUnknown, what, err)
 	}
+	if errors.Is(err, lease.ErrNotSynchronous) { // a sentence of ours, with its cure
+		return seam.Outage(fmt.Errorf("%w: %s", err, what))
+	}
 	v := sqlstore.Judge(e.d, err)
 	switch {
 	case errors.Is(v.As, lease.ErrPrivilege):
 		return fmt.Errorf("%w: %s: %w%s", v.As, what, err, e.grants(err))
+	case errors.Is(v.As, lease.ErrReadOnly) && v.Class == sqlstore.Unfit:
+		return seam.Outage(fmt.Errorf("%w: %s: %w", v.As, what, err))
 	case v.As != nil:
 		return fmt.Errorf("%w: %s: %w", v.As, what, err)
+	case v.Class == sqlstore.Unfit:
+		return seam.Outage(fmt.Errorf("rowlock: %s: %w", what, err))
 	case v.Class == sqlstore.Unknown:
 		return fmt.Errorf("%w: %s: %w", lease.ErrUnknown, what, err)
 	case v.Class == sqlstore.Conflict:

@@ -27,7 +27,11 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 	s.hints.open(db, d, o)
 	s.desk.open(db, d, o)
 	var facts sqlstore.Facts
+	var err error
 	if err := d.CheckNames(); err != nil {
+		return nil, facts, err
+	}
+	if s.sync, err = requireSync(d, o); err != nil {
 		return nil, facts, err
 	}
 	conn, err := db.Conn(ctx)
@@ -52,7 +56,9 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 	if err != nil {
 		return nil, facts, s.refusal(err)
 	}
-	return s, facts, s.start(ctx, db, o)
+	err = s.start(ctx, db, o)
+	facts.Warnings = append(facts.Warnings, s.sync.doubts()...)
+	return s, facts, err
 }
 
 // refusal leaves an error alone that already is one of ours.
@@ -65,8 +71,12 @@ func (s *Store) refusal(err error) error {
 
 func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	s.lanes, err = lane.Open(ctx, lane.Config[call]{
-		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.d.Setup, Run: s.run, Merge: mostMerged,
+		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.sync.after(s.d.Setup), Run: s.run,
+		Merge: mostMerged, ReadOnly: s.d.ReadOnly,
 	})
+	if cause := errors.Unwrap(err); s.sync != nil && sqlstore.IsRefusal(cause) {
+		return cause
+	}
 	if err != nil {
 		return s.explain("connect", "", sqlstore.NotSent{Err: err})
 	}

@@ -38,6 +38,9 @@ type Options struct {
 	// TraceNeeds is how many connections the pool must have for the trace, if it has fewer; 0: it
 	// has enough. The trace borrows one more than the lanes and Listen.
 	TraceNeeds int
+	// RequireSync has every lane refuse a server that would acknowledge a commit that no other server
+	// has.
+	RequireSync bool
 	// Optimistic says that the dialect locks no row that it only reads. The queue does, so Open
 	// does not try it and callers must not use it. A user who may not raise floors or delete is
 	// let in, but cannot sweep.
@@ -50,7 +53,8 @@ type Store struct {
 	instance string // of the tables
 	hints    hints
 	desk     desk
-	single   bool // one lane
+	single   bool         // one lane
+	sync     *synchronous // nil unless a commit must wait for another server
 
 	optimistic bool // keys cannot be shared
 	joins      gather

@@ -1,0 +1,50 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// synchronous refuses a session whose commits wait for no standby. A standby that is named and not
+// connected is refused too: every commit would wait for it, and no call could say why.
+func (d *database) synchronous(ctx context.Context, conn *sql.Conn) (warnings []string, err error) {
+	var level, names string
+	var waited, hidden int
+	err = conn.QueryRowContext(ctx, `SELECT current_setting('synchronous_commit'),
+		current_setting('synchronous_standby_names'),
+		count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')),
+		count(*) FILTER (WHERE sync_state IS NULL AND pid IS NOT NULL)
+		FROM pg_stat_replication`).Scan(&level, &names, &waited, &hidden)
+	refuse := func(why, cure string) ([]string, error) {
+		return nil, fmt.Errorf("%w: RequireSync: %s; %s", lease.ErrNotSynchronous, why, cure)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case names == "":
+		return refuse("synchronous_standby_names is empty, so that a commit waits for no standby",
+			"ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)' and SELECT pg_reload_conf()")
+	case level == "off", level == "local":
+		return refuse("synchronous_commit is "+level+" for this user, so that a commit waits for no standby",
+			"set it to on for rowlock's user, in its database and in the DSN")
+	case waited > 0:
+		return halfWritten(level), nil
+	case hidden > 0:
+		return nil, fmt.Errorf("%w: RequireSync: the user may not see whether a standby is synchronous; "+
+			"GRANT pg_read_all_stats TO the user", lease.ErrPrivilege)
+	}
+	return refuse("synchronous_standby_names is "+fmt.Sprintf("%q", names)+
+		" and no such standby is connected, so that every commit would wait",
+		"start the standby, and name it by its application_name")
+}
+
+func halfWritten(level string) []string {
+	if level == "remote_write" {
+		return []string{"synchronous_commit is remote_write: a lock that was granted is lost if the primary " +
+			"is, and the standby's machine crashes before it has written to its disk; set it to on"}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package lane_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+)
+
+var (
+	errDown     = errors.New("server down")
+	errReadOnly = errors.New("read-only")
+)
+
+func fails(err error) func(context.Context) error {
+	return func(context.Context) error { return err }
+}
+
+// once runs an op and returns its error.
+func (r *rig) once(kind lane.Kind, run func(context.Context) error) error {
+	o := lane.NewOp(kind, body{name: "call", run: run})
+	if err := r.Do(context.Background(), o); err != nil {
+		return err
+	}
+	return o.Err
+}
+
+// keepCalling has n callers call every 10 ms, as a store that tries again does.
+func (r *rig) keepCalling(n int, during time.Duration, run func(context.Context) error) (failed int64) {
+	var all sync.WaitGroup
+	var count atomic.Int64
+	for range n {
+		all.Go(func() {
+			for began := time.Now(); time.Since(began) < during; time.Sleep(10 * time.Millisecond) {
+				if r.once(lane.Acquire, run) != nil {
+					count.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return count.Load()
+}
+
+// breakAll costs every lane its connection, all at once.
+func (r *rig) breakAll() {
+	var all sync.WaitGroup
+	together := make(chan struct{})
+	for _, kind := range []lane.Kind{lane.Acquire, lane.Acquire, lane.Renew}[3-r.lanes:] {
+		all.Go(func() {
+			_ = r.once(kind, func(context.Context) error { <-together; return errBroken })
+		})
+		synctest.Wait()
+	}
+	close(together)
+	all.Wait()
+}
+
+// 64 callers try 19,000 times. What is dialed does not depend on their number.
+func TestAServerThatIsDownIsDialedNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, nil)
+		r.dialer.failAfter(0, errDown)
+		r.breakAll()
+		before := r.dialer.dialed.Load()
+		if failed := r.keepCalling(64, 3*time.Second, nil); failed < 64*250 {
+			t.Errorf("%d calls failed: the others have waited for the connection", failed)
+		}
+		if n := r.dialer.dialed.Load() - before; n < 15 || n > 45 {
+			t.Errorf("%d connections were tried in 3 s, want about 25", n)
+		}
+	})
+}
+
+func TestAServerThatIsBackIsDialedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, nil)
+		r.dialer.failAfter(0, errDown)
+		r.breakAll()
+		r.keepCalling(8, 3*time.Second, nil)
+		r.dialer.failAfter(0, nil)
+		began := time.Now()
+		for r.once(lane.Acquire, nil) != nil {
+			time.Sleep(time.Millisecond)
+		}
+		// A store tries for 254 ms, give or take a half.
+		if took := time.Since(began); took > 200*time.Millisecond {
+			t.Errorf("the first op after the outage had to wait for %s", took)
+		}
+		time.Sleep(time.Second)
+		if failed := r.keepCalling(64, time.Second, nil); failed > 0 {
+			t.Errorf("%d calls failed after the outage", failed)
+		}
+	})
+}
+
+// One cut connection is no outage: the pauses begin after the second failure, also of an outage
+// that comes later.
+func TestTheFirstFailureOfAnOutageIsFollowedByATryAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, nil)
+		for outage := range 2 {
+			r.dialer.failAfter(0, errDown)
+			r.breakAll()
+			if outage == 1 {
+				before := r.dialer.dialed.Load()
+				r.keepCalling(1, 20*time.Millisecond, nil)
+				if n := r.dialer.dialed.Load() - before; n != 2 {
+					t.Errorf("dialed %d times for the first two calls", n)
+				}
+			}
+			r.keepCalling(8, time.Second, nil)
+			r.dialer.failAfter(0, nil)
+			time.Sleep(time.Second)
+			if err := r.once(lane.Acquire, nil); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A server that takes no writes accepts every connection and answers every read.
+func TestAServerThatTakesNoWritesIsDialedNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, func(cfg *lane.Config[body]) {
+			run := cfg.Run
+			cfg.Run = func(ctx context.Context, s *session, ops []*op) bool {
+				return run(ctx, s, ops) && !errors.Is(ops[0].Err, errReadOnly)
+			}
+			cfg.ReadOnly = func(err error) bool { return errors.Is(err, errReadOnly) }
+		})
+		before := r.dialer.dialed.Load()
+		var reads sync.WaitGroup
+		reads.Go(func() {
+			for range 300 {
+				_ = r.once(lane.Renew, nil)
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+		if failed := r.keepCalling(64, 3*time.Second, fails(errReadOnly)); failed < 64*250 {
+			t.Errorf("%d calls failed: the others have waited for the connection", failed)
+		}
+		reads.Wait()
+		if n := r.dialer.dialed.Load() - before; n < 15 || n > 90 {
+			t.Errorf("%d connections were made in 3 s, want some tens", n)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// synchronous checks each session of a lane when it connects. After a failover a lane has a new
+// connection, so that no statement has to ask again.
+type synchronous struct {
+	d     *sqlstore.Dialect
+	first sync.Once
+	weak  []string // what the first session has found; read after it
+}
+
+// requireSync returns nil if no commit must wait for another server.
+func requireSync(d *sqlstore.Dialect, o Options) (*synchronous, error) {
+	switch {
+	case !o.RequireSync:
+		return nil, nil
+	case d.Pooled():
+		return nil, fmt.Errorf("%w: RequireSync: behind a pooler in transaction mode the server can change "+
+			"beneath a connection that was checked; give Open a pool that goes to the server directly",
+			lease.ErrUnsupported)
+	case d.Synchronous == nil:
+		return nil, fmt.Errorf("%w: RequireSync: a commit on %s waits for no other server; leave it out, or "+
+			"use PostgreSQL, MySQL or MariaDB with a synchronous replica", lease.ErrUnsupported, d.Name())
+	}
+	return &synchronous{d: d}, nil
+}
+
+// after returns the function that sets up a session of a lane. The check comes after setup, which
+// may change what a commit waits for.
+func (c *synchronous) after(
+	setup func(context.Context, *sqlstore.Session) error,
+) func(context.Context, *sqlstore.Session) error {
+	if c == nil {
+		return setup
+	}
+	return func(ctx context.Context, s *sqlstore.Session) error {
+		if err := setup(ctx, s); err != nil {
+			return err
+		}
+		weak, err := c.d.Synchronous(ctx, s.Conn())
+		c.first.Do(func() { c.weak = weak })
+		return err
+	}
+}
+
+// doubts are what can make commits asynchronous later. The lanes are open.
+func (c *synchronous) doubts() []string {
+	if c == nil {
+		return nil
+	}
+	return c.weak
+}
+
+// RequiresSync reports whether every lane has refused a server whose commits wait for no other. See
+// lease.SyncRequirer.
+func (s *Store) RequiresSync() bool { return s.sync != nil }
