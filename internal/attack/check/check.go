@@ -37,6 +37,13 @@ const (
 	StillHeld    Kind = "unlocked key is still held"
 	Orphan       Kind = "key held by nobody after Close"
 	Nothing      Kind = "nothing was tested"
+	SharedToken  Kind = "reader has a writer's token"
+	SharedStale  Kind = "reader's token is below one granted before"
+	Unrepeated   Kind = "a fenced reader saw a writer"
+	EffectTwice  Kind = "effect doubled"
+	EffectGone   Kind = "acknowledged effect is not there"
+	LateLoss     Kind = "loss told after its deadline"
+	Goroutines   Kind = "goroutines left behind"
 )
 
 // Findings.
@@ -81,6 +88,10 @@ type Input struct {
 	// Left are the keys that were held when all processes had closed; Killed says that some could not.
 	Left   []history.Row
 	Killed bool
+	// Effects are what once has done.
+	Effects []history.Row
+	// Clock says that the database's clock was set: a lease may end early then, and nothing else may be wrong.
+	Clock bool
 	// Phases are the names of the phases. In each, something must have been granted.
 	Phases []string
 	// Writes says that there should be fenced transactions.
@@ -92,7 +103,13 @@ type Input struct {
 // All judges a run that is over.
 func All(in *Input) *Report {
 	r := Calls(in.Events)
+	if in.Clock {
+		r.Violations = slices.DeleteFunc(r.Violations, func(c Case) bool { return c.Kind == EarlyLoss })
+	}
 	lost(r, in)
+	shared(r, in.Events)
+	effects(r, in)
+	Losses(r, in.Events)
 	journal(r, in)
 	left(r, in)
 	alive(r, in)

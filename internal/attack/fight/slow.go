@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 
 // slowdown makes servers and clients slow, stops and kills them, as the plan says.
 type slowdown struct {
-	plan     *plan
-	team     *team
+	plan     *Plan
+	team     *Team
 	database string
 	bridge   bool
 
@@ -32,8 +32,8 @@ const lowest = 19
 func (s *slowdown) run(ctx context.Context) {
 	for n := range s.plan.Phases {
 		p := &s.plan.Phases[n]
-		sleep(ctx, time.Duration(p.From-now()))
-		inPhase, cancel := context.WithTimeout(ctx, time.Duration(p.To-now()))
+		Sleep(ctx, time.Duration(p.From-Now()))
+		inPhase, cancel := context.WithTimeout(ctx, time.Duration(p.To-Now()))
 		var wg sync.WaitGroup
 		for _, f := range []struct {
 			name string
@@ -46,11 +46,11 @@ func (s *slowdown) run(ctx context.Context) {
 			{"kill", p.Slow.Kill > 0, s.killClients},
 		} {
 			if f.is {
-				wg.Go(func() { f.run(inPhase, p.Slow, s.plan.stream(f.name, n)) })
+				wg.Go(func() { f.run(inPhase, p.Slow, s.plan.Stream(f.name, n)) })
 			}
 		}
 		wg.Wait()
-		sleep(inPhase, time.Hour) // a calm phase
+		Sleep(inPhase, time.Hour) // a calm phase
 		cancel()
 	}
 }
@@ -66,7 +66,7 @@ func (s *slowdown) renice(ctx context.Context, how slow, rng *rand.Rand) {
 		n := max(len(some)-how.Idle, 0)
 		s.each(some[:n], func(id int) error { return unix.Setpriority(unix.PRIO_PROCESS, id, lowest) })
 		s.each(some[n:], func(id int) error { return schedule(id, unix.SCHED_IDLE) })
-		sleep(ctx, how.Every)
+		Sleep(ctx, how.Every)
 		s.each(some[:n], func(id int) error { return unix.Setpriority(unix.PRIO_PROCESS, id, 0) })
 		s.each(some[n:], func(id int) error { return schedule(id, unix.SCHED_NORMAL) })
 	}
@@ -97,7 +97,7 @@ func (s *slowdown) each(threads []int, f func(id int) error) {
 // which has one for each connection, and all of a server that is one process.
 func (s *slowdown) stopServers(ctx context.Context, how slow, rng *rand.Rand) {
 	for {
-		sleep(ctx, how.between(rng))
+		Sleep(ctx, how.between(rng))
 		if ctx.Err() != nil {
 			return
 		}
@@ -121,14 +121,14 @@ func (s *slowdown) stopServers(ctx context.Context, how slow, rng *rand.Rand) {
 // stopClients does the same to worker processes.
 func (s *slowdown) stopClients(ctx context.Context, how slow, rng *rand.Rand) {
 	for {
-		sleep(ctx, how.between(rng))
+		Sleep(ctx, how.between(rng))
 		if ctx.Err() != nil {
 			return
 		}
 		n := rng.IntN(len(s.team.workers))
-		s.team.signal(n, unix.SIGSTOP)
+		s.team.Signal(n, unix.SIGSTOP)
 		time.Sleep(how.pause(rng))
-		s.team.signal(n, unix.SIGCONT)
+		s.team.Signal(n, unix.SIGCONT)
 		s.count(&s.stops)
 	}
 }
@@ -136,11 +136,11 @@ func (s *slowdown) stopClients(ctx context.Context, how slow, rng *rand.Rand) {
 // killClients kills a worker process, which is started again.
 func (s *slowdown) killClients(ctx context.Context, how slow, rng *rand.Rand) {
 	for {
-		sleep(ctx, how.Kill/2+time.Duration(rng.Int64N(int64(how.Kill))))
+		Sleep(ctx, how.Kill/2+time.Duration(rng.Int64N(int64(how.Kill))))
 		if ctx.Err() != nil {
 			return
 		}
-		s.team.killOne(rng.IntN(len(s.team.workers)))
+		s.team.KillOne(rng.IntN(len(s.team.workers)))
 		s.count(&s.kills)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -22,18 +22,18 @@ const (
 
 // follow reads the records as they grow, says what there is, and returns when all processes have ended.
 func (r *run) follow(ctx context.Context) (err error) {
-	open := make(tails)
+	open := make(Tails)
 	defer func() {
 		for _, t := range open {
 			err = errors.Join(err, t.Close())
 		}
 	}()
-	done := r.team.wait()
-	end := time.Duration(r.plan.Phases[len(r.plan.Phases)-1].To - now())
+	done := r.team.Wait()
+	end := time.Duration(r.plan.Phases[len(r.plan.Phases)-1].To - Now())
 	late := time.After(end + overdue)
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()
-	said := now()
+	said := Now()
 	for {
 		over := false
 		select {
@@ -45,27 +45,27 @@ func (r *run) follow(ctx context.Context) (err error) {
 			over = true
 		case <-tick.C:
 		}
-		more, err := r.team.read(open)
+		more, err := r.team.Read(open)
 		if err != nil {
 			return err
 		}
 		r.events = append(r.events, more...)
 		if over {
-			return r.team.trouble()
+			return r.team.Trouble()
 		}
-		if t := now(); t-said >= int64(sayEvery) {
+		if t := Now(); t-said >= int64(sayEvery) {
 			said = t
 			r.progress(t)
 		}
 		if r.first && len(check.Calls(r.events).Violations) > 0 {
-			r.team.kill()
+			r.team.Kill()
 		}
 	}
 }
 
 // progress prints a line: what was done so far, and what came of it.
 func (r *run) progress(t int64) {
-	n := tally(r.events)
+	n := Tally(r.events)
 	name := "closing"
 	for _, p := range r.plan.Phases {
 		if t < p.To {
@@ -76,35 +76,35 @@ func (r *run) progress(t int64) {
 	fmt.Printf("attack: %4.0f s %-7s %s\n", time.Duration(t-r.start).Seconds(), name, n)
 }
 
-// totals count events.
-type totals struct{ calls, grants, unlocks, writes, moves, lost, unknown int }
+// Totals count events.
+type Totals struct{ Calls, Grants, Unlocks, Writes, Moves, Lost, Unknown int }
 
-func (n totals) String() string {
+func (n Totals) String() string {
 	return fmt.Sprintf("%d calls, %d grants, %d unlocks, %d writes, %d moves, %d lost, %d unknown",
-		n.calls, n.grants, n.unlocks, n.writes, n.moves, n.lost, n.unknown)
+		n.Calls, n.Grants, n.Unlocks, n.Writes, n.Moves, n.Lost, n.Unknown)
 }
 
-func tally(events []history.Event) (n totals) {
+func Tally(events []history.Event) (n Totals) {
 	for i := range events {
 		e := &events[i]
 		if e.Kind == history.Stall {
 			continue
 		}
-		n.calls++
+		n.Calls++
 		switch {
 		case e.Result == history.Lost:
-			n.lost++
+			n.Lost++
 		case e.Result == history.Unknown:
-			n.unknown++
+			n.Unknown++
 		case e.Result != history.OK:
 		case e.Kind == history.Grant:
-			n.grants++
+			n.Grants++
 		case e.Kind == history.Unlock:
-			n.unlocks++
+			n.Unlocks++
 		case e.Kind == history.Write:
-			n.writes++
+			n.Writes++
 		case e.Kind == history.Move:
-			n.moves++
+			n.Moves++
 		}
 	}
 	return n

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -27,16 +27,16 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// database is where an attack takes place.
-type database struct {
+// Database is where an attack takes place.
+type Database struct {
 	Name   string // sqlite, postgres, mariadb, mysql
 	DSN    string
 	Prefix string
 }
 
 // find returns the server's, or a new file in folder.
-func find(name, folder string) (database, error) {
-	d := database{Name: name, Prefix: fmt.Sprintf("a%d_", os.Getpid())}
+func find(name, folder string) (Database, error) {
+	d := Database{Name: name, Prefix: fmt.Sprintf("a%d_", os.Getpid())}
 	switch name {
 	case "sqlite":
 		path := (&url.URL{Path: filepath.Join(folder, "attack.db")}).EscapedPath()
@@ -52,7 +52,7 @@ func find(name, folder string) (database, error) {
 	return d, nil
 }
 
-func (d database) driver() string {
+func (d Database) Driver() string {
 	switch d.Name {
 	case "postgres":
 		return "pgx"
@@ -62,7 +62,7 @@ func (d database) driver() string {
 	return "mysql"
 }
 
-func (d database) dialect() dialect.Dialect {
+func (d Database) Dialect() dialect.Dialect {
 	switch d.Name {
 	case "postgres":
 		return postgres.New(dialect.Prefix(d.Prefix))
@@ -72,9 +72,9 @@ func (d database) dialect() dialect.Dialect {
 	return mysql.New(dialect.Prefix(d.Prefix))
 }
 
-// open opens a pool of at most n connections.
-func (d database) open(n int) (*sql.DB, error) {
-	db, err := sql.Open(d.driver(), d.DSN)
+// Open opens a pool of at most n connections.
+func (d Database) Open(n int) (*sql.DB, error) {
+	db, err := sql.Open(d.Driver(), d.DSN)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,8 @@ func (d database) open(n int) (*sql.DB, error) {
 	return db, nil
 }
 
-// sql writes ? as the driver wants it, and the prefix for {}.
-func (d database) sql(query string) string {
+// SQL writes ? as the driver wants it, and the prefix for {}.
+func (d Database) SQL(query string) string {
 	query = strings.ReplaceAll(query, "{}", d.Prefix)
 	if d.Name != "postgres" {
 		return query
@@ -95,38 +95,39 @@ func (d database) sql(query string) string {
 	return query
 }
 
-// create makes rowlock's tables and the data that locks protect. The journal has no unique index
+// Create makes rowlock's tables and the data that locks protect. The journal has no unique index
 // on the value: the database must not prevent what the attack is looking for.
-func (d database) create(ctx context.Context, db *sql.DB) error {
-	if err := schema.Migrate(ctx, db, d.dialect()); err != nil {
+func (d Database) Create(ctx context.Context, db *sql.DB) error {
+	if err := schema.Migrate(ctx, db, d.Dialect()); err != nil {
 		return err
 	}
 	for _, query := range []string{
 		`CREATE TABLE {}counter (k VARCHAR(64) PRIMARY KEY, n BIGINT NOT NULL)`,
 		`CREATE TABLE {}journal (op VARCHAR(64) PRIMARY KEY, k VARCHAR(64) NOT NULL, v BIGINT NOT NULL, token BIGINT NOT NULL,
 		 process VARCHAR(32) NOT NULL, holder BIGINT NOT NULL)`,
+		`CREATE TABLE {}effect (op VARCHAR(64) PRIMARY KEY, k VARCHAR(64) NOT NULL)`,
 	} {
-		if _, err := db.ExecContext(ctx, d.sql(query)); err != nil {
+		if _, err := db.ExecContext(ctx, d.SQL(query)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// counters makes a row for each key.
-func (d database) counters(ctx context.Context, db *sql.DB, keys []string) error {
+// Counters makes a row for each key.
+func (d Database) Counters(ctx context.Context, db *sql.DB, keys []string) error {
 	for _, key := range keys {
-		if _, err := db.ExecContext(ctx, d.sql(`INSERT INTO {}counter VALUES (?, 0)`), key); err != nil {
+		if _, err := db.ExecContext(ctx, d.SQL(`INSERT INTO {}counter VALUES (?, 0)`), key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// read returns the fenced data.
-func (d database) read(ctx context.Context, db *sql.DB) (rows []history.Row, counters map[string]int64, err error) {
+// Read returns the fenced data.
+func (d Database) Read(ctx context.Context, db *sql.DB) (rows []history.Row, counters map[string]int64, err error) {
 	counters = make(map[string]int64)
-	err = each(ctx, db, d.sql(`SELECT k, n FROM {}counter`), func(scan func(...any) error) error {
+	err = each(ctx, db, d.SQL(`SELECT k, n FROM {}counter`), func(scan func(...any) error) error {
 		var key string
 		var n int64
 		err := scan(&key, &n)
@@ -136,7 +137,7 @@ func (d database) read(ctx context.Context, db *sql.DB) (rows []history.Row, cou
 	if err != nil {
 		return nil, nil, err
 	}
-	err = each(ctx, db, d.sql(`SELECT op, k, v, token, process, holder FROM {}journal`), func(scan func(...any) error) error {
+	err = each(ctx, db, d.SQL(`SELECT op, k, v, token, process, holder FROM {}journal`), func(scan func(...any) error) error {
 		var r history.Row
 		err := scan(&r.Op, &r.Key, &r.Value, &r.Token, &r.Process, &r.Lock)
 		rows = append(rows, r)
@@ -145,9 +146,20 @@ func (d database) read(ctx context.Context, db *sql.DB) (rows []history.Row, cou
 	return rows, counters, err
 }
 
-// held are the keys that have a holder now.
-func (d database) held(ctx context.Context, db *sql.DB) (rows []history.Row, err error) {
-	table, err := rowlock.OpenTable(db, d.dialect(), &rowlock.Config{Logger: slog.New(slog.DiscardHandler)})
+// Effects are what was done once.
+func (d Database) Effects(ctx context.Context, db *sql.DB) (rows []history.Row, err error) {
+	err = each(ctx, db, d.SQL(`SELECT op, k FROM {}effect`), func(scan func(...any) error) error {
+		var r history.Row
+		err := scan(&r.Op, &r.Key)
+		rows = append(rows, r)
+		return err
+	})
+	return rows, err
+}
+
+// Held are the keys that have a holder now.
+func (d Database) Held(ctx context.Context, db *sql.DB) (rows []history.Row, err error) {
+	table, err := rowlock.OpenTable(db, d.Dialect(), &rowlock.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}
@@ -175,9 +187,10 @@ func each(ctx context.Context, db *sql.DB, query string, f func(scan func(...any
 	return rows.Err()
 }
 
-// drop removes all tables.
-func (d database) drop(ctx context.Context, db *sql.DB) error {
-	_, one := db.ExecContext(ctx, d.sql(`DROP TABLE IF EXISTS {}counter`))
-	_, two := db.ExecContext(ctx, d.sql(`DROP TABLE IF EXISTS {}journal`))
-	return errors.Join(one, two, schema.Down(ctx, db, d.dialect()))
+// Drop removes all tables.
+func (d Database) Drop(ctx context.Context, db *sql.DB) error {
+	_, one := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}counter`))
+	_, two := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}journal`))
+	_, three := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}effect`))
+	return errors.Join(one, two, three, schema.Down(ctx, db, d.Dialect()))
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -37,39 +37,39 @@ func (w *worker) ready() error {
 		}
 		if err == nil {
 			start, err := strconv.ParseInt(string(text), 10, 64)
-			w.Plan.at(start)
+			w.Plan.At(start)
 			return err
 		}
-		sleep(context.Background(), look)
+		Sleep(context.Background(), look)
 	}
 }
 
 // openFor is how long workers may take to open their clients.
 const openFor = 90 * time.Second
 
-// begin waits for all workers, and sets the start. The file comes into being with its content.
-func (r *run) begin(ctx context.Context) error {
+// Begin waits for all workers, and sets the start. The file comes into being with its content.
+func (t *Team) Begin(ctx context.Context, plan *Plan) (start int64, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, openFor, fmt.Errorf("the workers have not opened their clients in %s", openFor))
 	defer cancel()
-	for _, path := range r.team.present() {
+	for _, path := range t.Present() {
 		for {
 			_, err := os.Stat(path + readySuffix)
 			if err == nil {
 				break
 			}
-			if err := r.team.trouble(); err != nil {
-				return err
+			if err := t.Trouble(); err != nil {
+				return 0, err
 			}
-			if sleep(ctx, look); ctx.Err() != nil {
-				return context.Cause(ctx)
+			if Sleep(ctx, look); ctx.Err() != nil {
+				return 0, context.Cause(ctx)
 			}
 		}
 	}
-	r.start = now() + int64(100*time.Millisecond)
-	r.plan.at(r.start)
-	path := startFile(r.folder)
-	if err := os.WriteFile(path+".new", []byte(strconv.FormatInt(r.start, 10)), 0o644); err != nil {
-		return err
+	start = Now() + int64(100*time.Millisecond)
+	plan.At(start)
+	path := startFile(t.folder)
+	if err := os.WriteFile(path+".new", []byte(strconv.FormatInt(start, 10)), 0o644); err != nil {
+		return 0, err
 	}
-	return os.Rename(path+".new", path)
+	return start, os.Rename(path+".new", path)
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"encoding/json"
@@ -28,9 +28,9 @@ type summary struct {
 const examples = 5
 
 func (r *run) print(report *check.Report, rows int) error {
-	n := tally(r.events)
+	n := Tally(r.events)
 	fmt.Printf("attack: %s: %s; %d rows in the journal; %s\n", r.what(), n, rows, &r.slowed)
-	s := summary{What: r.what(), Seed: r.seed, Calls: n.calls, Grants: n.grants}
+	s := summary{What: r.what(), Seed: r.seed, Calls: n.Calls, Grants: n.Grants}
 	s.Findings = r.cases("finding", report.Findings, 1)
 	s.Violations = r.cases("VIOLATION", report.Violations, examples)
 	for _, c := range report.Violations {

@@ -1,43 +1,51 @@
 //go:build linux
 
-package main
+package fight
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 )
 
-// plan is what a seed decides: who does what when, what is slowed, who is killed. How the machine
+// Plan is what a seed decides: who does what when, what is slowed, who is killed. How the machine
 // schedules it cannot be replayed, so that the same seed finds the same kind of defect, but not at
 // the same operation.
-type plan struct {
+type Plan struct {
 	Seed   uint64
-	Phases []phase
+	Phases []Phase
+	// TTL is that of locks without one of their own; 0 is rowlock's default.
+	TTL time.Duration `json:",omitempty"`
+	// Rough says that the database may be away when a worker opens its clients, and that each loss is recorded.
+	Rough bool `json:",omitempty"`
 }
 
-// phase is a part of a run. From and To are counted from the start, and on the monotonic clock after at.
-type phase struct {
+// ttl is that of a lock without one of its own.
+func (p *Plan) ttl() time.Duration { return cmp.Or(p.TTL, defaultTTL) }
+
+// Phase is a part of a run. From and To are counted from the start, and on the monotonic clock after At.
+type Phase struct {
 	Name     string
 	From, To int64
-	Crews    []crew
+	Crews    []Crew
 	Slow     slow
 }
 
-// crew is some goroutines of each process that do the same.
-type crew struct {
+// Crew is some goroutines of each process that do the same.
+type Crew struct {
 	Name       string
 	Goroutines int
-	Acts       []weight
+	Acts       []Weight
 	Keys       []string
 	// Own gives each goroutine a key that nobody else wants.
 	Own  bool
 	Fair bool
 }
 
-// weight is how often an act is chosen among others.
-type weight struct {
+// Weight is how often an act is chosen among others.
+type Weight struct {
 	Act string
 	Of  int
 }
@@ -54,7 +62,7 @@ type slow struct {
 
 func (s slow) healthy() bool { return s == slow{} }
 
-func keys(prefix string, n int) (list []string) {
+func Keys(prefix string, n int) (list []string) {
 	for i := range n {
 		list = append(list, fmt.Sprintf("%s%d", prefix, i))
 	}
@@ -63,25 +71,25 @@ func keys(prefix string, n int) (list []string) {
 
 // storm is 48 goroutines in each process that try and unlock ten keys, while random server threads
 // are slowed: the recipe of issue 12's first defect.
-func storm(goroutines int) crew {
-	return crew{Name: "storm", Goroutines: goroutines, Acts: []weight{{"try", 1}}, Keys: keys("storm/", 10)}
+func storm(goroutines int) Crew {
+	return Crew{Name: "storm", Goroutines: goroutines, Acts: []Weight{{"try", 1}}, Keys: Keys("storm/", 10)}
 }
 
 // mixed is everything else that a client can do, on keys of its own and on the storm's.
-func mixed(bridge bool) []crew {
-	acts := []weight{{"try", 2}, {"lock", 4}, {"fenced", 4}, {"leave", 3}, {"all", 3}, {"short", 3}, {"hasty", 2}, {"late", 1}}
-	crews := []crew{
-		{Name: "mixed", Goroutines: 14, Acts: acts, Keys: keys("mixed/", 5)},
-		{Name: "brink", Goroutines: 6, Acts: []weight{{"brink", 1}}, Keys: keys("brink/", 4)},
-		{Name: "together", Goroutines: 8, Acts: []weight{{"all", 1}}, Keys: keys("together/", 4)},
-		{Name: "rare", Goroutines: 2, Acts: []weight{{"try", 1}, {"fenced", 1}}, Keys: keys("rare/", 200)},
-		{Name: "fair", Goroutines: 6, Acts: acts, Keys: keys("fair/", 3), Fair: !bridge}, // a bridge keeps no queue
+func mixed(bridge bool) []Crew {
+	acts := []Weight{{"try", 2}, {"lock", 4}, {"fenced", 4}, {"leave", 3}, {"all", 3}, {"short", 3}, {"hasty", 2}, {"late", 1}}
+	crews := []Crew{
+		{Name: "mixed", Goroutines: 14, Acts: acts, Keys: Keys("mixed/", 5)},
+		{Name: "brink", Goroutines: 6, Acts: []Weight{{"brink", 1}}, Keys: Keys("brink/", 4)},
+		{Name: "together", Goroutines: 8, Acts: []Weight{{"all", 1}}, Keys: Keys("together/", 4)},
+		{Name: "rare", Goroutines: 2, Acts: []Weight{{"try", 1}, {"fenced", 1}}, Keys: Keys("rare/", 200)},
+		{Name: "fair", Goroutines: 6, Acts: acts, Keys: Keys("fair/", 3), Fair: !bridge}, // a bridge keeps no queue
 	}
 	if bridge {
-		moving := []weight{{"try", 3}, {"lock", 4}, {"fenced", 4}, {"short", 2}, {"hasty", 1}}
+		moving := []Weight{{"try", 3}, {"lock", 4}, {"fenced", 4}, {"short", 2}, {"hasty", 1}}
 		crews = append(crews,
-			crew{Name: "moving", Goroutines: 12, Acts: moving, Keys: keys(movingPrefix, 4)},
-			crew{Name: "movers", Goroutines: 1, Acts: []weight{{"move", 1}}, Keys: keys(movingPrefix, 4)})
+			Crew{Name: "moving", Goroutines: 12, Acts: moving, Keys: Keys(movingPrefix, 4)},
+			Crew{Name: "movers", Goroutines: 1, Acts: []Weight{{"move", 1}}, Keys: Keys(movingPrefix, 4)})
 	}
 	return crews
 }
@@ -92,33 +100,33 @@ func mixed(bridge bool) []crew {
 // In SQLite all writers share one lock of the file, in no order. Transactions of one lock that follow each other
 // without a pause starve the renewal of another (decision 0022), so that there only the counters are fought for;
 // make soak has one lock that is fenced back to back, in a file of its own.
-func calm(db string) []crew {
-	count := crew{Name: "count", Goroutines: 2, Acts: []weight{{"fenced", 3}, {"lock", 1}}, Keys: keys("calm/", 2)}
+func calm(db string) []Crew {
+	count := Crew{Name: "count", Goroutines: 2, Acts: []Weight{{"fenced", 3}, {"lock", 1}}, Keys: Keys("calm/", 2)}
 	if db == "sqlite" {
-		return []crew{count}
+		return []Crew{count}
 	}
-	return []crew{
-		{Name: "steady", Goroutines: 1, Acts: []weight{{"steady", 1}}, Keys: []string{"steady/"}, Own: true},
-		{Name: "turns", Goroutines: 1, Acts: []weight{{"turns", 1}}, Keys: []string{"turns/"}, Own: true},
+	return []Crew{
+		{Name: "steady", Goroutines: 1, Acts: []Weight{{"steady", 1}}, Keys: []string{"steady/"}, Own: true},
+		{Name: "turns", Goroutines: 1, Acts: []Weight{{"turns", 1}}, Keys: []string{"turns/"}, Own: true},
 		count,
 	}
 }
 
 // newPlan divides the time. The storm gets most of it, because what it finds is rare: a few double
 // grants in 100,000, of one wrong line in a batch.
-func newPlan(s settings) plan {
+func newPlan(s settings) Plan {
 	weather := slow{Renice: 12, Every: 300 * time.Millisecond, Stop: 20 * time.Millisecond, Between: 300 * time.Millisecond}
 	rough := weather
 	rough.Idle, rough.Stop, rough.Kill = 4, 150*time.Millisecond, 4*time.Second
 	all := []struct {
-		phase
+		Phase
 		share float64
 	}{
-		{phase{Name: "storm", Crews: []crew{storm(48)}, Slow: weather}, 0.55},
-		{phase{Name: "mixed", Crews: append(mixed(s.bridge), storm(12)), Slow: rough}, 0.25},
-		{phase{Name: "calm", Crews: calm(s.db)}, 0.2},
+		{Phase{Name: "storm", Crews: []Crew{storm(48)}, Slow: weather}, 0.55},
+		{Phase{Name: "mixed", Crews: append(mixed(s.bridge), storm(12)), Slow: rough}, 0.25},
+		{Phase{Name: "calm", Crews: calm(s.db)}, 0.2},
 	}
-	p := plan{Seed: s.seed}
+	p := Plan{Seed: s.seed}
 	start := int64(0)
 	for _, a := range all {
 		if s.phase != "" {
@@ -130,13 +138,13 @@ func newPlan(s settings) plan {
 		a.From = start
 		start += int64(float64(s.length) * a.share)
 		a.To = start
-		p.Phases = append(p.Phases, a.phase)
+		p.Phases = append(p.Phases, a.Phase)
 	}
 	return p
 }
 
-// at sets the plan's start. The phases are copied: what a restarted worker is told has no start yet.
-func (p *plan) at(start int64) {
+// At sets the plan's start. The phases are copied: what a restarted worker is told has no start yet.
+func (p *Plan) At(start int64) {
 	p.Phases = slices.Clone(p.Phases)
 	for i := range p.Phases {
 		p.Phases[i].From += start
@@ -144,8 +152,8 @@ func (p *plan) at(start int64) {
 	}
 }
 
-// stream is a source of chances that the seed and its name decide.
-func (p *plan) stream(name string, args ...any) *rand.Rand {
+// Stream is a source of chances that the seed and its name decide.
+func (p *Plan) Stream(name string, args ...any) *rand.Rand {
 	return rand.New(rand.NewPCG(p.Seed, hash(fmt.Sprint(append([]any{name}, args...)...))))
 }
 

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func (h *hand) count(got *held, leave bool) {
 	if leave { // either checks the lock, and one of them must come first
 		w.first = h.rng.IntN(2) == 0
 	}
-	sent := now()
+	sent := Now()
 	err := w.run()
 	e := h.event(history.Write, got, sent, err)
 	e.Key, e.Token, e.Op, e.Value = l.Key(), l.Token(), w.op, w.value
@@ -72,15 +72,15 @@ func (w *writing) body(ctx context.Context, tx *sql.Tx) error {
 	if err := w.enter(ctx, tx); err != nil {
 		return err
 	}
-	if err := tx.QueryRowContext(ctx, d.sql(`SELECT n FROM {}counter WHERE k = ?`), key).Scan(&w.value); err != nil {
+	if err := tx.QueryRowContext(ctx, d.SQL(`SELECT n FROM {}counter WHERE k = ?`), key).Scan(&w.value); err != nil {
 		return err
 	}
 	w.value++
-	sleep(ctx, w.got.dwell)
-	if _, err := tx.ExecContext(ctx, d.sql(`UPDATE {}counter SET n = ? WHERE k = ?`), w.value, key); err != nil {
+	Sleep(ctx, w.got.dwell)
+	if _, err := tx.ExecContext(ctx, d.SQL(`UPDATE {}counter SET n = ? WHERE k = ?`), w.value, key); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, d.sql(`INSERT INTO {}journal (op, k, v, token, process, holder) VALUES (?, ?, ?, ?, ?, ?)`),
+	_, err := tx.ExecContext(ctx, d.SQL(`INSERT INTO {}journal (op, k, v, token, process, holder) VALUES (?, ?, ?, ?, ?, ?)`),
 		w.op, key, w.value, w.lock.Token(), w.name, w.got.serial)
 	if err != nil || !w.leave || w.first {
 		return err
@@ -113,7 +113,7 @@ func rollback(tx *sql.Tx) error {
 // move asks the bridge.
 func (h *hand) move(ctx context.Context, key string, out bool) {
 	got := new(held)
-	sent := now()
+	sent := Now()
 	call := h.bridge.MoveBack
 	if out {
 		call = h.bridge.MoveOut

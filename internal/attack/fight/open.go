@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func (c closers) close() (err error) {
 // open opens the pool and the worker's two clients.
 func (w *worker) open() (open closers, err error) {
 	connections := 16 // four processes within the 100 of PostgreSQL, and those of the killed beside them
-	if w.db, err = w.Database.open(connections); err != nil {
+	if w.db, err = w.Database.Open(connections); err != nil {
 		return open, err
 	}
 	open.later(w.db)
@@ -64,19 +64,34 @@ func (w *worker) open() (open closers, err error) {
 		client := *c.to
 		open = append(open, func() error { return w.end(client) })
 	}
-	return open, nil
+	return open, w.openFamily(&open)
+}
+
+// openTries is how often a worker tries to open its clients while the database may be away, every half second.
+const openTries = 120
+
+// enter opens what the worker needs.
+func (w *worker) enter() (open closers, err error) {
+	for n := 0; ; n++ {
+		open, err = w.open()
+		if err == nil || !w.Plan.Rough || n == openTries {
+			return open, err
+		}
+		_ = open.close()
+		Sleep(context.Background(), 500*time.Millisecond)
+	}
 }
 
 func (w *worker) client(store lease.Store, cfg *rowlock.Config) (*rowlock.Client, error) {
 	if store != nil {
 		return rowlock.New(store, cfg)
 	}
-	return rowlock.Open(w.db, w.Database.dialect(), cfg)
+	return rowlock.Open(w.db, w.Database.Dialect(), cfg)
 }
 
 // join puts a bridge to etcd before the table. Keys move by hand alone.
 func (w *worker) join(open *closers) (lease.Store, error) {
-	table, err := rowlock.OpenTable(w.db, w.Database.dialect(), w.config())
+	table, err := rowlock.OpenTable(w.db, w.Database.Dialect(), w.config())
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +127,10 @@ func pin(key string) paxosbridge.Pin {
 
 // end closes a client. What it says is recorded, and no reason for the process to fail.
 func (w *worker) end(c *rowlock.Client) error {
-	sent := now()
+	sent := Now()
 	err := c.Close()
 	w.record.Add(history.Event{
-		Kind: history.Close, Process: w.name, Sent: sent, Told: now(), Result: result(err), Err: text(err),
+		Kind: history.Close, Process: w.name, Sent: sent, Told: Now(), Result: result(err), Err: text(err),
 		Phase: len(w.Plan.Phases) - 1, Limit: 10 * time.Second,
 	})
 	return nil

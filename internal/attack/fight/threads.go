@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func (s *slowdown) servers() (list []int) {
 			if err != nil {
 				continue
 			}
-			list = append(append(list, pid), children(pid)...)
+			list = append(append(list, pid), Children(pid)...)
 		}
 	}
 	return list
@@ -54,7 +54,8 @@ func tasks(pid int) (list []int) {
 	return list
 }
 
-func children(pid int) (list []int) {
+// Children are the processes that a process has started.
+func Children(pid int) (list []int) {
 	for _, task := range tasks(pid) {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, task))
 		for _, field := range strings.Fields(string(text)) {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"encoding/json"
@@ -20,10 +20,15 @@ import (
 // mostLives is how often a worker may be started.
 const mostLives = 50
 
-// team is the worker processes. A killed one is started again, as its next life, with a record of its own.
-type team struct {
+// Team is the worker processes. A killed one is started again, as its next life, with a record of its own.
+type Team struct {
+	// Sources are the data source names of the workers; none means the job's for all.
+	Sources []string
+	// Enter is a command that runs its arguments, for each worker: in a network of its own, say.
+	Enter func(worker int) []string
+
 	folder string
-	job    job
+	job    Job
 
 	mu      sync.Mutex
 	workers []*member
@@ -41,15 +46,15 @@ type member struct {
 	killed       bool
 }
 
-func newTeam(folder string, j job, n int) *team {
-	t := &team{folder: folder, job: j}
+func NewTeam(folder string, j Job, n int) *Team {
+	t := &Team{folder: folder, job: j}
 	for i := range n {
 		t.workers = append(t.workers, &member{number: i})
 	}
 	return t
 }
 
-func (t *team) start() error {
+func (t *Team) Start() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range t.workers {
@@ -62,20 +67,27 @@ func (t *team) start() error {
 
 // launch starts this very program. Its servers' variables stay with it; the signal of a terminal does not
 // reach it, and it does not outlive this process.
-func (t *team) launch(m *member) error {
+func (t *Team) launch(m *member) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	j := t.job
 	j.Worker, j.Life = m.number, m.life
+	if len(t.Sources) > 0 {
+		j.Database.DSN = t.Sources[m.number]
+	}
 	j.Record = filepath.Join(t.folder, fmt.Sprintf("record-%d.%d", m.number, m.life))
 	text, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
-	m.cmd = exec.Command(self)
-	m.cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
+	line := []string{self}
+	if t.Enter != nil {
+		line = append(t.Enter(m.number), self)
+	}
+	m.cmd = exec.Command(line[0], line[1:]...)
+	m.cmd.Env = append(os.Environ(), JobVariable+"="+string(text))
 	m.cmd.Stderr = os.Stderr
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := m.cmd.Start(); err != nil {
@@ -89,7 +101,7 @@ func (t *team) launch(m *member) error {
 
 // ended starts a worker again that was killed by us. Any other end before the last phase is a failure of the
 // attack itself, or a crash of rowlock's.
-func (t *team) ended(m *member, err error) {
+func (t *Team) ended(m *member, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -106,8 +118,8 @@ func (t *team) ended(m *member, err error) {
 	}
 }
 
-// kill ends all workers for good.
-func (t *team) kill() {
+// Kill ends all workers for good.
+func (t *Team) Kill() {
 	t.mu.Lock()
 	t.over = true
 	for _, m := range t.workers {
@@ -119,8 +131,8 @@ func (t *team) kill() {
 	t.running.Wait()
 }
 
-// killOne ends a worker with SIGKILL, and has it started again.
-func (t *team) killOne(n int) {
+// KillOne ends a worker with SIGKILL, and has it started again.
+func (t *Team) KillOne(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.workers[n%len(t.workers)]
@@ -129,22 +141,22 @@ func (t *team) killOne(n int) {
 	_ = m.cmd.Process.Kill()
 }
 
-// present are the records of all lives so far.
-func (t *team) present() []string {
+// Present are the records of all lives so far.
+func (t *Team) Present() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.records[:len(t.records):len(t.records)]
 }
 
-// wasKilled reports whether a worker had no time to close.
-func (t *team) wasKilled() bool {
+// WasKilled reports whether a worker had no time to close.
+func (t *Team) WasKilled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.kills > 0
 }
 
 // pids are the processes that run now.
-func (t *team) pids() (list []int) {
+func (t *Team) pids() (list []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range t.workers {
@@ -153,34 +165,34 @@ func (t *team) pids() (list []int) {
 	return list
 }
 
-// signal sends a worker a signal. The lock keeps it from being waited for meanwhile, so that its number is
+// Signal sends a worker a signal. The lock keeps it from being waited for meanwhile, so that its number is
 // still its own, or nobody's.
-func (t *team) signal(n int, s unix.Signal) {
+func (t *Team) Signal(n int, s unix.Signal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_ = t.workers[n%len(t.workers)].cmd.Process.Signal(s)
 }
 
-// wait returns a channel that is closed when all workers have ended.
-func (t *team) wait() <-chan struct{} {
+// Wait returns a channel that is closed when all workers have ended.
+func (t *Team) Wait() <-chan struct{} {
 	done := make(chan struct{})
 	go func() { t.running.Wait(); close(done) }()
 	return done
 }
 
-// trouble is what went wrong with the processes themselves.
-func (t *team) trouble() error {
+// Trouble is what went wrong with the processes themselves.
+func (t *Team) Trouble() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return errors.Join(t.failed...)
 }
 
-// tails are the records of all lives so far.
-type tails map[string]*history.Tail
+// Tails are the records of all lives so far.
+type Tails map[string]*history.Tail
 
-// read returns what is new in them.
-func (t *team) read(open tails) (events []history.Event, err error) {
-	for _, path := range t.present() {
+// Read returns what is new in them.
+func (t *Team) Read(open Tails) (events []history.Event, err error) {
+	for _, path := range t.Present() {
 		if open[path] == nil {
 			tail, err := history.Open(path)
 			if errors.Is(err, os.ErrNotExist) {

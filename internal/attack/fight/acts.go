@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -22,7 +22,7 @@ var acts = map[string]func(ctx context.Context, h *hand){
 	// lock waits for a key and keeps it for a moment.
 	"lock": func(ctx context.Context, h *hand) {
 		got := h.lock(ctx, h.key(), patience)
-		sleep(ctx, h.upTo(2*time.Millisecond))
+		Sleep(ctx, h.upTo(2*time.Millisecond))
 		h.unlock(got)
 	},
 	// fenced counts under the lock, once or a few times.
@@ -52,7 +52,7 @@ var acts = map[string]func(ctx context.Context, h *hand){
 	"short": func(ctx context.Context, h *hand) {
 		ttl := 100*time.Millisecond + h.upTo(100*time.Millisecond)
 		got := h.lockFor(ctx, h.key(), patience, ttl, rowlock.NoRenew())
-		sleep(ctx, h.upTo(ttl*5/4))
+		Sleep(ctx, h.upTo(ttl*5/4))
 		h.count(got, h.rng.IntN(3) == 0)
 		h.unlock(got)
 	},
@@ -66,7 +66,7 @@ var acts = map[string]func(ctx context.Context, h *hand){
 		if got == nil {
 			return
 		}
-		sleep(ctx, time.Until(got.locks[0].Deadline())-h.upTo(5*time.Millisecond))
+		Sleep(ctx, time.Until(got.locks[0].Deadline())-h.upTo(5*time.Millisecond))
 		if n := h.rng.IntN(3); n > 0 {
 			h.count(got, n == 1)
 		}
@@ -96,7 +96,7 @@ var acts = map[string]func(ctx context.Context, h *hand){
 	},
 	// move brings a key to the cluster or back.
 	"move": func(ctx context.Context, h *hand) {
-		sleep(ctx, h.upTo(time.Second))
+		Sleep(ctx, h.upTo(time.Second))
 		h.move(ctx, h.key(), h.rng.IntN(2) == 0)
 	},
 }

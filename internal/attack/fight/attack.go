@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 type run struct {
 	settings
 	folder   string
-	database database
+	database Database
 	db       *sql.DB
-	plan     plan
-	team     *team
+	plan     Plan
+	team     *Team
 	start    int64
 	events   []history.Event
 	slowed   slowdown
@@ -36,19 +36,19 @@ func attack(ctx context.Context, s settings) (err error) {
 	if r.database, err = find(s.db, r.folder); err != nil {
 		return err
 	}
-	if r.db, err = r.database.open(5); err != nil {
+	if r.db, err = r.database.Open(5); err != nil {
 		return err
 	}
 	defer r.db.Close()
-	if err := r.database.create(ctx, r.db); err != nil {
+	if err := r.database.Create(ctx, r.db); err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, r.database.drop(context.WithoutCancel(ctx), r.db))
+		err = errors.Join(err, r.database.Drop(context.WithoutCancel(ctx), r.db))
 		err = errors.Join(err, r.tidy(err))
 	}()
 	r.plan = newPlan(s)
-	if err := r.database.counters(ctx, r.db, r.allKeys()); err != nil {
+	if err := r.database.Counters(ctx, r.db, r.allKeys()); err != nil {
 		return err
 	}
 	fmt.Printf("attack: %s, %s, seed %d\n", r.what(), s.length, s.seed)
@@ -83,7 +83,7 @@ func (r *run) allKeys() (list []string) {
 }
 
 // keysOf knows what a hand calls its own key.
-func (r *run) keysOf(c crew) []string {
+func (r *run) keysOf(c Crew) []string {
 	if !c.Own {
 		return c.Keys
 	}
@@ -97,19 +97,19 @@ func (r *run) keysOf(c crew) []string {
 }
 
 // fight runs all phases, and returns when the processes are gone and their records are read.
-func (r *run) fight(ctx context.Context) error {
+func (r *run) fight(ctx context.Context) (err error) {
 	etcd := ""
 	if r.bridge {
 		if etcd = os.Getenv("ROWLOCK_TEST_ETCD"); etcd == "" {
 			return errors.New("ROWLOCK_TEST_ETCD is not set; run scripts/with-servers etcd … -- …")
 		}
 	}
-	r.team = newTeam(r.folder, job{Database: r.database, Etcd: etcd, Plan: r.plan}, r.workers)
-	defer r.team.kill()
-	if err := r.team.start(); err != nil {
+	r.team = NewTeam(r.folder, Job{Database: r.database, Etcd: etcd, Plan: r.plan}, r.workers)
+	defer r.team.Kill()
+	if err := r.team.Start(); err != nil {
 		return err
 	}
-	if err := r.begin(ctx); err != nil {
+	if r.start, err = r.team.Begin(ctx, &r.plan); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -117,7 +117,7 @@ func (r *run) fight(ctx context.Context) error {
 	slowing := make(chan struct{})
 	r.slowed = slowdown{plan: &r.plan, team: r.team, database: r.settings.db, bridge: r.bridge}
 	go func() { defer close(slowing); r.slowed.run(ctx) }()
-	err := r.follow(ctx)
+	err = r.follow(ctx)
 	stop()
 	<-slowing
 	return err
@@ -125,12 +125,12 @@ func (r *run) fight(ctx context.Context) error {
 
 // judge checks the history and prints what was found.
 func (r *run) judge(ctx context.Context) error {
-	rows, counters, err := r.database.read(ctx, r.db)
+	rows, counters, err := r.database.Read(ctx, r.db)
 	if err != nil {
 		return err
 	}
-	in := &check.Input{Events: r.events, Journal: rows, Counters: counters, Healthy: make(map[int]bool), Killed: r.team.wasKilled()}
-	if in.Left, err = r.database.held(ctx, r.db); err != nil {
+	in := &check.Input{Events: r.events, Journal: rows, Counters: counters, Healthy: make(map[int]bool), Killed: r.team.WasKilled()}
+	if in.Left, err = r.database.Held(ctx, r.db); err != nil {
 		return err
 	}
 	for i, p := range r.plan.Phases {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -30,12 +30,12 @@ type held struct {
 func (h *hand) try(key string) *held {
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
-	return h.one(key, longest, defaultTTL, func() (*rowlock.Lock, error) { return h.client.TryLock(ctx, key) })
+	return h.one(key, longest, h.Plan.ttl(), func() (*rowlock.Lock, error) { return h.client.TryLock(ctx, key) })
 }
 
 // lock waits for so long. The phase may end meanwhile: then the call is canceled, as a user's would be.
 func (h *hand) lock(ctx context.Context, key string, most time.Duration) *held {
-	return h.lockFor(ctx, key, most, defaultTTL)
+	return h.lockFor(ctx, key, most, h.Plan.ttl())
 }
 
 // lockFor is lock with another TTL than the client's.
@@ -48,7 +48,7 @@ func (h *hand) lockFor(ctx context.Context, key string, most, ttl time.Duration,
 
 func (h *hand) one(key string, limit, ttl time.Duration, call func() (*rowlock.Lock, error)) *held {
 	got := &held{serial: h.serial.Add(1), ttl: ttl}
-	sent := now()
+	sent := Now()
 	l, err := call()
 	e := h.event(history.Grant, got, sent, err)
 	e.Key, e.Limit = key, limit
@@ -57,6 +57,7 @@ func (h *hand) one(key string, limit, ttl time.Duration, call func() (*rowlock.L
 		got.locks = []*rowlock.Lock{l}
 	}
 	h.record.Add(e)
+	h.watch(got)
 	if err != nil {
 		return nil
 	}
@@ -76,8 +77,8 @@ func (h *hand) lockAll(ctx context.Context, wait bool) *held {
 	if wait {
 		call = h.client.LockAll
 	}
-	got := &held{serial: h.serial.Add(1), ttl: defaultTTL}
-	sent := now()
+	got := &held{serial: h.serial.Add(1), ttl: h.Plan.ttl()}
+	sent := Now()
 	all, err := call(ctx, keys)
 	if err != nil {
 		e := h.event(history.Grant, got, sent, err)
@@ -96,6 +97,7 @@ func (h *hand) lockAll(ctx context.Context, wait bool) *held {
 	}
 	got.all = all
 	h.record.Add(events...)
+	h.watch(got)
 	return got
 }
 
@@ -108,7 +110,7 @@ func (h *hand) unlock(got *held) {
 		return
 	}
 	if got.all != nil && h.rng.IntN(2) == 0 {
-		sent := now()
+		sent := Now()
 		err := got.all.Unlock(context.Background())
 		for _, l := range got.locks {
 			h.unlocked(got, sent, partOf(err, l.Key()), l)
@@ -116,7 +118,7 @@ func (h *hand) unlock(got *held) {
 		return
 	}
 	for _, l := range got.locks {
-		sent := now()
+		sent := Now()
 		h.unlocked(got, sent, l.Unlock(context.Background()), l)
 	}
 }
@@ -135,6 +137,24 @@ func partOf(err error, key string) error {
 	return nil
 }
 
+// watch records when a lock's holder is told that it is lost, beside the time until which it could have been trusted.
+func (h *hand) watch(got *held) {
+	if !h.Plan.Rough {
+		return
+	}
+	for _, l := range got.locks {
+		context.AfterFunc(l.Context(), func() {
+			told := Now()
+			if !errors.Is(context.Cause(l.Context()), rowlock.ErrLost) {
+				return
+			}
+			e := h.event(history.Loss, got, told+int64(time.Until(l.Deadline())), nil)
+			e.Key, e.Token, e.Told = l.Key(), l.Token(), told
+			h.record.Add(e)
+		})
+	}
+}
+
 func (h *hand) unlocked(got *held, sent int64, err error, l *rowlock.Lock) {
 	e := h.event(history.Unlock, got, sent, err)
 	e.Key, e.Token, e.Left, e.Limit = l.Key(), l.Token(), got.left, unlockFor
@@ -143,7 +163,7 @@ func (h *hand) unlocked(got *held, sent int64, err error, l *rowlock.Lock) {
 
 func (h *hand) event(k history.Kind, got *held, sent int64, err error) history.Event {
 	return history.Event{
-		Kind: k, Process: h.name, Lock: got.serial, Act: h.act, Phase: h.phase, Sent: sent, Told: now(),
+		Kind: k, Process: h.name, Lock: got.serial, Act: h.act, Phase: h.phase, Sent: sent, Told: Now(),
 		Result: result(err), Err: text(err), TTL: got.ttl,
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -17,11 +17,11 @@ const (
 
 // watchProcess records times in which this process did not run: it was stopped, or the machine was busy.
 func (w *worker) watchProcess(ctx context.Context) {
-	last := now()
+	last := Now()
 	for ctx.Err() == nil {
-		sleep(ctx, beat)
+		Sleep(ctx, beat)
 		w.gap("process", last, beat)
-		last = now()
+		last = Now()
 	}
 }
 
@@ -34,7 +34,7 @@ func (w *worker) watchDatabase(ctx context.Context) {
 	}
 	defer conn.Close()
 	for ctx.Err() == nil {
-		last := now()
+		last := Now()
 		if _, err := conn.ExecContext(ctx, "SELECT 1"); err != nil && ctx.Err() == nil {
 			_ = conn.Close()
 			if conn, err = w.db.Conn(ctx); err != nil {
@@ -42,12 +42,12 @@ func (w *worker) watchDatabase(ctx context.Context) {
 			}
 		}
 		w.gap("database", last, 0)
-		sleep(ctx, beat)
+		Sleep(ctx, beat)
 	}
 }
 
 func (w *worker) gap(what string, last int64, usual time.Duration) {
-	if t := now(); t-last > int64(stalled+usual) {
+	if t := Now(); t-last > int64(stalled+usual) {
 		w.record.Add(history.Event{Kind: history.Stall, Act: what, Process: w.name, Sent: last, Told: t})
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,13 +20,13 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-const jobVariable = "ROWLOCK_ATTACK_JOB"
+const JobVariable = "ROWLOCK_ATTACK_JOB"
 
-// job is what a worker process is told, as JSON in its environment.
-type job struct {
-	Database database
+// Job is what a worker process is told, as JSON in its environment.
+type Job struct {
+	Database Database
 	Etcd     string
-	Plan     plan
+	Plan     Plan
 	Worker   int
 	Life     int
 	Record   string
@@ -33,19 +34,20 @@ type job struct {
 
 // worker is a client process.
 type worker struct {
-	job
+	Job
 	name   string
 	db     *sql.DB
 	plain  *rowlock.Client
 	fair   *rowlock.Client
+	family family
 	bridge *paxosbridge.Bridge
 	record *history.Recorder
 	serial atomic.Int64
 }
 
-func work(text string) (err error) {
+func Work(text string) (err error) {
 	w := new(worker)
-	if err := json.Unmarshal([]byte(text), &w.job); err != nil {
+	if err := json.Unmarshal([]byte(text), &w.Job); err != nil {
 		return err
 	}
 	w.name = fmt.Sprintf("%d.%d", w.Worker, w.Life)
@@ -53,7 +55,9 @@ func work(text string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.record.Close()) }()
-	closing, err := w.open()
+	before := runtime.NumGoroutine()
+	defer func() { w.leaks(before) }()
+	closing, err := w.enter()
 	defer func() { err = errors.Join(err, closing.close()) }()
 	if err != nil {
 		return err
@@ -77,6 +81,7 @@ func work(text string) (err error) {
 // swept as soon as may be, so that keys are made anew.
 func (w *worker) config() *rowlock.Config {
 	c := &rowlock.Config{
+		TTL:     w.Plan.TTL,
 		PollMax: 50 * time.Millisecond,
 		Logger:  slog.New(slog.DiscardHandler),
 		Reaper:  rowlock.ReaperConfig{Every: 500 * time.Millisecond, Retention: time.Second},
@@ -93,18 +98,18 @@ func (w *worker) config() *rowlock.Config {
 // run is one phase, to its end.
 func (w *worker) run(n int) {
 	p := &w.Plan.Phases[n]
-	if now() >= p.To {
+	if Now() >= p.To {
 		return
 	}
 	ctx := context.Background()
-	sleep(ctx, time.Duration(p.From-now()))
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(p.To-now()))
+	Sleep(ctx, time.Duration(p.From-Now()))
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(p.To-Now()))
 	defer cancel()
 	var wg sync.WaitGroup
 	for i := range p.Crews {
 		for g := range p.Crews[i].Goroutines {
 			h := &hand{worker: w, phase: n, crew: &p.Crews[i], keys: p.Crews[i].Keys, client: w.plain}
-			h.rng = w.Plan.stream("hand", w.Worker, w.Life, n, i, g)
+			h.rng = w.Plan.Stream("hand", w.Worker, w.Life, n, i, g)
 			if h.crew.Fair {
 				h.client = w.fair
 			}
@@ -121,7 +126,7 @@ func (w *worker) run(n int) {
 type hand struct {
 	*worker
 	phase  int
-	crew   *crew
+	crew   *Crew
 	keys   []string
 	client *rowlock.Client
 	rng    *rand.Rand

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fight
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now is CLOCK_MONOTONIC in nanoseconds. All processes of a machine read the same, and nobody sets it,
+// Now is CLOCK_MONOTONIC in nanoseconds. All processes of a machine read the same, and nobody sets it,
 // so that times of different processes can be compared.
-func now() int64 {
+func Now() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
 		panic(err) // Linux always has it
@@ -19,8 +19,8 @@ func now() int64 {
 	return t.Nano()
 }
 
-// sleep waits, at most until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
+// Sleep waits, at most until ctx ends.
+func Sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}

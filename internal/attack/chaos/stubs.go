@@ -1,0 +1,7 @@
+//go:build linux
+
+package main
+
+var adminFaults, clockFaults, standbyFaults, diskFaults []*fault
+
+func (s *summary) markdown() string { return "" }

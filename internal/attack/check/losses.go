@@ -1,0 +1,65 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/attack/history"
+)
+
+// lateLoss is how late a machine that is busy may run a timer. A longer stall of the process is recorded.
+const lateLoss = 500 * time.Millisecond
+
+// Losses judges when holders were told, and returns how long after the lock's deadline the latest was, stalls of its
+// process apart.
+func Losses(r *Report, events []history.Event) (worst time.Duration) {
+	stalls := make(map[string][]*history.Event)
+	for i := range events {
+		if e := &events[i]; e.Kind == history.Stall && e.Act == "process" {
+			stalls[e.Process] = append(stalls[e.Process], e)
+		}
+	}
+	for i := range events {
+		e := &events[i]
+		switch {
+		case e.Kind == history.Left && e.Value > 0:
+			r.violation(Goroutines, "", e.Told, "%d in %s: %s", e.Value, e.Process, e.Err)
+		case e.Kind == history.Loss:
+			late := time.Duration(e.Told - e.Sent - longestStall(stalls[e.Process], e.Sent-int64(lateLoss), e.Told))
+			worst = max(worst, late)
+			if late > lateLoss {
+				r.violation(LateLoss, e.Key, e.Told, "token %d of %s (%s): %s late", e.Token, e.Process, e.Act, late)
+			}
+		}
+	}
+	return worst
+}
+
+// Overlaps are for how long two holders of a key both believed that they had it, for each such pair. Each belief ends when
+// its holder unlocks or is told of its loss. What a killed process believed is not counted.
+func Overlaps(events []history.Event) (list []time.Duration) {
+	type lock struct {
+		history.Holder
+		key string
+	}
+	ends := make(map[lock]int64)
+	for i := range events {
+		e := &events[i]
+		end := map[history.Kind]int64{history.Unlock: e.Sent, history.Loss: e.Told}[e.Kind]
+		if is := (lock{e.Holder(), e.Key}); end > 0 && (ends[is] == 0 || end < ends[is]) {
+			ends[is] = end
+		}
+	}
+	for _, k := range byKey(events) {
+		grants := slices.Clone(k.grants)
+		slices.SortFunc(grants, func(a, b *history.Event) int { return int(min(max(a.Token-b.Token, -1), 1)) })
+		for i := 1; i < len(grants); i++ {
+			end := ends[lock{grants[i-1].Holder(), k.key}]
+			if both := end - grants[i].Told; end > 0 && both > 0 {
+				list = append(list, time.Duration(both))
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
