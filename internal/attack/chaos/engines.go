@@ -33,7 +33,7 @@ var postgres = engine{
 	protocol: proxy.Postgres,
 	chroot:   func() string { return "" },
 	sessions: `SELECT count(*) FROM pg_stat_activity WHERE usename = 'app'`,
-	version: `SHOW server_version`,
+	version:  `SHOW server_version`,
 }
 
 // program is one of PostgreSQL's: Debian keeps them out of the PATH, by version.
@@ -53,7 +53,9 @@ create user if not exists app@'%';
 grant all on rowlock_test.* to app@'%';
 `
 
-func innodb(user, address string) string { return user + "@tcp(" + address + ")/rowlock_test?timeout=5s" }
+func innodb(user, address string) string {
+	return user + "@tcp(" + address + ")/rowlock_test?timeout=5s"
+}
 
 const innodbSessions = `SELECT count(*) FROM information_schema.processlist WHERE user = 'app'`
 

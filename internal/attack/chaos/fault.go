@@ -23,9 +23,8 @@ type fault struct {
 	// before is done before the workers start, strike until ctx ends, and heal after it, whatever has happened.
 	before, heal func(ctx context.Context, r *round) error
 	strike       func(ctx context.Context, r *round, rng *rand.Rand) error
-	// clock says that the server's clock is set; kills that workers are killed, or statements arrive after them, so that keys stay
-	// held until they expire.
-	clock, kills bool
+	// clock says that the server's clock is set.
+	clock bool
 	// alone keeps it out of mixed, and control out of all: rowlock does not promise to survive it.
 	alone, control bool
 }
@@ -121,7 +120,7 @@ func mixed(from []*fault) *fault {
 		}
 	}
 	return &fault{
-		name: "mixed", what: "two to four of the faults that need no server of their own, at once", kills: true,
+		name: "mixed", what: "two to four of the faults that need no server of their own, at once",
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
 			rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 			errs := make(chan error)

@@ -50,7 +50,7 @@ func main() {
 	flag.StringVar(&s.on, "on", "postgres", "databases, with spaces or commas between: postgres, mariadb, mysql")
 	flag.StringVar(&s.faults, "faults", "all", "faults, with spaces or commas between; all are those that rowlock must survive")
 	flag.DurationVar(&s.length, "for", 2*time.Minute, "for how long on each database; each fault has one round at least")
-	flag.DurationVar(&s.round, "round", 8*time.Second, "how long a round is")
+	flag.DurationVar(&s.round, "round", 9*time.Second, "how long a round is")
 	flag.Uint64Var(&s.seed, "seed", 0, "the first round's plan; 0 draws one and prints it")
 	flag.IntVar(&s.workers, "workers", 3, "how many client processes")
 	flag.StringVar(&s.report, "report", "", "write the report to this file, as Markdown")
@@ -64,7 +64,7 @@ func main() {
 		describe()
 		return
 	}
-	if flag.NArg() > 0 || s.workers < 2 || s.round < 4*time.Second {
+	if flag.NArg() > 0 || s.workers < 2 || s.round < 6*time.Second {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -89,4 +89,6 @@ func exit(err error) {
 	os.Exit(2)
 }
 
-func words(list string) []string { return strings.FieldsFunc(list, func(c rune) bool { return c == ',' || c == ' ' }) }
+func words(list string) []string {
+	return strings.FieldsFunc(list, func(c rune) bool { return c == ',' || c == ' ' })
+}

@@ -12,7 +12,7 @@ import (
 
 var networkFaults = []*fault{
 	{
-		name: "cut", what: "all connections of a worker cut, and refused for up to two TTLs", kills: true,
+		name: "cut", what: "all connections of a worker cut, and refused for up to two TTLs",
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
 			return r.partition(ctx, rng, "cut", func(p *proxy.Proxy) {
 				if rng.IntN(2) == 0 {
@@ -24,7 +24,7 @@ var networkFaults = []*fault{
 		},
 	},
 	{
-		name: "one-way", what: "requests or replies of a worker stuck for up to two TTLs, and delivered then or never", kills: true,
+		name: "one-way", what: "requests or replies of a worker stuck for up to two TTLs, and delivered then or never",
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
 			return r.partition(ctx, rng, "one way cut", func(p *proxy.Proxy) { p.Stall(proxy.Direction(rng.IntN(2))) })
 		},

@@ -15,7 +15,7 @@ var replyFaults = []*fault{
 		strike: fated(proxy.Unsent, proxy.Half, proxy.ReplyLost, proxy.ReplyLost, proxy.ReplyHalf),
 	},
 	{
-		name: "late", what: "each kind of statement, COMMIT too, given up by its client and delivered two TTLs later", kills: true,
+		name: "late", what: "each kind of statement, COMMIT too, given up by its client and delivered two TTLs later",
 		strike: fated(proxy.Late),
 	},
 }

@@ -27,6 +27,7 @@ type round struct {
 	database fight.Database
 	proxies  []*proxy.Proxy
 	fates    *fates
+	standby  *server // of the round alone
 	team     *fight.Team
 	undo     []func(context.Context) error
 
@@ -41,13 +42,18 @@ const ttl = 1500 * time.Millisecond
 // worker is the user that workers are.
 const worker = "app"
 
+// look is how often something is looked for.
+const look = 20 * time.Millisecond
+
 // calmAtFirst is before the fault, and calmAtLast after it.
 const (
 	calmAtFirst = 500 * time.Millisecond
-	calmAtLast  = 2 * time.Second
+	calmAtLast  = 3 * time.Second
 )
 
-func (r *round) name() string { return fmt.Sprintf("%s %s seed %d", r.server.name, r.fault.name, r.seed) }
+func (r *round) name() string {
+	return fmt.Sprintf("%s %s seed %d", r.server.name, r.fault.name, r.seed)
+}
 
 // run is the whole of a round.
 func (r *round) run(ctx context.Context) (f *found, err error) {
@@ -87,7 +93,8 @@ func (r *round) prepare(ctx context.Context) (err error) {
 	if err := r.database.Create(ctx, r.server.db); err != nil {
 		return err
 	}
-	r.later(func(ctx context.Context) error { return r.database.Drop(ctx, r.server.db) })
+	own := r.server
+	r.later(func(ctx context.Context) error { return r.database.Drop(ctx, own.db) })
 	if err := r.database.Counters(ctx, r.server.db, planKeys()); err != nil {
 		return err
 	}
@@ -103,6 +110,7 @@ func (r *round) prepare(ctx context.Context) (err error) {
 		r.team.Sources = append(r.team.Sources, r.server.dsn(worker, p.Address()))
 	}
 	if r.fault.before != nil {
+		r.later(func(ctx context.Context) error { return own.realTime(ctx) })
 		return r.fault.before(ctx, r)
 	}
 	return nil

@@ -2,6 +2,4 @@
 
 package main
 
-var adminFaults, clockFaults, standbyFaults, diskFaults []*fault
-
 func (s *summary) markdown() string { return "" }

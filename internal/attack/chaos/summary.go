@@ -28,7 +28,7 @@ type summary struct {
 type line struct {
 	Database, Fault, What, Skipped              string
 	Rounds, Struck, Calls, Grants, Writes, Lost int
-	Unknown                                     int
+	Unknown, Stale                              int
 	Violations                                  map[check.Kind]int
 	Findings                                    map[check.Kind]int
 	Blows                                       map[string]int
@@ -67,6 +67,7 @@ func (s *summary) add(f *found) {
 	l.Writes += f.totals.Writes
 	l.Lost += f.totals.Lost
 	l.Unknown += f.totals.Unknown
+	l.Stale += f.stale
 	for what, n := range f.blows {
 		l.Blows[what] += n
 	}

@@ -12,7 +12,7 @@ import (
 
 var workerFaults = []*fault{
 	{
-		name: "kill-worker", what: "kill -9 of a worker, holders and waiters in it, and its next life", kills: true,
+		name: "kill-worker", what: "kill -9 of a worker, holders and waiters in it, and its next life",
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
 			return again(ctx, rng, 1200*time.Millisecond, func() error {
 				r.team.KillOne(rng.IntN(r.workers))

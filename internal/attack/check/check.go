@@ -88,6 +88,8 @@ type Input struct {
 	// Left are the keys that were held when all processes had closed; Killed says that some could not.
 	Left   []history.Row
 	Killed bool
+	// Settled says that Left were held for longer than a lease after that, for which there is no excuse.
+	Settled bool
 	// Effects are what once has done.
 	Effects []history.Row
 	// Clock says that the database's clock was set: a lease may end early then, and nothing else may be wrong.
@@ -103,13 +105,13 @@ type Input struct {
 // All judges a run that is over.
 func All(in *Input) *Report {
 	r := Calls(in.Events)
-	if in.Clock {
-		r.Violations = slices.DeleteFunc(r.Violations, func(c Case) bool { return c.Kind == EarlyLoss })
-	}
+	r.Violations = in.excuse(r.Violations)
 	lost(r, in)
 	shared(r, in.Events)
 	effects(r, in)
-	Losses(r, in.Events)
+	losses := new(Report)
+	Losses(losses, in.Events)
+	r.Violations = append(r.Violations, in.excuse(losses.Violations)...)
 	journal(r, in)
 	left(r, in)
 	alive(r, in)
@@ -117,6 +119,11 @@ func All(in *Input) *Report {
 	byTime(r.Violations)
 	byTime(r.Findings)
 	return r
+}
+
+// excuse leaves out what a clock that is set may do to leases.
+func (in *Input) excuse(cases []Case) []Case {
+	return slices.DeleteFunc(cases, func(c Case) bool { return in.Clock && (c.Kind == EarlyLoss || c.Kind == LateLoss) })
 }
 
 // Calls judges grants, unlocks and writes alone. What it finds in a part of a history is there in all
