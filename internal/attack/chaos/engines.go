@@ -13,8 +13,11 @@ import (
 var postgres = engine{
 	name: "postgres", user: "postgres",
 	prepare: func(s *server) error {
-		return s.run(program("initdb"), "--pgdata="+s.folder+"/data", "--username=postgres", "--auth=trust", "--encoding=UTF8",
-			"--locale=C.UTF-8", "--no-sync", "--no-instructions")
+		if err := s.run(program("initdb"), "--pgdata="+s.folder+"/data", "--username=postgres", "--auth=trust", "--encoding=UTF8",
+			"--locale=C.UTF-8", "--no-sync", "--no-instructions"); err != nil {
+			return err
+		}
+		return os.WriteFile(s.folder+"/data/pg_hba.conf", []byte(access), 0o600)
 	},
 	serve: func(s *server) []string {
 		return []string{
@@ -35,6 +38,14 @@ var postgres = engine{
 	sessions: `SELECT count(*) FROM pg_stat_activity WHERE usename = 'app'`,
 	version:  `SHOW server_version`,
 }
+
+// access is for this machine and the namespaces of its workers.
+const access = `local all all trust
+local replication all trust
+host all all 127.0.0.1/32 trust
+host replication all 127.0.0.1/32 trust
+host all all 10.213.0.0/16 trust
+`
 
 // program is one of PostgreSQL's: Debian keeps them out of the PATH, by version.
 func program(name string) string {

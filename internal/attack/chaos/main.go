@@ -50,7 +50,7 @@ func main() {
 	flag.StringVar(&s.on, "on", "postgres", "databases, with spaces or commas between: postgres, mariadb, mysql")
 	flag.StringVar(&s.faults, "faults", "all", "faults, with spaces or commas between; all are those that rowlock must survive")
 	flag.DurationVar(&s.length, "for", 2*time.Minute, "for how long on each database; each fault has one round at least")
-	flag.DurationVar(&s.round, "round", 9*time.Second, "how long a round is")
+	flag.DurationVar(&s.round, "round", 10*time.Second, "how long a round is")
 	flag.Uint64Var(&s.seed, "seed", 0, "the first round's plan; 0 draws one and prints it")
 	flag.IntVar(&s.workers, "workers", 3, "how many client processes")
 	flag.StringVar(&s.report, "report", "", "write the report to this file, as Markdown")

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/attack/fight"
 	"github.com/rowlockdb/rowlock/internal/attack/history"
 	"github.com/rowlockdb/rowlock/internal/attack/proxy"
@@ -27,17 +29,20 @@ type round struct {
 	database fight.Database
 	proxies  []*proxy.Proxy
 	fates    *fates
-	standby  *server // of the round alone
+	standby  *server // of the round alone, as the next
+	bouncer  *server
+	networks []*network
 	team     *fight.Team
 	undo     []func(context.Context) error
 
 	start, hurt, healed int64
+	probed              time.Duration
 	blows               blows
 	events              []history.Event
 }
 
 // ttl is the lease of a round's locks: some fit into a round, so that there are losses and takeovers.
-const ttl = 1500 * time.Millisecond
+const ttl = 2 * time.Second
 
 // worker is the user that workers are.
 const worker = "app"
@@ -146,7 +151,26 @@ func (r *round) strike(ctx context.Context) error {
 		err = errors.Join(err, r.fault.heal(context.WithoutCancel(ctx), r))
 	}
 	r.healed = fight.Now()
+	if err == nil && r.bouncer == nil {
+		r.probed, err = r.probe(ctx)
+	}
 	return err
+}
+
+// probe is how long a client of its own takes to open and lock when the fault is over: what this machine can do now.
+func (r *round) probe(ctx context.Context) (took time.Duration, err error) {
+	began := time.Now()
+	c, err := rowlock.OpenContext(ctx, r.server.db, r.database.Dialect(), &rowlock.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	l, err := c.Lock(ctx, "probe")
+	if err != nil {
+		return 0, err
+	}
+	took = time.Since(began)
+	return took, l.Unlock(ctx)
 }
 
 // overdue is how much longer than the plan the workers may take to close.

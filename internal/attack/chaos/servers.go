@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +32,31 @@ var serverFaults = []*fault{
 			})
 		},
 	},
+	{
+		name: "stop-session", what: "SIGSTOP of half of the server's sessions for up to one and a half TTLs, while the others go on",
+		on: []string{"postgres"},
+		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
+			return again(ctx, rng, 400*time.Millisecond, func() error { r.stopSessions(rng); return nil })
+		},
+	},
+}
+
+// stopSessions is what a machine does that has no time for some of its processes.
+func (r *round) stopSessions(rng *rand.Rand) {
+	all := words(r.server.ask(context.Background(), `SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE usename = 'app'`))
+	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	some := all[:len(all)/2]
+	send := func(sig unix.Signal) {
+		for _, text := range some {
+			if pid, err := strconv.Atoi(text); err == nil {
+				_ = unix.Kill(pid, sig) // it may have gone
+			}
+		}
+	}
+	send(unix.SIGSTOP)
+	time.Sleep(between(rng, ttl/2, 3*ttl/2))
+	send(unix.SIGCONT)
+	r.blows.note("SIGSTOP of half of the sessions")
 }
 
 // crash kills the server and starts it again, and remembers how long that took.

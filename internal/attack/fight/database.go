@@ -7,13 +7,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
-	_ "github.com/go-sql-driver/mysql"
+	driver "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
@@ -71,6 +73,9 @@ func (d Database) Dialect() dialect.Dialect {
 	}
 	return mysql.New(dialect.Prefix(d.Prefix))
 }
+
+// The driver logs each connection that is cut.
+func init() { _ = driver.SetLogger(log.New(io.Discard, "", 0)) }
 
 // Open opens a pool of at most n connections.
 func (d Database) Open(n int) (*sql.DB, error) {

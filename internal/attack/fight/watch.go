@@ -32,7 +32,7 @@ func (w *worker) watchDatabase(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // the one there is then
 	for ctx.Err() == nil {
 		last := Now()
 		if _, err := conn.ExecContext(ctx, "SELECT 1"); err != nil && ctx.Err() == nil {

@@ -24,21 +24,22 @@ func main() {
 	only := flag.String("only", "", "mutants whose name or file has this in it")
 	on := flag.String("on", "", "on this database alone")
 	list := flag.Bool("list", false, "say whether each mutant can still be made, and attack none")
+	chaos := flag.Bool("chaos", false, "those that need a fault of make chaos, instead of those that make attack finds")
 	flag.Parse()
-	if err := run(*length, *only, *on, *list); err != nil {
+	if err := run(*length, *only, *on, *list, *chaos); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(length time.Duration, only, on string, list bool) error {
+func run(length time.Duration, only, on string, list, chaos bool) error {
 	folder, err := os.MkdirTemp("", "rowlock-mutants-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
 	var survived []string
-	for n, m := range mutants {
+	for n, m := range chosen(chaos) {
 		if !strings.Contains(m.name+" "+m.file, only) {
 			continue
 		}
@@ -50,7 +51,7 @@ func run(length time.Duration, only, on string, list bool) error {
 		if err != nil || list {
 			continue
 		}
-		program, err := build(filepath.Join(folder, fmt.Sprint(n)), m.file, changed)
+		program, err := build(filepath.Join(folder, fmt.Sprint(n)), m.file, changed, chaos)
 		if err != nil {
 			return fmt.Errorf("%s, %s: %w", m.name, m.file, err)
 		}
@@ -58,7 +59,7 @@ func run(length time.Duration, only, on string, list bool) error {
 			if on != "" && on != db {
 				continue
 			}
-			found, err := try(program, db, m.phase, length)
+			found, err := try(program, db, m, length)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", m.name, db, err)
 			}
@@ -76,6 +77,9 @@ func run(length time.Duration, only, on string, list bool) error {
 
 // make returns the changed file.
 func (m *mutant) make() (string, error) {
+	if m.file == "" {
+		return "", nil
+	}
 	text, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", fmt.Errorf("%w; run this in the repository's root", err)
@@ -98,10 +102,17 @@ func (m *mutant) make() (string, error) {
 	return whole[:from] + strings.Replace(whole[from:to], m.old, m.new, 1) + whole[to:], nil
 }
 
-// build makes the attack with one file replaced.
-func build(folder, file, text string) (program string, err error) {
+// build makes the attack, or chaos, with one file replaced.
+func build(folder, file, text string, chaos bool) (program string, err error) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return "", err
+	}
+	program, source := filepath.Join(folder, "attack"), "."
+	if chaos {
+		source = "./chaos"
+	}
+	if file == "" {
+		return program, compile(program, source)
 	}
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -116,12 +127,15 @@ func build(folder, file, text string) (program string, err error) {
 	if err := errors.Join(os.WriteFile(replaced, []byte(text), 0o644), os.WriteFile(settings, overlay, 0o644)); err != nil {
 		return "", err
 	}
-	program = filepath.Join(folder, "attack")
-	out, err := exec.Command("go", "-C", "internal/attack", "build", "-overlay", settings, "-o", program, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+	return program, compile(program, source, "-overlay", settings)
+}
+
+func compile(program, source string, flags ...string) error {
+	line := append([]string{"-C", "internal/attack", "build", "-o", program}, append(flags, source)...)
+	if out, err := exec.Command("go", line...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
 	}
-	return program, nil
+	return nil
 }
 
 // finding is what an attack found of a mutant.
@@ -145,10 +159,13 @@ func (f finding) String() string {
 }
 
 // try attacks. A mutant with which rowlock does not even open is found too: by its rehearsal.
-func try(program, db, phase string, length time.Duration) (finding, error) {
+func try(program, db string, m control, length time.Duration) (finding, error) {
 	name, bridged := strings.CutSuffix(db, "+etcd")
 	report := program + ".json"
-	args := []string{"-db", name, "-for", length.String(), "-phase", phase, "-first", "-out", report}
+	args := []string{"-db", name, "-for", length.String(), "-phase", m.phase, "-first", "-out", report}
+	if m.faults != "" {
+		args = []string{"-on", name, "-for", length.String(), "-faults", m.faults, "-server", m.server, "-first", "-out", report}
+	}
 	if bridged {
 		args = append(args, "-bridge")
 	}
