@@ -29,7 +29,7 @@ at_once      := -p 3 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick model conformance soak attack attack-mutants lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-bridge servers
+.PHONY: help test test-quick model conformance soak attack attack-mutants chaos chaos-short chaos-controls lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -69,6 +69,29 @@ attack: ## processes fight over few keys on slowed servers, and what each was to
 
 attack-mutants: ## the same on rowlock with one guard removed at a time: each must be found
 	$(attack_servers) go run ./internal/attack/mutants
+
+# What make chaos starts is what with-servers installs. The clock needs one package more, and chaos says aloud what it cannot do.
+chaos_on     := $(filter postgres mariadb mysql,$(ON))
+chaos_needs  := scripts/apt-install libfaketime pgbouncer iproute2 || true
+FAULTS       ?= all
+# Where make chaos writes its report.
+REPORT       ?= docs/reliability.md
+
+chaos: ## servers, networks and processes break while locks are in use, and what each process was told is checked: FOR=60s on each, SEED=…, ON=…, FAULTS=…; writes docs/reliability.md
+	@$(chaos_needs); scripts/with-servers $(chaos_on) -- true
+	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
+	go -C internal/attack build -o $$build/chaos ./chaos; \
+	$$build/chaos -on "$(chaos_on)" -for $(FOR) -seed $(SEED) -faults "$(FAULTS)" -report $(REPORT)
+
+chaos-short: ## the worst faults once each on PostgreSQL, in three minutes
+	@$(chaos_needs); scripts/with-servers postgres -- true
+	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
+	go -C internal/attack build -o $$build/chaos ./chaos; \
+	$$build/chaos -on postgres -for 1s -round 8s -seed $(SEED) \
+		-faults kill-worker,stop-worker,kill-server,one-way,reply,late,terminate,clock-step,promote-sync,mixed
+
+chaos-controls: ## rowlock, or its server, with one guard removed at a time: each must be found by the fault that needs it
+	@scripts/with-servers postgres -- go run ./internal/attack/mutants -chaos
 
 lint: ## formatting, go vet, staticcheck
 	@unformatted=$$(GOWORK=off go $(tool) gofumpt -l .) && test -z "$$unformatted" || \

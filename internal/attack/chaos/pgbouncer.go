@@ -68,9 +68,12 @@ func (r *round) bounce(ctx context.Context) error {
 		return err
 	}
 	r.later(func(context.Context) error { return r.bouncer.end() })
-	for i, p := range r.proxies {
+	pooled := r.database
+	pooled.Pooled = true
+	r.team = fight.NewTeam(r.folder, fight.Job{Database: pooled, Plan: r.plan}, r.workers)
+	for _, p := range r.proxies {
 		p.Retarget(r.bouncer.address())
-		r.team.Sources[i] = e.dsn(worker, p.Address())
+		r.team.Sources = append(r.team.Sources, e.dsn(worker, p.Address()))
 	}
 	return nil
 }

@@ -69,7 +69,10 @@ func newServer(ctx context.Context, e *engine, folder string) (*server, error) {
 	if err := e.prepare(s); err != nil {
 		return nil, errors.Join(err, s.remove())
 	}
-	return s, s.open(ctx)
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.end())
+	}
+	return s, nil
 }
 
 func (s *server) open(ctx context.Context) (err error) {

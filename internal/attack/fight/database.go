@@ -34,6 +34,8 @@ type Database struct {
 	Name   string // sqlite, postgres, mariadb, mysql
 	DSN    string
 	Prefix string
+	// Pooled says that PgBouncer, in transaction mode, is between.
+	Pooled bool `json:",omitempty"`
 }
 
 // find returns the server's, or a new file in folder.
@@ -67,6 +69,9 @@ func (d Database) Driver() string {
 func (d Database) Dialect() dialect.Dialect {
 	switch d.Name {
 	case "postgres":
+		if d.Pooled {
+			return postgres.New(dialect.Prefix(d.Prefix), postgres.Pooled())
+		}
 		return postgres.New(dialect.Prefix(d.Prefix))
 	case "sqlite":
 		return sqlite.New(dialect.Prefix(d.Prefix))

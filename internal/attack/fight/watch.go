@@ -4,6 +4,7 @@ package fight
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/attack/history"
@@ -28,20 +29,24 @@ func (w *worker) watchProcess(ctx context.Context) {
 // watchDatabase records times in which the database did not answer a statement that needs nothing, on a
 // connection of its own.
 func (w *worker) watchDatabase(ctx context.Context) {
-	conn, err := w.db.Conn(ctx)
-	if err != nil {
-		return
+	for ctx.Err() == nil {
+		if conn, err := w.db.Conn(ctx); err == nil {
+			w.watchConn(ctx, conn)
+			_ = conn.Close()
+		}
+		Sleep(ctx, beat)
 	}
-	defer func() { _ = conn.Close() }() // the one there is then
+}
+
+// watchConn returns when the connection fails.
+func (w *worker) watchConn(ctx context.Context, conn *sql.Conn) {
 	for ctx.Err() == nil {
 		last := Now()
-		if _, err := conn.ExecContext(ctx, "SELECT 1"); err != nil && ctx.Err() == nil {
-			_ = conn.Close()
-			if conn, err = w.db.Conn(ctx); err != nil {
-				return
-			}
-		}
+		_, err := conn.ExecContext(ctx, "SELECT 1")
 		w.gap("database", last, 0)
+		if err != nil {
+			return
+		}
 		Sleep(ctx, beat)
 	}
 }

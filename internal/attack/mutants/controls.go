@@ -6,6 +6,8 @@ package main
 // acknowledged.
 type control struct {
 	mutant
+	// also are guards that stand beside the first.
+	also []mutant
 	// faults are those of make chaos, and server the settings of its server.
 	faults, server string
 }
@@ -13,16 +15,18 @@ type control struct {
 var controls = []control{
 	{
 		mutant: mutant{
-			name: "a fence asks for no owner", file: postgresSQL, section: "fence",
+			name: "a fence asks for no owner, and does not look at the clock", file: postgresSQL, section: "fence",
 			old: "WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home",
 			new: "WHERE key = $1 AND $2::bytea IS NOT NULL AND $3::bigint > 0 AND home = @home", on: onPostgres,
 		},
-		faults: "stop-session,one-way,stop-worker",
+		also:   []mutant{{name: "the clock", file: "lock.go", old: "case cause == nil:", new: `case cause == nil || what == "Fence":`}},
+		faults: "stop-worker",
 	},
 	{
 		mutant: mutant{
-			name: "a hand-over without an answer takes any holder for the next", file: "internal/table/handover.go",
-			old: "rows[0].Held && rows[0].Owner == r.Owner {", new: "rows[0].Held {", on: onPostgres,
+			name: "a COMMIT without an answer is told as done", file: "once/end.go",
+			old: "err := txend.Commit(end, w.d, w.tx)",
+			new: "err := txend.Commit(end, w.d, w.tx)\n\tif end.Err() == nil {\n\t\terr = nil\n\t}", on: onPostgres,
 		},
 		faults: "reply",
 	},

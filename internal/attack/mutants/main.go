@@ -43,7 +43,7 @@ func run(length time.Duration, only, on string, list, chaos bool) error {
 		if !strings.Contains(m.name+" "+m.file, only) {
 			continue
 		}
-		changed, err := m.make()
+		changed, err := m.files()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "mutants:", err)
 			survived = append(survived, m.name+", which does not fit the sources")
@@ -51,7 +51,7 @@ func run(length time.Duration, only, on string, list, chaos bool) error {
 		if err != nil || list {
 			continue
 		}
-		program, err := build(filepath.Join(folder, fmt.Sprint(n)), m.file, changed, chaos)
+		program, err := build(filepath.Join(folder, fmt.Sprint(n)), changed, chaos)
 		if err != nil {
 			return fmt.Errorf("%s, %s: %w", m.name, m.file, err)
 		}
@@ -75,11 +75,24 @@ func run(length time.Duration, only, on string, list, chaos bool) error {
 	return nil
 }
 
+// files are the changed ones, by name.
+func (c *control) files() (map[string]string, error) {
+	texts := make(map[string]string)
+	for _, m := range append([]mutant{c.mutant}, c.also...) {
+		if m.file == "" {
+			continue
+		}
+		text, err := m.make()
+		if err != nil {
+			return nil, err
+		}
+		texts[m.file] = text
+	}
+	return texts, nil
+}
+
 // make returns the changed file.
 func (m *mutant) make() (string, error) {
-	if m.file == "" {
-		return "", nil
-	}
 	text, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", fmt.Errorf("%w; run this in the repository's root", err)
@@ -102,37 +115,40 @@ func (m *mutant) make() (string, error) {
 	return whole[:from] + strings.Replace(whole[from:to], m.old, m.new, 1) + whole[to:], nil
 }
 
-// build makes the attack, or chaos, with one file replaced.
-func build(folder, file, text string, chaos bool) (program string, err error) {
+// build makes the attack, or chaos, with some files replaced.
+func build(folder string, texts map[string]string, chaos bool) (program string, err error) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
+		return "", err
+	}
+	replace := make(map[string]string)
+	for file, text := range texts {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		replace[path] = filepath.Join(folder, fmt.Sprint(len(replace))+filepath.Base(file))
+		if err := os.WriteFile(replace[path], []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	settings := filepath.Join(folder, "overlay.json")
+	if err := os.WriteFile(settings, overlay, 0o644); err != nil {
 		return "", err
 	}
 	program, source := filepath.Join(folder, "attack"), "."
 	if chaos {
 		source = "./chaos"
 	}
-	if file == "" {
-		return program, compile(program, source)
-	}
-	path, err := filepath.Abs(file)
-	if err != nil {
-		return "", err
-	}
-	replaced := filepath.Join(folder, filepath.Base(file))
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: replaced}})
-	if err != nil {
-		return "", err
-	}
-	settings := filepath.Join(folder, "overlay.json")
-	if err := errors.Join(os.WriteFile(replaced, []byte(text), 0o644), os.WriteFile(settings, overlay, 0o644)); err != nil {
-		return "", err
-	}
-	return program, compile(program, source, "-overlay", settings)
+	return program, compile(program, settings, source)
 }
 
-func compile(program, source string, flags ...string) error {
-	line := append([]string{"-C", "internal/attack", "build", "-o", program}, append(flags, source)...)
-	if out, err := exec.Command("go", line...).CombinedOutput(); err != nil {
+func compile(program, settings, source string) error {
+	out, err := exec.Command("go", "-C", "internal/attack", "build", "-overlay", settings, "-o", program, source).CombinedOutput()
+	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
