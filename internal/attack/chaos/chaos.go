@@ -81,6 +81,9 @@ func onServer(ctx context.Context, s settings, e *engine, all []*fault, sum *sum
 			return fmt.Errorf("%s on %s, seed %d: %w", f.name, e.name, seed, err)
 		}
 		sum.add(found)
+		if err := sum.write(); err != nil { // what there is outlives a run that is stopped
+			return err
+		}
 		seed++
 		if s.first && sum.violations > 0 {
 			return nil

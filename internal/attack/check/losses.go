@@ -69,12 +69,16 @@ func Stale(events []history.Event) (n int) {
 }
 
 // Overlaps are for how long two holders of a key both believed that they had it, for each such pair. Each belief ends when
-// its holder unlocks or is told of its loss. What a killed process believed is not counted.
+// its holder unlocks or is told of its loss. What a killed process believed is not counted, nor a
+// lock that its holder released in a transaction.
 func Overlaps(events []history.Event) (list []time.Duration) {
 	ends := make(map[lock]int64)
 	for i := range events {
 		e := &events[i]
 		end := map[history.Kind]int64{history.Unlock: e.Sent, history.Loss: e.Told}[e.Kind]
+		if e.Left {
+			end = 1 // it had unlocked in a transaction, whose commit may have been answered late
+		}
 		if is := (lock{e.Holder(), e.Key}); end > 0 && (ends[is] == 0 || end < ends[is]) {
 			ends[is] = end
 		}

@@ -86,6 +86,9 @@ func TestOverlapsAreBeliefsOfTwoAtOnce(t *testing.T) {
 	}{
 		{"one after the other", []history.Event{grant("1", 1, 1, 0, 1), unlock("1", 1, 1, 2, 3, history.OK), grant("2", 1, 2, 0, 3)}, nil},
 		{"told too late", []history.Event{grant("1", 1, 1, 0, 1), loss("1", 1, 1, 30, 35), grant("2", 1, 2, 31, 32)}, []time.Duration{3 * time.Second}},
+		{"released in a transaction", []history.Event{
+			grant("1", 1, 1, 0, 1), leaving(unlock("1", 1, 1, 5, 6, history.OK)), grant("2", 1, 2, 2, 3),
+		}, nil},
 		{"killed", []history.Event{grant("1", 1, 1, 0, 1), grant("2", 1, 2, 31, 32)}, nil},
 		{"granted when it was over", []history.Event{grant("1", 1, 1, 0, 40), loss("1", 1, 1, 30, 40), grant("2", 1, 2, 31, 32)}, nil},
 	} {
