@@ -36,7 +36,20 @@ func chaos(ctx context.Context, s settings) error {
 	if sum.violations > 0 {
 		return fmt.Errorf("%w %d times", errViolated, sum.violations)
 	}
-	return nil
+	return errors.Join(sum.failed...)
+}
+
+// fail notes a round that could not be run to its end, and has the server be as before. The run goes on, and fails at its end.
+func (s *summary) fail(ctx context.Context, srv *server, r *round, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	err = fmt.Errorf("%s could not be run: %w", r.name(), err)
+	fmt.Println("chaos:", err)
+	s.failed = append(s.failed, err)
+	s.line(srv.name, r.fault.name).Failed++
+	srv.variables = nil
+	return srv.restart(ctx)
 }
 
 // onServer runs each fault's round in turn until the time is over, each at least once.
@@ -78,7 +91,11 @@ func onServer(ctx context.Context, s settings, e *engine, all []*fault, sum *sum
 		r := &round{settings: s, number: n, fault: f, server: srv, seed: seed}
 		found, err := r.run(ctx)
 		if err != nil {
-			return fmt.Errorf("%s on %s, seed %d: %w", f.name, e.name, seed, err)
+			if err = sum.fail(ctx, srv, r, err); err != nil {
+				return err
+			}
+			seed++
+			continue
 		}
 		sum.add(found)
 		if err := sum.write(); err != nil { // what there is outlives a run that is stopped

@@ -34,7 +34,6 @@ type settings struct {
 	out        string
 	keep       bool
 	first      bool
-	lossy      bool
 	list       bool
 	server     string
 }

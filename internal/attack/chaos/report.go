@@ -57,8 +57,13 @@ func (s *summary) results(b *strings.Builder) {
 			fmt.Fprintf(b, "| %s | %s | **not tested**: %s | | | | | |\n", l.Database, l.Fault, l.Skipped)
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %s: %s | %d | %d | %d | %d | %d | %s |\n", l.Database, l.Fault, l.What, l.Rounds, l.Struck, l.Grants, l.Writes,
-			l.Lost, kinds(l.Violations))
+		if l.Failed > 0 {
+			fmt.Fprintf(b, "| %s | %s | **%d schedules could not be run to their end** | | | | | |\n", l.Database, l.Fault, l.Failed)
+		}
+		if l.Rounds > 0 {
+			fmt.Fprintf(b, "| %s | %s: %s | %d | %d | %d | %d | %d | %s |\n", l.Database, l.Fault, l.What, l.Rounds, l.Struck, l.Grants, l.Writes,
+				l.Lost, kinds(l.Violations))
+		}
 	}
 }
 
@@ -69,7 +74,7 @@ func (s *summary) times(b *strings.Builder) {
 	b.WriteString("| database | fault | longest wait | next grant | told late by | overlaps: number, median, worst | over when granted | rows left |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	for _, l := range s.lines {
-		if l.Skipped == "" {
+		if l.Rounds > 0 {
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %d | %s |\n", l.Database, l.Fault, tenths(l.Wait), tenths(l.Recovery),
 				tenths(l.LateLoss), l.overlaps(), l.Stale, l.rows())
 		}

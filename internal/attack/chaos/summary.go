@@ -22,13 +22,14 @@ type summary struct {
 	lines      []*line
 	violations int
 	bad        []string // how to repeat each
+	failed     []error  // rounds that could not be run
 }
 
 // line sums up one fault on one database.
 type line struct {
 	Database, Fault, What, Skipped              string
 	Rounds, Struck, Calls, Grants, Writes, Lost int
-	Unknown, Stale                              int
+	Unknown, Stale, Failed                      int
 	Violations                                  map[check.Kind]int
 	Findings                                    map[check.Kind]int
 	Blows                                       map[string]int
@@ -132,6 +133,9 @@ func (s *summary) print() {
 	}
 	for _, text := range s.bad {
 		fmt.Println("again:", text)
+	}
+	for _, err := range s.failed {
+		fmt.Println("chaos:", err)
 	}
 	if s.violations == 0 {
 		fmt.Println("chaos: no violation")
