@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/attack/check"
@@ -130,18 +131,20 @@ func (r *round) rowsLeft(ctx context.Context) (map[string]int, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	counts := make(map[string]int)
+	var names []string
 	for rows.Next() {
 		var name string
 		if err := rows.Scan(&name); err != nil {
 			return nil, err
 		}
-		counts[name] = 0
+		names = append(names, name)
 	}
-	for name := range counts {
-		n, _ := strconv.Atoi(r.server.ask(ctx, `SELECT count(*) FROM `+name))
-		delete(counts, name)
-		counts[name[len(r.database.Prefix):]] = n
+	counts := make(map[string]int)
+	for _, name := range names {
+		counts[strings.TrimPrefix(name, r.database.Prefix)], err = strconv.Atoi(r.server.ask(ctx, `SELECT count(*) FROM `+name))
+		if err != nil {
+			return nil, err
+		}
 	}
 	return counts, rows.Err()
 }
