@@ -74,14 +74,15 @@ attack-mutants: ## the same on rowlock with one guard removed at a time: each mu
 chaos_on     := $(filter postgres mariadb mysql,$(ON))
 chaos_needs  := scripts/apt-install libfaketime pgbouncer iproute2 || true
 FAULTS       ?= all
-# Where make chaos writes its report.
+# How long each of its rounds is, and where it writes its report.
+ROUND        ?= 10s
 REPORT       ?= docs/reliability.md
 
 chaos: ## servers, networks and processes break while locks are in use, and what each process was told is checked: FOR=60s on each, SEED=…, ON=…, FAULTS=…; writes docs/reliability.md
 	@$(chaos_needs); scripts/with-servers $(chaos_on) -- true
 	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
 	go -C internal/attack build -o $$build/chaos ./chaos; \
-	$$build/chaos -on "$(chaos_on)" -for $(FOR) -seed $(SEED) -faults "$(FAULTS)" -report $(REPORT)
+	$$build/chaos -on "$(chaos_on)" -for $(FOR) -round $(ROUND) -seed $(SEED) -faults "$(FAULTS)" -report $(REPORT)
 
 chaos-short: ## the worst faults once each on PostgreSQL, in three minutes
 	@$(chaos_needs); scripts/with-servers postgres -- true

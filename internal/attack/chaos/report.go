@@ -16,10 +16,11 @@ import (
 func (s *summary) markdown() string {
 	var b strings.Builder
 	b.WriteString(reportHead)
-	fmt.Fprintf(&b, "\n## This run\n\n%s, for %s on each database, first seed %d, %d workers of %d goroutines, rounds of %s, leases of %s.\n",
-		s.began.UTC().Format("2006-01-02 15:04 MST"), s.settings.length, s.settings.seed, s.settings.workers, goroutines(), s.settings.round, ttl)
-	fmt.Fprintf(&b, "Versions: %s.\n%d cores, %s, rowlock %s.\n", strings.Join(s.versions, ", "), runtime.NumCPU(), runtime.Version(), revision())
-	fmt.Fprintf(&b, "\n    make chaos FOR=%s SEED=%d ON=%q FAULTS=%q\n", s.settings.length, s.settings.seed, s.settings.on, s.settings.faults)
+	fmt.Fprintf(&b, "\n## This run\n\n- %s, each fault once on each database and for %s at least, first seed %d\n",
+		s.began.UTC().Format("2006-01-02 15:04 MST"), s.settings.length, s.settings.seed)
+	fmt.Fprintf(&b, "- %d workers of %d goroutines, rounds of %s, leases of %s\n", s.settings.workers, goroutines(), s.settings.round, ttl)
+	fmt.Fprintf(&b, "- %s\n- %d cores, %s, rowlock %s\n", strings.Join(s.versions, "\n- "), runtime.NumCPU(), runtime.Version(), revision())
+	fmt.Fprintf(&b, "\n    make chaos FOR=%s ROUND=%s SEED=%d ON=%q FAULTS=%q\n", s.settings.length, s.settings.round, s.settings.seed, s.settings.on, s.settings.faults)
 	s.results(&b)
 	s.times(&b)
 	s.statements(&b)

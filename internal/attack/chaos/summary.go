@@ -92,7 +92,7 @@ func (s *summary) add(f *found) {
 
 // repeat is the command that runs a round again.
 func repeat(s settings, f *found) string {
-	text := fmt.Sprintf("make chaos FOR=%s SEED=%d ON=%s FAULTS=%s", s.round, f.seed, f.database, f.fault)
+	text := fmt.Sprintf("make chaos FOR=1s ROUND=%s SEED=%d ON=%s FAULTS=%s", s.round, f.seed, f.database, f.fault)
 	if s.server != "" {
 		text += fmt.Sprintf(" # with -server %q", s.server)
 	}

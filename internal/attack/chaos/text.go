@@ -4,8 +4,9 @@ package main
 
 const reportHead = `# What rowlock survives, in figures
 
-This page is written by ` + "`make chaos`" + `. It starts servers and worker processes of its own, breaks them, and
-checks what each worker was told and what the data say. docs/chaos.md says how it works.
+This page is written by ` + "`make chaos`" + `. It starts servers and worker processes of its own,
+breaks them, and checks what each worker was told and what the data say.
+[chaos.md](chaos.md) says how it works.
 
 Each schedule is one plan, drawn from a seed: workers begin in peace, one fault strikes for some
 seconds, and the workers must go on when it is over. "mixed" has several faults at once.
@@ -27,14 +28,15 @@ Checked in every schedule:
 Where a server's clock is set, leases may end early or late; tokens and fenced data must hold.
 `
 
-const timesHead = `"Next grant" is the time from the end of the fault to the first grant. Overlaps are times in which two
-processes both believed that they held a key: stopped processes and clocks that are set cause them,
-and the fence refuses the writes of the first. "Over when granted" are locks whose lease had ended
-when the call returned; their Context is done from the start.
+const timesHead = `"Next grant" is the time from the end of the fault to the first grant. Overlaps are times in which
+two processes both believed that they held a key: stopped processes and clocks that are set cause
+them, and the fence refuses the writes of the first. "Over when granted" are locks whose lease had
+ended when the call returned; their Context is done from the start. Rows of killed processes are
+left for the cleaners of other clients, of which there are none at the end; once keeps its results.
 
 `
 
-const cutHead = `"Reply lost" and "half a reply" are cut after execution. "Late" is executed two TTLs after its client
-has given it up. Statements that stand in the table with few cuts are rare ones.
+const cutHead = `"Reply lost" and "half a reply" are cut after execution. "Late" is executed two TTLs after its
+client has given it up. Statements with few cuts are rare ones.
 
 `
