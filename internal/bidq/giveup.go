@@ -33,8 +33,8 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 	q.release(ctx, leases, items)
 }
 
-// release releases leases. Those of a waiter that had left in a hand-over are no news to an item, nor
-// is a row that does not name a lease any more which may have been passed on.
+// release releases leases. Those of a waiter that had left in a hand-over are no news to an item.
+// Nor is it one that the row does not name a lease any more which may have been passed on.
 func (q *Queue) release(ctx context.Context, leases []lease.Lease, items []*handback.Item) {
 	for _, i := range items {
 		if i.Over {

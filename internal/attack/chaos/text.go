@@ -17,7 +17,7 @@ Checked in every schedule:
 - no write under a lower token is committed, and no Unlock of a false holder succeeds;
 - each fenced counter is the number of acknowledged increments, and of those with an unknown outcome
   that the data contain;
-- each effect of once is there if anybody was told so, and at most once;
+- each effect of once is there if a caller was told so, and at most once;
 - a reader has no writer's token, and no writer comes between its two reads;
 - no lock is lost in the first two thirds of its TTL;
 - a loss is told at its deadline, within 0.5 s and the times in which the process stood still;

@@ -149,7 +149,7 @@ func (h *hand) permits(ctx context.Context, n int) {
 	h.unlock(got)
 }
 
-// effect writes a row that must be there once if anybody was told so, and at most once.
+// effect writes a row that must be there once if a caller was told so, and at most once.
 func (h *hand) effect(ctx context.Context, key string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
