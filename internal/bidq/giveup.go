@@ -28,7 +28,7 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 		if i.Err = err; err != nil || left.Owner.IsZero() {
 			return
 		}
-		leases[0], i.Passed = left, doubtful
+		leases[0], i.Passed = left, i.Passed || doubtful
 	}
 	q.release(ctx, leases, items)
 }
