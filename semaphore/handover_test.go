@@ -109,8 +109,8 @@ func TestASlotIsNotHandedOverAfterAResize(t *testing.T) {
 	})
 }
 
-// The next holder of a slot that an unanswered try has handed over may have lost it before the store
-// could be asked again. The holder before it has lost nothing.
+// The next holder of a slot that an unanswered try has handed over may have lost it before the
+// store could be asked again. The holder before it has lost nothing.
 func TestASlotThatAnUnansweredTryHasHandedOverIsNoLoss(t *testing.T) {
 	withPasser(t, func(t *testing.T, s *passer) {
 		sem := process(t, s, 1)

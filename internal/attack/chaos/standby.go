@@ -100,7 +100,12 @@ func (r *round) promote(ctx context.Context) error {
 	if err := r.standby.restart(ctx); err != nil {
 		return err
 	}
-	if err := r.standby.exec(ctx, `SELECT pg_promote(true, 60)`); err != nil {
+	r.server = r.standby
+	// A statement that waits for the end of recovery can be canceled by what is replayed meanwhile
+	if err := r.standby.exec(ctx, `SELECT pg_promote(false)`); err != nil {
+		return err
+	}
+	if err := r.await(ctx, `SELECT pg_is_in_recovery()::text`, "false"); err != nil {
 		return err
 	}
 	return r.use(ctx, r.standby)
