@@ -109,6 +109,25 @@ func TestASlotIsNotHandedOverAfterAResize(t *testing.T) {
 	})
 }
 
+// The next holder of a slot that an unanswered try has handed over may have lost it before the
+// store could be asked again. The holder before it has lost nothing.
+func TestASlotThatAnUnansweredTryHasHandedOverIsNoLoss(t *testing.T) {
+	withPasser(t, func(t *testing.T, s *passer) {
+		sem := process(t, s, 1)
+		held := take(t, sem, 1)
+		waiter := waits(t, t.Context(), sem, 1)
+		s.around = func(pass func() ([]lease.Acquired, error)) ([]lease.Acquired, error) {
+			s.around = nil
+			if made, err := pass(); err != nil || !made[0].Granted {
+				t.Error(made, err)
+			}
+			return []lease.Acquired{{Doubtful: true}}, nil
+		}
+		ok(t, held.Release(t.Context()))
+		granted(t, waiter, time.Minute)
+	})
+}
+
 // The limit changes when the release has chosen its heir, and before its statement.
 func TestASlotIsNotHandedOverIfTheLimitChangesBeforeTheStatement(t *testing.T) {
 	withPasser(t, func(t *testing.T, s *passer) {

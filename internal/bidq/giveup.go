@@ -24,16 +24,17 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 		i.Over = q.local.Len(i.Lease.Key) > 0 && q.budget.Spent(i.Lease.Key, time.Now())
 	}
 	if i := items[0]; len(items) == 1 && !i.Over && !i.Left && !i.Lease.Shared {
-		left, err := q.handOn(ctx, i.Lease)
+		left, doubtful, err := q.handOn(ctx, i.Lease)
 		if i.Err = err; err != nil || left.Owner.IsZero() {
 			return
 		}
-		leases[0] = left
+		leases[0], i.Passed = left, i.Passed || doubtful
 	}
 	q.release(ctx, leases, items)
 }
 
 // release releases leases. Those of a waiter that had left in a hand-over are no news to an item.
+// Nor is it one that the row does not name a lease any more which may have been passed on.
 func (q *Queue) release(ctx context.Context, leases []lease.Lease, items []*handback.Item) {
 	for _, i := range items {
 		if i.Over {
@@ -42,7 +43,8 @@ func (q *Queue) release(ctx context.Context, leases []lease.Lease, items []*hand
 	}
 	answers := q.store.Release(ctx, leases)
 	for n, i := range items {
-		i.Gone, i.Err = answers[n].Gone && leases[n] == i.Lease, answers[n].Err
+		i.Gone = answers[n].Gone && leases[n] == i.Lease && !i.Passed
+		i.Err = answers[n].Err
 	}
 	q.announceAll(answers, items)
 	for n, i := range items {
@@ -100,35 +102,38 @@ func (q *Queue) wakeLocal(i *handback.Item, awaited bool) {
 
 // handOn gives held to the next waiter of this process. left is what is still to be released: held
 // itself if there is no waiter for it, the zero Lease if it was handed over, or the lease of a
-// waiter that had left when the answer came.
-func (q *Queue) handOn(ctx context.Context, held lease.Lease) (left lease.Lease, err error) {
+// waiter that had left when the answer came. doubtful says that left may have been handed over by a
+// try without an answer, and may have passed to other owners since.
+func (q *Queue) handOn(ctx context.Context, held lease.Lease) (
+	left lease.Lease, doubtful bool, err error,
+) {
 	if !q.store.Hands() {
-		return held, nil
+		return held, false, nil
 	}
 	for left = held; ; {
 		w := q.local.Claim(held.Key)
 		if w == nil {
-			return left, nil
+			return left, false, nil
 		}
 		g := q.handOver(ctx, left, w)
 		to, answer := g.Lease(0), g.Answers[0]
 		switch {
 		case errors.Is(answer.Err, lease.ErrMoved): // given up; the next waiter must ask for its home
 			q.local.Return(w)
-			return lease.Lease{}, nil
+			return lease.Lease{}, false, nil
 		case answer.Err != nil:
 			q.local.Return(w)
 			q.cfg.Asker.Orphans.Add(held.Key, left.Owner)
 			q.cfg.Asker.Orphans.Add(held.Key, to.Owner)
-			return left, answer.Err
+			return left, false, answer.Err
 		case !answer.Granted: // lost, or the key's tokens have run out: its release says which
 			q.local.Return(w)
 			if answer.Doubtful {
 				q.cfg.Asker.Orphans.Add(held.Key, to.Owner)
 			}
-			return left, nil
+			return left, answer.Doubtful, nil
 		case q.local.Give(w, g):
-			return lease.Lease{}, nil
+			return lease.Lease{}, false, nil
 		}
 		left = to
 	}

@@ -47,6 +47,7 @@ func (q *Queue) passWithin(
 		if a.Err != nil || a.Doubtful && !a.Granted {
 			q.cfg.Asker.Orphans.Add(i.Lease.Key, i.Heir.To.Owner)
 		}
+		i.Passed = a.Doubtful
 		if a.Err == nil && !a.Granted { // lost, or the limit has changed: the release says which
 			left = append(left, i)
 		}

@@ -46,6 +46,33 @@ func TestAHandOverOfALostLeaseSaysSo(t *testing.T) {
 	})
 }
 
+// A try without an answer has handed the lease over, and the next owner's lease was over before the
+// store could be asked again. The row then names neither, and the holder has lost nothing.
+func TestAHandOverThatAnUnansweredTryHasMadeIsNoLoss(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		l := Take(t, c, "k")
+		waiting := Wait(t, c, "k")
+		s.OnHandOver = func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+			s.OnHandOver = nil
+			made, err := s.Store.HandOver(ctx, items)
+			if err != nil || !made[0].Granted {
+				t.Fatal(made, err)
+			}
+			next := lease.Lease{Key: "k", Owner: items[0].To.Owner, Token: made[0].Token}
+			if _, err := s.Store.Release(ctx, []lease.Lease{next}); err != nil {
+				t.Fatal(err)
+			}
+			return []lease.Acquired{{Doubtful: true}}, nil
+		}
+		if err := l.Unlock(t.Context()); err != nil {
+			t.Errorf("Unlock: %v", err)
+		}
+		if w := <-waiting; w.Err != nil {
+			t.Error(w.Err)
+		}
+	})
+}
+
 // silent is a store that can be made to stop answering.
 type silent struct {
 	*Script

@@ -45,6 +45,8 @@ type Item struct {
 	Gone bool
 	// Err wraps lease.ErrUnknown. Unless Keep was asked for, the orphan cleaner releases the lease.
 	Err error
+	// Passed is the Queue's: a try without an answer may have handed the lease over.
+	Passed bool
 	// Over is the Queue's: this process has had the key for long enough.
 	Over bool
 }

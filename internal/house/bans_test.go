@@ -19,7 +19,7 @@ var groups = map[string][]string{
 	"leaves": {
 		"./internal/isnil", "./internal/oneline", "./internal/allkeys", "./internal/seam", "./internal/whoami",
 	},
-	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants"},
+	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants", "./internal/attack/chaos"},
 }
 
 // bans are the imports that must not be: the package imports none of these, directly or through

@@ -37,6 +37,13 @@ const (
 	StillHeld    Kind = "unlocked key is still held"
 	Orphan       Kind = "key held by nobody after Close"
 	Nothing      Kind = "nothing was tested"
+	SharedToken  Kind = "reader has a writer's token"
+	SharedStale  Kind = "reader's token is below one granted before"
+	Unrepeated   Kind = "a fenced reader saw a writer"
+	EffectTwice  Kind = "effect doubled"
+	EffectGone   Kind = "acknowledged effect is not there"
+	LateLoss     Kind = "loss told after its deadline"
+	Goroutines   Kind = "goroutines left behind"
 )
 
 // Findings.
@@ -81,6 +88,12 @@ type Input struct {
 	// Left are the keys that were held when all processes had closed; Killed says that some could not.
 	Left   []history.Row
 	Killed bool
+	// Settled says that Left were held for longer than a lease after that, for which there is no excuse.
+	Settled bool
+	// Effects are what once has done.
+	Effects []history.Row
+	// Clock says that the database's clock was set: a lease may end early then, and nothing else may be wrong.
+	Clock bool
 	// Phases are the names of the phases. In each, something must have been granted.
 	Phases []string
 	// Writes says that there should be fenced transactions.
@@ -92,7 +105,13 @@ type Input struct {
 // All judges a run that is over.
 func All(in *Input) *Report {
 	r := Calls(in.Events)
+	r.Violations = in.excuse(r.Violations)
 	lost(r, in)
+	shared(r, in.Events)
+	effects(r, in)
+	losses := new(Report)
+	Losses(losses, in.Events)
+	r.Violations = append(r.Violations, in.excuse(losses.Violations)...)
 	journal(r, in)
 	left(r, in)
 	alive(r, in)
@@ -100,6 +119,11 @@ func All(in *Input) *Report {
 	byTime(r.Violations)
 	byTime(r.Findings)
 	return r
+}
+
+// excuse leaves out what a clock that is set may do to leases.
+func (in *Input) excuse(cases []Case) []Case {
+	return slices.DeleteFunc(cases, func(c Case) bool { return in.Clock && (c.Kind == EarlyLoss || c.Kind == LateLoss) })
 }
 
 // Calls judges grants, unlocks and writes alone. What it finds in a part of a history is there in all

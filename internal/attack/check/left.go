@@ -25,6 +25,7 @@ func left(r *Report, in *Input) {
 			released[g] = true
 		}
 	}
+	excused = excused && !in.Settled
 	for _, l := range in.Left {
 		switch g := (grant{l.Key, l.Token}); {
 		case released[g]:

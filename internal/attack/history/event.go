@@ -20,6 +20,16 @@ const (
 	Move Kind = "move"
 	// Close is an answer to Close.
 	Close Kind = "close"
+	// Loss is when a holder was told that its lock is lost. Sent is until when it could be trusted.
+	Loss Kind = "loss"
+	// Shared is an answer to RLock. Readers that hold a key together have one token.
+	Shared Kind = "shared"
+	// Read is a reader's fenced transaction that read the counter twice. Value is the difference.
+	Read Kind = "read"
+	// Effect is an answer to once.Do. Op is the run that it tells of.
+	Effect Kind = "effect"
+	// Left is the end of a process. Value is how many goroutines its closed clients have left.
+	Left Kind = "left"
 )
 
 // Result is an answer, as far as a check has to tell answers apart.

@@ -37,7 +37,7 @@ var (
 var mutants = []mutant{
 	{"the lone acquire takes a held key", postgresSQL, "acquire-update", " AND r.owner IS NULL", "", onPostgres, "storm"},
 	{"the lone acquire takes a held key", mysqlSQL, "acquire-update", " AND owner IS NULL", "", onMySQL, "storm"},
-	{"an acquire takes a held key", sqliteSQL, "acquire-update", "(owner IS NULL OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))", "1", onSQLite, "storm"},
+	{"an acquire takes a held key", sqliteSQL, "acquire-update", "(owner IS NULL\n  OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))", "1", onSQLite, "storm"},
 	{"an acquire takes what has not expired", postgresSQL, "acquire-any", "AND owner IS NOT NULL AND expires_at <= clock_timestamp()", "AND owner IS NOT NULL", onPostgres, "mixed"},
 	{"the lone acquire keeps the token", postgresSQL, "acquire-update", "token = r.token + 1", "token = r.token", onPostgres, "storm"},
 	{"an acquire keeps the token", sqliteSQL, "acquire-update", "token = token + 1", "token = token", onSQLite, "storm"},
@@ -52,11 +52,12 @@ var mutants = []mutant{
 	{"a release frees another's lock", postgresSQL, "release", "owner = $2 AND $3::bigint IN (token, 0)", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
 	{"a release frees another's lock", sqliteSQL, "release", "owner = ? AND ? IN (token, 0)", "? IS NOT NULL AND ? >= 0", onSQLite, "mixed"},
 	{"a release frees another's lock", mysqlSQL, "release", "owner = ? AND ? IN (token, 0)", "? IS NOT NULL AND ? >= 0", onMySQL, "mixed"},
-	{"a hand-over passes on another's lock", postgresSQL, "hand-over", "r.owner = $2 AND r.token = $3", "$2::bytea IS NOT NULL AND $3::bigint >= 0", onPostgres, "mixed"},
+	{"a hand-over passes on another's lock", postgresSQL, "hand-over", "r.owner = $5 AND r.token = $6", "$5::bytea IS NOT NULL AND $6::bigint >= 0", onPostgres, "mixed"},
 	{
 		"a fence locks nothing", postgresSQL, "fence",
 		"UPDATE rowlock SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()\n" +
-			"  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond') ELSE expires_at END\n" +
+			"  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')\n" +
+			"    ELSE expires_at END\n" +
 			"WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home\nRETURNING 1",
 		"SELECT 1 FROM rowlock WHERE $4::bigint >= 0 AND key = $1 AND owner = $2 AND token = $3 AND home = @home", onPostgres, "calm",
 	},

@@ -24,25 +24,26 @@ func main() {
 	only := flag.String("only", "", "mutants whose name or file has this in it")
 	on := flag.String("on", "", "on this database alone")
 	list := flag.Bool("list", false, "say whether each mutant can still be made, and attack none")
+	chaos := flag.Bool("chaos", false, "those that need a fault of make chaos, instead of those that make attack finds")
 	flag.Parse()
-	if err := run(*length, *only, *on, *list); err != nil {
+	if err := run(*length, *only, *on, *list, *chaos); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(length time.Duration, only, on string, list bool) error {
+func run(length time.Duration, only, on string, list, chaos bool) error {
 	folder, err := os.MkdirTemp("", "rowlock-mutants-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
 	var survived []string
-	for n, m := range mutants {
+	for n, m := range chosen(chaos) {
 		if !strings.Contains(m.name+" "+m.file, only) {
 			continue
 		}
-		changed, err := m.make()
+		changed, err := m.files()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "mutants:", err)
 			survived = append(survived, m.name+", which does not fit the sources")
@@ -50,7 +51,7 @@ func run(length time.Duration, only, on string, list bool) error {
 		if err != nil || list {
 			continue
 		}
-		program, err := build(filepath.Join(folder, fmt.Sprint(n)), m.file, changed)
+		program, err := build(filepath.Join(folder, fmt.Sprint(n)), changed, chaos)
 		if err != nil {
 			return fmt.Errorf("%s, %s: %w", m.name, m.file, err)
 		}
@@ -58,7 +59,7 @@ func run(length time.Duration, only, on string, list bool) error {
 			if on != "" && on != db {
 				continue
 			}
-			found, err := try(program, db, m.phase, length)
+			found, err := try(program, db, m, length)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", m.name, db, err)
 			}
@@ -72,6 +73,22 @@ func run(length time.Duration, only, on string, list bool) error {
 		return fmt.Errorf("%d not found: %s", len(survived), strings.Join(survived, "; "))
 	}
 	return nil
+}
+
+// files are the changed ones, by name.
+func (c *control) files() (map[string]string, error) {
+	texts := make(map[string]string)
+	for _, m := range append([]mutant{c.mutant}, c.also...) {
+		if m.file == "" {
+			continue
+		}
+		text, err := m.make()
+		if err != nil {
+			return nil, err
+		}
+		texts[m.file] = text
+	}
+	return texts, nil
 }
 
 // make returns the changed file.
@@ -98,30 +115,43 @@ func (m *mutant) make() (string, error) {
 	return whole[:from] + strings.Replace(whole[from:to], m.old, m.new, 1) + whole[to:], nil
 }
 
-// build makes the attack with one file replaced.
-func build(folder, file, text string) (program string, err error) {
+// build makes the attack, or chaos, with some files replaced.
+func build(folder string, texts map[string]string, chaos bool) (program string, err error) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return "", err
 	}
-	path, err := filepath.Abs(file)
-	if err != nil {
-		return "", err
+	replace := make(map[string]string)
+	for file, text := range texts {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		replace[path] = filepath.Join(folder, fmt.Sprint(len(replace))+filepath.Base(file))
+		if err := os.WriteFile(replace[path], []byte(text), 0o644); err != nil {
+			return "", err
+		}
 	}
-	replaced := filepath.Join(folder, filepath.Base(file))
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: replaced}})
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
 	settings := filepath.Join(folder, "overlay.json")
-	if err := errors.Join(os.WriteFile(replaced, []byte(text), 0o644), os.WriteFile(settings, overlay, 0o644)); err != nil {
+	if err := os.WriteFile(settings, overlay, 0o644); err != nil {
 		return "", err
 	}
-	program = filepath.Join(folder, "attack")
-	out, err := exec.Command("go", "-C", "internal/attack", "build", "-overlay", settings, "-o", program, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+	program, source := filepath.Join(folder, "attack"), "."
+	if chaos {
+		source = "./chaos"
 	}
-	return program, nil
+	return program, compile(program, settings, source)
+}
+
+func compile(program, settings, source string) error {
+	out, err := exec.Command("go", "-C", "internal/attack", "build", "-overlay", settings, "-o", program, source).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }
 
 // finding is what an attack found of a mutant.
@@ -145,10 +175,13 @@ func (f finding) String() string {
 }
 
 // try attacks. A mutant with which rowlock does not even open is found too: by its rehearsal.
-func try(program, db, phase string, length time.Duration) (finding, error) {
+func try(program, db string, m control, length time.Duration) (finding, error) {
 	name, bridged := strings.CutSuffix(db, "+etcd")
 	report := program + ".json"
-	args := []string{"-db", name, "-for", length.String(), "-phase", phase, "-first", "-out", report}
+	args := []string{"-db", name, "-for", length.String(), "-phase", m.phase, "-first", "-out", report}
+	if m.faults != "" {
+		args = []string{"-on", name, "-for", length.String(), "-faults", m.faults, "-server", m.server, "-first", "-out", report}
+	}
 	if bridged {
 		args = append(args, "-bridge")
 	}

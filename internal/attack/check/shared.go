@@ -1,0 +1,37 @@
+package check
+
+import "github.com/rowlockdb/rowlock/internal/attack/history"
+
+// shared looks at readers. A generation of readers has one token, between those of the writers before and after it.
+func shared(r *Report, events []history.Event) {
+	writers := make(map[string]*onKey)
+	for _, k := range byKey(events) {
+		writers[k.key] = k
+	}
+	for i := range events {
+		e := &events[i]
+		if e.Result != history.OK || writers[e.Key] == nil {
+			continue
+		}
+		switch e.Kind {
+		case history.Shared:
+			sharing(r, writers[e.Key], e)
+		case history.Read:
+			if e.Value != 0 {
+				r.violation(Unrepeated, e.Key, e.Told, "token %d of %s: the counter rose by %d under its fence", e.Token, e.Process, e.Value)
+			}
+		}
+	}
+}
+
+func sharing(r *Report, k *onKey, e *history.Event) {
+	for _, g := range k.grants {
+		if g.Token == e.Token {
+			r.violation(SharedToken, e.Key, e.Told, "token %d: %s reads, and %s was granted it alone", e.Token, e.Process, g.Process)
+		}
+	}
+	if b := k.before(e.Sent); b != nil && b.Token > e.Token {
+		r.violation(SharedStale, e.Key, e.Told, "%d by %s, asked for %s after %s had been told %d",
+			e.Token, e.Process, ms(e.Sent-b.Told), b.Process, b.Token)
+	}
+}

@@ -1,0 +1,111 @@
+//go:build linux
+
+package fight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/attack/check"
+	"github.com/rowlockdb/rowlock/internal/attack/history"
+)
+
+const (
+	// readEvery is how often the records are read, and sayEvery how often a line is printed.
+	readEvery = time.Second
+	sayEvery  = 5 * time.Second
+	// overdue is how much longer than the plan the processes may take to close.
+	overdue = 60 * time.Second
+)
+
+// follow reads the records as they grow, says what there is, and returns when all processes have ended.
+func (r *run) follow(ctx context.Context) (err error) {
+	open := make(Tails)
+	defer func() {
+		for _, t := range open {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	done := r.team.Wait()
+	end := time.Duration(r.plan.Phases[len(r.plan.Phases)-1].To - Now())
+	late := time.After(end + overdue)
+	tick := time.NewTicker(readEvery)
+	defer tick.Stop()
+	said := Now()
+	for {
+		over := false
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-late:
+			return fmt.Errorf("the processes have not ended %s after the last phase", overdue)
+		case <-done:
+			over = true
+		case <-tick.C:
+		}
+		more, err := r.team.Read(open)
+		if err != nil {
+			return err
+		}
+		r.events = append(r.events, more...)
+		if over {
+			return r.team.Trouble()
+		}
+		if t := Now(); t-said >= int64(sayEvery) {
+			said = t
+			r.progress(t)
+		}
+		if r.first && len(check.Calls(r.events).Violations) > 0 {
+			r.team.Kill()
+		}
+	}
+}
+
+// progress prints a line: what was done so far, and what came of it.
+func (r *run) progress(t int64) {
+	n := Tally(r.events)
+	name := "closing"
+	for _, p := range r.plan.Phases {
+		if t < p.To {
+			name = p.Name
+			break
+		}
+	}
+	fmt.Printf("attack: %4.0f s %-7s %s\n", time.Duration(t-r.start).Seconds(), name, n)
+}
+
+// Totals count events.
+type Totals struct{ Calls, Grants, Unlocks, Writes, Moves, Lost, Unknown int }
+
+func (n Totals) String() string {
+	return fmt.Sprintf("%d calls, %d grants, %d unlocks, %d writes, %d moves, %d lost, %d unknown",
+		n.Calls, n.Grants, n.Unlocks, n.Writes, n.Moves, n.Lost, n.Unknown)
+}
+
+func Tally(events []history.Event) (n Totals) {
+	for i := range events {
+		e := &events[i]
+		if e.Kind == history.Stall {
+			continue
+		}
+		n.Calls++
+		switch {
+		case e.Result == history.Lost:
+			n.Lost++
+		case e.Result == history.Unknown:
+			n.Unknown++
+		case e.Result != history.OK:
+		case e.Kind == history.Grant:
+			n.Grants++
+		case e.Kind == history.Unlock:
+			n.Unlocks++
+		case e.Kind == history.Write:
+			n.Writes++
+		case e.Kind == history.Move:
+			n.Moves++
+		}
+	}
+	return n
+}

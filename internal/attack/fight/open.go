@@ -1,0 +1,137 @@
+//go:build linux
+
+package fight
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/attack/history"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/paxosbridge"
+	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
+)
+
+// movingPrefix is of the keys that a bridge moves. The others stay in the table, because Fair, LockAll
+// and UnlockTx need that.
+const movingPrefix = "moving/"
+
+// closers are closed in reverse.
+type closers []func() error
+
+func (c *closers) later(one io.Closer) { *c = append(*c, one.Close) }
+
+func (c closers) close() (err error) {
+	for i := len(c) - 1; i >= 0; i-- {
+		err = errors.Join(err, c[i]())
+	}
+	return err
+}
+
+// open opens the pool and the worker's two clients.
+func (w *worker) open() (open closers, err error) {
+	connections := 16 // four processes within the 100 of PostgreSQL, and those of the killed beside them
+	if w.db, err = w.Database.Open(connections); err != nil {
+		return open, err
+	}
+	open.later(w.db)
+	fair := w.config()
+	fair.Fair, fair.Reaper.Off = true, true
+	var store lease.Store
+	if w.Etcd != "" {
+		if store, err = w.join(&open); err != nil {
+			return open, err
+		}
+	}
+	for _, c := range []struct {
+		to  **rowlock.Client
+		cfg *rowlock.Config
+	}{{&w.plain, w.config()}, {&w.fair, fair}} {
+		if c.cfg.Fair && store != nil {
+			continue
+		}
+		if *c.to, err = w.client(store, c.cfg); err != nil {
+			return open, err
+		}
+		client := *c.to
+		open = append(open, func() error { return w.end(client) })
+	}
+	return open, w.openFamily(&open)
+}
+
+// openTries is how often a worker tries to open its clients while the database may be away, every half second.
+const openTries = 120
+
+// enter opens what the worker needs.
+func (w *worker) enter() (open closers, err error) {
+	for n := 0; ; n++ {
+		open, err = w.open()
+		if err == nil || !w.Plan.Rough || n == openTries {
+			return open, err
+		}
+		_ = open.close()
+		Sleep(context.Background(), 500*time.Millisecond)
+	}
+}
+
+func (w *worker) client(store lease.Store, cfg *rowlock.Config) (*rowlock.Client, error) {
+	if store != nil {
+		return rowlock.New(store, cfg)
+	}
+	return rowlock.Open(w.db, w.Database.Dialect(), cfg)
+}
+
+// join puts a bridge to etcd before the table. Keys move by hand alone.
+func (w *worker) join(open *closers) (lease.Store, error) {
+	table, err := rowlock.OpenTable(w.db, w.Database.Dialect(), w.config())
+	if err != nil {
+		return nil, err
+	}
+	open.later(table)
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: strings.Split(w.Etcd, ","), DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	open.later(client)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cluster, err := etcd.New(ctx, client, etcd.Prefix(w.Database.Prefix))
+	if err != nil {
+		return nil, err
+	}
+	open.later(cluster)
+	w.bridge, err = paxosbridge.New(ctx, table, cluster, &paxosbridge.Config{Every: -1, Logger: slog.New(slog.DiscardHandler), Pin: pin})
+	if err != nil {
+		return nil, err
+	}
+	open.later(w.bridge)
+	return w.bridge, nil
+}
+
+func pin(key string) paxosbridge.Pin {
+	if strings.HasPrefix(key, movingPrefix) {
+		return paxosbridge.ByHeat
+	}
+	return paxosbridge.Never
+}
+
+// end closes a client. What it says is recorded, and no reason for the process to fail.
+func (w *worker) end(c *rowlock.Client) error {
+	sent := Now()
+	err := c.Close()
+	w.record.Add(history.Event{
+		Kind: history.Close, Process: w.name, Sent: sent, Told: Now(), Result: result(err), Err: text(err),
+		Phase: len(w.Plan.Phases) - 1, Limit: 10 * time.Second,
+	})
+	return nil
+}
