@@ -119,6 +119,39 @@ func TestAnOldTransactionIsFound(t *testing.T) {
 	}, "postgres", "mysql", "mariadb")
 }
 
+// A statement with binary parameters, as each of rowlock's has them, hides InnoDB's own list.
+// Not beside other tests: MySQL lists the same transactions again until its list was not read for
+// 0.1 s.
+func TestAnOldTransactionIsFoundBesideBinaryStatements(t *testing.T) {
+	on(t, func(s scene) {
+		o := quick("horizon")
+		o.OldTransaction = time.Millisecond
+		tx := s.Begin(s.Env.DB, nil)
+		s.Exec(tx, `INSERT INTO {rowlock_hold} VALUES (?, {now})`, []byte("x"))
+		ctx, cancel := context.WithCancel(s.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := tx.ExecContext(ctx, "SELECT SLEEP(600), ?", []byte("\xd4\x16\x04\xde\xff"))
+			ended <- err
+		}()
+		var n int
+		s.Eventually("the list to be hidden", func() bool {
+			select {
+			case err := <-ended:
+				s.Fatal("the statement has ended:", err)
+			default:
+			}
+			s.Elapse(150 * time.Millisecond)
+			return s.Env.DB.QueryRow("SELECT count(*) FROM information_schema.INNODB_TRX").Scan(&n) != nil
+		})
+		s.Elapse(1100 * time.Millisecond) // whole seconds are counted
+		judge(t, s.findingWith("horizon", o), doctor.Warning, "a transaction (", "no dead version")
+		cancel()
+		<-ended
+		_ = tx.Rollback()
+	}, "mysql")
+}
+
 func TestDeadVersionsAreFound(t *testing.T) {
 	t.Parallel()
 	on(t, func(s scene) {
