@@ -263,7 +263,7 @@ func TestAContextThatEndsSoonerBoundsTheWaiting(t *testing.T) {
 		l := newLocker(t, e)
 		first, second := begin(t, e), begin(t, e)
 		ok(t, l.Lock(t.Context(), first, "k"))
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		wantIs(t, l.Lock(ctx, second, "k"), lease.ErrHeld)
 		ok(t, second.Rollback())
