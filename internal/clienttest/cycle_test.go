@@ -213,19 +213,28 @@ type records struct {
 	mu       sync.Mutex
 	chains   map[lease.Owner]bool
 	failures int
-	most     int // chains at a time
+	most     int    // chains at a time
+	process  func() // called once, when a process has recorded itself
 }
 
 func (g *records) Record(
 	ctx context.Context, by lease.Party, chains []lease.Chain, life time.Duration,
 ) error {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	for _, c := range chains {
 		g.chains[c.ID] = true
 	}
 	g.most = max(g.most, len(g.chains))
-	return g.Store.Record(ctx, by, chains, life)
+	then := g.process
+	if by.Process {
+		g.process = nil
+	}
+	g.mu.Unlock()
+	err := g.Store.Record(ctx, by, chains, life)
+	if by.Process && then != nil {
+		then()
+	}
+	return err
 }
 
 func (g *records) Erase(ctx context.Context, chains []lease.Chain) error {
@@ -272,4 +281,28 @@ func TestAWaitThatIsOverLeavesNoRecord(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The wait is over before the process knows that its record was written.
+func TestAWaitThatEndsWhileItIsRecordedLeavesNoRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		way := &records{Store: s, chains: make(map[lease.Owner]bool)}
+		waits, holds := Client(t, way, nil), Client(t, s, nil)
+		mine, k := Take(t, waits, "h"), Take(t, holds, "k")
+		waiting := Wait(t, waits, "k")
+		way.process = func() {
+			Unlock(t, k)
+			next := <-waiting
+			WantIs(t, "the waiter", next.Err)
+			Unlock(t, next.Lock)
+		}
+		time.Sleep(time.Minute)
+		Unlock(t, mine)
+		way.mu.Lock()
+		defer way.mu.Unlock()
+		if way.most == 0 || way.process != nil || len(way.chains) > 0 {
+			t.Errorf("%d chains of %d are still recorded", len(way.chains), way.most)
+		}
+	})
 }

@@ -111,9 +111,12 @@ func (w *Watch) ring(ctx context.Context, old []Held, long []*Call) {
 	}
 }
 
+// recordedSelf reports whether the store may have a record of the process.
+func (w *Watch) recordedSelf() bool { return !w.doubt.mine.ID.IsZero() }
+
 // forget erases the process's record.
 func (w *Watch) forget(ctx context.Context) {
-	if w.doubt.mine.ID.IsZero() {
+	if !w.recordedSelf() {
 		return
 	}
 	w.mu.Lock()

@@ -99,14 +99,15 @@ func (w *Watch) sleep() time.Duration {
 			d = min(d, max(every, suspicious-waited))
 		}
 	}
-	if len(w.spent) > 0 {
+	if len(w.spent) > 0 || len(w.calls) == 0 { // something is still to be erased
 		d = min(d, every)
 	}
 	return d
 }
 
 // round records the calls that hold something, and reads what they lead to. It reports whether the
-// loop has ended, because no call waits and no record is to be erased.
+// loop has ended, because no call waits and no record is to be erased: the last call may have ended
+// while the process was recorded.
 func (w *Watch) round(ctx context.Context) (over bool) {
 	due, long := w.due()
 	w.clear(ctx)
@@ -116,7 +117,7 @@ func (w *Watch) round(ctx context.Context) (over bool) {
 	w.suspect(ctx, long)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running = len(w.calls)+len(w.spent) > 0
+	w.running = len(w.calls)+len(w.spent) > 0 || w.recordedSelf()
 	if !w.running {
 		w.seen = nil
 	}
