@@ -15,7 +15,7 @@ import (
 
 var adminFaults = []*fault{
 	{
-		name: "terminate", what: "sessions ended by the administrator, fifty a second",
+		name: "terminate", what: "sessions ended by the administrator, up to fifty a second",
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
 			return again(ctx, rng, 20*time.Millisecond, func() error { return r.terminate(ctx, rng) })
 		},

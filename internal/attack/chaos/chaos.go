@@ -19,7 +19,7 @@ func chaos(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	sum := &summary{settings: s, began: time.Now()}
+	sum := &summary{settings: s, began: time.Now(), revision: revision()}
 	for _, name := range words(s.on) {
 		e := engines[name]
 		if e == nil {
@@ -39,7 +39,79 @@ func chaos(ctx context.Context, s settings) error {
 	return errors.Join(sum.failed...)
 }
 
-// fail notes a round that could not be run to its end, and has the server be as before. The run goes on, and fails at its end.
+// onServer runs each fault's round in turn until the time is over, each at least once.
+func onServer(ctx context.Context, s settings, e *engine, all []*fault, sum *summary) (err error) {
+	srv, err := ownServer(ctx, s, e)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, srv.end()) }()
+	version := e.name + " " + srv.ask(ctx, e.version)
+	sum.versions = append(sum.versions, version)
+	fmt.Printf("chaos: %s, %s, seed %d\n", version, s.length, s.seed)
+	end := fight.Now() + int64(s.length)
+	able := sum.able(e.name, all)
+	for n := 0; len(able) > 0 && ctx.Err() == nil; n++ {
+		if fight.Now()+int64(s.round) > end && n >= len(able) {
+			return nil
+		}
+		r := &round{
+			settings: s, number: n, fault: able[n%len(able)], server: srv, seed: s.seed + uint64(n),
+		}
+		if err := sum.run(ctx, srv, r); err != nil {
+			return err
+		}
+		if s.first && sum.violations > 0 {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// ownServer starts a server with the settings of the command line.
+func ownServer(ctx context.Context, s settings, e *engine) (*server, error) {
+	folder := filepath.Join(os.TempDir(), fmt.Sprintf("rowlock-chaos-%d-%s", os.Getpid(), e.name))
+	if e.chroot() != "" {
+		folder = filepath.Join("/srv", filepath.Base(folder))
+	}
+	srv, err := newServer(ctx, e, folder)
+	if err != nil || s.server == "" {
+		return srv, err
+	}
+	srv.settings = words(s.server)
+	if err := srv.restart(ctx); err != nil {
+		return nil, errors.Join(err, srv.end())
+	}
+	return srv, nil
+}
+
+// able returns the faults that can be tried on a database, and notes why the others cannot.
+func (s *summary) able(database string, all []*fault) (list []*fault) {
+	for _, f := range all {
+		why := f.cannot(database)
+		s.line(database, f.name).Skipped = why
+		if why == "" {
+			list = append(list, f)
+			continue
+		}
+		fmt.Printf("chaos: %s: %s: NOT TESTED: %s\n", database, f.name, why)
+	}
+	return list
+}
+
+// run adds what a round has shown. It writes the report after each round, because a run can be
+// stopped.
+func (s *summary) run(ctx context.Context, srv *server, r *round) error {
+	f, err := r.run(ctx)
+	if err != nil {
+		return s.fail(ctx, srv, r, err)
+	}
+	s.add(f)
+	return s.write()
+}
+
+// fail notes a round that could not be run to its end, and starts the server as it was before. The
+// run goes on, and fails at its end.
 func (s *summary) fail(ctx context.Context, srv *server, r *round, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -50,60 +122,4 @@ func (s *summary) fail(ctx context.Context, srv *server, r *round, err error) er
 	s.line(srv.name, r.fault.name).Failed++
 	srv.variables = nil
 	return srv.restart(ctx)
-}
-
-// onServer runs each fault's round in turn until the time is over, each at least once.
-func onServer(ctx context.Context, s settings, e *engine, all []*fault, sum *summary) (err error) {
-	folder := filepath.Join(os.TempDir(), fmt.Sprintf("rowlock-chaos-%d-%s", os.Getpid(), e.name))
-	if e.chroot() != "" {
-		folder = filepath.Join("/srv", filepath.Base(folder))
-	}
-	srv, err := newServer(ctx, e, folder)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, srv.end()) }()
-	srv.settings = words(s.server)
-	if len(srv.settings) > 0 {
-		if err := srv.restart(ctx); err != nil {
-			return err
-		}
-	}
-	sum.versions = append(sum.versions, e.name+" "+srv.ask(ctx, e.version))
-	fmt.Printf("chaos: %s %s, %s, seed %d\n", e.name, srv.ask(ctx, e.version), s.length, s.seed)
-	end := fight.Now() + int64(s.length)
-	seed := s.seed
-	for n := 0; ; n++ {
-		f := all[n%len(all)]
-		if fight.Now()+int64(s.round) > end && n >= len(all) || ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if why := f.cannot(e.name); why != "" {
-			if n < len(all) {
-				fmt.Printf("chaos: %s: %s: NOT TESTED: %s\n", e.name, f.name, why)
-				sum.skip(e.name, f, why)
-			}
-			if len(all) == 1 {
-				return nil
-			}
-			continue
-		}
-		r := &round{settings: s, number: n, fault: f, server: srv, seed: seed}
-		found, err := r.run(ctx)
-		if err != nil {
-			if err = sum.fail(ctx, srv, r, err); err != nil {
-				return err
-			}
-			seed++
-			continue
-		}
-		sum.add(found)
-		if err := sum.write(); err != nil { // what there is outlives a run that is stopped
-			return err
-		}
-		seed++
-		if s.first && sum.violations > 0 {
-			return nil
-		}
-	}
 }

@@ -31,12 +31,16 @@ func newFates(r *round) *fates {
 func (f *fates) allow(list ...proxy.Fate) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.on = list
+	f.on = append(f.on, list...) // mixed can have reply and late
 }
 
-func (f *fates) off() { f.allow() }
+func (f *fates) off() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.on = nil
+}
 
-// betweenCuts keeps the workers able to do something between two cuts, in nanoseconds.
+// betweenCuts is the shortest time between two cuts, in nanoseconds: workers must get something done.
 const betweenCuts = 15e6
 
 func (f *fates) decide(s proxy.Statement) proxy.Fate {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -93,7 +94,7 @@ func (b *blows) note(what string) {
 	b.total++
 }
 
-// again does something about once in every, until ctx ends.
+// again calls f after pauses of every on average, until ctx ends.
 func again(ctx context.Context, rng *rand.Rand, every time.Duration, f func() error) error {
 	for {
 		fight.Sleep(ctx, every/2+time.Duration(rng.Int64N(int64(every))))
@@ -113,33 +114,39 @@ func between(rng *rand.Rand, least, most time.Duration) time.Duration {
 
 // mixed has two to four faults at once.
 func mixed(from []*fault) *fault {
-	var parts []*fault
-	for _, f := range from {
-		if !f.alone && !f.control {
-			parts = append(parts, f)
-		}
-	}
+	parts := slices.DeleteFunc(slices.Clone(from), func(f *fault) bool { return f.alone || f.control })
 	return &fault{
 		name: "mixed", what: "two to four of the faults that need no server of their own, at once",
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
-			rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-			errs := make(chan error)
-			n := 0
-			for _, f := range parts {
-				if n < 2+rng.IntN(3) && f.cannot(r.server.name) == "" && f.before == nil && f.heal == nil {
-					n++
-					r.blows.note("with " + f.name)
-					stream := r.plan.Stream(f.name)
-					go func() { errs <- f.strike(ctx, r, stream) }()
-				}
-			}
-			var err error
-			for range n {
-				if one := <-errs; one != nil {
-					err = one
-				}
-			}
-			return err
+			return r.together(ctx, r.some(parts, rng))
 		},
 	}
+}
+
+// some draws two to four of the faults that the round can have. It shuffles a copy, so that the
+// seed alone decides, and not the rounds before.
+func (r *round) some(parts []*fault, rng *rand.Rand) (some []*fault) {
+	parts = slices.Clone(parts)
+	rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+	for _, f := range parts {
+		if len(some) < 2+rng.IntN(3) && f.cannot(r.server.name) == "" && f.before == nil && f.heal == nil {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// together has all strike at once, each by a stream of its own.
+func (r *round) together(ctx context.Context, list []*fault) error {
+	ended := make(chan error)
+	for _, f := range list {
+		r.blows.note("with " + f.name)
+		stream := r.plan.Stream(f.name)
+		go func() { ended <- f.strike(ctx, r, stream) }()
+	}
+	var all []error
+	for range list {
+		all = append(all, <-ended)
+	}
+	return errors.Join(all...)
 }

@@ -5,21 +5,24 @@ package main
 import (
 	"fmt"
 	"maps"
+	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rowlockdb/rowlock/internal/attack/proxy"
 )
 
 // markdown is the report.
 func (s *summary) markdown() string {
 	var b strings.Builder
 	b.WriteString(reportHead)
-	fmt.Fprintf(&b, "\n## This run\n\n- %s, each fault once on each database and for %s at least, first seed %d\n",
+	fmt.Fprintf(&b, "\n## This run\n\n- %s; on each database for at least %s and each fault at least once; first seed %d\n",
 		s.began.UTC().Format("2006-01-02 15:04 MST"), s.settings.length, s.settings.seed)
 	fmt.Fprintf(&b, "- %d workers of %d goroutines, rounds of %s, leases of %s\n", s.settings.workers, goroutines(), s.settings.round, ttl)
-	fmt.Fprintf(&b, "- %s\n- %d cores, %s, rowlock %s\n", strings.Join(s.versions, "\n- "), runtime.NumCPU(), runtime.Version(), revision())
+	fmt.Fprintf(&b, "- %s\n- %d cores, %s, rowlock %s\n", strings.Join(s.versions, "\n- "), runtime.NumCPU(), runtime.Version(), s.revision)
 	fmt.Fprintf(&b, "\n    make chaos FOR=%s ROUND=%s SEED=%d ON=%q FAULTS=%q\n", s.settings.length, s.settings.round, s.settings.seed, s.settings.on, s.settings.faults)
 	s.results(&b)
 	s.times(&b)
@@ -35,23 +38,20 @@ func goroutines() (n int) {
 	return n
 }
 
+// revision is the checkout's. The program is built without one where GOFLAGS says so.
 func revision() string {
-	info, _ := debug.ReadBuildInfo()
-	if info == nil {
-		return "of this checkout"
+	text, err := exec.Command("git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty").Output()
+	if err != nil {
+		return "of an unknown commit"
 	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:12]
-		}
-	}
-	return "of this checkout"
+	return strings.TrimSpace(string(text))
 }
 
 // results is a line for each fault and database.
 func (s *summary) results(b *strings.Builder) {
-	b.WriteString("\n## Faults, schedules, violations\n\n")
-	b.WriteString("| database | fault | schedules | times struck | grants | fenced writes | locks lost, and told | violations |\n")
+	b.WriteString("\n## Faults and violations\n\n")
+	b.WriteString(resultsHead)
+	b.WriteString("| database | fault | rounds | times struck | grants | fenced writes | ErrLost | violations |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	for _, l := range s.lines {
 		if l.Skipped != "" {
@@ -59,10 +59,10 @@ func (s *summary) results(b *strings.Builder) {
 			continue
 		}
 		if l.Failed > 0 {
-			fmt.Fprintf(b, "| %s | %s | **%d schedules could not be run to their end** | | | | | |\n", l.Database, l.Fault, l.Failed)
+			fmt.Fprintf(b, "| %s | %s | **not run to the end: %d** | | | | | |\n", l.Database, l.Fault, l.Failed)
 		}
 		if l.Rounds > 0 {
-			fmt.Fprintf(b, "| %s | %s: %s | %d | %d | %d | %d | %d | %s |\n", l.Database, l.Fault, l.What, l.Rounds, l.Struck, l.Grants, l.Writes,
+			fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %s |\n", l.Database, l.Fault, l.Rounds, l.Struck, l.Grants, l.Writes,
 				l.Lost, kinds(l.Violations))
 		}
 	}
@@ -72,7 +72,7 @@ func (s *summary) results(b *strings.Builder) {
 func (s *summary) times(b *strings.Builder) {
 	b.WriteString("\n## Worst times, and what is left behind\n\n")
 	b.WriteString(timesHead)
-	b.WriteString("| database | fault | longest wait | next grant | told late by | overlaps: number, median, worst | over when granted | rows left |\n")
+	b.WriteString("| database | fault | longest wait | next grant | loss told late by | overlaps: number, median, worst | expired when granted | rows left |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	for _, l := range s.lines {
 		if l.Rounds > 0 {
@@ -101,36 +101,60 @@ func (l *line) rows() string {
 	return strings.Join(list, ", ")
 }
 
-// statements are those that were cut, and how often in which way.
+// ways are the fates of a statement that a reader tells apart: cut before it was executed, cut after
+// it, and late.
+var ways = [][]proxy.Fate{{proxy.Unsent, proxy.Half}, {proxy.ReplyLost, proxy.ReplyHalf}, {proxy.Late}}
+
+// statements has a line for each kind of statement that was cut, and how often in which way on each
+// database.
 func (s *summary) statements(b *strings.Builder) {
-	cells := make(map[string]map[string]int)
+	cut := make(map[string]map[string]int) // by kind, and by database and fate
+	var databases []string
 	for _, l := range s.lines {
-		if l.Fault != "reply" && l.Fault != "late" {
+		if l.Fault != "reply" && l.Fault != "late" || l.Rounds == 0 {
 			continue
 		}
+		if !slices.Contains(databases, l.Database) {
+			databases = append(databases, l.Database)
+		}
 		for what, n := range l.Blows {
-			kind, fate, ok := strings.Cut(what, ": ")
-			if !ok {
-				continue
+			kind, fate, _ := strings.Cut(what, ": ")
+			if cut[kind] == nil {
+				cut[kind] = make(map[string]int)
 			}
-			if kind = l.Database + " | " + kind; cells[kind] == nil {
-				cells[kind] = make(map[string]int)
-			}
-			cells[kind][fate] += n
+			cut[kind][l.Database+fate] += n
 		}
 	}
-	if len(cells) == 0 {
+	if len(cut) == 0 {
 		return
 	}
-	fates := []string{"unsent", "half sent", "reply lost", "half a reply", "late"}
-	fmt.Fprintf(b, "\n## Statements cut\n\n%s| database | statement | %s |\n|---|---|%s\n", cutHead, strings.Join(fates, " | "), strings.Repeat("---|", len(fates)))
-	for _, kind := range slices.Sorted(maps.Keys(cells)) {
+	fmt.Fprintf(b, "\n## Statements cut\n\n%s| statement | %s |\n|---|%s\n", cutHead, strings.Join(databases, " | "),
+		strings.Repeat("---|", len(databases)))
+	for _, kind := range slices.Sorted(maps.Keys(cut)) {
 		fmt.Fprintf(b, "| %s |", kind)
-		for _, fate := range fates {
-			fmt.Fprintf(b, " %d |", cells[kind][fate])
+		for _, database := range databases {
+			fmt.Fprintf(b, " %s |", counted(cut[kind], database))
 		}
 		b.WriteString("\n")
 	}
+}
+
+// counted is a cell: a number for each way, or nothing if the database has met none.
+func counted(cut map[string]int, database string) string {
+	var list []string
+	total := 0
+	for _, fates := range ways {
+		n := 0
+		for _, fate := range fates {
+			n += cut[database+fate.String()]
+		}
+		total += n
+		list = append(list, strconv.Itoa(n))
+	}
+	if total == 0 {
+		return ""
+	}
+	return strings.Join(list, ", ")
 }
 
 func (s *summary) again(b *strings.Builder) {

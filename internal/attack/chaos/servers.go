@@ -21,7 +21,7 @@ var serverFaults = []*fault{
 		},
 	},
 	{
-		name: "stop-server", what: "SIGSTOP of the server for one to three TTLs",
+		name: "stop-server", what: "SIGSTOP of the server for half a TTL to two TTLs",
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
 			return again(ctx, rng, 600*time.Millisecond, func() error {
 				r.server.signal(unix.SIGSTOP)
@@ -41,7 +41,7 @@ var serverFaults = []*fault{
 	},
 }
 
-// stopSessions is what a machine does that has no time for some of its processes.
+// stopSessions stops half of the sessions, as an overloaded machine may.
 func (r *round) stopSessions(rng *rand.Rand) {
 	all := words(r.server.ask(context.Background(), `SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE usename = 'app'`))
 	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -59,7 +59,7 @@ func (r *round) stopSessions(rng *rand.Rand) {
 	r.blows.note("SIGSTOP of half of the sessions")
 }
 
-// crash kills the server and starts it again, and remembers how long that took.
+// crash kills the server, and starts it again.
 func (r *round) crash(ctx context.Context) error {
 	r.server.kill()
 	r.blows.note("kill -9 of the server")

@@ -18,6 +18,7 @@ import (
 type summary struct {
 	settings   settings
 	began      time.Time
+	revision   string // of rowlock
 	versions   []string
 	lines      []*line
 	violations int
@@ -57,8 +58,6 @@ func (s *summary) line(database, fault string) *line {
 	return l
 }
 
-func (s *summary) skip(database string, f *fault, why string) { s.line(database, f.name).Skipped = why }
-
 func (s *summary) add(f *found) {
 	l := s.line(f.database, f.fault)
 	l.Rounds++
@@ -90,9 +89,9 @@ func (s *summary) add(f *found) {
 	}
 }
 
-// repeat is the command that runs a round again.
+// repeat is the command that runs a round again, and leaves the published report alone.
 func repeat(s settings, f *found) string {
-	text := fmt.Sprintf("make chaos FOR=1s ROUND=%s SEED=%d ON=%s FAULTS=%s", s.round, f.seed, f.database, f.fault)
+	text := fmt.Sprintf("make chaos REPORT= FOR=1s ROUND=%s SEED=%d ON=%s FAULTS=%s", s.round, f.seed, f.database, f.fault)
 	if s.server != "" {
 		text += fmt.Sprintf(" # with -server %q", s.server)
 	}
@@ -126,6 +125,9 @@ func (s *summary) print() {
 	for _, l := range s.lines {
 		if l.Skipped != "" {
 			fmt.Printf("%-9s %-16s NOT TESTED: %s\n", l.Database, l.Fault, l.Skipped)
+			continue
+		}
+		if l.Rounds == 0 {
 			continue
 		}
 		fmt.Printf("%-9s %-16s %6d %6d %7d %7d %6d %8s %8s %8s %9s %s\n", l.Database, l.Fault, l.Rounds, l.Struck, l.Grants, l.Writes, l.Lost,

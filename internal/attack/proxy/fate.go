@@ -69,6 +69,8 @@ func kind(text string) string {
 		return "begin"
 	case "select", "insert", "update", "delete", "set":
 		return "user's " + first
+	case "--": // as pgx's ping
+		return "driver's " + strings.Join(fields[1:], " ")
 	default:
 		return first
 	}
