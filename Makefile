@@ -73,28 +73,29 @@ attack: ## processes fight over few keys on slowed servers, and what each was to
 attack-mutants: ## the same on rowlock with one guard removed at a time: each must be found
 	$(attack_servers) go run ./internal/attack/mutants
 
-# What make chaos starts is what with-servers installs. The clock needs one package more, and chaos says aloud what it cannot do.
+# What make chaos starts is what with-servers installs. The clock needs one package more, and chaos
+# says aloud what it cannot do.
 chaos_on     := $(filter postgres mariadb mysql,$(ON))
 chaos_needs  := scripts/apt-install libfaketime pgbouncer iproute2 || true
 FAULTS       ?= all
-# How long each of its rounds is, and where it writes its report.
+# How long each of its rounds is, and where it writes its report: nowhere if REPORT is empty.
 ROUND        ?= 10s
 REPORT       ?= docs/reliability.md
 
-chaos: ## servers, networks and processes break while locks are in use, and what each process was told is checked: FOR=60s on each, SEED=…, ON=…, FAULTS=…; writes docs/reliability.md
+chaos: ## the attack while servers, networks, clocks and processes break: FOR=60s on each, SEED=…, ON=…, FAULTS=…; writes docs/reliability.md, or REPORT=…
 	@$(chaos_needs); scripts/with-servers $(chaos_on) -- true
 	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
 	go -C internal/attack build -o $$build/chaos ./chaos; \
-	$$build/chaos -on "$(chaos_on)" -for $(FOR) -round $(ROUND) -seed $(SEED) -faults "$(FAULTS)" -report $(REPORT)
+	$$build/chaos -on "$(chaos_on)" -for $(FOR) -round $(ROUND) -seed $(SEED) -faults "$(FAULTS)" -report "$(REPORT)"
 
-chaos-short: ## the worst faults once each on PostgreSQL, in three minutes
+chaos-short: ## ten of the faults, once each on PostgreSQL, in three minutes
 	@$(chaos_needs); scripts/with-servers postgres -- true
 	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
 	go -C internal/attack build -o $$build/chaos ./chaos; \
 	$$build/chaos -on postgres -for 1s -round 8s -seed $(SEED) \
 		-faults kill-worker,stop-worker,kill-server,one-way,reply,late,terminate,clock-step,promote-sync,mixed
 
-chaos-controls: ## rowlock, or its server, with one guard removed at a time: each must be found by the fault that needs it
+chaos-controls: ## rowlock, or its server, with one guard removed at a time: the fault that needs it must find each
 	@scripts/with-servers postgres -- go run ./internal/attack/mutants -chaos
 
 fuzz: ## every fuzz target, each for FOR=60s, one after the other
@@ -103,7 +104,7 @@ fuzz: ## every fuzz target, each for FOR=60s, one after the other
 mutants: ## every guard of the SQL broken once, on each database: the tests must notice each. It takes hours; DB=sqlite MATCH=fence try fewer
 	scripts/with-servers --no-sync postgres mariadb mysql -- go run ./internal/mutants -db '$(DB)' -match '$(MATCH)'
 
-mutants-short: ## in a minute, that the guards are found, and that tests which notice a mutant, and no other, fail
+mutants-short: ## in a minute: that make mutants finds the guards, that three mutants are noticed, and that a harmless change is not
 	go run ./internal/mutants -short
 
 lint: ## formatting, go vet, staticcheck

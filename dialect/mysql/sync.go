@@ -71,11 +71,11 @@ func semiSync(v, status map[string]string) (warnings []string, err error) {
 			"rpl_semi_sync_master_wait_no_slave) is OFF, so that commits wait for no replica once the last "+
 			"has left", "set it to ON")
 	case clients < max(1, needs):
-		return nil, notSynchronous(fmt.Sprintf("%d semi-synchronous replicas are connected, and %d must "+
-			"acknowledge", clients, max(1, needs)), "start the replica with rpl_semi_sync_replica_enabled = ON "+
+		return nil, notSynchronous(fmt.Sprintf("%d of %d required semi-synchronous replicas are "+
+			"connected", clients, max(1, needs)), "start the replica with rpl_semi_sync_replica_enabled = ON "+
 			"(MariaDB: rpl_semi_sync_slave_enabled)")
 	case !on(status[s+"status"]):
-		return nil, notSynchronous("the server has stopped to wait for its replica, after a timeout",
+		return nil, notSynchronous("the server has stopped waiting for its replica, after a timeout",
 			"see why the replica lags")
 	}
 	return shortTimeout(v[s+"timeout"]), nil
@@ -105,7 +105,8 @@ func inGroup(ctx context.Context, conn *sql.Conn, consistency string) error {
 	case err != nil:
 		return err
 	case online < 2:
-		return notSynchronous(fmt.Sprintf("the group has %d members online", online), "have the others join")
+		return notSynchronous(fmt.Sprintf("%d of 2 required members of the group are online", online),
+			"have another member join")
 	case consistency == "EVENTUAL":
 		return notSynchronous("group_replication_consistency is EVENTUAL, so that a new primary answers before "+
 			"it has applied what its predecessor has acknowledged",

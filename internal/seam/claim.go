@@ -16,7 +16,8 @@ func Claim(table lease.Store, home int) string {
 	return fmt.Sprintf("%d %s", home, t.Instance())
 }
 
-// CheckClaim compares who has claimed a cluster with who wants it. Its error wraps lease.ErrConfig.
+// CheckClaim compares the claim of a cluster with the table that wants it. Its error wraps
+// lease.ErrConfig.
 func CheckClaim(first, owner string) error {
 	if first == owner {
 		return nil

@@ -20,6 +20,9 @@ func chaos(ctx context.Context, s settings) error {
 		return err
 	}
 	sum := &summary{settings: s, began: time.Now(), revision: revision()}
+	if len(words(s.on)) == 0 {
+		return errors.New("-on names no database: want postgres, mariadb, mysql")
+	}
 	for _, name := range words(s.on) {
 		e := engines[name]
 		if e == nil {

@@ -90,7 +90,7 @@ func (l *line) overlaps() string {
 	return fmt.Sprintf("%d, %s, %s", n, tenths(l.Overlaps[n/2].Round(time.Millisecond)), tenths(l.Overlaps[n-1]))
 }
 
-// rows are those that processes leave for the next who comes, or for the cleaner.
+// rows are those that processes leave for the next caller of the key, or for the cleaner.
 func (l *line) rows() string {
 	var list []string
 	for _, table := range slices.Sorted(maps.Keys(l.Rows)) {

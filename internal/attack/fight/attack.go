@@ -151,7 +151,7 @@ func (r *run) judge(ctx context.Context) error {
 	return nil
 }
 
-// tidy removes the records, unless somebody will want to read them.
+// tidy removes the records, except those of a violation or where -keep is set.
 func (r *run) tidy(err error) error {
 	if r.keep || errors.Is(err, errViolated) {
 		fmt.Println("records:", r.folder)

@@ -122,7 +122,7 @@ func (h *hand) move(ctx context.Context, key string, out bool) {
 	e := h.event(history.Move, got, sent, err)
 	e.Key = key
 	if err != nil {
-		e.Result = history.Refused // it stayed, or is finished by the next who asks
+		e.Result = history.Refused // it stayed, or the next caller finishes it
 	}
 	h.record.Add(e)
 }

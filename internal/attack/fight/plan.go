@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Plan is what a seed decides: who does what when, what is slowed, who is killed. How the machine
-// schedules it cannot be replayed, so that the same seed finds the same kind of defect, but not at
-// the same operation.
+// Plan is what a seed decides: what each worker does when, what is slowed, which worker is killed.
+// How the machine schedules it cannot be replayed, so that the same seed finds the same kind of
+// defect, but not at the same operation.
 type Plan struct {
 	Seed   uint64
 	Phases []Phase
@@ -39,7 +39,7 @@ type Crew struct {
 	Goroutines int
 	Acts       []Weight
 	Keys       []string
-	// Own gives each goroutine a key that nobody else wants.
+	// Own gives each goroutine a key that no other wants.
 	Own  bool
 	Fair bool
 }

@@ -56,7 +56,7 @@ func (s *slowdown) run(ctx context.Context) {
 }
 
 // renice has some random threads of the servers run at the lowest priority, others every time. Of a
-// busy processor they still get a share; the idle ones get what nobody else wants. SQLite has no server:
+// busy processor they still get a share; the idle ones get what no other thread wants. SQLite has no server:
 // there it is the clients' threads.
 func (s *slowdown) renice(ctx context.Context, how slow, rng *rand.Rand) {
 	for ctx.Err() == nil {

@@ -166,7 +166,7 @@ func (t *Team) pids() (list []int) {
 }
 
 // Signal sends a worker a signal. The lock keeps it from being waited for meanwhile, so that its number is
-// still its own, or nobody's.
+// still its own, or no process's.
 func (t *Team) Signal(n int, s unix.Signal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

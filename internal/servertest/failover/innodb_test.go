@@ -147,7 +147,7 @@ func innodbRequiresSync(t *testing.T, r *standby.Replicated, variable, replica s
 	}
 	r.Pause(t)
 	servertest.Eventually(t, "the replica to be gone", func() bool { return opens(pool(), d) != nil })
-	refuses(t, pool(), d, rowlock.ErrNotSynchronous, "0 semi-synchronous replicas")
+	refuses(t, pool(), d, rowlock.ErrNotSynchronous, "0 of 1 required semi-synchronous replicas")
 	r.Resume(t)
 	if err := opens(pool(), d); err != nil {
 		t.Errorf("with the replica back: %v", err)
