@@ -26,7 +26,8 @@ type binary struct {
 	err  error
 }
 
-// newBuilder builds tests with a mutant in Go, or, if m is nil, tests for all mutants in .sql files.
+// newBuilder builds tests with a mutant in Go, or, if m is nil, tests for all mutants in .sql
+// files.
 func newBuilder(root, folder string, m *mutant) (*builder, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err

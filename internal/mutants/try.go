@@ -50,8 +50,8 @@ func attempt(ctx context.Context, program, dir string, s step, db, mutated strin
 	return verdict(ctx, by, cmd.Wait())
 }
 
-// firstFailure returns the test that failed first. A test's line comes before those of its subtests,
-// and the last of them says what failed.
+// firstFailure returns the test that failed first. A test's line comes before those of its
+// subtests, and the last of them says what failed.
 func firstFailure(said io.Reader) (by string) {
 	lines := bufio.NewReader(said)
 	for {

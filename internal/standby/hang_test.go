@@ -15,8 +15,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// A commit that waits for a standby which hangs can be read once its wait has been ended, and the standby has not got it. What is
-// only there is told by nobody: a failover would forget it.
+// A commit that waits for a standby which hangs can be read once its wait has been ended, and the
+// standby has not got it. What is only there is told to no caller: a failover would forget it.
 func TestWhatTheStandbyHasNotGotIsNotTold(t *testing.T) {
 	r := newRig(t)
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func (r *rig) lockGivenUp(t *testing.T) {
 	_ = l.Unlock(t.Context())
 }
 
-// PostgreSQL answers a cancelled wait with success, and a warning that nobody gets to see.
+// PostgreSQL answers a cancelled wait with success, and a warning that no caller gets to see.
 func (r *rig) lockRelayed(t *testing.T) {
 	c := open(t, relaying(t, r.Source), false)
 	r.Hang(t)
@@ -212,8 +212,8 @@ func (r *rig) move(t *testing.T) {
 	}
 }
 
-// failover forgets what was committed and not acknowledged. The same token is granted then, and the same thing done: nobody was told of
-// either before.
+// failover forgets what was committed and not acknowledged. The same token is granted then, and the
+// same thing done: no caller was told of either before.
 func (r *rig) failover(t *testing.T) {
 	first, o := open(t, pool(t, r.Source), false), openOnce(t, pool(t, r.Source))
 	if _, err := r.DB.ExecContext(t.Context(), `CREATE TABLE effects (n int)`); err != nil {

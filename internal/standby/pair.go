@@ -1,5 +1,5 @@
-// Package standby starts a PostgreSQL and its synchronous standby, for tests of what is told while the standby hangs and of what a
-// failover to it forgets.
+// Package standby starts a PostgreSQL and its synchronous standby, for tests of what is told while
+// the standby hangs and of what a failover to it forgets.
 package standby
 
 import (
@@ -32,8 +32,8 @@ type Pair struct {
 	standby *server
 }
 
-// Start starts both, and stops them with the test. Where there is no PostgreSQL of the suite's own the test is skipped aloud, or fails
-// if ROWLOCK_TEST_REQUIRE names the standby.
+// Start starts both, and stops them with the test. Where there is no PostgreSQL of the suite's own
+// the test is skipped aloud, or fails if ROWLOCK_TEST_REQUIRE names the standby.
 func Start(tb testing.TB) *Pair {
 	tb.Helper()
 	return start(tb, "sync", "-c", "synchronous_standby_names=*", "-c", "synchronous_commit=on")
@@ -118,13 +118,15 @@ func (p *Pair) AwaitCommits(tb testing.TB, n int) {
 	})
 }
 
-// CutWaits ends the sessions whose commits wait. Their clients hear nothing, and what they have committed becomes visible.
+// CutWaits ends the sessions whose commits wait. Their clients hear nothing, and what they have
+// committed becomes visible.
 func (p *Pair) CutWaits(tb testing.TB) {
 	tb.Helper()
 	p.count(tb, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
 }
 
-// FailOver kills both and promotes the standby, with what it had on its disk. It returns the new primary's DSN.
+// FailOver kills both and promotes the standby, with what it had on its disk. It returns the new
+// primary's DSN.
 func (p *Pair) FailOver(tb testing.TB) (source string) {
 	tb.Helper()
 	p.primary.kill(tb)
@@ -137,8 +139,8 @@ func (p *Pair) FailOver(tb testing.TB) (source string) {
 	return p.standby.dsn()
 }
 
-// Promote kills the primary and promotes the standby while it runs: a commit was acknowledged only when the standby had it. It returns
-// when the standby takes writes.
+// Promote kills the primary and promotes the standby while it runs: a commit was acknowledged only
+// when the standby had it. It returns when the standby takes writes.
 func (p *Pair) Promote(tb testing.TB) {
 	tb.Helper()
 	p.primary.kill(tb)
@@ -147,8 +149,8 @@ func (p *Pair) Promote(tb testing.TB) {
 	}
 }
 
-// Archive gives the promoted standby a synchronous standby of its own, by the name of pg_receivewal, and ends it with the test. Its
-// commits wait for that from then on.
+// Archive gives the promoted standby a synchronous standby of its own, by the name of
+// pg_receivewal, and ends it with the test. Its commits wait for that from then on.
 func (p *Pair) Archive(tb testing.TB) {
 	tb.Helper()
 	folder := filepath.Join(filepath.Dir(p.standby.data), "archive")

@@ -17,7 +17,8 @@ type process struct {
 	ended chan struct{}
 }
 
-// launch has a goroutine with a thread of its own start the server and wait for it: it is told to end when that thread does.
+// launch has a goroutine with a thread of its own start the server and wait for it: it is told to
+// end when that thread does.
 func (p *process) launch(tb testing.TB) {
 	tb.Helper()
 	cmd, ended, started := p.cmd, make(chan struct{}), make(chan error)

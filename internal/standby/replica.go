@@ -83,8 +83,8 @@ CREATE USER IF NOT EXISTS root@'127.0.0.1'; GRANT ALL ON *.* TO root@'127.0.0.1'
 	return s
 }
 
-// programs returns the root of the system that has them, "" for this one. MySQL is where the suite's
-// own runs.
+// programs returns the root of the system that has them, "" for this one. MySQL is where the
+// suite's own runs.
 func programs(p *product) (root string, err error) {
 	switch {
 	case os.Geteuid() != 0:

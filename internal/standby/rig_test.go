@@ -50,7 +50,8 @@ func pool(t *testing.T, source string) *sql.DB {
 	return db
 }
 
-// relaying is a pool that asks the server to cancel what a context has ended for, and reads the answer.
+// relaying is a pool that asks the server to cancel what a context has ended for, and reads the
+// answer.
 func relaying(t *testing.T, source string) *sql.DB {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(source)
@@ -143,8 +144,8 @@ func (r *rig) visible(t *testing.T, query string, args ...any) {
 
 const isHeld = `SELECT EXISTS (SELECT 1 FROM rowlock WHERE key = $1 AND owner IS NOT NULL AND expires_at > clock_timestamp())`
 
-// unacknowledged brings a call to where its commit can be read and was not acknowledged, and the next commit, which is to confirm it,
-// waits too.
+// unacknowledged brings a call to where its commit can be read and was not acknowledged, and the
+// next commit, which is to confirm it, waits too.
 func (r *rig) unacknowledged(t *testing.T, key string) {
 	t.Helper()
 	r.AwaitCommits(t, 1)

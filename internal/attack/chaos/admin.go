@@ -72,7 +72,8 @@ func (s *server) limit(ctx context.Context, n int) error {
 	return s.exec(ctx, fmt.Sprintf(`SET GLOBAL max_connections = %d`, n))
 }
 
-// crowd takes all connections there are, and cuts the workers' at the same time, so that they need new ones.
+// crowd takes all connections there are, and cuts the workers' at the same time, so that they need
+// new ones.
 func (r *round) crowd(ctx context.Context, rng *rand.Rand) (err error) {
 	db, err := sql.Open(fight.Database{Name: r.server.name}.Driver(), r.server.dsn(worker, r.server.address()))
 	if err != nil {
@@ -102,7 +103,8 @@ func (r *round) crowd(ctx context.Context, rng *rand.Rand) (err error) {
 	return nil
 }
 
-// flipping sets something for new sessions, one of several at a time, and ends the sessions there are.
+// flipping sets something for new sessions, one of several at a time, and ends the sessions there
+// are.
 func flipping(statement string, values ...string) func(context.Context, *round, *rand.Rand) error {
 	return func(ctx context.Context, r *round, rng *rand.Rand) error {
 		return again(ctx, rng, 600*time.Millisecond, func() error {
@@ -119,7 +121,8 @@ func flipping(statement string, values ...string) func(context.Context, *round, 
 	}
 }
 
-// readOnly lasts for up to two TTLs. PostgreSQL has it for new transactions of new sessions, the others at once.
+// readOnly lasts for up to two TTLs. PostgreSQL has it for new transactions of new sessions, the
+// others at once.
 func (r *round) readOnly(ctx context.Context, rng *rand.Rand) error {
 	r.blows.note("read-only")
 	statement := `SET GLOBAL read_only = ON`

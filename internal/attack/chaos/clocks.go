@@ -50,7 +50,8 @@ func noFaketime() string {
 
 func (s *server) clockFile() string { return s.folder + ".clock" }
 
-// setClock says how far the server's clock is from the machine's. The file comes into being with its content.
+// setClock says how far the server's clock is from the machine's. The file comes into being with
+// its content.
 func (s *server) setClock(offset string) error {
 	path := s.outside(s.clockFile())
 	if err := os.WriteFile(path+".new", []byte(offset+"\n"), 0o644); err != nil {
@@ -59,8 +60,8 @@ func (s *server) setClock(offset string) error {
 	return os.Rename(path+".new", path)
 }
 
-// fakeTime starts the server again with a clock that can be set, and its clocks for waiting left alone. The round's end
-// gives it the machine's clock back.
+// fakeTime starts the server again with a clock that can be set, and its clocks for waiting left
+// alone. The round's end gives it the machine's clock back.
 func (s *server) fakeTime(ctx context.Context, offset string) error {
 	library, err := s.library()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/attack/proxy"
 )
 
-// fates choose the statements that are cut. Each kind of statement has each fate in turn, the rare ones sooner.
+// fates choose the statements that are cut. Each kind of statement has each fate in turn, the rare
+// ones sooner.
 type fates struct {
 	round *round
 
@@ -40,7 +41,8 @@ func (f *fates) off() {
 	f.on = nil
 }
 
-// betweenCuts is the shortest time between two cuts, in nanoseconds: workers must get something done.
+// betweenCuts is the shortest time between two cuts, in nanoseconds: workers must get something
+// done.
 const betweenCuts = 15e6
 
 func (f *fates) decide(s proxy.Statement) proxy.Fate {

@@ -21,7 +21,8 @@ type fault struct {
 	on         []string // databases; none is all
 	// able says why it cannot be tried here, or "".
 	able func() string
-	// before is done before the workers start, strike until ctx ends, and heal after it, whatever has happened.
+	// before is done before the workers start, strike until ctx ends, and heal after it, whatever has
+	// happened.
 	before, heal func(ctx context.Context, r *round) error
 	strike       func(ctx context.Context, r *round, rng *rand.Rand) error
 	// clock says that the server's clock is set.

@@ -78,12 +78,13 @@ func (r *round) input(ctx context.Context) (in *check.Input, err error) {
 	return in, err
 }
 
-// enough is what workers need to take a lock when all is well again, if one client can do so in a quarter of it. A server that
-// recovers slowly can leave less, and a machine that is overloaded proves nothing.
+// enough is what workers need to take a lock when all is well again, if one client can do so in a
+// quarter of it. A server that recovers slowly can leave less, and a machine that is overloaded
+// proves nothing.
 const enough = 2 * time.Second
 
-// heldAtLast are the keys that are held for longer than a lease after the last worker has ended. What a process did not live to
-// unlock, or was never told of, expires.
+// heldAtLast are the keys that are held for longer than a lease after the last worker has ended.
+// What a process did not live to unlock, or was never told of, expires.
 func (r *round) heldAtLast(ctx context.Context) (rows []history.Row, err error) {
 	for end := fight.Now() + int64(ttl+time.Second); ; fight.Sleep(ctx, 100*time.Millisecond) {
 		rows, err = r.database.Held(ctx, r.server.db)
@@ -93,7 +94,8 @@ func (r *round) heldAtLast(ctx context.Context) (rows []history.Row, err error) 
 	}
 }
 
-// waits are the longest wait for a lock that was granted, and how long after the fault the first was; -1 if none was.
+// waits are the longest wait for a lock that was granted, and how long after the fault the first
+// was; -1 if none was.
 func (r *round) waits() (longest, recovery time.Duration) {
 	recovery = -1
 	for i := range r.events {

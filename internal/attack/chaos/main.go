@@ -1,12 +1,13 @@
 //go:build linux
 
-// Chaos breaks what rowlock stands on, one fault at a time and several together, while worker processes use it, and
-// checks what each process was told and what the data say. See docs/chaos.md.
+// Chaos breaks what rowlock stands on, one fault at a time and several together, while worker
+// processes use it, and checks what each process was told and what the data say. See docs/chaos.md.
 //
 //	go run ./internal/attack/chaos -on postgres -for 2m -faults reply,kill-server
 //
-// It is beside make attack because its workers, histories and checks are that program's. Unlike it, it starts servers of
-// its own, kills them and sets their clocks. It needs no variables of scripts/with-servers, only the programs that those install.
+// It is beside make attack because its workers, histories and checks are that program's. Unlike it,
+// it starts servers of its own, kills them and sets their clocks. It needs no variables of
+// scripts/with-servers, only the programs that those install.
 package main
 
 import (

@@ -62,7 +62,8 @@ func slowly(seed, n, d uint64) func() time.Duration {
 	}
 }
 
-// partition does something to one worker's network, or to all of them, and ends it again: by healing, or by a cut.
+// partition does something to one worker's network, or to all of them, and ends it again: by
+// healing, or by a cut.
 func (r *round) partition(ctx context.Context, rng *rand.Rand, what string, f func(*proxy.Proxy)) error {
 	return again(ctx, rng, 400*time.Millisecond, func() error {
 		some := r.proxies[:]

@@ -9,7 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/attack/fight"
 )
 
-// crews are what each worker does. Every kind of lock has keys of its own, so that each has its share of the time.
+// crews are what each worker does. Every kind of lock has keys of its own, so that each has its
+// share of the time.
 var crews = []fight.Crew{
 	{Name: "locks", Goroutines: 5, Keys: fight.Keys("locks/", 4), Acts: []fight.Weight{
 		{Act: "try", Of: 1}, {Act: "lock", Of: 2}, {Act: "fenced", Of: 4}, {Act: "leave", Of: 2}, {Act: "short", Of: 1}, {Act: "hasty", Of: 1},

@@ -101,8 +101,8 @@ func (l *line) rows() string {
 	return strings.Join(list, ", ")
 }
 
-// ways are the fates of a statement that a reader tells apart: cut before it was executed, cut after
-// it, and late.
+// ways are the fates of a statement that a reader tells apart: cut before it was executed, cut
+// after it, and late.
 var ways = [][]proxy.Fate{{proxy.Unsent, proxy.Half}, {proxy.ReplyLost, proxy.ReplyHalf}, {proxy.Late}}
 
 // statements has a line for each kind of statement that was cut, and how often in which way on each

@@ -16,7 +16,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/attack/proxy"
 )
 
-// round is one plan on one server: workers begin in peace, have a fault, and must go on when it is over.
+// round is one plan on one server: workers begin in peace, have a fault, and must go on when it is
+// over.
 type round struct {
 	settings
 	number int
@@ -41,7 +42,8 @@ type round struct {
 	events              []history.Event
 }
 
-// ttl is the lease of a round's locks: some fit into a round, so that there are losses and takeovers.
+// ttl is the lease of a round's locks: some fit into a round, so that there are losses and
+// takeovers.
 const ttl = 2 * time.Second
 
 // worker is the user that workers are.
@@ -157,7 +159,8 @@ func (r *round) strike(ctx context.Context) error {
 	return err
 }
 
-// probe is how long a client of its own takes to open and lock when the fault is over: what this machine can do now.
+// probe is how long a client of its own takes to open and lock when the fault is over: what this
+// machine can do now.
 func (r *round) probe(ctx context.Context) (took time.Duration, err error) {
 	began := time.Now()
 	c, err := rowlock.OpenContext(ctx, r.server.db, r.database.Dialect(), &rowlock.Config{Logger: slog.New(slog.DiscardHandler)})

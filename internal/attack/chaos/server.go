@@ -33,7 +33,8 @@ type engine struct {
 	protocol func(late time.Duration) proxy.Protocol
 	// chroot is the folder that the server's programs take for /, or "".
 	chroot func() string
-	// root may do everything, and setup are its first statements. Workers are the user app, for whom no connections are reserved.
+	// root may do everything, and setup are its first statements. Workers are the user app, for whom
+	// no connections are reserved.
 	root  string
 	setup []string
 	// sessions counts those of clients but for ours, and version names the server.
@@ -163,8 +164,8 @@ func (s *server) run(line ...string) error {
 // startFor is how long a server may take to recover and answer.
 const startFor = 90 * time.Second
 
-// start returns when the server answers. After a kill it can find that its predecessor's processes are not all gone, and
-// is then started again.
+// start returns when the server answers. After a kill it can find that its predecessor's processes
+// are not all gone, and is then started again.
 func (s *server) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startFor)
 	defer cancel()

@@ -35,7 +35,8 @@ var standbyFaults = []*fault{
 	},
 }
 
-// pair gives the round a primary with these settings and a standby that follows it. They are of the round alone.
+// pair gives the round a primary with these settings and a standby that follows it. They are of the
+// round alone.
 func (r *round) pair(ctx context.Context, settings ...string) (err error) {
 	folder := fmt.Sprintf("%s-pair-%d", r.server.folder, r.number)
 	primary, err := newServer(ctx, &postgres, folder)

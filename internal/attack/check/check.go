@@ -1,10 +1,10 @@
-// Package check judges the history of an attack. What it finds is a violation, which no run may have,
-// or a finding, which is counted: it may be right under the circumstances.
+// Package check judges the history of an attack. What it finds is a violation, which no run may
+// have, or a finding, which is counted: it may be right under the circumstances.
 //
 // The order of events is that of real time: A came before B if A was told before B was sent. Calls
-// that overlap may have happened in either order, and nothing is concluded from them. The checker is
-// complete for the kinds named here, because each is a property of two events or of one row of the
-// journal; it needs no search for an order that would explain the history.
+// that overlap may have happened in either order, and nothing is concluded from them. The checker
+// is complete for the kinds named here, because each is a property of two events or of one row of
+// the journal; it needs no search for an order that would explain the history.
 package check
 
 import (
@@ -88,11 +88,13 @@ type Input struct {
 	// Left are the keys that were held when all processes had closed; Killed says that some could not.
 	Left   []history.Row
 	Killed bool
-	// Settled says that Left were held for longer than a lease after that, for which there is no excuse.
+	// Settled says that Left were held for longer than a lease after that, for which there is no
+	// excuse.
 	Settled bool
 	// Effects are what once has done.
 	Effects []history.Row
-	// Clock says that the database's clock was set: a lease may end early then, and nothing else may be wrong.
+	// Clock says that the database's clock was set: a lease may end early then, and nothing else may
+	// be wrong.
 	Clock bool
 	// Phases are the names of the phases. In each, something must have been granted.
 	Phases []string
@@ -126,8 +128,8 @@ func (in *Input) excuse(cases []Case) []Case {
 	return slices.DeleteFunc(cases, func(c Case) bool { return in.Clock && (c.Kind == EarlyLoss || c.Kind == LateLoss) })
 }
 
-// Calls judges grants, unlocks and writes alone. What it finds in a part of a history is there in all
-// of it.
+// Calls judges grants, unlocks and writes alone. What it finds in a part of a history is there in
+// all of it.
 func Calls(events []history.Event) *Report {
 	r := new(Report)
 	for _, k := range byKey(events) {

@@ -47,8 +47,8 @@ func stall(process string, from, to float64) history.Event {
 	return history.Event{Kind: history.Stall, Process: process, Sent: int64(from * 1e9), Told: int64(to * 1e9)}
 }
 
-// Each kind of violation is seen in the smallest history that has it, and nothing else is. Beside each is
-// what looks like it and is right.
+// Each kind of violation is seen in the smallest history that has it, and nothing else is. Beside
+// each is what looks like it and is right.
 func TestEachViolationIsSeen(t *testing.T) {
 	ok, lost, refused, unknown := history.OK, history.Lost, history.Refused, history.Unknown
 	a, b := grant("1", 1, 1, 0, 1), grant("2", 1, 2, 3, 4)
@@ -170,8 +170,8 @@ func TestFindingsAreCounted(t *testing.T) {
 	}
 }
 
-// simulate is a correct lock server under random callers: what they are told is a correct history, in
-// which answers come late and overtake each other, leases run out and outcomes are unknown.
+// simulate is a correct lock server under random callers: what they are told is a correct history,
+// in which answers come late and overtake each other, leases run out and outcomes are unknown.
 func simulate(rng *rand.Rand) *Input {
 	in := &Input{Counters: map[string]int64{}, Phases: []string{"all"}}
 	s := &server{in: in, rng: rng}

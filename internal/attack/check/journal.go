@@ -7,8 +7,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/attack/history"
 )
 
-// journal compares the fenced data with the history. Each write has a name of its own, so that every
-// acknowledged one must be there, no refused one may be, and those of unknown outcome may be.
+// journal compares the fenced data with the history. Each write has a name of its own, so that
+// every acknowledged one must be there, no refused one may be, and those of unknown outcome may be.
 func journal(r *Report, in *Input) {
 	rows := make(map[string]*history.Row, len(in.Journal))
 	keys := make(map[string][]*history.Row)
@@ -70,7 +70,7 @@ func ordered(r *Report, key string, rows []*history.Row) {
 	}
 }
 
-// counted finds increments that were overwritten or that nobody made.
+// counted finds increments that were overwritten, or that no writer made.
 func counted(r *Report, key string, rows []*history.Row, counter int64) {
 	last := rows[len(rows)-1].Value
 	if n := int64(len(rows)); counter != n || last != n {

@@ -2,9 +2,10 @@ package check
 
 import "github.com/rowlockdb/rowlock/internal/attack/history"
 
-// left looks at the keys that are still held after every process has closed its clients. Those of killed
-// processes may be, until they expire; and those of a client whose Close said that it could not
-// release everything. A key that was unlocked may not be, nor one that nobody was told to have.
+// left looks at the keys that are still held after every process has closed its clients. Those of
+// killed processes may be, until they expire; and those of a client whose Close said that it could
+// not release everything. A key that was unlocked may not be, nor one that no process was told to
+// have.
 func left(r *Report, in *Input) {
 	type grant struct {
 		key   string

@@ -7,11 +7,12 @@ import (
 	"github.com/rowlockdb/rowlock/internal/attack/history"
 )
 
-// lateLoss is how late a machine that is busy may run a timer. A longer stall of the process is recorded.
+// lateLoss is how late a machine that is busy may run a timer. A longer stall of the process is
+// recorded.
 const lateLoss = 500 * time.Millisecond
 
-// Losses judges when holders were told, and returns how long after the lock's deadline the latest was, stalls of its
-// process apart.
+// Losses judges when holders were told, and returns how long after the lock's deadline the latest
+// was, stalls of its process apart.
 func Losses(r *Report, events []history.Event) (worst time.Duration) {
 	stalls := make(map[string][]*history.Event)
 	for i := range events {
@@ -28,7 +29,8 @@ func Losses(r *Report, events []history.Event) (worst time.Duration) {
 		case e.Kind == history.Loss:
 			due := e.Sent
 			if g := granted[lock{e.Holder(), e.Key}]; g != nil {
-				due = max(due, g.Told) // an answer can come when the lease is over; its lock is then lost from the first
+				// An answer can come when the lease is over. Its lock is then lost from the first.
+				due = max(due, g.Told)
 			}
 			late := time.Duration(e.Told - due - longestStall(stalls[e.Process], e.Sent-int64(lateLoss), e.Told))
 			worst = max(worst, late)
@@ -68,9 +70,9 @@ func Stale(events []history.Event) (n int) {
 	return n
 }
 
-// Overlaps are for how long two holders of a key both believed that they had it, for each such pair. Each belief ends when
-// its holder unlocks or is told of its loss. What a killed process believed is not counted, nor a
-// lock that its holder released in a transaction.
+// Overlaps are for how long two holders of a key both believed that they had it, for each such
+// pair. Each belief ends when its holder unlocks or is told of its loss. What a killed process
+// believed is not counted, nor a lock that its holder released in a transaction.
 func Overlaps(events []history.Event) (list []time.Duration) {
 	ends := make(map[lock]int64)
 	for i := range events {

@@ -6,9 +6,9 @@ import (
 	"github.com/rowlockdb/rowlock/internal/attack/history"
 )
 
-// lost looks at locks that lasted long enough to expire and were lost. That is a violation if nothing
-// was the matter: in a healthy phase, with a TTL that a busy machine can keep, and with no stall of
-// the holder's process or of its database that is long beside the TTL.
+// lost looks at locks that lasted long enough to expire and were lost. That is a violation if
+// nothing was the matter: in a healthy phase, with a TTL that a busy machine can keep, and with no
+// stall of the holder's process or of its database that is long beside the TTL.
 func lost(r *Report, in *Input) {
 	stalls := make(map[string][]*history.Event)
 	grants := make(map[history.Holder]map[string]*history.Event)

@@ -2,7 +2,8 @@ package check
 
 import "github.com/rowlockdb/rowlock/internal/attack/history"
 
-// shared looks at readers. A generation of readers has one token, between those of the writers before and after it.
+// shared looks at readers. A generation of readers has one token, between those of the writers
+// before and after it.
 func shared(r *Report, events []history.Event) {
 	writers := make(map[string]*onKey)
 	for _, k := range byKey(events) {

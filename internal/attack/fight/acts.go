@@ -47,8 +47,8 @@ var acts = map[string]func(ctx context.Context, h *hand){
 		}
 		h.unlock(got)
 	},
-	// short sometimes lets the lease run out under its holder, which then counts and unlocks as if it still
-	// had it.
+	// short sometimes lets the lease run out under its holder, which then counts and unlocks as if it
+	// still had it.
 	"short": func(ctx context.Context, h *hand) {
 		ttl := 100*time.Millisecond + h.upTo(100*time.Millisecond)
 		got := h.lockFor(ctx, h.key(), patience, ttl, rowlock.NoRenew())
@@ -58,8 +58,8 @@ var acts = map[string]func(ctx context.Context, h *hand){
 	},
 	// hasty gives up while the request is under way.
 	"hasty": func(ctx context.Context, h *hand) { h.unlock(h.lock(ctx, h.key(), h.upTo(5*time.Millisecond)+1)) },
-	// brink ends a lock just before its holder must take it for lost: a process that is stopped then sends
-	// what the row must refuse.
+	// brink ends a lock just before its holder must take it for lost: a process that is stopped then
+	// sends what the row must refuse.
 	"brink": func(ctx context.Context, h *hand) {
 		ttl := 100 * time.Millisecond
 		got := h.lockFor(ctx, h.key(), patience, ttl, rowlock.NoRenew())
@@ -72,7 +72,8 @@ var acts = map[string]func(ctx context.Context, h *hand){
 		}
 		h.unlock(got)
 	},
-	// late is a transaction that is longer than its lease, which no other caller can take before it ends.
+	// late is a transaction that is longer than its lease, which no other caller can take before it
+	// ends.
 	"late": func(ctx context.Context, h *hand) {
 		ttl := 150 * time.Millisecond
 		got := h.lockFor(ctx, h.key(), patience, ttl)

@@ -33,7 +33,8 @@ func (h *hand) try(key string) *held {
 	return h.one(key, longest, h.Plan.ttl(), func() (*rowlock.Lock, error) { return h.client.TryLock(ctx, key) })
 }
 
-// lock waits for so long. The phase may end meanwhile: then the call is canceled, as a user's would be.
+// lock waits for so long. The phase may end meanwhile: then the call is canceled, as a user's would
+// be.
 func (h *hand) lock(ctx context.Context, key string, most time.Duration) *held {
 	return h.lockFor(ctx, key, most, h.Plan.ttl())
 }
@@ -137,7 +138,8 @@ func partOf(err error, key string) error {
 	return nil
 }
 
-// watch records when a lock's holder is told that it is lost, beside the time until which it could have been trusted.
+// watch records when a lock's holder is told that it is lost, beside the time until which it could
+// have been trusted.
 func (h *hand) watch(got *held) {
 	if !h.Plan.Rough {
 		return

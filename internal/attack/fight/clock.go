@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now is CLOCK_MONOTONIC in nanoseconds. All processes of a machine read the same, and no program sets it,
-// so that times of different processes can be compared.
+// Now is CLOCK_MONOTONIC in nanoseconds. All processes of a machine read the same, and no program
+// sets it, so that times of different processes can be compared.
 func Now() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {

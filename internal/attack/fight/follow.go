@@ -20,7 +20,8 @@ const (
 	overdue = 60 * time.Second
 )
 
-// follow reads the records as they grow, says what there is, and returns when all processes have ended.
+// follow reads the records as they grow, says what there is, and returns when all processes have
+// ended.
 func (r *run) follow(ctx context.Context) (err error) {
 	open := make(Tails)
 	defer func() {

@@ -13,7 +13,8 @@ import (
 // settleFor is how long goroutines of closed clients may take to end.
 const settleFor = 10 * time.Second
 
-// leaks records how many goroutines there are more than before the worker opened its clients, and what they do.
+// leaks records how many goroutines there are more than before the worker opened its clients, and
+// what they do.
 func (w *worker) leaks(before int) {
 	end := Now() + int64(settleFor)
 	for runtime.NumGoroutine() > before && Now() < end {

@@ -20,8 +20,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
 
-// movingPrefix is of the keys that a bridge moves. The others stay in the table, because Fair, LockAll
-// and UnlockTx need that.
+// movingPrefix is of the keys that a bridge moves. The others stay in the table, because Fair,
+// LockAll and UnlockTx need that.
 const movingPrefix = "moving/"
 
 // closers are closed in reverse.
@@ -38,7 +38,8 @@ func (c closers) close() (err error) {
 
 // open opens the pool and the worker's two clients.
 func (w *worker) open() (open closers, err error) {
-	connections := 16 // four processes within the 100 of PostgreSQL, and those of the killed beside them
+	// Four processes within the 100 of PostgreSQL, and those of the killed beside them.
+	const connections = 16
 	if w.db, err = w.Database.Open(connections); err != nil {
 		return open, err
 	}
@@ -67,7 +68,8 @@ func (w *worker) open() (open closers, err error) {
 	return open, w.openFamily(&open)
 }
 
-// openTries is how often a worker tries to open its clients while the database may be away, every half second.
+// openTries is how often a worker tries to open its clients while the database may be away, every
+// half second.
 const openTries = 120
 
 // enter opens what the worker needs.

@@ -18,14 +18,16 @@ type Plan struct {
 	Phases []Phase
 	// TTL is that of locks without one of their own; 0 is rowlock's default.
 	TTL time.Duration `json:",omitempty"`
-	// Rough says that the database may be away when a worker opens its clients, and that each loss is recorded.
+	// Rough says that the database may be away when a worker opens its clients, and that each loss is
+	// recorded.
 	Rough bool `json:",omitempty"`
 }
 
 // ttl is that of a lock without one of its own.
 func (p *Plan) ttl() time.Duration { return cmp.Or(p.TTL, defaultTTL) }
 
-// Phase is a part of a run. From and To are counted from the start, and on the monotonic clock after At.
+// Phase is a part of a run. From and To are counted from the start, and on the monotonic clock
+// after At.
 type Phase struct {
 	Name     string
 	From, To int64
@@ -83,7 +85,8 @@ func mixed(bridge bool) []Crew {
 		{Name: "brink", Goroutines: 6, Acts: []Weight{{"brink", 1}}, Keys: Keys("brink/", 4)},
 		{Name: "together", Goroutines: 8, Acts: []Weight{{"all", 1}}, Keys: Keys("together/", 4)},
 		{Name: "rare", Goroutines: 2, Acts: []Weight{{"try", 1}, {"fenced", 1}}, Keys: Keys("rare/", 200)},
-		{Name: "fair", Goroutines: 6, Acts: acts, Keys: Keys("fair/", 3), Fair: !bridge}, // a bridge keeps no queue
+		// A bridge keeps no queue.
+		{Name: "fair", Goroutines: 6, Acts: acts, Keys: Keys("fair/", 3), Fair: !bridge},
 	}
 	if bridge {
 		moving := []Weight{{"try", 3}, {"lock", 4}, {"fenced", 4}, {"short", 2}, {"hasty", 1}}
@@ -94,12 +97,13 @@ func mixed(bridge bool) []Crew {
 	return crews
 }
 
-// calm is holders that nothing disturbs: each keeps a key of its own, with a TTL of 3 s, and runs one
-// fenced transaction after the other under it, or two at once.
+// calm is holders that nothing disturbs: each keeps a key of its own, with a TTL of 3 s, and runs
+// one fenced transaction after the other under it, or two at once.
 //
-// In SQLite all writers share one lock of the file, in no order. Transactions of one lock that follow each other
-// without a pause starve the renewal of another (decision 0022), so that there only the counters are fought for;
-// make soak has one lock that is fenced back to back, in a file of its own.
+// In SQLite all writers share one lock of the file, in no order. Transactions of one lock that
+// follow each other without a pause starve the renewal of another (decision 0022), so that there
+// only the counters are fought for; make soak has one lock that is fenced back to back, in a file
+// of its own.
 func calm(db string) []Crew {
 	count := Crew{Name: "count", Goroutines: 2, Acts: []Weight{{"fenced", 3}, {"lock", 1}}, Keys: Keys("calm/", 2)}
 	if db == "sqlite" {
@@ -143,7 +147,8 @@ func newPlan(s settings) Plan {
 	return p
 }
 
-// At sets the plan's start. The phases are copied: what a restarted worker is told has no start yet.
+// At sets the plan's start. The phases are copied: what a restarted worker is told has no start
+// yet.
 func (p *Plan) At(start int64) {
 	p.Phases = slices.Clone(p.Phases)
 	for i := range p.Phases {

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// A run starts when every worker has opened its clients, which takes a busy machine many seconds. Workers
-// and the coordinator tell each other by files, which a worker that is started again finds as they are.
+// A run starts when every worker has opened its clients, which takes a busy machine many seconds.
+// Workers and the coordinator tell each other by files, which a worker that is started again finds
+// as they are.
 
 // startFile has the start, on the monotonic clock.
 func startFile(folder string) string { return filepath.Join(folder, "start") }

@@ -56,8 +56,8 @@ func (s *slowdown) run(ctx context.Context) {
 }
 
 // renice has some random threads of the servers run at the lowest priority, others every time. Of a
-// busy processor they still get a share; the idle ones get what no other thread wants. SQLite has no server:
-// there it is the clients' threads.
+// busy processor they still get a share; the idle ones get what no other thread wants. SQLite has
+// no server: there it is the clients' threads.
 func (s *slowdown) renice(ctx context.Context, how slow, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		all := s.threads()
@@ -93,8 +93,8 @@ func (s *slowdown) each(threads []int, f func(id int) error) {
 	}
 }
 
-// stopServers stops some server processes for some milliseconds, now and then: up to half of PostgreSQL's,
-// which has one for each connection, and all of a server that is one process.
+// stopServers stops some server processes for some milliseconds, now and then: up to half of
+// PostgreSQL's, which has one for each connection, and all of a server that is one process.
 func (s *slowdown) stopServers(ctx context.Context, how slow, rng *rand.Rand) {
 	for {
 		Sleep(ctx, how.between(rng))

@@ -20,7 +20,8 @@ import (
 // mostLives is how often a worker may be started.
 const mostLives = 50
 
-// Team is the worker processes. A killed one is started again, as its next life, with a record of its own.
+// Team is the worker processes. A killed one is started again, as its next life, with a record of
+// its own.
 type Team struct {
 	// Sources are the data source names of the workers; none means the job's for all.
 	Sources []string
@@ -65,8 +66,8 @@ func (t *Team) Start() error {
 	return nil
 }
 
-// launch starts this very program. Its servers' variables stay with it; the signal of a terminal does not
-// reach it, and it does not outlive this process.
+// launch starts this very program. Its servers' variables stay with it; the signal of a terminal
+// does not reach it, and it does not outlive this process.
 func (t *Team) launch(m *member) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -99,8 +100,8 @@ func (t *Team) launch(m *member) error {
 	return nil
 }
 
-// ended starts a worker again that was killed by us. Any other end before the last phase is a failure of the
-// attack itself, or a crash of rowlock's.
+// ended starts a worker again that was killed by us. Any other end before the last phase is a
+// failure of the attack itself, or a crash of rowlock's.
 func (t *Team) ended(m *member, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,8 +166,8 @@ func (t *Team) pids() (list []int) {
 	return list
 }
 
-// Signal sends a worker a signal. The lock keeps it from being waited for meanwhile, so that its number is
-// still its own, or no process's.
+// Signal sends a worker a signal. The lock keeps it from being waited for meanwhile, so that its
+// number is still its own, or no process's.
 func (t *Team) Signal(n int, s unix.Signal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

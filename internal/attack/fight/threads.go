@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// servers are the processes that may be stopped: a server with many threads as a whole, each backend of
-// PostgreSQL by itself, and the members of etcd.
+// servers are the processes that may be stopped: a server with many threads as a whole, each
+// backend of PostgreSQL by itself, and the members of etcd.
 func (s *slowdown) servers() (list []int) {
 	for _, name := range s.names() {
 		for _, text := range pids(name) {

@@ -16,7 +16,8 @@ const (
 	beat    = 50 * time.Millisecond
 )
 
-// watchProcess records times in which this process did not run: it was stopped, or the machine was busy.
+// watchProcess records times in which this process did not run: it was stopped, or the machine was
+// busy.
 func (w *worker) watchProcess(ctx context.Context) {
 	last := Now()
 	for ctx.Err() == nil {
@@ -26,8 +27,8 @@ func (w *worker) watchProcess(ctx context.Context) {
 	}
 }
 
-// watchDatabase records times in which the database did not answer a statement that needs nothing, on a
-// connection of its own.
+// watchDatabase records times in which the database did not answer a statement that needs nothing,
+// on a connection of its own.
 func (w *worker) watchDatabase(ctx context.Context) {
 	for ctx.Err() == nil {
 		if conn, err := w.db.Conn(ctx); err == nil {

@@ -52,12 +52,12 @@ const (
 	Other Result = "other"
 )
 
-// Event is a call that has returned. Sent and Told are nanoseconds of the machine's monotonic clock,
-// read before the call and after it: a call that was told before another was sent came before it,
-// whatever process made them.
+// Event is a call that has returned. Sent and Told are nanoseconds of the machine's monotonic
+// clock, read before the call and after it: a call that was told before another was sent came
+// before it, whatever process made them.
 type Event struct {
 	Kind    Kind          `json:"k"`
-	Process string        `json:"p"`           // worker and life: "3.1" is worker 3 after its first kill
+	Process string        `json:"p"`           // worker and life: "3.1" is worker 3 after a kill
 	Lock    int64         `json:"l,omitempty"` // the handle, counted in the process
 	Act     string        `json:"a,omitempty"` // what the goroutine was doing
 	Phase   int           `json:"f"`

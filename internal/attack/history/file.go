@@ -10,8 +10,9 @@ import (
 	"sync"
 )
 
-// Recorder appends events to a file. Each is one write(2), which a process killed a moment later has
-// still made: a buffer in the process would die with it, and the checker would miss what was told.
+// Recorder appends events to a file. Each is one write(2), which a process killed a moment later
+// has still made: a buffer in the process would die with it, and the checker would miss what was
+// told.
 type Recorder struct {
 	mu  sync.Mutex
 	f   *os.File
@@ -64,8 +65,8 @@ func Open(path string) (*Tail, error) {
 	return &Tail{f: f, in: bufio.NewReaderSize(f, 1<<20)}, nil
 }
 
-// Read returns the new events. A line without its end is left for the next Read: it is being written,
-// or its writer was killed within it.
+// Read returns the new events. A line without its end is left for the next Read: it is being
+// written, or its writer was killed within it.
 func (t *Tail) Read() (events []Event, err error) {
 	for {
 		line, err := t.in.ReadBytes('\n')

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A process may be killed within a line: what it had written before is read, and what is added to the line
-// later is read then.
+// A process may be killed within a line: what it had written before is read, and what is added to
+// the line later is read then.
 func TestATornLineIsNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "record")
 	r, err := Create(path)

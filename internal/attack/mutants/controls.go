@@ -2,8 +2,8 @@
 
 package main
 
-// control is what make chaos must find: a mutant that needs a fault to show, or a server that does not keep what it has
-// acknowledged.
+// control is what make chaos must find: a mutant that needs a fault to show, or a server that does
+// not keep what it has acknowledged.
 type control struct {
 	mutant
 	// also are guards that stand beside the first.

@@ -5,8 +5,8 @@ package main
 // mutant is one wrong change to rowlock's sources, which an attack must find.
 type mutant struct {
 	name string
-	// file is from the repository's root. Of an .sql file section is the statement; old must be in it, or in
-	// the whole .go file, exactly once.
+	// file is from the repository's root. Of an .sql file section is the statement; old must be in it,
+	// or in the whole .go file, exactly once.
 	file, section string
 	old, new      string
 	// on are the databases to attack: "mariadb", or "postgres+etcd" for a bridge.
@@ -29,11 +29,12 @@ var (
 	onSQLite   = []string{"sqlite"}
 )
 
-// mutants drop a guard each, or tell what they do not know. Not here are guards that another stands behind:
-// a part of all-or-none is answered as unknown by internal/table, and MySQL's batch compares tokens, so
-// that it would need no expiry. Nor are those that act only in the moment between a look and a statement, or
-// between a loss and its being told: MySQL's expiry in acquire-expired, the owner in a fence and in UnlockTx,
-// the count of a hand-over. No attack of 40 s met that moment; locktest makes it, and finds each of them.
+// mutants drop a guard each, or tell what they do not know. Not here are guards that another stands
+// behind: a part of all-or-none is answered as unknown by internal/table, and MySQL's batch
+// compares tokens, so that it would need no expiry. Nor are those that act only in the moment
+// between a look and a statement, or between a loss and its being told: MySQL's expiry in
+// acquire-expired, the owner in a fence and in UnlockTx, the count of a hand-over. No attack of 40
+// s met that moment; locktest makes it, and finds each of them.
 var mutants = []mutant{
 	{"the lone acquire takes a held key", postgresSQL, "acquire-update", " AND r.owner IS NULL", "", onPostgres, "storm"},
 	{"the lone acquire takes a held key", mysqlSQL, "acquire-update", " AND owner IS NULL", "", onMySQL, "storm"},

@@ -1,7 +1,8 @@
 //go:build linux
 
-// Mutants attacks rowlock with one guard at a time removed from its sources, and fails unless every such
-// mutant is found. It edits no file: go build -overlay reads the changed ones from a temporary folder.
+// Mutants attacks rowlock with one guard at a time removed from its sources, and fails unless every
+// such mutant is found. It edits no file: go build -overlay reads the changed ones from a temporary
+// folder.
 //
 //	scripts/with-servers postgres mariadb mysql etcd -- go run ./internal/attack/mutants
 package main

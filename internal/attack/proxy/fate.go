@@ -17,12 +17,13 @@ const (
 	Unsent
 	// Half ends the connection in the middle of it.
 	Half
-	// ReplyLost ends the connection when the server has executed it, before the client has a byte of the reply.
+	// ReplyLost ends the connection when the server has executed it, before the client has a byte of
+	// the reply.
 	ReplyLost
 	// ReplyHalf does the same in the middle of the reply.
 	ReplyHalf
-	// Late ends the client's connection at once, and the server gets the statement later, as a network delivers what
-	// its sender has given up.
+	// Late ends the client's connection at once, and the server gets the statement later, as a network
+	// delivers what its sender has given up.
 	Late
 )
 
@@ -35,7 +36,8 @@ func (f Fate) String() string {
 
 // Statement is what a client sends before it waits for a reply.
 type Statement struct {
-	// Kind is rowlock's name of it, or its first word for the user's own; "" for what executes nothing.
+	// Kind is rowlock's name of it, or its first word for the user's own; "" for what executes
+	// nothing.
 	Kind string
 	// Late is for how long the fate Late keeps it back.
 	Late  func() time.Duration

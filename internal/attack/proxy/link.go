@@ -63,7 +63,8 @@ func (l *link) up() {
 	}
 }
 
-// replyFor bounds how long a cut waits for the reply that it keeps back: a statement can wait for a row lock.
+// replyFor bounds how long a cut waits for the reply that it keeps back: a statement can wait for a
+// row lock.
 const replyFor = 10 * time.Second
 
 // meet does to a statement what its fate is, and reports whether the link goes on.

@@ -28,7 +28,8 @@ type mysql struct {
 	preparing string // the kind that the next reply has a number for
 }
 
-// read returns one packet. A command has the sequence number 0; what else a client sends belongs to the handshake.
+// read returns one packet. A command has the sequence number 0; what else a client sends belongs to
+// the handshake.
 func (m *mysql) read(in *bufio.Reader) (s Statement, err error) {
 	s.Late = func() time.Duration { return m.late }
 	head := make([]byte, 4)
@@ -62,8 +63,8 @@ func (m *mysql) note(s *Statement, command byte, body []byte) {
 	}
 }
 
-// reply takes the first bytes of an answer for its end: the server sends them when it has executed the statement. It
-// does so for each statement of a text with several, of which rowlock sends none.
+// reply takes the first bytes of an answer for its end: the server sends them when it has executed
+// the statement. It does so for each statement of a text with several, of which rowlock sends none.
 func (m *mysql) reply(b []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -60,7 +60,8 @@ func (p *postgres) startup(in *bufio.Reader, s *Statement) error {
 	return err
 }
 
-// note finds out what a statement executes: the text of a simple query, or that of the statement that is bound.
+// note finds out what a statement executes: the text of a simple query, or that of the statement
+// that is bound.
 func (p *postgres) note(s *Statement, message byte, body []byte) {
 	switch message {
 	case 'Q':

@@ -32,7 +32,8 @@ type Proxy struct {
 	running sync.WaitGroup
 }
 
-// Listen starts a proxy on a free port. Decide is asked for the fate of each statement; nil passes all.
+// Listen starts a proxy on a free port. Decide is asked for the fate of each statement; nil passes
+// all.
 func Listen(target string, protocol Protocol, decide func(Statement) Fate) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -132,8 +133,8 @@ func (p *Proxy) Refuse() {
 	p.Cut()
 }
 
-// Stall keeps all bytes of a direction until Heal, as a network does that loses packets: they are sent again and
-// arrive late.
+// Stall keeps all bytes of a direction until Heal, as a network does that loses packets: they are
+// sent again and arrive late.
 func (p *Proxy) Stall(d Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

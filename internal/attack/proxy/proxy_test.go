@@ -67,7 +67,8 @@ func TestStatementsOfMySQLHaveKinds(t *testing.T) {
 	}
 }
 
-// executor is a server that answers each statement of PostgreSQL's, and remembers what it has executed.
+// executor is a server that answers each statement of PostgreSQL's, and remembers what it has
+// executed.
 type executor struct {
 	net.Listener
 	mu   sync.Mutex

@@ -107,8 +107,8 @@ func (r *run) granted(out []lease.Acquired, err error) error {
 	return err
 }
 
-// larger fails unless a token is one that may be granted. A repeated request and a member that joins
-// have the token of their grant.
+// larger fails unless a token is one that may be granted. A repeated request and a member that
+// joins have the token of their grant.
 func (r *run) larger(key string, token int64) {
 	again := r.sharing || slices.ContainsFunc(r.asked, func(q lease.AcquireRequest) bool { return q.Owner == lease.Owner{2} })
 	if shown := r.shown[key]; token <= 0 || token >= lease.MaxToken || token < shown || token == shown && !again {
