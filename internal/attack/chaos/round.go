@@ -176,34 +176,16 @@ func (r *round) probe(ctx context.Context) (took time.Duration, err error) {
 	return took, l.Unlock(ctx)
 }
 
-// overdue is how much longer than the plan the workers may take to close.
-const overdue = 90 * time.Second
+const (
+	// readEvery is how often the records are read.
+	readEvery = 500 * time.Millisecond
+	// overdue is how much longer than the plan the workers may take to close.
+	overdue = 90 * time.Second
+)
 
 // follow reads the records as they grow, and returns when all workers have ended.
-func (r *round) follow(ctx context.Context) (err error) {
-	open := make(fight.Tails)
-	defer func() {
-		for _, t := range open {
-			err = errors.Join(err, t.Close())
-		}
-	}()
-	done := r.team.Wait()
-	late := time.After(time.Duration(r.plan.Phases[0].To-fight.Now()) + overdue)
-	for over := false; !over; {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-late:
-			return fmt.Errorf("the workers have not ended %s after the round", overdue)
-		case <-done:
-			over = true
-		case <-time.After(500 * time.Millisecond):
-		}
-		more, err := r.team.Read(open)
-		if err != nil {
-			return err
-		}
+func (r *round) follow(ctx context.Context) error {
+	return r.team.Follow(ctx, readEvery, overdue, func(more []history.Event) {
 		r.events = append(r.events, more...)
-	}
-	return r.team.Trouble()
+	})
 }

@@ -22,38 +22,10 @@ const (
 
 // follow reads the records as they grow, says what there is, and returns when all processes have
 // ended.
-func (r *run) follow(ctx context.Context) (err error) {
-	open := make(Tails)
-	defer func() {
-		for _, t := range open {
-			err = errors.Join(err, t.Close())
-		}
-	}()
-	done := r.team.Wait()
-	end := time.Duration(r.plan.Phases[len(r.plan.Phases)-1].To - Now())
-	late := time.After(end + overdue)
-	tick := time.NewTicker(readEvery)
-	defer tick.Stop()
+func (r *run) follow(ctx context.Context) error {
 	said := Now()
-	for {
-		over := false
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-late:
-			return fmt.Errorf("the processes have not ended %s after the last phase", overdue)
-		case <-done:
-			over = true
-		case <-tick.C:
-		}
-		more, err := r.team.Read(open)
-		if err != nil {
-			return err
-		}
+	return r.team.Follow(ctx, readEvery, overdue, func(more []history.Event) {
 		r.events = append(r.events, more...)
-		if over {
-			return r.team.Trouble()
-		}
 		if t := Now(); t-said >= int64(sayEvery) {
 			said = t
 			r.progress(t)
@@ -61,7 +33,38 @@ func (r *run) follow(ctx context.Context) (err error) {
 		if r.first && len(check.Calls(r.events).Violations) > 0 {
 			r.team.Kill()
 		}
+	})
+}
+
+// Follow reads the records about once in every as they grow, calls f with what is new, and returns
+// when all workers have ended. It fails if they have not overdue after the plan's end, which Begin
+// has set.
+func (t *Team) Follow(ctx context.Context, every, overdue time.Duration, f func([]history.Event)) (err error) {
+	open := make(tails)
+	defer func() {
+		for _, tail := range open {
+			err = errors.Join(err, tail.Close())
+		}
+	}()
+	done := t.wait()
+	late := time.After(time.Duration(t.end-Now()) + overdue)
+	for over := false; !over; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-late:
+			return fmt.Errorf("the workers have not ended %s after the plan's end", overdue)
+		case <-done:
+			over = true
+		case <-time.After(every):
+		}
+		more, err := t.read(open)
+		if err != nil {
+			return err
+		}
+		f(more)
 	}
+	return t.trouble()
 }
 
 // progress prints a line: what was done so far, and what came of it.

@@ -58,7 +58,7 @@ func (t *Team) Begin(ctx context.Context, plan *Plan) (start int64, err error) {
 			if err == nil {
 				break
 			}
-			if err := t.Trouble(); err != nil {
+			if err := t.trouble(); err != nil {
 				return 0, err
 			}
 			if Sleep(ctx, look); ctx.Err() != nil {
@@ -68,6 +68,7 @@ func (t *Team) Begin(ctx context.Context, plan *Plan) (start int64, err error) {
 	}
 	start = Now() + int64(100*time.Millisecond)
 	plan.At(start)
+	t.end = plan.Phases[len(plan.Phases)-1].To
 	path := startFile(t.folder)
 	if err := os.WriteFile(path+".new", []byte(strconv.FormatInt(start, 10)), 0o644); err != nil {
 		return 0, err

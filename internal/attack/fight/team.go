@@ -30,6 +30,7 @@ type Team struct {
 
 	folder string
 	job    Job
+	end    int64 // of the plan; Begin sets it
 
 	mu      sync.Mutex
 	workers []*member
@@ -174,25 +175,25 @@ func (t *Team) Signal(n int, s unix.Signal) {
 	_ = t.workers[n%len(t.workers)].cmd.Process.Signal(s)
 }
 
-// Wait returns a channel that is closed when all workers have ended.
-func (t *Team) Wait() <-chan struct{} {
+// wait returns a channel that is closed when all workers have ended.
+func (t *Team) wait() <-chan struct{} {
 	done := make(chan struct{})
 	go func() { t.running.Wait(); close(done) }()
 	return done
 }
 
-// Trouble is what went wrong with the processes themselves.
-func (t *Team) Trouble() error {
+// trouble is what went wrong with the processes themselves.
+func (t *Team) trouble() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return errors.Join(t.failed...)
 }
 
-// Tails are the records of all lives so far.
-type Tails map[string]*history.Tail
+// tails are the records of all lives so far.
+type tails map[string]*history.Tail
 
-// Read returns what is new in them.
-func (t *Team) Read(open Tails) (events []history.Event, err error) {
+// read returns what is new in them.
+func (t *Team) read(open tails) (events []history.Event, err error) {
 	for _, path := range t.Present() {
 		if open[path] == nil {
 			tail, err := history.Open(path)
