@@ -199,7 +199,7 @@ func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sq
 	}
 	rows, err := sqlstore.ReadRows(ctx, s, d, sqlstore.Keys(changes))
 	if err != nil {
-		return out, err
+		return out, written(err)
 	}
 	if n < int64(len(changes)) {
 		if err := d.confirmMade(ctx, s, changes, rows); err != nil {

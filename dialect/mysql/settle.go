@@ -52,7 +52,7 @@ func (d *database) settle(
 	return nil
 }
 
-// readApplied reads the session's note, and the rows as they are.
+// readApplied reads the session's note, and the rows as they are, after a write.
 func (d *database) readApplied(ctx context.Context, s *sqlstore.Session, keys []string) (
 	note string, rows []sqlstore.Row, err error,
 ) {
@@ -71,7 +71,16 @@ func (d *database) readApplied(ctx context.Context, s *sqlstore.Session, keys []
 		}
 		return nil
 	})
-	return note, rows, err
+	return note, rows, written(err)
+}
+
+// written marks an error that came after a write which has been committed: a statement that was
+// certainly not sent says nothing of the one before.
+func written(err error) error {
+	if err == nil {
+		return nil
+	}
+	return sqlstore.Unsettled{Err: err, Committing: true}
 }
 
 // noted reads from a batch's note the numbers of the changes that the batch has made. The note of

@@ -180,7 +180,7 @@ func (w *wait) run(ctx context.Context, bid bool) (Grants, error) {
 
 // again says how the call goes on after a bid that ended with err.
 func (w *wait) again(ctx context.Context, err error) (bid bool, failed error) {
-	passing := w.outlasts(err) || Passing(err)
+	passing := ctx.Err() == nil && w.outlasts(err) || Passing(err)
 	switch {
 	case passing && ctx.Err() == nil:
 		w.lost = err
@@ -216,6 +216,12 @@ func Cut(ctx context.Context, err error) error {
 
 // stand waits for a signal.
 func (w *wait) stand(ctx context.Context) (s waitq.Signal[Grants], err error) {
+	var late <-chan time.Time
+	if !w.outage.IsZero() {
+		timer := time.NewTimer(max(0, time.Until(w.outage.Add(w.call.Want.TTL))))
+		defer timer.Stop()
+		late = timer.C
+	}
 	for {
 		w.show()
 		w.compare(ctx)
@@ -226,6 +232,8 @@ func (w *wait) stand(ctx context.Context) (s waitq.Signal[Grants], err error) {
 			if w.ticked(ctx) {
 				return s, nil
 			}
+		case <-late: // no poll has woken the call: ask whether the outage is over
+			return s, nil
 		case <-w.place.News(): // nil, and never, unless the caller watches
 		case <-ctx.Done():
 			return s, oneline.Join(w.held(), ctx.Err())

@@ -28,24 +28,28 @@ type redial struct {
 	mu     sync.Mutex
 	pauses *backoff.ExponentialBackOff
 	pause  time.Duration
-	until  time.Time
+	until  time.Time // after a failure
+	turn   time.Time // until then it is another's turn, unless it renews
 	failed time.Time
 	last   error
 }
 
 // rests returns why no connection is tried now: the last failure. nil lets its caller try, and no
-// other before that has ended or the pause has passed again.
-func (r *redial) rests() error {
+// other before that has ended or the pause has passed again. A renewal waits for no other's turn:
+// callers with little time would take one turn after the other, and connect in none.
+func (r *redial) rests(renews bool) error {
 	if !r.hurt.Load() {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	if now.Before(r.until) {
+	if now.Before(r.until) || !renews && now.Before(r.turn) {
 		return r.last
 	}
-	r.until = now.Add(r.pause)
+	if !renews {
+		r.turn = now.Add(r.pause)
+	}
 	return nil
 }
 
@@ -70,7 +74,7 @@ func (r *redial) connected() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.until = time.Time{}
+	r.until, r.turn = time.Time{}, time.Time{}
 }
 
 // succeeded notes that an op has ended on a connection that is still good.

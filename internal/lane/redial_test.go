@@ -151,3 +151,50 @@ func TestAServerThatTakesNoWritesIsDialedNowAndThen(t *testing.T) {
 		}
 	})
 }
+
+// Callers with less time than a connection takes give their turns up, one after the other. Renewals
+// do not stand behind them.
+func TestARenewalIsNotKeptFromConnectingByCallersInAHurry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const connecting = 120 * time.Millisecond
+		var down atomic.Bool
+		r := newRig(t, 3, func(cfg *lane.Config[body]) {
+			cfg.Setup = func(ctx context.Context, _ *session) error {
+				if down.Load() {
+					return errDown
+				}
+				select {
+				case <-time.After(connecting):
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		})
+		down.Store(true)
+		r.breakAll()
+		var over atomic.Bool
+		var callers sync.WaitGroup
+		for range 200 {
+			callers.Go(func() {
+				for !over.Load() {
+					ctx, cancel := context.WithTimeout(context.Background(), connecting/2)
+					_ = r.Do(ctx, lane.NewOp(lane.Acquire, body{name: "hurry"}))
+					cancel()
+					time.Sleep(10 * time.Millisecond)
+				}
+			})
+		}
+		time.Sleep(3 * time.Second)
+		down.Store(false)
+		began := time.Now()
+		for r.once(lane.Renew, nil) != nil && time.Since(began) < 10*time.Second {
+			time.Sleep(30 * time.Millisecond)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the renewal got through after %s", took)
+		}
+		over.Store(true)
+		callers.Wait()
+	})
+}

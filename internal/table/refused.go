@@ -124,15 +124,24 @@ func (s *Store) unveil(ctx context.Context, all []string, out []lease.Acquired) 
 		t, found := teams[all[i]]
 		switch {
 		case err != nil && !errors.Is(err, lease.ErrPrivilege):
-			out[i] = lease.Acquired{Err: err}
+			out[i] = failed(out[i], err)
 		case err != nil: // this user may not see the members; the key is held as far as it knows
 			out[i].Holder = lease.Holder{Shared: true}
 		case !found || t.members == 0:
-			out[i] = lease.Acquired{Possible: true, Locked: true}
+			out[i] = lease.Acquired{Possible: true, Locked: true, Doubtful: out[i].Doubtful}
 		default:
 			out[i].Holder = lease.Holder{Note: t.note, Remaining: t.remaining, Shared: true}
 		}
 	}
+}
+
+// failed is an answer after an error. What is known of no try that has failed stays unknown: an
+// earlier one without an answer may yet be granted.
+func failed(a lease.Acquired, err error) lease.Acquired {
+	if a.Doubtful && !errors.Is(err, lease.ErrUnknown) {
+		err = fmt.Errorf("%w: %w", lease.ErrUnknown, err)
+	}
+	return lease.Acquired{Err: err, Doubtful: a.Doubtful}
 }
 
 func isTeams(a lease.Acquired) bool {

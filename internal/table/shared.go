@@ -85,6 +85,9 @@ func (s *Store) again(
 		return out
 	case all:
 		if next, err := acquire(ctx, reqs); err == nil {
+			for i := range next {
+				next[i].Doubtful = next[i].Doubtful || out[i].Doubtful
+			}
 			s.unveil(ctx, keys, next)
 			return next
 		}
@@ -95,6 +98,7 @@ func (s *Store) again(
 		return out
 	}
 	for n, i := range free {
+		next[n].Doubtful = next[n].Doubtful || out[i].Doubtful
 		out[i] = next[n]
 	}
 	s.unveil(ctx, keys, out)
@@ -110,9 +114,9 @@ func (s *Store) endTeams(
 		if out[i].Err != nil || !out[i].Possible {
 			continue
 		}
-		out[i] = lease.Acquired{Locked: true}
+		out[i] = lease.Acquired{Locked: true, Doubtful: out[i].Doubtful}
 		if ended, err := s.endTeam(ctx, keys[i]); err != nil {
-			out[i] = lease.Acquired{Err: err}
+			out[i] = failed(out[i], err)
 		} else if ended {
 			free = append(free, i)
 		}

@@ -65,6 +65,9 @@ func (s *Store) endLocked(
 	if err != nil {
 		return false, err
 	}
+	if !isTeamName(team) {
+		return false, nil
+	}
 	if _, err := session.Exec(ctx, s.d.Text("team-clear"), []byte(key), team); err != nil {
 		return false, err
 	}
@@ -109,6 +112,18 @@ func (s *Store) unveilRecords(
 		}
 	}
 	return out, nil
+}
+
+// isTeamName reports whether an owner is a team, and not what an operator has written, with an
+// expiry like a team's: such a key is held.
+func isTeamName(owner []byte) bool {
+	var o lease.Owner
+	if len(owner) != len(o) {
+		return false
+	}
+	copy(o[:], owner)
+	_, named := lease.TeamToken(o)
+	return named
 }
 
 // isTeam reports whether a team holds the key, and not an operator who has ended a lease in a year

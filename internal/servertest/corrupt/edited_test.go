@@ -45,6 +45,23 @@ func TestAKeyHeldUntilAFarYearIsListedAsHeld(t *testing.T) {
 	}
 }
 
+// A team's row has that expiry too.
+func TestAKeyHeldByHandUntilTheEndOfATeamIsNotGranted(t *testing.T) {
+	e, store := opened(t)
+	e.Exec(t, `INSERT INTO {rowlock} (key, owner, token, acquired_at, expires_at) VALUES (?, ?, 7, 0, 253370764800000)`,
+		[]byte("k"), []byte("an operator's!!!"))
+	req := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}
+	got, err := store.Acquire(t.Context(), []lease.AcquireRequest{req})
+	if err != nil || len(got) != 1 || got[0].Granted {
+		t.Errorf("%+v, %v", got, err)
+	}
+	var token int64
+	err = e.DB.QueryRow(e.SQL(`SELECT token FROM {rowlock} WHERE owner IS NOT NULL`)).Scan(&token)
+	if err != nil || token != 7 {
+		t.Errorf("token %d, %v", token, err)
+	}
+}
+
 // What is no number is read again by every try, on every connection.
 func TestATokenThatIsNoNumberIsCorrupt(t *testing.T) {
 	f, store := opened(t)

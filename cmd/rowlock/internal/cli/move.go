@@ -166,12 +166,7 @@ func (p *program) journey(
 		end()
 		return nil, nil, err
 	}
-	endTrace, err := p.traceMoves(ctx, table, bridge)
-	if err != nil {
-		_ = bridge.Close()
-		end()
-		return nil, nil, err
-	}
+	endTrace := p.traceMoves(ctx, table, bridge)
 	j := &journey{moving: m, table: table, cluster: named, bridge: bridge}
 	return j, func() { endTrace(); _ = bridge.Close(); end() }, nil
 }

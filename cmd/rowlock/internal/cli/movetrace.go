@@ -15,18 +15,19 @@ import (
 // for the log, and keeps no key from moving.
 func (p *program) traceMoves(
 	ctx context.Context, table paxosbridge.Table, bridge *paxosbridge.Bridge,
-) (end func(), err error) {
+) (end func()) {
 	if !isTraced(ctx, table) {
-		return func() {}, nil
+		return func() {}
 	}
 	cfg := &rowlock.Config{Logger: p.logger(), Identity: operator()}
 	cfg.Reaper.Off = true // what sweeps is the application's, and knows its retention
 	cfg.Trace = rowlock.TraceConfig{On: true, Events: []lease.EventKind{lease.EventMoved}}
 	client, err := rowlock.New(bridge, cfg)
 	if err != nil {
-		return nil, err
+		cfg.Logger.Warn("rowlock: the move is not traced", "error", err)
+		return func() {}
 	}
-	return func() { _ = client.Close() }, nil
+	return func() { _ = client.Close() }
 }
 
 // isTraced reports whether a client has been elected to sweep the trace, or events are there. In a
