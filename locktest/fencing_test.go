@@ -222,6 +222,10 @@ func (tx *memTx) end(renews []lease.RenewRequest, releases []lease.Lease) error 
 			delete(tx.store.locked, key)
 		}
 	}
+	renews = slices.DeleteFunc(renews, func(q lease.RenewRequest) bool {
+		row, _ := tx.store.row(q.Key)
+		return row.Remaining > q.TTL // what the holder was told stays true
+	})
 	_, renewed := tx.store.Store.Renew(context.Background(), renews)
 	_, released := tx.store.Store.Release(context.Background(), releases)
 	return errors.Join(renewed, released)

@@ -46,7 +46,7 @@ func (l *lane[T]) serve(ctx context.Context, op *Op[T]) {
 func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
 	ctx, cancel := l.bound(ctx, ops)
 	defer cancel()
-	if err := l.connect(ctx, ops[0].Kind == Renew); err != nil {
+	if err := l.connect(ctx); err != nil {
 		for _, op := range ops {
 			op.Err = sqlstore.NotSent{Err: err}
 		}
@@ -69,7 +69,7 @@ func (l *lane[T]) misled(ops []*Op[T]) {
 	}
 	for _, op := range ops {
 		if op.Err != nil && l.set.cfg.ReadOnly(op.Err) {
-			l.set.redial.fail(op.Err)
+			l.set.redial.fail()
 			return
 		}
 	}
@@ -94,11 +94,11 @@ func (l *lane[T]) bound(ctx context.Context, ops []*Op[T]) (context.Context, con
 
 // connect makes sure there is a session. A new connection costs its op a moment. Nothing was sent
 // on it yet, so the outcome of a failure is known.
-func (l *lane[T]) connect(ctx context.Context, renews bool) error {
+func (l *lane[T]) connect(ctx context.Context) error {
 	if l.session != nil {
 		return nil
 	}
-	if err := l.set.redial.rests(renews); err != nil {
+	if err := l.set.redial.rest(ctx); err != nil {
 		return err
 	}
 	err := l.dial(ctx)
@@ -106,7 +106,7 @@ func (l *lane[T]) connect(ctx context.Context, renews bool) error {
 	case err == nil:
 		l.set.redial.connected()
 	case ctx.Err() == nil: // or its caller has left, which says nothing, or it has taken long enough
-		l.set.redial.fail(err)
+		l.set.redial.fail()
 	}
 	return err
 }

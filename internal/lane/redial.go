@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,13 +11,13 @@ import (
 )
 
 const (
-	// The pauses between two connections that fail. The longest, with its jitter, is shorter than the
+	// The pauses between two connections that fail. The longest, with its jitter, is a part of the
 	// time for which an op is tried again, so that a call which meets the end of an outage gets
 	// through.
-	firstRest, longestRest, restJitter = 5 * time.Millisecond, 150 * time.Millisecond, 0.3
+	firstRest, longestRest, restJitter = 5 * time.Millisecond, 40 * time.Millisecond, 0.3
 	// healthy is how long nothing must have failed before the pauses begin anew. While a server takes
 	// no writes, reads go on to succeed.
-	healthy = 4 * longestRest
+	healthy = 10 * longestRest
 )
 
 // redial spaces the connections of a set while they fail. Without it each try of each caller is a
@@ -27,43 +28,43 @@ type redial struct {
 
 	mu     sync.Mutex
 	pauses *backoff.ExponentialBackOff
-	pause  time.Duration
-	until  time.Time // after a failure
-	turn   time.Time // until then it is another's turn, unless it renews
+	until  time.Time
 	failed time.Time
-	last   error
 }
 
-// rests returns why no connection is tried now: the last failure. nil lets its caller try, and no
-// other before that has ended or the pause has passed again. A renewal waits for no other's turn:
-// callers with little time would take one turn after the other, and connect in none.
-func (r *redial) rests(renews bool) error {
+// rest waits until the pause after the last failure is over. The ops of a lane wait together, and
+// are answered together when its connection fails. To answer them at once instead would use up
+// their tries before the pause is over.
+func (r *redial) rest(ctx context.Context) error {
 	if !r.hurt.Load() {
 		return nil
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	if now.Before(r.until) || !renews && now.Before(r.turn) {
-		return r.last
+	pause := time.Until(r.until)
+	r.mu.Unlock()
+	if pause <= 0 {
+		return nil
 	}
-	if !renews {
-		r.turn = now.Add(r.pause)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return nil
 }
 
 // fail notes that a connection could not be made, or leads to a server that takes no writes.
-func (r *redial) fail(err error) {
+func (r *redial) fail() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pause, r.failed, r.last = 0, time.Now(), err
+	r.failed, r.until = time.Now(), time.Time{}
 	if r.pauses == nil { // the first is free: one cut connection is no outage
 		r.pauses = retry.Growing(firstRest, longestRest, restJitter)
 	} else {
-		r.pause = r.pauses.NextBackOff()
+		r.until = r.failed.Add(r.pauses.NextBackOff())
 	}
-	r.until = r.failed.Add(r.pause)
 	r.hurt.Store(true)
 }
 
@@ -74,7 +75,7 @@ func (r *redial) connected() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.until, r.turn = time.Time{}, time.Time{}
+	r.until = time.Time{}
 }
 
 // succeeded notes that an op has ended on a connection that is still good.
@@ -85,7 +86,7 @@ func (r *redial) succeeded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.failed) >= healthy {
-		r.pauses, r.last = nil, nil
+		r.pauses = nil
 		r.hurt.Store(false)
 	}
 }

@@ -61,18 +61,16 @@ func (r *rig) breakAll() {
 	all.Wait()
 }
 
-// 64 callers try 19,000 times. What is dialed does not depend on their number.
+// What is dialed does not depend on the number of callers.
 func TestAServerThatIsDownIsDialedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 3, nil)
 		r.dialer.failAfter(0, errDown)
 		r.breakAll()
 		before := r.dialer.dialed.Load()
-		if failed := r.keepCalling(64, 3*time.Second, nil); failed < 64*250 {
-			t.Errorf("%d calls failed: the others have waited for the connection", failed)
-		}
-		if n := r.dialer.dialed.Load() - before; n < 15 || n > 45 {
-			t.Errorf("%d connections were tried in 3 s, want about 25", n)
+		r.keepCalling(64, 3*time.Second, nil)
+		if n := r.dialer.dialed.Load() - before; n < 60 || n > 300 {
+			t.Errorf("%d connections were tried in 3 s, want three in each 40 ms at most", n)
 		}
 	})
 }
@@ -89,7 +87,7 @@ func TestAServerThatIsBackIsDialedSoon(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		// A store tries for 254 ms, give or take a half.
-		if took := time.Since(began); took > 200*time.Millisecond {
+		if took := time.Since(began); took > 60*time.Millisecond {
 			t.Errorf("the first op after the outage had to wait for %s", took)
 		}
 		time.Sleep(time.Second)
@@ -142,12 +140,10 @@ func TestAServerThatTakesNoWritesIsDialedNowAndThen(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		})
-		if failed := r.keepCalling(64, 3*time.Second, fails(errReadOnly)); failed < 64*250 {
-			t.Errorf("%d calls failed: the others have waited for the connection", failed)
-		}
+		r.keepCalling(64, 3*time.Second, fails(errReadOnly))
 		reads.Wait()
-		if n := r.dialer.dialed.Load() - before; n < 15 || n > 90 {
-			t.Errorf("%d connections were made in 3 s, want some tens", n)
+		if n := r.dialer.dialed.Load() - before; n < 60 || n > 300 {
+			t.Errorf("%d connections were made in 3 s, want three in each 40 ms at most", n)
 		}
 	})
 }

@@ -84,7 +84,7 @@ func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 	s.lanes = lanes
 	for i := range lanes {
 		lanes[i] = &lane[T]{set: s, keeper: i == 0 && cfg.Lanes > 1, wake: make(chan struct{}, 1)}
-		if err := lanes[i].connect(ctx, false); err != nil {
+		if err := lanes[i].connect(ctx); err != nil {
 			for _, l := range lanes[:i] {
 				l.drop()
 			}

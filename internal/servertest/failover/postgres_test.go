@@ -153,7 +153,7 @@ func passesOn(t *testing.T, token int64, a, b *pending) {
 // and while no server takes writes, what the pauses of lanes allow, with their first short ones.
 func fewConnections(t *testing.T, n, clients int, outage time.Duration) {
 	t.Helper()
-	most := clients * (2*(3+2) + 10 + int(outage/(50*time.Millisecond)))
+	most := clients * (2*(3+2) + 10 + 3*int(outage/(25*time.Millisecond)))
 	t.Logf("%d clients connected %d times in %s", clients, n, outage.Round(time.Millisecond))
 	if n > most {
 		t.Errorf("%d clients made %d connections in %s, want at most %d", clients, n, outage, most)
