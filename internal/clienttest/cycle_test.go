@@ -291,12 +291,14 @@ func TestAWaitThatEndsWhileItIsRecordedLeavesNoRecord(t *testing.T) {
 		waits, holds := Client(t, way, nil), Client(t, s, nil)
 		mine, k := Take(t, waits, "h"), Take(t, holds, "k")
 		waiting := Wait(t, waits, "k")
+		way.mu.Lock()
 		way.process = func() {
 			Unlock(t, k)
 			next := <-waiting
 			WantIs(t, "the waiter", next.Err)
 			Unlock(t, next.Lock)
 		}
+		way.mu.Unlock()
 		time.Sleep(time.Minute)
 		Unlock(t, mine)
 		way.mu.Lock()
