@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -95,8 +94,6 @@ func serveUntil(ctx context.Context, l net.Listener, server *http.Server) error 
 	}
 	ending, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := server.Shutdown(ending); err != nil {
-		return errors.Join(err, server.Close())
-	}
-	return nil
+	_ = server.Shutdown(ending)
+	return server.Close() // a browser may keep a connection open on which it has asked nothing
 }
