@@ -1,8 +1,10 @@
 package semaphore_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,7 +14,18 @@ import (
 	"github.com/rowlockdb/rowlock/internal/clienttest"
 )
 
+// panicking releases with hooks that panic while bad is true. A waiter that happens to ask at that
+// moment gets the slot itself: then it is tried again.
 func panicking(t *testing.T, hooks rowlock.Hooks, bad *atomic.Bool) {
+	for range 5 {
+		if panickedOnce(t, hooks, bad) || t.Failed() {
+			return
+		}
+	}
+	t.Error("no panic")
+}
+
+func panickedOnce(t *testing.T, hooks rowlock.Hooks, bad *atomic.Bool) (panicked bool) {
 	bubble(t, func(t *testing.T, s *clienttest.Script) {
 		cfg := &rowlock.Config{Hooks: hooks, Logger: slog.New(slog.DiscardHandler)}
 		cfg.Reaper.Off = true
@@ -21,11 +34,7 @@ func panicking(t *testing.T, hooks rowlock.Hooks, bad *atomic.Bool) {
 		a := waits(t, t.Context(), sem, 1)
 		bad.Store(true)
 		func() {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
+			defer func() { panicked = recover() != nil }()
 			_ = held.Release(t.Context())
 		}()
 		bad.Store(false)
@@ -45,6 +54,7 @@ func panicking(t *testing.T, hooks rowlock.Hooks, bad *atomic.Bool) {
 			synctest.Wait()
 		}
 	})
+	return panicked
 }
 
 func TestAPanicBeforeAHandOverLeavesTheWaiterInItsPlace(t *testing.T) {
@@ -59,7 +69,7 @@ func TestAPanicBeforeAHandOverLeavesTheWaiterInItsPlace(t *testing.T) {
 func TestAPanicAfterAHandOverLosesNoSlot(t *testing.T) {
 	var bad atomic.Bool
 	panicking(t, rowlock.Hooks{Acquired: func(context.Context, string, int64, time.Duration) {
-		if bad.Load() {
+		if bad.Load() && bytes.Contains(debug.Stack(), []byte("PassSlots")) {
 			panic("out of luck")
 		}
 	}}, &bad)

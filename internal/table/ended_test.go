@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -59,7 +60,9 @@ func (r *rig) kill(t *testing.T, tx *sql.Tx) {
 		if r.Dialect.Name() == "mysql" {
 			look = `SELECT 1 - COUNT(*) FROM information_schema.processlist WHERE id = %d`
 		}
-		if err := r.DB.QueryRowContext(t.Context(), fmt.Sprintf(look, id)).Scan(&gone); err != nil {
+		err := r.DB.QueryRowContext(t.Context(), fmt.Sprintf(look, id)).Scan(&gone)
+		// MySQL cannot list sessions while a statement of one has binary parameters.
+		if err != nil && !strings.Contains(err.Error(), "Error 3854") {
 			t.Fatal(err)
 		}
 	}
