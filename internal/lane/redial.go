@@ -42,17 +42,10 @@ func (r *redial) rest(ctx context.Context) error {
 	r.mu.Lock()
 	pause := time.Until(r.until)
 	r.mu.Unlock()
-	if pause <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if pause > 0 && !retry.Sleep(ctx, pause) {
 		return ctx.Err()
 	}
+	return nil
 }
 
 // fail notes that a connection could not be made, or leads to a server that takes no writes.
