@@ -21,6 +21,9 @@ func FuzzDSN(f *testing.F) {
 		{"mysql", "/", "db/x?collation=\n"},
 		{"oracle", "", "db"},
 		{"mysql", "", "[::1]/"},
+		{"mysql", ":/x", "db/x?tls=none"},
+		{"postgres", "@a#b", "db/x"},
+		{"postgres", "?a", "db/x"},
 	} {
 		f.Add(s[0], s[1], s[2], "", "", false)
 	}

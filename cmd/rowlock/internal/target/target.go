@@ -97,13 +97,23 @@ func Open(ctx context.Context, s Settings) (*Target, error) {
 		return t.openFile(strings.TrimPrefix(s.DSN, "sqlite:"))
 	}
 	u, err := url.Parse(s.DSN)
-	if err != nil {
+	if err != nil || strings.Contains(afterHost(s.DSN), "@") {
 		// The error of net/url has the whole DSN, and the password in it.
-		return nil, fmt.Errorf("%w: --dsn is no URL: escape special characters in the password "+
-			"as %%XX; %s", lease.ErrConfig, forms)
+		return nil, fmt.Errorf("%w: --dsn is no URL: escape special characters as %%XX, also in the "+
+			"password (/ is %%2F, @ is %%40); %s", lease.ErrConfig, forms)
 	}
 	t.Name = kind + "://" + u.Host + u.Path
 	return t, t.dial(ctx, u)
+}
+
+// afterHost returns what follows the host of a URL. With an @ there, a password had a /, a ? or a #,
+// which ended it: its rest would be taken for a path and be shown.
+func afterHost(dsn string) string {
+	_, rest, _ := strings.Cut(dsn, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		return rest[i:]
+	}
+	return ""
 }
 
 func (t *Target) openFile(path string) (*Target, error) {
