@@ -47,6 +47,10 @@ type Session struct {
 	conn  *sql.Conn
 	stmts map[string]*statement
 	job   job
+
+	era     int64             // in which the session grants; see Eras
+	eraText string            // "" until it is learned
+	filled  map[string]string // statements as the server gets them
 }
 
 // Guard bounds the silence within a transaction, if the session's settings cannot.

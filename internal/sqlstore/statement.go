@@ -132,13 +132,21 @@ func (s *Session) runOn(c any) (err error) {
 		if !ok {
 			return incapable(c)
 		}
-		j.result, err = on.ExecContext(j.ctx, j.query, j.args)
+		query, failed := s.text(j.query)
+		if failed != nil {
+			return failed
+		}
+		j.result, err = on.ExecContext(j.ctx, query, j.args)
 	case s.Unprepared:
 		on, ok := c.(driver.QueryerContext)
 		if !ok {
 			return incapable(c)
 		}
-		rows, err = on.QueryContext(j.ctx, j.query, j.args)
+		query, failed := s.text(j.query)
+		if failed != nil {
+			return failed
+		}
+		rows, err = on.QueryContext(j.ctx, query, j.args)
 	default:
 		st, failed := s.prepared(c)
 		if failed != nil {
@@ -185,7 +193,11 @@ func (s *Session) prepared(c any) (*statement, error) {
 	if !ok {
 		return nil, incapable(c)
 	}
-	prepared, err := on.PrepareContext(s.job.ctx, s.job.query)
+	query, err := s.text(s.job.query)
+	if err != nil {
+		return nil, err
+	}
+	prepared, err := on.PrepareContext(s.job.ctx, query)
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,8 @@ func Judge(d Classifier, err error) Verdict {
 		return Verdict{Class: Conflict}
 	case errors.Is(err, lease.ErrNotSynchronous):
 		return Verdict{Class: Unfit}
+	case errors.Is(err, lease.ErrReadOnly):
+		return Verdict{Class: Unfit, As: lease.ErrReadOnly}
 	case errors.Is(err, lease.ErrCorrupt):
 		return Verdict{Class: Refused}
 	}

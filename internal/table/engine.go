@@ -18,6 +18,7 @@ type engine struct {
 	strategy sqlstore.Strategy
 	lanes    *lane.Set[call]
 	limit    time.Duration // of a call that has no other
+	eras     *sqlstore.Eras
 	process  processes
 	channel  string // what the processes of these tables listen on
 }

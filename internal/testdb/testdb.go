@@ -200,7 +200,7 @@ func (e *Env) SQL(query string) string {
 		"{rowlock_floor}", e.Table("rowlock_floor"), "{rowlock_queue}", e.Table("rowlock_queue"), "{rowlock_meta}", e.Table("rowlock_meta"),
 		"{rowlock_hold}", e.Table("rowlock_hold"), "{rowlock_once}", e.Table("rowlock_once"), "{rowlock_wait}", e.Table("rowlock_wait"), "{rowlock_member}", e.Table("rowlock_member"),
 		"{rowlock_latch}", e.Table("rowlock_latch"), "{rowlock_limit}", e.Table("rowlock_limit"), "{rowlock_party}", e.Table("rowlock_party"),
-		"{rowlock_forced}", e.Table("rowlock_forced"), "{rowlock_trace}", e.Table("rowlock_trace")).Replace(query)
+		"{rowlock_forced}", e.Table("rowlock_forced"), "{rowlock_trace}", e.Table("rowlock_trace"), "{rowlock_era}", e.Table("rowlock_era")).Replace(query)
 }
 
 // Expire ends a key's lease in the store, so that no test has to sleep.

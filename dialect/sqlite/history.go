@@ -1,0 +1,27 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+)
+
+// History is that of a file since it was opened: a file that was copied back looks like one that was
+// not, so that each opening begins an era.
+func (d *database) History(
+	ctx context.Context, s *sqlstore.Session, o *sqlstore.Opened,
+) (h sqlstore.History, err error) {
+	path, err := file(ctx, s.Conn())
+	if err != nil {
+		return h, err
+	}
+	name := fmt.Sprintf("%s/%d", o.ID, o.File(path))
+	err = s.QueryRow(ctx, d.Text("era-look"), []any{name}, h.Dest()...)
+	return h, err
+}
+
+// EraText is a number.
+func (d *database) EraText(_ *sqlstore.Session, h sqlstore.History) string {
+	return fmt.Sprint(h.Newest)
+}

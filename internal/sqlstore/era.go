@@ -1,0 +1,263 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/retry"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Eras keeps tokens growing across a failover or a restore that has lost grants. Each session that
+// grants learns when it connects which history its server has, and in which era of the table that
+// history is. The statements that grant have the era's start in their text, so that it costs no
+// round trip, and a session that has not learned it can send none of them.
+//
+// A connection ends with its server, so that no session takes an old era to another one. Behind a
+// pooler or a proxy it may, and there the text is an expression that fails on every server but the
+// one that was asked.
+type Eras struct {
+	d      *Dialect
+	opened Opened
+	newest atomic.Int64 // that any session here has learned
+}
+
+// History is what a session has learned of its server.
+type History struct {
+	// Name differs for each start of a server, and for each restore.
+	Name string
+	// Newest is the start of the newest era of the table, -1 if there is none.
+	Newest int64
+	// Recorded is how many histories the table has, and Known is 1 if this is one of them.
+	Recorded, Known int64
+	// ReadOnly is 0 if the server takes writes.
+	ReadOnly int64
+	// Server is something that statements can compare, and that differs on any other server.
+	Server string
+}
+
+// Dest returns the destinations of section era-look.
+func (h *History) Dest() []any {
+	return []any{&h.Name, &h.Newest, &h.Recorded, &h.Known, &h.ReadOnly, &h.Server}
+}
+
+// NewEras returns the eras of the tables that d speaks of.
+func NewEras(d *Dialect) *Eras { return &Eras{d: d, opened: Opened{ID: lease.NewOwner()}} }
+
+// Opened is one opening of tables, for a database that cannot tell its histories apart by itself.
+type Opened struct {
+	ID lease.Owner
+
+	mu    sync.Mutex
+	file  os.FileInfo
+	count int
+}
+
+// File returns the number of the file at path: the same until another file is there.
+func (o *Opened) File(path string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now, err := os.Stat(path); err == nil && (o.file == nil || !os.SameFile(o.file, now)) {
+		o.file = now
+		o.count++
+	}
+	return o.count
+}
+
+// Newest is the start of the newest era that a session has learned.
+func (e *Eras) Newest() int64 { return e.newest.Load() }
+
+// Learn has a session grant in the newest era of its server's history, and begins one if the table
+// does not know the history, or has forgotten an era that another session here has seen. Nothing is
+// granted before that has been committed.
+func (e *Eras) Learn(ctx context.Context, s *Session) error {
+	if e.d.OneHistory {
+		s.EraAt(0)
+		return nil
+	}
+	h, err := e.look(ctx, s)
+	if err != nil {
+		return err
+	}
+	for !e.knows(h) {
+		if h.ReadOnly != 0 {
+			return fmt.Errorf("%w: its history is new to the table, and it takes no writes", lease.ErrReadOnly)
+		}
+		switch h, err = e.begin(ctx, s); {
+		case err == nil:
+		case Judge(e.d, err).Class != Conflict || !retry.Sleep(ctx, eraPause):
+			return err
+		}
+	}
+	e.see(h.Newest)
+	s.grantIn(h.Newest, e.d.EraText(s, h))
+	return nil
+}
+
+// After returns the function that sets up a session that grants.
+func (e *Eras) After(
+	setup func(context.Context, *Session) error,
+) func(context.Context, *Session) error {
+	return func(ctx context.Context, s *Session) error {
+		if err := setup(ctx, s); err != nil {
+			return err
+		}
+		return e.Learn(ctx, s)
+	}
+}
+
+const (
+	// eraPause is between two tries to begin an era while another session does.
+	eraPause = 20 * time.Millisecond
+	// erasKept is how many histories the table remembers. One that is forgotten begins an era again.
+	erasKept = 64
+)
+
+func (e *Eras) look(ctx context.Context, s *Session) (h History, err error) {
+	if h, err = e.d.History(ctx, s, &e.opened); errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("%w: section era-look has no row", lease.ErrCorrupt)
+	}
+	return h, err
+}
+
+func (e *Eras) knows(h History) bool { return h.Known > 0 && h.Newest >= e.Newest() }
+
+func (e *Eras) see(start int64) {
+	for seen := e.Newest(); seen < start && !e.newest.CompareAndSwap(seen, start); {
+		seen = e.Newest()
+	}
+}
+
+// begin records the server's history with the next era, unless another session has, and returns
+// what the table then has. An error of its commit needs no other treatment: whoever connects next
+// reads what has become of it.
+func (e *Eras) begin(ctx context.Context, s *Session) (h History, err error) {
+	err = s.InTx(ctx, func() error {
+		for _, section := range [...]string{"era-make", "era-lock"} {
+			if _, err := s.Exec(ctx, e.d.Text(section)); err != nil {
+				return err
+			}
+		}
+		if h, err = e.look(ctx, s); err != nil || e.knows(h) {
+			return err
+		}
+		if h.Newest, err = e.next(ctx, s, h); err != nil {
+			return err
+		}
+		h.Known = 1
+		if _, err := s.Exec(ctx, e.d.Text("era-write"), h.Name, h.Newest); err != nil {
+			return err
+		}
+		return e.drop(ctx, s)
+	})
+	var open Unsettled
+	if errors.As(err, &open) {
+		err = open.Err
+	}
+	return h, err
+}
+
+// next returns the start of the era that the history h begins. The first history of a table has the
+// tokens from 1 on.
+func (e *Eras) next(ctx context.Context, s *Session, h History) (int64, error) {
+	if h.Recorded == 0 && h.Newest == 0 && e.Newest() == 0 {
+		return 0, nil
+	}
+	var now int64
+	if err := s.QueryRow(ctx, e.d.Text("era-clock"), nil, &now); err != nil {
+		return 0, err
+	}
+	return nextEra(time.UnixMicro(now), max(h.Newest, e.Newest()))
+}
+
+// drop forgets all but the newest histories.
+func (e *Eras) drop(ctx context.Context, s *Session) error {
+	var oldest int64
+	err := s.QueryRow(ctx, e.d.Text("era-kept"), []any{erasKept}, &oldest)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		_, err = s.Exec(ctx, e.d.Text("era-drop"), oldest)
+	}
+	return err
+}
+
+var (
+	// eraZero is when the numbers of eras begin, and eraStep is how long each number lasts: two for
+	// each step, because the odd ones are of clusters. They last for 79 years.
+	eraZero = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	eraStep = 10 * time.Minute
+)
+
+const (
+	// eraShift is the tokens that an era has room for in each µs of its step. No key is granted so
+	// fast.
+	eraShift = 9
+	lastEra  = (lease.MaxToken>>lease.EpochShift - 2) &^ 1
+)
+
+// EraClock returns the token that every token granted before now is below, as long as the database's
+// clock does not go back. It is the start of an era that begins now.
+func EraClock(now time.Time) int64 {
+	since := max(0, now.Sub(eraZero))
+	return lease.EpochStart(int64(since/eraStep)*2) + (since%eraStep).Microseconds()<<eraShift
+}
+
+// nextEra returns the start of the era after the one that began at last: that of the clock, because
+// a failover can also have forgotten the eras before it, or if the clock has gone back the next that
+// is above.
+func nextEra(now time.Time, last int64) (int64, error) {
+	start := EraClock(now)
+	if start <= last || lease.Epoch(start) > lastEra {
+		start = lease.EpochStart(lease.Epoch(last)&^1 + 2)
+	}
+	if lease.Epoch(start) > lastEra {
+		return 0, fmt.Errorf("%w: rowlock_era has no era after %d: a row there was edited, or the "+
+			"database's clock was decades ahead", lease.ErrTokenExhausted, lease.Epoch(last))
+	}
+	return start, nil
+}
+
+const eraWord = "@era"
+
+// FillEra puts the start of an era into a statement.
+func FillEra(query, start string) string { return strings.ReplaceAll(query, eraWord, start) }
+
+// EraAt has a session grant in an era that needs not be learned, as in a cluster whose members have
+// one history.
+func (s *Session) EraAt(start int64) { s.grantIn(start, strconv.FormatInt(start, 10)) }
+
+func (s *Session) grantIn(start int64, text string) {
+	s.era, s.eraText, s.filled = start, text, make(map[string]string)
+}
+
+// Next returns the token that a statement of the session grants to a key which has this one.
+func (s *Session) Next(token int64) int64 { return max(token, s.era) + 1 }
+
+// text returns a statement as the server gets it.
+func (s *Session) text(query string) (string, error) {
+	if text, ok := s.filled[query]; ok {
+		return text, nil
+	}
+	text := query
+	if strings.Contains(query, eraWord) {
+		if s.eraText == "" {
+			return "", NotSent{fmt.Errorf("%w: the session has learned no era", lease.ErrConfig)}
+		}
+		text = FillEra(query, s.eraText)
+	}
+	if s.filled != nil {
+		s.filled[query] = text
+	}
+	return text, nil
+}
+
