@@ -1,7 +1,8 @@
 -- The statements for MySQL and MariaDB. The section names are the same in every dialect, and the
--- server sees each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled
--- in. @home is the home of the rows that these statements may change: 0 for leases, otherwise see
+-- server sees each as a comment after the verb: SELECT /* rowlock look */ …. Three names are
+-- filled in. @home is the home of the rows that these statements may change: 0 for leases, otherwise see
 -- lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken - 1.
+-- @era is the start of the session's era, which each of its tokens is above; see era.sql.
 --
 -- Time is UTC_TIMESTAMP(6), because NOW() depends on the session's time zone, and a bare DATETIME
 -- cuts to seconds. It is frozen when the statement begins, which is the safe side of both

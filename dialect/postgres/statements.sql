@@ -1,7 +1,8 @@
 -- The statements for Postgres. The section names are the same in every dialect, and the server sees
--- each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled in. @home is
+-- each as a comment after the verb: SELECT /* rowlock look */ …. Three names are filled in. @home is
 -- the home of the rows that these statements may change: 0 for leases, otherwise see
 -- lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken - 1.
+-- @era is the start of the session's era, which each of its tokens is above; see era.sql.
 --
 -- Time is clock_timestamp(), never now(): now() is when the transaction began, which is before the
 -- wait for a row lock, and minutes ago in a long transaction. It stands in SET and WHERE, never in

@@ -7,8 +7,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-// History is that of a file since it was opened: a file that was copied back looks like one that was
-// not, so that each opening begins an era.
+// History is that of a file since it was opened.
 func (d *database) History(
 	ctx context.Context, s *sqlstore.Session, o *sqlstore.Opened,
 ) (h sqlstore.History, err error) {
@@ -16,8 +15,11 @@ func (d *database) History(
 	if err != nil {
 		return h, err
 	}
-	name := fmt.Sprintf("%s/%d", o.ID, o.File(path))
-	err = s.QueryRow(ctx, d.Text("era-look"), []any{name}, h.Dest()...)
+	id, err := o.File(path)
+	if err != nil {
+		return h, err
+	}
+	err = s.QueryRow(ctx, d.Text("era-look"), []any{id.String()}, h.Dest()...)
 	return h, err
 }
 

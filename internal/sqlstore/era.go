@@ -5,10 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,28 +47,11 @@ func (h *History) Dest() []any {
 	return []any{&h.Name, &h.Newest, &h.Recorded, &h.Known, &h.ReadOnly, &h.Server}
 }
 
-// NewEras returns the eras of the tables that d speaks of.
-func NewEras(d *Dialect) *Eras { return &Eras{d: d, opened: Opened{ID: lease.NewOwner()}} }
+// NewEras returns the eras of the tables that d speaks of. Close ends them.
+func NewEras(d *Dialect) *Eras { return &Eras{d: d} }
 
-// Opened is one opening of tables, for a database that cannot tell its histories apart by itself.
-type Opened struct {
-	ID lease.Owner
-
-	mu    sync.Mutex
-	file  os.FileInfo
-	count int
-}
-
-// File returns the number of the file at path: the same until another file is there.
-func (o *Opened) File(path string) int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now, err := os.Stat(path); err == nil && (o.file == nil || !os.SameFile(o.file, now)) {
-		o.file = now
-		o.count++
-	}
-	return o.count
-}
+// Close is for after the last session has ended.
+func (e *Eras) Close() { e.opened.Close() }
 
 // Newest is the start of the newest era that a session has learned.
 func (e *Eras) Newest() int64 { return e.newest.Load() }

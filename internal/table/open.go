@@ -71,6 +71,11 @@ func (s *Store) refusal(err error) error {
 }
 
 func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
+	defer func() {
+		if err != nil {
+			s.eras.Close()
+		}
+	}()
 	s.lanes, err = lane.Open(ctx, lane.Config[call]{
 		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.eras.After(s.sync.after(s.d.Setup)),
 		Run: s.run,

@@ -102,5 +102,6 @@ func (s *Store) Close() error {
 	s.hints.close()
 	s.desk.close()
 	s.lanes.Close()
+	s.eras.Close()
 	return nil
 }

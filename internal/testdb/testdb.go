@@ -54,10 +54,23 @@ func (k Kind) DSN(tb testing.TB) string {
 	tb.Helper()
 	if k.Name == "sqlite" {
 		file := filepath.Join(tb.TempDir(), "test.db")
+		keepOpen(tb, file)
 		path := (&url.URL{Path: file}).EscapedPath() // the name of a subtest may have a #, where the name of a file would end
 		return "file:" + path + "?" + url.Values{"_pragma": {"journal_mode(WAL)", "busy_timeout(5000)", "synchronous(off)"}, "_txlock": {"immediate"}}.Encode()
 	}
 	return required(tb, k.Name)
+}
+
+// keepOpen has all clients of the test in one era, as if another client had the file open.
+func keepOpen(tb testing.TB, file string) {
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	var o sqlstore.Opened
+	if _, err := o.File(file); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(o.Close)
 }
 
 // Group returns the data source names of the members of a group under MySQL's Group Replication, skipping the test aloud if there
