@@ -97,6 +97,9 @@ func (s *Store) Instance() string { return s.instance + " " + s.d.Names().Prefix
 // caller has left can be granted.
 func (s *Store) Settle(ctx context.Context) { s.lanes.Settle(ctx) }
 
+// Era is the token that the newest era which this store grants in begins after.
+func (s *Store) Era() int64 { return s.eras.Newest() }
+
 // Close ends every Listen, runs what is pending to its end and closes the connections.
 func (s *Store) Close() error {
 	s.hints.close()

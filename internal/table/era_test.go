@@ -1,0 +1,311 @@
+package table_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// eraWays are the ways in which keys are granted. Each has a row before, in the state that it says,
+// and returns the tokens that it was granted.
+var eraWays = []struct {
+	name, row string
+	keys      int
+	grant     func(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error)
+}{
+	{"acquire an absent key", "absent", 1, acquireThem},
+	{"acquire a free row", "free", 1, acquireThem},
+	{"acquire an expired row", "expired", 1, acquireThem},
+	{"acquire a batch of absent keys", "absent", 3, acquireThem},
+	{"acquire a batch", "free", 3, acquireThem},
+	{"acquire all", "free", 3, acquireAllOf},
+	{"acquire all, of absent keys", "absent", 3, acquireAllOf},
+	{"acquire any", "free", 3, takeAny(1)},
+	{"acquire any two", "free", 3, takeAny(2)},
+	{"hand over", "held", 1, handThemOver},
+	{"hand over a batch", "held", 3, handThemOver},
+	{"claim an absent key", "absent", 1, claimThem(false)},
+	{"claim a free row", "free", 1, claimThem(false)},
+	{"claim with a ticket", "free", 1, claimThem(true)},
+	{"pass to a ticket", "held", 1, passThem},
+}
+
+// A failover to a replica that lagged, or a restore, forgets grants. In whatever way a key is
+// granted afterwards, its token is above every one from before.
+func TestTokensGrowThoughTheServerHasForgottenGrants(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+			r := newRig(t, e, strategy, 2)
+			for _, way := range eraWays {
+				t.Run(fmt.Sprintf("%v/%s", strategy, way.name), func(t *testing.T) {
+					had := r.left(t, way.row, fmt.Sprintf("%v/%s", strategy, way.name), way.keys)
+					s := r.afterFailover(t, strategy)
+					began := s.Era()
+					got, err := way.grant(t.Context(), s, had)
+					granted := 0
+					for _, a := range got {
+						if a.Granted {
+							granted++
+						}
+						if a.Granted && a.Token <= began {
+							t.Errorf("token %d; the era begins after %d", a.Token, began)
+						}
+					}
+					if err != nil || granted == 0 {
+						t.Errorf("got %+v, %v", got, err)
+					}
+				})
+			}
+		}
+	})
+}
+
+// left leaves n rows in a state.
+func (r *rig) left(t *testing.T, state, name string, n int) (had []lease.Lease) {
+	t.Helper()
+	for i := range n {
+		l := lease.Lease{Key: fmt.Sprintf("%s/%d", name, i)}
+		if state != "absent" {
+			l = hold(t, r.clean, l.Key)
+		}
+		switch state {
+		case "free":
+			release(t, r.clean, l)
+		case "expired":
+			r.Expire(t, l.Key)
+		}
+		had = append(had, l)
+	}
+	return had
+}
+
+// afterFailover opens the table as a replica has it that was promoted, and checks that an era has
+// begun that is of the clock.
+func (r *rig) afterFailover(t *testing.T, strategy sqlstore.Strategy) *table.Store {
+	t.Helper()
+	forgetEras(t, r.Env)
+	before := sqlstore.EraClock(time.Now().Add(-time.Hour))
+	s := r.open(t, r.DB, table.Options{Strategy: strategy, Lanes: 1, Timeout: 5 * time.Second})
+	if s.Era() < before || lease.Epoch(s.Era())%2 != 0 {
+		t.Fatalf("the era begins after %d, of epoch %d; want an even one of this hour", s.Era(), lease.Epoch(s.Era()))
+	}
+	return s
+}
+
+// forgetEras leaves the table without the eras that its clients know, as a replica has it that was
+// promoted before it had heard of them.
+func forgetEras(tb testing.TB, e *testdb.Env) {
+	tb.Helper()
+	e.Exec(tb, `DELETE FROM {rowlock_era} WHERE history <> ''`)
+	e.Exec(tb, `INSERT INTO {rowlock_era} (history, start, since) SELECT 'another server', 0, since FROM {rowlock_era}`)
+}
+
+func askFor(had []lease.Lease) (reqs []lease.AcquireRequest) {
+	for _, l := range had {
+		reqs = append(reqs, lease.AcquireRequest{Key: l.Key, Owner: lease.NewOwner(), TTL: ttl})
+	}
+	return reqs
+}
+
+func acquireThem(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+	return s.Acquire(ctx, askFor(had))
+}
+
+func acquireAllOf(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+	return s.AcquireAll(ctx, askFor(had))
+}
+
+func takeAny(n int) func(context.Context, *table.Store, []lease.Lease) ([]lease.Acquired, error) {
+	return func(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+		return s.AcquireAny(ctx, askFor(had), n)
+	}
+}
+
+func handThemOver(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+	var items []lease.HandOver
+	for i, r := range askFor(had) {
+		items = append(items, lease.HandOver{From: had[i], To: r})
+	}
+	return s.HandOver(ctx, items)
+}
+
+func claimThem(joins bool) func(context.Context, *table.Store, []lease.Lease) ([]lease.Acquired, error) {
+	return func(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+		reqs := askFor(had)
+		if joins {
+			if err := s.Join(ctx, []lease.Ticket{{AcquireRequest: reqs[0], Priority: 5}}); err != nil {
+				return nil, err
+			}
+		}
+		return s.Claim(ctx, reqs)
+	}
+}
+
+func passThem(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+	r := askFor(had)[0]
+	if err := s.Join(ctx, []lease.Ticket{{AcquireRequest: r, Priority: 5}}); err != nil {
+		return nil, err
+	}
+	got, err := s.Pass(ctx, had)
+	return []lease.Acquired{{Granted: got[0].To == r.Owner, Token: got[0].Token}}, err
+}
+
+// A semaphore's slots are granted by statements of their own.
+func TestTokensOfSlotsGrowThoughTheServerHasForgottenGrants(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		l := lease.Limit{Name: "pool", Slots: 4}
+		if _, err := r.clean.MakeLimit(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		for _, slots := range [][]int{{0}, {1, 2}} {
+			reqs := slotsOf(l, slots...)
+			if _, err := r.clean.AcquireWithin(t.Context(), l, reqs, len(reqs)); err != nil {
+				t.Fatal(err)
+			}
+			s := r.afterFailover(t, sqlstore.Update)
+			var items []lease.SlotHandOver
+			for _, q := range reqs {
+				row := r.row(t, q.Key)
+				to := requests(q.Key)[0]
+				items = append(items, lease.SlotHandOver{HandOver: lease.HandOver{From: row.Lease, To: to}, Generation: 1})
+			}
+			passed, err := s.PassSlots(t.Context(), l.Name, items)
+			wantAbove(t, s.Era(), passed, err, len(items))
+			for i := range items {
+				release(t, s, lease.Lease{Key: items[i].To.Key, Owner: items[i].To.Owner, Token: passed[i].Token})
+			}
+			s = r.afterFailover(t, sqlstore.Update)
+			got, err := s.AcquireWithin(t.Context(), l, slotsOf(l, slots...), len(slots))
+			wantAbove(t, s.Era(), got, err, len(slots))
+		}
+	})
+}
+
+func wantAbove(t *testing.T, began int64, got []lease.Acquired, err error, n int) {
+	t.Helper()
+	for _, a := range got {
+		if a.Granted && a.Token > began {
+			n--
+		}
+	}
+	if err != nil || n != 0 {
+		t.Errorf("got %+v, %v; want each above %d", got, err, began)
+	}
+}
+
+// A holder from before a failover keeps its lock if its row is still there.
+func TestAHolderKeepsItsLeaseThroughAFailoverThatHasItsRow(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		kept, lost := hold(t, r.clean, "kept"), hold(t, r.clean, "lost")
+		e.Exec(t, `UPDATE {rowlock} SET owner = NULL WHERE {key} = ?`, []byte("lost"))
+		s := r.afterFailover(t, sqlstore.Update)
+		answers, err := s.Renew(t.Context(), []lease.RenewRequest{{Lease: kept, TTL: ttl}, {Lease: lost, TTL: ttl}})
+		if err != nil || answers[0].Outcome != lease.Extended || answers[1].Outcome != lease.Lost {
+			t.Errorf("renewed %+v, %v", answers, err)
+		}
+		if r := release(t, s, kept); r.Gone {
+			t.Error("the lease was gone")
+		}
+	})
+}
+
+// Everybody who meets a new history at the same moment is in the same era, and it begins once.
+func TestOneEraBeginsHoweverManyMeetTheHistory(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		release(t, r.clean, hold(t, r.clean, "k"))
+		forgetEras(t, e)
+		const clients = 8
+		starts := make(chan int64, clients)
+		for range clients {
+			go func() {
+				s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+				if err != nil {
+					t.Error(err)
+					starts <- 0
+					return
+				}
+				starts <- s.Era()
+				_ = s.Close()
+			}()
+		}
+		first := <-starts
+		for range clients - 1 {
+			if next := <-starts; next != first || first == 0 {
+				t.Errorf("eras begin after %d and after %d", first, next)
+			}
+		}
+	})
+}
+
+// An old primary that comes back knows its own history, and has forgotten the era that began
+// elsewhere. A client that was there begins another.
+func TestAHistoryThatGoesBackBeginsAnEra(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 1)
+		forgetEras(t, e)
+		r.recycle(t, "")
+		there := r.store.Era()
+		l := hold(t, r.store, "k")
+		if l.Token != there+1 || there == 0 {
+			t.Fatalf("token %d in the era after %d", l.Token, there)
+		}
+		release(t, r.store, l)
+		e.Exec(t, `UPDATE {rowlock_era} SET start = 0`)
+		e.SetToken(t, "k", 1)
+		r.recycle(t, "")
+		if next := hold(t, r.store, "k"); next.Token <= l.Token || r.store.Era() <= there {
+			t.Errorf("token %d in the era after %d; want a later one than %d", next.Token, r.store.Era(), there)
+		}
+	})
+}
+
+// A proxy may send a statement to another server than the one that the session has asked. Nothing is
+// granted there, and the next session asks that server.
+func TestNothingIsGrantedOnAServerThatTheSessionHasNotAsked(t *testing.T) {
+	for _, k := range []testdb.Kind{testdb.PgBouncer, testdb.Kinds[2], testdb.Kinds[3]} {
+		t.Run(k.Name, func(t *testing.T) {
+			e := k.Open(t)
+			var sessions atomic.Int64
+			d := e.Dialect.Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
+				return elsewhere{db, &sessions}, f
+			})
+			s, _, err := table.Open(t.Context(), e.DB, d, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if n := sessions.Swap(0); n != 2 {
+				t.Errorf("%d sessions until the store could grant; want that of the wrong server and another", n)
+			}
+			for range 3 {
+				release(t, s, hold(t, s, "k"))
+			}
+			if n := sessions.Load(); n != 0 {
+				t.Errorf("%d sessions for a server that stays", n)
+			}
+		})
+	}
+}
+
+// elsewhere has the first session of a store ask a server, and then come to another.
+type elsewhere struct {
+	sqlstore.Database
+	sessions *atomic.Int64
+}
+
+func (d elsewhere) EraText(s *sqlstore.Session, h sqlstore.History) string {
+	if d.sessions.Add(1) == 1 {
+		h.Server = map[bool]string{true: "4294967295", false: "1"}[s.Flavor != ""]
+	}
+	return d.Database.EraText(s, h)
+}
