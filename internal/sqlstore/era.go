@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/retry"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -26,6 +27,7 @@ type Eras struct {
 	d      *Dialect
 	opened Opened
 	newest atomic.Int64 // that any session here has learned
+	last   atomic.Int64 // that is admitted, or -1
 }
 
 // History is what a session has learned of its server.
@@ -48,7 +50,22 @@ func (h *History) Dest() []any {
 }
 
 // NewEras returns the eras of the tables that d speaks of. Close ends them.
-func NewEras(d *Dialect) *Eras { return &Eras{d: d} }
+func NewEras(d *Dialect) *Eras {
+	e := &Eras{d: d}
+	e.Admit(-1)
+	return e
+}
+
+// Admit is the AdmitEras of a seam.EraGate.
+func (e *Eras) Admit(last int64) { e.last.Store(last) }
+
+// holds returns an error if the session must not grant in its era yet.
+func (e *Eras) holds(s *Session) error {
+	if last := e.last.Load(); last >= 0 && s.era > last {
+		return NotSent{seam.ErrNewEra}
+	}
+	return nil
+}
 
 // Close is for after the last session has ended.
 func (e *Eras) Close() { e.opened.Close() }
@@ -80,6 +97,7 @@ func (e *Eras) Learn(ctx context.Context, s *Session) error {
 	}
 	e.see(h.Newest)
 	s.grantIn(h.Newest, e.d.EraText(s, h))
+	s.holds = e.holds
 	return nil
 }
 
@@ -152,11 +170,18 @@ func (e *Eras) next(ctx context.Context, s *Session, h History) (int64, error) {
 	if h.Recorded == 0 && h.Newest == 0 && e.Newest() == 0 {
 		return 0, nil
 	}
-	var now int64
-	if err := s.QueryRow(ctx, e.d.Text("era-clock"), nil, &now); err != nil {
+	now, err := e.Clock(ctx, s)
+	if err != nil {
 		return 0, err
 	}
-	return nextEra(time.UnixMicro(now), max(h.Newest, e.Newest()))
+	return nextEra(now, max(h.Newest, e.Newest()))
+}
+
+// Clock is the database's.
+func (e *Eras) Clock(ctx context.Context, s *Session) (time.Time, error) {
+	var now int64
+	err := s.QueryRow(ctx, e.d.Text("era-clock"), nil, &now)
+	return time.UnixMicro(now), err
 }
 
 // drop forgets all but the newest histories.
@@ -173,13 +198,14 @@ func (e *Eras) drop(ctx context.Context, s *Session) error {
 }
 
 var (
-	// eraZero is when the numbers of eras begin, and eraStep is how long each number lasts: two for
-	// each step, because the odd ones are of clusters. They last for 79 years.
+	// eraZero is when the numbers of eras begin.
 	eraZero = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	eraStep = 10 * time.Minute
 )
 
 const (
+	// EraStep is how long two numbers of eras last, of which the odd one is for clusters. All last for
+	// 79 years.
+	EraStep = 10 * time.Minute
 	// eraShift is the tokens that an era has room for in each µs of its step. No key is granted so
 	// fast.
 	eraShift = 9
@@ -190,7 +216,7 @@ const (
 // clock does not go back. It is the start of an era that begins now.
 func EraClock(now time.Time) int64 {
 	since := max(0, now.Sub(eraZero))
-	return lease.EpochStart(int64(since/eraStep)*2) + (since%eraStep).Microseconds()<<eraShift
+	return lease.EpochStart(int64(since/EraStep)*2) + (since%EraStep).Microseconds()<<eraShift
 }
 
 // nextEra returns the start of the era after the one that began at last: that of the clock, because
@@ -210,6 +236,8 @@ func nextEra(now time.Time, last int64) (int64, error) {
 
 const eraWord = "@era"
 
+func grants(query string) bool { return strings.Contains(query, eraWord) }
+
 // FillEra puts the start of an era into a statement.
 func FillEra(query, start string) string { return strings.ReplaceAll(query, eraWord, start) }
 
@@ -224,13 +252,29 @@ func (s *Session) grantIn(start int64, text string) {
 // Next returns the token that a statement of the session grants to a key which has this one.
 func (s *Session) Next(token int64) int64 { return max(token, s.era) + 1 }
 
+// held returns why a statement that grants must not be sent now.
+func (s *Session) held(grants bool) error {
+	if !grants || s.holds == nil {
+		return nil
+	}
+	return s.holds(s)
+}
+
+// unprepared returns the statement of the session's job as the server gets it.
+func (s *Session) unprepared() (string, error) {
+	if err := s.held(grants(s.job.query)); err != nil {
+		return "", err
+	}
+	return s.text(s.job.query)
+}
+
 // text returns a statement as the server gets it.
 func (s *Session) text(query string) (string, error) {
 	if text, ok := s.filled[query]; ok {
 		return text, nil
 	}
 	text := query
-	if strings.Contains(query, eraWord) {
+	if grants(query) {
 		if s.eraText == "" {
 			return "", NotSent{fmt.Errorf("%w: the session has learned no era", lease.ErrConfig)}
 		}

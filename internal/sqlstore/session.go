@@ -51,6 +51,7 @@ type Session struct {
 	era     int64             // in which the session grants; see Eras
 	eraText string            // "" until it is learned
 	filled  map[string]string // statements as the server gets them
+	holds   func(*Session) error // returns why it must not grant; may be nil
 }
 
 // Guard bounds the silence within a transaction, if the session's settings cannot.

@@ -132,7 +132,7 @@ func (s *Session) runOn(c any) (err error) {
 		if !ok {
 			return incapable(c)
 		}
-		query, failed := s.text(j.query)
+		query, failed := s.unprepared()
 		if failed != nil {
 			return failed
 		}
@@ -142,7 +142,7 @@ func (s *Session) runOn(c any) (err error) {
 		if !ok {
 			return incapable(c)
 		}
-		query, failed := s.text(j.query)
+		query, failed := s.unprepared()
 		if failed != nil {
 			return failed
 		}
@@ -172,6 +172,7 @@ func (s *Session) runOn(c any) (err error) {
 // names each time it is asked for the number of columns.
 type statement struct {
 	driver.Stmt
+	grants bool
 	exec  driver.StmtExecContext
 	query driver.StmtQueryContext
 	row   values
@@ -187,7 +188,10 @@ func incapable(c any) error {
 
 func (s *Session) prepared(c any) (*statement, error) {
 	if st, ok := s.stmts[s.job.query]; ok {
-		return st, nil
+		return st, s.held(st.grants)
+	}
+	if err := s.held(grants(s.job.query)); err != nil {
+		return nil, err
 	}
 	on, ok := c.(driver.ConnPrepareContext)
 	if !ok {
@@ -201,7 +205,7 @@ func (s *Session) prepared(c any) (*statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{Stmt: prepared}
+	st := &statement{Stmt: prepared, grants: grants(s.job.query)}
 	var execs, queries bool
 	st.exec, execs = prepared.(driver.StmtExecContext)
 	st.query, queries = prepared.(driver.StmtQueryContext)

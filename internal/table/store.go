@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -99,6 +100,11 @@ func (s *Store) Settle(ctx context.Context) { s.lanes.Settle(ctx) }
 
 // Era is the token that the newest era which this store grants in begins after.
 func (s *Store) Era() int64 { return s.eras.Newest() }
+
+// AdmitEras has grants in later eras fail with seam.ErrNewEra.
+func (s *Store) AdmitEras(last int64) { s.eras.Admit(last) }
+
+var _ seam.EraGate = (*Store)(nil)
 
 // Close ends every Listen, runs what is pending to its end and closes the connections.
 func (s *Store) Close() error {
