@@ -197,10 +197,8 @@ func (e *Eras) drop(ctx context.Context, s *Session) error {
 	return err
 }
 
-var (
-	// eraZero is when the numbers of eras begin.
-	eraZero = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-)
+// eraZero is when the numbers of eras begin.
+var eraZero = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const (
 	// EraStep is how long two numbers of eras last, of which the odd one is for clusters. All last for
@@ -285,4 +283,3 @@ func (s *Session) text(query string) (string, error) {
 	}
 	return text, nil
 }
-

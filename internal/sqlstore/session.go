@@ -48,9 +48,9 @@ type Session struct {
 	stmts map[string]*statement
 	job   job
 
-	era     int64             // in which the session grants; see Eras
-	eraText string            // "" until it is learned
-	filled  map[string]string // statements as the server gets them
+	era     int64                // in which the session grants; see Eras
+	eraText string               // "" until it is learned
+	filled  map[string]string    // statements as the server gets them
 	holds   func(*Session) error // returns why it must not grant; may be nil
 }
 

@@ -173,9 +173,9 @@ func (s *Session) runOn(c any) (err error) {
 type statement struct {
 	driver.Stmt
 	grants bool
-	exec  driver.StmtExecContext
-	query driver.StmtQueryContext
-	row   values
+	exec   driver.StmtExecContext
+	query  driver.StmtQueryContext
+	row    values
 }
 
 // incapable is the error of a driver, or of a wrapper around one, that takes no contexts. Nothing
