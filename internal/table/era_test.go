@@ -90,21 +90,13 @@ func (r *rig) left(t *testing.T, state, name string, n int) (had []lease.Lease) 
 // begun that is of the clock.
 func (r *rig) afterFailover(t *testing.T, strategy sqlstore.Strategy) *table.Store {
 	t.Helper()
-	forgetEras(t, r.Env)
+	r.ForgetEras(t)
 	before := sqlstore.EraClock(time.Now().Add(-time.Hour))
 	s := r.open(t, r.DB, table.Options{Strategy: strategy, Lanes: 1, Timeout: 5 * time.Second})
 	if s.Era() < before || lease.Epoch(s.Era())%2 != 0 {
 		t.Fatalf("the era begins after %d, of epoch %d; want an even one of this hour", s.Era(), lease.Epoch(s.Era()))
 	}
 	return s
-}
-
-// forgetEras leaves the table without the eras that its clients know, as a replica has it that was
-// promoted before it had heard of them.
-func forgetEras(tb testing.TB, e *testdb.Env) {
-	tb.Helper()
-	e.Exec(tb, `DELETE FROM {rowlock_era} WHERE history <> ''`)
-	e.Exec(tb, `INSERT INTO {rowlock_era} (history, start, since) SELECT 'another server', 0, since FROM {rowlock_era}`)
 }
 
 func askFor(had []lease.Lease) (reqs []lease.AcquireRequest) {
@@ -223,7 +215,7 @@ func TestOneEraBeginsHoweverManyMeetTheHistory(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)
 		release(t, r.clean, hold(t, r.clean, "k"))
-		forgetEras(t, e)
+		e.ForgetEras(t)
 		const clients = 8
 		starts := make(chan int64, clients)
 		for range clients {
@@ -252,7 +244,7 @@ func TestOneEraBeginsHoweverManyMeetTheHistory(t *testing.T) {
 func TestAHistoryThatGoesBackBeginsAnEra(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 1)
-		forgetEras(t, e)
+		e.ForgetEras(t)
 		r.recycle(t, "")
 		there := r.store.Era()
 		l := hold(t, r.store, "k")

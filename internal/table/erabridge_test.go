@@ -38,7 +38,7 @@ func TestAForgottenMoveIsFoundBeforeAnythingIsGrantedInANewEra(t *testing.T) {
 			t.Fatalf("got %+v, %v", away, err)
 		}
 		e.Exec(t, `UPDATE {rowlock} SET home = 0, token = 1, owner = NULL WHERE {key} = ?`, []byte("k"))
-		forgetEras(t, e)
+		e.ForgetEras(t)
 		r.recycle(t, "")
 		second, err := b.Acquire(t.Context(), requests("k"))
 		if err != nil || second[0].Granted {

@@ -222,6 +222,14 @@ func (e *Env) Expire(tb testing.TB, key string) {
 	e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ?`, []byte(key))
 }
 
+// ForgetEras leaves the table without the eras that its clients know, as a replica has it that was
+// promoted before it had heard of them.
+func (e *Env) ForgetEras(tb testing.TB) {
+	tb.Helper()
+	e.Exec(tb, `DELETE FROM {rowlock_era} WHERE history <> ''`)
+	e.Exec(tb, `INSERT INTO {rowlock_era} (history, start, since) SELECT 'another server', 0, since FROM {rowlock_era}`)
+}
+
 // SetToken sets a key's token.
 func (e *Env) SetToken(tb testing.TB, key string, token int64) {
 	tb.Helper()
