@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -29,7 +29,7 @@ func TestTokensGrowThoughTheServerHasForgottenGrants(t *testing.T) {
 				e.Exec(t, `UPDATE {rowlock_floor} SET floor = 5`)
 			}
 			e.ForgetEras(t)
-			before := sqlstore.EraClock(time.Now().Add(-time.Hour))
+			before := era.Start(time.Now().Add(-time.Hour))
 			next := open(t, e)
 			req.Owner = lease.NewOwner()
 			got, err := next.Acquire(t.Context(), []lease.AcquireRequest{req})

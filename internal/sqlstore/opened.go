@@ -8,10 +8,10 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Opened is one opening of tables, for a database that cannot tell its own histories apart: nothing
-// in a file shows that it was copied back. While a file is open nobody may copy another over it, so
-// that all that is opened meanwhile by this process has one history. What is opened after the last
-// was closed has another.
+// Opened is one opening of tables, for a database that cannot tell its own histories apart:
+// nothing in a file shows that it was copied back. While a file is open no process may copy another
+// over it, so that all that this process opens meanwhile has one history. What is opened after the
+// last was closed has another.
 type Opened struct {
 	mu   sync.Mutex
 	file *openFile

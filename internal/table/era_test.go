@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -91,7 +92,7 @@ func (r *rig) left(t *testing.T, state, name string, n int) (had []lease.Lease) 
 func (r *rig) afterFailover(t *testing.T, strategy sqlstore.Strategy) *table.Store {
 	t.Helper()
 	r.ForgetEras(t)
-	before := sqlstore.EraClock(time.Now().Add(-time.Hour))
+	before := era.Start(time.Now().Add(-time.Hour))
 	s := r.open(t, r.DB, table.Options{Strategy: strategy, Lanes: 1, Timeout: 5 * time.Second})
 	if s.Era() < before || lease.Epoch(s.Era())%2 != 0 {
 		t.Fatalf("the era begins after %d, of epoch %d; want an even one of this hour", s.Era(), lease.Epoch(s.Era()))
@@ -210,7 +211,7 @@ func TestAHolderKeepsItsLeaseThroughAFailoverThatHasItsRow(t *testing.T) {
 	})
 }
 
-// Everybody who meets a new history at the same moment is in the same era, and it begins once.
+// All clients that meet a new history at the same moment are in one era, which begins once.
 func TestOneEraBeginsHoweverManyMeetTheHistory(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)
@@ -261,8 +262,8 @@ func TestAHistoryThatGoesBackBeginsAnEra(t *testing.T) {
 	})
 }
 
-// A proxy may send a statement to another server than the one that the session has asked. Nothing is
-// granted there, and the next session asks that server.
+// A proxy may send a statement to another server than the one that the session has asked. Nothing
+// is granted there, and the next session asks that server.
 func TestNothingIsGrantedOnAServerThatTheSessionHasNotAsked(t *testing.T) {
 	for _, k := range []testdb.Kind{testdb.PgBouncer, testdb.Kinds[2], testdb.Kinds[3]} {
 		t.Run(k.Name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// A failover has forgotten that a key is in the cluster. The first request in the new era finds that
-// out before the table grants the key, which another client has in the cluster.
+// A failover has forgotten that a key is in the cluster. The first request in the new era finds
+// that out before the table grants the key, which another client has in the cluster.
 func TestAForgottenMoveIsFoundBeforeAnythingIsGrantedInANewEra(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)

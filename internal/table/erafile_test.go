@@ -12,8 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// A SQLite file is copied back while nobody has it open, over the old one or in its place. Nothing
-// in it says so.
+// A SQLite file is copied back while no process has it open, over the old one or in its place.
+// Nothing in it says so.
 func TestTokensGrowThoughAFileWasCopiedBack(t *testing.T) {
 	for name, back := range map[string]func(from, to string) error{
 		"over the old": copyFile,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -33,11 +34,11 @@ func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (
 // epoch in which the table has granted: those that the server has forgotten stand nowhere else.
 func (s *Store) mayReturnIn(ctx context.Context, key string, epoch int64) error {
 	now, err := ask(ctx, s.engine, lane.Release, "move", key, s.eras.Clock)
-	if err != nil || lease.EpochStart(epoch) <= sqlstore.EraClock(now) {
+	if err != nil || lease.EpochStart(epoch) <= era.Start(now) {
 		return err
 	}
 	return fmt.Errorf("%w: %q has moved, or its server has failed over, less than %s ago by the "+
-		"database's clock: move it later", lease.ErrBusy, key, 2*sqlstore.EraStep)
+		"database's clock: move it later", lease.ErrBusy, key, 2*era.Step)
 }
 
 // Return names the home and the epoch that it ends.

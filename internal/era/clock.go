@@ -1,0 +1,42 @@
+package era
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// zero is when the numbers of eras begin.
+var zero = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+const (
+	// Step is how long two numbers of eras last, of which the odd one is for clusters. All last for
+	// 79 years.
+	Step = 10 * time.Minute
+	// shift makes room for 512 tokens in each µs of a step. No key is granted so fast.
+	shift = 9
+	last  = (lease.MaxToken>>lease.EpochShift - 2) &^ 1
+)
+
+// Start returns the token that every token granted before now is below, as long as the database's
+// clock does not go back. It is the start of an era that begins now.
+func Start(now time.Time) int64 {
+	since := max(0, now.Sub(zero))
+	return lease.EpochStart(int64(since/Step)*2) + (since%Step).Microseconds()<<shift
+}
+
+// next returns the start of the era after the one that began at before: that of the clock, because
+// a failover can also have forgotten the eras before it, or if the clock has gone back the next
+// that is above.
+func next(now time.Time, before int64) (int64, error) {
+	start := Start(now)
+	if start <= before || lease.Epoch(start) > last {
+		start = lease.EpochStart(lease.Epoch(before)&^1 + 2)
+	}
+	if lease.Epoch(start) > last {
+		return 0, fmt.Errorf("%w: rowlock_era has no era after %d: a row there was edited, or the "+
+			"database's clock was decades ahead", lease.ErrTokenExhausted, lease.Epoch(before))
+	}
+	return start, nil
+}
