@@ -10,7 +10,7 @@
 -- alone makes it anew. Uptime and UNIX_TIMESTAMP() are both of the moment when the statement began.
 SELECT h.name, COALESCE((SELECT MAX(start) FROM rowlock_era), -1),
   (SELECT COUNT(*) FROM rowlock_era WHERE history <> ''),
-  (SELECT COUNT(*) FROM rowlock_era WHERE history = h.name), @@global.read_only, h.server
+  (SELECT COUNT(*) FROM rowlock_era WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), h.server
 FROM (SELECT @@server_uuid AS server, CONCAT_WS('/', @@server_uuid,
         UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
           FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'),
@@ -21,7 +21,7 @@ FROM (SELECT @@server_uuid AS server, CONCAT_WS('/', @@server_uuid,
 -- As era-look. MariaDB servers have no names of their own that differ for certain.
 SELECT h.name, COALESCE((SELECT MAX(start) FROM rowlock_era), -1),
   (SELECT COUNT(*) FROM rowlock_era WHERE history <> ''),
-  (SELECT COUNT(*) FROM rowlock_era WHERE history = h.name), @@global.read_only, CAST(@@server_id AS CHAR)
+  (SELECT COUNT(*) FROM rowlock_era WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), CAST(@@server_id AS CHAR)
 FROM (SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id,
         UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
           FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'),

@@ -126,7 +126,7 @@ WHERE w.token = 0 AND w.alive_until > UTC_TIMESTAMP(6) LIMIT ?
 -- dialect/mysql/era.sql: era-look
 SELECT /* rowlock era-look */ h.name, COALESCE((SELECT MAX(start) FROM `rowlock_era`), -1),
   (SELECT COUNT(*) FROM `rowlock_era` WHERE history <> ''),
-  (SELECT COUNT(*) FROM `rowlock_era` WHERE history = h.name), @@global.read_only, h.server
+  (SELECT COUNT(*) FROM `rowlock_era` WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), h.server
 FROM (SELECT @@server_uuid AS server, CONCAT_WS('/', @@server_uuid,
         UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
           FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'),
@@ -136,7 +136,7 @@ FROM (SELECT @@server_uuid AS server, CONCAT_WS('/', @@server_uuid,
 -- dialect/mysql/era.sql: era-look-mariadb
 SELECT /* rowlock era-look-mariadb */ h.name, COALESCE((SELECT MAX(start) FROM `rowlock_era`), -1),
   (SELECT COUNT(*) FROM `rowlock_era` WHERE history <> ''),
-  (SELECT COUNT(*) FROM `rowlock_era` WHERE history = h.name), @@global.read_only, CAST(@@server_id AS CHAR)
+  (SELECT COUNT(*) FROM `rowlock_era` WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), CAST(@@server_id AS CHAR)
 FROM (SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id,
         UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
           FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'),

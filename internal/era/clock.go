@@ -26,6 +26,16 @@ func Start(now time.Time) int64 {
 	return lease.EpochStart(int64(since/Step)*2) + (since%Step).Microseconds()<<shift
 }
 
+// check refuses a start that no client has written. In an odd era tokens would look like those of a
+// cluster, and after the last they would overflow.
+func check(start int64) error {
+	if start < 0 || lease.Epoch(start)%2 == 0 && lease.Epoch(start) <= last {
+		return nil
+	}
+	return fmt.Errorf("%w: rowlock_era has the start %d, of era %d; eras are even, and the last is "+
+		"%d: delete the row that was edited", lease.ErrCorrupt, start, lease.Epoch(start), last)
+}
+
 // next returns the start of the era after the one that began at before: that of the clock, because
 // a failover can also have forgotten the eras before it, or if the clock has gone back the next
 // that is above.

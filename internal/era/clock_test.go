@@ -61,3 +61,15 @@ func TestNoEraBeginsAfterTheLast(t *testing.T) {
 		t.Errorf("in %d the eras have ended", end.Year())
 	}
 }
+
+// A start that was written by hand is refused before it is in any token.
+func TestAStartThatNoClientWritesIsCorrupt(t *testing.T) {
+	for start, ok := range map[int64]bool{
+		-1: true, 0: true, 5: true, lease.EpochStart(2): true, lease.EpochStart(last) + 1: true,
+		lease.EpochStart(1): false, lease.EpochStart(last + 2): false, 1<<63 - 1: false,
+	} {
+		if err := check(start); ok != (err == nil) || !ok && !errors.Is(err, lease.ErrCorrupt) {
+			t.Errorf("%d: %v", start, err)
+		}
+	}
+}

@@ -33,14 +33,16 @@ const (
 // Eras are those of one opening of the tables.
 type Eras struct {
 	d      *sqlstore.Dialect
+	began  func(start int64)
 	opened sqlstore.Opened
 	newest atomic.Int64 // that any session here has learned
 	last   atomic.Int64 // that is admitted, or -1
 }
 
-// New returns the eras of the tables that d speaks of. Close ends them.
-func New(d *sqlstore.Dialect) *Eras {
-	e := &Eras{d: d}
+// New returns the eras of the tables that d speaks of. It calls began, unless that is nil, for each
+// era that a session here has begun after the first. Close ends them.
+func New(d *sqlstore.Dialect, began func(start int64)) *Eras {
+	e := &Eras{d: d, began: began}
 	e.Admit(-1)
 	return e
 }
@@ -104,8 +106,8 @@ func (e *Eras) holds(start int64) error {
 
 func (e *Eras) look(ctx context.Context, s *sqlstore.Session) (sqlstore.History, error) {
 	h, err := e.d.History(ctx, s, &e.opened)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = fmt.Errorf("%w: section era-look has no row", lease.ErrCorrupt)
+	if err == nil {
+		err = check(h.Newest)
 	}
 	return h, err
 }
@@ -122,6 +124,7 @@ func (e *Eras) see(start int64) {
 // what the table then has. An error of its commit needs no other treatment: the next session reads
 // what has become of it.
 func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (h sqlstore.History, err error) {
+	wrote := false
 	err = s.InTx(ctx, func() error {
 		for _, section := range [...]string{"era-make", "era-lock"} {
 			if _, err := s.Exec(ctx, e.d.Text(section)); err != nil {
@@ -134,7 +137,7 @@ func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (h sqlstore.Histo
 		if h.Newest, err = e.next(ctx, s, h); err != nil {
 			return err
 		}
-		h.Known = 1
+		h.Known, wrote = 1, h.Newest > 0
 		if _, err := s.Exec(ctx, e.d.Text("era-write"), h.Name, h.Newest); err != nil {
 			return err
 		}
@@ -143,6 +146,9 @@ func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (h sqlstore.Histo
 	var open sqlstore.Unsettled
 	if errors.As(err, &open) {
 		err = open.Err
+	}
+	if err == nil && wrote && e.began != nil {
+		e.began(h.Newest)
 	}
 	return h, err
 }

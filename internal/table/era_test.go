@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -301,4 +302,23 @@ func (d elsewhere) EraText(s *sqlstore.Session, h sqlstore.History) string {
 		h.Server = map[bool]string{true: "4294967295", false: "1"}[s.Flavor != ""]
 	}
 	return d.Database.EraText(s, h)
+}
+
+// A client hears of an era that it has begun, once, and of no other.
+func TestTheClientHearsOfTheEraThatItHasBegun(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		var heard []int64
+		o := table.Options{
+			Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second, Began: func(start int64) { heard = append(heard, start) },
+		}
+		newRig(t, e, sqlstore.Update, 1).open(t, e.DB, o)
+		if len(heard) != 0 {
+			t.Errorf("heard of %d, which an earlier client has begun", heard)
+		}
+		e.ForgetEras(t)
+		r := rig{Env: e}
+		if s := r.open(t, e.DB, o); len(heard) != 1 || heard[0] != s.Era() {
+			t.Errorf("heard of %d, want %d once", heard, s.Era())
+		}
+	})
 }

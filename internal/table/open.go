@@ -27,7 +27,7 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 	s.joins.verb, s.joins.run, s.leaves.verb, s.leaves.run = "share", s.share, "release", s.leave
 	s.hints.open(db, d, o)
 	s.desk.open(db, d, o)
-	s.eras = era.New(d)
+	s.eras = era.New(d, o.Began)
 	var facts sqlstore.Facts
 	var err error
 	if err := d.CheckNames(); err != nil {

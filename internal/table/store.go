@@ -20,6 +20,8 @@ func vanished(what string) error {
 
 // Options configure a Store.
 type Options struct {
+	// Began is called after the store has begun an era of the table; see package era. May be nil.
+	Began func(start int64)
 	// Lanes is how many connections to keep.
 	Lanes int
 	// Strategy is what an acquire tries first.
