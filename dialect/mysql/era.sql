@@ -36,6 +36,11 @@ INSERT IGNORE INTO rowlock_era (history, start, since) VALUES ('', 0, UTC_TIMEST
 -- One session at a time begins an era.
 UPDATE rowlock_era SET start = start WHERE history = ''
 
+-- name: era-fresh
+-- Whether no key was ever granted, and the tables were made within the last hour.
+SELECT NOT EXISTS (SELECT 1 FROM rowlock) AND (SELECT MAX(floor) FROM rowlock_floor) = 0
+  AND (SELECT since FROM rowlock_era WHERE history = '') > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+
 -- name: era-clock
 -- In µs since 1970
 SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))

@@ -24,6 +24,11 @@ ON CONFLICT (history) DO NOTHING
 -- One session at a time begins an era.
 UPDATE rowlock_era SET start = start WHERE history = ''
 
+-- name: era-fresh
+-- Whether no key was ever granted, and the tables were made within the last hour.
+SELECT (NOT EXISTS (SELECT 1 FROM rowlock) AND (SELECT max(floor) FROM rowlock_floor) = 0
+  AND (SELECT since FROM rowlock_era WHERE history = '') > clock_timestamp() - interval '1 hour')::int
+
 -- name: era-clock
 -- In µs since 1970
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint

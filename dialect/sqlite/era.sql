@@ -18,6 +18,12 @@ VALUES ('', 0, CAST(unixepoch('subsec') * 1000 AS INTEGER)) ON CONFLICT (history
 -- One session at a time begins an era.
 UPDATE rowlock_era SET start = start WHERE history = ''
 
+-- name: era-fresh
+-- Whether no key was ever granted, and the tables were made within the last hour.
+SELECT NOT EXISTS (SELECT 1 FROM rowlock) AND (SELECT max(floor) FROM rowlock_floor) = 0
+  AND (SELECT since FROM rowlock_era WHERE history = '')
+    > CAST(unixepoch('subsec') * 1000 AS INTEGER) - 3600000
+
 -- name: era-clock
 -- In µs since 1970
 SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000

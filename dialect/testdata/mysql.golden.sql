@@ -149,6 +149,10 @@ INSERT /* rowlock era-make */ IGNORE INTO `rowlock_era` (history, start, since) 
 -- dialect/mysql/era.sql: era-lock
 UPDATE /* rowlock era-lock */ `rowlock_era` SET start = start WHERE history = ''
 
+-- dialect/mysql/era.sql: era-fresh
+SELECT /* rowlock era-fresh */ NOT EXISTS (SELECT 1 FROM `rowlock`) AND (SELECT MAX(floor) FROM `rowlock_floor`) = 0
+  AND (SELECT since FROM `rowlock_era` WHERE history = '') > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+
 -- dialect/mysql/era.sql: era-clock
 SELECT /* rowlock era-clock */ TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 

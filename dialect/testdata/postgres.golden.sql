@@ -138,6 +138,10 @@ ON CONFLICT (history) DO NOTHING
 -- dialect/postgres/era.sql: era-lock
 UPDATE /* rowlock era-lock */ "rowlock_era" SET start = start WHERE history = ''
 
+-- dialect/postgres/era.sql: era-fresh
+SELECT /* rowlock era-fresh */ (NOT EXISTS (SELECT 1 FROM "rowlock") AND (SELECT max(floor) FROM "rowlock_floor") = 0
+  AND (SELECT since FROM "rowlock_era" WHERE history = '') > clock_timestamp() - interval '1 hour')::int
+
 -- dialect/postgres/era.sql: era-clock
 SELECT /* rowlock era-clock */ (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 

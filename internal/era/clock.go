@@ -16,6 +16,10 @@ const (
 	Step = 10 * time.Minute
 	// shift makes room for 512 tokens in each µs of a step. No key is granted so fast.
 	shift = 9
+	// least is what two eras are apart if the clock does not tell: as many tokens as it has for a
+	// second. A whole step would let eras run away from a clock that has gone back once, because each
+	// opening of a file can begin one, and none would be of the clock again.
+	least = 1 << 29
 	last  = (lease.MaxToken>>lease.EpochShift - 2) &^ 1
 )
 
@@ -37,16 +41,25 @@ func check(start int64) error {
 }
 
 // next returns the start of the era after the one that began at before: that of the clock, because
-// a failover can also have forgotten the eras before it, or if the clock has gone back the next
-// that is above.
+// a failover can also have forgotten the eras before it. If the clock has gone back, it is one that
+// is above.
 func next(now time.Time, before int64) (int64, error) {
 	start := Start(now)
 	if start <= before || lease.Epoch(start) > last {
-		start = lease.EpochStart(lease.Epoch(before)&^1 + 2)
+		start = after(before)
 	}
 	if lease.Epoch(start) > last {
 		return 0, fmt.Errorf("%w: rowlock_era has no era after %d: a row there was edited, or the "+
 			"database's clock was decades ahead", lease.ErrTokenExhausted, lease.Epoch(before))
 	}
 	return start, nil
+}
+
+// after returns a start above before, in the same era if it leaves that half of its tokens.
+func after(before int64) int64 {
+	epoch := lease.Epoch(before)
+	if next := before + least; epoch%2 == 0 && next < lease.EpochStart(epoch)+1<<(lease.EpochShift-1) {
+		return next
+	}
+	return lease.EpochStart(epoch&^1 + 2)
 }

@@ -35,26 +35,40 @@ func TestAnEraHasRoomForTokens(t *testing.T) {
 	}
 }
 
-// A clock that has gone back, or to before eras, begins the next era that is above.
+// A clock that has gone back, or to before eras, begins an era that is above the last.
 func TestAnEraIsAboveTheLastThoughTheClockHasGoneBack(t *testing.T) {
 	for _, now := range []time.Time{{}, zero, zero.Add(time.Hour), time.Unix(1<<40, 0)} {
-		for _, before := range []int64{lease.EpochStart(100_000), lease.EpochStart(100_000) + 77} {
-			if got, err := next(now, before); err != nil || got != lease.EpochStart(100_002) {
+		for _, before := range []int64{lease.EpochStart(100_000), lease.EpochStart(100_001) - 9, lease.EpochStart(7)} {
+			got, err := next(now, before)
+			if err != nil || got <= before || lease.Epoch(got)%2 != 0 || lease.Epoch(got) > lease.Epoch(before)+2 && got != Start(now) {
 				t.Errorf("at %s after %d: %d, %v", now, before, got, err)
 			}
 		}
 	}
-	if got, err := next(zero, 1); err != nil || got != lease.EpochStart(2) {
-		t.Errorf("%d, %v", got, err)
+}
+
+// Eras that begin one after the other come back to the clock after it has gone back a little.
+func TestErasDoNotRunAwayFromAClockThatHasGoneBack(t *testing.T) {
+	now := zero.AddDate(3, 0, 0)
+	start := Start(now.Add(time.Minute))
+	for range 1000 {
+		now = now.Add(2 * time.Second)
+		var err error
+		if start, err = next(now, start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if start != Start(now) {
+		t.Errorf("after %s the era begins after %d, and the clock is at %d", 2000*time.Second, start, Start(now))
 	}
 }
 
 // An era at the end of all tokens is refused, and no token overflows.
 func TestNoEraBeginsAfterTheLast(t *testing.T) {
-	if got, err := next(zero, lease.EpochStart(last-2)); err != nil || got != lease.EpochStart(last) {
+	if got, err := next(zero, lease.EpochStart(last-1)-1); err != nil || got != lease.EpochStart(last) {
 		t.Errorf("%d, %v", got, err)
 	}
-	if _, err := next(zero, lease.EpochStart(last)); !errors.Is(err, lease.ErrTokenExhausted) {
+	if _, err := next(zero, lease.EpochStart(last+1)-1); !errors.Is(err, lease.ErrTokenExhausted) {
 		t.Errorf("got %v", err)
 	}
 	if end := zero.AddDate(78, 0, 0); lease.Epoch(Start(end)) >= last {

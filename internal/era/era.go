@@ -153,17 +153,26 @@ func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (h sqlstore.Histo
 	return h, err
 }
 
-// next returns the start of the era that the history h begins. The first history of a table has the
-// tokens from 1 on.
+// next returns the start of the era that the history h begins. The first history of new tables has
+// the tokens from 1 on.
 func (e *Eras) next(ctx context.Context, s *sqlstore.Session, h sqlstore.History) (int64, error) {
 	if h.Recorded == 0 && h.Newest == 0 && e.Newest() == 0 {
-		return 0, nil
+		if fresh, err := e.fresh(ctx, s); fresh || err != nil {
+			return 0, err
+		}
 	}
 	now, err := e.Clock(ctx, s)
 	if err != nil {
 		return 0, err
 	}
 	return next(now, max(h.Newest, e.Newest()))
+}
+
+// fresh reports whether the tables were made just now and never granted a token. A backup from before
+// the first client has no history, and may be restored long after.
+func (e *Eras) fresh(ctx context.Context, s *sqlstore.Session) (fresh bool, err error) {
+	err = s.QueryRow(ctx, e.d.Text("era-fresh"), nil, &fresh)
+	return fresh, err
 }
 
 // Clock is the database's.

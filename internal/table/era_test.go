@@ -322,3 +322,51 @@ func TestTheClientHearsOfTheEraThatItHasBegun(t *testing.T) {
 		}
 	})
 }
+
+// A backup from before the first client has no history. A client that finds rows, or tables that
+// were made long ago, begins an era of the clock.
+func TestTablesWithoutAHistoryBeginWithTokenOneOnlyIfTheyAreNew(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		open := func() int64 {
+			r := rig{Env: e}
+			return r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second}).Era()
+		}
+		unheard := func() {
+			e.Exec(t, `DELETE FROM {rowlock_era} WHERE history <> ''`)
+			e.Exec(t, `UPDATE {rowlock_era} SET start = 0`)
+		}
+		if began := open(); began != 0 {
+			t.Errorf("new tables: %d", began)
+		}
+		r := newRig(t, e, sqlstore.Update, 1)
+		l := hold(t, r.clean, "k")
+		release(t, r.clean, l)
+		unheard()
+		if began := open(); began == 0 {
+			t.Error("tables with rows begin with token 1 again")
+		}
+		e.Exec(t, `DELETE FROM {rowlock}`)
+		e.Exec(t, `UPDATE {rowlock_floor} SET floor = 0`)
+		unheard()
+		if began := open(); began != 0 {
+			t.Errorf("tables that were emptied at once: %d", began)
+		}
+		unheard()
+		e.Exec(t, `DELETE FROM {rowlock}`)
+		e.Exec(t, `UPDATE {rowlock_floor} SET floor = 7 WHERE bucket = 3`)
+		if began := open(); began == 0 {
+			t.Error("tables that were swept begin with token 1 again")
+		}
+		e.Exec(t, `UPDATE {rowlock_floor} SET floor = 0`)
+		unheard()
+		e.Exec(t, `DELETE FROM {rowlock}`)
+		old := "{now} - INTERVAL '2' HOUR"
+		if e.Name == "sqlite" {
+			old = "{now} - 7200000"
+		}
+		e.Exec(t, `UPDATE {rowlock_era} SET since = `+old)
+		if began := open(); began == 0 {
+			t.Error("tables that were made long ago begin with token 1")
+		}
+	})
+}
