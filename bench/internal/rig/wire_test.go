@@ -57,8 +57,11 @@ func TestWhatIsSentAtOnceIsOneRoundTrip(t *testing.T) {
 	if _, err := io.WriteString(c, "take\nclear\n"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(answers, make([]byte, len("take\nclear\n"))); err != nil {
-		t.Fatal(err)
+	piece := make([]byte, 1) // an answer that comes in many pieces is one
+	for range "take\nclear\n" {
+		if _, err := io.ReadFull(c, piece); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := w.Trips(); got != 3 {
 		t.Errorf("pipelined: %d round trips, not 3", got)
