@@ -20,7 +20,7 @@ type bars struct {
 	values []float64
 }
 
-const room = 88 // points for the bars of a group
+const room = 82 // points for the bars of a group
 
 // drawBars draws groups of bars, each with its figure above it. Nothing is drawn without bars.
 func drawBars(folder string, c chart, y string, groups []string, all []bars) ([]chart, error) {
