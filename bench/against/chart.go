@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"path/filepath"
@@ -12,39 +11,18 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-
-	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 // chart is a picture that was drawn.
 type chart struct{ title, file string }
 
-func chartFiles(charts []chart) (files []string) {
-	for _, c := range charts {
-		files = append(files, c.file)
-	}
-	return files
-}
-
-// drawAll draws what there are figures for.
-func drawAll(folder string, s settings, all []*result) (charts []chart, err error) {
-	if !s.parts[onFree] {
-		return nil, nil
-	}
-	c, err := drawSystems(folder, all)
-	if err != nil {
-		return nil, err
-	}
-	charts = append(charts, c)
-	for _, r := range all {
-		for _, draw := range []func(string, settings, *result) (chart, error){drawThroughput, drawLatency} {
-			if c, err = draw(folder, s, r); err != nil {
-				return nil, fmt.Errorf("%s: %w", r.kind.Name, err)
-			}
-			charts = append(charts, c)
+func chartFiles(asked []answered) (files []string) {
+	for _, q := range asked {
+		for _, c := range q.charts {
+			files = append(files, c.file)
 		}
 	}
-	return charts, nil
+	return files
 }
 
 // look is how a contender is drawn, the same in each chart. The colours are told apart by colour-blind people too (Okabe and Ito).
@@ -63,31 +41,26 @@ var (
 	vermilion = color.RGBA{213, 94, 0, 255}
 	purple    = color.RGBA{204, 121, 167, 255}
 	grey      = color.RGBA{120, 120, 120, 255}
-	pale      = color.RGBA{240, 170, 120, 255}
 
 	dashed = []vg.Length{vg.Points(5), vg.Points(3)}
 	dotted = []vg.Length{vg.Points(1.5), vg.Points(2.5)}
 )
 
-var looks = map[string]look{
-	nameUpdate:    {blue, nil, draw.CircleGlyph{}},
-	nameInsert:    {sky, dashed, draw.SquareGlyph{}},
-	nameSwap:      {green, dashed, draw.TriangleGlyph{}},
-	nameForUpdate: {purple, dashed, draw.PyramidGlyph{}},
-	nameRaw:       {black, nil, draw.SquareGlyph{}},
-	nameNaive:     {grey, dotted, draw.CrossGlyph{}},
-	nameOwn:       {grey, dashed, draw.PlusGlyph{}},
-	nameRedislock: {vermilion, nil, draw.TriangleGlyph{}},
-	nameRedsync:   {vermilion, dotted, draw.CrossGlyph{}},
-	nameEtcd:      {orange, nil, draw.PyramidGlyph{}},
+// of rowlock, by database
+var ours = map[string]look{
+	"sqlite":   {green, nil, draw.CircleGlyph{}},
+	"postgres": {blue, nil, draw.CircleGlyph{}},
+	"mariadb":  {sky, nil, draw.CircleGlyph{}},
+	"mysql":    {purple, nil, draw.CircleGlyph{}},
 }
 
-func lookOf(c *contender) look {
-	l := looks[c.name]
-	if c.system == redisDefault {
-		l.colour, l.dashes = pale, dashed
-	}
-	return l
+// of all others
+var looks = map[string]look{
+	nameRaw:       {black, dashed, draw.SquareGlyph{}},
+	nameOwn:       {grey, dashed, draw.PlusGlyph{}},
+	nameRedislock: {vermilion, dashed, draw.TriangleGlyph{}},
+	namePipelined: {vermilion, dotted, draw.CrossGlyph{}},
+	nameEtcd:      {orange, dashed, draw.PyramidGlyph{}},
 }
 
 // newPlot has a short label on the left: on a logarithmic axis gonum takes it to stand higher than it does, and leaves it room there.
@@ -114,72 +87,59 @@ func sans(p *plot.Plot) {
 	}
 }
 
-// curve adds a contender's line.
-func curve(p *plot.Plot, c *contender, label string, points plotter.XYs) error {
-	line, marks, err := plotter.NewLinePoints(points)
+// curve is a line of a chart.
+type curve struct {
+	label  string
+	look   look
+	wide   bool
+	points plotter.XYs
+}
+
+// add draws the line, unless it has no points.
+func (c *curve) add(p *plot.Plot) error {
+	if len(c.points) == 0 {
+		return nil
+	}
+	line, marks, err := plotter.NewLinePoints(c.points)
 	if err != nil {
 		return err
 	}
-	l := lookOf(c)
-	line.Color, line.Width, line.Dashes = l.colour, vg.Points(1.8), l.dashes
-	if c.name == nameUpdate {
+	line.Color, line.Width, line.Dashes = c.look.colour, vg.Points(1.8), c.look.dashes
+	if c.wide {
 		line.Width = vg.Points(3)
 	}
-	marks.Color, marks.Radius, marks.Shape = l.colour, vg.Points(3.2), l.glyph
+	marks.Color, marks.Radius, marks.Shape = c.look.colour, vg.Points(3.2), c.look.glyph
 	p.Add(line, marks)
-	p.Legend.Add(label, line, marks)
+	p.Legend.Add(c.label, line, marks)
 	return nil
 }
 
-// contendersOf are the contenders that have reached something, in their order, with their entries.
-func contendersOf(entries []*entry) (all [][]*entry) {
-	at := make(map[*contender]int)
-	for _, e := range entries {
-		if e.err != nil || len(e.rates) == 0 {
-			continue
+// drawCurves draws lines over numbers that double, or about that. Nothing is drawn without lines.
+func drawCurves(folder string, c chart, x, y string, curves []curve) ([]chart, error) {
+	p := newPlot(c.title, x, y)
+	var at []float64
+	for _, one := range curves {
+		if err := one.add(p); err != nil {
+			return nil, err
 		}
-		i, ok := at[e.contender]
-		if !ok {
-			i = len(all)
-			at[e.contender] = i
-			all = append(all, nil)
-		}
-		all[i] = append(all[i], e)
-	}
-	return all
-}
-
-// drawThroughput is pairs per second by callers.
-func drawThroughput(folder string, _ settings, r *result) (chart, error) {
-	c := chart{"Throughput by callers, " + title(r.kind.Name), "throughput-" + r.kind.Name + ".svg"}
-	p := newPlot(c.title, "callers", "pairs per second")
-	for _, entries := range contendersOf(r.free) {
-		if entries[0].name == nameOneShot {
-			continue // a point, no line
-		}
-		var points plotter.XYs
-		for _, e := range entries {
-			points = append(points, plotter.XY{X: float64(e.goroutines), Y: rig.SpreadOf(e.rates).Median})
-		}
-		if err := curve(p, entries[0].contender, entries[0].label(r.kind.Name), points); err != nil {
-			return c, err
+		for _, point := range one.points {
+			at = append(at, point.X)
 		}
 	}
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, levelTicks(r.free)
+	if at == nil {
+		return nil, nil
+	}
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticksAt(at)
 	logarithmic(&p.Y)
-	return c, save(p, folder, c.file)
+	return []chart{c}, save(p, folder, c.file)
 }
 
-// levelTicks are the numbers of goroutines that there were.
-func levelTicks(entries []*entry) plot.ConstantTicks {
-	var ticks plot.ConstantTicks
-	for _, e := range entries {
-		at := float64(e.goroutines)
-		if !slices.ContainsFunc(ticks, func(t plot.Tick) bool { return t.Value == at }) {
-			ticks = append(ticks, plot.Tick{Value: at, Label: grouped(int64(at))})
-		}
+// ticksAt are those of an axis that has only these numbers.
+func ticksAt(numbers []float64) (ticks plot.ConstantTicks) {
+	slices.Sort(numbers)
+	for _, at := range slices.Compact(numbers) {
+		ticks = append(ticks, plot.Tick{Value: at, Label: grouped(int64(at))})
 	}
-	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
 	return ticks
 }
 
@@ -211,40 +171,6 @@ func tickLabel(at float64) string {
 		return fmt.Sprintf("%.3g", at)
 	}
 	return grouped(int64(at + 0.5))
-}
-
-var percentiles = []float64{50, 90, 99, 99.9}
-
-// drawLatency is the percentiles with as many goroutines as most of them ran with.
-func drawLatency(folder string, s settings, r *result) (chart, error) {
-	goroutines := s.level(mostHands)
-	c := chart{"", "latency-" + r.kind.Name + ".svg"}
-	c.title = fmt.Sprintf("Time of a lock+unlock pair, %d callers, %s", goroutines, title(r.kind.Name))
-	p := newPlot(c.title, "percentile", "milliseconds")
-	for _, entries := range contendersOf(r.free) {
-		e := find(entries, func(e *entry) bool { return e.goroutines == goroutines })
-		if e == nil {
-			continue
-		}
-		var points plotter.XYs
-		for i, percentile := range percentiles {
-			points = append(points, plotter.XY{X: float64(i), Y: ms(e.latency, percentile)})
-		}
-		if err := curve(p, e.contender, e.label(r.kind.Name), points); err != nil {
-			return c, err
-		}
-	}
-	p.X.Tick.Marker = percentileTicks()
-	p.X.Min, p.X.Max = -0.15, float64(len(percentiles))-0.85
-	logarithmic(&p.Y)
-	return c, save(p, folder, c.file)
-}
-
-func percentileTicks() (ticks plot.ConstantTicks) {
-	for i, percentile := range percentiles {
-		ticks = append(ticks, plot.Tick{Value: float64(i), Label: fmt.Sprintf("p%v", percentile)})
-	}
-	return ticks
 }
 
 const width, height, legendWidth = 22 * vg.Centimeter, 11 * vg.Centimeter, 6.5 * vg.Centimeter

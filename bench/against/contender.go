@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rowlockdb/rowlock/bench/internal/race"
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 // pair locks a key, calls inside if it is not nil, and unlocks. Workers count from 0; each does one pair at a time.
@@ -16,6 +17,8 @@ type contender struct {
 	pool   string // how many connections it has, in words
 	pair   pair
 	key    race.Contender // what its keys are made of
+	meter  *rig.Meter     // what reads its turns' costs; nil: they are not read
+	floor  string         // the raw statements that a ratio compares it with; empty means nameRaw
 
 	levels  []int // how many goroutines it runs with on keys of their own
 	contend pair  // on keys that others want too; nil: it is left out there

@@ -11,6 +11,8 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 const (
@@ -31,7 +33,7 @@ func (o *others) addEtcd(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	o.closers = append(o.closers, m)
+	o.closers, o.etcd = append(o.closers, m), m.endpoint
 	e := new(etcd)
 	o.closers = append(o.closers, e)
 	for range etcdClients {
@@ -54,6 +56,7 @@ func (o *others) addEtcd(ctx context.Context, s settings) error {
 	o.contenders = append(o.contenders, &contender{
 		name: nameEtcd, system: "etcd", pool: fmt.Sprintf("%d clients", etcdClients), key: recurring('e'), levels: []int{1, 16, 64, 256, 1024},
 		pair: e.pairOf(&e.shared), contend: e.pairOf(&e.own), wait: true, ready: e.sessions,
+		meter: &rig.Meter{PID: m.cmd.Process.Pid},
 	})
 	return nil
 }

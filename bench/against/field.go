@@ -18,7 +18,12 @@ const (
 	nameNaive     = "INSERT, DELETE"
 	nameUpdate    = "rowlock"
 	nameInsert    = "rowlock Insert"
+	nameRelaxed   = "rowlock, relaxed release"
 	nameOneShot   = "rowlock Insert, one-shot keys"
+	nameRare      = "rowlock, rarely recurring keys"
+	nameMillion   = "rowlock, 1,000,000 live keys"
+	rawRare       = "raw statements, rarely recurring keys"
+	rawMillion    = "raw statements, 1,000,000 live keys"
 	nameForUpdate = "rowlock forupdate"
 	nameSwap      = "rowlock optimistic"
 	nameOwn       = "the server's own lock"
@@ -30,6 +35,7 @@ type field struct {
 	keys       race.Keys
 	hands      *hands
 	contenders []*contender
+	clients    clients
 	closers    []io.Closer
 }
 
@@ -82,46 +88,69 @@ func (f *field) add(c *contender) {
 	if c.system == "" {
 		c.system = f.d.Name
 	}
+	c.meter = f.d.Meter()
 	f.contenders = append(f.contenders, c)
 }
 
 func (f *field) byHand(n int) {
-	pool := fmt.Sprintf("one per caller, at most %d", n)
-	f.add(&contender{name: nameRaw, pool: pool, key: recurring('f'), levels: []int{1, 4, 16, 64}, pair: f.hands.rawPair, contend: f.hands.rawPair})
-	f.add(&contender{name: nameNaive, pool: pool, key: recurring('n'), levels: []int{1, 64}, pair: f.hands.naivePair, contend: f.hands.naivePair})
+	pool, levels := fmt.Sprintf("one per caller, at most %d", n), []int{1, 16, 64}
+	if f.d.Name == "postgres" {
+		levels = append(levels, 1024) // which a target compares with
+	}
+	f.add(&contender{
+		name: nameRaw, pool: pool, key: recurring('f'), levels: levels, pair: f.hands.rawPair, contend: f.hands.rawPair,
+	})
+	f.add(&contender{
+		name: nameNaive, pool: pool, key: recurring('n'), levels: []int{1, 64},
+		pair: f.hands.naivePair, contend: f.hands.naivePair,
+	})
 	if ownLocks[f.d.Driver] != nil {
 		f.add(&contender{
-			name: nameOwn, pool: pool, key: recurring('a'), levels: []int{1, 16, 64},
+			name: nameOwn, pool: pool, key: recurring('a'), levels: []int{1, 64},
 			pair: f.hands.ownPair("try"), contend: f.hands.ownPair("lock"),
 		})
 	}
 }
 
 func (f *field) ours(d *rig.Database, s settings) error {
-	update, insert, err := f.strategies(d, s.lanes)
-	if err != nil {
-		return err
-	}
 	swap, err := f.optimistic(d)
 	if err != nil {
 		return err
 	}
+	if f.clients, err = f.open(d, s.lanes); err != nil {
+		return err
+	}
 	lanes := many(d.Lanes(s.lanes), "lane")
-	f.add(&contender{name: nameUpdate, pool: lanes, key: recurring('u'), levels: []int{1, 16, 64, 256, 1024}, pair: update, contend: update, wait: true})
-	f.add(&contender{name: nameInsert, pool: lanes, key: recurring('i'), levels: []int{1, 64, 1024}, pair: insert})
-	f.add(&contender{name: nameOneShot, pool: lanes, key: race.Contender{Series: 's', Fresh: true}, levels: []int{256}, pair: insert})
-	f.add(&contender{name: nameSwap, pool: many(d.Lanes(4), "lane"), key: recurring('o'), levels: []int{1, 64, 1024}, pair: swap, contend: swap})
+	f.add(&contender{
+		name: nameUpdate, pool: lanes, key: recurring('u'), levels: []int{1, 16, 64, 256, 1024},
+		pair: f.clients.update, contend: f.clients.update, wait: true,
+	})
+	if f.clients.relaxed != nil {
+		f.add(&contender{
+			name: nameRelaxed, pool: lanes, key: recurring('v'), levels: []int{1, 16, 64, 1024}, pair: f.clients.relaxed,
+		})
+	}
+	f.add(&contender{
+		name: nameInsert, pool: lanes, key: recurring('i'), levels: []int{1, 1024}, pair: f.clients.insert,
+	})
+	f.add(&contender{
+		name: nameSwap, pool: many(d.Lanes(4), "lane"), key: recurring('o'), levels: []int{1, 64},
+		pair: swap, contend: swap,
+	})
 	if d.Name == "sqlite" {
 		return nil // the lock on its file is the only one it has
 	}
-	connections := s.level(mostHands)
+	return f.transactions(d, s.level(mostHands))
+}
+
+func (f *field) transactions(d *rig.Database, connections int) error {
 	transaction, err := f.forUpdate(d, connections)
 	if err != nil {
 		return err
 	}
 	f.add(&contender{
-		name: nameForUpdate, pool: fmt.Sprintf("4 lanes, and one for each held lock, at most %d", connections), key: recurring('t'),
-		levels: []int{1, 16, 64}, pair: transaction, contend: transaction,
+		name: nameForUpdate, pool: fmt.Sprintf("4 lanes, and one for each held lock, at most %d", connections),
+		key: recurring('t'), levels: []int{1, 64}, pair: transaction, contend: transaction,
 	})
 	return nil
 }

@@ -52,7 +52,7 @@ func lineOf(file, name string) string {
 // libraries are those whose speed is measured, by module.
 var libraries = []string{
 	"github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql", "modernc.org/sqlite", "github.com/bsm/redislock", "github.com/go-redsync/redsync/v4",
-	"github.com/redis/go-redis/v9", "go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/server/v3",
+	"github.com/redis/go-redis/v9", "github.com/redis/rueidis", "go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/server/v3",
 }
 
 // versions are those of the libraries, as this program was built with them.

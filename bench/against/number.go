@@ -33,6 +33,22 @@ func grouped(n int64) string {
 	return sign + strings.Join(append([]string{digits}, groups...), ",")
 }
 
+// intervalOrNone is a ratio as a cell has it: empty, if there is none.
+func intervalOrNone(i *rig.Interval) string {
+	if i == nil {
+		return ""
+	}
+	return interval(i)
+}
+
+// known is a figure as a cell has it: empty, if it is not known.
+func known(f float64) string {
+	if math.IsNaN(f) {
+		return ""
+	}
+	return number(f)
+}
+
 // spread is the median of values and, if they differ, the least and the most.
 func spread(values []float64) string {
 	if len(values) == 0 {

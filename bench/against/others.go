@@ -15,6 +15,8 @@ type others struct {
 	facts      []string // of each system
 	absent     []string // why a system is not there
 	closers    []io.Closer
+
+	redis, etcd string // where the durable ones are, for other processes
 }
 
 func (o *others) close() error {

@@ -4,19 +4,19 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
+	"github.com/rowlockdb/rowlock/bench/internal/setting"
 	"github.com/rowlockdb/rowlock/forupdate"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/optimistic"
 )
 
-func config(lanes int, strategy rowlock.Strategy) *rowlock.Config {
-	return &rowlock.Config{
-		Lanes: lanes, Strategy: strategy, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
-	}
+func config(lanes int, strategy rowlock.Strategy, relaxed bool) *rowlock.Config {
+	c := setting.Config(lanes, relaxed)
+	c.Strategy = strategy
+	return c
 }
 
 // ourPair locks with a client.
@@ -30,18 +30,32 @@ func ourPair(c *rowlock.Client) pair {
 	}
 }
 
-// strategies opens a client of each kind that shares the table of leases.
-func (f *field) strategies(d *rig.Database, lanes int) (update, insert pair, err error) {
-	var pairs [2]pair
-	for i, strategy := range []rowlock.Strategy{rowlock.Update, rowlock.Insert} {
-		c, err := rowlock.Open(d.Pool, d.Dialect, config(lanes, strategy))
-		if err != nil {
-			return nil, nil, err
-		}
-		f.closeLater(c)
-		pairs[i] = ourPair(c)
+// clients are the ways to lock of clients that share the table of leases.
+type clients struct {
+	update, insert pair
+	relaxed        pair // nil if rowlock has no such release
+}
+
+func (f *field) open(d *rig.Database, lanes int) (c clients, err error) {
+	if c.update, err = f.client(d, config(lanes, rowlock.Update, false)); err != nil {
+		return c, err
 	}
-	return pairs[0], pairs[1], nil
+	if c.insert, err = f.client(d, config(lanes, rowlock.Insert, false)); err != nil {
+		return c, err
+	}
+	if setting.CanRelax() {
+		c.relaxed, err = f.client(d, config(lanes, rowlock.Update, true))
+	}
+	return c, err
+}
+
+func (f *field) client(d *rig.Database, cfg *rowlock.Config) (pair, error) {
+	c, err := rowlock.Open(d.Pool, d.Dialect, cfg)
+	if err != nil {
+		return nil, err
+	}
+	f.closeLater(c)
+	return ourPair(c), nil
 }
 
 // stored opens a client on a store.
@@ -54,7 +68,7 @@ func (f *field) stored(store interface {
 		return nil, err
 	}
 	f.closeLater(store)
-	c, err := rowlock.New(store, config(0, rowlock.Update))
+	c, err := rowlock.New(store, config(0, rowlock.Update, false))
 	if err != nil {
 		return nil, err
 	}

@@ -4,16 +4,18 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 func entryOf(name string, goroutines int, rates ...float64) *entry {
 	return &entry{contender: &contender{name: name}, goroutines: goroutines, rates: rates}
 }
 
-func TestRatiosAreOfTheSameRound(t *testing.T) {
-	got := ratios(entryOf("a", 1, 100, 20, 3), entryOf("b", 1, 50, 20, 6))
-	if want := []float64{2, 1, 0.5}; !slices.Equal(got, want) {
-		t.Errorf("the ratios are %v, not %v", got, want)
+func TestARatioIsThatOfMediansInItsInterval(t *testing.T) {
+	got := ratio(entryOf("a", 1, 100, 20, 60), entryOf("b", 1, 50, 10, 20))
+	if got == nil || got.Value != 3 || got.Low > 3 || got.High < 3 {
+		t.Errorf("the ratio is %v, not 3", got)
 	}
 }
 
@@ -23,29 +25,33 @@ func TestWhoHasFailedHasNoRatioAndIsNotTheBest(t *testing.T) {
 	if got := best([]*entry{failed, slow}, named("a")); got != slow {
 		t.Errorf("the best is %v, not the one that has not failed", got)
 	}
-	if got := ratios(failed, slow); got != nil {
-		t.Errorf("the ratios of a failure are %v", got)
+	if got := ratio(failed, slow); got != nil {
+		t.Errorf("the ratio of a failure is %v", got)
 	}
-	if got := ratios(slow, nil); got != nil {
-		t.Errorf("the ratios to nobody are %v", got)
+	if got := ratio(slow, nil); got != nil {
+		t.Errorf("the ratio to nobody is %v", got)
 	}
 }
 
 func TestAMissedTargetIsCountedAndAFailureIsOne(t *testing.T) {
 	v := new(verdicts)
-	v.atLeast(2, []float64{3, 2, 1}, "kept")
-	v.atLeast(2, []float64{3, 1.9, 1}, "missed")
+	v.atLeast(2, &rig.Interval{Value: 2, Low: 1, High: 3}, "kept")
+	v.atLeast(2, &rig.Interval{Value: 1.9, Low: 1, High: 3}, "missed")
 	v.atLeast(2, nil, "failed")
 	v.atMost(4, 4, "kept")
+	v.atMostRatio(0.4, &rig.Interval{Value: 0.5, Low: 0.3, High: 0.6}, "missed")
 	var marks []string
 	for _, row := range v.rows {
 		marks = append(marks, row.mark)
 	}
-	if want := []string{"ok", "MISSED", "MISSED", "ok"}; !slices.Equal(marks, want) {
+	if want := []string{"MET", "MISSED", "MISSED", "MET", "MISSED"}; !slices.Equal(marks, want) {
 		t.Errorf("the marks are %v, not %v", marks, want)
 	}
 	if v.Err() == nil {
 		t.Error("nothing is missed")
+	}
+	if found := v.rows[0].found; found != "2 [1, 3]" {
+		t.Errorf("found is %q, without its interval", found)
 	}
 }
 

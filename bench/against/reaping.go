@@ -18,52 +18,36 @@ type reaped struct {
 	rows, removed int64
 	took          time.Duration // that the reaper was at work
 	quiet, busy   []float64     // p99 of a pair in ms, by round
-	ratios        []float64
+	ratio         rig.Interval
 }
 
 // reaping measures in turns with the reaper at rest and at work on rows that have been dead for longer than it retains any.
 func (f *field) reaping(ctx context.Context, s settings, p *rig.Progress) (*reaped, error) {
 	r := &reaped{rows: int64(s.dead)}
 	p.Say(f.d.Name, fmt.Sprintf("making %d dead rows", s.dead))
-	if err := f.makeDead(ctx, s.dead); err != nil {
+	if err := f.makeWalk(ctx, deadSeries, s.dead, 2*time.Hour); err != nil {
 		return nil, err
 	}
-	p.Step()
 	for range s.rounds {
 		p.Say(f.d.Name, "the reaper rests")
 		quiet, err := f.p99(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		p.Step()
 		p.Say(f.d.Name, "the reaper works")
 		busy, err := f.whileReaping(ctx, s, r)
 		if err != nil {
 			return nil, err
 		}
-		p.Step()
-		r.quiet, r.busy, r.ratios = append(r.quiet, quiet), append(r.busy, busy), append(r.ratios, busy/quiet)
+		r.quiet, r.busy = append(r.quiet, quiet), append(r.busy, busy)
 	}
+	r.ratio = rig.RatioOfMedians(r.busy, r.quiet)
 	left, err := f.dead(ctx)
 	r.removed = r.rows - left
 	return r, err
 }
 
 const deadSeries = 'x'
-
-func (f *field) makeDead(ctx context.Context, n int) error {
-	const some = 50_000
-	for from := 0; from < n; from += some {
-		keys := make([]string, min(some, n-from))
-		for i := range keys {
-			keys[i] = race.Key(deadSeries, 0, from+i)
-		}
-		if err := f.d.MakeFree(ctx, keys, 2*time.Hour); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // dead counts the dead rows that are left.
 func (f *field) dead(ctx context.Context) (n int64, err error) {
@@ -90,7 +74,7 @@ func (f *field) whileReaping(ctx context.Context, s settings, r *reaped) (p99 fl
 	if err != nil {
 		return 0, err
 	}
-	cfg := config(s.lanes, rowlock.Update)
+	cfg := config(s.lanes, rowlock.Update, false)
 	cfg.Reaper = rowlock.ReaperConfig{Every: 10 * time.Millisecond}
 	began := time.Now()
 	other, err := rowlock.Open(f.d.Pool, f.d.Dialect, cfg)

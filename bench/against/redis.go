@@ -11,6 +11,8 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 const (
@@ -33,6 +35,8 @@ func (o *others) addRedis(ctx context.Context, s settings, setup redisSetup, sou
 		return err
 	}
 	options.PoolSize = s.level(mostHands)
+	meter := &rig.Meter{PID: rig.ServerPID(setup.server()), Wire: new(rig.Wire)}
+	options.Dialer = meter.Wire.Dial
 	client := redis.NewClient(options)
 	o.closers = append(o.closers, client)
 	facts, err := redisFacts(ctx, client)
@@ -46,16 +50,33 @@ func (o *others) addRedis(ctx context.Context, s settings, setup redisSetup, sou
 		levels = append(levels, 1024)
 	}
 	lock := redislockPair(redislock.New(client))
-	o.contenders = append(o.contenders, &contender{
-		name: nameRedislock, system: setup.system, pool: pool, key: recurring(setup.series[0]), levels: levels, pair: lock, contend: lock, wait: setup.durable,
-	})
+	one := &contender{
+		name: nameRedislock, system: setup.system, pool: pool, key: recurring(setup.series[0]), levels: levels, pair: lock,
+		wait: setup.durable, meter: meter,
+	}
+	if setup.durable { // its waiters take as long on the other, whose pauses are the same
+		one.contend = lock
+	}
+	o.contenders = append(o.contenders, one)
+	if setup.durable {
+		o.redis = source
+		if err := o.addPipelined(source); err != nil {
+			return fmt.Errorf("rueidis: %w", err)
+		}
+	}
 	if setup.series[1] != 0 {
 		sync := redsyncPair(redsync.New(goredis.NewPool(client)))
 		o.contenders = append(o.contenders, &contender{
-			name: nameRedsync, system: setup.system, pool: pool, key: recurring(setup.series[1]), levels: []int{1, 64, 256}, pair: sync, contend: sync,
+			name: nameRedsync, system: setup.system, pool: pool, key: recurring(setup.series[1]), levels: []int{1, 64, 256},
+			pair: sync, contend: sync, meter: meter,
 		})
 	}
 	return nil
+}
+
+// server is its name for scripts/with-servers.
+func (r redisSetup) server() string {
+	return strings.ToLower(strings.TrimPrefix(r.variable, "ROWLOCK_TEST_"))
 }
 
 // redisFacts says which server it is and what it writes to the disk.

@@ -1,31 +1,25 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 // write writes results.md with its charts, and targets.md, and checks that they are there.
 func write(s settings, o *others, all []*result, v *verdicts) error {
-	charts, err := drawAll(s.out, s, all)
+	asked, err := drawAll(s.out, s, all)
 	if err != nil {
 		return err
 	}
 	p := new(page)
 	p.summary(s, all)
-	p.charts(charts)
-	p.speeds(all)
-	p.crowds(all)
-	p.held(all)
-	p.reaped(all)
-	p.allocations(all)
-	p.line("%s\n", strings.TrimSpace(notes))
-	p.measured(s, o, all)
+	p.questions(asked)
+	p.failures(all)
+	p.details(s, o, all)
 	pages := map[string]*page{"results.md": p, "targets.md": targets(v)}
 	for name, page := range pages {
 		text := strings.TrimSpace(page.String()) + "\n"
@@ -33,7 +27,20 @@ func write(s settings, o *others, all []*result, v *verdicts) error {
 			return err
 		}
 	}
-	return there(s.out, append(chartFiles(charts), "results.md", "targets.md"))
+	files := chartFiles(asked)
+	return errors.Join(there(s.out, append(files, "results.md", "targets.md")), removeOld(s.out, files))
+}
+
+func (p *page) details(s settings, o *others, all []*result) {
+	p.speeds(all)
+	p.scenes(all)
+	p.costs(s, all)
+	p.crowds(all)
+	p.held(all)
+	p.reaped(all)
+	p.allocations(all)
+	p.line("%s\n", strings.TrimSpace(notes))
+	p.measured(s, o, all)
 }
 
 func there(folder string, files []string) error {
@@ -45,9 +52,36 @@ func there(folder string, files []string) error {
 	return nil
 }
 
-func (p *page) charts(charts []chart) {
-	for _, c := range charts {
-		p.say("![%s](%s)", c.title, c.file)
+// removeOld removes charts that an earlier version has drawn and that results.md has no more.
+func removeOld(folder string, files []string) error {
+	charts, err := filepath.Glob(filepath.Join(folder, "*.svg"))
+	if err != nil {
+		return err
+	}
+	for _, file := range charts {
+		if !slices.Contains(files, filepath.Base(file)) {
+			err = errors.Join(err, os.Remove(file))
+		}
+	}
+	return err
+}
+
+func (p *page) questions(asked []answered) {
+	for _, q := range asked {
+		p.say("## %s", q.title)
+		p.say("%s", q.about)
+		for _, c := range q.charts {
+			p.say("![%s](%s)", c.title, c.file)
+		}
+	}
+}
+
+// failures say what has no result, and why.
+func (p *page) failures(all []*result) {
+	for _, r := range all {
+		for _, f := range r.failed {
+			p.say("**%s, %s: failed: %s**", title(r.kind.Name), f.part, f.err)
+		}
 	}
 }
 
@@ -60,12 +94,17 @@ func (p *page) speeds(all []*result) {
 		entries      func(*result) []*entry
 	}{
 		{
-			"Keys without contention", "Each caller locks its own 8 keys in turn, or a new key each time if the row " +
-				"says one-shot. The ratio of one caller is to one caller of the raw statements; that of more callers " +
+			"Keys without contention", "Each caller locks its own 8 keys in turn. The ratio of one caller is to one caller of the raw statements; that of more callers " +
 				"is to the raw statements with the number of callers and connections at which they are fastest.",
 			func(r *result) []*entry { return r.free },
 		},
-		{"One key that all callers want", "Each caller locks the same key, does nothing and unlocks it.", func(r *result) []*entry { return r.hot }},
+		{
+			"Kinds of keys", "A row that names no kind has 8 recurring keys for each caller. Of the rarely recurring keys " +
+				"there are 100,000; each comes again when all were locked. A one-shot key has no row. The ratio is to " +
+				"the raw statements on the same keys, and that of one-shot keys to those on recurring keys.",
+			func(r *result) []*entry { return r.keys },
+		},
+		{"One key that all callers of one process want", "Each caller locks the same key, does nothing and unlocks it.", func(r *result) []*entry { return r.hot }},
 		{
 			"1,000 keys, a fifth of them hot", "Four of five locks are of that fifth.",
 			func(r *result) []*entry { return r.skewed },
@@ -94,9 +133,9 @@ func (p *page) speed(database string, entries []*entry) {
 			rows = append(rows, append(row, "failed: "+e.err.Error(), "", "", "", ""))
 			continue
 		}
-		rows = append(rows, append(row, spread(e.rates), spread(e.ratios), number(ms(e.latency, 50)), number(ms(e.latency, 99)), number(ms(e.latency, 99.9))))
+		rows = append(rows, append(row, spread(e.rates), intervalOrNone(e.ratio), number(ms(e.latency, 50)), number(ms(e.latency, 99)), number(ms(e.latency, 99.9))))
 	}
-	p.table("|connections|callers|lock+unlock pairs/s|ratio|p50 ms|p99 ms|p99.9 ms", rows)
+	p.table("|connections|callers|lock+unlock pairs/s|ratio [95 %]|p50 ms|p99 ms|p99.9 ms", rows)
 }
 
 // label names a contender in the table of a database.
@@ -170,7 +209,7 @@ func (p *page) reaped(all []*result) {
 		p.say("## The reaper at work")
 		p.say("%[1]s: the reaper removed %[3]s of %[2]s dead rows in %[4].1f s. %[5]d callers locked keys of their own "+
 			"meanwhile, alternating with the reaper at rest.", title(r.kind.Name), grouped(d.rows), grouped(d.removed), d.took.Seconds(), reapingBeside)
-		p.table("p99 ms, reaper at rest|p99 ms, reaper at work|ratio", [][]string{{spread(d.quiet), spread(d.busy), rig.SpreadOf(d.ratios).String()}})
+		p.table("p99 ms, reaper at rest|p99 ms, reaper at work|ratio [95 %]", [][]string{{spread(d.quiet), spread(d.busy), interval(&d.ratio)}})
 	}
 }
 
@@ -182,7 +221,7 @@ func (p *page) allocations(all []*result) {
 		}
 		floor := r.allocs[nameRaw]
 		for _, name := range []string{nameUpdate, nameOneShot} {
-			a, above := r.allocs[name], r.allocs[name].Minus(floor)
+			a, above := r.allocs[name], r.allocs[name].Minus(floor.Allocation)
 			rows = append(rows, []string{
 				title(r.kind.Name), name, number(floor.Objects), number(a.Objects), number(above.Objects), number(floor.Bytes), number(a.Bytes), number(above.Bytes),
 			})

@@ -5,21 +5,29 @@ import (
 	"flag"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
 // The workloads, as -only names them.
 const (
-	onFree    = "free"    // keys that nobody else wants, recurring ones and one-shot ones
-	onHot     = "hot"     // one key that everybody wants
-	onSkewed  = "skewed"  // many keys, of which most want the same few
-	onWaiters = "waiters" // a crowd that is served one by one
-	onHeld    = "held"    // many locks held at once
-	onReaping = "reaping" // dead rows removed meanwhile
-	onAllocs  = "allocs"
+	onFree      = "free"      // a few recurring keys for each caller
+	onKeys      = "keys"      // keys that recur rarely or never, and a large table
+	onHot       = "hot"       // one key that all callers want
+	onSkewed    = "skewed"    // many keys, of which most want the same few
+	onWaiters   = "waiters"   // a crowd that is served one by one
+	onHeld      = "held"      // many locks held at once
+	onReaping   = "reaping"   // dead rows removed meanwhile
+	onAllocs    = "allocs"    // of one pair
+	onProcesses = "processes" // one key that many processes want, and many with keys of their own
 )
+
+var workloads = []string{
+	onAllocs, onFree, onKeys, onHot, onSkewed, onWaiters, onReaping, onProcesses, onHeld,
+}
 
 // settings are what the command line says.
 type settings struct {
@@ -32,39 +40,52 @@ type settings struct {
 	short  bool
 	strict bool
 
-	made bool // out, by us
+	made   bool // out, by us
+	began  time.Time
+	commit string
 
 	scale   int // goroutines are divided by it, where there are more than one
-	held    int
-	heldTTL time.Duration
-	waiters int
-	dead    int
+	crews   []int
+	crowded int           // processes, each with as many goroutines
+	contest time.Duration // how long a turn of processes is
+	rare    int           // keys, of which each recurs when all others were locked
+	live    int           // the same, of a large table
+
+	allocated int // pairs whose allocations are counted
+	held      int
+	heldTTL   time.Duration
+	waiters   int
+	dead      int
 }
 
 func parse(args []string) (s settings, err error) {
 	flags := flag.NewFlagSet("against", flag.ContinueOnError)
 	names := flags.String("db", "all", rig.Names)
-	only := flags.String("only", "", "workloads, with commas between: free, hot, skewed, waiters, held, reaping, allocs; empty means all")
-	flags.IntVar(&s.rounds, "rounds", 3, "how many turns each contender gets")
-	flags.DurationVar(&s.turn, "turn", 600*time.Millisecond, "how long a turn is")
+	only := flags.String("only", "", "workloads, with commas between: "+strings.Join(workloads, ", ")+"; empty means all")
+	flags.IntVar(&s.rounds, "rounds", 7, "how many turns each contender gets")
+	flags.DurationVar(&s.turn, "turn", 250*time.Millisecond, "how long a turn is")
+	flags.DurationVar(&s.contest, "contest", 500*time.Millisecond, "how long a turn of many processes is")
 	flags.IntVar(&s.lanes, "lanes", 3, "Config.Lanes; SQLite has one")
 	flags.IntVar(&s.held, "held", 100_000, "locks to hold at once")
 	flags.IntVar(&s.waiters, "waiters", 1000, "goroutines that wait for one key")
 	flags.IntVar(&s.dead, "dead", 1_000_000, "dead rows for the reaper to remove")
 	flags.StringVar(&s.out, "out", "", "folder for results.md and the charts; empty means a new temporary one, which after -short is removed")
-	flags.BoolVar(&s.short, "short", false, "everything once, with tiny numbers, to see that it works: the figures mean nothing")
+	flags.BoolVar(&s.short, "short", false, "everything once, with tiny numbers: speeds then mean nothing, but a failure, a lost lock, "+
+		"or a pair that sends or allocates more than it may exits with 1")
 	flags.BoolVar(&s.strict, "strict", false, "exit with 1 if a target is missed")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
-	s.scale, s.heldTTL = 1, 12*time.Second
+	s.began, s.commit = time.Now(), commit()
+	s.scale, s.heldTTL, s.crews, s.crowded = 1, 12*time.Second, []int{2, 8, 32}, 32
+	s.rare, s.live, s.allocated = 100_000, 1_000_000, race.ManyPairs
 	if s.short {
 		s.shorten()
 	}
-	if min(s.rounds, s.lanes, s.held, s.waiters, s.dead) < 1 || s.turn <= 0 || flags.NArg() > 0 {
+	if min(s.rounds, s.lanes, s.held, s.waiters, s.dead) < 1 || min(s.turn, s.contest) <= 0 || flags.NArg() > 0 {
 		return s, errors.New("there must be at least one round, lane, lock, waiter and dead row, some time, and no arguments but flags")
 	}
-	if s.parts, err = rig.Choose(*only, onFree, onHot, onSkewed, onWaiters, onHeld, onReaping, onAllocs); err != nil {
+	if s.parts, err = rig.Choose(*only, workloads...); err != nil {
 		return s, err
 	}
 	if s.kinds, err = rig.Present(*names); err != nil {
@@ -79,7 +100,8 @@ func parse(args []string) (s settings, err error) {
 
 func (s *settings) shorten() {
 	s.rounds, s.turn, s.scale = 1, 20*time.Millisecond, 8
-	s.held, s.heldTTL, s.waiters, s.dead = 200, 1500*time.Millisecond, 50, 3000
+	s.held, s.heldTTL, s.waiters, s.dead = 200, 3*time.Second, 20, 3000
+	s.crews, s.crowded, s.contest, s.rare, s.live, s.allocated = []int{2, 4}, 4, 100*time.Millisecond, 1000, 10_000, 50
 }
 
 // level is how many goroutines there are for n.

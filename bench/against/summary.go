@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
+	"github.com/rowlockdb/rowlock/bench/internal/setting"
 )
 
 // callers are the columns of the summary.
@@ -15,8 +16,8 @@ var callers = []int{1, 16, 64, 256, 1024}
 // summary begins the page with what a reader came for: each lock's throughput by the number of callers.
 func (p *page) summary(s settings, all []*result) {
 	p.say("# rowlock beside the others")
-	p.say("How many locks a second, and how long one takes: rowlock on each database beside raw SQL, Redis and " +
-		"etcd, all on one small machine. Compare the rows, not the absolute figures.")
+	p.say("How many locks per second, and how long one takes: rowlock on each database beside raw SQL, Redis and "+
+		"etcd, all on one small machine. Compare the rows, not the absolute figures. The figures are of commit `%s`.", s.commit)
 	if s.short {
 		p.say("**This was `-short`: it shows that everything runs. The figures mean nothing.**")
 	}
@@ -32,8 +33,10 @@ func (p *page) summary(s settings, all []*result) {
 		return func(e *entry) bool { return e.name == name && e.system == system }
 	}
 	add("", "**rowlock** on DB", named(nameUpdate))
+	add("", "**rowlock** on DB, relaxed release", named(nameRelaxed))
 	add("", "redislock, durable Redis", of(nameRedislock, "redis"))
 	add("", "redsync, durable Redis", of(nameRedsync, "redis"))
+	add("", "rueidis, durable Redis, pipelined", named(namePipelined))
 	add("", nameEtcd, named(nameEtcd))
 	add("", "raw SQL on DB (no lock: see below)", named(nameRaw))
 	add("", "redislock, Redis with default settings (not durable)", of(nameRedislock, redisDefault))
@@ -65,7 +68,7 @@ func throughput(s settings, r *result, suits func(*entry) bool) []string {
 		e := find(r.free, func(e *entry) bool { return suits(e) && e.goroutines == n && len(e.rates) > 0 })
 		cell := ""
 		if e != nil {
-			cell, found = number(rig.SpreadOf(e.rates).Median), true
+			cell, found = number(rig.Median(e.rates)), true
 		}
 		row = append(row, cell)
 	}
@@ -80,9 +83,14 @@ func (p *page) measured(s settings, o *others, all []*result) {
 	p.say("## How it was measured")
 	p.say("Written by `make bench` (`bench/against`) on %s. A pair is a lock and an unlock of one key.",
 		time.Now().Format("2 January 2006"))
-	p.say("In each of %d rounds every contender runs once for %s, in an order that changes. A ratio compares runs of "+
-		"the same round, so that other load on the machine slows both. Figures are medians, with the minimum and "+
-		"the maximum in brackets.", s.rounds, s.turn)
+	p.say("In each of %d rounds every contender runs once for %s (%s where processes contend), in an order that "+
+		"changes. Figures are medians, with the minimum and the maximum in round brackets. A ratio is that of two "+
+		"medians, with the interval in square brackets that holds it with 95 %%: a bootstrap that draws whole rounds, "+
+		"because other load on the machine slows all turns of a round. The run took %s.",
+		s.rounds, s.turn, s.contest, time.Since(s.began).Round(time.Second))
+	if !setting.CanRelax() {
+		p.say("Every release is durable: this rowlock has no relaxed release.")
+	}
 	p.item("machine: %s", strings.Join(machine(), "; "))
 	p.item("servers: all on that machine, each with its data on the same disk")
 	for _, r := range all {

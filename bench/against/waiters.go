@@ -24,7 +24,7 @@ type served struct {
 	err          error
 }
 
-const patience = 60 * time.Second // of a crowd
+const patience = 30 * time.Second // of a crowd
 
 // crowds has those wait who do so in an order of their own, or claim to serve many.
 func (f *field) crowds(ctx context.Context, s settings, p *rig.Progress) (all []*served, err error) {
@@ -42,7 +42,6 @@ func (f *field) crowds(ctx context.Context, s settings, p *rig.Progress) (all []
 			one.err = err
 		}
 		all = append(all, one)
-		p.Step()
 	}
 	return all, ctx.Err()
 }
@@ -61,7 +60,7 @@ func (f *field) serveCounted(ctx context.Context, c *contender, s settings) (one
 		return one, err
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	client, err := rowlock.Open(pool, f.d.Dialect, config(s.lanes, rowlock.Update))
+	client, err := rowlock.Open(pool, f.d.Dialect, config(s.lanes, rowlock.Update, false))
 	if err != nil {
 		return one, err
 	}

@@ -20,7 +20,7 @@ func (f *field) costs(ctx context.Context, p *rig.Progress) (*costs, error) {
 	}
 	for i, c := range contenders {
 		p.Say(f.title, "allocations")
-		a, err := race.Allocated(ctx, c, &f.keys)
+		a, err := race.Allocated(ctx, c, &f.keys, race.ManyPairs)
 		if err != nil {
 			return nil, err
 		}

@@ -13,10 +13,11 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/rowlockdb/rowlock/bench/internal/crew"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
-func main() { rig.MainWithWorkers("hot", run, work) }
+func main() { rig.MainWithWorkers("hot", run, crew.Work) }
 
 func run(ctx context.Context, args []string) error {
 	s, err := parse(args)

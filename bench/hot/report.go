@@ -38,9 +38,9 @@ func (v *verdicts) lines(w io.Writer, r *result) {
 	for _, one := range r.scenes {
 		best := one.best()
 		for i, e := range one.entries {
-			least, most := e.shares()
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%.0f\t%s", r.kind.Name, one.processes, one.hold, e.Name, rig.SpreadOf(e.rates).Median, e.ratio(best))
-			fmt.Fprintf(w, "\t%.2f\t%.1f\t%.1f\t%.2f–%.2f\t", ms(e.wait(0.5)), ms(e.wait(0.99)), ms(e.wait(1)), least, most)
+			least, most := e.Shares()
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%.0f\t%s", r.kind.Name, one.processes, one.hold, e.Name, rig.SpreadOf(e.Rates).Median, e.ratio(best))
+			fmt.Fprintf(w, "\t%.2f\t%.1f\t%.1f\t%.2f–%.2f\t", ms(e.Wait(0.5)), ms(e.Wait(0.99)), ms(e.Wait(1)), least, most)
 			if r.kind.Name != "sqlite" {
 				fmt.Fprintf(w, "%.1f", rig.SpreadOf(e.statements).Median)
 			}
@@ -56,9 +56,9 @@ func (v *verdicts) lines(w io.Writer, r *result) {
 func (v *verdicts) ours(kind rig.Kind, one *scene, e, best *entry) string {
 	kept := e.ratio(best).Median >= leastRatio
 	if kind.Name == "postgres" && one.hold == 0 {
-		kept = kept && e.wait(0.99) <= mostWait
+		kept = kept && e.Wait(0.99) <= mostWait
 	}
-	if least, most := e.shares(); one.processes >= 8 && one.hold == 0 {
+	if least, most := e.Shares(); one.processes >= 8 && one.hold == 0 {
 		kept = kept && least >= leastShare && most <= mostShare
 	}
 	return v.Mark(kept)

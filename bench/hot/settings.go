@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/bench/internal/crew"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -64,10 +65,12 @@ func list[T any](text string, parse func(string) (T, error)) (out []T, err error
 }
 
 // ways are the ways to lock, rowlock the first.
-func (s settings) ways() []way {
-	ways := []way{{Name: "rowlock"}}
-	for _, pause := range s.pauses {
-		ways = append(ways, way{Name: fmt.Sprintf("raw, every %s", pause), Pause: pause})
+func (s settings) ways() []crew.Way {
+	ways := []crew.Way{{Name: "rowlock", Kind: crew.Rowlock, Series: 'A'}}
+	for i, pause := range s.pauses {
+		ways = append(ways, crew.Way{
+			Name: fmt.Sprintf("raw, every %s", pause), Kind: crew.Raw, Pause: pause, Series: 'B' + byte(i),
+		})
 	}
 	return ways
 }
@@ -75,7 +78,7 @@ func (s settings) ways() []way {
 // keys are one for each way: no way meets rows that another has left.
 func (s settings) keys() (keys []string) {
 	for _, w := range s.ways() {
-		keys = append(keys, w.key())
+		keys = append(keys, w.Key())
 	}
 	return keys
 }

@@ -48,7 +48,7 @@ func (s settings) inMemory(ctx context.Context) (err error) {
 func (f *field) allocated(ctx context.Context, r *race.Result) error {
 	keys := new(race.Keys)
 	for _, one := range f.contenders() {
-		a, err := race.Allocated(ctx, one, keys)
+		a, err := race.Allocated(ctx, one, keys, race.ManyPairs)
 		if err != nil {
 			return err
 		}

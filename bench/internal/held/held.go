@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,8 @@ type Config struct {
 	Locks, Lanes int
 	TTL          time.Duration
 	Helpers      int // goroutines that take them and give them back
+
+	taken func(*crowd) error // a test's, when all are held
 }
 
 // Cost is what many held locks cost.
@@ -49,7 +52,7 @@ type crowd struct {
 	client   *rowlock.Client
 	locks    []*rowlock.Lock
 	renewals atomic.Int64
-	lost     atomic.Int64
+	lost     sync.Map // by key: each lock counts once, however often it is found to be lost
 }
 
 // Many holds many locks at once and watches their renewals.
@@ -69,9 +72,16 @@ func Many(ctx context.Context, d *rig.Database, cfg Config, p *rig.Progress) (h 
 	p.Say(d.Name, "holding them")
 	h = &Cost{Locks: c.Locks, Goroutines: after.goroutines - before.goroutines}
 	h.Bytes = (after.heap - before.heap) / float64(c.Locks)
+	if c.taken != nil {
+		if err := c.taken(c); err != nil {
+			return nil, err
+		}
+	}
 	c.watch(ctx, h, p)
 	p.Say(d.Name, "giving them back")
-	return h, c.each(func(n int) error { return c.locks[n].Unlock(ctx) })
+	err = c.each(func(n int) error { return c.release(ctx, c.locks[n]) })
+	h.Lost = c.lostLocks()
+	return h, err
 }
 
 // open makes a client whose statements are counted on their way, and has it do everything once.
@@ -88,7 +98,7 @@ func (c *crowd) open(d *rig.Database) (err error) {
 	}
 	c.client, err = rowlock.Open(c.pool, d.Dialect, &rowlock.Config{
 		TTL: c.TTL, Lanes: c.Lanes, Strategy: rowlock.Insert, Logger: slog.New(slog.DiscardHandler),
-		Reaper: rowlock.ReaperConfig{Off: true}, Hooks: rowlock.Hooks{Lost: func(context.Context, string, int64, error) { c.lost.Add(1) }},
+		Reaper: rowlock.ReaperConfig{Off: true}, Hooks: rowlock.Hooks{Lost: c.hasLost},
 	})
 	return err
 }
@@ -104,6 +114,23 @@ func (c *crowd) close(ctx context.Context) error {
 func (c *crowd) take(ctx context.Context, n int) (err error) {
 	c.locks[n], err = c.client.Lock(ctx, race.Key('h', n%c.Helpers, n))
 	return err
+}
+
+// release gives a lock back. A lock that was lost is a result, and not a failure of the run.
+func (c *crowd) release(ctx context.Context, l *rowlock.Lock) error {
+	err := l.Unlock(ctx)
+	if errors.Is(err, rowlock.ErrLost) {
+		c.lost.Store(l.Key(), true)
+		return nil
+	}
+	return err
+}
+
+func (c *crowd) hasLost(_ context.Context, key string, _ int64, _ error) { c.lost.Store(key, true) }
+
+func (c *crowd) lostLocks() (n int) {
+	c.lost.Range(func(any, any) bool { n++; return true })
+	return n
 }
 
 // each calls f for every lock, from a few goroutines.
@@ -138,11 +165,10 @@ func (c *crowd) watch(ctx context.Context, h *Cost, p *rig.Progress) {
 		p.Step()
 	}
 	h.Renewals = float64(c.renewals.Load()-before) / watched
-	h.PerRenewal = float64(h.Locks) / h.Renewals
-	h.Lost = int(c.lost.Load())
+	h.PerRenewal = float64(h.Locks) / max(1, h.Renewals)
 	for _, l := range c.locks {
 		if !time.Now().Before(l.Deadline()) {
-			h.Lost++
+			c.lost.Store(l.Key(), true)
 		}
 	}
 }

@@ -13,9 +13,11 @@ func (a Allocation) Minus(b Allocation) Allocation {
 	return Allocation{a.Objects - b.Objects, a.Bytes - b.Bytes}
 }
 
-// Allocated runs pairs of a contender with one goroutine. It must have warmed up.
-func Allocated(ctx context.Context, c Contender, k *Keys) (Allocation, error) {
-	const pairs = 300
+// ManyPairs are enough for figures that are published.
+const ManyPairs = 300
+
+// Allocated runs so many pairs of a contender with one goroutine. It must have warmed up.
+func Allocated(ctx context.Context, c Contender, k *Keys, pairs int) (Allocation, error) {
 	made := make([]string, pairs) // beforehand: a key is the caller's to make
 	for n := range made {
 		made[n] = k.Next(c, 0, n)
@@ -29,6 +31,6 @@ func Allocated(ctx context.Context, c Contender, k *Keys) (Allocation, error) {
 	}
 	runtime.ReadMemStats(&after)
 	return Allocation{
-		float64(after.Mallocs-before.Mallocs) / pairs, float64(after.TotalAlloc-before.TotalAlloc) / pairs,
+		float64(after.Mallocs-before.Mallocs) / float64(pairs), float64(after.TotalAlloc-before.TotalAlloc) / float64(pairs),
 	}, nil
 }

@@ -14,6 +14,7 @@ const Own = 8
 type Keys struct {
 	recurring sync.Map // by place
 	fresh     atomic.Int64
+	walked    atomic.Int64
 }
 
 type place struct {
@@ -27,6 +28,9 @@ func (k *Keys) Next(c Contender, worker, n int) string {
 	if c.Fresh {
 		return key(place{c.Series, worker, int(k.fresh.Add(1))})
 	}
+	if c.Among > 0 {
+		return Among(c.Series, c.Among, int(k.walked.Add(1)))
+	}
 	at := place{c.Series, worker, n % Own}
 	if known, ok := k.recurring.Load(at); ok {
 		return known.(string)
@@ -36,6 +40,13 @@ func (k *Keys) Next(c Contender, worker, n int) string {
 }
 
 func key(at place) string { return Key(at.series, at.worker, at.n) }
+
+// stride is how far apart neighbors of a walk are. It has no divisor in common with a power of ten.
+const stride = 618_033
+
+// Among is the nth step of a walk through so many keys, a power of ten: it comes to each of them
+// before it comes to one again, and neighbors in time are none in the table.
+func Among(series byte, keys, n int) string { return Key(series, 0, n*stride%keys) }
 
 // Key is a key of a series.
 func Key(series byte, worker, n int) string {

@@ -16,6 +16,7 @@ type Contender struct {
 	Name   string
 	Series byte // of its keys: no two contenders meet
 	Fresh  bool // a new key each time
+	Among  int  // if it is not 0: so many keys, which all goroutines take in turn; a power of ten
 	Target float64
 	Pair   func(ctx context.Context, key string) error
 }

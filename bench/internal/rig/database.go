@@ -78,6 +78,7 @@ type Database struct {
 	Dialect *sqlstore.Dialect
 
 	Prefix string // of the tables' names
+	Wire   *Wire  // of Pool's connections; nil on SQLite, which has none
 
 	folder string
 	guest  bool
@@ -92,8 +93,7 @@ func Open(ctx context.Context, k Kind) (*Database, error) {
 			return nil, err
 		}
 	}
-	var err error
-	if d.Pool, err = sql.Open(k.Driver, d.Source); err != nil {
+	if err := d.connect(); err != nil {
 		return nil, err
 	}
 	if err := schema.Migrate(ctx, d.Pool, d.Dialect); err != nil {
@@ -110,8 +110,8 @@ func Join(name, source, prefix string) (*Database, error) {
 	}
 	k := kinds[i]
 	k.Source = source
-	pool, err := sql.Open(k.Driver, k.Source)
-	return &Database{Kind: k, Pool: pool, Dialect: sqlstore.Of(k.dialect(dialect.Prefix(prefix))), Prefix: prefix, guest: true}, err
+	d := &Database{Kind: k, Dialect: sqlstore.Of(k.dialect(dialect.Prefix(prefix))), Prefix: prefix, guest: true}
+	return d, d.connect()
 }
 
 func (d *Database) makeFile() (err error) {

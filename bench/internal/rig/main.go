@@ -29,6 +29,7 @@ func MainWithWorkers(name string, run, work func(ctx context.Context, args []str
 }
 
 // Measure has measure look at one database after the other, each with tables made for it, and shows how far it is.
+// Beside an error it returns the results of the databases before.
 func Measure[R any](ctx context.Context, found []Kind, steps int, measure func(ctx context.Context, d *Database, p *Progress) (R, error)) ([]R, error) {
 	p := NewProgress(steps)
 	defer p.Done()
@@ -36,7 +37,7 @@ func Measure[R any](ctx context.Context, found []Kind, steps int, measure func(c
 	for _, k := range found {
 		r, err := measureOne(ctx, k, p, measure)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", k.Name, err)
+			return all, fmt.Errorf("%s: %w", k.Name, err)
 		}
 		all = append(all, r)
 	}

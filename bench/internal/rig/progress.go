@@ -8,12 +8,16 @@ import (
 )
 
 // Progress says on stderr how far the run is.
-type Progress struct{ bar *progressbar.ProgressBar }
+type Progress struct {
+	bar  *progressbar.ProgressBar
+	part bool // of a step
+}
 
 // NewProgress has so many steps before it.
 func NewProgress(steps int) *Progress {
-	return &Progress{progressbar.NewOptions(steps, progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))}
+	bar := progressbar.NewOptions(steps, progressbar.OptionSetWriter(os.Stderr),
+		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
+	return &Progress{bar: bar}
 }
 
 // Say says what is done now.
@@ -22,7 +26,14 @@ func (p *Progress) Say(database, what string) {
 }
 
 // Step counts a step as done.
-func (p *Progress) Step() { _ = p.bar.Add(1) }
+func (p *Progress) Step() {
+	if !p.part {
+		_ = p.bar.Add(1)
+	}
+}
+
+// Within is the progress of what is one step of p in all: its own steps do not count.
+func (p *Progress) Within() *Progress { return &Progress{p.bar, true} }
 
 // Done removes the bar.
 func (p *Progress) Done() { _ = p.bar.Finish() }

@@ -75,9 +75,12 @@ func StartTeam(ctx context.Context, n int, job any) (Team, error) {
 }
 
 // Tell says something to all workers.
-func (t Team) Tell(what any) error {
-	for _, p := range t {
-		if err := p.in.Encode(what); err != nil {
+func (t Team) Tell(what any) error { return t.TellEach(func(int) any { return what }) }
+
+// TellEach says to each worker what is for it.
+func (t Team) TellEach(what func(i int) any) error {
+	for i, p := range t {
+		if err := p.in.Encode(what(i)); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ type Verdicts struct{ missed int }
 // Mark is what a table says of a target.
 func (v *Verdicts) Mark(kept bool) string {
 	if kept {
-		return "ok"
+		return "MET"
 	}
 	v.missed++
 	return "MISSED"
