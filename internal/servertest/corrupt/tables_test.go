@@ -73,7 +73,7 @@ var constraint = regexp.MustCompile(`(?i) NOT NULL| STRICT,| STRICT\b| CHECK \((
 
 // loose makes the tables of a new file without constraints, as those of another migration tool may
 // be, so that any value can be written.
-func loose(f *testing.F) *testdb.Env {
+func loose(f testing.TB) *testdb.Env {
 	e := testdb.Kinds[0].Open(f)
 	up, down, err := schema.SQL(e.Dialect)
 	if err != nil {
