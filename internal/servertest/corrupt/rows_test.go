@@ -41,9 +41,7 @@ type run struct {
 // error that has a name, or counts as held. No call panics, hangs or grants a token that is not
 // above all that its row has shown.
 func FuzzRows(f *testing.F) {
-	for _, seed := range [][2]string{{"", ""}, {"\x02\x00\x07\x01", "\x00\x01\x02"}, {"\x03\x08", "\x06\x06"}} {
-		f.Add([]byte(seed[0]), []byte(seed[1]))
-	}
+	seed(f)
 	e := loose(f)
 	opened, err := rowlock.OpenTable(e.Pool(f), e.Dialect, servertest.Config())
 	if err != nil {
@@ -51,7 +49,7 @@ func FuzzRows(f *testing.F) {
 	}
 	f.Cleanup(func() { _ = opened.Close() })
 	f.Fuzz(func(t *testing.T, rows, calls []byte) {
-		fresh(t, e, &draw{rows})
+		fresh(t, e, &draw{rows}, ofLocks)
 		r := &run{T: t, env: e, store: opened.(*table.Store), shown: make(map[string]int64)}
 		d := &draw{calls}
 		for range min(len(calls), 12) {
@@ -127,7 +125,7 @@ func (r *run) repeats() bool {
 }
 
 func isTyped(err error) bool {
-	return err == nil || slices.ContainsFunc(typed, func(e error) bool { return errors.Is(err, e) })
+	return err == nil || is(err, typed)
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
