@@ -23,10 +23,10 @@ var columns = map[string]map[string]func(*draw) any{
 	"rowlock_floor": {"bucket": bucket, "floor": number},
 	"rowlock_queue": {
 		"ticket": number, "key": key, "waiter": owner, "rank": number, "note": text, "ttl": number,
-		"alive_until": moment, "tenant": text, "beside": number,
+		"alive_until": moment, "tenant": tenant, "beside": number,
 	},
 	"rowlock_once": {
-		"tenant": text, "key": key, "fingerprint": empty, "result": text, "made_at": moment,
+		"tenant": tenant, "key": key, "fingerprint": empty, "result": tenant, "made_at": moment,
 		"expires_at": moment,
 	},
 	"rowlock_wait": {
@@ -71,6 +71,7 @@ func party(d *draw) any  { return []byte(d.party()) }
 func name(d *draw) any   { return []string{"schema_version", "instance"}[d.next(2)] }
 func empty(*draw) any    { return []byte{} }
 func text(d *draw) any   { return []string{"web-1\twhy", "", "x"}[d.next(3)] }
+func tenant(d *draw) any { return []byte(text(d).(string)) }
 func bucket(d *draw) any { return int64(lease.Bucket(d.key())) }
 func event(d *draw) any  { return []string{"granted", "dropped", "lost", "new"}[d.next(4)] }
 
