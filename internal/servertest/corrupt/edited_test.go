@@ -145,3 +145,14 @@ func TestATokenBelowZeroIsNeverGranted(t *testing.T) {
 		})
 	}
 }
+
+// SQLite compares bytes as later than any number, so that the row counts as held, and takes them for 0
+// in a sum.
+func TestAnExpiryThatIsNoNumberIsCorrupt(t *testing.T) {
+	e := loose(t)
+	e.Exec(t, `INSERT INTO {rowlock} (key, owner, token, acquired_at, expires_at) VALUES (?, ?, 7, 0, ?)`,
+		[]byte("k"), make([]byte, 16), make([]byte, 16))
+	if _, err := storeOn(t, e).Inspect(t.Context(), lease.Filter{}); !errors.Is(err, lease.ErrCorrupt) {
+		t.Errorf("%v, want ErrCorrupt", err)
+	}
+}
