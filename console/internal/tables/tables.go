@@ -70,6 +70,9 @@ func query[T any](
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		one, err := scan(rows)
+		if err != nil && rows.Err() == nil && !errors.Is(err, lease.ErrCorrupt) {
+			err = fmt.Errorf("%w: %w", lease.ErrCorrupt, err) // no database's: a value is not what rowlock writes
+		}
 		if err != nil {
 			return nil, t.explain(name, err)
 		}
@@ -95,7 +98,7 @@ func (t *Tables) explain(name string, err error) error {
 	return fmt.Errorf("rowlock: read %s: %w", name, err)
 }
 
-func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+func micros(n int64) time.Duration { return sqlstore.Duration(n) }
 
 func (t *Tables) own(key []byte) string { return strings.TrimPrefix(string(key), t.space) }
 

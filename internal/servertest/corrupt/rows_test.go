@@ -14,6 +14,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/optimistic"
 )
 
 // bound is far above what the slowest machine needs for a call that gives up by itself.
@@ -30,6 +31,7 @@ type run struct {
 	*testing.T
 	env     *testdb.Env
 	store   *table.Store
+	rows    rows
 	shown   map[string]int64 // the largest token of a key that anything showed
 	asked   []lease.AcquireRequest
 	held    []lease.Lease
@@ -50,20 +52,55 @@ func FuzzRows(f *testing.F) {
 	f.Cleanup(func() { _ = opened.Close() })
 	f.Fuzz(func(t *testing.T, rows, calls []byte) {
 		fresh(t, e, &draw{rows}, ofLocks)
-		r := &run{T: t, env: e, store: opened.(*table.Store), shown: make(map[string]int64)}
+		store := opened.(*table.Store)
+		r := &run{T: t, env: e, store: store, rows: store, shown: make(map[string]int64)}
 		d := &draw{calls}
 		for range min(len(calls), 12) {
-			r.call(d)
+			r.call(d, r.all())
 		}
 	})
 }
 
-func (r *run) call(d *draw) {
-	all := []func(context.Context, *draw) error{
+// rows are the abilities that an optimistic store has too.
+type rows interface {
+	lease.Store
+	lease.Passer
+	lease.Graph
+	lease.Sweeper
+}
+
+// FuzzOptimistic is FuzzRows for a store that changes a row only if it is as it was read.
+func FuzzOptimistic(f *testing.F) {
+	seed(f)
+	e := loose(f)
+	store, err := optimistic.New(e.Pool(f), e.Dialect)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = store.Close() })
+	f.Fuzz(func(t *testing.T, rows, calls []byte) {
+		fresh(t, e, &draw{rows}, ofLocks)
+		r := &run{T: t, env: e, rows: store, shown: make(map[string]int64)}
+		d := &draw{calls}
+		for range min(len(calls), 12) {
+			r.call(d, []call{
+				r.acquire, r.acquireOne, r.handOver, r.renew, r.release, r.inspect, r.graph, r.sweep,
+			})
+		}
+	})
+}
+
+type call = func(context.Context, *draw) error
+
+func (r *run) all() []call {
+	return []call{
 		r.acquire, r.acquireOne, r.acquireAll, r.acquireAny, r.claim, r.share, r.acquireWithin, r.limit,
 		r.join, r.places, r.leave, r.pass, r.handOver, r.renew, r.downgrade, r.release, r.raise,
 		r.inspect, r.force, r.forced, r.trace, r.graph, r.sweep, r.waiting, r.move,
 	}
+}
+
+func (r *run) call(d *draw, all []call) {
 	r.look()
 	r.asked = nil
 	n := d.next(len(all))
