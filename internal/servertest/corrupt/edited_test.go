@@ -156,3 +156,19 @@ func TestAnExpiryThatIsNoNumberIsCorrupt(t *testing.T) {
 		t.Errorf("%v, want ErrCorrupt", err)
 	}
 }
+
+// An operator may want to hold a key for ever. PostgreSQL cannot say what remains of that.
+func TestAKeyHeldUntilInfinityIsCorrupt(t *testing.T) {
+	e := testdb.Kinds[1].Open(t)
+	store := storeOn(t, e)
+	e.Exec(t, `INSERT INTO {rowlock} ({key}, owner, token, acquired_at, expires_at) VALUES (?, ?, 7, {now}, 'infinity')`,
+		[]byte("k"), []byte("an operator's!!!"))
+	req := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}
+	got, err := store.Acquire(t.Context(), []lease.AcquireRequest{req})
+	if !errors.Is(err, lease.ErrCorrupt) || got[0].Granted {
+		t.Errorf("acquire: %+v, %v, want ErrCorrupt", got, err)
+	}
+	if _, err := store.Inspect(t.Context(), lease.Filter{}); !errors.Is(err, lease.ErrCorrupt) {
+		t.Errorf("inspect: %v, want ErrCorrupt", err)
+	}
+}

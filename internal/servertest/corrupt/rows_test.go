@@ -115,8 +115,11 @@ func (r *run) call(d *draw, all []call) {
 
 // look notes the tokens that the rows show.
 func (r *run) look() {
-	rows, err := r.env.DB.Query(
-		r.env.SQL(`SELECT key, token FROM {rowlock} WHERE typeof(token) = 'integer' AND typeof(key) = 'blob'`))
+	query := `SELECT {key}, token FROM {rowlock} WHERE token IS NOT NULL`
+	if r.env.Name == "sqlite" {
+		query += ` AND typeof(token) = 'integer' AND typeof(key) = 'blob'`
+	}
+	rows, err := r.env.DB.Query(r.env.SQL(query))
 	if err != nil {
 		r.Fatal(err)
 	}
