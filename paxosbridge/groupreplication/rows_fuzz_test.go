@@ -88,7 +88,8 @@ func record(t *testing.T, db *sql.DB, r *rig, d *inputs) {
 	}
 	for range 1 + d.next(3) {
 		owner := draw(d, nil, []byte("0123456789abcdef"), []byte("another's 16 byt"), make([]byte, 16), []byte("short"))
-		at := draw(d, "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR", "UTC_TIMESTAMP(6) - INTERVAL 1 HOUR", "'9999-12-31'", "'1000-01-01'")
+		at := draw(d, "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR", "UTC_TIMESTAMP(6) - INTERVAL 1 HOUR",
+			"'9999-12-31'", "'1000-01-01'")
 		// A key may be drawn twice; the first stays.
 		_, err := db.Exec(r.sql("INSERT IGNORE INTO {rowlock} (`key`, owner, note, token, acquired_at, expires_at, home) "+
 			"VALUES (?, ?, ?, ?, UTC_TIMESTAMP(6), "+at+", ?)"),

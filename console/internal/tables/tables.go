@@ -71,7 +71,8 @@ func query[T any](
 	for rows.Next() {
 		one, err := scan(rows)
 		if err != nil && rows.Err() == nil && !errors.Is(err, lease.ErrCorrupt) {
-			err = fmt.Errorf("%w: %w", lease.ErrCorrupt, err) // no database's: a value is not what rowlock writes
+			// It is not the database's: a value is not what rowlock writes.
+			err = fmt.Errorf("%w: %w", lease.ErrCorrupt, err)
 		}
 		if err != nil {
 			return nil, t.explain(name, err)

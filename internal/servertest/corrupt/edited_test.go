@@ -78,7 +78,8 @@ func TestATokenThatIsNoNumberIsCorrupt(t *testing.T) {
 	}
 }
 
-// A token below zero becomes 0, which a fence takes for no token: each statement that grants adds 1.
+// A token below zero becomes 0, which a fence takes for no token: each statement that grants adds
+// 1.
 func TestATokenBelowZeroIsNeverGranted(t *testing.T) {
 	owner := lease.Owner{2}
 	from := lease.Lease{Key: "s/000", Owner: owner, Token: -1}
@@ -146,8 +147,8 @@ func TestATokenBelowZeroIsNeverGranted(t *testing.T) {
 	}
 }
 
-// SQLite compares bytes as later than any number, so that the row counts as held, and takes them for 0
-// in a sum.
+// SQLite compares bytes as later than any number, so that the row counts as held, and takes them
+// for 0 in a sum.
 func TestAnExpiryThatIsNoNumberIsCorrupt(t *testing.T) {
 	e := loose(t)
 	e.Exec(t, `INSERT INTO {rowlock} (key, owner, token, acquired_at, expires_at) VALUES (?, ?, 7, 0, ?)`,

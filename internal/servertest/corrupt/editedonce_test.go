@@ -24,8 +24,8 @@ func onces(tb testing.TB, e *testdb.Env) *once.Once {
 	return o
 }
 
-// Such a row is neither live nor expired: a claim would look at it for the whole of Config.Wait, and
-// then call the database busy.
+// Such a row is neither live nor expired: a claim would look at it for the whole of Config.Wait,
+// and then call the database busy.
 func TestAnEffectWithoutAnExpiryIsCorrupt(t *testing.T) {
 	e := loose(t)
 	e.Exec(t, `INSERT INTO {rowlock_once} (tenant, key, fingerprint, made_at) VALUES (x'', ?, x'', 0)`, []byte("k"))

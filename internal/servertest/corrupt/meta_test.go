@@ -24,8 +24,8 @@ var ofMeta = []string{"rowlock_meta", "rowlock_meta", "rowlock_floor"}
 // ofOpening are the errors with which tables are refused.
 var ofOpening = []error{lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrCorrupt, lease.ErrTokenExhausted}
 
-// FuzzMeta writes what tables say of themselves, and opens them in every way. They are opened only if
-// they have the version and an instance.
+// FuzzMeta writes what tables say of themselves, and opens them in every way. They are opened only
+// if they have the version and an instance.
 func FuzzMeta(f *testing.F) {
 	seed(f)
 	e := loose(f)

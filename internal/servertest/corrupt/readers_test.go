@@ -19,8 +19,8 @@ import (
 // last is a key that every listing ends with.
 const last = "z"
 
-// FuzzWatch watches rows that change from one draw to another. It tells of a listing or its error, and
-// of no key what its row does not say.
+// FuzzWatch watches rows that change from one draw to another. It tells of a listing or its error,
+// and of no key what its row does not say.
 func FuzzWatch(f *testing.F) {
 	seed(f)
 	e := loose(f)

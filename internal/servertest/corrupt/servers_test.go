@@ -101,41 +101,45 @@ func freshServer(t *testing.T, e *testdb.Env, d *draw) {
 		}
 	}
 	e.Exec(t, `UPDATE {rowlock_floor} SET floor = 0 WHERE floor <> 0 OR floor IS NULL`)
-	always := ""
-	if e.Driver == "pgx" {
-		always = ` OVERRIDING SYSTEM VALUE` // a ticket's number is PostgreSQL's own
-	}
 	for range 1 + d.next(4) {
 		name := ofLocks[d.next(len(ofLocks))]
-		var into, marks []string
-		var values []any
-		for _, column := range sorted(columns[name]) {
-			v, chance := columns[name][column](d), d.next(8)
-			odd := chance == 7 || chance > 4 && slices.Contains(times, column)
-			quote := `"`
-			if e.Driver == "mysql" {
-				quote = "`"
-			}
-			into = append(into, quote+column+quote)
-			switch {
-			case slices.Contains(times, column) && odd:
-				marks = append(marks, farTimes[e.Driver][d.next(8)])
-			case slices.Contains(times, column):
-				marks = append(marks, nearTime(e, d))
-			default:
-				if odd {
-					v = d.value()
-				}
-				marks, values = append(marks, "?"), append(values, v)
-			}
+		into, marks, values := line(e, d, name)
+		always := ""
+		if e.Driver == "pgx" {
+			always = ` OVERRIDING SYSTEM VALUE` // a ticket's number is PostgreSQL's own
 		}
-		query := `INSERT INTO ` + e.Table(name) + ` (` + strings.Join(into, ", ") + `)` + always + ` VALUES (` + strings.Join(marks, ", ") + `)`
+		query := `INSERT INTO ` + e.Table(name) + ` (` + strings.Join(into, ", ") + `)` + always +
+			` VALUES (` + strings.Join(marks, ", ") + `)`
 		if name == "rowlock_floor" { // its rows stay
 			query = `UPDATE {rowlock_floor} SET floor = ? WHERE bucket = ?`
 			values = []any{values[1], values[0]}
 		}
 		_, _ = e.DB.ExecContext(context.Background(), e.SQL(query), values...)
 	}
+}
+
+// line draws a row: its columns, what stands for each value, and the values of the parameters.
+func line(e *testdb.Env, d *draw, name string) (into, marks []string, values []any) {
+	quote := `"`
+	if e.Driver == "mysql" {
+		quote = "`"
+	}
+	for _, column := range sorted(columns[name]) {
+		into = append(into, quote+column+quote)
+		v, chance := columns[name][column](d), d.next(8)
+		switch timed := slices.Contains(times, column); {
+		case timed && chance > 4:
+			marks = append(marks, farTimes[e.Driver][d.next(8)])
+			continue
+		case timed:
+			marks = append(marks, nearTime(e, d))
+			continue
+		case chance == 7:
+			v = d.value()
+		}
+		marks, values = append(marks, "?"), append(values, v)
+	}
+	return into, marks, values
 }
 
 func nearTime(e *testdb.Env, d *draw) string {

@@ -116,7 +116,8 @@ func fresh(t *testing.T, e *testdb.Env, d *draw, names []string) {
 	for table := range columns {
 		exec(t, tx, `DELETE FROM `+e.Table(table))
 	}
-	exec(t, tx, `DELETE FROM sqlite_sequence`) // or the last ticket of one input is that of all after it
+	// Otherwise the last ticket of one input is that of all after it.
+	exec(t, tx, `DELETE FROM sqlite_sequence`)
 	exec(t, tx, e.SQL(`WITH RECURSIVE b (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM b WHERE n < 255)
 		INSERT INTO {rowlock_floor} (bucket, floor) SELECT n, 0 FROM b`))
 	exec(t, tx, e.SQL(`INSERT INTO {rowlock_meta} (name, value) VALUES ('schema_version', ?), ('instance', ?)`),
