@@ -150,6 +150,8 @@ func trouble(err error) string {
 		what = "The database user may not read this"
 	case errors.Is(err, errCheck):
 		return oneLine(err) + ". Reload this page to check again."
+	case errors.Is(err, lease.ErrCorrupt):
+		what = "A row has what rowlock never writes"
 	case errors.Is(err, tables.ErrRefused), errors.Is(err, errBusy):
 		what = "This cannot be read"
 	}

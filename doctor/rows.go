@@ -28,7 +28,7 @@ func (x *examiner) leftovers(ctx context.Context, section string) (dead, overdue
 		return 0, 0, 0, err
 	}
 	r := rows[0]
-	return number(r[0]), number(r[1]), time.Duration(number(r[2])) * time.Microsecond, nil
+	return number(r[0]), number(r[1]), sqlstore.Duration(number(r[2])), nil
 }
 
 // deadRows finds rows of free keys that no client's reaper has removed.
@@ -79,7 +79,7 @@ func (x *examiner) expiredKeys(ctx context.Context, f *Finding) error {
 	for _, r := range rows[:min(len(rows), named)] {
 		identity, note := lease.SplitNote(r[1])
 		f.saw(fmt.Sprintf("%q", r[0]), fmt.Sprintf("token %s, expired %s ago, of %s", r[2],
-			(time.Duration(number(r[3]))*time.Microsecond).Round(time.Second),
+			sqlstore.Duration(number(r[3])).Round(time.Second),
 			lease.Describe(identity, note)), x.d.Names().Prefix+"rowlock")
 	}
 	severity := Info

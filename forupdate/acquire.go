@@ -97,6 +97,9 @@ func (s *Store) again(ctx context.Context, r lease.AcquireRequest) (a lease.Acqu
 // found is the answer for a held key: its owner gets the lease as it is.
 func found(rec lease.Record, owner lease.Owner) lease.Acquired {
 	if rec.Owner == owner {
+		if err := sqlstore.CheckToken(true, rec.Token); err != nil {
+			return lease.Acquired{Err: err}
+		}
 		return lease.Acquired{Granted: true, Token: rec.Token}
 	}
 	return refused(rec)

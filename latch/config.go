@@ -6,12 +6,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // MaxParties is the largest number of parties. A poll of Await counts the rows of those that have
 // counted down.
-const MaxParties = 100_000
+const MaxParties = sqlstore.MaxParties
 
 // Config configures Latches. nil and the zero value have the defaults.
 type Config struct {

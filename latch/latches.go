@@ -110,7 +110,7 @@ func (s *Latches) probe(ctx context.Context, db dialect.DB) (facts sqlstore.Fact
 		err = s.d.Lacking(ctx, conn)
 	}
 	if err == nil {
-		err = conn.QueryRowContext(ctx, s.d.Text("instance")).Scan(&s.instance)
+		s.instance, err = sqlstore.InstanceOf(ctx, conn, s.d)
 	}
 	if err == nil || sqlstore.IsRefusal(err) {
 		return facts, err

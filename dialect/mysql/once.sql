@@ -18,8 +18,9 @@ VALUES (?, ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
 
 -- name: once-look
 -- tenant, key. A locking read shows the latest row even to a transaction that has read before. It
--- does not wait, because the failed insert has locked the row.
-SELECT IF(expires_at > UTC_TIMESTAMP(6), 2, 3) AS state, fingerprint, result
+-- does not wait, because the failed insert has locked the row. 5: the row has no expiry.
+SELECT CASE WHEN expires_at > UTC_TIMESTAMP(6) THEN 2 WHEN expires_at IS NOT NULL THEN 3 ELSE 5 END
+  AS state, fingerprint, result
 FROM rowlock_once WHERE tenant = ? AND `key` = ? LOCK IN SHARE MODE
 
 -- name: once-take

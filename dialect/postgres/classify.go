@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,6 +28,8 @@ var verdicts = map[string]sqlstore.Verdict{
 	"42703": {Class: sqlstore.Refused, As: lease.ErrSchemaVersion},
 	"42501": {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	"22003": {Class: sqlstore.Refused, As: lease.ErrTokenExhausted},
+	// No difference from 'infinity', which only another hand than rowlock's writes
+	"22008": {Class: sqlstore.Refused, As: lease.ErrCorrupt},
 	// A constraint that rowlock itself keeps
 	"23":    {Class: sqlstore.Refused, As: lease.ErrCorrupt},
 	"22012": {Class: sqlstore.Unfit},   // the era of another server; see EraText
@@ -53,6 +56,9 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 		return sqlstore.Verdict{Class: sqlstore.Unknown}
 	}
 	code := state.SQLState()
+	if code == "0A000" && strings.Contains(err.Error(), "infinity") {
+		code = "22008" // "cannot convert infinity to bigint": no other connection can either
+	}
 	if v, ok := verdicts[code]; ok || len(code) < 2 {
 		return v
 	}

@@ -208,6 +208,12 @@ var provoked = []struct {
 		_, err = stmt.ExecContext(s.Context(), 1)
 		return err
 	}},
+	{"what remains of a lease without an end", "22008", sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
+		return s.run(s.conn(s.DB), `SELECT 'infinity'::timestamptz - clock_timestamp()`)
+	}},
+	{"an infinite time as a number", "0A000", sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
+		return s.run(s.conn(s.DB), `SELECT extract(epoch FROM 'infinity'::timestamptz)::bigint`)
+	}},
 	{"connection killed", "57P01", sqlstore.Unknown, nil, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELECT pg_terminate_backend(pg_backend_pid())`)
 	}},

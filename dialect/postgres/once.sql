@@ -21,16 +21,16 @@ WITH bound AS MATERIALIZED (
   RETURNING 1
 )
 SELECT CASE WHEN m.n > 0 THEN 1 WHEN o.key IS NULL THEN 0 WHEN o.expires_at > clock_timestamp()
-  THEN 2 ELSE 3 END AS state,
+  THEN 2 WHEN o.expires_at IS NOT NULL THEN 3 ELSE 5 END AS state,
        o.fingerprint, o.result, set_config('lock_timeout', (SELECT before FROM bound), true)
          AS again
 FROM (SELECT count(*) AS n FROM made) AS m
 LEFT JOIN rowlock_once AS o ON m.n = 0 AND o.tenant = $1::bytea AND o.key = $2::bytea
 
 -- name: once-look
--- $1 tenant, $2 key
-SELECT CASE WHEN o.expires_at > clock_timestamp() THEN 2 ELSE 3 END AS state, o.fingerprint,
-  o.result
+-- $1 tenant, $2 key. 5: the row has no expiry, so that nothing could take it.
+SELECT CASE WHEN o.expires_at > clock_timestamp() THEN 2 WHEN o.expires_at IS NOT NULL THEN 3
+  ELSE 5 END AS state, o.fingerprint, o.result
 FROM rowlock_once AS o WHERE o.tenant = $1 AND o.key = $2
 
 -- name: once-take

@@ -10,8 +10,9 @@ ON CONFLICT (tenant, key) DO NOTHING
 RETURNING 1 AS state
 
 -- name: once-look
--- tenant, key
-SELECT CASE WHEN expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 2 ELSE 3 END
+-- tenant, key. 5: the row has no expiry, so that nothing could take it.
+SELECT CASE WHEN expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 2
+            WHEN expires_at IS NOT NULL THEN 3 ELSE 5 END
   AS state, fingerprint, result
 FROM rowlock_once WHERE tenant = ?1 AND key = ?2
 

@@ -679,7 +679,8 @@ SELECT /* rowlock once-peek */ 1 FROM `rowlock_once` WHERE tenant = ? AND `key` 
 VALUES (?, ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
 
 -- dialect/mysql/once.sql: once-look
-SELECT /* rowlock once-look */ IF(expires_at > UTC_TIMESTAMP(6), 2, 3) AS state, fingerprint, result
+SELECT /* rowlock once-look */ CASE WHEN expires_at > UTC_TIMESTAMP(6) THEN 2 WHEN expires_at IS NOT NULL THEN 3 ELSE 5 END
+  AS state, fingerprint, result
 FROM `rowlock_once` WHERE tenant = ? AND `key` = ? LOCK IN SHARE MODE
 
 -- dialect/mysql/once.sql: once-take

@@ -589,15 +589,15 @@ WITH /* rowlock once-claim */ bound AS MATERIALIZED (
   RETURNING 1
 )
 SELECT CASE WHEN m.n > 0 THEN 1 WHEN o.key IS NULL THEN 0 WHEN o.expires_at > clock_timestamp()
-  THEN 2 ELSE 3 END AS state,
+  THEN 2 WHEN o.expires_at IS NOT NULL THEN 3 ELSE 5 END AS state,
        o.fingerprint, o.result, set_config('lock_timeout', (SELECT before FROM bound), true)
          AS again
 FROM (SELECT count(*) AS n FROM made) AS m
 LEFT JOIN "rowlock_once" AS o ON m.n = 0 AND o.tenant = $1::bytea AND o.key = $2::bytea
 
 -- dialect/postgres/once.sql: once-look
-SELECT /* rowlock once-look */ CASE WHEN o.expires_at > clock_timestamp() THEN 2 ELSE 3 END AS state, o.fingerprint,
-  o.result
+SELECT /* rowlock once-look */ CASE WHEN o.expires_at > clock_timestamp() THEN 2 WHEN o.expires_at IS NOT NULL THEN 3
+  ELSE 5 END AS state, o.fingerprint, o.result
 FROM "rowlock_once" AS o WHERE o.tenant = $1 AND o.key = $2
 
 -- dialect/postgres/once.sql: once-take

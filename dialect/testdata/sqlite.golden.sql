@@ -435,7 +435,8 @@ ON CONFLICT (tenant, key) DO NOTHING
 RETURNING 1 AS state
 
 -- dialect/sqlite/once.sql: once-look
-SELECT /* rowlock once-look */ CASE WHEN expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 2 ELSE 3 END
+SELECT /* rowlock once-look */ CASE WHEN expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 2
+            WHEN expires_at IS NOT NULL THEN 3 ELSE 5 END
   AS state, fingerprint, result
 FROM "rowlock_once" WHERE tenant = ?1 AND key = ?2
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -72,12 +73,32 @@ func LookAtLatch(d Texts, r LatchRow, f func(query string, args []any, dest ...a
 	if err != nil {
 		return LatchView{}, err
 	}
-	if copy(v.ID[:], id) != len(v.ID) {
-		return LatchView{}, lease.ErrCorrupt
+	if len(id) != len(v.ID) {
+		return LatchView{}, fmt.Errorf("%w: a generation is called %x", lease.ErrCorrupt, id)
+	}
+	copy(v.ID[:], id)
+	if err := v.check(); err != nil {
+		return LatchView{}, err
 	}
 	v.Remaining = Duration(remaining)
 	v.Live, v.Expired = remaining > 0, remaining <= 0
 	return v, nil
+}
+
+// MaxParties is the largest number of parties.
+const MaxParties = 100_000
+
+// check refuses numbers that no latch has. One of no parties would be open before any has come.
+func (v *LatchView) check() error {
+	if v.Parties < 1 || v.Parties > MaxParties || v.Generation < 1 {
+		return fmt.Errorf("%w: generation %d for %d parties: both are at least 1, and there are at most "+
+			"%d parties", lease.ErrCorrupt, v.Generation, v.Parties, MaxParties)
+	}
+	if min(v.State, v.Ended) < BarrierFilling || max(v.State, v.Ended) > BarrierBroken {
+		return fmt.Errorf("%w: generation %d is in state %d, and the one before ended in state %d",
+			lease.ErrCorrupt, v.Generation, v.State, v.Ended)
+	}
+	return nil
 }
 
 // MakeLatch creates the row, with the id of its first generation, unless there is one.
@@ -193,6 +214,10 @@ func NextParties(ctx context.Context, s *Session, d Texts, after lease.Owner) (
 	err = s.QueryRow(ctx, d.Text("latch-next"), []any{Bytes(after)}, &b, &of)
 	if errors.Is(err, sql.ErrNoRows) {
 		return id, false, false, nil
+	}
+	if err == nil && len(b) != len(id) {
+		// Cut to size, it would be found again and again.
+		err = fmt.Errorf("%w: a generation that has parties is called %x", lease.ErrCorrupt, b)
 	}
 	copy(id[:], b)
 	return id, of != 0, err == nil, err

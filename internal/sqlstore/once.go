@@ -35,6 +35,7 @@ const (
 	OnceDone                      // committed by another transaction
 	OnceExpired                   // committed by another transaction, and past its retention
 	OnceInFlight                  // another transaction has the key, and did not end in time
+	OnceCorrupt                   // the row has no expiry, so that nothing could take it over
 )
 
 // OnceRow is a row, or the lack of one.

@@ -90,8 +90,9 @@ func (d *Dialect) probeTable(ctx context.Context, conn *sql.Conn, table string) 
 
 // SchemaVersionOf reads the version of rowlock's tables.
 func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (int, error) {
-	var text string
-	err := conn.QueryRowContext(ctx, d.Text("schema-version")).Scan(&text)
+	var value sql.NullString
+	err := conn.QueryRowContext(ctx, d.Text("schema-version")).Scan(&value)
+	text := value.String
 	if err == sql.ErrNoRows {
 		return 0, fmt.Errorf("%w: rowlock_meta has no schema_version; run schema.Migrate",
 			lease.ErrNoSchema)
@@ -108,6 +109,17 @@ func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (int, error) 
 				lease.ErrCorrupt, text)
 	}
 	return v, nil
+}
+
+// InstanceOf reads what tells these tables from any others.
+func InstanceOf(ctx context.Context, conn *sql.Conn, d Texts) (string, error) {
+	var value sql.NullString
+	err := conn.QueryRowContext(ctx, d.Text("instance")).Scan(&value)
+	if err == nil && value.String == "" {
+		err = fmt.Errorf("%w: rowlock_meta has an empty instance; set it to a UUID of random bytes",
+			lease.ErrCorrupt)
+	}
+	return value.String, err
 }
 
 // checkComplete returns an error that wraps lease.ErrNoSchema if a row is missing that the

@@ -105,6 +105,9 @@ func (p *place) place() lease.Place {
 	}
 	switch p.State {
 	case StateMine:
+		if err := CheckToken(true, p.Token); err != nil {
+			return lease.Place{Err: err}
+		}
 		out.Granted = true
 	case StateHeld:
 	case StateFree:
@@ -123,6 +126,9 @@ func PassedTo(owner []byte, token int64) (lease.Passed, error) {
 	case 0:
 		return lease.Passed{}, nil
 	case len(lease.Owner{}):
+		if err := CheckToken(true, token); err != nil {
+			return lease.Passed{}, err
+		}
 		return lease.Passed{To: lease.Owner(owner), Token: token}, nil
 	}
 	return lease.Passed{}, fmt.Errorf("%w: a waiter is called %x", lease.ErrCorrupt, owner)

@@ -52,7 +52,7 @@ func (s *Store) acquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 	}
 	granted := 0
 	for i, a := range applied {
-		out[places[i]] = allAnswer(a, doubtful)
+		out[places[i]] = allAnswer(changes[i].From.Key, a, doubtful)
 		if a.Outcome == sqlstore.Done {
 			granted++
 		}
@@ -150,9 +150,12 @@ func (s *Store) appliesAll(ctx context.Context, session *sqlstore.Session) (bool
 	return !allAre(applied, sqlstore.Alone), err
 }
 
-func allAnswer(a sqlstore.Applied, doubtful bool) lease.Acquired {
+func allAnswer(key string, a sqlstore.Applied, doubtful bool) lease.Acquired {
 	switch a.Outcome {
 	case sqlstore.Done:
+		if err := sqlstore.CheckToken(true, a.Token); err != nil {
+			return lease.Acquired{Err: fmt.Errorf("%w: acquire %q", err, key), Doubtful: doubtful}
+		}
 		return lease.Acquired{
 			Granted: true, Token: a.Token, Doubtful: doubtful, Generation: a.Generation,
 		}

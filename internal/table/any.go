@@ -69,7 +69,7 @@ func (s *Store) someAnswers(
 	}
 	out := make([]lease.Acquired, len(reqs))
 	for i, a := range applied {
-		out[i] = allAnswer(a, doubtful)
+		out[i] = allAnswer(reqs[i].Key, a, doubtful)
 	}
 	return out, nil
 }

@@ -32,7 +32,7 @@ func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.
 	a := got.acquired
 	if err == nil && !a.Granted {
 		// An earlier request, or a try without an answer, may have changed the row
-		a, err = s.whose(ctx, h.To)
+		a, err = s.whose(ctx, h)
 	}
 	a.Doubtful = doubtful
 	if err != nil {
@@ -41,10 +41,16 @@ func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.
 	return a
 }
 
-// whose finds out whether a request was granted, and confirms what it reads.
-func (s *Store) whose(ctx context.Context, r lease.AcquireRequest) (a lease.Acquired, err error) {
+// whose finds out whether a lease was handed over, and confirms what it reads. A row that names the
+// next owner with a token which is not above the holder's was written by another hand.
+func (s *Store) whose(ctx context.Context, h lease.HandOver) (a lease.Acquired, err error) {
+	r := &h.To
 	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{r.Key}})
-	if err == nil && len(rows) == 1 && rows[0].Held && rows[0].Owner == r.Owner {
+	if err == nil && len(rows) == 1 && rows[0].Held && rows[0].Owner == r.Owner &&
+		rows[0].Token > h.From.Token {
+		if err := sqlstore.CheckToken(true, rows[0].Token); err != nil {
+			return a, fmt.Errorf("hand over %q: %w", r.Key, err)
+		}
 		a.Token = rows[0].Token
 		a.Granted, err = ask(ctx, s.engine, lane.Release, "hand over", r.Key,
 			func(ctx context.Context, session *sqlstore.Session) (bool, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -80,5 +81,11 @@ func scanRecord(row sqlstore.Columns) (r lease.Record, err error) {
 	copy(r.Owner[:], owner)
 	r.Key, r.Note = string(key), string(note)
 	r.Remaining, r.Age = sqlstore.Duration(remaining), sqlstore.Duration(age)
+	// A database that reads the clock twice may be a moment late. An expiry that is no number is later
+	// than any, and nothing remains of it.
+	if r.Held && r.Remaining < -time.Minute {
+		return r, fmt.Errorf("%w: %q is held, and has expired %s ago: its expires_at is no time",
+			lease.ErrCorrupt, key, -r.Remaining)
+	}
 	return r, nil
 }

@@ -48,7 +48,7 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 		err = sqlstore.CheckVersion(facts.SchemaVersion)
 	}
 	if err == nil {
-		err = conn.QueryRowContext(ctx, d.Text("instance")).Scan(&s.instance)
+		s.instance, err = sqlstore.InstanceOf(ctx, conn, d)
 		s.channel = channelOf(s.instance, d.Names().Prefix)
 	}
 	if err == nil && o.Evicts && d.Evictor != nil {

@@ -16,8 +16,9 @@ func (m member) acquired() lease.Acquired {
 	switch {
 	case m.err != nil:
 		return lease.Acquired{Err: m.err}
-	case m.token > 0:
-		return lease.Acquired{Granted: true, Token: m.token}
+	case m.token != 0:
+		err := sqlstore.CheckToken(true, m.token)
+		return lease.Acquired{Granted: err == nil, Token: max(0, m.token), Err: err}
 	}
 	m.refused.Doubtful = m.doubtful
 	return m.refused

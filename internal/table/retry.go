@@ -120,10 +120,14 @@ func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (
 }
 
 // once runs op. After an error only the task may be read, because a lane may still write the
-// answer.
+// answer. It checks the token of a grant, however many were granted together.
 func (e *engine) once(ctx context.Context, op *op) (sqlstore.Verdict, error) {
 	if err := e.lanes.Do(ctx, op); err != nil {
 		return sqlstore.Verdict{}, err
+	}
+	if op.Err == nil {
+		a := &op.Body.acquired
+		op.Err = sqlstore.CheckToken(a.Granted, a.Token)
 	}
 	if op.Err != nil {
 		return sqlstore.Judge(e.d, op.Err), op.Err

@@ -129,6 +129,9 @@ func granted(res sql.Result, err error) (out lease.Acquired, _ error) {
 		return out, err
 	}
 	out.Token, err = res.LastInsertId()
+	if err == nil {
+		err = sqlstore.CheckToken(true, out.Token)
+	}
 	out.Granted = err == nil
 	return out, err
 }
@@ -162,6 +165,9 @@ func (c *Cluster) explain(
 func (c *Cluster) answer(
 	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, w row,
 ) (out lease.Acquired, err error) {
+	if err := checkRecord(r.Key, w.token); err != nil {
+		return out, err
+	}
 	switch {
 	case w.home != lease.HomeTable || r.Epoch != 0 && lease.Epoch(w.token) != r.Epoch:
 		out.Err = other(r, w.home, w.token)
@@ -193,6 +199,9 @@ func (c *Cluster) confirm(
 	}
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
 		return lease.Acquired{}, oneline.Join(sqlstore.ErrRowShape, err)
+	}
+	if err := sqlstore.CheckToken(true, token); err != nil {
+		return lease.Acquired{}, err
 	}
 	return lease.Acquired{Granted: true, Token: token}, nil
 }

@@ -24,6 +24,14 @@ func spent(token int64) bool {
 	return lease.Epoch(token+1) != lease.Epoch(token) || token >= lease.MaxToken-1
 }
 
+// checkRecord refuses a token that no record has: a bridge would take its epoch for one before all.
+func checkRecord(key string, token int64) error {
+	if token < 0 {
+		return fmt.Errorf("%w: the record of %q has the token %d", lease.ErrCorrupt, key, token)
+	}
+	return nil
+}
+
 // other is why a request is not granted: the row is sealed, absent, or of another epoch than the
 // request names.
 func other(r lease.AcquireRequest, home int, token int64) error {
@@ -119,6 +127,9 @@ func (c *Cluster) Records(
 					var home int
 					var token int64
 					err := columns.Scan(&key, &home, &token)
+					if err == nil {
+						err = checkRecord(string(key), token)
+					}
 					found = append(
 						found,
 						paxosbridge.Record{

@@ -70,6 +70,10 @@ func query[T any](
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		one, err := scan(rows)
+		if err != nil && rows.Err() == nil && !errors.Is(err, lease.ErrCorrupt) {
+			// It is not the database's: a value is not what rowlock writes.
+			err = fmt.Errorf("%w: %w", lease.ErrCorrupt, err)
+		}
 		if err != nil {
 			return nil, t.explain(name, err)
 		}
@@ -95,7 +99,7 @@ func (t *Tables) explain(name string, err error) error {
 	return fmt.Errorf("rowlock: read %s: %w", name, err)
 }
 
-func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+func micros(n int64) time.Duration { return sqlstore.Duration(n) }
 
 func (t *Tables) own(key []byte) string { return strings.TrimPrefix(string(key), t.space) }
 

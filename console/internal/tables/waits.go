@@ -3,6 +3,7 @@ package tables
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -55,6 +56,10 @@ func (t *Tables) Edges(ctx context.Context, prefix string, limit int) ([]Edge, e
 		var note string
 		var waited int64
 		err = r.Scan(&from, &to, &key, &e.Token, &note, &e.Process, &waited)
+		if err == nil && (len(from) != len(e.From) || len(to) != len(e.To)) {
+			// Cut to size, two chains might look like one, and like a cycle.
+			err = fmt.Errorf("%w: a chain that waits for %q is called %x", lease.ErrCorrupt, key, from)
+		}
 		copy(e.From[:], from)
 		copy(e.To[:], to)
 		e.Key, e.Waited = t.own(key), micros(waited)

@@ -11,11 +11,11 @@ import (
 const ttl = 20 * time.Second
 
 func (r *run) acquire(ctx context.Context, d *draw) error {
-	return r.granted(r.store.Acquire(ctx, r.requests(d, "k", "k2")))
+	return r.granted(r.rows.Acquire(ctx, r.requests(d, "k", "k2")))
 }
 
 func (r *run) acquireOne(ctx context.Context, d *draw) error {
-	return r.granted(r.store.Acquire(ctx, r.requests(d, d.key())))
+	return r.granted(r.rows.Acquire(ctx, r.requests(d, d.key())))
 }
 
 func (r *run) acquireAll(ctx context.Context, d *draw) error {
@@ -76,14 +76,14 @@ func (r *run) pass(ctx context.Context, d *draw) error {
 func (r *run) handOver(ctx context.Context, d *draw) error {
 	from := r.named(d)
 	to := r.requests(d, from.Key)[0]
-	out, err := r.store.HandOver(ctx, []lease.HandOver{{From: from, To: to}})
+	out, err := r.rows.HandOver(ctx, []lease.HandOver{{From: from, To: to}})
 	return r.granted(out, err)
 }
 
 func (r *run) renew(ctx context.Context, d *draw) error {
 	l := r.named(d)
 	l.Shared = d.next(4) == 3
-	out, err := r.store.Renew(ctx, []lease.RenewRequest{{Lease: l, TTL: ttl}})
+	out, err := r.rows.Renew(ctx, []lease.RenewRequest{{Lease: l, TTL: ttl}})
 	for _, o := range out {
 		err = first(err, o.Err)
 	}
@@ -101,7 +101,7 @@ func (r *run) downgrade(ctx context.Context, d *draw) error {
 func (r *run) release(ctx context.Context, d *draw) error {
 	l := r.named(d)
 	l.Shared = d.next(4) == 3
-	out, err := r.store.Release(ctx, []lease.Lease{l})
+	out, err := r.rows.Release(ctx, []lease.Lease{l})
 	for _, o := range out {
 		err = first(err, o.Err)
 	}
@@ -124,7 +124,7 @@ func (r *run) inspect(ctx context.Context, d *draw) error {
 	if d.next(2) == 1 {
 		f.Keys = []string{"k", "s/000"}
 	}
-	_, err := r.store.Inspect(ctx, f)
+	_, err := r.rows.Inspect(ctx, f)
 	return err
 }
 
@@ -146,13 +146,13 @@ func (r *run) trace(ctx context.Context, d *draw) error {
 
 func (r *run) graph(ctx context.Context, d *draw) error {
 	c := lease.Chain{ID: lease.Owner{3}, Holds: []lease.Lease{r.named(d)}, Wants: []string{d.key()}}
-	err := r.store.Record(ctx, lease.Party{}, []lease.Chain{c}, ttl)
-	_, also := r.store.Edges(ctx, lease.Party{}, []lease.Owner{c.ID}, 10)
+	err := r.rows.Record(ctx, lease.Party{}, []lease.Chain{c}, ttl)
+	_, also := r.rows.Edges(ctx, lease.Party{}, []lease.Owner{c.ID}, 10)
 	return first(err, also)
 }
 
 func (r *run) sweep(ctx context.Context, d *draw) error {
-	_, err := r.store.Sweep(ctx, lease.SweepOptions{Retention: time.Nanosecond, Batch: 10})
+	_, err := r.rows.Sweep(ctx, lease.SweepOptions{Retention: time.Nanosecond, Batch: 10})
 	return err
 }
 

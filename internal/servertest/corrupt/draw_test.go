@@ -2,10 +2,28 @@ package corrupt
 
 import (
 	"math"
+	"math/rand/v2"
+	"testing"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
+
+// seed adds inputs that are as long as what is drawn: a fuzzer that is not guided hardly lengthens
+// what it begins with, and after its end every column is as rowlock writes it.
+func seed(f *testing.F) {
+	f.Add([]byte{}, []byte{})
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 32 {
+		rows, calls := make([]byte, 20+r.IntN(100)), make([]byte, 2+r.IntN(40))
+		for _, b := range [][]byte{rows, calls} {
+			for i := range b {
+				b[i] = byte(r.Uint32())
+			}
+		}
+		f.Add(rows, calls)
+	}
+}
 
 // draw turns the bytes of a fuzz input into choices. At its end it draws zeros, so that every input
 // is a whole one.
@@ -22,6 +40,9 @@ func (d *draw) next(n int) int {
 
 // key is one of few, so that rows meet calls: keys, slots of the limit "s", and its name.
 func (d *draw) key() string { return []string{"k", "k2", "s/000", "s/001", "s"}[d.next(5)] }
+
+// party is one of few.
+func (d *draw) party() string { return []string{"a", "b", "c"}[d.next(3)] }
 
 // owner is one of few, among them a team and no owner.
 func (d *draw) owner() (o lease.Owner) {

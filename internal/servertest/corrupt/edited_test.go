@@ -1,8 +1,10 @@
 package corrupt
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/servertest"
@@ -13,12 +15,16 @@ import (
 
 func opened(t *testing.T) (*testdb.Env, *table.Store) {
 	e := testdb.Kinds[0].Open(t)
+	return e, storeOn(t, e)
+}
+
+func storeOn(t *testing.T, e *testdb.Env) *table.Store {
 	store, err := rowlock.OpenTable(e.Pool(t), e.Dialect, servertest.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	return e, store.(*table.Store)
+	return store.(*table.Store)
 }
 
 // The peak says how many slots are read: an allocation of its size would end the process.
@@ -69,5 +75,101 @@ func TestATokenThatIsNoNumberIsCorrupt(t *testing.T) {
 	_, err := store.Inspect(t.Context(), lease.Filter{})
 	if !errors.Is(err, lease.ErrCorrupt) {
 		t.Errorf("a remaining time that overflows: %v, want ErrCorrupt", err)
+	}
+}
+
+// A token below zero becomes 0, which a fence takes for no token: each statement that grants adds
+// 1.
+func TestATokenBelowZeroIsNeverGranted(t *testing.T) {
+	owner := lease.Owner{2}
+	from := lease.Lease{Key: "s/000", Owner: owner, Token: -1}
+	to := lease.AcquireRequest{Key: from.Key, Owner: lease.Owner{3}, TTL: ttl}
+	two := []lease.AcquireRequest{to, {Key: "s/001", Owner: lease.Owner{3}, TTL: ttl}}
+	limit := lease.Limit{Name: "s", Slots: 2}
+	for name, c := range map[string]struct {
+		held bool
+		ask  func(context.Context, *table.Store) ([]lease.Acquired, error)
+	}{
+		"acquire": {false, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
+			return s.Acquire(ctx, two[:1])
+		}},
+		"acquire in a batch": {false, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
+			return s.Acquire(ctx, two)
+		}},
+		"acquire all": {false, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
+			return s.AcquireAll(ctx, two)
+		}},
+		"acquire any": {false, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
+			return s.AcquireAny(ctx, two, 1)
+		}},
+		"claim": {false, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
+			return s.Claim(ctx, two[:1])
+		}},
+		"acquire a slot": {false, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
+			return s.AcquireWithin(ctx, limit, two, 1)
+		}},
+		"hand over": {true, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
+			return s.HandOver(ctx, []lease.HandOver{{From: from, To: to}})
+		}},
+		"hand a slot over": {true, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
+			h := lease.SlotHandOver{HandOver: lease.HandOver{From: from, To: to}, Generation: 1}
+			return s.PassSlots(ctx, limit.Name, []lease.SlotHandOver{h})
+		}},
+		"pass": {true, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
+			if err := s.Join(ctx, []lease.Ticket{{AcquireRequest: to, Priority: 1}}); err != nil {
+				return nil, err
+			}
+			out, err := s.Pass(ctx, []lease.Lease{from})
+			return []lease.Acquired{{Granted: !out[0].To.IsZero(), Err: out[0].Err}}, err
+		}},
+		"read that it was passed": {true, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
+			p, err := s.Places(ctx, []lease.Lease{from})
+			return []lease.Acquired{{Granted: p[0].Granted, Err: p[0].Err}}, err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := loose(t)
+			var holder any
+			if c.held {
+				holder = owner[:]
+			}
+			e.Exec(t, `INSERT INTO {rowlock} (key, owner, token, acquired_at, expires_at) VALUES (?, ?, -1, 0, ?)`,
+				[]byte(from.Key), holder, time.Now().Add(time.Minute).UnixMilli())
+			e.Exec(t, `INSERT INTO {rowlock_limit} (name, slots, peak, generation) VALUES (?, 2, 2, 1)`, []byte("s"))
+			out, err := c.ask(t.Context(), storeOn(t, e))
+			if len(out) > 0 {
+				err = errors.Join(err, out[0].Err)
+			}
+			if !errors.Is(err, lease.ErrCorrupt) || len(out) > 0 && out[0].Granted {
+				t.Errorf("%+v, %v; want ErrCorrupt", out, err)
+			}
+		})
+	}
+}
+
+// SQLite compares bytes as later than any number, so that the row counts as held, and takes them
+// for 0 in a sum.
+func TestAnExpiryThatIsNoNumberIsCorrupt(t *testing.T) {
+	e := loose(t)
+	e.Exec(t, `INSERT INTO {rowlock} (key, owner, token, acquired_at, expires_at) VALUES (?, ?, 7, 0, ?)`,
+		[]byte("k"), make([]byte, 16), make([]byte, 16))
+	if _, err := storeOn(t, e).Inspect(t.Context(), lease.Filter{}); !errors.Is(err, lease.ErrCorrupt) {
+		t.Errorf("%v, want ErrCorrupt", err)
+	}
+}
+
+// An operator may want to hold a key for ever. PostgreSQL cannot say what remains of that.
+func TestAKeyHeldUntilInfinityIsCorrupt(t *testing.T) {
+	e := testdb.Kinds[1].Open(t)
+	store := storeOn(t, e)
+	e.Exec(t, `INSERT INTO {rowlock} ({key}, owner, token, acquired_at, expires_at) VALUES (?, ?, 7, {now}, 'infinity')`,
+		[]byte("k"), []byte("an operator's!!!"))
+	req := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}
+	got, err := store.Acquire(t.Context(), []lease.AcquireRequest{req})
+	if !errors.Is(err, lease.ErrCorrupt) || got[0].Granted {
+		t.Errorf("acquire: %+v, %v, want ErrCorrupt", got, err)
+	}
+	if _, err := store.Inspect(t.Context(), lease.Filter{}); !errors.Is(err, lease.ErrCorrupt) {
+		t.Errorf("inspect: %v, want ErrCorrupt", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/statement"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -70,7 +71,7 @@ func (l *List) Waiters(ctx context.Context, key string) ([]Waiter, error) {
 		var note string
 		var alive int64
 		err := r.Scan(&queued, &note, &alive)
-		w := Waiter{Kind: "process", Alive: time.Duration(alive) * time.Microsecond}
+		w := Waiter{Kind: "process", Alive: sqlstore.Duration(alive)}
 		if queued {
 			w.Kind = "queue"
 			w.Identity, w.Note = lease.SplitNote(note)
@@ -84,7 +85,7 @@ func (l *List) Waiters(ctx context.Context, key string) ([]Waiter, error) {
 		var note string
 		var waited int64
 		err := r.Scan(&note, &waited)
-		w := Waiter{Kind: "chain", Waited: time.Duration(waited) * time.Microsecond}
+		w := Waiter{Kind: "chain", Waited: sqlstore.Duration(waited)}
 		w.Identity, w.Note = lease.SplitNote(note)
 		if w.Identity == "" { // a chain has an identity and no note
 			w.Identity, w.Note = w.Note, ""
