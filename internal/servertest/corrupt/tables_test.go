@@ -37,6 +37,7 @@ var columns = map[string]map[string]func(*draw) any{
 		"key": key, "team": owner, "owner": owner, "note": text, "joined_at": moment,
 		"expires_at": moment,
 	},
+	"rowlock_era":   {"history": text, "start": number, "since": moment},
 	"rowlock_limit": {"name": key, "slots": number, "peak": number, "generation": number},
 	"rowlock_forced": {
 		"key": key, "at": moment, "id": owner, "actor": text, "reason": text, "asked": number,
@@ -59,7 +60,7 @@ var columns = map[string]map[string]func(*draw) any{
 // ofLocks are the tables of a target in the order in which a byte chooses one: rowlock most often.
 var ofLocks = []string{
 	"rowlock", "rowlock", "rowlock", "rowlock_floor", "rowlock_queue", "rowlock_once", "rowlock_wait",
-	"rowlock_member", "rowlock_limit", "rowlock_forced", "rowlock_trace",
+	"rowlock_member", "rowlock_limit", "rowlock_forced", "rowlock_trace", "rowlock_era",
 }
 
 func key(d *draw) any    { return []byte(d.key()) }
