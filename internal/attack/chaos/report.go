@@ -25,6 +25,7 @@ func (s *summary) markdown() string {
 	fmt.Fprintf(&b, "- %s\n- %d cores, %s, rowlock %s\n", strings.Join(s.versions, "\n- "), runtime.NumCPU(), runtime.Version(), s.revision)
 	fmt.Fprintf(&b, "\n    make chaos FOR=%s ROUND=%s SEED=%d ON=%q FAULTS=%q\n", s.settings.length, s.settings.round, s.settings.seed, s.settings.on, s.settings.faults)
 	s.results(&b)
+	s.failovers(&b)
 	s.times(&b)
 	s.statements(&b)
 	s.again(&b)
