@@ -44,8 +44,9 @@ func (b *binlog) leader(e engine, number int) engine {
 	serve := e.serve
 	e.serve = func(s *server) []string {
 		line := append(serve(s), b.options...)
-		return append(line, "--server-id="+strconv.Itoa(number), "--log-bin="+s.folder+"/data/bin", "--relay-log="+s.folder+"/data/relay",
-			"--sync-binlog=0", "--innodb-flush-method=nosync", "--innodb-buffer-pool-size=32M")
+		// An index with whole paths would have a copy read its primary's log
+		return append(line, "--server-id="+strconv.Itoa(number), "--log-bin=bin", "--relay-log=relay", "--sync-binlog=0",
+			"--innodb-flush-method=nosync", "--innodb-buffer-pool-size=32M")
 	}
 	return e
 }

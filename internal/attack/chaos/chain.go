@@ -128,10 +128,14 @@ func (c *chain) end() (err error) {
 // disk would: the copy recovers as after a crash. On a busy machine a backup of a running server
 // takes seconds.
 func (s *server) snapshot(of *server) error {
+	defer of.signal(unix.SIGCONT)
 	// The first process first, because it starts the others
 	_ = unix.Kill(of.cmd.Process.Pid, unix.SIGSTOP)
+	fight.Stopped(of.cmd.Process.Pid)
 	of.signal(unix.SIGSTOP)
-	defer of.signal(unix.SIGCONT)
+	for _, pid := range fight.Children(of.cmd.Process.Pid) {
+		fight.Stopped(pid)
+	}
 	out, err := exec.Command("cp", "-a", of.outside(of.folder+"/data"), s.outside(s.folder+"/data")).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)

@@ -57,15 +57,21 @@ func failovers(one func(context.Context, *round, *rand.Rand) error) func(context
 			if fight.Sleep(ctx, between(rng, ttl/8, ttl/2)); ctx.Err() != nil {
 				return nil
 			}
-			whole := context.WithoutCancel(ctx)
-			if err := one(whole, r, rng); err != nil {
-				return err
-			}
-			if err := r.heir(whole); err != nil {
+			if err := r.wholly(ctx, rng, one); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// wholly has a failover come to its end, and gives the new primary a replica.
+func (r *round) wholly(ctx context.Context, rng *rand.Rand, one func(context.Context, *round, *rand.Rand) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startFor)
+	defer cancel()
+	if err := one(ctx, r, rng); err != nil {
+		return err
+	}
+	return r.heir(ctx)
 }
 
 // twins promotes two that were the same, one after the other.
