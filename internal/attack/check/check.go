@@ -111,7 +111,7 @@ type Input struct {
 func All(in *Input) *Report {
 	r := in.calls()
 	lost(r, in)
-	shared(r, in.Events)
+	shared(r, in)
 	effects(r, in)
 	losses := new(Report)
 	Losses(losses, in.Events)

@@ -34,6 +34,12 @@ func TestAFailoverExcusesWhatItHasUndone(t *testing.T) {
 		{"a token that falls", Input{
 			Events: []history.Event{g, grant("2", 1, 3, 12, 13), grant("3", 1, 2, 21, 22)}, Undone: undone,
 		}, []Kind{Falls}},
+		{"a reader joins those from before", Input{
+			Events: []history.Event{g, grant("2", 1, 3, 12, 13), reading(1, 2, 0, history.Shared, 21)}, Undone: undone,
+		}, nil},
+		{"a reader from before a grant that stands", Input{
+			Events: []history.Event{g, grant("2", 1, 3, 8, 9), reading(1, 2, 0, history.Shared, 21)}, Undone: undone,
+		}, []Kind{SharedStale}},
 		{"a stale write", Input{
 			Events:  []history.Event{g, grant("2", 1, 2, 12, 13), at(21, 22)},
 			Journal: []history.Row{row("op", "1", 1, 1, 1)}, Counters: map[string]int64{"k": 1}, Undone: undone,
