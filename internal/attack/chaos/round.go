@@ -32,6 +32,7 @@ type round struct {
 	fates    *fates
 	bouncer  *server // of the round alone, as the next
 	chain    *chain
+	cluster  *cluster
 	networks []*network
 	team     *fight.Team
 	undo     []func(context.Context) error

@@ -32,20 +32,21 @@ func sharing(r *Report, in *Input, k *onKey, e *history.Event) {
 			r.violation(SharedToken, e.Key, e.Told, "token %d: %s reads, and %s was granted it alone", e.Token, e.Process, g.Process)
 		}
 	}
-	if b := in.standing(k, e.Sent); b != nil && b.Token > e.Token {
+	if b := in.standing(k, e); b != nil && b.Token > e.Token {
 		r.violation(SharedStale, e.Key, e.Told, "%d by %s, asked for %s after %s had been told %d",
 			e.Token, e.Process, ms(e.Sent-b.Told), b.Process, b.Token)
 	}
 }
 
-// standing is before without the grants that a failover has undone since: a reader may join a
-// generation from before them, whose token is that of its first member.
-func (in *Input) standing(k *onKey, t int64) (best *history.Event) {
-	if len(in.Undone) == 0 {
-		return k.before(t)
+// standing is before without the grants that a failover may have undone before the reader was told:
+// it may join a generation from before them, whose token is that of its first member.
+func (in *Input) standing(k *onKey, e *history.Event) (best *history.Event) {
+	undone := over(in.Undone, e.Told)
+	if len(undone) == 0 {
+		return k.before(e.Sent)
 	}
 	for _, g := range k.grants {
-		if g.Told < t && (best == nil || g.Token > best.Token) && !meets(over(in.Undone, t), g.Sent, g.Told) {
+		if g.Told < e.Sent && (best == nil || g.Token > best.Token) && !meets(undone, g.Sent, g.Told) {
 			best = g
 		}
 	}
