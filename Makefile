@@ -83,13 +83,15 @@ chaos_bridge := $(strip $(if $(filter all bridge-etcd,$(FAULTS)),etcd) $(if $(fi
 chaos_clusters := $(if $(chaos_bridge),scripts/with-servers $(chaos_bridge) --)
 # How long each of its rounds is, and where it writes its report: nowhere if REPORT is empty.
 ROUND        ?= 10s
+# How many failovers each fault of them has at least.
+TIMES        ?= 1
 REPORT       ?= docs/reliability.md
 
 chaos: ## the attack while servers, networks, clocks and processes break: FOR=60s on each, SEED=…, ON=…, FAULTS=…; writes docs/reliability.md, or REPORT=…
 	@$(chaos_needs); scripts/with-servers $(chaos_on) -- true
 	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
 	go -C internal/attack build -o $$build/chaos ./chaos; \
-	$(chaos_clusters) $$build/chaos -on "$(chaos_on)" -for $(FOR) -round $(ROUND) -seed $(SEED) -faults "$(FAULTS)" -report "$(REPORT)"
+	$(chaos_clusters) $$build/chaos -on "$(chaos_on)" -for $(FOR) -round $(ROUND) -seed $(SEED) -times $(TIMES) -faults "$(FAULTS)" -report "$(REPORT)"
 
 chaos-short: ## ten of the faults, once each on PostgreSQL, in three minutes
 	@$(chaos_needs); scripts/with-servers postgres -- true

@@ -15,7 +15,7 @@ import (
 
 func TestAReport(t *testing.T) {
 	s := &summary{
-		settings: settings{length: time.Second, round: 8 * time.Second, seed: 7, workers: 3, on: "postgres mysql", faults: "all"},
+		settings: settings{length: time.Second, round: 8 * time.Second, seed: 7, times: 25, workers: 3, on: "postgres mysql", faults: "all"},
 		revision: "0123456789ab", versions: []string{"postgres 15", "mysql 9"},
 	}
 	s.able("mysql", []*fault{{name: "timeouts", on: []string{"postgres"}}})
@@ -31,7 +31,7 @@ func TestAReport(t *testing.T) {
 	}
 	text := s.markdown()
 	for _, want := range []string{
-		"rowlock 0123456789ab\n", `make chaos FOR=1s ROUND=8s SEED=7 ON="postgres mysql" FAULTS="all"`,
+		"rowlock 0123456789ab\n", `make chaos FOR=1s ROUND=8s SEED=7 TIMES=25 ON="postgres mysql" FAULTS="all"`,
 		"| mysql | timeouts | **not tested**: it is for postgres |", "| mysql | failover-lossy | **not run to the end: 1** |",
 		"| mysql | failover-lossy | 3 | 2 | 0 | 0 | 1s, 1s | 1, 2 |\n",
 		"| postgres | reply | 1 | 6 | 5 | 0 | 0 | none |",

@@ -96,8 +96,8 @@ type Input struct {
 	// Clock says that the database's clock was set: a lease may end early then, and nothing else may
 	// be wrong.
 	Clock bool
-	// Undone are the times whose commits a failover has undone, or may have: what was acknowledged then
-	// need not be there. Tokens must rise nevertheless.
+	// Undone are the times whose commits a failover has undone, or may have: what was acknowledged
+	// then need not be there. Tokens must rise nevertheless.
 	Undone []Span
 	// Phases are the names of the phases. In each, something must have been granted.
 	Phases []string
