@@ -12,7 +12,7 @@ import (
 
 // failoverFaults let replicas take the primary's place, again and again in one round. Each commit
 // that a failover undoes was acknowledged before its primary was killed, and after the promoted
-// server had stopped to receive. Those that need eras are controls.
+// server had stopped to receive.
 var failoverFaults = []*fault{
 	{
 		name: "failover-sync", what: "the primary killed and its synchronous standby promoted, again and again",
@@ -26,7 +26,7 @@ var failoverFaults = []*fault{
 	},
 	{
 		name: "failover-lossy", what: "the primary killed and a replica promoted that lacks its last commits, again and again",
-		alone: true, repeats: true, control: true,
+		alone: true, repeats: true,
 		before: func(ctx context.Context, r *round) error { return r.lead(ctx) },
 		strike: failovers(func(ctx context.Context, r *round, rng *rand.Rand) error {
 			from, err := r.detach(ctx, rng, r.chain.next)
@@ -38,13 +38,13 @@ var failoverFaults = []*fault{
 	},
 	{
 		name: "failover-twin", what: "two replicas lack the same commits: one is promoted, and after it the other, which knows nothing of the first",
-		alone: true, repeats: true, control: true,
+		alone: true, repeats: true,
 		before: func(ctx context.Context, r *round) error { return r.lead(ctx) },
 		strike: failovers(twins),
 	},
 	{
 		name: "failover-back", what: "a replica that lacks commits is promoted, and then killed; the old primary comes back",
-		alone: true, repeats: true, control: true,
+		alone: true, repeats: true,
 		before: func(ctx context.Context, r *round) error { return r.lead(ctx) },
 		strike: failovers(back),
 	},
