@@ -73,10 +73,10 @@ attack: ## processes fight over few keys on slowed servers, and what each was to
 attack-mutants: ## the same on rowlock with one guard removed at a time: each must be found
 	$(attack_servers) go run ./internal/attack/mutants
 
-# What make chaos starts is what with-servers installs. The clock needs one package more, and chaos
+# What make chaos starts is what with-servers installs. The clocks need some packages more, and chaos
 # says aloud what it cannot do.
 chaos_on     := $(filter postgres mariadb mysql,$(ON))
-chaos_needs  := scripts/apt-install libfaketime pgbouncer iproute2 || true
+chaos_needs  := scripts/apt-install libfaketime pgbouncer iproute2 gcc libc6-dev || true
 FAULTS       ?= all
 # A bridge needs a cluster, which is started where its fault is asked for.
 chaos_bridge := $(strip $(if $(filter all bridge-etcd,$(FAULTS)),etcd) $(if $(filter all bridge-group,$(FAULTS)),group))
