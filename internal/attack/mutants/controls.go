@@ -33,7 +33,7 @@ var controls = []control{
 	{mutant: mutant{name: "a server acknowledges commits before they are written", on: onPostgres}, faults: "kill-server", server: "-c synchronous_commit=off"},
 	{
 		mutant: mutant{
-			name: "no session learns of an era", file: "internal/sqlstore/era.go",
+			name: "no session learns of an era", file: "internal/era/era.go",
 			old: "if e.d.OneHistory {", new: "if true || e.d.OneHistory {", on: onPostgres,
 		},
 		faults: "failover-lossy",
