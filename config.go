@@ -102,9 +102,10 @@ type Config struct {
 	// privilege is missing. On SQLite, and with a single lane, it does nothing.
 	EvictAfter time.Duration
 	// RequireSync has Open refuse a server that would acknowledge a commit that no other server has:
-	// a failover could then forget a grant, and grant its token again. Each new connection of the
-	// client is checked, so that a failover to such a server ends its calls with ErrNotSynchronous
-	// until another server, or a changed setting, lets them go on. It costs no statement besides.
+	// a failover could then forget a grant, so that its holder loses the lock before its deadline.
+	// Tokens grow in either case. Each new connection of the client is checked, so that a failover to
+	// such a server ends its calls with ErrNotSynchronous until another server, or a changed setting,
+	// lets them go on. It costs no statement besides.
 	//
 	// PostgreSQL needs synchronous_standby_names, a synchronous standby that is connected, and
 	// synchronous_commit other than local; its user must be a member of pg_read_all_stats. MySQL and

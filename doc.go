@@ -28,7 +28,9 @@
 //  1. Row exclusion, hard. The database records at most one owner per key. Every change is one
 //     conditional statement or one transaction on that key's row. No clock is needed.
 //  2. Token order, hard. The tokens granted for a key strictly increase for ever: across release,
-//     expiry, takeover, the removal of dead rows and their re-creation. No clock is needed.
+//     expiry, takeover, the removal of dead rows and their re-creation. No clock is needed. They
+//     also increase across a failover or a restored backup that has lost commits, as long as the
+//     database's clock is not set back.
 //  3. Data safety, hard with fences. A write in a transaction that began with [Lock.Fence] is
 //     refused if another owner has taken the key since, however long the writer slept. No clock is
 //     needed.
@@ -41,9 +43,11 @@
 //
 // Without Fence, and without a token compared where the data are (package tokenfence), no lease of
 // any kind keeps two processes apart: a process may be stopped between reading its lock and
-// writing. Nor can a token outlive the row it counts in. After TRUNCATE of the tables, or a
-// failover to a replica that had not yet received a grant, tokens may repeat. Replicate
-// synchronously where that matters.
+// writing. After TRUNCATE of the tables, or a restore under clients that stay connected, tokens may
+// repeat. A failover to a replica that had not yet received a grant loses that lock: its fences are
+// refused, and another client can get the key. Replicate synchronously where that matters. Tokens
+// are large after the server was first restarted: keep them as 64-bit integers. See
+// docs/failover.md.
 //
 // # The clocks it depends on
 //

@@ -116,6 +116,7 @@ func openTable(
 		RequireSync: full.RequireSync,
 		Hints:       limit == 0 || limit > lanes+d.HintConnections(), // the application needs one
 		TraceNeeds:  traceNeeds(limit, lanes, d),
+		Began:       eraTeller(full.Logger, d),
 	})
 	if err != nil {
 		return nil, err
@@ -124,6 +125,18 @@ func openTable(
 		full.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
 	return store, nil
+}
+
+// eraTeller logs eras, except those of a file, where each opening may begin one.
+func eraTeller(logger *slog.Logger, d *sqlstore.Dialect) func(start int64) {
+	if d.OneWriter {
+		return nil
+	}
+	return func(start int64) {
+		logger.Info("rowlock: the database's server was started or restored, or another has taken "+
+			"its place; tokens go on above all that it may have forgotten",
+			"server", d.Name(), "tokens_above", start)
+	}
 }
 
 // traceNeeds is how many connections a pool must have for the lanes, the hints, the trace and the

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-const forgets = "a failover to it forgets the last grants: an old holder and a new one can have one " +
-	"token, which no fence tells apart"
+const forgets = "a failover to it forgets the last grants: until its deadline an old holder works " +
+	"beside a new one, and only fences refuse its writes"
 
 // replication finds replicas that may lack a lock that was granted.
 func replication(ctx context.Context, x *examiner) (f Finding, err error) {

@@ -22,6 +22,9 @@
 //     its [Bucket].
 //   - A home is where a key is locked: in its row, in an open transaction, or in a cluster. An
 //     epoch is a period in which a key has one home. Tokens begin with their epoch.
+//   - A history is what one server has committed from one start to the next. A server that was
+//     restarted, promoted or restored has another, which may lack the last grants. An era is a
+//     range of tokens above all that were granted before; each new history begins one.
 //   - A ticket is a waiter's position in the queue of a fair client. The head of the queue is the
 //     first live ticket.
 //   - A registration says that a process waits for a key, so that a release notifies it. A
@@ -34,7 +37,8 @@
 //   - A key has at most one owner at any instant. Every change is one atomic conditional step on
 //     that key.
 //   - Tokens granted for a key strictly increase forever: across release, expiry, takeover,
-//     sweeping and re-creation.
+//     sweeping and re-creation. A store whose database can forget commits says whether that holds
+//     across such a loss; that of rowlock.OpenTable begins an era.
 //   - Acquire is idempotent per owner. A repeated request returns the same lease, never a second
 //     grant and never "held by yourself". That makes a lost reply harmless (compare ZOOKEEPER-1262,
 //     2011).

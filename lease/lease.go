@@ -43,8 +43,8 @@ type Lease struct {
 const MaxToken int64 = 1<<63 - 1<<20
 
 // EpochShift is the bit at which the epoch of a token begins: token = epoch<<EpochShift | counter.
-// The epoch grows when a key moves to another home. A store grants token+1 and never looks at the
-// epoch.
+// The epoch grows when a key moves to another home, and when an era begins. A store grants one
+// above the token, or above the start of the era if that is larger, and never looks at the epoch.
 const EpochShift = 40
 
 // The homes of a key besides a cluster. The store that makes a key's row decides its home, until

@@ -48,5 +48,5 @@ func (d swap) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRe
 		return token, nil
 	}
 	_, err = s.Exec(ctx, d.Text("cas-raise"), floor+1, key)
-	return floor + 1, err
+	return s.Next(floor), err
 }

@@ -114,7 +114,7 @@ func (d swap) Acquire(
 	n, err := d.take(ctx, s, r, row)
 	switch {
 	case err == nil && n == 1:
-		return (&sqlstore.Answer{State: sqlstore.StateMine, Token: row.Token + 1}).Acquired()
+		return (&sqlstore.Answer{State: sqlstore.StateMine, Token: s.Next(row.Token)}).Acquired()
 	case err != nil && sqlstore.Judge(d, err).Class != sqlstore.Conflict:
 		return lease.Acquired{}, err
 	}

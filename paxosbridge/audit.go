@@ -19,10 +19,11 @@ const (
 // records older than a return by force. It only ever raises epochs. New runs it first, and a bridge
 // runs it every minute, or every Refresh if that is longer.
 //
-// Between such a failover and the audit, the table may grant a key that the cluster has granted
-// too. A move that is completed at that moment may be found by the next audit only. So rowlock asks
-// for replication that loses no acknowledged commit. Even without it, tokens grow in each home,
-// fenced data refuse a token older than one they have seen, and no key is stuck.
+// A table that begins an era after such a failover, as that of rowlock.OpenTable does, grants
+// nothing through a bridge before an audit. With another table, or for clients without a bridge,
+// the table may until the audit grant a key that the cluster has granted too. A move that is
+// completed at that moment may be found by the next audit only. Tokens grow in each home all the
+// same, fenced data refuse a token older than one they have seen, and no key is stuck.
 //
 // A key that cannot be repaired does not keep the audit from other keys. The error is that of the
 // first such key on each page of 500 records, and says how many others failed.

@@ -21,6 +21,7 @@ type Bridge struct {
 	heat    *heat.Counters
 	unknown unknown.Last
 
+	free func() // the table's new eras
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 }
@@ -60,7 +61,11 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 	if err := b.claim(ctx); err != nil {
 		return nil, err
 	}
+	b.table, b.free = holdEras(table, func(ctx context.Context) error {
+		return b.audit(ctx, full.MoveTimeout)
+	})
 	if err := b.Audit(ctx); err != nil {
+		b.free()
 		return nil, fmt.Errorf("rowlock: bridge: the first audit: %w", err)
 	}
 	base, stop := context.WithCancel(context.Background())
@@ -82,5 +87,6 @@ func (b *Bridge) Tables() any { return seam.TablesOf(b.table) }
 func (b *Bridge) Close() error {
 	b.stop()
 	b.wg.Wait()
+	b.free()
 	return nil
 }

@@ -50,8 +50,15 @@
 // [Config].Delegation allows it.
 //
 // A database that forgets acknowledged commits forgets moves too, for example in a failover to a
-// replica that lagged. An audit finds and repairs that ([Bridge.Audit]). Until then both stores may
-// grant the key.
+// replica that lagged. An audit finds and repairs that ([Bridge.Audit]). A table that begins an era
+// after a failover grants nothing through a bridge before an audit, and calls get [lease.ErrBusy]
+// while the cluster cannot be read. With a table that has no eras, both stores may grant the key
+// until then, and so may a client that uses the table without a bridge.
+//
+// A key that is at home moves out only when the epoch in which it would return is over by the
+// database's clock: for up to 20 minutes after it came home, or after the server was started,
+// [Bridge.MoveOut] returns [lease.ErrBusy]. An era that begins after a failover is then above every
+// token that the table had granted.
 //
 // UnlockTx does not work for a key in the cluster: pin such keys to the table. LockAll of keys that
 // are not all in the table asks for each, and releases a part: other callers may for a moment find

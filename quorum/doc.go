@@ -70,7 +70,8 @@
 // in use after the loss. For a holder that renews, that is until a majority of the others no longer
 // has its lease: so stop the clients, or wait until no key is held that was held at the loss
 // (Inspect shows the age). Before it comes back, raise its floors to the largest token of any other
-// member, because tokens can fall otherwise: it forms a majority with a member that lags.
+// member, because tokens can fall otherwise: it forms a majority with a member that lags. The eras
+// of a table do not replace that: each member begins its own, and a quorum has none.
 //
 //	SELECT max(token) FROM rowlock; SELECT max(floor) FROM rowlock_floor; -- at the others
 //	UPDATE rowlock_floor SET floor = …                                    -- at the member

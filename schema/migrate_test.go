@@ -21,7 +21,7 @@ import (
 // ofVersion1 is how many of them the first migration makes.
 const ofVersion1 = 7
 
-var ourTables = []string{"rowlock", "rowlock_floor", "rowlock_forced", "rowlock_hold", "rowlock_latch", "rowlock_limit", "rowlock_member", "rowlock_meta", "rowlock_once", "rowlock_party", "rowlock_queue", "rowlock_trace", "rowlock_wait"}
+var ourTables = []string{"rowlock", "rowlock_era", "rowlock_floor", "rowlock_forced", "rowlock_hold", "rowlock_latch", "rowlock_limit", "rowlock_member", "rowlock_meta", "rowlock_once", "rowlock_party", "rowlock_queue", "rowlock_trace", "rowlock_wait"}
 
 func migrate(t testing.TB, s server, db *sql.DB) {
 	t.Helper()

@@ -50,6 +50,7 @@ func TestColumns(t *testing.T) {
 				"at", "id", "key", "event", "token", "owner", "note", "number", "detail",
 			},
 			"rowlock_limit": {"name", "slots", "peak", "generation"},
+			"rowlock_era":   {"history", "start", "since"},
 			"rowlock_party": {"id", "phase", "party", "counted_at", "alive_until"},
 
 			"rowlock_once": {"tenant", "key", "fingerprint", "result", "made_at", "expires_at"},

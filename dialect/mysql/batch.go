@@ -18,7 +18,7 @@ func (d *database) Apply(
 	if err != nil || all && sqlstore.Hopeless(out) {
 		return out, err
 	}
-	t := tries(changes, out)
+	t := tries(s, changes, out)
 	if len(t.changes) == 0 {
 		return out, nil
 	}
@@ -52,7 +52,7 @@ func (d *database) ApplyWithin(
 	for i := range out {
 		out[i] = sqlstore.Applied{Outcome: sqlstore.Possible, Token: changes[i].From.Token}
 	}
-	t, batch := tries(changes, out), newBatch()
+	t, batch := tries(s, changes, out), newBatch()
 	rows, err := s.Change(ctx, d.Text("apply-within"), batch[:], []byte(within.Name),
 		within.Generation, sqlstore.ChangeList(t.changes))
 	switch {
@@ -97,7 +97,7 @@ func (d *database) ApplyAny(
 	if err != nil || !sqlstore.Hopeful(out, n) {
 		return out, err
 	}
-	t, batch := tries(changes, out), newBatch()
+	t, batch := tries(s, changes, out), newBatch()
 	res, err := d.takeSome(ctx, s, t, batch, n, within)
 	if err != nil {
 		return out, err
@@ -130,7 +130,7 @@ func (t *try) madeOne(number int64, err error) error {
 	if err != nil || number < 1 || number > int64(len(t.changes)) {
 		return errUntold
 	}
-	t.answer(int(number-1), done(&t.changes[number-1]))
+	t.answer(int(number-1), t.done(&t.changes[number-1]))
 	return nil
 }
 
@@ -145,7 +145,7 @@ func (d *database) madeSome(
 	made, err := noted(note, batch, count, len(t.changes))
 	for i := range made {
 		if made[i] {
-			t.answer(i, done(&t.changes[i]))
+			t.answer(i, t.done(&t.changes[i]))
 		}
 	}
 	return err
@@ -154,13 +154,14 @@ func (d *database) madeSome(
 // try is the part of a batch that is worth a write: its changes, each with the token that its row
 // must have, and where each is answered.
 type try struct {
+	session *sqlstore.Session
 	changes []sqlstore.Change
 	at      []int
 	out     []sqlstore.Applied
 }
 
-func tries(changes []sqlstore.Change, out []sqlstore.Applied) *try {
-	t := &try{out: out}
+func tries(s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied) *try {
+	t := &try{session: s, out: out}
 	for i, c := range changes {
 		if out[i].Outcome == sqlstore.Possible {
 			c.From.Token = out[i].Token
@@ -173,17 +174,17 @@ func tries(changes []sqlstore.Change, out []sqlstore.Applied) *try {
 // made answers that every change was made.
 func (t *try) made() {
 	for n := range t.changes {
-		t.answer(n, done(&t.changes[n]))
+		t.answer(n, t.done(&t.changes[n]))
 	}
 }
 
 func (t *try) answer(n int, a sqlstore.Applied) { t.out[t.at[n]] = a }
 
 // done answers a change that was made. A release leaves the token as it is.
-func done(c *sqlstore.Change) sqlstore.Applied {
+func (t *try) done(c *sqlstore.Change) sqlstore.Applied {
 	token := c.From.Token
 	if !c.Releases() {
-		token++
+		token = t.session.Next(token)
 	}
 	return sqlstore.Applied{Outcome: sqlstore.Done, Token: token}
 }

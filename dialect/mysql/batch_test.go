@@ -187,7 +187,9 @@ func TestABatchCountsTheSameWithClientFoundRows(t *testing.T) {
 			}
 			defer pool.Close()
 			s.Exec(t, `DELETE FROM {rowlock}`)
-			s.takeAndRelease(t, sqlstore.NewSession(s.conn(pool)))
+			session := sqlstore.NewSession(s.conn(pool))
+			session.EraAt(0)
+			s.takeAndRelease(t, session)
 		}
 	})
 }

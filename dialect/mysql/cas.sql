@@ -26,7 +26,7 @@ FROM rowlock WHERE `key` = ?
 -- for another taker's commit.
 UPDATE rowlock
 SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
-  acquired_at = UTC_TIMESTAMP(6), token = ?
+  acquired_at = UTC_TIMESTAMP(6), token = GREATEST(? - 1, @era) + 1
 WHERE `key` = ? AND home = @home AND token = ? AND owner IS NULL
 
 -- name: cas-take
@@ -34,7 +34,7 @@ WHERE `key` = ? AND home = @home AND token = ? AND owner IS NULL
 -- changed rows and matched rows are the same number.
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock
 SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
-  acquired_at = UTC_TIMESTAMP(6), token = ?
+  acquired_at = UTC_TIMESTAMP(6), token = GREATEST(? - 1, @era) + 1
 WHERE `key` = ? AND home = @home AND token = ? AND owner = ?
   AND TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) = ?
   AND expires_at <= UTC_TIMESTAMP(6)
@@ -43,7 +43,7 @@ WHERE `key` = ? AND home = @home AND token = ? AND owner = ?
 -- key, owner, note, ttl, bucket. Under READ COMMITTED the statement reads the floor without a lock:
 -- see cas-made.
 INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, f.floor + 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
+SELECT ?, ?, ?, GREATEST(f.floor, @era) + 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
 FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < @last_token - 1
 
 -- name: cas-made
@@ -52,7 +52,7 @@ SELECT r.token, f.floor FROM rowlock AS r, rowlock_floor AS f WHERE f.bucket = ?
 
 -- name: cas-raise
 -- token, key: the row that this transaction has made
-UPDATE rowlock SET token = ? WHERE `key` = ?
+UPDATE rowlock SET token = GREATEST(? - 1, @era) + 1 WHERE `key` = ?
 
 -- name: cas-renew
 -- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl; keys in order

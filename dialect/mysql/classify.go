@@ -38,7 +38,7 @@ var verdicts = map[uint16]sqlstore.Verdict{
 	1227: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	1142: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	1143: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
-	1690: {Class: sqlstore.Refused, As: lease.ErrTokenExhausted},
+	1690: {Class: sqlstore.Unfit},                         // the era of another server; see EraText
 	3819: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // CHECK, MySQL
 	4025: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // CHECK, MariaDB
 	1406: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // data too long

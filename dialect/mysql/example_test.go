@@ -40,6 +40,7 @@ func ExampleNew() {
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_limit` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_forced` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_trace` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_era` (
 }
 
 // rowlock keeps Config.Lanes connections of the pool to itself: a limit has room for them and for

@@ -34,7 +34,7 @@ UPDATE (SELECT d.*, COUNT(*) OVER () AS total
                 AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
               LIMIT ? FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.total = ?
-SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
+SET r.owner = mine.owner, r.note = mine.note, r.token = GREATEST(r.token, @era) + 1,
   r.acquired_at = UTC_TIMESTAMP(6),
   r.expires_at = UTC_TIMESTAMP(6)
   + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n))
@@ -56,7 +56,7 @@ UPDATE (SELECT j.n, r.`key` AS k, UNHEX(j.o) AS owner, UNHEX(j.c) AS note, j.d A
           AND r.owner = UNHEX(j.f)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
-SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
+SET r.owner = mine.owner, r.note = mine.note, r.token = GREATEST(r.token, @era) + 1,
   r.acquired_at = UTC_TIMESTAMP(6),
   r.expires_at = UTC_TIMESTAMP(6)
   + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n)) MICROSECOND

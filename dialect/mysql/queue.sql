@@ -108,7 +108,7 @@ LEFT JOIN line AS q ON q.`key` = w.k AND q.waiter = w.o
 -- owner, note, ttl in µs, key, key, key. As acquire-update, if the queue is empty. The owner's own
 -- ticket counts too, because only claim-ticket uses it up.
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock FORCE INDEX (PRIMARY)
-SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL
   AND token < @last_token
@@ -126,7 +126,7 @@ UPDATE (SELECT `key` AS k FROM rowlock
         LIMIT 1 FOR UPDATE SKIP LOCKED) AS free
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = free.k
 STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = r.`key` AND q.waiter = ?
-SET r.token = LAST_INSERT_ID(r.token + 1), r.owner = ?, r.note = ?,
+SET r.token = LAST_INSERT_ID(GREATEST(r.token, @era) + 1), r.owner = ?, r.note = ?,
   r.acquired_at = UTC_TIMESTAMP(6),
     r.expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, q.`rank` = NULL,
       q.alive_until = UTC_TIMESTAMP(6)
@@ -148,7 +148,7 @@ LOCK IN SHARE MODE
 -- insert id.
 UPDATE rowlock AS r FORCE INDEX (PRIMARY)
 STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = r.`key` AND q.waiter = ?
-SET r.token = LAST_INSERT_ID(r.token + 1), r.owner = q.waiter, r.note = q.note,
+SET r.token = LAST_INSERT_ID(GREATEST(r.token, @era) + 1), r.owner = q.waiter, r.note = q.note,
   r.acquired_at = UTC_TIMESTAMP(6),
     r.expires_at = UTC_TIMESTAMP(6) + INTERVAL q.ttl MICROSECOND, q.`rank` = NULL,
       q.alive_until = UTC_TIMESTAMP(6)

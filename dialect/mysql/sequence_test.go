@@ -37,13 +37,14 @@ func newMocked(t testing.TB, flavor string) *mocked {
 	t.Cleanup(func() { _ = conn.Close() })
 	m := &mocked{t, mock, sqlstore.NewSession(conn), sqlstore.Of(mysql.New()), make(map[string]*sqlmock.ExpectedPrepare)}
 	m.Flavor = flavor
+	m.EraAt(0)
 	return m
 }
 
 // prepare expects a section to be prepared, unless it was.
 func (m *mocked) prepare(section string) *sqlmock.ExpectedPrepare {
 	if m.prepared[section] == nil {
-		m.prepared[section] = m.ExpectPrepare(m.d.Text(section))
+		m.prepared[section] = m.ExpectPrepare(sqlstore.FillEra(m.d.Text(section), "0"))
 	}
 	return m.prepared[section]
 }

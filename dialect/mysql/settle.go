@@ -44,7 +44,7 @@ func (d *database) settle(
 	}
 	for n := range t.changes {
 		if made[n] {
-			t.answer(n, done(&t.changes[n]))
+			t.answer(n, t.done(&t.changes[n]))
 		} else {
 			t.answer(n, unmade(&t.changes[n], &rows[n], false))
 		}

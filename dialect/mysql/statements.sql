@@ -1,7 +1,8 @@
 -- The statements for MySQL and MariaDB. The section names are the same in every dialect, and the
--- server sees each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled
--- in. @home is the home of the rows that these statements may change: 0 for leases, otherwise see
+-- server sees each as a comment after the verb: SELECT /* rowlock look */ …. Three names are
+-- filled in. @home is the home of the rows that these statements may change: 0 for leases, otherwise see
 -- lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken - 1.
+-- @era is the start of the session's era, which each of its tokens is above; see era.sql.
 --
 -- Time is UTC_TIMESTAMP(6), because NOW() depends on the session's time zone, and a bare DATETIME
 -- cuts to seconds. It is frozen when the statement begins, which is the safe side of both
@@ -20,7 +21,7 @@
 -- be the session's, because a transaction that skipped a locked row under it fails to commit (error
 -- 1180, seen with 10.11).
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock FORCE INDEX (PRIMARY)
-SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL
   AND token < @last_token
@@ -30,7 +31,7 @@ LIMIT 1
 -- owner, note, ttl in µs, key. As acquire-update, for a row that looked expired. Its previous
 -- holder may be inside a fencing transaction, so the statement skips a locked row at once. The
 -- derived table makes this slower, and possible.
-UPDATE rowlock SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?,
+UPDATE rowlock SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?,
   acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
@@ -45,7 +46,7 @@ WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
 -- holder's that unlocks in a transaction. If two insert at once, one gets error 1062, which no
 -- server logs.
 INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, LAST_INSERT_ID(f.floor + 1), UTC_TIMESTAMP(6),
+SELECT ?, ?, ?, LAST_INSERT_ID(GREATEST(f.floor, @era) + 1), UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
 FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < @last_token
   AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = ?)
@@ -94,7 +95,8 @@ UPDATE (SELECT j.n, r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS
             OR r.owner = UNHEX(j.f))
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
-SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
+SET r.owner = mine.owner, r.note = mine.note,
+  r.token = IF(mine.owner IS NULL, r.token, GREATEST(r.token, @era) + 1),
   r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)),
   r.expires_at = UTC_TIMESTAMP(6)
   + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n)) MICROSECOND
@@ -127,7 +129,8 @@ UPDATE (SELECT d.*, COUNT(*) OVER () AS n
                   OR r.owner = UNHEX(j.f))
               LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.n = ?
-SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
+SET r.owner = mine.owner, r.note = mine.note,
+  r.token = IF(mine.owner IS NULL, r.token, GREATEST(r.token, @era) + 1),
   r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)),
   r.expires_at = UTC_TIMESTAMP(6) + INTERVAL mine.ttl MICROSECOND
 
@@ -148,7 +151,7 @@ UPDATE (SELECT d.*, COUNT(*) OVER () AS total
                 AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
               LIMIT ? FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.total = ?
-SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
+SET r.owner = mine.owner, r.note = mine.note, r.token = GREATEST(r.token, @era) + 1,
   r.acquired_at = UTC_TIMESTAMP(6),
   r.expires_at = UTC_TIMESTAMP(6)
   + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n))
@@ -159,7 +162,8 @@ SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
 -- the floors, and a consistent read sees an existing row. It counts the rows, because the server
 -- may make NOT EXISTS into a join that reads the whole table.
 INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
-SELECT UNHEX(j.k), UNHEX(NULLIF(j.o, '')), UNHEX(j.c), f.floor + (j.o <> ''), UTC_TIMESTAMP(6),
+SELECT UNHEX(j.k), UNHEX(NULLIF(j.o, '')), UNHEX(j.c),
+       IF(j.o = '', f.floor, GREATEST(f.floor, @era) + 1), UTC_TIMESTAMP(6),
        UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND, @home
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
   o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
@@ -251,7 +255,7 @@ WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = @home
 
 -- name: hand-over
 -- next owner, note, ttl in µs, key, present owner and token
-UPDATE rowlock SET token = token + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+UPDATE rowlock SET token = GREATEST(token, @era) + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token < @last_token
 

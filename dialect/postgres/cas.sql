@@ -28,14 +28,14 @@ FROM rowlock WHERE key = $2
 -- wait is only for another taker's commit.
 UPDATE rowlock AS r
 SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond',
-  acquired_at = clock_timestamp(), token = $4
+  acquired_at = clock_timestamp(), token = greatest($4::bigint - 1, @era) + 1
 WHERE r.key = $5 AND r.home = @home AND r.token = $6 AND r.owner IS NULL
 
 -- name: cas-take
 -- $1 owner, $2 note, $3 ttl, $4 next token; $5 key, and $6 token, $7 owner, $8 expiry as read
 UPDATE rowlock AS r
 SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond',
-  acquired_at = clock_timestamp(), token = $4
+  acquired_at = clock_timestamp(), token = greatest($4::bigint - 1, @era) + 1
 WHERE r.key = $5 AND r.home = @home AND r.token = $6 AND r.owner = $7::bytea
   AND (extract(epoch FROM r.expires_at) * 1000000)::bigint = $8::bigint
   AND r.expires_at <= clock_timestamp()
@@ -44,7 +44,7 @@ WHERE r.key = $5 AND r.home = @home AND r.token = $6 AND r.owner = $7::bytea
 -- $1 key, $2 owner, $3 note, $4 ttl, $5 bucket. The statement does not lock the floor: see
 -- cas-made.
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
-SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
   clock_timestamp() + $4::bigint * interval '1 microsecond', @home
 FROM rowlock_floor AS f WHERE f.bucket = $5::int AND f.floor < @last_token - 1
 ON CONFLICT (key) DO NOTHING
@@ -56,7 +56,7 @@ SELECT r.token, f.floor FROM rowlock AS r, rowlock_floor AS f
 
 -- name: cas-raise
 -- $1 token, $2 key: the row that this transaction has made
-UPDATE rowlock SET token = $1 WHERE key = $2
+UPDATE rowlock SET token = greatest($1::bigint - 1, @era) + 1 WHERE key = $2
 
 -- name: cas-renew
 -- $1 JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl

@@ -29,6 +29,7 @@ var verdicts = map[string]sqlstore.Verdict{
 	"22003": {Class: sqlstore.Refused, As: lease.ErrTokenExhausted},
 	// A constraint that rowlock itself keeps
 	"23":    {Class: sqlstore.Refused, As: lease.ErrCorrupt},
+	"22012": {Class: sqlstore.Unfit},   // the era of another server; see EraText
 	"22":    {Class: sqlstore.Refused}, // data
 	"42":    {Class: sqlstore.Refused}, // syntax
 	"26000": {Class: sqlstore.Unfit, As: errPrepared},

@@ -42,6 +42,7 @@ func ExampleNew() {
 	// CREATE TABLE "locks"."rowlock_limit" (
 	// CREATE TABLE "locks"."rowlock_forced" (
 	// CREATE TABLE "locks"."rowlock_trace" (
+	// CREATE TABLE "locks"."rowlock_era" (
 }
 
 // An application that has a pgxpool gives rowlock a part of it, and fences its own pgx

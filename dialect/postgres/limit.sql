@@ -46,7 +46,7 @@ WITH limited AS (
   ORDER BY w.n LIMIT $5::bigint FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
   UPDATE rowlock AS r
-  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = f.owner, note = f.note, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM free AS f
   WHERE r.key = f.key AND (SELECT count(*) FROM free) = $5::bigint
@@ -72,7 +72,7 @@ WITH limited AS (
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
   UPDATE rowlock AS r
-  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = f.owner, note = f.note, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM found AS f WHERE r.ctid = f.place
   RETURNING f.n, r.token

@@ -112,7 +112,7 @@ ORDER BY w.n
 -- served again.
 WITH taken AS (
   UPDATE rowlock AS r
-  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
   WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < @last_token
     AND coalesce((SELECT waiter FROM rowlock_queue
@@ -139,14 +139,14 @@ WITH turn AS (
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE rowlock AS r
-  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
   WHERE r.key = $1 AND r.home = @home AND r.token < @last_token AND (SELECT mine FROM turn)
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
   INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
-  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+  SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
     clock_timestamp() + $4::bigint * interval '1 microsecond', @home
   FROM (SELECT floor FROM rowlock_floor
     WHERE bucket = $5::int AND (SELECT mine FROM turn) FOR SHARE) AS f
@@ -189,7 +189,7 @@ WITH held AS (
 ), passed AS (
   UPDATE rowlock AS r
   SET owner = n.waiter, note = coalesce(n.note, ''),
-    token = r.token + CASE WHEN n.waiter IS NULL THEN 0 ELSE 1 END,
+    token = CASE WHEN n.waiter IS NULL THEN r.token ELSE greatest(r.token, @era) + 1 END,
       acquired_at = CASE WHEN n.waiter IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
       expires_at = clock_timestamp() + coalesce(n.ttl, 0) * interval '1 microsecond'
   FROM held AS h LEFT JOIN head AS n ON true

@@ -1,7 +1,8 @@
 -- The statements for Postgres. The section names are the same in every dialect, and the server sees
--- each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled in. @home is
+-- each as a comment after the verb: SELECT /* rowlock look */ …. Three names are filled in. @home is
 -- the home of the rows that these statements may change: 0 for leases, otherwise see
 -- lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken - 1.
+-- @era is the start of the session's era, which each of its tokens is above; see era.sql.
 --
 -- Time is clock_timestamp(), never now(): now() is when the transaction began, which is before the
 -- wait for a row lock, and minutes ago in a long transaction. It stands in SET and WHERE, never in
@@ -11,7 +12,7 @@
 -- $1 key, $2 owner, $3 note, $4 ttl in µs. A row without owner cannot be fenced, so this waits only
 -- for another taker's commit. It neither locks nor writes any other row.
 UPDATE rowlock AS r
-SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
 WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < @last_token
 RETURNING r.token
@@ -33,14 +34,14 @@ WITH expired AS (
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE rowlock AS r
-  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
   WHERE r.key = $1 AND r.home = @home AND r.token < @last_token
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
   INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
-  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+  SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
     clock_timestamp() + $4::bigint * interval '1 microsecond', @home
   FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
   WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_token
@@ -64,7 +65,7 @@ FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 -- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. For keys that are usually new. An existing
 -- row yields nothing, and the statement locks and writes nothing.
 INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
-SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
   clock_timestamp() + $4::bigint * interval '1 microsecond', @home
 FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_token
@@ -108,7 +109,8 @@ WITH want AS (
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
   UPDATE rowlock AS r
-  SET owner = f.owner, note = f.note, token = r.token + (f.owner IS NOT NULL)::int,
+  SET owner = f.owner, note = f.note,
+      token = CASE WHEN f.owner IS NULL THEN r.token ELSE greatest(r.token, @era) + 1 END,
       acquired_at = CASE WHEN f.owner IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM found AS f
@@ -165,7 +167,7 @@ WITH want AS (
   ORDER BY w.n LIMIT $5::bigint FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
   UPDATE rowlock AS r
-  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = f.owner, note = f.note, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM free AS f
   WHERE r.key = f.key AND (SELECT count(*) FROM free) = $5::bigint
@@ -180,7 +182,8 @@ SELECT n, outcome, token, false, note, remaining FROM seen WHERE NOT EXISTS (SEL
 -- keys in order. As acquire-insert, it share-locks each floor, to keep the reaper out, and an
 -- existing row yields nothing.
 INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
-SELECT w.key, w.owner, w.note, f.floor + (w.owner IS NOT NULL)::int, clock_timestamp(),
+SELECT w.key, w.owner, w.note,
+       CASE WHEN w.owner IS NULL THEN f.floor ELSE greatest(f.floor, @era) + 1 END, clock_timestamp(),
        clock_timestamp() + w.ttl * interval '1 microsecond', @home
 FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[],
   $5::text::int[]) AS w (key, owner, note, ttl, bucket)
@@ -256,7 +259,7 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
 -- name: hand-over
 -- $1 next owner, $2 note, $3 ttl in µs, $4 key, $5 present owner and $6 token
 UPDATE rowlock AS r
-SET owner = $1, note = $2, token = r.token + 1, acquired_at = clock_timestamp(),
+SET owner = $1, note = $2, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
 WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = @home AND r.token < @last_token
 

@@ -26,7 +26,7 @@ FROM rowlock WHERE key = ?
 UPDATE rowlock
 SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
   + (? + 999) / 1000,
-    acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = ?
+    acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = max(? - 1, @era) + 1
 WHERE key = ? AND home = @home AND token = ? AND owner IS NULL
 
 -- name: cas-take
@@ -34,14 +34,14 @@ WHERE key = ? AND home = @home AND token = ? AND owner IS NULL
 UPDATE rowlock
 SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
   + (? + 999) / 1000,
-    acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = ?
+    acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = max(? - 1, @era) + 1
 WHERE key = ? AND home = @home AND token = ? AND owner = ? AND expires_at = ?
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- name: cas-insert
 -- key, owner, note, ttl, bucket
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+SELECT ?, ?, ?, max(floor, @era) + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
        CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000, @home
 FROM rowlock_floor WHERE bucket = ? AND floor < @last_token - 1
 ON CONFLICT (key) DO NOTHING
@@ -52,7 +52,7 @@ SELECT r.token, f.floor FROM rowlock AS r, rowlock_floor AS f WHERE f.bucket = ?
 
 -- name: cas-raise
 -- token, key: the row that this transaction has made
-UPDATE rowlock SET token = ? WHERE key = ?
+UPDATE rowlock SET token = max(? - 1, @era) + 1 WHERE key = ?
 
 -- name: cas-fence
 -- key, owner, token

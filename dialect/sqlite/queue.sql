@@ -100,7 +100,8 @@ LEFT JOIN line AS q ON q.key = w.k AND q.waiter = w.o
 -- transaction, so that it waits for the write lock. If the queue is empty, or no token is left, it
 -- is a release. queue-leave deletes the ticket.
 UPDATE rowlock
-SET owner = n.waiter, note = coalesce(n.note, ''), token = rowlock.token + (n.waiter IS NOT NULL),
+SET owner = n.waiter, note = coalesce(n.note, ''),
+    token = iif(n.waiter IS NULL, rowlock.token, max(rowlock.token, @era) + 1),
     acquired_at = CASE WHEN n.waiter IS NULL THEN acquired_at
       ELSE CAST(unixepoch('subsec') * 1000 AS INTEGER) END,
     expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + coalesce((n.ttl + 999) / 1000, 0)

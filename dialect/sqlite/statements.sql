@@ -1,7 +1,8 @@
 -- The statements for SQLite. The section names are the same in every dialect, and the server sees
--- each as a comment after the verb: SELECT /* rowlock look */ …. Two names are filled in. @home is
+-- each as a comment after the verb: SELECT /* rowlock look */ …. Three names are filled in. @home is
 -- the home of the rows that these statements may change: 0 for leases, otherwise see
 -- lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken - 1.
+-- @era is the start of the session's era, which each of its tokens is above; see era.sql.
 --
 -- There is no server: time is the wall clock of the host, in whole milliseconds since 1970. All
 -- processes are on that host. A statement that writes waits for the file's one write lock first and
@@ -21,7 +22,8 @@ FROM rowlock WHERE key = ?
 
 -- name: acquire-update
 -- ttl in ms, owner, note, key
-UPDATE rowlock SET token = token + 1, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
+UPDATE rowlock SET token = max(token, @era) + 1,
+  acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, owner = ?, note = ?
 WHERE key = ? AND home = @home AND (owner IS NULL
   OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
@@ -32,7 +34,7 @@ RETURNING token
 -- key, owner, note, ttl in ms, bucket. The write lock that the statement holds keeps the reaper
 -- out.
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+SELECT ?, ?, ?, max(floor, @era) + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, @home
 FROM rowlock_floor WHERE bucket = ? AND floor < @last_token
 ON CONFLICT (key) DO NOTHING
@@ -49,7 +51,8 @@ FROM json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
 -- key, owner (NULL: free), note, ttl in ms, bucket. As acquire-insert, or a free row, whose token
 -- stands at the floor.
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
-SELECT ?1, ?2, ?3, floor + (?2 IS NOT NULL), CAST(unixepoch('subsec') * 1000 AS INTEGER),
+SELECT ?1, ?2, ?3, iif(?2 IS NULL, floor, max(floor, @era) + 1),
+       CAST(unixepoch('subsec') * 1000 AS INTEGER),
        CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?4, @home
 FROM rowlock_floor WHERE bucket = ?5 AND floor < @last_token
 ON CONFLICT (key) DO NOTHING
@@ -98,7 +101,7 @@ WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = @home
 
 -- name: hand-over
 -- next owner, note, ttl in ms, key, present owner and token
-UPDATE rowlock SET token = token + 1, owner = ?, note = ?,
+UPDATE rowlock SET token = max(token, @era) + 1, owner = ?, note = ?,
   acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
 WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token < @last_token

@@ -18,27 +18,27 @@ FROM `rowlock` WHERE `key` = ?
 -- dialect/mysql/cas.sql: cas-take-free
 UPDATE /* rowlock cas-take-free */ `rowlock`
 SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
-  acquired_at = UTC_TIMESTAMP(6), token = ?
+  acquired_at = UTC_TIMESTAMP(6), token = GREATEST(? - 1, @era) + 1
 WHERE `key` = ? AND home = 0 AND token = ? AND owner IS NULL
 
 -- dialect/mysql/cas.sql: cas-take
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE /* rowlock cas-take */ `rowlock`
 SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
-  acquired_at = UTC_TIMESTAMP(6), token = ?
+  acquired_at = UTC_TIMESTAMP(6), token = GREATEST(? - 1, @era) + 1
 WHERE `key` = ? AND home = 0 AND token = ? AND owner = ?
   AND TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) = ?
   AND expires_at <= UTC_TIMESTAMP(6)
 
 -- dialect/mysql/cas.sql: cas-insert
 INSERT /* rowlock cas-insert */ INTO `rowlock` (`key`, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, f.floor + 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, 0
+SELECT ?, ?, ?, GREATEST(f.floor, @era) + 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, 0
 FROM `rowlock_floor` AS f WHERE f.bucket = ? AND f.floor < 9223372036853727231 - 1
 
 -- dialect/mysql/cas.sql: cas-made
 SELECT /* rowlock cas-made */ r.token, f.floor FROM `rowlock` AS r, `rowlock_floor` AS f WHERE f.bucket = ? AND r.`key` = ?
 
 -- dialect/mysql/cas.sql: cas-raise
-UPDATE /* rowlock cas-raise */ `rowlock` SET token = ? WHERE `key` = ?
+UPDATE /* rowlock cas-raise */ `rowlock` SET token = GREATEST(? - 1, @era) + 1 WHERE `key` = ?
 
 -- dialect/mysql/cas.sql: cas-renew
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE /* rowlock cas-renew */
@@ -122,6 +122,49 @@ JOIN `rowlock` AS r ON r.`key` = w.`key` AND r.home = 0
 JOIN `rowlock_wait` AS h ON h.`key` = r.`key` AND h.token = r.token AND h.process = w.process
   AND h.alive_until > UTC_TIMESTAMP(6)
 WHERE w.token = 0 AND w.alive_until > UTC_TIMESTAMP(6) LIMIT ?
+
+-- dialect/mysql/era.sql: era-look
+SELECT /* rowlock era-look */ h.name, COALESCE((SELECT MAX(start) FROM `rowlock_era`), -1),
+  (SELECT COUNT(*) FROM `rowlock_era` WHERE history <> ''),
+  (SELECT COUNT(*) FROM `rowlock_era` WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), h.server
+FROM (SELECT @@server_uuid AS server, CONCAT_WS('/', @@server_uuid,
+        UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
+          FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'),
+        (SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?)) AS name) AS h
+
+-- dialect/mysql/era.sql: era-look-mariadb
+SELECT /* rowlock era-look-mariadb */ h.name, COALESCE((SELECT MAX(start) FROM `rowlock_era`), -1),
+  (SELECT COUNT(*) FROM `rowlock_era` WHERE history <> ''),
+  (SELECT COUNT(*) FROM `rowlock_era` WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), CAST(@@server_id AS CHAR)
+FROM (SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id,
+        UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
+          FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'),
+        (SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?)) AS name) AS h
+
+-- dialect/mysql/era.sql: era-make
+INSERT /* rowlock era-make */ IGNORE INTO `rowlock_era` (history, start, since) VALUES ('', 0, UTC_TIMESTAMP(6))
+
+-- dialect/mysql/era.sql: era-lock
+UPDATE /* rowlock era-lock */ `rowlock_era` SET start = start WHERE history = ''
+
+-- dialect/mysql/era.sql: era-fresh
+SELECT /* rowlock era-fresh */ NOT EXISTS (SELECT 1 FROM `rowlock`) AND (SELECT MAX(floor) FROM `rowlock_floor`) = 0
+  AND (SELECT since FROM `rowlock_era` WHERE history = '') > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+
+-- dialect/mysql/era.sql: era-clock
+SELECT /* rowlock era-clock */ TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+
+-- dialect/mysql/era.sql: era-write
+INSERT /* rowlock era-write */ INTO `rowlock_era` (history, start, since) VALUES (?, ?, UTC_TIMESTAMP(6))
+ON DUPLICATE KEY UPDATE start = VALUES(start), since = VALUES(since)
+
+-- dialect/mysql/era.sql: era-kept
+SELECT /* rowlock era-kept */ start FROM `rowlock_era` WHERE history <> '' ORDER BY start DESC LIMIT ?, 1
+
+-- dialect/mysql/era.sql: era-drop
+DELETE /* rowlock era-drop */ FROM `rowlock_era` WHERE history <> '' AND start <= ?
 
 -- dialect/mysql/evict.sql: session-id
 SELECT /* rowlock session-id */ CONNECTION_ID()
@@ -568,7 +611,7 @@ UPDATE /* rowlock apply-any-within */ (SELECT d.*, COUNT(*) OVER () AS total
                 AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
               LIMIT ? FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.total = ?
-SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
+SET r.owner = mine.owner, r.note = mine.note, r.token = GREATEST(r.token, @era) + 1,
   r.acquired_at = UTC_TIMESTAMP(6),
   r.expires_at = UTC_TIMESTAMP(6)
   + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n))
@@ -589,7 +632,7 @@ UPDATE /* rowlock apply-within */ (SELECT j.n, r.`key` AS k, UNHEX(j.o) AS owner
           AND r.owner = UNHEX(j.f)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
-SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
+SET r.owner = mine.owner, r.note = mine.note, r.token = GREATEST(r.token, @era) + 1,
   r.acquired_at = UTC_TIMESTAMP(6),
   r.expires_at = UTC_TIMESTAMP(6)
   + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n)) MICROSECOND
@@ -746,7 +789,7 @@ LEFT JOIN line AS q ON q.`key` = w.k AND q.waiter = w.o
 
 -- dialect/mysql/queue.sql: claim-update
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE /* rowlock claim-update */ `rowlock` FORCE INDEX (PRIMARY)
-SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = 0 AND owner IS NULL
   AND token < 9223372036853727231
@@ -761,7 +804,7 @@ UPDATE /* rowlock claim-ticket */ (SELECT `key` AS k FROM `rowlock`
         LIMIT 1 FOR UPDATE SKIP LOCKED) AS free
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = free.k
 STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = r.`key` AND q.waiter = ?
-SET r.token = LAST_INSERT_ID(r.token + 1), r.owner = ?, r.note = ?,
+SET r.token = LAST_INSERT_ID(GREATEST(r.token, @era) + 1), r.owner = ?, r.note = ?,
   r.acquired_at = UTC_TIMESTAMP(6),
     r.expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, q.`rank` = NULL,
       q.alive_until = UTC_TIMESTAMP(6)
@@ -777,7 +820,7 @@ LOCK IN SHARE MODE
 -- dialect/mysql/queue.sql: pass
 UPDATE /* rowlock pass */ `rowlock` AS r FORCE INDEX (PRIMARY)
 STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = r.`key` AND q.waiter = ?
-SET r.token = LAST_INSERT_ID(r.token + 1), r.owner = q.waiter, r.note = q.note,
+SET r.token = LAST_INSERT_ID(GREATEST(r.token, @era) + 1), r.owner = q.waiter, r.note = q.note,
   r.acquired_at = UTC_TIMESTAMP(6),
     r.expires_at = UTC_TIMESTAMP(6) + INTERVAL q.ttl MICROSECOND, q.`rank` = NULL,
       q.alive_until = UTC_TIMESTAMP(6)
@@ -952,14 +995,14 @@ LOCK IN SHARE MODE
 
 -- dialect/mysql/statements.sql: acquire-update
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE /* rowlock acquire-update */ `rowlock` FORCE INDEX (PRIMARY)
-SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = 0 AND owner IS NULL
   AND token < 9223372036853727231
 LIMIT 1
 
 -- dialect/mysql/statements.sql: acquire-expired
-UPDATE /* rowlock acquire-expired */ `rowlock` SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?,
+UPDATE /* rowlock acquire-expired */ `rowlock` SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?,
   acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM `rowlock`
@@ -969,7 +1012,7 @@ WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM `rowlock`
 
 -- dialect/mysql/statements.sql: acquire-insert
 INSERT /* rowlock acquire-insert */ INTO `rowlock` (`key`, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, LAST_INSERT_ID(f.floor + 1), UTC_TIMESTAMP(6),
+SELECT ?, ?, ?, LAST_INSERT_ID(GREATEST(f.floor, @era) + 1), UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, 0
 FROM `rowlock_floor` AS f WHERE f.bucket = ? AND f.floor < 9223372036853727231
   AND NOT EXISTS (SELECT 1 FROM `rowlock` AS r WHERE r.`key` = ?)
@@ -1006,7 +1049,8 @@ UPDATE /* rowlock apply */ (SELECT j.n, r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS 
             OR r.owner = UNHEX(j.f))
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
-SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
+SET r.owner = mine.owner, r.note = mine.note,
+  r.token = IF(mine.owner IS NULL, r.token, GREATEST(r.token, @era) + 1),
   r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)),
   r.expires_at = UTC_TIMESTAMP(6)
   + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n)) MICROSECOND
@@ -1034,7 +1078,8 @@ UPDATE /* rowlock apply-all */ (SELECT d.*, COUNT(*) OVER () AS n
                   OR r.owner = UNHEX(j.f))
               LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.n = ?
-SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + (mine.owner IS NOT NULL),
+SET r.owner = mine.owner, r.note = mine.note,
+  r.token = IF(mine.owner IS NULL, r.token, GREATEST(r.token, @era) + 1),
   r.acquired_at = IF(mine.owner IS NULL, r.acquired_at, UTC_TIMESTAMP(6)),
   r.expires_at = UTC_TIMESTAMP(6) + INTERVAL mine.ttl MICROSECOND
 
@@ -1051,7 +1096,7 @@ UPDATE /* rowlock apply-any */ (SELECT d.*, COUNT(*) OVER () AS total
                 AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
               LIMIT ? FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.total = ?
-SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
+SET r.owner = mine.owner, r.note = mine.note, r.token = GREATEST(r.token, @era) + 1,
   r.acquired_at = UTC_TIMESTAMP(6),
   r.expires_at = UTC_TIMESTAMP(6)
   + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n))
@@ -1059,7 +1104,8 @@ SET r.owner = mine.owner, r.note = mine.note, r.token = r.token + 1,
 
 -- dialect/mysql/statements.sql: create
 INSERT /* rowlock create */ INTO `rowlock` (`key`, owner, note, token, acquired_at, expires_at, home)
-SELECT UNHEX(j.k), UNHEX(NULLIF(j.o, '')), UNHEX(j.c), f.floor + (j.o <> ''), UTC_TIMESTAMP(6),
+SELECT UNHEX(j.k), UNHEX(NULLIF(j.o, '')), UNHEX(j.c),
+       IF(j.o = '', f.floor, GREATEST(f.floor, @era) + 1), UTC_TIMESTAMP(6),
        UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND, 0
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
   o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
@@ -1124,7 +1170,7 @@ UPDATE /* rowlock release-awaited */ `rowlock` SET owner = NULL, expires_at = UT
 WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 
 -- dialect/mysql/statements.sql: hand-over
-UPDATE /* rowlock hand-over */ `rowlock` SET token = token + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
+UPDATE /* rowlock hand-over */ `rowlock` SET token = GREATEST(token, @era) + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
 

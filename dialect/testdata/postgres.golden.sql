@@ -21,20 +21,20 @@ FROM "rowlock" WHERE key = $2
 -- dialect/postgres/cas.sql: cas-take-free
 UPDATE /* rowlock cas-take-free */ "rowlock" AS r
 SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond',
-  acquired_at = clock_timestamp(), token = $4
+  acquired_at = clock_timestamp(), token = greatest($4::bigint - 1, @era) + 1
 WHERE r.key = $5 AND r.home = 0 AND r.token = $6 AND r.owner IS NULL
 
 -- dialect/postgres/cas.sql: cas-take
 UPDATE /* rowlock cas-take */ "rowlock" AS r
 SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond',
-  acquired_at = clock_timestamp(), token = $4
+  acquired_at = clock_timestamp(), token = greatest($4::bigint - 1, @era) + 1
 WHERE r.key = $5 AND r.home = 0 AND r.token = $6 AND r.owner = $7::bytea
   AND (extract(epoch FROM r.expires_at) * 1000000)::bigint = $8::bigint
   AND r.expires_at <= clock_timestamp()
 
 -- dialect/postgres/cas.sql: cas-insert
 INSERT /* rowlock cas-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, home)
-SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
   clock_timestamp() + $4::bigint * interval '1 microsecond', 0
 FROM "rowlock_floor" AS f WHERE f.bucket = $5::int AND f.floor < 9223372036853727231 - 1
 ON CONFLICT (key) DO NOTHING
@@ -44,7 +44,7 @@ SELECT /* rowlock cas-made */ r.token, f.floor FROM "rowlock" AS r, "rowlock_flo
   WHERE f.bucket = $1::int AND r.key = $2
 
 -- dialect/postgres/cas.sql: cas-raise
-UPDATE /* rowlock cas-raise */ "rowlock" SET token = $1 WHERE key = $2
+UPDATE /* rowlock cas-raise */ "rowlock" SET token = greatest($1::bigint - 1, @era) + 1 WHERE key = $2
 
 -- dialect/postgres/cas.sql: cas-renew
 UPDATE /* rowlock cas-renew */ "rowlock" AS r SET expires_at = clock_timestamp() + w.d * interval '1 microsecond'
@@ -122,6 +122,38 @@ JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
 JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
   AND h.alive_until > clock_timestamp()
 WHERE w.token = 0 AND w.alive_until > clock_timestamp() LIMIT $1::bigint
+
+-- dialect/postgres/era.sql: era-look
+SELECT /* rowlock era-look */ h.name, coalesce((SELECT max(start) FROM "rowlock_era"), -1),
+  (SELECT count(*) FROM "rowlock_era" WHERE history <> ''),
+  (SELECT count(*) FROM "rowlock_era" WHERE history = h.name), pg_is_in_recovery()::int, h.started
+FROM (SELECT s.started || '/' || coalesce(pg_relation_filenode('"rowlock"'::regclass), 0) AS name, s.started
+      FROM (SELECT ((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint)::text) AS s (started)
+     ) AS h
+
+-- dialect/postgres/era.sql: era-make
+INSERT /* rowlock era-make */ INTO "rowlock_era" (history, start, since) VALUES ('', 0, clock_timestamp())
+ON CONFLICT (history) DO NOTHING
+
+-- dialect/postgres/era.sql: era-lock
+UPDATE /* rowlock era-lock */ "rowlock_era" SET start = start WHERE history = ''
+
+-- dialect/postgres/era.sql: era-fresh
+SELECT /* rowlock era-fresh */ (NOT EXISTS (SELECT 1 FROM "rowlock") AND (SELECT max(floor) FROM "rowlock_floor") = 0
+  AND (SELECT since FROM "rowlock_era" WHERE history = '') > clock_timestamp() - interval '1 hour')::int
+
+-- dialect/postgres/era.sql: era-clock
+SELECT /* rowlock era-clock */ (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+
+-- dialect/postgres/era.sql: era-write
+INSERT /* rowlock era-write */ INTO "rowlock_era" (history, start, since) VALUES ($1, $2, clock_timestamp())
+ON CONFLICT (history) DO UPDATE SET start = excluded.start, since = excluded.since
+
+-- dialect/postgres/era.sql: era-kept
+SELECT /* rowlock era-kept */ start FROM "rowlock_era" WHERE history <> '' ORDER BY start DESC LIMIT 1 OFFSET $1::bigint
+
+-- dialect/postgres/era.sql: era-drop
+DELETE /* rowlock era-drop */ FROM "rowlock_era" WHERE history <> '' AND start <= $1::bigint
 
 -- dialect/postgres/evict.sql: session-id
 SELECT /* rowlock session-id */ pg_backend_pid()::bigint
@@ -485,7 +517,7 @@ WITH /* rowlock apply-any-within */ limited AS (
   ORDER BY w.n LIMIT $5::bigint FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
   UPDATE "rowlock" AS r
-  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = f.owner, note = f.note, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM free AS f
   WHERE r.key = f.key AND (SELECT count(*) FROM free) = $5::bigint
@@ -509,7 +541,7 @@ WITH /* rowlock apply-within */ limited AS (
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
   UPDATE "rowlock" AS r
-  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = f.owner, note = f.note, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM found AS f WHERE r.ctid = f.place
   RETURNING f.n, r.token
@@ -680,7 +712,7 @@ ORDER BY w.n
 -- dialect/postgres/queue.sql: claim-update
 WITH /* rowlock claim-update */ taken AS (
   UPDATE "rowlock" AS r
-  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
   WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
     AND coalesce((SELECT waiter FROM "rowlock_queue"
@@ -704,14 +736,14 @@ WITH /* rowlock claim-any */ turn AS (
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE "rowlock" AS r
-  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
   WHERE r.key = $1 AND r.home = 0 AND r.token < 9223372036853727231 AND (SELECT mine FROM turn)
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
   INSERT INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
-  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+  SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
     clock_timestamp() + $4::bigint * interval '1 microsecond', 0
   FROM (SELECT floor FROM "rowlock_floor"
     WHERE bucket = $5::int AND (SELECT mine FROM turn) FOR SHARE) AS f
@@ -750,7 +782,7 @@ WITH /* rowlock pass */ held AS (
 ), passed AS (
   UPDATE "rowlock" AS r
   SET owner = n.waiter, note = coalesce(n.note, ''),
-    token = r.token + CASE WHEN n.waiter IS NULL THEN 0 ELSE 1 END,
+    token = CASE WHEN n.waiter IS NULL THEN r.token ELSE greatest(r.token, @era) + 1 END,
       acquired_at = CASE WHEN n.waiter IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
       expires_at = clock_timestamp() + coalesce(n.ttl, 0) * interval '1 microsecond'
   FROM held AS h LEFT JOIN head AS n ON true
@@ -944,7 +976,7 @@ SELECT /* rowlock team-fence */ 1 FROM "rowlock" WHERE key = $1 AND owner = $2 A
 
 -- dialect/postgres/statements.sql: acquire-update
 UPDATE /* rowlock acquire-update */ "rowlock" AS r
-SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
 WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
 RETURNING r.token
@@ -956,14 +988,14 @@ WITH /* rowlock acquire-any */ expired AS (
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE "rowlock" AS r
-  SET owner = $2, note = $3, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
   WHERE r.key = $1 AND r.home = 0 AND r.token < 9223372036853727231
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
   INSERT INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
-  SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+  SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
     clock_timestamp() + $4::bigint * interval '1 microsecond', 0
   FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $5::int FOR SHARE) AS f
   WHERE NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1) AND f.floor < 9223372036853727231
@@ -985,7 +1017,7 @@ FROM "rowlock" AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 
 -- dialect/postgres/statements.sql: acquire-insert
 INSERT /* rowlock acquire-insert */ INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
-SELECT $1, $2, $3, f.floor + 1, clock_timestamp(),
+SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
   clock_timestamp() + $4::bigint * interval '1 microsecond', 0
 FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $5::int FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1) AND f.floor < 9223372036853727231
@@ -1014,7 +1046,8 @@ WITH /* rowlock apply */ want AS (
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
   UPDATE "rowlock" AS r
-  SET owner = f.owner, note = f.note, token = r.token + (f.owner IS NOT NULL)::int,
+  SET owner = f.owner, note = f.note,
+      token = CASE WHEN f.owner IS NULL THEN r.token ELSE greatest(r.token, @era) + 1 END,
       acquired_at = CASE WHEN f.owner IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM found AS f
@@ -1062,7 +1095,7 @@ WITH /* rowlock apply-any */ want AS (
   ORDER BY w.n LIMIT $5::bigint FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
   UPDATE "rowlock" AS r
-  SET owner = f.owner, note = f.note, token = r.token + 1, acquired_at = clock_timestamp(),
+  SET owner = f.owner, note = f.note, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM free AS f
   WHERE r.key = f.key AND (SELECT count(*) FROM free) = $5::bigint
@@ -1074,7 +1107,8 @@ SELECT n, outcome, token, false, note, remaining FROM seen WHERE NOT EXISTS (SEL
 
 -- dialect/postgres/statements.sql: create
 INSERT /* rowlock create */ INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
-SELECT w.key, w.owner, w.note, f.floor + (w.owner IS NOT NULL)::int, clock_timestamp(),
+SELECT w.key, w.owner, w.note,
+       CASE WHEN w.owner IS NULL THEN f.floor ELSE greatest(f.floor, @era) + 1 END, clock_timestamp(),
        clock_timestamp() + w.ttl * interval '1 microsecond', 0
 FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[],
   $5::text::int[]) AS w (key, owner, note, ttl, bucket)
@@ -1131,7 +1165,7 @@ RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
 
 -- dialect/postgres/statements.sql: hand-over
 UPDATE /* rowlock hand-over */ "rowlock" AS r
-SET owner = $1, note = $2, token = r.token + 1, acquired_at = clock_timestamp(),
+SET owner = $1, note = $2, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
 WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = 0 AND r.token < 9223372036853727231
 

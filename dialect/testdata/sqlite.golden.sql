@@ -20,20 +20,20 @@ FROM "rowlock" WHERE key = ?
 UPDATE /* rowlock cas-take-free */ "rowlock"
 SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
   + (? + 999) / 1000,
-    acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = ?
+    acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = max(? - 1, @era) + 1
 WHERE key = ? AND home = 0 AND token = ? AND owner IS NULL
 
 -- dialect/sqlite/cas.sql: cas-take
 UPDATE /* rowlock cas-take */ "rowlock"
 SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
   + (? + 999) / 1000,
-    acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = ?
+    acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = max(? - 1, @era) + 1
 WHERE key = ? AND home = 0 AND token = ? AND owner = ? AND expires_at = ?
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- dialect/sqlite/cas.sql: cas-insert
 INSERT /* rowlock cas-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+SELECT ?, ?, ?, max(floor, @era) + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
        CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000, 0
 FROM "rowlock_floor" WHERE bucket = ? AND floor < 9223372036853727231 - 1
 ON CONFLICT (key) DO NOTHING
@@ -42,7 +42,7 @@ ON CONFLICT (key) DO NOTHING
 SELECT /* rowlock cas-made */ r.token, f.floor FROM "rowlock" AS r, "rowlock_floor" AS f WHERE f.bucket = ? AND r.key = ?
 
 -- dialect/sqlite/cas.sql: cas-raise
-UPDATE /* rowlock cas-raise */ "rowlock" SET token = ? WHERE key = ?
+UPDATE /* rowlock cas-raise */ "rowlock" SET token = max(? - 1, @era) + 1 WHERE key = ?
 
 -- dialect/sqlite/cas.sql: cas-fence
 UPDATE /* rowlock cas-fence */ "rowlock" SET token = token WHERE key = ? AND owner = ? AND token = ? AND home = 0
@@ -112,6 +112,37 @@ JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = 
   AND h.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 WHERE w.token = 0 AND w.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 LIMIT ?1
+
+-- dialect/sqlite/era.sql: era-look
+SELECT /* rowlock era-look */ ?1, coalesce((SELECT max(start) FROM "rowlock_era"), -1),
+  (SELECT count(*) FROM "rowlock_era" WHERE history <> ''),
+  (SELECT count(*) FROM "rowlock_era" WHERE history = ?1), 0, ''
+
+-- dialect/sqlite/era.sql: era-make
+INSERT /* rowlock era-make */ INTO "rowlock_era" (history, start, since)
+VALUES ('', 0, CAST(unixepoch('subsec') * 1000 AS INTEGER)) ON CONFLICT (history) DO NOTHING
+
+-- dialect/sqlite/era.sql: era-lock
+UPDATE /* rowlock era-lock */ "rowlock_era" SET start = start WHERE history = ''
+
+-- dialect/sqlite/era.sql: era-fresh
+SELECT /* rowlock era-fresh */ NOT EXISTS (SELECT 1 FROM "rowlock") AND (SELECT max(floor) FROM "rowlock_floor") = 0
+  AND (SELECT since FROM "rowlock_era" WHERE history = '')
+    > CAST(unixepoch('subsec') * 1000 AS INTEGER) - 3600000
+
+-- dialect/sqlite/era.sql: era-clock
+SELECT /* rowlock era-clock */ CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000
+
+-- dialect/sqlite/era.sql: era-write
+INSERT /* rowlock era-write */ INTO "rowlock_era" (history, start, since)
+VALUES (?, ?, CAST(unixepoch('subsec') * 1000 AS INTEGER))
+ON CONFLICT (history) DO UPDATE SET start = excluded.start, since = excluded.since
+
+-- dialect/sqlite/era.sql: era-kept
+SELECT /* rowlock era-kept */ start FROM "rowlock_era" WHERE history <> '' ORDER BY start DESC LIMIT 1 OFFSET ?
+
+-- dialect/sqlite/era.sql: era-drop
+DELETE /* rowlock era-drop */ FROM "rowlock_era" WHERE history <> '' AND start <= ?
 
 -- dialect/sqlite/force.sql: force-lock
 UPDATE /* rowlock force-lock */ "rowlock" SET home = home WHERE key = ? AND home = 0 AND owner IS NOT NULL
@@ -508,7 +539,8 @@ LEFT JOIN line AS q ON q.key = w.k AND q.waiter = w.o
 
 -- dialect/sqlite/queue.sql: pass
 UPDATE /* rowlock pass */ "rowlock"
-SET owner = n.waiter, note = coalesce(n.note, ''), token = "rowlock".token + (n.waiter IS NOT NULL),
+SET owner = n.waiter, note = coalesce(n.note, ''),
+    token = iif(n.waiter IS NULL, "rowlock".token, max("rowlock".token, @era) + 1),
     acquired_at = CASE WHEN n.waiter IS NULL THEN acquired_at
       ELSE CAST(unixepoch('subsec') * 1000 AS INTEGER) END,
     expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + coalesce((n.ttl + 999) / 1000, 0)
@@ -681,7 +713,8 @@ SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
 FROM "rowlock" WHERE key = ?
 
 -- dialect/sqlite/statements.sql: acquire-update
-UPDATE /* rowlock acquire-update */ "rowlock" SET token = token + 1, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
+UPDATE /* rowlock acquire-update */ "rowlock" SET token = max(token, @era) + 1,
+  acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, owner = ?, note = ?
 WHERE key = ? AND home = 0 AND (owner IS NULL
   OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
@@ -690,7 +723,7 @@ RETURNING token
 
 -- dialect/sqlite/statements.sql: acquire-insert
 INSERT /* rowlock acquire-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, floor + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+SELECT ?, ?, ?, max(floor, @era) + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, 0
 FROM "rowlock_floor" WHERE bucket = ? AND floor < 9223372036853727231
 ON CONFLICT (key) DO NOTHING
@@ -703,7 +736,8 @@ FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
 
 -- dialect/sqlite/statements.sql: create
 INSERT /* rowlock create */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, home)
-SELECT ?1, ?2, ?3, floor + (?2 IS NOT NULL), CAST(unixepoch('subsec') * 1000 AS INTEGER),
+SELECT ?1, ?2, ?3, iif(?2 IS NULL, floor, max(floor, @era) + 1),
+       CAST(unixepoch('subsec') * 1000 AS INTEGER),
        CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?4, 0
 FROM "rowlock_floor" WHERE bucket = ?5 AND floor < 9223372036853727231
 ON CONFLICT (key) DO NOTHING
@@ -741,7 +775,7 @@ UPDATE /* rowlock release */ "rowlock" SET owner = NULL, note = '', expires_at =
 WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 
 -- dialect/sqlite/statements.sql: hand-over
-UPDATE /* rowlock hand-over */ "rowlock" SET token = token + 1, owner = ?, note = ?,
+UPDATE /* rowlock hand-over */ "rowlock" SET token = max(token, @era) + 1, owner = ?, note = ?,
   acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
 WHERE key = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231

@@ -33,6 +33,10 @@ func (f *finder) growth(i int) {
 	if !f.sign(i, "+") || i == 0 {
 		return
 	}
+	if f.inEra(i-1) && f.word(i+1, "1") {
+		f.add("@era) + 1", i, i+2, "+ 0")
+		return
+	}
 	column := f.tokens[i-1].text
 	switch column[strings.LastIndex(column, ".")+1:] {
 	case "token", "floor", "generation":
@@ -47,6 +51,11 @@ func (f *finder) growth(i int) {
 	}
 }
 
+// inEra reports whether the parenthesis that ends at i has an era for its last argument.
+func (f *finder) inEra(i int) bool {
+	return i > 1 && f.sign(i, ")") && strings.HasSuffix(f.text(i-2, i), "@era")
+}
+
 // bound finds greatest(a, b) and least(a, b), which keep a value from falling or from growing. What
 // is left is what is new: b of the greatest and a of the least, as all statements have it.
 func (f *finder) bound(i int) {
@@ -57,6 +66,11 @@ func (f *finder) bound(i int) {
 	end := f.closing(i + 1)
 	args := f.commas(i+2, end)
 	if len(args) != 2 {
+		return
+	}
+	if f.inEra(end) {
+		f.add("@era", i, end+1, "("+f.text(args[0][0], args[0][1])+")")
+		f.add("above @era", i, end+1, "("+f.text(args[1][0], args[1][1])+")")
 		return
 	}
 	kept, dropped := args[1], args[0]

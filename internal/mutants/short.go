@@ -13,7 +13,7 @@ import (
 var fixed = []string{
 	"sqlite dialect/sqlite/statements.sql:hand-over: owner = ?",
 	"sqlite dialect/sqlite/statements.sql:renew: expires_at > now",
-	"sqlite dialect/sqlite/statements.sql:acquire-update: token + 1",
+	"sqlite dialect/sqlite/statements.sql:acquire-update: @era) + 1",
 }
 
 // short60 shows within a minute that the program works: every guard is found, three mutants are

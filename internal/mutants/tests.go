@@ -63,12 +63,14 @@ const between = "^TestNoWriteTrusts"
 
 // narrow are patterns of tests that run before all others of a file's first package.
 var narrow = map[string]string{
-	"cas":        "^TestConformance$|^TestATaker|^TestALate|^TestAFence",
+	"cas":        "Forgotten|^TestConformance$|^TestATaker|^TestALate|^TestAFence",
+	"era":        "Forgotten|OneEra|HistoryThatGoesBack|CopiedBack",
 	"force":      between + "|Forced",
+	"limit":      "Forgotten",
 	"move":       between + "|Moved|Home|Recall|GivesAKeyAway",
-	"queue":      between + "|OnlyAwaits|Ticket|Joins|Tenants",
+	"queue":      between + "|Forgotten|OnlyAwaits|Ticket|Joins|Tenants",
 	"shared":     between + "|Wish|Members|TouchesNoMember|Abandoned|Downgrade",
-	"statements": between + "|Floor|EveryPage|TokensHaveRunOut|NotConfirmed",
+	"statements": between + "|Forgotten|Floor|EveryPage|TokensHaveRunOut|NotConfirmed",
 }
 
 // tests returns the steps that must kill a mutant, the narrowest first.

@@ -36,7 +36,7 @@ func (b *Base) HandOver(ctx context.Context, s *Session, h lease.HandOver) (leas
 	if err != nil || n == 0 {
 		return lease.Acquired{}, err
 	}
-	return lease.Acquired{Granted: true, Token: h.From.Token + 1}, nil
+	return lease.Acquired{Granted: true, Token: s.Next(h.From.Token)}, nil
 }
 
 // Release clears the owner of one row. The section changes the owner of every row it matches, so

@@ -33,6 +33,7 @@ func (b bench) session() *sqlstore.Session {
 		b.Fatal(err)
 	}
 	s := sqlstore.NewSession(conn)
+	s.EraAt(0)
 	b.Cleanup(s.Discard)
 	if err := b.Dialect.Setup(b.Context(), s); err != nil {
 		b.Fatal(err)

@@ -202,6 +202,12 @@ type Database interface {
 	// Setup makes the settings of a session that rowlock keeps to itself.
 	Setup(ctx context.Context, s *Session) error
 
+	// History returns what the server says of itself, and what the table has of it.
+	History(ctx context.Context, s *Session, o *Opened) (History, error)
+	// EraText is the start of the newest era of a history as an expression, which fails on any
+	// other server if the session may come to one.
+	EraText(s *Session, h History) string
+
 	// Server checks whether locks on this server can be trusted. An error wraps one of lease's
 	// refusals and names the cure; warnings are for the log.
 	Server(ctx context.Context, conn *sql.Conn) (Facts, error)

@@ -47,6 +47,7 @@ func TestADriverWithoutContextsIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := sqlstore.NewSession(conn)
+			s.EraAt(0)
 			s.Unprepared = unprepared
 			_, executed := s.Exec(t.Context(), "UPDATE")
 			queried := s.Query(t.Context(), "SELECT", nil, func(sqlstore.Columns) error { return nil })

@@ -18,6 +18,9 @@ type Features struct {
 	TextAsBytes bool
 	// Clamps says that a lax server stores the largest integer for one that is too large.
 	Clamps bool
+	// OneHistory says that no server of these forgets what another has granted, so that there is one
+	// era, from 0 on.
+	OneHistory bool
 	// ReadsLock says that every read of a SERIALIZABLE transaction locks what it reads, and
 	// waits.
 	ReadsLock bool

@@ -59,7 +59,7 @@ func forceLock(ctx context.Context, s *Session, d Texts, key string) (
 
 func forceEnd(ctx context.Context, s *Session, d Texts, was lease.Lease) error {
 	key := []byte(was.Key)
-	n, err := s.Change(ctx, d.Text("force-end"), was.Token+1, key, Bytes(was.Owner), was.Token)
+	n, err := s.Change(ctx, d.Text("force-end"), s.Next(was.Token), key, Bytes(was.Owner), was.Token)
 	if err != nil {
 		return err
 	}

@@ -113,6 +113,7 @@ func session(t *testing.T, e *testdb.Env) *sqlstore.Session {
 		t.Fatal(err)
 	}
 	s := sqlstore.NewSession(conn)
+	s.EraAt(0)
 	t.Cleanup(s.Discard)
 	if err := e.Dialect.Setup(t.Context(), s); err != nil {
 		t.Fatal(err)

@@ -73,10 +73,11 @@ func (n Names) Table(table, quote string) string {
 }
 
 var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue|_hold|_once|_once_expiry|_wait|_wait_key|` +
-	`_member|_party|_latch|_limit|_forced|_trace)?\b`)
+	`_member|_party|_latch|_limit|_forced|_trace|_era)?\b`)
 
 // Fill replaces the default names of the tables in SQL by their quoted names, @home by the home,
-// and @last_token by the largest token that is ever granted.
+// and @last_token by the largest token that is ever granted. @era stays,
+// because each session has its own: see package era.
 func (n Names) Fill(sql, quote string) string {
 	if strings.Contains(sql, quote+"rowlock") {
 		panic("dialect: SQL text must not quote the tables itself: " + sql)

@@ -27,7 +27,9 @@ type Facts struct {
 }
 
 // tables are those that every client uses. Package once has one more.
-var tables = []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta"}
+var tables = []string{
+	"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta", "rowlock_era",
+}
 
 // Probe checks the server and then the tables; see Database.Server.
 func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (Facts, error) {

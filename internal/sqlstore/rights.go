@@ -19,6 +19,7 @@ var needs = map[string][]string{
 	"rowlock_queue": {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_wait":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_meta":  {"SELECT"},
+	"rowlock_era":   {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_hold":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_once":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
 
@@ -33,7 +34,7 @@ var needs = map[string][]string{
 }
 
 // locking are the tables that package once does not use.
-var locking = []string{"rowlock", "rowlock_queue", "rowlock_wait"}
+var locking = []string{"rowlock", "rowlock_queue", "rowlock_wait", "rowlock_era"}
 
 // sweeping are the rights that only sweeping needs, if a floor is read without a lock.
 var sweeping = map[string]string{"rowlock": "DELETE", "rowlock_floor": "UPDATE"}
@@ -56,7 +57,7 @@ func (s Settings) Needs(table string) []string {
 func (s Settings) tables() []string {
 	all := append(slices.Clone(tables), s.Besides...)
 	return slices.DeleteFunc(all, func(t string) bool {
-		return s.Effects && t == "rowlock_wait" || s.Lockless && slices.Contains(locking, t)
+		return s.Effects && (t == "rowlock_wait" || t == "rowlock_era") || s.Lockless && slices.Contains(locking, t)
 	})
 }
 

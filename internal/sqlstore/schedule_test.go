@@ -47,6 +47,7 @@ func newPlayer(b bench) *player {
 		b.Fatal(err)
 	}
 	p.session = sqlstore.NewSession(conn)
+	p.session.EraAt(0)
 	b.Cleanup(p.session.Discard)
 	if err := b.Dialect.Setup(b.Context(), p.session); err != nil {
 		b.Fatal(err)

@@ -47,6 +47,11 @@ type Session struct {
 	conn  *sql.Conn
 	stmts map[string]*statement
 	job   job
+
+	era     int64                   // in which the session grants; see package era
+	eraText string                  // "" until it is learned
+	filled  map[string]string       // statements as the server gets them
+	holds   func(start int64) error // returns why it must not grant; may be nil
 }
 
 // Guard bounds the silence within a transaction, if the session's settings cannot.

@@ -132,13 +132,21 @@ func (s *Session) runOn(c any) (err error) {
 		if !ok {
 			return incapable(c)
 		}
-		j.result, err = on.ExecContext(j.ctx, j.query, j.args)
+		query, failed := s.unprepared()
+		if failed != nil {
+			return failed
+		}
+		j.result, err = on.ExecContext(j.ctx, query, j.args)
 	case s.Unprepared:
 		on, ok := c.(driver.QueryerContext)
 		if !ok {
 			return incapable(c)
 		}
-		rows, err = on.QueryContext(j.ctx, j.query, j.args)
+		query, failed := s.unprepared()
+		if failed != nil {
+			return failed
+		}
+		rows, err = on.QueryContext(j.ctx, query, j.args)
 	default:
 		st, failed := s.prepared(c)
 		if failed != nil {
@@ -164,9 +172,10 @@ func (s *Session) runOn(c any) (err error) {
 // names each time it is asked for the number of columns.
 type statement struct {
 	driver.Stmt
-	exec  driver.StmtExecContext
-	query driver.StmtQueryContext
-	row   values
+	grants bool
+	exec   driver.StmtExecContext
+	query  driver.StmtQueryContext
+	row    values
 }
 
 // incapable is the error of a driver, or of a wrapper around one, that takes no contexts. Nothing
@@ -179,17 +188,24 @@ func incapable(c any) error {
 
 func (s *Session) prepared(c any) (*statement, error) {
 	if st, ok := s.stmts[s.job.query]; ok {
-		return st, nil
+		return st, s.held(st.grants)
+	}
+	if err := s.held(grants(s.job.query)); err != nil {
+		return nil, err
 	}
 	on, ok := c.(driver.ConnPrepareContext)
 	if !ok {
 		return nil, incapable(c)
 	}
-	prepared, err := on.PrepareContext(s.job.ctx, s.job.query)
+	query, err := s.text(s.job.query)
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{Stmt: prepared}
+	prepared, err := on.PrepareContext(s.job.ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	st := &statement{Stmt: prepared, grants: grants(s.job.query)}
 	var execs, queries bool
 	st.exec, execs = prepared.(driver.StmtExecContext)
 	st.query, queries = prepared.(driver.StmtQueryContext)

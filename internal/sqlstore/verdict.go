@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -91,6 +92,10 @@ func Judge(d Classifier, err error) Verdict {
 		return Verdict{Class: Conflict}
 	case errors.Is(err, lease.ErrNotSynchronous):
 		return Verdict{Class: Unfit}
+	case errors.Is(err, seam.ErrNewEra):
+		return Verdict{Class: Refused, As: seam.ErrNewEra}
+	case errors.Is(err, lease.ErrReadOnly):
+		return Verdict{Class: Unfit, As: lease.ErrReadOnly}
 	case errors.Is(err, lease.ErrCorrupt):
 		return Verdict{Class: Refused}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -18,6 +19,7 @@ type engine struct {
 	strategy sqlstore.Strategy
 	lanes    *lane.Set[call]
 	limit    time.Duration // of a call that has no other
+	eras     *era.Eras
 	process  processes
 	channel  string // what the processes of these tables listen on
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -20,9 +21,24 @@ func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (
 	if err := s.checkMove("move", l.Key, home, epoch); err != nil {
 		return 0, false, err
 	}
+	if err := s.mayReturnIn(ctx, l.Key, epoch+1); err != nil {
+		return 0, false, err
+	}
 	args := []any{home, lease.EpochStart(epoch), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token}
 	ok, err = s.move(ctx, "depart", l.Key, args, home, epoch)
 	return epoch, ok, err
+}
+
+// mayReturnIn returns an error if the key would come home in an epoch that is not over by the
+// database's clock. An era that begins after a failover is of the clock, and must be above every
+// epoch in which the table has granted: those that the server has forgotten stand nowhere else.
+func (s *Store) mayReturnIn(ctx context.Context, key string, epoch int64) error {
+	now, err := ask(ctx, s.engine, lane.Release, "move", key, s.eras.Clock)
+	if err != nil || lease.EpochStart(epoch) <= era.Start(now) {
+		return err
+	}
+	return fmt.Errorf("%w: %q has moved, or its server has failed over, less than %s ago by the "+
+		"database's clock: move it later", lease.ErrBusy, key, 2*era.Step)
 }
 
 // Return names the home and the epoch that it ends.

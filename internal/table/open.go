@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -26,6 +27,7 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 	s.joins.verb, s.joins.run, s.leaves.verb, s.leaves.run = "share", s.share, "release", s.leave
 	s.hints.open(db, d, o)
 	s.desk.open(db, d, o)
+	s.eras = era.New(d, o.Began)
 	var facts sqlstore.Facts
 	var err error
 	if err := d.CheckNames(); err != nil {
@@ -70,8 +72,14 @@ func (s *Store) refusal(err error) error {
 }
 
 func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
+	defer func() {
+		if err != nil {
+			s.eras.Close()
+		}
+	}()
 	s.lanes, err = lane.Open(ctx, lane.Config[call]{
-		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.sync.after(s.d.Setup), Run: s.run,
+		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.eras.After(s.sync.after(s.d.Setup)),
+		Run:   s.run,
 		Merge: mostMerged, ReadOnly: s.d.ReadOnly,
 	})
 	if cause := errors.Unwrap(err); s.sync != nil && sqlstore.IsRefusal(cause) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -19,6 +20,8 @@ func vanished(what string) error {
 
 // Options configure a Store.
 type Options struct {
+	// Began is called after the store has begun an era of the table; see package era. May be nil.
+	Began func(start int64)
 	// Lanes is how many connections to keep.
 	Lanes int
 	// Strategy is what an acquire tries first.
@@ -97,10 +100,19 @@ func (s *Store) Instance() string { return s.instance + " " + s.d.Names().Prefix
 // caller has left can be granted.
 func (s *Store) Settle(ctx context.Context) { s.lanes.Settle(ctx) }
 
+// Era is the token that the newest era which this store grants in begins after.
+func (s *Store) Era() int64 { return s.eras.Newest() }
+
+// AdmitEras has grants in later eras fail with seam.ErrNewEra.
+func (s *Store) AdmitEras(last int64) { s.eras.Admit(last) }
+
+var _ seam.EraGate = (*Store)(nil)
+
 // Close ends every Listen, runs what is pending to its end and closes the connections.
 func (s *Store) Close() error {
 	s.hints.close()
 	s.desk.close()
 	s.lanes.Close()
+	s.eras.Close()
 	return nil
 }

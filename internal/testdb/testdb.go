@@ -54,10 +54,23 @@ func (k Kind) DSN(tb testing.TB) string {
 	tb.Helper()
 	if k.Name == "sqlite" {
 		file := filepath.Join(tb.TempDir(), "test.db")
+		keepOpen(tb, file)
 		path := (&url.URL{Path: file}).EscapedPath() // the name of a subtest may have a #, where the name of a file would end
 		return "file:" + path + "?" + url.Values{"_pragma": {"journal_mode(WAL)", "busy_timeout(5000)", "synchronous(off)"}, "_txlock": {"immediate"}}.Encode()
 	}
 	return required(tb, k.Name)
+}
+
+// keepOpen has all clients of the test in one era, as if another client had the file open.
+func keepOpen(tb testing.TB, file string) {
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	var o sqlstore.Opened
+	if _, err := o.File(file); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(o.Close)
 }
 
 // Group returns the data source names of the members of a group under MySQL's Group Replication, skipping the test aloud if there
@@ -200,13 +213,21 @@ func (e *Env) SQL(query string) string {
 		"{rowlock_floor}", e.Table("rowlock_floor"), "{rowlock_queue}", e.Table("rowlock_queue"), "{rowlock_meta}", e.Table("rowlock_meta"),
 		"{rowlock_hold}", e.Table("rowlock_hold"), "{rowlock_once}", e.Table("rowlock_once"), "{rowlock_wait}", e.Table("rowlock_wait"), "{rowlock_member}", e.Table("rowlock_member"),
 		"{rowlock_latch}", e.Table("rowlock_latch"), "{rowlock_limit}", e.Table("rowlock_limit"), "{rowlock_party}", e.Table("rowlock_party"),
-		"{rowlock_forced}", e.Table("rowlock_forced"), "{rowlock_trace}", e.Table("rowlock_trace")).Replace(query)
+		"{rowlock_forced}", e.Table("rowlock_forced"), "{rowlock_trace}", e.Table("rowlock_trace"), "{rowlock_era}", e.Table("rowlock_era")).Replace(query)
 }
 
 // Expire ends a key's lease in the store, so that no test has to sleep.
 func (e *Env) Expire(tb testing.TB, key string) {
 	tb.Helper()
 	e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ?`, []byte(key))
+}
+
+// ForgetEras leaves the table without the eras that its clients know, as a replica has it that was
+// promoted before it had heard of them.
+func (e *Env) ForgetEras(tb testing.TB) {
+	tb.Helper()
+	e.Exec(tb, `DELETE FROM {rowlock_era} WHERE history <> ''`)
+	e.Exec(tb, `INSERT INTO {rowlock_era} (history, start, since) SELECT 'another server', 0, since FROM {rowlock_era}`)
 }
 
 // SetToken sets a key's token.

@@ -68,6 +68,7 @@ func dump(t *testing.T, e *testdb.Env, name string) {
 	inserts(t, e, &b, "rowlock_limit", "name")
 	inserts(t, e, &b, "rowlock_forced", "id")
 	inserts(t, e, &b, "rowlock_trace", "id")
+	b.WriteString("INSERT INTO rowlock_era (history, start, since) SELECT 'of the writer', 0, since FROM rowlock_era;\n")
 	if e.Name == "postgres" {
 		b.WriteString("SELECT setval(pg_get_serial_sequence('rowlock_queue', 'ticket'), (SELECT max(ticket) FROM rowlock_queue));\n")
 	}

@@ -122,6 +122,13 @@ func family(t *testing.T, e *testdb.Env, f *wire.File) {
 				token, note, raised)
 			return err
 		})
+	f.Section("rowlock_era: histories, and the start of their newest era")
+	rows(t, e, `SELECT COUNT(*), MAX(start) FROM {rowlock_era} WHERE history <> ''`, func(scan func(...any) error) error {
+		var histories, start int64
+		err := scan(&histories, &start)
+		f.Add("eras", "%d %d", histories, start)
+		return err
+	})
 	f.Section("rowlock_trace: key, event, token, owner, note, number, detail")
 	rows(t, e, `SELECT id, {key}, event, token, owner, note, number, detail FROM {rowlock_trace} ORDER BY id`,
 		func(scan func(...any) error) error {

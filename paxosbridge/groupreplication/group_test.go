@@ -128,6 +128,7 @@ func session(t *testing.T, dsn string) (consistency string) {
 		t.Fatal(err)
 	}
 	s := sqlstore.NewSession(conn)
+	s.EraAt(0)
 	defer s.Discard()
 	if err := (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s); err != nil {
 		t.Fatal(err)
@@ -150,6 +151,7 @@ func TestASessionWithoutBinaryLogIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := sqlstore.NewSession(conn)
+	s.EraAt(0)
 	defer s.Discard()
 	if _, err := conn.ExecContext(t.Context(), `SET SESSION sql_log_bin = 0`); err != nil {
 		t.Fatal(err)

@@ -187,7 +187,7 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 			rows.AddRow(name, value)
 		}
 		mock.ExpectQuery("SHOW GLOBAL VARIABLES").WillReturnRows(rows)
-		for range 5 {
+		for range 6 {
 			mock.ExpectQuery("information_schema.tables").WillReturnRows(
 				sqlmock.NewRows([]string{"engine"}).AddRow("InnoDB"))
 		}

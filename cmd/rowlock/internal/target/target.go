@@ -106,8 +106,8 @@ func Open(ctx context.Context, s Settings) (*Target, error) {
 	return t, t.dial(ctx, u)
 }
 
-// afterHost returns what follows the host of a URL. With an @ there, a password had a /, a ? or a #,
-// which ended it: its rest would be taken for a path and be shown.
+// afterHost returns what follows the host of a URL. With an @ there, a password had a /, a ? or a
+// #, which ended it: its rest would be taken for a path and be shown.
 func afterHost(dsn string) string {
 	_, rest, _ := strings.Cut(dsn, "://")
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {

@@ -84,6 +84,18 @@ CREATE TABLE IF NOT EXISTS `rowlock_trace` (
     UNIQUE (`key`, `at`, id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
+-- The eras of this table: an era for each history of the server that a client has met, with the
+-- token that every token of the era is above, and a first row without a history. A client that
+-- meets a history which is not here begins an era before anything is granted.
+CREATE TABLE IF NOT EXISTS `rowlock_era` (
+    history VARBINARY(255) NOT NULL,
+    start   BIGINT         NOT NULL CHECK (start >= 0),
+    since   DATETIME(6)    NOT NULL,
+    PRIMARY KEY (history)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+INSERT IGNORE INTO `rowlock_era` (history, start, since) VALUES ('', 0, UTC_TIMESTAMP(6));
+
 -- The tenant that a ticket is for, and the ticket of another tenant that it goes right behind, of
 -- which it has the rank. A process of version 1 neither writes nor reads them.
 -- MySQL has no ADD COLUMN IF NOT EXISTS.
@@ -105,6 +117,8 @@ UPDATE `rowlock_meta` SET value = '2' WHERE name = 'schema_version';
 
 -- The version first: MySQL does not undo a DROP TABLE, and a version never says more than there is.
 UPDATE `rowlock_meta` SET value = '1' WHERE name = 'schema_version';
+
+DROP TABLE IF EXISTS `rowlock_era`;
 
 DROP TABLE IF EXISTS `rowlock_trace`;
 

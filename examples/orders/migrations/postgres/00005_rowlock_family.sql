@@ -107,6 +107,17 @@ CREATE TABLE "rowlock_trace" (
     vacuum_truncate = off
 );
 
+-- The eras of this table: an era for each history of the server that a client has met, with the
+-- token that every token of the era is above, and a first row without a history. A client that
+-- meets a history which is not here begins an era before anything is granted.
+CREATE TABLE "rowlock_era" (
+    history text        PRIMARY KEY,
+    start   bigint      NOT NULL CHECK (start >= 0),
+    since   timestamptz NOT NULL
+);
+
+INSERT INTO "rowlock_era" (history, start, since) VALUES ('', 0, clock_timestamp());
+
 -- The tenant that a ticket is for, and the ticket of another tenant that it goes right behind, of
 -- which it has the rank. A process of version 1 neither writes nor reads them.
 ALTER TABLE "rowlock_queue"
@@ -119,6 +130,8 @@ UPDATE "rowlock_meta" SET value = '2' WHERE name = 'schema_version';
 
 -- The version first: MySQL does not undo a DROP TABLE, and a version never says more than there is.
 UPDATE "rowlock_meta" SET value = '1' WHERE name = 'schema_version';
+
+DROP TABLE IF EXISTS "rowlock_era";
 
 DROP TABLE IF EXISTS "rowlock_trace";
 

@@ -84,6 +84,18 @@ CREATE TABLE "rowlock_trace" (
     UNIQUE (key, at, id)
 ) STRICT, WITHOUT ROWID;
 
+-- The eras of this table: an era for each history of the file that a client has met, with the
+-- token that every token of the era is above, and a first row without a history. A client that
+-- meets a history which is not here begins an era before anything is granted.
+CREATE TABLE "rowlock_era" (
+    history TEXT    NOT NULL PRIMARY KEY,
+    start   INTEGER NOT NULL CHECK (start >= 0),
+    since   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO "rowlock_era" (history, start, since)
+VALUES ('', 0, CAST(unixepoch('subsec') * 1000 AS INTEGER));
+
 -- The tenant that a ticket is for, and the ticket of another tenant that it goes right behind, of
 -- which it has the rank. A process of version 1 neither writes nor reads them.
 ALTER TABLE "rowlock_queue" ADD COLUMN tenant BLOB NOT NULL DEFAULT x'' CHECK (length(tenant) <= 255);
@@ -96,6 +108,8 @@ UPDATE "rowlock_meta" SET value = '2' WHERE name = 'schema_version';
 
 -- The version first: MySQL does not undo a DROP TABLE, and a version never says more than there is.
 UPDATE "rowlock_meta" SET value = '1' WHERE name = 'schema_version';
+
+DROP TABLE IF EXISTS "rowlock_era";
 
 DROP TABLE IF EXISTS "rowlock_trace";
 

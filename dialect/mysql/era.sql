@@ -1,0 +1,59 @@
+-- Eras. Each statement that grants gives a token above that of the row and above the start of its
+-- session's era, @era. A server that has forgotten grants, because a replica that lagged was promoted
+-- or a backup was restored, has a history of its own, and the first session that meets it begins an
+-- era above every token that was granted before.
+
+-- name: era-look
+-- schema, table. The server's history, the newest start (-1: none), how many histories are recorded,
+-- whether this is one of them, whether the server takes writes, and what is different on every
+-- other server. Every restore of the server's files starts it again, and a restore of the table
+-- alone makes it anew. Uptime and UNIX_TIMESTAMP() are both of the moment when the statement began.
+SELECT h.name, COALESCE((SELECT MAX(start) FROM rowlock_era), -1),
+  (SELECT COUNT(*) FROM rowlock_era WHERE history <> ''),
+  (SELECT COUNT(*) FROM rowlock_era WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), h.server
+FROM (SELECT @@server_uuid AS server, CONCAT_WS('/', @@server_uuid,
+        UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
+          FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'),
+        (SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?)) AS name) AS h
+
+-- name: era-look-mariadb
+-- As era-look. MariaDB servers have no names of their own that differ for certain.
+SELECT h.name, COALESCE((SELECT MAX(start) FROM rowlock_era), -1),
+  (SELECT COUNT(*) FROM rowlock_era WHERE history <> ''),
+  (SELECT COUNT(*) FROM rowlock_era WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), CAST(@@server_id AS CHAR)
+FROM (SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id,
+        UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
+          FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'),
+        (SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?)) AS name) AS h
+
+-- name: era-make
+-- The row that era-lock locks, if it is gone.
+INSERT IGNORE INTO rowlock_era (history, start, since) VALUES ('', 0, UTC_TIMESTAMP(6))
+
+-- name: era-lock
+-- One session at a time begins an era.
+UPDATE rowlock_era SET start = start WHERE history = ''
+
+-- name: era-fresh
+-- Whether no key was ever granted, and the tables were made within the last hour.
+SELECT NOT EXISTS (SELECT 1 FROM rowlock) AND (SELECT MAX(floor) FROM rowlock_floor) = 0
+  AND (SELECT since FROM rowlock_era WHERE history = '') > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+
+-- name: era-clock
+-- In µs since 1970
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+
+-- name: era-write
+-- history, start
+INSERT INTO rowlock_era (history, start, since) VALUES (?, ?, UTC_TIMESTAMP(6))
+ON DUPLICATE KEY UPDATE start = VALUES(start), since = VALUES(since)
+
+-- name: era-kept
+-- how many to keep: the start of the newest of the others
+SELECT start FROM rowlock_era WHERE history <> '' ORDER BY start DESC LIMIT ?, 1
+
+-- name: era-drop
+-- start
+DELETE FROM rowlock_era WHERE history <> '' AND start <= ?

@@ -1,0 +1,47 @@
+-- Eras. Each statement that grants gives a token above that of the row and above the start of its
+-- session's era, @era. A server that has forgotten grants, because a replica that lagged was promoted
+-- or a backup was restored, has a history of its own, and the first session that meets it begins an
+-- era above every token that was granted before.
+
+-- name: era-look
+-- The server's history, the newest start (-1: none), how many histories are recorded, whether this
+-- is one of them, whether the server is a replica, and what is different on every other server. A
+-- replica that is promoted was started at another moment than the primary, and every restore of the
+-- server's files starts it again. A restore of the table alone gives it another file.
+SELECT h.name, coalesce((SELECT max(start) FROM rowlock_era), -1),
+  (SELECT count(*) FROM rowlock_era WHERE history <> ''),
+  (SELECT count(*) FROM rowlock_era WHERE history = h.name), pg_is_in_recovery()::int, h.started
+FROM (SELECT s.started || '/' || coalesce(pg_relation_filenode('rowlock'::regclass), 0) AS name, s.started
+      FROM (SELECT ((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint)::text) AS s (started)
+     ) AS h
+
+-- name: era-make
+-- The row that era-lock locks, if it is gone.
+INSERT INTO rowlock_era (history, start, since) VALUES ('', 0, clock_timestamp())
+ON CONFLICT (history) DO NOTHING
+
+-- name: era-lock
+-- One session at a time begins an era.
+UPDATE rowlock_era SET start = start WHERE history = ''
+
+-- name: era-fresh
+-- Whether no key was ever granted, and the tables were made within the last hour.
+SELECT (NOT EXISTS (SELECT 1 FROM rowlock) AND (SELECT max(floor) FROM rowlock_floor) = 0
+  AND (SELECT since FROM rowlock_era WHERE history = '') > clock_timestamp() - interval '1 hour')::int
+
+-- name: era-clock
+-- In µs since 1970
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+
+-- name: era-write
+-- $1 history, $2 start
+INSERT INTO rowlock_era (history, start, since) VALUES ($1, $2, clock_timestamp())
+ON CONFLICT (history) DO UPDATE SET start = excluded.start, since = excluded.since
+
+-- name: era-kept
+-- $1 how many to keep: the start of the newest of the others
+SELECT start FROM rowlock_era WHERE history <> '' ORDER BY start DESC LIMIT 1 OFFSET $1::bigint
+
+-- name: era-drop
+-- $1 start
+DELETE FROM rowlock_era WHERE history <> '' AND start <= $1::bigint

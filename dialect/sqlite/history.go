@@ -1,0 +1,29 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+)
+
+// History is that of a file since it was opened.
+func (d *database) History(
+	ctx context.Context, s *sqlstore.Session, o *sqlstore.Opened,
+) (h sqlstore.History, err error) {
+	path, err := file(ctx, s.Conn())
+	if err != nil {
+		return h, err
+	}
+	id, err := o.File(path)
+	if err != nil {
+		return h, err
+	}
+	err = s.QueryRow(ctx, d.Text("era-look"), []any{id.String()}, h.Dest()...)
+	return h, err
+}
+
+// EraText is a number.
+func (d *database) EraText(_ *sqlstore.Session, h sqlstore.History) string {
+	return fmt.Sprint(h.Newest)
+}

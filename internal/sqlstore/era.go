@@ -1,0 +1,82 @@
+package sqlstore
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// History is what a session has learned of its server.
+type History struct {
+	// Name differs for each start of a server, and for each restore.
+	Name string
+	// Newest is the start of the newest era of the table, -1 if there is none.
+	Newest int64
+	// Recorded is how many histories the table has, and Known is 1 if this is one of them.
+	Recorded, Known int64
+	// ReadOnly is 0 if the server takes writes.
+	ReadOnly int64
+	// Server is something that statements can compare, and that differs on any other server.
+	Server string
+}
+
+// Dest returns the destinations of section era-look.
+func (h *History) Dest() []any {
+	return []any{&h.Name, &h.Newest, &h.Recorded, &h.Known, &h.ReadOnly, &h.Server}
+}
+
+const eraWord = "@era"
+
+// FillEra puts the start of an era into a statement.
+func FillEra(query, start string) string { return strings.ReplaceAll(query, eraWord, start) }
+
+func grants(query string) bool { return strings.Contains(query, eraWord) }
+
+// EraAt has a session grant in an era that needs not be learned, as in a cluster whose members have
+// one history.
+func (s *Session) EraAt(start int64) { s.GrantIn(start, strconv.FormatInt(start, 10), nil) }
+
+// GrantIn has a session grant in the era that begins after start. Text is the start as its
+// statements have it. Holds returns why the session must not grant in the era now, and may be nil.
+func (s *Session) GrantIn(start int64, text string, holds func(start int64) error) {
+	s.era, s.eraText, s.holds, s.filled = start, text, holds, make(map[string]string)
+}
+
+// Next returns the token that a statement of the session grants to a key which has this one.
+func (s *Session) Next(token int64) int64 { return max(token, s.era) + 1 }
+
+// held returns why a statement that grants must not be sent now.
+func (s *Session) held(grants bool) error {
+	if !grants || s.holds == nil {
+		return nil
+	}
+	return s.holds(s.era)
+}
+
+// unprepared returns the statement of the session's job as the server gets it.
+func (s *Session) unprepared() (string, error) {
+	if err := s.held(grants(s.job.query)); err != nil {
+		return "", err
+	}
+	return s.text(s.job.query)
+}
+
+// text returns a statement as the server gets it.
+func (s *Session) text(query string) (string, error) {
+	if text, ok := s.filled[query]; ok {
+		return text, nil
+	}
+	text := query
+	if grants(query) {
+		if s.eraText == "" {
+			return "", NotSent{fmt.Errorf("%w: the session has learned no era", lease.ErrConfig)}
+		}
+		text = FillEra(query, s.eraText)
+	}
+	if s.filled != nil {
+		s.filled[query] = text
+	}
+	return text, nil
+}

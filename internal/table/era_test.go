@@ -1,0 +1,372 @@
+package table_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/era"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// eraWays are the ways in which keys are granted. Each has a row before, in the state that it says,
+// and returns the tokens that it was granted.
+var eraWays = []struct {
+	name, row string
+	keys      int
+	grant     func(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error)
+}{
+	{"acquire an absent key", "absent", 1, acquireThem},
+	{"acquire a free row", "free", 1, acquireThem},
+	{"acquire an expired row", "expired", 1, acquireThem},
+	{"acquire a batch of absent keys", "absent", 3, acquireThem},
+	{"acquire a batch", "free", 3, acquireThem},
+	{"acquire all", "free", 3, acquireAllOf},
+	{"acquire all, of absent keys", "absent", 3, acquireAllOf},
+	{"acquire any", "free", 3, takeAny(1)},
+	{"acquire any two", "free", 3, takeAny(2)},
+	{"hand over", "held", 1, handThemOver},
+	{"hand over a batch", "held", 3, handThemOver},
+	{"claim an absent key", "absent", 1, claimThem(false)},
+	{"claim a free row", "free", 1, claimThem(false)},
+	{"claim with a ticket", "free", 1, claimThem(true)},
+	{"pass to a ticket", "held", 1, passThem},
+}
+
+// A failover to a replica that lagged, or a restore, forgets grants. In whatever way a key is
+// granted afterwards, its token is above every one from before.
+func TestTokensGrowThoughTheServerHasForgottenGrants(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+			r := newRig(t, e, strategy, 2)
+			for _, way := range eraWays {
+				t.Run(fmt.Sprintf("%v/%s", strategy, way.name), func(t *testing.T) {
+					had := r.left(t, way.row, fmt.Sprintf("%v/%s", strategy, way.name), way.keys)
+					s := r.afterFailover(t, strategy)
+					began := s.Era()
+					got, err := way.grant(t.Context(), s, had)
+					granted := 0
+					for _, a := range got {
+						if a.Granted {
+							granted++
+						}
+						if a.Granted && a.Token <= began {
+							t.Errorf("token %d; the era begins after %d", a.Token, began)
+						}
+					}
+					if err != nil || granted == 0 {
+						t.Errorf("got %+v, %v", got, err)
+					}
+				})
+			}
+		}
+	})
+}
+
+// left leaves n rows in a state.
+func (r *rig) left(t *testing.T, state, name string, n int) (had []lease.Lease) {
+	t.Helper()
+	for i := range n {
+		l := lease.Lease{Key: fmt.Sprintf("%s/%d", name, i)}
+		if state != "absent" {
+			l = hold(t, r.clean, l.Key)
+		}
+		switch state {
+		case "free":
+			release(t, r.clean, l)
+		case "expired":
+			r.Expire(t, l.Key)
+		}
+		had = append(had, l)
+	}
+	return had
+}
+
+// afterFailover opens the table as a replica has it that was promoted, and checks that an era has
+// begun that is of the clock.
+func (r *rig) afterFailover(t *testing.T, strategy sqlstore.Strategy) *table.Store {
+	t.Helper()
+	r.ForgetEras(t)
+	before := era.Start(time.Now().Add(-time.Hour))
+	s := r.open(t, r.DB, table.Options{Strategy: strategy, Lanes: 1, Timeout: 5 * time.Second})
+	if s.Era() < before || lease.Epoch(s.Era())%2 != 0 {
+		t.Fatalf("the era begins after %d, of epoch %d; want an even one of this hour", s.Era(), lease.Epoch(s.Era()))
+	}
+	return s
+}
+
+func askFor(had []lease.Lease) (reqs []lease.AcquireRequest) {
+	for _, l := range had {
+		reqs = append(reqs, lease.AcquireRequest{Key: l.Key, Owner: lease.NewOwner(), TTL: ttl})
+	}
+	return reqs
+}
+
+func acquireThem(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+	return s.Acquire(ctx, askFor(had))
+}
+
+func acquireAllOf(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+	return s.AcquireAll(ctx, askFor(had))
+}
+
+func takeAny(n int) func(context.Context, *table.Store, []lease.Lease) ([]lease.Acquired, error) {
+	return func(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+		return s.AcquireAny(ctx, askFor(had), n)
+	}
+}
+
+func handThemOver(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+	var items []lease.HandOver
+	for i, r := range askFor(had) {
+		items = append(items, lease.HandOver{From: had[i], To: r})
+	}
+	return s.HandOver(ctx, items)
+}
+
+func claimThem(joins bool) func(context.Context, *table.Store, []lease.Lease) ([]lease.Acquired, error) {
+	return func(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+		reqs := askFor(had)
+		if joins {
+			if err := s.Join(ctx, []lease.Ticket{{AcquireRequest: reqs[0], Priority: 5}}); err != nil {
+				return nil, err
+			}
+		}
+		return s.Claim(ctx, reqs)
+	}
+}
+
+func passThem(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
+	r := askFor(had)[0]
+	if err := s.Join(ctx, []lease.Ticket{{AcquireRequest: r, Priority: 5}}); err != nil {
+		return nil, err
+	}
+	got, err := s.Pass(ctx, had)
+	return []lease.Acquired{{Granted: got[0].To == r.Owner, Token: got[0].Token}}, err
+}
+
+// A semaphore's slots are granted by statements of their own.
+func TestTokensOfSlotsGrowThoughTheServerHasForgottenGrants(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		l := lease.Limit{Name: "pool", Slots: 4}
+		if _, err := r.clean.MakeLimit(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		for _, slots := range [][]int{{0}, {1, 2}} {
+			reqs := slotsOf(l, slots...)
+			if _, err := r.clean.AcquireWithin(t.Context(), l, reqs, len(reqs)); err != nil {
+				t.Fatal(err)
+			}
+			s := r.afterFailover(t, sqlstore.Update)
+			var items []lease.SlotHandOver
+			for _, q := range reqs {
+				row := r.row(t, q.Key)
+				to := requests(q.Key)[0]
+				items = append(items, lease.SlotHandOver{HandOver: lease.HandOver{From: row.Lease, To: to}, Generation: 1})
+			}
+			passed, err := s.PassSlots(t.Context(), l.Name, items)
+			wantAbove(t, s.Era(), passed, err, len(items))
+			for i := range items {
+				release(t, s, lease.Lease{Key: items[i].To.Key, Owner: items[i].To.Owner, Token: passed[i].Token})
+			}
+			s = r.afterFailover(t, sqlstore.Update)
+			got, err := s.AcquireWithin(t.Context(), l, slotsOf(l, slots...), len(slots))
+			wantAbove(t, s.Era(), got, err, len(slots))
+		}
+	})
+}
+
+func wantAbove(t *testing.T, began int64, got []lease.Acquired, err error, n int) {
+	t.Helper()
+	for _, a := range got {
+		if a.Granted && a.Token > began {
+			n--
+		}
+	}
+	if err != nil || n != 0 {
+		t.Errorf("got %+v, %v; want each above %d", got, err, began)
+	}
+}
+
+// A holder from before a failover keeps its lock if its row is still there.
+func TestAHolderKeepsItsLeaseThroughAFailoverThatHasItsRow(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		kept, lost := hold(t, r.clean, "kept"), hold(t, r.clean, "lost")
+		e.Exec(t, `UPDATE {rowlock} SET owner = NULL WHERE {key} = ?`, []byte("lost"))
+		s := r.afterFailover(t, sqlstore.Update)
+		answers, err := s.Renew(t.Context(), []lease.RenewRequest{{Lease: kept, TTL: ttl}, {Lease: lost, TTL: ttl}})
+		if err != nil || answers[0].Outcome != lease.Extended || answers[1].Outcome != lease.Lost {
+			t.Errorf("renewed %+v, %v", answers, err)
+		}
+		if r := release(t, s, kept); r.Gone {
+			t.Error("the lease was gone")
+		}
+	})
+}
+
+// All clients that meet a new history at the same moment are in one era, which begins once.
+func TestOneEraBeginsHoweverManyMeetTheHistory(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		release(t, r.clean, hold(t, r.clean, "k"))
+		e.ForgetEras(t)
+		const clients = 8
+		starts := make(chan int64, clients)
+		for range clients {
+			go func() {
+				s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+				if err != nil {
+					t.Error(err)
+					starts <- 0
+					return
+				}
+				starts <- s.Era()
+				_ = s.Close()
+			}()
+		}
+		first := <-starts
+		for range clients - 1 {
+			if next := <-starts; next != first || first == 0 {
+				t.Errorf("eras begin after %d and after %d", first, next)
+			}
+		}
+	})
+}
+
+// An old primary that comes back knows its own history, and has forgotten the era that began
+// elsewhere. A client that was there begins another.
+func TestAHistoryThatGoesBackBeginsAnEra(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 1)
+		e.ForgetEras(t)
+		r.recycle(t, "")
+		there := r.store.Era()
+		l := hold(t, r.store, "k")
+		if l.Token != there+1 || there == 0 {
+			t.Fatalf("token %d in the era after %d", l.Token, there)
+		}
+		release(t, r.store, l)
+		e.Exec(t, `UPDATE {rowlock_era} SET start = 0`)
+		e.SetToken(t, "k", 1)
+		r.recycle(t, "")
+		if next := hold(t, r.store, "k"); next.Token <= l.Token || r.store.Era() <= there {
+			t.Errorf("token %d in the era after %d; want a later one than %d", next.Token, r.store.Era(), there)
+		}
+	})
+}
+
+// A proxy may send a statement to another server than the one that the session has asked. Nothing
+// is granted there, and the next session asks that server.
+func TestNothingIsGrantedOnAServerThatTheSessionHasNotAsked(t *testing.T) {
+	for _, k := range []testdb.Kind{testdb.PgBouncer, testdb.Kinds[2], testdb.Kinds[3]} {
+		t.Run(k.Name, func(t *testing.T) {
+			e := k.Open(t)
+			var sessions atomic.Int64
+			d := e.Dialect.Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
+				return elsewhere{db, &sessions}, f
+			})
+			s, _, err := table.Open(t.Context(), e.DB, d, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if n := sessions.Swap(0); n != 2 {
+				t.Errorf("%d sessions until the store could grant; want that of the wrong server and another", n)
+			}
+			for range 3 {
+				release(t, s, hold(t, s, "k"))
+			}
+			if n := sessions.Load(); n != 0 {
+				t.Errorf("%d sessions for a server that stays", n)
+			}
+		})
+	}
+}
+
+// elsewhere has the first session of a store ask a server, and then come to another.
+type elsewhere struct {
+	sqlstore.Database
+	sessions *atomic.Int64
+}
+
+func (d elsewhere) EraText(s *sqlstore.Session, h sqlstore.History) string {
+	if d.sessions.Add(1) == 1 {
+		h.Server = map[bool]string{true: "4294967295", false: "1"}[s.Flavor != ""]
+	}
+	return d.Database.EraText(s, h)
+}
+
+// A client hears of an era that it has begun, once, and of no other.
+func TestTheClientHearsOfTheEraThatItHasBegun(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		var heard []int64
+		o := table.Options{
+			Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second, Began: func(start int64) { heard = append(heard, start) },
+		}
+		newRig(t, e, sqlstore.Update, 1).open(t, e.DB, o)
+		if len(heard) != 0 {
+			t.Errorf("heard of %d, which an earlier client has begun", heard)
+		}
+		e.ForgetEras(t)
+		r := rig{Env: e}
+		if s := r.open(t, e.DB, o); len(heard) != 1 || heard[0] != s.Era() {
+			t.Errorf("heard of %d, want %d once", heard, s.Era())
+		}
+	})
+}
+
+// A backup from before the first client has no history. A client that finds rows, or tables that
+// were made long ago, begins an era of the clock.
+func TestTablesWithoutAHistoryBeginWithTokenOneOnlyIfTheyAreNew(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		open := func() int64 {
+			r := rig{Env: e}
+			return r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second}).Era()
+		}
+		unheard := func() {
+			e.Exec(t, `DELETE FROM {rowlock_era} WHERE history <> ''`)
+			e.Exec(t, `UPDATE {rowlock_era} SET start = 0`)
+		}
+		if began := open(); began != 0 {
+			t.Errorf("new tables: %d", began)
+		}
+		r := newRig(t, e, sqlstore.Update, 1)
+		l := hold(t, r.clean, "k")
+		release(t, r.clean, l)
+		unheard()
+		if began := open(); began == 0 {
+			t.Error("tables with rows begin with token 1 again")
+		}
+		e.Exec(t, `DELETE FROM {rowlock}`)
+		e.Exec(t, `UPDATE {rowlock_floor} SET floor = 0`)
+		unheard()
+		if began := open(); began != 0 {
+			t.Errorf("tables that were emptied at once: %d", began)
+		}
+		unheard()
+		e.Exec(t, `DELETE FROM {rowlock}`)
+		e.Exec(t, `UPDATE {rowlock_floor} SET floor = 7 WHERE bucket = 3`)
+		if began := open(); began == 0 {
+			t.Error("tables that were swept begin with token 1 again")
+		}
+		e.Exec(t, `UPDATE {rowlock_floor} SET floor = 0`)
+		unheard()
+		e.Exec(t, `DELETE FROM {rowlock}`)
+		old := "{now} - INTERVAL '2' HOUR"
+		if e.Name == "sqlite" {
+			old = "{now} - 7200000"
+		}
+		e.Exec(t, `UPDATE {rowlock_era} SET since = `+old)
+		if began := open(); began == 0 {
+			t.Error("tables that were made long ago begin with token 1")
+		}
+	})
+}
