@@ -53,6 +53,9 @@ func (r *round) judge(ctx context.Context) (*found, error) {
 	if r.blows.total == 0 {
 		f.violation("nothing was done", "the fault has not struck")
 	}
+	if r.cluster != nil && f.totals.Moves == 0 {
+		f.violation("nothing was done", "no key was moved")
+	}
 	f.sessions = r.sessionsLeft(ctx)
 	if f.sessions > 0 {
 		f.violation("connections left behind", strconv.Itoa(f.sessions))
