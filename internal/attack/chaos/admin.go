@@ -27,10 +27,11 @@ var adminFaults = []*fault{
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
 			return again(ctx, rng, 500*time.Millisecond, func() error { return r.crowd(ctx, rng) })
 		},
-		heal: func(ctx context.Context, r *round) error { return r.server.limit(ctx, 200) },
+		heal: func(ctx context.Context, r *round) error { return r.server.limit(ctx, mostConnections) },
 	},
 	{
-		name: "timeouts", what: "the shortest timeouts for statements, locks and idle sessions set by the administrator: 50 ms, or a second", alone: true,
+		name: "timeouts", alone: true,
+		what:   "the shortest timeouts for statements, locks and idle sessions: 50 ms, or a second",
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error { return r.timeouts(ctx, rng) },
 		heal:   func(ctx context.Context, r *round) error { return r.server.patient(ctx) },
 	},
@@ -105,8 +106,13 @@ func (r *round) crowd(ctx context.Context, rng *rand.Rand) (err error) {
 // cannot be set it is the least that can.
 var shortest = map[string][]string{
 	"postgres": {"statement_timeout = 50", "lock_timeout = 50", "idle_in_transaction_session_timeout = 50"},
-	"mariadb":  {"max_statement_time = 0.05", "innodb_lock_wait_timeout = 0", "lock_wait_timeout = 0", "idle_transaction_timeout = 1", "wait_timeout = 1"},
-	"mysql":    {"max_execution_time = 50", "innodb_lock_wait_timeout = 1", "lock_wait_timeout = 1", "wait_timeout = 1"},
+	"mariadb": {
+		"max_statement_time = 0.05", "innodb_lock_wait_timeout = 0", "lock_wait_timeout = 0",
+		"idle_transaction_timeout = 1", "wait_timeout = 1",
+	},
+	"mysql": {
+		"max_execution_time = 50", "innodb_lock_wait_timeout = 1", "lock_wait_timeout = 1", "wait_timeout = 1",
+	},
 }
 
 // timeouts sets one at a time for new sessions, and ends the sessions there are.

@@ -27,7 +27,8 @@ import (
 // that of scripts/with-servers.
 var bridgeFaults = []*fault{
 	{
-		name: "bridge-etcd", what: "keys moved to etcd and back, while workers are cut off from etcd or the database, and members of etcd stopped",
+		name:  "bridge-etcd",
+		what:  "keys moved to etcd and back, while workers are cut off from it or the database, and members stopped",
 		alone: true, able: without("ROWLOCK_TEST_ETCD", "etcd"),
 		before: func(ctx context.Context, r *round) error { return r.bridgeTo(ctx, etcd()) },
 		strike: severed,
@@ -140,7 +141,9 @@ func bridgeCrews() []fight.Crew {
 		}},
 		{Name: "movers", Goroutines: 1, Keys: moving, Acts: []fight.Weight{{Act: "move", Of: 1}}},
 		{Name: "keep", Goroutines: 2, Keys: moving, Acts: []fight.Weight{{Act: "keep", Of: 1}}},
-		{Name: "locks", Goroutines: 4, Keys: fight.Keys("locks/", 2), Acts: []fight.Weight{{Act: "fenced", Of: 2}, {Act: "leave", Of: 1}}},
+		{Name: "locks", Goroutines: 4, Keys: fight.Keys("locks/", 2), Acts: []fight.Weight{
+			{Act: "fenced", Of: 2}, {Act: "leave", Of: 1},
+		}},
 		{Name: "together", Goroutines: 2, Keys: fight.Keys("together/", 4), Acts: []fight.Weight{{Act: "all", Of: 1}}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strconv"
 
 	"github.com/rowlockdb/rowlock/internal/attack/proxy"
 )
@@ -16,7 +17,8 @@ var postgres = engine{
 	serve: func(s *server) []string {
 		return []string{
 			program("postgres"), "-D", s.folder + "/data", "-p", s.port, "-c", "listen_addresses=*",
-			"-c", "unix_socket_directories=" + s.folder, "-c", "max_connections=200", "-c", "log_min_messages=fatal",
+			"-c", "unix_socket_directories=" + s.folder, "-c", "max_connections=" + strconv.Itoa(mostConnections),
+			"-c", "log_min_messages=fatal",
 		}
 	},
 	dsn: func(user, address string) string {
@@ -44,6 +46,10 @@ func initdb(s *server, options ...string) error {
 	}
 	return os.WriteFile(s.folder+"/data/pg_hba.conf", []byte(access), 0o600)
 }
+
+// mostConnections has room for those that the fault "late" leaves behind: the server keeps each until
+// it has executed the statement, while the client makes another.
+const mostConnections = 400
 
 // access is for this machine and the namespaces of its workers.
 const access = `local all all trust
@@ -122,6 +128,6 @@ func mysqlRoot() string {
 func (s *server) innodbLine() []string {
 	return []string{
 		"--datadir=" + s.folder + "/data", "--tmpdir=" + s.folder, "--socket=" + s.folder + "/socket", "--init-file=" + s.folder + "/init.sql",
-		"--bind-address=*", "--port=" + s.port, "--skip-name-resolve", "--max-connections=200",
+		"--bind-address=*", "--port=" + s.port, "--skip-name-resolve", "--max-connections=" + strconv.Itoa(mostConnections),
 	}
 }

@@ -25,7 +25,8 @@ var failoverFaults = []*fault{
 		}),
 	},
 	{
-		name: "failover-lossy", what: "the primary killed and a replica promoted that lacks its last commits, again and again",
+		name:  "failover-lossy",
+		what:  "the primary killed and a replica promoted that lacks its last commits, again and again",
 		alone: true, repeats: true,
 		before: func(ctx context.Context, r *round) error { return r.lead(ctx) },
 		strike: failovers(func(ctx context.Context, r *round, rng *rand.Rand) error {
@@ -37,13 +38,15 @@ var failoverFaults = []*fault{
 		}),
 	},
 	{
-		name: "failover-twin", what: "two replicas lack the same commits: one is promoted, and after it the other, which knows nothing of the first",
+		name:  "failover-twin",
+		what:  "two replicas lack the same commits: one is promoted, and then the other, which knows nothing of it",
 		alone: true, repeats: true,
 		before: func(ctx context.Context, r *round) error { return r.lead(ctx) },
 		strike: failovers(twins),
 	},
 	{
-		name: "failover-back", what: "a replica that lacks commits is promoted, and then killed; the old primary comes back",
+		name:  "failover-back",
+		what:  "a replica that lacks commits is promoted, and then killed; the old primary comes back",
 		alone: true, repeats: true,
 		before: func(ctx context.Context, r *round) error { return r.lead(ctx) },
 		strike: failovers(back),

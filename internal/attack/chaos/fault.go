@@ -35,7 +35,10 @@ type fault struct {
 
 // faults are all that there are. Mixed must be the last: it takes its parts from those before it.
 func faults() []*fault {
-	list := slices.Concat(workerFaults, serverFaults, networkFaults, namespaceFaults, replyFaults, adminFaults, pgbouncerFaults, clockFaults, failoverFaults, diskFaults, bridgeFaults)
+	list := slices.Concat(
+		workerFaults, serverFaults, networkFaults, namespaceFaults, replyFaults, adminFaults, pgbouncerFaults,
+		clockFaults, failoverFaults, diskFaults, bridgeFaults,
+	)
 	return append(list, mixed(list))
 }
 

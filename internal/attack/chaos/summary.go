@@ -137,7 +137,8 @@ func (s *summary) print() {
 	}
 	for _, l := range s.lines {
 		if len(l.Failovers) > 0 {
-			fmt.Printf("%s %s: failovers, lossy, repeated, fallen tokens, next grant, writes of holders from before: %s\n", l.Database, l.Fault, l.standing())
+			fmt.Printf("%s %s: failovers, lossy, repeated, fallen tokens, next grant, writes of holders from before: %s\n",
+				l.Database, l.Fault, l.standing())
 		}
 	}
 	for _, text := range s.bad {
