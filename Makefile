@@ -32,7 +32,7 @@ at_once      := -p 3 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick model conformance soak attack attack-mutants chaos chaos-short chaos-controls fuzz mutants mutants-short lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
+.PHONY: help test test-quick model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -73,27 +73,39 @@ attack: ## processes fight over few keys on slowed servers, and what each was to
 attack-mutants: ## the same on rowlock with one guard removed at a time: each must be found
 	$(attack_servers) go run ./internal/attack/mutants
 
-# What make chaos starts is what with-servers installs. The clock needs one package more, and chaos
+# What make chaos starts is what with-servers installs. The clocks need some packages more, and chaos
 # says aloud what it cannot do.
 chaos_on     := $(filter postgres mariadb mysql,$(ON))
-chaos_needs  := scripts/apt-install libfaketime pgbouncer iproute2 || true
+chaos_needs  := scripts/apt-install libfaketime pgbouncer iproute2 gcc libc6-dev || true
 FAULTS       ?= all
+# A bridge needs a cluster, which is started where its fault is asked for.
+chaos_bridge := $(strip $(if $(filter all bridge-etcd,$(FAULTS)),etcd) $(if $(filter all bridge-group,$(FAULTS)),group))
+chaos_clusters := $(if $(chaos_bridge),scripts/with-servers $(chaos_bridge) --)
 # How long each of its rounds is, and where it writes its report: nowhere if REPORT is empty.
 ROUND        ?= 10s
+# How many failovers each fault of them has at least.
+TIMES        ?= 1
 REPORT       ?= docs/reliability.md
 
 chaos: ## the attack while servers, networks, clocks and processes break: FOR=60s on each, SEED=…, ON=…, FAULTS=…; writes docs/reliability.md, or REPORT=…
 	@$(chaos_needs); scripts/with-servers $(chaos_on) -- true
 	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
 	go -C internal/attack build -o $$build/chaos ./chaos; \
-	$$build/chaos -on "$(chaos_on)" -for $(FOR) -round $(ROUND) -seed $(SEED) -faults "$(FAULTS)" -report "$(REPORT)"
+	$(chaos_clusters) $$build/chaos -on "$(chaos_on)" -for $(FOR) -round $(ROUND) -seed $(SEED) -times $(TIMES) -faults "$(FAULTS)" -report "$(REPORT)"
 
 chaos-short: ## ten of the faults, once each on PostgreSQL, in three minutes
 	@$(chaos_needs); scripts/with-servers postgres -- true
 	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
 	go -C internal/attack build -o $$build/chaos ./chaos; \
 	$$build/chaos -on postgres -for 1s -round 8s -seed $(SEED) \
-		-faults kill-worker,stop-worker,kill-server,one-way,reply,late,terminate,clock-step,promote-sync,mixed
+		-faults kill-worker,stop-worker,kill-server,one-way,reply,late,terminate,clock-step,failover-sync,mixed
+
+chaos-failovers: ## 50 failovers of PostgreSQL, half of them lossy, and 10 lossy ones of MariaDB: no token may repeat
+	@scripts/with-servers postgres mariadb -- true
+	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
+	go -C internal/attack build -o $$build/chaos ./chaos; \
+	$$build/chaos -on postgres -for 1s -round 30s -seed $(SEED) -times 25 -faults failover-sync,failover-lossy; \
+	$$build/chaos -on mariadb -for 1s -round 30s -seed $(SEED) -times 10 -faults failover-lossy
 
 chaos-controls: ## rowlock, or its server, with one guard removed at a time: the fault that needs it must find each
 	@scripts/with-servers postgres -- go run ./internal/attack/mutants -chaos

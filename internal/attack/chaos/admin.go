@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/attack/fight"
@@ -26,15 +27,13 @@ var adminFaults = []*fault{
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
 			return again(ctx, rng, 500*time.Millisecond, func() error { return r.crowd(ctx, rng) })
 		},
-		heal: func(ctx context.Context, r *round) error { return r.server.limit(ctx, 200) },
+		heal: func(ctx context.Context, r *round) error { return r.server.limit(ctx, mostConnections) },
 	},
 	{
-		name: "timeouts", what: "statement and lock timeouts of 50 ms set by the administrator", alone: true,
-		on:     []string{"postgres"},
-		strike: flipping("ALTER DATABASE postgres SET %s", "statement_timeout = 50", "lock_timeout = 50", "idle_in_transaction_session_timeout = 50"),
-		heal: func(ctx context.Context, r *round) error {
-			return r.server.exec(ctx, `ALTER DATABASE postgres RESET ALL`)
-		},
+		name: "timeouts", alone: true,
+		what:   "the shortest timeouts for statements, locks and idle sessions: 50 ms, or a second",
+		strike: func(ctx context.Context, r *round, rng *rand.Rand) error { return r.timeouts(ctx, rng) },
+		heal:   func(ctx context.Context, r *round) error { return r.server.patient(ctx) },
 	},
 	{
 		name: "read-only", what: "the database made read-only, and writable again", alone: true,
@@ -103,22 +102,50 @@ func (r *round) crowd(ctx context.Context, rng *rand.Rand) (err error) {
 	return nil
 }
 
-// flipping sets something for new sessions, one of several at a time, and ends the sessions there
-// are.
-func flipping(statement string, values ...string) func(context.Context, *round, *rand.Rand) error {
-	return func(ctx context.Context, r *round, rng *rand.Rand) error {
-		return again(ctx, rng, 600*time.Millisecond, func() error {
-			value := values[rng.IntN(len(values))]
-			r.blows.note(value)
-			if err := r.server.exec(context.WithoutCancel(ctx), fmt.Sprintf(statement, value)); err != nil {
-				return err
-			}
-			for _, p := range r.proxies {
-				p.Cut()
-			}
-			return nil
-		})
+// shortest are the settings with which an administrator has the server give up soon. Where 50 ms
+// cannot be set it is the least that can.
+var shortest = map[string][]string{
+	"postgres": {"statement_timeout = 50", "lock_timeout = 50", "idle_in_transaction_session_timeout = 50"},
+	"mariadb": {
+		"max_statement_time = 0.05", "innodb_lock_wait_timeout = 0", "lock_wait_timeout = 0",
+		"idle_transaction_timeout = 1", "wait_timeout = 1",
+	},
+	"mysql": {
+		"max_execution_time = 50", "innodb_lock_wait_timeout = 1", "lock_wait_timeout = 1", "wait_timeout = 1",
+	},
+}
+
+// timeouts sets one at a time for new sessions, and ends the sessions there are.
+func (r *round) timeouts(ctx context.Context, rng *rand.Rand) error {
+	values, how := shortest[r.server.name], `SET GLOBAL %s`
+	if r.server.name == "postgres" {
+		how = `ALTER DATABASE postgres SET %s`
 	}
+	return again(ctx, rng, 600*time.Millisecond, func() error {
+		value := values[rng.IntN(len(values))]
+		r.blows.note(value)
+		if err := r.server.exec(context.WithoutCancel(ctx), fmt.Sprintf(how, value)); err != nil {
+			return err
+		}
+		for _, p := range r.proxies {
+			p.Cut()
+		}
+		return nil
+	})
+}
+
+// patient has new sessions wait again.
+func (s *server) patient(ctx context.Context) error {
+	if s.name == "postgres" {
+		return s.exec(ctx, `ALTER DATABASE postgres RESET ALL`)
+	}
+	for _, value := range shortest[s.name] {
+		name, _, _ := strings.Cut(value, " ")
+		if err := s.exec(ctx, fmt.Sprintf(`SET GLOBAL %s = DEFAULT`, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readOnly lasts for up to two TTLs. PostgreSQL has it for new transactions of new sessions, the

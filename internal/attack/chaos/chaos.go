@@ -54,13 +54,12 @@ func onServer(ctx context.Context, s settings, e *engine, all []*fault, sum *sum
 	fmt.Printf("chaos: %s, %s, seed %d\n", version, s.length, s.seed)
 	end := fight.Now() + int64(s.length)
 	able := sum.able(e.name, all)
-	for n := 0; len(able) > 0 && ctx.Err() == nil; n++ {
-		if fight.Now()+int64(s.round) > end && n >= len(able) {
-			return nil
+	for n := 0; ctx.Err() == nil; n++ {
+		f := sum.due(e.name, able, n, fight.Now()+int64(s.round) > end)
+		if f == nil {
+			return sum.enough(e.name, able)
 		}
-		r := &round{
-			settings: s, number: n, fault: able[n%len(able)], server: srv, seed: s.seed + uint64(n),
-		}
+		r := &round{settings: s, number: n, fault: f, server: srv, seed: s.seed + uint64(n)}
 		if err := sum.run(ctx, srv, r); err != nil {
 			return err
 		}
@@ -69,6 +68,33 @@ func onServer(ctx context.Context, s settings, e *engine, all []*fault, sum *sum
 		}
 	}
 	return ctx.Err()
+}
+
+// due is the fault of round n, or nil. When the time is over, only those that have not struck often
+// enough have another.
+func (s *summary) due(database string, able []*fault, n int, over bool) *fault {
+	if len(able) == 0 {
+		return nil
+	}
+	if n < len(able) || !over {
+		return able[n%len(able)]
+	}
+	for _, f := range able {
+		if l := s.line(database, f.name); f.repeats && l.Struck < s.settings.times && l.Failed == 0 {
+			return f
+		}
+	}
+	return nil
+}
+
+// enough is an error if a fault has not struck so often as it should.
+func (s *summary) enough(database string, able []*fault) error {
+	for _, f := range able {
+		if l := s.line(database, f.name); f.repeats && l.Struck < s.settings.times {
+			return fmt.Errorf("%s %s: %d failovers, want %d", database, f.name, l.Struck, s.settings.times)
+		}
+	}
+	return nil
 }
 
 // ownServer starts a server with the settings of the command line.

@@ -3,18 +3,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 )
 
 var clockFaults = []*fault{
 	{
-		name: "clock-step", what: "the server's clock set by ±5 s or ±1 h while it runs", clock: true, alone: true, able: noFaketime,
-		on:     []string{"postgres", "mariadb"}, // MySQL does not answer behind libfaketime
+		name: "clock-step", what: "the server's clock set by ±5 s or ±1 h while it runs", clock: true, alone: true, able: noClock,
 		before: func(ctx context.Context, r *round) error { return r.server.fakeTime(ctx, "+0") },
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
 			steps := []string{"+5", "-5", "+3600", "-3600", "+0"}
@@ -27,8 +29,7 @@ var clockFaults = []*fault{
 		heal: func(_ context.Context, r *round) error { return r.server.setClock("+0") },
 	},
 	{
-		name: "clock-drift", what: "the server's clock 1.1 times as fast as the clients'", clock: true, alone: true, able: noFaketime,
-		on:     []string{"postgres", "mariadb"}, // MySQL does not answer behind libfaketime
+		name: "clock-drift", what: "the server's clock 1.1 times as fast as the clients'", clock: true, alone: true, able: noClock,
 		before: func(ctx context.Context, r *round) error { return r.server.fakeTime(ctx, "+0 x1.1") },
 		strike: func(ctx context.Context, r *round, _ *rand.Rand) error {
 			r.blows.note("clock 1.1 times as fast")
@@ -38,10 +39,18 @@ var clockFaults = []*fault{
 	},
 }
 
-// libraries has what libfaketime's package has; MySQL's must be inside its own Debian.
+// ownClock is for MySQL, which does not answer behind libfaketime.
+//
+//go:embed clock/clock.c
+var ownClock []byte
+
+// libraries has what libfaketime's package has.
 const libraries = "/usr/lib/*/faketime/libfaketimeMT.so.1"
 
-func noFaketime() string {
+func noClock() string {
+	if _, err := exec.LookPath("cc"); err != nil {
+		return "there is no C compiler, which MySQL's clock needs: apt-get install gcc libc6-dev"
+	}
 	if found, _ := filepath.Glob(libraries); len(found) == 0 {
 		return "libfaketime is not installed: apt-get install libfaketime"
 	}
@@ -76,21 +85,27 @@ func (s *server) fakeTime(ctx context.Context, offset string) error {
 	return s.restart(ctx)
 }
 
-// library is libfaketime's, where the server finds it.
+// library is one that fakes the clock, where the server finds it.
 func (s *server) library() (string, error) {
+	if s.name == "mysql" {
+		return s.compile()
+	}
 	found, _ := filepath.Glob(libraries)
 	if len(found) == 0 {
 		return "", fmt.Errorf("%s: there is none", libraries)
 	}
-	if s.chroot() == "" {
-		return found[0], nil
-	}
-	text, err := os.ReadFile(found[0])
-	if err != nil {
-		return "", err
-	}
+	return found[0], nil
+}
+
+// compile makes ownClock inside MySQL's own Debian, which is newer than this one.
+func (s *server) compile() (string, error) {
 	inside := s.folder + ".so"
-	return inside, os.WriteFile(s.outside(inside), text, 0o755)
+	cmd := exec.Command("cc", "-shared", "-fPIC", "-O2", "-x", "c", "-o", s.outside(inside), "-", "-ldl")
+	cmd.Stdin = bytes.NewReader(ownClock)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("MySQL's clock: %w: %s", err, out)
+	}
+	return inside, nil
 }
 
 // realTime is the machine's clock again.

@@ -17,7 +17,6 @@ import (
 var diskFaults = []*fault{
 	{
 		name: "disk-full", what: "the disk full for up to two TTLs, and with it a server that fails or waits", alone: true, able: noMount,
-		on:     []string{"postgres", "mariadb"}, // the other's folder is inside its own Debian
 		before: func(ctx context.Context, r *round) error { return r.smallDisk(ctx) },
 		strike: func(ctx context.Context, r *round, rng *rand.Rand) error {
 			return again(ctx, rng, ttl/3, func() error { return r.fill(ctx, rng) })
@@ -44,14 +43,15 @@ func noMount() string {
 // smallDisk gives the round a server of its own on a file system that can be filled.
 func (r *round) smallDisk(ctx context.Context) error {
 	folder := fmt.Sprintf("%s-disk-%d", r.server.folder, r.number)
-	if err := os.Mkdir(folder, 0o755); err != nil {
+	path := r.server.outside(folder)
+	if err := os.Mkdir(path, 0o755); err != nil {
 		return err
 	}
-	r.later(func(context.Context) error { return os.RemoveAll(folder) })
-	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "size="+diskSize+",mode=777"); err != nil {
+	r.later(func(context.Context) error { return os.RemoveAll(path) })
+	if err := unix.Mount("tmpfs", path, "tmpfs", 0, "size="+diskSize+",mode=777"); err != nil {
 		return err
 	}
-	r.later(func(context.Context) error { return unix.Unmount(folder, unix.MNT_DETACH) })
+	r.later(func(context.Context) error { return unix.Unmount(path, unix.MNT_DETACH) })
 	s, err := newServer(ctx, r.server.engine, filepath.Join(folder, "server"))
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (r *round) smallDisk(ctx context.Context) error {
 // fill takes the space that is left, ends that, and starts the server again if it has ended.
 func (r *round) fill(ctx context.Context, rng *rand.Rand) error {
 	r.blows.note("disk full")
-	path := filepath.Join(filepath.Dir(r.server.folder), "filler")
+	path := r.server.outside(filepath.Join(filepath.Dir(r.server.folder), "filler"))
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -86,6 +86,9 @@ func (r *round) fill(ctx context.Context, rng *rand.Rand) error {
 	_ = f.Close()
 	if err := os.Remove(path); err != nil {
 		return err
+	}
+	if r.server.name == "mysql" { // it looks for space once a minute
+		r.server.kill()
 	}
 	return r.server.start(context.WithoutCancel(ctx))
 }

@@ -6,23 +6,19 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strconv"
 
 	"github.com/rowlockdb/rowlock/internal/attack/proxy"
 )
 
 var postgres = engine{
 	name: "postgres", user: "postgres",
-	prepare: func(s *server) error {
-		if err := s.run(program("initdb"), "--pgdata="+s.folder+"/data", "--username=postgres", "--auth=trust", "--encoding=UTF8",
-			"--locale=C.UTF-8", "--no-sync", "--no-instructions"); err != nil {
-			return err
-		}
-		return os.WriteFile(s.folder+"/data/pg_hba.conf", []byte(access), 0o600)
-	},
+	prepare: func(s *server) error { return initdb(s) },
 	serve: func(s *server) []string {
 		return []string{
 			program("postgres"), "-D", s.folder + "/data", "-p", s.port, "-c", "listen_addresses=*",
-			"-c", "unix_socket_directories=" + s.folder, "-c", "max_connections=200", "-c", "log_min_messages=fatal",
+			"-c", "unix_socket_directories=" + s.folder, "-c", "max_connections=" + strconv.Itoa(mostConnections),
+			"-c", "log_min_messages=fatal",
 		}
 	},
 	dsn: func(user, address string) string {
@@ -37,7 +33,23 @@ var postgres = engine{
 	chroot:   func() string { return "" },
 	sessions: `SELECT count(*) FROM pg_stat_activity WHERE usename = 'app'`,
 	version:  `SHOW server_version`,
+	replicas: streaming{},
 }
+
+func initdb(s *server, options ...string) error {
+	line := []string{
+		program("initdb"), "--pgdata=" + s.folder + "/data", "--username=postgres", "--auth=trust", "--encoding=UTF8",
+		"--locale=C.UTF-8", "--no-sync", "--no-instructions",
+	}
+	if err := s.run(append(line, options...)...); err != nil {
+		return err
+	}
+	return os.WriteFile(s.folder+"/data/pg_hba.conf", []byte(access), 0o600)
+}
+
+// mostConnections has room for those that the fault "late" leaves behind: the server keeps each until
+// it has executed the statement, while the client makes another.
+const mostConnections = 400
 
 // access is for this machine and the namespaces of its workers.
 const access = `local all all trust
@@ -57,7 +69,9 @@ func program(name string) string {
 	return found[len(found)-1]
 }
 
-const initFile = `create database if not exists rowlock_test;
+// initFile is of each server, and no replica's business.
+const initFile = `set session sql_log_bin = 0;
+create database if not exists rowlock_test;
 create user if not exists root@'%';
 grant all on *.* to root@'%' with grant option;
 create user if not exists app@'%';
@@ -83,7 +97,7 @@ var mariadb = engine{
 		return append([]string{"mariadbd", "--no-defaults"}, s.innodbLine()...)
 	},
 	dsn: innodb, protocol: proxy.MySQL, sessions: innodbSessions, version: `SELECT version()`,
-	chroot: func() string { return "" }, root: "root",
+	chroot: func() string { return "" }, root: "root", replicas: mariadbBinlog,
 }
 
 var mysql = engine{
@@ -98,7 +112,7 @@ var mysql = engine{
 		return append([]string{"/usr/sbin/mysqld", "--no-defaults", "--mysqlx=OFF"}, s.innodbLine()...)
 	},
 	dsn: innodb, protocol: proxy.MySQL, sessions: innodbSessions, version: `SELECT version()`,
-	chroot: mysqlRoot, root: "root",
+	chroot: mysqlRoot, root: "root", replicas: mysqlBinlog,
 }
 
 // mysqlRoot is the small Debian that scripts/with-servers keeps for MySQL.
@@ -114,6 +128,6 @@ func mysqlRoot() string {
 func (s *server) innodbLine() []string {
 	return []string{
 		"--datadir=" + s.folder + "/data", "--tmpdir=" + s.folder, "--socket=" + s.folder + "/socket", "--init-file=" + s.folder + "/init.sql",
-		"--bind-address=*", "--port=" + s.port, "--skip-name-resolve", "--max-connections=200",
+		"--bind-address=*", "--port=" + s.port, "--skip-name-resolve", "--max-connections=" + strconv.Itoa(mostConnections),
 	}
 }

@@ -29,11 +29,16 @@ type fault struct {
 	clock bool
 	// alone keeps it out of mixed, and control out of all: rowlock does not promise to survive it.
 	alone, control bool
+	// repeats says that it strikes as often as settings.times, in further rounds if need be.
+	repeats bool
 }
 
 // faults are all that there are. Mixed must be the last: it takes its parts from those before it.
 func faults() []*fault {
-	list := slices.Concat(workerFaults, serverFaults, networkFaults, namespaceFaults, replyFaults, adminFaults, pgbouncerFaults, clockFaults, standbyFaults, diskFaults)
+	list := slices.Concat(
+		workerFaults, serverFaults, networkFaults, namespaceFaults, replyFaults, adminFaults, pgbouncerFaults,
+		clockFaults, failoverFaults, diskFaults, bridgeFaults,
+	)
 	return append(list, mixed(list))
 }
 

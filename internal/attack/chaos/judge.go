@@ -29,6 +29,7 @@ type found struct {
 	stale           int           // locks granted when their lease was over
 	sessions        int
 	rows            map[string]int
+	failovers       []standing
 }
 
 // judge checks what the workers were told, and looks at what they have left behind.
@@ -44,12 +45,16 @@ func (r *round) judge(ctx context.Context) (*found, error) {
 	f.report = check.All(in)
 	f.lateLoss = check.Losses(new(check.Report), r.events)
 	f.stale = check.Stale(r.events)
+	f.failovers = r.standings()
 	f.longestWait, f.recovery = r.waits()
 	if f.recovery < 0 && r.plan.Phases[0].To-r.healed > int64(enough) && r.probed < enough/4 {
 		f.violation("no grant after the fault", "")
 	}
 	if r.blows.total == 0 {
 		f.violation("nothing was done", "the fault has not struck")
+	}
+	if r.cluster != nil && f.totals.Moves == 0 {
+		f.violation("nothing was done", "no key was moved")
 	}
 	f.sessions = r.sessionsLeft(ctx)
 	if f.sessions > 0 {
@@ -66,7 +71,7 @@ func (f *found) violation(kind check.Kind, text string) {
 func (r *round) input(ctx context.Context) (in *check.Input, err error) {
 	in = &check.Input{
 		Events: r.events, Clock: r.fault.clock, Killed: r.fault.clock, Settled: !r.fault.clock,
-		Phases: []string{"chaos"}, Healthy: make(map[int]bool),
+		Phases: []string{"chaos"}, Healthy: make(map[int]bool), Undone: r.undone(),
 	}
 	if in.Journal, in.Counters, err = r.database.Read(ctx, r.server.db); err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ type settings struct {
 	round      time.Duration
 	seed       uint64
 	workers    int
+	times      int
 	report     string
 	out        string
 	keep       bool
@@ -53,6 +54,7 @@ func main() {
 	flag.DurationVar(&s.round, "round", 10*time.Second, "how long a round is")
 	flag.Uint64Var(&s.seed, "seed", 0, "the first round's plan; 0 draws one and prints it")
 	flag.IntVar(&s.workers, "workers", 3, "how many client processes")
+	flag.IntVar(&s.times, "times", 1, "how many failovers each fault of them has at least on each database")
 	flag.StringVar(&s.report, "report", "", "write the report to this file, as Markdown")
 	flag.StringVar(&s.out, "out", "", "write what was found to this file, as JSON")
 	flag.BoolVar(&s.keep, "keep", false, "keep the records of rounds that found nothing")

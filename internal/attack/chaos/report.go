@@ -23,8 +23,10 @@ func (s *summary) markdown() string {
 		s.began.UTC().Format("2006-01-02 15:04 MST"), s.settings.length, s.settings.seed)
 	fmt.Fprintf(&b, "- %d workers of %d goroutines, rounds of %s, leases of %s\n", s.settings.workers, goroutines(), s.settings.round, ttl)
 	fmt.Fprintf(&b, "- %s\n- %d cores, %s, rowlock %s\n", strings.Join(s.versions, "\n- "), runtime.NumCPU(), runtime.Version(), s.revision)
-	fmt.Fprintf(&b, "\n    make chaos FOR=%s ROUND=%s SEED=%d ON=%q FAULTS=%q\n", s.settings.length, s.settings.round, s.settings.seed, s.settings.on, s.settings.faults)
+	fmt.Fprintf(&b, "\n    make chaos FOR=%s ROUND=%s SEED=%d TIMES=%d ON=%q FAULTS=%q\n", s.settings.length, s.settings.round, s.settings.seed,
+		s.settings.times, s.settings.on, s.settings.faults)
 	s.results(&b)
+	s.failovers(&b)
 	s.times(&b)
 	s.statements(&b)
 	s.again(&b)

@@ -15,11 +15,14 @@ import (
 
 func TestAReport(t *testing.T) {
 	s := &summary{
-		settings: settings{length: time.Second, round: 8 * time.Second, seed: 7, workers: 3, on: "postgres mysql", faults: "all"},
+		settings: settings{length: time.Second, round: 8 * time.Second, seed: 7, times: 25, workers: 3, on: "postgres mysql", faults: "all"},
 		revision: "0123456789ab", versions: []string{"postgres 15", "mysql 9"},
 	}
 	s.able("mysql", []*fault{{name: "timeouts", on: []string{"postgres"}}})
-	s.line("mysql", "promote-sync").Failed = 1
+	s.line("mysql", "failover-lossy").Failed = 1
+	s.line("mysql", "failover-lossy").Failovers = []standing{
+		{Lost: true, Next: 30 * time.Millisecond, Refused: 2}, {Next: time.Second, Kept: 1}, {Lost: true, Next: -1},
+	}
 	for _, database := range []string{"postgres", "mysql"} {
 		s.add(&found{
 			database: database, fault: "reply", seed: 7, struck: 6, report: new(check.Report), totals: fight.Totals{Grants: 5},
@@ -28,8 +31,9 @@ func TestAReport(t *testing.T) {
 	}
 	text := s.markdown()
 	for _, want := range []string{
-		"rowlock 0123456789ab\n", `make chaos FOR=1s ROUND=8s SEED=7 ON="postgres mysql" FAULTS="all"`,
-		"| mysql | timeouts | **not tested**: it is for postgres |", "| mysql | promote-sync | **not run to the end: 1** |",
+		"rowlock 0123456789ab\n", `make chaos FOR=1s ROUND=8s SEED=7 TIMES=25 ON="postgres mysql" FAULTS="all"`,
+		"| mysql | timeouts | **not tested**: it is for postgres |", "| mysql | failover-lossy | **not run to the end: 1** |",
+		"| mysql | failover-lossy | 3 | 2 | 0 | 0 | 1s, 1s | 1, 2 |\n",
 		"| postgres | reply | 1 | 6 | 5 | 0 | 0 | none |",
 		"| fence | 2, 1, 0 | 2, 1, 0 |\n| mysql's own |  | 0, 0, 3 |\n| postgres's own | 0, 0, 3 |  |\n",
 	} {

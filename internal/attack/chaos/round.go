@@ -30,8 +30,9 @@ type round struct {
 	database fight.Database
 	proxies  []*proxy.Proxy
 	fates    *fates
-	standby  *server // of the round alone, as the next
-	bouncer  *server
+	bouncer  *server // of the round alone, as the next
+	chain    *chain
+	cluster  *cluster
 	networks []*network
 	team     *fight.Team
 	undo     []func(context.Context) error
@@ -39,6 +40,7 @@ type round struct {
 	start, hurt, healed int64
 	probed              time.Duration
 	blows               blows
+	failovers           []failover
 	events              []history.Event
 }
 

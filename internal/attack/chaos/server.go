@@ -39,7 +39,13 @@ type engine struct {
 	setup []string
 	// sessions counts those of clients but for ours, and version names the server.
 	sessions, version string
+	replicas          replicas
+	// urgent servers do not wait for a busy machine: a replica would take seconds to start.
+	urgent bool
 }
+
+// urgency is a priority above the workers'.
+const urgency = -5
 
 var engines = map[string]*engine{"postgres": &postgres, "mariadb": &mariadb, "mysql": &mysql}
 
@@ -225,6 +231,9 @@ func (s *server) launch() error {
 		defer runtime.UnlockOSThread()
 		defer close(ended)
 		err := cmd.Start()
+		if err == nil && s.urgent {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, cmd.Process.Pid, urgency) // not root: then it is slower
+		}
 		started <- err
 		if err == nil {
 			_ = cmd.Wait()

@@ -37,6 +37,7 @@ type line struct {
 	Overlaps                                    []time.Duration
 	Wait, Recovery, LateLoss                    time.Duration
 	Rows                                        map[string]int
+	Failovers                                   []standing
 }
 
 func (s *summary) line(database, fault string) *line {
@@ -78,6 +79,7 @@ func (s *summary) add(f *found) {
 		l.Findings[c.Kind]++
 	}
 	l.Overlaps = append(l.Overlaps, f.overlaps...)
+	l.Failovers = append(l.Failovers, f.failovers...)
 	slices.Sort(l.Overlaps)
 	l.Wait, l.Recovery, l.LateLoss = max(l.Wait, f.longestWait), max(l.Recovery, f.recovery), max(l.LateLoss, f.lateLoss)
 	for table, n := range f.rows {
@@ -132,6 +134,12 @@ func (s *summary) print() {
 		}
 		fmt.Printf("%-9s %-16s %6d %6d %7d %7d %6d %8s %8s %8s %9s %s\n", l.Database, l.Fault, l.Rounds, l.Struck, l.Grants, l.Writes, l.Lost,
 			tenths(l.Wait), tenths(l.Recovery), tenths(l.LateLoss), worst(l.Overlaps), kinds(l.Violations))
+	}
+	for _, l := range s.lines {
+		if len(l.Failovers) > 0 {
+			fmt.Printf("%s %s: failovers, lossy, repeated, fallen tokens, next grant, writes of holders from before: %s\n",
+				l.Database, l.Fault, l.standing())
+		}
 	}
 	for _, text := range s.bad {
 		fmt.Println("again:", text)

@@ -46,6 +46,18 @@ const timesHead = `- "Longest wait" is that of a call that was granted its lock.
 
 `
 
+const failoversHead = `- "Lossy" failovers have undone commits that were acknowledged.
+- "Repeated" tokens were granted to two holders; "fallen" ones were granted after a higher one.
+- "Next grant" is the time from when the new primary took writes to the first lock that it granted:
+  the median, and the longest.
+- "Writes of holders from before" are the fenced transactions that a holder of a lock from before
+  the failover began after it: how many were committed, because the lock's row had survived, and
+  how many were refused.
+
+| database | fault | failovers | lossy | repeated | fallen | next grant | writes of holders from before |
+|---|---|---|---|---|---|---|---|
+`
+
 const cutHead = `Each cell has three numbers: connections cut before the statement was executed, connections cut
 after its execution and before the end of its reply, and statements delivered two TTLs after the
 client had given them up. A statement that is rarely sent is rarely cut. Where a cell is empty, the

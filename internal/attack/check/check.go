@@ -96,6 +96,9 @@ type Input struct {
 	// Clock says that the database's clock was set: a lease may end early then, and nothing else may
 	// be wrong.
 	Clock bool
+	// Undone are the times whose commits a failover has undone, or may have: what was acknowledged
+	// then need not be there. Tokens must rise nevertheless.
+	Undone []Span
 	// Phases are the names of the phases. In each, something must have been granted.
 	Phases []string
 	// Writes says that there should be fenced transactions.
@@ -106,10 +109,9 @@ type Input struct {
 
 // All judges a run that is over.
 func All(in *Input) *Report {
-	r := Calls(in.Events)
-	r.Violations = in.excuse(r.Violations)
+	r := in.calls()
 	lost(r, in)
-	shared(r, in.Events)
+	shared(r, in)
 	effects(r, in)
 	losses := new(Report)
 	Losses(losses, in.Events)
@@ -125,18 +127,24 @@ func All(in *Input) *Report {
 
 // excuse leaves out what a clock that is set may do to leases.
 func (in *Input) excuse(cases []Case) []Case {
-	return slices.DeleteFunc(cases, func(c Case) bool { return in.Clock && (c.Kind == EarlyLoss || c.Kind == LateLoss) })
+	return slices.DeleteFunc(cases, func(c Case) bool { return in.Clock && c.Kind == LateLoss })
 }
 
 // Calls judges grants, unlocks and writes alone. What it finds in a part of a history is there in
 // all of it.
 func Calls(events []history.Event) *Report {
+	return (&Input{Events: events}).calls()
+}
+
+func (in *Input) calls() *Report {
 	r := new(Report)
-	for _, k := range byKey(events) {
+	for _, k := range byKey(in.Events) {
 		k.twice(r)
 		k.falls(r)
 		k.deposed(r)
-		k.early(r)
+		if !in.Clock {
+			k.early(r, in.Undone)
+		}
 	}
 	byTime(r.Violations)
 	return r

@@ -13,7 +13,7 @@ func effects(r *Report, in *Input) {
 	}
 	for i := range in.Events {
 		e := &in.Events[i]
-		if e.Kind == history.Effect && e.Result == history.OK && done[e.Key] != e.Op {
+		if e.Kind == history.Effect && e.Result == history.OK && done[e.Key] != e.Op && !in.undone(e) {
 			r.violation(EffectGone, e.Key, e.Told, "%s was told of %q, and there is %q", e.Process, e.Op, done[e.Key])
 		}
 	}

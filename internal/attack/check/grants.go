@@ -114,11 +114,12 @@ func (k *onKey) deposed(r *Report) {
 
 // early finds a lock that its holder was told it had lost, before any clock allowed that: less than
 // two thirds of the TTL after the request was sent, the rest being the most that Margin can be.
-// Nothing excuses it, whatever was stopped: a lease that the store has granted lasts for its TTL.
-func (k *onKey) early(r *Report) {
+// Nothing excuses it, whatever was stopped: a lease that the store has granted lasts for its TTL,
+// unless a failover has undone its row.
+func (k *onKey) early(r *Report, undone []Span) {
 	for _, e := range slices.Concat(k.ends, k.writes) {
 		g := k.of[e.Holder()]
-		if e.Result != history.Lost || e.Left || g == nil || e.Told-g.Sent >= int64(g.TTL)*2/3 {
+		if e.Result != history.Lost || e.Left || g == nil || e.Told-g.Sent >= int64(g.TTL)*2/3 || meets(undone, g.Sent, e.Told) {
 			continue
 		}
 		r.violation(EarlyLoss, k.key, e.Told, "%s of token %d by %s (%s): lost %s after it was asked for, TTL %s: %s",

@@ -19,7 +19,7 @@ func journal(r *Report, in *Input) {
 	}
 	for i := range in.Events {
 		if e := &in.Events[i]; e.Kind == history.Write {
-			written(r, e, rows[e.Op])
+			written(r, e, rows[e.Op], in.undone(e))
 		}
 	}
 	for key, rows := range keys {
@@ -34,9 +34,9 @@ func journal(r *Report, in *Input) {
 }
 
 // written compares what a writer was told with what is there.
-func written(r *Report, e *history.Event, row *history.Row) {
+func written(r *Report, e *history.Event, row *history.Row, undone bool) {
 	switch {
-	case e.Result == history.OK && row == nil:
+	case e.Result == history.OK && row == nil && !undone:
 		r.violation(LostWrite, e.Key, e.Told, "%s: value %d under token %d", e.Op, e.Value, e.Token)
 	case (e.Result == history.Refused || e.Result == history.Lost) && row != nil:
 		r.violation(RefusedWrite, e.Key, e.Told, "%s: value %d under token %d: %s", e.Op, row.Value, row.Token, e.Err)

@@ -4,6 +4,7 @@ package fight
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"log/slog"
@@ -14,15 +15,17 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/attack/history"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
+	"github.com/rowlockdb/rowlock/paxosbridge/groupreplication"
 )
 
-// movingPrefix is of the keys that a bridge moves. The others stay in the table, because Fair,
+// MovingPrefix is of the keys that a bridge moves. The others stay in the table, because Fair,
 // LockAll and UnlockTx need that.
-const movingPrefix = "moving/"
+const MovingPrefix = "moving/"
 
 // closers are closed in reverse.
 type closers []func() error
@@ -47,7 +50,7 @@ func (w *worker) open() (open closers, err error) {
 	fair := w.config()
 	fair.Fair, fair.Reaper.Off = true, true
 	var store lease.Store
-	if w.Etcd != "" {
+	if w.Etcd != "" || len(w.Group) > 0 {
 		if store, err = w.join(&open); err != nil {
 			return open, err
 		}
@@ -91,27 +94,19 @@ func (w *worker) client(store lease.Store, cfg *rowlock.Config) (*rowlock.Client
 	return rowlock.Open(w.db, w.Database.Dialect(), cfg)
 }
 
-// join puts a bridge to etcd before the table. Keys move by hand alone.
+// join puts a bridge to a cluster before the table. Keys move by hand alone.
 func (w *worker) join(open *closers) (lease.Store, error) {
 	table, err := rowlock.OpenTable(w.db, w.Database.Dialect(), w.config())
 	if err != nil {
 		return nil, err
 	}
 	open.later(table)
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: strings.Split(w.Etcd, ","), DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	open.later(client)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	cluster, err := etcd.New(ctx, client, etcd.Prefix(w.Database.Prefix))
+	cluster, err := w.cluster(ctx, open)
 	if err != nil {
 		return nil, err
 	}
-	open.later(cluster)
 	w.bridge, err = paxosbridge.New(ctx, table, cluster, &paxosbridge.Config{Every: -1, Logger: slog.New(slog.DiscardHandler), Pin: pin})
 	if err != nil {
 		return nil, err
@@ -120,8 +115,53 @@ func (w *worker) join(open *closers) (lease.Store, error) {
 	return w.bridge, nil
 }
 
+func (w *worker) cluster(ctx context.Context, open *closers) (paxosbridge.Cluster, error) {
+	if len(w.Group) > 0 {
+		return w.group(ctx, open)
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: strings.Split(w.Etcd, ","), DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	open.later(client)
+	cluster, err := etcd.New(ctx, client, etcd.Prefix(w.Database.Prefix))
+	if err == nil {
+		open.later(cluster)
+	}
+	return cluster, err
+}
+
+func (w *worker) group(ctx context.Context, open *closers) (paxosbridge.Cluster, error) {
+	members, err := Members(w.Group)
+	for _, db := range members {
+		open.later(db)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := groupreplication.New(ctx, members, groupreplication.Tables(dialect.Prefix(w.Database.Prefix)))
+	if err == nil {
+		open.later(cluster)
+	}
+	return cluster, err
+}
+
+// Members are pools for a group's members.
+func Members(sources []string) (list []*sql.DB, err error) {
+	for _, source := range sources {
+		db, err := sql.Open("mysql", source)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, db)
+	}
+	return list, nil
+}
+
 func pin(key string) paxosbridge.Pin {
-	if strings.HasPrefix(key, movingPrefix) {
+	if strings.HasPrefix(key, MovingPrefix) {
 		return paxosbridge.ByHeat
 	}
 	return paxosbridge.Never

@@ -91,8 +91,8 @@ func mixed(bridge bool) []Crew {
 	if bridge {
 		moving := []Weight{{"try", 3}, {"lock", 4}, {"fenced", 4}, {"short", 2}, {"hasty", 1}}
 		crews = append(crews,
-			Crew{Name: "moving", Goroutines: 12, Acts: moving, Keys: Keys(movingPrefix, 4)},
-			Crew{Name: "movers", Goroutines: 1, Acts: []Weight{{"move", 1}}, Keys: Keys(movingPrefix, 4)})
+			Crew{Name: "moving", Goroutines: 12, Acts: moving, Keys: Keys(MovingPrefix, 4)},
+			Crew{Name: "movers", Goroutines: 1, Acts: []Weight{{"move", 1}}, Keys: Keys(MovingPrefix, 4)})
 	}
 	return crews
 }

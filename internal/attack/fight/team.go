@@ -25,6 +25,8 @@ const mostLives = 50
 type Team struct {
 	// Sources are the data source names of the workers; none means the job's for all.
 	Sources []string
+	// Adapt changes a worker's job before it starts.
+	Adapt func(*Job)
 	// Enter is a command that runs its arguments, for each worker: in a network of its own, say.
 	Enter func(worker int) []string
 
@@ -78,6 +80,9 @@ func (t *Team) launch(m *member) error {
 	j.Worker, j.Life = m.number, m.life
 	if len(t.Sources) > 0 {
 		j.Database.DSN = t.Sources[m.number]
+	}
+	if t.Adapt != nil {
+		t.Adapt(&j)
 	}
 	j.Record = filepath.Join(t.folder, fmt.Sprintf("record-%d.%d", m.number, m.life))
 	text, err := json.Marshal(j)

@@ -5,8 +5,10 @@ package fight
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // servers are the processes that may be stopped: a server with many threads as a whole, each
@@ -52,6 +54,20 @@ func tasks(pid int) (list []int) {
 		}
 	}
 	return list
+}
+
+// Stopped returns when all threads of a process stand still, or it is gone. A signal has been sent
+// when kill returns, and a thread in a call of the kernel's comes out of it first.
+func Stopped(pid int) {
+	for slices.ContainsFunc(tasks(pid), func(id int) bool { return running(pid, id) }) {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func running(pid, id int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, id))
+	_, state, ok := strings.Cut(string(text), ") ")
+	return ok && !strings.ContainsAny(state[:1], "TtZX")
 }
 
 // Children are the processes that a process has started.

@@ -26,6 +26,7 @@ const JobVariable = "ROWLOCK_ATTACK_JOB"
 type Job struct {
 	Database Database
 	Etcd     string
+	Group    []string `json:",omitempty"` // data source names of a MySQL group's members
 	Plan     Plan
 	Worker   int
 	Life     int

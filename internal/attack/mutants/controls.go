@@ -31,7 +31,13 @@ var controls = []control{
 		faults: "reply",
 	},
 	{mutant: mutant{name: "a server acknowledges commits before they are written", on: onPostgres}, faults: "kill-server", server: "-c synchronous_commit=off"},
-	{mutant: mutant{name: "a standby lacks what was acknowledged", on: onPostgres}, faults: "promote-lossy"},
+	{
+		mutant: mutant{
+			name: "no session learns of an era", file: "internal/era/era.go",
+			old: "if e.d.OneHistory {", new: "if true || e.d.OneHistory {", on: onPostgres,
+		},
+		faults: "failover-lossy",
+	},
 }
 
 // chosen are the controls, or the mutants that need no fault.

@@ -212,3 +212,15 @@ func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()
 }
+
+func TestRawPassesWhatThereIs(t *testing.T) {
+	in := bufio.NewReader(bytes.NewReader([]byte("any\x00bytes")))
+	p := Raw()
+	s, err := p.read(in)
+	if err != nil || string(s.bytes) != "any\x00bytes" || s.Kind != "" {
+		t.Errorf("%q, kind %q, %v", s.bytes, s.Kind, err)
+	}
+	if _, err := p.read(in); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: %v", err)
+	}
+}
