@@ -117,7 +117,7 @@ func flaky(s *memstore.Store, random *rand.Rand) *clienttest.Script {
 // soon, late or with an error. No two lead at once, none leads while another drains, and terms
 // grow.
 func TestRandomHistoriesInVirtualTime(t *testing.T) {
-	causes := map[string]int{}
+	causes, terms := map[string]int{}, 0
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -142,13 +142,14 @@ func TestRandomHistoriesInVirtualTime(t *testing.T) {
 					})
 				}
 				all.Wait()
-				if r.terms < 10 {
-					t.Errorf("%d terms show nothing", r.terms)
-				}
+				terms += r.terms
 			})
 		})
 	}
-	t.Log(causes)
+	t.Log(terms, "terms", causes)
+	if terms < 100 { // of some 200: how many a seed has depends on the order of goroutines too
+		t.Errorf("%d terms show nothing", terms)
+	}
 	for _, want := range []string{
 		"context canceled", rowlock.ErrLost.Error(), rowlock.ErrUnlocked.Error(),
 		election.ErrPreferred.Error(),

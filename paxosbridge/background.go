@@ -17,7 +17,7 @@ func (m *mover) refreshing(ctx context.Context) {
 		m.routes.returns(time.Now()) // without deciding, nothing else forgets the old ones
 		if time.Since(last) >= auditEvery {
 			last = time.Now()
-			err := m.audit(ctx, m.cfg.MoveTimeout)
+			err := m.auditEra(ctx)
 			if err == nil {
 				return
 			}

@@ -16,22 +16,31 @@ import (
 type audited struct {
 	Table
 	gate  seam.EraGate
+	admit func(start int64)
 	audit func(context.Context) error
 
-	mu       sync.Mutex // held by the one that audits
-	admitted int64
+	mu      sync.Mutex
+	last    int64 // that is admitted
+	running *admission
+}
+
+// admission is an audit that all wait for who need it.
+type admission struct {
+	done chan struct{}
+	err  error // valid once done is closed
 }
 
 // holdEras returns a table that asks for an audit in each new era, until free is called; or table
-// itself if it has no eras.
+// itself if it has no eras. Audit bounds itself.
 func holdEras(table Table, audit func(context.Context) error) (held Table, free func()) {
 	gate, ok := seam.As[seam.EraGate](table)
 	if !ok {
 		return table, func() {}
 	}
-	t := &audited{Table: table, gate: gate, audit: audit, admitted: gate.Era()}
-	gate.AdmitEras(t.admitted)
-	return t, func() { gate.AdmitEras(-1) }
+	t := &audited{Table: table, gate: gate, audit: audit}
+	t.last = gate.Era()
+	t.admit, free = gate.HoldEras()
+	return t, free
 }
 
 // Unwrap has the table's other abilities be found.
@@ -66,27 +75,64 @@ func (t *audited) ask(
 		if !errors.Is(err, seam.ErrNewEra) && !slices.ContainsFunc(answers, held) {
 			return answers, err
 		}
-		if err := t.admit(ctx); err != nil {
+		if err := t.enter(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return nil, fmt.Errorf("%w: the database fails over again and again", lease.ErrBusy)
 }
 
-// admit audits once, however many wait for it.
-func (t *audited) admit(ctx context.Context) error {
-	began := t.gate.Era()
+// enter admits the newest era after an audit. Callers that come meanwhile wait for the same audit,
+// and none longer than its ctx.
+func (t *audited) enter(ctx context.Context) error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	era := t.gate.Era()
-	if t.admitted >= began {
+	if t.last >= t.gate.Era() {
+		t.mu.Unlock()
 		return nil
 	}
-	if err := t.audit(ctx); err != nil {
-		return fmt.Errorf("%w: the database's history is new, as after a failover, and nothing is "+
-			"granted before an audit of the cluster's keys, which has failed: %w", lease.ErrBusy, err)
+	a := t.running
+	if a == nil {
+		a = &admission{done: make(chan struct{})}
+		t.running = a
+		// It ends by itself, and its callers may all have left.
+		go t.compare(context.WithoutCancel(ctx), a)
 	}
-	t.admitted = era
-	t.gate.AdmitEras(era)
-	return nil
+	t.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", seam.ErrNewEra, ctx.Err())
+	}
+}
+
+// auditEra audits, and admits an era that has begun: an idle bridge keeps no other client of its
+// table waiting.
+func (m *mover) auditEra(ctx context.Context) error {
+	if t, ok := m.table.(*audited); ok && t.behind() {
+		return t.enter(ctx)
+	}
+	return m.audit(ctx, m.cfg.MoveTimeout)
+}
+
+func (t *audited) behind() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last < t.gate.Era()
+}
+
+// compare audits, and admits the era that had begun before the audit.
+func (t *audited) compare(ctx context.Context, a *admission) {
+	era := t.gate.Era()
+	err := t.audit(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		t.last = max(t.last, era)
+		t.admit(era)
+	} else {
+		a.err = fmt.Errorf("%w: the audit has failed: %w", seam.ErrNewEra, err)
+	}
+	t.running = nil
+	close(a.done)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -68,6 +69,11 @@ func (m *mover) depart(ctx context.Context, key, why string) (epoch int64, err e
 	defer cancel()
 	if err := m.probe(ctx); err != nil {
 		return 0, err
+	}
+	if gate, ok := seam.As[seam.EraGate](m.table); ok {
+		if err := gate.MayDepart(ctx, key); err != nil {
+			return 0, err
+		}
 	}
 	var sent time.Time
 	err = m.pending.firstStep(ctx, m.table, key, 0, func(l lease.Lease) (ok bool, err error) {

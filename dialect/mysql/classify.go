@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -38,7 +39,7 @@ var verdicts = map[uint16]sqlstore.Verdict{
 	1227: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	1142: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	1143: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
-	1690: {Class: sqlstore.Unfit},                         // the era of another server; see EraText
+	1690: {Class: sqlstore.Refused, As: lease.ErrTokenExhausted},
 	3819: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // CHECK, MySQL
 	4025: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // CHECK, MariaDB
 	1406: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // data too long
@@ -51,6 +52,8 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 	switch {
 	case errors.Is(err, errNotTaken):
 		return sqlstore.Verdict{Class: sqlstore.Conflict}
+	case errors.As(err, &my) && my.Number == 1690 && strings.Contains(my.Message, overflows):
+		return sqlstore.Verdict{Class: sqlstore.Unfit} // the era of another server
 	case errors.As(err, &my):
 		return verdicts[my.Number]
 	}

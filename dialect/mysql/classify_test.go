@@ -186,7 +186,11 @@ var provoked = []struct {
 	{"missing privilege on a column", 1143, 1143, sqlstore.Refused, lease.ErrPrivilege, func(s *server) error {
 		return s.run(s.conn(s.as(``, "SELECT, UPDATE (note) ON {rowlock}")), updateA)
 	}},
-	{"the era of another server, and a token out of range", 1690, 1690, sqlstore.Unfit, nil, func(s *server) error {
+	{"the era of another server", 1690, 1690, sqlstore.Unfit, nil, func(s *server) error {
+		a, _ := s.two()
+		return s.run(a, `UPDATE {rowlock} SET token = GREATEST(token, IF(@@server_id = 0, 5, 9223372036854775807)) + 1`)
+	}},
+	{"token out of range", 1690, 1690, sqlstore.Refused, lease.ErrTokenExhausted, func(s *server) error {
 		a, _ := s.two()
 		return s.run(a, `UPDATE {rowlock} SET token = 9223372036854775807`, updateA)
 	}},

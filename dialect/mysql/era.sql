@@ -5,28 +5,29 @@
 
 -- name: era-look
 -- schema, table. The server's history, the newest start (-1: none), how many histories are recorded,
--- whether this is one of them, whether the server takes writes, and what is different on every
--- other server. Every restore of the server's files starts it again, and a restore of the table
+-- whether this is the newest, whether the server takes no writes, and what is different on every
+-- other server. A history that is known and not the newest is that of a server to which others have
+-- failed back. Every restore of the server's files starts it again, and a restore of the table
 -- alone makes it anew. Uptime and UNIX_TIMESTAMP() are both of the moment when the statement began.
 SELECT h.name, COALESCE((SELECT MAX(start) FROM rowlock_era), -1),
   (SELECT COUNT(*) FROM rowlock_era WHERE history <> ''),
-  (SELECT COUNT(*) FROM rowlock_era WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), h.server
-FROM (SELECT @@server_uuid AS server, CONCAT_WS('/', @@server_uuid,
+  COALESCE((SELECT history FROM rowlock_era WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), h.server
+FROM (SELECT @@server_uuid AS server, CONCAT(@@server_uuid, '/',
         UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
-          FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'),
-        (SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
-         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?)) AS name) AS h
+          FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'), '/',
+        COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')) AS name) AS h
 
 -- name: era-look-mariadb
 -- As era-look. MariaDB servers have no names of their own that differ for certain.
 SELECT h.name, COALESCE((SELECT MAX(start) FROM rowlock_era), -1),
   (SELECT COUNT(*) FROM rowlock_era WHERE history <> ''),
-  (SELECT COUNT(*) FROM rowlock_era WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), CAST(@@server_id AS CHAR)
-FROM (SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id,
+  COALESCE((SELECT history FROM rowlock_era WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), CAST(@@server_id AS CHAR)
+FROM (SELECT CONCAT(@@hostname, '/', @@port, '/', @@server_id, '/',
         UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
-          FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'),
-        (SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
-         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?)) AS name) AS h
+          FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'), '/',
+        COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')) AS name) AS h
 
 -- name: era-make
 -- The row that era-lock locks, if it is gone.
@@ -37,9 +38,9 @@ INSERT IGNORE INTO rowlock_era (history, start, since) VALUES ('', 0, UTC_TIMEST
 UPDATE rowlock_era SET start = start WHERE history = ''
 
 -- name: era-fresh
--- Whether no key was ever granted, and the tables were made within the last hour.
+-- Whether no key was ever granted, and the tables were made within the last five minutes.
 SELECT NOT EXISTS (SELECT 1 FROM rowlock) AND (SELECT MAX(floor) FROM rowlock_floor) = 0
-  AND (SELECT since FROM rowlock_era WHERE history = '') > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+  AND (SELECT since FROM rowlock_era WHERE history = '') > UTC_TIMESTAMP(6) - INTERVAL 5 MINUTE
 
 -- name: era-clock
 -- In µs since 1970

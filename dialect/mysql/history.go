@@ -20,6 +20,9 @@ func (d *database) History(
 	return h, err
 }
 
+// overflows is a start that no token can be above.
+const overflows = "9223372036854775807"
+
 // EraText is a number that overflows on any other server: a proxy may send each statement to
 // another one, and nothing tells a client so. An overflow is an error whatever the sql_mode is.
 func (d *database) EraText(s *sqlstore.Session, h sqlstore.History) string {
@@ -27,5 +30,5 @@ func (d *database) EraText(s *sqlstore.Session, h sqlstore.History) string {
 	if s.Flavor == mariaDB {
 		own = "@@server_id = " + h.Server
 	}
-	return fmt.Sprintf("IF(%s, %d, 9223372036854775807)", own, h.Newest)
+	return fmt.Sprintf("IF(%s, %d, "+overflows+")", own, h.Newest)
 }

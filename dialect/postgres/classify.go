@@ -32,7 +32,6 @@ var verdicts = map[string]sqlstore.Verdict{
 	"22008": {Class: sqlstore.Refused, As: lease.ErrCorrupt},
 	// A constraint that rowlock itself keeps
 	"23":    {Class: sqlstore.Refused, As: lease.ErrCorrupt},
-	"22012": {Class: sqlstore.Unfit},   // the era of another server; see EraText
 	"22":    {Class: sqlstore.Refused}, // data
 	"42":    {Class: sqlstore.Refused}, // syntax
 	"26000": {Class: sqlstore.Unfit, As: errPrepared},
@@ -58,6 +57,9 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 	code := state.SQLState()
 	if code == "0A000" && strings.Contains(err.Error(), "infinity") {
 		code = "22008" // "cannot convert infinity to bigint": no other connection can either
+	}
+	if code == "22P02" && strings.Contains(err.Error(), anotherServer) {
+		return sqlstore.Verdict{Class: sqlstore.Unfit}
 	}
 	if v, ok := verdicts[code]; ok || len(code) < 2 {
 		return v

@@ -5,12 +5,14 @@
 
 -- name: era-look
 -- The server's history, the newest start (-1: none), how many histories are recorded, whether this
--- is one of them, whether the server is a replica, and what is different on every other server. A
+-- is the newest, whether the server is a replica, and what is different on every other server. A
 -- replica that is promoted was started at another moment than the primary, and every restore of the
--- server's files starts it again. A restore of the table alone gives it another file.
+-- server's files starts it again. A restore of the table alone gives it another file. A history that
+-- is known and not the newest is that of a server to which others have failed back.
 SELECT h.name, coalesce((SELECT max(start) FROM rowlock_era), -1),
   (SELECT count(*) FROM rowlock_era WHERE history <> ''),
-  (SELECT count(*) FROM rowlock_era WHERE history = h.name), pg_is_in_recovery()::int, h.started
+  coalesce((SELECT history FROM rowlock_era WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name,
+    false)::int, pg_is_in_recovery()::int, h.started
 FROM (SELECT s.started || '/' || coalesce(pg_relation_filenode('rowlock'::regclass), 0) AS name, s.started
       FROM (SELECT ((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint)::text) AS s (started)
      ) AS h
@@ -25,9 +27,9 @@ ON CONFLICT (history) DO NOTHING
 UPDATE rowlock_era SET start = start WHERE history = ''
 
 -- name: era-fresh
--- Whether no key was ever granted, and the tables were made within the last hour.
+-- Whether no key was ever granted, and the tables were made within the last five minutes.
 SELECT (NOT EXISTS (SELECT 1 FROM rowlock) AND (SELECT max(floor) FROM rowlock_floor) = 0
-  AND (SELECT since FROM rowlock_era WHERE history = '') > clock_timestamp() - interval '1 hour')::int
+  AND (SELECT since FROM rowlock_era WHERE history = '') > clock_timestamp() - interval '5 minutes')::int
 
 -- name: era-clock
 -- In µs since 1970

@@ -15,13 +15,15 @@ func (d *database) History(
 	return h, err
 }
 
-// EraText is a number on a session of the lane's own. Behind a pooler the statement divides by zero
-// on any server that was started at another moment.
+// anotherServer is what the statement cannot read as a number, and so says.
+const anotherServer = "rowlock: this is another server"
+
+// EraText is a number on a session of the lane's own. Behind a pooler the statement fails on any
+// server that was started at another moment.
 func (d *database) EraText(s *sqlstore.Session, h sqlstore.History) string {
 	if !s.Unprepared {
 		return fmt.Sprint(h.Newest)
 	}
-	return fmt.Sprintf(
-		"(%d / ((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint = %s)::int)",
-		h.Newest, h.Server)
+	return fmt.Sprintf(`(CASE (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint
+  WHEN %s THEN '%d' ELSE '%s' END)::bigint`, h.Server, h.Newest, anotherServer)
 }

@@ -4,7 +4,7 @@
 
 -- name: era-look
 -- history. That again, the newest start (-1: none), how many histories are recorded, and whether
--- this is one of them.
+-- this is one of them: several processes have the file open, each with its own.
 SELECT ?1, coalesce((SELECT max(start) FROM rowlock_era), -1),
   (SELECT count(*) FROM rowlock_era WHERE history <> ''),
   (SELECT count(*) FROM rowlock_era WHERE history = ?1), 0, ''
@@ -19,10 +19,10 @@ VALUES ('', 0, CAST(unixepoch('subsec') * 1000 AS INTEGER)) ON CONFLICT (history
 UPDATE rowlock_era SET start = start WHERE history = ''
 
 -- name: era-fresh
--- Whether no key was ever granted, and the tables were made within the last hour.
+-- Whether no key was ever granted, and the tables were made within the last five minutes.
 SELECT NOT EXISTS (SELECT 1 FROM rowlock) AND (SELECT max(floor) FROM rowlock_floor) = 0
   AND (SELECT since FROM rowlock_era WHERE history = '')
-    > CAST(unixepoch('subsec') * 1000 AS INTEGER) - 3600000
+    > CAST(unixepoch('subsec') * 1000 AS INTEGER) - 300000
 
 -- name: era-clock
 -- In µs since 1970

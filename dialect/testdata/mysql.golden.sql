@@ -126,22 +126,22 @@ WHERE w.token = 0 AND w.alive_until > UTC_TIMESTAMP(6) LIMIT ?
 -- dialect/mysql/era.sql: era-look
 SELECT /* rowlock era-look */ h.name, COALESCE((SELECT MAX(start) FROM `rowlock_era`), -1),
   (SELECT COUNT(*) FROM `rowlock_era` WHERE history <> ''),
-  (SELECT COUNT(*) FROM `rowlock_era` WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), h.server
-FROM (SELECT @@server_uuid AS server, CONCAT_WS('/', @@server_uuid,
+  COALESCE((SELECT history FROM `rowlock_era` WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), h.server
+FROM (SELECT @@server_uuid AS server, CONCAT(@@server_uuid, '/',
         UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
-          FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'),
-        (SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
-         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?)) AS name) AS h
+          FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'), '/',
+        COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')) AS name) AS h
 
 -- dialect/mysql/era.sql: era-look-mariadb
 SELECT /* rowlock era-look-mariadb */ h.name, COALESCE((SELECT MAX(start) FROM `rowlock_era`), -1),
   (SELECT COUNT(*) FROM `rowlock_era` WHERE history <> ''),
-  (SELECT COUNT(*) FROM `rowlock_era` WHERE history = h.name), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), CAST(@@server_id AS CHAR)
-FROM (SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id,
+  COALESCE((SELECT history FROM `rowlock_era` WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), CAST(@@server_id AS CHAR)
+FROM (SELECT CONCAT(@@hostname, '/', @@port, '/', @@server_id, '/',
         UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
-          FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'),
-        (SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
-         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?)) AS name) AS h
+          FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'), '/',
+        COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')) AS name) AS h
 
 -- dialect/mysql/era.sql: era-make
 INSERT /* rowlock era-make */ IGNORE INTO `rowlock_era` (history, start, since) VALUES ('', 0, UTC_TIMESTAMP(6))
@@ -151,7 +151,7 @@ UPDATE /* rowlock era-lock */ `rowlock_era` SET start = start WHERE history = ''
 
 -- dialect/mysql/era.sql: era-fresh
 SELECT /* rowlock era-fresh */ NOT EXISTS (SELECT 1 FROM `rowlock`) AND (SELECT MAX(floor) FROM `rowlock_floor`) = 0
-  AND (SELECT since FROM `rowlock_era` WHERE history = '') > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+  AND (SELECT since FROM `rowlock_era` WHERE history = '') > UTC_TIMESTAMP(6) - INTERVAL 5 MINUTE
 
 -- dialect/mysql/era.sql: era-clock
 SELECT /* rowlock era-clock */ TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))

@@ -126,7 +126,8 @@ WHERE w.token = 0 AND w.alive_until > clock_timestamp() LIMIT $1::bigint
 -- dialect/postgres/era.sql: era-look
 SELECT /* rowlock era-look */ h.name, coalesce((SELECT max(start) FROM "rowlock_era"), -1),
   (SELECT count(*) FROM "rowlock_era" WHERE history <> ''),
-  (SELECT count(*) FROM "rowlock_era" WHERE history = h.name), pg_is_in_recovery()::int, h.started
+  coalesce((SELECT history FROM "rowlock_era" WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name,
+    false)::int, pg_is_in_recovery()::int, h.started
 FROM (SELECT s.started || '/' || coalesce(pg_relation_filenode('"rowlock"'::regclass), 0) AS name, s.started
       FROM (SELECT ((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint)::text) AS s (started)
      ) AS h
@@ -140,7 +141,7 @@ UPDATE /* rowlock era-lock */ "rowlock_era" SET start = start WHERE history = ''
 
 -- dialect/postgres/era.sql: era-fresh
 SELECT /* rowlock era-fresh */ (NOT EXISTS (SELECT 1 FROM "rowlock") AND (SELECT max(floor) FROM "rowlock_floor") = 0
-  AND (SELECT since FROM "rowlock_era" WHERE history = '') > clock_timestamp() - interval '1 hour')::int
+  AND (SELECT since FROM "rowlock_era" WHERE history = '') > clock_timestamp() - interval '5 minutes')::int
 
 -- dialect/postgres/era.sql: era-clock
 SELECT /* rowlock era-clock */ (extract(epoch FROM clock_timestamp()) * 1000000)::bigint

@@ -128,7 +128,7 @@ UPDATE /* rowlock era-lock */ "rowlock_era" SET start = start WHERE history = ''
 -- dialect/sqlite/era.sql: era-fresh
 SELECT /* rowlock era-fresh */ NOT EXISTS (SELECT 1 FROM "rowlock") AND (SELECT max(floor) FROM "rowlock_floor") = 0
   AND (SELECT since FROM "rowlock_era" WHERE history = '')
-    > CAST(unixepoch('subsec') * 1000 AS INTEGER) - 3600000
+    > CAST(unixepoch('subsec') * 1000 AS INTEGER) - 300000
 
 -- dialect/sqlite/era.sql: era-clock
 SELECT /* rowlock era-clock */ CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000

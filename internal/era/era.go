@@ -24,8 +24,10 @@ import (
 )
 
 const (
-	// pause is between two tries to begin an era while another session does.
-	pause = 20 * time.Millisecond
+	// The pauses between two tries to begin an era while another session does.
+	firstPause, longestPause, pauseJitter = 10 * time.Millisecond, 200 * time.Millisecond, 0.3
+	// unlearned is below every start.
+	unlearned = -1
 	// kept is how many histories the table remembers. One that is forgotten begins an era again.
 	kept = 64
 )
@@ -35,15 +37,15 @@ type Eras struct {
 	d      *sqlstore.Dialect
 	began  func(start int64)
 	opened sqlstore.Opened
-	newest atomic.Int64 // that any session here has learned
-	last   atomic.Int64 // that is admitted, or -1
+	newest atomic.Int64 // that any session here has learned; -1 before the first
+	gates  gates
 }
 
 // New returns the eras of the tables that d speaks of. It calls began, unless that is nil, for each
 // era that a session here has begun after the first. Close ends them.
 func New(d *sqlstore.Dialect, began func(start int64)) *Eras {
 	e := &Eras{d: d, began: began}
-	e.Admit(-1)
+	e.newest.Store(unlearned)
 	return e
 }
 
@@ -53,8 +55,8 @@ func (e *Eras) Close() { e.opened.Close() }
 // Newest is the start of the newest era that a session has learned.
 func (e *Eras) Newest() int64 { return e.newest.Load() }
 
-// Admit is the AdmitEras of a seam.EraGate.
-func (e *Eras) Admit(last int64) { e.last.Store(last) }
+// Hold is the HoldEras of a seam.EraGate.
+func (e *Eras) Hold() (admit func(start int64), free func()) { return e.gates.hold(e.Newest()) }
 
 // After returns the function that sets up a session that grants.
 func (e *Eras) After(
@@ -76,29 +78,44 @@ func (e *Eras) Learn(ctx context.Context, s *sqlstore.Session) error {
 		s.EraAt(0)
 		return nil
 	}
-	h, err := e.look(ctx, s)
-	if err != nil {
-		return err
-	}
-	for !e.knows(h) {
-		if h.ReadOnly != 0 {
-			return fmt.Errorf("%w: its history is new to the table, and it takes no writes",
-				lease.ErrReadOnly)
+	pauses := retry.Growing(firstPause, longestPause, pauseJitter)
+	for {
+		h, err := e.find(ctx, s)
+		if err == nil {
+			e.see(h.Newest)
+			s.GrantIn(h.Newest, e.d.EraText(s, h), e.holds)
+			return nil
 		}
-		switch h, err = e.begin(ctx, s); {
-		case err == nil:
-		case sqlstore.Judge(e.d, err).Class != sqlstore.Conflict || !retry.Sleep(ctx, pause):
+		// Other sessions may begin the era at this moment, or a file be busy.
+		if sqlstore.Judge(e.d, err).Class != sqlstore.Conflict || !retry.Sleep(ctx, pauses.NextBackOff()) {
 			return err
 		}
 	}
-	e.see(h.Newest)
-	s.GrantIn(h.Newest, e.d.EraText(s, h), e.holds)
-	return nil
 }
 
-// holds returns an error if a session must not grant in its era yet.
+// find returns a history whose era has begun.
+func (e *Eras) find(ctx context.Context, s *sqlstore.Session) (sqlstore.History, error) {
+	h, err := e.look(ctx, s)
+	switch {
+	case err != nil || e.knows(h):
+		return h, err
+	case h.ReadOnly != 0:
+		return h, fmt.Errorf("%w: its history is new to the table, and it takes no writes",
+			lease.ErrReadOnly)
+	}
+	return e.begin(ctx, s)
+}
+
+// errPassed has a lane that has slept through the beginning of an era connect anew. Where a server
+// can be demoted without ending its connections, they would go on in the old era.
+var errPassed = errors.New("an era has begun since the session was made")
+
+// holds returns an error if a session must not grant in its era.
 func (e *Eras) holds(start int64) error {
-	if last := e.last.Load(); last >= 0 && start > last {
+	switch {
+	case start < e.Newest():
+		return sqlstore.NotSent{Err: errPassed}
+	case start > e.gates.last():
 		return sqlstore.NotSent{Err: seam.ErrNewEra}
 	}
 	return nil
@@ -106,10 +123,13 @@ func (e *Eras) holds(start int64) error {
 
 func (e *Eras) look(ctx context.Context, s *sqlstore.Session) (sqlstore.History, error) {
 	h, err := e.d.History(ctx, s, &e.opened)
-	if err == nil {
-		err = check(h.Newest)
+	switch {
+	case err != nil:
+		return h, err
+	case h.Name == "":
+		return h, fmt.Errorf("%w: the server does not say when it was started", lease.ErrUnsupported)
 	}
-	return h, err
+	return h, check(h.Newest)
 }
 
 func (e *Eras) knows(h sqlstore.History) bool { return h.Known > 0 && h.Newest >= e.Newest() }
@@ -121,11 +141,12 @@ func (e *Eras) see(start int64) {
 }
 
 // begin records the server's history with the next era, unless another session has, and returns
-// what the table then has. An error of its commit needs no other treatment: the next session reads
-// what has become of it.
-func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (h sqlstore.History, err error) {
+// what the table then has. If it fails it returns no history: what it was about to write may not be
+// there. The next session reads what has become of it.
+func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (sqlstore.History, error) {
+	var h sqlstore.History
 	wrote := false
-	err = s.InTx(ctx, func() error {
+	err := s.InTx(ctx, func() (err error) {
 		for _, section := range [...]string{"era-make", "era-lock"} {
 			if _, err := s.Exec(ctx, e.d.Text(section)); err != nil {
 				return err
@@ -147,16 +168,19 @@ func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (h sqlstore.Histo
 	if errors.As(err, &open) {
 		err = open.Err
 	}
-	if err == nil && wrote && e.began != nil {
+	if err != nil {
+		return sqlstore.History{}, err
+	}
+	if wrote && e.began != nil {
 		e.began(h.Newest)
 	}
-	return h, err
+	return h, nil
 }
 
 // next returns the start of the era that the history h begins. The first history of new tables has
 // the tokens from 1 on.
 func (e *Eras) next(ctx context.Context, s *sqlstore.Session, h sqlstore.History) (int64, error) {
-	if h.Recorded == 0 && h.Newest == 0 && e.Newest() == 0 {
+	if h.Recorded == 0 && h.Newest == 0 && e.Newest() == unlearned {
 		if fresh, err := e.fresh(ctx, s); fresh || err != nil {
 			return 0, err
 		}

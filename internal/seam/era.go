@@ -1,16 +1,25 @@
 package seam
 
-import "errors"
+import (
+	"context"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
 
 // ErrNewEra is the error of a grant in an era that is held back. Nothing was granted.
-var ErrNewEra = errors.New("rowlock: the server's history is new, and no audit has admitted its era")
+var ErrNewEra = fmt.Errorf("%w: the database's server was started or has failed over, and a bridge "+
+	"has not yet compared the cluster's keys with the table", lease.ErrBusy)
 
 // EraGate is a store that can hold back what it would grant in a new era, while its caller finds
 // out what the server has forgotten. Reads, renewals, releases and moves go on.
 type EraGate interface {
 	// Era is the start of the newest era that the store has met.
 	Era() int64
-	// AdmitEras has every grant fail with ErrNewEra in an era that begins after last. A negative
-	// last admits all again.
-	AdmitEras(last int64)
+	// HoldEras has every grant fail with ErrNewEra in a later era than that, until admit is called
+	// with its start by all who hold eras, or free is.
+	HoldEras() (admit func(start int64), free func())
+	// MayDepart returns an error if a key that moved away now could come home in an epoch that is
+	// not over by the database's clock. So a mover does not take a key that it cannot move.
+	MayDepart(ctx context.Context, key string) error
 }

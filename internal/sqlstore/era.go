@@ -41,7 +41,7 @@ func (s *Session) EraAt(start int64) { s.GrantIn(start, strconv.FormatInt(start,
 // GrantIn has a session grant in the era that begins after start. Text is the start as its
 // statements have it. Holds returns why the session must not grant in the era now, and may be nil.
 func (s *Session) GrantIn(start int64, text string, holds func(start int64) error) {
-	s.era, s.eraText, s.holds, s.filled = start, text, holds, make(map[string]string)
+	s.era, s.eraText, s.holds, s.filled = start, text, holds, make(map[string]filled)
 }
 
 // Next returns the token that a statement of the session grants to a key which has this one.
@@ -55,28 +55,36 @@ func (s *Session) held(grants bool) error {
 	return s.holds(s.era)
 }
 
-// unprepared returns the statement of the session's job as the server gets it.
+// filled is a statement as the server gets it.
+type filled struct {
+	text   string
+	grants bool
+}
+
+// unprepared returns the statement of the session's job as the server gets it. It keeps the text,
+// because a search of it would take longer than all else here.
 func (s *Session) unprepared() (string, error) {
-	if err := s.held(grants(s.job.query)); err != nil {
-		return "", err
+	f, ok := s.filled[s.job.query]
+	if !ok {
+		text, err := s.text(s.job.query)
+		if err != nil {
+			return "", err
+		}
+		f = filled{text, grants(s.job.query)}
+		if s.filled != nil {
+			s.filled[s.job.query] = f
+		}
 	}
-	return s.text(s.job.query)
+	return f.text, s.held(f.grants)
 }
 
 // text returns a statement as the server gets it.
 func (s *Session) text(query string) (string, error) {
-	if text, ok := s.filled[query]; ok {
-		return text, nil
+	switch {
+	case !grants(query):
+		return query, nil
+	case s.eraText == "":
+		return "", NotSent{fmt.Errorf("%w: the session has learned no era", lease.ErrConfig)}
 	}
-	text := query
-	if grants(query) {
-		if s.eraText == "" {
-			return "", NotSent{fmt.Errorf("%w: the session has learned no era", lease.ErrConfig)}
-		}
-		text = FillEra(query, s.eraText)
-	}
-	if s.filled != nil {
-		s.filled[query] = text
-	}
-	return text, nil
+	return FillEra(query, s.eraText), nil
 }

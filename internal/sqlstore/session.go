@@ -50,7 +50,7 @@ type Session struct {
 
 	era     int64                   // in which the session grants; see package era
 	eraText string                  // "" until it is learned
-	filled  map[string]string       // statements as the server gets them
+	filled  map[string]filled       // statements as the server gets them
 	holds   func(start int64) error // returns why it must not grant; may be nil
 }
 

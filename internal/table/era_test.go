@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/era"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -369,4 +371,143 @@ func TestTablesWithoutAHistoryBeginWithTokenOneOnlyIfTheyAreNew(t *testing.T) {
 			t.Error("tables that were made long ago begin with token 1")
 		}
 	})
+}
+
+// A server to which others have failed back knows its own history, and may have forgotten what was
+// granted since. Its era is not the newest then, and another begins.
+func TestAServerThatIsPrimaryAgainBeginsAnEra(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		if e.Name == "sqlite" {
+			t.Skip("a file has several histories at once, one for each process")
+		}
+		r := newRig(t, e, sqlstore.Update, 2)
+		there := lease.EpochStart(40)
+		e.Exec(t, `INSERT INTO {rowlock_era} (history, start, since) VALUES ('the other server', ?, {now})`, there)
+		s := r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+		if l := hold(t, s, "k"); l.Token <= there+1 || s.Era() <= there {
+			t.Errorf("token %d in the era after %d, which began elsewhere after %d", l.Token, s.Era(), there)
+		}
+	})
+}
+
+// A lane that has slept through the beginning of an era does not grant in the old one: nothing ends
+// its connection where a server is demoted without a restart.
+func TestALaneThatSleptThroughAnEraConnectsAnew(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 3)
+		e.ForgetEras(t)
+		r.recycle(t, "") // one lane learns
+		began := r.store.Era()
+		var all sync.WaitGroup
+		for i := range 30 {
+			all.Go(func() {
+				if _, a := acquire(t, r.store, fmt.Sprint("k", i)); !a.Granted || a.Token <= began {
+					t.Errorf("got %+v after the era that begins after %d", a, began)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// What is held back stays so for statements that are prepared, and where none is prepared.
+func TestNothingIsGrantedInAnEraThatIsHeldBack(t *testing.T) {
+	for _, k := range append([]testdb.Kind{testdb.PgBouncer}, testdb.Kinds...) {
+		t.Run(k.Name, func(t *testing.T) {
+			e := k.Open(t)
+			r := newRig(t, e, sqlstore.Update, 2)
+			release(t, r.store, hold(t, r.store, "k"))
+			admit, free := r.store.HoldEras()
+			_, otherFree := r.store.HoldEras()
+			e.ForgetEras(t)
+			r.recycle(t, "")
+			held := func() {
+				t.Helper()
+				_, err := ask(t.Context(), r.store, requests("k")[0])
+				wantIs(t, err, seam.ErrNewEra, lease.ErrBusy)
+			}
+			held()
+			admit(r.store.Era())
+			held() // the other has not
+			otherFree()
+			l := hold(t, r.store, "k")
+			release(t, r.store, l)
+			e.ForgetEras(t)
+			r.recycle(t, "")
+			held()
+			held() // its statements are prepared by now
+			free()
+			release(t, r.store, hold(t, r.store, "k"))
+		})
+	}
+}
+
+// A server that takes no writes begins no era.
+func TestAServerThatTakesNoWritesBeginsNoEra(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		d := e.Dialect.Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
+			return readOnly{db}, f
+		})
+		_, _, err := table.Open(t.Context(), e.DB, d, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+		wantIs(t, err, lease.ErrReadOnly)
+		var n int
+		if err := e.DB.QueryRow(e.SQL(`SELECT COUNT(*) FROM {rowlock_era} WHERE history <> ''`)).Scan(&n); err != nil || n != 0 {
+			t.Errorf("%d histories, %v", n, err)
+		}
+	})
+}
+
+type readOnly struct{ sqlstore.Database }
+
+func (d readOnly) History(ctx context.Context, s *sqlstore.Session, o *sqlstore.Opened) (sqlstore.History, error) {
+	h, err := d.Database.History(ctx, s, o)
+	h.ReadOnly = 1
+	return h, err
+}
+
+// The table does not grow with each restart.
+func TestTheTableRemembersTheNewestHistories(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		for i := range 80 {
+			e.Exec(t, `INSERT INTO {rowlock_era} (history, start, since) VALUES (?, ?, {now})`, fmt.Sprint("old ", i), i+1)
+		}
+		r := rig{Env: e}
+		r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+		var n, least int
+		row := e.DB.QueryRow(e.SQL(`SELECT COUNT(*), MIN(start) FROM {rowlock_era} WHERE history <> ''`))
+		if err := row.Scan(&n, &least); err != nil || n != 64 || least != 18 {
+			t.Errorf("%d histories from %d on, %v; want the newest 64", n, least, err)
+		}
+	})
+}
+
+// A file that another process writes to is opened when that has ended.
+func TestABusyFileIsOpenedWhenItIsFree(t *testing.T) {
+	e := testdb.Kinds[0].Open(t)
+	tx, err := e.DB.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(e.SQL(`UPDATE {rowlock_floor} SET floor = floor`)); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error, 1)
+	go func() {
+		s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Errorf("opened beside a writer: %v", err)
+	case <-time.After(300 * time.Millisecond): // longer than a lane waits for the file's lock
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
 }

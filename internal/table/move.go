@@ -21,7 +21,7 @@ func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (
 	if err := s.checkMove("move", l.Key, home, epoch); err != nil {
 		return 0, false, err
 	}
-	if err := s.mayReturnIn(ctx, l.Key, epoch+1); err != nil {
+	if err := s.mayDepart(ctx, l.Key, epoch); err != nil {
 		return 0, false, err
 	}
 	args := []any{home, lease.EpochStart(epoch), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token}
@@ -29,15 +29,29 @@ func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (
 	return epoch, ok, err
 }
 
-// mayReturnIn returns an error if the key would come home in an epoch that is not over by the
-// database's clock. An era that begins after a failover is of the clock, and must be above every
-// epoch in which the table has granted: those that the server has forgotten stand nowhere else.
-func (s *Store) mayReturnIn(ctx context.Context, key string, epoch int64) error {
-	now, err := ask(ctx, s.engine, lane.Release, "move", key, s.eras.Clock)
-	if err != nil || lease.EpochStart(epoch) <= era.Start(now) {
+// MayDepart asks with the epoch in which the key would be granted to its mover.
+func (s *Store) MayDepart(ctx context.Context, key string) error {
+	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{key}})
+	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %q has moved, or its server has failed over, less than %s ago by the "+
+	token := s.eras.Newest()
+	for _, r := range rows {
+		token = max(token, r.Token)
+	}
+	return s.mayDepart(ctx, key, lease.Epoch(token)+1)
+}
+
+// mayDepart returns an error if a key that departs in this epoch could come home in one that is not
+// over by the database's clock: the next, or the third if it is taken back by force. An era that
+// begins after a failover is of the clock, and must be above every epoch in which the table has
+// granted: those that the server has forgotten stand nowhere else.
+func (s *Store) mayDepart(ctx context.Context, key string, epoch int64) error {
+	now, err := ask(ctx, s.engine, lane.Release, "move", key, s.eras.Clock)
+	if err != nil || lease.EpochStart(epoch+3) <= era.Start(now) {
+		return err
+	}
+	return fmt.Errorf("%w: %q has come home, or the server was started, less than %s ago by the "+
 		"database's clock: move it later", lease.ErrBusy, key, 2*era.Step)
 }
 

@@ -151,11 +151,15 @@ func (s *Store) rehearseQueue(ctx context.Context, key string) error {
 	if err := s.rehearsePlace(ctx, second, lease.Place{Ahead: 1}); err != nil {
 		return err
 	}
-	if _, err := s.Pass(ctx, []lease.Lease{held}); err != nil {
+	passed, err := s.Pass(ctx, []lease.Lease{held})
+	switch {
+	case err != nil:
 		return err
+	case passed[0].Token <= held.Token:
+		return vanished("the token of a lease that was passed on")
 	}
 	if err := s.rehearsePlace(ctx, first,
-		lease.Place{Granted: true, Token: held.Token + 1}); err != nil {
+		lease.Place{Granted: true, Token: passed[0].Token}); err != nil {
 		return err
 	}
 	return s.rehearseLeave(ctx, first, second)

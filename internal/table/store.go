@@ -103,8 +103,8 @@ func (s *Store) Settle(ctx context.Context) { s.lanes.Settle(ctx) }
 // Era is the token that the newest era which this store grants in begins after.
 func (s *Store) Era() int64 { return s.eras.Newest() }
 
-// AdmitEras has grants in later eras fail with seam.ErrNewEra.
-func (s *Store) AdmitEras(last int64) { s.eras.Admit(last) }
+// HoldEras has grants in later eras fail with seam.ErrNewEra.
+func (s *Store) HoldEras() (admit func(start int64), free func()) { return s.eras.Hold() }
 
 var _ seam.EraGate = (*Store)(nil)
 
