@@ -13,8 +13,8 @@ type Mover interface {
 	// Depart moves the key of a held lease to home, a positive number, and returns the epoch that
 	// begins. From then on the key has no holder here and is not granted here. ok false says that
 	// nothing was changed, because the row names another owner or token. A repeated call finds that
-	// too; see Confirm. A table that begins eras by the clock returns [ErrBusy] if the epoch in which
-	// the key would return is not over yet: move it later.
+	// too; see Confirm. A table that begins eras by the clock returns [ErrBusy] if an epoch in which
+	// the key may return is not over yet: move it later.
 	Depart(ctx context.Context, l Lease, home int) (epoch int64, ok bool, err error)
 	// Return takes the key back from home if it is there in this epoch. The key is then free, in
 	// the next epoch. ok false says that nothing was changed, because the key is not there or is in

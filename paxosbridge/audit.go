@@ -21,9 +21,11 @@ const (
 //
 // A table that begins an era after such a failover, as that of rowlock.OpenTable does, grants
 // nothing through a bridge before an audit. With another table, or for clients without a bridge,
-// the table may until the audit grant a key that the cluster has granted too. A move that is
-// completed at that moment may be found by the next audit only. Tokens grow in each home all the
-// same, fenced data refuse a token older than one they have seen, and no key is stuck.
+// the table may until the audit grant a key that the cluster has granted too. Any table may until
+// the next audit, if the second step of a forgotten move out is made after the first one. So
+// rowlock asks for replication that loses no acknowledged commit. Even without it, the cluster's
+// tokens grow and those of a table with eras, fenced data refuse a token older than one they have
+// seen, and no key is stuck.
 //
 // A key that cannot be repaired does not keep the audit from other keys. The error is that of the
 // first such key on each page of 500 records, and says how many others failed.

@@ -35,7 +35,7 @@
 // # Guarantees
 //
 // One owner per key and growing tokens hold across moves without any clock, as they do in the
-// table:
+// table, if the database forgets no acknowledged commit:
 //
 //   - An epoch is opened in the cluster only after the row has said that the key has left.
 //   - A row takes a key back only after its epoch was sealed, which is final.
@@ -50,15 +50,17 @@
 // [Config].Delegation allows it.
 //
 // A database that forgets acknowledged commits forgets moves too, for example in a failover to a
-// replica that lagged. An audit finds and repairs that ([Bridge.Audit]). A table that begins an era
-// after a failover grants nothing through a bridge before an audit, and calls get [lease.ErrBusy]
-// while the cluster cannot be read. With a table that has no eras, both stores may grant the key
-// until then, and so may a client that uses the table without a bridge.
+// replica that lagged. An audit finds and repairs that ([Bridge.Audit]). Until then both stores may
+// grant the key. A table that begins an era after each start of its server grants nothing through a
+// bridge before an audit, and calls get [lease.ErrBusy] while the cluster cannot be read. That
+// leaves clients that use the table without a bridge, a move whose second step is made after the
+// audit, and a ForceReturn that is forgotten: the cluster then grants below the table's tokens. So
+// replicate synchronously (rowlock.Config.RequireSync).
 //
-// A key that is at home moves out only when the epoch in which it would return is over by the
-// database's clock: for up to 20 minutes after it came home, or after the server was started,
-// [Bridge.MoveOut] returns [lease.ErrBusy]. An era that begins after a failover is then above every
-// token that the table had granted.
+// A key that is at home moves out only when each epoch in which it may return is over by the
+// database's clock. An era that begins after a failover is then above every token that the table
+// had granted. A key that came home or was granted in an epoch of the last 20 minutes waits:
+// [Bridge.MoveOut] returns [lease.ErrBusy].
 //
 // UnlockTx does not work for a key in the cluster: pin such keys to the table. LockAll of keys that
 // are not all in the table asks for each, and releases a part: other callers may for a moment find

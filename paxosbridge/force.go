@@ -17,6 +17,7 @@ import (
 // A holder of the key in the cluster loses it. Only clocks keep two holders apart here, as they do
 // whenever a lease expires: the holder's clock may be slower than the database's by up to a tenth.
 // Tokens and Fence need no clock: from the first moment on a fence refuses the old holder's token.
+// A database that forgets the return leaves the key in the cluster, with tokens below the table's.
 func (m *mover) ForceReturn(ctx context.Context, key string) error {
 	if m.cfg.Delegation == 0 {
 		return fmt.Errorf(

@@ -47,8 +47,8 @@ func initdb(s *server, options ...string) error {
 	return os.WriteFile(s.folder+"/data/pg_hba.conf", []byte(access), 0o600)
 }
 
-// mostConnections has room for those that the fault "late" leaves behind: the server keeps each until
-// it has executed the statement, while the client makes another.
+// mostConnections has room for those that the fault "late" leaves behind: the server keeps each
+// until it has executed the statement, while the client makes another.
 const mostConnections = 400
 
 // access is for this machine and the namespaces of its workers.

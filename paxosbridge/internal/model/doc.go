@@ -69,7 +69,7 @@
 // # A database that forgets
 //
 // With synchronous replication a failover forgets nothing. Otherwise, and however the key is
-// audited after:
+// audited after, in a table without eras, because the model has no clock:
 //
 //	forgotten  what breaks                             what still holds
 //	a Return   nothing: it is repeated
@@ -83,6 +83,11 @@
 // open or sealed, but not for one whose Open is still in flight. An audit that also seals the next
 // epoch at the cluster, for every key that the row has at the table, closes it altogether: the late
 // Open is refused. See docs/decisions/0016.
+//
+// A table with eras has the audit before its first grant (AuditBefore). There a grant that was
+// forgotten is followed by a higher token, and what the table grants after a forgotten Depart is
+// above the cluster's tokens. The cluster's look at no era: a late Open, or a forced return that is
+// forgotten, has it grant below the table's. See docs/decisions/0056.
 //
 // # Taken back by force
 //
