@@ -103,6 +103,7 @@ func (s *Scene) Session(d *sqlstore.Dialect, conn *sql.Conn) *sqlstore.Session {
 	session := sqlstore.NewSession(conn)
 	s.Cleanup(session.Discard)
 	s.OK(d.Setup(s.Context(), session))
+	session.EraAt(0)
 	return session
 }
 

@@ -86,7 +86,8 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 		return cause
 	}
 	if err != nil {
-		return s.explain("connect", "", sqlstore.NotSent{Err: err})
+		err = s.explain("connect", "", sqlstore.NotSent{Err: err})
+		return sqlstore.ExplainPrivilege(ctx, db, s.d, err)
 	}
 	// A busy database is not a refusal: many processes may open it at this moment.
 	for err = s.rehearse(ctx, o); errors.Is(err, lease.ErrBusy) &&

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -49,6 +50,9 @@ func (s *Store) rehearse(ctx context.Context, o Options) error {
 		}
 	}
 	if err := s.rehearseInterest(ctx, key); err != nil {
+		return err
+	}
+	if _, err := ask(ctx, s.engine, lane.Release, "rehearse an era", "", s.eras.Rehearse); err != nil {
 		return err
 	}
 	return s.rehearseReap(ctx, key, o)
