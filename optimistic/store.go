@@ -82,8 +82,8 @@ const minTimeout = 100 * time.Millisecond
 // every kind of statement once. The user needs SELECT, INSERT and UPDATE on rowlock, SELECT on
 // rowlock_floor and rowlock_meta, and SELECT, INSERT, UPDATE and DELETE on rowlock_queue,
 // rowlock_wait and rowlock_era. A sweep needs UPDATE on rowlock_floor and DELETE on rowlock too;
-// without them leave it to another client: rowlock.Config.Reaper.Off. It takes 30 s at most, even if
-// the server does not answer.
+// without them leave it to another client: rowlock.Config.Reaper.Off. It takes 30 s at most, even
+// if the server does not answer.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 	return NewContext(context.Background(), db, d, opts...)
 }
