@@ -4,9 +4,10 @@
 // of the table that history is. The statements that grant have the era's start in their text, so
 // that it costs no round trip, and a session that has not learned it can send none of them.
 //
-// A connection ends with its server, so that no session takes an old era to another one. Behind a
-// pooler or a proxy it may, and there the text is an expression that fails on every server but the
-// one that was asked.
+// A connection ends with its server, so that most sessions take no old era to another one. Behind a
+// pooler or a proxy one may, and there the text is an expression that fails on every server but the
+// one that was asked. Where a server is demoted and promoted again without a restart, a session that
+// slept meanwhile connects anew as soon as another session here has learned of an era since.
 package era
 
 import (
@@ -46,6 +47,7 @@ type Eras struct {
 func New(d *sqlstore.Dialect, began func(start int64)) *Eras {
 	e := &Eras{d: d, began: began}
 	e.newest.Store(unlearned)
+	e.gates.open()
 	return e
 }
 
@@ -99,7 +101,7 @@ func (e *Eras) find(ctx context.Context, s *sqlstore.Session) (sqlstore.History,
 	switch {
 	case err != nil || e.knows(h):
 		return h, err
-	case h.ReadOnly != 0:
+	case h.ReadOnly:
 		return h, fmt.Errorf("%w: its history is new to the table, and it takes no writes",
 			lease.ErrReadOnly)
 	}
@@ -115,7 +117,7 @@ func (e *Eras) holds(start int64) error {
 	switch {
 	case start < e.Newest():
 		return sqlstore.NotSent{Err: errPassed}
-	case start > e.gates.last():
+	case start > e.gates.last.Load():
 		return sqlstore.NotSent{Err: seam.ErrNewEra}
 	}
 	return nil
@@ -132,7 +134,7 @@ func (e *Eras) look(ctx context.Context, s *sqlstore.Session) (sqlstore.History,
 	return h, check(h.Newest)
 }
 
-func (e *Eras) knows(h sqlstore.History) bool { return h.Known > 0 && h.Newest >= e.Newest() }
+func (e *Eras) knows(h sqlstore.History) bool { return h.Known && h.Newest >= e.Newest() }
 
 func (e *Eras) see(start int64) {
 	for seen := e.Newest(); seen < start && !e.newest.CompareAndSwap(seen, start); {
@@ -147,10 +149,8 @@ func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (sqlstore.History
 	var h sqlstore.History
 	wrote := false
 	err := s.InTx(ctx, func() (err error) {
-		for _, section := range [...]string{"era-make", "era-lock"} {
-			if _, err := s.Exec(ctx, e.d.Text(section)); err != nil {
-				return err
-			}
+		if err := e.lock(ctx, s); err != nil {
+			return err
 		}
 		if h, err = e.look(ctx, s); err != nil || e.knows(h) {
 			return err
@@ -158,7 +158,7 @@ func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (sqlstore.History
 		if h.Newest, err = e.next(ctx, s, h); err != nil {
 			return err
 		}
-		h.Known, wrote = 1, h.Newest > 0
+		h.Known, wrote = true, h.Newest > 0
 		if _, err := s.Exec(ctx, e.d.Text("era-write"), h.Name, h.Newest); err != nil {
 			return err
 		}
@@ -177,6 +177,15 @@ func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (sqlstore.History
 	return h, nil
 }
 
+// lock has one session at a time begin an era, until its transaction ends.
+func (e *Eras) lock(ctx context.Context, s *sqlstore.Session) error {
+	if _, err := s.Exec(ctx, e.d.Text("era-make")); err != nil {
+		return err
+	}
+	_, err := s.Exec(ctx, e.d.Text("era-lock"))
+	return err
+}
+
 // Rehearse runs what begins an era, and changes nothing: the first failover is too late to find that
 // the user lacks a right.
 func (e *Eras) Rehearse(ctx context.Context, s *sqlstore.Session) (done bool, err error) {
@@ -184,10 +193,8 @@ func (e *Eras) Rehearse(ctx context.Context, s *sqlstore.Session) (done bool, er
 		return true, nil
 	}
 	return true, s.InTx(ctx, func() error {
-		for _, section := range [...]string{"era-make", "era-lock"} {
-			if _, err := s.Exec(ctx, e.d.Text(section)); err != nil {
-				return err
-			}
+		if err := e.lock(ctx, s); err != nil {
+			return err
 		}
 		_, err := s.Exec(ctx, e.d.Text("era-drop"), int64(unlearned))
 		return err

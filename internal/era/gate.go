@@ -10,20 +10,14 @@ import (
 // gates hold back what has not been admitted by each of those that audit: bridges to two clusters
 // know each what is in its own.
 type gates struct {
-	least atomic.Int64 // that all have admitted, if held is true
-	held  atomic.Bool
+	last atomic.Int64 // that all have admitted: every era, if none holds any back
 
 	mu  sync.Mutex
 	all []*int64
 }
 
-// last is the start of the last era that all have admitted.
-func (g *gates) last() int64 {
-	if !g.held.Load() {
-		return math.MaxInt64
-	}
-	return g.least.Load()
-}
+// open is for before the first use.
+func (g *gates) open() { g.last.Store(math.MaxInt64) }
 
 // hold has all eras after newest wait for admit, until free is called.
 func (g *gates) hold(newest int64) (admit func(start int64), free func()) {
@@ -44,6 +38,5 @@ func (g *gates) change(f func()) {
 	for _, a := range g.all {
 		least = min(least, *a)
 	}
-	g.least.Store(least)
-	g.held.Store(len(g.all) > 0)
+	g.last.Store(least)
 }

@@ -14,10 +14,12 @@ type History struct {
 	Name string
 	// Newest is the start of the newest era of the table, -1 if there is none.
 	Newest int64
-	// Recorded is how many histories the table has, and Known is 1 if this is one of them.
-	Recorded, Known int64
-	// ReadOnly is 0 if the server takes writes.
-	ReadOnly int64
+	// Recorded is how many histories the table has. Known says that this is the newest of them; in a
+	// file, which has several at once, that it is one of them.
+	Recorded int64
+	Known    bool
+	// ReadOnly says that the server takes no writes.
+	ReadOnly bool
 	// Server is something that statements can compare, and that differs on any other server.
 	Server string
 }
@@ -38,10 +40,11 @@ func grants(query string) bool { return strings.Contains(query, eraWord) }
 // one history.
 func (s *Session) EraAt(start int64) { s.GrantIn(start, strconv.FormatInt(start, 10), nil) }
 
-// GrantIn has a session grant in the era that begins after start. Text is the start as its
-// statements have it. Holds returns why the session must not grant in the era now, and may be nil.
+// GrantIn has a session grant in the era that begins after start. It is called once, before anything
+// is granted. Text is the start as its statements have it. Holds returns why the session must not
+// grant in the era now, and may be nil.
 func (s *Session) GrantIn(start int64, text string, holds func(start int64) error) {
-	s.era, s.eraText, s.holds, s.filled = start, text, holds, make(map[string]filled)
+	s.era, s.eraText, s.holds = start, text, holds
 }
 
 // Next returns the token that a statement of the session grants to a key which has this one.
@@ -71,9 +74,7 @@ func (s *Session) unprepared() (string, error) {
 			return "", err
 		}
 		f = filled{text, grants(s.job.query)}
-		if s.filled != nil {
-			s.filled[s.job.query] = f
-		}
+		s.filled[s.job.query] = f
 	}
 	return f.text, s.held(f.grants)
 }

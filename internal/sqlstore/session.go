@@ -65,7 +65,7 @@ type Guard struct {
 
 // NewSession takes over conn.
 func NewSession(conn *sql.Conn) *Session {
-	s := &Session{conn: conn, stmts: make(map[string]*statement)}
+	s := &Session{conn: conn, stmts: make(map[string]*statement), filled: make(map[string]filled)}
 	s.job.do = s.job.on(s)
 	return s
 }

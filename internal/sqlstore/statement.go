@@ -190,7 +190,8 @@ func (s *Session) prepared(c any) (*statement, error) {
 	if st, ok := s.stmts[s.job.query]; ok {
 		return st, s.held(st.grants)
 	}
-	if err := s.held(grants(s.job.query)); err != nil {
+	grants := grants(s.job.query)
+	if err := s.held(grants); err != nil {
 		return nil, err
 	}
 	on, ok := c.(driver.ConnPrepareContext)
@@ -205,7 +206,7 @@ func (s *Session) prepared(c any) (*statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{Stmt: prepared, grants: grants(s.job.query)}
+	st := &statement{Stmt: prepared, grants: grants}
 	var execs, queries bool
 	st.exec, execs = prepared.(driver.StmtExecContext)
 	st.query, queries = prepared.(driver.StmtQueryContext)

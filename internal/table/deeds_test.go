@@ -3,6 +3,7 @@ package table_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,16 @@ var others = []deed{
 	{name: "awaited", begin: (*cell).asking},
 }
 
+// wantGrantAfter allows for the row of an absent key to begin higher: other tests delete rows of the
+// same bucket meanwhile, which raises its floor.
+func (c *cell) wantGrantAfter(last int64, got lease.Acquired) {
+	c.Helper()
+	absent := strings.HasSuffix(c.deed, "absent key")
+	if !got.Granted || got.Token <= last || !absent && got.Token != last+1 {
+		c.Fatalf("got %+v, want the one grant after token %d", got, last)
+	}
+}
+
 // acquiring gets a key whose last token was last.
 func (c *cell) acquiring(last int64) act {
 	req := lease.AcquireRequest{Key: c.key, Owner: lease.NewOwner(), TTL: ttl, Note: "mine"}
@@ -47,10 +58,7 @@ func (c *cell) acquiring(last int64) act {
 			return err
 		},
 		check: func() {
-			// The floor of a new row may be another test's doing.
-			if !got.Granted || got.Token <= last || last > 0 && got.Token != last+1 {
-				c.Fatalf("got %+v, want the one grant after token %d", got, last)
-			}
+			c.wantGrantAfter(last, got)
 			if got.Doubtful != c.doubt() {
 				c.Errorf("Doubtful is %t after faults in %v", got.Doubtful, c.hits())
 			}

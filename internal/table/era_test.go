@@ -461,7 +461,7 @@ type readOnly struct{ sqlstore.Database }
 
 func (d readOnly) History(ctx context.Context, s *sqlstore.Session, o *sqlstore.Opened) (sqlstore.History, error) {
 	h, err := d.Database.History(ctx, s, o)
-	h.ReadOnly = 1
+	h.ReadOnly = true
 	return h, err
 }
 

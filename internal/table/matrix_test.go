@@ -140,7 +140,7 @@ var keys atomic.Int64
 
 func (m *matrix) cell(t testing.TB) *cell {
 	m.recycle(t, m.deed.recycle)
-	return &cell{TB: t, rig: m.rig, key: fmt.Sprintf("%s/%d", m.deed.name, keys.Add(1))}
+	return &cell{TB: t, rig: m.rig, key: fmt.Sprintf("%s/%d", m.deed.name, keys.Add(1)), deed: m.deed.name}
 }
 
 // learn returns the driver's operations from the from-th on, where inj breaks an earlier one.

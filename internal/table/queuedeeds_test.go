@@ -80,9 +80,7 @@ func (c *cell) claiming(last int64, joins bool) act {
 			return err
 		},
 		check: func() {
-			if !got[0].Granted || got[0].Token != last+1 {
-				c.Fatalf("got %+v, want the one grant after token %d", got, last)
-			}
+			c.wantGrantAfter(last, got[0])
 			l := lease.Lease{Key: c.key, Owner: t.Owner, Token: got[0].Token}
 			c.arrive(false)
 			c.wantHeldBy(l)
