@@ -256,7 +256,7 @@ func TestADatabaseThatVanishesMeanwhileIsAnError(t *testing.T) {
 	on(t, func(s scene) {
 		env, hole := s.Env.BehindHole(s)
 		o := quick("server", "connections", "schema")
-		o.Limit = time.Second
+		o.Limit = 3 * time.Second
 		s.Within(20*time.Second, "an examination whose database vanishes", func() {
 			r, err := doctor.Examine(s.Context(), &vanishing{DB: env.Pool(s), hole: hole}, s.Env.Dialect, o)
 			if !errors.Is(err, lease.ErrUnknown) || len(r.Findings) != 2 || r.Findings[0].Checked {

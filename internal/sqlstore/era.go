@@ -40,9 +40,9 @@ func grants(query string) bool { return strings.Contains(query, eraWord) }
 // one history.
 func (s *Session) EraAt(start int64) { s.GrantIn(start, strconv.FormatInt(start, 10), nil) }
 
-// GrantIn has a session grant in the era that begins after start. It is called once, before anything
-// is granted. Text is the start as its statements have it. Holds returns why the session must not
-// grant in the era now, and may be nil.
+// GrantIn has a session grant in the era that begins after start. It is called once, before
+// anything is granted. Text is the start as its statements have it. Holds returns why the session
+// must not grant in the era now, and may be nil.
 func (s *Session) GrantIn(start int64, text string, holds func(start int64) error) {
 	s.era, s.eraText, s.holds = start, text, holds
 }
