@@ -27,13 +27,13 @@ import (
 type Scene struct {
 	// Cluster returns a client of the cluster, as each process has its own.
 	Cluster func(tb testing.TB) paxosbridge.Cluster
-	// Disturb breaks something and mends it again, and returns when it is mended. It says to note what
-	// it does. It is called again and again. nil: nothing breaks.
+	// Disturb breaks something and mends it again, and returns when it is mended. It says to note
+	// what it does. It is called again and again. nil: nothing breaks.
 	Disturb func(ctx context.Context, note func(string)) error
 	// Moves is how many are to be made.
 	Moves int
-	// Gap is how long a key may be unavailable at most, and Whole the same while nothing is broken. The
-	// test waits for as long before it breaks something again. 0: there is no bound.
+	// Gap is how long a key may be unavailable at most, and Whole the same while nothing is broken.
+	// The test waits for as long before it breaks something again. 0: there is no bound.
 	Gap, Whole time.Duration
 }
 
@@ -125,8 +125,8 @@ func (p *play) process() {
 
 func name(key int) string { return fmt.Sprint("hot/", key) }
 
-// work locks keys as long as it is let. Each key has a worker of its own, because the others may all
-// wait for another key.
+// work locks keys as long as it is let. Each key has a worker of its own, because the others may
+// all wait for another key.
 func (p *play) work(ctx context.Context, w int) {
 	for ctx.Err() == nil {
 		key := w
