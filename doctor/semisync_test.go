@@ -48,7 +48,7 @@ func semiSyncFallsBack(t *testing.T, name, variable, replica string) {
 	r.Pause(t)
 	becomes(doctor.Warning, "0 of 1 required", "")
 	becomes(doctor.Warning, "1 ms", "timeout = 1")
-	_, err := r.DB.ExecContext(t.Context(), `CREATE TABLE nothing (n INT)`) // which no replica acknowledges
+	_, err := r.DB.ExecContext(t.Context(), `CREATE TABLE nothing (n INT)`) // no replica has it
 	s.OK(err)
 	becomes(doctor.Warning, "has stopped waiting", "timeout = 86400000")
 	r.Resume(t)

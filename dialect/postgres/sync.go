@@ -10,7 +10,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// demanded finds the number in "ANY 2 (a, b)", "FIRST 2 (a, b)" and "2 (a, b)". Without one it is 1.
+// demanded finds the number in "ANY 2 (a, b)", "FIRST 2 (a, b)" and "2 (a, b)".
 var demanded = regexp.MustCompile(`(?i)^\s*(?:(?:any|first)\s+)?(\d+)\s*\(`)
 
 // synchronous refuses a session whose commits wait for no standby. If fewer are connected than a
