@@ -102,8 +102,8 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	return sqlstore.ExplainPrivilege(ctx, db, s.d, err)
 }
 
-// misleads reports whether the next connection may fail as this one did, so that it need not be made
-// at once.
+// misleads reports whether the next connection may fail as this one did, so that it need not be
+// made at once.
 func (s *Store) misleads(err error) bool { return s.d.ReadOnly(err) || era.IsUnlearned(err) }
 
 // warn adds to the facts the rights that this user lacks to free a key that a vanished client keeps
