@@ -18,9 +18,7 @@ func (u Unlearned) Error() string { return u.Err.Error() }
 func (u Unlearned) Unwrap() error { return u.Err }
 
 // stale is how old the refusal of a session is if the call that meets it has not dialed.
-const stale = 100 * time.Millisecond
-
-var errStale = errors.New("the session has learned no era")
+const stale = time.Second
 
 // refuses returns the holds of a session that has learned no era. What was refused long ago may be
 // cured: the call is to ask anew, on another connection.
@@ -28,7 +26,7 @@ func refuses(err error) func(int64) error {
 	at := time.Now()
 	return func(int64) error {
 		if time.Since(at) > stale {
-			return sqlstore.NotSent{Err: errStale}
+			return sqlstore.NotSent{Err: sqlstore.Unsettled{Err: Unlearned{err}}} // discard it
 		}
 		return sqlstore.NotSent{Err: Unlearned{err}}
 	}

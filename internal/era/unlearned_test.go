@@ -18,7 +18,7 @@ func TestARefusalFromLongAgoIsAskedAnew(t *testing.T) {
 			t.Errorf("at once: %v", err)
 		}
 		time.Sleep(2 * stale)
-		if err := holds(0); IsUnlearned(err) {
+		if err := holds(0); !IsUnlearned(err) || sqlstore.Judge(nil, err).Class != sqlstore.Unfit {
 			t.Errorf("later: %v", err)
 		}
 	})
