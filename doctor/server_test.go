@@ -74,6 +74,10 @@ func TestWhatAPrimaryAndItsStandbyLackIsFound(t *testing.T) {
 	becomes(doctor.Warning, "replication", "a failover to it forgets")
 	becomes(doctor.OK, "replication", "commits wait for one",
 		`ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
+	becomes(doctor.Critical, "replication", "1 of them are connected",
+		`ALTER SYSTEM SET synchronous_standby_names = 'ANY 2 (*)'`)
+	becomes(doctor.OK, "replication", "commits wait for one",
+		`ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
 	becomes(doctor.Critical, "durability", "fsync is off", `ALTER SYSTEM SET fsync = off`)
 	becomes(doctor.OK, "durability", "outlives a crash", `ALTER SYSTEM SET fsync = on`)
 	becomes(doctor.Warning, "bloat", "autovacuum is off", `ALTER SYSTEM SET autovacuum = off`)

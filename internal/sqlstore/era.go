@@ -50,6 +50,9 @@ func (s *Session) GrantIn(start int64, text string, holds func(start int64) erro
 // Next returns the token that a statement of the session grants to a key which has this one.
 func (s *Session) Next(token int64) int64 { return max(token, s.era) + 1 }
 
+// Era is the start of the era in which the session grants.
+func (s *Session) Era() int64 { return s.era }
+
 // held returns why a statement that grants must not be sent now.
 func (s *Session) held(grants bool) error {
 	if !grants || s.holds == nil {
