@@ -32,8 +32,9 @@ const (
 	// enough is how long a session of an open store waits for others that begin an era. What it is to
 	// renew waits too.
 	enough = time.Second
-	// nothing is the start of no era: a statement that had it would change nothing.
-	nothing = "NULL"
+	// nothing is the start of no era: a statement that had it would fail, because there is no such
+	// column. With NULL it would not on PostgreSQL, whose greatest() passes over it.
+	nothing = "rowlock_has_learned_no_era"
 	// kept is how many histories the table remembers. One that is forgotten begins an era again.
 	kept = 64
 )
