@@ -66,6 +66,7 @@ var narrow = map[string]string{
 	"cas":        "Forgotten|^TestConformance$|^TestATaker|^TestALate|^TestAFence",
 	"era":        "Forgotten|OneEra|HistoryThatGoesBack|CopiedBack",
 	"force":      between + "|Forced",
+	"latch":      "DecidesForItself|OfThisBarrier|GenerationsGrow",
 	"limit":      "Forgotten",
 	"move":       between + "|Moved|Home|Recall|GivesAKeyAway",
 	"queue":      between + "|Forgotten|OnlyAwaits|Ticket|Joins|Tenants",
