@@ -158,6 +158,18 @@ func TestGenerationsGrowAndALatchIsNeverKeptForLess(t *testing.T) {
 	})
 }
 
+// What is removed is of the generation that is over.
+func TestOnlyThePartiesOfTheGenerationThatIsOverAreRemoved(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		s := r.scene(t, sqlstore.Barriers)
+		full(s)
+		n, err := sqlstore.DropParties(t.Context(), s.on, s.Dialect, ours, 10)
+		if left := r.count(t, "SELECT COUNT(*) FROM {rowlock_party} WHERE id = ?", theirs[:]); err != nil || n != 2 || left != 3 {
+			t.Errorf("%d are removed, and %d of the other's 3 are left: %v", n, left, err)
+		}
+	})
+}
+
 // must is the error, or one if nothing was done.
 func must(did bool, err error) error {
 	if err == nil && !did {

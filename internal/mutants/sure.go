@@ -11,7 +11,7 @@ import (
 
 // limit is for how long the tests of one step may run. It is far longer than they do, because many
 // steps run at a time.
-const limit = 10 * time.Minute
+const limit = 5 * time.Minute
 
 // rounds is how often a step runs at most that fails and whose test then passes alone.
 const rounds = 3

@@ -63,10 +63,10 @@ const between = "^TestNoWriteTrusts"
 
 // narrow are patterns of tests that run before all others of a file's first package.
 var narrow = map[string]string{
-	"cas":        "Forgotten|^TestConformance$|^TestATaker|^TestALate|^TestAFence",
+	"cas":        "DecidesForItself|Forgotten|^TestConformance$|^TestATaker|^TestALate|^TestAFence",
 	"era":        "Forgotten|OneEra|HistoryThatGoesBack|CopiedBack",
 	"force":      between + "|Forced",
-	"latch":      "DecidesForItself|OfThisBarrier|GenerationsGrow",
+	"latch":      "DecidesForItself|OfThisBarrier|OfTheGeneration|GenerationsGrow",
 	"limit":      "Forgotten",
 	"move":       between + "|Moved|Home|Recall|GivesAKeyAway",
 	"queue":      between + "|Forgotten|OnlyAwaits|Ticket|Joins|Tenants",
