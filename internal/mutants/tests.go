@@ -58,15 +58,23 @@ var elsewhere = map[string][]string{
 	},
 }
 
+// direct are patterns of tests that run a file's statements by themselves, in the file's first
+// package. They take a moment, and run before all others.
+var direct = map[string]string{
+	"cas":   "DecidesForItself|MadeAboveItsFloorAndTheEra|FindsOnlyWhatIsDead|ThatIsStillDead",
+	"era":   "ErasAreDropped|FreshBecauseAnEraIs",
+	"latch": "DecidesForItself|OfThisBarrier|OfTheGeneration|GenerationsGrow",
+	"once":  "SameKeyOfAnotherTenant",
+}
+
 // between has another client come before each statement of a call.
 const between = "^TestNoWriteTrusts"
 
 // narrow are patterns of tests that run before all others of a file's first package.
 var narrow = map[string]string{
-	"cas":        "DecidesForItself|Forgotten|^TestConformance$|^TestATaker|^TestALate|^TestAFence",
+	"cas":        "Forgotten|^TestConformance$|^TestATaker|^TestALate|^TestAFence",
 	"era":        "Forgotten|OneEra|HistoryThatGoesBack|CopiedBack",
 	"force":      between + "|Forced",
-	"latch":      "DecidesForItself|OfThisBarrier|OfTheGeneration|GenerationsGrow",
 	"limit":      "Forgotten",
 	"move":       between + "|Moved|Home|Recall|GivesAKeyAway",
 	"queue":      between + "|Forgotten|OnlyAwaits|Ticket|Joins|Tenants",
@@ -80,8 +88,10 @@ func (m *mutant) tests() (out []step) {
 	if !ok {
 		packages = elsewhere["statements"]
 	}
-	if run, ok := narrow[m.subject()]; ok {
-		out = append(out, step{pkg: packages[0], run: run, skip: m.others()})
+	for _, first := range []map[string]string{direct, narrow} {
+		if run, ok := first[m.subject()]; ok {
+			out = append(out, step{pkg: packages[0], run: run, skip: m.others()})
+		}
 	}
 	if packages[0] == "internal/table" {
 		out = append(out, m.conformance()...)
