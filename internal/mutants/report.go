@@ -65,7 +65,7 @@ func (t *tally) note(n, of int, m *mutant, o outcome, err error) {
 	t.err = errors.Join(t.err, t.record.note(m, o))
 	said, why := o.by, explains(t.why, m)
 	switch {
-	case o.kind == survived && why != "":
+	case (o.kind == survived || o.kind == passed) && why != "":
 		o.kind, said = "explained", why
 	case o.kind == killed && why != "":
 		said += " (explained.txt says that it may survive)"
@@ -78,7 +78,7 @@ func (t *tally) note(n, of int, m *mutant, o outcome, err error) {
 }
 
 func (t *tally) result() error {
-	for _, kind := range []string{killed, "explained", survived, unbuilt} {
+	for _, kind := range []string{killed, "explained", passed, survived, unbuilt} {
 		fmt.Printf("%s: %d in %s\n", kind, t.count[kind], t.took[kind].Round(time.Second))
 	}
 	if len(t.open) == 0 {

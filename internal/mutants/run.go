@@ -37,6 +37,8 @@ type outcome struct {
 const (
 	killed   = "killed"
 	survived = "SURVIVED"
+	// passed are mutants of which only the first steps were run: -steps.
+	passed = "survived the first tests"
 	// unbuilt are mutants that are no Go program. One that is no SQL is killed by the first test.
 	unbuilt = "not built"
 )
@@ -64,6 +66,9 @@ func (r *runner) try(ctx context.Context, n int, m *mutant) (outcome, error) {
 	}
 	if err == nil && builds == r.plain {
 		err = met(folder)
+	}
+	if m.only > 0 {
+		return outcome{passed, "", time.Since(began)}, err
 	}
 	return outcome{survived, "", time.Since(began)}, err
 }

@@ -19,7 +19,7 @@ func table(mutants []mutant, r *record, why []explained) {
 	}
 	for _, name := range order {
 		t := rows[name]
-		fmt.Printf("%s: %d killed, %d explained, %d survived, %d not tried\n",
+		fmt.Printf("%s: %d killed, %d explained, %d survived, %d not tried by all tests\n",
 			name, t.killed, t.explained, t.survived, t.untried)
 	}
 }
@@ -30,7 +30,7 @@ func (t *row) add(m *mutant, r *record, why []explained) {
 		t.killed++
 	case explains(why, m) != "":
 		t.explained++
-	case kind == "":
+	case kind == "", kind == passed:
 		t.untried++
 	default:
 		t.survived++

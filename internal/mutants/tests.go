@@ -61,10 +61,15 @@ var elsewhere = map[string][]string{
 // direct are patterns of tests that run a file's statements by themselves, in the file's first
 // package. They take a moment, and run before all others.
 var direct = map[string]string{
-	"cas":   "DecidesForItself|MadeAboveItsFloorAndTheEra|FindsOnlyWhatIsDead|ThatIsStillDead",
+	"cas":   "DecidesForItself|WhateverWasRead|MadeAboveItsFloorAndTheEra|FindsOnlyWhatIsDead|ThatIsStillDead",
 	"era":   "ErasAreDropped|FreshBecauseAnEraIs",
 	"latch": "DecidesForItself|OfThisBarrier|OfTheGeneration|GenerationsGrow",
 	"once":  "SameKeyOfAnotherTenant",
+
+	"force":      "EachWriteDecidesForItself",
+	"move":       "EachWriteDecidesForItself",
+	"shared":     "EachWriteDecidesForItself",
+	"statements": "EachWriteDecidesForItself|HandedOverWithoutAToken",
 }
 
 // between has another client come before each statement of a call.

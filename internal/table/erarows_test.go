@@ -27,13 +27,13 @@ func eras(t *testing.T, e *testdb.Env, made string, starts ...int) *sqlstore.Ses
 // Old eras are dropped from the oldest, and the row that era-lock locks is no era.
 func TestErasAreDroppedFromTheOldestAndTheLockStays(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		s := eras(t, e, "{now}", 10, 30, 20)
+		s := eras(t, e, "{now}", 10, 40, 30, 20)
 		var oldest int64
-		if err := s.QueryRow(t.Context(), e.Dialect.Text("era-kept"), []any{1}, &oldest); err != nil || oldest != 20 {
-			t.Errorf("the second newest era begins at %d, want 20; %v", oldest, err)
+		if err := s.QueryRow(t.Context(), e.Dialect.Text("era-kept"), []any{1}, &oldest); err != nil || oldest != 30 {
+			t.Errorf("the second newest era begins at %d, want 30; %v", oldest, err)
 		}
-		if err := s.QueryRow(t.Context(), e.Dialect.Text("era-kept"), []any{3}, &oldest); err == nil {
-			t.Errorf("a fourth era begins at %d, and there are three", oldest)
+		if err := s.QueryRow(t.Context(), e.Dialect.Text("era-kept"), []any{4}, &oldest); err == nil {
+			t.Errorf("a fifth era begins at %d, and there are four", oldest)
 		}
 		if n, err := s.Change(t.Context(), e.Dialect.Text("era-drop"), 20); err != nil || n != 2 {
 			t.Errorf("%d eras were dropped, want 2; %v", n, err)
@@ -58,6 +58,12 @@ func TestTablesAreNotFreshBecauseAnEraIs(t *testing.T) {
 			err := s.QueryRow(t.Context(), e.Dialect.Text("era-fresh"), nil, &fresh)
 			if err != nil || fresh != want {
 				t.Errorf("tables made at %s are fresh: %t, %v", made, fresh, err)
+			}
+			e.Exec(t, `DELETE FROM {rowlock_era} WHERE history = ''`)
+			var known *bool
+			err = s.QueryRow(t.Context(), e.Dialect.Text("era-fresh"), nil, &known)
+			if err != nil || known != nil && *known {
+				t.Errorf("tables whose age is unknown are fresh: %v, %v", known, err)
 			}
 		}
 	})
