@@ -3,8 +3,10 @@ package latch_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 func full(s *scene) {
@@ -166,6 +168,65 @@ func TestOnlyThePartiesOfTheGenerationThatIsOverAreRemoved(t *testing.T) {
 		n, err := sqlstore.DropParties(t.Context(), s.on, s.Dialect, ours, 10)
 		if left := r.count(t, "SELECT COUNT(*) FROM {rowlock_party} WHERE id = ?", theirs[:]); err != nil || n != 2 || left != 3 {
 			t.Errorf("%d are removed, and %d of the other's 3 are left: %v", n, left, err)
+		}
+	})
+}
+
+// A sweep goes through all generations that have parties, in order, and knows those that are over.
+func TestASweepMeetsEachGenerationOnce(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		s := r.scene(t, sqlstore.Barriers)
+		full(s)
+		s.party(next, "p", true)
+		after := lease.Owner{}
+		for _, want := range []lease.Owner{ours, theirs, next} {
+			id, live, found, err := sqlstore.NextParties(t.Context(), s.on, s.Dialect, after)
+			if err != nil || !found || id != want || live != (want != next) {
+				t.Fatalf("after %x: %x, live %t, found %t, %v; want %x", after, id, live, found, err, want)
+			}
+			after = id
+		}
+		if id, _, found, err := sqlstore.NextParties(t.Context(), s.on, s.Dialect, after); err != nil || found {
+			t.Errorf("after the last: %x, %v", id, err)
+		}
+	})
+}
+
+// A latch that has expired may be in a transaction that keeps it. A sweep passes over it, and does
+// not remove it once that transaction has ended.
+func TestASweepPassesOverALatchThatIsBeingKept(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name == "sqlite" {
+			t.Skip("SQLite has one writer")
+		}
+		s := r.scene(t, sqlstore.Latches)
+		s.do("UPDATE {rowlock_latch} SET expires_at = {now} - {second}")
+		tx, err := r.DB.BeginTx(t.Context(), nil)
+		ok(t, err)
+		defer tx.Rollback()
+		_, err = tx.ExecContext(t.Context(), s.SQL("UPDATE {rowlock_latch} SET expires_at = "+later+" WHERE kind = 0 AND {key} = ?"), []byte("b"))
+		ok(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		swept := make(chan error, 1)
+		go func() {
+			n, err := sqlstore.SweepLatches(ctx, s.on, s.Dialect, 10)
+			if err == nil && n != 1 {
+				t.Errorf("%d latches are removed, want the other", n)
+			}
+			swept <- err
+		}()
+		select {
+		case err = <-swept:
+			ok(t, err)
+			ok(t, tx.Commit())
+		case <-time.After(patience / 3):
+			t.Error("the sweep waits for the latch")
+			ok(t, tx.Commit())
+			<-swept
+		}
+		if n := r.count(t, "SELECT COUNT(*) FROM {rowlock_latch}"); n != 1 {
+			t.Errorf("%d latches are left, want the one that was kept", n)
 		}
 	})
 }

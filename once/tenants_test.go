@@ -1,6 +1,7 @@
 package once_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -31,5 +32,21 @@ func TestNoWriteTouchesTheSameKeyOfAnotherTenant(t *testing.T) {
 				t.Errorf("%s of tenant a has changed the row of b: %v", w.section, err)
 			}
 		}
+	})
+}
+
+// A sweep removes the key that has expired, and not that of another tenant.
+func TestASweepLeavesTheSameKeyOfAnotherTenant(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		for tenant, until := range map[string]string{
+			"a": "{now} - {second}", "b": "{now}" + strings.Repeat(" + {second}", 100),
+		} {
+			r.Exec(t, `INSERT INTO {rowlock_once} (tenant, {key}, fingerprint, made_at, expires_at)
+				VALUES (?, ?, ?, {now}, `+until+`)`, []byte(tenant), []byte("k"), []byte{})
+		}
+		if n, err := r.once(t).Sweep(t.Context(), 10); n != 1 || err != nil {
+			t.Errorf("%d rows are removed, want that of a: %v", n, err)
+		}
+		r.wantRows(t, 1)
 	})
 }

@@ -63,7 +63,7 @@ var elsewhere = map[string][]string{
 var direct = map[string]string{
 	"cas":   "DecidesForItself|WhateverWasRead|MadeAboveItsFloorAndTheEra|FindsOnlyWhatIsDead|ThatIsStillDead",
 	"era":   "ErasAreDropped|FreshBecauseAnEraIs",
-	"latch": "DecidesForItself|OfThisBarrier|OfTheGeneration|GenerationsGrow",
+	"latch": "DecidesForItself|OfThisBarrier|OfTheGeneration|GenerationsGrow|EachGenerationOnce|ThatIsBeingKept",
 	"once":  "SameKeyOfAnotherTenant",
 
 	"force":      "EachWriteDecidesForItself",
