@@ -62,7 +62,7 @@ var elsewhere = map[string][]string{
 // package. They take a moment, and run before all others.
 var direct = map[string]string{
 	"cas":   "DecidesForItself|WhateverWasRead|MadeAboveItsFloorAndTheEra|FindsOnlyWhatIsDead|ThatIsStillDead",
-	"era":   "ErasAreDropped|FreshBecauseAnEraIs",
+	"era":   "ErasAreDropped|FreshBecauseAnEraIs|HistoryIsTheNewest",
 	"latch": "DecidesForItself|OfThisBarrier|OfTheGeneration|GenerationsGrow|EachGenerationOnce|ThatIsBeingKept",
 	"once":  "SameKeyOfAnotherTenant",
 
