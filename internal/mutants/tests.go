@@ -68,7 +68,7 @@ var direct = map[string]string{
 
 	"force":      "EachWriteDecidesForItself",
 	"move":       "EachWriteDecidesForItself",
-	"shared":     "EachWriteDecidesForItself",
+	"shared":     "EachWriteDecidesForItself|StatementsOfATeam",
 	"statements": "EachWriteDecidesForItself|HandedOverWithoutAToken",
 }
 
