@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // row counts the mutants of one file on one database.
 type row struct{ killed, explained, survived, untried int }
@@ -17,11 +21,23 @@ func table(mutants []mutant, r *record, why []explained) {
 			rows[name].add(m, r, why)
 		}
 	}
+	slices.SortStableFunc(order, func(a, b string) int { return total(a) - total(b) })
 	for _, name := range order {
 		t := rows[name]
 		fmt.Printf("%s: %d killed, %d explained, %d survived, %d not tried by all tests\n",
 			name, t.killed, t.explained, t.survived, t.untried)
 	}
+}
+
+// total puts sums behind what they are the sums of.
+func total(name string) int {
+	switch {
+	case name == "all":
+		return 2
+	case strings.HasSuffix(name, " in all"):
+		return 1
+	}
+	return 0
 }
 
 func (t *row) add(m *mutant, r *record, why []explained) {

@@ -69,7 +69,7 @@ var direct = map[string]string{
 	"force":      "EachWriteDecidesForItself",
 	"move":       "EachWriteDecidesForItself",
 	"shared":     "EachWriteDecidesForItself|StatementsOfATeam",
-	"statements": "EachWriteDecidesForItself|HandedOverWithoutAToken",
+	"statements": "EachWriteDecidesForItself|HandedOverWithoutAToken|EachGrantDecides|EachChangeOfALease",
 }
 
 // between has another client come before each statement of a call.
