@@ -28,8 +28,8 @@ const (
 	hour          int64 = 3_600_000_000
 )
 
-// swapped is a write to the key "k" that is in order for a row of token 5, and the changes of the row
-// after which it is not.
+// swapped is a write to the key "k" that is in order for a row of token 5, and the changes of the
+// row after which it is not.
 type swapped struct {
 	section string
 	row     string

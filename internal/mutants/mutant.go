@@ -69,8 +69,8 @@ func mutantsOf(root, db string) ([]mutant, error) {
 	return append(out, inGo...), err
 }
 
-// unread reports whether a server has another statement in the place of one of its dialect's: MariaDB
-// reads era-look-mariadb, and MySQL era-look.
+// unread reports whether a server has another statement in the place of one of its dialect's:
+// MariaDB reads era-look-mariadb, and MySQL era-look.
 func unread(db, statement, text string) bool {
 	const own = "-mariadb"
 	return db == "mysql" && strings.HasSuffix(statement, own) ||

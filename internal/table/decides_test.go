@@ -11,9 +11,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A call of several statements has compared the row before it writes, and has often locked it. Each
-// write compares the row again, so that no call depends on the order of its statements. Here a write
-// runs alone.
+// A call of several statements has compared the row before it writes, and has often locked it.
+// Each write compares the row again, so that no call depends on the order of its statements. Here a
+// write runs alone.
 
 const (
 	moved, raised          = "home = 3", "token = token + 1"

@@ -9,8 +9,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// A history is known if it is the newest that the tables have. The row that is locked is none, and a
-// table of the same name elsewhere is another.
+// A history is known if it is the newest that the tables have. The row that is locked is none, and
+// a table of the same name elsewhere is another.
 func TestAServerKnowsWhetherItsHistoryIsTheNewest(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {

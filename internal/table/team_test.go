@@ -12,8 +12,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// The statements of shared keys by themselves, on the key "k" that the team of token 5 holds. In it
-// are the member a, which lives, and d, which is dead. The member o of the team before lives longer.
+// The statements of shared keys by themselves, on the key "k" that the team of token 5 holds. Its
+// members are a, which lives, and d, which is dead. The member o is one of the team before.
 
 const exclusive = "expires_at = {now} + {second}"
 
