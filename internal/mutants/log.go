@@ -31,7 +31,7 @@ func openRecord(path string) (*record, error) {
 		return nil, err
 	}
 	for line := range strings.Lines(string(text)) {
-		if parts := strings.SplitN(strings.TrimSpace(line), "\t", 4); len(parts) == 4 {
+		if parts := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 4); len(parts) == 4 {
 			r.known[parts[0]] = outcome{kind: parts[1], by: parts[3]}
 		}
 	}
