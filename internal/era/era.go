@@ -78,7 +78,7 @@ func (e *Eras) After(
 		}
 		err := e.Learn(ctx, s)
 		if err != nil && e.Newest() != unlearned && e.isWhole(err) {
-			s.GrantIn(unlearned, nothing, refuses(err))
+			s.GrantIn(unlearned, nothing, refuses(e.cause(err)))
 			return nil
 		}
 		return err
