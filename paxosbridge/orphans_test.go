@@ -142,8 +142,8 @@ func TestAKeyDoesNotWaitForAMoverThatIsGrantedLate(t *testing.T) {
 	}
 }
 
-// The mover was granted the key, released it because the move failed, and a copy of its request that
-// had no answer is carried out after that.
+// The mover was granted the key, released it because the move failed, and a copy of its request
+// that had no answer is carried out after that.
 func TestAKeyDoesNotWaitForAMoverWhoseFirstRequestIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, b, l := lateRig(t, false)

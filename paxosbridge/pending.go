@@ -73,7 +73,8 @@ func (p *pendingMoves) remove(m *pendingMove) {
 	p.n.Add(-1)
 }
 
-// leave notes that m has no use for its key any more, and reports whether it may be granted it later.
+// leave notes that m has no use for its key any more, and reports whether it may be granted it
+// later.
 func (p *pendingMoves) leave(m *pendingMove) (unsure bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -219,7 +220,7 @@ func (p *pendingMoves) poll(
 // giveUp releases what a mover has or may have been granted. If that fails, or the mover may be
 // granted the key later, it is tried again behind the mover's back.
 func (p *pendingMoves) giveUp(store lease.Store, l lease.Lease, m *pendingMove) {
-	unsure := p.leave(m) // first: a lease that is delivered from now on is released where it is delivered
+	unsure := p.leave(m) // first: what is delivered after it is released where it is delivered
 	ctx, cancel := context.WithTimeout(context.Background(), p.report.cfg.MoveTimeout)
 	defer cancel()
 	if released := releaseOne(ctx, store, l); released.Err != nil || unsure {

@@ -10,8 +10,8 @@ import (
 
 // filtered refuses a server whose binary log leaves out the database of rowlock's tables: a replica
 // would acknowledge each commit and never get rowlock's rows. The session's own database does not
-// matter, because under READ COMMITTED the log has rows. The filters are no variables, and not every
-// user may read them. Those of a replica are not known here.
+// matter, because under READ COMMITTED the log has rows. The filters are no variables, and not
+// every user may read them. Those of a replica are not known here.
 func (d *database) filtered(ctx context.Context, conn *sql.Conn) (warnings []string, err error) {
 	var database string
 	err = conn.QueryRowContext(ctx, `SELECT IF(@@lower_case_table_names = 1, LOWER(d.name), d.name)

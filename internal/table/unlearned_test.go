@@ -111,8 +111,8 @@ func TestALeaseThatCannotBePassedOnIsReleased(t *testing.T) {
 	})
 }
 
-// The connection is discarded by a call that grants, and not by releases that came in one batch with
-// each other: where other lanes go on granting, each batch would make a connection.
+// The connection is discarded by a call that grants, and not by releases that came in one batch
+// with each other: where other lanes go on granting, each batch would make a connection.
 func TestReleasesInABatchKeepAConnectionThatLearnedNoEra(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 1)
