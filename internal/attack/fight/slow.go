@@ -57,9 +57,10 @@ func (s *slowdown) run(ctx context.Context) {
 
 // renice has some random threads of the servers run at the lowest priority, others every time. Of a
 // busy processor they still get a share; the idle ones get what no other thread wants. SQLite has
-// no server: there it is the clients' threads. All threads go on as before then, and not those alone:
-// one that a slowed thread has started is as slow, and on a machine that does much else it could
-// stand still with a lock of the file.
+// no server: there it is the clients' threads.
+//
+// All threads go on as before then, and not those alone. One that a slowed thread has started is as
+// slow, and on a machine that does much else it could stand still with a lock of the file.
 func (s *slowdown) renice(ctx context.Context, how slow, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		all := s.threads()
