@@ -113,17 +113,23 @@ func (f *fleet) silence(tb testing.TB, e *testdb.Env, key string) {
 	stores := slices.Clone(f.stores)
 	f.mu.Unlock()
 	for _, s := range stores {
-		if l, ok := kill(tb, e, s, key); ok {
-			e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ? AND owner = ? AND token = ?`, []byte(key), l.Owner[:], l.Token)
-		}
+		endAfter(tb, e, s, key, func() { e.Expire(tb, key) })
 	}
 }
 
 // kill ends the session that holds key, if s does, and returns when the server has.
 func kill(tb testing.TB, e *testdb.Env, s *forupdate.Store, key string) (lease.Lease, bool) {
 	tb.Helper()
+	return endAfter(tb, e, s, key, func() {})
+}
+
+// endAfter is kill, with what comes before the end and after the holder's last call. A holder is
+// told of the end before the server has undone its transaction, so that a row that expires later
+// shows others a time that remains.
+func endAfter(tb testing.TB, e *testdb.Env, s *forupdate.Store, key string, before func()) (lease.Lease, bool) {
+	tb.Helper()
 	var session int64
-	l, ok, err := s.With(tb.Context(), key, func(id int64) { session = id; end(tb, e, id) })
+	l, ok, err := s.With(tb.Context(), key, func(id int64) { session = id; before(); end(tb, e, id) })
 	if err != nil && session == 0 {
 		return l, false // it was dead already
 	}
