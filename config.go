@@ -113,6 +113,12 @@ type Config struct {
 	// a group with two members. SQLite, memory and postgres.Pooled are refused with ErrUnsupported.
 	// A change of the settings while a connection lasts is not seen. See docs/failover.md.
 	RequireSync bool
+	// DurableRelease has Unlock wait until the database cannot forget the release. Default: it does
+	// not wait, on PostgreSQL. A crash or a failover of the server within a second, 0.6 s with default
+	// settings, may then forget it, so that the key stays locked for the rest of its TTL. It costs
+	// nothing else: no grant can be forgotten, and a grant that follows a release makes it durable.
+	// On other databases every release waits, and DurableRelease changes nothing.
+	DurableRelease bool
 	// Reaper says when dead rows are removed.
 	Reaper ReaperConfig
 	// Trace has the client write what becomes of its locks into a table. Default: off.

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -48,6 +49,12 @@ func (c *Change) Acquires() bool { return c.From.Owner.IsZero() }
 
 // Releases reports whether the change frees the row.
 func (c *Change) Releases() bool { return c.To.IsZero() }
+
+// OnlyReleases reports whether every change frees its row, so that the commit may be relaxed.
+func OnlyReleases(changes []Change) bool {
+	grants := func(c Change) bool { return !c.Releases() }
+	return !slices.ContainsFunc(changes, grants)
+}
 
 // Applied is the outcome of a Change. The zero value says that nothing is known, and nothing was
 // done.
