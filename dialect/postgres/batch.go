@@ -83,7 +83,7 @@ func (a *applied) scan(row sqlstore.Columns) error {
 	}
 	got := sqlstore.Applied{
 		Outcome: sqlstore.Outcome(a.outcome), Token: a.token,
-		Awaited: a.awaited,
+		Awaited: a.awaited, Looked: true,
 	}
 	if got.Outcome == sqlstore.Held {
 		got.Holder = lease.Holder{

@@ -46,5 +46,6 @@ func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lea
 	if errors.Is(err, sql.ErrNoRows) {
 		return lease.Released{Gone: true}, nil
 	}
+	out.Looked = err == nil
 	return out, err
 }

@@ -21,7 +21,7 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 	}
 	leases := handback.Leases(items)
 	for _, i := range items {
-		i.Over = q.local.Len(i.Lease.Key) > 0 && q.budget.Spent(i.Lease.Key, time.Now())
+		i.Over = q.local.Len(i.Lease.Key) > 0 && q.spent(i.Lease.Key, time.Now())
 	}
 	if i := items[0]; len(items) == 1 && !i.Over && !i.Left && !i.Lease.Shared {
 		left, doubtful, err := q.handOn(ctx, i.Lease)
@@ -41,8 +41,12 @@ func (q *Queue) release(ctx context.Context, leases []lease.Lease, items []*hand
 			q.local.Hold(i.Lease.Key)
 		}
 	}
+	sent := time.Now()
 	answers := q.store.Release(ctx, leases)
 	for n, i := range items {
+		if a := &answers[n]; a.Err == nil && a.Looked && !a.Awaited {
+			q.budget.Unawaited(i.Lease.Key, sent)
+		}
 		i.Gone = answers[n].Gone && leases[n] == i.Lease && !i.Passed
 		i.Err = answers[n].Err
 	}
@@ -66,7 +70,7 @@ func (q *Queue) announceAll(answers []lease.Released, items []*handback.Item) {
 		// A transaction of the holder's, which is over, has released the lease: no answer tells who
 		// waits.
 		byTx := i.Left && a.Gone && q.hints.Sends()
-		if byTx || i.Over && !a.Awaited {
+		if byTx || i.Over && !a.Awaited && !a.Looked {
 			a.Awaited = q.awaited(i.Lease.Key)
 		}
 		if q.announces(i.Lease.Key, a.Awaited) {

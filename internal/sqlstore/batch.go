@@ -65,6 +65,8 @@ type Applied struct {
 	// Awaited says that another process waits for the key that was released; see
 	// lease.Released.
 	Awaited bool
+	// Looked says that Awaited is known.
+	Looked bool
 	// Holder is the holder of a key that was not acquired.
 	Holder lease.Holder
 	// Generation is the limit's in which a slot was granted, by this statement.
