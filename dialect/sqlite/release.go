@@ -34,8 +34,9 @@ func commit(ctx context.Context, s *sqlstore.Session, releases bool, f func() er
 		return sqlstore.NotSent{Err: err}
 	}
 	err := f()
-	_, back := s.Conn().ExecContext(context.WithoutCancel(ctx), `PRAGMA synchronous = FULL`)
-	if back != nil { // the lane drops the connection, on which a grant would not be durable
+	// If this fails, also because ctx has ended, the lane drops the connection, on which a grant
+	// would not be durable.
+	if _, back := s.Conn().ExecContext(ctx, `PRAGMA synchronous = FULL`); back != nil {
 		return sqlstore.Unsettled{Err: oneline.Join(err, back), Committing: true}
 	}
 	return err
