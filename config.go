@@ -113,11 +113,11 @@ type Config struct {
 	// a group with two members. SQLite, memory and postgres.Pooled are refused with ErrUnsupported.
 	// A change of the settings while a connection lasts is not seen. See docs/failover.md.
 	RequireSync bool
-	// DurableRelease has Unlock wait until the database cannot forget the release. Default: it does
-	// not wait, on PostgreSQL. A crash or a failover of the server within a second, 0.6 s with default
-	// settings, may then forget it, so that the key stays locked for the rest of its TTL. It costs
-	// nothing else: no grant can be forgotten, and a grant that follows a release makes it durable.
-	// On other databases every release waits, and DurableRelease changes nothing.
+	// DurableRelease has Unlock wait until the database cannot forget the release. Default: on
+	// PostgreSQL, and on SQLite in WAL mode, it does not wait. If the server crashes or fails over
+	// within a second (on SQLite: if the machine does), the key may then be locked for the rest of its
+	// TTL. No grant is ever forgotten for it, and a grant that follows a release makes it durable. On
+	// MySQL and MariaDB every release waits.
 	DurableRelease bool
 	// Reaper says when dead rows are removed.
 	Reaper ReaperConfig

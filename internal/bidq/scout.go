@@ -11,9 +11,9 @@ import (
 )
 
 // scout finds out ahead of time whether other processes wait for keys that this one has kept for
-// almost as long as it may. No call waits for it, and the keys that come during a statement make one
-// statement together after it: a statement for each key, alone on a lane, took a quarter of the
-// pairs of 64 callers with keys of their own.
+// almost as long as it may. No call waits for it, and keys that come together make one statement: a
+// statement for each key, alone on a lane, took a quarter of the pairs of 64 callers with keys of
+// their own.
 //
 // Where a release tells that no process waits, the scout is asked for nothing.
 type scout struct {
@@ -63,8 +63,8 @@ func (s *scout) ask(key string) {
 }
 
 // run looks until no key has come for a while. It lets keys gather first: an eighth of a streak, of
-// which a quarter is left. So it sends at most eight statements in the time of a streak, however many
-// keys there are, and keys of one statement come together the next time too.
+// which a quarter is left. So it sends at most eight statements in the time of a streak, however
+// many keys there are, and keys of one statement come together the next time too.
 func (s *scout) run() {
 	for {
 		select {

@@ -35,8 +35,8 @@ func (s *asked) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 	return out, err
 }
 
-// keeps has n goroutines lock key for 1 ms each, again and again, until the function that it returns
-// is called.
+// keeps has n goroutines lock key for 1 ms each, again and again, until the function that it
+// returns is called.
 func keeps(t *testing.T, c *rowlock.Client, n int, key string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -79,8 +79,8 @@ func TestKeysThatNoOtherProcessWaitsForAreAskedForTogether(t *testing.T) {
 	}
 }
 
-// A process that keeps a key busy leaves it to another one within PollMax, and the time in which the
-// other polls twice.
+// A process that keeps a key busy leaves it to another one within PollMax, and the time in which
+// the other polls twice.
 func TestAnotherProcessGetsABusyKeyWithinItsBound(t *testing.T) {
 	const pollMin, pollMax = 10 * time.Millisecond, 250 * time.Millisecond
 	for _, looks := range []bool{false, true} {

@@ -48,9 +48,9 @@ func (b *Budget) Granted(key string, token int64, now time.Time, took time.Durat
 	b.put(key, s)
 }
 
-// Spent reports whether other processes should get key now, and begins a new streak if so. nears is
-// true once in a streak, when three quarters of it are over: the caller has time to find out whether
-// any process waits.
+// Spent reports whether other processes should get key now, and begins a new streak if so. nears
+// is true once in a streak, when three quarters of it are over: the caller has time to find out
+// whether any process waits.
 func (b *Budget) Spent(key string, now time.Time) (spent, nears bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +72,8 @@ func (b *Budget) Spent(key string, now time.Time) (spent, nears bool) {
 }
 
 // Unawaited notes that no other process waited for key at a time when it was looked for one. A
-// process that has begun to wait since then gets its turn when the streak that begins there is over.
+// process that has begun to wait since then gets its turn when the streak that begins there is
+// over.
 func (b *Budget) Unawaited(key string, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -142,7 +142,8 @@ func (c *crashing) locks(locks *rowlock.Client, key string) (l *rowlock.Lock) {
 func (c *crashing) unlocks(locks *rowlock.Client, keys []string) map[string]int64 {
 	c.Helper()
 	var held *rowlock.Locks
-	servertest.Eventually(c, "a grant of all keys", func() (ok bool) { // the pool is of before the crash
+	// After a crash the pool has connections of before.
+	servertest.Eventually(c, "a grant of all keys", func() bool {
 		var err error
 		held, err = locks.LockAll(c.Context(), keys)
 		return err == nil
@@ -162,8 +163,8 @@ func (c *crashing) unlocks(locks *rowlock.Client, keys []string) map[string]int6
 	return tokens
 }
 
-// What grants or extends a lease is durable when it is acknowledged, in a session whose releases are
-// not, and it makes the release before it durable.
+// What grants or extends a lease is durable when it is acknowledged, in a session whose releases
+// are not, and it makes the release before it durable.
 func TestWhatGrantsOutlivesACrash(t *testing.T) {
 	t.Parallel()
 	c := newCrashing(t)
