@@ -81,7 +81,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 		DB: db, Lanes: o.Lanes, Timeout: o.Timeout,
 		Setup: s.eras.After(s.sync.after(relaxing(o.Relax, s.d.Setup))),
 		Run:   s.run,
-		Merge: mostMerged, ReadOnly: s.d.ReadOnly,
+		Merge: mostMerged, ReadOnly: s.misleads,
 	})
 	if cause := errors.Unwrap(err); s.sync != nil && sqlstore.IsRefusal(cause) {
 		return cause
@@ -112,6 +112,10 @@ func relaxing(
 		return setup(ctx, session)
 	}
 }
+
+// misleads reports whether the next connection may fail as this one did, so that it need not be
+// made at once.
+func (s *Store) misleads(err error) bool { return s.d.ReadOnly(err) || era.IsUnlearned(err) }
 
 // warn adds to the facts the rights that this user lacks to free a key that a vanished client keeps
 // locked.
