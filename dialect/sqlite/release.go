@@ -30,12 +30,13 @@ func commit(ctx context.Context, s *sqlstore.Session, releases bool, f func() er
 	if !releases || !s.Relaxed {
 		return f()
 	}
+	// If one of the settings fails, the lane drops the connection, because a grant would not be
+	// durable on it. The first may have been made although it failed: the driver returns the error
+	// of a ctx that ends meanwhile.
 	if _, err := s.Conn().ExecContext(ctx, `PRAGMA synchronous = NORMAL`); err != nil {
-		return sqlstore.NotSent{Err: err}
+		return sqlstore.Unsettled{Err: err}
 	}
 	err := f()
-	// If this fails, also because ctx has ended, the lane drops the connection, on which a grant
-	// would not be durable.
 	if _, back := s.Conn().ExecContext(ctx, `PRAGMA synchronous = FULL`); back != nil {
 		return sqlstore.Unsettled{Err: oneline.Join(err, back), Committing: true}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // watched is a session whose releases may be relaxed. It notes how durable the commit of each
@@ -22,7 +23,8 @@ type watched struct {
 	s       *sqlstore.Session
 	level   string
 	commits []string
-	broken  bool // the setting cannot be taken back
+	broken  string // the setting that cannot be made
+	fault   faultdb.Fault
 }
 
 func watch(t *testing.T, journal string) *watched {
@@ -56,8 +58,8 @@ func (w *watched) note(op faultdb.Op) faultdb.Fault {
 		return faultdb.None
 	}
 	if level, found := strings.CutPrefix(op.Query, "PRAGMA synchronous = "); found {
-		if level == "FULL" && w.broken {
-			return faultdb.FailBeforeSend()
+		if level == w.broken {
+			return w.fault
 		}
 		w.level = level
 	}
@@ -123,15 +125,23 @@ func TestOnlyReleasesAreRelaxed(t *testing.T) {
 	}
 }
 
-// A session on which the setting cannot be taken back must be discarded: a grant would not be
-// durable on it.
-func TestASessionThatStaysRelaxedIsDiscarded(t *testing.T) {
-	w := watch(t, "WAL")
-	l := w.acquire("k")
-	w.broken = true
-	err := w.release(l)
-	if v := sqlstore.Judge(w.d, err); err == nil || v.Class.Good() {
-		t.Errorf("the release ended with %v, which is %s", err, v.Class)
+// A session is discarded if the setting cannot be taken back, or may have been made although it
+// failed: a grant would not be durable on it.
+func TestASessionThatMayStayRelaxedIsDiscarded(t *testing.T) {
+	interrupt := withCode(sqlite3.SQLITE_INTERRUPT)
+	for level, faults := range map[string][]faultdb.Fault{
+		"FULL":   {faultdb.FailBeforeSend(), faultdb.FailBeforeSend().Reporting(interrupt)},
+		"NORMAL": {faultdb.LoseReply(), faultdb.LoseReply().Reporting(interrupt)},
+	} {
+		for _, fault := range faults {
+			w := watch(t, "WAL")
+			l := w.acquire("k")
+			w.broken, w.fault = level, fault
+			err := w.release(l)
+			if v := sqlstore.Judge(w.d, err); err == nil || v.Class.Good() {
+				t.Errorf("%s failed: the release ended with %v, which is %s", level, err, v.Class)
+			}
+		}
 	}
 }
 
