@@ -39,7 +39,7 @@ func (q *Queue) joinAny(ctx context.Context, c *acquire.Call) (acquire.Place, bo
 // process waits for the first. As long as one key is not spent, the call may bid.
 func (p *anyPlace) makeRoom(ctx context.Context, began time.Time) error {
 	for _, key := range p.call.Keys {
-		if !p.q.spent(key, began) {
+		if !p.q.budget.Spent(key, began) {
 			return nil
 		}
 	}

@@ -21,7 +21,7 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 	}
 	leases := handback.Leases(items)
 	for _, i := range items {
-		i.Over = q.local.Len(i.Lease.Key) > 0 && q.spent(i.Lease.Key, time.Now())
+		i.Over = q.local.Len(i.Lease.Key) > 0 && q.budget.Spent(i.Lease.Key, time.Now())
 	}
 	if i := items[0]; len(items) == 1 && !i.Over && !i.Left && !i.Lease.Shared {
 		left, doubtful, err := q.handOn(ctx, i.Lease)

@@ -37,7 +37,6 @@ type Queue struct {
 	budget waitq.Budget
 	poller waitq.Poller
 	hints  *hint.Hints
-	scout  scout
 }
 
 // New returns a queue without waiters.
@@ -52,13 +51,11 @@ func New(cfg Config) *Queue {
 	q.poller.Start()
 	cfg.Hints.Heard, cfg.Hints.Chosen = q.Wake, q.chosen
 	q.hints = hint.New(q.store, cfg.Hints)
-	q.scout.start(q)
 	return q
 }
 
 // Stop ends polling and hints. The last waiter has left, and the last lease was given up.
 func (q *Queue) Stop() {
-	q.scout.stop()
 	q.poller.Stop()
 	q.hints.Stop()
 }

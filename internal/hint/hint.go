@@ -93,11 +93,6 @@ func (h *Hints) Awaited(ctx context.Context, key string) bool {
 	return h.store.Awaited(ctx, h.process, key)
 }
 
-// EachAwaited is Awaited of several keys. ok is false if the store does not know.
-func (h *Hints) EachAwaited(ctx context.Context, keys []string) (awaited []bool, ok bool) {
-	return h.store.EachAwaited(ctx, h.process, keys)
-}
-
 // Heard is how many notifications have come.
 func (h *Hints) Heard() int64 { return h.heard.Load() }
 

@@ -67,18 +67,6 @@ func (s *Store) Awaited(ctx context.Context, process lease.Owner, key string) bo
 	return Count("awaited", len(awaited), 1, err) != nil || awaited[0]
 }
 
-// EachAwaited is Awaited of several keys, each. ok is false if the store does not know, or does not
-// answer.
-func (s *Store) EachAwaited(ctx context.Context, process lease.Owner, keys []string) (
-	awaited []bool, ok bool,
-) {
-	if s.registry == nil {
-		return nil, false
-	}
-	awaited, err := s.registry.Awaited(ctx, process, keys)
-	return awaited, Count("awaited", len(awaited), len(keys), err) == nil
-}
-
 // AnyAwaited is Awaited of several keys.
 func (s *Store) AnyAwaited(ctx context.Context, process lease.Owner, keys []string) bool {
 	if s.registry == nil {

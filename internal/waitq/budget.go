@@ -23,8 +23,6 @@ type streak struct {
 	grants int
 	since  time.Time
 
-	asked bool // this streak is near its end, and Spent has said so
-
 	turn     time.Time // when this process's turn began
 	released time.Time
 	yielded  bool          // the key was released for other processes
@@ -48,30 +46,20 @@ func (b *Budget) Granted(key string, token int64, now time.Time, took time.Durat
 	b.put(key, s)
 }
 
-// Spent reports whether other processes should get key now, and begins a new streak if so. nears
-// is true once in a streak, when three quarters of it are over: the caller has time to find out
-// whether any process waits.
-func (b *Budget) Spent(key string, now time.Time) (spent, nears bool) {
+// Spent reports whether other processes should get key now, and begins a new streak if so.
+func (b *Budget) Spent(key string, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, ok := b.find(key)
-	age := now.Sub(s.since)
-	switch {
-	case !ok || s.grants < b.Grants-b.Grants/4 || age < b.For-b.For/4:
-		return false, false
-	case s.grants >= b.Grants && age >= b.For:
-		s.begin(now)
-		spent = true
-	case s.asked:
-		return false, false
-	default:
-		s.asked, nears = true, true
+	if !ok || s.grants < b.Grants || now.Sub(s.since) < b.For {
+		return false
 	}
+	s.begin(now)
 	b.put(key, s)
-	return spent, nears
+	return true
 }
 
-// Unawaited notes that no other process waited for key at a time when it was looked for one. A
+// Unawaited notes that the store was asked at that time, and no other process waited for key. A
 // process that has begun to wait since then gets its turn when the streak that begins there is
 // over.
 func (b *Budget) Unawaited(key string, at time.Time) {
@@ -84,7 +72,7 @@ func (b *Budget) Unawaited(key string, at time.Time) {
 }
 
 // begin begins a streak, whose first grant is the next one.
-func (s *streak) begin(now time.Time) { s.grants, s.since, s.asked = 0, now, false }
+func (s *streak) begin(now time.Time) { s.grants, s.since = 0, now }
 
 // Soon is how soon a process asks again that is said to return at once. It bounds how much later
 // the others are told of a key whose process does not return this time.

@@ -8,27 +8,22 @@ import (
 	"github.com/rowlockdb/rowlock/internal/waitq"
 )
 
-func spent(b *waitq.Budget, key string, at time.Time) bool {
-	over, _ := b.Spent(key, at)
-	return over
-}
-
 func TestABudgetIsSpentAfterSoManyGrantsAndSoLong(t *testing.T) {
 	r := waitq.Budget{Grants: 3, For: time.Second}
 	now := time.Now()
 	for token := range int64(3) {
-		if spent(&r, "k", now.Add(time.Hour)) {
+		if r.Spent("k", now.Add(time.Hour)) {
 			t.Errorf("over after %d grants", token)
 		}
 		r.Granted("k", token+1, now, 0)
 	}
-	if spent(&r, "k", now.Add(time.Second-1)) {
+	if r.Spent("k", now.Add(time.Second-1)) {
 		t.Error("over too soon")
 	}
-	if !spent(&r, "k", now.Add(time.Second)) {
+	if !r.Spent("k", now.Add(time.Second)) {
 		t.Error("not over")
 	}
-	if spent(&r, "k", now.Add(time.Hour)) {
+	if r.Spent("k", now.Add(time.Hour)) {
 		t.Error("over twice")
 	}
 }
@@ -40,11 +35,11 @@ func TestAnotherProcesssGrantEndsAStreak(t *testing.T) {
 	for _, token := range []int64{1, 2, 4, 5} {
 		r.Granted("k", token, now, 0)
 	}
-	if spent(&r, "k", now.Add(time.Hour)) {
+	if r.Spent("k", now.Add(time.Hour)) {
 		t.Error("counted over another's grant")
 	}
 	r.Granted("k", 6, now, 0)
-	if !spent(&r, "k", now.Add(time.Hour)) {
+	if !r.Spent("k", now.Add(time.Hour)) {
 		t.Error("not over")
 	}
 }
@@ -59,10 +54,10 @@ func TestABudgetForgetsKeysUsedOnce(t *testing.T) {
 			r.Granted("hot", int64(1+i/1000), now, 0)
 		}
 	}
-	if !spent(&r, "hot", now) {
+	if !r.Spent("hot", now) {
 		t.Error("a key in use was forgotten")
 	}
-	if spent(&r, "once0", now) {
+	if r.Spent("once0", now) {
 		t.Error("a key used once is remembered")
 	}
 }
@@ -109,31 +104,6 @@ func TestAProcessThatWasAwayIsNotExpectedToReturn(t *testing.T) {
 	}
 }
 
-// A budget says once that a streak is near its end, so that its owner can ask in time.
-func TestABudgetTellsThatAStreakNearsItsEnd(t *testing.T) {
-	b := waitq.Budget{Grants: 8, For: time.Second}
-	now := time.Now()
-	for token := range int64(6) {
-		if _, nears := b.Spent("k", now.Add(time.Hour)); nears {
-			t.Errorf("nears its end after %d grants", token)
-		}
-		b.Granted("k", token+1, now, 0)
-	}
-	for _, c := range []struct {
-		at    time.Duration
-		nears bool
-	}{{750*time.Millisecond - 1, false}, {750 * time.Millisecond, true}, {999 * time.Millisecond, false}} {
-		if over, nears := b.Spent("k", now.Add(c.at)); over || nears != c.nears {
-			t.Errorf("after 6 of 8 grants and %s: over %t, nears its end %t", c.at, over, nears)
-		}
-	}
-	b.Granted("k", 7, now, 0)
-	b.Granted("k", 8, now, 0)
-	if over, nears := b.Spent("k", now.Add(time.Second)); !over || nears {
-		t.Errorf("at its end: over %t, nears its end %t", over, nears)
-	}
-}
-
 // A streak begins anew at a look that found no other process, and at no look from before it began.
 func TestALookThatFindsNoProcessBeginsAStreak(t *testing.T) {
 	b := waitq.Budget{Grants: 2, For: time.Second}
@@ -142,19 +112,19 @@ func TestALookThatFindsNoProcessBeginsAStreak(t *testing.T) {
 	b.Granted("k", 1, now, 0)
 	b.Granted("k", 2, now, 0)
 	b.Unawaited("k", now.Add(-time.Second))
-	if !spent(&b, "k", now.Add(time.Second)) {
+	if !b.Spent("k", now.Add(time.Second)) {
 		t.Error("a look from before has begun a streak")
 	}
 	now = now.Add(time.Second)
 	b.Granted("k", 3, now, 0)
 	b.Granted("k", 4, now, 0)
 	b.Unawaited("k", now.Add(time.Minute))
-	if spent(&b, "k", now.Add(time.Hour)) {
+	if b.Spent("k", now.Add(time.Hour)) {
 		t.Error("over without a grant")
 	}
 	b.Granted("k", 5, now.Add(time.Minute), 0)
 	b.Granted("k", 6, now.Add(time.Minute), 0)
-	if spent(&b, "k", now.Add(time.Minute+time.Second-1)) || !spent(&b, "k", now.Add(time.Minute+time.Second)) {
+	if b.Spent("k", now.Add(time.Minute+time.Second-1)) || !b.Spent("k", now.Add(time.Minute+time.Second)) {
 		t.Error("the streak does not begin at the look")
 	}
 }
