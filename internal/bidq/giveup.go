@@ -44,8 +44,8 @@ func (q *Queue) release(ctx context.Context, leases []lease.Lease, items []*hand
 	sent := time.Now()
 	answers := q.store.Release(ctx, leases)
 	for n, i := range items {
-		if a := &answers[n]; a.Err == nil && a.Looked && !a.Awaited {
-			q.budget.Unawaited(i.Lease.Key, sent)
+		if a := &answers[n]; a.Looked {
+			q.budget.Looked(i.Lease.Key, a.Awaited, sent)
 		}
 		i.Gone = answers[n].Gone && leases[n] == i.Lease && !i.Passed
 		i.Err = answers[n].Err

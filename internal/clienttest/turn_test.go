@@ -55,8 +55,8 @@ func keeps(t *testing.T, c *rowlock.Client, n int, key string) (stop func()) {
 	return func() { cancel(); all.Wait() }
 }
 
-// A process that uses keys again and again asks whether others wait for one when its streak is over,
-// and never if its releases tell.
+// A process that uses keys again and again asks whether others wait for one when its streak is
+// over, and never if its releases tell.
 func TestAKeyThatNoOtherProcessWaitsForIsNotAskedForIfReleasesLook(t *testing.T) {
 	const keys, periods, streak = 8, 10, 250 * time.Millisecond // PollMax
 	for _, looks := range []bool{false, true} {
@@ -95,7 +95,9 @@ func TestAnotherProcessGetsABusyKeyWithinItsBound(t *testing.T) {
 						// At another time of the streak in each round
 						time.Sleep(time.Second + time.Duration(round)*pollMax/20)
 						began := time.Now()
-						l, err := b.Lock(t.Context(), "k")
+						ctx, cancel := context.WithTimeout(t.Context(), 10*pollMax)
+						l, err := b.Lock(ctx, "k")
+						cancel()
 						if err != nil {
 							t.Fatal(err)
 						}

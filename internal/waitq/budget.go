@@ -29,6 +29,7 @@ type streak struct {
 	at       time.Time     // of the last grant
 	took     time.Duration // from the request of the last grant to its answer
 	returns  bool          // the last time, this process asked for the key again at once
+	quiet    time.Time     // of the last look, if it found that no other process waits
 }
 
 const generation = 1024 // keys remembered, at least
@@ -39,7 +40,7 @@ func (b *Budget) Granted(key string, token int64, now time.Time, took time.Durat
 	defer b.mu.Unlock()
 	s, ok := b.find(key)
 	if !ok || token != s.token+1 {
-		s = streak{since: now, turn: now, returns: s.returns}
+		s = streak{since: now, turn: now, returns: s.returns, quiet: s.quiet}
 	}
 	s.token, s.at, s.yielded, s.took = token, now, false, took
 	s.grants++
@@ -54,25 +55,33 @@ func (b *Budget) Spent(key string, now time.Time) bool {
 	if !ok || s.grants < b.Grants || now.Sub(s.since) < b.For {
 		return false
 	}
-	s.begin(now)
+	s.grants, s.since = 0, now
 	b.put(key, s)
 	return true
 }
 
-// Unawaited notes that the store was asked at that time, and no other process waited for key. A
-// process that has begun to wait since then gets its turn when the streak that begins there is
-// over.
-func (b *Budget) Unawaited(key string, at time.Time) {
+// Looked notes whether other processes waited for key when a release looked for them, at that time.
+func (b *Budget) Looked(key string, awaited bool, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s, ok := b.find(key); ok && at.After(s.since) {
-		s.begin(at)
+	if s, ok := b.find(key); ok {
+		s.quiet = at
+		if awaited {
+			s.quiet = time.Time{}
+		}
 		b.put(key, s)
 	}
 }
 
-// begin begins a streak, whose first grant is the next one.
-func (s *streak) begin(now time.Time) { s.grants, s.since = 0, now }
+// Quiet reports whether the last release that has looked found no other process that waits for key,
+// a short while before now. Only then need the store not be asked: while a key is handed over,
+// nothing looks.
+func (b *Budget) Quiet(key string, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, _ := b.find(key)
+	return now.Sub(s.quiet) < b.For/4
+}
 
 // Soon is how soon a process asks again that is said to return at once. It bounds how much later
 // the others are told of a key whose process does not return this time.

@@ -104,27 +104,25 @@ func TestAProcessThatWasAwayIsNotExpectedToReturn(t *testing.T) {
 	}
 }
 
-// A streak begins anew at a look that found no other process, and at no look from before it began.
-func TestALookThatFindsNoProcessBeginsAStreak(t *testing.T) {
+// Only the last look counts, and only for a while.
+func TestABudgetKnowsForAWhileThatNoOtherProcessWaits(t *testing.T) {
 	b := waitq.Budget{Grants: 2, For: time.Second}
 	now := time.Now()
-	b.Unawaited("never", now)
+	if b.Looked("never", false, now); b.Quiet("never", now) {
+		t.Error("a key without a grant is remembered")
+	}
 	b.Granted("k", 1, now, 0)
-	b.Granted("k", 2, now, 0)
-	b.Unawaited("k", now.Add(-time.Second))
-	if !b.Spent("k", now.Add(time.Second)) {
-		t.Error("a look from before has begun a streak")
+	if b.Quiet("k", now) {
+		t.Error("quiet without a look")
 	}
-	now = now.Add(time.Second)
-	b.Granted("k", 3, now, 0)
-	b.Granted("k", 4, now, 0)
-	b.Unawaited("k", now.Add(time.Minute))
-	if b.Spent("k", now.Add(time.Hour)) {
-		t.Error("over without a grant")
+	b.Looked("k", false, now)
+	b.Granted("k", 3, now, 0) // another process had it in between
+	for age, want := range map[time.Duration]bool{0: true, time.Second/4 - 1: true, time.Second / 4: false} {
+		if b.Quiet("k", now.Add(age)) != want {
+			t.Errorf("quiet %s after the look: %t", age, !want)
+		}
 	}
-	b.Granted("k", 5, now.Add(time.Minute), 0)
-	b.Granted("k", 6, now.Add(time.Minute), 0)
-	if b.Spent("k", now.Add(time.Minute+time.Second-1)) || !b.Spent("k", now.Add(time.Minute+time.Second)) {
-		t.Error("the streak does not begin at the look")
+	if b.Looked("k", true, now); b.Quiet("k", now) {
+		t.Error("quiet after a look that has found a process")
 	}
 }
