@@ -20,9 +20,8 @@ import (
 // ctx but its values is used.
 //
 // nil means that the lock has ended and that the key is free for all clients of the database. The
-// release itself need not be on the disk: if the server crashes or fails over within a second, the
-// key may be locked for the rest of its TTL, without a holder. Config.DurableRelease has Unlock
-// wait for the disk.
+// release need not be on the disk yet: a crash or a failover of the server soon after can undo it.
+// The key is then locked for the rest of its TTL, without a holder. See Config.DurableRelease.
 //
 // It returns ErrLost if the lock was lost before (unless it was fenced, what was done under it may
 // have met another owner's work), ErrMaxHold if it was held too long, ErrIdle if its holder showed
