@@ -74,7 +74,7 @@ func (b *Bridge) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rel
 			answers[i] = releaseOne(ctx, b.cluster, l)
 		}
 		if isAway(l.Token) {
-			answers[i].Looked = false // no registry has the waiters of the cluster's keys: see Awaited
+			answers[i].Looked = false // waiters in the cluster do not register: see Awaited
 		}
 	}
 	return answers, err
