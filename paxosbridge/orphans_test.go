@@ -17,6 +17,7 @@ import (
 // refuses releases for a while.
 type lateness struct {
 	requests, handOvers, releases atomic.Bool
+	doubts, departs               atomic.Bool
 }
 
 const late = time.Second
@@ -48,9 +49,21 @@ type lateTable struct {
 }
 
 func (s lateTable) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	if s.doubts.CompareAndSwap(true, false) {
+		time.AfterFunc(late, func() { _, _ = s.table.Acquire(context.Background(), reqs) })
+		return []lease.Acquired{{Doubtful: true}}, nil
+	}
 	return s.request(ctx, &s.requests, func(ctx context.Context) ([]lease.Acquired, error) {
 		return s.table.Acquire(ctx, reqs)
 	})
+}
+
+// Depart fails after the mover was granted the key by its second request. The first is late.
+func (s lateTable) Depart(ctx context.Context, l lease.Lease, home int) (int64, bool, error) {
+	if s.departs.Load() {
+		return 0, false, lease.ErrBusy
+	}
+	return s.table.Depart(ctx, l, home)
 }
 
 func (s lateTable) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
@@ -97,6 +110,21 @@ func lateRig(t *testing.T, away bool) (r *rig, b *paxosbridge.Bridge, l *latenes
 	return r, b, l
 }
 
+// wantFreeAt wants "k" to be granted.
+func (r *rig) wantFreeAt(b *paxosbridge.Bridge) {
+	r.Helper()
+	if a := r.ask(b, request("k")); !a.Granted {
+		r.Errorf("the key was answered %+v", a)
+	}
+}
+
+// ends closes both bridges within the bubble.
+func (r *rig) ends(b *paxosbridge.Bridge) {
+	r.Helper()
+	r.must(b.Close())
+	_ = r.Close()
+}
+
 // refusedMove moves "k" from where it is, and wants that to fail.
 func (r *rig) refusedMove(b *paxosbridge.Bridge, away bool) {
 	r.Helper()
@@ -114,19 +142,31 @@ func (r *rig) refusedMove(b *paxosbridge.Bridge, away bool) {
 func TestAKeyDoesNotWaitForAMoverThatIsGrantedLate(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
+			t.Logf("away %v", away)
 			r, b, l := lateRig(t, away)
 			l.requests.Store(true)
 			r.refusedMove(b, away)
 			l.requests.Store(false)
 			time.Sleep(late + time.Millisecond) // until the request is carried out
 			time.Sleep(time.Second)
-			if a := r.ask(b, request("k")); !a.Granted {
-				t.Errorf("away %v: the key was answered %+v", away, a)
-			}
-			r.must(b.Close())
-			_ = r.Close()
+			r.wantFreeAt(b)
+			r.ends(b)
 		})
 	}
+}
+
+// The mover was granted the key, released it because the move failed, and a copy of its request
+// that had no answer is carried out after that.
+func TestAKeyDoesNotWaitForAMoverWhoseFirstRequestIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, b, l := lateRig(t, false)
+		l.doubts.Store(true)
+		l.departs.Store(true)
+		r.refusedMove(b, false)
+		time.Sleep(late + time.Second)
+		r.wantFreeAt(b)
+		r.ends(b)
+	})
 }
 
 // The cluster does not answer while a mover gives up. Its lease is released as soon as it does.
@@ -140,11 +180,8 @@ func TestAKeyDoesNotWaitForAMoverThatCouldNotRelease(t *testing.T) {
 		}
 		l.releases.Store(false)
 		time.Sleep(3 * time.Second) // a release that hangs is given up, and tried again
-		if a := r.ask(b, request("k")); !a.Granted {
-			t.Errorf("the key was answered %+v", a)
-		}
-		r.must(b.Close())
-		_ = r.Close()
+		r.wantFreeAt(b)
+		r.ends(b)
 	})
 }
 
@@ -167,11 +204,8 @@ func TestAKeyDoesNotWaitForAMoverThatIsHandedItLate(t *testing.T) {
 		}
 		l.handOvers.Store(false)
 		time.Sleep(late + time.Second)
-		if a := r.ask(b, request("k")); !a.Granted {
-			t.Errorf("the key was answered %+v", a)
-		}
-		r.must(b.Close())
-		_ = r.Close()
+		r.wantFreeAt(b)
+		r.ends(b)
 	})
 }
 
@@ -183,9 +217,7 @@ func TestACloseReleasesWhatAMoverIsGrantedLate(t *testing.T) {
 		r.refusedMove(b, true)
 		l.releases.Store(false)
 		r.must(b.Close())
-		if a := r.ask(r.Bridge, request("k")); !a.Granted {
-			t.Errorf("the key was answered %+v", a)
-		}
+		r.wantFreeAt(r.Bridge)
 		_ = r.Close()
 	})
 }
