@@ -1,6 +1,8 @@
 package sqlite_test
 
 import (
+	"database/sql"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,11 +29,11 @@ type watched struct {
 	fault   faultdb.Fault
 }
 
-func watch(t *testing.T, journal string) *watched {
+// watch opens a file with these settings.
+func watch(t *testing.T, settings string) *watched {
 	t.Helper()
 	w := &watched{T: t, d: sqlstore.Of(sqlite.New()), level: "FULL"}
-	source := "file:" + filepath.Join(t.TempDir(), "x.db") +
-		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(" + journal + ")"
+	source := "file:" + filepath.Join(t.TempDir(), "x.db") + "?_pragma=busy_timeout(5000)&" + settings
 	db, err := faultdb.Open("sqlite", source, faultdb.Func(w.note))
 	w.ok(err)
 	t.Cleanup(func() { _ = db.Close() })
@@ -104,12 +106,18 @@ func (w *watched) release(l lease.Lease) error {
 	return err
 }
 
+const wal = "_pragma=journal_mode(WAL)"
+
 // Only a transaction that does nothing but release is not written to the disk at once, and only in
-// WAL mode.
+// WAL mode, and only if no other connection shares the cache: a grant on that one would not be
+// written either.
 func TestOnlyReleasesAreRelaxed(t *testing.T) {
-	for journal, relaxed := range map[string]string{"WAL": "NORMAL", "DELETE": "FULL"} {
-		t.Run(journal, func(t *testing.T) {
-			w := watch(t, journal)
+	for settings, relaxed := range map[string]string{
+		wal: "NORMAL", wal + "&cache=private": "NORMAL", "_pragma=journal_mode(DELETE)": "FULL",
+		wal + "&cache=shared": "FULL",
+	} {
+		t.Run(settings, func(t *testing.T) {
+			w := watch(t, settings)
 			a, b, c, d := w.acquire("a"), w.acquire("b"), w.acquire("c"), w.acquire("d")
 			to := lease.NewOwner()
 			w.wants("an acquire", "FULL", 1, func() error { w.acquire("e"); return nil })
@@ -134,7 +142,7 @@ func TestASessionThatMayStayRelaxedIsDiscarded(t *testing.T) {
 		"NORMAL": {faultdb.LoseReply(), faultdb.LoseReply().Reporting(interrupt)},
 	} {
 		for _, fault := range faults {
-			w := watch(t, "WAL")
+			w := watch(t, wal)
 			l := w.acquire("k")
 			w.broken, w.fault = level, fault
 			err := w.release(l)
@@ -145,9 +153,54 @@ func TestASessionThatMayStayRelaxedIsDiscarded(t *testing.T) {
 	}
 }
 
+// The setting does not depend on the file's name, nor on other connections of the process that
+// share a cache. The check leaves nothing attached.
+func TestAReleaseIsRelaxedWhateverTheFileIsCalled(t *testing.T) {
+	for _, name := range []string{"a b.db", "50%.db", "%20.db", "a?b.db", "a#b.db", "a&b=c.db", "ä.db", "'.db"} {
+		path := filepath.Join(t.TempDir(), name)
+		db, err := sqlite.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = db.Close() }()
+		for _, other := range []string{"a connection", "one beside a shared cache"} {
+			conn, err := db.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := sqlstore.NewSession(conn)
+			s.Relaxed = true
+			if err := sqlstore.Of(sqlite.New()).Setup(t.Context(), s); err != nil || !s.Relaxed {
+				t.Errorf("%s: %s: relaxed: %t, %v", name, other, s.Relaxed, err)
+			}
+			var files int
+			err = conn.QueryRowContext(t.Context(), `SELECT count(*) FROM pragma_database_list`).Scan(&files)
+			if err != nil || files != 1 {
+				t.Errorf("%s: %s: %d files are attached, %v", name, other, files, err)
+			}
+			s.Discard()
+			shares(t, path)
+		}
+	}
+}
+
+// shares opens the file at path in a cache that connections of the process share.
+func shares(t *testing.T, path string) {
+	t.Helper()
+	uri := "file:" + (&url.URL{Path: path}).EscapedPath() + "?cache=shared"
+	db, err := sql.Open("sqlite", uri)
+	if err == nil {
+		t.Cleanup(func() { _ = db.Close() })
+		err = db.Ping()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A file stays in WAL mode as long as a lane has it open.
 func TestAFileWithALaneKeepsItsJournal(t *testing.T) {
-	w := watch(t, "WAL")
+	w := watch(t, wal)
 	w.ok(w.release(w.acquire("k")))
 	var path, mode string
 	w.ok(w.s.Conn().QueryRowContext(t.Context(), `SELECT file FROM pragma_database_list`).Scan(&path))

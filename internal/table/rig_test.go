@@ -36,6 +36,7 @@ type rig struct {
 
 func newRig(tb testing.TB, e *testdb.Env, strategy sqlstore.Strategy, lanes int) *rig {
 	tb.Helper()
+	e.OnlyReleasesRelax(tb)
 	r := &rig{Env: e, faults: &faultdb.Switch{}, log: &faultdb.Log{}}
 	db, err := faultdb.Open(e.Driver, e.Source, faultdb.Any(r.log, r.faults))
 	if err != nil {

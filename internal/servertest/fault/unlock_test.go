@@ -47,7 +47,7 @@ func TestUnlockOverABrokenConnectionReleasesOnce(t *testing.T) {
 				t.Run(phase+"/"+report.name, func(t *testing.T) {
 					key := phase + report.name
 					l := servertest.Locked(t)(f.TryLock(t.Context(), key))
-					hits := faultdb.NewCounter(faultdb.OnFunc(f.section("release"),
+					hits := faultdb.NewCounter(faultdb.OnFunc(releases,
 						faultdb.Nth(1, fault.Reporting(report.err))))
 					f.faults.Set(hits)
 					defer f.faults.Set(nil)
@@ -79,7 +79,7 @@ func TestUnlockOfADatabaseThatHangsReturnsAndGoesOnInTheBackground(t *testing.T)
 		l := servertest.Locked(t)(f.TryLock(t.Context(), "key"))
 		gate := faultdb.NewGate()
 		defer gate.Release()
-		f.faults.Set(faultdb.OnFunc(f.section("release"),
+		f.faults.Set(faultdb.OnFunc(releases,
 			faultdb.Always(faultdb.Block(gate).And(faultdb.FailBeforeSend()))))
 		began := time.Now()
 		servertest.WantErr(t, l.Unlock(t.Context()), rowlock.ErrUnknown, context.DeadlineExceeded)
