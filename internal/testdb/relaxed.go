@@ -10,10 +10,10 @@ import (
 	"modernc.org/sqlite"
 )
 
-// OnlyReleasesRelax fails the test at its end if a transaction was committed without waiting for the
-// disk that has done anything but free keys, or note which processes and chains wait. The database looks itself, by triggers, at the moment of
-// the commit: whatever statement it was, on whatever connection. On MySQL and MariaDB every commit
-// waits.
+// OnlyReleasesRelax fails the test at its end if a transaction was committed without waiting for
+// the disk that has done anything but free keys, or note which processes and chains wait. The
+// database looks itself, by triggers, at the moment of the commit: whatever statement it was, on
+// whatever connection. On MySQL and MariaDB every commit waits.
 func (e *Env) OnlyReleasesRelax(tb testing.TB) {
 	tb.Helper()
 	switch e.Driver {
@@ -94,7 +94,8 @@ func init() {
 // tests' own connections is OFF, which is none that rowlock sets.
 func (e *Env) watchSQLite(tb testing.TB) {
 	tb.Helper()
-	const only, but = ` WHERE synchronous = 1`, ` AND NOT (NEW.owner IS NULL AND OLD.owner IS NOT NULL AND NEW.token = OLD.token)`
+	const only = ` WHERE synchronous = 1`
+	const but = ` AND NOT (NEW.owner IS NULL AND OLD.owner IS NOT NULL AND NEW.token = OLD.token)`
 	file := fmt.Sprint(e.Dialect.Names().Prefix, "relaxed")
 	for _, table := range watched {
 		for _, op := range []string{"INSERT", "UPDATE", "DELETE"} {

@@ -276,7 +276,7 @@ func TestAFailoverForgetsAReleaseAndNeverAToken(t *testing.T) {
 		}
 		return c
 	}
-	locks := open(p.Source, func(c *rowlock.Config) { c.RequireSync = true })
+	locks := open(p.Source, func(c *rowlock.Config) { c.RequireSync, c.Lanes = true, 1 })
 	l, err := locks.Lock(t.Context(), "k")
 	if err != nil {
 		t.Fatal(err)
@@ -287,6 +287,12 @@ func TestAFailoverForgetsAReleaseAndNeverAToken(t *testing.T) {
 	}
 	if o, _ := holderIn(t, p.DB, "k"); !o.IsZero() {
 		t.Error("the key is not free on the primary")
+	}
+	// The same lane waits for the standby with the next grant.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if l, err := locks.TryLock(ctx, "k"); err == nil {
+		t.Errorf("granted with token %d while the standby hangs", l.Token())
 	}
 	source := p.FailOver(t)
 	_ = locks.Close() // its servers are gone
