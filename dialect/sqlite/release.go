@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -38,7 +39,8 @@ func commit(ctx context.Context, s *sqlstore.Session, releases bool, f func() er
 	}
 	err := f()
 	if _, back := s.Conn().ExecContext(ctx, `PRAGMA synchronous = FULL`); back != nil {
-		return sqlstore.Unsettled{Err: oneline.Join(err, back), Committing: true}
+		unsent := errors.As(err, new(sqlstore.NotSent))
+		return sqlstore.Unsettled{Err: oneline.Join(err, back), Committing: !unsent}
 	}
 	return err
 }
