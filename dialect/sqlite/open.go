@@ -24,10 +24,6 @@ var needed = []string{"busy_timeout(5000)", "journal_mode(WAL)"}
 // dsn is the DSN that is right for the file at path, with pragmas of the user's, which go before
 // those that are needed.
 func dsn(path string, pragmas ...string) string {
-	path = filepath.ToSlash(path)
-	if filepath.VolumeName(path) != "" {
-		path = "/" + path // file:/C:/app.db
-	}
 	var settings strings.Builder
 	for _, p := range needed {
 		name, _, _ := strings.Cut(p, "(")
@@ -40,7 +36,7 @@ func dsn(path string, pragmas ...string) string {
 	for _, p := range pragmas {
 		settings.WriteString("_pragma=" + url.QueryEscape(p) + "&")
 	}
-	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + settings.String() + "_txlock=immediate"
+	return location(path) + "?" + settings.String() + "_txlock=immediate"
 }
 
 // Open opens the SQLite file at path, and makes it if its folder is there. The pool has the

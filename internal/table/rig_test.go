@@ -36,6 +36,7 @@ type rig struct {
 
 func newRig(tb testing.TB, e *testdb.Env, strategy sqlstore.Strategy, lanes int) *rig {
 	tb.Helper()
+	e.OnlyReleasesRelax(tb)
 	r := &rig{Env: e, faults: &faultdb.Switch{}, log: &faultdb.Log{}}
 	db, err := faultdb.Open(e.Driver, e.Source, faultdb.Any(r.log, r.faults))
 	if err != nil {
@@ -53,6 +54,7 @@ func newRig(tb testing.TB, e *testdb.Env, strategy sqlstore.Strategy, lanes int)
 
 func (r *rig) open(tb testing.TB, db *sql.DB, o table.Options) *table.Store {
 	tb.Helper()
+	o.Relax = true // as a client's is, unless it is told otherwise
 	s, _, err := table.Open(tb.Context(), db, r.Dialect, o)
 	if err != nil {
 		tb.Fatal(err)

@@ -137,6 +137,8 @@ type Env struct {
 	DB      *sql.DB
 	Dialect *sqlstore.Dialect
 	Source  string // the DSN
+
+	watch *watch // of its commits
 }
 
 var serial atomic.Int64
@@ -152,7 +154,7 @@ func Each(t *testing.T, f func(t *testing.T, e *Env)) {
 // Open returns an Env on this kind of database.
 func (k Kind) Open(tb testing.TB) *Env {
 	tb.Helper()
-	e := &Env{Kind: k, Source: k.DSN(tb)}
+	e := &Env{Kind: k, Source: k.DSN(tb), watch: &watch{tb: tb}}
 	prefix := fmt.Sprintf("t%d_%d_", os.Getpid(), serial.Add(1))
 	e.Dialect = k.New(dialect.Prefix(prefix))
 	e.DB = e.Pool(tb)
@@ -163,7 +165,7 @@ func (k Kind) Open(tb testing.TB) *Env {
 // Behind returns an Env on e's tables, e being on postgres, whose pools lead through PgBouncer. Its dialect has options more.
 func (e *Env) Behind(tb testing.TB, more ...dialect.Option) *Env {
 	tb.Helper()
-	b := &Env{Kind: PgBouncer, Source: PgBouncer.DSN(tb)}
+	b := &Env{Kind: PgBouncer, Source: PgBouncer.DSN(tb), watch: e.watch}
 	b.Dialect = b.New(append(more, dialect.Prefix(e.Dialect.Names().Prefix))...)
 	b.DB = b.Pool(tb)
 	return b

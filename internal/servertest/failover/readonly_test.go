@@ -15,16 +15,17 @@ import (
 // turnsReadOnly has the primary take no writes while a lock is held and waited for, and then take
 // them again.
 func turnsReadOnly(t *testing.T, pool func() *sql.DB, d dialect.Dialect, turn func(on bool)) {
-	short := func(c *rowlock.Config) { c.TTL = 3 * time.Second }
-	open := func() *rowlock.Client {
-		c, err := rowlock.Open(pool(), d, servertest.Config(short))
+	open := func(ttl time.Duration) *rowlock.Client {
+		c, err := rowlock.Open(pool(), d, servertest.Config(servertest.WithTTL(ttl)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}
-	holder, other := open(), open()
+	// A call that waits outlasts a server that takes no writes for its TTL, which is longer than all
+	// that follows takes.
+	holder, other := open(3*time.Second), open(2*patience)
 	held, err := holder.Lock(t.Context(), "held")
 	if err != nil {
 		t.Fatal(err)

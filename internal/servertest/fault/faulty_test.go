@@ -27,6 +27,7 @@ type faulty struct {
 
 func newFaulty(tb testing.TB, e *testdb.Env, change func(*rowlock.Config)) *faulty {
 	tb.Helper()
+	e.OnlyReleasesRelax(tb)
 	f := &faulty{Env: e, faults: &faultdb.Switch{}, log: &faultdb.Log{}}
 	db, err := faultdb.Open(e.Driver, e.Source, faultdb.Any(f.log, f.faults))
 	if err != nil {
@@ -70,10 +71,10 @@ func rowOf(tb testing.TB, e *testdb.Env, key string) (owner []byte, token int64)
 	return owner, token
 }
 
-// section matches the executions of a section of the dialect's.
-func (f *faulty) section(name string) func(faultdb.Op) bool {
-	text := f.Dialect.Text(name)
-	return func(op faultdb.Op) bool { return op.Executes() && op.Query == text }
+// releases matches the statement of a release. PostgreSQL has one whose commit is relaxed.
+func releases(op faultdb.Op) bool {
+	return op.Executes() && (strings.Contains(op.Query, "/* rowlock release */") ||
+		strings.Contains(op.Query, "/* rowlock release-relaxed */"))
 }
 
 // grants matches the statements that may grant: what sets the time of acquisition.

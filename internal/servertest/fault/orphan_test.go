@@ -101,7 +101,7 @@ func (f *faulty) arriveLate(t *testing.T, key string) {
 	// The orphan cleaner has been at work when it releases for the second time.
 	f.log.Reset()
 	servertest.Eventually(t, "the orphan cleaner's rounds",
-		func() bool { return f.log.Count(f.section("release")) >= 2 })
+		func() bool { return f.log.Count(releases) >= 2 })
 	late.Release()
 	late.Wait()
 	if owner, _ := f.row(t, key); owner == nil {
