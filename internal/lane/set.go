@@ -60,8 +60,6 @@ type Config[T any] struct {
 // cannot delay a renewal.
 type Set[T any] struct {
 	cfg    Config[T]
-	base   context.Context
-	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	counts counts
 	redial redial
@@ -79,12 +77,11 @@ type Set[T any] struct {
 func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 	s := &Set[T]{cfg: cfg}
 	s.turned.L = &s.mu
-	s.base, s.cancel = context.WithCancel(context.Background())
 	lanes := make([]*lane[T], cfg.Lanes)
 	s.lanes = lanes
 	for i := range lanes {
 		lanes[i] = &lane[T]{set: s, keeper: i == 0 && cfg.Lanes > 1, wake: make(chan struct{}, 1)}
-		if err := lanes[i].connect(ctx); err != nil {
+		if err := lanes[i].open(ctx); err != nil {
 			for _, l := range lanes[:i] {
 				l.drop()
 			}
@@ -304,5 +301,4 @@ func (s *Set[T]) Close() {
 		l.wake <- struct{}{}
 	}
 	s.wg.Wait()
-	s.cancel()
 }

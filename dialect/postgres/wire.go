@@ -1,0 +1,174 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+)
+
+// wire runs prepared statements with pgconn. It reads a reply to its end before anything of it is
+// told: pgconn hands out rows as they come, and a row comes before its commit.
+type wire struct {
+	reply
+	request
+	names  int
+	broken bool
+}
+
+// plan is a prepared statement.
+type plan struct {
+	description *pgconn.StatementDescription
+	results     []int16
+}
+
+// beneath is a wrapper around a driver's connection that lets the wire through, one operation at a
+// time, each of which it may break. The operation may run after Beneath has returned an error.
+type beneath interface {
+	Beneath(ctx context.Context, verb, query string, run func(context.Context, any) error) error
+	Unwrap() any
+}
+
+// wired has the session use pgx below database/sql, where nobody expects to see its statements: a
+// tracer of the pool does, and so does every wrapper around the driver.
+func wired(s *sqlstore.Session) error {
+	return s.Conn().Raw(func(c any) error {
+		_, plain := c.(*stdlib.Conn)
+		_, lets := c.(beneath)
+		conn := pgxOf(c)
+		if !plain && !lets || conn == nil || s.Relays || conn.Config().Tracer != nil {
+			return nil
+		}
+		s.Wire = &wire{}
+		if plain {
+			s.Limit = limiter(conn)
+		}
+		return nil
+	})
+}
+
+// limiter sets the deadline of a connection. pgconn has one of its own on a connection that it is
+// closing, which must not be taken away.
+func limiter(conn *pgx.Conn) func(time.Time) {
+	below := conn.PgConn()
+	return func(end time.Time) {
+		if !end.IsZero() || !below.IsClosed() {
+			_ = below.Conn().SetDeadline(end) // fails on a closed connection alone
+		}
+	}
+}
+
+var errBroken = errors.New("the connection is broken")
+
+// Prepare has the server prepare a statement under a name of this session's own.
+func (w *wire) Prepare(ctx context.Context, driverConn any, query string) (sqlstore.Plan, error) {
+	var p *plan
+	w.names++
+	name := "rowlock" + strconv.Itoa(w.names)
+	err := w.on(ctx, driverConn, "prepare", query,
+		func(ctx context.Context, c *pgconn.PgConn) error {
+			d, err := c.Prepare(ctx, name, query, nil)
+			if err == nil {
+				p = planOf(d)
+			}
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func planOf(d *pgconn.StatementDescription) *plan {
+	p := &plan{description: d, results: make([]int16, len(d.Fields))}
+	for i, f := range d.Fields {
+		if isBinary(f.DataTypeOID) {
+			p.results[i] = pgx.BinaryFormatCode
+		}
+	}
+	return p
+}
+
+// Send sends what was put, and reads the answers up to ReadyForQuery.
+func (w *wire) Send(ctx context.Context, driverConn any) error {
+	if w.broken {
+		return errBroken
+	}
+	w.request.sent = true
+	if c, ok := driverConn.(*stdlib.Conn); ok { // without a function: no allocation
+		return w.judge(w.exchange(ctx, c.Conn().PgConn()))
+	}
+	verb := "exec"
+	if w.request.returns() {
+		verb = "query"
+	}
+	return w.on(ctx, driverConn, verb, w.request.text(), w.exchange)
+}
+
+// on runs f on pgconn's connection.
+func (w *wire) on(ctx context.Context, driverConn any, verb, query string,
+	f func(context.Context, *pgconn.PgConn) error,
+) error {
+	if w.broken {
+		return errBroken
+	}
+	switch c := driverConn.(type) {
+	case *stdlib.Conn:
+		return w.judge(f(ctx, c.Conn().PgConn()))
+	case beneath:
+		return w.judge(c.Beneath(ctx, verb, query, func(ctx context.Context, real any) error {
+			return f(ctx, real.(*stdlib.Conn).Conn().PgConn())
+		}))
+	}
+	return fmt.Errorf("%T has changed into a driver that is not pgx", driverConn)
+}
+
+// judge notes a connection that no longer works. A deadline that has passed is what a context's is
+// elsewhere.
+func (w *wire) judge(err error) error {
+	if err == nil || errors.As(err, new(*pgconn.PgError)) {
+		return err
+	}
+	w.broken = true
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() && !errors.Is(err, context.DeadlineExceeded) {
+		return oneline.Join(context.DeadlineExceeded, err)
+	}
+	return err
+}
+
+// exchange sends the request, and keeps the reply.
+func (w *wire) exchange(ctx context.Context, c *pgconn.PgConn) error {
+	w.reply.reset()
+	if len(w.request.all) == 1 {
+		one := &w.request.all[0]
+		r := c.ExecStatement(ctx, one.plan.description, one.params, one.formats, one.plan.results)
+		return w.reply.keep(one.plan, r)
+	}
+	var batch pgconn.Batch
+	for i := range w.request.all {
+		x := &w.request.all[i]
+		batch.ExecStatement(x.plan.description, x.params, x.formats, x.plan.results)
+	}
+	results := c.ExecBatch(ctx, &batch)
+	for i := 0; results.NextResult() && i < len(w.request.all); i++ {
+		// Its error is that of Close: one error ends all.
+		_ = w.reply.keep(w.request.all[i].plan, results.ResultReader())
+	}
+	if err := results.Close(); err != nil {
+		return err
+	}
+	if len(w.reply.ends) != len(w.request.all) {
+		w.broken = true
+		return fmt.Errorf("%d answers to %d statements", len(w.reply.ends), len(w.request.all))
+	}
+	return nil
+}
