@@ -14,9 +14,14 @@ type lane[T any] struct {
 	session *sqlstore.Session
 	wake    chan struct{} // holds one: a lane is in the idle list at most once
 
-	one   [1]*Op[T] // what serve runs
-	busy  bool      // running something; with turns, guarded by the set's mutex
-	turns uint64    // how often it has come for more
+	one [1]*Op[T] // what serve runs
+
+	// Guarded by the set's mutex:
+
+	busy    bool   // running something
+	merges  bool   // something that is not to be alone
+	running int    // so many ops
+	turns   uint64 // how often it has come for more
 }
 
 func (l *lane[T]) takes(k Kind) bool { return k != Acquire || !l.keeper }
