@@ -37,8 +37,8 @@ type beneath interface {
 	Unwrap() any
 }
 
-// wired has the session use pgx below database/sql, where nobody expects to see its statements: a
-// tracer of the pool does, and so does every wrapper around the driver.
+// wired has the session use pgx below database/sql, if no tracer of the pool and no wrapper around
+// the driver is to see its statements.
 func wired(s *sqlstore.Session) error {
 	return s.Conn().Raw(func(c any) error {
 		_, plain := c.(*stdlib.Conn)

@@ -25,7 +25,7 @@ func (silentTracer) TraceQueryStart(
 }
 func (silentTracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// Only a pool of pgx that nobody watches loses its statements to the wire.
+// A tracer or a wrapper is to see every statement.
 func TestWhichSessionsGoBelowDatabaseSQL(t *testing.T) {
 	dsn := testdb.Kinds[1].DSN(t)
 	plain, err := pgx.ParseConfig(dsn)

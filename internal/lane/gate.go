@@ -11,10 +11,10 @@ const (
 	overdue = 5 * time.Millisecond
 )
 
-// shut reports whether the lanes that are idle leave what is pending to those that are busy. If each
-// lane began at once, each batch would be small, and a server needs as much for a small batch as for
-// a large one. What a lane runs alone may take long and nothing waits for it, nor for the keeper,
-// which takes no acquires. Renewals wait for nothing, nor does what is to run alone.
+// shut reports whether the lanes that are idle leave what is pending to those that are busy. If
+// each lane began at once, each batch would be small, and a server needs as much for a small batch
+// as for a large one. What a lane runs alone may take long and nothing waits for it, nor for the
+// keeper, which takes no acquires. Renewals wait for nothing, nor does what is to run alone.
 func (s *Set[T]) shut() bool {
 	if s.cfg.Gate == 0 || s.late || s.closed || s.alone > 0 || len(s.pending[Renew]) > 0 {
 		return false

@@ -59,8 +59,8 @@ func TestPlainStatementsThatWereInVainAreNotTriedAgainAtOnce(t *testing.T) {
 	}
 }
 
-// A row that the statement has returned is not told before its commit: here the answer to that never
-// comes, and the rows did.
+// A row that the statement has returned is not told before its commit: here the answer to that
+// never comes, and the rows did.
 func TestAGrantWhoseCommitIsNotAcknowledgedIsResolved(t *testing.T) {
 	r := newRig(t, on(t, "postgres"), sqlstore.Update, 1)
 	names := numbered("key", 5)
