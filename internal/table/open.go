@@ -80,7 +80,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	s.lanes, err = lane.Open(ctx, lane.Config[call]{
 		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.eras.After(s.sync.after(s.d.Setup)),
 		Run:   s.run,
-		Merge: mostMerged, Gate: enough, ReadOnly: s.d.ReadOnly,
+		Merge: mostMerged, Gate: s.gate(), ReadOnly: s.d.ReadOnly,
 	})
 	if cause := errors.Unwrap(err); s.sync != nil && sqlstore.IsRefusal(cause) {
 		return cause
