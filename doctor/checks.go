@@ -24,6 +24,7 @@ var checks = []check{
 	{id: "read-only", run: readOnly},
 	{id: "topology", on: []string{"mysql"}, run: topology},
 	{id: "replication", on: []string{"postgres", "mysql"}, run: replication, grant: monitor},
+	{id: "semi-sync", on: []string{"mysql"}, run: semiSync},
 	{id: "pooler", on: []string{"postgres"}, run: pooler},
 	{id: "isolation", run: isolation},
 	{id: "durability", run: durability},

@@ -14,8 +14,11 @@ SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'version_comment', 're
   'group_replication_group_name', 'group_replication_single_primary_mode',
   'transaction_isolation', 'tx_isolation', 'innodb_snapshot_isolation', 'autocommit',
   'innodb_lock_wait_timeout', 'wait_timeout', 'max_execution_time', 'max_statement_time',
-  'idle_transaction_timeout', 'idle_write_transaction_timeout', 'rpl_semi_sync_source_enabled',
-  'rpl_semi_sync_master_enabled', 'max_connections', 'max_user_connections')
+  'idle_transaction_timeout', 'idle_write_transaction_timeout', 'max_connections',
+  'max_user_connections', 'rpl_semi_sync_source_enabled', 'rpl_semi_sync_master_enabled',
+  'rpl_semi_sync_source_timeout', 'rpl_semi_sync_master_timeout',
+  'rpl_semi_sync_source_wait_no_replica', 'rpl_semi_sync_master_wait_no_slave',
+  'rpl_semi_sync_source_wait_for_replica_count', 'rpl_semi_sync_master_wait_for_slave_count')
 
 -- name: standby
 
@@ -27,7 +30,8 @@ WHERE COMMAND IN ('Binlog Dump', 'Binlog Dump GTID')
 -- name: status
 SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected', 'Rpl_semi_sync_source_clients',
   'Rpl_semi_sync_master_clients', 'Rpl_semi_sync_source_status', 'Rpl_semi_sync_master_status',
-  'wsrep_cluster_size', 'Innodb_history_list_length')
+  'Rpl_semi_sync_source_no_tx', 'Rpl_semi_sync_master_no_tx', 'wsrep_cluster_size',
+  'Innodb_history_list_length')
 
 -- name: rights
 SHOW GRANTS

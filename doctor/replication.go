@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -39,7 +40,12 @@ func replication(ctx context.Context, x *examiner) (f Finding, err error) {
 
 func (x *examiner) judgeReplicas(f *Finding, waited, late, hidden int, names setting) {
 	const cure = "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'; SELECT pg_reload_conf();"
+	needed := standbys(names.value)
 	switch {
+	case names.value != "" && waited > 0 && waited < needed:
+		f.raise(Critical, fmt.Sprintf("commits wait for %d standbys and %d of them are connected: every "+
+			"commit waits, and calls end with ErrUnknown", needed, waited), "start the other standbys, or "+
+			cure)
 	case names.value != "" && waited == 0 && hidden == 0:
 		f.raise(Critical, "synchronous_standby_names is set and no such standby is connected: every commit "+
 			"waits, and calls end with ErrUnknown", "start the standby, or "+
@@ -59,10 +65,26 @@ func (x *examiner) judgeReplicas(f *Finding, waited, late, hidden int, names set
 				x.set(s, "on"))
 		}
 	}
-	f.fine(fmt.Sprintf("%d replicas, and commits wait for one", waited))
+	wait := "one"
+	if needed > 1 {
+		wait = strconv.Itoa(needed)
+	}
+	f.fine(fmt.Sprintf("%d replicas, and commits wait for %s", waited, wait))
 	if waited == 0 && f.Severity == OK {
 		f.Summary = "no replica is connected"
 	}
+}
+
+// demanded finds the number in "ANY 2 (a, b)", "FIRST 2 (a, b)" and "2 (a, b)".
+var demanded = regexp.MustCompile(`(?i)^\s*(?:(?:any|first)\s+)?(\d+)\s*\(`)
+
+// standbys is how many standbys a commit waits for.
+func standbys(names string) int {
+	n := 1
+	if m := demanded.FindStringSubmatch(names); m != nil {
+		n, _ = strconv.Atoi(m[1])
+	}
+	return n
 }
 
 // semiSync judges a MySQL or MariaDB by its counters, which every user may read.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/seam"
 )
 
 const (
@@ -47,7 +48,8 @@ func (m *mover) audit(ctx context.Context, timeout time.Duration) (failed error)
 func (m *mover) auditPage(
 	ctx context.Context, after string, timeout time.Duration,
 ) ([]Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	// What an old primary still has must not hide what the new one has forgotten.
+	ctx, cancel := context.WithTimeout(seam.ReadNewest(ctx), timeout)
 	defer cancel()
 	records, err := m.cluster.Records(ctx, after, auditPage)
 	if err != nil {

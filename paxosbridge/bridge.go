@@ -68,6 +68,7 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 		b.free()
 		return nil, fmt.Errorf("rowlock: bridge: the first audit: %w", err)
 	}
+	b.pending.orphans.start(table, cluster, &full)
 	base, stop := context.WithCancel(context.Background())
 	b.stop = stop
 	b.wg.Go(func() { b.refreshing(base) })
@@ -87,6 +88,7 @@ func (b *Bridge) Tables() any { return seam.TablesOf(b.table) }
 func (b *Bridge) Close() error {
 	b.stop()
 	b.wg.Wait()
+	b.pending.orphans.stop(b.cfg)
 	b.free()
 	return nil
 }

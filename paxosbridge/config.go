@@ -57,7 +57,9 @@ type Config struct {
 	// Refresh is the interval between reads of the homes of all keys in the cluster, in one
 	// statement. Default 30 s, or a third of Delegation.
 	Refresh time.Duration
-	// MoveTimeout bounds each step of a move, and with it how long the mover holds the key. Default
+	// MoveTimeout bounds each step of a move, and with it how long the mover holds the key. A mover
+	// that gives up releases the key. If the store does not answer then, the bridge releases it
+	// within 2.5 s of when the store answers again, instead of waiting for the lease's end. Default
 	// 5 s.
 	MoveTimeout time.Duration
 	// Delegation, if it is not 0, allows ForceReturn. No lease of the cluster is then granted or

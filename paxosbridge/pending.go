@@ -2,6 +2,7 @@ package paxosbridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,6 +19,8 @@ type pendingMove struct {
 	req  lease.AcquireRequest
 	got  chan lease.Lease // has room for one
 	left bool             // the mover no longer waits
+	// unsure says that a request of the mover, or a hand-over to it, may be carried out later.
+	unsure bool
 }
 
 // fits reports whether a lease is of the store, and for the cluster of the epoch, at which the
@@ -33,10 +36,11 @@ func (m *pendingMove) fits(l lease.Lease) bool {
 // pendingMoves are the movers that wait for a key in this process. A holder in this process hands
 // its key to the mover, because a mover that only polls may never find a hot key free.
 type pendingMoves struct {
-	report *reports
-	mu     sync.Mutex
-	moves  map[string]*pendingMove
-	n      atomic.Int64 // len(moves)
+	report  *reports
+	orphans orphans
+	mu      sync.Mutex
+	moves   map[string]*pendingMove
+	n       atomic.Int64 // len(moves)
 }
 
 func (p *pendingMoves) any() bool { return p.n.Load() > 0 }
@@ -62,12 +66,21 @@ func (p *pendingMoves) add(m *pendingMove) error {
 	return nil
 }
 
-func (p *pendingMoves) remove(m *pendingMove, left bool) {
+func (p *pendingMoves) remove(m *pendingMove, left bool) (unsure bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.moves, m.req.Key)
 	m.left = left
 	p.n.Add(-1)
+	return m.unsure
+}
+
+// doubt notes that m may be granted its key later, and reports whether the mover has left.
+func (p *pendingMoves) doubt(m *pendingMove) (left bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.unsure = true
+	return m.left
 }
 
 // deliver gives a mover the lease it was handed, and reports whether the mover still waits.
@@ -95,6 +108,9 @@ func (p *pendingMoves) handOver(ctx context.Context, at side, l lease.Lease) lea
 		return releaseOne(ctx, at, l)
 	}
 	answers, err := answered(ctx, []lease.HandOver{{From: l, To: m.req}}, at.HandOver)
+	if isUnsure(answers, err) && p.doubt(m) {
+		p.orphans.add(m.req)
+	}
 	switch {
 	case err != nil:
 		return lease.Released{Err: err}
@@ -105,12 +121,12 @@ func (p *pendingMoves) handOver(ctx context.Context, at side, l lease.Lease) lea
 	}
 	given := lease.Lease{Key: l.Key, Owner: m.req.Owner, Token: answers[0].Token}
 	if !p.deliver(m, given) {
-		p.giveUp(at, given)
+		p.giveUp(at, given, m.req)
 	}
 	return lease.Released{}
 }
 
-func releaseOne(ctx context.Context, at side, l lease.Lease) lease.Released {
+func releaseOne(ctx context.Context, at lease.Store, l lease.Lease) lease.Released {
 	answers, err := at.Release(ctx, []lease.Lease{l})
 	if err == nil && len(answers) == 1 {
 		return answers[0]
@@ -127,7 +143,7 @@ func (p *pendingMoves) firstStep(
 	epoch int64,
 	do func(lease.Lease) (ok bool, err error),
 ) error {
-	l, err := p.acquire(ctx, store, key, epoch)
+	m, l, err := p.acquire(ctx, store, key, epoch)
 	if err != nil {
 		return err
 	}
@@ -135,7 +151,7 @@ func (p *pendingMoves) firstStep(
 	if err == nil && ok {
 		return nil
 	}
-	p.giveUp(store, l) // harmless if the step was carried out: the key then has no owner
+	p.giveUp(store, l, m.req) // harmless if the step was carried out: the key then has no owner
 	if err == nil {
 		err = fmt.Errorf("%w: the mover's lease expired", lease.ErrLost)
 	}
@@ -146,7 +162,7 @@ func (p *pendingMoves) firstStep(
 // may have been granted.
 func (p *pendingMoves) acquire(
 	ctx context.Context, store lease.Store, key string, epoch int64,
-) (lease.Lease, error) {
+) (*pendingMove, lease.Lease, error) {
 	timeout := p.report.cfg.MoveTimeout
 	m := &pendingMove{
 		req: lease.AcquireRequest{
@@ -156,19 +172,26 @@ func (p *pendingMoves) acquire(
 		got: make(chan lease.Lease, 1),
 	}
 	if err := p.add(m); err != nil {
-		return lease.Lease{}, err
+		return nil, lease.Lease{}, err
 	}
-	l, err := m.poll(ctx, store)
-	p.remove(m, err != nil)
-	if err != nil {
-		p.giveUp(store, lease.Lease{Key: key, Owner: m.req.Owner})
+	l, err := p.poll(ctx, store, m)
+	if unsure := p.remove(m, err != nil); err != nil {
+		p.giveUp(store, lease.Lease{Key: key, Owner: m.req.Owner}, m.req)
+		if unsure {
+			p.orphans.add(m.req)
+		}
 	}
-	return l, err
+	return m, l, err
 }
 
-func (m *pendingMove) poll(ctx context.Context, store lease.Store) (lease.Lease, error) {
+func (p *pendingMoves) poll(
+	ctx context.Context, store lease.Store, m *pendingMove,
+) (lease.Lease, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		answers, err := store.Acquire(ctx, []lease.AcquireRequest{m.req})
+		if isUnsure(answers, err) {
+			p.doubt(m)
+		}
 		if err == nil && len(answers) == 1 {
 			err = answers[0].Err
 		}
@@ -190,15 +213,22 @@ func (m *pendingMove) poll(ctx context.Context, store lease.Store) (lease.Lease,
 	}
 }
 
-// giveUp releases what a mover has or may have been granted. If that fails, the lease expires.
-func (p *pendingMoves) giveUp(store lease.Store, l lease.Lease) {
+// giveUp releases what a mover has or may have been granted. If that fails, it is tried again
+// behind the mover's back.
+func (p *pendingMoves) giveUp(store lease.Store, l lease.Lease, of lease.AcquireRequest) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.report.cfg.MoveTimeout)
 	defer cancel()
-	if _, err := store.Release(ctx, []lease.Lease{l}); err != nil {
-		p.report.cfg.Logger.WarnContext(
-			ctx, "rowlock: bridge: a mover's lease was not released and will expire", "key", l.Key,
-			"error", err,
-		)
+	if released := releaseOne(ctx, store, l); released.Err != nil {
+		p.orphans.add(of)
 	}
 	p.report.wake(l.Key)
+}
+
+// isUnsure reports whether a request may be granted later.
+func isUnsure(answers []lease.Acquired, err error) bool {
+	unsure := errors.Is(err, lease.ErrUnknown)
+	for i := range answers {
+		unsure = unsure || answers[i].Doubtful || errors.Is(answers[i].Err, lease.ErrUnknown)
+	}
+	return unsure
 }

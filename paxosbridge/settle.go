@@ -2,7 +2,6 @@ package paxosbridge
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/seam"
@@ -15,11 +14,7 @@ const serverBound = 6 * time.Second
 
 // note remembers for Settle that a request that may grant had an unknown outcome.
 func (b *Bridge) note(answers []lease.Acquired, err error) {
-	unknown := errors.Is(err, lease.ErrUnknown)
-	for i := range answers {
-		unknown = unknown || answers[i].Doubtful || errors.Is(answers[i].Err, lease.ErrUnknown)
-	}
-	if unknown {
+	if isUnsure(answers, err) {
 		b.unknown.Note()
 	}
 }

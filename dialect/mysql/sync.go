@@ -28,9 +28,15 @@ func (d *database) synchronous(ctx context.Context, conn *sql.Conn) (warnings []
 		return nil, notSynchronous("sql_log_bin is OFF for this session, so that no replica gets its commits",
 			"leave it out of the DSN and of init_connect")
 	case v["group_replication_group_name"] != "":
-		return nil, inGroup(ctx, conn, v["group_replication_consistency"])
+		err = inGroup(ctx, conn, v["group_replication_consistency"])
+	default:
+		warnings, err = semiSync(v, status)
 	}
-	return semiSync(v, status)
+	if err != nil {
+		return nil, err
+	}
+	hidden, err := filtered(ctx, conn)
+	return append(warnings, hidden...), err
 }
 
 func notSynchronous(why, cure string) error {

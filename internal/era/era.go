@@ -29,6 +29,12 @@ const (
 	firstPause, longestPause, pauseJitter = 10 * time.Millisecond, 200 * time.Millisecond, 0.3
 	// unlearned is below every start.
 	unlearned = -1
+	// enough is how long a session of an open store waits for others that begin an era. What it is to
+	// renew waits too.
+	enough = time.Second
+	// nothing is the start of no era: a statement that had it would fail, because there is no such
+	// column. With NULL it would not on PostgreSQL, whose greatest() passes over it.
+	nothing = "rowlock_has_learned_no_era"
 	// kept is how many histories the table remembers. One that is forgotten begins an era again.
 	kept = 64
 )
@@ -60,7 +66,9 @@ func (e *Eras) Newest() int64 { return e.newest.Load() }
 // Hold is the HoldEras of a seam.EraGate.
 func (e *Eras) Hold() (admit func(start int64), free func()) { return e.gates.hold(e.Newest()) }
 
-// After returns the function that sets up a session that grants.
+// After returns the function that sets up a session that grants. Once an era is known here, a session
+// that can learn none renews and releases all the same: holders need not lose what is theirs because
+// a row of the table was edited, a right revoked or the table locked.
 func (e *Eras) After(
 	setup func(context.Context, *sqlstore.Session) error,
 ) func(context.Context, *sqlstore.Session) error {
@@ -68,7 +76,12 @@ func (e *Eras) After(
 		if err := setup(ctx, s); err != nil {
 			return err
 		}
-		return e.Learn(ctx, s)
+		err := e.Learn(ctx, s)
+		if err != nil && e.Newest() != unlearned && e.isWhole(err) {
+			s.GrantIn(unlearned, nothing, refuses(err))
+			return nil
+		}
+		return err
 	}
 }
 
@@ -80,6 +93,7 @@ func (e *Eras) Learn(ctx context.Context, s *sqlstore.Session) error {
 		s.EraAt(0)
 		return nil
 	}
+	began := time.Now()
 	pauses := retry.Growing(firstPause, longestPause, pauseJitter)
 	for {
 		h, err := e.find(ctx, s)
@@ -89,7 +103,8 @@ func (e *Eras) Learn(ctx context.Context, s *sqlstore.Session) error {
 			return nil
 		}
 		// Other sessions may begin the era at this moment, or a file be busy.
-		if sqlstore.Judge(e.d, err).Class != sqlstore.Conflict || !retry.Sleep(ctx, pauses.NextBackOff()) {
+		if sqlstore.Judge(e.d, err).Class != sqlstore.Conflict || errors.As(err, new(spoiled)) ||
+			e.Newest() != unlearned && time.Since(began) > enough || !retry.Sleep(ctx, pauses.NextBackOff()) {
 			return err
 		}
 	}
@@ -111,6 +126,14 @@ func (e *Eras) find(ctx context.Context, s *sqlstore.Session) (sqlstore.History,
 // errPassed has a lane that has slept through the beginning of an era connect anew. Where a server
 // can be demoted without ending its connections, they would go on in the old era.
 var errPassed = errors.New("an era has begun since the session was made")
+
+// Current returns an error if a session may be at a server of an earlier era than another's here.
+func (e *Eras) Current(s *sqlstore.Session) error {
+	if !e.d.OneHistory && s.Era() < e.Newest() {
+		return sqlstore.NotSent{Err: errPassed}
+	}
+	return nil
+}
 
 // holds returns an error if a session must not grant in its era.
 func (e *Eras) holds(start int64) error {
@@ -166,7 +189,7 @@ func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (sqlstore.History
 	})
 	var open sqlstore.Unsettled
 	if errors.As(err, &open) {
-		err = open.Err
+		err = spoiled{open.Err}
 	}
 	if err != nil {
 		return sqlstore.History{}, err

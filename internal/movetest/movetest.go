@@ -27,13 +27,14 @@ import (
 type Scene struct {
 	// Cluster returns a client of the cluster, as each process has its own.
 	Cluster func(tb testing.TB) paxosbridge.Cluster
-	// Disturb breaks something and mends it again, and returns when it is mended. It is called again
-	// and again. nil: nothing breaks.
-	Disturb func(ctx context.Context) error
+	// Disturb breaks something and mends it again, and returns when it is mended. It says to note
+	// what it does. It is called again and again. nil: nothing breaks.
+	Disturb func(ctx context.Context, note func(string)) error
 	// Moves is how many are to be made.
 	Moves int
-	// Gap is how long a key may be unavailable at most.
-	Gap time.Duration
+	// Gap is how long a key may be unavailable at most, and Whole the same while nothing is broken.
+	// The test waits for as long before it breaks something again. 0: there is no bound.
+	Gap, Whole time.Duration
 }
 
 const (
@@ -54,9 +55,7 @@ type play struct {
 	done   [keys]atomic.Int64 // increments that were committed
 	unsure [keys]atomic.Int64 // of which it is not known
 
-	mu   sync.Mutex
-	last [keys]time.Time // when a key was got last
-	gap  [keys]time.Duration
+	record *record
 }
 
 // Run moves keys until Scene.Moves have been made, or as many as ROWLOCK_SOAK_MOVES says. What they
@@ -72,11 +71,11 @@ func Run(t *testing.T, e *testdb.Env, s Scene) {
 	t.Cleanup(func() { p.Exec(t, p.sql(`DROP TABLE {guarded}`)) })
 	for i := range keys {
 		p.Exec(t, p.sql(`INSERT INTO {guarded} (id, n, token) VALUES (?, 0, 0)`), i)
-		p.last[i] = time.Now()
 	}
 	for range 2 {
 		p.process()
 	}
+	p.record = newRecord()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var load, moving sync.WaitGroup
@@ -93,6 +92,7 @@ func Run(t *testing.T, e *testdb.Env, s Scene) {
 	moving.Wait()
 	stop()
 	load.Wait()
+	p.record.breaks() // the load has ended
 	p.judge()
 }
 
@@ -125,27 +125,28 @@ func (p *play) process() {
 
 func name(key int) string { return fmt.Sprint("hot/", key) }
 
-// work locks keys as long as it is let.
+// work locks keys as long as it is let. Each key has a worker of its own, because the others may
+// all wait for another key.
 func (p *play) work(ctx context.Context, w int) {
 	for ctx.Err() == nil {
-		key := rand.N(keys)
+		key := w
+		if w >= keys {
+			key = rand.N(keys)
+		}
+		began := time.Now()
 		l, err := p.clients[w%len(p.clients)].Lock(ctx, name(key))
 		if err != nil {
+			p.record.note(key, began, "worker %d: lock: %v", w, err)
 			time.Sleep(5 * time.Millisecond) // the cluster is being broken: no hammering
 			continue
 		}
-		p.got(key)
+		p.record.got(key)
 		p.increment(l, key)
-		_ = l.Unlock(ctx)
+		began = time.Now()
+		if err := l.Unlock(ctx); err != nil {
+			p.record.note(key, began, "worker %d: unlock token %d: %v", w, l.Token(), err)
+		}
 	}
-}
-
-func (p *play) got(key int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	p.gap[key] = max(p.gap[key], now.Sub(p.last[key]))
-	p.last[key] = now
 }
 
 // increment is the business of a lock. The lock's context ends it when the lock does, but it is the
@@ -180,10 +181,14 @@ func (p *play) increment(l *rowlock.Lock, key int) {
 
 func (p *play) move(ctx context.Context, i int) {
 	for p.moves.Load() < int64(p.Moves) && ctx.Err() == nil {
-		key := name(rand.N(keys))
+		n := rand.N(keys)
+		key, began := name(n), time.Now()
 		out, back := p.bridges[i].MoveOut(ctx, key, "movetest"), error(nil)
+		p.record.note(n, began, "mover %d: out: %v", i, out)
 		if out != nil {
+			began = time.Now()
 			back = p.bridges[i].MoveBack(ctx, key, "movetest")
+			p.record.note(n, began, "mover %d: back: %v", i, back)
 		}
 		if out == nil || back == nil {
 			p.moves.Add(1)
@@ -195,16 +200,33 @@ func (p *play) move(ctx context.Context, i int) {
 
 func (p *play) disturb(ctx context.Context) {
 	for n := 0; p.moves.Load() < int64(p.Moves) && ctx.Err() == nil; n++ {
-		if err := p.Disturb(ctx); err != nil && !errors.Is(err, ctx.Err()) {
+		began := time.Now()
+		p.record.breaks()
+		err := p.Disturb(ctx, func(what string) { p.record.note(all, began, "%s", what) })
+		p.record.mended()
+		p.record.note(all, began, "disturbance %d is mended", n+1)
+		if err != nil && !errors.Is(err, ctx.Err()) {
 			p.Errorf("disturbance %d: %v", n+1, err)
 			return
 		}
+		p.recover(ctx)
+	}
+}
+
+// recover waits until each key is available, in half of the cases: in the others the next
+// disturbance comes too soon for that.
+func (p *play) recover(ctx context.Context) {
+	if rand.N(2) == 0 {
+		return
+	}
+	for began := time.Now(); !p.record.available() && time.Since(began) <= p.Whole && ctx.Err() == nil; {
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
 func (p *play) judge() {
 	var total, unsure int64
-	var worst time.Duration
+	longest, idle := p.record.longest, p.record.idle
 	for key := range keys {
 		var n int64
 		if err := p.DB.QueryRow(p.SQL(p.sql(`SELECT n FROM {guarded} WHERE id = ?`)), key).Scan(&n); err != nil {
@@ -215,16 +237,22 @@ func (p *play) judge() {
 			p.Errorf("%s: %d were counted, and %d to %d were committed", name(key), n, done, done+maybe)
 		}
 		total, unsure = total+done, unsure+maybe
-		worst = max(worst, p.gap[key])
 	}
-	p.Logf("%d moves, %d increments (%d unsure); a key was unavailable for %v at most", p.moves.Load(), total, unsure, worst.Round(time.Millisecond))
+	p.Logf("%d moves, %d increments (%d unsure); a key was unavailable for %v at most, and for %v while nothing was broken",
+		p.moves.Load(), total, unsure, longest.Round(time.Millisecond), idle.Round(time.Millisecond))
 	if p.moves.Load() < int64(p.Moves) {
 		p.Errorf("%d moves were made of %d", p.moves.Load(), p.Moves)
 	}
 	if total < int64(p.Moves) {
 		p.Errorf("%d increments prove nothing", total)
 	}
-	if p.Gap > 0 && worst > p.Gap {
-		p.Errorf("a key was unavailable for %v, want at most %v", worst, p.Gap)
+	if longest > told {
+		p.Log(p.record.explain())
+	}
+	if p.Gap > 0 && longest > p.Gap {
+		p.Errorf("a key was unavailable for %v, want at most %v", longest, p.Gap)
+	}
+	if p.Whole > 0 && idle > p.Whole {
+		p.Errorf("a key was unavailable for %v while nothing was broken, want at most %v", idle, p.Whole)
 	}
 }

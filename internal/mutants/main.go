@@ -10,9 +10,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // choice is which mutants to try, and how.
@@ -22,7 +24,11 @@ type choice struct {
 	// shard and shards are i and n of -shard i/n.
 	shard, shards int
 	list, short   bool
-	jobs          int
+	// explained is whether to try those that may survive, too.
+	explained, table bool
+	// log is the file of the record, or "".
+	log  string
+	jobs int
 	// steps is how many steps of each mutant's tests to run at most; 0: all.
 	steps int
 }
@@ -47,7 +53,10 @@ func flags() (c choice, err error) {
 	match := flag.String("match", "", "mutants whose name matches this regular expression")
 	flag.BoolVar(&c.list, "list", false, "name the mutants, and try none")
 	flag.BoolVar(&c.short, "short", false, "try the few that show that this program works")
-	flag.IntVar(&c.jobs, "jobs", 2, "mutants to try at a time")
+	flag.BoolVar(&c.explained, "explained", false, "try those that explained.txt has, too")
+	flag.StringVar(&c.log, "log", "", "a file that is appended to; what it has as killed is not tried again")
+	flag.BoolVar(&c.table, "table", false, "count what -log has, and try none")
+	flag.IntVar(&c.jobs, "jobs", 3*runtime.NumCPU(), "mutants to try at a time; most tests wait")
 	flag.IntVar(&c.steps, "steps", 0, "run the first so many steps of tests only, the narrowest; 0: all")
 	flag.Parse()
 	if _, err := fmt.Sscanf(*shard, "%d/%d", &c.shard, &c.shards); err != nil ||
@@ -57,7 +66,7 @@ func flags() (c choice, err error) {
 	if c.match, err = regexp.Compile(*match); err != nil {
 		return c, fmt.Errorf("-match: %w", err)
 	}
-	c.databases, err = chosen(*db, c.list)
+	c.databases, err = chosen(*db, c.list || c.table)
 	return c, err
 }
 
@@ -96,14 +105,28 @@ func run(ctx context.Context, c choice) error {
 	if err != nil {
 		return err
 	}
-	if c.list {
-		for i := range mutants {
-			fmt.Println(mutants[i].name())
-		}
-		fmt.Println(len(mutants), "mutants")
+	rec, err := openRecord(c.log)
+	switch {
+	case err != nil:
+		return err
+	case c.list:
+		list(mutants)
+		return nil
+	case c.table:
+		table(mutants, rec, why)
 		return nil
 	}
-	return tryAll(ctx, root, mutants, why, c.jobs)
+	t := &tally{why: why, record: rec, count: make(map[string]int), took: make(map[string]time.Duration)}
+	err = tryAll(ctx, root, c.left(mutants, rec, why), t, c.jobs)
+	table(mutants, rec, why)
+	return err
+}
+
+func list(mutants []mutant) {
+	for i := range mutants {
+		fmt.Println(mutants[i].name())
+	}
+	fmt.Println(len(mutants), "mutants")
 }
 
 // mutants returns those that were chosen. An explanation of a mutant that there is not is an error.

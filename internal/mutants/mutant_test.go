@@ -35,6 +35,17 @@ func TestEveryDialectHasItsGuards(t *testing.T) {
 	}
 }
 
+// A statement that a server does not read has no mutants there: no test could kill them.
+func TestAServerHasMutantsOfItsOwnStatementsOnly(t *testing.T) {
+	for db, statement := range map[string]string{"mariadb": "era-look-mariadb", "mysql": "era-look"} {
+		for _, m := range must(mutantsOf(root, db)) {
+			if strings.HasPrefix(m.statement, "era-look") && m.statement != statement {
+				t.Errorf("%s is not read", m.name())
+			}
+		}
+	}
+}
+
 // has finds a guard whatever its parameter is called.
 func has(names map[string]bool, want string) bool {
 	for name := range names {

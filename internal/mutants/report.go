@@ -12,16 +12,18 @@ import (
 
 // tally counts outcomes as they come.
 type tally struct {
-	mu    sync.Mutex
-	why   []explained
-	count map[string]int
-	open  []string
-	took  map[string]time.Duration
-	err   error
+	mu  sync.Mutex
+	why []explained
+	// record is where outcomes are written for the next run.
+	record *record
+	count  map[string]int
+	open   []string
+	took   map[string]time.Duration
+	err    error
 }
 
 // tryAll tries mutants, some at a time, and returns an error if one survives unexplained.
-func tryAll(ctx context.Context, root string, mutants []mutant, why []explained, jobs int) error {
+func tryAll(ctx context.Context, root string, mutants []mutant, t *tally, jobs int) error {
 	folder, err := os.MkdirTemp("", "rowlock-mutants-")
 	if err != nil {
 		return err
@@ -31,7 +33,6 @@ func tryAll(ctx context.Context, root string, mutants []mutant, why []explained,
 	if err != nil {
 		return err
 	}
-	t := &tally{why: why, count: make(map[string]int), took: make(map[string]time.Duration)}
 	next, done := make(chan int), sync.WaitGroup{}
 	for range max(1, jobs) {
 		done.Go(func() {
@@ -61,9 +62,10 @@ func (t *tally) note(n, of int, m *mutant, o outcome, err error) {
 		fmt.Printf("%d/%d error %s: %v\n", n, of, m.name(), err)
 		return
 	}
+	t.err = errors.Join(t.err, t.record.note(m, o))
 	said, why := o.by, explains(t.why, m)
 	switch {
-	case o.kind == survived && why != "":
+	case (o.kind == survived || o.kind == passed) && why != "":
 		o.kind, said = "explained", why
 	case o.kind == killed && why != "":
 		said += " (explained.txt says that it may survive)"
@@ -76,7 +78,7 @@ func (t *tally) note(n, of int, m *mutant, o outcome, err error) {
 }
 
 func (t *tally) result() error {
-	for _, kind := range []string{killed, "explained", survived, unbuilt} {
+	for _, kind := range []string{killed, "explained", passed, survived, unbuilt} {
 		fmt.Printf("%s: %d in %s\n", kind, t.count[kind], t.took[kind].Round(time.Second))
 	}
 	if len(t.open) == 0 {

@@ -16,20 +16,14 @@ type runner struct {
 	// plain builds the tests that mutants in .sql files share.
 	plain *builder
 
-	mu       sync.Mutex
-	baseline map[string]*baseline
-}
-
-// baseline is how tests end without a mutant.
-type baseline struct {
-	once sync.Once
-	took time.Duration
-	err  error
+	mu sync.Mutex
+	// without is how tests end without a mutant.
+	without map[string]*plainly
 }
 
 func newRunner(root, folder string) (*runner, error) {
 	plain, err := newBuilder(root, filepath.Join(folder, "plain"), nil)
-	return &runner{root: root, folder: folder, plain: plain, baseline: make(map[string]*baseline)}, err
+	return &runner{root: root, folder: folder, plain: plain, without: make(map[string]*plainly)}, err
 }
 
 // outcome is what became of a mutant.
@@ -43,6 +37,8 @@ type outcome struct {
 const (
 	killed   = "killed"
 	survived = "SURVIVED"
+	// passed are mutants of which only the first steps were run: -steps.
+	passed = "survived the first tests"
 	// unbuilt are mutants that are no Go program. One that is no SQL is killed by the first test.
 	unbuilt = "not built"
 )
@@ -71,6 +67,9 @@ func (r *runner) try(ctx context.Context, n int, m *mutant) (outcome, error) {
 	if err == nil && builds == r.plain {
 		err = met(folder)
 	}
+	if m.only > 0 {
+		return outcome{passed, "", time.Since(began)}, err
+	}
 	return outcome{survived, "", time.Since(began)}, err
 }
 
@@ -81,44 +80,4 @@ func (r *runner) builder(folder string, m *mutant) (*builder, error) {
 	return newBuilder(r.root, folder, m)
 }
 
-func (r *runner) step(ctx context.Context, b *builder, s step, m *mutant, folder string) (result, error) {
-	usual, err := r.usual(ctx, s, m.db)
-	if err != nil {
-		return result{}, err
-	}
-	program, err := b.tests(ctx, s.pkg)
-	if err != nil {
-		return result{}, err
-	}
-	return attempt(ctx, program, r.dir(s), s, m.db, folder, usual)
-}
-
 func (r *runner) dir(s step) string { return filepath.Join(r.root, filepath.FromSlash(s.pkg)) }
-
-// usual returns for how long the tests of a step may run: far longer than they do without a mutant,
-// because the machine may be busier by then. Tests that fail without a mutant would kill all.
-func (r *runner) usual(ctx context.Context, s step, db string) (time.Duration, error) {
-	r.mu.Lock()
-	key := strings.Join([]string{db, s.pkg, s.run, s.skip}, " ")
-	b := r.baseline[key]
-	if b == nil {
-		b = &baseline{}
-		r.baseline[key] = b
-	}
-	r.mu.Unlock()
-	b.once.Do(func() { b.took, b.err = r.measure(ctx, s, db) })
-	return max(3*time.Minute, 5*b.took), b.err
-}
-
-func (r *runner) measure(ctx context.Context, s step, db string) (time.Duration, error) {
-	program, err := r.plain.tests(ctx, s.pkg)
-	if err != nil {
-		return 0, err
-	}
-	began := time.Now()
-	got, err := attempt(ctx, program, r.dir(s), s, db, "", time.Hour)
-	if err == nil && got.failed {
-		err = fmt.Errorf("%s -run %s fails without a mutant on %s: %s", s.pkg, s.run, db, got.by)
-	}
-	return time.Since(began), err
-}

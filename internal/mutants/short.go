@@ -49,7 +49,7 @@ func short60(ctx context.Context, root string) error {
 	}
 	harmless := all[slices.IndexFunc(all, func(m mutant) bool { return m.name() == fixed[0] })]
 	harmless.guard, harmless.now = "nothing", harmless.was+"\n"
-	return r.narrowest(ctx, len(fixed), harmless, survived)
+	return r.narrowest(ctx, len(fixed), harmless, passed)
 }
 
 // narrowest runs the first step of a mutant alone.

@@ -58,6 +58,20 @@ var elsewhere = map[string][]string{
 	},
 }
 
+// direct are patterns of tests that run a file's statements by themselves, in the file's first
+// package. They take a moment, and run before all others.
+var direct = map[string]string{
+	"cas":   "DecidesForItself|WhateverWasRead|MadeAboveItsFloorAndTheEra|FindsOnlyWhatIsDead|ThatIsStillDead",
+	"era":   "ErasAreDropped|FreshBecauseAnEraIs|HistoryIsTheNewest",
+	"latch": "DecidesForItself|OfThisBarrier|OfTheGeneration|GenerationsGrow|EachGenerationOnce|ThatIsBeingKept",
+	"once":  "SameKeyOfAnotherTenant",
+
+	"force":      "EachWriteDecidesForItself",
+	"move":       "EachWriteDecidesForItself",
+	"shared":     "EachWriteDecidesForItself|StatementsOfATeam",
+	"statements": "EachWriteDecidesForItself|HandedOverWithoutAToken|EachGrantDecides|EachChangeOfALease",
+}
+
 // between has another client come before each statement of a call.
 const between = "^TestNoWriteTrusts"
 
@@ -79,8 +93,10 @@ func (m *mutant) tests() (out []step) {
 	if !ok {
 		packages = elsewhere["statements"]
 	}
-	if run, ok := narrow[m.subject()]; ok {
-		out = append(out, step{pkg: packages[0], run: run, skip: m.others()})
+	for _, first := range []map[string]string{direct, narrow} {
+		if run, ok := first[m.subject()]; ok {
+			out = append(out, step{pkg: packages[0], run: run, skip: m.others()})
+		}
 	}
 	if packages[0] == "internal/table" {
 		out = append(out, m.conformance()...)

@@ -23,3 +23,14 @@ type EraGate interface {
 	// not over by the database's clock. So a mover does not take a key that it cannot move.
 	MayDepart(ctx context.Context, key string) error
 }
+
+type newest struct{}
+
+// ReadNewest has a store with eras read from no server but those of its newest era. An old primary
+// that takes no writes any more keeps its connections, and has rows that the new one has forgotten.
+func ReadNewest(ctx context.Context) context.Context {
+	return context.WithValue(ctx, newest{}, true)
+}
+
+// ReadsNewest reports whether ctx is one of ReadNewest.
+func ReadsNewest(ctx context.Context) bool { return ctx.Value(newest{}) != nil }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -47,8 +48,10 @@ func AtWork(t *testing.T, jobs map[string]Job) {
 	}
 	defer db.Close()
 	d := k.New(dialect.Prefix(what[2]))
-	locks, err := rowlock.Open(db, d,
-		Config(WithTTL(ttl), WithPoll(ChildPoll), modeNamed(what[6]).Set))
+	locks, err := opened(func() (*rowlock.Client, error) {
+		return rowlock.Open(db, d,
+			Config(WithTTL(ttl), WithPoll(ChildPoll), modeNamed(what[6]).Set))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +63,22 @@ func AtWork(t *testing.T, jobs map[string]Job) {
 		return
 	}
 	fmt.Println("child: done")
+}
+
+// opened opens again while the database is too busy to answer. The test shows what a child says on
+// its standard error.
+func opened(open func() (*rowlock.Client, error)) (locks *rowlock.Client, err error) {
+	for began := time.Now(); time.Since(began) < Patience/2; {
+		locks, err = open()
+		if !errors.Is(err, rowlock.ErrBusy) && !errors.Is(err, rowlock.ErrUnknown) {
+			break
+		}
+		fmt.Fprintln(os.Stderr, "a child opens again:", err)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "a child cannot begin:", err)
+	}
+	return locks, err
 }
 
 // Next returns the next line that the test sends, "" at the end.

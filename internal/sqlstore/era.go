@@ -40,15 +40,18 @@ func grants(query string) bool { return strings.Contains(query, eraWord) }
 // one history.
 func (s *Session) EraAt(start int64) { s.GrantIn(start, strconv.FormatInt(start, 10), nil) }
 
-// GrantIn has a session grant in the era that begins after start. It is called once, before anything
-// is granted. Text is the start as its statements have it. Holds returns why the session must not
-// grant in the era now, and may be nil.
+// GrantIn has a session grant in the era that begins after start. It is called once, before
+// anything is granted. Text is the start as its statements have it. Holds returns why the session
+// must not grant in the era now, and may be nil.
 func (s *Session) GrantIn(start int64, text string, holds func(start int64) error) {
 	s.era, s.eraText, s.holds = start, text, holds
 }
 
 // Next returns the token that a statement of the session grants to a key which has this one.
 func (s *Session) Next(token int64) int64 { return max(token, s.era) + 1 }
+
+// Era is the start of the era in which the session grants.
+func (s *Session) Era() int64 { return s.era }
 
 // held returns why a statement that grants must not be sent now.
 func (s *Session) held(grants bool) error {

@@ -32,6 +32,9 @@ type product struct {
 	wait     string // has the primary's commits wait; a replica that waited would apply nothing
 }
 
+// Unlogged is a database that the primary's log leaves out.
+const Unlogged = "rowlock_unlogged"
+
 var products = map[string]*product{
 	"mariadb": {
 		name: "mariadb", program: "mariadbd", user: "nobody",
@@ -129,6 +132,7 @@ func (s *innodb) start(tb testing.TB) {
 		"--pid-file=" + s.path("pid"+n), "--init-file=" + s.path("init.sql"), "--bind-address=127.0.0.1",
 		"--port=" + port, "--server-id=" + n, "--log-bin=" + s.path("bin"+n), "--skip-name-resolve",
 		"--relay-log=" + s.path("relay"+n), "--innodb-buffer-pool-size=32M", "--sync-binlog=1",
+		"--binlog-ignore-db=" + Unlogged,
 	}, s.options...)
 	s.cmd = s.command(s.program, args...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log

@@ -38,8 +38,8 @@ var others = []deed{
 	{name: "awaited", begin: (*cell).asking},
 }
 
-// wantGrantAfter allows for the row of an absent key to begin higher: other tests delete rows of the
-// same bucket meanwhile, which raises its floor.
+// wantGrantAfter allows for the row of an absent key to begin higher: other tests delete rows of
+// the same bucket meanwhile, which raises its floor.
 func (c *cell) wantGrantAfter(last int64, got lease.Acquired) {
 	c.Helper()
 	absent := strings.HasSuffix(c.deed, "absent key")

@@ -32,7 +32,9 @@ func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.
 	a := got.acquired
 	if err == nil && !a.Granted {
 		// An earlier request, or a try without an answer, may have changed the row
-		a, err = s.whose(ctx, h)
+		var undone bool
+		a, undone, err = s.whose(ctx, h)
+		doubtful = doubtful && !undone
 	}
 	a.Doubtful = doubtful
 	if err != nil {
@@ -42,14 +44,15 @@ func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.
 }
 
 // whose finds out whether a lease was handed over, and confirms what it reads. A row that names the
-// next owner with a token which is not above the holder's was written by another hand.
-func (s *Store) whose(ctx context.Context, h lease.HandOver) (a lease.Acquired, err error) {
+// next owner with a token which is not above the holder's was written by another hand. undone says
+// that no try has handed the lease over, nor will.
+func (s *Store) whose(ctx context.Context, h lease.HandOver) (a lease.Acquired, undone bool, err error) {
 	r := &h.To
 	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{r.Key}})
 	if err == nil && len(rows) == 1 && rows[0].Held && rows[0].Owner == r.Owner &&
 		rows[0].Token > h.From.Token {
 		if err := sqlstore.CheckToken(true, rows[0].Token); err != nil {
-			return a, fmt.Errorf("hand over %q: %w", r.Key, err)
+			return a, false, fmt.Errorf("hand over %q: %w", r.Key, err)
 		}
 		a.Token = rows[0].Token
 		a.Granted, err = ask(ctx, s.engine, lane.Release, "hand over", r.Key,
@@ -60,5 +63,18 @@ func (s *Store) whose(ctx context.Context, h lease.HandOver) (a lease.Acquired, 
 	if err != nil {
 		err = fmt.Errorf("%w: hand over %q: %w", lease.ErrUnknown, r.Key, err)
 	}
-	return a, err
+	return a, err == nil && len(rows) == 1 && lostBefore(h, rows[0].Lease), err
+}
+
+// lostBefore reports whether the row tells that the holder had lost its lease before it was handed
+// over: the next grant was another owner's, or there was none and the row does not name the holder.
+// Without this a hand-over that had no answer would hide the loss from the holder's Unlock.
+func lostBefore(h lease.HandOver, row lease.Lease) bool {
+	switch row.Token {
+	case h.From.Token:
+		return row.Owner != h.From.Owner
+	case h.From.Token + 1:
+		return !row.Owner.IsZero() && row.Owner != h.To.Owner
+	}
+	return false
 }

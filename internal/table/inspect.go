@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -56,8 +57,14 @@ func (s *Store) listed(ctx context.Context, f lease.Filter) ([]lease.Record, err
 		section, args = "inspect-keys", slices.Insert(args, 0, any(keys))
 	}
 	args = append(args, f.Limit)
+	newest := seam.ReadsNewest(ctx)
 	return ask(ctx, s.engine, lane.Acquire, "inspect", f.Prefix,
 		func(ctx context.Context, session *sqlstore.Session) (found []lease.Record, err error) {
+			if newest {
+				if err := s.eras.Current(session); err != nil {
+					return nil, err
+				}
+			}
 			err = session.Query(ctx, s.d.Text(section), args, func(row sqlstore.Columns) error {
 				r, err := scanRecord(row)
 				found = append(found, r)

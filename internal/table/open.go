@@ -80,7 +80,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	s.lanes, err = lane.Open(ctx, lane.Config[call]{
 		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.eras.After(s.sync.after(s.d.Setup)),
 		Run:   s.run,
-		Merge: mostMerged, Gate: s.gate(), ReadOnly: s.d.ReadOnly,
+		Merge: mostMerged, Gate: s.gate(), ReadOnly: s.misleads,
 	})
 	if cause := errors.Unwrap(err); s.sync != nil && sqlstore.IsRefusal(cause) {
 		return cause
@@ -101,6 +101,10 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	err = fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
 	return sqlstore.ExplainPrivilege(ctx, db, s.d, err)
 }
+
+// misleads reports whether the next connection may fail as this one did, so that it need not be
+// made at once.
+func (s *Store) misleads(err error) bool { return s.d.ReadOnly(err) || era.IsUnlearned(err) }
 
 // warn adds to the facts the rights that this user lacks to free a key that a vanished client keeps
 // locked.

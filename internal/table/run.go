@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
@@ -29,7 +30,7 @@ func (e *engine) run(ctx context.Context, session *sqlstore.Session, ops []*op) 
 	default:
 		err = e.applyTogether(ctx, session, ops)
 	}
-	return err == nil || sqlstore.Judge(e.d, err).Class.Good()
+	return err == nil || sqlstore.Judge(e.d, err).Class.Good() && !era.IsUnlearned(err)
 }
 
 func (e *engine) execute(ctx context.Context, session *sqlstore.Session, kind lane.Kind, c *call) (

@@ -4,6 +4,7 @@ package etcd_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"syscall"
 	"testing"
@@ -23,22 +24,28 @@ func TestKeysMoveWhileMembersDie(t *testing.T) {
 		prefix := fresh(t, client)
 		movetest.Run(t, e, movetest.Scene{
 			Cluster: func(tb testing.TB) paxosbridge.Cluster { return join(tb, dialTo(tb, m.client), prefix) },
-			Disturb: func(ctx context.Context) error {
+			Disturb: func(ctx context.Context, note func(string)) error {
 				pause(ctx, time.Second)
 				if i := rand.N(3); rand.N(2) == 0 {
+					note(fmt.Sprintf("member %d is killed", i))
 					m.kill(i)
 					pause(ctx, time.Second)
 					m.start(i)
 				} else {
+					note(fmt.Sprintf("member %d hangs", i))
 					m.signal(syscall.SIGSTOP, i)
 					pause(ctx, 2*time.Second)
 					m.signal(syscall.SIGCONT, i)
 				}
+				note("all run again")
 				m.answers()
 				return nil
 			},
 			Moves: 60,
-			Gap:   15 * time.Second, // an election is 2 s, and the machine may be busy
+			// What a stopped member has left unanswered: a step of a move, for MoveTimeout (5 s), then a
+			// release that hangs (2 s) and is tried again; and a try of a request (2.5 s). The rest is for a
+			// busy machine. Two disturbances in a row last for as long as the machine is slow.
+			Whole: 15 * time.Second,
 		})
 	})
 }

@@ -2,6 +2,7 @@ package groupreplication_test
 
 import (
 	"context"
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -25,13 +26,14 @@ func TestKeysMoveWhileThePrimaryDies(t *testing.T) {
 			Cluster: func(tb testing.TB) paxosbridge.Cluster {
 				return r.cluster(groupreplication.Timeout(3 * time.Second))
 			},
-			Disturb: func(ctx context.Context) error {
+			Disturb: func(ctx context.Context, note func(string)) error {
 				if pause(ctx, time.Second); killed {
 					return nil
 				}
 				killed = true
 				primary, _ := r.roles()
 				r.signal(primary, syscall.SIGKILL)
+				note(fmt.Sprintf("member %d, the primary, is killed", primary))
 				pause(ctx, 10*time.Second)
 				r.whole()
 				return nil

@@ -28,7 +28,7 @@ func (r *ring) isRecorded(i int) bool {
 
 // A process that stands still, before it has recorded its wait or after, is part of the cycle all
 // the same: its lease is alive. Whichever process it is, the call that began last is the one that
-// ends, during the stop or after.
+// ends, during the stop or after; or its own, if its record was under way.
 func TestACycleIsFoundAfterAProcessWasStopped(t *testing.T) {
 	eachMode(t, func(s *servertest.Scene, m servertest.Mode) {
 		for i := range 3 {
@@ -54,6 +54,7 @@ func stopOne(s *servertest.Scene, r *ring, i int, recorded bool) {
 		s.Eventually("the record", func() bool { return r.isRecorded(i) })
 	}
 	r.process(i).Pause()
+	r.paused = append(r.paused, i)
 	s.Elapse(3 * time.Second)
 	r.wantUntouched()
 	resumed := time.Now()

@@ -88,12 +88,15 @@ func (h *house) listen(c *candidate) {
 	}
 }
 
-// await returns the first event that is wanted and was not returned before.
+// await returns the first event that is wanted and was not returned before. Others may come all the
+// time: a leader tells of each write.
 func (h *house) await(what string, wanted func(told) bool) told {
 	h.s.Helper()
+	late := time.Now().Add(servertest.Patience)
 	for i := 0; ; i++ {
 		if i == len(h.before) {
-			h.before = append(h.before, servertest.Await(h.s, servertest.Patience, h.events, what))
+			e := servertest.Await(h.s, time.Until(late), h.events, what)
+			h.before = append(h.before, e)
 		}
 		if e := h.before[i]; wanted(e) {
 			h.before = slices.Delete(h.before, i, i+1)

@@ -1,12 +1,16 @@
 package failover
 
 import (
+	"bytes"
 	"database/sql"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/standby"
@@ -51,15 +55,48 @@ func readOnlyIs(t *testing.T, db *sql.DB, on bool) {
 	exec(t, db, `SET GLOBAL read_only = `+value)
 }
 
+// warns fails the test unless Open warns of the filters of the binary log, or does not.
+func warns(t *testing.T, db *sql.DB, d dialect.Dialect, of string) {
+	t.Helper()
+	var log bytes.Buffer
+	c, err := rowlock.Open(db, d, servertest.Config(func(c *rowlock.Config) {
+		c.RequireSync, c.Logger = true, slog.New(slog.NewTextHandler(&log, nil))
+	}))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_ = c.Close()
+	if text := log.String(); strings.Contains(text, "binlog_do_db") != (of != "") || !strings.Contains(text, of) {
+		t.Errorf("Open says %q, want %q", text, of)
+	}
+}
+
 // dialing is a pool to address. If there is a route, that decides where the name leads.
 func dialing(tb testing.TB, address, user string, to *route) *sql.DB {
 	tb.Helper()
-	cfg := driver.NewConfig()
-	cfg.Net, cfg.Addr, cfg.User, cfg.DBName = "tcp", address, user, "rowlock_test"
-	cfg.Logger = &driver.NopLogger{}
+	cfg := configOf(address, user, "rowlock_test")
 	if to != nil {
 		cfg.DialFunc = to.resolve
 	}
+	return poolOf(tb, cfg)
+}
+
+// inDatabase is a pool of the administrator in another database.
+func inDatabase(tb testing.TB, address, database string) *sql.DB {
+	tb.Helper()
+	return poolOf(tb, configOf(address, "root", database))
+}
+
+func configOf(address, user, database string) *driver.Config {
+	cfg := driver.NewConfig()
+	cfg.Net, cfg.Addr, cfg.User, cfg.DBName = "tcp", address, user, database
+	cfg.Logger = &driver.NopLogger{}
+	return cfg
+}
+
+func poolOf(tb testing.TB, cfg *driver.Config) *sql.DB {
+	tb.Helper()
 	connector, err := driver.NewConnector(cfg)
 	if err != nil {
 		tb.Fatal(err)
@@ -152,4 +189,13 @@ func innodbRequiresSync(t *testing.T, r *standby.Replicated, variable, replica s
 	if err := opens(pool(), d); err != nil {
 		t.Errorf("with the replica back: %v", err)
 	}
+	warns(t, pool(), d, "may not see whether binlog_do_db")
+	exec(t, r.DB, `GRANT REPLICATION CLIENT ON *.* TO plain@'127.0.0.1'`)
+	warns(t, pool(), d, "")
+	exec(t, r.DB, `CREATE DATABASE `+standby.Unlogged)
+	unlogged := inDatabase(t, r.Address(), standby.Unlogged)
+	if err := schema.Migrate(t.Context(), unlogged, d); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, unlogged, d, rowlock.ErrNotSynchronous, "binlog_ignore_db", standby.Unlogged)
 }

@@ -54,6 +54,10 @@ func postgresRequiresSync(t *testing.T, p *standby.Pair) {
 	refuses(t, multiPool(t, p.Source), d, rowlock.ErrNotSynchronous, "synchronous_standby_names is empty",
 		"ALTER SYSTEM SET")
 	becomes("absent", `is "absent" and no such standby is connected`)
+	becomes("ANY 2 (*)", "1 of 2 such standbys are connected")
+	becomes("FIRST 2 (a, *)", "1 of 2 such standbys are connected")
+	becomes(`"2 (a)", *`, "") // a name
+	becomes("ANY 1 (a, *)", "")
 	becomes("*", "")
 	onOpenedTable(t, multiPool(t, p.Source))
 	refuses(t, multiPool(t, p.Source+"&synchronous_commit=local"), d, rowlock.ErrNotSynchronous,

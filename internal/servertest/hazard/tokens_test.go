@@ -202,8 +202,9 @@ func TestTokensNeverRegressWhileDeadRowsAreReaped(t *testing.T) {
 		s.Parallel()
 		var t *tally
 		for range 10 { // a machine that has other work may grant nothing in the first
+			opened := newOurs(s) // which can take longer than the load
 			ctx, cancel := context.WithTimeout(s.Context(), loadTime())
-			t = load(ctx, newOurs(s), func(*tally) bool { return false })
+			t = load(ctx, opened, func(*tally) bool { return false })
 			cancel()
 			if t.grants.Load() > 0 && t.reaped.Load() > 0 {
 				break

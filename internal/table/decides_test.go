@@ -1,0 +1,128 @@
+package table_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// A call of several statements has compared the row before it writes, and has often locked it.
+// Each write compares the row again, so that no call depends on the order of its statements. Here a
+// write runs alone.
+
+const (
+	moved, raised          = "home = 3", "token = token + 1"
+	taken, freed           = "owner = X", "owner = NULL"
+	expired, lowered       = "expires_at = {now} - {second}", "token = token - 1"
+	hour             int64 = 3_600_000_000
+)
+
+// alone is a write to the key "k", whose row has an owner and token 5, in another state after row.
+type alone struct {
+	section string
+	row     string
+	args    []any
+	// refuses are changes of the row after which it does nothing.
+	refuses []string
+}
+
+var (
+	holder, next = lease.Owner{1}, lease.Owner{2}
+	spent        = fmt.Sprintf("token = %d", lease.MaxToken)
+	k            = []byte("k")
+)
+
+var alones = []alone{
+	{"confirm", "note = note", []any{hour, k, holder[:], 5}, []string{moved, taken, freed, raised, expired}},
+	{"raise", "note = note", []any{9, k, holder[:], 5, 9}, []string{moved, taken, freed, raised, expired}},
+	{"hand-over", "note = note", []any{next[:], "n", hour, k, holder[:], 5}, []string{moved, taken, freed, raised}},
+	{"release-tx", "note = note", []any{k, holder[:], 5}, []string{moved, taken, freed, raised}},
+	{"depart", "note = note", []any{3, 6, k, holder[:], 5}, []string{moved, taken, freed, raised}},
+	{"return", moved, []any{9, k, 3, 5, 6}, []string{"home = 0", lowered, raised}},
+	{"confirm-home", moved, []any{k, 3, 5, 6}, []string{"home = 0", lowered, raised}},
+	{"force-end", "note = note", []any{6, k, holder[:], 5}, []string{moved, taken, freed, raised}},
+	{"team-make", "note = note", []any{next[:], k, holder[:], 5}, []string{moved, taken, freed, raised, expired}},
+	{"team-end", "note = note", []any{k, holder[:]}, []string{moved, taken, freed}},
+}
+
+func TestEachWriteDecidesForItself(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		on := sessionOf(t, e)
+		for _, w := range alones {
+			ready(t, e, w.row)
+			if n, err := on.Change(t.Context(), e.Dialect.Text(w.section), w.args...); err != nil || n != 1 {
+				t.Errorf("%s in order: %d rows, %v", w.section, n, err)
+			}
+			for _, set := range w.refuses {
+				ready(t, e, w.row)
+				change(t, e, set)
+				before := rowOf(t, e)
+				n, err := on.Change(t.Context(), e.Dialect.Text(w.section), w.args...)
+				if now := rowOf(t, e); err != nil || n != 0 || now != before {
+					t.Errorf("%s after %s: %d rows, %v; it made of\n%s\n%s", w.section, set, n, err, before, now)
+				}
+			}
+		}
+	})
+}
+
+// The last token is the holder's, and there is none for the next.
+func TestNoLeaseIsHandedOverWithoutAToken(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		ready(t, e, spent)
+		n, err := sessionOf(t, e).Change(t.Context(), e.Dialect.Text("hand-over"),
+			next[:], "n", hour, k, holder[:], int64(lease.MaxToken))
+		if err != nil || n != 0 {
+			t.Errorf("%d rows, %v", n, err)
+		}
+	})
+}
+
+func sessionOf(t *testing.T, e *testdb.Env) *sqlstore.Session {
+	t.Helper()
+	conn, err := e.Pool(t).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	s := sqlstore.NewSession(conn)
+	s.EraAt(0)
+	return s
+}
+
+func ready(t *testing.T, e *testdb.Env, set string) {
+	t.Helper()
+	e.Exec(t, "DELETE FROM {rowlock}")
+	e.Exec(t, "INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, home) VALUES (?, ?, '', 5, {now}, "+later+", 0)",
+		k, holder[:])
+	change(t, e, set)
+}
+
+func change(t *testing.T, e *testdb.Env, set string) {
+	t.Helper()
+	var args []any
+	if set == taken {
+		set, args = "owner = ?", []any{stranger[:]}
+	}
+	e.Exec(t, "UPDATE {rowlock} SET "+set, args...)
+}
+
+// rowOf is the row as text.
+func rowOf(t *testing.T, e *testdb.Env) string {
+	t.Helper()
+	columns := make([]any, 6)
+	dest := make([]any, len(columns))
+	for i := range columns {
+		dest[i] = &columns[i]
+	}
+	row := e.DB.QueryRowContext(context.Background(), e.SQL("SELECT owner, note, token, acquired_at, expires_at, home FROM {rowlock}"))
+	if err := row.Scan(dest...); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(fmt.Sprintln(columns...))
+}

@@ -1,0 +1,176 @@
+package table_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// grantState is a state of the row of "k", and the token that a grant of it has: 0 if it cannot be
+// granted.
+type grantState struct {
+	set        string // "": there is no row
+	era, floor int64
+	want       int64
+}
+
+var grantStates = []grantState{
+	{freed, 0, 0, 6},
+	{freed, 100, 0, 101},
+	{expired, 0, 0, 6},
+	{expired, 100, 0, 101},
+	{"note = note", 0, 0, 0},
+	{moved + ", " + freed, 0, 0, 0},
+	{moved + ", " + expired, 0, 0, 0},
+	{spent + ", " + freed, 0, 0, 0},
+	{spent + ", " + expired, 0, 0, 0},
+	{"", 0, 7, 8},
+	{"", 100, 7, 101},
+	{"", 0, lease.MaxToken, 0},
+}
+
+// grantWays are the ways to be granted "k" by one call of the dialect.
+var grantWays = map[string]func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, absent bool) (int64, error){
+	"update": acquireBy(sqlstore.Update), "insert": acquireBy(sqlstore.Insert),
+	"apply": applyBy(false), "apply all": applyBy(true),
+	"apply any": func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, absent bool) (int64, error) {
+		if absent {
+			return acquireBy(sqlstore.Update)(ctx, d, s, absent)
+		}
+		return tokenIn(d.ApplyAny(ctx, s, []sqlstore.Change{toNext("k")}, 1, nil))
+	},
+}
+
+func toNext(key string) sqlstore.Change {
+	return sqlstore.Change{From: lease.Lease{Key: key}, To: next, Note: "n", TTL: time.Hour}
+}
+
+func acquireBy(strategy sqlstore.Strategy) func(context.Context, *sqlstore.Dialect, *sqlstore.Session, bool) (int64, error) {
+	return func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, _ bool) (int64, error) {
+		a, err := d.Acquire(ctx, s, strategy, lease.AcquireRequest{Key: "k", Owner: next, TTL: time.Hour, Note: "n"})
+		if !a.Granted {
+			return 0, nil // the error is that of a token that has run out, or of another home
+		}
+		return a.Token, err
+	}
+}
+
+func applyBy(all bool) func(context.Context, *sqlstore.Dialect, *sqlstore.Session, bool) (int64, error) {
+	return func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, absent bool) (int64, error) {
+		if absent {
+			return tokenIn(d.Create(ctx, s, []sqlstore.Change{toNext("k")}))
+		}
+		return tokenIn(d.Apply(ctx, s, []sqlstore.Change{toNext("k")}, all))
+	}
+}
+
+func tokenIn(got []sqlstore.Applied, err error) (int64, error) {
+	if err != nil || len(got) != 1 || got[0].Outcome != sqlstore.Done {
+		return 0, err
+	}
+	return got[0].Token, nil
+}
+
+func TestEachGrantDecidesForItself(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		for way, grant := range grantWays {
+			in := map[int64]*sqlstore.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+			for _, c := range grantStates {
+				c.prepare(t, e)
+				got, err := grant(t.Context(), e.Dialect, in[c.era], c.set == "")
+				if err != nil || got != c.want {
+					t.Errorf("%s, %+v: token %d, %v", way, c, got, err)
+				}
+				owner, token := owned(t, e)
+				if mine := owner == string(next[:]); mine != (c.want > 0) || mine && token != c.want {
+					t.Errorf("%s, %+v: the row has owner %x and token %d", way, c, owner, token)
+				}
+			}
+		}
+	})
+}
+
+// readySession is one that grants in an era.
+func readySession(t *testing.T, e *testdb.Env, era int64) *sqlstore.Session {
+	t.Helper()
+	on := sessionOf(t, e)
+	on.EraAt(era)
+	if err := e.Dialect.Setup(t.Context(), on); err != nil {
+		t.Fatal(err)
+	}
+	return on
+}
+
+func (c *grantState) prepare(t *testing.T, e *testdb.Env) {
+	t.Helper()
+	e.Exec(t, "UPDATE {rowlock_floor} SET floor = ?", c.floor)
+	if c.set == "" {
+		e.Exec(t, "DELETE FROM {rowlock}")
+		return
+	}
+	ready(t, e, c.set)
+}
+
+// owned is the owner of k and its token; "" and 0 if there is no row.
+func owned(t *testing.T, e *testdb.Env) (string, int64) {
+	t.Helper()
+	found, err := e.DB.QueryContext(context.Background(), e.SQL("SELECT owner, token FROM {rowlock} WHERE {key} = ?"), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	var owner []byte
+	var token int64
+	for found.Next() {
+		if err := found.Scan(&owner, &token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return string(owner), token
+}
+
+// A change of a row that has an owner is one of the row that was meant, in a batch and alone.
+func TestEachChangeOfALeaseDecidesForItself(t *testing.T) {
+	had := lease.Lease{Key: "k", Owner: holder, Token: 5}
+	ways := map[string]func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session) (bool, error){
+		"renew": func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session) (bool, error) {
+			got, err := d.Renew(ctx, s, []lease.RenewRequest{{Lease: had, TTL: time.Hour}})
+			return err == nil && got[0].Outcome == lease.Extended, err
+		},
+		"release in a batch": func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session) (bool, error) {
+			n, err := tokenIn(d.Apply(ctx, s, []sqlstore.Change{{From: had}}, false))
+			return n > 0, err
+		},
+		"hand over in a batch": func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session) (bool, error) {
+			n, err := tokenIn(d.Apply(ctx, s, []sqlstore.Change{{From: had, To: next, Note: "n", TTL: time.Hour}}, false))
+			return n > 0, err
+		},
+		"release": func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session) (bool, error) {
+			_, err := d.Release(ctx, s, had)
+			return false, err
+		},
+	}
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		for way, do := range ways {
+			on := readySession(t, e, 0)
+			for _, set := range []string{"note = note", moved, taken, freed, raised, expired} {
+				ready(t, e, set)
+				before := rowOf(t, e)
+				did, err := do(t.Context(), e.Dialect, on)
+				if way == "release" {
+					did = rowOf(t, e) != before
+				}
+				// A lease that has expired is still its owner's to give back.
+				allowed := set == "note = note" || set == expired && way != "renew"
+				if err != nil || did != allowed || !allowed && rowOf(t, e) != before {
+					t.Errorf("%s after %s: %t, %v; it made of\n%s\n%s", way, set, did, err, before, fmt.Sprint(rowOf(t, e)))
+				}
+			}
+		}
+	})
+}

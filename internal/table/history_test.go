@@ -1,0 +1,54 @@
+package table_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+// A history is known if it is the newest that the tables have. The row that is locked is none, and
+// a table of the same name elsewhere is another.
+func TestAServerKnowsWhetherItsHistoryIsTheNewest(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		if e.Name == "sqlite" {
+			t.Skip("a file has a history for each process that has it open")
+		}
+		if e.Driver == "mysql" {
+			elsewhere := fmt.Sprintf("elsewhere_%d", os.Getpid())
+			e.Exec(t, "CREATE DATABASE "+elsewhere)
+			t.Cleanup(func() { e.Exec(t, "DROP DATABASE "+elsewhere) })
+			e.Exec(t, "CREATE TABLE "+elsewhere+"."+e.Dialect.Names().Prefix+"rowlock (n INT)")
+		}
+		s := eras(t, e, "{now}")
+		if err := e.Dialect.Setup(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		own := look(t, e, s, 0, -1, false).Name
+		record := func(name string, start int) {
+			t.Helper()
+			e.Exec(t, `INSERT INTO {rowlock_era} (history, start, since) VALUES (?, ?, {now})`, name, start)
+		}
+		record(own, 0)
+		look(t, e, s, 1, 0, true)
+		e.Exec(t, `UPDATE {rowlock_era} SET start = 20 WHERE history = ?`, own)
+		record("older", 10)
+		look(t, e, s, 2, 20, true)
+		record("newer", 30)
+		look(t, e, s, 3, 30, false)
+	})
+}
+
+func look(t *testing.T, e *testdb.Env, s *sqlstore.Session, recorded int, newest int64, known bool) sqlstore.History {
+	t.Helper()
+	h, err := e.Dialect.History(t.Context(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int(h.Recorded) != recorded || h.Known != known || recorded > 0 && h.Newest != newest {
+		t.Errorf("got %+v; want %d recorded, the newest %d, known %t", h, recorded, newest, known)
+	}
+	return h
+}

@@ -1,0 +1,240 @@
+package latch_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+func full(s *scene) {
+	s.party(ours, "p", true)
+	s.party(ours, "q", true)
+	s.party(theirs, "p", false)
+	s.party(theirs, "q", true)
+	s.party(theirs, "r", true)
+}
+
+// withOne has p entered, as another barrier's p has too, and has left it.
+func withOne(s *scene) {
+	s.party(ours, "p", true)
+	s.party(theirs, "p", true)
+	s.left(theirs, "p")
+}
+
+func inside(s *scene) { withOne(s); s.state(sqlstore.BarrierOpen) }
+
+func entersQ(ctx context.Context, s *scene) (bool, error) {
+	return sqlstore.EnterBarrier(ctx, s.on, s.Dialect, s.row, "q", hour)
+}
+
+func leavesP(ctx context.Context, s *scene) (bool, error) {
+	return sqlstore.LeaveBarrier(ctx, s.on, s.Dialect, s.row, "p")
+}
+
+// writes are those whose conditions no single process can break.
+var writes = []write{
+	{
+		"a latch is kept", sqlstore.Latches, func(*scene) {},
+		func(ctx context.Context, s *scene) (bool, error) {
+			return sqlstore.KeepLatch(ctx, s.on, s.Dialect, s.row, hour)
+		},
+		map[string]func(*scene){"expired": (*scene).expired, "reset": (*scene).reset},
+	},
+	{
+		"a party counts down", sqlstore.Latches, func(*scene) {},
+		func(ctx context.Context, s *scene) (bool, error) {
+			return sqlstore.CountLatch(ctx, s.on, s.Dialect, s.row, "p")
+		},
+		map[string]func(*scene){"expired": (*scene).expired, "reset": (*scene).reset},
+	},
+	{
+		"a latch begins anew", sqlstore.Latches, (*scene).expired,
+		func(ctx context.Context, s *scene) (bool, error) {
+			before := s.rows()
+			row := s.row
+			row.ID = next
+			err := sqlstore.TakeLatch(ctx, s.on, s.Dialect, row, 3, hour)
+			return s.rows() != before, err
+		},
+		map[string]func(*scene){"taken by another": func(s *scene) {
+			s.do("UPDATE {rowlock_latch} SET expires_at = " + later)
+		}},
+	},
+	{
+		"a done barrier is reset", sqlstore.Barriers, in(sqlstore.BarrierDone),
+		func(ctx context.Context, s *scene) (bool, error) {
+			return sqlstore.ResetLatch(ctx, s.on, s.Dialect, s.row, next, hour, sqlstore.BarrierDone)
+		},
+		map[string]func(*scene){
+			"expired": (*scene).expired, "reset": (*scene).reset, "open": in(sqlstore.BarrierOpen),
+		},
+	},
+	{"a party enters", sqlstore.Barriers, withOne, entersQ, map[string]func(*scene){
+		"expired": (*scene).expired, "reset": (*scene).reset, "open": in(sqlstore.BarrierOpen),
+		"broken": in(sqlstore.BarrierBroken),
+	}},
+	{
+		"a party is alive", sqlstore.Barriers, withOne,
+		func(ctx context.Context, s *scene) (bool, error) {
+			return sqlstore.BeatBarrier(ctx, s.on, s.Dialect, ours, "p", hour)
+		},
+		map[string]func(*scene){"only the other's is left": func(s *scene) { s.without("p") }},
+	},
+	{"a party leaves", sqlstore.Barriers, inside, leavesP, map[string]func(*scene){
+		"expired": (*scene).expired, "reset": (*scene).reset,
+		"filling": in(sqlstore.BarrierFilling), "broken": in(sqlstore.BarrierBroken),
+		"only the other's has entered": func(s *scene) { s.without("p") },
+	}},
+	{"a barrier opens", sqlstore.Barriers, full, stepped("barrier-open"), map[string]func(*scene){
+		"reset": (*scene).reset, "broken": in(sqlstore.BarrierBroken),
+		"one has not entered": func(s *scene) { s.without("q") },
+		"one is dead":         func(s *scene) { s.without("q"); s.party(ours, "q", false) },
+	}},
+	{"a barrier is done", sqlstore.Barriers, func(s *scene) {
+		full(s)
+		s.state(sqlstore.BarrierOpen)
+		s.left(ours, "p")
+		s.left(ours, "q")
+		s.left(theirs, "q")
+	}, stepped("barrier-done"), map[string]func(*scene){
+		"reset": (*scene).reset, "broken": in(sqlstore.BarrierBroken),
+		"only the other's has left": func(s *scene) { s.without("q"); s.party(ours, "q", true) },
+	}},
+	{"a barrier breaks", sqlstore.Barriers, func(s *scene) {
+		inside(s)
+		s.party(ours, "q", false)
+		s.left(theirs, "q")
+		s.party(theirs, "r", false)
+	}, stepped("barrier-break"), map[string]func(*scene){
+		"reset": (*scene).reset, "done": in(sqlstore.BarrierDone),
+		"it is alive":   func(s *scene) { s.without("q"); s.party(ours, "q", true) },
+		"it has left":   func(s *scene) { s.left(ours, "q") },
+		"it is removed": func(s *scene) { s.without("q") },
+	}},
+}
+
+// A dead party is one of this barrier that has not left, whatever the parties of another have done.
+// All are told of the same one.
+func TestADeadPartyIsOneOfThisBarrier(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		s := r.scene(t, sqlstore.Barriers)
+		s.party(theirs, "a", false)
+		for name, alive := range map[string]bool{"b": false, "c": true, "d": false, "e": false} {
+			s.party(ours, name, alive)
+		}
+		s.left(ours, "b")
+		s.left(theirs, "d")
+		dead, err := sqlstore.DeadParty(t.Context(), s.on, s.Dialect, ours)
+		if err != nil || dead != "d" {
+			t.Errorf("%q is dead: %v", dead, err)
+		}
+		v, err := sqlstore.LookAtLatch(s.Dialect, s.row, func(query string, args []any, dest ...any) error {
+			return s.on.QueryRow(t.Context(), query, args, dest...)
+		})
+		if err != nil || v.Dead != 2 || v.Gone != 1 || v.Counted != 4 {
+			t.Errorf("%+v, %v", v, err)
+		}
+	})
+}
+
+// A generation has a higher number than those before, also after the row has expired, and what is
+// kept is never kept for less.
+func TestGenerationsGrowAndALatchIsNeverKeptForLess(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		s := r.scene(t, sqlstore.Latches)
+		ok(t, must(sqlstore.KeepLatch(t.Context(), s.on, s.Dialect, s.row, 0)))
+		if n := r.count(t, "SELECT COUNT(*) FROM {rowlock_latch} WHERE expires_at > {now} + {second} + {second}"); n != 2 {
+			t.Errorf("%d latches are kept for a minute, want both", n)
+		}
+		s.expired()
+		row := s.row
+		row.ID = next
+		ok(t, sqlstore.TakeLatch(t.Context(), s.on, s.Dialect, row, 3, hour))
+		ok(t, must(sqlstore.ResetLatch(t.Context(), s.on, s.Dialect, row, ours, hour, 0)))
+		if n := r.count(t, "SELECT generation FROM {rowlock_latch} WHERE {key} = ?", []byte("b")); n != 3 {
+			t.Errorf("the third generation has number %d", n)
+		}
+	})
+}
+
+// What is removed is of the generation that is over.
+func TestOnlyThePartiesOfTheGenerationThatIsOverAreRemoved(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		s := r.scene(t, sqlstore.Barriers)
+		full(s)
+		n, err := sqlstore.DropParties(t.Context(), s.on, s.Dialect, ours, 10)
+		if left := r.count(t, "SELECT COUNT(*) FROM {rowlock_party} WHERE id = ?", theirs[:]); err != nil || n != 2 || left != 3 {
+			t.Errorf("%d are removed, and %d of the other's 3 are left: %v", n, left, err)
+		}
+	})
+}
+
+// A sweep goes through all generations that have parties, in order, and knows those that are over.
+func TestASweepMeetsEachGenerationOnce(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		s := r.scene(t, sqlstore.Barriers)
+		full(s)
+		s.party(next, "p", true)
+		after := lease.Owner{}
+		for _, want := range []lease.Owner{ours, theirs, next} {
+			id, live, found, err := sqlstore.NextParties(t.Context(), s.on, s.Dialect, after)
+			if err != nil || !found || id != want || live != (want != next) {
+				t.Fatalf("after %x: %x, live %t, found %t, %v; want %x", after, id, live, found, err, want)
+			}
+			after = id
+		}
+		if id, _, found, err := sqlstore.NextParties(t.Context(), s.on, s.Dialect, after); err != nil || found {
+			t.Errorf("after the last: %x, %v", id, err)
+		}
+	})
+}
+
+// A latch that has expired may be in a transaction that keeps it. A sweep passes over it, and does
+// not remove it once that transaction has ended.
+func TestASweepPassesOverALatchThatIsBeingKept(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name == "sqlite" {
+			t.Skip("SQLite has one writer")
+		}
+		s := r.scene(t, sqlstore.Latches)
+		s.do("UPDATE {rowlock_latch} SET expires_at = {now} - {second}")
+		tx, err := r.DB.BeginTx(t.Context(), nil)
+		ok(t, err)
+		defer tx.Rollback()
+		_, err = tx.ExecContext(t.Context(), s.SQL("UPDATE {rowlock_latch} SET expires_at = "+later+" WHERE kind = 0 AND {key} = ?"), []byte("b"))
+		ok(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		swept := make(chan error, 1)
+		go func() {
+			n, err := sqlstore.SweepLatches(ctx, s.on, s.Dialect, 10)
+			if err == nil && n != 1 {
+				t.Errorf("%d latches are removed, want the other", n)
+			}
+			swept <- err
+		}()
+		select {
+		case err = <-swept:
+			ok(t, err)
+			ok(t, tx.Commit())
+		case <-time.After(patience / 3):
+			t.Error("the sweep waits for the latch")
+			ok(t, tx.Commit())
+			<-swept
+		}
+		if n := r.count(t, "SELECT COUNT(*) FROM {rowlock_latch}"); n != 1 {
+			t.Errorf("%d latches are left, want the one that was kept", n)
+		}
+	})
+}
+
+// must is the error, or one if nothing was done.
+func must(did bool, err error) error {
+	if err == nil && !did {
+		return context.Canceled
+	}
+	return err
+}

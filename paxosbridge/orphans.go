@@ -1,0 +1,44 @@
+package paxosbridge
+
+import (
+	"context"
+
+	"github.com/rowlockdb/rowlock/internal/orphan"
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// orphans release what movers may have been granted after they gave up. Without them the key would
+// wait for the end of the mover's lease, which a cluster may also extend: etcd renews every lease
+// when it elects a leader.
+type orphans struct{ table, cluster *orphan.Cleaner }
+
+func (o *orphans) start(table Table, cluster Cluster, cfg *Config) {
+	o.table = orphan.Start(seam.Of(table), false, cfg.Logger)
+	o.cluster = orphan.Start(seam.Of(cluster), false, cfg.Logger)
+}
+
+// add has the lease of a mover's request released until no delayed request can be granted it. Each
+// move has an owner of its own, so that no other lease is touched.
+func (o *orphans) add(of lease.AcquireRequest) {
+	cleaner := o.cluster
+	if of.Epoch == 0 {
+		cleaner = o.table
+	}
+	cleaner.Add(of.Key, of.Owner)
+}
+
+// stop releases once more, for as long as a move's step may take.
+func (o *orphans) stop(cfg *Config) {
+	for _, cleaner := range []*orphan.Cleaner{o.table, o.cluster} {
+		ctx, cancel := context.WithTimeout(context.Background(), min(cfg.MoveTimeout, serverBound))
+		if open, _ := cleaner.Counts(); open == 0 {
+			cancel() // nothing to settle
+		}
+		if err := cleaner.Stop(ctx); err != nil {
+			cfg.Logger.WarnContext(ctx, "rowlock: bridge: a mover's lease was not released and will "+
+				"expire", "error", err)
+		}
+		cancel()
+	}
+}
