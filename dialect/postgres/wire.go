@@ -2,10 +2,11 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,7 +21,6 @@ import (
 type wire struct {
 	reply
 	request
-	names  int
 	broken bool
 }
 
@@ -68,11 +68,11 @@ func limiter(conn *pgx.Conn) func(time.Time) {
 
 var errBroken = errors.New("the connection is broken")
 
-// Prepare has the server prepare a statement under a name of this session's own.
+// Prepare has the server prepare a statement. Its name is its text's: behind a pooler that nothing
+// has found, the name of another session's statement would run that one.
 func (w *wire) Prepare(ctx context.Context, driverConn any, query string) (sqlstore.Plan, error) {
 	var p *plan
-	w.names++
-	name := "rowlock" + strconv.Itoa(w.names)
+	name := nameOf(query)
 	err := w.on(ctx, driverConn, "prepare", query,
 		func(ctx context.Context, c *pgconn.PgConn) error {
 			d, err := c.Prepare(ctx, name, query, nil)
@@ -85,6 +85,11 @@ func (w *wire) Prepare(ctx context.Context, driverConn any, query string) (sqlst
 		return nil, err
 	}
 	return p, nil
+}
+
+func nameOf(query string) string {
+	sum := sha256.Sum256([]byte(query))
+	return "rowlock_" + hex.EncodeToString(sum[:16])
 }
 
 func planOf(d *pgconn.StatementDescription) *plan {
@@ -104,7 +109,8 @@ func (w *wire) Send(ctx context.Context, driverConn any) error {
 	}
 	w.request.sent = true
 	if c, ok := driverConn.(*stdlib.Conn); ok { // without a function: no allocation
-		return w.judge(w.exchange(ctx, c.Conn().PgConn()))
+		below := c.Conn().PgConn()
+		return w.judge(w.exchange(ctx, below), below)
 	}
 	verb := "exec"
 	if w.request.returns() {
@@ -122,32 +128,56 @@ func (w *wire) on(ctx context.Context, driverConn any, verb, query string,
 	}
 	switch c := driverConn.(type) {
 	case *stdlib.Conn:
-		return w.judge(f(ctx, c.Conn().PgConn()))
+		below := c.Conn().PgConn()
+		return w.judge(f(ctx, below), below)
 	case beneath:
 		return w.judge(c.Beneath(ctx, verb, query, func(ctx context.Context, real any) error {
 			return f(ctx, real.(*stdlib.Conn).Conn().PgConn())
-		}))
+		}), nil)
 	}
 	return fmt.Errorf("%T has changed into a driver that is not pgx", driverConn)
 }
 
-// judge notes a connection that no longer works. A deadline that has passed is what a context's is
-// elsewhere.
-func (w *wire) judge(err error) error {
-	if err == nil || errors.As(err, new(*pgconn.PgError)) {
-		return err
+// judge notes a connection on which nothing more can be sent. c is nil if a wrapper may still use it.
+// A deadline that has passed is what a context's is elsewhere.
+func (w *wire) judge(err error, c *pgconn.PgConn) error {
+	if err == nil {
+		return nil
 	}
-	w.broken = true
+	answer := errors.As(err, new(*pgconn.PgError))
+	if c == nil {
+		w.broken = w.broken || !answer
+	} else {
+		w.broken = w.broken || isLeft(c)
+	}
 	var late net.Error
-	if errors.As(err, &late) && late.Timeout() && !errors.Is(err, context.DeadlineExceeded) {
+	if !answer && errors.As(err, &late) && late.Timeout() && !errors.Is(err, context.DeadlineExceeded) {
 		return oneline.Join(context.DeadlineExceeded, err)
 	}
 	return err
 }
 
-// exchange sends the request, and keeps the reply.
+// isLeft reports whether a connection has ended, or has an answer that was not read to its end.
+func isLeft(c *pgconn.PgConn) bool { return c.IsClosed() || c.IsBusy() }
+
+// exchange sends the request, and keeps the reply. The connection is idle after ReadyForQuery, which
+// acknowledges the commit, and not before.
 func (w *wire) exchange(ctx context.Context, c *pgconn.PgConn) error {
 	w.reply.reset()
+	err := w.ask(ctx, c)
+	switch {
+	case err != nil:
+		return err
+	case isLeft(c):
+		return errors.New("no commit was acknowledged")
+	case len(w.reply.ends) != len(w.request.all):
+		w.broken = true
+		return fmt.Errorf("%d answers to %d statements", len(w.reply.ends), len(w.request.all))
+	}
+	return nil
+}
+
+func (w *wire) ask(ctx context.Context, c *pgconn.PgConn) error {
 	if len(w.request.all) == 1 {
 		one := &w.request.all[0]
 		r := c.ExecStatement(ctx, one.plan.description, one.params, one.formats, one.plan.results)
@@ -163,12 +193,5 @@ func (w *wire) exchange(ctx context.Context, c *pgconn.PgConn) error {
 		// Its error is that of Close: one error ends all.
 		_ = w.reply.keep(w.request.all[i].plan, results.ResultReader())
 	}
-	if err := results.Close(); err != nil {
-		return err
-	}
-	if len(w.reply.ends) != len(w.request.all) {
-		w.broken = true
-		return fmt.Errorf("%d answers to %d statements", len(w.reply.ends), len(w.request.all))
-	}
-	return nil
+	return results.Close()
 }

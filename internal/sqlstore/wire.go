@@ -154,17 +154,9 @@ func (s *Session) Pipe(ctx context.Context, n int, statement func(i int) (query 
 func (s *Session) pipe(ctx context.Context, c any, n int,
 	statement func(i int) (string, []Arg), scan func(int, Columns) error,
 ) error {
-	for i := range n {
-		query, args := statement(i)
-		s.job.begin(ctx, query, nil)
-		st, err := s.prepared(c)
-		if err == nil {
-			err = s.Wire.Put(st.plan, args)
-		}
-		if err != nil {
-			s.Wire.Forget()
-			return NotSent{err}
-		}
+	if err := s.put(ctx, c, n, statement); err != nil {
+		s.Wire.Forget()
+		return NotSent{err}
 	}
 	if err := s.Wire.Send(ctx, c); err != nil {
 		return err
@@ -176,4 +168,23 @@ func (s *Session) pipe(ctx context.Context, c any, n int,
 		}
 	}
 	return nil
+}
+
+// put puts n statements for one Send. It asks whether the session may grant after all are prepared:
+// each of them may have taken a round trip.
+func (s *Session) put(ctx context.Context, c any, n int, statement func(i int) (string, []Arg)) error {
+	grants := false
+	for i := range n {
+		query, args := statement(i)
+		s.job.begin(ctx, query, nil)
+		st, err := s.prepared(c)
+		if err == nil {
+			err = s.Wire.Put(st.plan, args)
+		}
+		if err != nil {
+			return err
+		}
+		grants = grants || st.grants
+	}
+	return s.held(grants)
 }

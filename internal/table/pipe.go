@@ -28,7 +28,11 @@ func (e *engine) pipes(session *sqlstore.Session, n int) bool {
 	if e.d.Piper == nil || session.Wire == nil || n > mostPiped {
 		return false
 	}
-	return e.unpiped.Load() == 0 || e.unpiped.Add(-1) < 0
+	if e.unpiped.Load() <= 0 {
+		return true
+	}
+	e.unpiped.Add(-1) // of two lanes at once, one may count below 0
+	return false
 }
 
 // pipe sends the plain statements of ops together. left is what they could not do.

@@ -1,0 +1,158 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+)
+
+func serverError(severity, code string) *pgproto3.ErrorResponse {
+	return &pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: code, Message: "no"}
+}
+
+// Every end but ReadyForQuery without an error before it leaves all rows untold: the commit is at the
+// Sync. What may have been committed is unknown, and the connection is not used again.
+func TestNoRowIsToldUnlessItsCommitWasAcknowledged(t *testing.T) {
+	type messages = []pgproto3.BackendMessage
+	for name, one := range map[string]struct {
+		reply func(all messages) messages // then the connection ends
+		class sqlstore.Class
+	}{
+		"it ends before ReadyForQuery": {
+			func(all messages) messages { return all[:len(all)-1] }, sqlstore.Unknown,
+		},
+		"it ends before the last CommandComplete": {
+			func(all messages) messages { return all[:len(all)-2] }, sqlstore.Unknown,
+		},
+		"the commit fails": {
+			func(all messages) messages {
+				return append(all[:len(all)-1:len(all)-1], serverError("ERROR", "40001"), all[len(all)-1])
+			}, sqlstore.Conflict,
+		},
+		"the server shuts down after the commit": {
+			func(all messages) messages { return append(all[:len(all)-1:len(all)-1], serverError("FATAL", "57P01")) },
+			sqlstore.Unknown,
+		},
+		"the last statement fails": {
+			func(all messages) messages {
+				return append(all[:len(all)-3:len(all)-3], serverError("ERROR", "55P03"), all[len(all)-1])
+			}, sqlstore.Conflict,
+		},
+		"an answer is missing": {
+			func(all messages) messages { return all[len(all)-1:] }, sqlstore.Unknown,
+		},
+	} {
+		for size, queries := range map[string][]string{"one": {"token 1"}, "many": {"token 1", "nothing", "token 2"}} {
+			t.Run(name+", of "+size, func(t *testing.T) {
+				f := startFake(t)
+				f.reply = func(c net.Conn, all messages) bool {
+					sendAll(c, one.reply(all))
+					return false
+				}
+				s := f.session(t)
+				got, err := pipe(t.Context(), s, queries...)
+				if v := sqlstore.Judge(sqlstore.Of(postgres.New()), err); err == nil || v.Class != one.class {
+					t.Errorf("%v is %s, want %s", err, v.Class, one.class)
+				}
+				if len(got) > 0 {
+					t.Errorf("%v were told", got)
+				}
+				if got, err := pipe(t.Context(), s, "token 3"); err == nil {
+					t.Errorf("the connection returned %v", got)
+				}
+			})
+		}
+	}
+}
+
+// A deadline that passes while the answer is half read ends the connection: its rest would be the
+// answer to what is sent next.
+func TestAHalfReadAnswerIsNeverTheNextStatements(t *testing.T) {
+	f := startFake(t)
+	callers := make(chan context.CancelFunc, 1)
+	f.reply = func(c net.Conn, answers []pgproto3.BackendMessage) bool {
+		all, half := encoded(answers), 0
+		select {
+		case leaves := <-callers:
+			half = len(all) / 2
+			_, _ = c.Write(all[:half])
+			leaves()
+		default:
+		}
+		_, err := c.Write(all[half:])
+		return err == nil
+	}
+	for range 25 {
+		s := f.session(t)
+		ctx, leave := context.WithCancel(t.Context())
+		callers <- leave
+		s.Bind(ctx, time.Now().Add(time.Minute))
+		got, err := pipe(context.Background(), s, "token 1", "token 2")
+		s.Unbind()
+		if err == nil { // the rest came before the end of ctx, which must not end what comes next
+			if got, err := pipe(t.Context(), s, "token 3"); err != nil || len(got) != 1 {
+				t.Fatalf("the next statement returned %v, %v", got, err)
+			}
+			continue
+		}
+		if len(got) > 0 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, %v", got, err)
+		}
+		if got, err := pipe(t.Context(), s, "token 3"); err == nil {
+			t.Fatalf("the next statement returned %v", got)
+		}
+	}
+}
+
+// Rows belong to the statement that returned them, also behind one that returned none.
+func TestEachStatementOfAPipelineGetsItsOwnRows(t *testing.T) {
+	s := startFake(t).session(t)
+	for range 3 {
+		got, err := pipe(t.Context(), s, "nothing 1", "token 7", "nothing 2", "nothing 3", "token 8", "nothing 4")
+		want := map[string]int64{"token 7": 7, "token 8": 8}
+		if err != nil || !maps.Equal(got, want) {
+			t.Fatalf("%v, %v", got, err)
+		}
+	}
+}
+
+// A context that has ended before anything was sent says nothing of the connection.
+func TestWhatWasNotSentDoesNotEndTheSession(t *testing.T) {
+	s := startFake(t).session(t)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := pipe(gone, s, "token 1", "token 2"); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if got, err := pipe(t.Context(), s, "token 3"); err != nil || got["token 3"] != 3 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// A session that must not grant any more sends nothing of a pipeline.
+func TestAPipelineAsksWhetherItMayGrant(t *testing.T) {
+	f := startFake(t)
+	s := f.session(t)
+	errPassed := errors.New("an era has begun")
+	var may error
+	s.GrantIn(5, "5", func(int64) error { return may })
+	if got, err := pipe(t.Context(), s, "token 1", "token @era"); err != nil || len(got) != 2 {
+		t.Fatal(got, err)
+	}
+	f.reply = func(net.Conn, []pgproto3.BackendMessage) bool {
+		t.Error("it was sent")
+		return false
+	}
+	may = errPassed
+	if _, err := pipe(t.Context(), s, "token 1", "token @era"); !errors.Is(err, errPassed) ||
+		!errors.As(err, new(sqlstore.NotSent)) {
+		t.Error(err)
+	}
+}
