@@ -6,13 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
@@ -139,20 +137,13 @@ func (w *wire) on(ctx context.Context, driverConn any, verb, query string,
 }
 
 // judge notes a connection on which nothing more can be sent. c is nil if a wrapper may still use it.
-// A deadline that has passed is what a context's is elsewhere.
 func (w *wire) judge(err error, c *pgconn.PgConn) error {
-	if err == nil {
-		return nil
-	}
-	answer := errors.As(err, new(*pgconn.PgError))
-	if c == nil {
-		w.broken = w.broken || !answer
-	} else {
+	switch {
+	case err == nil:
+	case c != nil:
 		w.broken = w.broken || isLeft(c)
-	}
-	var late net.Error
-	if !answer && errors.As(err, &late) && late.Timeout() && !errors.Is(err, context.DeadlineExceeded) {
-		return oneline.Join(context.DeadlineExceeded, err)
+	case !errors.As(err, new(*pgconn.PgError)):
+		w.broken = true
 	}
 	return err
 }

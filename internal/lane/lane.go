@@ -89,7 +89,12 @@ func (l *lane[T]) bounded(ctx context.Context, end time.Time, ops []*Op[T]) (goo
 	case s.Limit != nil:
 		s.Bind(ctx, end)
 		defer s.Unbind()
-		return l.set.cfg.Run(context.Background(), s, ops)
+		if good = l.set.cfg.Run(context.Background(), s, ops); !good {
+			for _, op := range ops {
+				op.Err = s.Ended(op.Err)
+			}
+		}
+		return good
 	default:
 		ctx, cancel := context.WithDeadline(ctx, end)
 		defer cancel()

@@ -2,13 +2,18 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
+	"net"
 	"time"
+
+	"github.com/rowlockdb/rowlock/internal/oneline"
 )
 
 // bound ends what runs on a connection by the connection's own deadline. Drivers watch a context
 // from another goroutine: two changes of goroutines and eleven allocations for each statement, a
 // part of a short one's time that grows with the machine's load.
 type bound struct {
+	ctx     context.Context
 	stop    func() bool
 	expire  func()        // the same for each run, so that it is allocated once
 	expired chan struct{} // expire has ended
@@ -17,6 +22,7 @@ type bound struct {
 // Bind ends what runs on the connection at end, or when ctx ends, until Unbind. The session must
 // have a Limit. What is run meanwhile needs no context of its own.
 func (s *Session) Bind(ctx context.Context, end time.Time) {
+	s.bound.ctx = ctx
 	s.Limit(end)
 	if ctx.Done() == nil {
 		return
@@ -27,13 +33,30 @@ func (s *Session) Bind(ctx context.Context, end time.Time) {
 	s.bound.stop = context.AfterFunc(ctx, s.bound.expire)
 }
 
+// Ended returns err with why it ended, if Bind has ended it: drivers report a watched context's own
+// error, and a connection reports none but its deadline.
+func (s *Session) Ended(err error) error {
+	var late net.Error
+	if !errors.As(err, &late) || !late.Timeout() {
+		return err
+	}
+	why := s.bound.ctx.Err()
+	if why == nil {
+		why = context.DeadlineExceeded
+	}
+	if errors.Is(err, why) {
+		return err
+	}
+	return oneline.Join(why, err)
+}
+
 // Unbind lets what runs next on the connection take any time. An end of the context that came too
 // late for what has run is waited for here, because it must not end what runs next.
 func (s *Session) Unbind() {
 	if s.bound.stop != nil && !s.bound.stop() {
 		<-s.bound.expired
 	}
-	s.bound.stop = nil
+	s.bound.stop, s.bound.ctx = nil, nil
 	s.Limit(time.Time{})
 }
 

@@ -2,6 +2,7 @@ package table_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -38,16 +39,32 @@ func TestALaneOfASilentServerEndsItsStatementInTime(t *testing.T) {
 }
 
 func TestACallerWhoLeavesItsStatementIsBackAtOnce(t *testing.T) {
-	r, h := behindHole(t, time.Minute)
-	hold(t, r.store, "another key")
-	h.Cut()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	_, err := ask(ctx, r.store, lease.AcquireRequest{Key: "key", Owner: lease.NewOwner(), TTL: ttl})
-	wantIs(t, err, lease.ErrUnknown, context.DeadlineExceeded)
-	if took := time.Since(began); took > promptly {
-		t.Errorf("it was back after %s", took)
+	for why, leave := range map[error]func(context.Context) (context.Context, context.CancelFunc){
+		context.DeadlineExceeded: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 50*time.Millisecond)
+		},
+		context.Canceled: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(50*time.Millisecond, cancel)
+			return ctx, cancel
+		},
+	} {
+		t.Run(why.Error(), func(t *testing.T) {
+			r, h := behindHole(t, time.Minute)
+			hold(t, r.store, "another key")
+			h.Cut()
+			ctx, cancel := leave(t.Context())
+			defer cancel()
+			began := time.Now()
+			_, err := ask(ctx, r.store, lease.AcquireRequest{Key: "key", Owner: lease.NewOwner(), TTL: ttl})
+			wantIs(t, err, lease.ErrUnknown, why)
+			if errors.Is(err, context.DeadlineExceeded) && errors.Is(err, context.Canceled) {
+				t.Errorf("%v has two reasons", err)
+			}
+			if took := time.Since(began); took > promptly {
+				t.Errorf("it was back after %s", took)
+			}
+		})
 	}
 }
 
