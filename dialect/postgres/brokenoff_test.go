@@ -17,8 +17,8 @@ func serverError(severity, code string) *pgproto3.ErrorResponse {
 	return &pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: code, Message: "no"}
 }
 
-// Every end but ReadyForQuery without an error before it leaves all rows untold: the commit is at the
-// Sync. What may have been committed is unknown, and the connection is not used again.
+// Every end but ReadyForQuery without an error before it leaves all rows untold: the commit is at
+// the Sync. What may have been committed is unknown, and the connection is not used again.
 func TestNoRowIsToldUnlessItsCommitWasAcknowledged(t *testing.T) {
 	type messages = []pgproto3.BackendMessage
 	for name, one := range map[string]struct {

@@ -136,7 +136,8 @@ func (w *wire) on(ctx context.Context, driverConn any, verb, query string,
 	return fmt.Errorf("%T has changed into a driver that is not pgx", driverConn)
 }
 
-// judge notes a connection on which nothing more can be sent. c is nil if a wrapper may still use it.
+// judge notes a connection on which nothing more can be sent. c is nil if a wrapper may still use
+// it.
 func (w *wire) judge(err error, c *pgconn.PgConn) error {
 	switch {
 	case err == nil:
@@ -151,8 +152,8 @@ func (w *wire) judge(err error, c *pgconn.PgConn) error {
 // isLeft reports whether a connection has ended, or has an answer that was not read to its end.
 func isLeft(c *pgconn.PgConn) bool { return c.IsClosed() || c.IsBusy() }
 
-// exchange sends the request, and keeps the reply. The connection is idle after ReadyForQuery, which
-// acknowledges the commit, and not before.
+// exchange sends the request, and keeps the reply. The connection is idle after ReadyForQuery,
+// which acknowledges the commit, and not before.
 func (w *wire) exchange(ctx context.Context, c *pgconn.PgConn) error {
 	w.reply.reset()
 	err := w.ask(ctx, c)
