@@ -137,23 +137,42 @@ func TestWhatWasNotSentDoesNotEndTheSession(t *testing.T) {
 	}
 }
 
-// A session that must not grant any more sends nothing of a pipeline.
+// A session that must not grant any more sends nothing of a pipeline, also if that has come while the
+// last of its statements was prepared.
 func TestAPipelineAsksWhetherItMayGrant(t *testing.T) {
 	f := startFake(t)
 	s := f.session(t)
-	errPassed := errors.New("an era has begun")
-	var may error
-	s.GrantIn(5, "5", func(int64) error { return may })
-	if got, err := pipe(t.Context(), s, "token 1", "token @era"); err != nil || len(got) != 2 {
-		t.Fatal(got, err)
-	}
+	passed := errors.New("an era has begun")
+	asked := 0
+	s.GrantIn(5, "5", func(int64) error {
+		if asked++; asked > 1 {
+			return passed
+		}
+		return nil
+	})
 	f.reply = func(net.Conn, []pgproto3.BackendMessage) bool {
 		t.Error("it was sent")
 		return false
 	}
-	may = errPassed
-	if _, err := pipe(t.Context(), s, "token 1", "token @era"); !errors.Is(err, errPassed) ||
-		!errors.As(err, new(sqlstore.NotSent)) {
-		t.Error(err)
+	for range 2 {
+		_, err := pipe(t.Context(), s, "token @era", "nothing")
+		if !errors.Is(err, passed) || !errors.As(err, new(sqlstore.NotSent)) {
+			t.Error(err)
+		}
+	}
+}
+
+// Behind a pooler that nothing has found, a session meets what another has prepared: under its name
+// there must be no other statement.
+func TestSessionsNameNoTwoStatementsAlike(t *testing.T) {
+	f := startFake(t)
+	if _, err := pipe(t.Context(), f.session(t), "token 1", "token 2", "nothing"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pipe(t.Context(), f.session(t), "nothing", "token 2", "token 1"); err != nil {
+		t.Fatal(err)
+	}
+	if f.mixed.Load() {
+		t.Error("a name is that of two statements")
 	}
 }

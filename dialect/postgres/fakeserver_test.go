@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -22,6 +23,9 @@ type fakeServer struct {
 	// reply sends the answers to the statements of one Sync, if one of them is "token" or "nothing".
 	// The connection ends if it returns false.
 	reply func(c net.Conn, answers []pgproto3.BackendMessage) bool
+
+	names sync.Map    // of the statements of all sessions, and their texts
+	mixed atomic.Bool // a name was that of two texts
 
 	listener net.Listener
 	all      sync.WaitGroup
@@ -110,6 +114,11 @@ func (f *fakeServer) batch(b *pgproto3.Backend, prepared map[string]string) (
 		switch m := m.(type) {
 		case *pgproto3.Parse:
 			prepared[m.Name] = m.Query
+			if m.Name != "" {
+				if known, _ := f.names.LoadOrStore(m.Name, m.Query); known != m.Query {
+					f.mixed.Store(true)
+				}
+			}
 			answers = append(answers, &pgproto3.ParseComplete{})
 		case *pgproto3.Describe:
 			answers = append(answers, described(m.ObjectType, prepared[m.Name])...)
