@@ -59,7 +59,8 @@ func limiter(conn *pgx.Conn) func(time.Time) {
 	below := conn.PgConn()
 	return func(end time.Time) {
 		if !end.IsZero() || !below.IsClosed() {
-			_ = below.Conn().SetDeadline(end) // fails on a closed connection alone
+			// It fails on a closed connection, and where pgx's own way to end a context fails too.
+			_ = below.Conn().SetDeadline(end)
 		}
 	}
 }
