@@ -137,8 +137,8 @@ func TestWhatWasNotSentDoesNotEndTheSession(t *testing.T) {
 	}
 }
 
-// A session that must not grant any more sends nothing of a pipeline, also if that has come while the
-// last of its statements was prepared.
+// A session that must not grant any more sends nothing of a pipeline, also if that has come while
+// the last of its statements was prepared.
 func TestAPipelineAsksWhetherItMayGrant(t *testing.T) {
 	f := startFake(t)
 	s := f.session(t)

@@ -16,7 +16,7 @@ const (
 // as for a large one. What a lane runs alone may take long and nothing waits for it, nor for the
 // keeper, which takes no acquires. Renewals wait for nothing, nor does what is to run alone.
 func (s *Set[T]) shut() bool {
-	if s.cfg.Gate == 0 || s.late || s.closed || s.alone > 0 || len(s.pending[Renew]) > 0 {
+	if s.cfg.Gate == 0 || s.closed || s.alone > 0 || len(s.pending[Renew]) > 0 {
 		return false
 	}
 	waiting := len(s.pending[Release]) + len(s.pending[Acquire])
@@ -43,13 +43,16 @@ func (s *Set[T]) holdBack() {
 	s.timer.Reset(overdue)
 }
 
-// letGo has an idle lane begin, whatever the others do.
+// letGo has an idle lane begin. Nothing waits again for the lanes that are busy now: one of them
+// may hang until its timeout.
 func (s *Set[T]) letGo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.timed = false
 	if len(s.pending[Release])+len(s.pending[Acquire]) > 0 {
-		s.late = true
+		for _, l := range s.lanes {
+			l.merges = false
+		}
 		s.wakeForRest()
 	}
 }
@@ -57,7 +60,6 @@ func (s *Set[T]) letGo() {
 // begins notes what a lane takes, and ends that it has run it. Both need the set's mutex.
 func (l *lane[T]) begins(alone bool, ops int) {
 	l.busy, l.running, l.merges = true, ops, !alone
-	l.set.late = false
 }
 
 func (l *lane[T]) ends() {

@@ -19,7 +19,7 @@ type lane[T any] struct {
 	// Guarded by the set's mutex:
 
 	busy    bool   // running something
-	merges  bool   // something that is not to be alone
+	merges  bool   // something that others may wait for
 	running int    // so many ops
 	turns   uint64 // how often it has come for more
 }

@@ -74,7 +74,6 @@ type Set[T any] struct {
 	closed  bool
 	turned  sync.Cond // a lane has ended what it ran
 	alone   int       // how many of the pending run alone
-	late    bool      // what was held back is to begin
 	timed   bool      // timer runs
 	timer   *time.Timer
 }
