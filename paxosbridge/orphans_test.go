@@ -17,6 +17,7 @@ import (
 // refuses releases for a while.
 type lateness struct {
 	requests, handOvers, releases atomic.Bool
+	doubts, departs               atomic.Bool
 }
 
 const late = time.Second
@@ -48,9 +49,21 @@ type lateTable struct {
 }
 
 func (s lateTable) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	if s.doubts.CompareAndSwap(true, false) {
+		time.AfterFunc(late, func() { _, _ = s.table.Acquire(context.Background(), reqs) })
+		return []lease.Acquired{{Doubtful: true}}, nil
+	}
 	return s.request(ctx, &s.requests, func(ctx context.Context) ([]lease.Acquired, error) {
 		return s.table.Acquire(ctx, reqs)
 	})
+}
+
+// Depart fails after the mover was granted the key by its second request. The first is late.
+func (s lateTable) Depart(ctx context.Context, l lease.Lease, home int) (int64, bool, error) {
+	if s.departs.Load() {
+		return 0, false, lease.ErrBusy
+	}
+	return s.table.Depart(ctx, l, home)
 }
 
 func (s lateTable) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
@@ -127,6 +140,23 @@ func TestAKeyDoesNotWaitForAMoverThatIsGrantedLate(t *testing.T) {
 			_ = r.Close()
 		})
 	}
+}
+
+// The mover was granted the key, released it because the move failed, and a copy of its request
+// that had no answer is carried out after that.
+func TestAKeyDoesNotWaitForAMoverWhoseFirstRequestIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, b, l := lateRig(t, false)
+		l.doubts.Store(true)
+		l.departs.Store(true)
+		r.refusedMove(b, false)
+		time.Sleep(late + time.Second)
+		if a := r.ask(b, request("k")); !a.Granted {
+			t.Errorf("the key was answered %+v", a)
+		}
+		r.must(b.Close())
+		_ = r.Close()
+	})
 }
 
 // The cluster does not answer while a mover gives up. Its lease is released as soon as it does.

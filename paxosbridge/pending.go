@@ -66,12 +66,19 @@ func (p *pendingMoves) add(m *pendingMove) error {
 	return nil
 }
 
-func (p *pendingMoves) remove(m *pendingMove, left bool) (unsure bool) {
+func (p *pendingMoves) remove(m *pendingMove) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.moves, m.req.Key)
-	m.left = left
 	p.n.Add(-1)
+}
+
+// leave notes that m has no use for its key any more, and reports whether it may be granted it
+// later.
+func (p *pendingMoves) leave(m *pendingMove) (unsure bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.left = true
 	return m.unsure
 }
 
@@ -121,7 +128,7 @@ func (p *pendingMoves) handOver(ctx context.Context, at side, l lease.Lease) lea
 	}
 	given := lease.Lease{Key: l.Key, Owner: m.req.Owner, Token: answers[0].Token}
 	if !p.deliver(m, given) {
-		p.giveUp(at, given, m.req)
+		p.giveUp(at, given, m)
 	}
 	return lease.Released{}
 }
@@ -151,7 +158,7 @@ func (p *pendingMoves) firstStep(
 	if err == nil && ok {
 		return nil
 	}
-	p.giveUp(store, l, m.req) // harmless if the step was carried out: the key then has no owner
+	p.giveUp(store, l, m) // harmless if the step was carried out: the key then has no owner
 	if err == nil {
 		err = fmt.Errorf("%w: the mover's lease expired", lease.ErrLost)
 	}
@@ -175,11 +182,8 @@ func (p *pendingMoves) acquire(
 		return nil, lease.Lease{}, err
 	}
 	l, err := p.poll(ctx, store, m)
-	if unsure := p.remove(m, err != nil); err != nil {
-		p.giveUp(store, lease.Lease{Key: key, Owner: m.req.Owner}, m.req)
-		if unsure {
-			p.orphans.add(m.req)
-		}
+	if p.remove(m); err != nil {
+		p.giveUp(store, lease.Lease{Key: key, Owner: m.req.Owner}, m)
 	}
 	return m, l, err
 }
@@ -213,13 +217,14 @@ func (p *pendingMoves) poll(
 	}
 }
 
-// giveUp releases what a mover has or may have been granted. If that fails, it is tried again
-// behind the mover's back.
-func (p *pendingMoves) giveUp(store lease.Store, l lease.Lease, of lease.AcquireRequest) {
+// giveUp releases what a mover has or may have been granted. If that fails, or the mover may be
+// granted the key later, it is tried again behind the mover's back.
+func (p *pendingMoves) giveUp(store lease.Store, l lease.Lease, m *pendingMove) {
+	unsure := p.leave(m) // first: what is delivered after it is released where it is delivered
 	ctx, cancel := context.WithTimeout(context.Background(), p.report.cfg.MoveTimeout)
 	defer cancel()
-	if released := releaseOne(ctx, store, l); released.Err != nil {
-		p.orphans.add(of)
+	if released := releaseOne(ctx, store, l); released.Err != nil || unsure {
+		p.orphans.add(m.req)
 	}
 	p.report.wake(l.Key)
 }

@@ -8,12 +8,16 @@ import (
 	"strings"
 )
 
-// filtered refuses a server whose binary log leaves out the session's database: a replica would
-// acknowledge each commit and never get rowlock's rows. The filters are no variables, and not every
-// user may read them. Those of a replica are not known here.
-func filtered(ctx context.Context, conn *sql.Conn) (warnings []string, err error) {
+// filtered refuses a server whose binary log leaves out the database of rowlock's tables: a replica
+// would acknowledge each commit and never get rowlock's rows. The session's own database does not
+// matter, because under READ COMMITTED the log has rows. The filters are no variables, and not
+// every user may read them. Those of a replica are not known here.
+func (d *database) filtered(ctx context.Context, conn *sql.Conn) (warnings []string, err error) {
 	var database string
-	if err := conn.QueryRowContext(ctx, `SELECT DATABASE()`).Scan(&database); err != nil {
+	err = conn.QueryRowContext(ctx, `SELECT IF(@@lower_case_table_names = 1, LOWER(d.name), d.name)
+		FROM (SELECT COALESCE(NULLIF(?, ''), DATABASE(), '') AS name) AS d`,
+		d.settings.Names.Schema).Scan(&database)
+	if err != nil {
 		return nil, err
 	}
 	do, ignore, err := filters(ctx, conn)

@@ -35,7 +35,7 @@ func (d *database) synchronous(ctx context.Context, conn *sql.Conn) (warnings []
 	if err != nil {
 		return nil, err
 	}
-	hidden, err := filtered(ctx, conn)
+	hidden, err := d.filtered(ctx, conn)
 	return append(warnings, hidden...), err
 }
 

@@ -78,7 +78,7 @@ func (e *Eras) After(
 		}
 		err := e.Learn(ctx, s)
 		if err != nil && e.Newest() != unlearned && e.isWhole(err) {
-			s.GrantIn(unlearned, nothing, refuses(err))
+			s.GrantIn(unlearned, nothing, refuses(e.cause(err)))
 			return nil
 		}
 		return err
@@ -129,10 +129,13 @@ var errPassed = errors.New("an era has begun since the session was made")
 
 // Current returns an error if a session may be at a server of an earlier era than another's here.
 func (e *Eras) Current(s *sqlstore.Session) error {
-	if !e.d.OneHistory && s.Era() < e.Newest() {
-		return sqlstore.NotSent{Err: errPassed}
+	switch {
+	case e.d.OneHistory || s.Era() >= e.Newest():
+		return nil
+	case s.Era() == unlearned:
+		return s.Refusal()
 	}
-	return nil
+	return sqlstore.NotSent{Err: errPassed}
 }
 
 // holds returns an error if a session must not grant in its era.

@@ -2,6 +2,7 @@ package era
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -30,6 +31,14 @@ func refuses(err error) func(int64) error {
 		}
 		return sqlstore.NotSent{Err: Unlearned{err}}
 	}
+}
+
+// cause is why no era was learned, as the statements that grant may see it.
+func (e *Eras) cause(err error) error {
+	if sqlstore.Judge(e.d, err).Class == sqlstore.Conflict {
+		return fmt.Errorf("%w: %v", sqlstore.ErrNoEra, err)
+	}
+	return err
 }
 
 // IsUnlearned reports whether an error is an Unlearned.

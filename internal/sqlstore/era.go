@@ -53,6 +53,9 @@ func (s *Session) Next(token int64) int64 { return max(token, s.era) + 1 }
 // Era is the start of the era in which the session grants.
 func (s *Session) Era() int64 { return s.era }
 
+// Refusal returns why the session must not grant now.
+func (s *Session) Refusal() error { return s.held(true) }
+
 // held returns why a statement that grants must not be sent now.
 func (s *Session) held(grants bool) error {
 	if !grants || s.holds == nil {

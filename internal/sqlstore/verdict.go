@@ -48,6 +48,11 @@ var ErrRowShape = errors.New("row changed underneath")
 // held.
 var ErrRowLocked = errors.New("row locked by another transaction")
 
+// ErrNoEra is why a session refuses to grant that has waited in vain for its era. It does not wrap
+// the server's error, which a dialect would take for that of its own statement: for a row that is
+// locked.
+var ErrNoEra = errors.New("no era could be learned")
+
 // NotSent marks an error that came before the statement itself was sent: it has certainly not been
 // applied.
 type NotSent struct{ Err error }
@@ -94,6 +99,8 @@ func Judge(d Classifier, err error) Verdict {
 		return Verdict{Class: Unfit}
 	case errors.Is(err, seam.ErrNewEra):
 		return Verdict{Class: Refused, As: seam.ErrNewEra}
+	case errors.Is(err, ErrNoEra):
+		return Verdict{Class: Refused, As: lease.ErrBusy}
 	case errors.Is(err, lease.ErrReadOnly):
 		return Verdict{Class: Unfit, As: lease.ErrReadOnly}
 	case errors.Is(err, lease.ErrCorrupt):

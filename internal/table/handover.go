@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -29,6 +30,9 @@ func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.A
 
 func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.Acquired {
 	got, doubtful, err := s.conclude(ctx, "hand over", h.From.Key, op)
+	if era.IsUnlearned(err) && !doubtful {
+		return lease.Acquired{} // as without a token for the next owner: the holder releases
+	}
 	a := got.acquired
 	if err == nil && !a.Granted {
 		// An earlier request, or a try without an answer, may have changed the row

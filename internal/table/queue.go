@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -121,13 +122,26 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed,
 	for i, l := range leases {
 		got, doubtful, err := askTwice(ctx, s.engine, lane.Release, "pass", l.Key,
 			func(ctx context.Context, session *sqlstore.Session) (lease.Passed, error) {
-				return s.d.Pass(ctx, session, l)
+				return s.pass(ctx, session, l)
 			})
 		out[i] = got
 		out[i].Gone = got.Gone && !doubtful // the try without an answer may have passed it
 		out[i].Err = err
 	}
 	return out, only(out, func(p lease.Passed) error { return p.Err })
+}
+
+// pass releases the lease if the session has learned no era: the head of the queue then claims the
+// key.
+func (s *Store) pass(
+	ctx context.Context, session *sqlstore.Session, l lease.Lease,
+) (lease.Passed, error) {
+	p, err := s.d.Pass(ctx, session, l)
+	if !era.IsUnlearned(err) {
+		return p, err
+	}
+	r, err := s.d.Release(ctx, session, l)
+	return lease.Passed{Gone: r.Gone}, err
 }
 
 // sweepTickets removes dead tickets, one batch after another.

@@ -3,7 +3,10 @@ package table_test
 import (
 	"errors"
 	"testing"
+	"time"
 
+	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -13,11 +16,11 @@ import (
 var unlearnable = []struct {
 	name  string
 	does  func(t *testing.T, e *testdb.Env) (cure func())
-	wants error // of a call that would grant; nil: any
+	wants error // of a call that would grant
 }{
 	{"a row that was edited", edited, lease.ErrCorrupt},
 	{"no table", renamed, lease.ErrNoSchema},
-	{"a table that is locked", locked, nil},
+	{"a table that is locked", locked, lease.ErrBusy},
 }
 
 func edited(t *testing.T, e *testdb.Env) (cure func()) {
@@ -54,6 +57,7 @@ func TestRenewalsGoOnThoughNoEraCanBeLearned(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				r := newRig(t, e, sqlstore.Update, 1)
 				kept, left := hold(t, r.store, "kept "+c.name), hold(t, r.store, "left "+c.name)
+				release(t, r.store, hold(t, r.store, "free")) // its row is there
 				cure := c.does(t, e)
 				if cure == nil {
 					release(t, r.store, kept)
@@ -63,8 +67,10 @@ func TestRenewalsGoOnThoughNoEraCanBeLearned(t *testing.T) {
 				r.recycle(t, "")
 				for range 2 { // the second on another connection
 					r.renews(t, kept)
-					if a, err := ask(t.Context(), r.store, requests("new")[0]); err == nil || c.wants != nil && !errors.Is(err, c.wants) {
-						t.Errorf("a call that grants: %+v, %v, want %v", a, err, c.wants)
+					for _, key := range []string{"free", "new"} {
+						if a, err := ask(t.Context(), r.store, requests(key)[0]); !errors.Is(err, c.wants) {
+							t.Errorf("a call that grants %q: %+v, %v, want %v", key, a, err, c.wants)
+						}
 					}
 				}
 				if a := release(t, r.store, left); a.Gone {
@@ -72,12 +78,102 @@ func TestRenewalsGoOnThoughNoEraCanBeLearned(t *testing.T) {
 				}
 				cure()
 				r.renews(t, kept)
-				r.recycle(t, "") // or a call that comes at once meets the refusal from before
-				release(t, r.store, hold(t, r.store, "new"))
+				release(t, r.store, r.soon(t, "free"))
 				release(t, r.store, kept)
 			})
 		}
 	})
+}
+
+// A holder with a waiter behind it gives its key up all the same: what would grant the key to the
+// waiter leaves it to a release.
+func TestALeaseThatCannotBePassedOnIsReleased(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 1)
+		handed, passed := hold(t, r.store, "handed"), hold(t, r.store, "passed")
+		wantIs(t, r.store.Join(t.Context(), []lease.Ticket{{AcquireRequest: request("passed"), Priority: 5}}), nil)
+		edited(t, e)
+		r.recycle(t, "")
+		got, err := r.store.HandOver(t.Context(), []lease.HandOver{{From: handed, To: request("handed")}})
+		if err != nil || got[0].Granted || got[0].Doubtful {
+			t.Errorf("the hand-over was answered %+v, %v", got, err)
+		}
+		if a := release(t, r.store, handed); a.Gone {
+			t.Error("the lease was gone")
+		}
+		p, err := r.store.Pass(t.Context(), []lease.Lease{passed})
+		if err != nil || p[0].Gone || !p[0].To.IsZero() {
+			t.Errorf("the pass was answered %+v, %v", p, err)
+		}
+		if owner := r.row(t, "passed").Owner; !owner.IsZero() {
+			t.Errorf("the key is %s's", owner)
+		}
+	})
+}
+
+// The connection is discarded by a call that grants, and not by releases that came in one batch
+// with each other: where other lanes go on granting, each batch would make a connection.
+func TestReleasesInABatchKeepAConnectionThatLearnedNoEra(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 1)
+		held := []lease.Lease{hold(t, r.store, "a"), hold(t, r.store, "b"), hold(t, r.store, "c")}
+		edited(t, e)
+		asked := time.Now()
+		r.recycle(t, "")
+		r.log.Reset()
+		got, err := r.store.Release(t.Context(), held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range got {
+			if a.Err != nil || a.Gone {
+				t.Errorf("a release was answered %+v", a)
+			}
+		}
+		if n := r.dials(); n != 0 && time.Since(asked) < time.Second { // it asks anew after that
+			t.Errorf("the releases have made %d connections", n)
+		}
+	})
+}
+
+// An audit reads nothing on a connection that has learned no era, and says why.
+func TestAnAuditIsToldWhyNoEraWasLearned(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 1)
+		edited(t, e)
+		r.recycle(t, "")
+		r.log.Reset()
+		if _, err := r.store.Inspect(seam.ReadNewest(t.Context()), lease.Filter{Keys: []string{"k"}}); !errors.Is(err, lease.ErrCorrupt) {
+			t.Errorf("got %v, want %v", err, lease.ErrCorrupt)
+		}
+		if n := r.dials(); n > 1 { // one, if it was slow to come
+			t.Errorf("the audit has made %d connections, which learn no era either", n)
+		}
+	})
+}
+
+// dials is how many connections the store has made since the log was reset.
+func (r *rig) dials() (n int) {
+	for _, op := range r.log.Ops() {
+		if op.Kind == faultdb.Connect {
+			n++
+		}
+	}
+	return n
+}
+
+// soon holds a key that is free. The first call may meet the refusal from before, and no later one.
+func (r *rig) soon(t *testing.T, key string) lease.Lease {
+	t.Helper()
+	req := requests(key)[0]
+	a, err := ask(t.Context(), r.store, req)
+	if err != nil {
+		a, err = ask(t.Context(), r.store, req)
+	}
+	if err != nil || !a.Granted {
+		t.Fatalf("%q was not granted: %+v, %v", key, a, err)
+	}
+	return lease.Lease{Key: key, Owner: req.Owner, Token: a.Token}
 }
 
 func (r *rig) renews(t *testing.T, l lease.Lease) {

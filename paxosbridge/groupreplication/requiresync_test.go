@@ -54,6 +54,12 @@ func TestRequireSyncTakesAGroup(t *testing.T) {
 	for _, i := range others {
 		r.at(i, `STOP GROUP_REPLICATION`)
 	}
+	r.eventually("the primary knows that it is alone", func() bool {
+		var online int
+		err := r.dbs[primary].QueryRow(`SELECT COUNT(*) FROM performance_schema.replication_group_members
+			WHERE member_state = 'ONLINE'`).Scan(&online)
+		return err == nil && online == 1
+	})
 	refuses(dsn, rowlock.ErrNotSynchronous, "1 of 2 required members")
 	for _, i := range others {
 		r.at(i, `START GROUP_REPLICATION`)

@@ -198,4 +198,10 @@ func innodbRequiresSync(t *testing.T, r *standby.Replicated, variable, replica s
 		t.Fatal(err)
 	}
 	refuses(t, unlogged, d, rowlock.ErrNotSynchronous, "binlog_ignore_db", standby.Unlogged)
+	// The database of the tables matters, and not the session's.
+	logged := inDatabase(t, r.Address(), "rowlock_test")
+	refuses(t, logged, mysql.New(dialect.Schema(standby.Unlogged)), rowlock.ErrNotSynchronous, "binlog_ignore_db")
+	if err := opens(unlogged, mysql.New(dialect.Schema("rowlock_test"))); err != nil {
+		t.Errorf("tables that are logged, from a database that is not: %v", err)
+	}
 }
