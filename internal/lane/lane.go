@@ -87,9 +87,9 @@ func (l *lane[T]) bounded(ctx context.Context, end time.Time, ops []*Op[T]) (goo
 	case s.Local:
 		return l.set.cfg.Run(context.Background(), s, ops)
 	case s.Limit != nil:
-		s.Bind(ctx, end)
+		told := s.Bind(ctx, end)
 		defer s.Unbind()
-		if good = l.set.cfg.Run(context.Background(), s, ops); !good {
+		if good = l.set.cfg.Run(told, s, ops); !good {
 			for _, op := range ops {
 				op.Err = s.Ended(op.Err)
 			}

@@ -20,18 +20,28 @@ type bound struct {
 }
 
 // Bind ends what runs on the connection at end, or when ctx ends, until Unbind. The session must
-// have a Limit. What is run meanwhile needs no context of its own.
-func (s *Session) Bind(ctx context.Context, end time.Time) {
+// have a Limit. What is run meanwhile gets the returned context, which tells the end and never ends.
+func (s *Session) Bind(ctx context.Context, end time.Time) context.Context {
 	s.bound.ctx = ctx
 	s.Limit(end)
+	told := until{context.Background(), end}
 	if ctx.Done() == nil {
-		return
+		return told
 	}
 	if s.bound.expired == nil {
 		s.bound.expired = make(chan struct{}, 1)
 	}
 	s.bound.stop = context.AfterFunc(ctx, s.bound.expire)
+	return told
 }
+
+// until is a context for what divides the time that it has, and that nothing watches.
+type until struct {
+	context.Context
+	end time.Time
+}
+
+func (u until) Deadline() (time.Time, bool) { return u.end, true }
 
 // Ended returns err with why it ended, if Bind has ended it: drivers report a watched context's own
 // error, and a connection reports none but its deadline.
