@@ -3,9 +3,10 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 const forgets = "a failover to it forgets the last grants: until its deadline an old holder works " +
@@ -40,7 +41,7 @@ func replication(ctx context.Context, x *examiner) (f Finding, err error) {
 
 func (x *examiner) judgeReplicas(f *Finding, waited, late, hidden int, names setting) {
 	const cure = "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'; SELECT pg_reload_conf();"
-	needed := standbys(names.value)
+	needed := sqlstore.Standbys(names.value)
 	switch {
 	case names.value != "" && waited > 0 && waited < needed:
 		f.raise(Critical, fmt.Sprintf("commits wait for %d standbys and %d of them are connected: every "+
@@ -75,26 +76,14 @@ func (x *examiner) judgeReplicas(f *Finding, waited, late, hidden int, names set
 	}
 }
 
-// demanded finds the number in "ANY 2 (a, b)", "FIRST 2 (a, b)" and "2 (a, b)".
-var demanded = regexp.MustCompile(`(?i)^\s*(?:(?:any|first)\s+)?(\d+)\s*\(`)
-
-// standbys is how many standbys a commit waits for.
-func standbys(names string) int {
-	n := 1
-	if m := demanded.FindStringSubmatch(names); m != nil {
-		n, _ = strconv.Atoi(m[1])
-	}
-	return n
-}
-
 // semiSync judges a MySQL or MariaDB by its counters, which every user may read.
 func (x *examiner) semiSync(ctx context.Context, rows [][]string) (f Finding, err error) {
 	status, err := x.status(ctx)
 	if err != nil {
 		return f, err
 	}
-	enabled := x.first("rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled")
-	clients := status["rpl_semi_sync_source_clients"] + status["rpl_semi_sync_master_clients"]
+	enabled := x.semi("enabled", "enabled")
+	clients := semiStatus(status, "clients")
 	if enabled.name != "" {
 		f.saw(enabled.name, enabled.value, enabled.from)
 		f.saw("semi-synchronous replicas", clients, "SHOW GLOBAL STATUS")

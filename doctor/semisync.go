@@ -36,6 +36,11 @@ func (x *examiner) semi(source, master string) setting {
 	return x.first("rpl_semi_sync_source_"+source, "rpl_semi_sync_master_"+master)
 }
 
+// semiStatus returns a counter of semi-synchronous replication; "" if the server has none.
+func semiStatus(status map[string]string, name string) string {
+	return cmp.Or(status["rpl_semi_sync_source_"+name], status["rpl_semi_sync_master_"+name])
+}
+
 // fallsBack judges the settings that let the server acknowledge alone.
 func (x *examiner) fallsBack(f *Finding) {
 	wait := x.semi("wait_no_replica", "wait_no_slave")
@@ -55,9 +60,7 @@ func (x *examiner) fallsBack(f *Finding) {
 
 // fellBack judges what has happened already.
 func (x *examiner) fellBack(f *Finding, status map[string]string) {
-	of := func(name string) string {
-		return cmp.Or(status["rpl_semi_sync_source_"+name], status["rpl_semi_sync_master_"+name])
-	}
+	of := func(name string) string { return semiStatus(status, name) }
 	const from = "SHOW GLOBAL STATUS"
 	needs := x.semi("wait_for_replica_count", "wait_for_slave_count")
 	clients, _ := strconv.Atoi(of("clients"))

@@ -3,11 +3,11 @@ package latch_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -27,17 +27,13 @@ type scene struct {
 var (
 	ours, theirs, next = lease.Owner{1}, lease.Owner{2}, lease.Owner{3}
 
-	hour = time.Hour
-	// later is an expiry that no test reaches, and sooner than an hour.
-	later = "{now}" + strings.Repeat(" + {second}", 100)
+	hour  = time.Hour
+	later = testdb.Later
 )
 
 func (r *rig) scene(tb testing.TB, kind int) *scene {
 	tb.Helper()
-	conn, err := r.DB.Conn(tb.Context())
-	ok(tb, err)
-	tb.Cleanup(func() { _ = conn.Close() })
-	s := &scene{r, sqlstore.NewSession(conn), sqlstore.LatchRow{Kind: kind, Name: []byte("b"), ID: ours}, tb}
+	s := &scene{r, r.Session(tb), sqlstore.LatchRow{Kind: kind, Name: []byte("b"), ID: ours}, tb}
 	for _, table := range []string{"rowlock_party", "rowlock_latch"} {
 		s.do("DELETE FROM {" + table + "}")
 	}

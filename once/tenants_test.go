@@ -1,11 +1,11 @@
 package once_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
 // Two tenants may use the same key, and no write for one touches the row of the other.
@@ -39,7 +39,7 @@ func TestNoWriteTouchesTheSameKeyOfAnotherTenant(t *testing.T) {
 func TestASweepLeavesTheSameKeyOfAnotherTenant(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		for tenant, until := range map[string]string{
-			"a": "{now} - {second}", "b": "{now}" + strings.Repeat(" + {second}", 100),
+			"a": "{now} - {second}", "b": testdb.Later,
 		} {
 			r.Exec(t, `INSERT INTO {rowlock_once} (tenant, {key}, fingerprint, made_at, expires_at)
 				VALUES (?, ?, ?, {now}, `+until+`)`, []byte(tenant), []byte("k"), []byte{})

@@ -16,8 +16,6 @@ import (
 
 var (
 	holder, taker = lease.Owner{1}, lease.Owner{2}
-	// later is an expiry that no test reaches.
-	later = "{now}" + strings.Repeat(" + {second}", 100)
 	// lastToken is set where no token is left.
 	lastToken = fmt.Sprintf("token = %d", lease.MaxToken)
 )
@@ -97,10 +95,7 @@ func TestEachSwapDecidesForItself(t *testing.T) {
 
 func session(t *testing.T, e *testdb.Env) *sqlstore.Session {
 	t.Helper()
-	conn, err := e.Pool(t).Conn(t.Context())
-	ok(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	s := sqlstore.NewSession(conn)
+	s := e.Session(t)
 	s.EraAt(eraStart)
 	return s
 }
@@ -108,9 +103,7 @@ func session(t *testing.T, e *testdb.Env) *sqlstore.Session {
 // ready leaves the row of k with an owner and token 5.
 func ready(t *testing.T, e *testdb.Env, set string) {
 	t.Helper()
-	e.Exec(t, "DELETE FROM {rowlock}")
-	e.Exec(t, "INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, home) VALUES (?, ?, '', 5, {now}, "+later+", 0)",
-		[]byte("k"), holder[:])
+	e.OneRow(t, "k", holder, 5)
 	change(t, e, set)
 }
 
@@ -121,7 +114,7 @@ func change(t *testing.T, e *testdb.Env, set string) {
 		third := lease.Owner{3}
 		args = append(args, third[:])
 	}
-	e.Exec(t, "UPDATE {rowlock} SET "+strings.ReplaceAll(set, "LATER", later), args...)
+	e.Exec(t, "UPDATE {rowlock} SET "+strings.ReplaceAll(set, "LATER", testdb.Later), args...)
 }
 
 // expiry is what a read has returned.
@@ -191,7 +184,7 @@ func TestASweepDropsOnlyTheTicketThatIsStillDead(t *testing.T) {
 		for _, c := range []struct {
 			waiter lease.Owner
 			until  string
-		}{{holder, "{now} - {second}"}, {lease.Owner{3}, "{now} - {second}"}, {taker, later}} {
+		}{{holder, "{now} - {second}"}, {lease.Owner{3}, "{now} - {second}"}, {taker, testdb.Later}} {
 			e.Exec(t, "INSERT INTO {rowlock_queue} ({key}, waiter, {rank}, alive_until) VALUES (?, ?, 1, "+c.until+")", []byte("k"), c.waiter[:])
 		}
 		for _, waiter := range []lease.Owner{holder, taker} {

@@ -58,7 +58,7 @@ func raceReaper(t *testing.T, e *testdb.Env) (met bool) {
 	late, commit := faultdb.NewGate(), faultdb.NewGate()
 	defer late.Release()
 	defer commit.Release()
-	insert, end := on(e, "cas-insert", faultdb.Block(late)), faultdb.NewToggle(faultdb.OnMatch("COMMIT", faultdb.Nth(1, faultdb.Block(commit))))
+	insert, end := on("cas-insert", faultdb.Block(late)), faultdb.NewToggle(faultdb.OnMatch("COMMIT", faultdb.Nth(1, faultdb.Block(commit))))
 	inserter, log := tapped(t, e, insert)
 	reaper, _ := tapped(t, e, end)
 	other := open(t, e)
@@ -99,7 +99,7 @@ func raceReaper(t *testing.T, e *testdb.Env) (met bool) {
 	if row[0].Token != a.Token {
 		t.Errorf("the row has token %d, and %d was granted", row[0].Token, a.Token)
 	}
-	return log.Count(func(op faultdb.Op) bool { return op.Executes() && isOf(op.Query, "cas-raise") }) > 0
+	return log.Count(runs("cas-raise")) > 0
 }
 
 // waits returns when some transaction waits for a row, or after a moment, if it has been and gone.

@@ -25,7 +25,7 @@ func TestATakerWhoReadLongAgoChangesNothing(t *testing.T) {
 			{"none", `note = note`, nil, 1},
 		} {
 			gate := faultdb.NewGate()
-			take := on(e, "cas-take", faultdb.Block(gate))
+			take := on("cas-take", faultdb.Block(gate))
 			s, log := tapped(t, e, take)
 			l := hold(t, s, c.name)
 			e.Expire(t, c.name)
@@ -54,7 +54,7 @@ func TestATakerWhoReadLongAgoChangesNothing(t *testing.T) {
 			if a.Granted != (c.higher > 0) || a.Token != want {
 				t.Errorf("%s changed after token %d, and the taker got %+v, want token %d", c.name, l.Token, a, want)
 			}
-			tries := log.Count(func(op faultdb.Op) bool { return op.Executes() && isOf(op.Query, "cas-take") })
+			tries := log.Count(runs("cas-take"))
 			if want := map[bool]int{true: 1, false: 2}[c.name == "none" || c.higher == 0]; tries != want {
 				t.Errorf("%s changed: %d writes, want %d", c.name, tries, want)
 			}

@@ -105,8 +105,13 @@ func tapped(tb testing.TB, e *testdb.Env, inj ...faultdb.Injector) (*optimistic.
 }
 
 // on matches the executions of one section once it is switched on.
-func on(e *testdb.Env, section string, f faultdb.Fault) *faultdb.Toggle {
-	return faultdb.NewToggle(faultdb.OnFunc(func(op faultdb.Op) bool { return op.Executes() && isOf(op.Query, section) }, faultdb.Nth(1, f)))
+func on(section string, f faultdb.Fault) *faultdb.Toggle {
+	return faultdb.NewToggle(faultdb.OnFunc(runs(section), faultdb.Nth(1, f)))
+}
+
+// runs matches the executions of one section.
+func runs(section string) func(faultdb.Op) bool {
+	return func(op faultdb.Op) bool { return op.Executes() && isOf(op.Query, section) }
 }
 
 // isOf reports whether a query is that of a section: in its text stands the session's era.
@@ -176,7 +181,7 @@ func TestALateRenewalDoesNotRevive(t *testing.T) {
 		}
 		for _, taken := range []bool{false, true} {
 			gate := faultdb.NewGate()
-			held := on(e, section, faultdb.Block(gate))
+			held := on(section, faultdb.Block(gate))
 			s, _ := tapped(t, e, held)
 			other := open(t, e)
 			l := hold(t, s, "k")
@@ -380,7 +385,7 @@ func TestALeaseThatStaysFencedIsLeftOutOfTheBatch(t *testing.T) {
 					t.Errorf("lease %d: %+v", i, a)
 				}
 			}
-			return log.Count(func(op faultdb.Op) bool { return op.Executes() && isOf(op.Query, "cas-renew") }), extended, busy
+			return log.Count(runs("cas-renew")), extended, busy
 		}
 		for range 5 { // MySQL may have no time to find both at once
 			if _, extended, busy := renew(); extended == 10 && busy == 2 {

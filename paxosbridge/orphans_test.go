@@ -110,6 +110,21 @@ func lateRig(t *testing.T, away bool) (r *rig, b *paxosbridge.Bridge, l *latenes
 	return r, b, l
 }
 
+// wantFreeAt wants "k" to be granted.
+func (r *rig) wantFreeAt(b *paxosbridge.Bridge) {
+	r.Helper()
+	if a := r.ask(b, request("k")); !a.Granted {
+		r.Errorf("the key was answered %+v", a)
+	}
+}
+
+// ends closes both bridges within the bubble.
+func (r *rig) ends(b *paxosbridge.Bridge) {
+	r.Helper()
+	r.must(b.Close())
+	_ = r.Close()
+}
+
 // refusedMove moves "k" from where it is, and wants that to fail.
 func (r *rig) refusedMove(b *paxosbridge.Bridge, away bool) {
 	r.Helper()
@@ -127,17 +142,15 @@ func (r *rig) refusedMove(b *paxosbridge.Bridge, away bool) {
 func TestAKeyDoesNotWaitForAMoverThatIsGrantedLate(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
+			t.Logf("away %v", away)
 			r, b, l := lateRig(t, away)
 			l.requests.Store(true)
 			r.refusedMove(b, away)
 			l.requests.Store(false)
 			time.Sleep(late + time.Millisecond) // until the request is carried out
 			time.Sleep(time.Second)
-			if a := r.ask(b, request("k")); !a.Granted {
-				t.Errorf("away %v: the key was answered %+v", away, a)
-			}
-			r.must(b.Close())
-			_ = r.Close()
+			r.wantFreeAt(b)
+			r.ends(b)
 		})
 	}
 }
@@ -151,11 +164,8 @@ func TestAKeyDoesNotWaitForAMoverWhoseFirstRequestIsLate(t *testing.T) {
 		l.departs.Store(true)
 		r.refusedMove(b, false)
 		time.Sleep(late + time.Second)
-		if a := r.ask(b, request("k")); !a.Granted {
-			t.Errorf("the key was answered %+v", a)
-		}
-		r.must(b.Close())
-		_ = r.Close()
+		r.wantFreeAt(b)
+		r.ends(b)
 	})
 }
 
@@ -170,11 +180,8 @@ func TestAKeyDoesNotWaitForAMoverThatCouldNotRelease(t *testing.T) {
 		}
 		l.releases.Store(false)
 		time.Sleep(3 * time.Second) // a release that hangs is given up, and tried again
-		if a := r.ask(b, request("k")); !a.Granted {
-			t.Errorf("the key was answered %+v", a)
-		}
-		r.must(b.Close())
-		_ = r.Close()
+		r.wantFreeAt(b)
+		r.ends(b)
 	})
 }
 
@@ -197,11 +204,8 @@ func TestAKeyDoesNotWaitForAMoverThatIsHandedItLate(t *testing.T) {
 		}
 		l.handOvers.Store(false)
 		time.Sleep(late + time.Second)
-		if a := r.ask(b, request("k")); !a.Granted {
-			t.Errorf("the key was answered %+v", a)
-		}
-		r.must(b.Close())
-		_ = r.Close()
+		r.wantFreeAt(b)
+		r.ends(b)
 	})
 }
 
@@ -213,9 +217,7 @@ func TestACloseReleasesWhatAMoverIsGrantedLate(t *testing.T) {
 		r.refusedMove(b, true)
 		l.releases.Store(false)
 		r.must(b.Close())
-		if a := r.ask(r.Bridge, request("k")); !a.Granted {
-			t.Errorf("the key was answered %+v", a)
-		}
+		r.wantFreeAt(r.Bridge)
 		_ = r.Close()
 	})
 }

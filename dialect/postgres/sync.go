@@ -4,14 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"regexp"
-	"strconv"
 
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
-
-// demanded finds the number in "ANY 2 (a, b)", "FIRST 2 (a, b)" and "2 (a, b)".
-var demanded = regexp.MustCompile(`(?i)^\s*(?:(?:any|first)\s+)?(\d+)\s*\(`)
 
 // synchronous refuses a session whose commits wait for no standby. If fewer are connected than a
 // commit waits for, it is refused too: every commit would wait, and no call could say why.
@@ -35,7 +31,7 @@ func (d *database) synchronous(ctx context.Context, conn *sql.Conn) (warnings []
 	case level == "off", level == "local":
 		return refuse("synchronous_commit is "+level+" for this user, so that a commit waits for no standby",
 			"set it to on for rowlock's user, in its database and in the DSN")
-	case waited >= standbys(names):
+	case waited >= sqlstore.Standbys(names):
 		return halfWritten(level), nil
 	case hidden > 0:
 		return nil, fmt.Errorf("%w: RequireSync: the user may not see whether a standby is synchronous; "+
@@ -43,19 +39,10 @@ func (d *database) synchronous(ctx context.Context, conn *sql.Conn) (warnings []
 	}
 	connected := "no such standby is connected"
 	if waited > 0 {
-		connected = fmt.Sprintf("%d of %d such standbys are connected", waited, standbys(names))
+		connected = fmt.Sprintf("%d of %d such standbys are connected", waited, sqlstore.Standbys(names))
 	}
 	return refuse(fmt.Sprintf("synchronous_standby_names is %q and %s, so that every commit would wait",
 		names, connected), "start the standby, and name it by its application_name")
-}
-
-// standbys is how many standbys a commit waits for.
-func standbys(names string) int {
-	n := 1
-	if m := demanded.FindStringSubmatch(names); m != nil {
-		n, _ = strconv.Atoi(m[1])
-	}
-	return n
 }
 
 func halfWritten(level string) []string {

@@ -48,7 +48,7 @@ func mutantsInSource(db, file, text string) (out []mutant, err error) {
 	}
 	add := func(in string, from int, g guard) {
 		now := text[:from+g.from] + g.broken + text[from+g.to:]
-		out = append(out, mutant{db: db, file: file, statement: in, guard: g.name, was: text, now: now})
+		out = append(out, mutant{db: db, file: file, statement: in, guard: g.name, was: text, now: now, part: now})
 	}
 	for _, d := range f.Decls {
 		in := declared(d)

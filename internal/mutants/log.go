@@ -39,10 +39,10 @@ func openRecord(path string) (*record, error) {
 	return r, err
 }
 
-// id is what a record knows a mutant by. A statement's file that changes makes other mutants, which
+// id is what a record knows a mutant by. A statement that changes makes other mutants, which
 // have to be tried, so the name alone is not enough.
 func (m *mutant) id() string {
-	sum := sha256.Sum256([]byte(m.name() + "\n" + m.now))
+	sum := sha256.Sum256([]byte(m.name() + "\n" + m.part))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -20,6 +20,8 @@ type mutant struct {
 	guard     string
 	// was and now are the whole file without and with the mutation.
 	was, now string
+	// part is what of now tells this mutant from any other: the statement, or the whole Go file.
+	part string
 	// only is how many steps of its tests to run; 0: all.
 	only int
 }
@@ -93,8 +95,11 @@ func mutantsIn(db, file, text string) (out []mutant) {
 			if g.server != "" && g.server != db {
 				continue
 			}
-			now := text[:at+g.from] + g.broken + text[at+g.to:]
-			out = append(out, mutant{db: db, file: file, statement: s.Name, guard: g.name, was: text, now: now})
+			part := text[at:at+g.from] + g.broken + text[at+g.to:end]
+			out = append(out, mutant{
+				db: db, file: file, statement: s.Name, guard: g.name, was: text,
+				now: text[:at] + part + text[end:], part: part,
+			})
 		}
 	}
 	return out

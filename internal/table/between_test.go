@@ -28,7 +28,7 @@ type meddling struct {
 
 var (
 	stranger = lease.NewOwner()
-	later    = "{now}" + strings.Repeat(" + {second}", 300)
+	later    = testdb.Later
 )
 
 // abandoned is an acquisition of a key whose team has no live member.

@@ -85,21 +85,14 @@ func TestNoLeaseIsHandedOverWithoutAToken(t *testing.T) {
 
 func sessionOf(t *testing.T, e *testdb.Env) *sqlstore.Session {
 	t.Helper()
-	conn, err := e.Pool(t).Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	s := sqlstore.NewSession(conn)
+	s := e.Session(t)
 	s.EraAt(0)
 	return s
 }
 
 func ready(t *testing.T, e *testdb.Env, set string) {
 	t.Helper()
-	e.Exec(t, "DELETE FROM {rowlock}")
-	e.Exec(t, "INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, home) VALUES (?, ?, '', 5, {now}, "+later+", 0)",
-		k, holder[:])
+	e.OneRow(t, "k", holder, 5)
 	change(t, e, set)
 }
 

@@ -16,12 +16,7 @@ func eras(t *testing.T, e *testdb.Env, made string, starts ...int) *sqlstore.Ses
 	for _, start := range starts {
 		e.Exec(t, `INSERT INTO {rowlock_era} (history, start, since) VALUES (?, ?, {now})`, fmt.Sprint("history ", start), start)
 	}
-	conn, err := e.Pool(t).Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return sqlstore.NewSession(conn)
+	return e.Session(t)
 }
 
 // Old eras are dropped from the oldest, and the row that era-lock locks is no era.

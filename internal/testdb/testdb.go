@@ -23,6 +23,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Kind is one database product the tests know.
@@ -228,6 +229,28 @@ func (e *Env) ForgetEras(tb testing.TB) {
 	tb.Helper()
 	e.Exec(tb, `DELETE FROM {rowlock_era} WHERE history <> ''`)
 	e.Exec(tb, `INSERT INTO {rowlock_era} (history, start, since) SELECT 'another server', 0, since FROM {rowlock_era}`)
+}
+
+// Later is an expiry, as Exec takes it, that no test reaches, and sooner than an hour.
+var Later = "{now}" + strings.Repeat(" + {second}", 300)
+
+// OneRow leaves one row: that of a key, whose owner has a token until Later.
+func (e *Env) OneRow(tb testing.TB, key string, owner lease.Owner, token int64) {
+	tb.Helper()
+	e.Exec(tb, `DELETE FROM {rowlock}`)
+	e.Exec(tb, `INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, home)
+		VALUES (?, ?, '', ?, {now}, `+Later+`, 0)`, []byte(key), owner[:], token)
+}
+
+// Session is a connection of its own, as a lane has it before it is set up.
+func (e *Env) Session(tb testing.TB) *sqlstore.Session {
+	tb.Helper()
+	conn, err := e.Pool(tb).Conn(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close() })
+	return sqlstore.NewSession(conn)
 }
 
 // SetToken sets a key's token.

@@ -58,6 +58,9 @@ func (s *slowdown) run(ctx context.Context) {
 // renice has some random threads of the servers run at the lowest priority, others every time. Of a
 // busy processor they still get a share; the idle ones get what no other thread wants. SQLite has
 // no server: there it is the clients' threads.
+//
+// All threads go on as before then, and not those alone. One that a slowed thread has started is as
+// slow, and on a machine that does much else it could stand still with a lock of the file.
 func (s *slowdown) renice(ctx context.Context, how slow, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		all := s.threads()
@@ -66,13 +69,13 @@ func (s *slowdown) renice(ctx context.Context, how slow, rng *rand.Rand) {
 		n := max(len(some)-how.Idle, 0)
 		s.each(some[:n], func(id int) error { return unix.Setpriority(unix.PRIO_PROCESS, id, lowest) })
 		s.each(some[n:], func(id int) error { return schedule(id, unix.SCHED_IDLE) })
+		s.countReniced(len(some))
 		Sleep(ctx, how.Every)
-		s.each(some[:n], func(id int) error { return unix.Setpriority(unix.PRIO_PROCESS, id, 0) })
-		s.each(some[n:], func(id int) error { return schedule(id, unix.SCHED_NORMAL) })
+		s.each(s.threads(), func(id int) error { return schedule(id, unix.SCHED_NORMAL) })
 	}
 }
 
-// schedule sets a thread's scheduling policy.
+// schedule sets a thread's scheduling policy, with the usual priority.
 func schedule(id int, policy uint32) error {
 	return unix.SchedSetAttr(id, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy}, 0)
 }
@@ -83,9 +86,7 @@ func (s *slowdown) each(threads []int, f func(id int) error) {
 	defer s.mu.Unlock()
 	for _, id := range threads {
 		switch err := f(id); {
-		case err == nil:
-			s.reniced++
-		case errors.Is(err, unix.ESRCH): // it has ended
+		case err == nil, errors.Is(err, unix.ESRCH): // or it has ended
 		case !s.refused:
 			s.refused = true
 			fmt.Printf("attack: RENICE IS NOT ALLOWED (%v): SERVER THREADS ARE NOT SLOWED; only processes of ours are stopped. Run as root.\n", err)
@@ -145,6 +146,12 @@ func (s *slowdown) killClients(ctx context.Context, how slow, rng *rand.Rand) {
 	}
 }
 
+func (s *slowdown) countReniced(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reniced += n
+}
+
 func (s *slowdown) count(n *int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +161,7 @@ func (s *slowdown) count(n *int) {
 func (s *slowdown) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("%d threads reniced, %d stops, %d kills", s.reniced/2, s.stops, s.kills)
+	return fmt.Sprintf("%d threads reniced, %d stops, %d kills", s.reniced, s.stops, s.kills)
 }
 
 func (s slow) between(rng *rand.Rand) time.Duration {
