@@ -5,12 +5,14 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 func serverError(severity, code string) *pgproto3.ErrorResponse {
@@ -174,5 +176,73 @@ func TestSessionsNameNoTwoStatementsAlike(t *testing.T) {
 	}
 	if f.mixed.Load() {
 		t.Error("a name is that of two statements")
+	}
+}
+
+// A transaction that was begun and forgotten takes the statements in: they are answered as ever, and
+// nothing commits them.
+func TestNoRowIsToldWhileATransactionIsOpen(t *testing.T) {
+	for name, status := range map[string]byte{"open": 'T', "failed": 'E'} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			f.reply = func(c net.Conn, all []pgproto3.BackendMessage) bool {
+				last := &pgproto3.ReadyForQuery{TxStatus: status}
+				return sendAll(c, append(all[:len(all)-1:len(all)-1], last))
+			}
+			s := f.session(t)
+			for range 2 { // also what comes next, which would be in the same transaction
+				if got, err := pipe(t.Context(), s, "token 1", "token 2"); err == nil || len(got) > 0 {
+					t.Errorf("%v, %v", got, err)
+				}
+			}
+		})
+	}
+}
+
+// A row that cannot be read is one that was committed.
+func TestAnUnreadableRowLeavesTheOutcomeUnknown(t *testing.T) {
+	s := startFake(t).session(t)
+	err := s.Pipe(t.Context(), 2,
+		func(i int) (string, []sqlstore.Arg) { return []string{"token 1", "token 2"}[i], nil },
+		func(int, sqlstore.Columns) error { return lease.ErrCorrupt })
+	if v := sqlstore.Judge(sqlstore.Of(postgres.New()), err); v.Class != sqlstore.Unknown {
+		t.Errorf("%v is %s", err, v.Class)
+	}
+}
+
+// A statement that sets synchronous_commit sets it for all that has the same commit.
+func TestWhatNeedNotBeDurableSharesItsCommitWithItsKindAlone(t *testing.T) {
+	const relaxed = "nothing, with set_config('synchronous_commit', 'off', true)"
+	for name, one := range map[string]struct {
+		queries []string
+		sent    bool
+	}{
+		"alone":                  {[]string{relaxed}, true},
+		"its kind":               {[]string{relaxed, relaxed + " again"}, true},
+		"others":                 {[]string{"token 1", "nothing"}, true},
+		"before another":         {[]string{relaxed, "token 1"}, false},
+		"behind another":         {[]string{"token 1", "nothing", relaxed}, false},
+		"one that grants itself": {[]string{relaxed, relaxed + " and @era"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			s := f.session(t)
+			s.EraAt(5)
+			var syncs atomic.Int64
+			f.reply = func(c net.Conn, all []pgproto3.BackendMessage) bool {
+				syncs.Add(1)
+				return sendAll(c, all)
+			}
+			_, err := pipe(t.Context(), s, one.queries...)
+			if sent := syncs.Load() > 0; sent != one.sent || sent != (err == nil) {
+				t.Errorf("sent: %t, %v", sent, err)
+			}
+			if err != nil && !errors.As(err, new(sqlstore.NotSent)) {
+				t.Errorf("%v does not say that nothing was sent", err)
+			}
+			if got, err := pipe(t.Context(), s, "token 7"); err != nil || got["token 7"] != 7 {
+				t.Errorf("the next statement returned %v, %v", got, err)
+			}
+		})
 	}
 }

@@ -153,6 +153,11 @@ func (w *wire) judge(err error, c *pgconn.PgConn) error {
 // isLeft reports whether a connection has ended, or has an answer that was not read to its end.
 func isLeft(c *pgconn.PgConn) bool { return c.IsClosed() || c.IsBusy() }
 
+// idle is what ReadyForQuery says when no transaction is open. A transaction that was begun and
+// forgotten makes an answer that looks like any other, and has no commit. Several statements never
+// run within InTx.
+const idle = 'I'
+
 // exchange sends the request, and keeps the reply. The connection is idle after ReadyForQuery,
 // which acknowledges the commit, and not before.
 func (w *wire) exchange(ctx context.Context, c *pgconn.PgConn) error {
@@ -161,7 +166,8 @@ func (w *wire) exchange(ctx context.Context, c *pgconn.PgConn) error {
 	switch {
 	case err != nil:
 		return err
-	case isLeft(c):
+	case isLeft(c), len(w.request.all) > 1 && c.TxStatus() != idle:
+		w.broken = true // an open transaction would take in what comes next
 		return errors.New("no commit was acknowledged")
 	case len(w.reply.ends) != len(w.request.all):
 		w.broken = true

@@ -181,11 +181,12 @@ func (s *Session) runOn(c any) (err error) {
 // names each time it is asked for the number of columns.
 type statement struct {
 	driver.Stmt
-	plan   Plan // of a wire, which needs nothing else here
-	grants bool
-	exec   driver.StmtExecContext
-	query  driver.StmtQueryContext
-	row    values
+	plan    Plan // of a wire, which needs nothing else here
+	grants  bool
+	relaxes bool // for Pipe
+	exec    driver.StmtExecContext
+	query   driver.StmtQueryContext
+	row     values
 }
 
 // incapable is the error of a driver, or of a wrapper around one, that takes no contexts. Nothing
@@ -235,7 +236,7 @@ func (s *Session) planned(c any, query string, grants bool) (*statement, error) 
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{plan: plan, grants: grants}
+	st := &statement{plan: plan, grants: grants, relaxes: relaxes(query)}
 	s.stmts[s.job.query] = st
 	return st, nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"strings"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -127,7 +128,12 @@ func (s *Session) runWired(c any) error {
 
 // Pipe sends n statements together, as one transaction of the server, and calls scan with each row
 // of the ith. It returns nil only if their commit was acknowledged, and calls scan for nothing
-// before that. After an error of one of them, none was applied. The session must have a Wire.
+// before that. After an error of one of them, none was applied. The outcome after an error of scan
+// is unknown, because the commit came before it. It must not be called within InTx. The session must
+// have a Wire.
+//
+// Statements whose text sets how durable the commit is stand only with others of their kind, none of
+// which grants, because the setting is the whole transaction's. Pipe sends nothing of a mixture.
 func (s *Session) Pipe(ctx context.Context, n int, statement func(i int) (query string, args []Arg),
 	scan func(i int, row Columns) error,
 ) error {
@@ -164,7 +170,7 @@ func (s *Session) pipe(ctx context.Context, c any, n int,
 	for i := range n {
 		_, err := s.Wire.Read(i, func(row Columns) error { return scan(i, row) })
 		if err != nil {
-			return err
+			return Unsettled{Err: err, Committing: true} // no statement must run again as not applied
 		}
 	}
 	return nil
@@ -173,7 +179,7 @@ func (s *Session) pipe(ctx context.Context, c any, n int,
 // put puts n statements for one Send. It asks whether the session may grant after all are prepared:
 // each of them may have taken a round trip.
 func (s *Session) put(ctx context.Context, c any, n int, statement func(i int) (string, []Arg)) error {
-	grants := false
+	grants, relaxing := false, 0
 	for i := range n {
 		query, args := statement(i)
 		s.job.begin(ctx, query, nil)
@@ -185,6 +191,18 @@ func (s *Session) put(ctx context.Context, c any, n int, statement func(i int) (
 			return err
 		}
 		grants = grants || st.grants
+		if st.relaxes {
+			relaxing++
+		}
+	}
+	if relaxing > 0 && (relaxing < n || grants) {
+		return errMixed
 	}
 	return s.held(grants)
 }
+
+var errMixed = errors.New("a release whose commit need not be durable must not share it")
+
+// relaxes reports whether a statement may set that its transaction's commit waits for no disk and no
+// standby. The word tells it, so that a new statement is known without being listed.
+func relaxes(query string) bool { return strings.Contains(query, "synchronous_commit") }
