@@ -113,6 +113,13 @@ type Config struct {
 	// a group with two members. SQLite, memory and postgres.Pooled are refused with ErrUnsupported.
 	// A change of the settings while a connection lasts is not seen. See docs/failover.md.
 	RequireSync bool
+	// DurableRelease has Unlock wait until the release is as durable as a grant. Default: on
+	// PostgreSQL, and on SQLite in WAL mode, it does not wait. A crash or a failover of the server
+	// soon after Unlock (on SQLite: a crash of the machine) can then undo the release, so that the
+	// key is locked for the rest of its TTL. No grant is less durable for it, and the next grant
+	// makes the release durable. docs/settings.md says how soon. On MySQL and MariaDB every release
+	// waits.
+	DurableRelease bool
 	// Reaper says when dead rows are removed.
 	Reaper ReaperConfig
 	// Trace has the client write what becomes of its locks into a table. Default: off.

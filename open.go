@@ -36,7 +36,7 @@ type Table interface {
 }
 
 // OpenTable returns the store on the tables in db, checked as by Open, for New. Of cfg it uses TTL,
-// Strategy, Lanes, EvictAfter, RequireSync and Logger. It takes 15 s at most.
+// Strategy, Lanes, EvictAfter, RequireSync, DurableRelease and Logger. It takes 15 s at most.
 func OpenTable(db DB, d dialect.Dialect, cfg *Config) (Table, error) {
 	return OpenTableContext(context.Background(), db, d, cfg)
 }
@@ -113,10 +113,10 @@ func openTable(
 	store, facts, err := table.Open(ctx, db, d, table.Options{
 		Lanes: lanes, Strategy: full.Strategy, Limit: full.TTL, Evicts: full.EvictAfter > 0,
 		Timeout:     min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
-		RequireSync: full.RequireSync,
-		Hints:       limit == 0 || limit > lanes+d.HintConnections(), // the application needs one
-		TraceNeeds:  traceNeeds(limit, lanes, d),
-		Began:       eraTeller(full.Logger, d),
+		RequireSync: full.RequireSync, Relax: !full.DurableRelease,
+		Hints:      limit == 0 || limit > lanes+d.HintConnections(), // the application needs one
+		TraceNeeds: traceNeeds(limit, lanes, d),
+		Began:      eraTeller(full.Logger, d),
 	})
 	if err != nil {
 		return nil, err

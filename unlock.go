@@ -19,6 +19,10 @@ import (
 // in a deferred call: a lock left behind would block every other owner until it expires. Nothing of
 // ctx but its values is used.
 //
+// nil means that the lock has ended and that the key is free for all clients of the database. The
+// release need not be on the disk yet: a crash or a failover of the server soon after can undo it.
+// The key is then locked for the rest of its TTL, without a holder. See Config.DurableRelease.
+//
 // It returns ErrLost if the lock was lost before (unless it was fenced, what was done under it may
 // have met another owner's work), ErrMaxHold if it was held too long, ErrIdle if its holder showed
 // no progress, ErrUnlocked if it was released already, and ErrUnknown if the database could not do

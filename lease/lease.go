@@ -159,8 +159,10 @@ type Released struct {
 	Gone bool
 	// Awaited says that another process or a ticket waits for the key, so that a notification is
 	// worth sending. It is only set if the store knows it at no cost. False may mean that the store
-	// did not look, or that a process has just begun to wait.
+	// did not look (see Looked), or that a process has just begun to wait.
 	Awaited bool
+	// Looked says that the store looked for other processes that wait, so that Awaited is known.
+	Looked bool
 	// Shared says that other members still hold the key.
 	Shared bool
 	Err    error

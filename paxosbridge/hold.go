@@ -73,6 +73,9 @@ func (b *Bridge) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rel
 		if l.Token == 0 && answers[i].Err == nil && answers[i].Gone && b.routes.epoch(l.Key) != 0 {
 			answers[i] = releaseOne(ctx, b.cluster, l)
 		}
+		if isAway(l.Token) {
+			answers[i].Looked = false // waiters in the cluster do not register: see Awaited
+		}
 	}
 	return answers, err
 }

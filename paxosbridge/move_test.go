@@ -421,6 +421,33 @@ func TestOnlyTheTablesClockIsReported(t *testing.T) {
 	}
 }
 
+// searching looks for waiters at each release.
+type searching struct{ *memcluster.Cluster }
+
+func (c searching) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	answers, err := c.Cluster.Release(ctx, leases)
+	for i := range answers {
+		answers[i].Looked = true
+	}
+	return answers, err
+}
+
+// A cluster that looks for waiters finds none, because they do not register.
+func TestNoReleaseInTheClusterTellsOfWaiters(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	b, err := paxosbridge.New(
+		t.Context(), r.table, searching{r.cluster}, &paxosbridge.Config{Every: -1},
+	)
+	r.must(err)
+	defer b.Close()
+	r.must(b.MoveOut(t.Context(), "k", "test"))
+	answers, err := b.Release(t.Context(), []lease.Lease{r.hold(b, "k", 1)})
+	r.must(err)
+	if answers[0] != (lease.Released{}) {
+		t.Errorf("answered %+v", answers[0])
+	}
+}
+
 // The row of a key in the cluster is lost, and its bucket's floor is above the epoch. The table's
 // next token is above it too.
 func TestALostRowBelowItsFloorIsSuperseded(t *testing.T) {

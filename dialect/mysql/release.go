@@ -37,7 +37,7 @@ func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lea
 	if s.Heard && !looks {
 		return lease.Released{Awaited: d.awaited(ctx, s, l.Key)}, nil
 	}
-	return lease.Released{Awaited: n >= 2}, nil
+	return lease.Released{Awaited: n >= 2, Looked: looks}, nil
 }
 
 // awaited is asked once the lease has been released. An error is a hint that is not sent.

@@ -156,9 +156,9 @@ func TestReleaseIsOneStatement(t *testing.T) {
 		changed, waits int64
 		want           lease.Released
 	}{
-		{1, 0, lease.Released{}},
-		{1, 1, lease.Released{}}, // a process listens
-		{1, 3, lease.Released{Awaited: true}},
+		{1, 0, lease.Released{Looked: true}},
+		{1, 1, lease.Released{Looked: true}}, // a process listens
+		{1, 3, lease.Released{Awaited: true, Looked: true}},
 		{0, 1, lease.Released{Gone: true}}, // of the session's statement before
 	} {
 		m := newMocked(t, "")

@@ -11,13 +11,14 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Apply makes changes in one statement.
+// Apply makes changes in one statement. The commit may be relaxed if it grants nothing.
 func (d *database) Apply(
 	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool,
 ) ([]sqlstore.Applied, error) {
 	a := applied{out: make([]sqlstore.Applied, len(changes))}
 	a.dest = []any{&a.n, &a.outcome, &a.token, &a.awaited, &a.note, &a.remaining}
-	args := append(changeArrays(changes), sqlstore.Bytes(s.Process), all)
+	relaxed := s.Relaxed && sqlstore.OnlyReleases(changes)
+	args := append(changeArrays(changes), sqlstore.Bytes(s.Process), all, relaxed)
 	err := s.Query(ctx, d.Text("apply"), args, a.scan)
 	if err == nil && a.answers != len(changes) {
 		err = fmt.Errorf("apply: %d answers to %d changes", a.answers, len(changes))
@@ -82,7 +83,7 @@ func (a *applied) scan(row sqlstore.Columns) error {
 	}
 	got := sqlstore.Applied{
 		Outcome: sqlstore.Outcome(a.outcome), Token: a.token,
-		Awaited: a.awaited,
+		Awaited: a.awaited, Looked: true,
 	}
 	if got.Outcome == sqlstore.Held {
 		got.Holder = lease.Holder{

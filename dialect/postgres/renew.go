@@ -32,17 +32,23 @@ func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.
 	return out, err
 }
 
-// Release clears the owner of one row, and reports whether another process waits for it.
+// Release clears the owner of one row, and reports whether another process waits for it. It is a
+// transaction of its own, so that its commit may be relaxed.
 func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (
 	out lease.Released, err error,
 ) {
+	section := "release"
+	if s.Relaxed {
+		section = "release-relaxed"
+	}
 	args := [...]sqlstore.Arg{
 		sqlstore.KeyArg(l.Key), sqlstore.OwnerArg(l.Owner), sqlstore.IntArg(l.Token),
 		sqlstore.OwnerArg(s.Process),
 	}
-	err = s.AskRow(ctx, d.Text("release"), args[:], &out.Awaited)
+	err = s.AskRow(ctx, d.Text(section), args[:], &out.Awaited)
 	if errors.Is(err, sql.ErrNoRows) {
 		return lease.Released{Gone: true}, nil
 	}
+	out.Looked = err == nil
 	return out, err
 }

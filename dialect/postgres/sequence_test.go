@@ -153,8 +153,8 @@ func TestReleaseIsOneStatement(t *testing.T) {
 		rows *sqlmock.Rows
 		want lease.Released
 	}{
-		{awaited().AddRow(false), lease.Released{}},
-		{awaited().AddRow(true), lease.Released{Awaited: true}},
+		{awaited().AddRow(false), lease.Released{Looked: true}},
+		{awaited().AddRow(true), lease.Released{Awaited: true, Looked: true}},
 		{awaited(), lease.Released{Gone: true}},
 	} {
 		m := newMocked(t)

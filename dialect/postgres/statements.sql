@@ -93,7 +93,9 @@ FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN rowlock AS r O
 -- name: apply
 -- $1 keys, $2 present owners (NULL: free, or expired), $3 present tokens (0: any), $4 next owners
 -- (NULL: free), $5 notes, $6 ttls in µs, each as an array literal, keys in order; $7 the releasing
--- process, $8 whether to change all or nothing.
+-- process, $8 whether to change all or nothing, $9 whether the commit need not wait for the disk,
+-- see release-relaxed: no change of the batch may then have a next owner. The server evaluates that
+-- setting once, before it has anything to change.
 --
 -- It locks in key order before it writes anything, so that two batches cannot deadlock. It uses
 -- SKIP LOCKED, because a row may be locked for as long as a fence lasts, and the rest of the batch
@@ -109,6 +111,8 @@ WITH want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
     $5::text::text[], $6::text::bigint[])
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
+  WHERE (SELECT CASE WHEN $9::bool THEN set_config('synchronous_commit', 'off', true) ELSE '' END)
+    IS NOT NULL
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN rowlock AS r ON r.key = w.key
   WHERE r.home = @home AND r.token < @last_token
@@ -276,6 +280,26 @@ UPDATE rowlock AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
   WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = @home
   FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
+  WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
+
+-- name: release-relaxed
+-- As release, in a transaction of its own: the commit waits for no disk and no standby. The setting
+-- ends with the transaction. It must never get into one that grants, or into the user's. When the
+-- server evaluates it does not matter: a statement that changes no row has nothing to commit.
+UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home
+  AND set_config('synchronous_commit', 'off', true) = 'off'
+RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
+  WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
+
+-- name: release-piped-relaxed
+-- As release-piped, for a transaction in which every statement is one, and as release-relaxed.
+UPDATE rowlock AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
+  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = @home
+  FOR NO KEY UPDATE SKIP LOCKED)
+  AND set_config('synchronous_commit', 'off', true) = 'off'
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
 

@@ -22,7 +22,9 @@ func (d *database) Apply(
 		return out, err
 	}
 	made := slices.Clone(out)
-	err = s.InTx(ctx, func() error { return d.applyEach(ctx, s, changes, made, all) })
+	err = commit(ctx, s, sqlstore.OnlyReleases(changes), func() error {
+		return s.InTx(ctx, func() error { return d.applyEach(ctx, s, changes, made, all) })
+	})
 	if errors.Is(err, errNotAll) {
 		return out, nil
 	}
@@ -141,7 +143,7 @@ func (d *database) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.C
 ) {
 	switch {
 	case c.Releases():
-		r, err := d.Release(ctx, s, c.From)
+		r, err := d.Base.Release(ctx, s, c.From) // the transaction has begun: see commit
 		return done(!r.Gone, c.From.Token, sqlstore.Gone), err
 	case c.Acquires():
 		return d.made(ctx, s, "acquire-update", millis(c.TTL), sqlstore.Bytes(c.To), c.Note,

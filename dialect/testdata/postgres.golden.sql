@@ -1044,6 +1044,8 @@ WITH /* rowlock apply */ want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
     $5::text::text[], $6::text::bigint[])
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
+  WHERE (SELECT CASE WHEN $9::bool THEN set_config('synchronous_commit', 'off', true) ELSE '' END)
+    IS NOT NULL
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
   WHERE r.home = 0 AND r.token < 9223372036853727231
@@ -1178,6 +1180,22 @@ UPDATE /* rowlock release-piped */ "rowlock" AS r SET owner = NULL, note = '', e
 WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
   WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = 0
   FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
+  WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
+
+-- dialect/postgres/statements.sql: release-relaxed
+UPDATE /* rowlock release-relaxed */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
+  AND set_config('synchronous_commit', 'off', true) = 'off'
+RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
+  WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
+
+-- dialect/postgres/statements.sql: release-piped-relaxed
+UPDATE /* rowlock release-piped-relaxed */ "rowlock" AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
+  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = 0
+  FOR NO KEY UPDATE SKIP LOCKED)
+  AND set_config('synchronous_commit', 'off', true) = 'off'
 RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
 

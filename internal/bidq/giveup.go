@@ -41,8 +41,12 @@ func (q *Queue) release(ctx context.Context, leases []lease.Lease, items []*hand
 			q.local.Hold(i.Lease.Key)
 		}
 	}
+	sent := time.Now()
 	answers := q.store.Release(ctx, leases)
 	for n, i := range items {
+		if a := &answers[n]; a.Looked {
+			q.budget.Looked(i.Lease.Key, a.Awaited, sent)
+		}
 		i.Gone = answers[n].Gone && leases[n] == i.Lease && !i.Passed
 		i.Err = answers[n].Err
 	}
@@ -66,7 +70,7 @@ func (q *Queue) announceAll(answers []lease.Released, items []*handback.Item) {
 		// A transaction of the holder's, which is over, has released the lease: no answer tells who
 		// waits.
 		byTx := i.Left && a.Gone && q.hints.Sends()
-		if byTx || i.Over && !a.Awaited {
+		if byTx || i.Over && !a.Awaited && !a.Looked {
 			a.Awaited = q.awaited(i.Lease.Key)
 		}
 		if q.announces(i.Lease.Key, a.Awaited) {

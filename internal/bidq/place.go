@@ -56,7 +56,8 @@ func (q *Queue) join(key string, c *acquire.Call) (w *waiter, first bool) {
 // another process waits for it.
 func (p *place) makeRoom(ctx context.Context, began time.Time) error {
 	for _, key := range p.call.Keys {
-		if !p.q.budget.Spent(key, began) || !p.q.hints.Awaited(ctx, key) {
+		if !p.q.budget.Spent(key, began) || p.q.budget.Quiet(key, began) ||
+			!p.q.hints.Awaited(ctx, key) {
 			continue
 		}
 		select {

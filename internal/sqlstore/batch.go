@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -58,6 +59,12 @@ func (c *Change) Acquires() bool { return c.From.Owner.IsZero() }
 // Releases reports whether the change frees the row.
 func (c *Change) Releases() bool { return c.To.IsZero() }
 
+// OnlyReleases reports whether every change frees its row, so that the commit may be relaxed.
+func OnlyReleases(changes []Change) bool {
+	grants := func(c Change) bool { return !c.Releases() }
+	return !slices.ContainsFunc(changes, grants)
+}
+
 // Applied is the outcome of a Change. The zero value says that nothing is known, and nothing was
 // done.
 type Applied struct {
@@ -67,6 +74,8 @@ type Applied struct {
 	// Awaited says that another process waits for the key that was released; see
 	// lease.Released.
 	Awaited bool
+	// Looked says that Awaited is known.
+	Looked bool
 	// Holder is the holder of a key that was not acquired.
 	Holder lease.Holder
 	// Generation is the limit's in which a slot was granted, by this statement.

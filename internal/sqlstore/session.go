@@ -30,6 +30,9 @@ type Session struct {
 	// Heard is for the dialect's own use: whether a process listened at the last release.
 	Heard bool
 
+	// Relaxed says that the commit of a transaction which does nothing but release need not wait for
+	// the disk, or for a standby. Setup takes it back where that is no cheaper, or not sound.
+	Relaxed bool
 	// Relays says that the driver asks the server to cancel a statement whose context has
 	// ended, and then reads the answer. Setup may find that. PostgreSQL answers with success if
 	// it has cancelled a wait for a synchronous standby.

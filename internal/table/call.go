@@ -97,7 +97,7 @@ func (c *call) settle(kind lane.Kind, a sqlstore.Applied) bool {
 	c.outcome = a.Outcome
 	switch {
 	case a.Outcome == sqlstore.Done && kind == lane.Release && c.handOver == nil:
-		c.released = lease.Released{Awaited: a.Awaited}
+		c.released = lease.Released{Awaited: a.Awaited, Looked: a.Looked}
 	case a.Outcome == sqlstore.Done:
 		c.acquired = lease.Acquired{Granted: true, Token: a.Token}
 	case a.Outcome == sqlstore.Held:

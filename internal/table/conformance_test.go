@@ -56,7 +56,7 @@ func harness(e, other *testdb.Env, strategy sqlstore.Strategy) locktest.Harness 
 	open := func(tb testing.TB) lease.Store {
 		tb.Helper()
 		s, _, err := table.Open(context.Background(), e.DB, e.Dialect, table.Options{
-			Lanes: cmp.Or(e.Dialect.Lanes(), 3), Strategy: strategy, Hints: true,
+			Lanes: cmp.Or(e.Dialect.Lanes(), 3), Strategy: strategy, Hints: true, Relax: true,
 			Timeout: 20 * time.Second, // the machine is shared
 		})
 		if err != nil {

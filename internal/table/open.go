@@ -78,7 +78,8 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 		}
 	}()
 	s.lanes, err = lane.Open(ctx, lane.Config[call]{
-		DB: db, Lanes: o.Lanes, Timeout: o.Timeout, Setup: s.eras.After(s.sync.after(s.d.Setup)),
+		DB: db, Lanes: o.Lanes, Timeout: o.Timeout,
+		Setup: s.eras.After(s.sync.after(relaxing(o.Relax, s.d.Setup))),
 		Run:   s.run,
 		Merge: mostMerged, Gate: s.gate(), ReadOnly: s.misleads,
 	})
@@ -100,6 +101,16 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	s.lanes.Close()
 	err = fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
 	return sqlstore.ExplainPrivilege(ctx, db, s.d, err)
+}
+
+// relaxing has setup begin with a session whose releases need not wait for the disk.
+func relaxing(
+	relaxed bool, setup func(context.Context, *sqlstore.Session) error,
+) func(context.Context, *sqlstore.Session) error {
+	return func(ctx context.Context, session *sqlstore.Session) error {
+		session.Relaxed = relaxed
+		return setup(ctx, session)
+	}
 }
 
 // misleads reports whether the next connection may fail as this one did, so that it need not be

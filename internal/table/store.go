@@ -44,6 +44,9 @@ type Options struct {
 	// RequireSync has every lane refuse a server that would acknowledge a commit that no other server
 	// has.
 	RequireSync bool
+	// Relax has a release wait for no disk and no standby, where a session can do that for one
+	// transaction.
+	Relax bool
 	// Optimistic says that the dialect locks no row that it only reads. The queue does, so Open
 	// does not try it and callers must not use it. A user who may not raise floors or delete is
 	// let in, but cannot sweep.

@@ -29,6 +29,7 @@ type streak struct {
 	at       time.Time     // of the last grant
 	took     time.Duration // from the request of the last grant to its answer
 	returns  bool          // the last time, this process asked for the key again at once
+	quiet    time.Time     // of the last look, if it found that no other process waits
 }
 
 const generation = 1024 // keys remembered, at least
@@ -39,7 +40,7 @@ func (b *Budget) Granted(key string, token int64, now time.Time, took time.Durat
 	defer b.mu.Unlock()
 	s, ok := b.find(key)
 	if !ok || token != s.token+1 {
-		s = streak{since: now, turn: now, returns: s.returns}
+		s = streak{since: now, turn: now, returns: s.returns, quiet: s.quiet}
 	}
 	s.token, s.at, s.yielded, s.took = token, now, false, took
 	s.grants++
@@ -57,6 +58,29 @@ func (b *Budget) Spent(key string, now time.Time) bool {
 	s.grants, s.since = 0, now
 	b.put(key, s)
 	return true
+}
+
+// Looked notes whether other processes waited for key when a release looked for them, at that time.
+func (b *Budget) Looked(key string, awaited bool, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s, ok := b.find(key); ok {
+		s.quiet = at
+		if awaited {
+			s.quiet = time.Time{}
+		}
+		b.put(key, s)
+	}
+}
+
+// Quiet reports whether the last release that has looked found no other process that waits for key,
+// a short while before now. Only then need the store not be asked: while a key is handed over,
+// nothing looks.
+func (b *Budget) Quiet(key string, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, _ := b.find(key)
+	return now.Sub(s.quiet) < b.For/4
 }
 
 // Soon is how soon a process asks again that is said to return at once. It bounds how much later

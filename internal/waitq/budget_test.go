@@ -103,3 +103,26 @@ func TestAProcessThatWasAwayIsNotExpectedToReturn(t *testing.T) {
 		r.Asks("k", now, 0)
 	}
 }
+
+// Only the last look counts, and only for a while.
+func TestABudgetKnowsForAWhileThatNoOtherProcessWaits(t *testing.T) {
+	b := waitq.Budget{Grants: 2, For: time.Second}
+	now := time.Now()
+	if b.Looked("never", false, now); b.Quiet("never", now) {
+		t.Error("a key without a grant is remembered")
+	}
+	b.Granted("k", 1, now, 0)
+	if b.Quiet("k", now) {
+		t.Error("quiet without a look")
+	}
+	b.Looked("k", false, now)
+	b.Granted("k", 3, now, 0) // another process had it in between
+	for age, want := range map[time.Duration]bool{0: true, time.Second/4 - 1: true, time.Second / 4: false} {
+		if b.Quiet("k", now.Add(age)) != want {
+			t.Errorf("quiet %s after the look: %t", age, !want)
+		}
+	}
+	if b.Looked("k", true, now); b.Quiet("k", now) {
+		t.Error("quiet after a look that has found a process")
+	}
+}

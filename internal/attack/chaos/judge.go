@@ -89,7 +89,8 @@ func (r *round) input(ctx context.Context) (in *check.Input, err error) {
 const enough = 2 * time.Second
 
 // heldAtLast are the keys that are held for longer than a lease after the last worker has ended.
-// What a process did not live to unlock, or was never told of, expires.
+// What a process did not live to unlock, or was never told of, expires. So does a lease whose
+// release a crash or a failover has undone.
 func (r *round) heldAtLast(ctx context.Context) (rows []history.Row, err error) {
 	for end := fight.Now() + int64(ttl+time.Second); ; fight.Sleep(ctx, 100*time.Millisecond) {
 		rows, err = r.database.Held(ctx, r.server.db)

@@ -9,6 +9,6 @@ import (
 // TestChildAtWork is the child process.
 func TestChildAtWork(t *testing.T) {
 	servertest.AtWork(t, map[string]servertest.Job{
-		"hold": servertest.Hold, "crowd": crowding, "queue": queueing, "tenants": renting,
+		"hold": servertest.Hold, "crowd": crowding, "queue": queueing, "tenants": renting, "pairs": pairing,
 	})
 }
