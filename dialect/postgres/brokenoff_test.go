@@ -179,8 +179,8 @@ func TestSessionsNameNoTwoStatementsAlike(t *testing.T) {
 	}
 }
 
-// A transaction that was begun and forgotten takes the statements in: they are answered as ever, and
-// nothing commits them.
+// A transaction that was begun and forgotten takes the statements in: they are answered as ever,
+// and nothing commits them.
 func TestNoRowIsToldWhileATransactionIsOpen(t *testing.T) {
 	for name, status := range map[string]byte{"open": 'T', "failed": 'E'} {
 		t.Run(name, func(t *testing.T) {

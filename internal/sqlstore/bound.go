@@ -20,7 +20,8 @@ type bound struct {
 }
 
 // Bind ends what runs on the connection at end, or when ctx ends, until Unbind. The session must
-// have a Limit. What is run meanwhile gets the returned context, which tells the end and never ends.
+// have a Limit. What is run meanwhile gets the returned context, which tells the end and never
+// ends.
 func (s *Session) Bind(ctx context.Context, end time.Time) context.Context {
 	s.bound.ctx = ctx
 	s.Limit(end)

@@ -129,11 +129,11 @@ func (s *Session) runWired(c any) error {
 // Pipe sends n statements together, as one transaction of the server, and calls scan with each row
 // of the ith. It returns nil only if their commit was acknowledged, and calls scan for nothing
 // before that. After an error of one of them, none was applied. The outcome after an error of scan
-// is unknown, because the commit came before it. It must not be called within InTx. The session must
-// have a Wire.
+// is unknown, because the commit came before it. It must not be called within InTx. The session
+// must have a Wire.
 //
-// Statements whose text sets how durable the commit is stand only with others of their kind, none of
-// which grants, because the setting is the whole transaction's. Pipe sends nothing of a mixture.
+// Statements whose text sets how durable the commit is stand only with others of their kind, none
+// of which grants, because the setting is the whole transaction's. Pipe sends nothing of a mixture.
 func (s *Session) Pipe(ctx context.Context, n int, statement func(i int) (query string, args []Arg),
 	scan func(i int, row Columns) error,
 ) error {
@@ -170,7 +170,7 @@ func (s *Session) pipe(ctx context.Context, c any, n int,
 	for i := range n {
 		_, err := s.Wire.Read(i, func(row Columns) error { return scan(i, row) })
 		if err != nil {
-			return Unsettled{Err: err, Committing: true} // no statement must run again as not applied
+			return Unsettled{Err: err, Committing: true} // it was applied
 		}
 	}
 	return nil
@@ -203,6 +203,6 @@ func (s *Session) put(ctx context.Context, c any, n int, statement func(i int) (
 
 var errMixed = errors.New("a release whose commit need not be durable must not share it")
 
-// relaxes reports whether a statement may set that its transaction's commit waits for no disk and no
-// standby. The word tells it, so that a new statement is known without being listed.
+// relaxes reports whether a statement may set that its transaction's commit waits for no disk and
+// no standby. The word tells it, so that a new statement is known without being listed.
 func relaxes(query string) bool { return strings.Contains(query, "synchronous_commit") }

@@ -71,8 +71,8 @@ func sessionThatWaits(t *testing.T, e *testdb.Env, kind string) (session int64) 
 	return session
 }
 
-// The rows of a pipeline were returned, and all of its statements have succeeded: what is told waits
-// for the commit, and is what the commit says.
+// The rows of a pipeline were returned, and all of its statements have succeeded: what is told
+// waits for the commit, and is what the commit says.
 func TestNoCallOfAPipelineIsAnsweredBeforeItsCommitIs(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, c *commits, session int64, alone <-chan struct{}){
 		"acknowledged": func(*testing.T, *commits, int64, <-chan struct{}) {},
@@ -138,7 +138,9 @@ func TestADeadlockOfAPipelineIsResolved(t *testing.T) {
 	}
 	defer tx.Rollback() //nolint:errcheck // it is over by then
 	insert := func(key string) error {
-		_, err := tx.ExecContext(t.Context(), r.SQL(`INSERT INTO {rowlock} ({key}, token, acquired_at, expires_at) VALUES (?, 1, {now}, {now}) ON CONFLICT DO NOTHING`), []byte(key))
+		_, err := tx.ExecContext(t.Context(), r.SQL(
+			`INSERT INTO {rowlock} ({key}, token, acquired_at, expires_at) VALUES (?, 1, {now}, {now})
+				ON CONFLICT DO NOTHING`), []byte(key))
 		return err
 	}
 	// Only the pipeline looks for circles, so that it is what the server ends.
@@ -170,7 +172,8 @@ func TestADeadlockOfAPipelineIsResolved(t *testing.T) {
 	}
 }
 
-// A row that another transaction has locked is answered later, and the rest of its pipeline at once.
+// A row that another transaction has locked is answered later, and the rest of its pipeline at
+// once.
 func TestALockedRowKeepsNoPipelineWaiting(t *testing.T) {
 	r := newRig(t, on(t, "postgres"), sqlstore.Update, 1)
 	names := numbered("key", 5)
@@ -182,7 +185,9 @@ func TestALockedRowKeepsNoPipelineWaiting(t *testing.T) {
 	}
 	defer tx.Rollback() //nolint:errcheck // it is over by then
 	for _, key := range []string{names[0], held.Key} {
-		if _, err := tx.ExecContext(t.Context(), r.SQL(`SELECT 1 FROM {rowlock} WHERE key = ? FOR UPDATE`), []byte(key)); err != nil {
+		_, err := tx.ExecContext(t.Context(),
+			r.SQL(`SELECT 1 FROM {rowlock} WHERE {key} = ? FOR UPDATE`), []byte(key))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
