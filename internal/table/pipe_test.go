@@ -4,9 +4,11 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -78,5 +80,32 @@ func TestAGrantWhoseCommitIsNotAcknowledgedIsResolved(t *testing.T) {
 	}
 	if confirmed != len(names) {
 		t.Errorf("%d of %d grants were confirmed", confirmed, len(names))
+	}
+}
+
+// Only a pipeline that grants nothing is relaxed.
+func TestOnlyAPipelineOfReleasesIsRelaxed(t *testing.T) {
+	r := newRig(t, on(t, "postgres"), sqlstore.Update, 1)
+	r.store = r.open(t, r.pool, table.Options{Strategy: sqlstore.Update, Lanes: 1, Timeout: 5 * time.Second, Relax: true})
+	for _, grants := range []bool{false, true} {
+		tokens := r.keys(t, "key")
+		c := r.gather(t)
+		for _, name := range numbered("held", 3) {
+			l := hold(t, r.clean, name)
+			c.add(t.Context(), func(ctx context.Context) { r.wantReleased(ctx, t, l) })
+		}
+		if grants {
+			c.add(t.Context(), func(ctx context.Context) { r.wantGranted(ctx, t, "key", tokens["key"]) })
+		}
+		relaxed, durable := 0, 0
+		for _, op := range c.run(nil) {
+			if op.Executes() {
+				relaxed += strings.Count(op.Query, "release-piped-relaxed */")
+				durable += strings.Count(op.Query, "release-piped */")
+			}
+		}
+		if want := map[bool][2]int{false: {3, 0}, true: {0, 3}}[grants]; want != [2]int{relaxed, durable} {
+			t.Errorf("grants: %t: %d relaxed and %d durable releases", grants, relaxed, durable)
+		}
 	}
 }
