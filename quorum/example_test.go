@@ -48,7 +48,8 @@ func Example() {
 	ctx := context.Background()
 	l, err := locks.Lock(ctx, "crane/7")
 	check(err)
-	fmt.Println("the crane is ours, token", l.Token())
+	first := l.Token()
+	fmt.Println("the crane is ours under a token:", first > 0)
 
 	check(b.Close()) // a member is gone
 	check(dbB.Close())
@@ -59,7 +60,7 @@ func Example() {
 
 	l, err = locks.Lock(ctx, "crane/7")
 	check(err)
-	fmt.Println("again, with two of three members, token", l.Token())
+	fmt.Println("again, with two of three members, under a larger token:", l.Token() > first)
 	check(l.Unlock(ctx))
 
 	check(locks.Close())
@@ -68,8 +69,8 @@ func Example() {
 		check(end())
 	}
 	// Output:
-	// the crane is ours, token 1
+	// the crane is ours under a token: true
 	// another caller: true
 	// still ours: true
-	// again, with two of three members, token 2
+	// again, with two of three members, under a larger token: true
 }
