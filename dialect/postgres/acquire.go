@@ -14,24 +14,31 @@ import (
 func (d *database) Acquire(
 	ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
-	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Note, sqlstore.Micros(r.TTL)}
+	args := acquireArgs(&r)
 	if strategy == sqlstore.Insert {
-		return d.grant(ctx, s, "acquire-insert", append(args, lease.Bucket(r.Key)), "acquire-any",
-			r)
+		return d.grant(ctx, s, "acquire-insert", args[:], "acquire-any", args[:])
 	}
-	return d.grant(ctx, s, "acquire-update", args, "acquire-any", r)
+	return d.grant(ctx, s, "acquire-update", args[:4], "acquire-any", args[:])
+}
+
+// acquireArgs are key, owner, note, ttl and bucket. The plain statements do without the bucket.
+func acquireArgs(r *lease.AcquireRequest) [5]sqlstore.Arg {
+	return [...]sqlstore.Arg{
+		sqlstore.KeyArg(r.Key), sqlstore.OwnerArg(r.Owner), sqlstore.TextArg(r.Note),
+		sqlstore.IntArg(sqlstore.Micros(r.TTL)), sqlstore.IntArg(int64(lease.Bucket(r.Key))),
+	}
 }
 
 // grant runs a plain section, which returns a token or nothing, and after nothing the full one,
 // which returns an answer.
 func (d *database) grant(
-	ctx context.Context, s *sqlstore.Session, plain string, args []any, full string,
-	r lease.AcquireRequest,
+	ctx context.Context, s *sqlstore.Session, plain string, args []sqlstore.Arg, full string,
+	all []sqlstore.Arg,
 ) (lease.Acquired, error) {
 	a := sqlstore.Answer{State: sqlstore.StateMine}
-	err := s.QueryRow(ctx, d.Text(plain), args, &a.Token)
+	err := s.AskRow(ctx, d.Text(plain), args, &a.Token)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = s.QueryRow(ctx, d.Text(full), append(args[:4:4], lease.Bucket(r.Key)), a.Dest()...)
+		err = s.AskRow(ctx, d.Text(full), all, a.Dest()...)
 	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -25,6 +25,6 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 	}, s}
 	return d, sqlstore.Features{
 		Dollars: true, ShareLock: " FOR SHARE",
-		Silence: d.silence, Synchronous: d.synchronous, Listener: d, Evictor: d,
+		Silence: d.silence, Synchronous: d.synchronous, Listener: d, Evictor: d, Piper: d,
 	}
 }

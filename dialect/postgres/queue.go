@@ -51,8 +51,8 @@ func waiters(waiters []lease.Lease) []any {
 func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
 	lease.Acquired, error,
 ) {
-	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Note, sqlstore.Micros(r.TTL)}
-	return d.grant(ctx, s, "claim-update", args, "claim-any", r)
+	args := acquireArgs(&r)
+	return d.grant(ctx, s, "claim-update", args[:4], "claim-any", args[:])
 }
 
 // DeadTickets lists dead tickets.

@@ -37,12 +37,15 @@ func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.
 func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (
 	out lease.Released, err error,
 ) {
-	args := []any{[]byte(l.Key), sqlstore.Bytes(l.Owner), l.Token, sqlstore.Bytes(s.Process)}
 	section := "release"
 	if s.Relaxed {
 		section = "release-relaxed"
 	}
-	err = s.QueryRow(ctx, d.Text(section), args, &out.Awaited)
+	args := [...]sqlstore.Arg{
+		sqlstore.KeyArg(l.Key), sqlstore.OwnerArg(l.Owner), sqlstore.IntArg(l.Token),
+		sqlstore.OwnerArg(s.Process),
+	}
+	err = s.AskRow(ctx, d.Text(section), args[:], &out.Awaited)
 	if errors.Is(err, sql.ErrNoRows) {
 		return lease.Released{Gone: true}, nil
 	}

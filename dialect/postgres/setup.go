@@ -41,6 +41,9 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if d.settings.Pooled {
 		return d.setupPooled(ctx, s)
 	}
+	if err := wired(s); err != nil {
+		return err
+	}
 	s.HangUp = hangUpBelow
 	_, err := s.Conn().ExecContext(ctx, `SELECT `+d.name()+`,
 		set_config('default_transaction_isolation', 'read committed', false),

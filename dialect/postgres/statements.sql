@@ -72,6 +72,18 @@ WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_toke
 ON CONFLICT (key) DO NOTHING
 RETURNING r.token
 
+-- name: acquire-piped
+-- $1 key, $2 owner, $3 note, $4 ttl in µs. acquire-update for one of several statements that one
+-- transaction has: SKIP LOCKED, because the others would wait with it for another taker. It updates
+-- by ctid, as apply does: a row that was changed since the statement's snapshot is not found.
+UPDATE rowlock AS r
+SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
+    expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
+  WHERE f.key = $1 AND f.home = @home AND f.owner IS NULL AND f.token < @last_token
+  FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING r.token
+
 -- name: rows
 -- $1 keys as an array literal. What there is of slots, by a consistent read.
 SELECT w.n, r.home = @home AS home, r.owner, r.token, r.note,
@@ -260,12 +272,33 @@ WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
 
+-- name: release-piped
+-- $1 key, $2 owner, $3 token, or 0 for any token of this owner, $4 the releasing process. release
+-- for one of several statements that one transaction has, as acquire-piped: a fence may have the row
+-- locked for long.
+UPDATE rowlock AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
+  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = @home
+  FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
+  WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
+
 -- name: release-relaxed
 -- As release, in a transaction of its own: the commit waits for no disk and no standby. The setting
 -- ends with the transaction. It must never get into one that grants, or into the user's. When the
 -- server evaluates it does not matter: a statement that changes no row has nothing to commit.
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home
+  AND set_config('synchronous_commit', 'off', true) = 'off'
+RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
+  WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
+
+-- name: release-piped-relaxed
+-- As release-piped, for a transaction in which every statement is one, and as release-relaxed.
+UPDATE rowlock AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
+  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = @home
+  FOR NO KEY UPDATE SKIP LOCKED)
   AND set_config('synchronous_commit', 'off', true) = 'off'
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())

@@ -1025,6 +1025,15 @@ WHERE NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1) AND f.floor < 92233720
 ON CONFLICT (key) DO NOTHING
 RETURNING r.token
 
+-- dialect/postgres/statements.sql: acquire-piped
+UPDATE /* rowlock acquire-piped */ "rowlock" AS r
+SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
+    expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
+  WHERE f.key = $1 AND f.home = 0 AND f.owner IS NULL AND f.token < 9223372036853727231
+  FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING r.token
+
 -- dialect/postgres/statements.sql: rows
 SELECT /* rowlock rows */ w.n, r.home = 0 AS home, r.owner, r.token, r.note,
   (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining
@@ -1166,9 +1175,26 @@ WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
 RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
 
+-- dialect/postgres/statements.sql: release-piped
+UPDATE /* rowlock release-piped */ "rowlock" AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
+  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = 0
+  FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
+  WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
+
 -- dialect/postgres/statements.sql: release-relaxed
 UPDATE /* rowlock release-relaxed */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
+  AND set_config('synchronous_commit', 'off', true) = 'off'
+RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
+  WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
+
+-- dialect/postgres/statements.sql: release-piped-relaxed
+UPDATE /* rowlock release-piped-relaxed */ "rowlock" AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
+  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = 0
+  FOR NO KEY UPDATE SKIP LOCKED)
   AND set_config('synchronous_commit', 'off', true) = 'off'
 RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())

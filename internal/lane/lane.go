@@ -14,9 +14,14 @@ type lane[T any] struct {
 	session *sqlstore.Session
 	wake    chan struct{} // holds one: a lane is in the idle list at most once
 
-	one   [1]*Op[T] // what serve runs
-	busy  bool      // running something; with turns, guarded by the set's mutex
-	turns uint64    // how often it has come for more
+	one [1]*Op[T] // what serve runs
+
+	// Guarded by the set's mutex:
+
+	busy    bool   // running something
+	merges  bool   // something that others may wait for
+	running int    // so many ops
+	turns   uint64 // how often it has come for more
 }
 
 func (l *lane[T]) takes(k Kind) bool { return k != Acquire || !l.keeper }
@@ -28,7 +33,7 @@ func (l *lane[T]) loop() {
 			l.drop()
 			return
 		}
-		l.run(l.set.base, ops)
+		l.run(context.Background(), ops) // each caller leaves by itself
 		l.set.answer(ops)
 	}
 }
@@ -44,9 +49,8 @@ func (l *lane[T]) serve(ctx context.Context, op *Op[T]) {
 }
 
 func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
-	ctx, cancel := l.bound(ctx, ops)
-	defer cancel()
-	if err := l.connect(ctx); err != nil {
+	end := l.end(ctx, ops)
+	if err := l.connect(ctx, end); err != nil {
 		for _, op := range ops {
 			op.Err = sqlstore.NotSent{Err: err}
 		}
@@ -54,12 +58,48 @@ func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
 	}
 	l.set.counts.batches.Add(1)
 	l.set.counts.ops.Add(int64(len(ops)))
-	if l.set.cfg.Run(ctx, l.session, ops) {
+	if l.bounded(ctx, end, ops) {
 		l.set.redial.succeeded()
 		return
 	}
 	l.drop()
 	l.misled(ops)
+}
+
+// end is when what runs next has taken too long.
+func (l *lane[T]) end(ctx context.Context, ops []*Op[T]) time.Time {
+	now := time.Now()
+	end := now.Add(l.set.cfg.Timeout)
+	if len(ops) == 1 && !ops[0].Until.IsZero() && ops[0].Until.Before(end) {
+		end = ops[0].Until // in a batch, each caller leaves by itself
+	}
+	if callers, ok := ctx.Deadline(); ok && callers.Before(end) {
+		end = callers
+	}
+	return end
+}
+
+// bounded runs ops until end. What goes to this machine's disk ends without that. A connection that
+// has a deadline ends by it: drivers watch a context that can end from another goroutine, which
+// costs more than the statement's own work.
+func (l *lane[T]) bounded(ctx context.Context, end time.Time, ops []*Op[T]) (good bool) {
+	switch s := l.session; {
+	case s.Local:
+		return l.set.cfg.Run(context.Background(), s, ops)
+	case s.Limit != nil:
+		told := s.Bind(ctx, end)
+		defer s.Unbind()
+		if good = l.set.cfg.Run(told, s, ops); !good {
+			for _, op := range ops {
+				op.Err = s.Ended(op.Err)
+			}
+		}
+		return good
+	default:
+		ctx, cancel := context.WithDeadline(ctx, end)
+		defer cancel()
+		return l.set.cfg.Run(ctx, s, ops)
+	}
 }
 
 // misled notes that the server takes no writes: the next connection may lead to the same.
@@ -75,29 +115,18 @@ func (l *lane[T]) misled(ops []*Op[T]) {
 	}
 }
 
-// bound limits the context of what runs next to the set's timeout. What goes to this machine's disk
-// ends without it, and drivers watch a context that can end from another goroutine, which costs
-// more than the statement's own work.
-func (l *lane[T]) bound(ctx context.Context, ops []*Op[T]) (context.Context, context.CancelFunc) {
-	if l.session != nil && l.session.Local {
-		return context.Background(), func() {}
-	}
-	limit := l.set.cfg.Timeout
-	if len(ops) == 1 && !ops[0].Until.IsZero() { // in a batch, each caller leaves by itself
-		limit = min(limit, max(0, time.Until(ops[0].Until)))
-	}
-	if end, ok := ctx.Deadline(); ok && time.Until(end) <= limit {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, limit)
-}
-
 // connect makes sure there is a session. A new connection costs its op a moment. Nothing was sent
 // on it yet, so the outcome of a failure is known.
-func (l *lane[T]) connect(ctx context.Context) error {
+func (l *lane[T]) connect(ctx context.Context, end time.Time) error {
 	if l.session != nil {
 		return nil
 	}
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	return l.open(ctx)
+}
+
+func (l *lane[T]) open(ctx context.Context) error {
 	if err := l.set.redial.rest(ctx); err != nil {
 		return err
 	}

@@ -52,6 +52,9 @@ type Config[T any] struct {
 	ReadOnly func(error) bool
 	// Merge is how many pending ops may be one batch; 0 and 1 mean one by one.
 	Merge int
+	// Gate is how many ops must wait for each lane that runs a batch before another lane begins,
+	// when there are many; 0 means that every idle lane begins at once.
+	Gate int
 }
 
 // Set is a few lanes and what is pending for them.
@@ -60,8 +63,6 @@ type Config[T any] struct {
 // cannot delay a renewal.
 type Set[T any] struct {
 	cfg    Config[T]
-	base   context.Context
-	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	counts counts
 	redial redial
@@ -72,6 +73,9 @@ type Set[T any] struct {
 	idle    []*lane[T]
 	closed  bool
 	turned  sync.Cond // a lane has ended what it ran
+	alone   int       // how many of the pending run alone
+	timed   bool      // timer runs
+	timer   *time.Timer
 }
 
 // Open connects every lane before it returns, so that a pool that is too small is found now and not
@@ -79,12 +83,11 @@ type Set[T any] struct {
 func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 	s := &Set[T]{cfg: cfg}
 	s.turned.L = &s.mu
-	s.base, s.cancel = context.WithCancel(context.Background())
 	lanes := make([]*lane[T], cfg.Lanes)
 	s.lanes = lanes
 	for i := range lanes {
 		lanes[i] = &lane[T]{set: s, keeper: i == 0 && cfg.Lanes > 1, wake: make(chan struct{}, 1)}
-		if err := lanes[i].connect(ctx); err != nil {
+		if err := lanes[i].open(ctx); err != nil {
 			for _, l := range lanes[:i] {
 				l.drop()
 			}
@@ -105,7 +108,7 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 		if err := ctx.Err(); err != nil {
 			return oneline.Join(ErrWithdrawn, err)
 		}
-		if l := s.borrow(op.Kind); l != nil {
+		if l := s.borrow(op); l != nil {
 			l.serve(ctx, op)
 			return nil
 		}
@@ -131,13 +134,16 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 // borrow takes an idle lane for its caller to run one op there itself: to wake the lane's goroutine
 // and be woken by it would take as long as a third of the statement. It takes the lane that was
 // used last, because its connection is the warmest.
-func (s *Set[T]) borrow(k Kind) *lane[T] {
+func (s *Set[T]) borrow(op *Op[T]) *lane[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !op.Alone && s.shut() {
+		return nil
+	}
 	for i := len(s.idle) - 1; i >= 0; i-- {
-		if l := s.idle[i]; l.takes(k) && !s.closed {
+		if l := s.idle[i]; l.takes(op.Kind) && !s.closed {
 			s.idle = slices.Delete(s.idle, i, i+1)
-			l.busy = true
+			l.begins(op.Alone, 1)
 			return l
 		}
 	}
@@ -148,9 +154,7 @@ func (s *Set[T]) borrow(k Kind) *lane[T] {
 func (s *Set[T]) giveBack(l *lane[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.turns++
-	l.busy = false
-	s.turned.Broadcast()
+	l.ends()
 	for kind := range kinds {
 		if s.closed || l.takes(kind) && len(s.pending[kind]) > 0 {
 			l.wake <- struct{}{}
@@ -169,6 +173,7 @@ func (s *Set[T]) Go(op *Op[T]) bool {
 	}
 	op.begun = true
 	s.pending[op.Kind] = append(s.pending[op.Kind], op)
+	s.counted(op, 1)
 	s.wakeFor(op.Kind)
 	return true
 }
@@ -176,12 +181,23 @@ func (s *Set[T]) Go(op *Op[T]) bool {
 // wakeFor wakes a lane that takes the kind, if one is idle. It wakes the last that became idle,
 // because its connection and its goroutine are the warmest.
 func (s *Set[T]) wakeFor(k Kind) {
+	if s.shut() {
+		s.holdBack()
+		return
+	}
 	for i := len(s.idle) - 1; i >= 0; i-- {
 		if l := s.idle[i]; l.takes(k) {
 			s.idle = append(s.idle[:i], s.idle[i+1:]...)
 			l.wake <- struct{}{}
 			return
 		}
+	}
+}
+
+// counted keeps the count of the pending ops that run alone.
+func (s *Set[T]) counted(op *Op[T], by int) {
+	if op.Alone {
+		s.alone += by
 	}
 }
 
@@ -205,6 +221,9 @@ func (s *Set[T]) answer(ops []*Op[T]) {
 		if len(put) > 0 {
 			s.mu.Lock()
 			s.pending[kind] = append(put, s.pending[kind]...)
+			for _, op := range put {
+				s.counted(op, 1)
+			}
 			s.mu.Unlock()
 		}
 	}
@@ -214,11 +233,11 @@ func (s *Set[T]) answer(ops []*Op[T]) {
 func (s *Set[T]) next(l *lane[T]) []*Op[T] {
 	for {
 		s.mu.Lock()
-		l.turns++
-		l.busy = false
-		s.turned.Broadcast()
-		if ops := s.take(l); ops != nil {
-			l.busy = true
+		l.ends()
+		if s.shut() {
+			s.holdBack()
+		} else if ops := s.take(l); ops != nil {
+			l.begins(ops[0].Alone, len(ops))
 			s.wakeForRest()
 			s.mu.Unlock()
 			return ops
@@ -255,6 +274,7 @@ func (s *Set[T]) takeKind(ops []*Op[T], kind Kind) []*Op[T] {
 		op := queue[0]
 		queue[0] = nil
 		queue = queue[1:]
+		s.counted(op, -1)
 		if op.start() {
 			ops = append(ops, op)
 		}
@@ -297,6 +317,9 @@ func (s *Set[T]) Settle(ctx context.Context) {
 func (s *Set[T]) Close() {
 	s.mu.Lock()
 	s.closed = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
 	idle := s.idle
 	s.idle = nil
 	s.mu.Unlock()
@@ -304,5 +327,4 @@ func (s *Set[T]) Close() {
 		l.wake <- struct{}{}
 	}
 	s.wg.Wait()
-	s.cancel()
 }

@@ -62,6 +62,8 @@ type Features struct {
 	// session's. Numbers of different sessions are unrelated.
 	Version func(ctx context.Context, s *Session) (int64, error)
 
+	// Piper may be nil.
+	Piper    Piper
 	Listener Listener
 	// Apart says that to send a message may wait for the session that hears it. The store sends on
 	// a session of its own, so that no statement of a lock waits for a message.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"sync/atomic"
+	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -44,8 +45,15 @@ type Session struct {
 	// HangUp ends the driver's connection. Setup sets it where a pool below database/sql's may
 	// keep a connection that database/sql has closed, with our settings.
 	HangUp func(driverConn any)
+	// Wire, if Setup sets it, runs the prepared statements below database/sql.
+	Wire Wire
+	// Limit, if Setup sets it, limits everything on the connection to an end, or to none if it is
+	// zero. Contexts then need not be watched; see Bind.
+	Limit func(end time.Time)
 	// Sent counts the statements that were sent, without those of InTx itself. May be nil.
 	Sent *atomic.Int64
+
+	bound bound
 
 	conn  *sql.Conn
 	stmts map[string]*statement
@@ -69,7 +77,8 @@ type Guard struct {
 // NewSession takes over conn.
 func NewSession(conn *sql.Conn) *Session {
 	s := &Session{conn: conn, stmts: make(map[string]*statement), filled: make(map[string]filled)}
-	s.job.do = s.job.on(s)
+	s.job.session, s.job.do = s, s.job.on(s)
+	s.bound.expire = func() { s.expire() }
 	return s
 }
 

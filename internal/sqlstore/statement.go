@@ -50,14 +50,7 @@ func (s *Session) Query(
 // QueryRow runs a prepared statement and scans its first row, or returns sql.ErrNoRows.
 func (s *Session) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
 	s.job.set(ctx, query, args, s.job.scanFirst)
-	s.job.dest = dest
-	if err := s.run(); err != nil {
-		return err
-	}
-	if s.job.dest != nil {
-		return sql.ErrNoRows
-	}
-	return nil
+	return s.first(dest)
 }
 
 // job is the statement that a session is running. It is a part of the session, and so is its
@@ -66,18 +59,31 @@ type job struct {
 	ctx    context.Context
 	query  string
 	args   []driver.NamedValue
+	puts   []Arg               // in the place of args, for a wire
 	scan   func(Columns) error // nil: the statement returns no rows
 	dest   []any               // of scanFirst; nil once it has been filled
 	result driver.Result
 	err    error
 
+	session   *Session
 	do        func(any) error
 	scanFirst func(Columns) error
 	loose     values
 }
 
-func (j *job) set(ctx context.Context, query string, args []any, scan func(Columns) error) {
+func (j *job) begin(ctx context.Context, query string, scan func(Columns) error) {
 	j.ctx, j.query, j.scan, j.result = ctx, query, scan, nil
+}
+
+func (j *job) set(ctx context.Context, query string, args []any, scan func(Columns) error) {
+	j.begin(ctx, query, scan)
+	if j.session.Wire != nil {
+		j.puts = j.puts[:0]
+		for _, a := range args {
+			j.puts = append(j.puts, Arg{Value: a})
+		}
+		return
+	}
 	// Never reused, because a driver that is slow to end may still read it.
 	j.args = make([]driver.NamedValue, len(args))
 	for i, a := range args {
@@ -118,6 +124,7 @@ func (s *Session) run() error {
 		err = s.acknowledged(s.job.ctx)
 	}
 	s.job.err, s.job.ctx, s.job.args = nil, nil, nil
+	clear(s.job.puts)
 	return err
 }
 
@@ -127,6 +134,8 @@ func (s *Session) runOn(c any) (err error) {
 	j.loose = nil
 	row := &j.loose // its statement's own, if it has one
 	switch {
+	case s.Wire != nil:
+		return s.runWired(c)
 	case s.Unprepared && j.scan == nil:
 		on, ok := c.(driver.ExecerContext)
 		if !ok {
@@ -172,10 +181,12 @@ func (s *Session) runOn(c any) (err error) {
 // names each time it is asked for the number of columns.
 type statement struct {
 	driver.Stmt
-	grants bool
-	exec   driver.StmtExecContext
-	query  driver.StmtQueryContext
-	row    values
+	plan    Plan // of a wire, which needs nothing else here
+	grants  bool
+	relaxes bool // for Pipe
+	exec    driver.StmtExecContext
+	query   driver.StmtQueryContext
+	row     values
 }
 
 // incapable is the error of a driver, or of a wrapper around one, that takes no contexts. Nothing
@@ -194,13 +205,16 @@ func (s *Session) prepared(c any) (*statement, error) {
 	if err := s.held(grants); err != nil {
 		return nil, err
 	}
-	on, ok := c.(driver.ConnPrepareContext)
-	if !ok {
-		return nil, incapable(c)
-	}
 	query, err := s.text(s.job.query)
 	if err != nil {
 		return nil, err
+	}
+	if s.Wire != nil {
+		return s.planned(c, query, grants)
+	}
+	on, ok := c.(driver.ConnPrepareContext)
+	if !ok {
+		return nil, incapable(c)
 	}
 	prepared, err := on.PrepareContext(s.job.ctx, query)
 	if err != nil {
@@ -213,6 +227,16 @@ func (s *Session) prepared(c any) (*statement, error) {
 	if !execs || !queries {
 		return nil, oneline.Join(incapable(prepared), prepared.Close())
 	}
+	s.stmts[s.job.query] = st
+	return st, nil
+}
+
+func (s *Session) planned(c any, query string, grants bool) (*statement, error) {
+	plan, err := s.Wire.Prepare(s.job.ctx, c, query)
+	if err != nil {
+		return nil, err
+	}
+	st := &statement{plan: plan, grants: grants, relaxes: relaxes(query)}
 	s.stmts[s.job.query] = st
 	return st, nil
 }

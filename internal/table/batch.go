@@ -16,9 +16,13 @@ func (e *engine) applyTogether(ctx context.Context, session *sqlstore.Session, o
 	err error,
 ) {
 	session.Process, session.Channel = e.process.alone(), e.channel
-	steps := []func(context.Context, *sqlstore.Session, []*op) ([]*op, error){e.apply, e.create}
+	type step = func(context.Context, *sqlstore.Session, []*op) ([]*op, error)
+	steps := []step{e.apply, e.create}
 	if e.strategy == sqlstore.Insert {
 		slices.Reverse(steps)
+	}
+	if e.pipes(session, len(ops)) {
+		steps = append([]step{e.pipe}, steps...)
 	}
 	left, err := e.passSlots(ctx, session, eachKeyOnce(ops))
 	if err != nil {

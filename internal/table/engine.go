@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/era"
@@ -22,6 +23,7 @@ type engine struct {
 	eras     *era.Eras
 	process  processes
 	channel  string // what the processes of these tables listen on
+	unpiped  atomic.Int32
 }
 
 // explain turns a database's error into one of ours, with the verb and the key.

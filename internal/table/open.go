@@ -81,7 +81,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 		DB: db, Lanes: o.Lanes, Timeout: o.Timeout,
 		Setup: s.eras.After(s.sync.after(relaxing(o.Relax, s.d.Setup))),
 		Run:   s.run,
-		Merge: mostMerged, ReadOnly: s.misleads,
+		Merge: mostMerged, Gate: s.gate(), ReadOnly: s.misleads,
 	})
 	if cause := errors.Unwrap(err); s.sync != nil && sqlstore.IsRefusal(cause) {
 		return cause

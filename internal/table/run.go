@@ -13,6 +13,10 @@ import (
 // first.
 const mostMerged = 512
 
+// enough ops wait before another lane begins a batch: with so many, the fixed costs of a batch are
+// small.
+const enough = 16
+
 // run executes ops. A single one is its own fast statement. Several are one statement and one
 // commit, as far as that is simple; run defers the others, to be run alone.
 func (e *engine) run(ctx context.Context, session *sqlstore.Session, ops []*op) (good bool) {

@@ -1,0 +1,71 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Pipe sends the plain statements of a few changes together. The server runs what comes before one
+// Sync as one transaction, with one commit.
+func (d *database) Pipe(
+	ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, changes []sqlstore.Change,
+) ([]sqlstore.Applied, error) {
+	out := make([]sqlstore.Applied, len(changes))
+	plain := make([]int, 0, len(changes)) // the changes that have a plain statement
+	for i := range changes {
+		if changes[i].Acquires() || changes[i].Releases() {
+			plain = append(plain, i)
+		}
+	}
+	if len(plain) == 0 {
+		return out, nil
+	}
+	p := piped{
+		d: d, process: s.Process, insert: strategy == sqlstore.Insert,
+		relaxed: s.Relaxed && sqlstore.OnlyReleases(changes),
+	}
+	err := s.Pipe(ctx, len(plain),
+		func(i int) (string, []sqlstore.Arg) { return p.statement(&changes[plain[i]]) },
+		func(i int, row sqlstore.Columns) error {
+			c, a := &changes[plain[i]], &out[plain[i]]
+			a.Outcome = sqlstore.Done
+			if c.Releases() {
+				a.Token, a.Looked = c.From.Token, true
+				return row.Scan(&a.Awaited)
+			}
+			return row.Scan(&a.Token)
+		})
+	if err != nil {
+		return make([]sqlstore.Applied, len(changes)), err
+	}
+	return out, nil
+}
+
+// piped makes the statements.
+type piped struct {
+	d       *database
+	process lease.Owner
+	insert  bool
+	relaxed bool // every change that is sent is a release, whose commit need not be durable
+	args    [5]sqlstore.Arg
+}
+
+func (p *piped) statement(c *sqlstore.Change) (string, []sqlstore.Arg) {
+	if c.Releases() {
+		args := append(p.args[:0], sqlstore.KeyArg(c.From.Key), sqlstore.OwnerArg(c.From.Owner),
+			sqlstore.IntArg(c.From.Token), sqlstore.OwnerArg(p.process))
+		if p.relaxed {
+			return p.d.Text("release-piped-relaxed"), args
+		}
+		return p.d.Text("release-piped"), args
+	}
+	args := append(p.args[:0], sqlstore.KeyArg(c.From.Key), sqlstore.OwnerArg(c.To),
+		sqlstore.TextArg(c.Note), sqlstore.IntArg(sqlstore.Micros(c.TTL)))
+	if p.insert {
+		args = append(args, sqlstore.IntArg(int64(lease.Bucket(c.From.Key))))
+		return p.d.Text("acquire-insert"), args
+	}
+	return p.d.Text("acquire-piped"), args
+}

@@ -1,0 +1,137 @@
+package lane_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+)
+
+const gate = 16
+
+// crowded returns lanes with a gate, of which one acquiring lane has a batch of 12 that runs until
+// letGo is closed. The others are idle.
+func crowded(t *testing.T, lanes int) (r *rig, letGo chan struct{}) {
+	r = newRig(t, lanes, func(c *lane.Config[body]) { c.Merge, c.Gate = 512, gate })
+	stuck := make([]*held, lanes-1)
+	for i := range stuck {
+		stuck[i] = r.occupy(lane.Acquire, fmt.Sprint("first ", i))
+	}
+	batch := hold(lane.Acquire, "held 0")
+	r.Go(batch.op)
+	for i := range 11 {
+		r.Go(quick(lane.Acquire, fmt.Sprint("held ", i+1)))
+	}
+	for _, h := range stuck {
+		close(h.letGo)
+	}
+	r.wait(batch.running, "the batch")
+	return r, batch.letGo
+}
+
+// The batch that runs is about to end, and takes what has come meanwhile along.
+func TestInACrowdWhatComesWaitsForTheBatchThatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, letGo := crowded(t, 4)
+		for i := range gate - 1 {
+			r.Go(quick(lane.Acquire, fmt.Sprint("next ", i)))
+		}
+		synctest.Wait()
+		if ran := r.order(); slices.Contains(ran, "next 0") {
+			t.Errorf("another lane has begun: %v", ran)
+		}
+		close(letGo)
+		synctest.Wait()
+		if last := r.batches[len(r.batches)-1]; len(last) != gate-1 {
+			t.Errorf("what waited ran as %v, want one batch", last)
+		}
+	})
+}
+
+func TestEnoughForABatchOfItsOwnWaitsForNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, letGo := crowded(t, 4)
+		for i := range gate {
+			r.Go(quick(lane.Acquire, fmt.Sprint("next ", i)))
+		}
+		synctest.Wait()
+		if ran := r.order(); !slices.Contains(ran, "next 0") {
+			t.Errorf("%d wait for one batch: %v", gate, ran)
+		}
+		close(letGo)
+	})
+}
+
+// A lane that hangs holds up the first that come, for a moment, and then nothing any more.
+func TestWhatIsHeldBackForLongRunsBesideTheBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, letGo := crowded(t, 4)
+		for i := range 3 {
+			name := fmt.Sprint("next ", i)
+			began := time.Now()
+			r.do(quick(lane.Acquire, name))
+			if took := time.Since(began); took > 10*time.Millisecond || (took > 0) != (i == 0) {
+				t.Errorf("%s was held back for %s", name, took)
+			}
+		}
+		close(letGo)
+	})
+}
+
+func TestRenewalsAndWhatRunsAloneAreNotHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, letGo := crowded(t, 4)
+		began := time.Now()
+		r.do(quick(lane.Renew, "renewal"))
+		alone := quick(lane.Acquire, "alone")
+		alone.Alone = true
+		r.Go(alone) // as part of many, and not on an idle lane at once
+		r.do(alone)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("they took %s", took)
+		}
+		close(letGo)
+	})
+}
+
+// What a lane runs alone may be a listing of a million rows.
+func TestNothingWaitsForWhatRunsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, func(c *lane.Config[body]) { c.Merge, c.Gate = 512, gate })
+		long := hold(lane.Acquire, "long")
+		long.op.Alone = true
+		r.Go(long.op)
+		r.wait(long.running, "what runs alone")
+		began := time.Now()
+		last := quick(lane.Acquire, "last")
+		for i := range 12 {
+			r.Go(quick(lane.Acquire, fmt.Sprint(i)))
+		}
+		r.do(last)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("they took %s", took)
+		}
+		close(long.letGo)
+	})
+}
+
+// Few ops run sooner side by side.
+func TestWithoutACrowdEveryIdleLaneBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 4, func(c *lane.Config[body]) { c.Merge, c.Gate = 512, gate })
+		began := time.Now()
+		all := make([]*held, 3)
+		for i := range all {
+			all[i] = r.occupy(lane.Acquire, fmt.Sprint(i))
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the third began after %s", took)
+		}
+		for _, h := range all {
+			close(h.letGo)
+		}
+	})
+}

@@ -1,0 +1,2 @@
+// Package pair tests what a lock and its release cost the process that asks, on real databases.
+package pair

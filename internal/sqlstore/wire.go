@@ -1,0 +1,208 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Wire runs prepared statements in a driver's own protocol, below the interface that drivers have
+// for database/sql, whose rows and parameters take a third of the time of a short statement in the
+// client. Only the goroutine that has the session uses it.
+type Wire interface {
+	// Prepare has the server prepare a statement for Put.
+	Prepare(ctx context.Context, driverConn any, query string) (Plan, error)
+	// Put encodes an execution of plan, which Send sends. Nothing reads args after it.
+	Put(plan Plan, args []Arg) error
+	// Forget drops what was put since the last Send.
+	Forget()
+	// Send sends what was put since the last Send, with one commit for all of it. It returns nil
+	// when the server has acknowledged that commit, and not before: a row that was read earlier
+	// says nothing. After an error of the server, nothing of it was applied.
+	Send(ctx context.Context, driverConn any) error
+	// Read calls scan for each row that the nth execution returned, and returns how many rows it
+	// returned or changed. It may be called until the next Put.
+	Read(n int, scan func(Columns) error) (rows int64, err error)
+}
+
+// Plan is a statement that a Wire has prepared.
+type Plan any
+
+// Arg is a parameter. As an any, each would be an allocation.
+type Arg struct {
+	Kind  ArgKind
+	Text  string
+	Owner lease.Owner
+	Int   int64
+	Value any
+}
+
+// ArgKind says which field of an Arg has the parameter.
+type ArgKind uint8
+
+const (
+	ArgValue ArgKind = iota // Value: what a driver takes
+	ArgKey                  // Text, as bytes
+	ArgText                 // Text
+	ArgOwner                // Owner, as bytes
+	ArgInt                  // Int
+)
+
+// KeyArg is a key.
+func KeyArg(key string) Arg { return Arg{Kind: ArgKey, Text: key} }
+
+// TextArg is a text.
+func TextArg(text string) Arg { return Arg{Kind: ArgText, Text: text} }
+
+// OwnerArg is an owner.
+func OwnerArg(o lease.Owner) Arg { return Arg{Kind: ArgOwner, Owner: o} }
+
+// IntArg is a number.
+func IntArg(n int64) Arg { return Arg{Kind: ArgInt, Int: n} }
+
+// value is the parameter as a driver of database/sql takes it.
+func (a *Arg) value() any {
+	switch a.Kind {
+	case ArgKey:
+		return []byte(a.Text)
+	case ArgText:
+		return a.Text
+	case ArgOwner:
+		return Bytes(a.Owner)
+	case ArgInt:
+		return a.Int
+	}
+	return a.Value
+}
+
+// AskRow is QueryRow for parameters that need no allocation.
+func (s *Session) AskRow(ctx context.Context, query string, args []Arg, dest ...any) error {
+	s.job.begin(ctx, query, s.job.scanFirst)
+	if s.Wire != nil {
+		s.job.puts = append(s.job.puts[:0], args...)
+	} else {
+		s.job.args = make([]driver.NamedValue, len(args))
+		for i := range args {
+			s.job.args[i] = driver.NamedValue{Ordinal: i + 1, Value: args[i].value()}
+		}
+	}
+	return s.first(dest)
+}
+
+// first runs a job that scans into dest.
+func (s *Session) first(dest []any) error {
+	s.job.dest = dest
+	if err := s.run(); err != nil {
+		return err
+	}
+	if s.job.dest != nil {
+		return sql.ErrNoRows
+	}
+	return nil
+}
+
+// runWired runs the session's job on its wire.
+func (s *Session) runWired(c any) error {
+	j := &s.job
+	st, err := s.prepared(c)
+	if err == nil {
+		err = s.Wire.Put(st.plan, j.puts)
+	}
+	if err != nil {
+		s.Wire.Forget()
+		return NotSent{err}
+	}
+	if err := s.Wire.Send(j.ctx, c); err != nil {
+		return err
+	}
+	rows, err := s.Wire.Read(0, j.scan)
+	if j.scan == nil {
+		j.result = driver.RowsAffected(rows)
+	}
+	return err
+}
+
+// Pipe sends n statements together, as one transaction of the server, and calls scan with each row
+// of the ith. It returns nil only if their commit was acknowledged, and calls scan for nothing
+// before that. After an error of one of them, none was applied. The outcome after an error of scan
+// is unknown, because the commit came before it. It must not be called within InTx. The session
+// must have a Wire.
+//
+// Statements whose text sets how durable the commit is stand only with others of their kind, none
+// of which grants, because the setting is the whole transaction's. Pipe sends nothing of a mixture.
+func (s *Session) Pipe(ctx context.Context, n int, statement func(i int) (query string, args []Arg),
+	scan func(i int, row Columns) error,
+) error {
+	var failed error
+	if s.Sent != nil {
+		s.Sent.Add(int64(n))
+	}
+	raw := s.conn.Raw(func(c any) error {
+		if failed = s.pipe(ctx, c, n, statement, scan); errors.Is(failed, driver.ErrBadConn) {
+			return driver.ErrBadConn
+		}
+		return nil
+	})
+	s.job.ctx = nil
+	switch {
+	case failed != nil:
+		return failed
+	case raw != nil:
+		return raw
+	}
+	return s.acknowledged(ctx)
+}
+
+func (s *Session) pipe(ctx context.Context, c any, n int,
+	statement func(i int) (string, []Arg), scan func(int, Columns) error,
+) error {
+	if err := s.put(ctx, c, n, statement); err != nil {
+		s.Wire.Forget()
+		return NotSent{err}
+	}
+	if err := s.Wire.Send(ctx, c); err != nil {
+		return err
+	}
+	for i := range n {
+		_, err := s.Wire.Read(i, func(row Columns) error { return scan(i, row) })
+		if err != nil {
+			return Unsettled{Err: err, Committing: true} // it was applied
+		}
+	}
+	return nil
+}
+
+// put puts n statements for one Send. It asks whether the session may grant after all are prepared:
+// each of them may have taken a round trip.
+func (s *Session) put(ctx context.Context, c any, n int, statement func(i int) (string, []Arg)) error {
+	grants, relaxing := false, 0
+	for i := range n {
+		query, args := statement(i)
+		s.job.begin(ctx, query, nil)
+		st, err := s.prepared(c)
+		if err == nil {
+			err = s.Wire.Put(st.plan, args)
+		}
+		if err != nil {
+			return err
+		}
+		grants = grants || st.grants
+		if st.relaxes {
+			relaxing++
+		}
+	}
+	if relaxing > 0 && (relaxing < n || grants) {
+		return errMixed
+	}
+	return s.held(grants)
+}
+
+var errMixed = errors.New("a release whose commit need not be durable must not share it")
+
+// relaxes reports whether a statement may set that its transaction's commit waits for no disk and
+// no standby. The word tells it, so that a new statement is known without being listed.
+func relaxes(query string) bool { return strings.Contains(query, "synchronous_commit") }
