@@ -23,7 +23,7 @@ var (
 // atOnce runs a statement that waits for nobody, and returns the first column of each row.
 func atOnce(t *testing.T, e *testdb.Env, section string, args ...any) (rows []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience/2)
 	defer cancel()
 	found, err := e.DB.QueryContext(ctx, e.Dialect.Text(section), args...)
 	if err != nil {

@@ -25,7 +25,7 @@ func ofTenant(name string) string { return strings.Repeat(name, 32) }
 // found returns the fingerprints that a section reads, or the only column. It must not wait.
 func found(t *testing.T, on lane, query string, args ...any) (out []string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience/3)
 	defer cancel()
 	rows, err := on.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -103,7 +103,7 @@ func TestStatementsOfATeamPassOverWhatIsLocked(t *testing.T) {
 // rowsOf is how many rows a statement returns that must not wait.
 func rowsOf(t *testing.T, on *sqlstore.Session, query string, args []any) (n int, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience/2)
 	defer cancel()
 	found, err := on.Conn().QueryContext(ctx, query, args...)
 	if err != nil {
