@@ -65,3 +65,41 @@ func TestEachCallPassesOverARowThatIsLocked(t *testing.T) {
 		}
 	})
 }
+
+// A waiter's heartbeat and its leaving do not wait for the ticket of another. On PostgreSQL a sweep
+// passes over a ticket that is being changed.
+func TestEachCallPassesOverTheTicketOfAnother(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		on := readySession(t, e, 0)
+		ready(t, e, "note = note")
+		a, b := waiterOf('a'), waiterOf('b')
+		named := []lease.Lease{{Key: "k", Owner: a}}
+		calls := map[string]func() error{
+			"join":  func() error { return e.Dialect.Join(t.Context(), on, []lease.Ticket{ticketOf('a')}) },
+			"leave": func() error { return e.Dialect.Leave(t.Context(), on, named) },
+			"reap":  func() error { return e.Dialect.DropDead(t.Context(), on, named, 0) },
+			"reap what is locked": func() error {
+				return e.Dialect.DropDead(t.Context(), on, append(named, lease.Lease{Key: "k", Owner: b}), 0)
+			},
+		}
+		if e.Name != "postgres" {
+			delete(calls, "reap what is locked")
+		}
+		for name, call := range calls {
+			tickets, left := "a@1 b@2", map[string]string{"join": "a@1 b@2", "leave": "b@2"}[name]
+			if left == "" {
+				tickets, left = "a@1- b@2-", "b@2-"
+			}
+			waitsFor(t, e, "k", tickets)
+			first := begun(t, e)
+			do(t, first, e.SQL("UPDATE {rowlock_queue} SET note = 'other' WHERE waiter = ?"), b[:])
+			if err := call(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			do(t, first, "COMMIT")
+			if line := inLine(t, e); line != left {
+				t.Errorf("%s: %q wait, want %q", name, line, left)
+			}
+		}
+	})
+}

@@ -209,6 +209,7 @@ func TestEachPassDecidesForItself(t *testing.T) {
 			} {
 				ready(t, e, c.set)
 				waitsFor(t, e, "k", q.before)
+				e.Exec(t, "UPDATE {rowlock} SET acquired_at = "+longAgo)
 				before := rowOf(t, e)
 				_, err := e.Dialect.Pass(t.Context(), in[c.era], lease.Lease{Key: "k", Owner: holder, Token: c.token})
 				now, line := rowOf(t, e), inLine(t, e)
@@ -235,6 +236,52 @@ func TestEachPassDecidesForItself(t *testing.T) {
 					t.Errorf("passed to %q after %s: %v; it is %q's with token %d, want %q and %d; %q wait, want %q",
 						q.before, c.set, err, to, token, wantTo, wantToken, line, wantLine)
 				}
+				if granted := grantedNow(t, e); granted != (wantTo != "") {
+					t.Errorf("passed to %q after %s: it was granted now: %t", q.before, c.set, granted)
+				}
+			}
+		}
+	})
+}
+
+// grantedNow is whether the row's last grant is not as old as longAgo.
+func grantedNow(t *testing.T, e *testdb.Env) (now bool) {
+	t.Helper()
+	query := e.SQL("SELECT COUNT(*) > 0 FROM {rowlock} WHERE acquired_at > " + longAgo + " + {second}" +
+		strings.Repeat(" + {second}", 20))
+	if err := e.DB.QueryRowContext(t.Context(), query).Scan(&now); err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+// The update that takes a free row with an empty queue in one statement takes no other, and knows
+// who waits from who does not.
+func TestEachClaimOfAFreeRowLooksAtTheLiving(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		on := readySession(t, e, 0)
+		args := []any{k, next[:], "n", hour}
+		if e.Driver == "mysql" {
+			args = []any{next[:], "n", hour, k, k, k}
+		}
+		query := strings.ReplaceAll(e.Dialect.Text("claim-update"), "@era", "0")
+		for _, c := range []struct {
+			set, waiting string
+			want         bool
+		}{
+			{freed, "", true},
+			{freed, "a@1-", true},
+			{freed, "a@?", true},
+			{freed, "a@1", false},
+			{"note = note", "", false},
+			{freed + ", " + moved, "", false},
+			{freed + ", " + spent, "", false},
+		} {
+			ready(t, e, c.set)
+			waitsFor(t, e, "k", c.waiting)
+			_, err := rowsOf(t, on, query, args)
+			if owner, _ := owned(t, e); err != nil || (owner == string(next[:])) != c.want {
+				t.Errorf("%s while %q wait: the row is %x's; %v", c.set, c.waiting, owner, err)
 			}
 		}
 	})

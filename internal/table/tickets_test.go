@@ -54,6 +54,30 @@ func TestEachTicketDecidesForItself(t *testing.T) {
 	})
 }
 
+// A ticket that begins anew has the place of a new one. On SQLite that is its number, because ranks
+// are equal within a tick of the clock.
+func TestEachTicketThatBeginsAnewIsTheLast(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		on := readySession(t, e, 0)
+		ready(t, e, "note = note")
+		for _, before := range []string{"a@1- b@2", "a@? b@2"} {
+			waitsFor(t, e, "k", before)
+			e.Exec(t, "UPDATE {rowlock_queue} SET beside = 3")
+			if err := e.Dialect.Join(t.Context(), on, []lease.Ticket{ticketOf('a')}); err != nil {
+				t.Error(err)
+			}
+			var beside, later int
+			a, b := waiterOf('a'), waiterOf('b')
+			query := e.SQL("SELECT COALESCE(a.beside, 0), CASE WHEN a.ticket > b.ticket THEN 1 ELSE 0 END" +
+				" FROM {rowlock_queue} a JOIN {rowlock_queue} b ON b.waiter = ? WHERE a.waiter = ?")
+			err := e.DB.QueryRowContext(t.Context(), query, b[:], a[:]).Scan(&beside, &later)
+			if err != nil || beside != 0 || e.Name == "sqlite" && later == 0 {
+				t.Errorf("in %q: %v; it is beside %d, and later than the other: %d", before, err, beside, later)
+			}
+		}
+	})
+}
+
 // notesOf are the waiters whose ticket has the note that they joined with, and a life of an hour.
 func notesOf(t *testing.T, e *testdb.Env) (all string) {
 	t.Helper()
@@ -232,4 +256,27 @@ func tenantWaits(t *testing.T, e *testdb.Env, n byte, text string) {
 	owner := lease.Owner{'t', n}
 	e.Exec(t, "INSERT INTO {rowlock_queue} ({key}, waiter, {rank}, ttl, alive_until, tenant, beside) VALUES (?, ?, ?, ?, "+until+", ?, ?)",
 		k, owner[:], rank, hour, []byte(text[:1]), beside)
+}
+
+// A tenant's next ticket does not come before its last one, whose rank may lie ahead.
+func TestEachTurnIsNotBeforeTheTenantsLast(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		on := readySession(t, e, 0)
+		ready(t, e, "note = note")
+		waitsFor(t, e, "k", "")
+		tenantWaits(t, e, 0, "y@1")
+		tenantWaits(t, e, 1, "x@2")
+		ahead := time.Now().Add(time.Hour).UnixMicro()
+		e.Exec(t, "UPDATE {rowlock_queue} SET {rank} = ? WHERE tenant = ?", ahead, []byte("x"))
+		next := ticketOf('n')
+		next.Tenant = "x"
+		if err := e.Dialect.Join(t.Context(), on, []lease.Ticket{next}); err != nil {
+			t.Fatal(err)
+		}
+		var rank int64
+		query := e.SQL("SELECT {rank} FROM {rowlock_queue} WHERE waiter = ?")
+		if err := e.DB.QueryRowContext(t.Context(), query, next.Owner[:]).Scan(&rank); err != nil || rank != ahead {
+			t.Errorf("its rank is %d, want %d; %v", rank, ahead, err)
+		}
+	})
 }
