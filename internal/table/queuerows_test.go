@@ -286,3 +286,27 @@ func TestEachClaimOfAFreeRowLooksAtTheLiving(t *testing.T) {
 		}
 	})
 }
+
+// A waiter that is leaving is waited for, and is not given the key behind its back.
+func TestEachPassWaitsForATicketThatIsLeaving(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		ready(t, e, "note = note")
+		waitsFor(t, e, "k", "a@1")
+		first, second := begun(t, e), begun(t, e)
+		do(t, second, "ROLLBACK")
+		do(t, first, e.SQL("DELETE FROM {rowlock_queue}"))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := e.Dialect.Pass(t.Context(), second, lease.Lease{Key: "k", Owner: holder, Token: 5})
+			ended <- err
+		}()
+		untilOneWaits(t, e, func() bool { return len(ended) > 0 })
+		do(t, first, "COMMIT")
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if owner, token := owned(t, e); owner != "" || token != 5 {
+			t.Errorf("the row has owner %x and token %d", owner, token)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package table_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -110,6 +111,11 @@ func TestEachFloorOnlyRises(t *testing.T) {
 			"a row is made": func() (err error) {
 				got, err = acquireBy(sqlstore.Update)(t.Context(), e.Dialect, second, true)
 				got--
+				return err
+			},
+			"a row is claimed": func() (err error) {
+				a, err := e.Dialect.Claim(t.Context(), second, lease.AcquireRequest{Key: "k", Owner: next, TTL: time.Hour})
+				got = a.Token - 1
 				return err
 			},
 			"a row is made first": func() (err error) {
