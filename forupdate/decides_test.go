@@ -20,7 +20,7 @@ var (
 	k                = []byte("k")
 )
 
-// atOnce runs a statement that waits for nobody, and returns the first column of each row.
+// atOnce runs a statement that does not wait, and returns the first column of each row.
 func atOnce(t *testing.T, e *testdb.Env, section string, args ...any) (rows []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience/2)
@@ -92,7 +92,7 @@ func TestALeaseIsTakenOnlyFromTheHolderThatIsGone(t *testing.T) {
 }
 
 // A row that a transaction has locked is no other's: it is not locked, not found free and not
-// removed, and nobody waits for it.
+// removed, and no client waits for it.
 func TestAKeyThatATransactionHasIsPassedOver(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		makeHolds(t, e, "k", "l")

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// An expired lease may be in its holder's transaction. Nobody waits for that, neither who wants the
-// key nor a batch in which it is renewed.
+// An expired lease may be in its holder's transaction. No caller waits for that, neither who wants
+// the key nor a batch in which it is renewed.
 func TestEachCallPassesOverARowThatIsLocked(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		k := lease.AcquireRequest{Key: "k", Owner: next, TTL: time.Hour, Note: "n"}

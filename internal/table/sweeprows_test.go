@@ -11,7 +11,7 @@ import (
 )
 
 // What a sweep may remove is dead, of this home, has a token that another grant can follow, and is
-// locked by nobody.
+// not locked.
 func TestEachSweepFindsOnlyWhatIsDead(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		const minute = 60_000_000

@@ -173,7 +173,8 @@ func untilOneWaits(t *testing.T, e *testdb.Env, ended func() bool) {
 			AND object_name LIKE '` + prefix + `%'`,
 	}[e.Name]
 	if e.Name == "mariadb" {
-		pause = 150 * time.Millisecond // it answers from a cache, made anew after 100 ms without a question
+		// It answers from a cache that is made anew only after 100 ms without a question.
+		pause = 150 * time.Millisecond
 	}
 	for n := 0; n == 0 && !ended(); time.Sleep(pause) {
 		if err := e.DB.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
