@@ -143,3 +143,27 @@ func TestEachWriteOfALatchDecidesForItself(t *testing.T) {
 		}
 	})
 }
+
+// A latch counts its own parties, and a sweep removes it only once it has expired.
+func TestALatchCountsItsOwnPartiesAndStaysUntilItExpires(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		s := r.scene(t, sqlstore.Latches)
+		s.party(ours, "p", true)
+		s.party(theirs, "p", true)
+		s.party(theirs, "q", true)
+		s.left(ours, "q")
+		v, err := sqlstore.LookAtLatch(s.Dialect, s.row, func(query string, args []any, dest ...any) error {
+			return s.on.QueryRow(t.Context(), query, args, dest...)
+		})
+		if err != nil || v.Counted != 1 {
+			t.Errorf("%+v, %v; want one party counted", v, err)
+		}
+		for want, before := range []func(){func() {}, s.expired} {
+			before()
+			n, err := sqlstore.SweepLatches(t.Context(), s.on, s.Dialect, 10)
+			if left := r.count(t, "SELECT COUNT(*) FROM {rowlock_latch}"); err != nil || int(n) != want || left != 2-want {
+				t.Errorf("a sweep has removed %d latches and left %d: %v", n, left, err)
+			}
+		}
+	})
+}

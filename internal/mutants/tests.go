@@ -63,13 +63,15 @@ var elsewhere = map[string][]string{
 var direct = map[string]string{
 	"cas":   "DecidesForItself|WhateverWasRead|MadeAboveItsFloorAndTheEra|FindsOnlyWhatIsDead|ThatIsStillDead",
 	"era":   "ErasAreDropped|FreshBecauseAnEraIs|HistoryIsTheNewest",
-	"latch": "DecidesForItself|OfThisBarrier|OfTheGeneration|GenerationsGrow|EachGenerationOnce|ThatIsBeingKept",
-	"once":  "SameKeyOfAnotherTenant",
+	"hold":  "TheHolderThatIsGone|PassedOver|NotFreeForAnother|RowsThatLack|FindsTheDead",
+	"latch": "DecidesForItself|StaysUntilItExpires|OfThisBarrier|OfTheGeneration|GenerationsGrow|EachGenerationOnce|ThatIsBeingKept",
+	"once":  "SameKeyOfAnotherTenant|TakesTheOldest|^TestALookAhead|^TestALookSees",
 
-	"force":      "EachWriteDecidesForItself",
+	"force":      "EachWriteDecidesForItself|^TestAForcedRelease|StatementsOfATeam",
 	"move":       "EachWriteDecidesForItself",
+	"queue":      "^TestEach(Claim|Pass|Ticket|Dead|Place|Turn|Call|Floor)",
 	"shared":     "EachWriteDecidesForItself|StatementsOfATeam",
-	"statements": "EachWriteDecidesForItself|HandedOverWithoutAToken|EachGrantDecides|EachChangeOfALease",
+	"statements": "^TestEach|HandedOver|ConfirmedIsNever",
 }
 
 // between has another client come before each statement of a call.

@@ -83,6 +83,37 @@ func TestNoLeaseIsHandedOverWithoutAToken(t *testing.T) {
 	})
 }
 
+// A new owner's token is above that of the row and of the era.
+func TestALeaseIsHandedOverAboveItsTokenAndTheEra(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		for era, want := range map[int64]int64{0: 6, 100: 101} {
+			ready(t, e, "note = note")
+			n, err := readySession(t, e, era).Change(t.Context(), e.Dialect.Text("hand-over"),
+				next[:], "n", hour, k, holder[:], 5)
+			if owner, token := owned(t, e); err != nil || n != 1 || owner != string(next[:]) || token != want {
+				t.Errorf("era %d: %d rows, %v; the row has owner %x and token %d, want %d", era, n, err, owner, token, want)
+			}
+		}
+	})
+}
+
+// What only confirms a lease extends it, by the least there is if no time is asked for.
+func TestALeaseThatIsConfirmedIsNeverShorter(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		for ttl, state := range map[int64]string{0: "more", 1: "more", hour: "an hour"} {
+			ready(t, e, "acquired_at = expires_at")
+			n, err := sessionOf(t, e).Change(t.Context(), e.Dialect.Text("confirm"), ttl, k, holder[:], 5)
+			var got string
+			far := "acquired_at" + strings.Repeat(" + {second}", 100)
+			found := e.DB.QueryRowContext(t.Context(), e.SQL("SELECT CASE WHEN expires_at > "+far+
+				" THEN 'an hour' WHEN expires_at > acquired_at THEN 'more' ELSE 'not more' END FROM {rowlock}")).Scan(&got)
+			if err != nil || found != nil || n != 1 || got != state {
+				t.Errorf("%d µs: %d rows, %v, %v; it has %s, want %s", ttl, n, err, found, got, state)
+			}
+		}
+	})
+}
+
 func sessionOf(t *testing.T, e *testdb.Env) *sqlstore.Session {
 	t.Helper()
 	s := e.Session(t)

@@ -3,6 +3,7 @@ package table_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,6 +171,32 @@ func TestEachChangeOfALeaseDecidesForItself(t *testing.T) {
 				if err != nil || did != allowed || !allowed && rowOf(t, e) != before {
 					t.Errorf("%s after %s: %t, %v; it made of\n%s\n%s", way, set, did, err, before, fmt.Sprint(rowOf(t, e)))
 				}
+			}
+		}
+	})
+}
+
+// The update that takes a row which is expected to be free takes no other. On SQLite it takes an
+// expired one too.
+func TestEachUpdateTakesOnlyAFreeRow(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		on := readySession(t, e, 0)
+		args := map[string][]any{
+			"sqlite": {hour / 1000, next[:], "n", k},
+			"pgx":    {k, next[:], "n", hour},
+			"mysql":  {next[:], "n", hour, k, k},
+		}[e.Driver]
+		for set, want := range map[string]bool{
+			freed: true, expired: e.Name == "sqlite", "note = note": false, taken: false,
+			freed + ", " + moved: false, freed + ", " + spent: false, expired + ", " + moved: false, expired + ", " + spent: false,
+		} {
+			ready(t, e, set)
+			before := rowOf(t, e)
+			if _, err := rowsOf(t, on, strings.ReplaceAll(e.Dialect.Text("acquire-update"), "@era", "0"), args); err != nil {
+				t.Error(err)
+			}
+			if owner, _ := owned(t, e); (owner == string(next[:])) != want || !want && rowOf(t, e) != before {
+				t.Errorf("%s: taken by %x", set, owner)
 			}
 		}
 	})

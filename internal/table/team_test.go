@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,11 +92,13 @@ var onTeams = []onTeam{
 	{"share", shareN, joins(wishes, "w", later), "0w alive; " + same},
 	{"share", shareN, row(moved), same},
 	{"share", shareN, row(exclusive), same},
+	{"share", shareN, row(freed), same},
 	{"share-one", shareOne, nil, same + "; 5n long"},
 	{"share-one", shareOne, joins(wishes, "w", past), "0w dead; " + same + "; 5n long"},
 	{"share-one", shareOne, joins(wishes, "w", later), "0w alive; " + same},
 	{"share-one", shareOne, row(moved), same},
 	{"share-one", shareOne, row(exclusive), same},
+	{"share-one", shareOne, row(freed), same},
 	{"member-renew", these(nil, item("a", 5)), nil, "4o alive; 5a long; 5d dead"},
 	{"member-renew", these(nil, item("d", 5)), nil, same},
 	{"member-renew", these(nil, item("a", 4)), nil, same},
@@ -119,6 +122,7 @@ var readers = []onTeam{
 	{"member-look", listed(), nil, "1"},
 	{"member-look", listed(), row(moved), "0"},
 	{"member-look", listed(), row(exclusive), "0"},
+	{"member-look", listed(), row(freed), "0"},
 	{"member-others", listed(), nil, "0"},
 	{"member-others", listed(), leaves("a"), "1"},
 	{"member-find", these(nil, item("a", 0)), nil, "1"},
@@ -131,6 +135,7 @@ var readers = []onTeam{
 	{"team-lock", fixed(k), nil, "1"},
 	{"team-lock", fixed(k), row(moved), "0"},
 	{"team-lock", fixed(k), row(exclusive), "0"},
+	{"team-lock", fixed(k), row(freed), "0"},
 	{"team-left", fixed(k, theTeam), nil, "1"},
 	{"team-left", fixed(k, teamOf(3)), nil, "0"},
 	{"team-idle", fixed(10), nil, "0"},
@@ -143,7 +148,7 @@ var readers = []onTeam{
 
 func TestStatementsOfATeamTouchOnlyItsMembers(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for i, c := range onTeams {
+		for i, c := range slices.Concat(onTeams, namesakes) {
 			c.scene(e, t)
 			if _, err := e.DB.ExecContext(t.Context(), e.Dialect.Text(c.section), c.args(e.Dialect)...); err != nil {
 				t.Errorf("%s: %v", c.section, err)
@@ -157,11 +162,12 @@ func TestStatementsOfATeamTouchOnlyItsMembers(t *testing.T) {
 
 func TestStatementsOfATeamReadOnlyItsMembers(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for i, c := range append(readers,
-			onTeam{"member-others", listed(), both(leaves("a"), row(moved)), "0"},
-			onTeam{"member-others", listed(), both(leaves("a"), row(exclusive)), "0"},
-			onTeam{"team-idle", fixed(10), both(leaves("a"), row(moved)), "0"},
-			onTeam{"team-idle", fixed(10), both(leaves("a"), row(exclusive)), "0"}) {
+		all := slices.Clone(readers)
+		for _, set := range []string{moved, exclusive, freed} {
+			without := both(leaves("a"), row(set))
+			all = append(all, onTeam{"member-others", listed(), without, "0"}, onTeam{"team-idle", fixed(10), without, "0"})
+		}
+		for i, c := range all {
 			c.scene(e, t)
 			found, err := e.DB.QueryContext(t.Context(), e.Dialect.Text(c.section), c.args(e.Dialect)...)
 			if err != nil {
@@ -197,22 +203,23 @@ func (c *onTeam) scene(e *testdb.Env, t *testing.T) {
 	}
 }
 
-// left are the members by team and name, and whether they live: long, if they were renewed.
+// left are the members by team and name, and whether they live: long, if they were renewed, and
+// since when, if they are old.
 func left(e *testdb.Env, t *testing.T) string {
 	t.Helper()
 	found, err := e.DB.QueryContext(context.Background(), e.SQL("SELECT team, owner, CASE WHEN expires_at > "+later+
-		" + {second} THEN 'long' WHEN expires_at > {now} THEN 'alive' ELSE 'dead' END FROM {rowlock_member} ORDER BY 1, 2"))
+		" + {second} THEN 'long' WHEN expires_at > {now} THEN 'alive' ELSE 'dead' END, CASE WHEN joined_at < "+longAgo+" THEN ', old' ELSE '' END FROM {rowlock_member} ORDER BY 1, 2"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []string
 	for found.Next() {
 		var team, owner []byte
-		var state string
-		if err := found.Scan(&team, &owner, &state); err != nil {
+		var state, old string
+		if err := found.Scan(&team, &owner, &state, &old); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, fmt.Sprintf("%d%c %s", team[15], owner[0], state))
+		all = append(all, fmt.Sprintf("%d%c %s%s", team[15], owner[0], state, old))
 	}
 	return strings.Join(all, "; ")
 }
