@@ -34,7 +34,7 @@ var controls = []control{
 	{
 		mutant: mutant{
 			name: "no session learns of an era", file: "internal/era/era.go",
-			old: "if e.d.OneHistory {", new: "if true || e.d.OneHistory {", on: onPostgres,
+			old: "if e.d.OneHistory {\n\t\ts.EraAt(0)", new: "if true || e.d.OneHistory {\n\t\ts.EraAt(0)", on: onPostgres,
 		},
 		faults: "failover-lossy",
 	},
