@@ -13,7 +13,7 @@ import (
 var limits = struct {
 	alone, crowd float64 // round trips of a pair on a server: with one caller, and with a hundred
 	objects      map[string]float64
-}{2.4, 1, map[string]float64{"sqlite": 75, "postgres": 75, "mariadb": 60, "mysql": 60}}
+}{2.4, 1, map[string]float64{"sqlite": 75, "postgres": 35, "mariadb": 60, "mysql": 60}}
 
 // exceeded says which limits a run has exceeded, and how many held locks it has lost.
 func exceeded(s settings, all []*result) error {

@@ -114,12 +114,12 @@ func TestAShortRunSeesWhatAPairSendsAllocatesAndLoses(t *testing.T) {
 		all   []*result
 		wrong bool
 	}{
-		"as it is":                    {with(2.01, 0.1, 60, 0), false},
-		"not known, as on SQLite":     {with(0, math.NaN(), 60, 0), false},
-		"a third round trip":          {with(3, 0.1, 60, 0), true},
-		"a crowd that is not batched": {with(2, 2, 60, 0), true},
-		"twice the allocations":       {with(2, 0.1, 120, 0), true},
-		"a lost lock":                 {with(2, 0.1, 60, 1), true},
+		"as it is":                    {with(2.01, 0.1, 25, 0), false},
+		"not known, as on SQLite":     {with(0, math.NaN(), 25, 0), false},
+		"a third round trip":          {with(3, 0.1, 25, 0), true},
+		"a crowd that is not batched": {with(2, 2, 25, 0), true},
+		"twice the allocations":       {with(2, 0.1, 60, 0), true},
+		"a lost lock":                 {with(2, 0.1, 25, 1), true},
 	} {
 		if err := exceeded(s, c.all); (err != nil) != c.wrong {
 			t.Errorf("%s: %v", what, err)
