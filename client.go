@@ -79,6 +79,10 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("%w: RequireSync: the store does not say that it waits for a replica "+
 			"(lease.SyncRequirer); give RequireSync to OpenTable too, or leave it out", lease.ErrUnsupported)
 	}
+	if s, ok := seam.As[interface{ Relaxes() bool }](store); cfg.DurableRelease && ok && s.Relaxes() {
+		return nil, fmt.Errorf("%w: DurableRelease: the store was opened without it; give it to "+
+			"OpenTable too, or leave it out", lease.ErrConfig)
+	}
 	if cfg.Fair && !able.HasQueue() {
 		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}

@@ -118,7 +118,7 @@ type Config struct {
 	// soon after Unlock (on SQLite: a crash of the machine) can then undo the release, so that the
 	// key is locked for the rest of its TTL. No grant is less durable for it, and the next grant
 	// makes the release durable. docs/settings.md says how soon. On MySQL and MariaDB every release
-	// waits.
+	// waits. A store of OpenTable keeps to what OpenTable was given, and New refuses another.
 	DurableRelease bool
 	// Reaper says when dead rows are removed.
 	Reaper ReaperConfig

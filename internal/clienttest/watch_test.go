@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,6 +67,14 @@ func (s *seen) add(e rowlock.Event, err error) {
 	}
 	s.last = e
 	s.all = append(s.all, fmt.Sprintf("%s %s %d", e.Key, e.Kind, e.Token))
+}
+
+// sort puts the events so far in order.
+func (s *seen) sort() {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.Sort(s.all)
 }
 
 // want wants these events since the last call, and no others.

@@ -65,6 +65,7 @@ func New(store *seam.Store, cfg Config) *Hints {
 		news: make(map[string]struct{}),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
+	store.Meet(h.process)
 	if !cfg.Off {
 		h.notifier = store.Notifier
 		if store.Registers() && !cfg.Everyone {

@@ -45,6 +45,13 @@ func (s *Store) Leave(ctx context.Context, waiters []lease.Lease) error {
 // Unregister must not be called on a store that keeps none.
 func (s *Store) Registers() bool { return s.registry != nil }
 
+// Meet tells the store of a process that is going to use it.
+func (s *Store) Meet(process lease.Owner) {
+	if m, ok := As[interface{ Meet(process lease.Owner) }](s.store); ok {
+		m.Meet(process)
+	}
+}
+
 // Register notes that a process waits for keys.
 func (s *Store) Register(
 	ctx context.Context, process lease.Owner, keys []string, d time.Duration,

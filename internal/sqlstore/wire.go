@@ -204,5 +204,6 @@ func (s *Session) put(ctx context.Context, c any, n int, statement func(i int) (
 var errMixed = errors.New("a release whose commit need not be durable must not share it")
 
 // relaxes reports whether a statement may set that its transaction's commit waits for no disk and
-// no standby. The word tells it, so that a new statement is known without being listed.
-func relaxes(query string) bool { return strings.Contains(query, "synchronous_commit") }
+// no standby. The text tells it, so that a new statement is known without being listed. The word
+// alone may also be in the name of a table.
+func relaxes(query string) bool { return strings.Contains(query, "set_config('synchronous_commit'") }

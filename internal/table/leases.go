@@ -91,6 +91,7 @@ func (s *Store) release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 		}
 		a, doubtful, err := s.conclude(ctx, "release", leases[i].Key, op)
 		out[i] = a.released
+		out[i].Looked = out[i].Looked && s.process.sure()
 		out[i].Gone = out[i].Gone && !doubtful // the try without an answer may have released it
 		out[i].Err = err
 	}

@@ -72,6 +72,7 @@ func (s *Store) refusal(err error) error {
 }
 
 func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
+	s.relax = o.Relax
 	defer func() {
 		if err != nil {
 			s.eras.Close()

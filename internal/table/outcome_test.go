@@ -106,8 +106,12 @@ func TestStatementsOfACall(t *testing.T) {
 		}
 		r.log.Reset()
 		release(t, r.store, l)
-		if n := r.log.Count(nil); n != 1 {
-			t.Errorf("a release cost %d round trips, want 1", n)
+		want := 1
+		if e.Name == "sqlite" {
+			want = 3 // two pragmas, which send nothing: decision 0058
+		}
+		if n := r.log.Count(nil); n != want {
+			t.Errorf("a release cost %d calls of the driver, want %d", n, want)
 		}
 	})
 }

@@ -17,7 +17,7 @@ const (
 
 // gate is how many ops wait for each lane that runs a batch. It was measured on PostgreSQL alone.
 func (e *engine) gate() int {
-	if e.d.Piper == nil {
+	if e.d.Piper == nil || e.d.Pooled() {
 		return 0
 	}
 	return enough

@@ -9,7 +9,21 @@ import (
 // processes remembers for which process the store works, so that a release does not report that
 // process's own waiters. A store that serves several processes cannot tell which one releases, and
 // leaves out none.
-type processes struct{ seen atomic.Pointer[lease.Owner] }
+type processes struct {
+	seen atomic.Pointer[lease.Owner]
+	told atomic.Bool // by Meet
+}
+
+// Meet notes a process before it waits for anything. A process that never waits registers nothing,
+// and its releases would leave out the only one that does.
+func (s *Store) Meet(process lease.Owner) {
+	s.process.told.Store(true)
+	s.process.meet(process)
+}
+
+// sure reports whether alone is the process that releases, or none. A client behind a store that
+// does not say which processes there are may be another one.
+func (p *processes) sure() bool { return p.told.Load() || p.alone().IsZero() }
 
 func (p *processes) meet(process lease.Owner) {
 	if p.seen.Load() == nil && p.seen.CompareAndSwap(nil, &process) {

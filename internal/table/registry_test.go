@@ -68,6 +68,22 @@ func TestAReleaseSaysWhetherAnybodyElseWaits(t *testing.T) {
 	want("two processes use the store, and one of them waits", true)
 }
 
+// A process that never waits registers nothing. Its releases must not leave out the one that does.
+func TestAReleaseOfAProcessThatNeverWaitsLeavesOutNoOther(t *testing.T) {
+	e := on(t, "postgres")
+	for _, said := range []bool{false, true} {
+		s, never, waits := openOn(t, e, e.Dialect, true), lease.NewOwner(), lease.NewOwner()
+		if said {
+			s.Meet(never)
+			s.Meet(waits)
+		}
+		wantIs(t, s.Register(t.Context(), waits, []string{"key"}, ttl), nil)
+		if got := release(t, s, hold(t, s, "key")); got.Looked && !got.Awaited {
+			t.Errorf("the store was told which processes there are: %t; a release says %+v", said, got)
+		}
+	}
+}
+
 func TestASweepForgetsWhoDiedWaiting(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s := openOn(t, e, e.Dialect, true)

@@ -61,6 +61,7 @@ type Store struct {
 	desk     desk
 	single   bool         // one lane
 	sync     *synchronous // nil unless a commit must wait for another server
+	relax    bool         // Options.Relax
 
 	optimistic bool // keys cannot be shared
 	joins      gather
