@@ -68,10 +68,12 @@ var direct = map[string]string{
 	"once":  "SameKeyOfAnotherTenant|TakesTheOldest|^TestALookAhead|^TestALookSees",
 
 	"force":      "EachWriteDecidesForItself|^TestAForcedRelease|StatementsOfATeam",
-	"move":       "EachWriteDecidesForItself",
+	"limit":      "^TestEach(Choice|ChangeOfALimit|Slot)",
+	"move":       "EachWriteDecidesForItself|^TestEach(Recall|Fence)",
 	"queue":      "^TestEach(Claim|Pass|Ticket|Dead|Place|Turn|Call|Floor)",
 	"shared":     "EachWriteDecidesForItself|StatementsOfATeam",
-	"statements": "^TestEach|HandedOver|ConfirmedIsNever",
+	"statements": "^TestEach(Grant|Update|Change|Choice|Batch|Row|Statement|Renewal|Release|Piped|Relaxed|Call|Write|" +
+		"Sweep|Walk|Floor|Fence)|HandedOver|ConfirmedIsNever",
 }
 
 // between has another client come before each statement of a call.

@@ -1,0 +1,203 @@
+package table_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// alternates are statements that give the row of "k" to next, if it is free and has token 5. Each
+// is the second of two in its call, or comes after a read.
+func alternates(e *testdb.Env) map[string][]any {
+	list := func(owner lease.Owner) string {
+		c := toNext("k")
+		c.From.Token, c.From.Owner = 5, owner
+		return sqlstore.ChangeList([]sqlstore.Change{c})
+	}
+	switch e.Driver {
+	case "pgx":
+		return map[string][]any{"acquire-piped": {k, next[:], "n", hour}}
+	case "mysql":
+		return map[string][]any{
+			"acquire-expired": {next[:], "n", hour, k},
+			"apply":           {[]byte("batch"), list(lease.Owner{})},
+			"apply-all":       {list(lease.Owner{}), 1},
+		}
+	}
+	return nil
+}
+
+// A row is given to next if it is free, and by some statements if it has expired, above its token
+// and the era.
+func TestEachStatementThatGrantsDecidesForItself(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		in := map[int64]*sqlstore.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		for section, args := range alternates(e) {
+			for _, c := range grantStates {
+				if c.set == "" {
+					continue
+				}
+				c.prepare(t, e)
+				e.Exec(t, "UPDATE {rowlock} SET acquired_at = "+longAgo)
+				before, want := rowOf(t, e), c.want
+				if section == "acquire-piped" && strings.Contains(c.set, expired) {
+					want = 0
+				}
+				err := in[c.era].Query(t.Context(), e.Dialect.Text(section), args, func(sqlstore.Columns) error { return nil })
+				owner, token := owned(t, e)
+				switch {
+				case err != nil:
+					t.Errorf("%s of %+v: %v", section, c, err)
+				case want == 0 && rowOf(t, e) != before:
+					t.Errorf("%s of %+v made of\n%s\n%s", section, c, before, rowOf(t, e))
+				case want > 0 && (owner != string(next[:]) || token != want || !grantedNow(t, e)):
+					t.Errorf("%s of %+v: the row has owner %x and token %d; granted now: %t", section, c, owner, token, grantedNow(t, e))
+				}
+			}
+		}
+	})
+}
+
+// On MySQL a batch takes a row as it was read.
+func TestEachBatchTakesRowsAsTheyWereRead(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		if e.Driver != "mysql" {
+			t.Skip("a batch reads its rows itself")
+		}
+		on := readySession(t, e, 0)
+		for section, args := range alternates(e) {
+			if section == "acquire-expired" {
+				continue
+			}
+			for _, set := range []string{raised + ", " + freed, lowered + ", " + freed, raised + ", " + expired} {
+				ready(t, e, set)
+				before := rowOf(t, e)
+				n, err := on.Change(t.Context(), e.Dialect.Text(section), args...)
+				if err != nil || n != 0 || rowOf(t, e) != before {
+					t.Errorf("%s after %s: %d rows, %v", section, set, n, err)
+				}
+			}
+		}
+	})
+}
+
+// A row that is there is not made again, and whoever has locked it is not waited for.
+func TestEachRowIsMadeOnce(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		on := readySession(t, e, 0)
+		insert := []any{k, next[:], "n", hour, lease.Bucket("k")}
+		ways := map[string]func() (int64, error){
+			"acquire-any": func() (int64, error) { return acquireBy(sqlstore.Update)(t.Context(), e.Dialect, on, false) },
+			"create": func() (int64, error) { return tokenIn(e.Dialect.Create(t.Context(), on, []sqlstore.Change{toNext("k")})) },
+		}
+		if e.Driver == "mysql" {
+			insert = append(insert, k)
+		}
+		ways["acquire-insert"] = func() (n int64, err error) {
+			err = on.Query(t.Context(), e.Dialect.Text("acquire-insert"), insert, func(sqlstore.Columns) error { n++; return nil })
+			return n, err
+		}
+		for _, set := range []string{"note = note", freed, expired, moved} {
+			for way, make := range ways {
+				if way == "acquire-any" && set == freed {
+					continue // it waits for another who takes it
+				}
+				ready(t, e, set)
+				before := rowOf(t, e)
+				first := begun(t, e)
+				do(t, first, e.SQL("UPDATE {rowlock} SET acquired_at = acquired_at + {second}"))
+				n, err := make()
+				do(t, first, "ROLLBACK")
+				if err != nil || n != 0 || rowOf(t, e) != before {
+					t.Errorf("%s after %s: %d, %v", way, set, n, err)
+				}
+			}
+		}
+	})
+}
+
+// A call that is answered with a token is answered with nothing else.
+func TestEachGrantIsAnsweredOnce(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		if e.Name != "postgres" {
+			t.Skip("there a statement answers with a count")
+		}
+		in := map[int64]*sqlstore.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		for _, c := range grantStates {
+			c.prepare(t, e)
+			got, err := takeOrMake(t, e, in[c.era], "acquire-any")
+			if err != nil || got != c.want {
+				t.Errorf("%+v: token %d, %v", c, got, err)
+			}
+		}
+	})
+}
+
+// What a renewal says of each lease: the row of "k" is holder's, with token 5.
+func TestEachRenewalAnswersForItsLease(t *testing.T) {
+	mine := lease.RenewRequest{Lease: lease.Lease{Key: "k", Owner: holder, Token: 5}, TTL: time.Hour}
+	other, older := mine, mine
+	other.Owner, other.TTL = stranger, time.Minute
+	older.Token, older.TTL = 4, time.Minute
+	words := map[lease.RenewOutcome]string{lease.Extended: "extended", lease.Busy: "busy", lease.Lost: "lost"}
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		on := readySession(t, e, 0)
+		for _, c := range []struct{ set, locked, want string }{
+			{"note = note", "", "extended lost lost"},
+			{"note = note", "locked", "busy lost lost"},
+			{expired, "", "lost lost lost"},
+			{expired, "locked", "busy lost lost"},
+			{moved, "", "lost lost lost"},
+			{moved, "locked", "lost lost lost"},
+			{freed, "", "lost lost lost"},
+		} {
+			if c.locked != "" && e.Name == "sqlite" {
+				continue
+			}
+			for _, order := range [][]int{{0, 1, 2}, {1, 0, 2}, {2, 1, 0}} {
+				ready(t, e, c.set)
+				e.Exec(t, "UPDATE {rowlock} SET acquired_at = "+longAgo)
+				reqs, want := make([]lease.RenewRequest, 3), make([]string, 3)
+				for i, at := range order {
+					reqs[i], want[i] = []lease.RenewRequest{mine, other, older}[at], strings.Fields(c.want)[at]
+				}
+				unlock := func() {}
+				if c.locked != "" {
+					first := begun(t, e)
+					do(t, first, e.SQL("UPDATE {rowlock} SET acquired_at = acquired_at + {second}"))
+					unlock = func() { do(t, first, "ROLLBACK") }
+				}
+				renewed, err := e.Dialect.Renew(t.Context(), on, reqs)
+				unlock()
+				if err != nil {
+					t.Errorf("%s %s: %v", c.set, c.locked, err)
+					continue
+				}
+				var got []string
+				for _, r := range renewed {
+					got = append(got, words[r.Outcome])
+				}
+				if strings.Join(got, " ") != strings.Join(want, " ") {
+					t.Errorf("%s %s, in order %v: %v, want %v", c.set, c.locked, order, got, want)
+				}
+				if long := lastsLong(t, e); long != (want[0] == "extended" || want[1] == "extended" || want[2] == "extended") {
+					t.Errorf("%s %s, in order %v: it lasts long: %t", c.set, c.locked, order, long)
+				}
+			}
+		}
+	})
+}
+
+// lastsLong is whether the row has the hour that its holder asked for.
+func lastsLong(t *testing.T, e *testdb.Env) (long bool) {
+	t.Helper()
+	query := e.SQL("SELECT COUNT(*) > 0 FROM {rowlock} WHERE expires_at > " + later + strings.Repeat(" + {second}", 100))
+	if err := e.DB.QueryRowContext(t.Context(), query).Scan(&long); err != nil {
+		t.Fatal(err)
+	}
+	return long
+}
