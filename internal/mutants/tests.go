@@ -67,11 +67,11 @@ var direct = map[string]string{
 	"latch": "DecidesForItself|StaysUntilItExpires|OfThisBarrier|OfTheGeneration|GenerationsGrow|EachGenerationOnce|ThatIsBeingKept",
 	"once":  "SameKeyOfAnotherTenant|TakesTheOldest|^TestALookAhead|^TestALookSees",
 
-	"force":      "EachWriteDecidesForItself|^TestAForcedRelease|StatementsOfATeam",
-	"limit":      "^TestEach(Choice|ChangeOfALimit|Slot)",
-	"move":       "EachWriteDecidesForItself|^TestEach(Recall|Fence)",
-	"queue":      "^TestEach(Claim|Pass|Ticket|Dead|Place|Turn|Call|Floor)",
-	"shared":     "EachWriteDecidesForItself|StatementsOfATeam",
+	"force":  "EachWriteDecidesForItself|^TestAForcedRelease|StatementsOfATeam",
+	"limit":  "^TestEach(Choice|ChangeOfALimit|Slot)",
+	"move":   "EachWriteDecidesForItself|^TestEach(Recall|Fence)",
+	"queue":  "^TestEach(Claim|Pass|Ticket|Dead|Place|Turn|Call|Floor|GrantThat)",
+	"shared": "EachWriteDecidesForItself|StatementsOfATeam",
 	"statements": "^TestEach(Grant|Update|Change|Choice|Batch|Row|Statement|Renewal|Release|Piped|Relaxed|Call|Write|" +
 		"Sweep|Walk|Floor|Fence)|HandedOver|ConfirmedIsNever",
 }

@@ -51,7 +51,7 @@ func TestEachRecallDecidesForItself(t *testing.T) {
 	})
 }
 
-// homeOf is the home of k, its token, and all else if somebody has it.
+// homeOf is the home of k and its token, and all else if the row has an owner.
 func homeOf(t *testing.T, e *testdb.Env) (home string) {
 	t.Helper()
 	query := "SELECT home, token, CASE WHEN owner IS NULL AND note = '' AND expires_at <= {now} THEN 1 ELSE 0 END FROM {rowlock}"

@@ -33,7 +33,8 @@ func TestEachChangeOfALimitBeginsAGeneration(t *testing.T) {
 	})
 }
 
-// slotWays grant the slot k, which is free for the first and the holder's with token 5 for the second.
+// slotWays grant the slot k, which is free for the first, and has a holder and token 5 for the
+// second.
 var slotWays = map[string]struct {
 	set   string
 	grant func(t *testing.T, e *testdb.Env, on *sqlstore.Session, w *sqlstore.Within) error
@@ -94,6 +95,24 @@ func TestEachSlotIsOfALimitThatIsNotBeingChanged(t *testing.T) {
 			do(t, first, "COMMIT")
 			if err := <-ended; err != nil || nextHas(t, e) != "" {
 				t.Errorf("%s: next has %q; %v", name, nextHas(t, e), err)
+			}
+		}
+	})
+}
+
+// A limit stays as it is until what was granted in its generation has been committed.
+func TestEachSlotKeepsItsLimitUntilItsCommit(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		on := readySession(t, e, 0)
+		for name, way := range slotWays {
+			limited(t, e)
+			ready(t, e, way.set)
+			first := begun(t, e)
+			err := way.grant(t, e, first, &sqlstore.Within{Name: "s", Generation: 3})
+			n, failed := rowsOf(t, on, e.SQL("SELECT 1 FROM {rowlock_limit} FOR UPDATE SKIP LOCKED"), nil)
+			do(t, first, "COMMIT")
+			if err != nil || failed != nil || n != 1 || nextHas(t, e) != "k6" {
+				t.Errorf("%s: %d of the two limits may be changed, and next has %q; %v, %v", name, n, nextHas(t, e), err, failed)
 			}
 		}
 	})
