@@ -72,7 +72,7 @@ var direct = map[string]string{
 	"move":   "EachWriteDecidesForItself|^TestEach(Recall|Fence)",
 	"queue":  "^TestEach(Claim|Pass|Ticket|Dead|Place|Turn|Call|Floor|GrantThat)",
 	"shared": "EachWriteDecidesForItself|StatementsOfATeam",
-	"statements": "^TestEach(Grant|Update|Change|Choice|Batch|Row|Statement|Renewal|Release|Piped|Relaxed|Call|Write|" +
+	"statements": "^TestEach(Grant|Update|Change|Choice|Batch|Row|Statement|Renewal|Release|Relaxed|Call|Write|" +
 		"Sweep|Walk|Floor|Fence)|HandedOver|ConfirmedIsNever",
 }
 
