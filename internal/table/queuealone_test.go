@@ -134,7 +134,7 @@ func TestEachClaimMakesAFreeRow(t *testing.T) {
 				t.Errorf("above %d: %d rows, %v; owner %x and token %d", floor, n, err, owner, token)
 			}
 		}
-		ready(t, e, "note = note")
+		(&grantState{set: "note = note"}).prepare(t, e)
 		first := begun(t, e)
 		do(t, first, e.SQL("UPDATE {rowlock} SET acquired_at = acquired_at + {second}"))
 		n, err := claim()
