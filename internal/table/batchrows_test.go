@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -46,7 +45,8 @@ func TestEachStatementThatGrantsDecidesForItself(t *testing.T) {
 				if section == "acquire-piped" && strings.Contains(c.set, expired) {
 					want = 0
 				}
-				err := in[c.era].Query(t.Context(), e.Dialect.Text(section), args, func(sqlstore.Columns) error { return nil })
+				err := in[c.era].Query(t.Context(), e.Dialect.Text(section), args,
+					func(sqlstore.Columns) error { return nil })
 				owner, token := owned(t, e)
 				switch {
 				case err != nil:
@@ -54,7 +54,8 @@ func TestEachStatementThatGrantsDecidesForItself(t *testing.T) {
 				case want == 0 && rowOf(t, e) != before:
 					t.Errorf("%s of %+v made of\n%s\n%s", section, c, before, rowOf(t, e))
 				case want > 0 && (owner != string(next[:]) || token != want || !grantedNow(t, e)):
-					t.Errorf("%s of %+v: the row has owner %x and token %d; granted now: %t", section, c, owner, token, grantedNow(t, e))
+					t.Errorf("%s of %+v: the row has owner %x and token %d; granted now: %t",
+						section, c, owner, token, grantedNow(t, e))
 				}
 			}
 		}
@@ -125,7 +126,8 @@ func TestEachRowIsMadeOnce(t *testing.T) {
 			ways["acquire-any"] = func() (int64, error) { return takeOrMake(t, e, on, "acquire-any") }
 		}
 		ways["acquire-insert"] = func() (n int64, err error) {
-			err = on.Query(t.Context(), e.Dialect.Text("acquire-insert"), insert, func(sqlstore.Columns) error { n++; return nil })
+			err = on.Query(t.Context(), e.Dialect.Text("acquire-insert"), insert,
+				func(sqlstore.Columns) error { n++; return nil })
 			return n, err
 		}
 		for _, set := range []string{"note = note", freed, expired, moved} {
@@ -185,72 +187,9 @@ func TestEachGrantThatIsRefusedLocksNothing(t *testing.T) {
 			var locked int
 			failed := e.DB.QueryRowContext(t.Context(), e.SQL("SELECT count(*) FROM {rowlock} WHERE xmax <> 0")).Scan(&locked)
 			if err := errors.Join(err, failed); err != nil || token != 0 || locked != 0 {
-				t.Errorf("%s after %s while %q wait: token %d, and %d rows were locked; %v", c.section, c.set, c.waiting, token, locked, err)
+				t.Errorf("%s after %s while %q wait: token %d, and %d rows were locked; %v",
+					c.section, c.set, c.waiting, token, locked, err)
 			}
 		}
 	})
-}
-
-// What a renewal says of each lease: the row of "k" is holder's, with token 5.
-func TestEachRenewalAnswersForItsLease(t *testing.T) {
-	mine := lease.RenewRequest{Lease: lease.Lease{Key: "k", Owner: holder, Token: 5}, TTL: time.Hour}
-	other, older := mine, mine
-	other.Owner, other.TTL = stranger, time.Minute
-	older.Token, older.TTL = 4, time.Minute
-	words := map[lease.RenewOutcome]string{lease.Extended: "extended", lease.Busy: "busy", lease.Lost: "lost"}
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		on := readySession(t, e, 0)
-		for _, c := range []struct{ set, locked, want string }{
-			{"note = note", "", "extended lost lost"},
-			{"note = note", "locked", "busy lost lost"},
-			{expired, "", "lost lost lost"},
-			{expired, "locked", "busy lost lost"},
-			{moved, "", "lost lost lost"},
-			{moved, "locked", "lost lost lost"},
-			{freed, "", "lost lost lost"},
-		} {
-			if c.locked != "" && e.Name == "sqlite" {
-				continue
-			}
-			for _, order := range [][]int{{0, 1, 2}, {1, 0, 2}, {2, 1, 0}} {
-				ready(t, e, c.set)
-				reqs, want := make([]lease.RenewRequest, 3), make([]string, 3)
-				for i, at := range order {
-					reqs[i], want[i] = []lease.RenewRequest{mine, other, older}[at], strings.Fields(c.want)[at]
-				}
-				unlock := func() {}
-				if c.locked != "" {
-					first := begun(t, e)
-					do(t, first, e.SQL("UPDATE {rowlock} SET acquired_at = acquired_at + {second}"))
-					unlock = func() { do(t, first, "ROLLBACK") }
-				}
-				renewed, err := e.Dialect.Renew(t.Context(), on, reqs)
-				unlock()
-				if err != nil {
-					t.Errorf("%s %s: %v", c.set, c.locked, err)
-					continue
-				}
-				var got []string
-				for _, r := range renewed {
-					got = append(got, words[r.Outcome])
-				}
-				if strings.Join(got, " ") != strings.Join(want, " ") {
-					t.Errorf("%s %s, in order %v: %v, want %v", c.set, c.locked, order, got, want)
-				}
-				if long := lastsLong(t, e); long != (want[0] == "extended" || want[1] == "extended" || want[2] == "extended") {
-					t.Errorf("%s %s, in order %v: it lasts long: %t", c.set, c.locked, order, long)
-				}
-			}
-		}
-	})
-}
-
-// lastsLong is whether the row has the hour that its holder asked for.
-func lastsLong(t *testing.T, e *testdb.Env) (long bool) {
-	t.Helper()
-	query := e.SQL("SELECT COUNT(*) > 0 FROM {rowlock} WHERE expires_at > " + later + strings.Repeat(" + {second}", 100))
-	if err := e.DB.QueryRowContext(t.Context(), query).Scan(&long); err != nil {
-		t.Fatal(err)
-	}
-	return long
 }

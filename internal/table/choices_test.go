@@ -64,7 +64,9 @@ func nextHas(t *testing.T, e *testdb.Env) string {
 
 // chooseAny is ApplyAny. On MySQL it is the statement by itself, because ApplyAny reads the rows
 // first.
-func chooseAny(t *testing.T, e *testdb.Env, on *sqlstore.Session, changes []sqlstore.Change, n int, w *sqlstore.Within) error {
+func chooseAny(
+	t *testing.T, e *testdb.Env, on *sqlstore.Session, changes []sqlstore.Change, n int, w *sqlstore.Within,
+) error {
 	t.Helper()
 	if e.Driver != "mysql" {
 		_, err := e.Dialect.ApplyAny(t.Context(), on, changes, n, w)

@@ -54,7 +54,8 @@ func TestEachRecallDecidesForItself(t *testing.T) {
 // homeOf is the home of k and its token, and all else if the row has an owner.
 func homeOf(t *testing.T, e *testdb.Env) (home string) {
 	t.Helper()
-	query := "SELECT home, token, CASE WHEN owner IS NULL AND note = '' AND expires_at <= {now} THEN 1 ELSE 0 END FROM {rowlock}"
+	query := "SELECT home, token, CASE WHEN owner IS NULL AND note = '' AND expires_at <= {now}" +
+		" THEN 1 ELSE 0 END FROM {rowlock}"
 	found, err := e.DB.QueryContext(t.Context(), e.SQL(query))
 	if err != nil {
 		t.Fatal(err)

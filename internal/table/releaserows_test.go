@@ -112,7 +112,8 @@ func TestEachReleaseSaysWhetherAnotherWaits(t *testing.T) {
 			on := releasing(t, e)
 			waitsFor(t, e, "l", "a@1")
 			for tickets, want := range map[string]bool{
-				"": false, "a@1": true, "a@?": true, "a@1-": false, "p@1": false, "p@?": false, "p@1 a@2-": false, "p@1 a@2": true,
+				"": false, "a@1": true, "a@?": true, "a@1-": false,
+				"p@1": false, "p@?": false, "p@1 a@2-": false, "p@1 a@2": true,
 			} {
 				ready(t, e, "note = note")
 				waitsFor(t, e, "k", tickets)

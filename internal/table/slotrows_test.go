@@ -52,7 +52,8 @@ var slotWays = map[string]struct {
 func handSlot(t *testing.T, e *testdb.Env, on *sqlstore.Session, token int64, w *sqlstore.Within) error {
 	t.Helper()
 	had := lease.Lease{Key: "k", Owner: holder, Token: token}
-	_, err := e.Dialect.ApplyWithin(t.Context(), on, []sqlstore.Change{{From: had, To: next, Note: "n", TTL: time.Hour}}, w)
+	changes := []sqlstore.Change{{From: had, To: next, Note: "n", TTL: time.Hour}}
+	_, err := e.Dialect.ApplyWithin(t.Context(), on, changes, w)
 	return err
 }
 
