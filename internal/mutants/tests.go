@@ -67,11 +67,13 @@ var direct = map[string]string{
 	"latch": "DecidesForItself|StaysUntilItExpires|OfThisBarrier|OfTheGeneration|GenerationsGrow|EachGenerationOnce|ThatIsBeingKept",
 	"once":  "SameKeyOfAnotherTenant|TakesTheOldest|^TestALookAhead|^TestALookSees",
 
-	"force":      "EachWriteDecidesForItself|^TestAForcedRelease|StatementsOfATeam",
-	"move":       "EachWriteDecidesForItself",
-	"queue":      "^TestEach(Claim|Pass|Ticket|Dead|Place|Turn|Call|Floor)",
-	"shared":     "EachWriteDecidesForItself|StatementsOfATeam",
-	"statements": "^TestEach|HandedOver|ConfirmedIsNever",
+	"force":  "EachWriteDecidesForItself|^TestAForcedRelease|StatementsOfATeam",
+	"limit":  "^TestEach(Choice|ChangeOfALimit|Slot)",
+	"move":   "EachWriteDecidesForItself|^TestEach(Recall|Fence)",
+	"queue":  "^TestEach(Claim|Pass|Ticket|Dead|Place|Turn|Call|Floor|GrantThat)",
+	"shared": "EachWriteDecidesForItself|StatementsOfATeam",
+	"statements": "^TestEach(Grant|Update|Change|Choice|Batch|Row|Statement|Renewal|Release|Relaxed|Call|Write|" +
+		"Sweep|Walk|Floor|Fence)|HandedOver|ConfirmedIsNever",
 }
 
 // between has another client come before each statement of a call.

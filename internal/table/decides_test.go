@@ -20,6 +20,8 @@ const (
 	taken, freed           = "owner = X", "owner = NULL"
 	expired, lowered       = "expires_at = {now} - {second}", "token = token - 1"
 	hour             int64 = 3_600_000_000
+
+	takenExpired = expired + ", " + taken
 )
 
 // alone is a write to the key "k", whose row has an owner and token 5, in another state after row.
@@ -130,8 +132,8 @@ func ready(t *testing.T, e *testdb.Env, set string) {
 func change(t *testing.T, e *testdb.Env, set string) {
 	t.Helper()
 	var args []any
-	if set == taken {
-		set, args = "owner = ?", []any{stranger[:]}
+	if strings.HasSuffix(set, taken) {
+		set, args = strings.TrimSuffix(set, taken)+"owner = ?", []any{stranger[:]}
 	}
 	e.Exec(t, "UPDATE {rowlock} SET "+set, args...)
 }

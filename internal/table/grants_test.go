@@ -88,8 +88,8 @@ func TestEachGrantDecidesForItself(t *testing.T) {
 					t.Errorf("%s, %+v: token %d, %v", way, c, got, err)
 				}
 				owner, token := owned(t, e)
-				if mine := owner == string(next[:]); mine != (c.want > 0) || mine && token != c.want {
-					t.Errorf("%s, %+v: the row has owner %x and token %d", way, c, owner, token)
+				if mine := owner == string(next[:]); mine != (c.want > 0) || mine && token != c.want || mine != grantedNow(t, e) {
+					t.Errorf("%s, %+v: the row has owner %x and token %d, granted now: %t", way, c, owner, token, grantedNow(t, e))
 				}
 			}
 		}
@@ -115,6 +115,7 @@ func (c *grantState) prepare(t *testing.T, e *testdb.Env) {
 		return
 	}
 	ready(t, e, c.set)
+	e.Exec(t, "UPDATE {rowlock} SET acquired_at = "+longAgo)
 }
 
 // owned is the owner of k and its token; "" and 0 if there is no row.
@@ -159,7 +160,7 @@ func TestEachChangeOfALeaseDecidesForItself(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for way, do := range ways {
 			on := readySession(t, e, 0)
-			for _, set := range []string{"note = note", moved, taken, freed, raised, expired} {
+			for _, set := range []string{"note = note", moved, taken, takenExpired, freed, raised, expired} {
 				ready(t, e, set)
 				before := rowOf(t, e)
 				did, err := do(t.Context(), e.Dialect, on)

@@ -120,7 +120,7 @@ func TestEachClaimDecidesForItself(t *testing.T) {
 			},
 		}
 		if e.Driver == "pgx" {
-			ways["claim-any"] = func(on *sqlstore.Session) (token int64, err error) { return claimAny(t, e, on) }
+			ways["claim-any"] = func(on *sqlstore.Session) (token int64, err error) { return takeOrMake(t, e, on, "claim-any") }
 		}
 		for way, claim := range ways {
 			for _, q := range claims {
@@ -155,11 +155,11 @@ func sorted(tickets string) string {
 	return strings.Join(words, " ")
 }
 
-// claimAny is the statement of PostgreSQL that takes a key in any state.
-func claimAny(t *testing.T, e *testdb.Env, on *sqlstore.Session) (granted int64, err error) {
+// takeOrMake is a statement of PostgreSQL that takes a key in any state.
+func takeOrMake(t *testing.T, e *testdb.Env, on *sqlstore.Session, section string) (granted int64, err error) {
 	t.Helper()
 	answers := 0
-	err = on.Query(t.Context(), e.Dialect.Text("claim-any"), []any{k, next[:], "n", hour, lease.Bucket("k")},
+	err = on.Query(t.Context(), e.Dialect.Text(section), []any{k, next[:], "n", hour, lease.Bucket("k")},
 		func(row sqlstore.Columns) error {
 			var state, token, remaining int64
 			var note []byte

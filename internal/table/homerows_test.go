@@ -1,0 +1,140 @@
+package table_test
+
+import (
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// recalls are what a key is recalled to: the home, and an epoch that begins with token 10. What
+// becomes of it is its home and token, or "same". A row that is there has another token.
+var recalls = []struct {
+	set   string // "": there is no row
+	floor int64
+	home  int
+	want  string
+}{
+	{"", 0, 3, "3 10"},
+	{"", 9, 3, "3 10"},
+	{"", 10, 3, "same"},
+	{"", 17, 3, "same"},
+	{"", 9, 0, "0 10"},
+	{"", 17, 0, "0 17"},
+	{"note = 'n'", 0, 3, "3 10"},
+	{"note = 'n'", 17, 3, "3 10"},
+	{"note = 'n'", 17, 0, "0 10"},
+	{moved, 17, 0, "0 10"},
+	{"note = 'n', token = 10", 0, 3, "same"},
+	{"note = 'n', token = 12", 0, 3, "same"},
+	{"note = 'n', token = 12", 0, 0, "same"},
+	{moved + ", token = 12", 0, 0, "same"},
+}
+
+// A key is recalled in a later epoch, and a row is made only above its floor, or for another home
+// exactly at its epoch.
+func TestEachRecallDecidesForItself(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		on := sessionOf(t, e)
+		for _, c := range recalls {
+			(&grantState{set: c.set, floor: c.floor}).prepare(t, e)
+			before := homeOf(t, e)
+			_, err := on.Change(t.Context(), e.Dialect.Text("recall"), k, c.home, 10, lease.Bucket("k"))
+			want := before
+			if c.want != "same" {
+				want = c.want + " nobody"
+			}
+			if got := homeOf(t, e); err != nil || got != want {
+				t.Errorf("%+v made %q, want %q; %v", c, got, want, err)
+			}
+		}
+	})
+}
+
+// homeOf is the home of k and its token, and all else if the row has an owner.
+func homeOf(t *testing.T, e *testdb.Env) (home string) {
+	t.Helper()
+	query := "SELECT home, token, CASE WHEN owner IS NULL AND note = '' AND expires_at <= {now}" +
+		" THEN 1 ELSE 0 END FROM {rowlock}"
+	found, err := e.DB.QueryContext(t.Context(), e.SQL(query))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	for found.Next() {
+		var at, token, nobody string
+		if err := found.Scan(&at, &token, &nobody); err != nil {
+			t.Fatal(err)
+		}
+		if home = at + " " + token + " nobody"; nobody == "0" {
+			return rowOf(t, e)
+		}
+	}
+	return home
+}
+
+// A key whose floor is being raised is recalled above the floor that it gets.
+func TestEachRecallWaitsForItsFloor(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		(&grantState{floor: 7}).prepare(t, e)
+		first, second := begun(t, e), begun(t, e)
+		do(t, second, "ROLLBACK")
+		do(t, first, e.SQL("UPDATE {rowlock_floor} SET floor = 20"))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := second.Change(t.Context(), e.Dialect.Text("recall"), k, 0, 10, lease.Bucket("k"))
+			ended <- err
+		}()
+		untilOneWaits(t, e, func() bool { return len(ended) > 0 })
+		do(t, first, "COMMIT")
+		err := <-ended
+		if got := homeOf(t, e); err != nil || got != "0 20 nobody" {
+			t.Errorf("it made %q; %v", got, err)
+		}
+	})
+}
+
+// A key that is away is fenced at its home, within its epoch, by a token that is not below the
+// highest that it was fenced with.
+func TestEachFenceOfAKeyThatIsAwayDecidesForItself(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		on := sessionOf(t, e)
+		for set, want := range map[string]int{
+			"home = 3, token = 10": 1, "home = 3, token = 12": 1, "home = 3, token = 9": 0, "home = 3, token = 13": 0,
+			"home = 4, token = 12": 0, "home = 0, token = 12": 0,
+		} {
+			ready(t, e, set)
+			if n, err := rowsOf(t, on, e.Dialect.Text("fence-at"), []any{k, 3, 10, 12}); err != nil || n != want {
+				t.Errorf("after %s: %d rows, want %d; %v", set, n, want, err)
+			}
+		}
+	})
+}
+
+// What a fence has found stays as it is until the fencing transaction ends.
+func TestEachFenceLocksItsRow(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		on := sessionOf(t, e)
+		fence := []any{k, holder[:], 5, 0}
+		if e.Driver == "mysql" {
+			fence = fence[:3]
+		}
+		for _, c := range []struct {
+			section, set string
+			args         []any
+		}{
+			{"fence-at", moved, []any{k, 3, 5, 5}},
+			{"fence", "note = note", fence},
+			{"force-lock", "note = note", []any{k}},
+		} {
+			ready(t, e, c.set)
+			first := begun(t, e)
+			n, err := rowsOf(t, first, e.Dialect.Text(c.section), c.args)
+			others, failed := rowsOf(t, on, e.SQL("SELECT 1 FROM {rowlock} FOR UPDATE SKIP LOCKED"), nil)
+			if err != nil || failed != nil || n != 1 || others != 0 {
+				t.Errorf("%s found %d rows, and others may lock %d; %v, %v", c.section, n, others, err, failed)
+			}
+			do(t, first, "ROLLBACK")
+		}
+	})
+}
