@@ -93,11 +93,17 @@ func (r *round) run(ctx context.Context) (f *found, err error) {
 
 func (r *round) later(f func(context.Context) error) { r.undo = append(r.undo, f) }
 
+// prefix is of this round alone. Rounds on several databases share a cluster, which belongs to the
+// tables that it has met first.
+func (r *round) prefix() string {
+	return fmt.Sprintf("c%d_%s%d_", os.Getpid()%1000, r.server.name[:2], r.number)
+}
+
 // prepare makes tables and proxies, and lets the fault make what it needs.
 func (r *round) prepare(ctx context.Context) (err error) {
 	r.plan = newPlan(r.seed, r.round)
 	r.database = fight.Database{
-		Name: r.server.name, DSN: r.server.dsn(worker, r.server.address()), Prefix: fmt.Sprintf("c%d_%d_", os.Getpid()%1000, r.number),
+		Name: r.server.name, DSN: r.server.dsn(worker, r.server.address()), Prefix: r.prefix(),
 	}
 	if err := r.database.Create(ctx, r.server.db); err != nil {
 		return err
