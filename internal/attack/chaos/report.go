@@ -19,7 +19,7 @@ import (
 func (s *summary) markdown() string {
 	var b strings.Builder
 	b.WriteString(reportHead)
-	fmt.Fprintf(&b, "\n## This run\n\n- %s; on each database for at least %s and each fault at least once; first seed %d\n",
+	fmt.Fprintf(&b, "\n## This run\n\n- %[1]s, first seed %[3]d\n- each database for at least %[2]s, and each fault at least once\n",
 		s.began.UTC().Format("2006-01-02 15:04 MST"), s.settings.length, s.settings.seed)
 	fmt.Fprintf(&b, "- %d workers of %d goroutines, rounds of %s, leases of %s\n", s.settings.workers, goroutines(), s.settings.round, ttl)
 	fmt.Fprintf(&b, "- %s\n- %d cores, %s, rowlock %s\n", strings.Join(s.versions, "\n- "), runtime.NumCPU(), runtime.Version(), s.revision)
