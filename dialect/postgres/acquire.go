@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -14,7 +15,7 @@ import (
 func (d *database) Acquire(
 	ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
-	args := acquireArgs(&r)
+	args := acquireArgs(r.Key, r.Owner, r.Note, r.TTL)
 	if strategy == sqlstore.Insert {
 		return d.grant(ctx, s, "acquire-insert", args[:], "acquire-any", args[:])
 	}
@@ -22,10 +23,10 @@ func (d *database) Acquire(
 }
 
 // acquireArgs are key, owner, note, ttl and bucket. The plain statements do without the bucket.
-func acquireArgs(r *lease.AcquireRequest) [5]sqlstore.Arg {
+func acquireArgs(key string, owner lease.Owner, note string, ttl time.Duration) [5]sqlstore.Arg {
 	return [...]sqlstore.Arg{
-		sqlstore.KeyArg(r.Key), sqlstore.OwnerArg(r.Owner), sqlstore.TextArg(r.Note),
-		sqlstore.IntArg(sqlstore.Micros(r.TTL)), sqlstore.IntArg(int64(lease.Bucket(r.Key))),
+		sqlstore.KeyArg(key), sqlstore.OwnerArg(owner), sqlstore.TextArg(note),
+		sqlstore.IntArg(sqlstore.Micros(ttl)), sqlstore.IntArg(int64(lease.Bucket(key))),
 	}
 }
 

@@ -54,18 +54,16 @@ type piped struct {
 
 func (p *piped) statement(c *sqlstore.Change) (string, []sqlstore.Arg) {
 	if c.Releases() {
-		args := append(p.args[:0], sqlstore.KeyArg(c.From.Key), sqlstore.OwnerArg(c.From.Owner),
-			sqlstore.IntArg(c.From.Token), sqlstore.OwnerArg(p.process))
+		args := releaseArgs(&c.From, p.process)
+		n := copy(p.args[:], args[:])
 		if p.relaxed {
-			return p.d.Text("release-piped-relaxed"), args
+			return p.d.Text("release-piped-relaxed"), p.args[:n]
 		}
-		return p.d.Text("release-piped"), args
+		return p.d.Text("release-piped"), p.args[:n]
 	}
-	args := append(p.args[:0], sqlstore.KeyArg(c.From.Key), sqlstore.OwnerArg(c.To),
-		sqlstore.TextArg(c.Note), sqlstore.IntArg(sqlstore.Micros(c.TTL)))
+	p.args = acquireArgs(c.From.Key, c.To, c.Note, c.TTL)
 	if p.insert {
-		args = append(args, sqlstore.IntArg(int64(lease.Bucket(c.From.Key))))
-		return p.d.Text("acquire-insert"), args
+		return p.d.Text("acquire-insert"), p.args[:]
 	}
-	return p.d.Text("acquire-piped"), args
+	return p.d.Text("acquire-piped"), p.args[:4]
 }

@@ -51,7 +51,7 @@ func waiters(waiters []lease.Lease) []any {
 func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
 	lease.Acquired, error,
 ) {
-	args := acquireArgs(&r)
+	args := acquireArgs(r.Key, r.Owner, r.Note, r.TTL)
 	return d.grant(ctx, s, "claim-update", args[:4], "claim-any", args[:])
 }
 

@@ -41,14 +41,19 @@ func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lea
 	if s.Relaxed {
 		section = "release-relaxed"
 	}
-	args := [...]sqlstore.Arg{
-		sqlstore.KeyArg(l.Key), sqlstore.OwnerArg(l.Owner), sqlstore.IntArg(l.Token),
-		sqlstore.OwnerArg(s.Process),
-	}
+	args := releaseArgs(&l, s.Process)
 	err = s.AskRow(ctx, d.Text(section), args[:], &out.Awaited)
 	if errors.Is(err, sql.ErrNoRows) {
 		return lease.Released{Gone: true}, nil
 	}
 	out.Looked = err == nil
 	return out, err
+}
+
+// releaseArgs are key, owner, token and the process that releases.
+func releaseArgs(l *lease.Lease, process lease.Owner) [4]sqlstore.Arg {
+	return [...]sqlstore.Arg{
+		sqlstore.KeyArg(l.Key), sqlstore.OwnerArg(l.Owner), sqlstore.IntArg(l.Token),
+		sqlstore.OwnerArg(process),
+	}
 }

@@ -73,21 +73,28 @@ func homeOf(t *testing.T, e *testdb.Env) (home string) {
 	return home
 }
 
+// whileTheFloorRises runs a section, where there is no row, while another transaction raises the
+// floor to 20, and ends that when the section waits for it.
+func whileTheFloorRises(t *testing.T, e *testdb.Env, section string, args ...any) error {
+	t.Helper()
+	(&grantState{floor: 7}).prepare(t, e)
+	first, second := begun(t, e), begun(t, e)
+	do(t, second, "ROLLBACK")
+	do(t, first, e.SQL("UPDATE {rowlock_floor} SET floor = 20"))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := second.Change(t.Context(), e.Dialect.Text(section), args...)
+		ended <- err
+	}()
+	untilOneWaits(t, e, func() bool { return len(ended) > 0 })
+	do(t, first, "COMMIT")
+	return <-ended
+}
+
 // A key whose floor is being raised is recalled above the floor that it gets.
 func TestEachRecallWaitsForItsFloor(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		(&grantState{floor: 7}).prepare(t, e)
-		first, second := begun(t, e), begun(t, e)
-		do(t, second, "ROLLBACK")
-		do(t, first, e.SQL("UPDATE {rowlock_floor} SET floor = 20"))
-		ended := make(chan error, 1)
-		go func() {
-			_, err := second.Change(t.Context(), e.Dialect.Text("recall"), k, 0, 10, lease.Bucket("k"))
-			ended <- err
-		}()
-		untilOneWaits(t, e, func() bool { return len(ended) > 0 })
-		do(t, first, "COMMIT")
-		err := <-ended
+		err := whileTheFloorRises(t, e, "recall", k, 0, 10, lease.Bucket("k"))
 		if got := homeOf(t, e); err != nil || got != "0 20 nobody" {
 			t.Errorf("it made %q; %v", got, err)
 		}

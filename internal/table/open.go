@@ -80,7 +80,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	}()
 	s.lanes, err = lane.Open(ctx, lane.Config[call]{
 		DB: db, Lanes: o.Lanes, Timeout: o.Timeout,
-		Setup: s.eras.After(s.sync.after(relaxing(o.Relax, s.d.Setup))),
+		Setup: s.eras.After(s.sync.after(relaxing(s.relax, s.d.Setup))),
 		Run:   s.run,
 		Merge: mostMerged, Gate: s.gate(), ReadOnly: s.misleads,
 	})

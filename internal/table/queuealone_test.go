@@ -153,18 +153,7 @@ func TestEachClaimMakesAFreeRow(t *testing.T) {
 // A row whose floor is being raised is made at the floor that it gets.
 func TestEachClaimThatMakesARowWaitsForItsFloor(t *testing.T) {
 	onMySQL(t, func(t *testing.T, e *testdb.Env) {
-		(&grantState{floor: 7}).prepare(t, e)
-		first, second := begun(t, e), begun(t, e)
-		do(t, second, "ROLLBACK")
-		do(t, first, e.SQL("UPDATE {rowlock_floor} SET floor = 20"))
-		ended := make(chan error, 1)
-		go func() {
-			_, err := second.Change(t.Context(), e.Dialect.Text("claim-make"), k, lease.Bucket("k"), k)
-			ended <- err
-		}()
-		untilOneWaits(t, e, func() bool { return len(ended) > 0 })
-		do(t, first, "COMMIT")
-		err := <-ended
+		err := whileTheFloorRises(t, e, "claim-make", k, lease.Bucket("k"), k)
 		if _, token := owned(t, e); err != nil || token != 20 {
 			t.Errorf("its token is %d, want 20; %v", token, err)
 		}
