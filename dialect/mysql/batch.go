@@ -28,10 +28,23 @@ func (d *database) Apply(
 	return out, d.apply(ctx, s, t)
 }
 
-// apply changes what it can. A count of all rows needs no further evidence: every row that the
+// apply changes what it can. What was tried with a token that the row does not have is tried once
+// more with the row's.
+func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error {
+	if err := d.applySome(ctx, s, t); err != nil {
+		return err
+	}
+	again := t.mistaken()
+	if len(again.changes) == 0 {
+		return nil
+	}
+	return written(d.applySome(ctx, s, again))
+}
+
+// applySome changes what it can. A count of all rows needs no further evidence: every row that the
 // statement changes belongs to one change, and no two changes are for one key, so each has changed
 // its own row.
-func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error {
+func (d *database) applySome(ctx context.Context, s *sqlstore.Session, t *try) error {
 	batch := newBatch()
 	rows, err := s.Change(ctx, d.Text("apply"), batch[:], sqlstore.ChangeList(t.changes))
 	switch {
@@ -169,6 +182,21 @@ func tries(s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applie
 		}
 	}
 	return t
+}
+
+// mistaken returns the acquires whose rows were expected to have another token. The rows are free,
+// and were read after the statement.
+func (t *try) mistaken() *try {
+	again := &try{session: t.session, out: t.out}
+	for n, c := range t.changes {
+		a := &t.out[t.at[n]]
+		if c.Expects == 0 || a.Outcome != sqlstore.Alone || a.Token == 0 || a.Token == c.Expects {
+			continue
+		}
+		c.Expects, c.From.Token = 0, a.Token
+		again.changes, again.at = append(again.changes, c), append(again.at, t.at[n])
+	}
+	return again
 }
 
 // made answers that every change was made.

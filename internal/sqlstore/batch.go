@@ -51,6 +51,9 @@ type Change struct {
 	To   lease.Owner
 	Note string
 	TTL  time.Duration
+	// Expects is the token that the row of an acquire probably has; 0: not known. It saves a read,
+	// and nothing is told from it.
+	Expects int64
 }
 
 // Acquires reports whether the change gives a free row to an owner.

@@ -62,6 +62,9 @@ type Features struct {
 	// session's. Numbers of different sessions are unrelated.
 	Version func(ctx context.Context, s *Session) (int64, error)
 
+	// Expects says that Apply reads the row of an acquire first, in a round trip of its own, if it
+	// is not told which token to expect.
+	Expects bool
 	// Piper may be nil.
 	Piper    Piper
 	Listener Listener

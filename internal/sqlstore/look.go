@@ -9,15 +9,15 @@ import (
 
 // Look begins an Apply without a write. It answers what it can, so that a batch of losers locks
 // nothing. What is lost already then need not be distinguished from what is lost meanwhile. What
-// must be tried is Possible, with the token that the row has. A release that names its token is
-// tried unread, because it is nearly always right, and reading would cost it a fifth of its time.
+// must be tried is Possible, with the token that the row has. What names its token is tried unread,
+// because that is nearly always right, and reading would cost it a fifth of its time.
 func Look(ctx context.Context, s *Session, d Lists, changes []Change) ([]Applied, error) {
 	out := make([]Applied, len(changes))
 	at := make([]int, 0, len(changes))
 	keys := make([]string, 0, len(changes))
 	for i := range changes {
-		if c := &changes[i]; c.Releases() && c.From.Token != 0 {
-			out[i] = Applied{Outcome: Possible, Token: c.From.Token}
+		if token := changes[i].names(); token != 0 {
+			out[i] = Applied{Outcome: Possible, Token: token}
 			continue
 		}
 		at, keys = append(at, i), append(keys, changes[i].From.Key)
@@ -34,6 +34,19 @@ func Look(ctx context.Context, s *Session, d Lists, changes []Change) ([]Applied
 		}
 	}
 	return out, err
+}
+
+// names is the token with which the change is tried unread, or 0. What would exhaust the row's
+// tokens is read first.
+func (c *Change) names() int64 {
+	token := c.From.Token
+	if c.Acquires() {
+		token = c.Expects
+	}
+	if !c.Releases() && token >= lease.MaxToken-1 {
+		return 0
+	}
+	return token
 }
 
 // Keys returns the keys of changes.

@@ -45,7 +45,15 @@ func (e *engine) apply(ctx context.Context, session *sqlstore.Session, ops []*op
 	return e.together(ctx, session, ops, func(ctx context.Context, session *sqlstore.Session,
 		changes []sqlstore.Change,
 	) ([]sqlstore.Applied, error) {
-		return e.d.Apply(ctx, session, changes, false)
+		if !e.d.Expects {
+			return e.d.Apply(ctx, session, changes, false)
+		}
+		e.expected.tell(changes)
+		applied, err := e.d.Apply(ctx, session, changes, false)
+		if err == nil {
+			e.expected.learn(changes, applied)
+		}
+		return applied, err
 	})
 }
 

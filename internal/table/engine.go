@@ -24,6 +24,7 @@ type engine struct {
 	process  processes
 	channel  string // what the processes of these tables listen on
 	unpiped  atomic.Int32
+	expected expected
 }
 
 // explain turns a database's error into one of ours, with the verb and the key.

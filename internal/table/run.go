@@ -30,6 +30,9 @@ func (e *engine) run(ctx context.Context, session *sqlstore.Session, ops []*op) 
 	default:
 		err = e.applyTogether(ctx, session, ops)
 	}
+	if e.d.Expects && ops[0].Kind != lane.Renew {
+		e.expected.grants(ops...)
+	}
 	// Of a batch, what grants runs again alone, and is refused again. Releases need no other
 	// connection.
 	unlearned := len(ops) == 1 && era.IsUnlearned(err)

@@ -1,0 +1,88 @@
+package table
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+)
+
+const (
+	// mostExpected is how many keys' tokens are remembered, at least.
+	mostExpected = 1 << 14
+	// surprisedFor is how many batches expect nothing after one whose expectations were mostly
+	// wrong: of keys that other processes are granted too.
+	surprisedFor = 8
+)
+
+// expected remembers which token a key's row had when this process was last granted the key. Where a
+// batch would have to read the rows first, it can leave that out. What has changed since makes the
+// statement change nothing, so that an expectation that is wrong costs time only.
+type expected struct {
+	mu        sync.Mutex
+	seed      maphash.Seed
+	now, then map[uint64]int64 // by a hash of the key: two keys of one hash are wrong at times
+	surprised int
+}
+
+// grants notes the tokens of what was granted.
+func (x *expected) grants(ops ...*op) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, op := range ops {
+		if a := op.Body.acquired; a.Granted && (op.Kind == lane.Acquire || op.Body.handOver != nil) {
+			x.put(op.Body.key(op.Kind), a.Token)
+		}
+	}
+}
+
+func (x *expected) put(key string, token int64) {
+	if x.now == nil || len(x.now) >= mostExpected {
+		if x.now == nil {
+			x.seed = maphash.MakeSeed()
+		}
+		x.now, x.then = make(map[uint64]int64), x.now
+	}
+	x.now[maphash.String(x.seed, key)] = token
+}
+
+// tell adds to the acquires of a batch what their rows probably are.
+func (x *expected) tell(changes []sqlstore.Change) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.now == nil:
+		return
+	case x.surprised > 0:
+		x.surprised--
+		return
+	}
+	for i := range changes {
+		if c := &changes[i]; c.Acquires() {
+			at := maphash.String(x.seed, c.From.Key)
+			if c.Expects = x.now[at]; c.Expects == 0 {
+				c.Expects = x.then[at]
+			}
+		}
+	}
+}
+
+// learn finds out whether to expect anything of the next batches.
+func (x *expected) learn(changes []sqlstore.Change, applied []sqlstore.Applied) {
+	right, wrong := 0, 0
+	for i := range applied {
+		switch expects := changes[i].Expects; {
+		case expects == 0:
+		case applied[i].Outcome == sqlstore.Done && applied[i].Token == expects+1:
+			right++
+		default:
+			wrong++
+		}
+	}
+	if wrong > right {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.surprised = surprisedFor
+	}
+}
