@@ -3,9 +3,9 @@ package lane
 import "time"
 
 const (
-	// crowd is how many ops must run and wait before any is held back: few of them run sooner side
+	// crowd is how many ops must run and wait before any is held back: two or three run sooner side
 	// by side than one after the other.
-	crowd = 8
+	crowd = 4
 	// overdue is how long ops are held back at most. A batch takes a tenth of it, unless its lane
 	// hangs.
 	overdue = 5 * time.Millisecond
@@ -13,8 +13,11 @@ const (
 
 // shut reports whether the lanes that are idle leave what is pending to those that are busy. If
 // each lane began at once, each batch would be small, and a server needs as much for a small batch
-// as for a large one. What a lane runs alone may take long and nothing waits for it, nor for the
-// keeper, which takes no acquires. Renewals wait for nothing, nor does what is to run alone.
+// as for a large one. If each waited for the other, no statement would run while a batch is
+// committed. So another lane begins with half of what runs and waits: two lanes take turns, and
+// each gathers while the other commits. What a lane runs alone may take long and nothing waits for
+// it, nor for the keeper, which takes no acquires. Renewals wait for nothing, nor does what is to
+// run alone.
 func (s *Set[T]) shut() bool {
 	if s.cfg.Gate == 0 || s.closed || s.alone > 0 || len(s.pending[Renew]) > 0 {
 		return false
@@ -27,7 +30,9 @@ func (s *Set[T]) shut() bool {
 			running += l.running
 		}
 	}
-	return busy > 0 && waiting < s.cfg.Gate*busy && waiting+running >= crowd
+	all := waiting + running
+	share := min(s.cfg.Gate, (all+1)/2)
+	return busy > 0 && all >= crowd && waiting < share*busy
 }
 
 // holdBack sees to it that what is pending is not held back for longer than overdue.

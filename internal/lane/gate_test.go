@@ -10,11 +10,14 @@ import (
 	"github.com/rowlockdb/rowlock/internal/lane"
 )
 
-const gate = 16
+const (
+	gate  = 32 // how many ops wait for a batch at most
+	share = 12 // what crowded has running, and so half of it and of as many that wait
+)
 
-// crowded returns lanes with a gate, of which one acquiring lane has a batch of 12 that runs until
+// crowded returns lanes with a gate, of which one acquiring lane has a batch of n that runs until
 // letGo is closed. The others are idle.
-func crowded(t *testing.T, lanes int) (r *rig, letGo chan struct{}) {
+func crowded(t *testing.T, lanes, n int) (r *rig, letGo chan struct{}) {
 	r = newRig(t, lanes, func(c *lane.Config[body]) { c.Merge, c.Gate = 512, gate })
 	stuck := make([]*held, lanes-1)
 	for i := range stuck {
@@ -22,7 +25,7 @@ func crowded(t *testing.T, lanes int) (r *rig, letGo chan struct{}) {
 	}
 	batch := hold(lane.Acquire, "held 0")
 	r.Go(batch.op)
-	for i := range 11 {
+	for i := range n - 1 {
 		r.Go(quick(lane.Acquire, fmt.Sprint("held ", i+1)))
 	}
 	for _, h := range stuck {
@@ -35,8 +38,8 @@ func crowded(t *testing.T, lanes int) (r *rig, letGo chan struct{}) {
 // The batch that runs is about to end, and takes what has come meanwhile along.
 func TestInACrowdWhatComesWaitsForTheBatchThatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, letGo := crowded(t, 4)
-		for i := range gate - 1 {
+		r, letGo := crowded(t, 4, share)
+		for i := range share - 1 {
 			r.Go(quick(lane.Acquire, fmt.Sprint("next ", i)))
 		}
 		synctest.Wait()
@@ -45,30 +48,37 @@ func TestInACrowdWhatComesWaitsForTheBatchThatRuns(t *testing.T) {
 		}
 		close(letGo)
 		synctest.Wait()
-		if last := r.batches[len(r.batches)-1]; len(last) != gate-1 {
+		if last := r.batches[len(r.batches)-1]; len(last) != share-1 {
 			t.Errorf("what waited ran as %v, want one batch", last)
 		}
 	})
 }
 
-func TestEnoughForABatchOfItsOwnWaitsForNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, letGo := crowded(t, 4)
-		for i := range gate {
-			r.Go(quick(lane.Acquire, fmt.Sprint("next ", i)))
-		}
-		synctest.Wait()
-		if ran := r.order(); !slices.Contains(ran, "next 0") {
-			t.Errorf("%d wait for one batch: %v", gate, ran)
-		}
-		close(letGo)
-	})
+func TestHalfOfWhatRunsAndWaitsWaitsForNoBatch(t *testing.T) {
+	for _, many := range []struct{ running, waiting int }{{share, share}, {10 * gate, gate}} {
+		synctest.Test(t, func(t *testing.T) {
+			r, letGo := crowded(t, 4, many.running)
+			for i := range many.waiting - 1 {
+				r.Go(quick(lane.Acquire, fmt.Sprint("next ", i)))
+			}
+			synctest.Wait()
+			if ran := r.order(); slices.Contains(ran, "next 0") {
+				t.Errorf("%d run beside %d: %v", many.waiting-1, many.running, ran)
+			}
+			r.Go(quick(lane.Acquire, "last"))
+			synctest.Wait()
+			if ran := r.order(); !slices.Contains(ran, "next 0") {
+				t.Errorf("%d wait for %d: %v", many.waiting, many.running, ran)
+			}
+			close(letGo)
+		})
+	}
 }
 
 // A lane that hangs holds up the first that come, for a moment, and then nothing any more.
 func TestWhatIsHeldBackForLongRunsBesideTheBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, letGo := crowded(t, 4)
+		r, letGo := crowded(t, 4, share)
 		for i := range 3 {
 			name := fmt.Sprint("next ", i)
 			began := time.Now()
@@ -83,7 +93,7 @@ func TestWhatIsHeldBackForLongRunsBesideTheBatch(t *testing.T) {
 
 func TestRenewalsAndWhatRunsAloneAreNotHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, letGo := crowded(t, 4)
+		r, letGo := crowded(t, 4, share)
 		began := time.Now()
 		r.do(quick(lane.Renew, "renewal"))
 		alone := quick(lane.Acquire, "alone")

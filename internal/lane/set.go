@@ -52,8 +52,9 @@ type Config[T any] struct {
 	ReadOnly func(error) bool
 	// Merge is how many pending ops may be one batch; 0 and 1 mean one by one.
 	Merge int
-	// Gate is how many ops must wait for each lane that runs a batch before another lane begins,
-	// when there are many; 0 means that every idle lane begins at once.
+	// Gate is with how many ops for each lane that runs a batch another lane begins at the latest. It
+	// begins earlier if these are half of what runs and waits. 0 means that every idle lane begins
+	// at once.
 	Gate int
 }
 

@@ -16,9 +16,9 @@ const (
 	surprisedFor = 8
 )
 
-// expected remembers which token a key's row had when this process was last granted the key. Where a
-// batch would have to read the rows first, it can leave that out. What has changed since makes the
-// statement change nothing, so that an expectation that is wrong costs time only.
+// expected remembers which token a key's row had when this process was last granted the key. Where
+// a batch would have to read the rows first, it can leave that out. What has changed since makes
+// the statement change nothing, so that an expectation that is wrong costs time only.
 type expected struct {
 	mu        sync.Mutex
 	seed      maphash.Seed

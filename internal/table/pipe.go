@@ -15,14 +15,6 @@ const (
 	unpipedFor = 8
 )
 
-// gate is how many ops wait for each lane that runs a batch. It was measured on PostgreSQL alone.
-func (e *engine) gate() int {
-	if e.d.Piper == nil || e.d.Pooled() {
-		return 0
-	}
-	return enough
-}
-
 // pipes reports whether n ops are to be tried by their plain statements first.
 func (e *engine) pipes(session *sqlstore.Session, n int) bool {
 	if e.d.Piper == nil || session.Wire == nil || n > mostPiped {

@@ -13,9 +13,17 @@ import (
 // first.
 const mostMerged = 512
 
-// enough ops wait before another lane begins a batch: with so many, the fixed costs of a batch are
-// small.
-const enough = 16
+// enough ops for a batch of its own: with so many, the fixed costs of a batch are small.
+const enough = 32
+
+// gate is how many ops another lane waits for at most. Sessions that a pooler shares were not
+// measured.
+func (e *engine) gate() int {
+	if e.d.Pooled() {
+		return 0
+	}
+	return enough
+}
 
 // run executes ops. A single one is its own fast statement. Several are one statement and one
 // commit, as far as that is simple; run defers the others, to be run alone.
