@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,12 +13,21 @@ import (
 // array is an array literal. Arrays are sent as text and cast in the statement, so that one
 // prepared statement serves every batch size, with any driver and in every protocol mode. Drivers'
 // own array parameters differ.
-type array struct{ b []byte }
+type array struct {
+	b []byte
+	n int // items to come, as far as is known
+}
 
+// next begins an item. The first shows how much room the others need: an array that grew would be
+// copied again and again.
 func (a *array) next() {
-	if a.b == nil {
-		a.b = append(make([]byte, 0, 1<<10), '{')
+	switch {
+	case a.b == nil:
+		a.b = append(make([]byte, 0, 64), '{')
 		return
+	case a.n > 1:
+		a.b = slices.Grow(a.b, a.n*(len(a.b)+1))
+		a.n = 0
 	}
 	a.b = append(a.b, ',')
 }

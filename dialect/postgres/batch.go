@@ -119,7 +119,9 @@ func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sq
 }
 
 func changeArrays(changes []sqlstore.Change) []any {
-	var keys, was, tokens, owners, notes, ttls array
+	n := len(changes)
+	keys, was, tokens := array{n: n}, array{n: n}, array{n: n}
+	owners, notes, ttls := array{n: n}, array{n: n}, array{n: n}
 	for i := range changes {
 		c := &changes[i]
 		keys.bytea([]byte(c.From.Key))

@@ -27,7 +27,7 @@ type execution struct {
 }
 
 // mostKept is how much memory a connection keeps for requests and for replies.
-const mostKept = 1 << 16
+const mostKept = 1 << 18
 
 // Put encodes an execution.
 func (w *wire) Put(p sqlstore.Plan, args []sqlstore.Arg) error {

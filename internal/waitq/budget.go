@@ -14,7 +14,8 @@ type Budget struct {
 	For    time.Duration
 
 	mu        sync.Mutex
-	cur, prev map[string]streak // two generations, so that keys used once are forgotten
+	cur, prev map[string]*streak // two generations, so that keys used once are forgotten
+	spare     []*streak          // of keys that were
 }
 
 // streak is a sequence of grants of one key to this process.
@@ -38,25 +39,28 @@ const generation = 1024 // keys remembered, at least
 func (b *Budget) Granted(key string, token int64, now time.Time, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, ok := b.find(key)
-	if !ok || token != s.token+1 {
-		s = streak{since: now, turn: now, returns: s.returns, quiet: s.quiet}
+	s := b.find(key)
+	if s == nil {
+		s = b.fresh()
+	}
+	if s.since.IsZero() || token != s.token+1 {
+		*s = streak{since: now, turn: now, returns: s.returns, quiet: s.quiet}
 	}
 	s.token, s.at, s.yielded, s.took = token, now, false, took
 	s.grants++
-	b.put(key, s)
+	b.keep(key, s)
 }
 
 // Spent reports whether other processes should get key now, and begins a new streak if so.
 func (b *Budget) Spent(key string, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, ok := b.find(key)
-	if !ok || s.grants < b.Grants || now.Sub(s.since) < b.For {
+	s := b.find(key)
+	if s == nil || s.grants < b.Grants || now.Sub(s.since) < b.For {
 		return false
 	}
 	s.grants, s.since = 0, now
-	b.put(key, s)
+	b.keep(key, s)
 	return true
 }
 
@@ -64,12 +68,12 @@ func (b *Budget) Spent(key string, now time.Time) bool {
 func (b *Budget) Looked(key string, awaited bool, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s, ok := b.find(key); ok {
+	if s := b.find(key); s != nil {
 		s.quiet = at
 		if awaited {
 			s.quiet = time.Time{}
 		}
-		b.put(key, s)
+		b.keep(key, s)
 	}
 }
 
@@ -79,8 +83,8 @@ func (b *Budget) Looked(key string, awaited bool, at time.Time) {
 func (b *Budget) Quiet(key string, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, _ := b.find(key)
-	return now.Sub(s.quiet) < b.For/4
+	s := b.find(key)
+	return s != nil && now.Sub(s.quiet) < b.For/4
 }
 
 // Soon is how soon a process asks again that is said to return at once. It bounds how much later
@@ -95,8 +99,8 @@ func (b *Budget) Released(
 ) (returns bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, ok := b.find(key)
-	if !ok {
+	s := b.find(key)
+	if s == nil {
 		return false
 	}
 	s.released = now
@@ -105,7 +109,7 @@ func (b *Budget) Released(
 		s.turn = now
 		s.yielded = true
 	}
-	b.put(key, s)
+	b.keep(key, s)
 	return s.returns && !over
 }
 
@@ -114,9 +118,9 @@ func (b *Budget) Released(
 func (b *Budget) Left(key string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s, ok := b.find(key); ok {
+	if s := b.find(key); s != nil {
 		s.released = now
-		b.put(key, s)
+		b.keep(key, s)
 	}
 }
 
@@ -125,14 +129,14 @@ func (b *Budget) Left(key string, now time.Time) {
 func (b *Budget) Asks(key string, now time.Time, room time.Duration) (yielded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, ok := b.find(key)
-	if !ok || s.released.IsZero() {
+	s := b.find(key)
+	if s == nil || s.released.IsZero() {
 		return false
 	}
 	ago := now.Sub(s.released)
 	if returns := ago <= Soon; returns != s.returns {
 		s.returns = returns
-		b.put(key, s)
+		b.keep(key, s)
 	}
 	return s.yielded && ago < room
 }
@@ -142,37 +146,71 @@ func (b *Budget) Asks(key string, now time.Time, room time.Duration) (yielded bo
 func (b *Budget) Holds(key string, now time.Time, d time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, ok := b.find(key)
-	return ok && s.at.After(s.released) && now.Sub(s.at) < d
+	s := b.find(key)
+	return s != nil && s.at.After(s.released) && now.Sub(s.at) < d
 }
 
 // Took is how long the last grant of key to this process took, from the request to the answer.
 func (b *Budget) Took(key string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, _ := b.find(key)
-	return s.took
+	if s := b.find(key); s != nil {
+		return s.took
+	}
+	return 0
 }
 
 // Last is the token of the last grant of key to this process, and its time.
 func (b *Budget) Last(key string) (token int64, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, _ := b.find(key)
-	return s.token, s.at
-}
-
-func (b *Budget) find(key string) (streak, bool) {
-	if s, ok := b.cur[key]; ok {
-		return s, true
+	if s := b.find(key); s != nil {
+		return s.token, s.at
 	}
-	s, ok := b.prev[key]
-	return s, ok
+	return 0, time.Time{}
 }
 
-func (b *Budget) put(key string, s streak) {
-	if _, ok := b.cur[key]; !ok && len(b.cur) >= generation || b.cur == nil {
-		b.prev, b.cur = b.cur, make(map[string]streak)
+// find returns the streak of key, or nil.
+func (b *Budget) find(key string) *streak {
+	if s := b.cur[key]; s != nil {
+		return s
+	}
+	return b.prev[key]
+}
+
+// fresh returns a streak without a grant.
+func (b *Budget) fresh() *streak {
+	last := len(b.spare) - 1
+	if last < 0 {
+		return new(streak)
+	}
+	s := b.spare[last]
+	b.spare = b.spare[:last]
+	*s = streak{}
+	return s
+}
+
+// keep remembers the streak of a key that was used just now. Maps and streaks are used again,
+// because a client of many keys would otherwise allocate one for each grant.
+func (b *Budget) keep(key string, s *streak) {
+	if b.cur[key] != nil {
+		return
+	}
+	delete(b.prev, key) // before forget, which has others use what is there
+	if b.cur == nil || len(b.cur) >= generation {
+		b.forget()
 	}
 	b.cur[key] = s
+}
+
+// forget drops the streaks of the older generation, and begins a new one.
+func (b *Budget) forget() {
+	for _, old := range b.prev {
+		b.spare = append(b.spare, old)
+	}
+	clear(b.prev)
+	if b.prev == nil {
+		b.prev = make(map[string]*streak)
+	}
+	b.prev, b.cur = b.cur, b.prev
 }

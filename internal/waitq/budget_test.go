@@ -2,6 +2,8 @@ package waitq_test
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -124,5 +126,43 @@ func TestABudgetKnowsForAWhileThatNoOtherProcessWaits(t *testing.T) {
 	}
 	if b.Looked("k", true, now); b.Quiet("k", now) {
 		t.Error("quiet after a look that has found a process")
+	}
+}
+
+// Streaks are used again for other keys: none may be two keys' at once.
+func TestEachKeyHasAStreakOfItsOwn(t *testing.T) {
+	b := waitq.Budget{Grants: 1 << 30, For: time.Hour}
+	now, tokens := time.Now(), make(map[string]int64)
+	for range 20_000 { // keys come again after a few, after two generations, or never
+		key := fmt.Sprint(int(math.Exp2(rand.Float64() * 13)))
+		if token, _ := b.Last(key); token != 0 && token != tokens[key] {
+			t.Fatalf("%s: token %d, and it was granted %d", key, token, tokens[key])
+		}
+		tokens[key]++
+		b.Granted(key, tokens[key], now, 0)
+	}
+	for key, want := range tokens {
+		if token, _ := b.Last(key); token != 0 && token != want {
+			t.Errorf("%s: token %d, and it was granted %d", key, token, want)
+		}
+	}
+}
+
+func TestManyKeysAllocateNothing(t *testing.T) {
+	b, now := waitq.Budget{Grants: 2, For: time.Second}, time.Now()
+	keys := make([]string, 10_000)
+	for i := range keys {
+		keys[i] = fmt.Sprint(i)
+	}
+	use := func() {
+		for _, key := range keys {
+			b.Granted(key, 1, now, 0)
+			b.Looked(key, false, now)
+			b.Released(key, now, time.Second, false)
+		}
+	}
+	use()
+	if n := testing.AllocsPerRun(3, use); n > 10 {
+		t.Errorf("%v allocations for %d grants", n, len(keys))
 	}
 }
