@@ -33,7 +33,7 @@ func ourPair(c *rowlock.Client) pair {
 // clients are the ways to lock of clients that share the table of leases.
 type clients struct {
 	update, insert pair
-	relaxed        pair // nil if rowlock has no such release
+	relaxed        pair // nil if the database has no such release
 }
 
 func (f *field) open(d *rig.Database, lanes int) (c clients, err error) {
@@ -43,7 +43,7 @@ func (f *field) open(d *rig.Database, lanes int) (c clients, err error) {
 	if c.insert, err = f.client(d, config(lanes, rowlock.Insert, false)); err != nil {
 		return c, err
 	}
-	if setting.CanRelax() {
+	if setting.CanRelax(d.Name) {
 		c.relaxed, err = f.client(d, config(lanes, rowlock.Update, true))
 	}
 	return c, err

@@ -10,7 +10,6 @@ import (
 	"github.com/rowlockdb/rowlock/bench/internal/crew"
 	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
-	"github.com/rowlockdb/rowlock/bench/internal/setting"
 )
 
 // scene is so many processes.
@@ -54,14 +53,13 @@ func contested(d *rig.Database, o *others, host bool) []crew.Way {
 	return ways
 }
 
-// crowdedWays are those of many processes with many goroutines each, on keys of their own.
+// crowdedWays are those of many processes with many goroutines each, on keys of their own, on
+// PostgreSQL.
 func crowdedWays(o *others) []crew.Way {
 	ways := []crew.Way{
 		{Name: nameUpdate, Kind: crew.Rowlock, Series: 'G'},
 		{Name: wayRaw, Kind: crew.Raw, Pause: 10 * time.Millisecond, Series: 'H'},
-	}
-	if setting.CanRelax() {
-		ways = append(ways, crew.Way{Name: nameRelaxed, Kind: crew.Rowlock, Relaxed: true, Series: 'I'})
+		{Name: nameRelaxed, Kind: crew.Rowlock, Relaxed: true, Series: 'I'},
 	}
 	if o.redis != "" {
 		ways = append(ways, crew.Way{Name: nameRedislock, Kind: crew.Redislock, Series: 'J'})

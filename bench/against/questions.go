@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
+	"github.com/rowlockdb/rowlock/bench/internal/setting"
 )
 
 // question is one that a user has, and the chart that answers it, if there are figures for it.
@@ -163,6 +164,7 @@ func rateOf(entries []*entry, suits func(*entry) bool) float64 {
 func drawKeys(folder string, s settings, all []*result) ([]chart, error) {
 	n := s.level(64)
 	c := chart{fmt.Sprintf("Kinds of keys: pairs per second of rowlock, %d callers", n), "keys.svg"}
+	all = relaxing(all)
 	of := func(label, name string, l look) bars {
 		return grouping(all, label, l, func(r *result) float64 { return rateOf(r.keys, with(name, n)) })
 	}
@@ -189,7 +191,7 @@ func drawCosts(folder string, s settings, all []*result) ([]chart, error) {
 	})
 }
 
-// drawReleases draws nothing as long as rowlock has no relaxed release: there is nothing beside it.
+// drawReleases draws nothing without a database that has relaxed releases.
 func drawReleases(folder string, _ settings, all []*result) ([]chart, error) {
 	c := chart{"Durable and relaxed releases: pairs per second, 1 caller", "releases.svg"}
 	of := func(label, name string, l look) bars {
@@ -202,4 +204,8 @@ func drawReleases(folder string, _ settings, all []*result) ([]chart, error) {
 	return drawBars(folder, c, "pairs per second", groupsOf(all), []bars{
 		of("raw statements", nameRaw, looks[nameOwn]), of("durable", nameUpdate, ours["postgres"]), relaxed,
 	})
+}
+
+func relaxing(all []*result) []*result {
+	return slices.DeleteFunc(slices.Clone(all), func(r *result) bool { return !setting.CanRelax(r.kind.Name) })
 }

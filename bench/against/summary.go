@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
-	"github.com/rowlockdb/rowlock/bench/internal/setting"
 )
 
 // callers are the columns of the summary.
@@ -88,9 +87,6 @@ func (p *page) measured(s settings, o *others, all []*result) {
 		"medians, with the interval in square brackets that holds it with 95 %%: a bootstrap that draws whole rounds, "+
 		"because other load on the machine slows all turns of a round. The run took %s.",
 		s.rounds, s.turn, s.contest, time.Since(s.began).Round(time.Second))
-	if !setting.CanRelax() {
-		p.say("Every release is durable: this rowlock has no relaxed release.")
-	}
 	p.item("machine: %s", strings.Join(machine(), "; "))
 	p.item("servers: all on that machine, each with its data on the same disk")
 	for _, r := range all {

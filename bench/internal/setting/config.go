@@ -3,28 +3,18 @@ package setting
 
 import (
 	"log/slog"
-	"reflect"
 
 	"github.com/rowlockdb/rowlock"
 )
 
-// durable is the field of Config that has a release wait for the disk. Without it every release
-// does. The field is looked up by its name because rowlock may not have it.
-const durable = "DurableRelease"
-
-// CanRelax is true if a release may be relaxed: it need not wait for the disk.
-func CanRelax() bool {
-	f, ok := reflect.TypeFor[rowlock.Config]().FieldByName(durable)
-	return ok && f.Type.Kind() == reflect.Bool
-}
+// CanRelax is true if a release may be relaxed: it need not wait for the disk. On MySQL and MariaDB
+// that is a setting of the server, and of no commit.
+func CanRelax(database string) bool { return database == "postgres" || database == "sqlite" }
 
 // Config is a client's. The reaper, which benchmarks do not time, is off.
 func Config(lanes int, relaxed bool) *rowlock.Config {
-	c := &rowlock.Config{
+	return &rowlock.Config{
 		Lanes: lanes, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
+		DurableRelease: !relaxed,
 	}
-	if CanRelax() {
-		reflect.ValueOf(c).Elem().FieldByName(durable).SetBool(!relaxed)
-	}
-	return c
 }
