@@ -155,18 +155,35 @@ func (s *Store) rehearseQueue(ctx context.Context, key string) error {
 	if err := s.rehearsePlace(ctx, second, lease.Place{Ahead: 1}); err != nil {
 		return err
 	}
-	passed, err := s.Pass(ctx, []lease.Lease{held})
-	switch {
-	case err != nil:
+	token, err := s.rehearsePass(ctx, held, first)
+	if err != nil {
 		return err
-	case passed[0].Token <= held.Token:
-		return vanished("the token of a lease that was passed on")
 	}
-	if err := s.rehearsePlace(ctx, first,
-		lease.Place{Granted: true, Token: passed[0].Token}); err != nil {
+	if err := s.rehearsePlace(ctx, first, lease.Place{Granted: true, Token: token}); err != nil {
 		return err
 	}
 	return s.rehearseLeave(ctx, first, second)
+}
+
+// rehearsePass passes held to the next waiter. A try whose answer was lost may have passed it, as
+// when this process was stopped meanwhile: then the waiter's place has the token.
+func (s *Store) rehearsePass(ctx context.Context, held lease.Lease, next lease.Ticket) (int64, error) {
+	passed, err := s.Pass(ctx, []lease.Lease{held})
+	if err != nil {
+		return 0, err
+	}
+	token := passed[0].Token
+	if token == 0 {
+		places, err := s.Places(ctx, waiter(next))
+		if err != nil {
+			return 0, err
+		}
+		token = places[0].Token
+	}
+	if token <= held.Token {
+		err = vanished("the token of a lease that was passed on")
+	}
+	return token, err
 }
 
 func rehearsalTicket(key string) lease.Ticket {

@@ -1,0 +1,40 @@
+package table_test
+
+import (
+	"cmp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+// The process may be stopped, or the network fail, in the middle of an opening: the try that was
+// not answered has passed the rehearsal's lease on, and the next finds it gone.
+func TestAnOpeningWhosePassIsNotAnsweredSucceeds(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		faults := &faultdb.Switch{}
+		passes := func(op faultdb.Op) bool {
+			return op.Executes() && strings.Contains(op.Query, "/* rowlock pass */")
+		}
+		counter := faultdb.NewCounter(faultdb.OnFunc(passes, faultdb.Nth(1, faultdb.LoseReply())))
+		faults.Set(counter)
+		db, err := faultdb.Open(e.Driver, e.Source, faultdb.Any(faults))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		s, _, err := table.Open(t.Context(), db, e.Dialect, table.Options{Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counter.Faults() != 1 {
+			t.Errorf("%d replies lost", counter.Faults())
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
