@@ -8,9 +8,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Apply reads the rows, and changes in one more statement those that can be changed. If that did
-// not change all of them, a third finds out which it changed. None of these leaves anything locked,
-// so a client may vanish between any two of them.
+// Apply reads the rows of which it is not told what to expect, and changes in one more statement
+// those that can be changed. If that did not change all of them, a third finds out which it
+// changed. None of these leaves anything locked, so a client may vanish between any two of them.
 func (d *database) Apply(
 	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool,
 ) ([]sqlstore.Applied, error) {
@@ -38,7 +38,12 @@ func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error
 	if len(again.changes) == 0 {
 		return nil
 	}
-	return written(d.applySome(ctx, s, again))
+	// What was certainly not made runs again alone. The answers to the first statement stay: a lease
+	// that it found gone is no matter of doubt.
+	if err := d.applySome(ctx, s, again); sqlstore.Judge(d, err).Class == sqlstore.Unknown {
+		return written(err)
+	}
+	return nil
 }
 
 // applySome changes what it can. A count of all rows needs no further evidence: every row that the

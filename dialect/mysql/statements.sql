@@ -75,8 +75,8 @@ STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 -- batch, JSON array of [k, f, t, o, c, d]: hexadecimal key and present owner ('': free), present
 -- token, next owner ('': free), hexadecimal note, ttl in µs; keys in order. As renew: one
 -- statement, which locks in the array's order what no other transaction has locked. Every token was
--- read before, so that the granted token is known. The owner or the token of every row changes, so
--- that a driver which counts changed rows and one which counts matched rows agree.
+-- read or expected before, so that the granted token is known. The owner or the token of every row
+-- changes, so that a driver which counts changed rows and one which counts matched rows agree.
 --
 -- MySQL has no UPDATE … RETURNING, so the statement notes which changes it makes. It evaluates the
 -- assignments once for each row that it changes, and for no other, and one of them appends the

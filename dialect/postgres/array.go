@@ -18,6 +18,9 @@ type array struct {
 	n int // items to come, as far as is known
 }
 
+// mostGrown bounds the room that is made at once, because the first item may be the longest.
+const mostGrown = 1 << 16
+
 // next begins an item. The first shows how much room the others need: an array that grew would be
 // copied again and again.
 func (a *array) next() {
@@ -26,7 +29,7 @@ func (a *array) next() {
 		a.b = append(make([]byte, 0, 64), '{')
 		return
 	case a.n > 1:
-		a.b = slices.Grow(a.b, a.n*(len(a.b)+1))
+		a.b = slices.Grow(a.b, min(a.n*(len(a.b)+1), mostGrown))
 		a.n = 0
 	}
 	a.b = append(a.b, ',')
@@ -72,7 +75,7 @@ func (a *array) close() string {
 }
 
 func byteaArray(keys []string) string {
-	var a array
+	a := array{n: len(keys)}
 	for _, k := range keys {
 		a.bytea([]byte(k))
 	}
@@ -80,7 +83,8 @@ func byteaArray(keys []string) string {
 }
 
 func renewArrays(reqs []lease.RenewRequest) []any {
-	var keys, owners, tokens, ttls array
+	n := len(reqs)
+	keys, owners, tokens, ttls := array{n: n}, array{n: n}, array{n: n}, array{n: n}
 	for i := range reqs {
 		keys.bytea([]byte(reqs[i].Key))
 		owners.bytea(reqs[i].Owner[:])

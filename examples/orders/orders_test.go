@@ -98,7 +98,7 @@ func order(t *testing.T, client *http.Client, s *server, key int) reply {
 			err = fmt.Errorf("%+v", res)
 		}
 		return res, err
-	}, backoff.WithBackOff(backoff.NewConstantBackOff(30*time.Millisecond)), backoff.WithMaxElapsedTime(time.Minute))
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(30*time.Millisecond)), backoff.WithMaxElapsedTime(5*time.Minute))
 	if err != nil {
 		t.Errorf("key %d: %v", key, err)
 	}

@@ -138,7 +138,7 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 func (s *Set[T]) borrow(op *Op[T]) *lane[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !op.Alone && s.shut() {
+	if !op.Alone && (s.shut() || s.heldBack() && op.Kind != Renew) {
 		return nil
 	}
 	for i := len(s.idle) - 1; i >= 0; i-- {

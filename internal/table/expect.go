@@ -22,7 +22,7 @@ const (
 type expected struct {
 	mu        sync.Mutex
 	seed      maphash.Seed
-	now, then map[uint64]int64 // by a hash of the key: two keys of one hash are wrong at times
+	now, then map[uint64]int64 // see last; by a hash of the key, which is right nearly always
 	surprised int
 }
 
@@ -44,7 +44,19 @@ func (x *expected) put(key string, token int64) {
 		}
 		x.now, x.then = make(map[uint64]int64), x.now
 	}
-	x.now[maphash.String(x.seed, key)] = token
+	at := maphash.String(x.seed, key)
+	if last := x.last(at); last != 0 && token != max(last, -last)+1 {
+		token = -token // another process had the key in between, and may again: read it the next time
+	}
+	x.now[at] = token
+}
+
+// last is the token of the last grant, negative if it is not to be expected, or 0.
+func (x *expected) last(at uint64) int64 {
+	if token := x.now[at]; token != 0 {
+		return token
+	}
+	return x.then[at]
 }
 
 // tell adds to the acquires of a batch what their rows probably are.
@@ -60,10 +72,7 @@ func (x *expected) tell(changes []sqlstore.Change) {
 	}
 	for i := range changes {
 		if c := &changes[i]; c.Acquires() {
-			at := maphash.String(x.seed, c.From.Key)
-			if c.Expects = x.now[at]; c.Expects == 0 {
-				c.Expects = x.then[at]
-			}
+			c.Expects = max(0, x.last(maphash.String(x.seed, c.From.Key)))
 		}
 	}
 }

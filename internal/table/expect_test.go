@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -84,6 +85,8 @@ func TestABatchThatExpectsAnotherTokenIsGrantedTheRows(t *testing.T) {
 		}
 		wantStatements(t, r.batch(t, keys), "apply applied apply")
 		r.releaseAll(t, r.store, keys)
+		wantStatements(t, r.batch(t, keys), "rows apply") // they may be another's again
+		r.releaseAll(t, r.store, keys)
 		wantStatements(t, r.batch(t, keys), "apply")
 	})
 }
@@ -103,6 +106,8 @@ func TestABatchThatWasMostlyWrongIsFollowedByBatchesThatRead(t *testing.T) {
 			others()
 			wantStatements(t, r.batch(t, keys), "rows apply")
 		}
+		r.releaseAll(t, r.store, keys)
+		wantStatements(t, r.batch(t, keys), "rows apply") // the keys were another's the last time
 		r.releaseAll(t, r.store, keys)
 		wantStatements(t, r.batch(t, keys), "apply")
 	})
@@ -149,6 +154,61 @@ func TestABatchThatFailsAfterAMistakeIsResolvedOneByOne(t *testing.T) {
 				c.run(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(n, fault)))
 				r.releaseAll(t, r.clean, keys)
 			}
+		}
+	})
+}
+
+// The second statement of a batch collides with another transaction: what the first has found out
+// stays true. A holder's release that the first found Gone must say so.
+func TestACollisionOfASecondTryHidesNothingOfTheFirst(t *testing.T) {
+	eachExpecting(t, func(t *testing.T, r *rig, keys []string) {
+		release(t, r.clean, hold(t, r.clean, keys[0])) // another token than is expected
+		lost := hold(t, r.store, "lost")
+		r.Exec(t, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ?`, []byte("lost"))
+		hold(t, r.clean, "lost") // another process has it now
+		kept := hold(t, r.store, "kept")
+		c := r.gather(t)
+		for _, key := range keys {
+			c.add(t.Context(), func(ctx context.Context) {
+				a, err := ask(ctx, r.store, request(key))
+				if err != nil || !a.Granted {
+					t.Errorf("%s: %+v %v", key, a, err)
+				}
+				if key != keys[0] && a.Doubtful {
+					t.Errorf("%s was granted by the first statement, and is told as doubtful", key)
+				}
+			})
+		}
+		c.add(t.Context(), func(ctx context.Context) {
+			got, err := r.store.Release(ctx, []lease.Lease{lost})
+			if err != nil || !got[0].Gone {
+				t.Errorf("a lease that another process has is released with %+v, %v; want Gone", got, err)
+			}
+		})
+		c.add(t.Context(), func(ctx context.Context) { r.wantReleased(ctx, t, kept) })
+		deadlock := faultdb.FailBeforeSend().Reporting(&mysql.MySQLError{Number: 1213, Message: "Deadlock found"})
+		second := func(op faultdb.Op) bool { return op.Executes() && sectionOf(op) == "apply" }
+		c.run(faultdb.OnFunc(second, faultdb.Nth(2, deadlock)))
+	})
+}
+
+// A key that another process had last is read again, and the others of its batch are not.
+func TestAFewKeysOfOtherProcessesDoNotMakeEachBatchLonger(t *testing.T) {
+	eachExpecting(t, func(t *testing.T, r *rig, _ []string) {
+		keys := numbered("contended", 40)
+		for _, key := range keys {
+			release(t, r.store, hold(t, r.store, key))
+		}
+		total := 0
+		for range 20 {
+			for _, key := range keys[:2] {
+				release(t, r.clean, hold(t, r.clean, key))
+			}
+			total += len(r.batch(t, keys))
+			r.releaseAll(t, r.store, keys)
+		}
+		if total > 44 {
+			t.Errorf("%d statements for 20 batches, which are 40 if each reads first", total)
 		}
 	})
 }
