@@ -16,10 +16,10 @@ const mostMerged = 512
 // enough ops for a batch of its own: with so many, the fixed costs of a batch are small.
 const enough = 32
 
-// gate is how many ops another lane waits for at most. Sessions that a pooler shares were not
-// measured.
+// gate is how many ops another lane waits for at most, if there is another. Sessions that a pooler
+// shares were not measured.
 func (e *engine) gate() int {
-	if e.d.Pooled() {
+	if e.d.Pooled() || e.d.OneWriter {
 		return 0
 	}
 	return enough
