@@ -155,3 +155,25 @@ func TestNoRelaxedReleaseIsNoFigure(t *testing.T) {
 		t.Errorf("the verdict is %v", v.rows[0])
 	}
 }
+
+// Every database has kinds of keys. Those without relaxed releases have nothing to compare.
+func TestOnlyWhatCanRelaxStandsInTheChartOfReleases(t *testing.T) {
+	folder := t.TempDir()
+	var all []*result
+	for _, name := range []string{"postgres", "mysql"} {
+		of := func(n int) []*entry { return []*entry{entryOf(nameUpdate, n, 100), entryOf(nameRelaxed, n, 200)} }
+		all = append(all, &result{kind: rig.Kind{Name: name}, free: of(1), keys: of(64)})
+	}
+	if _, err := drawKeys(folder, settings{scale: 1}, all); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := drawReleases(folder, settings{}, all); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]bool{"keys.svg": true, "releases.svg": false} {
+		drawn, err := os.ReadFile(filepath.Join(folder, file))
+		if err != nil || strings.Contains(string(drawn), "MySQL") != want {
+			t.Errorf("%s has MySQL: %t; %v", file, !want, err)
+		}
+	}
+}

@@ -164,7 +164,6 @@ func rateOf(entries []*entry, suits func(*entry) bool) float64 {
 func drawKeys(folder string, s settings, all []*result) ([]chart, error) {
 	n := s.level(64)
 	c := chart{fmt.Sprintf("Kinds of keys: pairs per second of rowlock, %d callers", n), "keys.svg"}
-	all = relaxing(all)
 	of := func(label, name string, l look) bars {
 		return grouping(all, label, l, func(r *result) float64 { return rateOf(r.keys, with(name, n)) })
 	}
@@ -194,6 +193,7 @@ func drawCosts(folder string, s settings, all []*result) ([]chart, error) {
 // drawReleases draws nothing without a database that has relaxed releases.
 func drawReleases(folder string, _ settings, all []*result) ([]chart, error) {
 	c := chart{"Durable and relaxed releases: pairs per second, 1 caller", "releases.svg"}
+	all = relaxing(all)
 	of := func(label, name string, l look) bars {
 		return grouping(all, label, l, func(r *result) float64 { return rateOf(r.free, with(name, 1)) })
 	}
