@@ -41,10 +41,21 @@ func (s *Store) soil(m *member, leases ...lease.Lease) {
 			d.left[l] = time.Now()
 		}
 	}
-	if len(d.left) > 0 && !d.working && !s.isClosed() {
-		d.working = true
-		s.work.Go(func() { s.clean(m) })
+	if len(d.left) > 0 && !d.working {
+		d.working = s.begin(func() { s.clean(m) })
 	}
+}
+
+// begin runs a cleaner unless the quorum is closed. An answer that comes while Close runs would
+// otherwise start one of which Close does not know.
+func (s *Store) begin(cleaner func()) bool {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.isClosed() {
+		return false
+	}
+	s.work.Go(cleaner)
+	return true
 }
 
 // wanted forgets owners that ask again, because a release would end their new lease.

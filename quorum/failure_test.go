@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -259,4 +260,19 @@ func TestTheCleanerStopsWhenTheLeaseHasExpired(t *testing.T) {
 			t.Errorf("%d leases are remembered", left)
 		}
 	})
+}
+
+// With -race this test fails where Close may wait for the cleaners while one is started.
+func TestAnAnswerThatComesDuringCloseStartsNoCleaner(t *testing.T) {
+	for range 300 {
+		b := newBench(t, 3)
+		var late sync.WaitGroup
+		for _, m := range b.members {
+			late.Go(func() { b.soil(m, lease.Lease{Key: "k", Owner: lease.NewOwner()}) })
+		}
+		_ = b.Close()
+		late.Wait()
+		b.soil(b.members[0], lease.Lease{Key: "l", Owner: lease.NewOwner()})
+		b.work.Wait() // returns, or a cleaner has outlived Close
+	}
 }

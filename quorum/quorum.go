@@ -22,9 +22,10 @@ type Store struct {
 
 	calls  flights // to members, and what follows from their answers
 	copies order[attempt]
-	closed chan struct{}
-	once   sync.Once
 	work   sync.WaitGroup // the cleaners
+
+	closing sync.Mutex // guards the closing, and the begin of a cleaner
+	closed  chan struct{}
 
 	mu sync.Mutex // guards all bids
 	// late are granted bids of which calls to members are still under way.
@@ -75,12 +76,20 @@ func (s *Store) Tables() any { return s.tables }
 // Close ends what the quorum does by itself: it tries once more to release what failed attempts may
 // have left at members, for at most Timeout. Calls return lease.ErrClosed afterwards.
 func (s *Store) Close() error {
-	s.once.Do(func() { close(s.closed) })
+	s.close()
 	s.work.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 	defer cancel()
 	s.calls.idle(ctx)
 	return nil
+}
+
+func (s *Store) close() {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if !s.isClosed() {
+		close(s.closed)
+	}
 }
 
 // ready refuses a call that would do nothing.

@@ -43,14 +43,14 @@ func ExampleNew() {
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_era` (
 }
 
-// rowlock keeps Config.Lanes connections of the pool to itself: a limit has room for them and for
-// the application.
-func ExampleNew_pool() {
+// The driver need not watch a context for each statement of a lock. rowlock keeps Config.Lanes
+// connections of the pool to itself: a limit has room for them and for the application.
+func ExampleConnector() {
 	cfg, err := driver.ParseDSN(os.Getenv("MYSQL_DSN"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	connector, err := driver.NewConnector(cfg)
+	connector, err := mysql.Connector(cfg) // in the place of driver.NewConnector
 	if err != nil {
 		log.Fatal(err)
 	}

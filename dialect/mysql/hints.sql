@@ -19,6 +19,15 @@ FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSE
       FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
 ON DUPLICATE KEY UPDATE alive_until = w.until, note = 'hears'
 
+-- name: register-turn
+-- As register, for a process that waits for its turn of the key in a queue of the server. No
+-- process wakes it.
+INSERT INTO rowlock_queue (`key`, waiter, note, alive_until)
+SELECT w.k, w.waiter, 'turns', w.until
+FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
+      FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
+ON DUPLICATE KEY UPDATE alive_until = w.until, note = 'turns'
+
 -- name: unregister
 -- keys as a JSON array, in order, process
 DELETE q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
@@ -39,6 +48,12 @@ SELECT least(100, (SELECT count(*) FROM rowlock_queue AS q
                    WHERE q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
                      AND q.alive_until > UTC_TIMESTAMP(6)))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$')) AS j ORDER BY j.n
+
+-- name: unturned
+-- key. The processes that wait for it, without those that wait for their turn.
+SELECT q.waiter FROM rowlock_queue AS q
+WHERE q.`key` = ? AND q.`rank` IS NULL AND q.note <> 'turns' AND q.alive_until > UTC_TIMESTAMP(6)
+LIMIT 100
 
 -- name: listen-as
 -- names as a JSON array. A session that listens holds a user lock, and its name is the session's
@@ -72,16 +87,20 @@ WHERE IS_USED_LOCK(j.k) IS NOT NULL
 -- name: wake
 -- channel, process, channel, process, keys as a JSON array. Returns the process to wake for each key,
 -- or nothing: of those that wait and listen, the next by owner, or the first of all. A process listens
--- from the moment its session has the user lock.
+-- from the moment its session has the user lock. No row: all that wait do so for their turn.
 SELECT COALESCE(
   (SELECT q.waiter FROM rowlock_queue AS q
    WHERE IS_USED_LOCK(CONCAT(?, '_', HEX(SUBSTRING(q.waiter, 1, 8)))) IS NOT NULL
      AND q.waiter > ? AND q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
-     AND q.alive_until > UTC_TIMESTAMP(6)
+     AND q.alive_until > UTC_TIMESTAMP(6) AND q.note <> 'turns'
    ORDER BY q.`key`, q.waiter LIMIT 1),
   (SELECT q.waiter FROM rowlock_queue AS q
    WHERE IS_USED_LOCK(CONCAT(?, '_', HEX(SUBSTRING(q.waiter, 1, 8)))) IS NOT NULL
      AND q.waiter < ? AND q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
-     AND q.alive_until > UTC_TIMESTAMP(6)
+     AND q.alive_until > UTC_TIMESTAMP(6) AND q.note <> 'turns'
    ORDER BY q.`key`, q.waiter LIMIT 1), _binary '')
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
+WHERE NOT EXISTS (SELECT 1 FROM rowlock_queue AS q WHERE q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
+    AND q.note = 'turns' AND q.alive_until > UTC_TIMESTAMP(6))
+  OR EXISTS (SELECT 1 FROM rowlock_queue AS q WHERE q.`key` = UNHEX(j.k)
+    AND (q.`rank` IS NOT NULL OR q.note <> 'turns') AND q.alive_until > UTC_TIMESTAMP(6))

@@ -29,6 +29,6 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 		UnwatchedTx: true,
 		Fence:       d.fence, PeekOnce: d.peekOnce, Silence: d.silence,
 		Synchronous: d.synchronous,
-		Listener:    d, Apart: true, Evictor: d, Expects: true,
+		Listener:    d, Apart: true, Evictor: d, Turner: d, Expects: true,
 	}
 }

@@ -19,6 +19,9 @@ import (
 // for NULL in all of the first statement that sets it. A client that vanishes within a transaction,
 // which only the reaper uses, has its rows locked for 4 s.
 func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
+	if err := limit(s); err != nil {
+		return err
+	}
 	var version string
 	if err := s.Conn().QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return err

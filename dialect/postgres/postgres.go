@@ -23,8 +23,12 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 		Sections: text, Note: sqlstore.AsText, TTL: sqlstore.Micros,
 		Waiters: waiters, Tenants: 1,
 	}, s}
-	return d, sqlstore.Features{
+	f := sqlstore.Features{
 		Dollars: true, ShareLock: " FOR SHARE",
 		Silence: d.silence, Synchronous: d.synchronous, Listener: d, Evictor: d, Piper: d,
 	}
+	if !s.Pooled { // or a turn would be whichever client's that has the session next
+		f.Turner = d
+	}
+	return d, f
 }

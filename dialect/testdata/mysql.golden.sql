@@ -373,6 +373,13 @@ FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSE
       FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
 ON DUPLICATE KEY UPDATE alive_until = w.until, note = 'hears'
 
+-- dialect/mysql/hints.sql: register-turn
+INSERT /* rowlock register-turn */ INTO `rowlock_queue` (`key`, waiter, note, alive_until)
+SELECT w.k, w.waiter, 'turns', w.until
+FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
+      FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
+ON DUPLICATE KEY UPDATE alive_until = w.until, note = 'turns'
+
 -- dialect/mysql/hints.sql: unregister
 DELETE /* rowlock unregister */ q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k) AND q.waiter = ?
@@ -389,6 +396,11 @@ SELECT /* rowlock waiting */ least(100, (SELECT count(*) FROM `rowlock_queue` AS
                    WHERE q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
                      AND q.alive_until > UTC_TIMESTAMP(6)))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$')) AS j ORDER BY j.n
+
+-- dialect/mysql/hints.sql: unturned
+SELECT /* rowlock unturned */ q.waiter FROM `rowlock_queue` AS q
+WHERE q.`key` = ? AND q.`rank` IS NULL AND q.note <> 'turns' AND q.alive_until > UTC_TIMESTAMP(6)
+LIMIT 100
 
 -- dialect/mysql/hints.sql: listen-as
 SELECT /* rowlock listen-as */ j.n FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(64) PATH '$')) AS j
@@ -413,14 +425,18 @@ SELECT /* rowlock wake */ COALESCE(
   (SELECT q.waiter FROM `rowlock_queue` AS q
    WHERE IS_USED_LOCK(CONCAT(?, '_', HEX(SUBSTRING(q.waiter, 1, 8)))) IS NOT NULL
      AND q.waiter > ? AND q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
-     AND q.alive_until > UTC_TIMESTAMP(6)
+     AND q.alive_until > UTC_TIMESTAMP(6) AND q.note <> 'turns'
    ORDER BY q.`key`, q.waiter LIMIT 1),
   (SELECT q.waiter FROM `rowlock_queue` AS q
    WHERE IS_USED_LOCK(CONCAT(?, '_', HEX(SUBSTRING(q.waiter, 1, 8)))) IS NOT NULL
      AND q.waiter < ? AND q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
-     AND q.alive_until > UTC_TIMESTAMP(6)
+     AND q.alive_until > UTC_TIMESTAMP(6) AND q.note <> 'turns'
    ORDER BY q.`key`, q.waiter LIMIT 1), _binary '')
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
+WHERE NOT EXISTS (SELECT 1 FROM `rowlock_queue` AS q WHERE q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
+    AND q.note = 'turns' AND q.alive_until > UTC_TIMESTAMP(6))
+  OR EXISTS (SELECT 1 FROM `rowlock_queue` AS q WHERE q.`key` = UNHEX(j.k)
+    AND (q.`rank` IS NOT NULL OR q.note <> 'turns') AND q.alive_until > UTC_TIMESTAMP(6))
 
 -- dialect/mysql/hold.sql: write-lock
 

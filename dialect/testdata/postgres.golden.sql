@@ -290,6 +290,14 @@ FROM quick, unnest($3::text::bytea[]) AS w (key)
 ON CONFLICT (key, waiter) DO UPDATE
 SET note = 'hears', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
 
+-- dialect/postgres/hints.sql: register-turn
+WITH /* rowlock register-turn */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+INSERT INTO "rowlock_queue" (key, waiter, note, alive_until)
+SELECT w.key, $1::bytea, 'turns', clock_timestamp() + $2::bigint * interval '1 microsecond'
+FROM quick, unnest($3::text::bytea[]) AS w (key)
+ON CONFLICT (key, waiter) DO UPDATE
+SET note = 'turns', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
+
 -- dialect/postgres/hints.sql: unregister
 WITH /* rowlock unregister */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 DELETE FROM "rowlock_queue" AS q USING quick, unnest($1::text::bytea[]) AS w (key)
@@ -307,6 +315,11 @@ SELECT /* rowlock waiting */ (SELECT count(*) FROM (SELECT 1 FROM "rowlock_queue
           AS live)
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 
+-- dialect/postgres/hints.sql: unturned
+SELECT /* rowlock unturned */ q.waiter FROM "rowlock_queue" AS q
+WHERE q.key = $1 AND q.rank IS NULL AND q.note <> 'turns' AND q.alive_until > clock_timestamp()
+LIMIT 100
+
 -- dialect/postgres/hints.sql: announce
 SELECT /* rowlock announce */ pg_notify($1::text, m) FROM unnest($2::text::text[]) AS m
 
@@ -321,6 +334,10 @@ SELECT /* rowlock wake */ pg_notify($1::text || coalesce('_' || encode(substr(co
      AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1)), 1, 8), 'hex'), ''), encode(w.key, 'hex'))
 FROM unnest($2::text::bytea[]) AS w (key)
+WHERE NOT EXISTS (SELECT 1 FROM "rowlock_queue" AS q WHERE q.key = w.key AND q.waiter <> $3
+    AND q.rank IS NULL AND q.note = 'turns' AND q.alive_until > clock_timestamp())
+  OR EXISTS (SELECT 1 FROM "rowlock_queue" AS q WHERE q.key = w.key AND q.waiter <> $3
+    AND (q.rank IS NOT NULL OR q.note <> 'turns') AND q.alive_until > clock_timestamp())
 
 -- dialect/postgres/hold.sql: write-lock
 

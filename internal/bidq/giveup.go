@@ -21,11 +21,13 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 	}
 	leases := handback.Leases(items)
 	for _, i := range items {
-		i.Over = q.local.Len(i.Lease.Key) > 0 && q.budget.Spent(i.Lease.Key, time.Now())
+		i.Over = q.local.Len(i.Lease.Key) > 0 &&
+			(q.budget.Spent(i.Lease.Key, time.Now()) || q.relay.spent(i.Lease.Key))
 	}
 	if i := items[0]; len(items) == 1 && !i.Over && !i.Left && !i.Lease.Shared {
 		left, doubtful, err := q.handOn(ctx, i.Lease)
 		if i.Err = err; err != nil || left.Owner.IsZero() {
+			q.relay.handed(i.Lease.Key)
 			return
 		}
 		leases[0], i.Passed = left, i.Passed || doubtful
@@ -33,11 +35,18 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 	q.release(ctx, leases, items)
 }
 
+// Kept ends this process's turn: no release of key follows.
+func (q *Queue) Kept(key string) {
+	q.budget.Left(key, time.Now())
+	q.relay.endures(key)
+}
+
 // release releases leases. Those of a waiter that had left in a hand-over are no news to an item.
 // Nor is it one that the row does not name a lease any more which may have been passed on.
 func (q *Queue) release(ctx context.Context, leases []lease.Lease, items []*handback.Item) {
 	for _, i := range items {
-		if i.Over {
+		i.Turn = q.relay.leaves(i.Lease.Key)
+		if i.Over && !q.relay.waits(i.Lease.Key) {
 			q.local.Hold(i.Lease.Key)
 		}
 	}
@@ -73,7 +82,7 @@ func (q *Queue) announceAll(answers []lease.Released, items []*handback.Item) {
 		if byTx || i.Over && !a.Awaited && !a.Looked {
 			a.Awaited = q.awaited(i.Lease.Key)
 		}
-		if q.announces(i.Lease.Key, a.Awaited) {
+		if q.announces(i.Lease.Key, a.Awaited, i.Turn) {
 			now = append(now, i.Lease.Key)
 		}
 	}
@@ -95,6 +104,10 @@ func (q *Queue) wakeLocal(i *handback.Item, awaited bool) {
 	key := i.Lease.Key
 	q.cfg.Asker.Freed(key)
 	switch {
+	case i.Err == nil && q.relay.waits(key):
+		if q.local.Len(key) > 0 { // the poller forgets keys without waiters
+			q.poller.Rest(key, q.relay.rest())
+		}
 	case i.Over && awaited && i.Err == nil:
 		time.AfterFunc(q.room(), func() { q.local.Resume(key) })
 	case i.Over:

@@ -44,7 +44,7 @@ func (q *Queue) Join(ctx context.Context, c *acquire.Call) (acquire.Place, bool,
 		p.Leave(ctx)
 		return nil, false, err
 	}
-	return p, len(c.Keys) > 1 || !q.yields(w), nil
+	return p, len(c.Keys) > 1 || !q.yields(ctx, w), nil
 }
 
 func (q *Queue) join(key string, c *acquire.Call) (w *waiter, first bool) {
@@ -56,7 +56,7 @@ func (q *Queue) join(key string, c *acquire.Call) (w *waiter, first bool) {
 // another process waits for it.
 func (p *place) makeRoom(ctx context.Context, began time.Time) error {
 	for _, key := range p.call.Keys {
-		if !p.q.budget.Spent(key, began) || p.q.budget.Quiet(key, began) ||
+		if p.q.relay.takes(key) || !p.q.budget.Spent(key, began) || p.q.budget.Quiet(key, began) ||
 			!p.q.hints.Awaited(ctx, key) {
 			continue
 		}
@@ -81,12 +81,13 @@ func (p *place) Bid(ctx context.Context) (acquire.Grants, error) {
 func (p *place) Lost(_ context.Context, err error) (again bool, failed error) {
 	first, here := inTheWay(err, p.w.Key)
 	if first == nil || here != nil {
-		p.q.watch(p.w.Key, acquire.Observed(here)) // without a holder the database is overloaded
 		p.q.local.Lost(p.w)
+		p.q.beaten(p.w.Key, acquire.Observed(here)) // without a holder the database is overloaded
 		p.q.local.Notify(p.w.Key)
 		return false, nil
 	}
 	p.q.local.Leave(p.w)
+	p.q.relay.gone(p.w.Key)
 	if p.q.local.Len(p.w.Key) == 0 {
 		p.q.hints.PassOn(p.w.Key) // this process may have been woken for it, and no other
 	}
@@ -144,7 +145,10 @@ func (q *Queue) seen(key string) acquire.Seen {
 
 // Won leaves the queue. The poller now and then polls a key that this process holds and others of
 // it wait for: they will know sooner of its release.
-func (p *place) Won(acquire.Grants) {
+func (p *place) Won(g acquire.Grants) {
+	if p.w.Signal != nil { // it has lost a bid, or came behind another
+		p.q.waited(p.w.Key, g)
+	}
 	if p.q.local.Won(p.w) {
 		p.q.poller.Own(p.w.Key, waitq.Observed{Note: p.call.Want.Note, Remaining: p.call.Want.TTL})
 		p.q.local.Notify(p.w.Key)
@@ -152,4 +156,8 @@ func (p *place) Won(acquire.Grants) {
 }
 
 // Leave leaves the queue.
-func (p *place) Leave(context.Context) signal { return p.q.local.Leave(p.w) }
+func (p *place) Leave(context.Context) signal {
+	s := p.q.local.Leave(p.w)
+	p.q.relay.gone(p.w.Key)
+	return s
+}

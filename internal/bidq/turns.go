@@ -22,10 +22,14 @@ func (q *Queue) slice() time.Duration { return 3 * q.cfg.PollMin }
 func (q *Queue) room() time.Duration { return q.cfg.PollMin * 3 / 2 }
 
 // announces reports whether another process is to be woken now for a key that was released, unless
-// this one is about to have it again.
-func (q *Queue) announces(key string, awaited bool) bool {
+// this one is about to have it again. passed says that its release has ended a turn.
+func (q *Queue) announces(key string, awaited, passed bool) bool {
 	if !q.hints.Wakes() {
 		return awaited
+	}
+	if q.relay.released(key, awaited, passed) {
+		q.budget.Left(key, time.Now())
+		return false
 	}
 	returns := q.budget.Released(key, time.Now(), q.slice(), awaited)
 	if awaited && returns {
@@ -35,7 +39,13 @@ func (q *Queue) announces(key string, awaited bool) bool {
 }
 
 // yields reports whether w, the first of its queue, waits for its next turn instead of bidding.
-func (q *Queue) yields(w *waiter) bool {
+func (q *Queue) yields(ctx context.Context, w *waiter) bool {
+	deadline, _ := ctx.Deadline()
+	if q.relay.defers(w.Key, deadline) {
+		q.poller.Rest(w.Key, q.relay.rest())
+		q.local.Lost(w)
+		return true
+	}
 	if q.budget.Asks(w.Key, time.Now(), q.cfg.PollMin) && q.hints.Wakes() {
 		q.watch(w.Key, waitq.Observed{})
 		q.local.Lost(w)

@@ -58,6 +58,8 @@ func releaseInside(t *testing.T, late time.Duration, guess bool) {
 // hung releases nothing for as long as it may.
 type hung struct{}
 
+func (hung) Kept(string) {}
+
 func (hung) GiveUp(ctx context.Context, items []*handback.Item) {
 	<-ctx.Done()
 	for _, i := range items {

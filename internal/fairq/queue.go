@@ -89,6 +89,9 @@ func (q *Queue) Freed(key string) {
 	q.hints.Announce(key)
 }
 
+// Kept does nothing: the first ticket bids when the lease ends.
+func (q *Queue) Kept(string) {}
+
 // GiveUp passes each lease to the head of its queue, and notifies the new holders.
 func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 	items = q.leave(ctx, items)

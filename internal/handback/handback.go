@@ -49,6 +49,8 @@ type Item struct {
 	Passed bool
 	// Over is the Queue's: this process has had the key for long enough.
 	Over bool
+	// Turn is the Queue's: the release ends this process's turn.
+	Turn bool
 }
 
 // Heir is the next owner of a slot, and what it was answered.
@@ -84,6 +86,8 @@ type Queue interface {
 	// GiveUp releases the lease of each item, or gives the key to its next owner, and answers in
 	// Gone and Err.
 	GiveUp(ctx context.Context, items []*Item)
+	// Kept is told of a key whose lease no caller holds any more, and which is free when that ends.
+	Kept(key string)
 }
 
 // Leases returns the leases of the items.
@@ -185,6 +189,7 @@ func (r *Releaser) keep(ctx context.Context, items []*Item) {
 		if a.Err != nil {
 			i.Err = fmt.Errorf("%w: unlock %q: %w", lease.ErrUnknown, i.Lease.Key, a.Err)
 		}
+		r.Queue.Kept(i.Lease.Key)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 // part of a short one's time that grows with the machine's load.
 type bound struct {
 	ctx     context.Context
+	end     time.Time
 	stop    func() bool
 	expire  func()        // the same for each run, so that it is allocated once
 	expired chan struct{} // expire has ended
@@ -23,7 +24,7 @@ type bound struct {
 // have a Limit. What is run meanwhile gets the returned context, which tells the end and never
 // ends.
 func (s *Session) Bind(ctx context.Context, end time.Time) context.Context {
-	s.bound.ctx = ctx
+	s.bound.ctx, s.bound.end = ctx, end
 	s.Limit(end)
 	told := until{context.Background(), end}
 	if ctx.Done() == nil {
@@ -47,8 +48,7 @@ func (u until) Deadline() (time.Time, bool) { return u.end, true }
 // Ended returns err with why it ended, if Bind has ended it: drivers report a watched context's own
 // error, and a connection reports none but its deadline.
 func (s *Session) Ended(err error) error {
-	var late net.Error
-	if !errors.As(err, &late) || !late.Timeout() {
+	if err == nil || !s.late(err) {
 		return err
 	}
 	why := s.bound.ctx.Err()
@@ -59,6 +59,16 @@ func (s *Session) Ended(err error) error {
 		return err
 	}
 	return oneline.Join(why, err)
+}
+
+// late reports whether err is that of a deadline that has passed.
+func (s *Session) late(err error) bool {
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
+		return true
+	}
+	over := s.bound.ctx.Err() != nil || !time.Now().Before(s.bound.end)
+	return over && s.Severed != nil && s.Severed(err)
 }
 
 // Unbind lets what runs next on the connection take any time. An end of the context that came too

@@ -50,6 +50,10 @@ type Session struct {
 	// Limit, if Setup sets it, limits everything on the connection to an end, or to none if it is
 	// zero. Contexts then need not be watched; see Bind.
 	Limit func(end time.Time)
+	// Severed, if Setup sets it, reports whether err is what the driver says of a connection whose
+	// deadline has passed, if that is not a net.Error. Any other end of a connection may look the
+	// same.
+	Severed func(err error) bool
 	// Sent counts the statements that were sent, without those of InTx itself. May be nil.
 	Sent *atomic.Int64
 

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,14 +22,17 @@ func (s *Store) Register(
 			lease.ErrConfig)
 	}
 	s.process.meet(process)
+	if !s.Wakes() {
+		return s.note(ctx, "register", keys, awaiting(process, d))
+	}
+	s.hints.awaits(process, keys, time.Now().Add(d+late))
+	turn, others := s.hints.apart(keys)
 	section := "register"
-	if s.Wakes() && s.hints.reaches(process) {
+	if s.hints.reaches(process) {
 		section = "register-listener"
 	}
-	if s.Wakes() {
-		s.hints.awaits(process, keys, time.Now().Add(d+late))
-	}
-	return s.note(ctx, section, keys, awaiting(process, d))
+	return errors.Join(s.note(ctx, "register-turn", turn, awaiting(process, d)),
+		s.note(ctx, section, others, awaiting(process, d)))
 }
 
 func awaiting(process lease.Owner, d time.Duration) func(list any) []any {
@@ -67,6 +71,23 @@ func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string)
 // Waiting counts the waiters of each key, in one statement that locks and writes nothing.
 func (s *Store) Waiting(ctx context.Context, keys []string) ([]int, error) {
 	return perKey[int](ctx, s, "waiting", keys, s.d.List(keys))
+}
+
+// Unturned returns the processes that wait for key, but for those that wait for their turn.
+func (s *Store) Unturned(ctx context.Context, key string) ([]lease.Owner, error) {
+	read := func(ctx context.Context, session *sqlstore.Session) (all []lease.Owner, err error) {
+		err = session.Query(ctx, s.d.Text("unturned"), []any{[]byte(key)},
+			func(row sqlstore.Columns) error {
+				var waiter []byte
+				err := row.Scan(&waiter)
+				if err == nil && len(waiter) == len(lease.Owner{}) {
+					all = append(all, lease.Owner(waiter))
+				}
+				return err
+			})
+		return all, err
+	}
+	return ask(ctx, s.engine, lane.Acquire, "unturned", key, read)
 }
 
 // perKey runs a section that returns one value for each key, in the keys' order.

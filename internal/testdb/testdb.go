@@ -171,13 +171,34 @@ func (e *Env) Behind(tb testing.TB, more ...dialect.Option) *Env {
 	return b
 }
 
-// Pool opens another pool on the same database, as another process would have one.
+// Pool opens another pool on the same database, as another process would have one. That on MariaDB
+// has mysql.Connector, so that the tests on MariaDB and MySQL together prove pools with and without
+// it.
 func (e *Env) Pool(tb testing.TB) *sql.DB {
 	tb.Helper()
+	if e.Name == "mariadb" {
+		return e.Limited(tb)
+	}
 	db, err := sql.Open(e.Driver, e.Source)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	tb.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// Limited is Pool with mysql.Connector, on MariaDB or MySQL.
+func (e *Env) Limited(tb testing.TB) *sql.DB {
+	tb.Helper()
+	cfg, err := mysqldriver.ParseDSN(e.Source)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	connector, err := mysql.Connector(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
 	tb.Cleanup(func() { _ = db.Close() })
 	return db
 }

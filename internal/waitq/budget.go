@@ -147,7 +147,7 @@ func (b *Budget) Holds(key string, now time.Time, d time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.find(key)
-	return s != nil && s.at.After(s.released) && now.Sub(s.at) < d
+	return s != nil && !s.at.Before(s.released) && now.Sub(s.at) < d
 }
 
 // Took is how long the last grant of key to this process took, from the request to the answer.

@@ -6,6 +6,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+	rowmysql "github.com/rowlockdb/rowlock/dialect/mysql"
 )
 
 // connect opens the pool, whose connections the wire counts where there are any.
@@ -38,7 +39,7 @@ func (d *Database) mysql() (*sql.DB, error) {
 		return nil, err
 	}
 	cfg.DialFunc = d.Wire.Dial
-	connector, err := mysql.NewConnector(cfg)
+	connector, err := rowmysql.Connector(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -10,5 +10,6 @@ import (
 func TestChildAtWork(t *testing.T) {
 	servertest.AtWork(t, map[string]servertest.Job{
 		"hold": servertest.Hold, "crowd": crowding, "queue": queueing, "tenants": renting, "pairs": pairing,
+		"turn": turning,
 	})
 }
