@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/rowlockdb/rowlock/internal/seam"
@@ -169,28 +170,39 @@ func slotPassRace(r *rig) {
 	for range r.h.scale(10) {
 		all := r.granted(l, clerks)
 		var resized atomic.Bool
+		var begun sync.WaitGroup // or the resize may have ended before the first hand-over
+		begun.Add(clerks)
 		together(clerks+1, func(clerk int) {
 			if clerk == clerks {
+				begun.Wait()
 				r.resize(1)
 				resized.Store(true)
 				return
 			}
-			for ok, late := true, false; ok; {
-				late = resized.Load()
-				var next lease.SlotHandOver
-				if next, ok = r.passOn(l, all[clerk]); !ok {
-					break
-				}
-				all[clerk] = next
-				if late {
-					r.Errorf("%q was handed over after the resize", next.From.Key)
-					break
-				}
-			}
+			first := sync.OnceFunc(begun.Done)
+			defer first()
+			all[clerk] = r.passUntilRefused(l, all[clerk], &resized, first)
 		})
 		for _, h := range all {
 			r.wantRelease(h.From, false)
 		}
 		r.resize(clerks)
+	}
+}
+
+// passUntilRefused returns what h has become. It calls passed after each hand-over.
+func (r *rig) passUntilRefused(l lease.Limit, h lease.SlotHandOver, resized *atomic.Bool, passed func()) lease.SlotHandOver {
+	for {
+		late := resized.Load()
+		next, ok := r.passOn(l, h)
+		if !ok {
+			return h
+		}
+		passed()
+		h = next
+		if late {
+			r.Errorf("%q was handed over after the resize", h.From.Key)
+			return h
+		}
 	}
 }
