@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -16,6 +17,7 @@ var allFlaws = []flaw{
 					return nil, err
 				}
 				answers = append(answers, a)
+				runtime.Gosched() // as a round trip would, where there is one processor
 			}
 			return answers, nil
 		}
