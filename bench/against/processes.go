@@ -169,6 +169,9 @@ func (s settings) ready(ctx context.Context, t *crew.Team, processes int, j crew
 
 func (s settings) once(t crew.Team, one *scene, r *run) error {
 	task := crew.Task{Way: r.Way, Goroutines: one.goroutines, Own: one.own, Warm: s.contest / 2, For: s.contest}
+	if r.Kind == crew.Rowlock && !one.own { // its processes hear of one another first
+		task.Warm = max(task.Warm, s.meeting)
+	}
 	answers, err := t.Turn(task, nil)
 	if err != nil {
 		return err

@@ -48,6 +48,7 @@ type settings struct {
 	crews   []int
 	crowded int           // processes, each with as many goroutines
 	contest time.Duration // how long a turn of processes is
+	meeting time.Duration // how long rowlock's contend for a key before that
 	rare    int           // keys, of which each recurs when all others were locked
 	live    int           // the same, of a large table
 
@@ -78,7 +79,7 @@ func parse(args []string) (s settings, err error) {
 	}
 	s.began, s.commit = time.Now(), commit()
 	s.scale, s.heldTTL, s.crews, s.crowded = 1, 12*time.Second, []int{2, 8, 32}, 32
-	s.rare, s.live, s.allocated = 100_000, 1_000_000, race.ManyPairs
+	s.rare, s.live, s.allocated, s.meeting = 100_000, 1_000_000, race.ManyPairs, time.Second
 	if s.short {
 		s.shorten()
 	}
@@ -101,6 +102,7 @@ func parse(args []string) (s settings, err error) {
 func (s *settings) shorten() {
 	s.rounds, s.turn, s.scale = 1, 20*time.Millisecond, 8
 	s.held, s.heldTTL, s.waiters, s.dead = 200, 3*time.Second, 20, 3000
+	s.meeting = 50 * time.Millisecond
 	s.crews, s.crowded, s.contest, s.rare, s.live, s.allocated = []int{2, 4}, 4, 100*time.Millisecond, 1000, 10_000, 50
 }
 

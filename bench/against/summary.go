@@ -87,6 +87,8 @@ func (p *page) measured(s settings, o *others, all []*result) {
 		"medians, with the interval in square brackets that holds it with 95 %%: a bootstrap that draws whole rounds, "+
 		"because other load on the machine slows all turns of a round. The run took %s.",
 		s.rounds, s.turn, s.contest, time.Since(s.began).Round(time.Second))
+	p.say("Processes contend for %s before a turn counts, and those of rowlock that want one key for %s: they "+
+		"first hear of one another.", s.contest/2, max(s.contest/2, s.meeting))
 	p.item("machine: %s", strings.Join(machine(), "; "))
 	p.item("servers: all on that machine, each with its data on the same disk")
 	for _, r := range all {

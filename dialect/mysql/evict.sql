@@ -1,6 +1,10 @@
 -- name: session-id
 SELECT CONNECTION_ID()
 
+-- name: session-runs
+-- session. Every user sees his own ones.
+SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = ?
+
 -- name: await-expired
 -- key. The statement waits for at most innodb_lock_wait_timeout.
 SELECT 1 FROM rowlock

@@ -23,7 +23,8 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 		return err
 	}
 	var version string
-	if err := s.Conn().QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
+	err := s.Conn().QueryRowContext(ctx, `SELECT VERSION(), CONNECTION_ID()`).Scan(&version, &s.ID)
+	if err != nil {
 		return err
 	}
 	settings := []string{

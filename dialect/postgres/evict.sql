@@ -1,6 +1,10 @@
 -- name: session-id
 SELECT pg_backend_pid()::bigint
 
+-- name: session-runs
+-- session. Every user sees the ids of all.
+SELECT COUNT(*) FROM pg_stat_activity WHERE pid = $1
+
 -- name: await-expired
 -- key. The statement waits for at most lock_timeout, and only for a row that is expired.
 SELECT 1 FROM rowlock

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
@@ -45,7 +46,11 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 		return err
 	}
 	s.HangUp = hangUpBelow
-	_, err := s.Conn().ExecContext(ctx, `SELECT `+d.name()+`,
+	err := withPgx(s.Conn(), func(c *pgx.Conn) error { s.ID = int64(c.PgConn().PID()); return nil })
+	if err != nil {
+		return err
+	}
+	_, err = s.Conn().ExecContext(ctx, `SELECT `+d.name()+`,
 		set_config('default_transaction_isolation', 'read committed', false),
 		set_config('default_transaction_deferrable', 'off', false),
 		set_config('lock_timeout', '1000', false),

@@ -169,6 +169,9 @@ DELETE /* rowlock era-drop */ FROM `rowlock_era` WHERE history <> '' AND start <
 -- dialect/mysql/evict.sql: session-id
 SELECT /* rowlock session-id */ CONNECTION_ID()
 
+-- dialect/mysql/evict.sql: session-runs
+SELECT /* rowlock session-runs */ COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = ?
+
 -- dialect/mysql/evict.sql: await-expired
 SELECT /* rowlock await-expired */ 1 FROM `rowlock`
   WHERE `key` = ? AND home = 0 AND owner IS NOT NULL

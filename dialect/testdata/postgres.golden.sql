@@ -159,6 +159,9 @@ DELETE /* rowlock era-drop */ FROM "rowlock_era" WHERE history <> '' AND start <
 -- dialect/postgres/evict.sql: session-id
 SELECT /* rowlock session-id */ pg_backend_pid()::bigint
 
+-- dialect/postgres/evict.sql: session-runs
+SELECT /* rowlock session-runs */ COUNT(*) FROM pg_stat_activity WHERE pid = $1
+
 -- dialect/postgres/evict.sql: await-expired
 SELECT /* rowlock await-expired */ 1 FROM "rowlock"
   WHERE key = $1 AND home = 0 AND owner IS NOT NULL

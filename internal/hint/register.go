@@ -58,7 +58,10 @@ func (h *Hints) unregister() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), seam.Timeout)
 	defer cancel()
-	h.store.Settle(ctx) // a registration under way would be written after it was taken back
+	// A registration under way would be written after it was taken back.
+	settling, settled := context.WithTimeout(ctx, seam.Timeout/2)
+	h.store.Settle(settling)
+	settled()
 	_ = h.store.Unregister(ctx, h.process, keys)
 }
 

@@ -62,6 +62,7 @@ func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
 		l.set.redial.succeeded()
 		return
 	}
+	l.set.ghosts.add(l.session)
 	l.drop()
 	l.misled(ops)
 }

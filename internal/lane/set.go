@@ -67,6 +67,7 @@ type Set[T any] struct {
 	wg     sync.WaitGroup
 	counts counts
 	redial redial
+	ghosts ghosts
 
 	mu      sync.Mutex
 	pending [kinds][]*Op[T]
@@ -297,7 +298,7 @@ func (s *Set[T]) wakeForRest() {
 }
 
 // Settle returns when everything that was running when it was called has ended, or with ctx. An op
-// that its caller left has no effect after that.
+// that its caller left has no effect after that, but for those that are Ghosts.
 func (s *Set[T]) Settle(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() {
 		s.mu.Lock()

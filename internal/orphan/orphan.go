@@ -153,7 +153,8 @@ func (c *Cleaner) round(ctx context.Context) (more bool, err error) {
 func (c *Cleaner) Stop(ctx context.Context) (err error) {
 	c.cancel()
 	c.wg.Wait()
-	settled := c.store.Settle(ctx)
+	open, _ := c.Counts()
+	settled := open == 0 || c.store.Settle(ctx)
 	for again := true; again; {
 		last := ctx
 		if ctx.Err() != nil {

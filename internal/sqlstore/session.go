@@ -22,6 +22,8 @@ type Session struct {
 	// Local says that no statement can hang on a network: Setup may find that the database is a
 	// file.
 	Local bool
+	// ID is what the server calls the session, if Setup has found it out: 0 behind a pooler.
+	ID int64
 	// Process is the process that uses the session, if known: a release does not report that
 	// process's own waiters as Awaited.
 	Process lease.Owner

@@ -59,19 +59,28 @@ func (s *Store) rehearse(ctx context.Context, o Options) error {
 }
 
 // rehearseReap removes the row. A user who may not, and need not, leaves it to clients that sweep.
+// A reaper skips a row that is locked, for instance by a statement of this store that was given up
+// and still runs: the row is then asked for again for a while.
 func (s *Store) rehearseReap(ctx context.Context, key string, o Options) error {
-	_, err := s.reap(ctx, lease.Bucket(key), []string{key}, 0)
-	if o.Optimistic && errors.Is(err, lease.ErrPrivilege) {
-		return nil
+	for began := time.Now(); ; {
+		removed, err := s.reap(ctx, lease.Bucket(key), []string{key}, 0)
+		if o.Optimistic && errors.Is(err, lease.ErrPrivilege) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{key}})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		if removed > 0 || time.Since(began) > busyPatience {
+			return vanished("a dead row was not removed")
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{key}})
-	if err == nil && len(rows) > 0 {
-		err = vanished("a dead row was not removed")
-	}
-	return err
 }
 
 func (s *Store) rehearseAcquire(ctx context.Context, key string) (lease.Lease, error) {
@@ -114,7 +123,8 @@ func (s *Store) rehearseHold(ctx context.Context, l lease.Lease) error {
 	return err
 }
 
-// busyPatience is how long a SQLite file may be locked by other transactions.
+// busyPatience is how long a SQLite file may be locked by other transactions, and the row of the
+// rehearsal anywhere.
 const busyPatience = 5 * time.Second
 
 // rehearseRenew asks again for a while if the answer is busy: in SQLite any other transaction

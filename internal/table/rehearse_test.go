@@ -38,3 +38,39 @@ func TestAnOpeningWhosePassIsNotAnsweredSucceeds(t *testing.T) {
 		}
 	})
 }
+
+// The statement of a try that was given up may still have the row locked, and a reaper skips it.
+func TestARehearsalReapsItsRowOnceThatIsNoLongerLocked(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		faults, again, reaps := &faultdb.Switch{}, make(chan struct{}), 0
+		db, err := faultdb.Open(e.Driver, e.Source, faults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		s := openIn(t, db, e, e.Dialect, false)
+		ready(t, e, expired)
+		other := begun(t, e)
+		n, err := rowsOf(t, other, e.Dialect.Text("dead-lock"), []any{e.Dialect.List([]string{"k"}), 0})
+		if err != nil || n != 1 {
+			t.Fatalf("%d rows are locked, %v", n, err)
+		}
+		faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
+			if op.Executes() && strings.Contains(op.Query, "/* rowlock dead-lock */") {
+				if reaps++; reaps == 2 {
+					close(again)
+				}
+			}
+			return faultdb.None
+		}))
+		ended := make(chan error, 1)
+		go func() { ended <- s.RehearseReap(t.Context(), "k") }()
+		select {
+		case <-again:
+			do(t, other, "ROLLBACK")
+			wantIs(t, <-ended, nil)
+		case err := <-ended:
+			t.Errorf("while the row is locked: %v", err)
+		}
+	})
+}

@@ -4,7 +4,6 @@
 package table
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -102,10 +101,6 @@ func (s *Store) Tables() any {
 
 // Instance names the tables beyond this process, as Tables does within it, whatever their home.
 func (s *Store) Instance() string { return s.instance + " " + s.d.Names().Prefix }
-
-// Settle returns when everything that runs has ended, or with ctx. Until then, an acquire whose
-// caller has left can be granted.
-func (s *Store) Settle(ctx context.Context) { s.lanes.Settle(ctx) }
 
 // Era is the token that the newest era which this store grants in begins after.
 func (s *Store) Era() int64 { return s.eras.Newest() }

@@ -163,6 +163,17 @@ func TestStatementsOfATeamWaitForWhatDecides(t *testing.T) {
 // untilOneWaits returns when a transaction waits for a row of these tables, or has not had to.
 func untilOneWaits(t *testing.T, e *testdb.Env, ended func() bool) {
 	t.Helper()
+	untilThere(t, e, func(waits int) bool { return waits > 0 || ended() })
+}
+
+func untilNoneWaits(t *testing.T, e *testdb.Env) {
+	t.Helper()
+	untilThere(t, e, func(waits int) bool { return waits == 0 })
+}
+
+// untilThere returns when enough transactions wait for rows of these tables.
+func untilThere(t *testing.T, e *testdb.Env, enough func(waits int) bool) {
+	t.Helper()
 	prefix, pause := e.Dialect.Names().Prefix, time.Millisecond
 	query := map[string]string{
 		"postgres": `SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
@@ -176,10 +187,15 @@ func untilOneWaits(t *testing.T, e *testdb.Env, ended func() bool) {
 		// It answers from a cache that is made anew only after 100 ms without a question.
 		pause = 150 * time.Millisecond
 	}
-	for n := 0; n == 0 && !ended(); time.Sleep(pause) {
+	for {
+		var n int
 		if err := e.DB.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
+		if enough(n) {
+			return
+		}
+		time.Sleep(pause)
 	}
 }
 

@@ -3,6 +3,7 @@ package table_test
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -115,7 +116,7 @@ func TestAClientThatVanishesInTheMiddleOfACallKeepsNothingLocked(t *testing.T) {
 // vanish has a client vanish before its n-th operation is sent, and sees how long others wait. It
 // reports false if the call ended before that.
 func (v vanishing) vanish(t *testing.T, kind string, n int64, wg *sync.WaitGroup) (reached bool) {
-	e := byWayOf(t, kind)
+	_, e := byWayOf(t, kind)
 	h, source := e.Holed(t)
 	faults := &faultdb.Switch{}
 	pool, err := faultdb.Open(e.Driver, source, faults)
@@ -153,14 +154,18 @@ func (v vanishing) vanish(t *testing.T, kind string, n int64, wg *sync.WaitGroup
 	}
 }
 
-// byWayOf is on, and the postgres server by way of PgBouncer.
-func byWayOf(t *testing.T, kind string) *testdb.Env {
+// byWayOf is on, and the postgres server by way of PgBouncer. A client that vanishes in a
+// transaction keeps a connection of the pooler's for seconds: with four, others would wait for one.
+func byWayOf(t *testing.T, kind string) (direct, e *testdb.Env) {
 	t.Helper()
 	if kind != testdb.PgBouncer.Name {
-		return on(t, kind)
+		e = on(t, kind)
+		return e, e
 	}
-	_, pooled := behind(t)
-	return pooled
+	direct, pooled := behind(t)
+	pooled.Source = with(t, pooled.Source, func(u *url.URL) { u.Path = "/rowlock_roomy" })
+	pooled.DB = pooled.Pool(t)
+	return direct, pooled
 }
 
 // wantSoonFree waits for the key to be granted to another.

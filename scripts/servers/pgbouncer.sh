@@ -6,11 +6,13 @@ pgbouncer_needs() {
 }
 
 # Four connections to the server are few enough to change hands all the time. What a client has left
-# in one is not reset. rowlock_session is the same database in session mode.
+# in one is not reset. rowlock_session is the same database in session mode, and rowlock_roomy with
+# connections for clients that vanish in a transaction.
 pgbouncer_prepare() {
 	cat >"$1/ini" <<-INI
 		[databases]
 		rowlock_session = host=127.0.0.1 port=${port[postgres]} user=postgres dbname=rowlock_test pool_mode=session pool_size=20
+		rowlock_roomy = host=127.0.0.1 port=${port[postgres]} user=postgres dbname=rowlock_test pool_size=30
 		* = host=127.0.0.1 port=${port[postgres]} user=postgres
 		[pgbouncer]
 		listen_addr = 127.0.0.1

@@ -1,0 +1,50 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// The pauses between two questions whether the server has ended a session.
+const firstLook, lastLook = 2 * time.Millisecond, 100 * time.Millisecond
+
+// Settle returns when everything that runs has ended, at the server too, or with ctx. Until then,
+// an acquire whose caller has left can be granted.
+func (s *Store) Settle(ctx context.Context) {
+	s.lanes.Settle(ctx)
+	for _, g := range s.lanes.Ghosts() {
+		s.lay(ctx, g)
+	}
+}
+
+// lay returns when the server has ended g, or with ctx. Where the server cannot be asked, that is
+// when it must have.
+func (s *Store) lay(ctx context.Context, g lane.Ghost) {
+	ctx, cancel := context.WithDeadline(ctx, g.Until)
+	defer cancel()
+	if g.ID == 0 {
+		<-ctx.Done()
+		return
+	}
+	for rest := firstLook; s.runs(ctx, g.ID); rest = min(2*rest, lastLook) {
+		if pause(ctx, rest) != nil {
+			return
+		}
+	}
+	s.lanes.Laid(g)
+}
+
+// runs reports whether the server may have the session.
+func (s *Store) runs(ctx context.Context, session int64) bool {
+	found, err := ask(ctx, s.engine, lane.Renew, "settle", "",
+		func(ctx context.Context, on *sqlstore.Session) (n int64, err error) {
+			err = on.QueryRow(ctx, s.d.Text("session-runs"), []any{session}, &n)
+			return n, err
+		})
+	return !errors.Is(err, lease.ErrClosed) && (err != nil || found > 0)
+}
