@@ -216,7 +216,7 @@ func (m *mixture) onlyShared() bool { return m.n == len(m.shared) && len(m.slots
 func (m *mixture) into(ctx context.Context, c *Client, got *call) error {
 	mix := &acquire.Mix{}
 	for _, full := range got.Keys {
-		if m.shared[c.space.Own(full)] {
+		if m.shared[got.names.Own(full)] { // ParentKey has the names of the parent
 			mix.Shared = append(mix.Shared, full)
 		}
 	}
