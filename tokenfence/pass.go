@@ -2,9 +2,10 @@ package tokenfence
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -26,7 +27,10 @@ var ErrMissing = errors.New("rowlock: no such row")
 // key is a value as the column has it, such as a number or a string. token is Lock.Token. tx is a
 // transaction of the database with the table; Pass refuses a pool with lease.ErrConfig.
 //
-// On MySQL and MariaDB it is two statements, elsewhere one, and one more if it is refused. The user
+// The token's column must be one of integers. In any other, two tokens can be equal, or "9" above
+// "10", so that an older token would pass: that is lease.ErrTable, from the first Pass on.
+//
+// On PostgreSQL it is one statement, and one more if it is refused, elsewhere two. The user
 // needs SELECT and UPDATE on the table, and INSERT for Rows.Create.
 func (f *Fence) Pass(ctx context.Context, tx lease.Tx, key any, token int64) error {
 	if err := lease.CheckTx(tx); err != nil {
@@ -58,31 +62,47 @@ func (f *Fence) PassIn(ctx context.Context, tx lease.Runner, key any, token int6
 
 // judge reads what token the row has after the statement that raises it.
 func (f *Fence) judge(ctx context.Context, tx lease.Runner, key any, token int64) error {
-	var found sql.NullInt64
+	var found any // a column that is no integer scans into nothing else
 	var rows int64
-	err := tx.QueryOne(ctx, f.seen, []any{key}, &found, &rows)
+	var exact bool
+	err := tx.QueryOne(ctx, f.seen, []any{key}, &found, &rows, &exact)
 	switch {
 	case err != nil:
 		return f.explain(key, err)
 	case rows > 1:
 		return f.several(key, rows)
-	case rows == 0:
+	case rows == 0 && exact:
 		return fmt.Errorf("%w: %s has none with %s %s: insert it with its %s, or keep the tokens in a "+
 			"table of their own and set Rows.Create",
 			ErrMissing, f.at.Table, f.at.Key, text(key), f.at.Token)
-	case !found.Valid:
+	case !exact:
+		return f.inexact(key)
+	case found == nil:
 		return fmt.Errorf("%w: %s of %s %s is NULL: set it to 0, and make the column NOT NULL",
 			lease.ErrTable, f.at.Token, f.at.Table, text(key))
-	case found.Int64 > token:
+	}
+	return f.compare(key, sqlstore.PlainText(found), token)
+}
+
+// compare is about what an exact column has.
+func (f *Fence) compare(key any, found string, token int64) error {
+	switch n, err := strconv.ParseInt(found, 10, 64); {
+	case err == nil && n > token:
 		return fmt.Errorf("%w: %s %s was written under token %d, and this transaction has %d: the "+
 			"lock has had another holder since; roll back",
-			lease.ErrFenced, f.at.Table, text(key), found.Int64, token)
-	case found.Int64 == token && f.d.Clamps:
+			lease.ErrFenced, f.at.Table, text(key), n, token)
+	case err == nil && n == token && f.d.Clamps:
 		return nil
 	}
-	return fmt.Errorf("%w: %s of %s %s is %d and was not raised to %d: make the column BIGINT, and "+
+	return fmt.Errorf("%w: %s of %s %s is %s and was not raised to %d: make the column BIGINT, and "+
 		"let no trigger or row policy keep it from being written; roll back",
-		lease.ErrTable, f.at.Token, f.at.Table, text(key), found.Int64, token)
+		lease.ErrTable, f.at.Token, f.at.Table, text(key), found, token)
+}
+
+// inexact refuses a column in which two tokens can be equal, or "9" above "10".
+func (f *Fence) inexact(key any) error {
+	return fmt.Errorf("%w: %s of %s is no column of integers, and does not compare tokens exactly: make "+
+		"it BIGINT, and roll back (pass %s)", lease.ErrTable, f.at.Token, f.at.Table, text(key))
 }
 
 func (f *Fence) several(key any, rows int64) error {
@@ -113,11 +133,19 @@ func checkToken(token int64) error {
 
 func (f *Fence) explain(key any, err error) error {
 	what := fmt.Sprintf("pass %s %s", f.at.Table, text(key))
-	if f.d.Overtaken(err) {
+	var told interface{ SQLState() string }
+	switch {
+	case f.d.Overtaken(err):
 		return fmt.Errorf("%w: %s: %w (roll back and try again)", lease.ErrBusy, what, err)
+	case errors.As(err, &told) && slices.Contains(mistyped, told.SQLState()):
+		return fmt.Errorf("%w: %w", f.inexact(key), err)
 	}
 	return sqlstore.ExplainOwn(f.d, what, err)
 }
+
+// mistyped are the codes by which PostgreSQL says that a column has no numbers: no such operator,
+// and a value of another type than the column's.
+var mistyped = []string{"42883", "42804"}
 
 // text shows a key in messages.
 func text(key any) string {

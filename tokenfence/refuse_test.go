@@ -2,6 +2,8 @@ package tokenfence_test
 
 import (
 	"database/sql"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -131,4 +133,67 @@ func TestATokenThatDoesNotFitItsColumnDoesNotPass(t *testing.T) {
 			s.wantIs(s.pass(1<<40), lease.ErrTable, "BIGINT")
 		}
 	})
+}
+
+// columns are types that a column of tokens may have, by database. Those with "!" compare tokens
+// exactly. The database itself refuses a token for those with "?".
+var columns = map[string][]string{
+	"sqlite": {
+		"!INTEGER", "!BIGINT", "!INT8", "!", "!NUMERIC", "!DECIMAL(20,0)",
+		"REAL", "DOUBLE", "FLOAT", "TEXT", "VARCHAR(30)", "CHAR(30)", "CLOB",
+	},
+	"postgres": {
+		"!bigint", "!rowlock_token_domain", "double precision", "real", "numeric", "numeric(20,0)",
+		"numeric(30,-3)", "text", "varchar(30)", "char(30)", "money", "jsonb", "date",
+	},
+	"mysql": {
+		"!BIGINT", "!BIGINT UNSIGNED", "!BIGINT(20) ZEROFILL", "!DECIMAL(20,0)", "DECIMAL(30,2)",
+		"DOUBLE", "FLOAT", "VARCHAR(30)", "CHAR(30)", "VARBINARY(30)", "TEXT", "BLOB", "?JSON",
+		"?ENUM('0','9','10')", "?SET('0','9','10')",
+	},
+}
+
+// pairs are tokens of which the second is older. A float takes both for one number, or a text has
+// the second above the first.
+var pairs = [][2]int64{{10, 9}, {1<<53 + 1, 1 << 53}, {103332148302868482, 103332148302868481}}
+
+func TestAnOlderTokenPassesInNoTypeOfColumn(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		if e.Driver == "pgx" {
+			e.Exec(t, `CREATE DOMAIN rowlock_token_domain AS bigint`)
+			t.Cleanup(func() { e.Exec(t, `DROP DOMAIN rowlock_token_domain`) })
+		}
+		for _, typ := range columns[string(e.Dialect.Name())] {
+			for _, create := range []bool{false, true} {
+				t.Run(fmt.Sprint(typ, create), func(t *testing.T) {
+					at := tokenfence.Rows{Key: "name", Token: "token", Create: create}
+					s := newSite(t, e, "typed", at, `name VARCHAR(50) PRIMARY KEY, token `+strings.Trim(typ, "!?"))
+					for _, p := range pairs {
+						s.tryPair(p, create, typ)
+					}
+				})
+			}
+		}
+	})
+}
+
+func (s *site) tryPair(p [2]int64, create bool, typ string) {
+	s.Helper()
+	if !create {
+		s.env.Exec(s.T, `DELETE FROM `+s.at.Table)
+		if _, err := s.env.DB.Exec(`INSERT INTO ` + s.at.Table + ` (name, token) VALUES ('q3', 0)`); err != nil {
+			s.Skip("no column of this type has a number: ", err)
+		}
+	}
+	newer, older := s.pass(p[0]), s.pass(p[1])
+	switch {
+	case strings.HasPrefix(typ, "!"):
+		s.ok(newer)
+		s.wantIs(older, lease.ErrFenced)
+	case newer == nil || older == nil:
+		s.Errorf("%d has passed: %v; %d: %v", p[0], newer, p[1], older)
+	case !strings.HasPrefix(typ, "?"):
+		s.wantIs(newer, lease.ErrTable, "BIGINT")
+		s.wantIs(older, lease.ErrTable, "BIGINT")
+	}
 }

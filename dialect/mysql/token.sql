@@ -13,9 +13,14 @@ INSERT INTO @table (@key, @token) VALUES (?, ?)
 ON DUPLICATE KEY UPDATE @token = GREATEST(@token, ?)
 
 -- name: token-seen
--- key: the token, and how many rows have the key. It follows each token-raise and token-make,
--- because the driver may count an equal token as no change, a lax sql_mode cuts off a token that
--- does not fit its column, and token-make adds a row if the key is not unique. The locking read
--- returns the row as it is committed now, or as this transaction has written it.
-SELECT MAX(@table.@token), COUNT(*) FROM @table WHERE @table.@key = ?
+-- key: the token, how many rows have the key, and whether the column is exact. It follows each
+-- token-raise and token-make, because the driver may count an equal token as no change, a lax
+-- sql_mode cuts off a token that does not fit its column, token-make adds a row if the key is not
+-- unique, and a DOUBLE or VARCHAR compares two tokens as equal, or "9" as above "10". No function
+-- tells the type of a column. But with a DOUBLE and with text 0.1 + 0.2 is not 0.3, as it is with
+-- integers, and the coercibility of numbers is 5. The locking read returns the row as it is committed
+-- now, or as this transaction has written it.
+SELECT MAX(@table.@token), COUNT(*),
+  COALESCE(MIN(@table.@token * 0 + 0.1 + 0.2 = 0.3 AND COERCIBILITY(@table.@token) = 5), 1)
+FROM @table WHERE @table.@key = ?
 LOCK IN SHARE MODE

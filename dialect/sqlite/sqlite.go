@@ -30,7 +30,7 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 	}, s}
 	return d, sqlstore.Features{
 		// A file has one write lock, and connections that wait for it sleep and poll.
-		OneWriter: true, CheckNames: checkNames, Version: d.version, ProbePool: d.probePool,
+		OneWriter: true, Clamps: true, CheckNames: checkNames, Version: d.version, ProbePool: d.probePool,
 	}
 }
 

@@ -1272,7 +1272,9 @@ INSERT /* rowlock token-make */ INTO @table (@key, @token) VALUES (?, ?)
 ON DUPLICATE KEY UPDATE @token = GREATEST(@token, ?)
 
 -- dialect/mysql/token.sql: token-seen
-SELECT /* rowlock token-seen */ MAX(@table.@token), COUNT(*) FROM @table WHERE @table.@key = ?
+SELECT /* rowlock token-seen */ MAX(@table.@token), COUNT(*),
+  COALESCE(MIN(@table.@token * 0 + 0.1 + 0.2 = 0.3 AND COERCIBILITY(@table.@token) = 5), 1)
+FROM @table WHERE @table.@key = ?
 LOCK IN SHARE MODE
 
 -- dialect/mysql/trace.sql: trace-write

@@ -1291,14 +1291,21 @@ ORDER BY key FOR UPDATE SKIP LOCKED
 DELETE /* rowlock reap */ FROM "rowlock" WHERE key = ANY ($1::text::bytea[])
 
 -- dialect/postgres/token.sql: token-raise
-UPDATE /* rowlock token-raise */ @table SET @token = $1 WHERE @table.@key = $2 AND @table.@token <= $3
+UPDATE /* rowlock token-raise */ @table SET @token = $1::bigint WHERE @table.@key = $2 AND @table.@token <= $3::bigint
+  AND pg_typeof((SELECT @table.@token + 0::smallint FROM @table LIMIT 0))
+    IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
 
 -- dialect/postgres/token.sql: token-make
-INSERT /* rowlock token-make */ INTO @table AS t (@key, @token) VALUES ($1, $2)
-ON CONFLICT (@key) DO UPDATE SET @token = $3 WHERE t.@token <= $3
+INSERT /* rowlock token-make */ INTO @table AS t (@key, @token) SELECT $1, $2::bigint
+WHERE pg_typeof((SELECT @table.@token + 0::smallint FROM @table LIMIT 0))
+    IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
+ON CONFLICT (@key) DO UPDATE SET @token = $3::bigint WHERE t.@token <= $3::bigint
 
 -- dialect/postgres/token.sql: token-seen
-SELECT /* rowlock token-seen */ MAX(@table.@token), COUNT(*) FROM @table WHERE @table.@key = $1
+SELECT /* rowlock token-seen */ MAX(@table.@token)::text, COUNT(*),
+  pg_typeof((SELECT @table.@token + 0::smallint FROM @table LIMIT 0))
+    IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
+FROM @table WHERE @table.@key = $1
 
 -- dialect/postgres/trace.sql: trace-write
 INSERT /* rowlock trace-write */ INTO "rowlock_trace" (at, id, key, event, token, owner, note, number, detail)

@@ -847,14 +847,17 @@ WHERE r.home = 0 AND r.token < 9223372036853727231
 DELETE /* rowlock reap */ FROM "rowlock" WHERE key IN (SELECT unhex(value) FROM json_each(?))
 
 -- dialect/sqlite/token.sql: token-raise
-UPDATE /* rowlock token-raise */ @table SET @token = ?1 WHERE @table.@key = ?2 AND @table.@token <= ?3
+UPDATE /* rowlock token-raise */ @table SET @token = ?1
+WHERE @table.@key = ?2 AND @table.@token <= ?3 AND typeof(@table.@token) = 'integer'
 
 -- dialect/sqlite/token.sql: token-make
 INSERT /* rowlock token-make */ INTO @table AS t (@key, @token) VALUES (?1, ?2)
-ON CONFLICT (@key) DO UPDATE SET @token = ?3 WHERE t.@token <= ?3
+ON CONFLICT (@key) DO UPDATE SET @token = ?3 WHERE t.@token <= ?3 AND typeof(t.@token) = 'integer'
 
 -- dialect/sqlite/token.sql: token-seen
-SELECT /* rowlock token-seen */ MAX(@table.@token), COUNT(*) FROM @table WHERE @table.@key = ?1
+SELECT /* rowlock token-seen */ MAX(@table.@token), COUNT(*),
+  coalesce(min(typeof(@table.@token) IN ('integer', 'null')), 1)
+FROM @table WHERE @table.@key = ?1
 
 -- dialect/sqlite/trace.sql: trace-write
 INSERT /* rowlock trace-write */ INTO "rowlock_trace" (at, id, key, event, token, owner, note, number, detail)

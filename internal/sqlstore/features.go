@@ -16,7 +16,8 @@ type Features struct {
 	Dollars bool
 	// TextAsBytes says that text is compared and stored as bytes, and so must be sent as bytes.
 	TextAsBytes bool
-	// Clamps says that a lax server stores the largest integer for one that is too large.
+	// Clamps says that a column may store another value than was written to it: the largest integer
+	// for one that is too large, or a text or a float for an integer.
 	Clamps bool
 	// OneHistory says that no server of these forgets what another has granted, so that there is one
 	// era, from 0 on.
