@@ -519,12 +519,16 @@ func (got *call) over() error {
 func (c *Client) hold(ctx context.Context, got *call, g acquire.Grants, began time.Time) error {
 	made := 0
 	defer func() { // also after a panic in a hook
-		for ; made < len(g.Reqs); made++ {
-			c.orphans.AddLease(g.Lease(made))
-			c.queue.Wake(g.Reqs[made].Key)
+		if made == len(g.Each) {
+			return
+		}
+		left := g.Leases()[made:]
+		c.orphans.AddLeases(left...)
+		for _, l := range left {
+			c.queue.Wake(l.Key)
 		}
 	}()
-	for made < len(g.Reqs) {
+	for made < len(g.Each) {
 		ctx := got.ctxOf(ctx, made)
 		h := newHold(ctx, &c.keeper, g, made, &got.request)
 		got.made++

@@ -112,12 +112,12 @@ func (n *counts) locks() (acquired, released, lost int64) {
 // newHold makes a hold of grant i.
 func newHold(ctx context.Context, k *keeper, g acquire.Grants, i int, r *request) *hold {
 	h := &hold{
-		k: k, since: g.Sent, doubtful: g.Answers[i].Doubtful, handles: 1,
+		k: k, since: g.Sent, doubtful: g.Each[i].Answer.Doubtful, handles: 1,
 		acquiring: k.cfg.Hooks.Acquired != nil,
 	}
 	h.maxIdle, h.space, h.slot, h.names = r.maxIdle, r.space, r.Within != nil, r.names
 	h.note = r.Want.Note
-	h.slotOf = g.Answers[i].Generation
+	h.slotOf = g.Each[i].Answer.Generation
 	if r.minHold > 0 {
 		h.minHold, h.late = r.minHold, time.Since(g.Sent)
 	}

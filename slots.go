@@ -105,16 +105,16 @@ func (c *Client) PassSlots(
 	began := time.Now()
 	err = from.unlock(ctx, true, heirs)
 	defer func() { // after a panic in a hook: of the calls that come behind
-		if g := passedOn(heirs); len(g.Reqs) > 0 {
+		if g := passedOn(heirs); len(g.Each) > 0 {
 			c.returns.Leases(ctx, g.Leases())
 		}
 	}()
 	for i, call := range calls {
 		g := passedOn(heirs[:call.N])
 		heirs = heirs[call.N:]
-		if len(g.Reqs) == call.N {
+		if len(g.Each) == call.N {
 			passed[i] = c.inherit(call, got, g, began)
-		} else if len(g.Reqs) > 0 {
+		} else if len(g.Each) > 0 {
 			c.returns.Leases(ctx, g.Leases())
 		}
 	}
@@ -139,7 +139,7 @@ func passedOn(heirs []*handback.Heir) (g acquire.Grants) {
 	for _, h := range heirs {
 		if h.Answer.Err == nil && h.Answer.Granted {
 			g.Sent = h.Sent // all slots of a call are in one request
-			g.Reqs, g.Answers = append(g.Reqs, h.To), append(g.Answers, h.Answer)
+			g.Each = append(g.Each, acquire.Grant{Req: h.To, Answer: h.Answer})
 		}
 	}
 	return g

@@ -77,10 +77,16 @@ func Observed(held *lease.HeldError) waitq.Observed {
 	}
 }
 
-// Grants are keys that were granted together, each to an owner of its own.
+// Grant is a request with its answer.
+type Grant struct {
+	Req    lease.AcquireRequest
+	Answer lease.Acquired
+}
+
+// Grants are keys that were granted together, each to an owner of its own. They never travel with
+// an error: of a call that has failed there are none.
 type Grants struct {
-	Reqs    []lease.AcquireRequest
-	Answers []lease.Acquired
+	Each []Grant
 	// Sent is the moment before the request was sent. Leases count from it, because a slow reply
 	// must not stretch them.
 	Sent time.Time
@@ -92,28 +98,42 @@ type Grants struct {
 	members int32 // the last so many owners are members, whatever Shared says
 }
 
-// only keeps what was granted.
-func (g Grants) only() Grants {
-	some := Grants{Sent: g.Sent}
-	for i := range g.Answers {
-		if g.Answers[i].Granted {
-			some.Reqs, some.Answers = append(some.Reqs, g.Reqs[i]), append(some.Answers, g.Answers[i])
+// pair returns each request with its answer. room is used if it is large enough.
+func pair(room []Grant, reqs []lease.AcquireRequest, answers []lease.Acquired) []Grant {
+	if cap(room) < len(reqs) {
+		room = make([]Grant, 0, len(reqs))
+	}
+	for i := range reqs {
+		room = append(room, Grant{reqs[i], answers[i]})
+	}
+	return room
+}
+
+// only returns the part of g that f selects.
+func (g Grants) only(f func(*Grant) bool) Grants {
+	part := Grants{Sent: g.Sent, Shared: g.Shared}
+	for i := range g.Each {
+		if f(&g.Each[i]) {
+			part.Each = append(part.Each, g.Each[i])
 		}
 	}
-	return some
+	return part
 }
+
+func granted(g *Grant) bool { return g.Answer.Granted }
 
 // Lease returns the lease of grant i.
 func (g Grants) Lease(i int) lease.Lease {
-	shared := g.Shared || i >= len(g.Reqs)-int(g.members)
+	of := &g.Each[i]
 	return lease.Lease{
-		Key: g.Reqs[i].Key, Owner: g.Reqs[i].Owner, Token: g.Answers[i].Token, Shared: shared,
+		Key: of.Req.Key, Owner: of.Req.Owner, Token: of.Answer.Token,
+		Shared: g.Shared || i >= len(g.Each)-int(g.members),
 	}
 }
 
 // Leases returns the leases of all grants.
 func (g Grants) Leases() []lease.Lease {
-	leases := make([]lease.Lease, len(g.Reqs))
+	leases := make([]lease.Lease, len(g.Each))
 	for i := range leases {
 		leases[i] = g.Lease(i)
 	}
@@ -140,6 +160,7 @@ type Call struct {
 
 	asked bool
 	first [1]lease.AcquireRequest // most calls ask once, for one key
+	room  [1]Grant                // for what that comes to
 }
 
 // Requests returns a new request for each key.

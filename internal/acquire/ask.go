@@ -66,17 +66,17 @@ func (a *Asker) Ask(ctx context.Context, c *Call, reqs []lease.AcquireRequest) (
 	if a.IsClosed() {
 		return Grants{}, Closed(c.Keys)
 	}
-	g := Grants{Reqs: reqs, Sent: time.Now()}
-	g.Answers = a.send(ctx, c, reqs)
-	granted, err := a.settle(g)
-	if granted == c.wants(len(reqs)) {
+	g := Grants{Sent: time.Now()}
+	g.Each = pair(c.room[:0], reqs, a.send(ctx, c, reqs))
+	n, err := a.settle(g)
+	if n == c.wants(len(reqs)) {
 		if c.some() {
-			g = g.only()
+			g = g.only(granted)
 		}
 		return g, nil
 	}
-	if granted > 0 {
-		a.takeBack(ctx, g, granted)
+	if n > 0 {
+		a.takeBack(ctx, g)
 	}
 	if err == nil {
 		err = a.contended(ctx, g, c.Want.Quiet)
@@ -102,48 +102,63 @@ func (a *Asker) send(
 
 // settle counts what was granted and joins what has failed. A request that may yet be granted is
 // the orphan cleaner's.
-func (a *Asker) settle(g Grants) (granted int, err error) {
-	for i := range g.Answers {
-		switch answer := &g.Answers[i]; {
+func (a *Asker) settle(g Grants) (n int, err error) {
+	var orphans []lease.Lease
+	for i := range g.Each {
+		switch answer := &g.Each[i].Answer; {
 		case answer.Err != nil:
 			if errors.Is(answer.Err, lease.ErrUnknown) {
-				a.Orphans.Add(g.Reqs[i].Key, g.Reqs[i].Owner)
+				orphans = append(orphans, g.Lease(i))
 			}
 			if err == nil || err.Error() != answer.Err.Error() { // the call's error is that of each key
 				err = oneline.Join(err, answer.Err)
 			}
 		case answer.Granted:
-			granted++
+			n++
 		case answer.Doubtful: // an earlier try of this request may yet be granted
-			a.Orphans.Add(g.Reqs[i].Key, g.Reqs[i].Owner)
+			orphans = append(orphans, g.Lease(i))
 		}
 	}
-	return granted, err
+	a.Orphans.AddLeases(orphans...)
+	return n, err
 }
 
 // takeBack gives up a part that was granted. Its keys are not what was in the way.
-func (a *Asker) takeBack(ctx context.Context, g Grants, granted int) {
-	part := make([]lease.Lease, 0, granted)
-	for i := range g.Answers {
-		if g.Answers[i].Granted {
-			part = append(part, g.Lease(i))
-			g.Answers[i].Possible = true
-			if g.Answers[i].Doubtful { // a copy of the request may be granted after the release
-				a.Orphans.Add(g.Reqs[i].Key, g.Reqs[i].Owner)
-			}
+func (a *Asker) takeBack(ctx context.Context, g Grants) {
+	a.Discard(ctx, g)
+	for i := range g.Each {
+		if answer := &g.Each[i].Answer; answer.Granted {
+			answer.Possible = true
 		}
 	}
-	a.GiveUp(ctx, part)
+}
+
+// Discard gives up what was granted to a call that does not keep it.
+func (a *Asker) Discard(ctx context.Context, g Grants) {
+	var leases, late []lease.Lease
+	for i := range g.Each {
+		if !g.Each[i].Answer.Granted {
+			continue
+		}
+		leases = append(leases, g.Lease(i))
+		if g.Each[i].Answer.Doubtful { // a copy of the request may be granted after the release
+			late = append(late, g.Lease(i))
+		}
+	}
+	a.Orphans.AddLeases(late...)
+	if len(leases) > 0 {
+		a.GiveUp(ctx, leases)
+	}
 }
 
 // contended returns the keys that are held, in key order.
 func (a *Asker) contended(ctx context.Context, g Grants, quiet bool) error {
 	var all []error
-	for _, i := range inKeyOrder(g.Reqs) {
-		if g.Answers[i].Possible {
+	for _, of := range inKeyOrder(g.Each) {
+		if of.Answer.Possible {
 			continue
 		}
-		key, by := g.Reqs[i].Key, g.Answers[i].Holder
+		key, by := of.Req.Key, of.Answer.Holder
 		held := heldBy(key, by.Note, by.Remaining)
 		held.Shared = by.Shared
 		a.Evictions.Found(ctx, key, by.Remaining)
@@ -153,19 +168,19 @@ func (a *Asker) contended(ctx context.Context, g Grants, quiet bool) error {
 		all = append(all, held)
 	}
 	if len(all) == 0 {
-		return &lease.HeldError{Key: g.Reqs[0].Key} // the store does not say which key is held
+		return &lease.HeldError{Key: g.Each[0].Req.Key} // the store does not say which key is held
 	}
 	return oneline.Join(all...)
 }
 
-// inKeyOrder returns the places of the requests in key order.
-func inKeyOrder(reqs []lease.AcquireRequest) []int {
-	places := make([]int, len(reqs))
-	for i := range places {
-		places[i] = i
+// inKeyOrder returns the requests in key order.
+func inKeyOrder(each []Grant) []*Grant {
+	sorted := make([]*Grant, len(each))
+	for i := range each {
+		sorted[i] = &each[i]
 	}
-	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(reqs[a].Key, reqs[b].Key) })
-	return places
+	slices.SortFunc(sorted, func(a, b *Grant) int { return cmp.Compare(a.Req.Key, b.Req.Key) })
+	return sorted
 }
 
 // tell counts a key that was found held, and calls the hook.

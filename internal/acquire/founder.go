@@ -72,8 +72,11 @@ func (a *Asker) shareFirst(ctx context.Context, c *Call) (Grants, *founder, erro
 	for {
 		ended := a.founders.count()
 		g, err := a.share(ctx, c, false)
-		if err == nil || !Passing(err) || len(c.Keys) != 1 || ctx.Err() != nil {
-			return g, nil, err
+		switch {
+		case err == nil:
+			return g, nil, nil
+		case !Passing(err) || len(c.Keys) != 1 || ctx.Err() != nil:
+			return Grants{}, nil, err
 		}
 		_, free := err.(*freeError)
 		mine, other, again := a.founders.enter(c.Keys[0], free, ended)

@@ -118,8 +118,11 @@ func (a *Asker) Mixed(ctx context.Context, c *Call) (Grants, error) {
 		if m.raced {
 			races++
 		}
-		if !m.again && !m.raced || races >= mostRaces || ctx.Err() != nil {
-			return g, err
+		switch {
+		case err == nil:
+			return g, nil
+		case !m.again && !m.raced || races >= mostRaces || ctx.Err() != nil:
+			return Grants{}, err
 		}
 	}
 }
@@ -149,7 +152,7 @@ func (m *mixed) run(ctx context.Context) (Grants, error) {
 	whole := false
 	defer func() {
 		if !whole {
-			m.giveUp(ctx)
+			m.Discard(ctx, m.grants())
 		}
 	}()
 	m.c.Mix.full = ""
@@ -245,11 +248,12 @@ func (m *mixed) heldBy(ctx context.Context, keys []string, held map[string]lease
 	for _, key := range keys {
 		if r, ok := held[key]; ok {
 			by := lease.Holder{Note: r.Note, Remaining: r.Remaining, Shared: r.Shared}
-			g.Reqs = append(g.Reqs, lease.AcquireRequest{Key: key})
-			g.Answers = append(g.Answers, lease.Acquired{Holder: by})
+			g.Each = append(g.Each, Grant{
+				Req: lease.AcquireRequest{Key: key}, Answer: lease.Acquired{Holder: by},
+			})
 		}
 	}
-	if len(g.Reqs) == 0 {
+	if len(g.Each) == 0 {
 		return nil
 	}
 	return m.contended(ctx, g, m.c.Want.Quiet)
@@ -282,13 +286,10 @@ func (m *mixed) join(ctx context.Context) error {
 		return nil
 	}
 	m.members = Grants{Sent: m.sent, Shared: true}
-	for _, key := range m.c.Mix.Shared {
-		m.members.Reqs = append(m.members.Reqs, m.c.Want.Request(key))
-	}
-	m.members.Answers = m.Store.Share(ctx, m.members.Reqs)
+	m.members.Each = m.Asker.members(ctx, m.c, m.c.Mix.Shared)
 	free, err := m.joined(ctx, m.members, m.c.Want.Quiet)
-	for _, i := range free {
-		m.free = append(m.free, m.members.Reqs[i].Key)
+	for _, of := range free {
+		m.free = append(m.free, of.Req.Key)
 	}
 	return err
 }
@@ -335,8 +336,8 @@ func (m *mixed) lock(ctx context.Context) error {
 		m.raced = m.races(err)
 		return err
 	}
-	shared := func(i int) bool { return m.c.shares(g.Reqs[i].Key) }
-	m.keys, m.made = only(g, func(i int) bool { return !shared(i) }), only(g, shared)
+	shared := func(g *Grant) bool { return m.c.shares(g.Req.Key) }
+	m.keys, m.made = g.only(func(g *Grant) bool { return !shared(g) }), g.only(shared)
 	return nil
 }
 
@@ -361,7 +362,7 @@ func flat(err error) []error {
 
 // found makes teams of the keys that were free. What it cannot make one is the orphan cleaner's.
 func (m *mixed) found(ctx context.Context) (err error) {
-	if len(m.made.Reqs) > 0 {
+	if len(m.made.Each) > 0 {
 		m.made, err = m.Downgrade(ctx, m.made)
 	}
 	return err
@@ -370,30 +371,14 @@ func (m *mixed) found(ctx context.Context) (err error) {
 // grants are all in one, the members last.
 func (m *mixed) grants() Grants {
 	g := Grants{Sent: m.sent}
-	joined := func(i int) bool { return m.members.Answers[i].Granted }
 	for _, part := range append([]Grants{m.keys}, m.slots...) {
-		g.Reqs, g.Answers = append(g.Reqs, part.Reqs...), append(g.Answers, part.Answers...)
+		g.Each = append(g.Each, part.Each...)
 	}
-	for _, part := range []Grants{only(m.members, joined), m.made} {
-		g.Reqs, g.Answers = append(g.Reqs, part.Reqs...), append(g.Answers, part.Answers...)
-		g.members += int32(len(part.Reqs))
+	for _, part := range []Grants{m.members.only(granted), m.made} {
+		g.Each = append(g.Each, part.Each...)
+		g.members += int32(len(part.Each))
 	}
 	return g
-}
-
-// giveUp gives up what was granted of a bid that has not got all.
-func (m *mixed) giveUp(ctx context.Context) {
-	g := m.grants()
-	leases := make([]lease.Lease, len(g.Reqs))
-	for i := range leases {
-		leases[i] = g.Lease(i)
-		if g.Answers[i].Doubtful { // a copy of the request may be granted after the release
-			m.Orphans.AddLease(leases[i])
-		}
-	}
-	if len(leases) > 0 {
-		m.GiveUp(ctx, leases)
-	}
 }
 
 // Freed has the calls of this client bid that wait for slots of the limit that key may be of.

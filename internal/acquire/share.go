@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -30,48 +31,62 @@ func (a *Asker) share(ctx context.Context, c *Call, makes bool) (Grants, error) 
 		return Grants{}, Closed(c.Keys)
 	}
 	g := Grants{Sent: time.Now(), Shared: true}
-	for _, key := range c.Keys {
-		g.Reqs = append(g.Reqs, c.Want.Request(key))
-	}
-	g.Answers = a.Store.Share(ctx, g.Reqs)
+	g.Each = a.members(ctx, c, c.Keys)
+	whole := false
+	defer func() { // also after a panic in a hook
+		if !whole {
+			a.Discard(ctx, g)
+		}
+	}()
 	free, err := a.joined(ctx, g, c.Want.Quiet)
 	switch {
 	case err != nil || len(free) == 0:
 	case !makes:
-		err = &freeError{&lease.HeldError{Key: g.Reqs[free[0]].Key}}
+		err = &freeError{&lease.HeldError{Key: free[0].Req.Key}}
 	default:
-		err = a.makeTeams(ctx, c, &g, free)
+		err = a.makeTeams(ctx, c, free)
 	}
-	if err != nil {
-		a.leave(ctx, g)
+	if whole = err == nil; !whole {
 		return Grants{}, err
 	}
 	return g, nil
 }
 
-// joined returns which keys are free, and why another was refused.
-func (a *Asker) joined(ctx context.Context, g Grants, quiet bool) (free []int, err error) {
-	for i := range g.Answers {
-		answer := &g.Answers[i]
+// members asks to join the teams of keys.
+func (a *Asker) members(ctx context.Context, c *Call, keys []string) []Grant {
+	reqs := make([]lease.AcquireRequest, len(keys))
+	for i, key := range keys {
+		reqs[i] = c.Want.Request(key)
+	}
+	return pair(nil, reqs, a.Store.Share(ctx, reqs))
+}
+
+// joined returns the requests for keys that are free, or why another was refused.
+func (a *Asker) joined(ctx context.Context, g Grants, quiet bool) (free []*Grant, err error) {
+	var orphans []lease.Lease
+	for i := range g.Each {
+		answer := &g.Each[i].Answer
 		if answer.Err != nil || answer.Doubtful && !answer.Granted {
 			if !denied(answer.Err) {
-				a.Orphans.AddMember(g.Reqs[i].Key, g.Reqs[i].Owner)
+				orphans = append(orphans, g.Lease(i))
 			}
 			if err == nil || answer.Err == nil || err.Error() != answer.Err.Error() {
 				err = oneline.Join(err, answer.Err)
 			}
 		}
 		if answer.Err == nil && answer.Possible {
-			free = append(free, i)
+			free = append(free, &g.Each[i])
 		}
 	}
-	refused := func(i int) bool { return !g.Answers[i].Granted && !g.Answers[i].Possible }
-	for i := range g.Answers {
-		if err == nil && refused(i) {
-			return nil, a.contended(ctx, only(g, refused), quiet)
-		}
+	a.Orphans.AddLeases(orphans...)
+	refused := g.only(func(g *Grant) bool { return !g.Answer.Granted && !g.Answer.Possible })
+	if err == nil && len(refused.Each) > 0 {
+		err = a.contended(ctx, refused, quiet)
 	}
-	return free, err
+	if err != nil {
+		return nil, err
+	}
+	return free, nil
 }
 
 // denied reports whether the user lacks a right: then no member was made, and none can be removed.
@@ -79,23 +94,11 @@ func denied(err error) bool {
 	return errors.Is(err, lease.ErrPrivilege) && !errors.Is(err, lease.ErrUnknown)
 }
 
-// only returns the part of g that f selects.
-func only(g Grants, f func(i int) bool) Grants {
-	part := Grants{Sent: g.Sent, Shared: g.Shared}
-	for i := range g.Reqs {
-		if f(i) {
-			part.Reqs = append(part.Reqs, g.Reqs[i])
-			part.Answers = append(part.Answers, g.Answers[i])
-		}
-	}
-	return part
-}
-
-// makeTeams takes the free keys of g and makes teams of them.
-func (a *Asker) makeTeams(ctx context.Context, c *Call, g *Grants, free []int) error {
+// makeTeams takes the keys that are free, makes teams of them, and answers their requests so.
+func (a *Asker) makeTeams(ctx context.Context, c *Call, free []*Grant) error {
 	sub := &Call{Want: c.Want}
-	for _, i := range free {
-		sub.Keys = append(sub.Keys, g.Reqs[i].Key)
+	for _, of := range free {
+		sub.Keys = append(sub.Keys, of.Req.Key)
 	}
 	taken, err := a.Ask(ctx, sub, sub.Requests())
 	if err == nil {
@@ -104,29 +107,20 @@ func (a *Asker) makeTeams(ctx context.Context, c *Call, g *Grants, free []int) e
 	if err != nil {
 		return err
 	}
-	for n, i := range free {
-		g.Reqs[i], g.Answers[i] = taken.Reqs[n], taken.Answers[n]
+	for n, of := range free {
+		*of = taken.Each[n]
 	}
 	return nil
 }
 
-// leave gives up what was joined of a call that has not got all.
-func (a *Asker) leave(ctx context.Context, g Grants) {
-	part := only(g, func(i int) bool { return g.Answers[i].Granted })
-	leases := make([]lease.Lease, len(part.Reqs))
-	for i := range leases {
-		leases[i] = part.Lease(i)
-	}
-	if len(leases) > 0 {
-		a.GiveUp(ctx, leases)
-	}
-}
-
 // Downgrade makes teams of keys that were granted. What it cannot make one is the orphan cleaner's.
+// The end of ctx is no reason to fail: the keys are the call's already.
 func (a *Asker) Downgrade(ctx context.Context, g Grants) (Grants, error) {
-	reqs := make([]lease.RenewRequest, len(g.Reqs))
+	ctx, cancel := outlast(ctx)
+	defer cancel()
+	reqs := make([]lease.RenewRequest, len(g.Each))
 	for i := range reqs {
-		reqs[i] = lease.RenewRequest{Lease: g.Lease(i), TTL: g.Reqs[i].TTL}
+		reqs[i] = lease.RenewRequest{Lease: g.Lease(i), TTL: g.Each[i].Req.TTL}
 	}
 	var err error
 	for i, answer := range a.Store.Downgrade(ctx, reqs) {
@@ -138,15 +132,22 @@ func (a *Asker) Downgrade(ctx context.Context, g Grants) (Grants, error) {
 				lease.ErrBusy, reqs[i].Key))
 		}
 	}
-	g.Shared = true
-	if err == nil {
-		return g, nil
+	team := g
+	team.Shared = true
+	if err != nil {
+		a.Orphans.AddLeases(append(g.Leases(), team.Leases()...)...)
+		return Grants{}, err
 	}
-	for i := range g.Reqs {
-		a.Orphans.AddMember(g.Reqs[i].Key, g.Reqs[i].Owner)
-		a.Orphans.Add(g.Reqs[i].Key, g.Reqs[i].Owner)
-	}
-	return Grants{}, err
+	return team, nil
+}
+
+// outlast returns a ctx that ends seam.Timeout after ctx does.
+func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(seam.Timeout, cancel)
+	})
+	return longer, func() { stop(); cancel() }
 }
 
 // wishes is what a call does while it waits for a key that readers hold, or to be one of them.
@@ -175,8 +176,11 @@ func (w *wait) bid(ctx context.Context) (Grants, error) {
 	}
 	defer w.founder.end()
 	g, err := w.asker.Share(ctx, w.call)
-	if w.apart = err == nil; w.apart || !w.asker.Fair || !Passing(err) || ctx.Err() != nil {
-		return g, err
+	switch w.apart = err == nil; {
+	case w.apart:
+		return g, nil
+	case !w.asker.Fair || !Passing(err) || ctx.Err() != nil:
+		return Grants{}, err
 	}
 	return w.place.Bid(ctx)
 }

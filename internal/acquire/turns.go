@@ -95,7 +95,7 @@ func (p *mixedPlace) toKeys(ctx context.Context) (bid bool, err error) {
 
 func (p *mixedPlace) leaveKeys(ctx context.Context) {
 	if p.keyed != nil {
-		p.keyed.Leave(ctx)
+		p.a.Discard(ctx, p.keyed.Leave(ctx).Grant)
 		p.keyed = nil
 	}
 }

@@ -71,8 +71,11 @@ func (a *Asker) Wait(ctx context.Context, q Queue, c *Call) (Grants, error) {
 		var err error
 		g, founder, err = a.shareFirst(ctx, c)
 		defer founder.end()
-		if err == nil || !Passing(err) || ctx.Err() != nil {
-			return g, Cut(ctx, err)
+		switch {
+		case err == nil: // whether or not ctx has ended meanwhile: a grant that races with it wins
+			return g, nil
+		case !Passing(err) || ctx.Err() != nil:
+			return Grants{}, Cut(ctx, err)
 		}
 	}
 	w := wait{asker: a, call: c, began: time.Now()}
@@ -84,7 +87,7 @@ func (a *Asker) Wait(ctx context.Context, q Queue, c *Call) (Grants, error) {
 	panicked := true
 	defer func() {
 		if panicked { // in a hook: the place would be woken, and all behind it would wait for it
-			a.abandon(place.Leave(ctx))
+			a.Discard(ctx, place.Leave(ctx).Grant)
 			w.unwish(ctx)
 			w.rise(false)
 		}
@@ -92,18 +95,32 @@ func (a *Asker) Wait(ctx context.Context, q Queue, c *Call) (Grants, error) {
 	g, err := w.run(ctx, bid)
 	panicked = false
 	w.unwish(ctx)
-	if err == nil && w.apart {
-		a.abandon(place.Leave(ctx))
-	} else if err == nil {
-		place.Won(g)
-	} else if s := place.Leave(ctx); s.Given {
-		g, err = s.Grant, nil
-	}
-	if err == nil && c.Want.Shared && !g.Shared {
-		g, err = a.Downgrade(ctx, g)
-	}
+	g, err = w.leave(ctx, g, err)
 	w.rise(err == nil)
-	return g, err
+	if err != nil {
+		return Grants{}, err
+	}
+	return g, nil
+}
+
+// leave ends the place of a call that has run. A grant that races with the end of ctx wins.
+func (w *wait) leave(ctx context.Context, g Grants, err error) (Grants, error) {
+	switch {
+	case err == nil && w.apart:
+		w.asker.Discard(ctx, w.place.Leave(ctx).Grant)
+	case err == nil:
+		w.place.Won(g)
+	default:
+		s := w.place.Leave(ctx)
+		if !s.Given {
+			return Grants{}, err
+		}
+		g = s.Grant
+	}
+	if w.call.Want.Shared && !g.Shared {
+		return w.asker.Downgrade(ctx, g)
+	}
+	return g, nil
 }
 
 // join takes a place where the call waits.
@@ -148,13 +165,6 @@ func (w *wait) rise(granted bool) {
 	}
 }
 
-// abandon leaves to the orphan cleaner what no caller will use.
-func (a *Asker) abandon(s waitq.Signal[Grants]) {
-	for i := range s.Grant.Reqs {
-		a.Orphans.Add(s.Grant.Reqs[i].Key, s.Grant.Reqs[i].Owner)
-	}
-}
-
 func (w *wait) run(ctx context.Context, bid bool) (Grants, error) {
 	for {
 		for bid {
@@ -170,8 +180,11 @@ func (w *wait) run(ctx context.Context, bid bool) (Grants, error) {
 		w.founder.end()
 		w.sit()
 		s, err := w.stand(ctx)
-		if err != nil || s.Given {
-			return s.Grant, err
+		switch {
+		case err != nil:
+			return Grants{}, err
+		case s.Given:
+			return s.Grant, nil
 		}
 		w.overdue(ctx)
 		bid = true
@@ -215,7 +228,8 @@ func Cut(ctx context.Context, err error) error {
 }
 
 // stand waits for a signal.
-func (w *wait) stand(ctx context.Context) (s waitq.Signal[Grants], err error) {
+func (w *wait) stand(ctx context.Context) (waitq.Signal[Grants], error) {
+	var none waitq.Signal[Grants]
 	var late <-chan time.Time
 	if !w.outage.IsZero() {
 		timer := time.NewTimer(max(0, time.Until(w.outage.Add(w.call.Want.TTL))))
@@ -226,21 +240,21 @@ func (w *wait) stand(ctx context.Context) (s waitq.Signal[Grants], err error) {
 		w.show()
 		w.compare(ctx)
 		select {
-		case s = <-w.place.Signals():
+		case s := <-w.place.Signals():
 			return s, nil
 		case <-w.C(): // nil, and never, unless readers are involved
 			if w.ticked(ctx) {
-				return s, nil
+				return none, nil
 			}
 		case <-late: // no poll has woken the call: ask whether the outage is over
-			return s, nil
+			return none, nil
 		case <-w.place.News(): // nil, and never, unless the caller watches
 		case <-ctx.Done():
-			return s, oneline.Join(w.held(), ctx.Err())
-		case err = <-w.seat.Broken: // nil, and never, if the call holds nothing
-			return s, err
+			return none, oneline.Join(w.held(), ctx.Err())
+		case err := <-w.seat.Broken: // nil, and never, if the call holds nothing
+			return none, err
 		case <-w.asker.Closed:
-			return s, Closed([]string{w.place.Awaits()})
+			return none, Closed([]string{w.place.Awaits()})
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (q *Queue) joinAny(ctx context.Context, c *acquire.Call) (acquire.Place, bo
 		return p, false, nil
 	}
 	if err := p.makeRoom(ctx, began); err != nil {
-		p.Leave(ctx)
+		q.cfg.Asker.Discard(ctx, p.Leave(ctx).Grant)
 		return nil, false, err
 	}
 	return p, true, nil
@@ -110,7 +110,7 @@ func (p *anyPlace) Seen() acquire.Seen { return p.q.seen(p.Awaits()) }
 // Won leaves all queues. What else was to be found free is left to the next waiters, of other
 // processes if there are none here.
 func (p *anyPlace) Won(g acquire.Grants) {
-	key := g.Reqs[0].Key
+	key := g.Each[0].Req.Key
 	p.q.waited(key, g)
 	others, unused := p.q.local.WonAny(p.g, key)
 	p.q.hints.Forget(key) // its holder will announce it

@@ -19,20 +19,17 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 			return
 		}
 	}
-	leases := handback.Leases(items)
 	for _, i := range items {
 		i.Over = q.local.Len(i.Lease.Key) > 0 &&
 			(q.budget.Spent(i.Lease.Key, time.Now()) || q.relay.spent(i.Lease.Key))
 	}
 	if i := items[0]; len(items) == 1 && !i.Over && !i.Left && !i.Lease.Shared {
-		left, doubtful, err := q.handOn(ctx, i.Lease)
-		if i.Err = err; err != nil || left.Owner.IsZero() {
+		if q.handOn(ctx, i) {
 			q.relay.handed(i.Lease.Key)
 			return
 		}
-		leases[0], i.Passed = left, i.Passed || doubtful
 	}
-	q.release(ctx, leases, items)
+	q.release(ctx, items)
 }
 
 // Kept ends this process's turn: no release of key follows.
@@ -41,9 +38,10 @@ func (q *Queue) Kept(key string) {
 	q.relay.endures(key)
 }
 
-// release releases leases. Those of a waiter that had left in a hand-over are no news to an item.
-// Nor is it one that the row does not name a lease any more which may have been passed on.
-func (q *Queue) release(ctx context.Context, leases []lease.Lease, items []*handback.Item) {
+// release releases what is left of the items. A lease of a waiter that had left in a hand-over is
+// no news to an item. Nor is it one that the row does not name a lease any more which may have been
+// passed on.
+func (q *Queue) release(ctx context.Context, items []*handback.Item) {
 	for _, i := range items {
 		i.Turn = q.relay.leaves(i.Lease.Key)
 		if i.Over && !q.relay.waits(i.Lease.Key) {
@@ -51,28 +49,28 @@ func (q *Queue) release(ctx context.Context, leases []lease.Lease, items []*hand
 		}
 	}
 	sent := time.Now()
-	answers := q.store.Release(ctx, leases)
-	for n, i := range items {
-		if a := &answers[n]; a.Looked {
+	for n, a := range q.store.Release(ctx, handback.Leases(items)) {
+		i := items[n]
+		if i.Answer = a; a.Looked {
 			q.budget.Looked(i.Lease.Key, a.Awaited, sent)
 		}
-		i.Gone = answers[n].Gone && leases[n] == i.Lease && !i.Passed
-		i.Err = answers[n].Err
+		i.Gone = a.Gone && i.Freed() == i.Lease && !i.Passed
+		i.Err = a.Err
 	}
-	q.announceAll(answers, items)
-	for n, i := range items {
-		if !answers[n].Shared || i.Over { // others go on holding it
-			q.wakeLocal(i, answers[n].Awaited)
+	q.announceAll(items)
+	for _, i := range items {
+		if !i.Answer.Shared || i.Over { // others go on holding it
+			q.wakeLocal(i)
 		}
 	}
 }
 
 // announceAll notifies other processes of the keys that they wait for, in one statement. It notes
 // in the answers what the store was asked again.
-func (q *Queue) announceAll(answers []lease.Released, items []*handback.Item) {
+func (q *Queue) announceAll(items []*handback.Item) {
 	var now []string
-	for n, i := range items {
-		a := &answers[n]
+	for _, i := range items {
+		a := &i.Answer
 		if i.Err != nil {
 			continue
 		}
@@ -100,7 +98,7 @@ func (q *Queue) announceAll(answers []lease.Released, items []*handback.Item) {
 // wakeLocal has the waiters of this process bid. Where it has spent its budget, other processes bid
 // first if any wait. After an error the store is not asked for them, because it hangs or is down,
 // and the caller of Unlock would wait for it once more.
-func (q *Queue) wakeLocal(i *handback.Item, awaited bool) {
+func (q *Queue) wakeLocal(i *handback.Item) {
 	key := i.Lease.Key
 	q.cfg.Asker.Freed(key)
 	switch {
@@ -108,7 +106,7 @@ func (q *Queue) wakeLocal(i *handback.Item, awaited bool) {
 		if q.local.Len(key) > 0 { // the poller forgets keys without waiters
 			q.poller.Rest(key, q.relay.rest())
 		}
-	case i.Over && awaited && i.Err == nil:
+	case i.Over && i.Answer.Awaited && i.Err == nil:
 		time.AfterFunc(q.room(), func() { q.local.Resume(key) })
 	case i.Over:
 		q.local.Resume(key)
@@ -117,49 +115,52 @@ func (q *Queue) wakeLocal(i *handback.Item, awaited bool) {
 	}
 }
 
-// handOn gives held to the next waiter of this process. left is what is still to be released: held
-// itself if there is no waiter for it, the zero Lease if it was handed over, or the lease of a
-// waiter that had left when the answer came. doubtful says that left may have been handed over by a
-// try without an answer, and may have passed to other owners since.
-func (q *Queue) handOn(ctx context.Context, held lease.Lease) (
-	left lease.Lease, doubtful bool, err error,
-) {
+// handOn gives the key of i to the next waiter of this process. It reports false if the item is
+// still to be released: there is no waiter for its key, or one that had left when the answer came.
+// Passed says that a try without an answer may have handed the lease over, and that it may have
+// passed to other owners since.
+func (q *Queue) handOn(ctx context.Context, i *handback.Item) (done bool) {
 	if !q.store.Hands() {
-		return held, false, nil
+		return false
 	}
-	for left = held; ; {
-		w := q.local.Claim(held.Key)
+	orphans := q.cfg.Asker.Orphans
+	for {
+		w := q.local.Claim(i.Lease.Key)
 		if w == nil {
-			return left, false, nil
+			return false
 		}
-		g := q.handOver(ctx, left, w)
-		to, answer := g.Lease(0), g.Answers[0]
+		g := q.handOver(ctx, i.Freed(), w)
+		to, answer := g.Lease(0), &g.Each[0].Answer
 		switch {
 		case errors.Is(answer.Err, lease.ErrMoved): // given up; the next waiter must ask for its home
 			q.local.Return(w)
-			return lease.Lease{}, false, nil
+			return true
 		case answer.Err != nil:
 			q.local.Return(w)
-			q.cfg.Asker.Orphans.Add(held.Key, left.Owner)
-			q.cfg.Asker.Orphans.Add(held.Key, to.Owner)
-			return left, false, answer.Err
+			orphans.AddLeases(i.Freed(), to)
+			i.Err = answer.Err
+			return true
 		case !answer.Granted: // lost, or the key's tokens have run out: its release says which
 			q.local.Return(w)
 			if answer.Doubtful {
-				q.cfg.Asker.Orphans.Add(held.Key, to.Owner)
+				orphans.AddLeases(to)
+				i.Passed = true
 			}
-			return left, answer.Doubtful, nil
+			return false
 		case q.local.Give(w, g):
-			return lease.Lease{}, false, nil
+			return true
 		}
-		left = to
+		if i.Heirs = to; answer.Doubtful {
+			orphans.AddLeases(to)
+		}
 	}
 }
 
 // handOver asks the store, under a fresh owner for each attempt.
 func (q *Queue) handOver(ctx context.Context, from lease.Lease, w *waiter) acquire.Grants {
 	to := w.Want.call.Want.Request(w.Key)
-	g := acquire.Grants{Reqs: []lease.AcquireRequest{to}, Sent: time.Now(), HandedOver: true}
-	g.Answers = q.store.HandOver(ctx, []lease.HandOver{{From: from, To: to}})
+	g := acquire.Grants{Sent: time.Now(), HandedOver: true}
+	answer := q.store.HandOver(ctx, []lease.HandOver{{From: from, To: to}})[0]
+	g.Each = []acquire.Grant{{Req: to, Answer: answer}}
 	return g
 }

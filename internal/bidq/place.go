@@ -41,7 +41,7 @@ func (q *Queue) Join(ctx context.Context, c *acquire.Call) (acquire.Place, bool,
 		return p, false, nil
 	}
 	if err := p.makeRoom(ctx, began); err != nil {
-		p.Leave(ctx)
+		q.cfg.Asker.Discard(ctx, p.Leave(ctx).Grant)
 		return nil, false, err
 	}
 	return p, len(c.Keys) > 1 || !q.yields(ctx, w), nil

@@ -102,9 +102,9 @@ func (q *Queue) Granted(key string, token int64, sent time.Time) {
 // for it: a process that is woken again and again may never poll. It is called before Granted. A
 // slot of a limit has no waiters, and a turn of one would only keep turns from other keys.
 func (q *Queue) waited(key string, g acquire.Grants) {
-	for i := range g.Reqs {
+	for i := range g.Each {
 		own, at := q.budget.Last(key)
-		if others := g.Answers[i].Token - own - 1; own > 0 && g.Reqs[i].Key == key &&
+		if others := g.Each[i].Answer.Token - own - 1; own > 0 && g.Each[i].Req.Key == key &&
 			waitq.Busy(others, g.Sent.Sub(at), q.cfg.PollMin) {
 			q.relay.enter(key)
 		}

@@ -38,19 +38,18 @@ func (q *Queue) passWithin(
 		reqs[n] = lease.SlotHandOver{HandOver: h, Generation: i.Heir.Generation}
 		i.Heir.Sent = time.Now()
 	}
+	var orphans []lease.Lease
 	for n, a := range q.store.PassSlots(ctx, name, reqs) {
 		i := items[n]
 		i.Heir.Answer, i.Err = a, a.Err
-		if a.Err != nil {
-			q.cfg.Asker.Orphans.Add(i.Lease.Key, i.Lease.Owner)
-		}
 		if a.Err != nil || a.Doubtful && !a.Granted {
-			q.cfg.Asker.Orphans.Add(i.Lease.Key, i.Heir.To.Owner)
+			orphans = append(orphans, lease.Lease{Key: i.Lease.Key, Owner: i.Heir.To.Owner})
 		}
 		i.Passed = a.Doubtful
 		if a.Err == nil && !a.Granted { // lost, or the limit has changed: the release says which
 			left = append(left, i)
 		}
 	}
+	q.cfg.Asker.Orphans.AddLeases(orphans...)
 	return left
 }

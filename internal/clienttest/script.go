@@ -21,6 +21,8 @@ type Script struct {
 	OnAcquireAll func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 
 	OnAcquireAny func(context.Context, []lease.AcquireRequest, int) ([]lease.Acquired, error)
+	OnShare      func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
+	OnDowngrade  func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error)
 
 	mu          sync.Mutex
 	AcquireAnys [][]lease.AcquireRequest
@@ -106,6 +108,22 @@ func (s *Script) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.
 		return s.OnHandOver(ctx, items)
 	}
 	return s.Store.HandOver(ctx, items)
+}
+
+func (s *Script) Share(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	if s.OnShare != nil {
+		return s.OnShare(ctx, reqs)
+	}
+	return s.Store.Share(ctx, reqs)
+}
+
+func (s *Script) Downgrade(
+	ctx context.Context, reqs []lease.RenewRequest,
+) ([]lease.Renewed, error) {
+	if s.OnDowngrade != nil {
+		return s.OnDowngrade(ctx, reqs)
+	}
+	return s.Store.Downgrade(ctx, reqs)
 }
 
 func (s *Script) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {

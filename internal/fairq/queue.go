@@ -233,6 +233,7 @@ func (q *Queue) beat(ctx context.Context, silent []*ticket, now time.Time) error
 func (q *Queue) alive(tickets []*ticket, when time.Time, err error) (served []lease.Lease) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	var orphans []lease.Lease
 	for _, t := range tickets {
 		switch {
 		case q.waiting[t.id()] != nil && err == nil:
@@ -240,11 +241,12 @@ func (q *Queue) alive(tickets []*ticket, when time.Time, err error) (served []le
 		case q.waiting[t.id()] != nil:
 			t.unsure = true
 		case t.gaveUp:
-			q.cfg.Asker.Orphans.Add(t.Key, t.Owner)
+			orphans = append(orphans, t.lease())
 		default:
 			served = append(served, t.lease())
 		}
 	}
+	q.cfg.Asker.Orphans.AddLeases(orphans...)
 	return served
 }
 

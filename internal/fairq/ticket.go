@@ -131,8 +131,10 @@ func (t *ticket) confirm(ctx context.Context, token int64) (acquire.Grants, erro
 
 func (t *ticket) grants(token int64, sent time.Time) acquire.Grants {
 	return acquire.Grants{
-		Reqs:    []lease.AcquireRequest{t.AcquireRequest},
-		Answers: []lease.Acquired{{Granted: true, Token: token}}, Sent: sent, HandedOver: true,
+		Each: []acquire.Grant{{
+			Req: t.AcquireRequest, Answer: lease.Acquired{Granted: true, Token: token},
+		}},
+		Sent: sent, HandedOver: true,
 	}
 }
 

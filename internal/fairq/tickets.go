@@ -49,8 +49,11 @@ func (ts *tickets) Bid(ctx context.Context) (acquire.Grants, error) {
 			continue
 		}
 		var g acquire.Grants
-		if g, err = t.bid(ctx, place); err == nil || !acquire.Passing(err) {
-			return g, err
+		switch g, err = t.bid(ctx, place); {
+		case err == nil:
+			return g, nil
+		case !acquire.Passing(err):
+			return acquire.Grants{}, err
 		}
 	}
 	return acquire.Grants{}, err
@@ -155,7 +158,7 @@ func (ts *tickets) Leave(ctx context.Context) (s signal) {
 func (ts *tickets) end(used acquire.Grants) (s signal) {
 	ts.q.mu.Lock()
 	defer ts.q.mu.Unlock()
-	for len(used.Reqs) == 0 && len(ts.signal) > 0 && !s.Given {
+	for len(used.Each) == 0 && len(ts.signal) > 0 && !s.Given {
 		s = <-ts.signal
 	}
 	if s.Given {
@@ -168,7 +171,7 @@ func (ts *tickets) end(used acquire.Grants) (s signal) {
 	return s
 }
 
-func (t *ticket) is(g acquire.Grants) bool { return len(g.Reqs) > 0 && g.Reqs[0].Owner == t.Owner }
+func (t *ticket) is(g acquire.Grants) bool { return len(g.Each) > 0 && g.Each[0].Req.Owner == t.Owner }
 
 // takeBack takes back every ticket but the one that was used. After that no key can be passed to
 // them, so that a read finds those that were: they go to the next waiters.
@@ -185,11 +188,13 @@ func (ts *tickets) takeBack(ctx context.Context, used acquire.Grants) {
 	if err == nil {
 		err = ts.passOn(ctx, left)
 	}
+	var orphans []lease.Lease
 	for _, t := range ts.all {
 		if !t.is(used) && (err != nil || t.isUnsure()) {
-			ts.q.cfg.Asker.Orphans.Add(t.Key, t.Owner)
+			orphans = append(orphans, t.lease())
 		}
 	}
+	ts.q.cfg.Asker.Orphans.AddLeases(orphans...)
 }
 
 func (t *ticket) isUnsure() bool {

@@ -41,6 +41,11 @@ type Item struct {
 	// Doubtful: a copy of the granting request may still run.
 	Doubtful bool
 
+	// Heirs is the lease that a hand-over has given to a waiter which had left, unless it is zero:
+	// then the Queue releases it in place of Lease, which is gone.
+	Heirs lease.Lease
+	// Answer is the Queue's: what the store has answered to the release.
+	Answer lease.Released
 	// Gone says that the row did not name the lease any more.
 	Gone bool
 	// Err wraps lease.ErrUnknown. Unless Keep was asked for, the orphan cleaner releases the lease.
@@ -90,11 +95,19 @@ type Queue interface {
 	Kept(key string)
 }
 
-// Leases returns the leases of the items.
+// Freed is the lease that is to be released.
+func (i *Item) Freed() lease.Lease {
+	if i.Heirs.Owner.IsZero() {
+		return i.Lease
+	}
+	return i.Heirs
+}
+
+// Leases returns the leases that are to be released, in the order of the items.
 func Leases(items []*Item) []lease.Lease {
 	leases := make([]lease.Lease, len(items))
 	for n, i := range items {
-		leases[n] = i.Lease
+		leases[n] = i.Freed()
 	}
 	return leases
 }
@@ -171,8 +184,11 @@ func (r *Releaser) settle(i *Item) {
 	if i.Err != nil && !errors.Is(i.Err, lease.ErrUnknown) {
 		i.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, i.Err)
 	}
-	if i.Keep <= 0 && (i.Err != nil || i.Doubtful) {
-		r.Orphans.AddLease(i.Lease)
+	if i.Keep <= 0 && i.Err != nil {
+		r.Orphans.AddLeases(i.Freed())
+	}
+	if i.Keep <= 0 && i.Doubtful {
+		r.Orphans.AddLeases(i.Lease)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,19 +29,25 @@ type Cleaner struct {
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	orphans map[lease.Lease]time.Time // until when
-	cleaned int64                     // that were released for the last time
+	orphans map[lease.Lease]*orphaned
+	cleaned int64 // that were released for the last time
 
 	wake   chan struct{}
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 }
 
+// orphaned is one orphan.
+type orphaned struct {
+	until time.Time // when no delayed statement can grant it any more
+	fresh bool      // no round has begun since it was added
+}
+
 // Start returns a cleaner with its goroutine running. queue says that owners may have tickets.
 func Start(store *seam.Store, queue bool, log *slog.Logger) *Cleaner {
 	c := &Cleaner{
 		store: store, queue: queue, log: log,
-		orphans: make(map[lease.Lease]time.Time), wake: make(chan struct{}, 1),
+		orphans: make(map[lease.Lease]*orphaned), wake: make(chan struct{}, 1),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
@@ -53,19 +57,26 @@ func Start(store *seam.Store, queue bool, log *slog.Logger) *Cleaner {
 
 // Add has what owner may have of key released.
 func (c *Cleaner) Add(key string, owner lease.Owner) {
-	c.AddLease(lease.Lease{Key: key, Owner: owner})
+	c.AddLeases(lease.Lease{Key: key, Owner: owner})
 }
 
 // AddMember has what owner may have of key as a member of a team released.
 func (c *Cleaner) AddMember(key string, owner lease.Owner) {
-	c.AddLease(lease.Lease{Key: key, Owner: owner, Shared: true})
+	c.AddLeases(lease.Lease{Key: key, Owner: owner, Shared: true})
 }
 
-// AddLease has what l's owner may have of its key released, whatever its token.
-func (c *Cleaner) AddLease(l lease.Lease) {
-	l.Token = 0
+// AddLeases has what each lease's owner may have of its key released, whatever the token. A call
+// adds all that it leaves at once, so that one round releases them.
+func (c *Cleaner) AddLeases(leases ...lease.Lease) {
+	if len(leases) == 0 {
+		return
+	}
+	until := time.Now().Add(window)
 	c.mu.Lock()
-	c.orphans[l] = time.Now().Add(window)
+	for _, l := range leases {
+		l.Token = 0
+		c.orphans[l] = &orphaned{until: until, fresh: true}
+	}
 	c.mu.Unlock()
 	select {
 	case c.wake <- struct{}{}:
@@ -81,20 +92,30 @@ func (c *Cleaner) Counts() (open, cleaned int64) {
 	return int64(len(c.orphans)), c.cleaned
 }
 
+// loop releases new orphans at once, and all of them every pause. A new one waits for no pause, and
+// has the others released no sooner.
 func (c *Cleaner) loop(ctx context.Context) {
+	var again <-chan time.Time // nil, and never, without orphans
 	for {
+		more := true
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.wake:
-		}
-		for more := true; more; {
-			if more, _ = c.round(ctx); more && !sleep(ctx) {
-				return
+			_, _ = c.round(ctx, func(o *orphaned) bool { return o.fresh })
+			if again != nil {
+				continue
 			}
+		case <-again:
+			more, _ = c.round(ctx, every)
+		}
+		if again = nil; more {
+			again = time.After(pause)
 		}
 	}
 }
+
+func every(*orphaned) bool { return true }
 
 // sleep reports false when ctx ended first.
 func sleep(ctx context.Context) bool {
@@ -106,19 +127,29 @@ func sleep(ctx context.Context) bool {
 	}
 }
 
-// round releases every orphan once. It reports whether any must be released again, and why one
-// could not be.
-func (c *Cleaner) round(ctx context.Context) (more bool, err error) {
+// take returns the orphans that due selects. None of them is fresh any more.
+func (c *Cleaner) take(due func(*orphaned) bool) (leases []lease.Lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for l, o := range c.orphans {
+		if due(o) {
+			leases = append(leases, l)
+			o.fresh = false
+		}
+	}
+	return leases
+}
+
+// round releases once the orphans that due selects. It reports whether any orphan must be released
+// again, and why one could not be.
+func (c *Cleaner) round(ctx context.Context, due func(*orphaned) bool) (more bool, err error) {
 	// The bound is short, so that a store that hangs and then answers again is asked again.
 	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
 	defer cancel()
-	c.mu.Lock()
-	leases := slices.Collect(maps.Keys(c.orphans))
-	c.mu.Unlock()
+	now, leases := time.Now(), c.take(due)
 	if len(leases) == 0 {
 		return false, nil
 	}
-	now := time.Now()
 	if c.queue {
 		// Tickets go first, because an owner without a ticket is granted nothing more.
 		if err := c.store.Leave(ctx, leases); err != nil {
@@ -134,7 +165,7 @@ func (c *Cleaner) round(ctx context.Context) (more bool, err error) {
 		case answers[i].Err != nil:
 			err = answers[i].Err
 			failed++
-		case now.After(c.orphans[l]):
+		case now.After(c.orphans[l].until):
 			delete(c.orphans, l)
 			c.cleaned++
 		}
@@ -161,7 +192,7 @@ func (c *Cleaner) Stop(ctx context.Context) (err error) {
 			last = context.WithoutCancel(ctx) // once at least: the store may be answering again
 		}
 		var more bool
-		more, err = c.round(last)
+		more, err = c.round(last, every)
 		// A store that cannot settle may grant until the orphan's window is over.
 		again = (err != nil || more && !settled) && sleep(ctx)
 	}

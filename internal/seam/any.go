@@ -20,7 +20,7 @@ func (s *Store) AcquireAny(
 	if errors.Is(err, lease.ErrUnsupported) {
 		return until(ctx, reqs, n, s.Acquire)
 	}
-	return Each("acquire any", answers, err, len(reqs), notAcquired)
+	return acquired("acquire any", answers, err, len(reqs))
 }
 
 // ClaimAny is AcquireAny in the queue's order: a key is granted only at the head of its queue. It

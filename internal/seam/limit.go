@@ -22,10 +22,10 @@ func (s *Store) AcquireWithin(
 ) []lease.Acquired {
 	limits, err := s.Limits()
 	if err != nil {
-		return Each("acquire slots", nil, err, len(reqs), notAcquired)
+		return acquired("acquire slots", nil, err, len(reqs))
 	}
 	answers, err := limits.AcquireWithin(ctx, l, reqs, n)
-	return Each("acquire slots", answers, err, len(reqs), notAcquired)
+	return acquired("acquire slots", answers, err, len(reqs))
 }
 
 // PassesSlots reports whether slots can be handed over. PassSlots must not be called otherwise.
@@ -36,5 +36,5 @@ func (s *Store) PassSlots(
 	ctx context.Context, name string, items []lease.SlotHandOver,
 ) []lease.Acquired {
 	answers, err := s.slots.PassSlots(ctx, name, items)
-	return Each("hand over slots", answers, err, len(items), notAcquired)
+	return acquired("hand over slots", answers, err, len(items))
 }

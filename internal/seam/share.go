@@ -30,7 +30,7 @@ func (s *Store) CanShare(ctx context.Context) error {
 // is an error and Share must not be called; nor must the others here.
 func (s *Store) Share(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {
 	answers, err := s.sharer.Share(ctx, reqs)
-	return Each("share", answers, err, len(reqs), notAcquired)
+	return acquired("share", answers, err, len(reqs))
 }
 
 // Downgrade makes each lease a team of one.

@@ -99,7 +99,7 @@ func TablesOf(store lease.Store) any {
 // Acquire asks for each key.
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {
 	answers, err := s.store.Acquire(ctx, reqs)
-	return Each("acquire", answers, err, len(reqs), notAcquired)
+	return acquired("acquire", answers, err, len(reqs))
 }
 
 // AcquireAll asks for all keys or none. A store that cannot do that, or not with these keys, is
@@ -112,20 +112,18 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) []l
 	if errors.Is(err, lease.ErrUnsupported) {
 		return s.Acquire(ctx, reqs)
 	}
-	return Each("acquire all", answers, err, len(reqs), notAcquired)
+	return acquired("acquire all", answers, err, len(reqs))
 }
 
 // HandOver hands each lease over. Without the ability, Hands is false and HandOver must not be
 // called.
 func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) []lease.Acquired {
 	answers, err := s.passer.HandOver(ctx, items)
-	return Each("hand over", answers, err, len(items), notAcquired)
+	return acquired("hand over", answers, err, len(items))
 }
 
 // Hands reports whether the store can hand leases over.
 func (s *Store) Hands() bool { return s.passer != nil }
-
-func notAcquired(err error) lease.Acquired { return lease.Acquired{Err: err} }
 
 // Renew extends each lease.
 func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) []lease.Renewed {

@@ -15,7 +15,7 @@ func (s *Store) HasQueue() bool { return s.queue != nil }
 // Claim asks for each key in the queue's order.
 func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {
 	answers, err := s.queue.Claim(ctx, reqs)
-	return Each("claim", answers, err, len(reqs), notAcquired)
+	return acquired("claim", answers, err, len(reqs))
 }
 
 // Pass gives each lease up to the head of its queue.
