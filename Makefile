@@ -48,8 +48,8 @@ test: model ## every test, on real servers started for it, with the race detecto
 test-quick: ## the tests that need nothing but Go
 	go test $(packages)
 
-model: ## all states of the bridge's protocol, without the race detector, which would take minutes
-	go test -timeout 10m ./paxosbridge/internal/model
+model: ## explorations in their whole breadth, among them all states of the bridge's protocol, without the race detector
+	env -u ROWLOCK_TEST_REQUIRE scripts/explore
 
 conformance: ## all of locktest, also what make test leaves out because it repeats another run, and ten times the random sequences
 	$(test_servers) env ROWLOCK_TEST_WHOLE=1 go test $(race) -timeout 3h -run '^TestConformance' ./internal/table ./quorum

@@ -13,6 +13,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/election"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 )
@@ -117,8 +118,8 @@ func flaky(s *memstore.Store, random *rand.Rand) *clienttest.Script {
 // soon, late or with an error. No two lead at once, none leads while another drains, and terms
 // grow.
 func TestRandomHistoriesInVirtualTime(t *testing.T) {
-	causes, terms := map[string]int{}, 0
-	for seed := range uint64(8) {
+	causes, terms, seeds := map[string]int{}, 0, race.Few(3, 8)
+	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const drain = 5 * time.Second
@@ -147,7 +148,8 @@ func TestRandomHistoriesInVirtualTime(t *testing.T) {
 		})
 	}
 	t.Log(terms, "terms", causes)
-	if terms < 100 { // of some 200: how many a seed has depends on the order of goroutines too
+	// Of some 25 of a seed: how many it has depends on the order of goroutines too.
+	if terms < 12*seeds {
 		t.Errorf("%d terms show nothing", terms)
 	}
 	for _, want := range []string{

@@ -16,6 +16,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/rowlockdb/rowlock/internal/memcluster"
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 	"github.com/rowlockdb/rowlock/paxosbridge"
@@ -54,7 +55,7 @@ type schedule struct {
 // tokens, whatever moves meanwhile. When the weather is fair again, every key can be locked.
 func TestRandomSchedules(t *testing.T) {
 	n := *schedules
-	if testing.Short() {
+	if testing.Short() || race.Enabled {
 		n /= 10
 	}
 	seeds := make([]uint64, n)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/lossy"
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 	"github.com/rowlockdb/rowlock/quorum"
@@ -110,6 +111,7 @@ func (b *believers) add(l *rowlock.Lock) {
 // hold a key at once, tokens grow, and in the end no member is left with a lease.
 func TestNoTwoHoldAKeyAtOnce(t *testing.T) {
 	got := 0
+	race.Checks(t, 10)
 	rapid.Check(t, func(rt *rapid.T) {
 		members := rapid.SampledFrom([]int{3, 3, 5}).Draw(rt, "members")
 		fates := make([][]lossy.Fate, 3*members) // of each client and member

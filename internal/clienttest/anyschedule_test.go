@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/memstore"
 )
 
@@ -18,7 +19,7 @@ import (
 // up. No key has two holders, none of any keeps a second key, and no call waits long for a key that
 // is free: after a minute without a release every call has ended or its keys are held.
 func TestAnyInRandomSchedules(t *testing.T) {
-	inSchedules(t, 25, anySchedule)
+	inSchedules(t, race.Few(3, 25), anySchedule)
 }
 
 // inSchedules runs f in bubbles, with as many seeds for each way to wait.

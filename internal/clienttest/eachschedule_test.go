@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/memstore"
 	"github.com/rowlockdb/rowlock/semaphore"
 )
@@ -18,7 +19,7 @@ import (
 // what the model of readers, writers and permits allows; no two calls keep each other waiting, and
 // nothing is left in the end.
 func TestEachInRandomSchedules(t *testing.T) {
-	inSchedules(t, 15, eachSchedule)
+	inSchedules(t, race.Few(2, 15), eachSchedule)
 }
 
 func eachSchedule(t *testing.T, cfg rowlock.Config, seed uint64) {

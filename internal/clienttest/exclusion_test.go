@@ -15,6 +15,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/lossy"
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
@@ -52,6 +53,7 @@ func (b *believers) add(l *rowlock.Lock) {
 // clients hold a key at once, tokens grow, and in the end no key is left behind.
 func TestNoTwoHoldAKeyAtOnce(t *testing.T) {
 	got := 0
+	race.Checks(t, 15)
 	rapid.Check(t, func(rt *rapid.T) {
 		clients := rapid.SliceOfN(rapid.SliceOfN(fates, 1, 30), 1, 3).Draw(rt, "fates of each client")
 		seed := rapid.Uint64().Draw(rt, "seed")

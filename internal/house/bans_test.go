@@ -12,7 +12,7 @@ var groups = map[string][]string{
 		"github.com/stretchr/testify", "github.com/DATA-DOG/go-sqlmock",
 		"go.uber.org/goleak", "./locktest", "./internal/testdb", "./internal/faultdb", "./memstore",
 		"./internal/memcluster", "./internal/counted", "./internal/standby", "./internal/lossy",
-		"./paxosbridge/clustertest",
+		"./internal/race", "./paxosbridge/clustertest",
 		"./internal/clienttest", "./internal/servertest",
 	},
 	// They import the standard library and lease at most, so that any package may use them.
@@ -238,7 +238,7 @@ var onlies = []struct {
 	{
 		"testing", "it is for tests; schema has its file system in memory",
 		[]string{
-			"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./internal/movetest",
+			"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./internal/movetest", "./internal/race",
 			"./internal/standby", "./internal/clienttest", "./internal/servertest", "./schema",
 			"./examples/internal/program", "./examples/stacks/internal/bed",
 		},

@@ -3,6 +3,8 @@ package model
 import (
 	"math/bits"
 	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/race"
 )
 
 // Each failover loses at most what Lags says. The search proves in all states that the other
@@ -33,7 +35,7 @@ var failovers = []struct {
 }
 
 func TestWhatAFailoverBreaks(t *testing.T) {
-	quick(t)
+	race.Skip(t)
 	for _, f := range failovers {
 		t.Run(f.name, func(t *testing.T) {
 			m := Model{
@@ -54,7 +56,7 @@ func TestWhatAFailoverBreaks(t *testing.T) {
 
 // The data that a fence guards are in the same database, and are lost together with the locks.
 func TestNoFailoverBreaksTheOrderOfFencedWrites(t *testing.T) {
-	quick(t)
+	race.Skip(t)
 	for _, f := range failovers {
 		if f.broken&TokensGrow == 0 || f.audit != NoAudit && !soaking() {
 			continue
@@ -71,7 +73,7 @@ func TestNoFailoverBreaksTheOrderOfFencedWrites(t *testing.T) {
 
 // An audit's request may be late too.
 func TestAnAuditHarmsNothing(t *testing.T) {
-	quick(t)
+	race.Skip(t)
 	m := small
 	m.Audit = AuditAlways
 	holds(t, m, Everything)

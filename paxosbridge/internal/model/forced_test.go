@@ -1,6 +1,10 @@
 package model
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/race"
+)
 
 // fromTheCluster is bounds in which a key is taken back by force and moves out again.
 var fromTheCluster = Model{Clients: 1, Movers: 1, Epochs: 5, Grants: 1, Duplicates: 1, Forced: true}
@@ -10,7 +14,7 @@ var fromTheCluster = Model{Clients: 1, Movers: 1, Epochs: 5, Grants: 1, Duplicat
 const forcedPromises = Everything &^ TokensGrow
 
 func TestNoTwoHoldersWorkDuringAForcedReturn(t *testing.T) {
-	quick(t)
+	race.Skip(t)
 	holds(t, fromTheCluster, forcedPromises)
 	if soaking() {
 		m := fromTheCluster

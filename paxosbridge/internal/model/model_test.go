@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/race"
 )
 
 // small is complete within seconds, even with the race detector; full is for `make model`.
@@ -12,16 +14,6 @@ var (
 	small = Model{Clients: 1, Movers: 1, Epochs: 3, Grants: 2, Duplicates: 1}
 	full  = Model{Clients: 1, Movers: 1, Epochs: 4, Grants: 2, Duplicates: 1}
 )
-
-// quick leaves out what takes minutes with the race detector.
-func quick(t *testing.T) {
-	t.Helper()
-	if raced {
-		t.Skip(
-			"too long with the race detector: `make model` runs this without, as `make test` does",
-		)
-	}
-}
 
 func soaking() bool { return os.Getenv("ROWLOCK_SOAK_STATES") != "" }
 
@@ -70,19 +62,19 @@ func traceText(trace []string) string {
 
 func TestOneHolderAndNoStuckKey(t *testing.T) {
 	m := small
-	if raced {
+	if race.Enabled {
 		m.Grants = 1
 	}
 	holds(t, m, Everything)
 }
 
 func TestOneHolderAndNoStuckKeyInFourEpochs(t *testing.T) {
-	quick(t)
+	race.Skip(t)
 	holds(t, full, Everything)
 }
 
 func TestOneHolderWithTwoClients(t *testing.T) {
-	quick(t)
+	race.Skip(t)
 	m := small
 	m.Clients, m.Grants = 2, 1
 	holds(t, m, Everything&^NobodyStuck)

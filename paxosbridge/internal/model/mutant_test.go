@@ -1,6 +1,10 @@
 package model
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/race"
+)
 
 // guards are those of the protocol without its extensions.
 var guards = []Mutant{
@@ -33,7 +37,7 @@ func TestEveryGuardIsNeeded(t *testing.T) {
 }
 
 func TestWithoutHelpAKeyIsStuck(t *testing.T) {
-	quick(t)
+	race.Skip(t)
 	for _, guard := range []Mutant{nohelpopen, nohelpreturn} {
 		t.Run(guard.String(), func(t *testing.T) {
 			m := small
@@ -45,7 +49,7 @@ func TestWithoutHelpAKeyIsStuck(t *testing.T) {
 
 // doc.go says that other guards imply these. If this fails, they are needed, and belong above.
 func TestTheseGuardsFollowFromOthers(t *testing.T) {
-	quick(t)
+	race.Skip(t)
 	for _, guard := range []Mutant{departowner, departhome, returnhome, sealopen} {
 		t.Run(guard.String(), func(t *testing.T) {
 			m := small
