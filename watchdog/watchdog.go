@@ -52,7 +52,7 @@ type Watchdog struct {
 
 	mu       sync.Mutex
 	queue    queue
-	ready    []*Held   // due, waiting for a renewal to end
+	ready    urgent    // due, waiting for a renewal to end
 	parallel int       // renewals under way
 	wakes    time.Time // when the loop wakes by itself; zero before its first look
 	clock    skew
@@ -235,29 +235,30 @@ func (d *Watchdog) gather(now time.Time) {
 		h.due = now.Add(never)
 		h.schedule()
 		d.queue.fix(h)
-		d.ready = append(d.ready, h)
+		heap.Push(&d.ready, due{h, h.deadline})
 		early = h.Every / 10
 	}
 }
 
-// takeBatch returns the leases of the next renewal, and the last of their deadlines, when it has
-// become pointless. It returns nil if no lease is ready or enough renewals are under way.
+// takeBatch returns the leases of the next renewal, those that end first, and the last of their
+// deadlines, when it has become pointless. It returns nil if no lease is ready or enough renewals
+// are under way.
 func (d *Watchdog) takeBatch() (batch []*Held, until time.Time) {
 	if d.parallel >= d.cfg.Parallel {
 		return nil, until
 	}
-	d.ready = slices.DeleteFunc(d.ready, func(h *Held) bool { return !h.watched() }) // dropped, ended
-	n := min(len(d.ready), d.cfg.Batch)
-	if n == 0 {
-		return nil, until
-	}
-	batch = slices.Clone(d.ready[:n])
-	d.ready = slices.Delete(d.ready, 0, n)
-	d.parallel++
-	for _, h := range batch {
+	for len(d.ready) > 0 && len(batch) < d.cfg.Batch {
+		h := heap.Pop(&d.ready).(due).h
+		if !h.watched() {
+			continue // dropped, or ended
+		}
+		batch = append(batch, h)
 		if h.deadline.After(until) {
 			until = h.deadline
 		}
+	}
+	if batch != nil {
+		d.parallel++
 	}
 	return batch, until
 }
