@@ -21,6 +21,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/orphan"
 	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
 	"github.com/rowlockdb/rowlock/internal/trace"
 	"github.com/rowlockdb/rowlock/lease"
@@ -87,6 +88,11 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}
 	c := &Client{core: &core{owned: owned, gone: make(chan struct{})}}
+	c.hooks.Full = func() {
+		cfg.Logger.Warn("rowlock: calls of hooks are dropped, because one does not return")
+	}
+	cfg.Hooks = cfg.Hooks.apart(&c.hooks)
+	c.ends = cfg.Hooks.released(&c.hooks)
 	c.cfg, c.store, c.unnoted = cfg, able, lease.StoredNote(cfg.Identity, "")
 	c.holds, c.closed = make(map[*hold]struct{}), make(chan struct{})
 	c.tables = able.Tables()
@@ -171,13 +177,16 @@ func (c *Client) startQueue() {
 	c.returns.Store, c.returns.Orphans, c.returns.Queue = c.store, c.orphans, c.queue
 }
 
+// lastWords is how long Close waits for hooks and the Logger.
+const lastWords = 2 * time.Second
+
 // closeTimeout bounds Close, unless a store's own Close hangs: what it could not release expires.
 const closeTimeout = 10 * time.Second
 
 // Close releases every lock that is still held, ending its context with ErrUnlocked, and returns
 // when the client's goroutines are gone and its connections closed. It does not close the database
 // or a store given to New. Waiting calls return ErrClosed. An error says that a lock could not be
-// released in 8 s and will expire. Whatever hangs, Close returns within 12.5 s. Closing twice is
+// released in 8 s and will expire. Whatever hangs, Close returns within 14.5 s. Closing twice is
 // harmless, and Close of a Namespace does nothing: close the client that it is of.
 func (c *Client) Close() error {
 	if c.space != nil {
@@ -209,6 +218,8 @@ func (c *Client) Close() error {
 	if c.owned != nil {
 		err = oneline.Join(err, c.owned.Close())
 	}
+	c.hooks.Stop(lastWords / 2) // before the log, which they may have something for
+	tell.Of(c.cfg.Logger).Stop(lastWords / 2)
 	return err
 }
 
@@ -224,6 +235,7 @@ func (c *Client) Stats() Stats {
 	s.Held = max(0, s.Acquired-s.Released-s.Lost) // Close may end a lock that is not counted yet
 	s.Waiting, s.Contended = c.asker.Counts()
 	s.OrphansOpen, s.OrphansCleaned = c.orphans.Counts()
+	s.Untold = c.hooks.Dropped() + tell.Of(c.cfg.Logger).Dropped()
 	s.Traced, s.TraceDropped = c.trace.Counts()
 	heard, listening := c.queue.Hints()
 	s.HintsHeard = heard

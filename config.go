@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/trace"
 	"github.com/rowlockdb/rowlock/internal/whoami"
 	"github.com/rowlockdb/rowlock/lease"
@@ -125,7 +126,10 @@ type Config struct {
 	// Trace has the client write what becomes of its locks into a table. Default: off.
 	Trace TraceConfig
 	// Logger gets warnings: weak settings found by Open, failed renewals, lost locks. Default
-	// slog.Default().
+	// slog.Default(). Its handler is called by one goroutine of the client, so that one that blocks
+	// holds up no lock. 32,768 lines wait for it at most: more are dropped, which Stats.Untold counts
+	// and the next line tells. Close waits for 2 s for those that are left, and Open for 1 s for its
+	// own.
 	Logger *slog.Logger
 	// Hooks are called at events; see Hooks.
 	Hooks Hooks
@@ -236,6 +240,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	c.Logger = tell.Logger(c.Logger)
 	return c, c.check()
 }
 

@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -53,6 +55,7 @@ func (c *Client) ForceRelease(ctx context.Context, key string, f Force) (lease.F
 		slog.String("key", r.Key), slog.Int64("token", done.Lease.Token),
 		slog.String("holder", lease.Describe(identity, note)), slog.String("by", r.By),
 		slog.String("reason", r.Reason))
+	tell.Of(c.cfg.Logger).Flush(time.Second) // an operator's program may end now
 	c.queue.Freed(r.Key)
 	c.events.Nudge()
 	return c.own(done), nil

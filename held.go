@@ -21,6 +21,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/observe"
 	"github.com/rowlockdb/rowlock/internal/orphan"
 	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
 	"github.com/rowlockdb/rowlock/internal/trace"
 	"github.com/rowlockdb/rowlock/lease"
@@ -79,6 +80,8 @@ type keeper struct {
 		Stop()
 	}
 	returns handback.Releaser
+	hooks   tell.Queue // calls those that no caller waits for
+	ends    Hooks      // of locks whose end no caller waits for
 
 	counts  counts
 	room    cycle.Room // for those that were waited for in a cycle
@@ -342,7 +345,7 @@ func (h *hold) released(ctx context.Context) {
 	}
 	h.k.counts.released.Add(1)
 	h.k.events.Nudge()
-	released := h.k.cfg.Hooks.Released
+	released := h.hooks(ctx).Released
 	if released == nil && h.k.trace == nil {
 		return
 	}
@@ -364,10 +367,21 @@ func (h *hold) lost(cause error) {
 	h.k.trace.Lost(&h.lease.Lease, h.note, time.Since(h.since), cause)
 	h.k.cfg.Logger.LogAttrs(&h.ctx, slog.LevelWarn, "rowlock: lock ended",
 		slog.String("key", h.lease.Key), slog.Int64("token", h.lease.Token), slog.Any("cause", cause))
-	h.k.reasons.Ask(h.lease.Lease)
-	if lost := h.k.cfg.Hooks.Lost; lost != nil {
-		h.afterAcquired(func() { lost(&h.ctx, h.lease.Key, h.lease.Token, cause) })
+	h.afterAcquired(func() {
+		if lost := h.k.cfg.Hooks.Lost; lost != nil {
+			lost(&h.ctx, h.lease.Key, h.lease.Token, cause)
+		}
+		h.k.reasons.Ask(h.lease.Lease) // its hook comes after Lost
+	})
+}
+
+// hooks are those for an end that is told with this ctx: a caller's own, or, if it is the lock's,
+// those that hold up no loop and no Close.
+func (h *hold) hooks(ctx context.Context) *Hooks {
+	if ctx == &h.ctx {
+		return &h.k.ends
 	}
+	return &h.k.cfg.Hooks
 }
 
 // afterAcquired calls a hook now, or leaves it to acquired: a gauge would fall below 0, and a trace

@@ -4,13 +4,24 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Hooks are told of events, for metrics and traces. Each may be nil. They are called without any
-// lock held, on the goroutine of the event, and must return soon: the goroutine that keeps every
-// lease of the client calls Lost. A hook must not call Close, which waits for it, and must not
-// panic.
+// lock held and must not panic.
+//
+// Acquired, Contended, Waiting, HolderChanged and Expired are called on the goroutine of the call
+// that they are about; so are Releasing, Released and UnlockFailed, if that is a call of Unlock.
+// One that blocks there holds up its own call, and the calls of this process that wait behind it
+// for the same key.
+//
+// All others are called by one goroutine of the client, one after the other, soon after the event:
+// so are Releasing, Released and UnlockFailed of Close, of a lock that had leaked, and of a lock
+// that UnlockTx freed. A context has ended before its Lost is called. One that blocks there holds
+// up the hooks behind it and nothing else, no lease and no context. 32,768 calls wait for it at
+// most: more are dropped, which Stats.Untold counts and Config.Logger tells. Close waits for those
+// that are left for 2 s, and drops the rest.
 //
 // Every Acquired is followed by exactly one Released or Lost: a gauge that Acquired raises and both
 // others lower is the number of locks held, and is 0 after Close. A Reentrant call adds no event,
@@ -67,7 +78,7 @@ type Hooks struct {
 	Forced func(ctx context.Context, f lease.Forced)
 	// Leaked: the handle of a lock became garbage without Unlock; the lock was held for age and is
 	// being released: Released or Lost follows. taken is the call stack that took it, with
-	// Config.Debug. It is called on a goroutine of the garbage collector, and must not wait.
+	// Config.Debug.
 	Leaked func(ctx context.Context, key string, token int64, age time.Duration, taken string)
 	// Suspected: a call has waited for more than 5 s for a key that this client has held all the
 	// time, or this process is one of several that hold keys and wait for each other's. Contexts do
@@ -112,6 +123,22 @@ func (h Hooks) Then(next Hooks) Hooks {
 		Evicted:       then4(h.Evicted, next.Evicted),
 		Skewed:        then2(h.Skewed, next.Skewed),
 	}
+}
+
+// apart returns hooks of which q calls those that no caller of the client waits for.
+func (h Hooks) apart(q *tell.Queue) Hooks {
+	h.Lost, h.Forced = tell.Later4(q, h.Lost), tell.Later2(q, h.Forced)
+	h.Leaked, h.Suspected = tell.Later5(q, h.Leaked), tell.Later2(q, h.Suspected)
+	h.Renewed, h.RenewFailed = tell.Later3(q, h.Renewed), tell.Later3(q, h.RenewFailed)
+	h.Evicted, h.Skewed = tell.Later4(q, h.Evicted), tell.Later2(q, h.Skewed)
+	return h
+}
+
+// released returns hooks of which q calls also those of releases that no caller waits for.
+func (h Hooks) released(q *tell.Queue) Hooks {
+	h.Releasing, h.Released = tell.Later3(q, h.Releasing), tell.Later4(q, h.Released)
+	h.UnlockFailed = tell.Later4(q, h.UnlockFailed)
+	return h
 }
 
 func then2[A, B any](f, g func(A, B)) func(A, B) {
@@ -201,6 +228,9 @@ type Stats struct {
 	// listens while it waits, and 10 s longer.
 	Listening int64
 
+	// Untold counts log lines and calls of hooks that were dropped, because the Logger or a hook did
+	// not return.
+	Untold int64
 	// Traced counts the events that Config.Trace has written, and TraceDropped those that are missing.
 	Traced, TraceDropped int64
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
 )
 
 func TestTryLockNamesTheHolder(t *testing.T) {
@@ -253,5 +254,40 @@ func TestNoRenewEndsByItself(t *testing.T) {
 		if _, renewals, _ := s.Calls(); renewals != 0 || clienttest.IsHeld(t, s, "k") {
 			t.Errorf("%d renewals; held: %t", renewals, clienttest.IsHeld(t, s, "k"))
 		}
+	})
+}
+
+// A process that was stopped comes back with a call of Progress, before its watchdog has run: here
+// the watchdog has ended. What was idle for too long is over, and what the database has given away
+// is lost.
+func TestProgressThatComesTooLateEndsTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := rowlock.New(memstore.New(), &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		take := func(key string) *rowlock.Lock {
+			l, err := c.TryLock(t.Context(), key, rowlock.MaxIdle(time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		wants := func(what string, err, target error) {
+			t.Helper()
+			if !errors.Is(err, target) {
+				t.Errorf("%s: %v, want one that is %v", what, err, target)
+			}
+		}
+		idle, lost := take("idle"), take("lost")
+		rowlock.StopWatchdog(c)
+		time.Sleep(time.Second)
+		wants("Progress", idle.Progress(), rowlock.ErrIdle)
+		wants("the cause", context.Cause(idle.Context()), rowlock.ErrIdle)
+		time.Sleep(time.Minute)
+		wants("Progress", lost.Progress(), rowlock.ErrLost)
+		wants("the cause", context.Cause(lost.Context()), rowlock.ErrLost)
+		wants("Unlock", idle.Unlock(t.Context()), rowlock.ErrIdle)
 	})
 }

@@ -20,3 +20,6 @@ func Times(cfg Config, opts ...Option) (ttl, margin, every time.Duration, err er
 	err = call.apply(opts)
 	return call.Want.TTL, call.margin, call.every, err
 }
+
+// StopWatchdog ends what renews the locks of c and ends them in time.
+func StopWatchdog(c *Client) { c.dog.Stop() }

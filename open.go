@@ -11,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -125,6 +126,7 @@ func openTable(
 	for _, w := range facts.Warnings {
 		full.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
+	tell.Of(full.Logger).Flush(time.Second) // a program may end before a goroutine has told them
 	return store, nil
 }
 

@@ -186,7 +186,7 @@ func (h *hold) told(caller context.Context) context.Context {
 
 // releasing tells of a key that is about to be free, if i is to be given up.
 func (h *hold) releasing(ctx context.Context, i *handback.Item) {
-	releasing := h.k.cfg.Hooks.Releasing
+	releasing := h.hooks(ctx).Releasing
 	if releasing == nil || i == nil || h.lease.Quiet || i.Keep > 0 || i.Left {
 		return
 	}
@@ -268,7 +268,7 @@ func (h *hold) unlockFailed(ctx context.Context, err error) {
 		return
 	}
 	h.k.counts.unlockFailed.Add(1)
-	if failed := h.k.cfg.Hooks.UnlockFailed; failed != nil {
+	if failed := h.hooks(ctx).UnlockFailed; failed != nil {
 		failed(ctx, h.lease.Key, h.lease.Token, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	later "github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -32,8 +33,9 @@ type settings struct {
 }
 
 func defaults() settings {
+	log := later.Logger(slog.Default()) // a log that blocks must not keep a candidate from campaigning
 	return settings{drain: 10 * time.Second, restFor: time.Second, report: func(err error) {
-		slog.Warn(err.Error())
+		log.Warn(err.Error())
 	}}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -59,9 +60,11 @@ func Logger(l *slog.Logger) Option {
 
 // warn logs settings of the server that endanger locks.
 func (o options) warn(ctx context.Context, facts sqlstore.Facts) {
+	log := tell.Logger(o.logger) // opening is bounded, and a handler may block
 	for _, w := range facts.Warnings {
-		o.logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
+		log.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
+	tell.Of(log).Flush(time.Second)
 }
 
 func makeOptions(db DB, d dialect.Dialect, opts []Option) (*sqlstore.Dialect, options, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -33,7 +34,8 @@ type Config struct {
 	// Sweep is the time between two removals of what is older than Keep, plus or minus a tenth; 0
 	// means 15 min. A negative value means no background: then call Latches.Sweep.
 	Sweep time.Duration
-	// Logger gets warnings; nil means slog.Default().
+	// Logger gets warnings; nil means slog.Default(). Its handler is called by a goroutine of its
+	// own; New and Close wait 1 s for it.
 	Logger *slog.Logger
 }
 
@@ -53,7 +55,7 @@ func (c *Config) withDefaults() Config {
 	out.Alive = cmp.Or(c.Alive, 30*time.Second)
 	out.Poll = cmp.Or(c.Poll, 250*time.Millisecond)
 	out.Sweep = cmp.Or(c.Sweep, 15*time.Minute)
-	out.Logger = cmp.Or(c.Logger, slog.Default())
+	out.Logger = tell.Logger(cmp.Or(c.Logger, slog.Default()))
 	return out
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -79,6 +80,7 @@ func (s *Latches) open(ctx context.Context, db dialect.DB) error {
 	for _, w := range facts.Warnings {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
+	tell.Of(s.cfg.Logger).Flush(time.Second)
 	s.lanes, err = lane.Open(ctx, lane.Config[task]{
 		DB: db, Lanes: s.cfg.Lanes, Timeout: timeout, Setup: s.d.Setup, Run: s.run,
 		ReadOnly: s.d.ReadOnly,
@@ -159,6 +161,7 @@ func (s *Latches) Close() error {
 	s.closing.Unlock()
 	s.wg.Wait()
 	s.lanes.Close()
+	tell.Of(s.cfg.Logger).Stop(time.Second)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -35,7 +36,8 @@ type Config struct {
 	Reap time.Duration
 	// TxOptions are the options of Do's transactions; nil means the database's defaults.
 	TxOptions *sql.TxOptions
-	// Logger gets the warnings of New and errors of the background; nil means slog.Default().
+	// Logger gets the warnings of New and errors of the background; nil means slog.Default(). Its
+	// handler is called by a goroutine of its own; New and Close wait 1 s for it.
 	Logger *slog.Logger
 }
 
@@ -56,7 +58,7 @@ func (c *Config) withDefaults() Config {
 	out.Wait = cmp.Or(c.Wait, 5*time.Second)
 	out.MaxResult = cmp.Or(c.MaxResult, 1<<20)
 	out.Reap = cmp.Or(c.Reap, 5*time.Minute)
-	out.Logger = cmp.Or(c.Logger, slog.Default())
+	out.Logger = tell.Logger(cmp.Or(c.Logger, slog.Default()))
 	return out
 }
 

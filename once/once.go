@@ -10,6 +10,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -70,6 +71,7 @@ func NewContext(
 func (o *Once) Close() error {
 	o.stop()
 	o.wg.Wait()
+	tell.Of(o.cfg.Logger).Stop(time.Second)
 	return nil
 }
 

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -32,6 +34,7 @@ func (o *Once) open(ctx context.Context) error {
 	for _, w := range facts.Warnings {
 		o.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
+	tell.Of(o.cfg.Logger).Flush(time.Second)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/heat"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/unknown"
@@ -20,6 +21,8 @@ type Bridge struct {
 	mover
 	heat    *heat.Counters
 	unknown unknown.Last
+
+	hooks *tell.Queue
 
 	free func() // the table's new eras
 	stop context.CancelFunc
@@ -57,7 +60,11 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 	if err != nil {
 		return nil, err
 	}
-	b := &Bridge{mover: newMover(table, cluster, &full), heat: heat.New(full.Watched, time.Now())}
+	hooks := new(tell.Queue)
+	full.Hooks = full.Hooks.apart(hooks)
+	b := &Bridge{
+		mover: newMover(table, cluster, &full), heat: heat.New(full.Watched, time.Now()), hooks: hooks,
+	}
 	if err := b.claim(ctx); err != nil {
 		return nil, err
 	}
@@ -68,6 +75,7 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 		b.free()
 		return nil, fmt.Errorf("rowlock: bridge: the first audit: %w", err)
 	}
+	hooks.Flush(time.Second) // a caller knows then what was recalled
 	b.pending.orphans.start(table, cluster, &full)
 	base, stop := context.WithCancel(context.Background())
 	b.stop = stop
@@ -90,5 +98,7 @@ func (b *Bridge) Close() error {
 	b.wg.Wait()
 	b.pending.orphans.stop(b.cfg)
 	b.free()
+	b.hooks.Stop(time.Second)
+	tell.Of(b.cfg.Logger).Stop(time.Second)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -67,12 +68,14 @@ type Config struct {
 	// same in every process and longer than every TTL: choose twice the longest. The price: while
 	// the database is down for longer, leases of the cluster cannot be renewed.
 	Delegation time.Duration
-	// Logger logs moves, failed moves and failed audits. Default slog.Default().
+	// Logger logs moves, failed moves and failed audits. Default slog.Default(). Its handler is
+	// called by a goroutine of its own, so that one that blocks holds up no move.
 	Logger *slog.Logger
 	Hooks  Hooks
 }
 
-// Hooks are called after an event. They must not block. A nil hook is not called.
+// Hooks are called soon after an event, one after the other, by a goroutine of the bridge: one that
+// blocks holds up the other hooks and no move. Close waits 1 s for it. A nil hook is not called.
 type Hooks struct {
 	// Moved is called when this process has moved a key to a home, or has helped to.
 	Moved func(key string, home int, epoch int64, why string)
@@ -80,6 +83,14 @@ type Hooks struct {
 	Stayed func(key string, err error)
 	// Recalled is called when an audit has found a move that the database had forgotten.
 	Recalled func(key string, epoch int64)
+}
+
+// apart returns hooks that q calls.
+func (h Hooks) apart(q *tell.Queue) Hooks {
+	return Hooks{
+		Moved: tell.Later4(q, h.Moved), Stayed: tell.Later2(q, h.Stayed),
+		Recalled: tell.Later2(q, h.Recalled),
+	}
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -96,6 +107,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	c.Logger = tell.Logger(c.Logger)
 	if c.Pin == nil {
 		c.Pin = func(string) Pin { return ByHeat }
 	}

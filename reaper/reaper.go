@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -65,7 +66,7 @@ type Reaper struct {
 
 // Start returns a Reaper whose goroutine runs until Stop.
 func Start(store lease.Sweeper, elect Elect, cfg Config, log *slog.Logger) *Reaper {
-	r := &Reaper{store: store, elect: elect, cfg: cfg.WithDefaults(), log: log}
+	r := &Reaper{store: store, elect: elect, cfg: cfg.WithDefaults(), log: tell.Logger(log)}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	r.wg.Go(func() { r.loop(ctx) })

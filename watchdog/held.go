@@ -23,7 +23,8 @@ type Held struct {
 	Until time.Time
 	// End is called once, without a mutex held, when the lease is over: with lease.ErrLost, with
 	// lease.ErrMaxHold, with lease.ErrIdle (see Watchdog.MaxIdle) or, after Leaving, with
-	// lease.ErrUnlocked.
+	// lease.ErrUnlocked. It must end the holder's context and return at once, because the ends of
+	// other leases wait for it: what blocks, as a log may, is another goroutine's.
 	End func(cause error)
 	// Context is given to Config.Failed and Config.Renewed if they are about this lease alone. May
 	// be nil.

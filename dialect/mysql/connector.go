@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/tell"
 )
 
 // Connector is [mysql.NewConnector] for a pool on which locks take less time: give what it returns
@@ -42,7 +43,7 @@ func Connector(cfg *mysql.Config) (driver.Connector, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = mysql.NewConfig().Logger
 	}
-	cfg.DialFunc, cfg.Logger = telling(cfg.DialFunc), quiet{cfg.Logger}
+	cfg.DialFunc, cfg.Logger = telling(cfg.DialFunc), quiet{cfg.Logger, new(tell.Queue)}
 	c, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, err
@@ -66,8 +67,12 @@ func telling(d dial) dial {
 }
 
 // quiet leaves out the end of a deadline. No one but rowlock has set any, and its caller gets the
-// error.
-type quiet struct{ mysql.Logger }
+// error. It logs from a goroutine of its own, because a full pipe must not stop a connection that
+// renews leases.
+type quiet struct {
+	mysql.Logger
+	q *tell.Queue
+}
 
 func (q quiet) Print(v ...any) {
 	passed := func(v any) bool {
@@ -75,7 +80,7 @@ func (q quiet) Print(v ...any) {
 		return ok && errors.Is(err, os.ErrDeadlineExceeded)
 	}
 	if !slices.ContainsFunc(v, passed) {
-		q.Logger.Print(v...)
+		q.q.Add(func() { q.Logger.Print(v...) })
 	}
 }
 

@@ -113,32 +113,6 @@ func TestProgressSaysWhyTheLockHasEnded(t *testing.T) {
 	})
 }
 
-// A process that was stopped comes back with a call of Progress, before its watchdog has run: here
-// a hook keeps the watchdog from running. What was idle for too long is over, and what the database
-// has given away is lost.
-func TestProgressThatComesTooLateEndsTheLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}}
-		cfg.Hooks.Lost = func(_ context.Context, key string, _ int64, _ error) {
-			if key == "stops the watchdog" {
-				time.Sleep(10 * TTL)
-			}
-		}
-		c := Client(t, NewScript(), cfg)
-		began := time.Now()
-		Take(t, c, "stops the watchdog", rowlock.MaxHold(100*time.Millisecond))
-		idle, lost := Take(t, c, "idle", rowlock.MaxIdle(time.Second)),
-			Take(t, c, "lost", rowlock.MaxIdle(time.Second))
-		time.Sleep(time.Second)
-		WantIs(t, "Progress", idle.Progress(), rowlock.ErrIdle)
-		WantEnd(t, idle, began, time.Second, rowlock.ErrIdle)
-		time.Sleep(2 * TTL)
-		WantIs(t, "Progress", lost.Progress(), rowlock.ErrLost)
-		WantIs(t, "the cause", context.Cause(lost.Context()), rowlock.ErrLost)
-		WantIs(t, "Unlock", idle.Unlock(t.Context()), rowlock.ErrIdle)
-	})
-}
-
 // The holder of several locks cannot show progress before it has all of them.
 func TestTheIdleTimeOfLockAllBeginsWhenItReturns(t *testing.T) {
 	for _, fair := range []bool{false, true} {

@@ -18,7 +18,7 @@ var groups = map[string][]string{
 	// They import the standard library and lease at most, so that any package may use them.
 	"leaves": {
 		"./internal/isnil", "./internal/oneline", "./internal/allkeys", "./internal/seam", "./internal/whoami",
-		"./internal/orphan",
+		"./internal/orphan", "./internal/tell",
 	},
 	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants", "./internal/attack/chaos"},
 }
@@ -46,7 +46,7 @@ var bans = []struct {
 		"a store can be written against it without taking anything along",
 	},
 	{"./watchdog", "anything else", []string{"./lease", "leaves"}, "it keeps the leases of any store"},
-	{"./reaper", "anything else", []string{"./lease"}, "it sweeps any store"},
+	{"./reaper", "anything else", []string{"./lease", "leaves"}, "it sweeps any store"},
 	{
 		"./dialect", "anything else",
 		[]string{"./lease", "./internal/sqlstore", "leaves"},

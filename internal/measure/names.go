@@ -47,6 +47,8 @@ var Numbers = []Number{
 		func(s *rowlock.Stats) int64 { return s.HintsHeard }),
 	gauge("hint.listening", "{client}", "1 while notifications reach the client, otherwise 0",
 		func(s *rowlock.Stats) int64 { return s.Listening }),
+	count("report.dropped", "{report}", "Log lines and calls of hooks that were dropped",
+		func(s *rowlock.Stats) int64 { return s.Untold }),
 	gauge("lane.open", "{connection}", "Connections that the store keeps to itself",
 		func(s *rowlock.Stats) int64 { return s.LanesOpen }),
 	gauge("lane.busy", "{connection}", "Connections of the store's own that run something now",
