@@ -28,12 +28,7 @@ func (x *examiner) durabilityOfPostgres(f *Finding) {
 	}
 	for _, s := range x.settings("synchronous_commit") {
 		f.saw(s.where(), s.value, s.from)
-		switch {
-		case s.value != "off":
-		case x.d.Pooled():
-			f.raise(Critical, s.where()+" is off, and lanes behind a pooler cannot change it for themselves: "+
-				forgotten+"; Open refuses it", x.set(s, "on"))
-		default:
+		if s.value == "off" {
 			f.raise(Warning, s.where()+" is off: a crash can undo what an application committed under a lock, "+
 				"UnlockTx too; rowlock's own commits are durable", x.set(s, "on"))
 		}

@@ -2,8 +2,8 @@ package doctor
 
 import "context"
 
-// isolation judges the default of the application's transactions. rowlock's own sessions set READ
-// COMMITTED, unless they are shared.
+// isolation judges the default of the application's transactions. rowlock's own transactions
+// are READ COMMITTED.
 func isolation(ctx context.Context, x *examiner) (f Finding, err error) {
 	switch x.d.Name() {
 	case "postgres":
@@ -24,9 +24,6 @@ func (x *examiner) isolationOfPostgres(f *Finding) {
 		f.saw(s.where(), s.value, s.from)
 		switch {
 		case s.value == "read committed" || s.value == "read uncommitted":
-		case x.d.Pooled():
-			f.raise(Critical, s.where()+" is "+s.value+": lanes behind a pooler cannot change it for "+
-				"themselves, and Open refuses it", x.set(s, "'read committed'"))
 		default:
 			f.raise(Warning, s.where()+" is "+s.value+": a fence that waited for another transaction gets "+
 				"ErrBusy (40001), and the application must repeat the transaction; fence before the first "+

@@ -43,7 +43,7 @@ func pooler(ctx context.Context, x *examiner) (f Finding, err error) {
 		f.raise(Info, "the pool leads through a pooler in transaction mode: "+works)
 	case pooled:
 		f.raise(Info, "postgres.Pooled is set, and no pooler in transaction mode was seen: without the "+
-			"option calls take fewer round trips", "leave postgres.Pooled out, if there is no pooler")
+			"option calls take less time", "leave postgres.Pooled out, if there is no pooler")
 	}
 	if meets {
 		err = x.leftBehind(ctx, &f)
@@ -103,8 +103,8 @@ func (x *examiner) leftBehind(ctx context.Context, f *Finding) error {
 	rows, err := x.rows(ctx, "left-behind")
 	for _, r := range rows {
 		f.saw(r[0], r[1], "pg_settings, source session")
-		f.raise(Warning, "another client has left "+r[0]+" = "+r[1]+" in a shared session, and statements "+
-			"of rowlock run with it", "server_reset_query_always = 1 in pgbouncer.ini; and let clients use "+
+		f.raise(Warning, "another client has left "+r[0]+" = "+r[1]+" in a shared session, and transactions "+
+			"of the application run with it; those of rowlock make their own settings", "server_reset_query_always = 1 in pgbouncer.ini; and let clients use "+
 			"SET LOCAL in transactions")
 	}
 	return err

@@ -33,32 +33,29 @@ func timeouts(_ context.Context, x *examiner) (f Finding, err error) {
 type limit struct {
 	name  string
 	least time.Duration
-	// ends is what a shorter one ends in the application's transactions, and pooled whether it ends
-	// statements of lanes behind a pooler too.
-	ends   string
-	pooled bool
+	// ends is what a shorter one ends in the application's transactions.
+	ends string
 }
 
 var limitsOfPostgres = []limit{
 	{
 		"statement_timeout", ownStatement, "a fence that waits for another transaction, a migration or " +
-			"any slow statement ends with error 57014", true,
+			"any slow statement ends with error 57014",
 	},
 	{
 		"lock_timeout", ownLock / 2, "a fence that waits for another transaction ends with error 55P03",
-		true,
 	},
 	{
 		"idle_in_transaction_session_timeout", ownIdle, "a fenced transaction that works elsewhere for " +
-			"so long loses its connection, and is rolled back", false,
+			"so long loses its connection, and is rolled back",
 	},
 	{
 		"idle_session_timeout", time.Minute, "idle lanes lose their connection, and the next call or " +
-			"renewal connects anew", true,
+			"renewal connects anew",
 	},
 	{
 		"transaction_timeout", ownStatement, "a fenced transaction that takes so long loses its " +
-			"connection, and is rolled back", true,
+			"connection, and is rolled back",
 	},
 }
 
@@ -70,21 +67,9 @@ func (x *examiner) timeoutsOfPostgres(f *Finding) {
 			if !ok || d == 0 || d >= l.least {
 				continue
 			}
-			severity, what := Warning, s.where()+" is "+s.value+": "+l.ends
-			if x.d.Pooled() && l.pooled && s.of != "" {
-				severity = Critical
-			}
-			if x.d.Pooled() && l.pooled {
-				what += "; behind a pooler, renewals too, and locks are lost"
-			} else {
-				what += "; rowlock's own sessions have limits of their own"
-			}
-			f.raise(severity, what, x.set(s, "'"+short(l.least)+"'"))
+			f.raise(Warning, s.where()+" is "+s.value+": "+l.ends+
+				"; rowlock's own statements have limits of their own", x.set(s, "'"+short(l.least)+"'"))
 		}
-	}
-	if s := x.first("lock_timeout"); x.d.Pooled() && s.value == "0" {
-		f.raise(Info, "lock_timeout is 0: behind a pooler a statement that meets a locked row goes on "+
-			"waiting when its client has given it up", x.set(setting{name: s.name, of: s.of}, "'1s'"))
 	}
 }
 

@@ -101,6 +101,20 @@ func (s *Latches) probe(ctx context.Context, db dialect.DB) (facts sqlstore.Fact
 		return facts, s.explain("connect", "", sqlstore.NotSent{Err: err})
 	}
 	defer conn.Close()
+	err = s.d.Unshared(ctx, conn, func() (err error) {
+		facts, err = s.examine(ctx, db, conn)
+		return err
+	})
+	if err == nil || sqlstore.IsRefusal(err) {
+		return facts, err
+	}
+	return facts, s.explain("probe", "", sqlstore.NotSent{Err: err})
+}
+
+// examine looks at the server and the tables.
+func (s *Latches) examine(ctx context.Context, db dialect.DB, conn *sql.Conn) (
+	facts sqlstore.Facts, err error,
+) {
 	facts, err = s.d.Probe(ctx, conn)
 	if err == nil {
 		err = sqlstore.ProbeOther(ctx, db, s.d)
@@ -114,10 +128,7 @@ func (s *Latches) probe(ctx context.Context, db dialect.DB) (facts sqlstore.Fact
 	if err == nil {
 		s.instance, err = sqlstore.InstanceOf(ctx, conn, s.d)
 	}
-	if err == nil || sqlstore.IsRefusal(err) {
-		return facts, err
-	}
-	return facts, s.explain("probe", "", sqlstore.NotSent{Err: err})
+	return facts, err
 }
 
 // rehearse runs a statement of each kind that the rights distinguish, on rows that are not there.

@@ -44,7 +44,10 @@ func (o *Once) probe(ctx context.Context) (facts sqlstore.Facts, err error) {
 		return facts, o.explain("connect", "", sqlstore.NotSent{Err: err})
 	}
 	defer conn.Close()
-	facts, err = o.d.Probe(ctx, conn)
+	err = o.d.Unshared(ctx, conn, func() (err error) {
+		facts, err = o.d.Probe(ctx, conn)
+		return err
+	})
 	if err == nil {
 		err = sqlstore.ProbeOther(ctx, o.db, o.d)
 	}

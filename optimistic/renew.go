@@ -50,7 +50,7 @@ func (d swap) isConflict(err error) bool {
 }
 
 func (d swap) extend(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) error {
-	_, err := d.guarded(ctx, s, "cas-renew", list(reqs))
+	_, err := s.Exec(ctx, d.Text("cas-renew"), list(reqs))
 	return err
 }
 

@@ -39,12 +39,12 @@ func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
 }
 
 // Setup bounds the wait for a locked row. A session that is shared behind a pooler is left as it
-// is: see guarded.
+// is.
 func (d swap) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if err := d.Database.Setup(ctx, s); err != nil {
 		return err
 	}
-	wait := guardedWait
+	wait := sharedWait
 	if !s.Unprepared {
 		var ms int64
 		if err := s.Conn().QueryRowContext(ctx, d.Text("cas-setup")).Scan(&ms); err != nil {
@@ -62,23 +62,8 @@ func (d swap) Setup(ctx context.Context, s *sqlstore.Session) error {
 	return nil
 }
 
-// guardedWait is the bound that sqlstore.Guard.Within has.
-const guardedWait = time.Second
-
-// guarded runs one statement. If the session cannot have a bound on waiting, a transaction can.
-func (d swap) guarded(
-	ctx context.Context, s *sqlstore.Session, section string, args ...any,
-) (res sql.Result, err error) {
-	run := func() error {
-		res, err = s.Exec(ctx, d.Text(section), args...)
-		return err
-	}
-	if s.Guard.Within != "" {
-		return res, s.InTx(ctx, run)
-	}
-	err = run()
-	return res, err
-}
+// sharedWait is the bound that each transaction has in a session that other clients share.
+const sharedWait = time.Second
 
 // seen is a row as it was read.
 type seen struct {
@@ -130,7 +115,7 @@ func (d swap) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequ
 	if row.owner != nil {
 		section, args = "cas-take", append(args, row.owner, row.expires)
 	}
-	res, err := d.guarded(ctx, s, section, args...)
+	res, err := s.Exec(ctx, d.Text(section), args...)
 	if err != nil {
 		return 0, err
 	}

@@ -61,6 +61,9 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 	if code == "22P02" && strings.Contains(err.Error(), anotherServer) {
 		return sqlstore.Verdict{Class: sqlstore.Unfit}
 	}
+	if code == "22P02" && strings.Contains(err.Error(), readOnly) {
+		code = "25006"
+	}
 	if v, ok := verdicts[code]; ok || len(code) < 2 {
 		return v
 	}

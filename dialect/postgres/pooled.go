@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strconv"
 
@@ -15,10 +14,10 @@ import (
 
 // Pooled is for a pool that leads through PgBouncer, or its like, in transaction mode, where each
 // statement may reach another session of the server. rowlock then changes no session state, so that
-// pooled sessions stay clean: no settings and no prepared statements. Open refuses a database or
-// user without the defaults that rowlock needs: READ COMMITTED, and synchronous_commit not off. The
-// pool's DSN needs default_query_exec_mode=exec. To listen, add a Listen with a DSN that goes to
-// the server directly.
+// pooled sessions stay clean: no settings and no prepared statements. Nor does it trust what other
+// clients have set in them: each of its statements comes with its settings, in a transaction of one
+// round trip. The pool's DSN needs default_query_exec_mode=exec. To listen, add a Listen with a DSN
+// that goes to the server directly.
 func Pooled() dialect.Option { return func(s *sqlstore.Settings) { s.Pooled = true } }
 
 const pooledCure = "give Open a pool that goes to the server directly, or through the pooler in " +
@@ -90,43 +89,10 @@ func sessionOf(ctx context.Context, c *pgconn.PgConn) (string, error) {
 	return string(res[0].Rows[0][0]), nil
 }
 
-// setupPooled changes nothing. It checks that the settings it would have made are the defaults.
-// Bounds on waiting would cost another round trip, except where there is a transaction anyway.
-func (d *database) setupPooled(ctx context.Context, s *sqlstore.Session) error {
+// setupPooled changes nothing in the session, which the next statement may not meet again. Every
+// transaction makes its own settings; see pins.
+func (d *database) setupPooled(s *sqlstore.Session) error {
 	s.Unprepared = true
-	s.Guard.Within = `SELECT set_config('lock_timeout', '1000', true),
-		set_config('statement_timeout', '5000', true),
-		set_config('idle_in_transaction_session_timeout', '4000', true)`
-	var user, isolation, sync string
-	err := s.Conn().QueryRowContext(ctx, `SELECT quote_ident(current_user),
-		current_setting('default_transaction_isolation'), current_setting('synchronous_commit')`).
-		Scan(&user, &isolation, &sync)
-	const cure = "which lanes behind a pooler cannot change for themselves: ALTER ROLE %s SET " +
-		"%s, and have the pooler reconnect"
-	switch {
-	case err != nil:
-		return err
-	case isolation != "read committed":
-		return fmt.Errorf("%w: default_transaction_isolation is %s, "+cure, lease.ErrConfig,
-			isolation, user, "default_transaction_isolation = 'read committed'")
-	case sync == "off":
-		return fmt.Errorf(
-			"%w: synchronous_commit is off, so that a crash of the server can forget a lock that "+
-				"was granted, "+cure, lease.ErrNotDurable, user, "synchronous_commit = on")
-	}
-	return nil
-}
-
-// boundless warns of waits that lanes behind a pooler cannot bound.
-func boundless(ctx context.Context, conn *sql.Conn) (warnings []string, err error) {
-	var user, timeout string
-	err = conn.QueryRowContext(ctx,
-		`SELECT quote_ident(current_user), current_setting('lock_timeout')`).Scan(&user, &timeout)
-	if err == nil && timeout == "0" {
-		warnings = append(warnings,
-			"lock_timeout is 0: a statement that meets a locked row goes on waiting in the "+
-				"server when its client has given it up; "+
-				"ALTER ROLE "+user+" SET lock_timeout = '1s', if the application can live with it")
-	}
-	return warnings, err
+	s.Begin, s.Guard.Within = beginShared, pinsFirst+`; `+pins
+	return wired(s)
 }

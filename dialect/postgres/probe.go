@@ -27,13 +27,7 @@ func (d *database) Server(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, 
 	if err != nil {
 		return sqlstore.Facts{}, err
 	}
-	facts, err := d.product(ctx, conn)
-	if err == nil && d.settings.Pooled {
-		var more []string
-		more, err = boundless(ctx, conn)
-		facts.Warnings = append(facts.Warnings, more...)
-	}
-	return facts, err
+	return d.product(ctx, conn)
 }
 
 func (d *database) product(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts, err error) {
@@ -51,7 +45,8 @@ func (d *database) product(ctx context.Context, conn *sql.Conn) (f sqlstore.Fact
 	var replica, readOnly bool
 	var fsync, sync, fullPages string
 	err = conn.QueryRowContext(ctx, `SELECT pg_is_in_recovery(),
-		current_setting('transaction_read_only')::bool, current_setting('fsync'),
+		(SELECT reset_val FROM pg_settings WHERE name = 'default_transaction_read_only')::bool,
+		current_setting('fsync'),
 		current_setting('synchronous_commit'), current_setting('full_page_writes')`).
 		Scan(&replica, &readOnly, &fsync, &sync, &fullPages)
 	switch {

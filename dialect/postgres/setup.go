@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -28,34 +30,37 @@ func relays(s *sqlstore.Session) error {
 	})
 }
 
-// Setup makes the session's settings. READ COMMITTED, whatever the database defaults to, because at
-// a higher level a statement that met a concurrent change fails instead of reading again. Commits
-// are durable and every wait is bounded. Plans use the primary key from the first row on, because a
-// plan that was made when the table was empty is kept. The server notices a vanished client after
-// 20 s, and not after the machine's two hours. The session has a
-// name, by which pg_stat_activity shows its client. Setup leaves a session alone that other clients
-// share.
+// Setup makes the session's settings, because a pool lends connections on which the application has
+// set what it likes, and the role, the database and the DSN have defaults. READ COMMITTED, because
+// at a higher level a statement that met a concurrent change fails instead of reading again.
+// Commits are durable and every wait is bounded. Plans use the primary key from the first row on,
+// because a plan that was made when the table was empty is kept. The server notices a vanished
+// client after 20 s, and not after the machine's two hours. The session has a name, by which
+// pg_stat_activity shows its client. Setup leaves a session alone that other clients share.
 func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if err := relays(s); err != nil {
 		return err
 	}
 	if d.settings.Pooled {
-		return d.setupPooled(ctx, s)
+		return d.setupPooled(s)
 	}
 	if err := wired(s); err != nil {
 		return err
 	}
-	s.HangUp = hangUpBelow
+	s.HangUp, s.Begin = hangUpBelow, begin
 	err := withPgx(s.Conn(), func(c *pgx.Conn) error { s.ID = int64(c.PgConn().PID()); return nil })
 	if err != nil {
 		return err
 	}
-	_, err = s.Conn().ExecContext(ctx, `SELECT `+d.name()+`,
+	_, err = s.Conn().ExecContext(ctx, `SELECT `+d.name()+`, `+meaning(false)+`,
 		set_config('default_transaction_isolation', 'read committed', false),
 		set_config('default_transaction_deferrable', 'off', false),
+		set_config('default_transaction_read_only', NULL, false),
 		set_config('lock_timeout', '1000', false),
 		set_config('statement_timeout', '5000', false),
 		set_config('idle_in_transaction_session_timeout', '4000', false),
+		(SELECT set_config('idle_session_timeout', '0', false)
+		 WHERE current_setting('server_version_num')::int >= 140000),
 		set_config('plan_cache_mode', 'force_generic_plan', false),
 		set_config('jit', 'off', false),
 		set_config('enable_seqscan', 'off', false),
@@ -63,10 +68,25 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 		set_config('enable_mergejoin', 'off', false),
 		set_config('tcp_keepalives_idle', '10', false),
 		set_config('tcp_keepalives_interval', '3', false),
-		set_config('tcp_keepalives_count', '3', false),
-		set_config('bytea_output', 'hex', false),
-		set_config('synchronous_commit',
-			CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
-				ELSE current_setting('synchronous_commit') END, false)`)
+		set_config('tcp_keepalives_count', '3', false)`)
 	return err
+}
+
+// meaning are the settings that change what statements mean, and how far a commit can be trusted,
+// for a transaction or for a session. They begin with the role, on whose rights the others depend.
+// NULL resets a setting to the default of the user, the database and the server, which no client
+// changes for another. A backslash in a literal, and NULL in an array, would otherwise be text.
+func meaning(local bool) string {
+	return strings.ReplaceAll(`set_config('role', NULL, @local),
+		set_config('client_encoding', 'UTF8', @local),
+		set_config('standard_conforming_strings', 'on', @local),
+		set_config('array_nulls', 'on', @local),
+		set_config('bytea_output', 'hex', @local),
+		set_config('row_security', 'on', @local),
+		set_config('exit_on_error', 'off', @local),
+		(SELECT set_config('transaction_timeout', '0', @local)
+		 WHERE current_setting('server_version_num')::int >= 170000),
+		set_config('synchronous_commit',
+			coalesce(nullif(set_config('synchronous_commit', NULL, @local), 'off'), 'on'), @local)`,
+		"@local", strconv.FormatBool(local))
 }

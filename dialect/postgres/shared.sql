@@ -18,7 +18,7 @@ WITH want AS (
     AND coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
         * 1000000)::bigint % 11000000 < 10000000
       FROM rowlock_member AS w WHERE w.key = r.key
-        AND w.team = '\x00000000000000000000000000000000'
+        AND w.team = decode('00000000000000000000000000000000', 'hex')
         AND w.expires_at > clock_timestamp()), false) = false
   ORDER BY r.key FOR KEY SHARE SKIP LOCKED
 )
@@ -38,7 +38,7 @@ WITH team AS (
     AND coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
         * 1000000)::bigint % 11000000 < 10000000
       FROM rowlock_member AS w WHERE w.key = $4
-        AND w.team = '\x00000000000000000000000000000000'
+        AND w.team = decode('00000000000000000000000000000000', 'hex')
         AND w.expires_at > clock_timestamp()), false) = false
   FOR KEY SHARE SKIP LOCKED
 )
@@ -61,7 +61,7 @@ SELECT r.key,
    ORDER BY m.expires_at DESC LIMIT 1), ''),
   coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
       * 1000000)::bigint % 11000000 < 10000000
-    FROM rowlock_member AS w WHERE w.key = r.key AND w.team = '\x00000000000000000000000000000000'
+    FROM rowlock_member AS w WHERE w.key = r.key AND w.team = decode('00000000000000000000000000000000', 'hex')
       AND w.expires_at > clock_timestamp()), false)::int
 FROM rowlock AS r
 WHERE r.key = ANY ($1::text::bytea[]) AND r.home = @home AND r.owner IS NOT NULL
@@ -71,7 +71,7 @@ WHERE r.key = ANY ($1::text::bytea[]) AND r.home = @home AND r.owner IS NOT NULL
 -- $1 keys as an array literal. Those that a team without a live member holds, and whether a wish for
 -- the key lives.
 SELECT r.key, EXISTS (SELECT 1 FROM rowlock_member AS w WHERE w.key = r.key
-    AND w.team = '\x00000000000000000000000000000000' AND w.expires_at > clock_timestamp())::int
+    AND w.team = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
 FROM rowlock AS r
 WHERE r.key = ANY ($1::text::bytea[]) AND r.home = @home AND r.owner IS NOT NULL
   AND r.expires_at = '9999-01-01 00:00:00+00'
@@ -84,7 +84,7 @@ SELECT m.key, m.owner, m.team
 FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
   AS w (key, owner, token, nothing)
 JOIN rowlock_member AS m ON m.key = w.key AND m.owner = w.owner
-WHERE m.team <> '\x00000000000000000000000000000000'
+WHERE m.team <> decode('00000000000000000000000000000000', 'hex')
 
 -- name: member-renew
 -- Of each member, as array literals: $1 key, $2 owner, $3 token, $4 ttl in µs. A member that has
@@ -129,7 +129,7 @@ DELETE FROM rowlock_member AS m WHERE m.key = $1 AND m.team = $2 AND m.owner = $
 RETURNING EXISTS (SELECT 1 FROM rowlock_member AS o WHERE o.key = $1 AND o.team = $2
     AND o.owner <> $3 AND o.expires_at > clock_timestamp())::int,
   EXISTS (SELECT 1 FROM rowlock_member AS w WHERE w.key = $1
-    AND w.team = '\x00000000000000000000000000000000' AND w.expires_at > clock_timestamp())::int
+    AND w.team = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
 
 -- name: member-leave-tx
 -- $1 key, $2 team, $3 owner
@@ -143,7 +143,7 @@ WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond' LI
 -- name: wish
 -- $1 waiter, $2 life in µs, $3 keys as an array literal. A wish that lives keeps its age.
 INSERT INTO rowlock_member AS m (key, team, owner, joined_at, expires_at)
-SELECT k, '\x00000000000000000000000000000000', $1::bytea, clock_timestamp(),
+SELECT k, decode('00000000000000000000000000000000', 'hex'), $1::bytea, clock_timestamp(),
   clock_timestamp() + $2::bigint * interval '1 microsecond'
 FROM unnest($3::text::bytea[]) AS k
 ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at,
@@ -152,7 +152,7 @@ ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at,
 -- name: unwish
 -- $1 keys as an array literal, $2 waiter
 DELETE FROM rowlock_member WHERE key = ANY ($1::text::bytea[])
-  AND team = '\x00000000000000000000000000000000' AND owner = $2::bytea
+  AND team = decode('00000000000000000000000000000000', 'hex') AND owner = $2::bytea
 
 -- name: team-lock
 -- $1 key. It conflicts with a member that joins, and with every member's fence, and skips the row

@@ -20,12 +20,14 @@ type wire struct {
 	reply
 	request
 	broken bool
+	shared *sqlstore.Session // the session, if other clients share it; see bracket
 }
 
 // plan is a prepared statement.
 type plan struct {
 	description *pgconn.StatementDescription
 	results     []int16
+	label       string // of the statement, for what ends its transaction
 }
 
 // beneath is a wrapper around a driver's connection that lets the wire through, one operation at a
@@ -38,6 +40,10 @@ type beneath interface {
 // wired has the session use pgx below database/sql, if no tracer of the pool and no wrapper around
 // the driver is to see its statements.
 func wired(s *sqlstore.Session) error {
+	var shared *sqlstore.Session
+	if s.Unprepared {
+		shared = s
+	}
 	return s.Conn().Raw(func(c any) error {
 		_, plain := c.(*stdlib.Conn)
 		_, lets := c.(beneath)
@@ -45,7 +51,7 @@ func wired(s *sqlstore.Session) error {
 		if !plain && !lets || conn == nil || s.Relays || conn.Config().Tracer != nil {
 			return nil
 		}
-		s.Wire = &wire{}
+		s.Wire = &wire{shared: shared}
 		if plain {
 			s.Limit = limiter(conn)
 		}
@@ -68,10 +74,14 @@ func limiter(conn *pgx.Conn) func(time.Time) {
 var errBroken = errors.New("the connection is broken")
 
 // Prepare has the server prepare a statement. Its name is its text's: behind a pooler that nothing
-// has found, the name of another session's statement would run that one.
+// has found, the name of another session's statement would run that one. In a shared session it has
+// no name, and only its types are kept.
 func (w *wire) Prepare(ctx context.Context, driverConn any, query string) (sqlstore.Plan, error) {
 	var p *plan
-	name := nameOf(query)
+	name := ""
+	if w.shared == nil {
+		name = nameOf(query)
+	}
 	err := w.on(ctx, driverConn, "prepare", query,
 		func(ctx context.Context, c *pgconn.PgConn) error {
 			d, err := c.Prepare(ctx, name, query, nil)
@@ -92,7 +102,7 @@ func nameOf(query string) string {
 }
 
 func planOf(d *pgconn.StatementDescription) *plan {
-	p := &plan{description: d, results: make([]int16, len(d.Fields))}
+	p := &plan{description: d, results: make([]int16, len(d.Fields)), label: labelOf(d.SQL)}
 	for i, f := range d.Fields {
 		if isBinary(f.DataTypeOID) {
 			p.results[i] = pgx.BinaryFormatCode
@@ -166,7 +176,7 @@ func (w *wire) exchange(ctx context.Context, c *pgconn.PgConn) error {
 	switch {
 	case err != nil:
 		return err
-	case isLeft(c), len(w.request.all) > 1 && c.TxStatus() != idle:
+	case isLeft(c), w.commits() && c.TxStatus() != idle:
 		w.broken = true // an open transaction would take in what comes next
 		return errors.New("no commit was acknowledged")
 	case len(w.reply.ends) != len(w.request.all):
@@ -176,7 +186,18 @@ func (w *wire) exchange(ctx context.Context, c *pgconn.PgConn) error {
 	return nil
 }
 
+// commits reports whether no transaction may be open after a request.
+func (w *wire) commits() bool {
+	if w.shared != nil {
+		return !w.shared.InTransaction()
+	}
+	return len(w.request.all) > 1
+}
+
 func (w *wire) ask(ctx context.Context, c *pgconn.PgConn) error {
+	if w.shared != nil {
+		return w.askShared(ctx, c)
+	}
 	if len(w.request.all) == 1 {
 		one := &w.request.all[0]
 		r := c.ExecStatement(ctx, one.plan.description, one.params, one.formats, one.plan.results)

@@ -842,7 +842,7 @@ WITH /* rowlock share */ want AS (
     AND coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
         * 1000000)::bigint % 11000000 < 10000000
       FROM "rowlock_member" AS w WHERE w.key = r.key
-        AND w.team = '\x00000000000000000000000000000000'
+        AND w.team = decode('00000000000000000000000000000000', 'hex')
         AND w.expires_at > clock_timestamp()), false) = false
   ORDER BY r.key FOR KEY SHARE SKIP LOCKED
 )
@@ -861,7 +861,7 @@ WITH /* rowlock share-one */ team AS (
     AND coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
         * 1000000)::bigint % 11000000 < 10000000
       FROM "rowlock_member" AS w WHERE w.key = $4
-        AND w.team = '\x00000000000000000000000000000000'
+        AND w.team = decode('00000000000000000000000000000000', 'hex')
         AND w.expires_at > clock_timestamp()), false) = false
   FOR KEY SHARE SKIP LOCKED
 )
@@ -882,7 +882,7 @@ SELECT /* rowlock member-look */ r.key,
    ORDER BY m.expires_at DESC LIMIT 1), ''),
   coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
       * 1000000)::bigint % 11000000 < 10000000
-    FROM "rowlock_member" AS w WHERE w.key = r.key AND w.team = '\x00000000000000000000000000000000'
+    FROM "rowlock_member" AS w WHERE w.key = r.key AND w.team = decode('00000000000000000000000000000000', 'hex')
       AND w.expires_at > clock_timestamp()), false)::int
 FROM "rowlock" AS r
 WHERE r.key = ANY ($1::text::bytea[]) AND r.home = 0 AND r.owner IS NOT NULL
@@ -890,7 +890,7 @@ WHERE r.key = ANY ($1::text::bytea[]) AND r.home = 0 AND r.owner IS NOT NULL
 
 -- dialect/postgres/shared.sql: member-others
 SELECT /* rowlock member-others */ r.key, EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = r.key
-    AND w.team = '\x00000000000000000000000000000000' AND w.expires_at > clock_timestamp())::int
+    AND w.team = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
 FROM "rowlock" AS r
 WHERE r.key = ANY ($1::text::bytea[]) AND r.home = 0 AND r.owner IS NOT NULL
   AND r.expires_at = '9999-01-01 00:00:00+00'
@@ -902,7 +902,7 @@ SELECT /* rowlock member-find */ m.key, m.owner, m.team
 FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
   AS w (key, owner, token, nothing)
 JOIN "rowlock_member" AS m ON m.key = w.key AND m.owner = w.owner
-WHERE m.team <> '\x00000000000000000000000000000000'
+WHERE m.team <> decode('00000000000000000000000000000000', 'hex')
 
 -- dialect/postgres/shared.sql: member-renew
 WITH /* rowlock member-renew */ want AS (
@@ -939,7 +939,7 @@ DELETE /* rowlock member-leave-one */ FROM "rowlock_member" AS m WHERE m.key = $
 RETURNING EXISTS (SELECT 1 FROM "rowlock_member" AS o WHERE o.key = $1 AND o.team = $2
     AND o.owner <> $3 AND o.expires_at > clock_timestamp())::int,
   EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = $1
-    AND w.team = '\x00000000000000000000000000000000' AND w.expires_at > clock_timestamp())::int
+    AND w.team = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
 
 -- dialect/postgres/shared.sql: member-leave-tx
 DELETE /* rowlock member-leave-tx */ FROM "rowlock_member" WHERE key = $1 AND team = $2 AND owner = $3
@@ -950,7 +950,7 @@ WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond' LI
 
 -- dialect/postgres/shared.sql: wish
 INSERT /* rowlock wish */ INTO "rowlock_member" AS m (key, team, owner, joined_at, expires_at)
-SELECT k, '\x00000000000000000000000000000000', $1::bytea, clock_timestamp(),
+SELECT k, decode('00000000000000000000000000000000', 'hex'), $1::bytea, clock_timestamp(),
   clock_timestamp() + $2::bigint * interval '1 microsecond'
 FROM unnest($3::text::bytea[]) AS k
 ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at,
@@ -958,7 +958,7 @@ ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at,
 
 -- dialect/postgres/shared.sql: unwish
 DELETE /* rowlock unwish */ FROM "rowlock_member" WHERE key = ANY ($1::text::bytea[])
-  AND team = '\x00000000000000000000000000000000' AND owner = $2::bytea
+  AND team = decode('00000000000000000000000000000000', 'hex') AND owner = $2::bytea
 
 -- dialect/postgres/shared.sql: team-lock
 SELECT /* rowlock team-lock */ owner FROM "rowlock"

@@ -93,7 +93,7 @@ func knowsNames(t *testing.T, e *testdb.Env, s *sqlstore.Session, known func() [
 		if err := c.do(t.Context(), e.Dialect, s, l); err != nil {
 			t.Fatal(c.call, err)
 		}
-		label := " /* rowlock " + c.last[e.Dialect.Name()] + " */ "
+		label := " /* rowlock " + c.last[e.Dialect.Name()] + " */"
 		has := func(text string) bool { return strings.Contains(text, label) }
 		var texts []string
 		// A server may answer first and log afterwards.
@@ -137,7 +137,9 @@ func knownTo(t *testing.T, e *testdb.Env) func() []string {
 	table := "%" + e.Dialect.Names().Prefix + "%"
 	if e.Driver == "pgx" {
 		return func() []string {
-			return texts(t, admin, `SELECT query FROM pg_stat_activity WHERE query LIKE $1`, table)
+			// Behind a pooler a statement's transaction ends with its label too.
+			return texts(t, admin, `SELECT query FROM pg_stat_activity
+				WHERE query LIKE $1 OR query LIKE 'COMMIT%'`, table)
 		}
 	}
 	slowLog(t, admin)

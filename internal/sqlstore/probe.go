@@ -43,6 +43,20 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (Facts, error) {
 	return facts, err
 }
 
+// Unshared runs f, whose statements go to conn. In a session that other clients share they run in a
+// transaction with the settings of a lane: what another client has set there says nothing about the
+// database.
+func (d *Dialect) Unshared(ctx context.Context, conn *sql.Conn, f func() error) error {
+	if !d.Pooled() {
+		return f()
+	}
+	s := NewSession(conn)
+	if err := d.Setup(ctx, s); err != nil {
+		return err
+	}
+	return s.InTx(ctx, f)
+}
+
 // ProbeOther runs ProbePool on a connection besides the one that the caller has, if the pool has
 // room for it. It waits for it for a second at most.
 func ProbeOther(ctx context.Context, pool Pool, d *Dialect) error {

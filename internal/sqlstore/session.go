@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -42,6 +43,8 @@ type Session struct {
 	// Unprepared has every statement sent without preparing it. Setup may find that the next
 	// statement may reach another session of the server.
 	Unprepared bool
+	// Begin begins a transaction of InTx, and says its isolation; "": BEGIN. Setup sets it.
+	Begin string
 	// Guard protects a transaction from a client that vanishes. Setup sets it.
 	Guard Guard
 	// HangUp ends the driver's connection. Setup sets it where a pool below database/sql's may
@@ -62,6 +65,7 @@ type Session struct {
 	bound bound
 
 	conn  *sql.Conn
+	open  bool // InTx has begun a transaction
 	stmts map[string]*statement
 	job   job
 
@@ -76,7 +80,9 @@ type Guard struct {
 	// Before and After run around the transaction: for a server that can limit only silence of
 	// any kind.
 	Before, After string
-	// Within runs at its beginning: for a session that other clients share.
+	// Within runs at its beginning: for a session that other clients share, whose settings may be
+	// anything. Such a session runs every statement in a transaction, because a statement alone
+	// would run with what another client has set.
 	Within string
 }
 
@@ -123,9 +129,11 @@ func (s *Session) InTx(ctx context.Context, f func() error) error {
 }
 
 func (s *Session) inTx(ctx context.Context, f func() error) error {
-	if _, err := s.conn.ExecContext(ctx, `BEGIN`); err != nil {
+	if _, err := s.conn.ExecContext(ctx, cmp.Or(s.Begin, `BEGIN`)); err != nil {
 		return NotSent{err}
 	}
+	s.open = true
+	defer func() { s.open = false }()
 	err := f()
 	committing := err == nil
 	if committing {
@@ -139,6 +147,9 @@ func (s *Session) inTx(ctx context.Context, f func() error) error {
 	}
 	return err
 }
+
+// InTransaction reports whether InTx has begun a transaction that is not over.
+func (s *Session) InTransaction() bool { return s.open }
 
 // acknowledged is the error of a statement that has succeeded. It is nil, unless the success may be
 // that of a cancelled wait.

@@ -115,6 +115,9 @@ func (j *job) on(s *Session) func(any) error {
 
 // run runs the job. It marks an error of preparing the statement as NotSent.
 func (s *Session) run() error {
+	if s.Guard.Within != "" && !s.open && s.Wire == nil {
+		return s.InTx(s.job.ctx, s.run)
+	}
 	s.count()
 	if err := s.conn.Raw(s.job.do); err != nil && s.job.err == nil {
 		return err

@@ -42,20 +42,10 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 	if err != nil {
 		return nil, facts, s.explain("connect", "", sqlstore.NotSent{Err: err})
 	}
-	facts, err = d.Probe(ctx, conn)
-	if err == nil {
-		err = sqlstore.ProbeOther(ctx, db, d)
-	}
-	if err == nil {
-		err = sqlstore.CheckVersion(facts.SchemaVersion)
-	}
-	if err == nil {
-		s.instance, err = sqlstore.InstanceOf(ctx, conn, d)
-		s.channel = channelOf(s.instance, d.Names().Prefix)
-	}
-	if err == nil && o.Evicts && d.Evictor != nil {
-		err = warn(ctx, d.Evictor, conn, &facts)
-	}
+	err = d.Unshared(ctx, conn, func() (err error) {
+		facts, err = s.examine(ctx, db, conn, o)
+		return err
+	})
 	err = oneline.Join(err, conn.Close())
 	if err != nil {
 		return nil, facts, s.refusal(err)
@@ -63,6 +53,27 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 	err = s.start(ctx, db, o)
 	facts.Warnings = append(facts.Warnings, s.sync.doubts()...)
 	return s, facts, err
+}
+
+// examine looks at the server and the tables.
+func (s *Store) examine(ctx context.Context, db lane.DB, conn *sql.Conn, o Options) (
+	facts sqlstore.Facts, err error,
+) {
+	facts, err = s.d.Probe(ctx, conn)
+	if err == nil {
+		err = sqlstore.ProbeOther(ctx, db, s.d)
+	}
+	if err == nil {
+		err = sqlstore.CheckVersion(facts.SchemaVersion)
+	}
+	if err == nil {
+		s.instance, err = sqlstore.InstanceOf(ctx, conn, s.d)
+		s.channel = channelOf(s.instance, s.d.Names().Prefix)
+	}
+	if err == nil && o.Evicts && s.d.Evictor != nil {
+		err = warn(ctx, s.d.Evictor, conn, &facts)
+	}
+	return facts, err
 }
 
 // refusal leaves an error alone that already is one of ours.
