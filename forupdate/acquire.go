@@ -88,21 +88,37 @@ func (s *Store) again(ctx context.Context, r lease.AcquireRequest) (a lease.Acqu
 		return a, false, err
 	}
 	if rec.Held {
-		return found(rec, r.Owner), true, nil
+		return s.found(ctx, rec, r)
 	}
 	s.let(ctx, h, held, false) // expired, released elsewhere, or its connection ended
 	return a, false, nil
 }
 
-// found is the answer for a held key: its owner gets the lease as it is.
-func found(rec lease.Record, owner lease.Owner) lease.Acquired {
-	if rec.Owner == owner {
-		if err := sqlstore.CheckToken(true, rec.Token); err != nil {
-			return lease.Acquired{Err: err}
-		}
-		return lease.Acquired{Granted: true, Token: rec.Token}
+// found is the answer for a key that a read shows as held. Its owner gets the lease as it is, once a
+// renewal has proved it and is committed: a read may show what a failover then forgets, or the row of
+// a transaction that has ended. done is false if the owner has lost it.
+func (s *Store) found(
+	ctx context.Context, rec lease.Record, r lease.AcquireRequest,
+) (a lease.Acquired, done bool, err error) {
+	if rec.Owner != r.Owner {
+		return refused(rec), true, nil
 	}
-	return refused(rec)
+	if err := sqlstore.CheckToken(true, rec.Token); err != nil {
+		return lease.Acquired{Err: err}, true, nil
+	}
+	out, err := s.Renew(ctx, []lease.RenewRequest{{Lease: rec.Lease, TTL: r.TTL}})
+	if err == nil {
+		err = out[0].Err
+	}
+	switch {
+	case err != nil:
+		return a, true, err
+	case out[0].Outcome == lease.Extended:
+		return lease.Acquired{Granted: true, Token: rec.Token}, true, nil
+	case out[0].Outcome == lease.Busy:
+		return lease.Acquired{Locked: true}, true, nil
+	}
+	return a, false, nil
 }
 
 func refused(rec lease.Record) lease.Acquired {
@@ -174,7 +190,7 @@ func (s *Store) taken(ctx context.Context, r lease.AcquireRequest) (a lease.Acqu
 	case err != nil || !rec.Held:
 		return a, false, err
 	}
-	return found(rec, r.Owner), true, nil
+	return s.found(ctx, rec, r)
 }
 
 // grant writes the lock into the key's row; the transaction has the lock already. Any other owner
@@ -211,7 +227,7 @@ func (s *Store) connless(
 	if rec, lookErr := s.row(ctx, r.Key); lookErr != nil {
 		return a, false, lookErr
 	} else if rec.Held {
-		return found(rec, r.Owner), true, nil
+		return s.found(ctx, rec, r)
 	}
 	return a, false, fmt.Errorf("%w: acquire %q: this store holds %d locks, each with a connection, and may hold "+
 		"no more: raise forupdate.Connections, and MaxOpenConns with it; or use leases (rowlock.Open), which "+

@@ -317,6 +317,8 @@ func TestAStoresLockIsALockersToo(t *testing.T) {
 // badTx fails the test when anything is sent.
 type badTx struct{ testing.TB }
 
+func (b badTx) Rollback() error { b.Fatal("rolled back"); return nil }
+
 func (b badTx) ExecContext(context.Context, string, ...any) (sql.Result, error) {
 	b.Fatal("sent")
 	return nil, nil

@@ -275,3 +275,30 @@ func TestAStoreAndALockerWorkUnderEveryDefaultIsolation(t *testing.T) {
 		}
 	})
 }
+
+// A read may show what a failover then forgets. So an owner that asks again is told of its lock after
+// a write that names its owner and token, which shows in the expiry.
+func TestAnOwnerThatAsksAgainIsToldAfterAWrite(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		s, other := open(t, e.DB, e), open(t, e.DB, e)
+		l := hold(t, s, "k")
+		for i, by := range []*forupdate.Store{s, other} { // also one that does not have the connection
+			least := time.Duration(i+1) * ttl
+			r := lease.AcquireRequest{Key: "k", Owner: l.Owner, TTL: least + ttl}
+			a, err := by.Acquire(t.Context(), []lease.AcquireRequest{r})
+			ok(t, err)
+			if !a[0].Granted || a[0].Token != l.Token {
+				t.Errorf("%+v, want token %d", a[0], l.Token)
+			}
+			rows, err := s.Inspect(t.Context(), lease.Filter{Keys: []string{"k"}})
+			ok(t, err)
+			if len(rows) != 1 || rows[0].Remaining <= least {
+				t.Errorf("not renewed: %+v", rows)
+			}
+			if got := renew(t, s, l, ttl); got != lease.Extended {
+				t.Errorf("the lock is %s", got)
+			}
+		}
+		release(t, s, l)
+	})
+}

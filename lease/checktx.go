@@ -12,6 +12,8 @@ import (
 //   - nil, or a nil pointer.
 //   - A pool (*sql.DB, *sqlx.DB, bun's *DB, gorm's *PreparedStmtDB). A pool runs each statement in
 //     a transaction of its own, so that what one statement checks or locks is unlocked at once.
+//   - A type with neither Rollback, by which transactions are known, nor Raw, by which connections
+//     are: it may be a wrapped pool.
 //   - A transaction whose methods send another statement than they are given: bun's Tx and Conn.
 //
 // CheckTx cannot see whether a *sql.Conn has sent BEGIN. It knows bun's and gorm's types by name,
@@ -30,7 +32,12 @@ func CheckTx(tx Tx) error {
 		return fmt.Errorf("%w: %T is a pool and no transaction: each statement unlocks at once what it "+
 			"locks; begin one on it (BeginTx)", ErrConfig, tx)
 	}
-	return nil
+	switch tx.(type) {
+	case interface{ Rollback() error }, interface{ Raw(f func(any) error) error }:
+		return nil
+	}
+	return fmt.Errorf("%w: %T may be a pool, on which each statement unlocks at once what it locks: pass "+
+		"the *sql.Tx in it, or give the type the method Rollback() error of the transaction", ErrConfig, tx)
 }
 
 // typeName is a type, or a pointer to it, of a package that this one must not import.

@@ -14,6 +14,10 @@ import (
 type lost struct{ lease.Tx }
 
 func (lost) QueryRowContext(context.Context, string, ...any) *sql.Row { return &sql.Row{} }
+func (lost) Rollback() error                                          { return nil }
+
+// logged is a pool or a transaction in a wrapper that hides which of the two it is.
+type logged struct{ lease.Tx }
 
 func TestARowThatHasLostItsErrorIsNoPanic(t *testing.T) {
 	var one int
@@ -25,7 +29,7 @@ func TestARowThatHasLostItsErrorIsNoPanic(t *testing.T) {
 
 // Other libraries' types are tested in examples/stacks, because this module does not have them.
 func TestWhatIsNoTransactionIsRefused(t *testing.T) {
-	for _, tx := range []lease.Tx{nil, (*sql.Tx)(nil), (*sql.Conn)(nil), new(sql.DB)} {
+	for _, tx := range []lease.Tx{nil, (*sql.Tx)(nil), (*sql.Conn)(nil), new(sql.DB), logged{new(sql.DB)}, logged{new(sql.Tx)}} {
 		if err := lease.CheckTx(tx); !errors.Is(err, lease.ErrConfig) {
 			t.Errorf("%T: %v, want %v", tx, err, lease.ErrConfig)
 		}

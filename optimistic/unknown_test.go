@@ -48,6 +48,38 @@ func TestAnUpdateWhoseReplyWasLostIsDoneOnceAndIsNoConflict(t *testing.T) {
 	})
 }
 
+// wrapped is a pool, a transaction or a connection in a wrapper with no more than what an Ext needs.
+type wrapped struct{ optimistic.Ext }
+
+type wrappedTx struct{ *sql.Tx }
+type wrappedPool struct{ *sql.DB }
+
+// Through a pool that hides what it is, database/sql sends the update twice, and no one can tell the
+// second from a conflict.
+func TestAnUpdateThatMayBeSentTwiceIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, e *testdb.Env) {
+		tab := accounts(t, e, 1)
+		db, err := faultdb.Open(e.Driver, e.Source, updates(faultdb.LoseReply().Reporting(driver.ErrBadConn)))
+		ok(t, err)
+		defer db.Close()
+		err = optimistic.Retry(t.Context(), func(ctx context.Context) error {
+			a := get(t, tab, wrapped{db}, 1) // reads may be sent again
+			a.Balance += 10
+			return tab.Update(ctx, wrapped{db}, &a)
+		})
+		wantIs(t, err, lease.ErrConfig)
+		if a := get(t, tab, e.DB, 1); a.Balance != 100 || a.Version != 1 {
+			t.Errorf("%+v after an update that was refused", a)
+		}
+		tx := beginAt(t, e.DB, sql.LevelDefault)
+		for _, ext := range []optimistic.Ext{wrappedTx{tx}, wrappedPool{e.DB}} {
+			a := get(t, tab, ext, 1)
+			ok(t, tab.Update(t.Context(), ext, &a))
+			_ = tx.Rollback()
+		}
+	})
+}
+
 // Without a reply a transaction is over, and nothing of it was done.
 func TestALostReplyInATransactionIsNotUnknown(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -18,7 +19,8 @@ import (
 // Update writes all columns of row, and the next version, if the row in the table still has row's
 // version; row then has the next. Otherwise nothing is changed, row neither, and the error is a
 // *ConflictError, which has the current version whatever the isolation level, or ErrNotFound. A
-// deadlock or a lock timeout is lease.ErrBusy.
+// deadlock or a lock timeout is lease.ErrBusy. ext is a pool, a transaction or a connection, known by
+// the method Conn, Rollback or Raw: one without them is refused with lease.ErrConfig.
 //
 // It is one statement, and one more to read what was in the way. The version always changes, so
 // that drivers that count changed rows and those that count matched rows agree. In a transaction
@@ -42,16 +44,24 @@ func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 	if err := ctx.Err(); err != nil {
 		return t.explain("update", err) // certainly not sent
 	}
-	var err error
-	if pool, ok := ext.(DB); ok {
-		err = t.updateBy(ctx, pool, v, read)
-	} else {
-		err = t.update(ctx, ext, v, read)
-	}
+	err := t.updateOn(ctx, ext, v, read)
 	if err == nil {
 		t.setVersion(v, read+1)
 	}
 	return err
+}
+
+// updateOn sends the statement on what database/sql does not send it on again by itself.
+func (t *Table[T]) updateOn(ctx context.Context, ext Ext, v reflect.Value, read int64) error {
+	switch e := ext.(type) {
+	case interface{ Rollback() error }, interface{ Raw(f func(any) error) error }: // *sql.Tx, *sql.Conn
+		return t.update(ctx, ext, v, read)
+	case dialect.Pool:
+		return t.updateBy(ctx, e, v, read)
+	}
+	return fmt.Errorf("%w: update %s: %T may be a pool, which runs a statement again if its reply was "+
+		"lost, and does the change twice: pass the *sql.DB, *sql.Tx or *sql.Conn in it, or give the type "+
+		"the method Conn of the first or Rollback of the second", lease.ErrConfig, t.name, ext)
 }
 
 // updateBy updates on one connection of the pool. Through the pool itself, database/sql would send
@@ -62,9 +72,9 @@ func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 // updateBy sends it again too, because most often the connection had only been idle for too long,
 // and the version lets only one of them through. But if the second fails, the outcome of the first
 // is unknown.
-func (t *Table[T]) updateBy(ctx context.Context, pool DB, v reflect.Value, read int64) error {
+func (t *Table[T]) updateBy(ctx context.Context, pool dialect.Pool, v reflect.Value, read int64) error {
 	var lost error
-	for idle := pool.Stats().Idle; ; idle-- {
+	for idle := idleOf(pool); ; idle-- {
 		err := t.updateOnce(ctx, pool, v, read)
 		if idle < 0 || !errors.Is(err, lease.ErrUnknown) || !errors.Is(err, driver.ErrBadConn) {
 			return t.doubted(lost, err)
@@ -73,7 +83,14 @@ func (t *Table[T]) updateBy(ctx context.Context, pool DB, v reflect.Value, read 
 	}
 }
 
-func (t *Table[T]) updateOnce(ctx context.Context, pool DB, v reflect.Value, read int64) error {
+func idleOf(pool dialect.Pool) int {
+	if p, ok := pool.(dialect.DB); ok {
+		return p.Stats().Idle
+	}
+	return 0
+}
+
+func (t *Table[T]) updateOnce(ctx context.Context, pool dialect.Pool, v reflect.Value, read int64) error {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return t.explain("connect to update", err)
