@@ -94,9 +94,9 @@ func (s *Store) again(ctx context.Context, r lease.AcquireRequest) (a lease.Acqu
 	return a, false, nil
 }
 
-// found is the answer for a key that a read shows as held. Its owner gets the lease as it is, once a
-// renewal has proved it and is committed: a read may show what a failover then forgets, or the row of
-// a transaction that has ended. done is false if the owner has lost it.
+// found is the answer for a key that a read shows as held. Its owner gets the lease as it is, once
+// a renewal has proved it and is committed: a read may show what a failover then forgets, or the
+// row of a transaction that has ended. done is false if the owner has lost it.
 func (s *Store) found(
 	ctx context.Context, rec lease.Record, r lease.AcquireRequest,
 ) (a lease.Acquired, done bool, err error) {

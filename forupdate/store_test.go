@@ -276,8 +276,8 @@ func TestAStoreAndALockerWorkUnderEveryDefaultIsolation(t *testing.T) {
 	})
 }
 
-// A read may show what a failover then forgets. So an owner that asks again is told of its lock after
-// a write that names its owner and token, which shows in the expiry.
+// A read may show what a failover then forgets. So an owner that asks again is told of its lock
+// after a write that names its owner and token, which shows in the expiry.
 func TestAnOwnerThatAsksAgainIsToldAfterAWrite(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		s, other := open(t, e.DB, e), open(t, e.DB, e)

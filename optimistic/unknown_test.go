@@ -48,14 +48,15 @@ func TestAnUpdateWhoseReplyWasLostIsDoneOnceAndIsNoConflict(t *testing.T) {
 	})
 }
 
-// wrapped is a pool, a transaction or a connection in a wrapper with no more than what an Ext needs.
+// wrapped is a pool, a transaction or a connection in a wrapper with no more than what an Ext
+// needs.
 type wrapped struct{ optimistic.Ext }
 
 type wrappedTx struct{ *sql.Tx }
 type wrappedPool struct{ *sql.DB }
 
-// Through a pool that hides what it is, database/sql sends the update twice, and no one can tell the
-// second from a conflict.
+// Through a pool that hides what it is, database/sql sends the update twice, and no one can tell
+// the second from a conflict.
 func TestAnUpdateThatMayBeSentTwiceIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)

@@ -19,8 +19,8 @@ import (
 // Update writes all columns of row, and the next version, if the row in the table still has row's
 // version; row then has the next. Otherwise nothing is changed, row neither, and the error is a
 // *ConflictError, which has the current version whatever the isolation level, or ErrNotFound. A
-// deadlock or a lock timeout is lease.ErrBusy. ext is a pool, a transaction or a connection, known by
-// the method Conn, Rollback or Raw: one without them is refused with lease.ErrConfig.
+// deadlock or a lock timeout is lease.ErrBusy. ext is a pool, a transaction or a connection, known
+// by the method Conn, Rollback or Raw: one without them is refused with lease.ErrConfig.
 //
 // It is one statement, and one more to read what was in the way. The version always changes, so
 // that drivers that count changed rows and those that count matched rows agree. In a transaction
@@ -53,8 +53,8 @@ func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 
 // updateOn sends the statement on what database/sql does not send it on again by itself.
 func (t *Table[T]) updateOn(ctx context.Context, ext Ext, v reflect.Value, read int64) error {
-	switch e := ext.(type) {
-	case interface{ Rollback() error }, interface{ Raw(f func(any) error) error }: // *sql.Tx, *sql.Conn
+	switch e := ext.(type) { // *sql.Tx and *sql.Conn, then *sql.DB
+	case interface{ Rollback() error }, interface{ Raw(f func(any) error) error }:
 		return t.update(ctx, ext, v, read)
 	case dialect.Pool:
 		return t.updateBy(ctx, e, v, read)

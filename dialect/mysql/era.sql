@@ -3,31 +3,34 @@
 -- or a backup was restored, has a history of its own, and the first session that meets it begins an
 -- era above every token that was granted before.
 
--- name: era-look
--- schema, table. The server's history, the newest start (-1: none), how many histories are recorded,
--- whether this is the newest, whether the server takes no writes, and what is different on every
--- other server. A history that is known and not the newest is that of a server to which others have
--- failed back. Every restore of the server's files starts it again, and a restore of the table
--- alone makes it anew. Uptime and UNIX_TIMESTAMP() are both of the moment when the statement began.
-SELECT h.name, COALESCE((SELECT MAX(start) FROM rowlock_era), -1),
-  (SELECT COUNT(*) FROM rowlock_era WHERE history <> ''),
-  COALESCE((SELECT history FROM rowlock_era WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), h.server
-FROM (SELECT @@server_uuid AS server, CONCAT(@@server_uuid, '/',
-        UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
-          FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'), '/',
-        COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
-         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')) AS name) AS h
+-- name: era-session
+-- schema, table. The session keeps its server's history. A proxy may give a client another session,
+-- on another server or on the same one after a restore. That has no such variable; and if the proxy
+-- repeats the client's SET there, it has another value. Every restore of the server's files starts it
+-- again, and a restore of the table alone makes it anew. Uptime and UNIX_TIMESTAMP() are both of the
+-- moment when the statement began.
+SET @rowlock_history = (SELECT CONCAT(@@server_uuid, '/',
+  UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
+    FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'), '/',
+  COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+    WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')))
 
--- name: era-look-mariadb
--- As era-look. MariaDB servers have no names of their own that differ for certain.
-SELECT h.name, COALESCE((SELECT MAX(start) FROM rowlock_era), -1),
+-- name: era-session-mariadb
+-- As era-session. MariaDB servers have no names of their own that differ for certain.
+SET @rowlock_history = (SELECT CONCAT(@@hostname, '/', @@port, '/', @@server_id, '/',
+  UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
+    FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'), '/',
+  COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+    WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')))
+
+-- name: era-look
+-- The session's history, the newest start (-1: none), how many histories are recorded, whether this
+-- is the newest, and whether the server takes no writes. A history that is known and not the newest is
+-- that of a server to which others have failed back.
+SELECT @rowlock_history, COALESCE((SELECT MAX(start) FROM rowlock_era), -1),
   (SELECT COUNT(*) FROM rowlock_era WHERE history <> ''),
-  COALESCE((SELECT history FROM rowlock_era WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), CAST(@@server_id AS CHAR)
-FROM (SELECT CONCAT(@@hostname, '/', @@port, '/', @@server_id, '/',
-        UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
-          FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'), '/',
-        COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
-         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')) AS name) AS h
+  COALESCE((SELECT history FROM rowlock_era WHERE history <> '' ORDER BY start DESC LIMIT 1)
+    = @rowlock_history, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')
 
 -- name: era-make
 -- The row that era-lock locks, if it is gone.

@@ -7,28 +7,28 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-// History reads it in one statement.
+// History has the session keep it, and reads what is known of it.
 func (d *database) History(
 	ctx context.Context, s *sqlstore.Session, _ *sqlstore.Opened,
 ) (h sqlstore.History, err error) {
-	section := "era-look"
+	section := "era-session"
 	if s.Flavor == mariaDB {
-		section = "era-look-mariadb"
+		section = "era-session-mariadb"
 	}
 	names := d.settings.Names
-	err = s.QueryRow(ctx, d.Text(section), []any{names.Schema, names.Prefix + "rowlock"}, h.Dest()...)
+	_, err = s.Exec(ctx, d.Text(section), names.Schema, names.Prefix+"rowlock")
+	if err == nil {
+		err = s.QueryRow(ctx, d.Text("era-look"), nil, h.Dest()...)
+	}
 	return h, err
 }
 
 // overflows is a start that no token can be above.
 const overflows = "9223372036854775807"
 
-// EraText is a number that overflows on any other server: a proxy may send each statement to
-// another one, and nothing tells a client so. An overflow is an error whatever the sql_mode is.
-func (d *database) EraText(s *sqlstore.Session, h sqlstore.History) string {
-	own := "@@server_uuid = '" + h.Server + "'"
-	if s.Flavor == mariaDB {
-		own = "@@server_id = " + h.Server
-	}
-	return fmt.Sprintf("IF(%s, %d, "+overflows+")", own, h.Newest)
+// EraText is a number that overflows in any other session: a proxy may send each statement to
+// another server, or to one that was restored meanwhile, and nothing tells a client so. An overflow
+// is an error whatever the sql_mode is.
+func (d *database) EraText(_ *sqlstore.Session, h sqlstore.History) string {
+	return fmt.Sprintf("IF(@rowlock_history = x'%x', %d, "+overflows+")", h.Name, h.Newest)
 }

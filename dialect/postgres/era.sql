@@ -3,19 +3,25 @@
 -- or a backup was restored, has a history of its own, and the first session that meets it begins an
 -- era above every token that was granted before.
 
+-- name: era-history
+-- What differs after each start of the server and each restore. A replica that is promoted was started
+-- at another moment than the primary, and every restore of the server's files starts it again. A copy
+-- by CREATE DATABASE is another database, and one that is made under an oid of before has another row
+-- in pg_database. A restore of the table gives it another file.
+SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '/' || d.oid || '.'
+  || d.xmin || '/' || coalesce(pg_relation_filenode('rowlock'::regclass), 0)
+FROM pg_database AS d WHERE d.datname = current_database()
+
 -- name: era-look
 -- The server's history, the newest start (-1: none), how many histories are recorded, whether this
--- is the newest, whether the server is a replica, and what is different on every other server. A
--- replica that is promoted was started at another moment than the primary, and every restore of the
--- server's files starts it again. A restore of the table alone gives it another file. A history that
--- is known and not the newest is that of a server to which others have failed back.
+-- is the newest, and whether the server is a replica. Rows that were deleted and loaded back have
+-- another xmin than the one that era-write has put into the name. A history that is known and not the
+-- newest is that of a server to which others have failed back.
 SELECT h.name, coalesce((SELECT max(start) FROM rowlock_era), -1),
   (SELECT count(*) FROM rowlock_era WHERE history <> ''),
-  coalesce((SELECT history FROM rowlock_era WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name,
-    false)::int, pg_is_in_recovery()::int, h.started
-FROM (SELECT s.started || '/' || coalesce(pg_relation_filenode('rowlock'::regclass), 0) AS name, s.started
-      FROM (SELECT ((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint)::text) AS s (started)
-     ) AS h
+  coalesce((SELECT history = h.name || '/' || xmin FROM rowlock_era WHERE history <> ''
+    ORDER BY start DESC LIMIT 1), false)::int, pg_is_in_recovery()::int
+FROM (SELECT (@history) AS name) AS h
 
 -- name: era-make
 -- The row that era-lock locks, if it is gone.
@@ -36,8 +42,9 @@ SELECT (NOT EXISTS (SELECT 1 FROM rowlock) AND (SELECT max(floor) FROM rowlock_f
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 
 -- name: era-write
--- $1 history, $2 start
-INSERT INTO rowlock_era (history, start, since) VALUES ($1, $2, clock_timestamp())
+-- $1 history, $2 start. The row names the transaction that wrote it: see era-look.
+INSERT INTO rowlock_era (history, start, since)
+VALUES ($1 || '/' || (txid_current() & 4294967295), $2, clock_timestamp())
 ON CONFLICT (history) DO UPDATE SET start = excluded.start, since = excluded.since
 
 -- name: era-kept

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
@@ -11,19 +12,22 @@ import (
 func (d *database) History(
 	ctx context.Context, s *sqlstore.Session, _ *sqlstore.Opened,
 ) (h sqlstore.History, err error) {
-	err = s.QueryRow(ctx, d.Text("era-look"), nil, h.Dest()...)
+	look := strings.Replace(d.Text("era-look"), "@history", d.Text("era-history"), 1)
+	err = s.QueryRow(ctx, look, nil, h.Dest()...)
 	return h, err
 }
 
 // anotherServer is what the statement cannot read as a number, and so says.
 const anotherServer = "rowlock: this is another server"
 
-// EraText is a number on a session of the lane's own. Behind a pooler the statement fails on any
-// server that was started at another moment.
+// EraText is a number on a session of the lane's own, which ends with its server, and before its
+// database is renamed or dropped. Behind a pooler the statement fails in any other history: on a
+// server that was started at another moment, in a copy of the database, and with a table that was
+// made anew.
 func (d *database) EraText(s *sqlstore.Session, h sqlstore.History) string {
 	if !s.Unprepared {
 		return fmt.Sprint(h.Newest)
 	}
-	return fmt.Sprintf(`(CASE (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint
-  WHEN %s THEN '%d' ELSE '%s' END)::bigint`, h.Server, h.Newest, anotherServer)
+	return fmt.Sprintf("(CASE (%s) WHEN '%s' THEN '%d' ELSE '%s' END)::bigint",
+		d.Text("era-history"), h.Name, h.Newest, anotherServer)
 }

@@ -7,7 +7,7 @@
 -- this is one of them: several processes have the file open, each with its own.
 SELECT ?1, coalesce((SELECT max(start) FROM rowlock_era), -1),
   (SELECT count(*) FROM rowlock_era WHERE history <> ''),
-  (SELECT count(*) FROM rowlock_era WHERE history = ?1), 0, ''
+  (SELECT count(*) FROM rowlock_era WHERE history = ?1), 0
 
 -- name: era-make
 -- The row that era-lock locks, if it is gone.

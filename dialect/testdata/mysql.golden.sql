@@ -123,25 +123,25 @@ JOIN `rowlock_wait` AS h ON h.`key` = r.`key` AND h.token = r.token AND h.proces
   AND h.alive_until > UTC_TIMESTAMP(6)
 WHERE w.token = 0 AND w.alive_until > UTC_TIMESTAMP(6) LIMIT ?
 
--- dialect/mysql/era.sql: era-look
-SELECT /* rowlock era-look */ h.name, COALESCE((SELECT MAX(start) FROM `rowlock_era`), -1),
-  (SELECT COUNT(*) FROM `rowlock_era` WHERE history <> ''),
-  COALESCE((SELECT history FROM `rowlock_era` WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), h.server
-FROM (SELECT @@server_uuid AS server, CONCAT(@@server_uuid, '/',
-        UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
-          FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'), '/',
-        COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
-         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')) AS name) AS h
+-- dialect/mysql/era.sql: era-session
+SET /* rowlock era-session */ @rowlock_history = (SELECT CONCAT(@@server_uuid, '/',
+  UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
+    FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'), '/',
+  COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+    WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')))
 
--- dialect/mysql/era.sql: era-look-mariadb
-SELECT /* rowlock era-look-mariadb */ h.name, COALESCE((SELECT MAX(start) FROM `rowlock_era`), -1),
+-- dialect/mysql/era.sql: era-session-mariadb
+SET /* rowlock era-session-mariadb */ @rowlock_history = (SELECT CONCAT(@@hostname, '/', @@port, '/', @@server_id, '/',
+  UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
+    FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'), '/',
+  COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
+    WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')))
+
+-- dialect/mysql/era.sql: era-look
+SELECT /* rowlock era-look */ @rowlock_history, COALESCE((SELECT MAX(start) FROM `rowlock_era`), -1),
   (SELECT COUNT(*) FROM `rowlock_era` WHERE history <> ''),
-  COALESCE((SELECT history FROM `rowlock_era` WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'), CAST(@@server_id AS CHAR)
-FROM (SELECT CONCAT(@@hostname, '/', @@port, '/', @@server_id, '/',
-        UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
-          FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'), '/',
-        COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
-         WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')) AS name) AS h
+  COALESCE((SELECT history FROM `rowlock_era` WHERE history <> '' ORDER BY start DESC LIMIT 1)
+    = @rowlock_history, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')
 
 -- dialect/mysql/era.sql: era-make
 INSERT /* rowlock era-make */ IGNORE INTO `rowlock_era` (history, start, since) VALUES ('', 0, UTC_TIMESTAMP(6))

@@ -123,14 +123,17 @@ JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = 
   AND h.alive_until > clock_timestamp()
 WHERE w.token = 0 AND w.alive_until > clock_timestamp() LIMIT $1::bigint
 
+-- dialect/postgres/era.sql: era-history
+SELECT /* rowlock era-history */ (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '/' || d.oid || '.'
+  || d.xmin || '/' || coalesce(pg_relation_filenode('"rowlock"'::regclass), 0)
+FROM pg_database AS d WHERE d.datname = current_database()
+
 -- dialect/postgres/era.sql: era-look
 SELECT /* rowlock era-look */ h.name, coalesce((SELECT max(start) FROM "rowlock_era"), -1),
   (SELECT count(*) FROM "rowlock_era" WHERE history <> ''),
-  coalesce((SELECT history FROM "rowlock_era" WHERE history <> '' ORDER BY start DESC LIMIT 1) = h.name,
-    false)::int, pg_is_in_recovery()::int, h.started
-FROM (SELECT s.started || '/' || coalesce(pg_relation_filenode('"rowlock"'::regclass), 0) AS name, s.started
-      FROM (SELECT ((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint)::text) AS s (started)
-     ) AS h
+  coalesce((SELECT history = h.name || '/' || xmin FROM "rowlock_era" WHERE history <> ''
+    ORDER BY start DESC LIMIT 1), false)::int, pg_is_in_recovery()::int
+FROM (SELECT (@history) AS name) AS h
 
 -- dialect/postgres/era.sql: era-make
 INSERT /* rowlock era-make */ INTO "rowlock_era" (history, start, since) VALUES ('', 0, clock_timestamp())
@@ -147,7 +150,8 @@ SELECT /* rowlock era-fresh */ (NOT EXISTS (SELECT 1 FROM "rowlock") AND (SELECT
 SELECT /* rowlock era-clock */ (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 
 -- dialect/postgres/era.sql: era-write
-INSERT /* rowlock era-write */ INTO "rowlock_era" (history, start, since) VALUES ($1, $2, clock_timestamp())
+INSERT /* rowlock era-write */ INTO "rowlock_era" (history, start, since)
+VALUES ($1 || '/' || (txid_current() & 4294967295), $2, clock_timestamp())
 ON CONFLICT (history) DO UPDATE SET start = excluded.start, since = excluded.since
 
 -- dialect/postgres/era.sql: era-kept

@@ -116,7 +116,7 @@ LIMIT ?1
 -- dialect/sqlite/era.sql: era-look
 SELECT /* rowlock era-look */ ?1, coalesce((SELECT max(start) FROM "rowlock_era"), -1),
   (SELECT count(*) FROM "rowlock_era" WHERE history <> ''),
-  (SELECT count(*) FROM "rowlock_era" WHERE history = ?1), 0, ''
+  (SELECT count(*) FROM "rowlock_era" WHERE history = ?1), 0
 
 -- dialect/sqlite/era.sql: era-make
 INSERT /* rowlock era-make */ INTO "rowlock_era" (history, start, since)

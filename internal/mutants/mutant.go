@@ -72,7 +72,7 @@ func mutantsOf(root, db string) ([]mutant, error) {
 }
 
 // unread reports whether a server has another statement in the place of one of its dialect's:
-// MariaDB reads era-look-mariadb, and MySQL era-look.
+// MariaDB has era-session-mariadb, and MySQL era-session.
 func unread(db, statement, text string) bool {
 	const own = "-mariadb"
 	return db == "mysql" && strings.HasSuffix(statement, own) ||

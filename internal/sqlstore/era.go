@@ -20,13 +20,11 @@ type History struct {
 	Known    bool
 	// ReadOnly says that the server takes no writes.
 	ReadOnly bool
-	// Server is something that statements can compare, and that differs on any other server.
-	Server string
 }
 
 // Dest returns the destinations of section era-look.
 func (h *History) Dest() []any {
-	return []any{&h.Name, &h.Newest, &h.Recorded, &h.Known, &h.ReadOnly, &h.Server}
+	return []any{&h.Name, &h.Newest, &h.Recorded, &h.Known, &h.ReadOnly}
 }
 
 const eraWord = "@era"

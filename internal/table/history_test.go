@@ -29,11 +29,12 @@ func TestAServerKnowsWhetherItsHistoryIsTheNewest(t *testing.T) {
 		own := look(t, e, s, 0, -1, false).Name
 		record := func(name string, start int) {
 			t.Helper()
-			e.Exec(t, `INSERT INTO {rowlock_era} (history, start, since) VALUES (?, ?, {now})`, name, start)
+			if _, err := s.Exec(t.Context(), e.Dialect.Text("era-write"), name, start); err != nil {
+				t.Fatal(err)
+			}
 		}
-		record(own, 0)
-		look(t, e, s, 1, 0, true)
-		e.Exec(t, `UPDATE {rowlock_era} SET start = 20 WHERE history = ?`, own)
+		record(own, 20)
+		look(t, e, s, 1, 20, true)
 		record("older", 10)
 		look(t, e, s, 2, 20, true)
 		record("newer", 30)
