@@ -95,6 +95,9 @@ func checkPath(path string) error {
 	case strings.ContainsRune(path, 0):
 		return bad("a path has no NUL")
 	}
+	if err := checkName(path); err != nil {
+		return err
+	}
 	return folder(path)
 }
 

@@ -29,7 +29,7 @@ func (d *database) Server(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts
 		return f, err
 	}
 	for _, check := range []func(context.Context, *sql.Conn, string) ([]string, error){
-		onlyQueries, writable, patient, journal, deferred,
+		named, onlyQueries, writable, locks, patient, journal, deferred,
 	} {
 		warnings, err := check(ctx, conn, path)
 		if err != nil {

@@ -1,7 +1,8 @@
 // Package sqlite is rowlock's SQLite dialect, for SQLite 3.42 and later through modernc.org/sqlite.
 // All processes that lock must run on one host, because SQLite's file locks are unreliable on a
-// network file system. A process that is stopped in the middle of a write, ours or its own, keeps
-// the file's one write lock until it resumes: no lease helps against that.
+// network file system. A file without locks (nolock=1, vfs=unix-none) is refused when it is opened,
+// because two connections prove it. A process that is stopped in the middle of a write, ours or its
+// own, keeps the file's one write lock until it resumes: no lease helps against that.
 package sqlite
 
 import (
