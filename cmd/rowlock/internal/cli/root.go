@@ -10,12 +10,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/supervise"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 )
 
@@ -29,15 +31,17 @@ type program struct {
 	verbose  bool
 	out      *listing.Output
 	stderr   io.Writer
-	began    bool // a command has begun: what fails now is no wrong usage
+	heeded   []os.Signal // those of passed that were not ignored at the start
+	began    bool        // a command has begun: what fails now is no wrong usage
 }
 
 // Main runs rowlock with arguments and returns the exit code.
 func Main(args []string) int {
-	p := &program{stderr: os.Stderr}
+	p := &program{stderr: os.Stderr, heeded: supervise.Heeded(passed...)}
+	supervise.ReapOrphans()
 	root := p.root()
 	root.SetArgs(args)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := notified(p.heeded)
 	defer stop()
 	err := root.ExecuteContext(ctx)
 	switch {
@@ -51,6 +55,17 @@ func Main(args []string) int {
 		fmt.Fprintln(p.stderr, oneLine(err))
 	}
 	return exitCode(err)
+}
+
+// notified returns a context that the usual signals end, but for those that are ignored.
+func notified(heeded []os.Signal) (context.Context, context.CancelFunc) {
+	ends := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM}, func(s os.Signal) bool {
+		return !slices.Contains(heeded, s)
+	})
+	if len(ends) == 0 { // NotifyContext would take it for all signals
+		return context.WithCancel(context.Background())
+	}
+	return signal.NotifyContext(context.Background(), ends...)
 }
 
 func (p *program) root() *cobra.Command {

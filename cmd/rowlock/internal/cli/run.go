@@ -16,7 +16,7 @@ import (
 
 // runFlags are those of run.
 type runFlags struct {
-	skip, fair                     bool
+	skip, fair, keepDSN            bool
 	wait, ttl, grace, least, limit time.Duration
 	note, identity, report         string
 }
@@ -27,7 +27,8 @@ func (p *program) run() *cobra.Command {
 		Use:   "run KEY [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run a command while it holds a lock",
 		Long: `Run a command while it holds the lock KEY. The command gets ROWLOCK_KEY, ROWLOCK_TOKEN,
-ROWLOCK_OWNER and what rowlock fence needs besides. Signals are passed on to it.
+ROWLOCK_OWNER and what rowlock fence needs besides, but not ROWLOCK_DSN: see --keep-dsn. Signals
+are passed on to it, but for those that were ignored when run started (nohup).
 
 If the lease cannot be renewed, because the database is gone or another owner has the key, the
 command's process group is sent SIGTERM, and --grace later SIGKILL, before the lease ends. That
@@ -60,6 +61,7 @@ each of these a line on standard error begins with "rowlock:". --report FILE tel
 	flags.StringVar(&f.note, "note", "", "shown to others (default: the name of the command)")
 	flags.StringVar(&f.identity, "identity", "", "shown as the holder (default: host/pid/program)")
 	flags.BoolVar(&f.fair, "fair", false, "wait in the queue of fair clients")
+	flags.BoolVar(&f.keepDSN, "keep-dsn", false, "leave ROWLOCK_DSN, which may have a password, to the command")
 	flags.StringVar(&f.report, "report", "", "write the outcome to this file, in JSON")
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,7 +49,7 @@ func (r *runner) writeReport(code int) error {
 	}
 	text, err := json.Marshal(report{r.outcome, keytext.Show(r.key), r.token, code})
 	if err == nil {
-		err = os.WriteFile(r.flags.report, append(text, '\n'), 0o644)
+		err = os.WriteFile(r.flags.report, append(text, '\n'), 0o600)
 	}
 	return err
 }
@@ -68,7 +69,7 @@ func (r *runner) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(runError(err), quiet(lock.UnlockNow(context.WithoutCancel(ctx))))
 	}
-	cause := r.follow(command, lock)
+	cause := r.follow(ctx, command, lock)
 	result, err := command.Result()
 	if err != nil {
 		r.outcome = "killed"
@@ -158,11 +159,21 @@ func (r *runner) start(
 		return nil, fmt.Errorf("%w: %s, before the command was started",
 			lease.ErrLost, keytext.Show(r.key))
 	}
-	env := append(os.Environ(), "ROWLOCK_KEY="+keytext.Show(r.key),
+	env := append(r.environment(), "ROWLOCK_KEY="+keytext.Show(r.key),
 		"ROWLOCK_TOKEN="+strconv.FormatInt(lock.Token(), 10), "ROWLOCK_OWNER="+found[0].Owner.String(),
 		"ROWLOCK_TTL="+r.flags.ttl.String(), "ROWLOCK_DIALECT="+r.target.Kind,
 		"ROWLOCK_PREFIX="+r.target.Settings.Prefix, "ROWLOCK_SCHEMA="+r.target.Settings.Schema)
 	return supervise.Start(r.command, env, lock.Deadline(), r.flags.grace)
+}
+
+// environment is what the command gets of this process's: not the DSN, which has a password that
+// the command, its logs and its children would have too.
+func (r *runner) environment() []string {
+	all := os.Environ()
+	if r.flags.keepDSN {
+		return all
+	}
+	return slices.DeleteFunc(all, func(v string) bool { return strings.HasPrefix(v, "ROWLOCK_DSN=") })
 }
 
 // passed are the signals that the command gets.
@@ -172,10 +183,13 @@ var passed = []os.Signal{
 
 // follow tells the supervising process each new deadline, and returns when the command has ended:
 // with the cause of the lock's end, if that came first.
-func (r *runner) follow(command *supervise.Command, lock *rowlock.Lock) (cause error) {
+func (r *runner) follow(ctx context.Context, command *supervise.Command, lock *rowlock.Lock) (cause error) {
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, passed...)
+	signal.Notify(signals, r.program.heeded...)
 	defer signal.Stop(signals)
+	if ctx.Err() != nil { // a signal came while the command was started
+		command.Signal(syscall.Signal(interrupted(ctx) - 128))
+	}
 	renewed := time.NewTicker(max(10*time.Millisecond, r.flags.ttl/60))
 	defer renewed.Stop()
 	over := lock.Context().Done()
@@ -185,6 +199,8 @@ func (r *runner) follow(command *supervise.Command, lock *rowlock.Lock) (cause e
 			return cause
 		case s := <-signals:
 			command.Signal(s)
+		case <-command.Asks():
+			r.say("run: the command waits for the terminal, in the background: bring it to the foreground (fg)")
 		case <-renewed.C:
 			if cause == nil {
 				command.Extend(lock.Deadline())

@@ -13,4 +13,7 @@
 //
 // To end a group is SIGTERM, and SIGKILL after a grace, at the deadline at the latest. A process
 // that has left the group (setsid) is not ended.
+//
+// On Linux the warden inherits the orphans of the command and asks for them, because process 1 of a
+// container may not. A zombie of the group whose parent does not ask for it is no reason to wait.
 package supervise

@@ -19,6 +19,7 @@ import (
 type Command struct {
 	warden *exec.Cmd
 	orders *os.File
+	asks   chan struct{}
 	ended  chan struct{}
 
 	mu    sync.Mutex
@@ -46,7 +47,7 @@ func Start(command, env []string, until time.Time, grace time.Duration) (*Comman
 	if err != nil {
 		return nil, fmt.Errorf("rowlock: run: %w", err)
 	}
-	c := &Command{orders: give, ended: make(chan struct{}), until: until}
+	c := &Command{orders: give, asks: make(chan struct{}, 1), ended: make(chan struct{}), until: until}
 	c.warden = exec.Command(program, arguments(grace, command)...)
 	c.warden.Stdin, c.warden.Stdout, c.warden.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.warden.Env = env
@@ -115,6 +116,10 @@ func (c *Command) kill() {
 	}
 }
 
+// Asks tells that the command was stopped because it uses the terminal from the background. It goes
+// on when the keeper is in the foreground.
+func (c *Command) Asks() <-chan struct{} { return c.asks }
+
 // Ended is closed when the command and its group have ended.
 func (c *Command) Ended() <-chan struct{} { return c.ended }
 
@@ -137,6 +142,9 @@ func (c *Command) follow(words io.ReadCloser) {
 			c.end, said = *w.End, true
 		}
 		c.mu.Unlock()
+		if w.Asks && len(c.asks) == 0 {
+			c.asks <- struct{}{}
+		}
 	}
 	if !said {
 		c.kill()

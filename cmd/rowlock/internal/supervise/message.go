@@ -21,6 +21,8 @@ type order struct {
 type word struct {
 	// Group is the process group of the command, when it has started.
 	Group int `json:"group,omitempty"`
+	// Asks says that the command was stopped because it uses the terminal from the background.
+	Asks bool `json:"asks,omitempty"`
 	// End is how it ended; nothing comes after it.
 	End *End `json:"end,omitempty"`
 }

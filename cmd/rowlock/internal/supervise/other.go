@@ -34,6 +34,15 @@ func (*Command) Signal(os.Signal) {}
 // Stop does nothing.
 func (*Command) Stop() {}
 
+// Asks tells nothing.
+func (*Command) Asks() <-chan struct{} { return nil }
+
+// Heeded returns the signals.
+func Heeded(all ...os.Signal) []os.Signal { return all }
+
+// ReapOrphans does nothing.
+func ReapOrphans() {}
+
 // Ended is never closed.
 func (*Command) Ended() <-chan struct{} { return nil }
 

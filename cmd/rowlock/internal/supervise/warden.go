@@ -37,7 +37,9 @@ type warden struct {
 	kill   time.Duration // when SIGKILL follows SIGTERM; 0: no SIGTERM was sent
 	group  int
 	exited bool // the command itself has
+	asked  bool // the command is stopped until it has the terminal
 	end    End
+	corpse corpses
 }
 
 // Warden is the warden process: args are the grace and the command. It returns the exit code of the
@@ -54,8 +56,9 @@ func Warden(args []string) int {
 	}
 	syscall.CloseOnExec(ordersFile)
 	syscall.CloseOnExec(wordsFile)
-	// Notify, and not Ignore, which the command would inherit.
-	signal.Notify(make(chan os.Signal, 1), deaf...)
+	// Notify, and not Ignore, which the command would inherit. It keeps what was ignored before.
+	signal.Notify(make(chan os.Signal, 1), Heeded(deaf...)...)
+	adopt()
 	w := &warden{words: os.NewFile(wordsFile, "words"), grace: grace}
 	orders := read(os.NewFile(ordersFile, "orders"))
 	first, ok := <-orders
@@ -103,8 +106,8 @@ func (w *warden) run(cmd *exec.Cmd, orders <-chan order) {
 	}
 	w.group = cmd.Process.Pid
 	_ = send(w.words, word{Group: w.group})
-	exited := make(chan int, 1)
-	go func() { exited <- wait(w.group) }()
+	exited, asked := make(chan int, 1), make(chan struct{}, 1)
+	go wait(w.group, exited, asked)
 	for !w.over() {
 		select {
 		case o, ok := <-orders:
@@ -115,7 +118,14 @@ func (w *warden) run(cmd *exec.Cmd, orders <-chan order) {
 		case w.end.Code = <-exited:
 			w.exited = true
 			terminal.takeBack()
+		case <-asked:
+			w.asked = true
+			_ = send(w.words, word{Asks: true})
 		case <-time.After(w.pause()):
+		}
+		if w.asked && terminal.handOver(w.group) {
+			w.asked = false
+			w.signal(syscall.SIGCONT)
 		}
 		w.act()
 	}
@@ -177,27 +187,39 @@ func (w *warden) pause() time.Duration {
 
 func (w *warden) signal(s syscall.Signal) { _ = syscall.Kill(-w.group, s) }
 
-// alive reports whether the group has processes. A zombie is one until its parent has asked for it.
-func (w *warden) alive() bool { return !errors.Is(syscall.Kill(-w.group, 0), syscall.ESRCH) }
+// alive reports whether the group has processes that run. The kernel counts a zombie as one until
+// its parent has asked for it, and a parent that has left the group may never do so.
+func (w *warden) alive() bool {
+	return !errors.Is(syscall.Kill(-w.group, 0), syscall.ESRCH) && !w.corpse.only(w.group)
+}
 
 func (w *warden) over() bool { return w.exited && !w.alive() }
 
-// wait returns the exit code as a shell has it. A command that its terminal stops (Ctrl-Z) goes on,
-// because no shell knows of it that could continue it, and the lock would be held meanwhile.
-func wait(pid int) int {
+// wait tells the exit code of the command as a shell has it, and asks for all other processes that
+// the warden inherits: they would stay zombies of the group. A command that its terminal stops
+// (Ctrl-Z) goes on, because no shell knows of it that could continue it, and the lock would be held
+// meanwhile. One that is stopped because it is in the background cannot go on before it has the
+// terminal.
+func wait(command int, exited chan<- int, asked chan<- struct{}) {
 	for {
 		var status syscall.WaitStatus
-		_, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
+		pid, err := syscall.Wait4(-1, &status, syscall.WUNTRACED, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
-			return 126
-		case status.Stopped() && status.StopSignal() == syscall.SIGTSTP:
-			_ = syscall.Kill(-pid, syscall.SIGCONT)
+			return // no descendants are left
+		case pid != command:
 		case status.Exited():
-			return status.ExitStatus()
+			exited <- status.ExitStatus()
 		case status.Signaled():
-			return 128 + int(status.Signal())
+			exited <- 128 + int(status.Signal())
+		case status.StopSignal() == syscall.SIGTSTP:
+			_ = syscall.Kill(-pid, syscall.SIGCONT)
+		case status.StopSignal() == syscall.SIGTTIN, status.StopSignal() == syscall.SIGTTOU:
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
 		}
 	}
 }
