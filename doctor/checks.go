@@ -26,6 +26,7 @@ var checks = []check{
 	{id: "replication", on: []string{"postgres", "mysql"}, run: replication, grant: monitor},
 	{id: "semi-sync", on: []string{"mysql"}, run: semiSync},
 	{id: "pooler", on: []string{"postgres"}, run: pooler},
+	{id: "encryption", on: []string{"postgres", "mysql"}, run: encryption},
 	{id: "isolation", run: isolation},
 	{id: "durability", run: durability},
 	{id: "timeouts", run: timeouts},

@@ -40,6 +40,13 @@ SHOW GRANTS
 
 -- name: left-behind
 
+-- name: encryption
+SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_cipher')
+
+-- name: peer
+-- From which host the server sees this session come
+SELECT SUBSTRING_INDEX(USER(), '@', -1)
+
 -- name: clock
 -- In µs since 1970
 SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))

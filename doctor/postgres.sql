@@ -52,6 +52,15 @@ WHERE source = 'session' AND name NOT IN ('client_encoding', 'DateStyle', 'TimeZ
   'standard_conforming_strings', 'application_name', 'IntervalStyle', 'search_path',
   'default_transaction_read_only', 'in_hot_standby', 'session_authorization', 'role')
 
+-- name: encryption
+SELECT v.name, v.value FROM pg_stat_ssl AS s, LATERAL (VALUES ('ssl', s.ssl::text),
+  ('version', coalesce(s.version, '')), ('cipher', coalesce(s.cipher, ''))) AS v(name, value)
+WHERE s.pid = pg_backend_pid()
+
+-- name: peer
+-- From which host the server sees this session come: none for a socket, or for its own address
+SELECT coalesce(host(nullif(inet_client_addr(), inet_server_addr())), '')
+
 -- name: clock
 -- In µs since 1970
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint

@@ -25,6 +25,10 @@ UNION ALL SELECT 'file', file, 'PRAGMA database_list', '' FROM pragma_database_l
 
 -- name: left-behind
 
+-- name: encryption
+
+-- name: peer
+
 -- name: clock
 -- In µs since 1970, to the millisecond
 SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -93,8 +95,13 @@ func isNetwork(err error) bool {
 // oneLine is how an error is told: "rowlock: …" in one line.
 func oneLine(err error) string {
 	text := strings.TrimPrefix(target.Plain(err), "rowlock: ")
-	return "rowlock: " + text
+	text = userInfo.ReplaceAllString(text, "://…@")
+	return "rowlock: " + listing.Plain(text) // a server's message may have what a program has stored
 }
+
+// userInfo is a name and a password in a URL, such as one that was written where a command or a key
+// belongs: an error about it would bring the password into a log.
+var userInfo = regexp.MustCompile(`://[^\s/@]*:[^\s@]*@`)
 
 func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}

@@ -112,10 +112,12 @@ func (m *moving) check(texts []string) (keys []string, err error) {
 }
 
 func (p *program) moveKeys(ctx context.Context, m *moving, texts []string) error {
+	m.etcd.RequireTLS = p.settings.RequireTLS
 	keys, err := m.check(texts)
 	if err != nil {
 		return err
 	}
+	p.warn(m.etcd.Warning())
 	_, table, end, err := p.table(ctx)
 	if err != nil {
 		return err

@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 )
 
@@ -15,7 +17,15 @@ func (p *program) connect(ctx context.Context) (*target.Target, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	p.warn(t.Warning)
 	return t, func() { _ = t.DB.Close() }, nil
+}
+
+// warn prints a warning without -v too, because it is about a password. An empty one is none.
+func (p *program) warn(text string) {
+	if text != "" {
+		fmt.Fprintln(p.stderr, "rowlock: warning: "+listing.Plain(text))
+	}
 }
 
 // config is for a client of a kind of database, that holds few locks.

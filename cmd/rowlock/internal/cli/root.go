@@ -100,6 +100,7 @@ func (p *program) root() *cobra.Command {
 		"schema or database of the tables (ROWLOCK_SCHEMA)")
 	flags.BoolVar(&p.settings.Pooled, "pooled", false,
 		"PostgreSQL is behind PgBouncer in transaction mode")
+	flags.BoolVar(&p.settings.RequireTLS, "require-tls", false, "refuse to connect to another host without TLS")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print the library's warnings too")
 	root.AddCommand(p.run(), p.fence(), p.ls(), p.show(), p.waiters(), p.top(), p.watch(),
 		p.release(), p.move(), p.recall(), p.history(), p.console(), p.doctor(), p.migrate(), p.bench(), p.version())

@@ -25,6 +25,8 @@ type Etcd struct {
 	CACert, Cert, Key string // files
 	User, Password    string // User may be USER:PASSWORD
 	Timeout           time.Duration
+	// RequireTLS refuses to connect to another host without TLS.
+	RequireTLS bool
 }
 
 // Check returns what is wrong with the settings before anything is dialed. Its errors wrap
@@ -42,6 +44,14 @@ func (e *Etcd) Check() error {
 		return bad("--timeout %s is too short for etcd: write at least 100ms", e.Timeout)
 	case (e.Cert == "") != (e.Key == ""):
 		return bad("--cert %q and --key %q belong together: give both or none", e.Cert, e.Key)
+	}
+	for _, endpoint := range e.Endpoints {
+		if err := e.checkEndpoint(endpoint); err != nil {
+			return fmt.Errorf("%w: %w", lease.ErrConfig, err)
+		}
+	}
+	if e.RequireTLS {
+		return e.refusal()
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type Settings struct {
 	DSN, Prefix, Schema string
 	// Pooled says that PostgreSQL is behind PgBouncer in transaction mode.
 	Pooled bool
+	// RequireTLS refuses to connect to another host without TLS.
+	RequireTLS bool
 }
 
 // Target is a database.
@@ -37,6 +40,8 @@ type Target struct {
 	// database, without a password.
 	Kind, Name string
 	Settings   Settings
+	// Warning says what another host could get, or is empty.
+	Warning string
 }
 
 const forms = "write postgres://USER@HOST/DB, mysql://USER@HOST/DB or sqlite:FILE"
@@ -55,8 +60,17 @@ func Kind(dsn string) (string, error) {
 	case scheme == "sqlite":
 		return "sqlite", nil
 	}
-	return "", fmt.Errorf("%w: --dsn has the scheme %.20q: %s", lease.ErrConfig, scheme, forms)
+	// What stands before the first colon is shown only if it is surely a scheme: it may be the user,
+	// or the password, of a DSN in another form.
+	if !strings.HasPrefix(dsn[len(scheme):], "://") || !isScheme.MatchString(scheme) {
+		scheme = "another form"
+	} else {
+		scheme = "the scheme " + scheme
+	}
+	return "", fmt.Errorf("%w: --dsn has %s: %s", lease.ErrConfig, scheme, forms)
 }
+
+var isScheme = regexp.MustCompile(`^[a-z]{1,12}$`)
 
 // Dialect returns the dialect of s. It connects to nothing.
 func (s Settings) Dialect() (dialect.Dialect, string, error) {
@@ -146,12 +160,7 @@ func (s Settings) Create() error {
 }
 
 func (t *Target) dial(ctx context.Context, u *url.URL) error {
-	var err error
-	if t.Kind == "mysql" {
-		t.DB, err = openMySQL(u)
-	} else {
-		t.DB, err = sql.Open("pgx", t.Settings.DSN)
-	}
+	err := t.prepare(u)
 	if err != nil {
 		return err
 	}
@@ -164,22 +173,48 @@ func (t *Target) dial(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-func openMySQL(u *url.URL) (*sql.DB, error) {
+// prepare makes the pool, unless the way to the server is refused. Nothing is sent.
+func (t *Target) prepare(u *url.URL) error {
+	if t.Kind == "mysql" {
+		return t.prepareMySQL(u)
+	}
+	hops, err := postgresHops(t.Settings.DSN)
+	if err == nil {
+		err = t.guard(hops)
+	}
+	if err == nil {
+		t.DB, err = sql.Open("pgx", t.Settings.DSN)
+	}
+	return err
+}
+
+func (t *Target) prepareMySQL(u *url.URL) error {
 	cfg, err := mysqlConfig(u)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if err := t.guard(mysqlHops(cfg)); err != nil {
+		return err
 	}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("%w: --dsn: %s", lease.ErrConfig, Plain(err))
+		return fmt.Errorf("%w: --dsn: %s", lease.ErrConfig, withoutDSN(err, t.Settings.DSN))
 	}
-	return sql.OpenDB(connector), nil
+	t.DB = sql.OpenDB(connector)
+	return nil
 }
 
 // mysqlConfig turns mysql://USER:PASSWORD@HOST:PORT/DB?PARAMETER=… into the driver's settings. The
 // parameters are the driver's, and socket: the path of a Unix socket.
 func mysqlConfig(u *url.URL) (*mysql.Config, error) {
 	query := u.Query()
+	for name := range query {
+		if strings.Contains(strings.ToLower(name), "password") && !strings.HasPrefix(name, "allow") {
+			// The driver would send it as a variable, and the server's error would show it.
+			return nil, fmt.Errorf("%w: --dsn has the parameter %s: write mysql://USER:PASSWORD@HOST/DB",
+				lease.ErrConfig, name)
+		}
+	}
 	cfg := mysql.NewConfig()
 	cfg.Net, cfg.Addr = "tcp", u.Host
 	switch {
@@ -199,7 +234,7 @@ func mysqlConfig(u *url.URL) (*mysql.Config, error) {
 	}
 	whole, err := mysql.ParseDSN(dsn + mark + query.Encode())
 	if err != nil {
-		return nil, fmt.Errorf("%w: --dsn: %s", lease.ErrConfig, Plain(err))
+		return nil, fmt.Errorf("%w: --dsn: %s", lease.ErrConfig, withoutDSN(err, u.String()))
 	}
 	whole.Logger = &mysql.NopLogger{} // a dead connection is an error too, and once is enough
 	return whole, nil
