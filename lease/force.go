@@ -56,6 +56,9 @@ type Forced struct {
 	Raised int64
 	// At is when, by the store's clock.
 	At time.Time
+	// Session is the user that the database knows the operator's session as, beside By, which anyone
+	// can claim. It is empty where a database has no users.
+	Session string
 }
 
 // ForcedFilter selects records.

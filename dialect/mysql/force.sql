@@ -22,9 +22,11 @@ WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
 DELETE FROM rowlock_member WHERE `key` = ? AND team = ?
 
 -- name: force-record
--- id, operator, reason, token asked for, owner, token, note, key
+-- id, operator, reason, token asked for, owner, token, note, key. The operator is what a caller
+-- claims; the session's user follows it behind a tab. USER() would be a claim too.
 INSERT INTO rowlock_forced (`key`, `at`, id, actor, reason, asked, owner, token, note, raised)
-SELECT r.`key`, UTC_TIMESTAMP(6), ?, ?, ?, ?, ?, ?, ?, r.token FROM rowlock AS r WHERE r.`key` = ?
+SELECT r.`key`, UTC_TIMESTAMP(6), ?, CONCAT(?, X'09', CURRENT_USER()), ?, ?, ?, ?, ?, r.token
+FROM rowlock AS r WHERE r.`key` = ?
 
 -- name: force-find
 -- key, id

@@ -22,9 +22,10 @@ WHERE key = $2 AND owner = $3 AND token = $4 AND home = @home
 DELETE FROM rowlock_member WHERE key = $1 AND team = $2
 
 -- name: force-record
--- id, operator, reason, token asked for, owner, token, note, key
+-- id, operator, reason, token asked for, owner, token, note, key. The operator is what a caller
+-- claims; the session's user follows it behind a tab.
 INSERT INTO rowlock_forced (key, at, id, actor, reason, asked, owner, token, note, raised)
-SELECT r.key, clock_timestamp(), $1::bytea, $2::text, $3::text, $4::bigint, $5::bytea, $6::bigint,
+SELECT r.key, clock_timestamp(), $1::bytea, $2::text || chr(9) || session_user, $3::text, $4::bigint, $5::bytea, $6::bigint,
   $7::text, r.token
 FROM rowlock AS r WHERE r.key = $8
 

@@ -21,9 +21,10 @@ WHERE key = ? AND owner = ? AND token = ? AND home = @home
 DELETE FROM rowlock_member WHERE key = ? AND team = ?
 
 -- name: force-record
--- id, operator, reason, token asked for, owner, token, note, key
+-- id, operator, reason, token asked for, owner, token, note, key. A tab ends the operator, who is
+-- what a caller claims. Other databases add the session's user.
 INSERT INTO rowlock_forced (key, at, id, actor, reason, asked, owner, token, note, raised)
-SELECT r.key, CAST(unixepoch('subsec') * 1000 AS INTEGER), ?, ?, ?, ?, ?, ?, ?, r.token
+SELECT r.key, CAST(unixepoch('subsec') * 1000 AS INTEGER), ?, ? || char(9), ?, ?, ?, ?, ?, r.token
 FROM rowlock AS r WHERE r.key = ?
 
 -- name: force-find

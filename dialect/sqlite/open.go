@@ -39,8 +39,9 @@ func dsn(path string, pragmas ...string) string {
 	return location(path) + "?" + settings.String() + "_txlock=immediate"
 }
 
-// Open opens the SQLite file at path, and makes it if its folder is there. The pool has the
-// settings that writers of one file need:
+// Open opens the SQLite file at path, and makes it if its folder is there. Only its owner may read a
+// file that Open makes: let other users in with chmod, or make it before. The pool has the settings
+// that writers of one file need:
 //
 //   - busy_timeout(5000): a writer waits up to 5 s for another. SQLite itself waits for none.
 //   - immediate transactions: BeginTx waits for its turn to write. A deferred transaction that has
@@ -66,6 +67,7 @@ func Open(path string, pragmas ...string) (*sql.DB, error) {
 				lease.ErrConfig, p)
 		}
 	}
+	private(path)
 	db, err := sql.Open("sqlite", dsn(path, pragmas...))
 	if err != nil {
 		return nil, fmt.Errorf("rowlock: sqlite.Open(%q): %w", path, err)
@@ -74,6 +76,14 @@ func Open(path string, pragmas ...string) (*sql.DB, error) {
 		return nil, oneline.Join(opening(path, err), db.Close())
 	}
 	return db, nil
+}
+
+// private makes the file for its owner alone if it is missing: SQLite makes one that every user of
+// the machine may read, and the files beside it have its rights. An error is what opening finds.
+func private(path string) {
+	if f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err == nil {
+		_ = f.Close()
+	}
 }
 
 // pragma is one setting and nothing behind it, because the driver would run that too.

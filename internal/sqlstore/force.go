@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -115,6 +116,16 @@ func scanForced(row Columns) (f lease.Forced, err error) {
 	copy(f.ID[:], id)
 	copy(f.Lease.Owner[:], owner)
 	f.Key, f.Lease.Key, f.At = string(key), string(key), time.UnixMicro(at).UTC()
-	f.By, f.Reason, f.Note = string(by), string(reason), string(note)
+	f.By, f.Session = actors(string(by))
+	f.Reason, f.Note = string(reason), string(note)
 	return f, err
+}
+
+// actors returns the operator that a request has named, and behind the last tab the user of the
+// session, which the statement has added. The first is a claim, and may have tabs.
+func actors(actor string) (by, session string) {
+	if at := strings.LastIndexByte(actor, '\t'); at >= 0 {
+		return actor[:at], actor[at+1:]
+	}
+	return actor, ""
 }

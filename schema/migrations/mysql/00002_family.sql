@@ -57,7 +57,7 @@ CREATE TABLE IF NOT EXISTS rowlock_forced (
     `key`   VARBINARY(255)  NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
     `at`    DATETIME(6)     NOT NULL,
     id      BINARY(16)      NOT NULL,
-    actor   VARBINARY(128)  NOT NULL,
+    actor   VARBINARY(512)  NOT NULL,
     reason  VARBINARY(1000) NOT NULL,
     asked   BIGINT          NOT NULL,
     owner   BINARY(16)      NOT NULL,

@@ -55,9 +55,10 @@ func (p *program) serve(ctx context.Context, listen, by string, write bool) erro
 	if err != nil {
 		return usage("--listen %s: %s", listen, target.Plain(err))
 	}
-	d := door.New(by)
+	warns := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	d := door.New(by, warns)
 	h, err := console.Handler(client, console.Options{
-		DB: t.DB, Dialect: t.Dialect, Write: write, Authorize: d.Viewer, Logger: p.logger(),
+		DB: t.DB, Dialect: t.Dialect, Write: write, Authorize: d.Viewer, Logger: warns,
 		StreamsPerViewer: streams, Streams: streams, // who has the address has the one name of --by
 		Timeline: timeline(client), Findings: findings(t),
 	})

@@ -66,7 +66,7 @@ func (p *program) listHistory(ctx context.Context, text, prefix string, limit in
 	return p.out.JSON(withRecords(all, records))
 }
 
-// happened is an event in JSON. By, Reason and Raised are of a forced release.
+// happened is an event in JSON. By, Session, Reason and Raised are of a forced release.
 type happened struct {
 	Event   string    `json:"event"`
 	Time    time.Time `json:"time"`
@@ -78,6 +78,7 @@ type happened struct {
 	Dropped int64     `json:"dropped,omitempty"`
 	Detail  string    `json:"detail,omitempty"`
 	By      string    `json:"by,omitempty"`
+	Session string    `json:"database_user,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
 	Raised  int64     `json:"raised_to,omitempty"`
 }
@@ -102,7 +103,7 @@ func withRecords(all []rowlock.TraceEvent, records []lease.Forced) []happened {
 			out[i].Key = keytext.Show(e.Key)
 		}
 		if f, ok := taken[grant{e.Key, e.Token}]; ok && e.Kind == lease.EventForced {
-			out[i].By, out[i].Reason, out[i].Raised = f.By, f.Reason, f.Raised
+			out[i].By, out[i].Session, out[i].Reason, out[i].Raised = f.By, f.Session, f.Reason, f.Raised
 		}
 	}
 	return out

@@ -58,6 +58,7 @@ type forced struct {
 	Time   time.Time `json:"time"`
 	Key    string    `json:"key"`
 	By     string    `json:"by"`
+	User   string    `json:"database_user,omitempty"`
 	Reason string    `json:"reason"`
 	Holder string    `json:"holder,omitempty"`
 	Note   string    `json:"note,omitempty"`
@@ -68,7 +69,7 @@ type forced struct {
 func forcedOf(f lease.Forced) forced {
 	identity, note := lease.SplitNote(f.Note)
 	return forced{
-		Time: f.At, Key: keytext.Show(f.Key), By: f.By, Reason: f.Reason, Holder: identity, Note: note,
+		Time: f.At, Key: keytext.Show(f.Key), By: f.By, User: f.Session, Reason: f.Reason, Holder: identity, Note: note,
 		Token: f.Lease.Token, Raised: f.Raised,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 )
@@ -15,14 +16,16 @@ import (
 // 127.0.0.1, and these do not know the path.
 type Door struct {
 	path, secret, who string
+	log               *slog.Logger
 }
 
 // cookie is the name of those of all doors: their paths differ.
 const cookie = "rowlock"
 
-// New returns a door with a new path and a new secret. who is the name of those who have them.
-func New(who string) *Door {
-	return &Door{path: "/" + rand.Text(), secret: rand.Text(), who: who}
+// New returns a door with a new path and a new secret. who is the name of those who have them. log
+// gets the requests that are refused.
+func New(who string, log *slog.Logger) *Door {
+	return &Door{path: "/" + rand.Text(), secret: rand.Text(), who: who, log: log}
 }
 
 // Address is what to open: the path, and the secret as its query.
@@ -44,6 +47,9 @@ func (d *Door) Admit(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		if r.Method != http.MethodGet || !below || r.URL.Path != d.path+"/" || !asks {
+			// Not the path, which may be right: a reader of the log would have half of the address.
+			d.log.LogAttrs(r.Context(), slog.LevelWarn, "rowlock: console: request without the address refused",
+				slog.String("method", r.Method), slog.String("from", r.RemoteAddr), slog.String("host", r.Host))
 			http.Error(w, "rowlock: open the address that `rowlock console` has printed: it is new at each start",
 				http.StatusForbidden)
 			return

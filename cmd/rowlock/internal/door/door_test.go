@@ -1,6 +1,8 @@
 package door
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,7 +24,7 @@ func (d *Door) asks(method, path string, cookies ...*http.Cookie) *http.Response
 }
 
 func TestTheAddressGivesACookieOfItsPathAlone(t *testing.T) {
-	d := New("ada")
+	d := New("ada", slog.New(slog.DiscardHandler))
 	answer := d.asks(http.MethodGet, d.Address())
 	if answer.StatusCode != http.StatusSeeOther || len(answer.Cookies()) != 1 {
 		t.Fatalf("the address is answered with %d and %v", answer.StatusCode, answer.Cookies())
@@ -40,7 +42,7 @@ func TestTheAddressGivesACookieOfItsPathAlone(t *testing.T) {
 }
 
 func TestBothThePathAndTheCookieAreNeeded(t *testing.T) {
-	d, other := New("ada"), New("ada")
+	d, other := New("ada", slog.New(slog.DiscardHandler)), New("ada", slog.New(slog.DiscardHandler))
 	mine := d.admission()
 	if d.path == other.path || d.secret == other.secret {
 		t.Error("two doors are the same")
@@ -67,5 +69,24 @@ func TestBothThePathAndTheCookieAreNeeded(t *testing.T) {
 		if answer := d.asks(c.method, c.path, c.cookies...); answer.StatusCode != c.code {
 			t.Errorf("%s is answered with %d, want %d", name, answer.StatusCode, c.code)
 		}
+	}
+}
+
+func TestARefusedRequestIsLoggedWithoutTheAddress(t *testing.T) {
+	var log bytes.Buffer
+	d := New("ada", slog.New(slog.NewTextHandler(&log, nil)))
+	d.asks(http.MethodGet, d.Address())
+	d.asks(http.MethodGet, d.path+"/", d.admission())
+	if log.Len() > 0 {
+		t.Errorf("what was admitted is logged: %s", &log)
+	}
+	d.asks(http.MethodGet, d.path+"/")
+	d.asks(http.MethodPost, "/"+d.secret)
+	text := log.String()
+	if strings.Count(text, "refused") != 2 || !strings.Contains(text, "192.0.2.1") {
+		t.Errorf("two refused requests are logged as %q", text)
+	}
+	if strings.Contains(text, d.path[1:]) || strings.Contains(text, d.secret) {
+		t.Errorf("the log has the address: %q", text)
 	}
 }

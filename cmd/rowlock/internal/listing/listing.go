@@ -6,12 +6,14 @@
 package listing
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -56,11 +58,36 @@ func Width(file *os.File) int {
 // IsJSON reports whether programs read.
 func (o *Output) IsJSON() bool { return o.json }
 
-// JSON prints a value in one line.
+// JSON prints a value in one line, with nothing in it that a terminal would obey: a program's
+// output is often looked at.
 func (o *Output) JSON(v any) error {
-	enc := json.NewEncoder(o.to)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(o.to, escaped(b.String()))
+	return err
+}
+
+// escaped spells characters that do not print as JSON does: package json leaves those above U+007E
+// as they are, among them C1 and what turns the direction of a text. Outside of its strings JSON
+// has none of them but the line's end.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\n' || strconv.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // Line prints a line.
