@@ -6,7 +6,9 @@ import (
 
 	"github.com/DATA-DOG/go-sqlmock"
 
+	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/doctor"
 )
 
@@ -43,4 +45,41 @@ func TestClustersWithSeveralWritersAreFound(t *testing.T) {
 	judge(t, scripted(t, "9.7.4", group, "group_replication_single_primary_mode=OFF"), doctor.Critical,
 		"several primaries", "group_replication_switch_to_single_primary_mode")
 	judge(t, scripted(t, "9.7.4", group, "group_replication_single_primary_mode=ON"), doctor.OK)
+}
+
+// session is what a server would say of a connection.
+func session(t *testing.T, d dialect.Dialect, peer string, state ...string) doctor.Finding {
+	t.Helper()
+	db, mock, err := sqlmock.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mock.MatchExpectationsInOrder(false)
+	mock.ExpectQuery("(?i)VERSION").WillReturnRows(sqlmock.NewRows([]string{"v", "n"}).AddRow("17.1", "app"))
+	mock.ExpectQuery("SHOW .*SESSION VARIABLES|pg_settings").WillReturnRows(sqlmock.NewRows([]string{"n", "v"}))
+	rows := sqlmock.NewRows([]string{"name", "value"})
+	for _, s := range state {
+		name, value, _ := strings.Cut(s, "=")
+		rows.AddRow(name, value)
+	}
+	mock.ExpectQuery("SESSION STATUS|pg_stat_ssl").WillReturnRows(rows)
+	mock.ExpectQuery("SUBSTRING_INDEX|inet_client_addr").WillReturnRows(sqlmock.NewRows([]string{"host"}).AddRow(peer))
+	r, err := doctor.Examine(t.Context(), db, d, quick("encryption"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Findings[0]
+}
+
+// The answers are scripted: the servers of tests are on this machine.
+func TestAConnectionInClearTextIsFound(t *testing.T) {
+	judge(t, session(t, postgres.New(), "10.0.0.7", "ssl=false", "version=", "cipher="), doctor.Warning,
+		"10.0.0.7", "not encrypted", "sslmode=verify-full")
+	judge(t, session(t, postgres.New(), "10.0.0.7", "ssl=true", "version=TLSv1.3", "cipher=TLS_AES_256_GCM_SHA384"), doctor.OK)
+	judge(t, session(t, postgres.New(), "", "ssl=false", "version=", "cipher="), doctor.OK)
+	judge(t, session(t, postgres.New(), "::1", "ssl=false", "version=", "cipher="), doctor.OK)
+	judge(t, session(t, mysql.New(), "web-1", "Ssl_cipher=", "Ssl_version="), doctor.Warning, "web-1", "tls=true")
+	judge(t, session(t, mysql.New(), "web-1", "Ssl_cipher=TLS_AES_128_GCM_SHA256", "Ssl_version=TLSv1.3"), doctor.OK)
+	judge(t, session(t, mysql.New(), "localhost", "Ssl_cipher=", "Ssl_version="), doctor.OK)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -135,4 +136,39 @@ func benchTables(b *bed) (n int) {
 		b.Fatal(err)
 	}
 	return n
+}
+
+func TestAPasswordForAnotherHostIsWarnedOf(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	for _, dsn := range []string{"postgres://app:hunter2@db.invalid/x", "mysql://app:hunter2@db.invalid/x"} {
+		out, said, code := b.does("ls", "--dsn", dsn, "--require-tls")
+		if code != 2 || !strings.Contains(said, "--require-tls") || strings.Contains(said, "hunter2") {
+			t.Errorf("ls --require-tls exits with %d: %s%s", code, out, said)
+		}
+		_, said, code = b.does("run", "k", "--dsn", dsn, "--require-tls", "--", "true")
+		if code != 125 || !strings.Contains(said, "--require-tls") {
+			t.Errorf("run --require-tls exits with %d: %s", code, said)
+		}
+	}
+	b.wants(0, "no such keys", "ls", "--require-tls") // a file is no other host
+	_, said, code := b.does("postgres://app:hunter2@db/x")
+	if code != 2 || strings.Contains(said, "hunter2") {
+		t.Errorf("a DSN instead of a command: %d, %s", code, said)
+	}
+	_, said, code = b.does("move", "k", "--etcd", "http://10.0.0.1:2379", "--require-tls")
+	if code != 2 || !strings.Contains(said, "--require-tls: --etcd") {
+		t.Errorf("move --require-tls exits with %d: %s", code, said)
+	}
+}
+
+func TestFilesOfTheProgramAreTheirOwnersAlone(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	report, file := filepath.Join(t.TempDir(), "report"), filepath.Join(t.TempDir(), "new.db")
+	b.wants(0, "", "run", "k", "--report", report, "--", "true")
+	b.does("migrate", "up", "--create", "--dsn", "sqlite:"+file)
+	for _, name := range []string{report, file} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the rights %v (%v), want 0600", name, info.Mode(), err)
+		}
+	}
 }

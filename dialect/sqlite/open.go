@@ -39,8 +39,8 @@ func dsn(path string, pragmas ...string) string {
 	return location(path) + "?" + settings.String() + "_txlock=immediate"
 }
 
-// Open opens the SQLite file at path, and makes it if its folder is there. Only its owner may read a
-// file that Open makes: let other users in with chmod, or make it before. The pool has the settings
+// Open opens the SQLite file at path, and makes it if its folder is there. A file that Open makes
+// is its owner's alone: let other users in with chmod, or make it before. The pool has the settings
 // that writers of one file need:
 //
 //   - busy_timeout(5000): a writer waits up to 5 s for another. SQLite itself waits for none.

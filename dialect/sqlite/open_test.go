@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -181,4 +182,37 @@ func TestManyOpenAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// SQLite's own default lets every user of the machine read what is stored.
+func TestAFileThatOpenMakesIsItsOwnersAlone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such rights")
+	}
+	path := filepath.Join(t.TempDir(), "app.db")
+	db, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`CREATE TABLE x (n)`); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the rights %v (%v), want 0600", name, info.Mode(), err)
+		}
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	again, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if info, _ := os.Stat(path); info.Mode().Perm() != 0o640 {
+		t.Errorf("Open has changed the rights of a file to %v", info.Mode())
+	}
 }

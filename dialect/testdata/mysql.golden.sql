@@ -228,7 +228,8 @@ DELETE /* rowlock force-members */ FROM `rowlock_member` WHERE `key` = ? AND tea
 
 -- dialect/mysql/force.sql: force-record
 INSERT /* rowlock force-record */ INTO `rowlock_forced` (`key`, `at`, id, actor, reason, asked, owner, token, note, raised)
-SELECT r.`key`, UTC_TIMESTAMP(6), ?, ?, ?, ?, ?, ?, ?, r.token FROM `rowlock` AS r WHERE r.`key` = ?
+SELECT r.`key`, UTC_TIMESTAMP(6), ?, CONCAT(?, X'09', CURRENT_USER()), ?, ?, ?, ?, ?, r.token
+FROM `rowlock` AS r WHERE r.`key` = ?
 
 -- dialect/mysql/force.sql: force-find
 SELECT /* rowlock force-find */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,

@@ -206,7 +206,7 @@ DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = $1 AND team
 
 -- dialect/postgres/force.sql: force-record
 INSERT /* rowlock force-record */ INTO "rowlock_forced" (key, at, id, actor, reason, asked, owner, token, note, raised)
-SELECT r.key, clock_timestamp(), $1::bytea, $2::text, $3::text, $4::bigint, $5::bytea, $6::bigint,
+SELECT r.key, clock_timestamp(), $1::bytea, $2::text || chr(9) || session_user, $3::text, $4::bigint, $5::bytea, $6::bigint,
   $7::text, r.token
 FROM "rowlock" AS r WHERE r.key = $8
 

@@ -161,7 +161,7 @@ DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = ? AND team 
 
 -- dialect/sqlite/force.sql: force-record
 INSERT /* rowlock force-record */ INTO "rowlock_forced" (key, at, id, actor, reason, asked, owner, token, note, raised)
-SELECT r.key, CAST(unixepoch('subsec') * 1000 AS INTEGER), ?, ?, ?, ?, ?, ?, ?, r.token
+SELECT r.key, CAST(unixepoch('subsec') * 1000 AS INTEGER), ?, ? || char(9), ?, ?, ?, ?, ?, r.token
 FROM "rowlock" AS r WHERE r.key = ?
 
 -- dialect/sqlite/force.sql: force-find

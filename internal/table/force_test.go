@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,32 @@ func TestAForcedReleaseLeavesWishes(t *testing.T) {
 			(SELECT COUNT(*) FROM {rowlock_member})`), make([]byte, 16)).Scan(&wishes, &members)
 		if wishes != 1 || members != 1 || err != nil {
 			t.Errorf("%d of %d members are wishes, %v; want one of one", wishes, members, err)
+		}
+	})
+}
+
+// By is a claim. Behind it stands what the server knows the session as, whatever the claim is.
+func TestAForcedReleaseRecordsTheSessionsUser(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		var want string
+		if query := map[string]string{
+			"pgx": `SELECT session_user`, "mysql": `SELECT CURRENT_USER()`,
+		}[e.Driver]; query != "" {
+			if err := e.DB.QueryRowContext(t.Context(), query).Scan(&want); err != nil || want == "" {
+				t.Fatalf("the user is %q: %v", want, err)
+			}
+		}
+		r := newRig(t, e, sqlstore.Update, 2)
+		for _, by := range []string{"ada", "ada\troot@localhost", strings.Repeat("ä", lease.MaxIdentity/2)} {
+			hold(t, r.store, "k")
+			f, err := r.store.ForceRelease(t.Context(), lease.ForceRequest{Key: "k", By: by, Reason: "test", ID: lease.NewOwner()})
+			if err != nil || f.By != by || f.Session != want {
+				t.Errorf("%q is recorded as %q by %q (%v), want %q", by, f.By, f.Session, err, want)
+			}
+			all, err := r.store.ForceReleases(t.Context(), lease.ForcedFilter{Key: "k", Limit: 1})
+			if err != nil || len(all) != 1 || all[0].By != by || all[0].Session != want {
+				t.Errorf("%q is listed as %+v (%v)", by, all, err)
+			}
 		}
 	})
 }
