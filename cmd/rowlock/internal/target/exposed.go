@@ -144,8 +144,8 @@ func secrets(dsn string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// mysqlHops are those of the driver. Without TLS it asks the host that answers for a public key, and
-// sends the password under it.
+// mysqlHops are those of the driver. Without TLS it asks the host that answers for a public key,
+// and sends the password under it.
 func mysqlHops(cfg *mysql.Config) []hop {
 	if cfg.Net == "unix" {
 		return nil
