@@ -24,8 +24,9 @@ type Config struct {
 	Optional bool
 	// Keep decides by the status whether a response is kept and the handler's writes are committed.
 	// Otherwise they are rolled back, the response is sent all the same, and the repeat runs the
-	// handler again. nil means statuses below 500, but for 401, 407, 408, 425 and 429, which are
-	// about the moment.
+	// handler again. nil means statuses below 500, with two exceptions: 401, 407, 408, 425 and 429,
+	// which are about the moment; and any other 4xx of a handler that has not called Tx, because it
+	// has changed nothing, and every such request would be stored.
 	Keep func(status int) bool
 	// MaxBody is the largest request body in bytes, which is read before the handler runs; 0 means
 	// 1 MiB.
@@ -48,9 +49,6 @@ func (c *Config) withDefaults() (Config, error) {
 	out := *c
 	out.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	out.Finish = cmp.Or(c.Finish, 30*time.Second)
-	if out.Keep == nil {
-		out.Keep = lasting
-	}
 	out.Logger = cmp.Or(c.Logger, slog.Default())
 	if out.MaxBody < 0 || out.Finish < 0 {
 		return out, fmt.Errorf("%w: MaxBody is %d and Finish %s: neither can be negative",

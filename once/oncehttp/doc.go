@@ -20,9 +20,11 @@
 //   - 403: Config.Tenant returned no account.
 //   - 409 with Retry-After: the first is still in flight.
 //   - 413: the body is larger than Config.MaxBody.
-//   - 422: the key was used for another request: another method, path or query, content type or
-//     encoding, or body. Bodies are compared byte for byte, so that a repeated form needs the same
-//     boundary.
+//   - 406: the response is kept in a content coding that the client does not accept, and is not
+//     gzip, which is unpacked for it.
+//   - 422: the key was used for another request: another method, host, path or query, content type
+//     or encoding, or body. The parts of a multipart form are compared, without their boundary,
+//     which clients draw anew. Other bodies are compared byte for byte.
 //   - 500: the response is too large to be kept, so that nothing was done.
 //   - 503 with Retry-After: the database could not do it at the moment, or the outcome is unknown.
 //     Repeat with the same key.
@@ -31,11 +33,12 @@
 // the handler again. Stripe keeps and replays them, because its handlers may have called other
 // services by then. Here everything is undone, so that a retry is safe.
 //
-// A response below 500 is committed and kept, most 4xx too, so that a repeat is answered as the
-// first was; Config.Keep can say otherwise. If a handler answers 4xx in the middle of its work,
-// what it wrote before is committed, unless it undoes that or Keep says no. On PostgreSQL a failed
-// statement ends the transaction: then nothing is committed or kept, and the answer is sent all the
-// same.
+// A response below 500 is committed and kept, so that a repeat is answered as the first was;
+// Config.Keep can say otherwise. Most 4xx are too, if the handler has called Tx: a refusal before
+// that has changed nothing, is not kept, and costs no row. If a handler answers 4xx in the middle
+// of its work, what it wrote before is committed, unless it undoes that or Keep says no. On
+// PostgreSQL a failed statement ends the transaction: then nothing is committed or kept, and the
+// answer is sent all the same.
 //
 // If a handler meets a deadlock and answers 500, the client must try again. If it reports the error
 // to [Fail], it runs again at once, as the function of once.Do does. In both cases, and if a COMMIT

@@ -21,6 +21,7 @@ const (
 	keyHeader      = "Idempotency-Key"
 	replayedHeader = "Idempotent-Replayed"
 	retryAfter     = 1 // seconds
+	mostUnpacked   = 64 << 20
 )
 
 var errTooLarge = errors.New("oncehttp: the response is larger than can be kept")
@@ -100,15 +101,6 @@ func elsewhere(err error) bool {
 	return errors.Is(err, lease.ErrUnknown) || errors.Is(err, once.ErrInFlight) || errors.Is(err, once.ErrMismatch)
 }
 
-// fingerprint tells a repeat from another request. RequestURI has what the client asked for,
-// because http.StripPrefix gives two such requests the same URL. A request that came from no client
-// has only the URL.
-func fingerprint(r *http.Request, body []byte) []byte {
-	h := r.Header
-	return once.Fingerprint([]byte(r.Method), []byte(r.RequestURI), []byte(r.URL.RequestURI()),
-		[]byte(h.Get("Content-Type")), []byte(h.Get("Content-Encoding")), body)
-}
-
 // errNotKept rolls back a response whose status is not kept.
 var errNotKept = errors.New("oncehttp: the response is not kept")
 
@@ -139,12 +131,23 @@ func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 	if err := in.failure(); err != nil {
 		return nil, err
 	}
-	if !d.h.cfg.Keep(d.answer.Status) {
+	if !d.keeps(in) {
 		return nil, errNotKept
 	}
 	kept := d.answer
 	kept.Header = keep(kept.Header)
 	return kept.encode()
+}
+
+// keeps reports whether the answer of a run is kept. Unless the Config says, a refusal by a handler
+// that has not asked for the transaction is not: it has changed nothing, and a client could fill
+// the table with refusals.
+func (d *deed) keeps(in *work) bool {
+	status := d.answer.Status
+	if d.h.cfg.Keep != nil {
+		return d.h.cfg.Keep(status)
+	}
+	return lasting(status) && (status < http.StatusBadRequest || in.asked.Load())
 }
 
 // request is a run's own, without what an earlier run made of the headers, the URL or the form.
@@ -184,6 +187,12 @@ func (h *Handlers) replay(w http.ResponseWriter, r *http.Request, value []byte) 
 	s, err := decode(value)
 	if err != nil {
 		h.refuse(w, r, err)
+		return
+	}
+	s, ok := s.readable(r, mostUnpacked)
+	if !ok {
+		problem(w, http.StatusNotAcceptable, "the response is kept in the content coding "+
+			strconv.Quote(s.coding())+": repeat with an Accept-Encoding that has it")
 		return
 	}
 	w.Header().Set(replayedHeader, "true")

@@ -10,6 +10,7 @@ import (
 type work struct {
 	tx     *sql.Tx
 	failed atomic.Pointer[error]
+	asked  atomic.Bool // the handler has the transaction
 }
 
 type workKey struct{}
@@ -19,11 +20,13 @@ func workOf(ctx context.Context) *work {
 	return w
 }
 
-// Tx returns the transaction of the request that ctx belongs to, for the handler to write in. It is
+// Tx returns the transaction of the request that ctx belongs to, for the handler to write in. A
+// handler that refuses a request before it calls Tx leaves nothing: see Config.Keep. Tx is
 // nil if the request has no key. The middleware commits it: the handler must neither commit it nor
 // roll it back.
 func Tx(ctx context.Context) *sql.Tx {
 	if w := workOf(ctx); w != nil {
+		w.asked.Store(true)
 		return w.tx
 	}
 	return nil
