@@ -32,7 +32,7 @@ at_once      := -p 3 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
+.PHONY: help test test-quick pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -47,6 +47,12 @@ test: model ## every test, on real servers started for it, with the race detecto
 
 test-quick: ## the tests that need nothing but Go
 	go test $(packages)
+
+pkg: ## the tests of one package, on servers that go on running for the next call: P=./internal/table ARGS='-race -run Conformance'
+	@scripts/pkg $(or $(P),$(error the package is missing: make pkg P=./internal/table)) $(ARGS)
+
+pkg-stop: ## stop them; they end by themselves when no call has used them for half an hour
+	@scripts/pkg stop
 
 model: ## explorations in their whole breadth, among them all states of the bridge's protocol, without the race detector
 	env -u ROWLOCK_TEST_REQUIRE scripts/explore
