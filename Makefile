@@ -39,10 +39,12 @@ help: ## list what there is
 
 # go vet is part of make lint: the tests' own would look at every dependency a second time. Without
 # Prometheus, as on a machine that is not Debian, the tests that run it say that they are skipped.
-test: model ## every test, on real servers started for it, with the race detector
+test: ## every test, on real servers started for it, with the race detector; what it is too slow for, without
 	@began=$$(git rev-parse HEAD) && dirty=$$(git status --porcelain) && \
 	ROWLOCK_TEST_PROMETHEUS=$$(scripts/prometheus || true) \
-	$(test_servers) $(with_languages) go test $(race) $(at_once) -vet=off -shuffle=on -timeout 60m $(packages) && \
+	$(test_servers) $(with_languages) sh -c '\
+		scripts/explore $(at_once) -shuffle=on && \
+		exec go test $(race) $(at_once) -vet=off -shuffle=on -timeout 60m $(packages)' && \
 	scripts/stamp-tested "$${dirty:+changed on top of }$$began"
 
 test-quick: ## the tests that need nothing but Go
@@ -54,7 +56,7 @@ pkg: ## the tests of one package, on servers that go on running for the next cal
 pkg-stop: ## stop them; they end by themselves when no call has used them for half an hour
 	@scripts/pkg stop
 
-model: ## explorations in their whole breadth, among them all states of the bridge's protocol, without the race detector
+model: ## explorations in their whole breadth, among them all states of the bridge's protocol, without the race detector; without servers
 	env -u ROWLOCK_TEST_REQUIRE scripts/explore
 
 conformance: ## all of locktest, also what make test leaves out because it repeats another run, and ten times the random sequences

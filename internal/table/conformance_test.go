@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -29,22 +30,32 @@ func without(strategy sqlstore.Strategy) []string {
 	return unrelated
 }
 
-// The suite that every store must pass, over both strategies and every database.
-func TestConformance(t *testing.T) {
-	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
-		for _, k := range testdb.Kinds {
-			t.Run(fmt.Sprintf("%s/%s", strategy, k.Name), func(t *testing.T) {
-				t.Parallel()
-				e := k.Open(t)
-				e.OnlyReleasesRelax(t)
-				other := testdb.Kinds[0].Open(t) // a database that has nothing to do with e's
-				locktest.Run(t, harness(e, other, strategy))
-			})
-		}
+// The suite that every store must pass, on every database.
+func TestConformance(t *testing.T) { conforms(t, sqlstore.Update, testdb.Kinds) }
+
+// The race detector watches them on one database: their Go code is the same on all.
+func TestConformanceOfInserts(t *testing.T) {
+	kinds := testdb.Kinds
+	if race.Enabled && !testdb.Whole() {
+		kinds = kinds[1:2]
+	}
+	conforms(t, sqlstore.Insert, kinds)
+}
+
+func conforms(t *testing.T, strategy sqlstore.Strategy, kinds []testdb.Kind) {
+	for _, k := range kinds {
+		t.Run(fmt.Sprintf("%s/%s", strategy, k.Name), func(t *testing.T) {
+			t.Parallel()
+			e := k.Open(t)
+			e.OnlyReleasesRelax(t)
+			other := testdb.Kinds[0].Open(t) // a database that has nothing to do with e's
+			locktest.Run(t, harness(e, other, strategy))
+		})
 	}
 }
 
 func TestRandomCalls(t *testing.T) {
+	race.Checks(t, 25)
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		t.Parallel()
 		e.OnlyReleasesRelax(t)
