@@ -134,6 +134,9 @@ func (a *attempt) within(ctx context.Context, w *work) (Result, error) {
 	if err := a.o.tooLarge(a.req.Key, value); err != nil {
 		return Result{}, err
 	}
+	if err := a.o.refused(w.ending(ctx), lease.InTx(tx), a.req.Key, value); err != nil {
+		return Result{}, err
+	}
 	// What f has finished is committed, even if ctx has ended.
 	err = a.o.store(w.ending(ctx), lease.InTx(tx), a.row, value)
 	if errors.Is(err, sql.ErrTxDone) {

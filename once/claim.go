@@ -62,6 +62,29 @@ func (o *Once) tooLarge(key string, value []byte) error {
 	return nil
 }
 
+const (
+	// large is from when on the server is asked what it takes: a round trip for values that take
+	// longer than one.
+	large = 32 << 10
+	// besides is what else is in the statement that stores a value.
+	besides = 4 << 10
+)
+
+// refused returns an error for a result that the server would not take. It would cut the connection
+// off, as if another try could succeed, and each try runs the function again.
+func (o *Once) refused(ctx context.Context, tx lease.Runner, key string, value []byte) error {
+	if o.d.LargestValue == nil || len(value) < large {
+		return nil
+	}
+	most, err := o.d.LargestValue(ctx, tx)
+	if err != nil || int64(len(value)+besides) <= most {
+		return nil // what stores the value says what is wrong
+	}
+	return fmt.Errorf("%w: %q has a result of %d bytes; the server's max_allowed_packet is %d: raise it above "+
+		"Config.MaxResult (%d), or keep large data in a table of your own, and return its key",
+		ErrResultTooLarge, key, len(value), most, o.cfg.MaxResult)
+}
+
 // store writes a result into the row. An empty one is not written, because the row already says
 // that there is none.
 func (o *Once) store(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, value []byte) error {

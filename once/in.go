@@ -64,6 +64,9 @@ func (o *Once) doIn(ctx context.Context, tx *sql.Tx, r Request, c sqlstore.OnceC
 	if err := o.tooLarge(r.Key, value); err != nil {
 		return Result{}, err
 	}
+	if err := o.refused(ctx, lease.InTx(tx), r.Key, value); err != nil {
+		return Result{}, err
+	}
 	err = o.store(ctx, lease.InTx(tx), c, value)
 	if errors.Is(err, sql.ErrTxDone) {
 		return Result{}, endedByF(r.Key, err)

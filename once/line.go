@@ -43,11 +43,15 @@ func (l *lines) enter(r Request) (mine, other *turn) {
 	return t, nil
 }
 
-// leave ends the turn. If it has no result, one of the waiters is next.
+// leave ends the turn. If it has no result, one of the waiters is next. They get a copy: the caller
+// of this turn has the result already, and may write to it.
 func (l *lines) leave(r Request, t *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.at, place{r.Tenant, r.Key})
+	if t.waiters > 0 {
+		t.value = bytes.Clone(t.value)
+	}
 	close(t.ended)
 }
 

@@ -44,6 +44,7 @@ var verdicts = map[uint16]sqlstore.Verdict{
 	4025: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // CHECK, MariaDB
 	1406: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // data too long
 	1064: {Class: sqlstore.Refused},                       // syntax
+	1153: {Class: sqlstore.Refused},                       // larger than max_allowed_packet
 }
 
 // Classify returns what err means.
@@ -56,6 +57,8 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 		return sqlstore.Verdict{Class: sqlstore.Unfit} // the era of another server
 	case errors.As(err, &my):
 		return verdicts[my.Number]
+	case errors.Is(err, mysql.ErrPktTooLarge): // before it was sent
+		return sqlstore.Verdict{Class: sqlstore.Refused}
 	}
 	return sqlstore.Verdict{Class: sqlstore.Unknown}
 }

@@ -53,6 +53,11 @@ func (d *database) peekOnce(ctx context.Context, tx lease.Runner, c sqlstore.Onc
 	return false, err
 }
 
+func (d *database) largestValue(ctx context.Context, on lease.Runner) (n int64, err error) {
+	err = on.QueryOne(ctx, `SELECT @@SESSION.max_allowed_packet`, nil, &n)
+	return n, err
+}
+
 // Overtaken reports whether a row has changed since the transaction's snapshot. A deadlock is not
 // that: after it the row may be as it was.
 func (d *database) Overtaken(err error) bool { return isNumber(err, 1020) }

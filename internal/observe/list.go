@@ -30,14 +30,14 @@ func cover(set []*reader) (prefixes []string) {
 			prefixes = append(prefixes, next)
 		}
 	}
-	if len(prefixes) > mostListings {
-		return []string{""}
-	}
 	return prefixes
 }
 
+// covers reports whether a reader wants key: only the last prefix that is not after it can fit,
+// because none of them begins with another.
 func covers(prefixes []string, key string) bool {
-	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) })
+	i, found := slices.BinarySearch(prefixes, key)
+	return found || i > 0 && strings.HasPrefix(key, prefixes[i-1])
 }
 
 // list returns the keys that are held, by pages.
@@ -45,7 +45,11 @@ func (p *Poller) list(
 	ctx context.Context, prefixes []string,
 ) (map[string]lease.Record, error) {
 	now := make(map[string]lease.Record)
-	for _, prefix := range prefixes {
+	listed := prefixes
+	if len(prefixes) > mostListings {
+		listed = []string{""}
+	}
+	for _, prefix := range listed {
 		f := lease.Filter{Prefix: prefix, Held: true, Limit: page}
 		for more := true; more; {
 			rows, err := p.inspect(ctx, f)
@@ -53,7 +57,10 @@ func (p *Poller) list(
 				return nil, err
 			}
 			for _, r := range rows {
-				now[r.Key], f.After = r, r.Key
+				f.After = r.Key
+				if covers(prefixes, r.Key) {
+					now[r.Key] = r
+				}
 			}
 			more = len(rows) == page
 		}

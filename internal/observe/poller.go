@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"iter"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,9 +101,9 @@ func (p *Poller) Lost(l lease.Lease, note string) {
 	e.Identity, e.Note = lease.SplitNote(note)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lost[l.Key] = l.Token
 	for r := range p.readers {
 		if r.wants(l.Key) {
+			p.lost[l.Key] = l.Token
 			r.tell(e)
 		}
 	}
@@ -139,7 +140,7 @@ func (p *Poller) run() {
 
 // round lists once and tells the differences. It reports false if there is no reader any more.
 func (p *Poller) round(ctx context.Context) bool {
-	set := p.begun()
+	set, before := p.begun()
 	if len(set) == 0 {
 		return false
 	}
@@ -160,11 +161,17 @@ func (p *Poller) round(ctx context.Context) bool {
 		return true
 	}
 	p.compare(set, now, p.tellForced(set, forced, ended))
+	for key, token := range before { // told before the listing, which does not have it
+		if _, held := now[key]; !held && p.lost[key] == token {
+			delete(p.lost, key)
+		}
+	}
 	return true
 }
 
-// begun returns the readers that the next listing is for. One that begins later waits for the next.
-func (p *Poller) begun() (set []*reader) {
+// begun returns the readers that the next listing is for, and what was told as lost before it. A
+// reader that begins later waits for the next.
+func (p *Poller) begun() (set []*reader, lost map[string]int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for r := range p.readers {
@@ -175,7 +182,7 @@ func (p *Poller) begun() (set []*reader) {
 		p.held, p.lost = make(map[string]lease.Record), make(map[string]int64)
 		p.forced = nil
 	}
-	return set
+	return set, maps.Clone(p.lost)
 }
 
 // compare tells the readers of a listing what is new in it, and what has ended.

@@ -49,6 +49,9 @@ type Features struct {
 	// cannot be told not to wait. Callers run it outside of any transaction, because its locks
 	// on an absent row would block other keys.
 	PeekOnce func(ctx context.Context, on lease.Runner, c OnceClaim) (inFlight bool, err error)
+	// LargestValue is how many bytes a statement on this connection may have, as the server says.
+	// One that sends more is cut off, which looks like any lost connection. nil: 1 GB or more.
+	LargestValue func(ctx context.Context, on lease.Runner) (int64, error)
 	// Silence prepares s for transactions that stay open. The server ends the session, and so
 	// its transaction, after the client has been silent for limit, rounded up to the server's
 	// unit. MySQL counts silence outside of a transaction too. If it is nil, an open

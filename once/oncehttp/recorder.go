@@ -2,6 +2,7 @@ package oncehttp
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/http"
@@ -9,12 +10,14 @@ import (
 	"strings"
 )
 
-// recorder is the handler's ResponseWriter. It sends nothing before the commit.
+// recorder is the handler's ResponseWriter. It sends nothing before the commit. It counts what the
+// response takes up as it is kept, so that the handler learns of one that is too large.
 type recorder struct {
 	header http.Header
 	status int
 	sent   http.Header // the headers when the status was written
 	body   bytes.Buffer
+	frame  int // what the response takes up without its body
 	limit  int
 	over   bool
 }
@@ -33,6 +36,22 @@ func (r *recorder) WriteHeader(status int) {
 		return
 	}
 	r.status, r.sent = status, clone(r.header)
+	r.frame = frame(r.status, r.sent)
+	r.over = r.over || r.frame > r.limit
+}
+
+// frame is what a response takes up without its body. Its type may be guessed later; no guess of
+// net/http is longer.
+func frame(status int, sent http.Header) int {
+	header := keep(sent)
+	if len(header["Content-Type"]) == 0 {
+		header.Set("Content-Type", "application/vnd.ms-fontobject")
+	}
+	text, err := stored{Status: status, Header: header, Body: []byte{0}}.encode()
+	if err != nil {
+		return 0 // to keep it fails too
+	}
+	return len(text) - base64.StdEncoding.EncodedLen(1)
 }
 
 // Write keeps what fits. The handler gets an error if its response is too large, and can still
@@ -41,7 +60,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.WriteHeader(http.StatusOK)
 	}
-	if r.body.Len()+len(b) > r.limit {
+	if r.frame+base64.StdEncoding.EncodedLen(r.body.Len()+len(b)) > r.limit {
 		r.over = true
 		return 0, errTooLarge
 	}

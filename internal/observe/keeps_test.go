@@ -1,0 +1,58 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
+)
+
+func hold(t *testing.T, s lease.Store, key string) lease.Lease {
+	t.Helper()
+	r := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: time.Minute}
+	a, err := s.Acquire(t.Context(), []lease.AcquireRequest{r})
+	if err != nil || !a[0].Granted {
+		t.Fatal(a, err)
+	}
+	return lease.Lease{Key: key, Owner: r.Owner, Token: a[0].Token}
+}
+
+// What a poller keeps grows with what its readers want, and not with what the client does besides.
+func TestAPollerKeepsNoKeyThatNoReaderWants(t *testing.T) {
+	for _, prefixes := range []int{1, mostListings + 1} {
+		synctest.Test(t, func(t *testing.T) {
+			s, closed := memstore.New(), make(chan struct{})
+			p := New(&Poller{Store: s, Every: time.Second, Closed: closed})
+			ctx, cancel := context.WithCancel(t.Context())
+			for i := range prefixes {
+				go func() {
+					for range p.Watch(ctx, fmt.Sprintf("a%d/", i)) {
+					}
+				}()
+			}
+			for i := range 100 {
+				hold(t, s, fmt.Sprintf("b/%d", i))
+			}
+			hold(t, s, "a0/held")
+			synctest.Wait()
+			for i := range 100 {
+				p.Lost(lease.Lease{Key: fmt.Sprintf("b/%d", i), Token: 1}, "")
+				p.Lost(lease.Lease{Key: fmt.Sprintf("a0/gone %d", i), Token: 1}, "") // never listed
+			}
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if len(p.held) != 1 || len(p.lost) != 0 {
+				t.Errorf("%d prefixes: %d held keys and %d lost ones are kept, want one and none",
+					prefixes, len(p.held), len(p.lost))
+			}
+			cancel()
+			close(closed)
+			p.Stop()
+			synctest.Wait()
+		})
+	}
+}
