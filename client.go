@@ -88,11 +88,9 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}
 	c := &Client{core: &core{owned: owned, gone: make(chan struct{})}}
-	c.hooks.Full = func() {
-		cfg.Logger.Warn("rowlock: calls of hooks are dropped, because one does not return")
-	}
-	cfg.Hooks = cfg.Hooks.apart(&c.hooks)
-	c.ends = cfg.Hooks.released(&c.hooks)
+	c.hooks = tell.With(cfg.Logger)
+	cfg.Hooks = cfg.Hooks.apart(c.hooks)
+	c.ends = cfg.Hooks.released(c.hooks)
 	c.cfg, c.store, c.unnoted = cfg, able, lease.StoredNote(cfg.Identity, "")
 	c.holds, c.closed = make(map[*hold]struct{}), make(chan struct{})
 	c.tables = able.Tables()
@@ -218,8 +216,7 @@ func (c *Client) Close() error {
 	if c.owned != nil {
 		err = oneline.Join(err, c.owned.Close())
 	}
-	c.hooks.Stop(lastWords / 2) // before the log, which they may have something for
-	tell.Of(c.cfg.Logger).Stop(lastWords / 2)
+	c.hooks.Stop(lastWords)
 	return err
 }
 
@@ -235,7 +232,7 @@ func (c *Client) Stats() Stats {
 	s.Held = max(0, s.Acquired-s.Released-s.Lost) // Close may end a lock that is not counted yet
 	s.Waiting, s.Contended = c.asker.Counts()
 	s.OrphansOpen, s.OrphansCleaned = c.orphans.Counts()
-	s.Untold = c.hooks.Dropped() + tell.Of(c.cfg.Logger).Dropped()
+	s.Untold = c.hooks.Dropped()
 	s.Traced, s.TraceDropped = c.trace.Counts()
 	heard, listening := c.queue.Hints()
 	s.HintsHeard = heard

@@ -80,8 +80,8 @@ type keeper struct {
 		Stop()
 	}
 	returns handback.Releaser
-	hooks   tell.Queue // calls those that no caller waits for
-	ends    Hooks      // of locks whose end no caller waits for
+	hooks   *tell.Queue // calls those that no caller waits for
+	ends    Hooks       // of locks whose end no caller waits for
 
 	counts  counts
 	room    cycle.Room // for those that were waited for in a cycle

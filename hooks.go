@@ -16,11 +16,12 @@ import (
 // One that blocks there holds up its own call, and the calls of this process that wait behind it
 // for the same key.
 //
-// All others are called by one goroutine of the client, one after the other, soon after the event:
+// All others, and lines of Config.Logger, are the work of one goroutine of the client, one after
+// the other, soon after the event:
 // so are Releasing, Released and UnlockFailed of Close, of a lock that had leaked, and of a lock
 // that UnlockTx freed. A context has ended before its Lost is called. One that blocks there holds
-// up the hooks behind it and nothing else, no lease and no context. 32,768 calls wait for it at
-// most: more are dropped, which Stats.Untold counts and Config.Logger tells. Close waits for those
+// up the hooks and lines behind it and nothing else, no lease and no context. 65,536 wait for it at
+// most: more are dropped, which Stats.Untold counts and the next line tells. Close waits for those
 // that are left for 2 s, and drops the rest.
 //
 // Every Acquired is followed by exactly one Released or Lost: a gauge that Acquired raises and both

@@ -93,9 +93,12 @@ func (x *examiner) evicts(ctx context.Context, f *Finding) error {
 		return err
 	})
 	if err == nil && grant != "" {
+		if strings.HasPrefix(grant, "GRANT ") {
+			grant += ";"
+		}
 		f.saw("right to end sessions", "missing", "the server")
 		f.raise(Info, "a client that vanished in a fenced transaction keeps its key until the server "+
-			"notices, which can take hours: Config.EvictAfter has no effect", grant+";")
+			"notices, which can take hours: Config.EvictAfter has no effect", grant)
 	}
 	return err
 }

@@ -104,6 +104,10 @@ type HeldError struct {
 	// Shared says that readers hold the key; see rowlock.Client.RLock. The rest is about the one
 	// whose lease lasts longest.
 	Shared bool
+	// Blocked says what keeps the row of an expired lease locked, and what ends that, if an eviction
+	// has found it and could not end it: another user's session, a prepared transaction. See
+	// rowlock.Config.EvictAfter. It is empty otherwise.
+	Blocked string
 }
 
 // Error describes the holder in one line, as [Describe] does.
@@ -111,6 +115,9 @@ func (e *HeldError) Error() string {
 	by := Describe(e.Identity, e.Note)
 	if by != "" {
 		by = " by " + by
+	}
+	if e.Blocked != "" {
+		return fmt.Sprintf("rowlock: %q is held%s (%s)", e.Key, by, e.Blocked)
 	}
 	if e.Remaining <= 0 {
 		return fmt.Sprintf("rowlock: %q is held%s", e.Key, by)

@@ -26,4 +26,7 @@ type Evicted struct {
 	User    string
 	// Ended is false for the session of another user, which goes on.
 	Ended bool
+	// Prepared is the statement that ends a prepared transaction, which no session has: Session is
+	// 0 then. Its application may have to commit it instead.
+	Prepared string
 }

@@ -60,7 +60,7 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 	if err != nil {
 		return nil, err
 	}
-	hooks := new(tell.Queue)
+	hooks := tell.With(full.Logger)
 	full.Hooks = full.Hooks.apart(hooks)
 	b := &Bridge{
 		mover: newMover(table, cluster, &full), heat: heat.New(full.Watched, time.Now()), hooks: hooks,
@@ -99,6 +99,5 @@ func (b *Bridge) Close() error {
 	b.pending.orphans.stop(b.cfg)
 	b.free()
 	b.hooks.Stop(time.Second)
-	tell.Of(b.cfg.Logger).Stop(time.Second)
 	return nil
 }

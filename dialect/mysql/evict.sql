@@ -5,31 +5,39 @@ SELECT CONNECTION_ID()
 -- session. Every user sees his own ones.
 SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = ?
 
+-- name: late-lease
+-- Replaces @late for a key that one owner holds.
+r.expires_at <= UTC_TIMESTAMP(6)
+
+-- name: late-team
+-- Replaces @late for a key that readers share, none of whom has a lease any more.
+r.expires_at = '9999-01-01 00:00:00' AND NOT EXISTS (SELECT 1 FROM rowlock_member AS m
+  WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6))
+
 -- name: await-expired
 -- key. The statement waits for at most innodb_lock_wait_timeout.
-SELECT 1 FROM rowlock
-  WHERE `key` = ? AND home = @home AND owner IS NOT NULL
-  AND expires_at <= UTC_TIMESTAMP(6) FOR UPDATE
+SELECT 1 FROM rowlock AS r
+  WHERE r.`key` = ? AND r.home = @home AND r.owner IS NOT NULL AND @late
+  FOR UPDATE /*!80000 OF r */
 
 -- name: evict-mysql
 -- least age in µs, waiter's session, key. Returns the session that has the row for which the waiter
--- waits. Another waiter before it is left out, because its lock is not granted. INNODB_TRX cannot
--- be read (error 3854, seen with 9.7) while a statement with binary parameters is under way, as
+-- waits. Another waiter before it is left out, because its lock is not granted. A prepared
+-- transaction has no session any more: its id is 0. INNODB_TRX cannot be read (error 3854, seen with 9.7) while a statement with binary parameters is under way, as
 -- ours are.
-SELECT t.PROCESSLIST_ID, COALESCE(t.PROCESSLIST_USER, ''),
+SELECT COALESCE(t.PROCESSLIST_ID, 0), COALESCE(t.PROCESSLIST_USER, ''),
   COALESCE(t.PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1), 0),
-       COALESCE(MAX(x.TIMER_WAIT) DIV 1000000, t.PROCESSLIST_TIME * 1000000, 0) >= ?, 0
+       COALESCE(MAX(x.TIMER_WAIT) DIV 1000000, t.PROCESSLIST_TIME * 1000000, 0) >= ?, 0, ''
 FROM performance_schema.threads AS w
 STRAIGHT_JOIN performance_schema.data_lock_waits AS d ON d.REQUESTING_THREAD_ID = w.THREAD_ID
 STRAIGHT_JOIN performance_schema.data_locks AS l ON l.ENGINE_LOCK_ID = d.BLOCKING_ENGINE_LOCK_ID
   AND l.LOCK_STATUS = 'GRANTED'
-STRAIGHT_JOIN performance_schema.threads AS t ON t.THREAD_ID = d.BLOCKING_THREAD_ID
-  AND t.PROCESSLIST_ID IS NOT NULL
+LEFT JOIN performance_schema.threads AS t ON t.THREAD_ID = d.BLOCKING_THREAD_ID
 LEFT JOIN performance_schema.events_transactions_current AS x ON x.THREAD_ID = t.THREAD_ID
   AND x.STATE = 'ACTIVE'
-WHERE w.PROCESSLIST_ID = ? AND t.THREAD_ID <> w.THREAD_ID
-  AND EXISTS (SELECT 1 FROM rowlock
-    WHERE `key` = ? AND home = @home AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6))
+WHERE w.PROCESSLIST_ID = ? AND NOT t.THREAD_ID <=> w.THREAD_ID
+  AND EXISTS (SELECT 1 FROM rowlock AS r
+    WHERE r.`key` = ? AND r.home = @home AND r.owner IS NOT NULL AND @late)
 GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_TIME
 
 -- name: evict-mariadb
@@ -38,15 +46,15 @@ GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_TIME
 -- than it looks.
 SELECT t.trx_mysql_thread_id, COALESCE(p.USER, ''),
   COALESCE(p.USER = SUBSTRING_INDEX(USER(), '@', 1), 0),
-       t.trx_started < CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM') - INTERVAL ? MICROSECOND, 0
+       t.trx_started < CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM') - INTERVAL ? MICROSECOND, 0, ''
 FROM information_schema.INNODB_TRX AS w
 STRAIGHT_JOIN information_schema.INNODB_LOCK_WAITS AS d ON d.requesting_trx_id = w.trx_id
 STRAIGHT_JOIN information_schema.INNODB_TRX AS t ON t.trx_id = d.blocking_trx_id
 LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id
-WHERE w.trx_mysql_thread_id = ? AND t.trx_mysql_thread_id <> 0
+WHERE w.trx_mysql_thread_id = ?
   AND (t.trx_requested_lock_id IS NULL OR t.trx_requested_lock_id <> d.blocking_lock_id)
-  AND EXISTS (SELECT 1 FROM rowlock
-    WHERE `key` = ? AND home = @home AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6))
+  AND EXISTS (SELECT 1 FROM rowlock AS r
+    WHERE r.`key` = ? AND r.home = @home AND r.owner IS NOT NULL AND @late)
 
 -- name: may-evict-mariadb
 -- Read alone, because the server does not refuse what the optimizer leaves out of evict-mariadb.

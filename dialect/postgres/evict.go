@@ -10,9 +10,10 @@ import (
 
 // EndBlockers finds and ends in one statement.
 func (d *database) EndBlockers(
-	ctx context.Context, s *sqlstore.Session, key string, waiter int64, least time.Duration,
+	ctx context.Context, s *sqlstore.Session, key string, shared bool, waiter int64,
+	least time.Duration,
 ) ([]sqlstore.Blocker, error) {
-	return sqlstore.Blockers(ctx, s, d.Text("evict"),
+	return sqlstore.Blockers(ctx, s, sqlstore.Late(d, "evict", shared),
 		[]any{[]byte(key), waiter, sqlstore.Micros(least)})
 }
 

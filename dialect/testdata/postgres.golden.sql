@@ -166,27 +166,37 @@ SELECT /* rowlock session-id */ pg_backend_pid()::bigint
 -- dialect/postgres/evict.sql: session-runs
 SELECT /* rowlock session-runs */ COUNT(*) FROM pg_stat_activity WHERE pid = $1
 
+-- dialect/postgres/evict.sql: late-lease
+r.expires_at <= clock_timestamp()
+
+-- dialect/postgres/evict.sql: late-team
+r.expires_at = '9999-01-01 00:00:00+00' AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m
+  WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp())
+
 -- dialect/postgres/evict.sql: await-expired
-SELECT /* rowlock await-expired */ 1 FROM "rowlock"
-  WHERE key = $1 AND home = 0 AND owner IS NOT NULL
-  AND expires_at <= clock_timestamp() FOR UPDATE
+SELECT /* rowlock await-expired */ 1 FROM "rowlock" AS r
+  WHERE r.key = $1 AND r.home = 0 AND r.owner IS NOT NULL AND @late FOR UPDATE OF r
 
 -- dialect/postgres/evict.sql: evict
 WITH /* rowlock evict */ late AS MATERIALIZED (
-  SELECT 1 FROM "rowlock"
-    WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  SELECT 1 FROM "rowlock" AS r
+    WHERE r.key = $1 AND r.home = 0 AND r.owner IS NOT NULL AND @late
 ), locks AS MATERIALIZED (
   SELECT pid, transactionid, granted FROM pg_locks WHERE locktype = 'transactionid'
 ), blockers AS MATERIALIZED (
-  SELECT a.pid, a.usename, a.usename = session_user AS own,
+  SELECT a.pid, COALESCE(a.usename, p.owner) AS usename,
+         COALESCE(a.usename = session_user, false) AS own,
          COALESCE(a.xact_start <= clock_timestamp() - $3::bigint * interval '1 microsecond',
-           false) AS old
+           false) AS old, p.gid
   FROM locks AS w JOIN locks AS h ON h.transactionid = w.transactionid AND h.granted
-  JOIN pg_stat_activity AS a ON a.pid = h.pid
+  LEFT JOIN pg_stat_activity AS a ON a.pid = h.pid
+  LEFT JOIN pg_prepared_xacts AS p ON h.pid IS NULL AND p.transaction = h.transactionid
   WHERE w.pid = $2::int AND NOT w.granted AND EXISTS (SELECT FROM late)
+    AND (a.pid IS NOT NULL OR p.gid IS NOT NULL)
 )
-SELECT pid::bigint, COALESCE(usename::text, ''), own, old,
-  CASE WHEN own AND old THEN pg_terminate_backend(pid) ELSE false END
+SELECT COALESCE(pid, 0)::bigint, COALESCE(usename::text, ''), own, old,
+  CASE WHEN own AND old THEN pg_terminate_backend(pid) ELSE false END,
+  CASE WHEN gid IS NULL THEN '' ELSE 'ROLLBACK PREPARED ' || quote_literal(gid) END
 FROM blockers
 
 -- dialect/postgres/force.sql: force-lock

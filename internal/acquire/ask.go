@@ -162,6 +162,7 @@ func (a *Asker) contended(ctx context.Context, g Grants, quiet bool) error {
 		held := heldBy(key, by.Note, by.Remaining)
 		held.Shared = by.Shared
 		a.Evictions.Found(ctx, key, by.Remaining)
+		held.Blocked = a.Evictions.Why(key)
 		if !quiet {
 			a.tell(ctx, held)
 		}

@@ -261,10 +261,15 @@ func (w *wait) stand(ctx context.Context) (waitq.Signal[Grants], error) {
 
 // held is what is known of the holder.
 func (w *wait) held() error {
-	if w.lost != nil && !errors.Is(w.lost, lease.ErrHeld) {
-		return w.lost
+	held := Held(w.place)
+	held.Blocked = w.asker.Evictions.Why(held.Key)
+	switch {
+	case w.lost == nil || errors.Is(w.lost, lease.ErrHeld):
+		return held
+	case held.Blocked != "":
+		return fmt.Errorf("%w (%s)", w.lost, held.Blocked)
 	}
-	return Held(w.place)
+	return w.lost
 }
 
 // Held says what a place knows of the holder of its key.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,7 @@ type lockedKey struct {
 	last time.Time
 	due  time.Time // of the next eviction
 	busy bool      // it is under way
+	why  string    // the last one has freed nothing
 }
 
 // Found notes how much of its lease the holder of key has left, as an attempt has found. A holder
@@ -124,6 +126,11 @@ func (w *Watch) evict(ctx context.Context, key string) {
 			w.tell(ctx, key, s.Session, nil)
 			continue
 		}
+		if s.Prepared != "" {
+			w.tell(ctx, key, 0, fmt.Errorf("%w: %q is expired and its row locked by a prepared transaction, "+
+				"which no session has: commit it, or end it with: %s", lease.ErrBusy, key, s.Prepared))
+			continue
+		}
 		w.tell(ctx, key, s.Session, fmt.Errorf("%w: %q is expired and its row locked by session %d "+
 			"of the user %q; only that user or an administrator can end it",
 			lease.ErrPrivilege, key, s.Session, s.User))
@@ -145,8 +152,31 @@ func (w *Watch) again(key string, found bool) {
 	}
 }
 
+// note keeps why a key is still locked, for those that ask for it.
+func (w *Watch) note(key string, why error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k := w.keys[key]; k != nil {
+		k.why = strings.TrimPrefix(why.Error(), "rowlock: ")
+	}
+}
+
+// Why says what an eviction has found to keep an expired key locked, or nothing.
+func (w *Watch) Why(key string) string {
+	if w == nil || w.n.Load() == 0 {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k := w.keys[key]; k != nil {
+		return k.why
+	}
+	return ""
+}
+
 func (w *Watch) tell(ctx context.Context, key string, session int64, err error) {
 	if err != nil {
+		w.note(key, err)
 		w.Log.WarnContext(ctx, "rowlock: an expired key stays locked by a transaction",
 			slog.String("key", key), slog.Any("error", err))
 	} else {

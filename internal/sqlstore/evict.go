@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 )
 
 // Blocker is a session that has a row locked.
@@ -13,13 +14,25 @@ type Blocker struct {
 	Own   bool // of the user that asks
 	Old   bool // its transaction is as old as was asked for
 	Ended bool
+	// Prepared is the statement that ends a prepared transaction, which no session has.
+	Prepared string
+}
+
+// Late returns a section in which @late says when the row has no owner with a lease any more: a
+// shared row has no end of its own.
+func Late(d Texts, section string, shared bool) string {
+	late := "late-lease"
+	if shared {
+		late = "late-team"
+	}
+	return strings.Replace(d.Text(section), "@late", d.Text(late), 1)
 }
 
 // AwaitRow waits for the row of an expired key with the sections session-id and await-expired, no
 // longer than the session waits for any row. It first calls waiting with the server's id of s:
 // while it waits, the server shows what s waits for.
 func AwaitRow(
-	ctx context.Context, s *Session, d Texts, key string, waiting func(session int64),
+	ctx context.Context, s *Session, d Texts, key string, shared bool, waiting func(session int64),
 ) error {
 	return s.InTx(ctx, func() error {
 		var id, one int64
@@ -27,7 +40,7 @@ func AwaitRow(
 			return err
 		}
 		waiting(id)
-		err := s.QueryRow(ctx, d.Text("await-expired"), []any{[]byte(key)}, &one)
+		err := s.QueryRow(ctx, Late(d, "await-expired", shared), []any{[]byte(key)}, &one)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -35,14 +48,14 @@ func AwaitRow(
 	})
 }
 
-// Blockers runs a section that returns blockers: id, user, own, old, ended. The last three are 1
-// for true.
+// Blockers runs a section that returns blockers: id, user, own, old, ended, prepared. Own, old and
+// ended are 1 for true.
 func Blockers(ctx context.Context, s *Session, query string, args []any) (
 	out []Blocker, err error,
 ) {
 	err = s.Query(ctx, query, args, func(row Columns) error {
 		var b Blocker
-		err := row.Scan(&b.ID, &b.User, &b.Own, &b.Old, &b.Ended)
+		err := row.Scan(&b.ID, &b.User, &b.Own, &b.Old, &b.Ended, &b.Prepared)
 		out = append(out, b)
 		return err
 	})

@@ -127,8 +127,9 @@ type Evictor interface {
 	// EndBlockers returns the sessions whose transactions make waiter wait for the row of key,
 	// if that is still expired. It ends those of the same user whose transactions are at least
 	// as old as least. It ends no session for anything but that row.
-	EndBlockers(ctx context.Context, s *Session, key string, waiter int64, least time.Duration) (
-		[]Blocker, error)
+	EndBlockers(
+		ctx context.Context, s *Session, key string, shared bool, waiter int64, least time.Duration,
+	) ([]Blocker, error)
 	// MayEvict returns the statement that grants this user what EndBlockers needs, or "" if it
 	// has that already.
 	MayEvict(ctx context.Context, conn *sql.Conn) (grant string, err error)

@@ -2,7 +2,9 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
@@ -32,10 +34,14 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 	defer cancel()
+	shared, err := s.isLeft(ctx, key)
+	if err != nil {
+		return nil, err
+	}
 	waiting, over := make(chan int64, 1), make(chan error, 1)
 	waiter := newOp(lane.Acquire,
 		task{other: func(ctx context.Context, session *sqlstore.Session) error {
-			return sqlstore.AwaitRow(ctx, session, s.d, key, func(id int64) { waiting <- id })
+			return sqlstore.AwaitRow(ctx, session, s.d, key, shared, func(id int64) { waiting <- id })
 		}})
 	go func() {
 		_, err := s.once(ctx, waiter)
@@ -43,7 +49,7 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 	}()
 	select {
 	case id := <-waiting:
-		out, err := s.endBlockers(ctx, key, id, least, over)
+		out, err := s.endBlockers(ctx, key, shared, id, least, over)
 		if err != nil {
 			return nil, s.explain("evict", key, err)
 		}
@@ -53,28 +59,40 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 	}
 }
 
-// endBlockers looks until it finds a blocker or the wait ends.
+// isLeft reports whether a team without a live member holds key. A user who may not read members
+// shares no keys.
+func (s *Store) isLeft(ctx context.Context, key string) (bool, error) {
+	teams, err := s.teams(ctx, []string{key})
+	if errors.Is(err, lease.ErrPrivilege) {
+		return false, nil
+	}
+	t, shared := teams[key]
+	return shared && t.members == 0, err
+}
+
+// endBlockers looks until the wait ends, which is for one reader after the other.
 func (s *Store) endBlockers(
-	ctx context.Context, key string, waiter int64, least time.Duration, over <-chan error,
-) ([]lease.Evicted, error) {
+	ctx context.Context, key string, shared bool, waiter int64, least time.Duration, over <-chan error,
+) (out []lease.Evicted, _ error) {
 	for {
 		var found []sqlstore.Blocker
 		look := newOp(lane.Release,
 			task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
-				found, err = s.d.Evictor.EndBlockers(ctx, session, key, waiter, least)
+				found, err = s.d.Evictor.EndBlockers(ctx, session, key, shared, waiter, least)
 				return err
 			}})
 		if _, err := s.once(ctx, look); err != nil {
 			<-over
 			return nil, err
 		}
-		if out := told(found); len(out) > 0 {
-			<-over // the wait ends with the session, or after a second
-			return out, nil
+		for _, e := range told(found) {
+			if !slices.Contains(out, e) {
+				out = append(out, e)
+			}
 		}
 		select {
-		case <-over:
-			return nil, nil
+		case <-over: // the wait ends with the last session, or after a second
+			return out, nil
 		case <-time.After(lookPause):
 		}
 	}
@@ -85,7 +103,9 @@ func (s *Store) endBlockers(
 func told(found []sqlstore.Blocker) (out []lease.Evicted) {
 	for _, b := range found {
 		if b.Ended || !b.Own {
-			out = append(out, lease.Evicted{Session: b.ID, User: b.User, Ended: b.Ended})
+			out = append(out, lease.Evicted{
+				Session: b.ID, User: b.User, Ended: b.Ended, Prepared: b.Prepared,
+			})
 		}
 	}
 	return out

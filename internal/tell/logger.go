@@ -20,8 +20,8 @@ func Logger(l *slog.Logger) *slog.Logger {
 	}
 	return slog.New(&handler{to: to, q: &Queue{Through: func(dropped int64) {
 		r := slog.NewRecord(time.Now(), slog.LevelWarn,
-			"rowlock: log lines were dropped, because the Logger did not take them in time", 0)
-		r.AddAttrs(slog.Int64("lines", dropped))
+			"rowlock: log lines and calls of hooks were dropped, because the Logger or a hook did not return", 0)
+		r.AddAttrs(slog.Int64("dropped", dropped))
 		handle(context.Background(), to, r)
 	}}})
 }
@@ -32,6 +32,15 @@ func Of(l *slog.Logger) *Queue {
 		return h.q
 	}
 	return nil
+}
+
+// With returns the queue of a Logger of Logger, for hooks too: what the log has said when a hook is
+// called, it says in that order. It is a new one if l discards all.
+func With(l *slog.Logger) *Queue {
+	if q := Of(l); q != nil {
+		return q
+	}
+	return new(Queue)
 }
 
 // handler leaves everything to the queue.

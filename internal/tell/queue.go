@@ -7,17 +7,14 @@ import (
 	"time"
 )
 
-// most is how many calls wait for one that does not return. It is more than the locks that an
+// most is how many calls wait for one that does not return. It is more than twice the locks that an
 // outage may end at once, and so no healthy Logger misses a line of it.
-const most = 1 << 15
+const most = 1 << 16
 
 // Queue makes calls one after the other, in the order in which they were added. Its goroutine lasts
 // while there are any, so that a queue without calls needs no end. The zero Queue is ready; its
 // exported fields are set before the first Add. A nil Queue has no calls.
 type Queue struct {
-	// Full is called when a call is dropped, once until calls get through again. It must return at
-	// once. May be nil.
-	Full func()
 	// Through is called on the queue's goroutine with how many calls were dropped, when calls get
 	// through again. May be nil.
 	Through func(dropped int64)
@@ -36,12 +33,8 @@ type Queue struct {
 func (q *Queue) Add(f func()) {
 	q.mu.Lock()
 	if q.over || len(q.calls) >= most {
-		first := q.dropped == q.told
 		q.dropped++
 		q.mu.Unlock()
-		if first && q.Full != nil {
-			q.Full()
-		}
 		return
 	}
 	q.calls = append(q.calls, f)

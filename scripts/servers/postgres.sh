@@ -54,7 +54,7 @@ postgres_remove() {
 postgres_serve() {
 	serve postgres postgres "$(postgres_programs)/postgres" -D "$1/data" -p "$2" \
 		-c listen_addresses=127.0.0.1 -c unix_socket_directories="$1" \
-		-c max_connections=300 -c shared_preload_libraries=pg_stat_statements \
+		-c max_connections=300 -c max_prepared_transactions=10 -c shared_preload_libraries=pg_stat_statements \
 		-c log_min_messages=warning -c log_line_prefix='%m [%p] '
 }
 

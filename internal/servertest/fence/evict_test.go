@@ -3,9 +3,11 @@ package fence
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -292,5 +294,122 @@ func TestAUserThatMayNotReadSessionsIsToldSo(t *testing.T) {
 		cancel()
 		<-waits
 		s.OK(tx.Commit())
+	})
+}
+
+// Two readers vanish inside transactions that fence: the row of a key that readers share has no end
+// of its own.
+func TestReadersThatVanishInsideAFenceKeepTheirKeyNoLongerThanTheBound(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		written := written(s)
+		readers, _, _ := evictor(s, s.Env.Pool(s), -1, false)
+		for range 2 {
+			l, err := readers.TryRLock(s.Context(), "key", rowlock.NoRenew())
+			s.OK(err)
+			s.Cleanup(func() { runtime.KeepAlive(l) })
+			ctx, cancel := context.WithCancel(context.Background())
+			s.Cleanup(cancel)
+			tx, err := s.Env.DB.BeginTx(ctx, nil)
+			s.OK(err)
+			s.OK(l.Fence(s.Context(), tx))
+			_, err = tx.ExecContext(s.Context(), `INSERT INTO `+written+` (n) VALUES (1)`)
+			s.OK(err)
+		}
+		c, evicted, _ := evictor(s, s.Env.Pool(s), evictAfter, false)
+		ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+		defer cancel()
+		_, err := c.Lock(ctx, "key")
+		s.OK(err)
+		for range 2 {
+			if e := servertest.Await(s, 10*time.Second, evicted, "the hook"); e.session == 0 || e.err != nil {
+				s.Errorf("called with %+v", e)
+			}
+		}
+		if n := s.Number(`SELECT count(*) FROM ` + written); n != 0 {
+			s.Errorf("%d rows of transactions that were ended", n)
+		}
+	})
+}
+
+// A reader whose lease lasts keeps its key, whatever another has left behind.
+func TestALiveReaderIsNotEvictedForOneThatHasVanished(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		left, _, _ := evictor(s, s.Env.Pool(s), -1, false)
+		l, err := left.TryRLock(s.Context(), "key", rowlock.NoRenew())
+		s.OK(err)
+		tx, err := s.Env.DB.BeginTx(s.Context(), nil)
+		s.OK(err)
+		s.OK(l.Fence(s.Context(), tx))
+		live, _, _ := evictor(s, s.Env.Pool(s), -1, false)
+		kept, err := live.TryRLock(s.Context(), "key")
+		s.OK(err)
+		defer runtime.KeepAlive(kept) // a handle that is garbage releases its key
+		<-l.Context().Done()
+		c, evicted, _ := evictor(s, s.Env.Pool(s), time.Second, false)
+		ctx, cancel := context.WithTimeout(s.Context(), 4*time.Second)
+		defer cancel()
+		_, err = c.Lock(ctx, "key")
+		servertest.WantErr(s, err, context.DeadlineExceeded)
+		if len(evicted) > 0 {
+			s.Errorf("called with %+v", <-evicted)
+		}
+		s.OK(tx.Rollback())
+	})
+}
+
+// A prepared transaction has no session that could be ended: only its coordinator or an operator
+// may decide it.
+func TestAPreparedTransactionThatKeepsAKeyIsNamedToThoseThatWait(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		c, evicted, log := evictor(s, s.Env.Pool(s), time.Second, false)
+		s.Take(c, "key", rowlock.NoRenew())
+		gid := s.Env.Dialect.Names().Prefix + "gid"
+		begin, prepare, end := `XA START '`+gid+`'`, []string{`XA END '` + gid + `'`, `XA PREPARE '` + gid + `'`}, `XA ROLLBACK '`+gid+`'`
+		want := `XA ROLLBACK '` + gid + `','',1`
+		if s.Is("postgres") {
+			if s.Number(`SELECT setting::bigint FROM pg_settings WHERE name = 'max_prepared_transactions'`) == 0 {
+				s.Skip("the server has max_prepared_transactions = 0")
+			}
+			begin, prepare, end = `BEGIN`, []string{`PREPARE TRANSACTION '` + gid + `'`}, `ROLLBACK PREPARED '`+gid+`'`
+			want = end
+		}
+		conn, err := s.Env.Pool(s).Conn(s.Context())
+		s.OK(err)
+		run := func(query string, args ...any) {
+			s.Helper()
+			_, err := conn.ExecContext(s.Context(), query, args...)
+			s.OK(err)
+		}
+		run(begin)
+		run(s.Env.SQL(`UPDATE {rowlock} SET note = 'written' WHERE {key} = ?`), []byte("key"))
+		for _, p := range prepare {
+			run(p)
+		}
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // the coordinator has gone
+		decided := false
+		decide := func() {
+			if !decided {
+				decided = true
+				_, err := s.Env.DB.ExecContext(context.Background(), end)
+				s.OK(err)
+			}
+		}
+		defer decide()
+		ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second)
+		defer cancel()
+		waits := servertest.Aside(func() error { _, err := c.Lock(ctx, "key"); return err })
+		for {
+			e := answered(s, evicted)
+			if e.err != nil && strings.Contains(e.err.Error(), want) {
+				break
+			}
+		}
+		err = <-waits
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(log.String(), "prepared transaction") {
+			s.Errorf("the caller is told %v, and the log %s", err, log)
+		}
+		decide()
+		_, err = c.Lock(s.Context(), "key")
+		s.OK(err)
 	})
 }
