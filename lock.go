@@ -97,6 +97,11 @@ func (l *Lock) Progress() error {
 // the database lets them. Under REPEATABLE READ and SERIALIZABLE on PostgreSQL the one that waited
 // gets ErrBusy: roll back and try again.
 //
+// Fence before the first savepoint, such as a nested transaction of gorm or pgx, because ROLLBACK
+// TO it can unlock the key while tx goes on. PostgreSQL sees that, and Fence is refused with
+// ErrConfig in a savepoint, unless tx has fenced the lock before. See docs/fencing.md for other
+// databases.
+//
 // Fence also extends the lease, within tx, unless it has expired or NoRenew was given: fenced
 // transactions one after the other keep the lock. One transaction that is longer than the TTL keeps
 // the lock to its end, and loses it then. The lock's context may then end up to a margin after the

@@ -338,12 +338,15 @@ ORDER BY r.key LIMIT $5::bigint
 -- locking SELECT: under REPEATABLE READ a transaction that waits here has its snapshot from before
 -- the wait. If the fence that blocked it wrote nothing, it would go on and read what that
 -- transaction has changed since. Because the fence writes, Postgres refuses it (40001). An expired
--- lease is fenced and not revived.
+-- lease is fenced and not revived. It returns 1 if the row stays locked until the transaction ends,
+-- and 0 if ROLLBACK TO a savepoint would unlock it: the row that it has written is the savepoint's,
+-- and the one before it, which the subquery still sees, not the transaction's either.
 UPDATE rowlock SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()
   THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')
     ELSE expires_at END
 WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home
-RETURNING 1
+RETURNING (xmin::text::bigint = txid_current() & 4294967295 OR (SELECT before.xmin::text::bigint
+  FROM rowlock AS before WHERE before.key = $1) = txid_current() & 4294967295)::int
 
 -- name: release-tx
 -- $1 key, $2 owner, $3 token

@@ -1264,7 +1264,8 @@ UPDATE /* rowlock fence */ "rowlock" SET expires_at = CASE WHEN $4::bigint > 0 A
   THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')
     ELSE expires_at END
 WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
-RETURNING 1
+RETURNING (xmin::text::bigint = txid_current() & 4294967295 OR (SELECT before.xmin::text::bigint
+  FROM "rowlock" AS before WHERE before.key = $1) = txid_current() & 4294967295)::int
 
 -- dialect/postgres/statements.sql: release-tx
 UPDATE /* rowlock release-tx */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()

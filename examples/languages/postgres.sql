@@ -82,7 +82,8 @@ UPDATE rowlock SET expires_at = CASE WHEN :extend_us::bigint > 0 AND expires_at 
   THEN greatest(expires_at, clock_timestamp() + :extend_us::bigint * interval '1 microsecond')
     ELSE expires_at END
 WHERE key = :key AND owner = :owner AND token = :token AND home = 0
-RETURNING 1
+RETURNING (xmin::text::bigint = txid_current() & 4294967295 OR (SELECT before.xmin::text::bigint
+  FROM rowlock AS before WHERE before.key = :key) = txid_current() & 4294967295)::int
 
 -- name: release
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()

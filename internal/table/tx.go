@@ -28,9 +28,14 @@ func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRe
 	if s.d.Fence != nil {
 		return s.inTx(ctx, tx, "fence", r.Lease, s.d.Fence(ctx, tx, r))
 	}
-	var one int
+	var stays int
 	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token, sqlstore.Micros(r.TTL)}
-	err := tx.QueryOne(ctx, s.d.Text("fence"), args, &one)
+	err := tx.QueryOne(ctx, s.d.Text("fence"), args, &stays)
+	if err == nil && stays == 0 {
+		return fmt.Errorf("%w: fence %q: inside a savepoint (a nested transaction of pgx, gorm or bun is one), "+
+			"and ROLLBACK TO it would unlock the key while the transaction goes on: fence in the outer "+
+			"transaction, before the first savepoint; roll back", lease.ErrConfig, r.Key)
+	}
 	return s.inTx(ctx, tx, "fence", r.Lease, err)
 }
 

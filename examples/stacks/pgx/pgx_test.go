@@ -5,11 +5,13 @@ package pgx_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/examples/stacks/internal/bed"
 )
@@ -70,7 +72,7 @@ func TestPgxOnAConnectionOfItsOwn(t *testing.T) {
 func TestPgxInASavepoint(t *testing.T) {
 	bed.Each(t, []string{"postgres"}, func(t *testing.T, d bed.Database) {
 		pool := newPool(t, d, 12, pgx.QueryExecModeCacheStatement)
-		bed.Run(t, d, bed.Stack{
+		bed.RunWithoutFence(t, d, bed.Stack{
 			Pool: d.DB, Dialect: d.Dialect, Guesses: true,
 			Begin: func(ctx context.Context) (bed.Tx, error) {
 				outer, err := pool.Begin(ctx)
@@ -93,6 +95,42 @@ func TestPgxInASavepoint(t *testing.T) {
 			},
 		})
 	})
+}
+
+// A nested transaction of pgx is a savepoint: a fence in it would end with its rollback, and one in
+// the outer transaction stays.
+func TestPgxRefusesAFenceInASavepoint(t *testing.T) {
+	bed.Each(t, []string{"postgres"}, func(t *testing.T, d bed.Database) {
+		pool := newPool(t, d, 12, pgx.QueryExecModeCacheStatement)
+		locks, err := rowlock.Open(d.DB, d.Dialect, nil)
+		ok(t, err)
+		defer locks.Close()
+		l, err := locks.Lock(t.Context(), "key")
+		ok(t, err)
+		for _, outside := range []bool{false, true} {
+			outer, err := pool.Begin(t.Context())
+			ok(t, err)
+			if outside {
+				ok(t, postgres.Fence(t.Context(), outer, l))
+			}
+			inner, err := outer.Begin(t.Context())
+			ok(t, err)
+			err = postgres.Fence(t.Context(), inner, l)
+			if outside && err != nil || !outside && !errors.Is(err, rowlock.ErrConfig) {
+				t.Errorf("fenced outside: %t; in a savepoint: %v", outside, err)
+			}
+			ok(t, inner.Rollback(t.Context()))
+			ok(t, outer.Rollback(t.Context()))
+		}
+		ok(t, l.Unlock(t.Context()))
+	})
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func newPool(t *testing.T, d bed.Database, most int32, mode pgx.QueryExecMode) *pgxpool.Pool {
