@@ -32,7 +32,7 @@ at_once      := -p 3 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
+.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -49,6 +49,9 @@ test: ## every test, on real servers started for it, with the race detector; wha
 
 test-quick: ## the tests that need nothing but Go
 	go test $(packages)
+
+times: ## what the tests of each package take of a processor, the slowest first, and whether one takes over 90 s: P=./internal/...
+	$(test_servers) $(with_languages) scripts/times $(race) $(at_once) -timeout 60m $(or $(P),$(packages))
 
 pkg: ## the tests of one package, on servers that go on running for the next call: P=./internal/table ARGS='-race -run Conformance'
 	@scripts/pkg $(or $(P),$(error the package is missing: make pkg P=./internal/table)) $(ARGS)
