@@ -35,6 +35,8 @@ var checks = []check{
 	{id: "schema", run: schema},
 	{id: "tables", run: tables},
 	{id: "privileges", on: []string{"postgres", "mysql"}, run: privileges},
+	{id: "open", run: opens},
+	{id: "bad-rows", run: badRows},
 	{id: "bloat", on: []string{"postgres", "sqlite"}, run: bloat},
 	{id: "horizon", run: horizon, grant: monitor},
 	{id: "dead-rows", run: deadRows},

@@ -97,7 +97,7 @@ func (s scene) findsTheStandby(pair *standby.Pair) {
 	})
 	r := s.examineOn(db, d, quick())
 	judge(s.T, r.Findings[0], doctor.Critical, "standby", "target_session_attrs")
-	if r.Findings[0].ID != "read-only" || r.Findings[1].Severity > doctor.Info {
+	if r.Findings[0].ID != "read-only" || r.Findings[1].ID != "open" || r.Findings[2].Severity > doctor.Info {
 		s.Errorf("a standby: %+v", r.Findings)
 	}
 	s.OK(db.Close())

@@ -61,11 +61,11 @@ func look(ctx context.Context, locks *rowlock.Client, key string) (Term, error) 
 	if err != nil || len(records) == 0 {
 		return Term{}, err
 	}
-	return termOf(records[0]), nil
+	return termOf(records[0]), records[0].Err
 }
 
 func termOf(r lease.Record) Term {
-	if !r.Held {
+	if !r.Held || r.Err != nil {
 		return Term{}
 	}
 	t := Term{Number: r.Token, Age: r.Age, Remaining: r.Remaining}

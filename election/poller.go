@@ -100,12 +100,16 @@ func (p *poller) read(ctx context.Context) (ok bool) {
 		records, err := p.locks.Inspect(bounded, lease.Filter{Keys: some, Limit: len(some)})
 		cancel()
 		ok = ok && err == nil
-		found := make(map[string]Term, len(records))
+		found := make(map[string]*state, len(records))
 		for _, r := range records {
-			found[r.Key] = termOf(r)
+			found[r.Key] = &state{termOf(r), r.Err}
 		}
 		for _, key := range some {
-			tell(watches[key], &state{found[key], err})
+			s := found[key]
+			if s == nil {
+				s = &state{err: err}
+			}
+			tell(watches[key], s)
 		}
 	}
 	return ok

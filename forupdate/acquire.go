@@ -205,6 +205,9 @@ func (s *Store) grant(ctx context.Context, r lease.AcquireRequest) (lease.Acquir
 		if err != nil {
 			return lease.Acquired{}, err
 		}
+		if len(rows) > 0 && rows[0].Err != nil {
+			return lease.Acquired{}, rows[0].Err
+		}
 		if len(rows) == 0 || !rows[0].Held {
 			return a[0], nil // expired, and locked by a fence
 		}
@@ -240,7 +243,7 @@ func (s *Store) row(ctx context.Context, key string) (lease.Record, error) {
 	if err != nil || len(rows) == 0 {
 		return lease.Record{}, err
 	}
-	return rows[0], nil
+	return rows[0], rows[0].Err
 }
 
 // explain is for an error before the row was written: nothing has been granted.

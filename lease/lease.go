@@ -200,6 +200,10 @@ type Record struct {
 	// Members is how many hold a key that is Shared, and Wished that a wish refuses new ones.
 	Members int
 	Wished  bool
+	// Err says that the row has values that rowlock does not write: it wraps ErrCorrupt. Such a key
+	// counts as held. Key is right, and the other fields are what could be read of the row. A forced
+	// release repairs it.
+	Err error
 }
 
 // Identity is the identity in Note: that of the client that holds the key, or held it last.

@@ -79,7 +79,12 @@ func (m *mover) repairAll(
 		if r.Epoch%2 == 0 {
 			continue
 		}
-		switch err := m.repair(ctx, r, rows[r.Key]); {
+		row := rows[r.Key]
+		err := row.Err
+		if err == nil {
+			err = m.repair(ctx, r, row)
+		}
+		switch {
 		case err == nil:
 		case ctx.Err() != nil:
 			return fmt.Errorf("%q: %w", r.Key, err)

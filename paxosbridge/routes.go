@@ -158,7 +158,9 @@ func (r *routes) read(
 		return nil, err
 	}
 	for _, key := range keys {
-		if row := rows[key]; row.Home == r.cfg.Home {
+		if row := rows[key]; row.Err != nil {
+			continue // it says nothing of where its key is
+		} else if row.Home == r.cfg.Home {
 			r.leave(key, lease.Epoch(row.Token), sent, why)
 		} else {
 			r.comeBack(key, lease.Epoch(row.Token), sent)
@@ -175,6 +177,8 @@ func (r *routes) locate(ctx context.Context, key string) (lease.Record, error) {
 	switch {
 	case err != nil:
 		return row, fmt.Errorf("rowlock: bridge: read the home of %q: %w", key, err)
+	case row.Err != nil:
+		return row, fmt.Errorf("rowlock: bridge: read the home of %q: %w", key, row.Err)
 	case row.Home == lease.HomeTable, row.Home == r.cfg.Home, row.Home == returning:
 		return row, nil
 	}

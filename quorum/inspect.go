@@ -101,7 +101,9 @@ func (p *page) add(l listing, limit int) {
 	}
 	p.answered++
 	for _, r := range l.rows {
-		p.rows[r.Key] = append(p.rows[r.Key], r)
+		if r.Err == nil { // otherwise the other members say what the key is
+			p.rows[r.Key] = append(p.rows[r.Key], r)
+		}
 	}
 	if n := len(l.rows); n >= limit {
 		if last := l.rows[n-1].Key; !p.more || last < p.end {

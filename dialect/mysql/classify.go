@@ -43,6 +43,10 @@ var verdicts = map[uint16]sqlstore.Verdict{
 	3819: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // CHECK, MySQL
 	4025: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // CHECK, MariaDB
 	1406: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // data too long
+	1048: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // NULL in a column that takes none
+	1264: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // a number out of the column's range
+	1292: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // no time, such as 0000-00-00
+	1441: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // a time after the year 9999
 	1064: {Class: sqlstore.Refused},                       // syntax
 	1153: {Class: sqlstore.Refused},                       // larger than max_allowed_packet
 }

@@ -17,6 +17,23 @@ UPDATE rowlock SET owner = NULL, note = '', token = LEAST(?, @last_token),
   expires_at = UTC_TIMESTAMP(6)
 WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
 
+-- name: force-lock-bad
+-- key. As force-lock, whatever the row says.
+SELECT `key` FROM rowlock WHERE `key` = ? FOR UPDATE
+
+-- name: force-repair
+-- token, key, of a row that has values which rowlock does not write. It becomes a free one.
+UPDATE rowlock SET owner = NULL, note = '', token = ?, acquired_at = UTC_TIMESTAMP(6),
+  expires_at = UTC_TIMESTAMP(6), home = @home
+WHERE `key` = ? AND (home = @home OR home IS NULL OR home < -1)
+
+-- name: force-tickets
+-- key. It removes what has no heartbeat that could end: no process writes one for a day.
+DELETE FROM rowlock_queue
+WHERE `key` = ? AND (alive_until IS NULL
+  OR TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) IS NULL
+  OR alive_until > UTC_TIMESTAMP(6) + INTERVAL 1 DAY)
+
 -- name: force-members
 -- key, team
 DELETE FROM rowlock_member WHERE `key` = ? AND team = ?

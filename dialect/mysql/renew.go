@@ -68,7 +68,7 @@ func (d *database) sort(
 	err := s.Query(ctx, d.Text("renew-lock"), []any{list}, func(row sqlstore.Columns) error {
 		var n, remaining, clock int64
 		var extended bool
-		if err := row.Scan(&n, &extended, &remaining, &clock); err != nil {
+		if err := row.Scan(&n, &extended, &remaining, &clock); err != nil && !sqlstore.IsBad(err) {
 			return err
 		}
 		all++
@@ -84,7 +84,8 @@ func (d *database) sort(
 }
 
 // lockable answers for a row that could be locked after the renewal: if it is alive and was not
-// extended, it could not be locked then.
+// extended, it could not be locked then. One whose expiry is no time, such as 0000-00-00, counts as
+// expired, as it does for those who take it.
 func lockable(extended bool, remaining time.Duration) lease.Renewed {
 	switch {
 	case extended:
@@ -103,7 +104,7 @@ func (d *database) busy(
 		var n int
 		var extended bool
 		var remaining int64
-		if err := row.Scan(&n, &extended, &remaining); err != nil {
+		if err := row.Scan(&n, &extended, &remaining); err != nil && !sqlstore.IsBad(err) {
 			return err
 		}
 		switch {

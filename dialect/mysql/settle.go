@@ -110,6 +110,8 @@ func noted(note string, batch [16]byte, count int64, changes int) (made []bool, 
 // another session had it locked.
 func unmade(c *sqlstore.Change, r *sqlstore.Row, all bool) sqlstore.Applied {
 	switch {
+	case r.Bad:
+		return sqlstore.Applied{Outcome: sqlstore.Alone}
 	case c.Acquires():
 		a := r.Acquired(c.To)
 		if a.Outcome == sqlstore.Possible && !all {

@@ -260,14 +260,16 @@ UPDATE rowlock SET token = GREATEST(token, @era) + 1, owner = ?, note = ?, acqui
 WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token < @last_token
 
 -- name: inspect
--- the key before the first, the last that is possible, held only, limit
+-- the key before the first, the last that is possible, held only, limit. What cannot
+-- be read counts as held.
 SELECT r.`key`, r.owner, r.token, r.note,
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
 FROM rowlock AS r
 WHERE r.`key` > ? AND r.`key` <= ?
-  AND (? = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
+  AND (? = 0 OR r.owner IS NOT NULL AND (r.expires_at > UTC_TIMESTAMP(6)
+    OR TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) IS NULL))
 ORDER BY r.`key` LIMIT ?
 
 -- name: inspect-keys
@@ -280,7 +282,8 @@ SELECT r.`key`, r.owner, r.token, r.note,
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.`key` > ? AND r.`key` <= ?
-  AND (? = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
+  AND (? = 0 OR r.owner IS NOT NULL AND (r.expires_at > UTC_TIMESTAMP(6)
+    OR TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) IS NULL))
 ORDER BY r.`key` LIMIT ?
 
 -- name: fence

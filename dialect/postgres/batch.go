@@ -75,8 +75,9 @@ type applied struct {
 }
 
 func (a *applied) scan(row sqlstore.Columns) error {
-	if err := row.Scan(a.dest...); err != nil {
-		return err
+	bad := row.Scan(a.dest...)
+	if bad != nil && !sqlstore.IsBad(bad) {
+		return bad
 	}
 	if a.n < 1 || a.n > int64(len(a.out)) {
 		return fmt.Errorf("apply: an answer to change %d of %d", a.n, len(a.out))
@@ -84,6 +85,9 @@ func (a *applied) scan(row sqlstore.Columns) error {
 	got := sqlstore.Applied{
 		Outcome: sqlstore.Outcome(a.outcome), Token: a.token,
 		Awaited: a.awaited, Looked: true,
+	}
+	if bad != nil && got.Outcome != sqlstore.Done {
+		got = sqlstore.Applied{} // the statement for one says what is wrong with its row
 	}
 	if got.Outcome == sqlstore.Held {
 		got.Holder = lease.Holder{

@@ -15,11 +15,11 @@ SELECT CASE WHEN home <> @home THEN 4
             WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, CASE WHEN owner IS NULL THEN 0
-         ELSE (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END
+       token, note, CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
+         THEN (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END
          AS remaining,
-       owner, CASE WHEN owner IS NULL THEN 0 ELSE (extract(epoch
-         FROM expires_at) * 1000000)::bigint END AS expires
+       owner, CASE WHEN owner IS NULL THEN 0 WHEN expires_at BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM expires_at) * 1000000)::bigint END AS expires
 FROM rowlock WHERE key = $2
 
 -- name: cas-take-free
@@ -69,7 +69,8 @@ WHERE r.key = decode(w.k, 'hex') AND r.owner = decode(w.o, 'hex') AND r.token = 
 -- name: cas-renew-look
 -- $1 JSON array as for cas-renew: the rows that still name this owner and token, and the µs left of
 -- their leases
-SELECT w.n, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+SELECT w.n, CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
 FROM json_array_elements($1::json) WITH ORDINALITY AS w (j, n)
   JOIN rowlock AS r ON r.key = decode(w.j ->> 'k', 'hex')

@@ -17,6 +17,22 @@ UPDATE rowlock SET owner = NULL, note = '', token = least($1::bigint, @last_toke
   expires_at = clock_timestamp()
 WHERE key = $2 AND owner = $3 AND token = $4 AND home = @home
 
+-- name: force-lock-bad
+-- key. As force-lock, whatever the row says.
+SELECT key FROM rowlock WHERE key = $1 FOR UPDATE
+
+-- name: force-repair
+-- token, key, of a row that has values which rowlock does not write. It becomes a free one.
+UPDATE rowlock SET owner = NULL, note = '', token = $1, acquired_at = clock_timestamp(),
+  expires_at = clock_timestamp(), home = @home
+WHERE key = $2 AND (home = @home OR home IS NULL OR home < -1)
+
+-- name: force-tickets
+-- key. It removes what has no heartbeat that could end: no process writes one for a day.
+DELETE FROM rowlock_queue
+WHERE key = $1 AND (alive_until IS NULL OR NOT isfinite(alive_until)
+  OR alive_until > clock_timestamp() + interval '1 day' OR octet_length(waiter) <> 16)
+
 -- name: force-members
 -- key, team
 DELETE FROM rowlock_member WHERE key = $1 AND team = $2
@@ -31,8 +47,9 @@ FROM rowlock AS r WHERE r.key = $8
 
 -- name: force-find
 -- key, id
-SELECT key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
-  raised
+SELECT key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM at) * 1000000)::bigint END,
+  id, actor, reason, asked, owner, token, note, raised
 FROM rowlock_forced WHERE key = $1 AND id = $2
 
 -- name: force-confirm
@@ -42,16 +59,18 @@ UPDATE rowlock SET acquired_at = acquired_at + interval '1 microsecond' WHERE ke
 
 -- name: force-list
 -- prefix's length, prefix, time in µs, limit
-SELECT key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
-  raised
+SELECT key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM at) * 1000000)::bigint END,
+  id, actor, reason, asked, owner, token, note, raised
 FROM rowlock_forced
 WHERE substr(key, 1, $1::int) = $2 AND at < 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
 ORDER BY at DESC, id DESC LIMIT $4::bigint
 
 -- name: force-list-key
 -- key, time in µs, limit
-SELECT key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
-  raised
+SELECT key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM at) * 1000000)::bigint END,
+  id, actor, reason, asked, owner, token, note, raised
 FROM rowlock_forced
 WHERE key = $1 AND at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
 ORDER BY at DESC, id DESC LIMIT $3::bigint

@@ -50,9 +50,12 @@ WITH RECURSIVE edges AS NOT MATERIALIZED (
   SELECT e.holder FROM reached AS f JOIN edges AS e ON e.chain = f.chain
 )
 SELECT e.chain, e.holder, e.key, e.token, e.note,
-  (extract(epoch FROM e.since) * 1000000)::bigint AS since,
-  (extract(epoch FROM e.alive_until) * 1000000)::bigint AS expires,
-  (extract(epoch FROM clock_timestamp() - e.since) * 1000000)::bigint AS waited
+  CASE WHEN e.since BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM e.since) * 1000000)::bigint END AS since,
+  CASE WHEN e.alive_until BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM e.alive_until) * 1000000)::bigint END AS expires,
+  CASE WHEN isfinite(e.since)
+         THEN (extract(epoch FROM clock_timestamp() - e.since) * 1000000)::bigint END AS waited
 FROM reached AS f JOIN edges AS e ON e.chain = f.chain LIMIT $3::bigint
 
 -- name: wait-dead

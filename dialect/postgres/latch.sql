@@ -5,7 +5,8 @@
 -- name: latch-look
 -- $1 kind, $2 key
 SELECT l.id, l.generation, l.parties, l.state, l.ended,
-  (extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+  CASE WHEN isfinite(l.expires_at)
+         THEN (extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
   (SELECT count(*) FROM rowlock_party AS p WHERE p.id = l.id AND p.phase = 0) AS counted,
   0 AS gone, 0 AS dead
 FROM rowlock_latch AS l WHERE l.kind = $1 AND l.key = $2
@@ -50,7 +51,8 @@ ON CONFLICT (id, phase, party) DO UPDATE SET counted_at = p.counted_at + interva
 -- name: barrier-look
 -- $1 kind, $2 key
 SELECT l.id, l.generation, l.parties, l.state, l.ended,
-  (extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+  CASE WHEN isfinite(l.expires_at)
+         THEN (extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
   (SELECT count(*) FROM rowlock_party AS p WHERE p.id = l.id AND p.phase = 0) AS counted,
   (SELECT count(*) FROM rowlock_party AS p WHERE p.id = l.id AND p.phase = 1) AS gone,
   (SELECT count(*) FROM rowlock_party AS p
@@ -131,7 +133,8 @@ WHERE l.kind = dead.kind AND l.key = dead.key
 -- name: latch-next
 -- $1 the id to go on after. Returns the next id that has parties, and whether it is a latch's.
 SELECT p.id, EXISTS (SELECT 1 FROM rowlock_latch AS l WHERE l.id = p.id)::int AS live
-FROM rowlock_party AS p WHERE p.id > $1 ORDER BY p.id LIMIT 1
+FROM rowlock_party AS p WHERE p.id > $1 AND octet_length(p.id) = 16
+ORDER BY p.id LIMIT 1
 
 -- name: latch-drop
 -- $1 id, $2 limit

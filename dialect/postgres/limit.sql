@@ -33,7 +33,8 @@ WITH limited AS (
                    WHEN r.token >= @last_token THEN 0
                    ELSE 5 END AS outcome,
     coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
-    coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+    CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
       AS remaining
   FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key
 ), free AS (

@@ -98,7 +98,8 @@ SELECT w.n,
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             ELSE 2 END AS state,
        q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
-       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+       CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
          AS remaining,
        coalesce(q.ahead, 0) AS ahead
 FROM want AS w
@@ -168,7 +169,8 @@ SELECT CASE WHEN r.home <> @home THEN 4
             WHEN NOT (SELECT mine FROM turn) THEN 6
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
-       r.token, r.note, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+       r.token, r.note, CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 UNION ALL
 SELECT 6, 0, '', 0 FROM turn WHERE NOT mine AND NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1)
@@ -201,10 +203,12 @@ WITH held AS (
 SELECT owner, token FROM passed
 
 -- name: queue-dead
--- $1 key and $2 waiter of the last, $3 retention in µs, $4 limit. Returns the next dead tickets.
+-- $1 key and $2 waiter of the last, $3 retention in µs, $4 limit. Returns the next dead tickets, but
+-- for what another hand has named.
 SELECT key, waiter FROM rowlock_queue
 WHERE (key, waiter) > ($1, $2)
   AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+  AND octet_length(waiter) = 16
 ORDER BY key, waiter LIMIT $4::bigint
 
 -- name: queue-reap

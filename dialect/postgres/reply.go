@@ -5,12 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/lease"
 )
 
 // reply is what the server has answered to a request. It keeps its memory from one to the next.
@@ -84,21 +82,15 @@ type row struct {
 	bytes  []byte
 }
 
-// Scan copies the columns. A value that is not what rowlock writes is lease.ErrCorrupt.
+// Scan copies the columns; see sqlstore.ScanEach.
 func (r *row) Scan(dest ...any) error {
-	if len(dest) != len(r.cells) {
-		return fmt.Errorf("%d destinations for %d columns", len(dest), len(r.cells))
-	}
-	for i, d := range dest {
+	return sqlstore.ScanEach(dest, len(r.cells), func(i int, d any) error {
 		var v []byte
 		if c := r.cells[i]; c.from >= 0 {
 			v = r.bytes[c.from:c.to:c.to]
 		}
-		if err := assign(d, r.fields[i].DataTypeOID, v); err != nil {
-			return fmt.Errorf("%w: column %d: %w", lease.ErrCorrupt, i+1, err)
-		}
-	}
-	return nil
+		return assign(d, r.fields[i].DataTypeOID, v)
+	})
 }
 
 // isBinary says which types are read in the binary format. The others are text, as they are for
@@ -150,7 +142,7 @@ func integer(oid uint32, v []byte) (int64, error) {
 	case isBinary(oid):
 		return 0, fmt.Errorf("%d bytes of type %d are no integer", len(v), oid)
 	}
-	return strconv.ParseInt(string(v), 10, 64)
+	return sqlstore.Digits(string(v))
 }
 
 func truth(oid uint32, v []byte) (bool, error) {

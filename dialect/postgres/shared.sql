@@ -15,8 +15,9 @@ WITH want AS (
   SELECT r.key, r.owner FROM rowlock AS r
   WHERE r.key = ANY ($2::text::bytea[]) AND r.home = @home AND r.owner IS NOT NULL
     AND r.expires_at = '9999-01-01 00:00:00+00'
-    AND coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
-        * 1000000)::bigint % 11000000 < 10000000
+    AND coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
+         THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
+        * 1000000)::bigint END % 11000000 < 10000000
       FROM rowlock_member AS w WHERE w.key = r.key
         AND w.team = decode('00000000000000000000000000000000', 'hex')
         AND w.expires_at > clock_timestamp()), false) = false
@@ -35,8 +36,9 @@ WITH team AS (
   SELECT r.key, r.owner FROM rowlock AS r
   WHERE r.key = $4 AND r.home = @home AND r.owner IS NOT NULL
     AND r.expires_at = '9999-01-01 00:00:00+00'
-    AND coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
-        * 1000000)::bigint % 11000000 < 10000000
+    AND coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
+         THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
+        * 1000000)::bigint END % 11000000 < 10000000
       FROM rowlock_member AS w WHERE w.key = $4
         AND w.team = decode('00000000000000000000000000000000', 'hex')
         AND w.expires_at > clock_timestamp()), false) = false
@@ -55,12 +57,14 @@ RETURNING m.team
 SELECT r.key,
   (SELECT count(*) FROM rowlock_member AS m
    WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp()),
-  coalesce((SELECT (extract(epoch FROM max(m.expires_at) - clock_timestamp()) * 1000000)::bigint
+  coalesce((SELECT CASE WHEN isfinite(max(m.expires_at))
+         THEN (extract(epoch FROM max(m.expires_at) - clock_timestamp()) * 1000000)::bigint END
    FROM rowlock_member AS m WHERE m.key = r.key AND m.team = r.owner), 0),
   coalesce((SELECT m.note FROM rowlock_member AS m WHERE m.key = r.key AND m.team = r.owner
    ORDER BY m.expires_at DESC LIMIT 1), ''),
-  coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
-      * 1000000)::bigint % 11000000 < 10000000
+  coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
+         THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
+      * 1000000)::bigint END % 11000000 < 10000000
     FROM rowlock_member AS w WHERE w.key = r.key AND w.team = decode('00000000000000000000000000000000', 'hex')
       AND w.expires_at > clock_timestamp()), false)::int
 FROM rowlock AS r
@@ -108,7 +112,8 @@ RETURNING m.key, m.owner, m.team
 -- name: member-left
 -- As for member-renew. What remains of each member in µs, as committed, and the clock.
 SELECT m.key, m.owner, m.team,
-  (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint
+  CASE WHEN isfinite(m.expires_at)
+         THEN (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
   AS w (key, owner, token, nothing)
 JOIN rowlock_member AS m ON m.key = w.key AND m.team = 'rowlockT'::bytea || int8send(w.token)
@@ -136,9 +141,12 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_member AS o WHERE o.key = $1 AND o.team 
 DELETE FROM rowlock_member WHERE key = $1 AND team = $2 AND owner = $3
 
 -- name: member-dead
--- $1 retention in µs, $2 limit. Members and wishes that have been dead for so long.
+-- $1 retention in µs, $2 limit. Members and wishes that have been dead for so long, but for
+-- what another hand has named.
 SELECT key, owner, team FROM rowlock_member
-WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond' LIMIT $2::bigint
+WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond'
+  AND octet_length(owner) = 16 AND octet_length(team) = 16
+LIMIT $2::bigint
 
 -- name: wish
 -- $1 waiter, $2 life in µs, $3 keys as an array literal. A wish that lives keeps its age.

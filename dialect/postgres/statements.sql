@@ -58,7 +58,8 @@ SELECT CASE WHEN r.home <> @home THEN 4
             WHEN r.token >= @last_token THEN 3
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
-       r.token, r.note, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+       r.token, r.note, CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 
 -- name: acquire-insert
@@ -87,7 +88,8 @@ RETURNING r.token
 -- name: rows
 -- $1 keys as an array literal. What there is of slots, by a consistent read.
 SELECT w.n, r.home = @home AS home, r.owner, r.token, r.note,
-  (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining
+  CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN rowlock AS r ON r.key = w.key
 
 -- name: apply
@@ -147,7 +149,8 @@ SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
                  WHEN r.token >= @last_token OR NOT $8::bool THEN 0
                  ELSE 5 END,
        coalesce(r.token, 0), false, coalesce(r.note, ''),
-       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+       CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key WHERE w.n NOT IN (SELECT n FROM done)
 
 -- name: apply-any
@@ -171,7 +174,8 @@ WITH want AS (
                    WHEN r.token >= @last_token THEN 0
                    ELSE 5 END AS outcome,
     coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
-    coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+    CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
       AS remaining
   FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key
 ), free AS (
@@ -235,7 +239,8 @@ SELECT CASE WHEN a.outcome = 3 AND a.remaining IS NOT NULL THEN 2
   (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock,
   coalesce(a.remaining, 0) AS remaining
 FROM (SELECT o.n, o.outcome, CASE WHEN o.outcome = 3 THEN (
-        SELECT (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+        SELECT CASE WHEN isfinite(r.expires_at)
+          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint ELSE 0 END
         FROM rowlock AS r
         WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.home = @home) END
           AS remaining
@@ -311,14 +316,19 @@ SET owner = $1, note = $2, token = greatest(r.token, @era) + 1, acquired_at = cl
 WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = @home AND r.token < @last_token
 
 -- name: inspect
--- $1 the key before the first, $2 the last that is possible, $3 held only, $4 limit
+-- $1 the key before the first, $2 the last that is possible, $3 held only, $4 limit. What cannot
+-- be read counts as held.
 SELECT r.key, r.owner, r.token, r.note,
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
-       (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
-       (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
+       CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
+       CASE WHEN isfinite(r.acquired_at)
+         THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END AS age,
+       r.home
 FROM rowlock AS r
 WHERE r.key > $1 AND r.key <= $2
-  AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+  AND ($3::int = 0 OR r.owner IS NOT NULL AND
+    ((r.expires_at > clock_timestamp()) IS NOT FALSE OR r.expires_at = '-infinity'))
 ORDER BY r.key LIMIT $4::bigint
 
 -- name: inspect-keys
@@ -326,11 +336,15 @@ ORDER BY r.key LIMIT $4::bigint
 -- with inspect, because a plan for "no list, or in it" that serves every list reads the whole table.
 SELECT r.key, r.owner, r.token, r.note,
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
-       (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
-       (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
+       CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
+       CASE WHEN isfinite(r.acquired_at)
+         THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END AS age,
+       r.home
 FROM rowlock AS r
 WHERE r.key = ANY ($1::text::bytea[]) AND r.key > $2 AND r.key <= $3
-  AND ($4::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+  AND ($4::int = 0 OR r.owner IS NOT NULL AND
+    ((r.expires_at > clock_timestamp()) IS NOT FALSE OR r.expires_at = '-infinity'))
 ORDER BY r.key LIMIT $5::bigint
 
 -- name: fence

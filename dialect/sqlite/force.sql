@@ -16,6 +16,23 @@ UPDATE rowlock SET owner = NULL, note = '', token = min(?, @last_token),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
 WHERE key = ? AND owner = ? AND token = ? AND home = @home
 
+-- name: force-lock-bad
+-- key. As force-lock, whatever the row says.
+UPDATE rowlock SET home = home WHERE key = ? RETURNING key
+
+-- name: force-repair
+-- token, key, of a row that has values which rowlock does not write. It becomes a free one.
+UPDATE rowlock SET owner = NULL, note = '', token = ?, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), home = @home
+WHERE key = ? AND (home = @home OR home IS NULL OR home < -1 OR typeof(home) <> 'integer')
+
+-- name: force-tickets
+-- key. It removes what has no heartbeat that could end: no process writes one for a day.
+DELETE FROM rowlock_queue
+WHERE key = ? AND (typeof(alive_until) <> 'integer'
+  OR alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 86400000
+  OR typeof(waiter) <> 'blob' OR length(waiter) <> 16)
+
 -- name: force-members
 -- key, team
 DELETE FROM rowlock_member WHERE key = ? AND team = ?

@@ -138,7 +138,8 @@ DELETE FROM rowlock_latch WHERE rowid IN (
 -- name: latch-next
 -- the id to go on after. Returns the next id that has parties, and whether it is a latch's.
 SELECT p.id, EXISTS (SELECT 1 FROM rowlock_latch AS l WHERE l.id = p.id) AS live
-FROM rowlock_party AS p WHERE p.id > ?1 ORDER BY p.id LIMIT 1
+FROM rowlock_party AS p WHERE p.id > ?1 AND length(p.id) = 16
+ORDER BY p.id LIMIT 1
 
 -- name: latch-drop
 -- id, limit

@@ -116,10 +116,12 @@ WHERE rowlock.key = ?1 AND rowlock.owner = ?2 AND ?3 IN (rowlock.token, 0) AND h
 RETURNING owner, token
 
 -- name: queue-dead
--- key and waiter of the last, retention in µs, limit. Returns the next dead tickets.
+-- key and waiter of the last, retention in µs, limit. Returns the next dead tickets, but
+-- for what another hand has named.
 SELECT key, waiter FROM rowlock_queue
 WHERE (key, waiter) > (?, ?) AND alive_until
   <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+  AND length(waiter) = 16
 ORDER BY key, waiter LIMIT ?
 
 -- name: queue-reap

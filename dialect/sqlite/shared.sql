@@ -100,9 +100,12 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_member AS o WHERE o.key = ?1 AND o.team 
 DELETE FROM rowlock_member WHERE key = ? AND team = ? AND owner = ?
 
 -- name: member-dead
--- retention in µs, limit. Members and wishes that have been dead for so long.
+-- retention in µs, limit. Members and wishes that have been dead for so long, but for
+-- what another hand has named.
 SELECT key, owner, team FROM rowlock_member
-WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000 LIMIT ?
+WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+  AND length(owner) = 16 AND length(team) = 16
+LIMIT ?
 
 -- name: wish
 -- waiter, life in µs, keys as a JSON array. A wish that lives keeps its age.

@@ -108,7 +108,8 @@ WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token < @last_tok
 
 -- name: inspect
 -- the key before the first, the last that is possible, held only, limit. The driver sends an empty
--- text as NULL. The clock is read once, and not for each row that is passed over.
+-- text as NULL. The clock is read once, and not for each row that is passed over. What cannot be
+-- read counts as held.
 SELECT r.key, r.owner, r.token, r.note,
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
@@ -116,7 +117,7 @@ SELECT r.key, r.owner, r.token, r.note,
 FROM rowlock AS r
 WHERE r.key > coalesce(?, x'') AND r.key <= ?
   AND (? = 0 OR r.owner IS NOT NULL
-    AND r.expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)))
+    AND (r.expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))) IS NOT FALSE)
 ORDER BY r.key LIMIT ?
 
 -- name: inspect-keys
@@ -130,7 +131,7 @@ SELECT r.key, r.owner, r.token, r.note,
 FROM json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
 WHERE r.key > coalesce(?, x'') AND r.key <= ?
   AND (? = 0 OR r.owner IS NOT NULL
-    AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    AND (r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)) IS NOT FALSE)
 ORDER BY r.key LIMIT ?
 
 -- name: fence

@@ -123,6 +123,100 @@ JOIN `rowlock_wait` AS h ON h.`key` = r.`key` AND h.token = r.token AND h.proces
   AND h.alive_until > UTC_TIMESTAMP(6)
 WHERE w.token = 0 AND w.alive_until > UTC_TIMESTAMP(6) LIMIT ?
 
+-- dialect/mysql/doctor.sql: doctor-bad-rowlock
+SELECT /* rowlock doctor-bad-rowlock */ `key`, what FROM (
+  SELECT `key`, CASE WHEN LENGTH(owner) <> 16 THEN 'owner'
+         WHEN token IS NULL OR token < 0 OR token > 9223372036853727231 THEN 'token'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) IS NULL THEN 'expires_at'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), acquired_at) IS NULL THEN 'acquired_at'
+         WHEN home IS NULL OR home < -1 THEN 'home'
+         WHEN note IS NULL OR LENGTH(note) > 384 THEN 'note'
+         WHEN owner IS NOT NULL AND expires_at <> '9999-01-01 00:00:00' AND expires_at > UTC_TIMESTAMP(6) + INTERVAL 1 YEAR THEN 'expires_at is far' END AS what
+  FROM `rowlock`
+) AS b WHERE what IS NOT NULL LIMIT ?
+
+-- dialect/mysql/doctor.sql: doctor-bad-floor
+SELECT /* rowlock doctor-bad-floor */ bucket, what FROM (
+  SELECT bucket, CASE WHEN floor IS NULL OR floor < 0 OR floor > 9223372036853727231 THEN 'floor'
+         WHEN bucket NOT BETWEEN 0 AND 255 THEN 'bucket' END AS what
+  FROM `rowlock_floor`
+) AS b WHERE what IS NOT NULL LIMIT ?
+
+-- dialect/mysql/doctor.sql: doctor-bad-era
+SELECT /* rowlock doctor-bad-era */ history, what FROM (
+  SELECT history, CASE WHEN start IS NULL OR start < 0 OR start > 9223372036853727231 THEN 'start'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), since) IS NULL THEN 'since' END AS what
+  FROM `rowlock_era`
+) AS b WHERE what IS NOT NULL LIMIT ?
+
+-- dialect/mysql/doctor.sql: doctor-bad-queue
+SELECT /* rowlock doctor-bad-queue */ `key`, what FROM (
+  SELECT `key`, CASE WHEN LENGTH(waiter) <> 16 THEN 'waiter'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) IS NULL THEN 'alive_until'
+         WHEN alive_until > UTC_TIMESTAMP(6) + INTERVAL 1 DAY THEN 'alive_until is far'
+         WHEN note IS NULL OR LENGTH(note) > 384 THEN 'note' END AS what
+  FROM `rowlock_queue`
+) AS b WHERE what IS NOT NULL LIMIT ?
+
+-- dialect/mysql/doctor.sql: doctor-bad-wait
+SELECT /* rowlock doctor-bad-wait */ `key`, what FROM (
+  SELECT `key`, CASE WHEN LENGTH(chain) <> 16 THEN 'chain'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), since) IS NULL THEN 'since'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) IS NULL THEN 'alive_until'
+         WHEN alive_until > UTC_TIMESTAMP(6) + INTERVAL 1 DAY THEN 'alive_until is far'
+         WHEN note IS NULL OR LENGTH(note) > 384 THEN 'note' END AS what
+  FROM `rowlock_wait`
+) AS b WHERE what IS NOT NULL LIMIT ?
+
+-- dialect/mysql/doctor.sql: doctor-bad-member
+SELECT /* rowlock doctor-bad-member */ `key`, what FROM (
+  SELECT `key`, CASE WHEN LENGTH(team) <> 16 THEN 'team'
+         WHEN LENGTH(owner) <> 16 THEN 'owner'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), joined_at) IS NULL THEN 'joined_at'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) IS NULL THEN 'expires_at'
+         WHEN expires_at > UTC_TIMESTAMP(6) + INTERVAL 1 YEAR THEN 'expires_at is far'
+         WHEN note IS NULL OR LENGTH(note) > 384 THEN 'note' END AS what
+  FROM `rowlock_member`
+) AS b WHERE what IS NOT NULL LIMIT ?
+
+-- dialect/mysql/doctor.sql: doctor-bad-limit
+SELECT /* rowlock doctor-bad-limit */ name, what FROM (
+  SELECT name, CASE WHEN slots IS NULL OR slots < 1 THEN 'slots'
+         WHEN peak IS NULL OR peak < slots OR peak > 512 THEN 'peak'
+         WHEN generation IS NULL OR generation < 0 THEN 'generation' END AS what
+  FROM `rowlock_limit`
+) AS b WHERE what IS NOT NULL LIMIT ?
+
+-- dialect/mysql/doctor.sql: doctor-bad-forced
+SELECT /* rowlock doctor-bad-forced */ `key`, what FROM (
+  SELECT `key`, CASE WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), `at`) IS NULL THEN 'at'
+         WHEN LENGTH(id) <> 16 THEN 'id'
+         WHEN LENGTH(owner) <> 16 THEN 'owner'
+         WHEN token IS NULL OR token < 0 THEN 'token'
+         WHEN note IS NULL OR LENGTH(note) > 384 THEN 'note' END AS what
+  FROM `rowlock_forced`
+) AS b WHERE what IS NOT NULL LIMIT ?
+
+-- dialect/mysql/doctor.sql: doctor-bad-once
+SELECT /* rowlock doctor-bad-once */ `key`, what FROM (
+  SELECT `key`, CASE WHEN LENGTH(fingerprint) NOT IN (0, 32) THEN 'fingerprint'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), made_at) IS NULL THEN 'made_at'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) IS NULL THEN 'expires_at' END AS what
+  FROM `rowlock_once`
+) AS b WHERE what IS NOT NULL LIMIT ?
+
+-- dialect/mysql/doctor.sql: doctor-bad-latch
+SELECT /* rowlock doctor-bad-latch */ `key`, what FROM (
+  SELECT `key`, CASE WHEN LENGTH(id) <> 16 THEN 'id'
+         WHEN generation IS NULL OR generation < 1 THEN 'generation'
+         WHEN parties IS NULL OR parties NOT BETWEEN 1 AND 100000 THEN 'parties'
+         WHEN state IS NULL OR state NOT BETWEEN 0 AND 3 THEN 'state'
+         WHEN ended IS NULL OR ended NOT BETWEEN 0 AND 3 THEN 'ended'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), made_at) IS NULL THEN 'made_at'
+         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) IS NULL THEN 'expires_at' END AS what
+  FROM `rowlock_latch`
+) AS b WHERE what IS NOT NULL LIMIT ?
+
 -- dialect/mysql/era.sql: era-session
 SET /* rowlock era-session */ @rowlock_history = (SELECT CONCAT(@@server_uuid, '/',
   UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
@@ -228,6 +322,20 @@ SELECT /* rowlock force-home */ COUNT(*) FROM `rowlock` WHERE `key` = ? AND home
 UPDATE /* rowlock force-end */ `rowlock` SET owner = NULL, note = '', token = LEAST(?, 9223372036853727231),
   expires_at = UTC_TIMESTAMP(6)
 WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
+
+-- dialect/mysql/force.sql: force-lock-bad
+SELECT /* rowlock force-lock-bad */ `key` FROM `rowlock` WHERE `key` = ? FOR UPDATE
+
+-- dialect/mysql/force.sql: force-repair
+UPDATE /* rowlock force-repair */ `rowlock` SET owner = NULL, note = '', token = ?, acquired_at = UTC_TIMESTAMP(6),
+  expires_at = UTC_TIMESTAMP(6), home = 0
+WHERE `key` = ? AND (home = 0 OR home IS NULL OR home < -1)
+
+-- dialect/mysql/force.sql: force-tickets
+DELETE /* rowlock force-tickets */ FROM `rowlock_queue`
+WHERE `key` = ? AND (alive_until IS NULL
+  OR TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) IS NULL
+  OR alive_until > UTC_TIMESTAMP(6) + INTERVAL 1 DAY)
 
 -- dialect/mysql/force.sql: force-members
 DELETE /* rowlock force-members */ FROM `rowlock_member` WHERE `key` = ? AND team = ?
@@ -1208,7 +1316,8 @@ SELECT /* rowlock inspect */ r.`key`, r.owner, r.token, r.note,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
 FROM `rowlock` AS r
 WHERE r.`key` > ? AND r.`key` <= ?
-  AND (? = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
+  AND (? = 0 OR r.owner IS NOT NULL AND (r.expires_at > UTC_TIMESTAMP(6)
+    OR TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) IS NULL))
 ORDER BY r.`key` LIMIT ?
 
 -- dialect/mysql/statements.sql: inspect-keys
@@ -1219,7 +1328,8 @@ SELECT /* rowlock inspect-keys */ r.`key`, r.owner, r.token, r.note,
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.`key` > ? AND r.`key` <= ?
-  AND (? = 0 OR r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
+  AND (? = 0 OR r.owner IS NOT NULL AND (r.expires_at > UTC_TIMESTAMP(6)
+    OR TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) IS NULL))
 ORDER BY r.`key` LIMIT ?
 
 -- dialect/mysql/statements.sql: fence

@@ -11,11 +11,11 @@ SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, CASE WHEN owner IS NULL THEN 0
-         ELSE (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END
+       token, note, CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
+         THEN (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END
          AS remaining,
-       owner, CASE WHEN owner IS NULL THEN 0 ELSE (extract(epoch
-         FROM expires_at) * 1000000)::bigint END AS expires
+       owner, CASE WHEN owner IS NULL THEN 0 WHEN expires_at BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM expires_at) * 1000000)::bigint END AS expires
 FROM "rowlock" WHERE key = $2
 
 -- dialect/postgres/cas.sql: cas-take-free
@@ -54,7 +54,8 @@ WHERE r.key = decode(w.k, 'hex') AND r.owner = decode(w.o, 'hex') AND r.token = 
   AND r.expires_at > clock_timestamp()
 
 -- dialect/postgres/cas.sql: cas-renew-look
-SELECT /* rowlock cas-renew-look */ w.n, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+SELECT /* rowlock cas-renew-look */ w.n, CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
 FROM json_array_elements($1::json) WITH ORDINALITY AS w (j, n)
   JOIN "rowlock" AS r ON r.key = decode(w.j ->> 'k', 'hex')
@@ -85,36 +86,42 @@ WHERE key = $1 AND waiter = $2
 -- dialect/postgres/doctor.sql: doctor-dead
 SELECT /* rowlock doctor-dead */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
   coalesce(max(age), 0)::bigint
-FROM (SELECT (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint AS age
+FROM (SELECT CASE WHEN isfinite(expires_at)
+         THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
   FROM "rowlock" WHERE home = 0 AND expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- dialect/postgres/doctor.sql: doctor-expired
 SELECT /* rowlock doctor-expired */ key, note, token,
-  (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint AS age
+  CASE WHEN isfinite(expires_at)
+         THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
 FROM "rowlock"
 WHERE home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() LIMIT $1::bigint
 
 -- dialect/postgres/doctor.sql: doctor-queue
 SELECT /* rowlock doctor-queue */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
   coalesce(max(age), 0)::bigint
-FROM (SELECT (extract(epoch FROM clock_timestamp() - alive_until) * 1000000)::bigint AS age
+FROM (SELECT CASE WHEN isfinite(alive_until)
+         THEN (extract(epoch FROM clock_timestamp() - alive_until) * 1000000)::bigint END AS age
   FROM "rowlock_queue" WHERE alive_until <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- dialect/postgres/doctor.sql: doctor-chains
 SELECT /* rowlock doctor-chains */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
   coalesce(max(age), 0)::bigint
-FROM (SELECT (extract(epoch FROM clock_timestamp() - alive_until) * 1000000)::bigint AS age
+FROM (SELECT CASE WHEN isfinite(alive_until)
+         THEN (extract(epoch FROM clock_timestamp() - alive_until) * 1000000)::bigint END AS age
   FROM "rowlock_wait" WHERE alive_until <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- dialect/postgres/doctor.sql: doctor-members
 SELECT /* rowlock doctor-members */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
   coalesce(max(age), 0)::bigint
-FROM (SELECT (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint AS age
+FROM (SELECT CASE WHEN isfinite(expires_at)
+         THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
   FROM "rowlock_member" WHERE expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- dialect/postgres/doctor.sql: doctor-waits
 SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.key, w.note, w.process,
-  (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint AS waited
+  CASE WHEN isfinite(w.since)
+         THEN (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint END AS waited
 FROM "rowlock_wait" AS w
 JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
   AND r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AND (r.token = w.awaits
@@ -122,6 +129,100 @@ JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
 JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
   AND h.alive_until > clock_timestamp()
 WHERE w.token = 0 AND w.alive_until > clock_timestamp() LIMIT $1::bigint
+
+-- dialect/postgres/doctor.sql: doctor-bad-rowlock
+SELECT /* rowlock doctor-bad-rowlock */ key, what FROM (
+  SELECT key, CASE WHEN octet_length(owner) <> 16 THEN 'owner'
+         WHEN token IS NULL OR token < 0 OR token > 9223372036853727231 THEN 'token'
+         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at'
+         WHEN acquired_at IS NULL OR acquired_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'acquired_at'
+         WHEN home IS NULL OR home < -1 THEN 'home'
+         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note'
+         WHEN owner IS NOT NULL AND expires_at <> '9999-01-01 00:00:00+00' AND expires_at > clock_timestamp() + interval '1 year' THEN 'expires_at is far' END AS what
+  FROM "rowlock"
+) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+
+-- dialect/postgres/doctor.sql: doctor-bad-floor
+SELECT /* rowlock doctor-bad-floor */ bucket, what FROM (
+  SELECT bucket, CASE WHEN floor IS NULL OR floor < 0 OR floor > 9223372036853727231 THEN 'floor'
+         WHEN bucket NOT BETWEEN 0 AND 255 THEN 'bucket' END AS what
+  FROM "rowlock_floor"
+) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+
+-- dialect/postgres/doctor.sql: doctor-bad-era
+SELECT /* rowlock doctor-bad-era */ history, what FROM (
+  SELECT history, CASE WHEN start IS NULL OR start < 0 OR start > 9223372036853727231 THEN 'start'
+         WHEN since IS NULL OR since NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'since' END AS what
+  FROM "rowlock_era"
+) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+
+-- dialect/postgres/doctor.sql: doctor-bad-queue
+SELECT /* rowlock doctor-bad-queue */ key, what FROM (
+  SELECT key, CASE WHEN octet_length(waiter) <> 16 THEN 'waiter'
+         WHEN alive_until IS NULL OR alive_until NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'alive_until'
+         WHEN alive_until > clock_timestamp() + interval '1 day' THEN 'alive_until is far'
+         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
+  FROM "rowlock_queue"
+) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+
+-- dialect/postgres/doctor.sql: doctor-bad-wait
+SELECT /* rowlock doctor-bad-wait */ key, what FROM (
+  SELECT key, CASE WHEN octet_length(chain) <> 16 THEN 'chain'
+         WHEN since IS NULL OR since NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'since'
+         WHEN alive_until IS NULL OR alive_until NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'alive_until'
+         WHEN alive_until > clock_timestamp() + interval '1 day' THEN 'alive_until is far'
+         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
+  FROM "rowlock_wait"
+) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+
+-- dialect/postgres/doctor.sql: doctor-bad-member
+SELECT /* rowlock doctor-bad-member */ key, what FROM (
+  SELECT key, CASE WHEN octet_length(team) <> 16 THEN 'team'
+         WHEN octet_length(owner) <> 16 THEN 'owner'
+         WHEN joined_at IS NULL OR joined_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'joined_at'
+         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at'
+         WHEN expires_at > clock_timestamp() + interval '1 year' THEN 'expires_at is far'
+         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
+  FROM "rowlock_member"
+) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+
+-- dialect/postgres/doctor.sql: doctor-bad-limit
+SELECT /* rowlock doctor-bad-limit */ name, what FROM (
+  SELECT name, CASE WHEN slots IS NULL OR slots < 1 THEN 'slots'
+         WHEN peak IS NULL OR peak < slots OR peak > 512 THEN 'peak'
+         WHEN generation IS NULL OR generation < 0 THEN 'generation' END AS what
+  FROM "rowlock_limit"
+) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+
+-- dialect/postgres/doctor.sql: doctor-bad-forced
+SELECT /* rowlock doctor-bad-forced */ key, what FROM (
+  SELECT key, CASE WHEN at IS NULL OR at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'at'
+         WHEN octet_length(id) <> 16 THEN 'id'
+         WHEN octet_length(owner) <> 16 THEN 'owner'
+         WHEN token IS NULL OR token < 0 THEN 'token'
+         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
+  FROM "rowlock_forced"
+) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+
+-- dialect/postgres/doctor.sql: doctor-bad-once
+SELECT /* rowlock doctor-bad-once */ key, what FROM (
+  SELECT key, CASE WHEN octet_length(fingerprint) NOT IN (0, 32) THEN 'fingerprint'
+         WHEN made_at IS NULL OR made_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'made_at'
+         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at' END AS what
+  FROM "rowlock_once"
+) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+
+-- dialect/postgres/doctor.sql: doctor-bad-latch
+SELECT /* rowlock doctor-bad-latch */ key, what FROM (
+  SELECT key, CASE WHEN octet_length(id) <> 16 THEN 'id'
+         WHEN generation IS NULL OR generation < 1 THEN 'generation'
+         WHEN parties IS NULL OR parties NOT BETWEEN 1 AND 100000 THEN 'parties'
+         WHEN state IS NULL OR state NOT BETWEEN 0 AND 3 THEN 'state'
+         WHEN ended IS NULL OR ended NOT BETWEEN 0 AND 3 THEN 'ended'
+         WHEN made_at IS NULL OR made_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'made_at'
+         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at' END AS what
+  FROM "rowlock_latch"
+) AS b WHERE what IS NOT NULL LIMIT $1::bigint
 
 -- dialect/postgres/era.sql: era-history
 SELECT /* rowlock era-history */ (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '/' || d.oid || '.'
@@ -211,6 +312,19 @@ UPDATE /* rowlock force-end */ "rowlock" SET owner = NULL, note = '', token = le
   expires_at = clock_timestamp()
 WHERE key = $2 AND owner = $3 AND token = $4 AND home = 0
 
+-- dialect/postgres/force.sql: force-lock-bad
+SELECT /* rowlock force-lock-bad */ key FROM "rowlock" WHERE key = $1 FOR UPDATE
+
+-- dialect/postgres/force.sql: force-repair
+UPDATE /* rowlock force-repair */ "rowlock" SET owner = NULL, note = '', token = $1, acquired_at = clock_timestamp(),
+  expires_at = clock_timestamp(), home = 0
+WHERE key = $2 AND (home = 0 OR home IS NULL OR home < -1)
+
+-- dialect/postgres/force.sql: force-tickets
+DELETE /* rowlock force-tickets */ FROM "rowlock_queue"
+WHERE key = $1 AND (alive_until IS NULL OR NOT isfinite(alive_until)
+  OR alive_until > clock_timestamp() + interval '1 day' OR octet_length(waiter) <> 16)
+
 -- dialect/postgres/force.sql: force-members
 DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = $1 AND team = $2
 
@@ -221,23 +335,26 @@ SELECT r.key, clock_timestamp(), $1::bytea, $2::text || chr(9) || session_user, 
 FROM "rowlock" AS r WHERE r.key = $8
 
 -- dialect/postgres/force.sql: force-find
-SELECT /* rowlock force-find */ key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
-  raised
+SELECT /* rowlock force-find */ key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM at) * 1000000)::bigint END,
+  id, actor, reason, asked, owner, token, note, raised
 FROM "rowlock_forced" WHERE key = $1 AND id = $2
 
 -- dialect/postgres/force.sql: force-confirm
 UPDATE /* rowlock force-confirm */ "rowlock" SET acquired_at = acquired_at + interval '1 microsecond' WHERE key = $1
 
 -- dialect/postgres/force.sql: force-list
-SELECT /* rowlock force-list */ key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
-  raised
+SELECT /* rowlock force-list */ key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM at) * 1000000)::bigint END,
+  id, actor, reason, asked, owner, token, note, raised
 FROM "rowlock_forced"
 WHERE substr(key, 1, $1::int) = $2 AND at < 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
 ORDER BY at DESC, id DESC LIMIT $4::bigint
 
 -- dialect/postgres/force.sql: force-list-key
-SELECT /* rowlock force-list-key */ key, (extract(epoch FROM at) * 1000000)::bigint, id, actor, reason, asked, owner, token, note,
-  raised
+SELECT /* rowlock force-list-key */ key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM at) * 1000000)::bigint END,
+  id, actor, reason, asked, owner, token, note, raised
 FROM "rowlock_forced"
 WHERE key = $1 AND at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
 ORDER BY at DESC, id DESC LIMIT $3::bigint
@@ -278,9 +395,12 @@ WITH /* rowlock wait-edges */ RECURSIVE edges AS NOT MATERIALIZED (
   SELECT e.holder FROM reached AS f JOIN edges AS e ON e.chain = f.chain
 )
 SELECT e.chain, e.holder, e.key, e.token, e.note,
-  (extract(epoch FROM e.since) * 1000000)::bigint AS since,
-  (extract(epoch FROM e.alive_until) * 1000000)::bigint AS expires,
-  (extract(epoch FROM clock_timestamp() - e.since) * 1000000)::bigint AS waited
+  CASE WHEN e.since BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM e.since) * 1000000)::bigint END AS since,
+  CASE WHEN e.alive_until BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM e.alive_until) * 1000000)::bigint END AS expires,
+  CASE WHEN isfinite(e.since)
+         THEN (extract(epoch FROM clock_timestamp() - e.since) * 1000000)::bigint END AS waited
 FROM reached AS f JOIN edges AS e ON e.chain = f.chain LIMIT $3::bigint
 
 -- dialect/postgres/graph.sql: wait-dead
@@ -398,7 +518,8 @@ DELETE /* rowlock hold-drop */ FROM "rowlock_hold"
 
 -- dialect/postgres/latch.sql: latch-look
 SELECT /* rowlock latch-look */ l.id, l.generation, l.parties, l.state, l.ended,
-  (extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+  CASE WHEN isfinite(l.expires_at)
+         THEN (extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
   (SELECT count(*) FROM "rowlock_party" AS p WHERE p.id = l.id AND p.phase = 0) AS counted,
   0 AS gone, 0 AS dead
 FROM "rowlock_latch" AS l WHERE l.kind = $1 AND l.key = $2
@@ -436,7 +557,8 @@ ON CONFLICT (id, phase, party) DO UPDATE SET counted_at = p.counted_at + interva
 
 -- dialect/postgres/latch.sql: barrier-look
 SELECT /* rowlock barrier-look */ l.id, l.generation, l.parties, l.state, l.ended,
-  (extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
+  CASE WHEN isfinite(l.expires_at)
+         THEN (extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
   (SELECT count(*) FROM "rowlock_party" AS p WHERE p.id = l.id AND p.phase = 0) AS counted,
   (SELECT count(*) FROM "rowlock_party" AS p WHERE p.id = l.id AND p.phase = 1) AS gone,
   (SELECT count(*) FROM "rowlock_party" AS p
@@ -507,7 +629,8 @@ WHERE l.kind = dead.kind AND l.key = dead.key
 
 -- dialect/postgres/latch.sql: latch-next
 SELECT /* rowlock latch-next */ p.id, EXISTS (SELECT 1 FROM "rowlock_latch" AS l WHERE l.id = p.id)::int AS live
-FROM "rowlock_party" AS p WHERE p.id > $1 ORDER BY p.id LIMIT 1
+FROM "rowlock_party" AS p WHERE p.id > $1 AND octet_length(p.id) = 16
+ORDER BY p.id LIMIT 1
 
 -- dialect/postgres/latch.sql: latch-drop
 DELETE /* rowlock latch-drop */ FROM "rowlock_party" AS p
@@ -539,7 +662,8 @@ WITH /* rowlock apply-any-within */ limited AS (
                    WHEN r.token >= 9223372036853727231 THEN 0
                    ELSE 5 END AS outcome,
     coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
-    coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+    CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
       AS remaining
   FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key
 ), free AS (
@@ -736,7 +860,8 @@ SELECT w.n,
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             ELSE 2 END AS state,
        q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
-       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+       CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
          AS remaining,
        coalesce(q.ahead, 0) AS ahead
 FROM want AS w
@@ -800,7 +925,8 @@ SELECT CASE WHEN r.home <> 0 THEN 4
             WHEN NOT (SELECT mine FROM turn) THEN 6
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
-       r.token, r.note, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+       r.token, r.note, CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM "rowlock" AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 UNION ALL
 SELECT 6, 0, '', 0 FROM turn WHERE NOT mine AND NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1)
@@ -832,6 +958,7 @@ SELECT owner, token FROM passed
 SELECT /* rowlock queue-dead */ key, waiter FROM "rowlock_queue"
 WHERE (key, waiter) > ($1, $2)
   AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
+  AND octet_length(waiter) = 16
 ORDER BY key, waiter LIMIT $4::bigint
 
 -- dialect/postgres/queue.sql: queue-reap
@@ -853,8 +980,9 @@ WITH /* rowlock share */ want AS (
   SELECT r.key, r.owner FROM "rowlock" AS r
   WHERE r.key = ANY ($2::text::bytea[]) AND r.home = 0 AND r.owner IS NOT NULL
     AND r.expires_at = '9999-01-01 00:00:00+00'
-    AND coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
-        * 1000000)::bigint % 11000000 < 10000000
+    AND coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
+         THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
+        * 1000000)::bigint END % 11000000 < 10000000
       FROM "rowlock_member" AS w WHERE w.key = r.key
         AND w.team = decode('00000000000000000000000000000000', 'hex')
         AND w.expires_at > clock_timestamp()), false) = false
@@ -872,8 +1000,9 @@ WITH /* rowlock share-one */ team AS (
   SELECT r.key, r.owner FROM "rowlock" AS r
   WHERE r.key = $4 AND r.home = 0 AND r.owner IS NOT NULL
     AND r.expires_at = '9999-01-01 00:00:00+00'
-    AND coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
-        * 1000000)::bigint % 11000000 < 10000000
+    AND coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
+         THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
+        * 1000000)::bigint END % 11000000 < 10000000
       FROM "rowlock_member" AS w WHERE w.key = $4
         AND w.team = decode('00000000000000000000000000000000', 'hex')
         AND w.expires_at > clock_timestamp()), false) = false
@@ -890,12 +1019,14 @@ RETURNING m.team
 SELECT /* rowlock member-look */ r.key,
   (SELECT count(*) FROM "rowlock_member" AS m
    WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp()),
-  coalesce((SELECT (extract(epoch FROM max(m.expires_at) - clock_timestamp()) * 1000000)::bigint
+  coalesce((SELECT CASE WHEN isfinite(max(m.expires_at))
+         THEN (extract(epoch FROM max(m.expires_at) - clock_timestamp()) * 1000000)::bigint END
    FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner), 0),
   coalesce((SELECT m.note FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
    ORDER BY m.expires_at DESC LIMIT 1), ''),
-  coalesce((SELECT (extract(epoch FROM clock_timestamp() - min(w.joined_at))
-      * 1000000)::bigint % 11000000 < 10000000
+  coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
+         THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
+      * 1000000)::bigint END % 11000000 < 10000000
     FROM "rowlock_member" AS w WHERE w.key = r.key AND w.team = decode('00000000000000000000000000000000', 'hex')
       AND w.expires_at > clock_timestamp()), false)::int
 FROM "rowlock" AS r
@@ -935,7 +1066,8 @@ RETURNING m.key, m.owner, m.team
 
 -- dialect/postgres/shared.sql: member-left
 SELECT /* rowlock member-left */ m.key, m.owner, m.team,
-  (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint
+  CASE WHEN isfinite(m.expires_at)
+         THEN (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
   AS w (key, owner, token, nothing)
 JOIN "rowlock_member" AS m ON m.key = w.key AND m.team = 'rowlockT'::bytea || int8send(w.token)
@@ -960,7 +1092,9 @@ DELETE /* rowlock member-leave-tx */ FROM "rowlock_member" WHERE key = $1 AND te
 
 -- dialect/postgres/shared.sql: member-dead
 SELECT /* rowlock member-dead */ key, owner, team FROM "rowlock_member"
-WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond' LIMIT $2::bigint
+WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond'
+  AND octet_length(owner) = 16 AND octet_length(team) = 16
+LIMIT $2::bigint
 
 -- dialect/postgres/shared.sql: wish
 INSERT /* rowlock wish */ INTO "rowlock_member" AS m (key, team, owner, joined_at, expires_at)
@@ -1047,7 +1181,8 @@ SELECT CASE WHEN r.home <> 0 THEN 4
             WHEN r.token >= 9223372036853727231 THEN 3
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
-       r.token, r.note, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+       r.token, r.note, CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM "rowlock" AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 
 -- dialect/postgres/statements.sql: acquire-insert
@@ -1070,7 +1205,8 @@ RETURNING r.token
 
 -- dialect/postgres/statements.sql: rows
 SELECT /* rowlock rows */ w.n, r.home = 0 AS home, r.owner, r.token, r.note,
-  (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining
+  CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN "rowlock" AS r ON r.key = w.key
 
 -- dialect/postgres/statements.sql: apply
@@ -1114,7 +1250,8 @@ SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
                  WHEN r.token >= 9223372036853727231 OR NOT $8::bool THEN 0
                  ELSE 5 END,
        coalesce(r.token, 0), false, coalesce(r.note, ''),
-       coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+       CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key WHERE w.n NOT IN (SELECT n FROM done)
 
 -- dialect/postgres/statements.sql: apply-any
@@ -1129,7 +1266,8 @@ WITH /* rowlock apply-any */ want AS (
                    WHEN r.token >= 9223372036853727231 THEN 0
                    ELSE 5 END AS outcome,
     coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
-    coalesce((extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint, 0)
+    CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
       AS remaining
   FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key
 ), free AS (
@@ -1183,7 +1321,8 @@ SELECT CASE WHEN a.outcome = 3 AND a.remaining IS NOT NULL THEN 2
   (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock,
   coalesce(a.remaining, 0) AS remaining
 FROM (SELECT o.n, o.outcome, CASE WHEN o.outcome = 3 THEN (
-        SELECT (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+        SELECT CASE WHEN isfinite(r.expires_at)
+          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint ELSE 0 END
         FROM "rowlock" AS r
         WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.home = 0) END
           AS remaining
@@ -1242,21 +1381,29 @@ WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = 0 AND r.token < 
 -- dialect/postgres/statements.sql: inspect
 SELECT /* rowlock inspect */ r.key, r.owner, r.token, r.note,
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
-       (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
-       (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
+       CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
+       CASE WHEN isfinite(r.acquired_at)
+         THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END AS age,
+       r.home
 FROM "rowlock" AS r
 WHERE r.key > $1 AND r.key <= $2
-  AND ($3::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+  AND ($3::int = 0 OR r.owner IS NOT NULL AND
+    ((r.expires_at > clock_timestamp()) IS NOT FALSE OR r.expires_at = '-infinity'))
 ORDER BY r.key LIMIT $4::bigint
 
 -- dialect/postgres/statements.sql: inspect-keys
 SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, r.note,
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
-       (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
-       (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint AS age, r.home
+       CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
+       CASE WHEN isfinite(r.acquired_at)
+         THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END AS age,
+       r.home
 FROM "rowlock" AS r
 WHERE r.key = ANY ($1::text::bytea[]) AND r.key > $2 AND r.key <= $3
-  AND ($4::int = 0 OR r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+  AND ($4::int = 0 OR r.owner IS NOT NULL AND
+    ((r.expires_at > clock_timestamp()) IS NOT FALSE OR r.expires_at = '-infinity'))
 ORDER BY r.key LIMIT $5::bigint
 
 -- dialect/postgres/statements.sql: fence
@@ -1331,7 +1478,9 @@ FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bytea[], $4::text:
   AS w (age, id, key, event, token, owner, note, number, detail)
 
 -- dialect/postgres/trace.sql: trace-list
-SELECT /* rowlock trace-list */ (extract(epoch FROM at) * 1000000)::bigint, id, key, event, token, owner, note, number, detail
+SELECT /* rowlock trace-list */ CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM at) * 1000000)::bigint END,
+  id, key, event, token, owner, note, number, detail
 FROM "rowlock_trace"
 WHERE substr(key, 1, $1::int) = $2
   AND at <= 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
@@ -1339,7 +1488,9 @@ WHERE substr(key, 1, $1::int) = $2
 ORDER BY at DESC, id DESC LIMIT $5::bigint
 
 -- dialect/postgres/trace.sql: trace-list-key
-SELECT /* rowlock trace-list-key */ (extract(epoch FROM at) * 1000000)::bigint, id, key, event, token, owner, note, number, detail
+SELECT /* rowlock trace-list-key */ CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM at) * 1000000)::bigint END,
+  id, key, event, token, owner, note, number, detail
 FROM "rowlock_trace"
 WHERE key = $1 AND at <= 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
   AND (at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond' OR id < $3::bigint)

@@ -113,6 +113,100 @@ JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = 
 WHERE w.token = 0 AND w.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 LIMIT ?1
 
+-- dialect/sqlite/doctor.sql: doctor-bad-rowlock
+SELECT /* rowlock doctor-bad-rowlock */ key, what FROM (
+  SELECT key, CASE WHEN length(owner) <> 16 THEN 'owner'
+         WHEN typeof(token) <> 'integer' OR token < 0 OR token > 9223372036853727231 THEN 'token'
+         WHEN typeof(expires_at) <> 'integer' OR expires_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'expires_at'
+         WHEN typeof(acquired_at) <> 'integer' OR acquired_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'acquired_at'
+         WHEN typeof(home) <> 'integer' OR home < -1 THEN 'home'
+         WHEN typeof(note) <> 'text' OR length(CAST(note AS BLOB)) > 384 THEN 'note'
+         WHEN owner IS NOT NULL AND expires_at <> 253370764800000 AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 31536000000 THEN 'expires_at is far' END AS what
+  FROM "rowlock"
+) AS b WHERE what IS NOT NULL LIMIT ?1
+
+-- dialect/sqlite/doctor.sql: doctor-bad-floor
+SELECT /* rowlock doctor-bad-floor */ bucket, what FROM (
+  SELECT bucket, CASE WHEN typeof(floor) <> 'integer' OR floor < 0 OR floor > 9223372036853727231 THEN 'floor'
+         WHEN bucket NOT BETWEEN 0 AND 255 THEN 'bucket' END AS what
+  FROM "rowlock_floor"
+) AS b WHERE what IS NOT NULL LIMIT ?1
+
+-- dialect/sqlite/doctor.sql: doctor-bad-era
+SELECT /* rowlock doctor-bad-era */ history, what FROM (
+  SELECT history, CASE WHEN typeof(start) <> 'integer' OR start < 0 OR start > 9223372036853727231 THEN 'start'
+         WHEN typeof(since) <> 'integer' OR since NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'since' END AS what
+  FROM "rowlock_era"
+) AS b WHERE what IS NOT NULL LIMIT ?1
+
+-- dialect/sqlite/doctor.sql: doctor-bad-queue
+SELECT /* rowlock doctor-bad-queue */ key, what FROM (
+  SELECT key, CASE WHEN length(waiter) <> 16 THEN 'waiter'
+         WHEN typeof(alive_until) <> 'integer' OR alive_until NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'alive_until'
+         WHEN alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 86400000 THEN 'alive_until is far'
+         WHEN typeof(note) <> 'text' OR length(CAST(note AS BLOB)) > 384 THEN 'note' END AS what
+  FROM "rowlock_queue"
+) AS b WHERE what IS NOT NULL LIMIT ?1
+
+-- dialect/sqlite/doctor.sql: doctor-bad-wait
+SELECT /* rowlock doctor-bad-wait */ key, what FROM (
+  SELECT key, CASE WHEN length(chain) <> 16 THEN 'chain'
+         WHEN typeof(since) <> 'integer' OR since NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'since'
+         WHEN typeof(alive_until) <> 'integer' OR alive_until NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'alive_until'
+         WHEN alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 86400000 THEN 'alive_until is far'
+         WHEN typeof(note) <> 'text' OR length(CAST(note AS BLOB)) > 384 THEN 'note' END AS what
+  FROM "rowlock_wait"
+) AS b WHERE what IS NOT NULL LIMIT ?1
+
+-- dialect/sqlite/doctor.sql: doctor-bad-member
+SELECT /* rowlock doctor-bad-member */ key, what FROM (
+  SELECT key, CASE WHEN length(team) <> 16 THEN 'team'
+         WHEN length(owner) <> 16 THEN 'owner'
+         WHEN typeof(joined_at) <> 'integer' OR joined_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'joined_at'
+         WHEN typeof(expires_at) <> 'integer' OR expires_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'expires_at'
+         WHEN expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 31536000000 THEN 'expires_at is far'
+         WHEN typeof(note) <> 'text' OR length(CAST(note AS BLOB)) > 384 THEN 'note' END AS what
+  FROM "rowlock_member"
+) AS b WHERE what IS NOT NULL LIMIT ?1
+
+-- dialect/sqlite/doctor.sql: doctor-bad-limit
+SELECT /* rowlock doctor-bad-limit */ name, what FROM (
+  SELECT name, CASE WHEN typeof(slots) <> 'integer' OR slots < 1 THEN 'slots'
+         WHEN typeof(peak) <> 'integer' OR peak < slots OR peak > 512 THEN 'peak'
+         WHEN typeof(generation) <> 'integer' OR generation < 0 THEN 'generation' END AS what
+  FROM "rowlock_limit"
+) AS b WHERE what IS NOT NULL LIMIT ?1
+
+-- dialect/sqlite/doctor.sql: doctor-bad-forced
+SELECT /* rowlock doctor-bad-forced */ key, what FROM (
+  SELECT key, CASE WHEN typeof(at) <> 'integer' OR at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'at'
+         WHEN length(id) <> 16 THEN 'id'
+         WHEN length(owner) <> 16 THEN 'owner'
+         WHEN typeof(token) <> 'integer' OR token < 0 THEN 'token'
+         WHEN typeof(note) <> 'text' OR length(CAST(note AS BLOB)) > 384 THEN 'note' END AS what
+  FROM "rowlock_forced"
+) AS b WHERE what IS NOT NULL LIMIT ?1
+
+-- dialect/sqlite/doctor.sql: doctor-bad-once
+SELECT /* rowlock doctor-bad-once */ key, what FROM (
+  SELECT key, CASE WHEN length(fingerprint) NOT IN (0, 32) THEN 'fingerprint'
+         WHEN typeof(made_at) <> 'integer' OR made_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'made_at'
+         WHEN typeof(expires_at) <> 'integer' OR expires_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'expires_at' END AS what
+  FROM "rowlock_once"
+) AS b WHERE what IS NOT NULL LIMIT ?1
+
+-- dialect/sqlite/doctor.sql: doctor-bad-latch
+SELECT /* rowlock doctor-bad-latch */ key, what FROM (
+  SELECT key, CASE WHEN length(id) <> 16 THEN 'id'
+         WHEN typeof(generation) <> 'integer' OR generation < 1 THEN 'generation'
+         WHEN typeof(parties) <> 'integer' OR parties NOT BETWEEN 1 AND 100000 THEN 'parties'
+         WHEN typeof(state) <> 'integer' OR state NOT BETWEEN 0 AND 3 THEN 'state'
+         WHEN typeof(ended) <> 'integer' OR ended NOT BETWEEN 0 AND 3 THEN 'ended'
+         WHEN typeof(made_at) <> 'integer' OR made_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'made_at'
+         WHEN typeof(expires_at) <> 'integer' OR expires_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'expires_at' END AS what
+  FROM "rowlock_latch"
+) AS b WHERE what IS NOT NULL LIMIT ?1
+
 -- dialect/sqlite/era.sql: era-look
 SELECT /* rowlock era-look */ ?1, coalesce((SELECT max(start) FROM "rowlock_era"), -1),
   (SELECT count(*) FROM "rowlock_era" WHERE history <> ''),
@@ -155,6 +249,20 @@ SELECT /* rowlock force-home */ count(*) FROM "rowlock" WHERE key = ? AND home <
 UPDATE /* rowlock force-end */ "rowlock" SET owner = NULL, note = '', token = min(?, 9223372036853727231),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
 WHERE key = ? AND owner = ? AND token = ? AND home = 0
+
+-- dialect/sqlite/force.sql: force-lock-bad
+UPDATE /* rowlock force-lock-bad */ "rowlock" SET home = home WHERE key = ? RETURNING key
+
+-- dialect/sqlite/force.sql: force-repair
+UPDATE /* rowlock force-repair */ "rowlock" SET owner = NULL, note = '', token = ?, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
+  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), home = 0
+WHERE key = ? AND (home = 0 OR home IS NULL OR home < -1 OR typeof(home) <> 'integer')
+
+-- dialect/sqlite/force.sql: force-tickets
+DELETE /* rowlock force-tickets */ FROM "rowlock_queue"
+WHERE key = ? AND (typeof(alive_until) <> 'integer'
+  OR alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 86400000
+  OR typeof(waiter) <> 'blob' OR length(waiter) <> 16)
 
 -- dialect/sqlite/force.sql: force-members
 DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = ? AND team = ?
@@ -376,7 +484,8 @@ DELETE /* rowlock latch-sweep */ FROM "rowlock_latch" WHERE rowid IN (
 
 -- dialect/sqlite/latch.sql: latch-next
 SELECT /* rowlock latch-next */ p.id, EXISTS (SELECT 1 FROM "rowlock_latch" AS l WHERE l.id = p.id) AS live
-FROM "rowlock_party" AS p WHERE p.id > ?1 ORDER BY p.id LIMIT 1
+FROM "rowlock_party" AS p WHERE p.id > ?1 AND length(p.id) = 16
+ORDER BY p.id LIMIT 1
 
 -- dialect/sqlite/latch.sql: latch-drop
 DELETE /* rowlock latch-drop */ FROM "rowlock_party" WHERE id = ?1 AND (phase, party) IN (
@@ -559,6 +668,7 @@ RETURNING owner, token
 SELECT /* rowlock queue-dead */ key, waiter FROM "rowlock_queue"
 WHERE (key, waiter) > (?, ?) AND alive_until
   <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+  AND length(waiter) = 16
 ORDER BY key, waiter LIMIT ?
 
 -- dialect/sqlite/queue.sql: queue-reap
@@ -650,7 +760,9 @@ DELETE /* rowlock member-leave-tx */ FROM "rowlock_member" WHERE key = ? AND tea
 
 -- dialect/sqlite/shared.sql: member-dead
 SELECT /* rowlock member-dead */ key, owner, team FROM "rowlock_member"
-WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000 LIMIT ?
+WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
+  AND length(owner) = 16 AND length(team) = 16
+LIMIT ?
 
 -- dialect/sqlite/shared.sql: wish
 INSERT /* rowlock wish */ INTO "rowlock_member" (key, team, owner, joined_at, expires_at)
@@ -789,7 +901,7 @@ SELECT /* rowlock inspect */ r.key, r.owner, r.token, r.note,
 FROM "rowlock" AS r
 WHERE r.key > coalesce(?, x'') AND r.key <= ?
   AND (? = 0 OR r.owner IS NOT NULL
-    AND r.expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)))
+    AND (r.expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))) IS NOT FALSE)
 ORDER BY r.key LIMIT ?
 
 -- dialect/sqlite/statements.sql: inspect-keys
@@ -800,7 +912,7 @@ SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, r.note,
 FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
 WHERE r.key > coalesce(?, x'') AND r.key <= ?
   AND (? = 0 OR r.owner IS NOT NULL
-    AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    AND (r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)) IS NOT FALSE)
 ORDER BY r.key LIMIT ?
 
 -- dialect/sqlite/statements.sql: fence

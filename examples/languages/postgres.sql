@@ -22,11 +22,11 @@ SELECT CASE WHEN home <> 0 THEN 4
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, CASE WHEN owner IS NULL THEN 0
-         ELSE (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END
+       token, note, CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
+         THEN (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END
          AS remaining,
-       owner, CASE WHEN owner IS NULL THEN 0 ELSE (extract(epoch
-         FROM expires_at) * 1000000)::bigint END AS expires
+       owner, CASE WHEN owner IS NULL THEN 0 WHEN expires_at BETWEEN '0001-01-01' AND '9999-12-31'
+         THEN (extract(epoch FROM expires_at) * 1000000)::bigint END AS expires
 FROM rowlock WHERE key = :key
 
 -- name: make
@@ -69,7 +69,8 @@ SELECT CASE WHEN r.home <> 0 THEN 4
             WHEN r.token >= 9223372036853727231 THEN 3
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
-       r.token, r.note, (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint
+       r.token, r.note, CASE WHEN isfinite(r.expires_at)
+         THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM rowlock AS r WHERE r.key = :key AND NOT EXISTS (SELECT 1 FROM taken)
 
 -- name: renew

@@ -202,7 +202,9 @@ func (m *mixed) look(ctx context.Context) error {
 	m.sent = time.Now()
 	held := make(map[string]lease.Record, len(records))
 	for _, r := range records {
-		held[r.Key] = r
+		if r.Err == nil { // the steps that follow say what is wrong
+			held[r.Key] = r
+		}
 	}
 	if err := m.heldBy(ctx, alone, held); err != nil {
 		return err

@@ -142,7 +142,8 @@ func (q *Queue) read(ctx context.Context, keys []string) (map[string]waitq.Obser
 	found := make(map[string]waitq.Observed, len(records))
 	for _, r := range records {
 		found[r.Key] = waitq.Observed{
-			Free: !r.Held && q.store.Reaches(r.Home), Age: r.Age, Remaining: r.Remaining,
+			// The head of a key whose row cannot be read asks for it, and is told why.
+			Free: !r.Held && q.store.Reaches(r.Home) || r.Err != nil, Age: r.Age, Remaining: r.Remaining,
 			Note: r.Note, Token: r.Token, Crowd: q.hints.Crowd(r.Key),
 			Shared:  r.Held && r.Shared,
 			Expired: !r.Held && !r.Owner.IsZero(), // a release clears the owner

@@ -130,8 +130,8 @@ var bans = []struct {
 	{"./doctor", "./schema", nil, "it creates nothing"},
 	{
 		"./doctor", "./internal",
-		[]string{"./internal/sqlstore", "./internal/keytext", "leaves"},
-		"it reads, and has nothing to do with the machines of a client",
+		[]string{"./internal/sqlstore", "./internal/keytext", "./internal/table", "leaves"},
+		"it reads, opens a store as a client does, and has nothing else to do with the machines of a client",
 	},
 	{"./doctor", "test helpers", nil, "it is part of the user's program"},
 	{".", "./doctor", nil, "a lock needs no examination"},

@@ -58,7 +58,9 @@ func (p *Poller) list(
 			}
 			for _, r := range rows {
 				f.After = r.Key
-				if covers(prefixes, r.Key) {
+				if r.Err != nil {
+					p.keep(now, r)
+				} else if covers(prefixes, r.Key) {
 					now[r.Key] = r
 				}
 			}
@@ -66,6 +68,14 @@ func (p *Poller) list(
 		}
 	}
 	return now, nil
+}
+
+// keep lists a key whose row cannot be read as it was: nothing is told of it until it can be.
+func (p *Poller) keep(now map[string]lease.Record, bad lease.Record) {
+	if was, held := p.held[bad.Key]; held {
+		was.Err = bad.Err
+		now[bad.Key] = was
+	}
 }
 
 // endings says how each key has ended that was held and is held no more. A key that is held after
@@ -89,7 +99,9 @@ func (p *Poller) endings(
 			left[r.Key] = r
 		}
 		for _, key := range keys {
-			if r, there := left[key]; there && r.Held {
+			if r, there := left[key]; there && r.Err != nil {
+				p.keep(now, r)
+			} else if there && r.Held {
 				now[key] = r
 			} else {
 				ended = append(ended, ending(p.held[key], r, there))

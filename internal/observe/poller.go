@@ -188,7 +188,7 @@ func (p *Poller) begun() (set []*reader, lost map[string]int64) {
 // compare tells the readers of a listing what is new in it, and what has ended.
 func (p *Poller) compare(set []*reader, now map[string]lease.Record, ended []lease.Event) {
 	for key, r := range now {
-		if p.lost[key] == r.Token {
+		if r.Err != nil || p.lost[key] == r.Token {
 			continue // its row lasts longer than its holder may trust it
 		}
 		delete(p.lost, key)

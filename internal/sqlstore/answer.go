@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -42,6 +43,12 @@ func (a *Answer) Acquired() (lease.Acquired, error) {
 		}
 		out.Granted = true // and refused below
 	case StateHeld:
+		// A database that reads the clock twice may be a moment late. An expiry that is no number is
+		// later than any, and nothing remains of it.
+		if Duration(a.Remaining) < -time.Minute {
+			return out, fmt.Errorf("%w: the key is held, and has expired %s ago: its expires_at is no time",
+				lease.ErrCorrupt, -Duration(a.Remaining))
+		}
 		out.Holder = lease.Holder{Note: string(a.Note), Remaining: max(0, Duration(a.Remaining))}
 	case StateExhausted:
 		out.Err = fmt.Errorf("%w: it stands at %d", lease.ErrTokenExhausted, a.Token)

@@ -33,6 +33,45 @@ func ForceRelease(ctx context.Context, s *Session, d Texts, r lease.ForceRequest
 	if err := forceEnd(ctx, s, d, was); err != nil {
 		return f, false, err
 	}
+	return forceRecord(ctx, s, d, r, was, note)
+}
+
+// Repair frees a key whose row cannot be read, and records it as ForceRelease does. The row is was,
+// as far as it could be read; token is above all that the key was granted with.
+func Repair(
+	ctx context.Context, s *Session, d Texts, r lease.ForceRequest, was lease.Record, token int64,
+) (f lease.Forced, found bool, err error) {
+	var key []byte
+	err = s.QueryRow(ctx, d.Text("force-lock-bad"), []any{[]byte(r.Key)}, &key)
+	if err == nil {
+		f, found, err = findForced(ctx, s, d, r) // under the lock of the row, as ForceRelease does
+	}
+	if err != nil || found {
+		return f, found, err
+	}
+	n, err := s.Change(ctx, d.Text("force-repair"), token, []byte(r.Key))
+	if err == nil && n != 1 {
+		err = fmt.Errorf("%w: %q is at another home", lease.ErrMoved, r.Key)
+	}
+	if err != nil {
+		return f, false, err
+	}
+	if _, shared := lease.TeamToken(was.Owner); shared {
+		if _, err = s.Exec(ctx, d.Text("force-members"), []byte(r.Key), Bytes(was.Owner)); err != nil {
+			return f, false, err
+		}
+	}
+	was.Token = max(0, was.Token)
+	return forceRecord(ctx, s, d, r, was.Lease, strings.ToValidUTF8(was.Note, "?"))
+}
+
+// forceRecord writes the record, and removes the tickets that would keep the key from all others.
+func forceRecord(
+	ctx context.Context, s *Session, d Texts, r lease.ForceRequest, was lease.Lease, note string,
+) (f lease.Forced, found bool, err error) {
+	if _, err := s.Exec(ctx, d.Text("force-tickets"), []byte(r.Key)); err != nil {
+		return f, false, err
+	}
 	_, err = s.Exec(ctx, d.Text("force-record"), Bytes(r.ID), r.By, r.Reason, r.Token,
 		Bytes(was.Owner), was.Token, note, []byte(r.Key))
 	if err != nil {
@@ -100,8 +139,8 @@ func ForceReleases(ctx context.Context, s *Session, d Texts, f lease.ForcedFilte
 	}
 	err = s.Query(ctx, d.Text(section), args, func(row Columns) error {
 		one, err := scanForced(row)
-		all = append(all, one)
-		return err
+		all = append(all, one) // of a bad record, what could be read
+		return UnlessBad(err)
 	})
 	return all, err
 }

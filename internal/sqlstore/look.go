@@ -66,7 +66,7 @@ func (r *Row) Acquired(to lease.Owner) Applied {
 	switch {
 	case !r.Exists:
 		return Applied{Outcome: Absent}
-	case !r.Home:
+	case r.Bad || !r.Home:
 		return Applied{Outcome: Alone}
 	case held && r.Owner == to:
 		return Applied{Outcome: Found, Token: r.Token}
@@ -81,6 +81,8 @@ func (r *Row) Acquired(to lease.Owner) Applied {
 // left answers a release or a hand-over by its row, without a write.
 func (r *Row) left(c *Change) Applied {
 	switch {
+	case r.Bad:
+		return Applied{Outcome: Alone}
 	case !r.Home || r.Owner != c.From.Owner || c.From.Token != 0 && c.From.Token != r.Token:
 		return Applied{Outcome: Gone}
 	case !c.Releases() && r.Token >= lease.MaxToken-1:

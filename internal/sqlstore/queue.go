@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -71,15 +72,19 @@ func places(ctx context.Context, s *Session, query string, n int, args []any) (
 	out, answered := make([]lease.Place, n), 0
 	err := s.Query(ctx, query, args, func(row Columns) error {
 		var p place
-		at, err := p.scan(row)
-		if err == nil && (at < 1 || at > n) {
-			err = fmt.Errorf("places: answer %d to %d requests", at, n)
-		}
-		if err == nil {
+		at, bad := p.scan(row)
+		switch {
+		case bad != nil && !IsBad(bad):
+			return bad
+		case at < 1 || at > n:
+			return oneline.Join(bad, fmt.Errorf("places: answer %d to %d requests", at, n))
+		case bad != nil:
+			out[at-1] = lease.Place{Err: bad}
+		default:
 			out[at-1] = p.place()
-			answered++
 		}
-		return err
+		answered++
+		return nil
 	})
 	if err == nil && answered != n {
 		err = fmt.Errorf("places: %d answers to %d requests", answered, n)
@@ -134,20 +139,17 @@ func PassedTo(owner []byte, token int64) (lease.Passed, error) {
 	return lease.Passed{}, fmt.Errorf("%w: a waiter is called %x", lease.ErrCorrupt, owner)
 }
 
-// DeadTickets runs the queue-dead section.
+// DeadTickets runs the queue-dead section, which leaves out what is no ticket's name.
 func DeadTickets(ctx context.Context, s *Session, d Texts, args ...any) (
 	dead []lease.Lease, err error,
 ) {
 	err = s.Query(ctx, d.Text("queue-dead"), args, func(row Columns) error {
 		var key, waiter []byte
 		err := row.Scan(&key, &waiter)
-		if err == nil && len(waiter) != len(lease.Owner{}) {
-			err = fmt.Errorf("%w: a waiter for %q is called %x", lease.ErrCorrupt, key, waiter)
-		}
-		if err == nil {
+		if err == nil && len(waiter) == len(lease.Owner{}) {
 			dead = append(dead, lease.Lease{Key: string(key), Owner: lease.Owner(waiter)})
 		}
-		return err
+		return UnlessBad(err)
 	})
 	return dead, err
 }

@@ -12,6 +12,9 @@ import (
 type Row struct {
 	// Exists says that there is a row; otherwise nothing else is set.
 	Exists bool
+	// Bad says that the row has values that rowlock cannot have written. The statements for one key
+	// answer for it: they take it if it is free, and otherwise say what is wrong.
+	Bad bool
 	// Home says that it is of the dialect's home.
 	Home  bool
 	Owner lease.Owner // zero: it is free
@@ -31,28 +34,31 @@ func ReadRows(ctx context.Context, s *Session, d Lists, keys []string) ([]Row, e
 	rows := make([]Row, len(keys))
 	err := s.Query(ctx, d.Text("rows"), []any{d.List(keys)}, func(r Columns) error {
 		n, row, err := ScanRow(r)
-		if err == nil && (n < 1 || n > int64(len(rows))) {
-			err = fmt.Errorf("rows: an answer to key %d of %d", n, len(rows))
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			rows[n-1] = row
+		if n < 1 || n > int64(len(rows)) {
+			return fmt.Errorf("rows: an answer to key %d of %d", n, len(rows))
 		}
-		return err
+		rows[n-1] = row
+		return nil
 	})
 	return rows, err
 }
 
 // ScanRow reads a line of the rows section: the key's number from 1 on, whether its row is of this
-// home, owner, token, note and the µs remaining.
+// home, owner, token, note and the µs remaining. A row with other values than rowlock's is Bad, and
+// the line no error, because the others of the statement are about other keys.
 func ScanRow(r Columns) (n int64, row Row, err error) {
 	var remaining int64
 	var owner, note sql.RawBytes
 	row.Exists = true
-	if err := r.Scan(&n, &row.Home, &owner, &row.Token, &note, &remaining); err != nil {
+	err = r.Scan(&n, &row.Home, &owner, &row.Token, &note, &remaining)
+	if err != nil && !IsBad(err) {
 		return 0, Row{}, err
 	}
-	if len(owner) != 0 && len(owner) != len(row.Owner) {
-		return 0, Row{}, fmt.Errorf("%w: an owner is called %x", lease.ErrCorrupt, owner)
+	if err != nil || len(owner) != 0 && len(owner) != len(row.Owner) {
+		return n, Row{Exists: true, Bad: true}, nil
 	}
 	copy(row.Owner[:], owner)
 	row.Holder = lease.Holder{Note: string(note), Remaining: Duration(remaining)}

@@ -262,18 +262,50 @@ func (j *job) read(rows driver.Rows, row *values) (err error) {
 // values are the columns of a row, as the driver has them.
 type values []driver.Value
 
-// Scan copies the columns, because the driver may use their memory for the next row. A value that
-// is not what rowlock writes is lease.ErrCorrupt: another try, on another connection, reads it too.
+// Scan copies the columns, because the driver may use their memory for the next row. See ScanEach.
 func (v *values) Scan(dest ...any) error {
-	if len(dest) != len(*v) {
-		return fmt.Errorf("%d destinations for %d columns", len(dest), len(*v))
+	return ScanEach(dest, len(*v), func(i int, d any) error { return assign(d, (*v)[i]) })
+}
+
+// ScanEach assigns the columns of a row, all that can be: one whose value is not what rowlock
+// writes becomes zero. Its error is then lease.ErrCorrupt, because another try, on another
+// connection, reads the same. It is about this row alone: a caller that can say whose row it is
+// answers for that row, and reads on.
+func ScanEach(dest []any, columns int, assign func(i int, d any) error) (bad error) {
+	if len(dest) != columns {
+		return fmt.Errorf("%d destinations for %d columns", len(dest), columns)
 	}
 	for i, d := range dest {
-		if err := assign(d, (*v)[i]); err != nil {
-			return fmt.Errorf("%w: column %d: %w", lease.ErrCorrupt, i+1, err)
+		if err := assign(i, d); err != nil && bad == nil {
+			bad = fmt.Errorf("%w: column %d: %w", lease.ErrCorrupt, i+1, err)
 		}
 	}
-	return nil
+	return bad
+}
+
+// ScanSQL is ScanEach of a row of database/sql.
+func ScanSQL(rows *sql.Rows, dest ...any) (bad error) {
+	cells := make([]any, len(dest))
+	into := make([]any, len(dest))
+	for i := range cells {
+		into[i] = &cells[i]
+	}
+	if err := rows.Scan(into...); err != nil {
+		return err
+	}
+	return ScanEach(dest, len(cells), func(i int, d any) error { return assign(d, cells[i]) })
+}
+
+// IsBad reports whether err is about the values of the row that was scanned, and not about the
+// statement.
+func IsBad(err error) bool { return errors.Is(err, lease.ErrCorrupt) }
+
+// UnlessBad is err for a scan that passes over bad rows.
+func UnlessBad(err error) error {
+	if IsBad(err) {
+		return nil
+	}
+	return err
 }
 
 func assign(dest any, v driver.Value) (err error) {
@@ -309,11 +341,20 @@ func integer(v driver.Value) (int64, error) {
 	case int64:
 		return v, nil
 	case []byte:
-		return strconv.ParseInt(string(v), 10, 64)
+		return Digits(string(v))
 	case string:
-		return strconv.ParseInt(v, 10, 64)
+		return Digits(v)
 	}
 	return 0, fmt.Errorf("%T is no integer", v)
+}
+
+// Digits returns the number that a text is, and 0 for a text that is none.
+func Digits(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, err // ParseInt returns the largest number for one that is larger
+	}
+	return n, nil
 }
 
 func truth(v driver.Value) (bool, error) {

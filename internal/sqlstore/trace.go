@@ -79,8 +79,8 @@ func ReadTrace(ctx context.Context, s *Session, d *Dialect, f lease.TraceFilter)
 	args = append(append(args, d.TraceBefore(before, id)...), f.Limit)
 	err = s.Query(ctx, d.Text(section), args, func(row Columns) error {
 		e, err := scanTrace(row)
-		all = append(all, e)
-		return err
+		all = append(all, e) // of a bad event, what could be read
+		return UnlessBad(err)
 	})
 	return all, err
 }

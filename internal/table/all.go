@@ -229,6 +229,8 @@ func byKeys(records []lease.Record) map[string]lease.Record {
 func (s *Store) never(row lease.Record) error {
 	a := sqlstore.Answer{State: sqlstore.StateFree, Token: row.Token}
 	switch {
+	case row.Err != nil:
+		return row.Err
 	case row.Home != s.d.Names().Home:
 		a.State = sqlstore.StateMoved
 	case !row.Held && row.Token >= lease.MaxToken-1:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -18,17 +19,25 @@ func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.F
 	if err := r.Check(); err != nil {
 		return lease.Forced{}, err
 	}
-	if err := s.isHere(ctx, r.Key); err != nil {
-		return lease.Forced{}, err
-	}
 	type result struct {
 		forced lease.Forced
 		found  bool
 	}
+	bad, err := s.unreadable(ctx, r)
+	if err == nil && (bad == nil || bad.Home != 0) {
+		err = s.isHere(ctx, r.Key)
+	}
+	if err != nil {
+		return lease.Forced{}, err
+	}
 	got, err := ask(ctx, s.engine, lane.Release, "force release of", r.Key,
 		func(ctx context.Context, session *sqlstore.Session) (g result, err error) {
 			err = session.InTx(ctx, func() (err error) {
-				g.forced, g.found, err = sqlstore.ForceRelease(ctx, session, s.d, r)
+				if bad != nil {
+					g.forced, g.found, err = s.repair(ctx, session, r, *bad)
+				} else {
+					g.forced, g.found, err = sqlstore.ForceRelease(ctx, session, s.d, r)
+				}
 				return err
 			})
 			return g, err
@@ -66,6 +75,38 @@ func notHeld(r lease.ForceRequest, found lease.Lease) error {
 	}
 	return fmt.Errorf("%w: force release of %q: its token is %d and not %d, because another client "+
 		"holds it by now", lease.ErrNotHeld, r.Key, found.Token, r.Token)
+}
+
+// unreadable returns the row if it cannot be read, and so needs repair. Its token is compared as far
+// as it can be.
+func (s *Store) unreadable(ctx context.Context, r lease.ForceRequest) (*lease.Record, error) {
+	rows, err := s.listed(ctx, lease.Filter{Keys: []string{r.Key}, Limit: 1})
+	if err != nil || len(rows) == 0 || rows[0].Err == nil {
+		return nil, err
+	}
+	if rows[0].Home < lease.HomeTransaction {
+		rows[0].Home = lease.HomeTable // no store has it
+	}
+	if row := rows[0]; r.Token != 0 && row.Token > 0 && row.Token != r.Token {
+		return nil, notHeld(r, lease.Lease{Key: r.Key, Owner: lease.Owner{1}, Token: row.Token})
+	}
+	return &rows[0], nil
+}
+
+// repair frees the row with a token above all that were granted: its own, if that can be read, and
+// otherwise that at which an era would begin now.
+func (s *Store) repair(
+	ctx context.Context, session *sqlstore.Session, r lease.ForceRequest, row lease.Record,
+) (lease.Forced, bool, error) {
+	token := min(session.Next(row.Token), lease.MaxToken-1)
+	if row.Token <= 0 {
+		now, err := s.eras.Clock(ctx, session)
+		if err != nil {
+			return lease.Forced{}, false, err
+		}
+		token = max(token, era.Start(now))
+	}
+	return sqlstore.Repair(ctx, session, s.d, r, row, token)
 }
 
 // ForceReleases reads the records in one statement that locks nothing.

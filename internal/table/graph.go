@@ -96,8 +96,10 @@ func (s *Store) Edges(
 		func(ctx context.Context, session *sqlstore.Session) (edges []lease.Edge, err error) {
 			err = session.Query(ctx, s.d.Text("wait-edges"), args, func(row sqlstore.Columns) error {
 				e, err := scanEdge(row)
-				edges = append(edges, e)
-				return err
+				if err == nil {
+					edges = append(edges, e)
+				}
+				return sqlstore.UnlessBad(err) // a wait that says nothing leads nowhere
 			})
 			return edges, err
 		})

@@ -53,6 +53,9 @@ func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.
 func (s *Store) whose(ctx context.Context, h lease.HandOver) (a lease.Acquired, undone bool, err error) {
 	r := &h.To
 	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{r.Key}})
+	if err == nil && len(rows) == 1 {
+		err = rows[0].Err
+	}
 	if err == nil && len(rows) == 1 && rows[0].Held && rows[0].Owner == r.Owner &&
 		rows[0].Token > h.From.Token {
 		if err := sqlstore.CheckToken(true, rows[0].Token); err != nil {

@@ -67,27 +67,35 @@ func (s *Store) listed(ctx context.Context, f lease.Filter) ([]lease.Record, err
 			}
 			err = session.Query(ctx, s.d.Text(section), args, func(row sqlstore.Columns) error {
 				r, err := scanRecord(row)
-				found = append(found, r)
-				return err
+				if err == nil || sqlstore.IsBad(err) && r.Key != "" {
+					r.Err = err
+					found = append(found, r)
+					return nil
+				}
+				return sqlstore.UnlessBad(err)
 			})
 			return found, err
 		})
 }
 
-// scanRecord reads a line of the inspect section.
+// scanRecord reads a line of the inspect section. A row with an error that names the row counts as
+// held, because no caller can tell that it is free.
 func scanRecord(row sqlstore.Columns) (r lease.Record, err error) {
 	var key, owner, note []byte
 	var remaining, age int64
 	err = row.Scan(&key, &owner, &r.Token, &note, &r.Held, &remaining, &age, &r.Home)
-	if err != nil {
-		return r, fmt.Errorf("%q: %w", key, err)
-	}
-	if owner != nil && len(owner) != len(r.Owner) || r.Token < 0 {
-		return r, fmt.Errorf("%w: %q: owner %x, token %d", lease.ErrCorrupt, key, owner, r.Token)
-	}
 	copy(r.Owner[:], owner)
 	r.Key, r.Note = string(key), string(note)
 	r.Remaining, r.Age = sqlstore.Duration(remaining), sqlstore.Duration(age)
+	if err != nil {
+		r.Held = true
+		return r, fmt.Errorf("%q: %w", key, err)
+	}
+	if owner != nil && len(owner) != len(r.Owner) || r.Token < 0 || r.Home < lease.HomeTransaction {
+		r.Held, r.Owner = true, lease.Owner{}
+		return r, fmt.Errorf("%w: %q: owner %x, token %d, home %d", lease.ErrCorrupt, key, owner, r.Token,
+			r.Home)
+	}
 	// A database that reads the clock twice may be a moment late. An expiry that is no number is later
 	// than any, and nothing remains of it.
 	if r.Held && r.Remaining < -time.Minute {

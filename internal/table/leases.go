@@ -116,7 +116,37 @@ func (s *Store) renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 		return nil, nil
 	}
 	op, _, err := s.do(ctx, lane.Renew, "renew", reqs[0].Key, task{renew: reqs})
+	if len(reqs) > 1 && s.refusedForOne(err) {
+		return s.renewApart(ctx, reqs), nil
+	}
 	return op.renewed, err
+}
+
+// refusedForOne reports whether the database has refused a statement because of a row, so that it may
+// take it for the other rows.
+func (s *Store) refusedForOne(err error) bool {
+	if err == nil {
+		return false
+	}
+	v := sqlstore.Judge(s.d, err)
+	return v.Class == sqlstore.Refused &&
+		(v.As == nil || v.As == lease.ErrCorrupt || v.As == lease.ErrTokenExhausted)
+}
+
+// renewApart renews each half of leases that cannot be renewed together, until the one that cannot
+// be renewed at all is alone.
+func (s *Store) renewApart(ctx context.Context, reqs []lease.RenewRequest) (out []lease.Renewed) {
+	for _, half := range [][]lease.RenewRequest{reqs[:len(reqs)/2], reqs[len(reqs)/2:]} {
+		answers, err := s.renew(ctx, half)
+		if err != nil {
+			answers = make([]lease.Renewed, len(half))
+			for i := range answers {
+				answers[i].Err = err
+			}
+		}
+		out = append(out, answers...)
+	}
+	return out
 }
 
 // only returns the error of a batch of one as the call's own, because callers of a single operation

@@ -169,8 +169,8 @@ func (s *Store) bound(
 	held := make([]bool, len(rows))
 	var expired []sqlstore.Change
 	for i, row := range rows {
-		held[i] = !row.Owner.IsZero()
-		if held[i] && row.Home && row.Holder.Remaining <= 0 {
+		held[i] = row.Bad || !row.Owner.IsZero()
+		if held[i] && !row.Bad && row.Home && row.Holder.Remaining <= 0 {
 			from := lease.Lease{Key: l.Slot(i), Owner: row.Owner, Token: row.Token}
 			expired = append(expired, sqlstore.Change{From: from})
 		}

@@ -3,7 +3,6 @@ package table
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -58,14 +57,17 @@ func (s *Store) members(
 		if !remains {
 			dest = dest[:3]
 		}
-		if err := row.Scan(dest...); err != nil {
+		err := row.Scan(dest...)
+		if err != nil && !sqlstore.IsBad(err) {
 			return err
 		}
 		if len(owner) != 16 || len(team) != 16 {
-			return fmt.Errorf("%w: a member of %q is called %x, of %x", lease.ErrCorrupt, key, owner, team)
+			return nil // no request names it
 		}
 		token, _ := lease.TeamToken(lease.Owner(team))
-		found[id{string(key), lease.Owner(owner)}] = member{token: token, remaining: sqlstore.Duration(micros)}
+		found[id{string(key), lease.Owner(owner)}] = member{
+			token: token, remaining: sqlstore.Duration(micros), err: err,
+		}
 		return nil
 	})
 	return found, err
@@ -101,6 +103,8 @@ func (s *Store) renewMembers(ctx context.Context, reqs []lease.RenewRequest) []l
 			out[i].Err = err
 		case found[id{r.Key, r.Owner}].token == r.Token:
 			out[i].Outcome = lease.Extended
+		case m.err != nil:
+			out[i].Err = m.err
 		case m.token == r.Token && m.remaining > 0:
 			out[i].Outcome, out[i].Remaining = lease.Busy, m.remaining
 		}

@@ -37,6 +37,9 @@ func (s *Store) MayDepart(ctx context.Context, key string) error {
 	}
 	token := s.eras.Newest()
 	for _, r := range rows {
+		if r.Err != nil {
+			return r.Err
+		}
 		token = max(token, r.Token)
 	}
 	return s.mayDepart(ctx, key, lease.Epoch(token)+1)

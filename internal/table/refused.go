@@ -85,6 +85,8 @@ func (s *Store) notShared(
 		switch r, found := rows[key]; {
 		case err != nil:
 			out[i].Err = err
+		case r.Err != nil:
+			out[i].Err = fmt.Errorf("share: %w", r.Err)
 		case found && r.Home != s.d.Names().Home:
 			out[i].Err = fmt.Errorf("%w: share %q", lease.ErrMoved, key)
 		case !r.Held:

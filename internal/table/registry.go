@@ -83,7 +83,7 @@ func (s *Store) Unturned(ctx context.Context, key string) ([]lease.Owner, error)
 				if err == nil && len(waiter) == len(lease.Owner{}) {
 					all = append(all, lease.Owner(waiter))
 				}
-				return err
+				return sqlstore.UnlessBad(err)
 			})
 		return all, err
 	}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -41,7 +43,7 @@ func (s *Store) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64,
 	if err == nil {
 		err = s.sweepMembers(ctx, o)
 	}
-	return w.removed, err
+	return w.removed, oneline.Join(err, w.bad)
 }
 
 // walk is one sweep.
@@ -52,6 +54,7 @@ type walk struct {
 	dead     map[int][]string // by bucket
 	gathered int
 	removed  int64
+	bad      error // of the first bucket that was left out
 }
 
 // page reads the next rows and gathers the dead ones. It reports whether there may be more.
@@ -70,8 +73,10 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 		return s.Query(ctx, w.store.d.Text("dead"), args, func(row sqlstore.Columns) error {
 			var l line
 			err := row.Scan(&l.key, &l.dead)
-			lines = append(lines, l)
-			return err
+			if len(l.key) > 0 { // a walk goes on from a key
+				lines = append(lines, l)
+			}
+			return sqlstore.UnlessBad(err) // what cannot be read is not dead
 		})
 	})
 	if err != nil {
@@ -101,6 +106,12 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 			len(keys) > 0; keys = w.dead[bucket] {
 			n := min(len(keys), w.opts.Batch)
 			removed, err := w.store.reap(ctx, bucket, keys[:n], w.opts.Retention)
+			if sqlstore.IsBad(err) { // its floor cannot be read: no other bucket's is concerned
+				w.bad = cmp.Or[error](w.bad, err)
+				w.gathered -= len(keys)
+				delete(w.dead, bucket)
+				break
+			}
 			if err != nil {
 				return err
 			}
@@ -155,8 +166,10 @@ func (s *Store) reapLocked(
 			var key []byte
 			var token int64
 			err := row.Scan(&key, &token)
-			dead, highest = append(dead, string(key)), max(highest, token)
-			return err
+			if err == nil {
+				dead, highest = append(dead, string(key)), max(highest, token)
+			}
+			return sqlstore.UnlessBad(err)
 		})
 	if err != nil || len(dead) == 0 {
 		return 0, err

@@ -31,8 +31,8 @@ func (s *Store) teams(ctx context.Context, keys []string) (map[string]team, erro
 					var remaining, refuses int64
 					err := row.Scan(&key, &t.members, &remaining, &note, &refuses)
 					t.remaining, t.note, t.refuses = sqlstore.Duration(remaining), string(note), refuses != 0
-					found[string(key)] = t
-					return err
+					found[string(key)] = t // of a bad row, what could be read
+					return sqlstore.UnlessBad(err)
 				})
 			return found, err
 		})
@@ -86,7 +86,7 @@ func (s *Store) unveilRecords(
 ) ([]lease.Record, error) {
 	var keys []string
 	for _, r := range records {
-		if isTeam(r) {
+		if r.Err == nil && isTeam(r) {
 			keys = append(keys, r.Key)
 		}
 	}
@@ -99,7 +99,7 @@ func (s *Store) unveilRecords(
 	}
 	out := records[:0]
 	for _, r := range records {
-		if isTeam(r) {
+		if r.Err == nil && isTeam(r) {
 			t, found := teams[r.Key]
 			r.Shared, r.Held = true, err != nil || found && t.members > 0
 			r.Members, r.Remaining, r.Wished = t.members, t.remaining, t.refuses
@@ -219,8 +219,10 @@ func (s *Store) sweepTeams(ctx context.Context, o lease.SweepOptions) error {
 				func(row sqlstore.Columns) error {
 					var key []byte
 					err := row.Scan(&key)
-					keys = append(keys, string(key))
-					return err
+					if err == nil {
+						keys = append(keys, string(key))
+					}
+					return sqlstore.UnlessBad(err)
 				})
 			return keys, err
 		})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -96,21 +97,21 @@ func (t *Tables) interval(h Held) []any {
 func (t *Tables) row(rows *sql.Rows, order Order) (r Row, err error) {
 	var key, owner []byte
 	var acquired, expires, remaining, age, shared int64
-	err = rows.Scan(&key, &owner, &r.Token, &r.Note, &r.Home, &acquired, &expires, &remaining, &age,
+	err = sqlstore.ScanSQL(rows, &key, &owner, &r.Token, &r.Note, &r.Home, &acquired, &expires, &remaining, &age,
 		&r.Members, &shared, &r.Waiting)
-	if err != nil {
+	if err == nil && len(owner) != len(r.Owner) {
+		err = fmt.Errorf("%w: key %q has an owner of %d bytes", lease.ErrCorrupt, key, len(owner))
+	}
+	if err != nil && !sqlstore.IsBad(err) {
 		return r, err
 	}
-	if len(owner) != len(r.Owner) {
-		return r, fmt.Errorf("%w: key %q has an owner of %d bytes", lease.ErrCorrupt, key, len(owner))
-	}
-	r.Key, r.Age, r.Held = t.own(key), micros(age), true
+	r.Key, r.Age, r.Held, r.Err = t.own(key), micros(age), true, err
 	r.Remaining, r.Time = micros(remaining), acquired
 	copy(r.Owner[:], owner)
 	if order == ByExpiry {
 		r.Time = expires
 	}
-	if _, team := lease.TeamToken(r.Owner); team {
+	if _, team := lease.TeamToken(r.Owner); team && r.Err == nil {
 		r.Shared, r.Held, r.Remaining = true, r.Members > 0, max(0, micros(shared))
 	} else {
 		r.Members = 0
@@ -132,7 +133,7 @@ func (t *Tables) Members(ctx context.Context, key string, limit int) ([]Member, 
 		var owner []byte
 		var note string
 		var remaining, age int64
-		err = r.Scan(&owner, &note, &remaining, &age)
+		err = sqlstore.UnlessBad(sqlstore.ScanSQL(r, &owner, &note, &remaining, &age))
 		copy(m.Owner[:], owner)
 		m.Identity, m.Note = lease.SplitNote(note)
 		m.Remaining, m.Age = micros(remaining), micros(age)

@@ -4,15 +4,18 @@
 -- name: held
 -- What a page has of each of its rows.
 SELECT r.key, r.owner, r.token, r.note, r.home,
-  (extract(epoch FROM r.acquired_at) * 1000000)::bigint AS acquired,
-  CASE WHEN isfinite(r.expires_at) THEN (extract(epoch FROM r.expires_at) * 1000000)::bigint
-    ELSE 9223372036854775 END AS expires,
+  CASE WHEN r.acquired_at BETWEEN '0001-01-01' AND '9999-12-31'
+    THEN (extract(epoch FROM r.acquired_at) * 1000000)::bigint END AS acquired,
+  CASE WHEN r.expires_at BETWEEN '0001-01-01' AND '9999-12-31'
+    THEN (extract(epoch FROM r.expires_at) * 1000000)::bigint ELSE 9223372036854775 END AS expires,
   CASE WHEN isfinite(r.expires_at)
-    THEN (extract(epoch FROM r.expires_at - r.now) * 1000000)::bigint ELSE 0 END AS remaining,
-  (extract(epoch FROM r.now - r.acquired_at) * 1000000)::bigint AS age,
+    THEN (extract(epoch FROM r.expires_at - r.now) * 1000000)::bigint END AS remaining,
+  CASE WHEN isfinite(r.acquired_at)
+    THEN (extract(epoch FROM r.now - r.acquired_at) * 1000000)::bigint END AS age,
   (SELECT count(*) FROM rowlock_member AS m
     WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > r.now) AS members,
-  coalesce((SELECT (extract(epoch FROM max(m.expires_at) - r.now) * 1000000)::bigint
+  coalesce((SELECT CASE WHEN isfinite(max(m.expires_at))
+    THEN (extract(epoch FROM max(m.expires_at) - r.now) * 1000000)::bigint END
     FROM rowlock_member AS m WHERE m.key = r.key AND m.team = r.owner), 0) AS shared,
   (SELECT count(*) FROM rowlock_queue AS q
     WHERE q.key = r.key AND q.alive_until > r.now) AS waiting
@@ -42,7 +45,8 @@ ORDER BY expires_at, key LIMIT $6
 -- only held.
 SELECT q.key, q.queued, q.processes, coalesce(r.home, 0) AS home, r.owner, coalesce(r.note, ''),
   coalesce(r.expires_at > clock_timestamp(), false) AS live,
-  coalesce((extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint, 0) AS age
+  coalesce(CASE WHEN isfinite(r.acquired_at)
+    THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END, 0) AS age
 FROM (SELECT key, count(rank) AS queued, count(*) - count(rank) AS processes
   FROM rowlock_queue WHERE key > $1 AND key <= $2 AND alive_until > clock_timestamp()
   GROUP BY key ORDER BY count(*) DESC, key LIMIT $3) AS q
@@ -53,7 +57,8 @@ ORDER BY q.queued + q.processes DESC, q.key
 -- Who waits for a key that another chain holds, as both have said, with the token that the key's row
 -- has now and had when the wait was recorded.
 SELECT w.chain, h.chain AS holder, w.key, r.token, w.note, w.process,
-  (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint AS waited
+  CASE WHEN isfinite(w.since)
+    THEN (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint END AS waited
 FROM rowlock_wait AS w
 JOIN rowlock AS r ON r.key = w.key AND r.token = w.awaits AND r.home = 0 AND r.owner IS NOT NULL
   AND r.expires_at > clock_timestamp()
@@ -64,8 +69,10 @@ LIMIT $3
 
 -- name: members
 SELECT m.owner, m.note,
-  (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint AS remaining,
-  (extract(epoch FROM clock_timestamp() - m.joined_at) * 1000000)::bigint AS age
+  CASE WHEN isfinite(m.expires_at)
+    THEN (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
+  CASE WHEN isfinite(m.joined_at)
+    THEN (extract(epoch FROM clock_timestamp() - m.joined_at) * 1000000)::bigint END AS age
 FROM rowlock AS r JOIN rowlock_member AS m ON m.key = r.key AND m.team = r.owner
 WHERE r.key = $1 AND m.expires_at > clock_timestamp()
 ORDER BY m.joined_at, m.owner LIMIT $2
@@ -75,11 +82,15 @@ ORDER BY m.joined_at, m.owner LIMIT $2
 SELECT kind, note, age, alive FROM (
   SELECT CASE WHEN rank IS NULL THEN 1 ELSE 0 END AS kind, note, 0::bigint AS age, rank,
     coalesce(beside, ticket) AS beside, ticket,
-    (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint AS alive
+    CASE WHEN isfinite(alive_until)
+    THEN (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint END AS alive
   FROM rowlock_queue WHERE key = $1 AND alive_until > clock_timestamp()
   UNION ALL
-  SELECT 2, note, (extract(epoch FROM clock_timestamp() - since) * 1000000)::bigint,
-    (extract(epoch FROM since) * 1000000)::bigint, 0::bigint, 0::bigint,
-    (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint
+  SELECT 2, note, CASE WHEN isfinite(since)
+    THEN (extract(epoch FROM clock_timestamp() - since) * 1000000)::bigint END,
+    CASE WHEN since BETWEEN '0001-01-01' AND '9999-12-31'
+      THEN (extract(epoch FROM since) * 1000000)::bigint END, 0::bigint, 0::bigint,
+    CASE WHEN isfinite(alive_until)
+    THEN (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint END
   FROM rowlock_wait WHERE key = $2 AND token = 0 AND alive_until > clock_timestamp()
 ) AS w ORDER BY kind, rank, beside, ticket LIMIT $3

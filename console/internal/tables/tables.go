@@ -70,9 +70,8 @@ func query[T any](
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		one, err := scan(rows)
-		if err != nil && rows.Err() == nil && !errors.Is(err, lease.ErrCorrupt) {
-			// It is not the database's: a value is not what rowlock writes.
-			err = fmt.Errorf("%w: %w", lease.ErrCorrupt, err)
+		if sqlstore.IsBad(err) {
+			continue // of one row alone: a wait that says nothing leads nowhere
 		}
 		if err != nil {
 			return nil, t.explain(name, err)

@@ -68,7 +68,7 @@ func FuzzServers(f *testing.F) {
 
 // looseServer makes the tables without constraints, in one session: MySQL's script has prepared
 // statements.
-func looseServer(f *testing.F, k testdb.Kind) *testdb.Env {
+func looseServer(f testing.TB, k testdb.Kind) *testdb.Env {
 	e := k.Open(f)
 	up, _, err := schema.SQL(e.Dialect)
 	if err != nil {

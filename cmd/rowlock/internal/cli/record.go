@@ -21,6 +21,8 @@ type record struct {
 	Shared    bool    `json:"shared,omitempty"`
 	Members   int     `json:"members,omitempty"`
 	Home      string  `json:"home"`
+	// Corrupt says what is wrong with a row that cannot be read. The other fields are what could be.
+	Corrupt string `json:"corrupt,omitempty"`
 }
 
 func recordOf(r lease.Record) record {
@@ -32,6 +34,9 @@ func recordOf(r lease.Record) record {
 	}
 	if !r.Owner.IsZero() {
 		out.Owner = r.Owner.String()
+	}
+	if r.Err != nil {
+		out.Corrupt = r.Err.Error()
 	}
 	return out
 }
@@ -62,6 +67,8 @@ func recordRow(r lease.Record) []string {
 		listing.Span(r.Remaining), strconv.FormatInt(r.Token, 10),
 	}
 	switch {
+	case r.Err != nil:
+		row[1], row[3], row[4] = "(corrupt) "+row[1], "-", "-"
 	case r.Home != lease.HomeTable:
 		row[1], row[4] = "("+home(r.Home)+")", "-"
 	case !r.Held && r.Owner.IsZero():

@@ -65,6 +65,8 @@ func (p *program) print(r lease.Record) {
 	identity, note := lease.SplitNote(r.Note)
 	state := "held"
 	switch {
+	case r.Err != nil:
+		state = "corrupt: " + listing.Plain(r.Err.Error())
 	case r.Home != lease.HomeTable:
 		state = "moved to the " + home(r.Home)
 	case r.Owner.IsZero():
@@ -82,6 +84,10 @@ func (p *program) print(r lease.Record) {
 		p.out.Line("owner    %s", r.Owner)
 	}
 	p.out.Line("token    %d", r.Token)
+	if r.Err != nil {
+		p.out.Line("repair   rowlock release %s --force --reason TEXT", quote(keytext.Show(r.Key)))
+		return
+	}
 	p.out.Line("granted  %s ago", listing.Span(r.Age))
 	if r.Held {
 		p.out.Line("left     %s unless renewed", listing.Span(r.Remaining))

@@ -5,5 +5,6 @@ SELECT `key` FROM rowlock WHERE `key` > ? AND `key` <= ? ORDER BY `key` LIMIT ?;
 
 -- name: held-keys
 SELECT `key` FROM rowlock WHERE `key` > ? AND `key` <= ?
-  AND owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6)
+  AND owner IS NOT NULL AND (expires_at > UTC_TIMESTAMP(6)
+    OR TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) IS NULL)
 ORDER BY `key` LIMIT ?;

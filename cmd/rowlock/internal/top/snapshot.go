@@ -81,6 +81,9 @@ func row(e entry, full time.Duration) []string {
 	if e.waiters > 0 {
 		waiters = listing.Count(e.waiters)
 	}
+	if e.Err != nil {
+		return []string{keytext.Show(e.Key), "(corrupt)", "", "-", "-", "", waiters}
+	}
 	return []string{
 		keytext.Show(e.Key), listing.Plain(identity), listing.Plain(note), listing.Span(e.Age),
 		listing.Span(e.Remaining), bar(e.Remaining, full), waiters,

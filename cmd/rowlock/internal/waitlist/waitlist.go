@@ -41,9 +41,9 @@ func (l *List) Keys(ctx context.Context, after string, limit int) ([]Key, error)
 	return rows(ctx, l, "waited-keys", []any{[]byte(after), limit}, func(r *sql.Rows) (Key, error) {
 		var key []byte
 		var k Key
-		err := r.Scan(&key, &k.Queued, &k.Processes)
+		err := sqlstore.ScanSQL(r, &key, &k.Queued, &k.Processes)
 		k.Key = string(key)
-		return k, err
+		return k, sqlstore.UnlessBad(err)
 	})
 }
 
@@ -70,7 +70,7 @@ func (l *List) Waiters(ctx context.Context, key string) ([]Waiter, error) {
 		var queued bool
 		var note string
 		var alive int64
-		err := r.Scan(&queued, &note, &alive)
+		err := sqlstore.UnlessBad(sqlstore.ScanSQL(r, &queued, &note, &alive))
 		w := Waiter{Kind: "process", Alive: sqlstore.Duration(alive)}
 		if queued {
 			w.Kind = "queue"
@@ -84,7 +84,7 @@ func (l *List) Waiters(ctx context.Context, key string) ([]Waiter, error) {
 	chains, err := rows(ctx, l, "waiting-chains", args, func(r *sql.Rows) (Waiter, error) {
 		var note string
 		var waited int64
-		err := r.Scan(&note, &waited)
+		err := sqlstore.UnlessBad(sqlstore.ScanSQL(r, &note, &waited))
 		w := Waiter{Kind: "chain", Waited: sqlstore.Duration(waited)}
 		w.Identity, w.Note = lease.SplitNote(note)
 		if w.Identity == "" { // a chain has an identity and no note
