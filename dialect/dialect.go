@@ -29,6 +29,14 @@ func Prefix(p string) Option { return func(s *sqlstore.Settings) { s.Prefix = p 
 
 // Schema names the Postgres schema or MySQL database of the tables. It must match
 // [A-Za-z_][A-Za-z0-9_]{0,39}.
+//
+// Without it, Open and Migrate find the schema once, and every statement names it. On PostgreSQL
+// it is the first of the search_path that has the tables, or else the first that exists; on MySQL
+// and MariaDB it is the database of the DSN. The search_path is that with which a session begins:
+// of the DSN, the role or the database. What an application sends on a connection of the pool, SET
+// search_path or USE, does not count, and harms no lock. If a hook sends it on every new
+// connection, name the schema here; likewise behind PgBouncer, whose sessions do not have the
+// search_path of the DSN.
 func Schema(name string) Option { return func(s *sqlstore.Settings) { s.Schema = name } }
 
 // Pool has connections to borrow: *sql.DB and *sqlx.DB do.

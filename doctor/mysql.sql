@@ -56,25 +56,25 @@ SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 -- name: columns
 -- Of each table whose name begins with the parameter: table, column
 SELECT c.TABLE_NAME, c.COLUMN_NAME FROM information_schema.COLUMNS AS c
-WHERE c.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE())
+WHERE c.TABLE_SCHEMA = ?
   AND LEFT(c.TABLE_NAME, CHAR_LENGTH(?)) = ?
 
 -- name: indexes
 -- table, whether it is unique, columns
 SELECT s.TABLE_NAME, MIN(s.NON_UNIQUE) = 0, GROUP_CONCAT(s.COLUMN_NAME ORDER BY s.SEQ_IN_INDEX)
 FROM information_schema.STATISTICS AS s
-WHERE s.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE())
+WHERE s.TABLE_SCHEMA = ?
   AND LEFT(s.TABLE_NAME, CHAR_LENGTH(?)) = ?
 GROUP BY s.TABLE_NAME, s.INDEX_NAME
 
 -- name: alterations
 -- What was changed in the tables: kind, table, detail
 SELECT 'storage', t.TABLE_NAME, t.ENGINE FROM information_schema.TABLES AS t
-WHERE t.ENGINE <> 'InnoDB' AND t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE())
+WHERE t.ENGINE <> 'InnoDB' AND t.TABLE_SCHEMA = ?
   AND LEFT(t.TABLE_NAME, CHAR_LENGTH(?)) = ?
 UNION ALL
 SELECT 'trigger', g.EVENT_OBJECT_TABLE, g.TRIGGER_NAME FROM information_schema.TRIGGERS AS g
-WHERE g.EVENT_OBJECT_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE())
+WHERE g.EVENT_OBJECT_SCHEMA = ?
   AND LEFT(g.EVENT_OBJECT_TABLE, CHAR_LENGTH(?)) = ?
 
 -- name: bloat

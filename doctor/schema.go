@@ -22,6 +22,11 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 		return f, err
 	}
 	meta := x.d.Names().Prefix + "rowlock_meta"
+	if x.lost != nil {
+		f.saw("schema", "unknown", "the pool")
+		f.raise(Critical, oneLine(x.lost), "name the schema of the tables in the DSN, or by dialect.Schema (--schema)")
+		return f, nil
+	}
 	if len(there["rowlock_meta"]) == 0 {
 		f.saw(meta, "missing, or not to be seen by this user", "the catalog")
 		f.raise(Critical, "there are no tables of rowlock under this prefix and schema", migrates)
@@ -152,8 +157,11 @@ func (x *examiner) index(kind, table, columns string) string {
 		quoted = append(quoted, q+column+q)
 	}
 	name := q + table + "_" + strings.ReplaceAll(columns, ",", "_") + q
-	return fmt.Sprintf("CREATE %s %s ON %s (%s);", kind, name,
-		x.d.Names().Table(strings.TrimPrefix(table, x.d.Names().Prefix), q), strings.Join(quoted, ", "))
+	on := x.d.Names().Table(x.short(table), q)
+	if x.d.Name() == "sqlite" { // takes the file before the index, and not before the table
+		name, on = q+x.d.Names().Schema+q+"."+name, q+table+q
+	}
+	return fmt.Sprintf("CREATE %s %s ON %s (%s);", kind, name, on, strings.Join(quoted, ", "))
 }
 
 func (x *examiner) alterations(ctx context.Context, f *Finding) error {

@@ -22,6 +22,7 @@ type examiner struct {
 	pool dialect.DB
 	d    *sqlstore.Dialect
 	text sqlstore.Sections
+	lost error // why the schema of the tables was not found
 	o    Options
 	now  func() time.Time
 
@@ -63,6 +64,9 @@ func (x *examiner) session(ctx context.Context) (*sql.Conn, error) {
 func (x *examiner) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, x.o.Limit)
 	defer cancel()
+	if err := x.locate(ctx); err != nil {
+		return err
+	}
 	rows, err := x.rows(ctx, "server")
 	if err == nil && len(rows) == 1 {
 		x.version, x.user = rows[0][0], rows[0][1]
@@ -77,6 +81,20 @@ func (x *examiner) look(ctx context.Context) error {
 		return fmt.Errorf("rowlock: doctor: the database does not answer as %s does: %w", x.d.Name(), err)
 	}
 	return nil
+}
+
+// locate has every statement name the schema of the tables, as Open has it. Without one it goes on,
+// and finds no tables. It comes before the examination has a connection, because a pool may have
+// only one.
+func (x *examiner) locate(ctx context.Context) error {
+	located, err := x.d.Located(ctx, x.pool)
+	if err != nil {
+		x.lost = err
+		return nil
+	}
+	text, err := files.ReadFile(x.d.Name() + ".sql")
+	x.d, x.text = located, located.Parse(string(text))
+	return err
 }
 
 func (x *examiner) productName() string {

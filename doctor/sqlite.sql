@@ -37,20 +37,20 @@ SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000
 
 -- name: columns
 -- Of each table whose name begins with ?2: table, column
-SELECT m.name, c.name FROM sqlite_schema AS m CROSS JOIN pragma_table_info(m.name) AS c
-WHERE m.type = 'table' AND substr(m.name, 1, length(?2)) = ?3 COLLATE NOCASE AND ?1 = ''
+SELECT m.name, c.name FROM main.sqlite_schema AS m CROSS JOIN pragma_table_info(m.name, 'main') AS c
+WHERE m.type = 'table' AND substr(m.name, 1, length(?2)) = ?3 COLLATE NOCASE AND ?1 = 'main'
 
 -- name: indexes
 -- table, whether it is unique, columns
 SELECT m.name, i."unique", (SELECT group_concat(c.name) FROM
-    (SELECT name FROM pragma_index_info(i.name) ORDER BY seqno) AS c)
-FROM sqlite_schema AS m CROSS JOIN pragma_index_list(m.name) AS i
-WHERE m.type = 'table' AND substr(m.name, 1, length(?2)) = ?3 COLLATE NOCASE AND ?1 = ''
+    (SELECT name FROM pragma_index_info(i.name, 'main') ORDER BY seqno) AS c)
+FROM main.sqlite_schema AS m CROSS JOIN pragma_index_list(m.name, 'main') AS i
+WHERE m.type = 'table' AND substr(m.name, 1, length(?2)) = ?3 COLLATE NOCASE AND ?1 = 'main'
 
 -- name: alterations
 -- What was changed in the tables: kind, table, detail
-SELECT 'trigger', tbl_name, name FROM sqlite_schema
-WHERE type = 'trigger' AND substr(tbl_name, 1, length(?2)) = ?3 COLLATE NOCASE AND ?1 = ''
+SELECT 'trigger', tbl_name, name FROM main.sqlite_schema
+WHERE type = 'trigger' AND substr(tbl_name, 1, length(?2)) = ?3 COLLATE NOCASE AND ?1 = 'main'
 
 -- name: bloat
 -- The file, its pages, those that are free, bytes of a page

@@ -78,7 +78,7 @@ func NewLockerContext(
 	if err != nil {
 		return nil, err
 	}
-	l := newLocker(rows, of, o)
+	l := newLocker(rows, rows.Dialect(), o)
 	l.own = true
 	o.warn(ctx, facts)
 	return l, nil

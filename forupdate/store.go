@@ -92,6 +92,7 @@ func NewContext(
 	if err != nil {
 		return nil, err
 	}
+	of = rows.Dialect()
 	s := &Store{
 		rows: rows, keys: keyRows{rows, of}, d: of, conns: newConns(db, of, o.connections),
 		holds: make(map[string]*hold),

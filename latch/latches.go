@@ -73,6 +73,11 @@ func NewContext(ctx context.Context, db dialect.DB, d dialect.Dialect, cfg *Conf
 
 // open probes the server and the tables, and connects the lanes.
 func (s *Latches) open(ctx context.Context, db dialect.DB) error {
+	located, err := s.d.Located(ctx, db)
+	if err != nil {
+		return s.refusal(err)
+	}
+	s.d = located
 	facts, err := s.probe(ctx, db)
 	if err != nil {
 		return err
@@ -105,10 +110,7 @@ func (s *Latches) probe(ctx context.Context, db dialect.DB) (facts sqlstore.Fact
 		facts, err = s.examine(ctx, db, conn)
 		return err
 	})
-	if err == nil || sqlstore.IsRefusal(err) {
-		return facts, err
-	}
-	return facts, s.explain("probe", "", sqlstore.NotSent{Err: err})
+	return facts, s.refusal(err)
 }
 
 // examine looks at the server and the tables.
@@ -129,6 +131,14 @@ func (s *Latches) examine(ctx context.Context, db dialect.DB, conn *sql.Conn) (
 		s.instance, err = sqlstore.InstanceOf(ctx, conn, s.d)
 	}
 	return facts, err
+}
+
+// refusal leaves rowlock's own errors as they are.
+func (s *Latches) refusal(err error) error {
+	if err == nil || sqlstore.IsRefusal(err) {
+		return err
+	}
+	return s.explain("probe", "", sqlstore.NotSent{Err: err})
 }
 
 // rehearse runs a statement of each kind that the rights distinguish, on rows that are not there.

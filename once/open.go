@@ -18,6 +18,11 @@ import (
 // open probes the server and the table, and rehearses. A busy database is no refusal, because many
 // processes may open it at this moment.
 func (o *Once) open(ctx context.Context) error {
+	located, err := o.d.Located(ctx, o.db)
+	if err != nil {
+		return o.refusal(err)
+	}
+	o.d = located
 	facts, err := o.probe(ctx)
 	for pauses := retry.Pauses(); err == nil; {
 		err = o.rehearse(ctx)

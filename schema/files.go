@@ -37,10 +37,14 @@ func migrations(d *sqlstore.Dialect, change func(text string) string) (fs.FS, er
 		if err != nil {
 			return nil, err
 		}
-		files[e.Name()] = &fstest.MapFile{Data: []byte(change(d.Fill(string(sql)))), Mode: 0o444}
+		files[e.Name()] = &fstest.MapFile{Data: []byte(change(indexed.ReplaceAllString(d.Fill(string(sql)), `CREATE INDEX "main".$1 ON `))), Mode: 0o444}
 	}
 	return files, nil
 }
+
+// indexed are an index and its table: SQLite takes the file before the index, and not before the
+// table.
+var indexed = regexp.MustCompile(`(?m)^CREATE INDEX (\S+) ON "main"\.`)
 
 // marked says where each statement begins and ends. goose would find out by itself, with a buffer
 // of 4 MB for each line.

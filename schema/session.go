@@ -53,7 +53,16 @@ func newSession(ctx context.Context, caller string, db DB, d dialect.Dialect) (*
 	if err != nil {
 		return nil, err
 	}
-	return &session{dialect: of, statements: of.Parse(string(sql))}, nil
+	s := &session{dialect: of}
+	located, err := of.Located(ctx, db)
+	if sqlstore.IsRefusal(err) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, s.explain(ctx, db, "find the schema", err)
+	}
+	s.dialect, s.statements = located, located.Parse(string(sql))
+	return s, nil
 }
 
 // SessionLock waits until no other process migrates.

@@ -15,7 +15,7 @@ import (
 func (d *database) filtered(ctx context.Context, conn *sql.Conn) (warnings []string, err error) {
 	var database string
 	err = conn.QueryRowContext(ctx, `SELECT IF(@@lower_case_table_names = 1, LOWER(d.name), d.name)
-		FROM (SELECT COALESCE(NULLIF(?, ''), DATABASE(), '') AS name) AS d`,
+		FROM (SELECT ? AS name) AS d`,
 		d.settings.Names.Schema).Scan(&database)
 	if err != nil {
 		return nil, err

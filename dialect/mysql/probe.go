@@ -19,6 +19,9 @@ func (d *database) Server(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, 
 		err = check(vars)
 	}
 	if err == nil {
+		err = d.unshadow(ctx, conn)
+	}
+	if err == nil {
 		facts.Warnings = doubts(vars)
 	}
 	return facts, err
@@ -97,7 +100,7 @@ func on(v string) bool { return v != "" && v != "OFF" && v != "0" }
 func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string) error {
 	var engine sql.NullString
 	err := conn.QueryRowContext(ctx, `SELECT engine FROM information_schema.tables
-		WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?`,
+		WHERE table_schema = ? AND table_name = ?`,
 		d.settings.Names.Schema, d.settings.Names.Prefix+table).Scan(&engine)
 	name := d.settings.Names.Table(table, quote)
 	switch {

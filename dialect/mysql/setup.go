@@ -52,5 +52,5 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 			return err
 		}
 	}
-	return nil
+	return d.unshadow(ctx, s.Conn())
 }

@@ -74,10 +74,13 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 
 // meaning are the settings that change what statements mean, and how far a commit can be trusted,
 // for a transaction or for a session. They begin with the role, on whose rights the others depend.
-// NULL resets a setting to the default of the user, the database and the server, which no client
-// changes for another. A backslash in a literal, and NULL in an array, would otherwise be text.
+// Functions and triggers are found by the search_path; our tables are not, because every name has a
+// schema. NULL resets a setting to the default of the user, the database and the server, which no
+// client changes for another. A backslash in a literal, and NULL in an array, would otherwise be
+// text.
 func meaning(local bool) string {
 	return strings.ReplaceAll(`set_config('role', NULL, @local),
+		set_config('search_path', NULL, @local),
 		set_config('client_encoding', 'UTF8', @local),
 		set_config('standard_conforming_strings', 'on', @local),
 		set_config('array_nulls', 'on', @local),

@@ -92,7 +92,7 @@ func patient(ctx context.Context, conn *sql.Conn, _ string) ([]string, error) {
 func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string) error {
 	var n int
 	err := conn.QueryRowContext(ctx,
-		`SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?`,
+		`SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = ?`,
 		d.settings.Names.Prefix+table).Scan(&n)
 	if err == nil && n == 0 {
 		err = fmt.Errorf(

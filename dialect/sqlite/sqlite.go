@@ -39,7 +39,7 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 // pool's next one.
 func checkNames(n sqlstore.Names) error {
 	switch {
-	case n.Schema != "":
+	case n.Schema != "" && !n.Found:
 		return fmt.Errorf(
 			"%w: schema %q: SQLite has none; use a file of its own, or a table prefix",
 			lease.ErrConfig, n.Schema)

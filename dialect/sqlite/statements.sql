@@ -66,7 +66,7 @@ FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't'
       FROM json_each(?)) AS j
 WHERE rowlock.key = j.k AND rowlock.owner = j.o AND rowlock.token = j.t AND home = @home
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-RETURNING rowlock.key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
+RETURNING key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
   0 AS remaining
 
 -- name: renew-look

@@ -1425,7 +1425,7 @@ DELETE /* rowlock trace-sweep */ FROM `rowlock_trace` WHERE `at` < UTC_TIMESTAMP
 
 -- schema/statements/mysql.sql: exists
 SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM information_schema.tables
-WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?)
+WHERE table_schema = ? AND table_name = ?)
 
 -- schema/statements/mysql.sql: begin
 START /* rowlock begin */ TRANSACTION

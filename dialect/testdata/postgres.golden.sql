@@ -1503,7 +1503,7 @@ DELETE /* rowlock trace-sweep */ FROM "rowlock_trace" WHERE ctid = ANY (ARRAY(
 
 -- schema/statements/postgres.sql: exists
 SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM pg_class
-WHERE oid = to_regclass(concat_ws('.', quote_ident(nullif($1::text, '')), quote_ident($2::text))))
+WHERE oid = to_regclass(quote_ident($1::text) || '.' || quote_ident($2::text)))
 
 -- schema/statements/postgres.sql: begin
 BEGIN /* rowlock begin */ ISOLATION LEVEL READ COMMITTED

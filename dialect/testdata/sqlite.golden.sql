@@ -863,7 +863,7 @@ FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't'
       FROM json_each(?)) AS j
 WHERE "rowlock".key = j.k AND "rowlock".owner = j.o AND "rowlock".token = j.t AND home = 0
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-RETURNING "rowlock".key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
+RETURNING key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
   0 AS remaining
 
 -- dialect/sqlite/statements.sql: renew-look
@@ -991,7 +991,7 @@ DELETE /* rowlock trace-sweep */ FROM "rowlock_trace" WHERE (at, id) IN (
   ORDER BY at, id LIMIT ?)
 
 -- schema/statements/sqlite.sql: exists
-SELECT /* rowlock exists */ ?1 = '' AND EXISTS (SELECT 1 FROM sqlite_schema
+SELECT /* rowlock exists */ ?1 = 'main' AND EXISTS (SELECT 1 FROM main.sqlite_schema
   WHERE type = 'table' AND name = ?2 COLLATE NOCASE)
 
 -- schema/statements/sqlite.sql: patience

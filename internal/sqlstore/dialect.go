@@ -208,6 +208,10 @@ type Database interface {
 	// other server if the session may come to one.
 	EraText(s *Session, h History) string
 
+	// Locate returns the schema to which the connection has led since it was opened, whatever was
+	// sent on it since: the first that has the table, or else that in which one would be made. Its
+	// error is ErrStrayed if only another connection can tell.
+	Locate(ctx context.Context, conn *sql.Conn, table string) (schema string, err error)
 	// Server checks whether locks on this server can be trusted. An error wraps one of lease's
 	// refusals and names the cure; warnings are for the log.
 	Server(ctx context.Context, conn *sql.Conn) (Facts, error)

@@ -10,11 +10,13 @@ import (
 )
 
 // Names says where rowlock's tables stand. The zero value means tables called rowlock,
-// rowlock_floor and so on, in the schema or database that a connection defaults to.
+// rowlock_floor and so on, in the schema or database that Located finds.
 type Names struct {
-	// Schema is the Postgres schema or MySQL database that has the tables; empty means the
-	// connection's own.
+	// Schema is the Postgres schema or MySQL database that has the tables, or "main" of an SQLite
+	// file. It is empty until Located has found it, unless the user names it.
 	Schema string
+	// Found says that Located has found the schema, which may then have any name.
+	Found bool
 	// Prefix is put before each table's name: "billing_" gives billing_rowlock,
 	// billing_rowlock_floor, …
 	Prefix string
@@ -55,6 +57,9 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
 // Check returns an error that wraps lease.ErrConfig for a name that is not a plain identifier.
 func (n Names) Check() error {
 	for what, name := range map[string]string{"table prefix": n.Prefix, "schema": n.Schema} {
+		if n.Found && what == "schema" {
+			continue
+		}
 		if name != "" && !identifier.MatchString(name) {
 			return fmt.Errorf("%w: %s %q: use a letter or _, then up to 39 letters, digits or _",
 				lease.ErrConfig, what, name)
@@ -75,6 +80,9 @@ func (n Names) Table(table, quote string) string {
 var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue|_hold|_once|_once_expiry|_wait|_wait_key|` +
 	`_member|_party|_latch|_limit|_forced|_trace|_era)?\b`)
 
+// indexWord are indexes of SQLite, which takes their names without that of the file.
+var indexWord = regexp.MustCompile(`^rowlock(_once_expiry|_wait_key)$`)
+
 // Fill replaces the default names of the tables in SQL by their quoted names, @home by the home,
 // and @last_token by the largest token that is ever granted. @era stays,
 // because each session has its own: see package era.
@@ -84,5 +92,10 @@ func (n Names) Fill(sql, quote string) string {
 	}
 	sql = strings.ReplaceAll(sql, "@home", strconv.Itoa(n.Home))
 	sql = strings.ReplaceAll(sql, "@last_token", strconv.FormatInt(lease.MaxToken-1, 10))
-	return tableWord.ReplaceAllStringFunc(sql, func(t string) string { return n.Table(t, quote) })
+	return tableWord.ReplaceAllStringFunc(sql, func(t string) string {
+		if indexWord.MatchString(t) {
+			return Names{Prefix: n.Prefix}.Table(t, quote)
+		}
+		return n.Table(t, quote)
+	})
 }

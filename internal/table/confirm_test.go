@@ -90,12 +90,12 @@ var inferences = []inference{
 func TestWhatIsOnlyReadIsToldAfterACommitThatWasAcknowledged(t *testing.T) {
 	eachInference(t, func(t *testing.T, c *cell, call deedOn) {
 		isConfirmation := func(op faultdb.Op) bool {
-			return op.Executes() && (op.Query == c.Dialect.Text("confirm") || op.Query == c.Dialect.Text("confirm-home"))
+			return op.Executes() && (op.Query == c.store.Dialect().Text("confirm") || op.Query == c.store.Dialect().Text("confirm-home"))
 		}
 		inj := faultdb.OnFunc(isConfirmation, faultdb.Always(faultdb.LoseReply()))
 		// A repeat of a move finds that the row names another epoch.
 		if moves := c.deed == "depart" || c.deed == "return"; moves {
-			made := func(op faultdb.Op) bool { return op.Executes() && op.Query == c.Dialect.Text(c.deed) }
+			made := func(op faultdb.Op) bool { return op.Executes() && op.Query == c.store.Dialect().Text(c.deed) }
 			inj = faultdb.Any(inj, faultdb.OnFunc(made, faultdb.Nth(1, faultdb.LoseReply())))
 		} else if told, err := call(t.Context(), c.clean); err != nil || !told {
 			// That was an earlier try without an answer.
@@ -133,7 +133,7 @@ func TestAnAnswerOfTheStatementItselfIsNotConfirmed(t *testing.T) {
 			t.Fatalf("told %t, %v", told, err)
 		}
 		for _, q := range c.log.Queries() {
-			if q == c.Dialect.Text("confirm") || q == c.Dialect.Text("confirm-home") {
+			if q == c.store.Dialect().Text("confirm") || q == c.store.Dialect().Text("confirm-home") {
 				t.Errorf("sent %q", q)
 			}
 		}

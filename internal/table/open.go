@@ -23,6 +23,16 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 ) {
 	e := &engine{d: d, strategy: o.Strategy, limit: cmp.Or(o.Limit, usualLimit)}
 	s := &Store{engine: e, single: o.Lanes < 2}
+	var facts sqlstore.Facts
+	err := d.CheckNames()
+	if err != nil {
+		return nil, facts, err
+	}
+	located, err := d.Located(ctx, db)
+	if err != nil {
+		return nil, facts, s.refusal(err)
+	}
+	e.d, d = located, located
 	s.optimistic, s.emptied.store = o.Optimistic, s
 	s.joins.verb, s.joins.run, s.leaves.verb, s.leaves.run = "share", s.share, "release", s.leave
 	s.hints.open(db, d, o)
@@ -30,11 +40,6 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 	s.hints.turner.keep = turnsIdle
 	s.desk.open(db, d, o)
 	s.eras = era.New(d, o.Began)
-	var facts sqlstore.Facts
-	var err error
-	if err := d.CheckNames(); err != nil {
-		return nil, facts, err
-	}
 	if s.sync, err = requireSync(d, o); err != nil {
 		return nil, facts, err
 	}

@@ -88,16 +88,19 @@ var (
 // tables is what tells a Store's tables from any others: two copies of a database have the same
 // instance, and so have the tables of a prefix that were copied to another.
 type tables struct {
-	instance, prefix string
-	home             int
+	instance, schema, prefix string
+	home                     int
 }
 
 // Tables returns a value that is equal for stores on the same tables and with the same home,
 // whatever their pools. Tables that were copied with all their rows cannot be told apart.
 func (s *Store) Tables() any {
 	names := s.d.Names()
-	return tables{s.instance, names.Prefix, names.Home}
+	return tables{s.instance, names.Schema, names.Prefix, names.Home}
 }
+
+// Dialect is the one that Open was given, with the schema of the tables.
+func (s *Store) Dialect() *sqlstore.Dialect { return s.d }
 
 // Instance names the tables beyond this process, as Tables does within it, whatever their home.
 func (s *Store) Instance() string { return s.instance + " " + s.d.Names().Prefix }

@@ -4,7 +4,7 @@
 -- name: exists
 -- schema, table
 SELECT EXISTS (SELECT 1 FROM information_schema.tables
-WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?)
+WHERE table_schema = ? AND table_name = ?)
 
 -- name: begin
 -- A CREATE TABLE commits by itself, as does every statement, unless autocommit is off: then this

@@ -2,7 +2,7 @@
 
 -- name: exists
 -- schema, table
-SELECT ?1 = '' AND EXISTS (SELECT 1 FROM sqlite_schema
+SELECT ?1 = 'main' AND EXISTS (SELECT 1 FROM main.sqlite_schema
   WHERE type = 'table' AND name = ?2 COLLATE NOCASE)
 
 -- name: patience

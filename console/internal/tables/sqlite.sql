@@ -15,20 +15,20 @@ SELECT r.key, r.owner, r.token, r.note, r.home, r.acquired_at * 1000 AS acquired
 FROM (@page) AS r
 
 -- name: by-key
-SELECT rowlock.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock
+SELECT t.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock AS t
 WHERE key > ?1 AND key <= ?2 AND owner IS NOT NULL
   AND expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
 ORDER BY key LIMIT ?3
 
 -- name: by-age
-SELECT rowlock.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock
+SELECT t.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock AS t
 WHERE key > ?1 AND key <= ?2 AND owner IS NOT NULL
   AND expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
   AND acquired_at >= ?3 / 1000 AND (acquired_at > ?4 / 1000 OR key > ?5)
 ORDER BY acquired_at, key LIMIT ?6
 
 -- name: by-expiry
-SELECT rowlock.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock
+SELECT t.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock AS t
 WHERE key > ?1 AND key <= ?2 AND owner IS NOT NULL
   AND expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
   AND expires_at >= ?3 / 1000 AND (expires_at > ?4 / 1000 OR key > ?5)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -20,15 +21,36 @@ var files embed.FS
 
 // Tables are one set of tables, or the part of it whose keys begin with a space.
 type Tables struct {
-	db         sqlstore.Pool
-	dialect    *sqlstore.Dialect
-	space      string
-	statements map[string]string
+	db      sqlstore.Pool
+	dialect *sqlstore.Dialect
+	space   string
+
+	locating   sync.Mutex
+	statements map[string]string // nil until the schema of the tables is known
 }
 
 // Of returns the tables of a dialect whose names were checked. space is what stands before the keys
 // of a namespace, or "".
 func Of(db sqlstore.Pool, d *sqlstore.Dialect, space string) *Tables {
+	return &Tables{db: db, dialect: d, space: space}
+}
+
+// texts returns the statements. The first page asks the database where the tables are: a console
+// can be made before its database answers.
+func (t *Tables) texts(ctx context.Context) (map[string]string, error) {
+	t.locating.Lock()
+	defer t.locating.Unlock()
+	if t.statements == nil {
+		d, err := t.dialect.Located(ctx, t.db)
+		if err != nil {
+			return nil, err
+		}
+		t.statements = statements(d)
+	}
+	return t.statements, nil
+}
+
+func statements(d *sqlstore.Dialect) map[string]string {
 	text, err := files.ReadFile(d.Name() + ".sql")
 	if err != nil {
 		panic(err)
@@ -37,7 +59,7 @@ func Of(db sqlstore.Pool, d *sqlstore.Dialect, space string) *Tables {
 	if d.Name() == "mysql" {
 		quote, limit = "`", bound
 	}
-	t := &Tables{db: db, dialect: d, space: space, statements: make(map[string]string)}
+	all := make(map[string]string)
 	sections := section.Cut(string(text))
 	held := ""
 	for _, s := range sections {
@@ -49,21 +71,25 @@ func Of(db sqlstore.Pool, d *sqlstore.Dialect, space string) *Tables {
 		if strings.HasPrefix(s.Name, "by-") {
 			s.SQL = strings.Replace(held, "@page", s.SQL, 1)
 		}
-		t.statements[s.Name] = limit(section.Label("console-"+s.Name, d.Names().Fill(s.SQL, quote)))
+		all[s.Name] = limit(section.Label("console-"+s.Name, d.Names().Fill(s.SQL, quote)))
 	}
-	return t
+	return all
 }
 
 // query reads all rows of a statement. A key of the result is the space's own.
 func query[T any](
 	ctx context.Context, t *Tables, name string, args []any, scan func(*sql.Rows) (T, error),
 ) (all []T, err error) {
+	texts, err := t.texts(ctx)
+	if err != nil {
+		return nil, t.explain(name, err)
+	}
 	conn, err := t.db.Conn(ctx)
 	if err != nil {
 		return nil, t.explain(name, err)
 	}
 	defer func() { _ = conn.Close() }()
-	rows, err := conn.QueryContext(ctx, t.statements[name], args...)
+	rows, err := conn.QueryContext(ctx, texts[name], args...)
 	if err != nil {
 		return nil, t.explain(name, err)
 	}

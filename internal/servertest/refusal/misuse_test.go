@@ -43,7 +43,10 @@ func TestAFenceInATransactionOfAnotherDatabaseIsRefused(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		l := s.Take(s.Client(), "k")
 		source := elsewhere(s)
-		foreign := map[string]*sql.DB{"one without tables": s.Dial(s.Env.Driver, source)}
+		foreign := map[string]*sql.DB{}
+		if s.Env.Driver != "mysql" { // a transaction there is one of the whole server, and has our tables
+			foreign["one without tables"] = s.Dial(s.Env.Driver, source)
+		}
 		for _, k := range testdb.Kinds {
 			if k.Driver != s.Env.Driver {
 				foreign[k.Name] = nil
@@ -69,6 +72,9 @@ func TestAFenceInATransactionOfAnotherDatabaseIsRefused(t *testing.T) {
 			})
 		}
 		s.Part("another's tables", func(s *servertest.Scene) {
+			if foreign["one without tables"] == nil {
+				s.Skip("that is one server")
+			}
 			s.Migrated(source, dialect.Prefix(s.Env.Dialect.Names().Prefix))
 			refuse(s, foreign["one without tables"])
 		})

@@ -13,7 +13,6 @@ import (
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/pace"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -87,8 +86,7 @@ func (p *program) figures(ctx context.Context, t *target.Target, each time.Durat
 		return nil, cure(err)
 	}
 	defer func() { _ = a.Close() }()
-	names := sqlstore.Names{Prefix: t.Settings.Prefix, Schema: t.Settings.Schema}
-	raw := pace.NewRaw(t.DB, t.Kind, names)
+	raw := pace.NewRaw(t.DB, t.Kind, t.Names())
 	var all []figure
 	for _, n := range []int{1, crowd} {
 		least, err := raw.Pairs(ctx, n, each)

@@ -56,6 +56,9 @@ func (p *program) printFence(t claim) error {
 		}
 	}
 	names := sqlstore.Names{Prefix: p.settings.Prefix, Schema: p.settings.Schema}
+	if t.kind == "sqlite" {
+		names.Schema = "main" // or a temporary table of the session would come first
+	}
 	statements, err := fencesql.Statements(t.kind, names, l, ttl)
 	if err != nil {
 		return err

@@ -162,7 +162,7 @@ func (r *runner) start(
 	env := append(r.environment(), "ROWLOCK_KEY="+keytext.Show(r.key),
 		"ROWLOCK_TOKEN="+strconv.FormatInt(lock.Token(), 10), "ROWLOCK_OWNER="+found[0].Owner.String(),
 		"ROWLOCK_TTL="+r.flags.ttl.String(), "ROWLOCK_DIALECT="+r.target.Kind,
-		"ROWLOCK_PREFIX="+r.target.Settings.Prefix, "ROWLOCK_SCHEMA="+r.target.Settings.Schema)
+		"ROWLOCK_PREFIX="+r.target.Settings.Prefix, "ROWLOCK_SCHEMA="+r.target.Schema())
 	return supervise.Start(r.command, env, lock.Deadline(), r.flags.grace)
 }
 

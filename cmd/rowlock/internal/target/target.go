@@ -108,7 +108,7 @@ func Open(ctx context.Context, s Settings) (*Target, error) {
 	}
 	t := &Target{Dialect: d, Kind: kind, Settings: s}
 	if kind == "sqlite" {
-		return t.openFile(strings.TrimPrefix(s.DSN, "sqlite:"))
+		return t.openFile(ctx, strings.TrimPrefix(s.DSN, "sqlite:"))
 	}
 	u, err := url.Parse(s.DSN)
 	if err != nil || strings.Contains(afterHost(s.DSN), "@") {
@@ -130,20 +130,40 @@ func afterHost(dsn string) string {
 	return ""
 }
 
-func (t *Target) openFile(path string) (*Target, error) {
+func (t *Target) openFile(ctx context.Context, path string) (*Target, error) {
 	t.Name = "sqlite:" + path
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && path != "" {
 		return nil, fmt.Errorf("%w: the file %s is missing: correct the path, or create it with "+
 			"`rowlock migrate up --create`", lease.ErrConfig, path)
 	}
 	db, err := sqlite.Open(path)
+	if err != nil {
+		return nil, err
+	}
 	t.DB = db
-	return t, err
+	t.locate(ctx)
+	return t, nil
 }
 
 // Names are those of the tables.
-func (t *Target) Names() sqlstore.Names {
-	return sqlstore.Names{Prefix: t.Settings.Prefix, Schema: t.Settings.Schema}
+func (t *Target) Names() sqlstore.Names { return sqlstore.Of(t.Dialect).Names() }
+
+// Schema is what a command under run needs to name the same tables, whatever its own session does:
+// empty for SQLite, which has none, and for a name that --schema does not take.
+func (t *Target) Schema() string {
+	n := t.Names()
+	if t.Kind == "sqlite" || (sqlstore.Names{Schema: n.Schema}).Check() != nil {
+		return t.Settings.Schema
+	}
+	return n.Schema
+}
+
+// locate has every statement name the schema of the tables. What a command does next says why there
+// is none: the doctor reports it.
+func (t *Target) locate(ctx context.Context) {
+	if d, err := sqlstore.Of(t.Dialect).Located(ctx, t.DB); err == nil {
+		t.Dialect = d
+	}
 }
 
 // Create makes the file of an SQLite DSN, empty. Of a server's DSN it does nothing.
@@ -170,6 +190,7 @@ func (t *Target) dial(ctx context.Context, u *url.URL) error {
 		_ = t.DB.Close()
 		return &UnreachableError{Name: t.Name, Cause: err}
 	}
+	t.locate(ctx)
 	return nil
 }
 

@@ -1,0 +1,84 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// ErrStrayed says that a connection no longer tells which database its DSN names.
+var ErrStrayed = errors.New("the application has changed the database of this session")
+
+// Located returns the same dialect with the schema of its tables, so that every statement names it.
+// Unless the user has named one, the pool's DSN, user and database decide. What an application has
+// sent on a connection of the pool (SET search_path, USE) never does: another connection of the
+// same pool would otherwise lead to other tables, where the same keys are free.
+func (d *Dialect) Located(ctx context.Context, pool Pool) (*Dialect, error) {
+	if d.settings.Schema != "" {
+		return d, nil
+	}
+	schema, err := d.locate(ctx, pool)
+	astray := func() bool { return errors.Is(err, ErrStrayed) || errors.Is(err, driver.ErrBadConn) }
+	if astray() {
+		for tries := strays(pool); astray() && tries > 0; tries-- {
+			schema, err = d.locate(ctx, pool)
+		}
+	}
+	switch {
+	case err == nil:
+		return d.in(schema)
+	case errors.Is(err, ErrStrayed):
+		return nil, fmt.Errorf("%w: every connection of the pool has been sent a USE, so that none "+
+			"tells which database has the tables: name it (dialect.Schema)", lease.ErrConfig)
+	}
+	return nil, err
+}
+
+// strays is how many connections of the pool may say nothing before one does: all idle ones, and
+// some that are returned meanwhile.
+func strays(pool Pool) int {
+	const returned, unknown = 8, 64
+	if sized, ok := pool.(interface{ Stats() sql.DBStats }); ok {
+		return sized.Stats().OpenConnections + returned
+	}
+	return unknown
+}
+
+// locate asks one connection, and discards it if it does not know. A server that does not
+// understand the question may be another product, which Server says better.
+func (d *Dialect) locate(ctx context.Context, pool Pool) (schema string, err error) {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return "", NotSent{err}
+	}
+	defer conn.Close()
+	schema, err = d.Locate(ctx, conn, d.settings.Prefix+"rowlock_meta")
+	switch {
+	case errors.Is(err, ErrStrayed):
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	case err != nil && !IsRefusal(err):
+		if _, refusal := d.Server(ctx, conn); IsRefusal(refusal) {
+			err = refusal
+		}
+	}
+	return schema, err
+}
+
+// in returns the dialect for a schema that was found. A name that could end its quotes, or a string
+// that has it, is refused: no statement escapes names.
+func (d *Dialect) in(schema string) (*Dialect, error) {
+	if strings.ContainsAny(schema, "\"'`\\@") || strings.ContainsFunc(schema, unicode.IsControl) {
+		return nil, fmt.Errorf("%w: the tables cannot stand in the schema or database %q, because its name "+
+			"has a quote, a backslash, an @ or a control character: give them another (dialect.Schema)",
+			lease.ErrConfig, schema)
+	}
+	s := d.settings
+	s.Schema, s.Found = schema, true
+	return d.again(s), nil
+}
