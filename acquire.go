@@ -217,29 +217,25 @@ func (c *Client) any(ctx context.Context, keys []string, opts []Option, wait boo
 }
 
 // reenter returns handles of the locks that the calls above hold, and leaves the other keys to got.
-// Without Reentrant such a key is a deadlock: the call would wait for itself. An error comes with
-// the handles that there are by then.
-func (c *Client) reenter(ctx context.Context, got *call) (locks []*Lock, err error) {
+// Without Reentrant such a key is a deadlock: the call would wait for itself.
+func (c *Client) reenter(ctx context.Context, got *call) ([]*Lock, error) {
 	above := chainOf(ctx)
 	if above == nil {
 		return nil, nil
 	}
+	var locks []*Lock
 	var rest []string
 	for _, key := range got.Keys {
-		h := above.find(c.tables, key)
-		if h == nil {
-			rest = append(rest, key)
-			continue
-		}
-		if err := got.refusal(h); err != nil {
-			return locks, err
-		}
-		if err := h.differs(&got.request); err != nil {
-			return locks, err
-		}
-		if h.enter() {
-			locks = append(locks, newNested(ctx, h))
-		} else { // it has ended this very moment
+		l, err := above.find(c.tables, key).enter(ctx, got)
+		switch {
+		case err != nil:
+			for _, l := range locks {
+				_ = l.Unlock(ctx)
+			}
+			return nil, err
+		case l != nil:
+			locks = append(locks, l)
+		default:
 			rest = append(rest, key)
 		}
 	}
@@ -264,22 +260,17 @@ func (c *Client) reenterAny(ctx context.Context, got *call) (*Lock, error) {
 	var rest []string
 	var refused error // of the first key that cannot be waited for
 	for _, key := range got.Keys {
-		h := above.find(c.tables, key)
-		if h == nil {
-			rest = append(rest, key)
-			continue
-		}
-		if err := got.refusal(h); err != nil {
+		l, err := above.find(c.tables, key).enter(ctx, got)
+		switch {
+		case errors.Is(err, ErrUpgrade), errors.Is(err, ErrDeadlock):
 			refused = cmp.Or(refused, err)
-			continue
-		}
-		if err := h.differs(&got.request); err != nil {
+		case err != nil:
 			return nil, err
+		case l != nil:
+			return l, nil
+		default:
+			rest = append(rest, key)
 		}
-		if h.enter() {
-			return newNested(ctx, h), nil
-		}
-		rest = append(rest, key) // it has ended this very moment
 	}
 	if len(rest) == 0 {
 		return nil, refused
@@ -289,10 +280,10 @@ func (c *Client) reenterAny(ctx context.Context, got *call) (*Lock, error) {
 }
 
 // refusal is why a call cannot have the key of a lock that its ctx holds, or nil if it can have
-// another handle of it.
+// another handle of it. The caller has the mutex of the hold.
 func (got *call) refusal(h *hold) error {
 	switch {
-	case h.id().Shared && !got.Want.Shared:
+	case h.lease.Shared && !got.Want.Shared:
 		return upgrade(h)
 	case !got.reentrant:
 		return &DeadlockError{Key: h.lease.Key, Token: h.lease.Token, Where: h.where()}
@@ -300,12 +291,30 @@ func (got *call) refusal(h *hold) error {
 	return nil
 }
 
-// newNested returns another handle of h, with the values of ctx.
-func newNested(ctx context.Context, h *hold) *Lock {
+// enter returns another handle of the hold, with the values of ctx. It returns nil without a hold,
+// or if it is over.
+func (h *hold) enter(ctx context.Context, got *call) (*Lock, error) {
+	if h == nil {
+		return nil, nil
+	}
+	if err := h.lockSettled(ctx); err != nil {
+		return nil, err
+	}
+	defer h.mu.Unlock()
+	if h.life != live || h.handles == 0 {
+		return nil, nil
+	}
+	if err := cmp.Or(got.refusal(h), h.differs(&got.request)); err != nil {
+		return nil, err
+	}
 	n := &nested{}
 	n.ctx, n.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	n.stop = context.AfterFunc(&h.ctx, func() { n.cancel(context.Cause(&h.ctx)) })
-	return newLock(h, n)
+	if h.others == nil {
+		h.others = make(map[*nested]struct{})
+	}
+	h.others[n] = struct{}{}
+	h.handles++
+	return newLock(h, n), nil
 }
 
 // elect returns what takes a lock of the client's own.
@@ -508,7 +517,7 @@ func (c *Client) await(ctx context.Context, got *call, next *acquire.Call) error
 // over is why a lock ended while its call waited for other keys.
 func (got *call) over() error {
 	for _, h := range got.holds[:len(got.holds)-1] {
-		if cause := context.Cause(&h.ctx); cause != nil {
+		if cause := h.why(); cause != nil {
 			return fmt.Errorf("%w: %q, while others were waited for", cause, h.lease.Key)
 		}
 	}
@@ -533,7 +542,7 @@ func (c *Client) hold(ctx context.Context, got *call, g acquire.Grants, began ti
 		h := newHold(ctx, &c.keeper, g, made, &got.request)
 		got.made++
 		if err := c.watch(h, g.Sent); err != nil {
-			h.finish(ErrLost)
+			h.end(ErrLost, released) // by what is deferred above
 			return err
 		}
 		made++

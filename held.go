@@ -33,7 +33,7 @@ import (
 type hold struct {
 	k     *keeper
 	lease watchdog.Held
-	// ctx ends with the hold, and knows it: see chain.
+	// ctx is that of the first handle. It ends with that or with the hold, and knows it: see chain.
 	ctx    chain
 	cancel context.CancelCauseFunc
 	since  time.Time
@@ -45,16 +45,19 @@ type hold struct {
 	note          string    // as it is stored
 	taken         []uintptr // the calls that took it, with Config.Debug
 
-	mu       sync.Mutex
-	tx       Tx    // that last fenced the lock, if any
-	handles  int   // that were not unlocked
-	over     bool  // by Unlock, loss or Close
-	demanded bool  // by the others of a cycle that a call above this hold has ended
-	kept     bool  // by MinHold, after Unlock
-	back     bool  // released after it was kept
 	slot     bool  // of a limit
 	slotOf   int64 // the generation of its limit, or 0
 	doubtful bool  // a copy of the granting request may still be under way at the server
+
+	mu       sync.Mutex
+	tx       Tx // that last fenced the lock, if any
+	life     life
+	cause    error                // why it has ended; nil before
+	handles  int                  // that were not unlocked
+	others   map[*nested]struct{} // of the handles but the first
+	sharing  chan struct{}        // closed when the Downgrade under way has ended; nil without one
+	either   bool                 // it is not known whether a Downgrade was carried out
+	demanded bool                 // by the others of a cycle that a call above this hold has ended
 
 	acquiring bool   // Hooks.Acquired has not returned
 	ending    func() // the hook of an end that has come meanwhile
@@ -90,8 +93,8 @@ type keeper struct {
 	reasons *loss.Reasons
 
 	mu     sync.Mutex
-	holds  map[*hold]struct{}
-	closed chan struct{} // closed by Close; ends every wait
+	holds  map[*hold]struct{} // whose leases were not given away
+	closed chan struct{}      // closed by Close; ends every wait
 }
 
 // counts are the events of a client's locks.
@@ -148,49 +151,6 @@ func (h *hold) id() lease.Lease {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lease.Lease
-}
-
-// shares is how many handles there are.
-func (h *hold) shares() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.handles
-}
-
-// downgrade makes the lease a shared one. The watchdog does not renew it meanwhile, and ends it at
-// its deadline afterwards if the answer came too late.
-func (h *hold) downgrade(ctx context.Context) error {
-	l := h.id()
-	sent := time.Now()
-	if !h.k.dog.Drop(&h.lease) {
-		return h.afterwards()
-	}
-	trusted := h.k.dog.Deadline(&h.lease).Add(-h.lease.TTL + h.lease.Margin)
-	req := lease.RenewRequest{Lease: l, TTL: h.lease.TTL}
-	answer := h.k.store.Downgrade(ctx, []lease.RenewRequest{req})[0]
-	switch {
-	case answer.Err == nil && answer.Outcome == lease.Extended:
-		l.Shared = true
-		h.mu.Lock()
-		h.k.dog.Become(&h.lease, l)
-		h.mu.Unlock()
-	case errors.Is(answer.Err, lease.ErrUnknown):
-		// Either may be so: the orphan cleaner releases both, and the lock is lost.
-		h.k.orphans.AddMember(l.Key, l.Owner)
-		h.k.orphans.Add(l.Key, l.Owner)
-		h.ended(ErrLost)
-		return answer.Err
-	case answer.Err == nil && answer.Outcome == lease.Lost:
-		h.ended(ErrLost)
-		return fmt.Errorf("%w: %q, with token %d", ErrLost, l.Key, l.Token)
-	default:
-		sent = trusted
-	}
-	if err := h.k.dog.Keep(&h.lease, sent); err != nil {
-		h.ended(err)
-		return err
-	}
-	return answer.Err
 }
 
 // rest is how long the key must still stay locked because of MinHold.
@@ -254,34 +214,24 @@ func (h *hold) where() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// finish ends the lock on our side: no renewal is sent after it. It reports false if the lock was
-// over already.
-func (h *hold) finish(cause error) bool {
-	h.mu.Lock()
-	if h.over {
-		h.mu.Unlock()
-		return false
-	}
-	h.over = true
-	h.mu.Unlock()
-	h.k.dog.Drop(&h.lease)
-	h.k.remove(h)
-	h.space.Free(1)
-	h.cancel(cause)
-	return true
-}
-
 // ended is called by the watchdog when the lease is over.
 func (h *hold) ended(cause error) {
-	if !h.finish(cause) {
+	to := ended
+	if errors.Is(cause, ErrUnlocked) { // UnlockTx has released it
+		to = released
+	}
+	if !h.end(cause, to) {
 		return
 	}
-	h.k.queue.Wake(h.lease.Key)        // the row may be free, or about to be
-	if errors.Is(cause, ErrUnlocked) { // UnlockTx has released it
-		h.released(&h.ctx)
-	} else {
+	h.k.queue.Wake(h.lease.Key) // the row may be free, or about to be
+	if to == ended {
 		h.lost(cause)
+		return
 	}
+	if h.doubtful { // a copy of the granting request may come after the transaction
+		h.k.orphans.AddLeases(h.id())
+	}
+	h.released(&h.ctx)
 }
 
 // orNone is how an error shows a time of which 0 means none.
@@ -295,7 +245,7 @@ func orNone(d time.Duration) string {
 // progress notes that the holder works. It reports false if the lock is over, and ends it if it has
 // been idle for too long: in a process that was stopped, this may run before the watchdog does.
 func (h *hold) progress() bool {
-	if h.ctx.Err() != nil {
+	if h.why() != nil {
 		return false
 	}
 	if h.lease.Progress() {
@@ -309,7 +259,7 @@ func (h *hold) progress() bool {
 	return false
 }
 
-// Every lock is told of once as acquired and, after that, once as released or lost: finish has one
+// Every lock is told of once as acquired and, after that, once as released or lost: end has one
 // caller that it tells that the lock has ended.
 
 // acquired tells of a new lock, and then of its end if that has come meanwhile, even if the hook
@@ -351,7 +301,8 @@ func (h *hold) released(ctx context.Context) {
 	}
 	now := time.Now()
 	held := now.Sub(h.since)
-	h.k.trace.Released(&h.lease.Lease, h.note, now, held)
+	l := h.id()
+	h.k.trace.Released(&l, h.note, now, held)
 	if released != nil {
 		h.afterAcquired(func() { released(ctx, h.lease.Key, h.lease.Token, held) })
 	}
@@ -363,15 +314,16 @@ func (h *hold) lost(cause error) {
 		return
 	}
 	h.k.counts.lost.Add(1)
-	h.k.events.Lost(h.lease.Lease, lease.StoredNote(h.k.cfg.Identity, ""))
-	h.k.trace.Lost(&h.lease.Lease, h.note, time.Since(h.since), cause)
+	l := h.id()
+	h.k.events.Lost(l, lease.StoredNote(h.k.cfg.Identity, ""))
+	h.k.trace.Lost(&l, h.note, time.Since(h.since), cause)
 	h.k.cfg.Logger.LogAttrs(&h.ctx, slog.LevelWarn, "rowlock: lock ended",
 		slog.String("key", h.lease.Key), slog.Int64("token", h.lease.Token), slog.Any("cause", cause))
 	h.afterAcquired(func() {
 		if lost := h.k.cfg.Hooks.Lost; lost != nil {
 			lost(&h.ctx, h.lease.Key, h.lease.Token, cause)
 		}
-		h.k.reasons.Ask(h.lease.Lease) // its hook comes after Lost
+		h.k.reasons.Ask(l) // its hook comes after Lost
 	})
 }
 
@@ -426,8 +378,8 @@ func (k *keeper) isClosed() bool {
 	}
 }
 
-// shut ends every wait and returns the locks that are held. It reports false if that was done
-// before.
+// shut ends every wait and returns the locks whose leases are to be given away. It reports false if
+// that was done before.
 func (k *keeper) shut() (held []*hold, first bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -494,7 +446,7 @@ func (k *keeper) mine() (held []cycle.Held) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for h := range k.holds {
-		if !h.lease.Quiet {
+		if !h.lease.Quiet && h.why() == nil {
 			held = append(held, cycle.Held{Lease: h.id(), Since: h.since, Taken: h.where})
 		}
 	}

@@ -20,7 +20,9 @@ type Tx = lease.Tx
 // Lock is a key that is held. Its methods are safe for concurrent use. Do not copy it.
 //
 // A Lock that becomes unreachable without Unlock is released after the next garbage collection, and
-// logged: see Hooks.Leaked. Do not rely on it: a collection may be minutes away.
+// logged: see Hooks.Leaked. Do not rely on it: a collection may be minutes away. A Lock never
+// becomes unreachable if a value of the ctx that was given to Lock refers to it, because the client
+// keeps that ctx while the lock is held.
 type Lock struct {
 	h      *hold
 	nested *nested // of a Reentrant call; nil for the call that was granted the lease
@@ -31,7 +33,6 @@ type Lock struct {
 type nested struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	stop   func() bool // listening for the end of the hold
 }
 
 // newLock returns a handle of h, which counts it already.
@@ -54,8 +55,9 @@ func (l *Lock) Token() int64 { return l.h.lease.Token }
 // deadline. It also carries the lock: a call with this context that locks the key again is refused
 // with ErrDeadlock.
 //
-// The context of a Reentrant call's handle carries the values of the context given to that call,
-// ends with that handle's Unlock, and ends with the lock that all handles share.
+// The context of a Reentrant call's handle carries the values of the context given to that call. Of
+// several handles of one lock, each context ends with its handle's own Unlock, and all of them end
+// with the lock that the handles share.
 func (l *Lock) Context() context.Context {
 	if l.nested != nil {
 		return l.nested.ctx
@@ -76,11 +78,11 @@ func (l *Lock) Deadline() time.Time { return l.h.k.dog.Deadline(&l.h.lease) }
 // the lock's end, so that a loop that checks it stops; the call changes nothing then. nil promises
 // no more than Context does: data is protected by Fence.
 func (l *Lock) Progress() error {
-	if l.h.progress() && l.Context().Err() == nil {
+	if l.Context().Err() == nil && l.h.progress() && l.Context().Err() == nil {
 		return nil
 	}
 	// Without a cause, another goroutine is about to end it.
-	cause := cmp.Or(context.Cause(&l.h.ctx), context.Cause(l.Context()), ErrIdle)
+	cause := cmp.Or(l.h.why(), context.Cause(l.Context()), ErrIdle)
 	return fmt.Errorf("%w: %q", cause, l.h.lease.Key)
 }
 
@@ -112,15 +114,14 @@ func (l *Lock) Fence(ctx context.Context, tx Tx) error {
 
 // FenceIn is Fence for a transaction of another kind than database/sql's; see dialect/postgres.
 func (l *Lock) FenceIn(ctx context.Context, tx lease.Runner) error {
-	if err := l.refuses(ctx, "Fence", tx); err != nil {
-		return err
-	}
 	renew := l.h.lease.Every > 0 // NoRenew means that the lease is never extended
-	err := l.h.k.store.Fence(ctx, tx, lease.RenewRequest{Lease: l.h.id(), TTL: l.h.lease.TTL}, renew)
+	err := l.asItIs(ctx, "Fence", tx, func(as lease.Lease) error {
+		return l.h.k.store.Fence(ctx, tx, lease.RenewRequest{Lease: as, TTL: l.h.lease.TTL}, renew)
+	})
 	if err == nil {
 		l.h.k.dog.Fenced(&l.h.lease)
 	}
-	return l.verdict(err)
+	return err
 }
 
 // UnlockTx releases the lock within the caller's own transaction: it is free exactly when tx
@@ -140,11 +141,13 @@ func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
 			"use Unlock, or UnlockNow after the commit",
 			lease.ErrConfig, l.h.lease.Key, rest.Round(time.Millisecond))
 	}
-	err := l.h.k.store.ReleaseTx(ctx, tx, l.h.id())
+	err := l.asItIs(ctx, "UnlockTx", tx, func(as lease.Lease) error {
+		return l.h.k.store.ReleaseTx(ctx, tx, as)
+	})
 	if err == nil {
 		l.h.k.dog.Leaving(&l.h.lease)
 	}
-	return l.verdict(err)
+	return err
 }
 
 // Downgrade lets readers in: the lock becomes one that RLock might have given, with the same token
@@ -154,24 +157,66 @@ func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
 // because they count on holding it alone, and ErrUnsupported if the store's keys cannot be shared.
 // After ErrBusy, as inside a transaction of its own that has fenced the lock, nothing has changed.
 // After ErrUnknown the lock is lost.
+//
+// The lock goes on to end as ever while the call is under way: at its deadline, by MaxHold, by
+// Unlock or by Close, which also end the call. Fence, UnlockTx and Reentrant calls wait for it.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	err := isnil.Context("Downgrade", ctx)
 	if err == nil {
 		err = l.h.k.store.Shares()
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case context.Cause(l.Context()) != nil:
-		return cmp.Or(l.h.afterwards(), error(ErrUnlocked))
-	case l.h.id().Shared:
-		return nil
 	}
-	if n := l.h.shares(); n > 1 {
-		return fmt.Errorf("%w: Downgrade of %q: %d handles of Reentrant calls hold it; unlock the others first",
-			lease.ErrConfig, l.h.lease.Key, n)
+	if !l.h.k.calls.Enter() { // Close waits for this call, or has ended the lock
+		return l.afterwards()
 	}
-	return l.h.downgrade(ctx)
+	defer l.h.k.calls.Leave()
+	due, err := l.beginDowngrade(ctx)
+	if err != nil || !due {
+		return err
+	}
+	ctx, cancel := context.WithDeadline(ctx, l.Deadline())
+	defer cancel()
+	defer context.AfterFunc(l.Context(), cancel)()
+	req := lease.RenewRequest{Lease: l.h.id(), TTL: l.h.lease.TTL}
+	sent := time.Now()
+	answer := l.h.k.store.Downgrade(ctx, []lease.RenewRequest{req})[0]
+	return l.h.downgraded(answer, sent)
+}
+
+// beginDowngrade has the watchdog renew the lock no more, but watch it, until downgraded is called.
+// It reports false if the lock is shared already.
+func (l *Lock) beginDowngrade(ctx context.Context) (due bool, err error) {
+	h := l.h
+	if err := h.lockSettled(ctx); err != nil {
+		return false, err
+	}
+	var over bool
+	switch {
+	case l.closed || h.life != live:
+		over = true
+	case h.lease.Shared:
+	case h.handles > 1:
+		err = fmt.Errorf("%w: Downgrade of %q: %d handles of Reentrant calls hold it; unlock the others first",
+			lease.ErrConfig, h.lease.Key, h.handles)
+	default:
+		if due = h.k.dog.Pause(&h.lease); due {
+			h.sharing = make(chan struct{})
+		}
+		over = !due // the watchdog ends it at this very moment
+	}
+	h.mu.Unlock()
+	if over {
+		err = l.afterwards()
+	}
+	return due, err
+}
+
+// afterwards is the error of a call on a handle that has ended, or is about to.
+func (l *Lock) afterwards() error {
+	<-l.Context().Done()
+	return cmp.Or(l.h.afterwards(), error(ErrUnlocked))
 }
 
 // inTx runs f in tx, and remembers tx if f succeeds: Unlock cannot succeed inside it.
@@ -186,6 +231,27 @@ func (l *Lock) inTx(what string, tx Tx, f func(lease.Runner) error) error {
 	l.h.tx = tx
 	l.h.mu.Unlock()
 	return nil
+}
+
+// asItIs runs f, which asks for the lease in tx. It waits while a Downgrade is under way. If one
+// has come between, f has asked for a lease that was no more, and asks again.
+func (l *Lock) asItIs(
+	ctx context.Context, what string, tx lease.Runner, f func(as lease.Lease) error,
+) error {
+	for {
+		if err := l.refuses(ctx, what, tx); err != nil {
+			return err
+		}
+		if err := l.h.lockSettled(ctx); err != nil {
+			return err
+		}
+		as := l.h.lease.Lease
+		l.h.mu.Unlock()
+		err := f(as)
+		if !errors.Is(err, ErrFenced) || !l.h.changes(as) {
+			return l.verdict(err)
+		}
+	}
 }
 
 // verdict ends the lock when the row itself has said that it is lost.
@@ -246,7 +312,7 @@ func (c *chain) in(tables any) iter.Seq[*hold] {
 	return func(yield func(*hold) bool) {
 		for at := c; at != nil; at = at.up {
 			h := at.held
-			if h.k.tables == tables && context.Cause(&h.ctx) == nil && !yield(h) {
+			if h.k.tables == tables && h.why() == nil && !yield(h) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/handback"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Unlock releases the lock and ends its context with ErrUnlocked. It works with a canceled ctx, as
@@ -67,14 +70,16 @@ func orBackground(ctx context.Context) (context.Context, error) {
 func (l *Lock) close() (last bool, err error) {
 	runtime.SetFinalizer(l, nil)
 	again, open := l.h.drop(l)
-	if l.nested != nil {
-		l.nested.stop()
+	switch {
+	case l.nested != nil:
 		l.nested.cancel(ErrUnlocked)
+	case open > 0:
+		l.h.cancel(ErrUnlocked) // the first handle's context; the hold goes on
 	}
-	switch ended := context.Cause(&l.h.ctx) != nil; {
+	switch {
 	case again && open > 0:
 		return false, fmt.Errorf("%w: %q was released already", ErrUnlocked, l.h.lease.Key)
-	case again, open > 0 && ended:
+	case again, open > 0 && l.h.why() != nil:
 		return false, l.h.afterwards()
 	}
 	return open == 0, nil
@@ -87,30 +92,36 @@ func (h *hold) drop(l *Lock) (again bool, open int) {
 	if again = l.closed; !again {
 		l.closed = true
 		h.handles--
+		delete(h.others, l.nested)
 	}
 	return again, h.handles
 }
 
-// enter counts another handle. It reports false if the hold is over.
-func (h *hold) enter() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.over || h.handles == 0 {
-		return false
-	}
-	h.handles++
-	return true
-}
-
 // leak releases the lock of a handle that its caller has forgotten: the garbage collector calls it.
+// One that has ended before is no news, but its key may still be locked.
 func (l *Lock) leak() {
 	h := l.h
 	// A bubble of testing/synctest, whose clock begins in 2000, forbids others to touch its
 	// channels.
-	if h.since.Year() < 2020 || context.Cause(&h.ctx) != nil {
-		return // or it was lost, or its client closed: nothing is held
+	if h.since.Year() < 2020 {
+		return
 	}
+	over := h.why() != nil
 	last, _ := l.close()
+	if !over {
+		h.leaked()
+	}
+	if last && h.owes() && h.k.calls.Enter() { // Close waits for it, or has given the lease away
+		go func() { // not on the garbage collector's goroutine
+			defer h.k.calls.Leave()
+			var errs [1]error
+			h.k.release(h.k.returns.Within(context.Background()), nil, []*hold{h}, nil, errs[:], true)
+		}()
+	}
+}
+
+// leaked tells of a lock that was forgotten.
+func (h *hold) leaked() {
 	age := time.Since(h.since)
 	h.k.counts.leaks.Add(1)
 	h.k.cfg.Logger.LogAttrs(&h.ctx, slog.LevelWarn,
@@ -120,12 +131,198 @@ func (l *Lock) leak() {
 	if leaked := h.k.cfg.Hooks.Leaked; leaked != nil {
 		leaked(&h.ctx, h.lease.Key, h.lease.Token, age, h.where())
 	}
-	if last && h.k.calls.Enter() { // Close waits for it, or has ended the lock
-		go func() { // not on the garbage collector's goroutine
-			defer h.k.calls.Leave()
-			var errs [1]error
-			h.k.release(h.k.returns.Within(context.Background()), nil, []*hold{h}, nil, errs[:], true)
-		}()
+}
+
+// A lock lives as follows. Each arrow is one step under the hold's mutex.
+//
+//	           Downgrade: renewals pause, and the deadline is watched
+//	  live ⇄ downgrading (a live hold whose sharing is not nil)
+//	    │         │
+//	    ├─────────┤ Unlock, Close, the finalizer; loss, a forced release; MaxHold, MaxIdle
+//	    │         ▼
+//	    │       ended ── the contexts have ended, and the lease is in the store still
+//	    │         │ Unlock, Close or the finalizer, whichever is first; after a loss too, because the
+//	    │         │ store may have the lease although the client cannot prove it
+//	    │         ▼                            MinHold
+//	    └────► released ─────────────────────────────────► lingering
+//	UnlockTx   the lease was given to one of:    ▲              │ UnlockNow
+//	           a release or a hand-over,         └──────────────┘
+//	           the orphan cleaner
+//
+// Whatever ends a lock, its lease is given away exactly once: claim has one caller for it. A
+// Downgrade that is under way when the lock ends is waited for, because it decides what the lease
+// is; if that stays unknown, the orphan cleaner releases the lease in both forms.
+type life uint8
+
+const (
+	live life = iota
+	ended
+	released
+	lingering // by MinHold: the lease runs out by itself
+)
+
+// why is the cause of the lock's end, or nil.
+func (h *hold) why() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cause
+}
+
+// owes reports whether the lease was not given away yet.
+func (h *hold) owes() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.life <= ended
+}
+
+// lockSettled locks the mutex at a moment when no Downgrade is under way. After an error it has not
+// locked it.
+func (h *hold) lockSettled(ctx context.Context) error {
+	for {
+		h.mu.Lock()
+		sharing := h.sharing
+		if sharing == nil {
+			return nil
+		}
+		h.mu.Unlock()
+		select {
+		case <-sharing:
+		case <-ctx.Done():
+			return fmt.Errorf("rowlock: %q: its Downgrade is under way: %w", h.lease.Key, ctx.Err())
+		}
+	}
+}
+
+// changes reports whether the lease is another than it was, or is about to be.
+func (h *hold) changes(was lease.Lease) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sharing != nil || h.lease.Lease != was
+}
+
+// end ends the lock on our side: no renewal is sent after it, and the contexts of all handles end.
+// It reports false if the lock was over already. to is ended, or released if there is no lease to
+// give away.
+func (h *hold) end(cause error, to life) bool {
+	h.mu.Lock()
+	if h.life != live {
+		h.mu.Unlock()
+		return false
+	}
+	h.life, h.cause = to, cause
+	others := h.others
+	h.others = nil
+	h.mu.Unlock()
+	h.k.dog.Drop(&h.lease)
+	if to == released {
+		h.k.remove(h)
+	}
+	h.space.Free(1)
+	h.cancel(cause)
+	for n := range others {
+		n.cancel(cause)
+	}
+	return true
+}
+
+// claimed says for what a caller may give a lease away.
+type claimed uint8
+
+const (
+	notClaimed    claimed = iota // another call has it
+	claimedFresh                 // the end of the lock was wanted, and is answered by what comes of it
+	claimedLate                  // the lock ended otherwise before: by MaxHold, MaxIdle or its loss
+	claimedAgain                 // MinHold has kept it
+	claimedClosed                // MinHold keeps it, and the client is closed
+)
+
+// claim has the caller give the lease of a lock that is over away.
+func (h *hold) claim(minHold, open bool) claimed {
+	how := h.claiming(minHold, open)
+	if how != notClaimed {
+		h.k.remove(h) // not under the hold's mutex, which comes after the keeper's
+	}
+	return how
+}
+
+func (h *hold) claiming(minHold, open bool) claimed {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.life == lingering && !minHold && !open:
+		return claimedClosed
+	case h.life == lingering && !minHold:
+		h.life = released
+		return claimedAgain
+	case h.life != ended:
+		return notClaimed
+	}
+	h.life = released
+	if errors.Is(h.cause, ErrUnlocked) {
+		return claimedFresh
+	}
+	return claimedLate
+}
+
+// downgraded notes what became of a Downgrade, and returns its error. The lock may have ended
+// meanwhile: then its lease is given away as what it is now. If that was done before, without
+// knowing, the orphan cleaner releases what there may be.
+func (h *hold) downgraded(a lease.Renewed, sent time.Time) error {
+	shared := a.Err == nil && a.Outcome == lease.Extended
+	unknown := errors.Is(a.Err, lease.ErrUnknown)
+	err := a.Err
+	h.mu.Lock()
+	was := h.life
+	switch {
+	case was == live && a.Err == nil && !shared:
+		err = fmt.Errorf("%w: %q, with token %d", ErrLost, h.lease.Key, h.lease.Token)
+	case was == live && !unknown:
+		err = cmp.Or(h.k.dog.Resume(&h.lease, shared, sent), a.Err)
+	case shared:
+		h.k.dog.Share(&h.lease)
+	}
+	h.either = unknown
+	l := h.lease.Lease
+	close(h.sharing)
+	h.sharing = nil
+	h.mu.Unlock()
+	switch {
+	case was != live && unknown, was == released && shared:
+		h.k.orphans.AddLeases(handback.Forms(l)...)
+	case unknown:
+		h.ended(ErrLost)
+		h.k.release(h.k.returns.Within(context.Background()), nil, []*hold{h}, nil, make([]error, 1), true)
+	}
+	switch {
+	case was != live:
+		return cmp.Or(h.afterwards(), error(ErrUnlocked))
+	case errors.Is(err, ErrLost), errors.Is(err, ErrMaxHold), errors.Is(err, ErrIdle):
+		h.ended(err)
+	}
+	return err
+}
+
+// downgradeGrace is how long what ends a lock waits for a Downgrade that is under way. The end of
+// the lock has ended that call's ctx.
+const downgradeGrace = seam.Timeout / 4
+
+// settle waits until it is known what the leases are. It waits once, whatever hangs.
+func (k *keeper) settle(ctx context.Context, holds []*hold) {
+	for _, h := range holds {
+		h.mu.Lock()
+		sharing := h.sharing
+		h.mu.Unlock()
+		if sharing == nil {
+			continue
+		}
+		short, cancel := context.WithTimeout(ctx, downgradeGrace)
+		defer cancel()
+		ctx = short
+		select {
+		case <-sharing:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -141,20 +338,25 @@ func (k *keeper) release(
 		defer k.calls.Leave()
 	}
 	items := handback.Items(len(holds))
+	for _, h := range holds {
+		h.end(ErrUnlocked, ended)
+	}
+	k.settle(ctx, holds)
 	for n, h := range holds {
-		items[n].Lease = h.id()
-		switch {
-		case h.finish(ErrUnlocked), !minHold && open && h.takeBack():
-			h.describe(items[n], minHold)
-			if heirs != nil {
+		how := h.claim(minHold, open)
+		if how != claimedFresh && how != claimedAgain {
+			errs[n] = h.afterwards()
+		}
+		switch how {
+		case notClaimed:
+			items[n] = nil
+		case claimedClosed:
+			errs[n], items[n] = acquire.Closed([]string{h.lease.Key}), nil
+		default:
+			h.describe(items[n], how, minHold)
+			if heirs != nil && errs[n] == nil {
 				items[n].Heir = heirs[n]
 			}
-		case !minHold && h.isKept():
-			errs[n], items[n] = acquire.Closed([]string{h.lease.Key}), nil
-		case h.lingers():
-			errs[n], items[n].Keep = h.afterwards(), h.keep(minHold)
-		default:
-			errs[n], items[n] = h.afterwards(), nil
 		}
 	}
 	for n, h := range holds {
@@ -169,7 +371,7 @@ func (k *keeper) release(
 		h.makeRoom()
 		told := h.told(caller)
 		if errs[n] == nil {
-			errs[n] = h.settle(told, items[n], !minHold && h.wasKept())
+			errs[n] = h.settle(told, items[n])
 		} else if items[n].Err != nil {
 			h.unlockFailed(told, items[n].Err)
 		}
@@ -187,7 +389,8 @@ func (h *hold) told(caller context.Context) context.Context {
 // releasing tells of a key that is about to be free, if i is to be given up.
 func (h *hold) releasing(ctx context.Context, i *handback.Item) {
 	releasing := h.hooks(ctx).Releasing
-	if releasing == nil || i == nil || h.lease.Quiet || i.Keep > 0 || i.Left {
+	if releasing == nil || i == nil || h.lease.Quiet || i.Keep > 0 || i.Left ||
+		errors.Is(h.why(), ErrLost) {
 		return
 	}
 	releasing(ctx, h.lease.Key, h.lease.Token)
@@ -205,7 +408,7 @@ func (h *hold) keep(minHold bool) time.Duration {
 func (h *hold) noteKept(i *handback.Item) {
 	if i.Keep > 0 && !i.Gone {
 		h.mu.Lock()
-		h.kept = true
+		h.life = lingering
 		h.mu.Unlock()
 	}
 }
@@ -214,42 +417,29 @@ func (h *hold) noteKept(i *handback.Item) {
 func (h *hold) isKept() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.kept
+	return h.life == lingering
 }
 
-// wasKept reports whether the key was released after MinHold had left it locked.
-func (h *hold) wasKept() bool {
+// describe says how a lock that is over is given up.
+func (h *hold) describe(i *handback.Item, how claimed, minHold bool) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.back
-}
-
-// takeBack begins to release what MinHold has left locked. It reports false if there is nothing.
-func (h *hold) takeBack() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	kept := h.kept
-	h.kept, h.back = false, h.back || kept
-	return kept
-}
-
-// describe says how a lock that has just ended is given up.
-func (h *hold) describe(i *handback.Item, minHold bool) {
+	i.Lease, i.Either = h.lease.Lease, h.either || h.sharing != nil
+	h.mu.Unlock()
+	i.Again = how == claimedAgain
 	i.Fenced, i.Left = h.k.dog.InTx(&h.lease)
 	i.Open, i.Doubtful, i.Slot = h.inOwnTx(), h.doubtful, h.slot
 	i.Keep = h.keep(minHold)
 }
 
-// settle answers an Unlock by what became of the lease. back says that an Unlock before has left it
-// to MinHold, and has told the hooks of its end.
-func (h *hold) settle(ctx context.Context, i *handback.Item, back bool) error {
+// settle answers an Unlock by what became of the lease.
+func (h *hold) settle(ctx context.Context, i *handback.Item) error {
 	if i.Err != nil {
 		h.unlockFailed(ctx, i.Err)
 	}
 	switch {
-	case back && i.Err == nil && i.Gone:
+	case i.Again && i.Err == nil && i.Gone:
 		return fmt.Errorf("%w: %q: its MinHold is over", ErrUnlocked, h.lease.Key)
-	case back:
+	case i.Again: // the Unlock before has told the hooks of its end
 		return i.Err
 	case i.Err != nil: // it has ended for its holder
 	case i.Gone && !i.Left:
@@ -273,25 +463,19 @@ func (h *hold) unlockFailed(ctx context.Context, err error) {
 	}
 }
 
-// afterwards answers an Unlock that came too late.
+// afterwards answers an Unlock that came too late, or that another one was faster than.
 func (h *hold) afterwards() error {
-	<-h.ctx.Done() // the call that ended the lock may not have said why yet
-	cause := context.Cause(&h.ctx)
-	if !errors.Is(cause, ErrUnlocked) {
+	cause := h.why()
+	if cause != nil {
+		<-h.ctx.Done() // what has ended the lock is about to end its contexts
+	}
+	if cause != nil && !errors.Is(cause, ErrUnlocked) {
 		return fmt.Errorf("%w: %q", cause, h.lease.Key)
 	}
-	if h.wasLeaving() {
+	if cause != nil && h.wasLeaving() {
 		return nil // UnlockTx did it
 	}
 	return fmt.Errorf("%w: %q was released already", ErrUnlocked, h.lease.Key)
-}
-
-// lingers reports whether the key of a lock that is over is still locked although its holder is
-// done: after MaxHold and MaxIdle, waiters need not wait for the expiry, but for MinHold.
-func (h *hold) lingers() bool {
-	<-h.ctx.Done()
-	cause := context.Cause(&h.ctx)
-	return errors.Is(cause, ErrMaxHold) || errors.Is(cause, ErrIdle)
 }
 
 // inOwnTx reports whether the last transaction that fenced the lock is certainly open. It sends

@@ -40,6 +40,7 @@ type Held struct {
 	fenced   time.Time // when the holder last fenced; zero if a renewal found the row unlocked since
 	leaving  bool
 	idle     *idle // nil: no limit
+	guard    *Held // is watched in place of this one, which is paused; else nil
 }
 
 // never is far enough away for an event that must not come.

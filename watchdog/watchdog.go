@@ -96,19 +96,15 @@ func (d *Watchdog) Keep(h *Held, sent time.Time) error {
 func (d *Watchdog) Drop(h *Held) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !h.watched() {
+	watched := h
+	if h.guard != nil {
+		watched, h.guard = h.guard, nil
+	}
+	if !watched.watched() {
 		return false
 	}
-	d.queue.remove(h)
+	d.queue.remove(watched)
 	return true
-}
-
-// Become changes the lease of h, which is not watched: a holder that shares its key has another
-// one. Keep it again afterwards.
-func (d *Watchdog) Become(h *Held, l lease.Lease) {
-	d.mu.Lock()
-	h.Lease, h.flying = l, false
-	d.mu.Unlock()
 }
 
 // Fenced says that the holder's own transaction may have the row locked from now on.
@@ -145,6 +141,9 @@ func (d *Watchdog) InTx(h *Held) (fenced, left bool) {
 func (d *Watchdog) Deadline(h *Held) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if h.guard != nil {
+		return h.guard.deadline
+	}
 	return h.deadline
 }
 
@@ -279,7 +278,7 @@ func (d *Watchdog) sleep(now time.Time) time.Duration {
 // renew sends one renewal and applies its answers. It ends when all its leases are over, because a
 // network that swallows requests must not block all renewals forever.
 func (d *Watchdog) renew(batch []*Held, until time.Time) {
-	d.mu.Lock() // or Become would change a lease meanwhile
+	d.mu.Lock() // or Resume would change a lease meanwhile
 	// One order for all renewals, so that none deadlocks with another.
 	slices.SortFunc(batch, func(a, b *Held) int { return cmp.Compare(a.Key, b.Key) })
 	reqs := make([]lease.RenewRequest, len(batch))
@@ -361,7 +360,7 @@ func (d *Watchdog) apply(
 			continue // dropped or ended meanwhile
 		}
 		if h.Lease != reqs[i].Lease {
-			continue // Become has changed it meanwhile: the answer is about the lease it was
+			continue // Resume has changed it meanwhile: the answer is about the lease it was
 		}
 		if by := h.delay(sent); by > 0 && answers[i].Outcome == lease.Extended && d.cfg.Late != nil {
 			belated = append(belated, delayed{reqs[i].Lease, by})

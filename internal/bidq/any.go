@@ -51,6 +51,8 @@ func (p *anyPlace) makeRoom(ctx context.Context, began time.Time) error {
 		return nil
 	case <-ctx.Done():
 		return oneline.Join(acquire.Held(p), ctx.Err())
+	case <-p.q.cfg.Asker.Closed:
+		return acquire.Closed(p.call.Keys)
 	}
 }
 

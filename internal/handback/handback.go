@@ -40,6 +40,11 @@ type Item struct {
 	Heir *Heir
 	// Doubtful: a copy of the granting request may still run.
 	Doubtful bool
+	// Either: it is not known whether the owner shares the key. The orphan cleaner releases the lease
+	// in both forms.
+	Either bool
+	// Again: an Unlock before has left the lease to MinHold.
+	Again bool
 
 	// Heirs is the lease that a hand-over has given to a waiter which had left, unless it is zero:
 	// then the Queue releases it in place of Lease, which is gone.
@@ -139,8 +144,9 @@ func (r *Releaser) Within(ctx context.Context) context.Context { return r.deadli
 // nil.
 func (r *Releaser) GiveUp(ctx context.Context, items []*Item) {
 	items = those(items, func(i *Item) bool { return i != nil })
-	left := items
-	if kept := those(items, func(i *Item) bool { return i.Keep > 0 }); len(kept) > 0 {
+	left := those(items, func(i *Item) bool { return !i.Either })
+	defer r.clean(items)
+	if kept := those(left, func(i *Item) bool { return i.Keep > 0 }); len(kept) > 0 {
 		r.keep(ctx, kept)
 		left = those(left, func(i *Item) bool { return i.Keep <= 0 })
 	}
@@ -152,9 +158,6 @@ func (r *Releaser) GiveUp(ctx context.Context, items []*Item) {
 		r.Queue.GiveUp(ctx, left)
 	}
 	r.explain(ctx, probeTimeout, those(left, func(i *Item) bool { return i.Fenced && i.Err != nil }))
-	for _, i := range items {
-		r.settle(i)
-	}
 }
 
 // those returns the items that f selects: nil without any, and no new list for all.
@@ -179,17 +182,34 @@ func those(items []*Item, f func(*Item) bool) (out []*Item) {
 	return out
 }
 
-// settle leaves to the orphan cleaner what is not known to be released.
-func (r *Releaser) settle(i *Item) {
-	if i.Err != nil && !errors.Is(i.Err, lease.ErrUnknown) {
-		i.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, i.Err)
+// clean leaves to the orphan cleaner what is not known to be released.
+func (r *Releaser) clean(items []*Item) {
+	var orphans []lease.Lease
+	for _, i := range items {
+		if i.Either {
+			i.Err = fmt.Errorf("unlock %q: its Downgrade has an unknown outcome", i.Lease.Key)
+		}
+		if i.Err != nil && !errors.Is(i.Err, lease.ErrUnknown) {
+			i.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, i.Err)
+		}
+		switch {
+		case i.Either:
+			orphans = append(orphans, Forms(i.Lease)...)
+		case i.Keep <= 0 && i.Doubtful:
+			orphans = append(orphans, i.Lease)
+		}
+		if i.Keep <= 0 && i.Err != nil && !i.Either {
+			orphans = append(orphans, i.Freed())
+		}
 	}
-	if i.Keep <= 0 && i.Err != nil {
-		r.Orphans.AddLeases(i.Freed())
-	}
-	if i.Keep <= 0 && i.Doubtful {
-		r.Orphans.AddLeases(i.Lease)
-	}
+	r.Orphans.AddLeases(orphans...)
+}
+
+// Forms are a lease as it is if its owner has the key alone, and if it shares it.
+func Forms(l lease.Lease) []lease.Lease {
+	alone, member := l, l
+	alone.Shared, member.Shared = false, true
+	return []lease.Lease{alone, member}
 }
 
 // keep makes each lease end when its Keep does. Nothing is cleaned up after an error, because that
