@@ -130,7 +130,8 @@ func (d *Dialect) Unswept() *Dialect {
 // ForEffects returns the same dialect for package once.
 func (d *Dialect) ForEffects() *Dialect {
 	s := d.settings
-	s.Effects, s.Besides = true, []string{"rowlock_once"}
+	s.Effects, s.Lockless = true, true // MySQL hides a table without rights, and it looked missing
+	s.Besides = []string{"rowlock_once"}
 	return d.again(s)
 }
 
