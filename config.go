@@ -100,7 +100,8 @@ type Config struct {
 	// negative: no session is ended.
 	//
 	// MySQL needs performance_schema and SELECT on it, MariaDB PROCESS: Open warns where that is
-	// missing. A prepared transaction has no session: HeldError.Blocked names what ends it. On SQLite, and with a single lane, it does nothing.
+	// missing. A prepared transaction has no session: HeldError.Blocked names what ends it. On
+	// SQLite, and with a single lane, it does nothing.
 	EvictAfter time.Duration
 	// RequireSync has Open refuse a server that would acknowledge a commit that no other server has:
 	// a failover could then forget a grant, so that its holder loses the lock before its deadline.
@@ -127,9 +128,9 @@ type Config struct {
 	Trace TraceConfig
 	// Logger gets warnings: weak settings found by Open, failed renewals, lost locks. Default
 	// slog.Default(). Its handler is called by one goroutine of the client, so that one that blocks
-	// holds up no lock. 65,536 lines and calls of hooks wait for it at most: more are dropped, which
-	// Stats.Untold counts and the next line tells. Close waits for 2 s for those that are left, and Open for 1 s for its
-	// own.
+	// holds up no lock. 65,536 lines and calls of hooks wait for it at most: more are dropped,
+	// which Stats.Untold counts and the next line tells. Close waits for 2 s for those that are
+	// left, and Open for 1 s for its own.
 	Logger *slog.Logger
 	// Hooks are called at events; see Hooks.
 	Hooks Hooks

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -49,8 +48,14 @@ func attach(ctx context.Context, conn *sql.Conn, path string) error {
 
 // untilFree does f again while another connection has the file.
 func untilFree(ctx context.Context, f func() error) error {
-	for pauses := retry.Growing(time.Millisecond, 50*time.Millisecond, 0.3); ; {
-		if err := f(); !isBusy(err) || !retry.Sleep(ctx, pauses.NextBackOff()) {
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		err := f()
+		if !isBusy(err) {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
 			return err
 		}
 	}

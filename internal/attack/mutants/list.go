@@ -59,7 +59,9 @@ var mutants = []mutant{
 		"UPDATE rowlock SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()\n" +
 			"  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')\n" +
 			"    ELSE expires_at END\n" +
-			"WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home\nRETURNING 1",
+			"WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home\n" +
+			"RETURNING (xmin::text::bigint = txid_current() & 4294967295 OR (SELECT before.xmin::text::bigint\n" +
+			"  FROM rowlock AS before WHERE before.key = $1) = txid_current() & 4294967295)::int",
 		"SELECT 1 FROM rowlock WHERE $4::bigint >= 0 AND key = $1 AND owner = $2 AND token = $3 AND home = @home", onPostgres, "calm",
 	},
 	{"a fence locks nothing", mysqlSQL, "fence", "home = @home FOR UPDATE", "home = @home", onMySQL, "calm"},
