@@ -142,7 +142,8 @@ func (x *examiner) compareColumns(f *Finding, table string, want, have []string)
 		if !slices.Contains(have, column) {
 			f.saw(table+"."+column, "missing", "the catalog")
 			f.raise(Critical, "the column "+column+" of "+table+" is missing",
-				"restore it from a backup, or remove the tables and run "+migrates)
+				"restore it from a backup, or add the column as the migrations make it: tokens would begin "+
+					"again in new tables")
 		}
 	}
 }

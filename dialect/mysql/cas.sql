@@ -16,7 +16,7 @@ SELECT CASE WHEN home <> @home THEN 4
             WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining,
+       token, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining,
        owner, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) AS expires
 FROM rowlock WHERE `key` = ?
 

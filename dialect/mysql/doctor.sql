@@ -12,7 +12,7 @@ FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
 
 -- name: doctor-expired
 -- limit: keys that their owners have not released in time, and how long ago that was, in µs
-SELECT `key`, note, token,
+SELECT `key`, LEFT(note, 384), token,
   TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
 FROM rowlock
 WHERE home = @home AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?
@@ -41,7 +41,7 @@ FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
 -- name: doctor-waits
 -- limit. Of each chain of calls that waits for a key: the chain that holds it, and how long it
 -- has waited, in µs. It has the conditions of wait-edges, for all chains.
-SELECT w.chain, h.chain AS holder, w.`key`, w.note, w.process,
+SELECT w.chain, h.chain AS holder, w.`key`, LEFT(w.note, 384), w.process,
   TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)) AS waited
 FROM rowlock_wait AS w
 JOIN rowlock AS r ON r.`key` = w.`key` AND r.home = @home

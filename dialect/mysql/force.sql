@@ -3,7 +3,7 @@
 
 -- name: force-lock
 -- key
-SELECT owner, token, note FROM rowlock WHERE `key` = ? AND home = @home AND owner IS NOT NULL
+SELECT owner, token, LEFT(note, 384) FROM rowlock WHERE `key` = ? AND home = @home AND owner IS NOT NULL
 FOR UPDATE
 
 -- name: force-home
@@ -47,8 +47,8 @@ FROM rowlock AS r WHERE r.`key` = ?
 
 -- name: force-find
 -- key, id
-SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
-  token, note, raised
+SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+  token, LEFT(note, 384), raised
 FROM rowlock_forced WHERE `key` = ? AND id = ?
 
 -- name: force-confirm
@@ -58,16 +58,16 @@ UPDATE rowlock SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND WHERE `key
 
 -- name: force-list
 -- prefix's length, prefix, time in µs, limit
-SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
-  token, note, raised
+SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+  token, LEFT(note, 384), raised
 FROM rowlock_forced
 WHERE LEFT(`key`, ?) = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
 ORDER BY `at` DESC, id DESC LIMIT ?
 
 -- name: force-list-key
 -- key, time in µs, limit
-SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
-  token, note, raised
+SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+  token, LEFT(note, 384), raised
 FROM rowlock_forced
 WHERE `key` = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
 ORDER BY `at` DESC, id DESC LIMIT ?

@@ -44,7 +44,7 @@ WITH RECURSIVE reached AS (
   JOIN rowlock_wait AS h ON h.`key` = r.`key` AND h.token = r.token AND h.process = w.process
     AND h.alive_until > UTC_TIMESTAMP(6)
 )
-SELECT w.chain, h.chain AS holder, w.`key`, r.token, w.note,
+SELECT w.chain, h.chain AS holder, w.`key`, r.token, LEFT(w.note, 384),
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.since) AS since,
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.alive_until) AS expires,
   TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)) AS waited

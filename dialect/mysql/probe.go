@@ -39,9 +39,7 @@ func (d *database) variables(ctx context.Context, conn *sql.Conn) (
 		return nil, f, err // MySQL itself says so
 	}
 	if err != nil {
-		return nil, f,
-			fmt.Errorf("%w: mysql.New() speaks to MySQL and MariaDB; this database answers %w",
-				lease.ErrWrongDialect, err)
+		return nil, f, sqlstore.ProductError("mysql.New()", "MySQL and MariaDB", err)
 	}
 	defer rows.Close()
 	vars = make(map[string]string)

@@ -97,7 +97,7 @@ SELECT w.n,
             WHEN r.owner = w.o AND r.expires_at > UTC_TIMESTAMP(6) THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) THEN 0
             ELSE 2 END AS state,
-       q.waiter IS NOT NULL AS waits, COALESCE(r.token, 0) AS token, COALESCE(r.note, '') AS note,
+       q.waiter IS NOT NULL AS waits, COALESCE(r.token, 0) AS token, COALESCE(LEFT(r.note, 384), '') AS note,
        COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at), 0) AS remaining,
        COALESCE(q.ahead, 0) AS ahead
 FROM want AS w

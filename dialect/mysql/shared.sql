@@ -44,7 +44,7 @@ SELECT r.`key`,
     AND m.expires_at > UTC_TIMESTAMP(6)),
   COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), MAX(m.expires_at))
     FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.team = r.owner), 0),
-  COALESCE((SELECT m.note FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.team = r.owner
+  COALESCE((SELECT LEFT(m.note, 384) FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.team = r.owner
     ORDER BY m.expires_at DESC LIMIT 1), ''),
   COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, MIN(w.joined_at), UTC_TIMESTAMP(6)) % 11000000 < 10000000
     FROM rowlock_member AS w WHERE w.`key` = r.`key` AND w.team = UNHEX('00000000000000000000000000000000')

@@ -60,12 +60,12 @@ SELECT CASE WHEN home <> @home THEN 4
             WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
+       token, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
 FROM rowlock WHERE `key` = ?
 
 -- name: rows
 -- JSON array of hexadecimal keys. What a batch finds, by a consistent read.
-SELECT j.n, r.home = @home AS home, r.owner, r.token, r.note,
+SELECT j.n, r.home = @home AS home, r.owner, r.token, LEFT(r.note, 384),
   TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
   k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -108,7 +108,7 @@ SET r.owner = mine.owner, r.note = mine.note,
 SELECT 0 AS n, 0 AS home, NULL AS owner, 0 AS token, COALESCE(@rowlock_done, '') AS note,
   0 AS remaining
 UNION ALL
-SELECT j.n, r.home = @home, r.owner, r.token, r.note,
+SELECT j.n, r.home = @home, r.owner, r.token, LEFT(r.note, 384),
   TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
   k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -262,7 +262,7 @@ WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token < @last_t
 -- name: inspect
 -- the key before the first, the last that is possible, held only, limit. What cannot
 -- be read counts as held.
-SELECT r.`key`, r.owner, r.token, r.note,
+SELECT r.`key`, r.owner, r.token, LEFT(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
@@ -275,7 +275,7 @@ ORDER BY r.`key` LIMIT ?
 -- name: inspect-keys
 -- keys as a JSON array, each once, and the rest as for inspect. This is not one statement with
 -- inspect, because "no list, or in it" reads the whole table, and the list again for each row.
-SELECT r.`key`, r.owner, r.token, r.note,
+SELECT r.`key`, r.owner, r.token, LEFT(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home

@@ -15,8 +15,8 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (
 
 -- name: trace-list
 -- prefix's length, prefix, time in µs, the same, id: those before; limit
-SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, `key`, event, token, owner, note, number,
-  detail
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, `key`, event, token, owner, LEFT(note, 384), number,
+  LEFT(detail, 255)
 FROM rowlock_trace
 WHERE LEFT(`key`, ?) = ? AND `at` <= TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
   AND (`at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000') OR id < ?)
@@ -24,8 +24,8 @@ ORDER BY `at` DESC, id DESC LIMIT ?
 
 -- name: trace-list-key
 -- key, time in µs, the same, id: those before; limit
-SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, `key`, event, token, owner, note, number,
-  detail
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, `key`, event, token, owner, LEFT(note, 384), number,
+  LEFT(detail, 255)
 FROM rowlock_trace
 WHERE `key` = ? AND `at` <= TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
   AND (`at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000') OR id < ?)

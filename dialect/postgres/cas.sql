@@ -15,7 +15,7 @@ SELECT CASE WHEN home <> @home THEN 4
             WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
+       token, left(note, 384), CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
          THEN (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END
          AS remaining,
        owner, CASE WHEN owner IS NULL THEN 0 WHEN expires_at BETWEEN '0001-01-01' AND '9999-12-31'

@@ -12,7 +12,7 @@ FROM (SELECT CASE WHEN isfinite(expires_at)
 
 -- name: doctor-expired
 -- $1 limit: keys that their owners have not released in time, and how long ago that was, in µs
-SELECT key, note, token,
+SELECT key, left(note, 384), token,
   CASE WHEN isfinite(expires_at)
          THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
 FROM rowlock
@@ -45,7 +45,7 @@ FROM (SELECT CASE WHEN isfinite(expires_at)
 -- name: doctor-waits
 -- $1 limit. Of each chain of calls that waits for a key: the chain that holds it, and how long it
 -- has waited, in µs. It has the conditions of wait-edges, for all chains.
-SELECT w.chain, h.chain AS holder, w.key, w.note, w.process,
+SELECT w.chain, h.chain AS holder, w.key, left(w.note, 384), w.process,
   CASE WHEN isfinite(w.since)
          THEN (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint END AS waited
 FROM rowlock_wait AS w

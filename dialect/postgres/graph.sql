@@ -49,7 +49,7 @@ WITH RECURSIVE edges AS NOT MATERIALIZED (
   UNION
   SELECT e.holder FROM reached AS f JOIN edges AS e ON e.chain = f.chain
 )
-SELECT e.chain, e.holder, e.key, e.token, e.note,
+SELECT e.chain, e.holder, e.key, e.token, left(e.note, 384),
   CASE WHEN e.since BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM e.since) * 1000000)::bigint END AS since,
   CASE WHEN e.alive_until BETWEEN '0001-01-01' AND '9999-12-31'

@@ -32,7 +32,7 @@ WITH limited AS (
                    WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                    WHEN r.token >= @last_token THEN 0
                    ELSE 5 END AS outcome,
-    coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+    coalesce(r.token, 0) AS token, coalesce(left(r.note, 384), '') AS note,
     CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
       AS remaining

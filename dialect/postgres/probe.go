@@ -36,8 +36,7 @@ func (d *database) product(ctx context.Context, conn *sql.Conn) (f sqlstore.Fact
 	case ctx.Err() != nil, errors.As(err, new(sqlState)):
 		return f, err // Postgres itself says so
 	case err != nil:
-		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %w",
-			lease.ErrWrongDialect, err)
+		return f, sqlstore.ProductError("postgres.New()", "PostgreSQL", err)
 	case !strings.HasPrefix(f.Server, "PostgreSQL"):
 		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %q",
 			lease.ErrWrongDialect, f.Server)

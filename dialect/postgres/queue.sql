@@ -97,7 +97,7 @@ SELECT w.n,
             WHEN r.owner = w.waiter AND r.expires_at > clock_timestamp() THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             ELSE 2 END AS state,
-       q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+       q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(left(r.note, 384), '') AS note,
        CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
          AS remaining,
@@ -169,7 +169,7 @@ SELECT CASE WHEN r.home <> @home THEN 4
             WHEN NOT (SELECT mine FROM turn) THEN 6
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
-       r.token, r.note, CASE WHEN isfinite(r.expires_at)
+       r.token, left(r.note, 384), CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 UNION ALL

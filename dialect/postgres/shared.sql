@@ -60,7 +60,7 @@ SELECT r.key,
   coalesce((SELECT CASE WHEN isfinite(max(m.expires_at))
          THEN (extract(epoch FROM max(m.expires_at) - clock_timestamp()) * 1000000)::bigint END
    FROM rowlock_member AS m WHERE m.key = r.key AND m.team = r.owner), 0),
-  coalesce((SELECT m.note FROM rowlock_member AS m WHERE m.key = r.key AND m.team = r.owner
+  coalesce((SELECT left(m.note, 384) FROM rowlock_member AS m WHERE m.key = r.key AND m.team = r.owner
    ORDER BY m.expires_at DESC LIMIT 1), ''),
   coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
          THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))

@@ -58,7 +58,7 @@ SELECT CASE WHEN r.home <> @home THEN 4
             WHEN r.token >= @last_token THEN 3
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
-       r.token, r.note, CASE WHEN isfinite(r.expires_at)
+       r.token, left(r.note, 384), CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 
@@ -87,7 +87,7 @@ RETURNING r.token
 
 -- name: rows
 -- $1 keys as an array literal. What there is of slots, by a consistent read.
-SELECT w.n, r.home = @home AS home, r.owner, r.token, r.note,
+SELECT w.n, r.home = @home AS home, r.owner, r.token, left(r.note, 384),
   CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN rowlock AS r ON r.key = w.key
@@ -148,7 +148,7 @@ SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
                  WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                  WHEN r.token >= @last_token OR NOT $8::bool THEN 0
                  ELSE 5 END,
-       coalesce(r.token, 0), false, coalesce(r.note, ''),
+       coalesce(r.token, 0), false, coalesce(left(r.note, 384), ''),
        CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key WHERE w.n NOT IN (SELECT n FROM done)
@@ -173,7 +173,7 @@ WITH want AS (
                    WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                    WHEN r.token >= @last_token THEN 0
                    ELSE 5 END AS outcome,
-    coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+    coalesce(r.token, 0) AS token, coalesce(left(r.note, 384), '') AS note,
     CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
       AS remaining
@@ -318,7 +318,7 @@ WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = @home AND r.toke
 -- name: inspect
 -- $1 the key before the first, $2 the last that is possible, $3 held only, $4 limit. What cannot
 -- be read counts as held.
-SELECT r.key, r.owner, r.token, r.note,
+SELECT r.key, r.owner, r.token, left(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
@@ -334,7 +334,7 @@ ORDER BY r.key LIMIT $4::bigint
 -- name: inspect-keys
 -- $1 keys as an array literal, each once, and the rest as for inspect. This is not one statement
 -- with inspect, because a plan for "no list, or in it" that serves every list reads the whole table.
-SELECT r.key, r.owner, r.token, r.note,
+SELECT r.key, r.owner, r.token, left(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,

@@ -14,7 +14,7 @@ FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bytea[], $4::text:
 -- $1 prefix's length, $2 prefix, $3 time in µs, $4 id: those before; $5 limit
 SELECT CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, key, event, token, owner, note, number, detail
+  id, key, event, token, owner, left(note, 384), number, left(detail, 255)
 FROM rowlock_trace
 WHERE substr(key, 1, $1::int) = $2
   AND at <= 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
@@ -25,7 +25,7 @@ ORDER BY at DESC, id DESC LIMIT $5::bigint
 -- $1 key, $2 time in µs, $3 id: those before; $4 limit
 SELECT CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, key, event, token, owner, note, number, detail
+  id, key, event, token, owner, left(note, 384), number, left(detail, 255)
 FROM rowlock_trace
 WHERE key = $1 AND at <= 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
   AND (at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond' OR id < $3::bigint)

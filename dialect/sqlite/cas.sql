@@ -15,7 +15,7 @@ SELECT CASE WHEN home <> @home THEN 4
             WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
+       token, substr(note, 1, 384), (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
          owner, expires_at AS expires
 FROM rowlock WHERE key = ?
 

@@ -12,7 +12,7 @@ FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 A
 
 -- name: doctor-expired
 -- limit: keys that their owners have not released in time, and how long ago that was, in µs
-SELECT key, note, token,
+SELECT key, substr(note, 1, 384), token,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
 FROM rowlock
 WHERE home = @home AND owner IS NOT NULL
@@ -46,7 +46,7 @@ FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 A
 -- name: doctor-waits
 -- limit. Of each chain of calls that waits for a key: the chain that holds it, and how long it
 -- has waited, in µs. It has the conditions of wait-edges, for all chains.
-SELECT w.chain, h.chain AS holder, w.key, w.note, w.process,
+SELECT w.chain, h.chain AS holder, w.key, substr(w.note, 1, 384), w.process,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
 FROM rowlock_wait AS w
 JOIN rowlock AS r ON r.key = w.key AND r.home = @home

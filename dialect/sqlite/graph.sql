@@ -39,7 +39,7 @@ WITH RECURSIVE reached (chain) AS (
   CROSS JOIN rowlock_wait AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
     AND h.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 )
-SELECT w.chain, h.chain AS holder, w.key, r.token, w.note, w.since * 1000 AS since,
+SELECT w.chain, h.chain AS holder, w.key, r.token, substr(w.note, 1, 384), w.since * 1000 AS since,
   w.alive_until * 1000 AS expires,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
 FROM reached AS f

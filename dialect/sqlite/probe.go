@@ -20,8 +20,7 @@ func (d *database) Server(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts
 		return f, err // SQLite itself says so
 	}
 	if err != nil {
-		return f, fmt.Errorf("%w: sqlite.New() speaks to SQLite; this database answers %w",
-			lease.ErrWrongDialect, err)
+		return f, sqlstore.ProductError("sqlite.New()", "SQLite", err)
 	}
 	f.Server = "SQLite " + version
 	path, err := file(ctx, conn)

@@ -88,7 +88,7 @@ SELECT w.n,
             WHEN r.owner IS NOT NULL AND r.expires_at
               > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
             ELSE 2 END AS state,
-       q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+       q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(substr(r.note, 1, 384), '') AS note,
        coalesce(r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER), 0) * 1000 AS remaining,
        coalesce(q.ahead, 0) AS ahead
 FROM want AS w

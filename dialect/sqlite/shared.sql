@@ -38,7 +38,7 @@ SELECT r.key,
     AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)),
   coalesce((SELECT max(m.expires_at) - CAST(unixepoch('subsec') * 1000 AS INTEGER)
     FROM rowlock_member AS m WHERE m.key = r.key AND m.team = r.owner), 0) * 1000,
-  coalesce((SELECT m.note FROM rowlock_member AS m WHERE m.key = r.key AND m.team = r.owner
+  coalesce((SELECT substr(m.note, 1, 384) FROM rowlock_member AS m WHERE m.key = r.key AND m.team = r.owner
     ORDER BY m.expires_at DESC LIMIT 1), ''),
   coalesce((SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - min(w.joined_at)) % 11000 < 10000
       FROM rowlock_member AS w WHERE w.key = r.key AND w.team = zeroblob(16)

@@ -17,7 +17,7 @@ SELECT CASE WHEN home <> @home THEN 4
             WHEN token >= @last_token THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
+       token, substr(note, 1, 384), (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM rowlock WHERE key = ?
 
 -- name: acquire-update
@@ -43,7 +43,7 @@ RETURNING token
 -- name: rows
 -- JSON array of hexadecimal keys. What a batch finds. CROSS JOIN, because SQLite then keeps the
 -- order: from the list to the rows.
-SELECT j.key + 1 AS n, r.home = @home AS home, r.owner, r.token, r.note,
+SELECT j.key + 1 AS n, r.home = @home AS home, r.owner, r.token, substr(r.note, 1, 384),
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
 
@@ -110,7 +110,7 @@ WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token < @last_tok
 -- the key before the first, the last that is possible, held only, limit. The driver sends an empty
 -- text as NULL. The clock is read once, and not for each row that is passed over. What cannot be
 -- read counts as held.
-SELECT r.key, r.owner, r.token, r.note,
+SELECT r.key, r.owner, r.token, substr(r.note, 1, 384),
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
@@ -124,7 +124,7 @@ ORDER BY r.key LIMIT ?
 -- keys as a JSON array, each once, and the rest as for inspect. This is not one statement with
 -- inspect, because "no list, or in it" reads the whole table, and the list again for each row. CROSS
 -- JOIN, because SQLite then keeps the order: from the list to the rows.
-SELECT r.key, r.owner, r.token, r.note,
+SELECT r.key, r.owner, r.token, substr(r.note, 1, 384),
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home

@@ -8,13 +8,13 @@ VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: trace-list
 -- prefix's length, prefix, time in ms, the same, id: those before; limit. substr of a key of no bytes
 -- is NULL.
-SELECT at * 1000, id, key, event, token, owner, note, number, detail FROM rowlock_trace
+SELECT at * 1000, id, key, event, token, owner, substr(note, 1, 384), number, substr(detail, 1, 255) FROM rowlock_trace
 WHERE ifnull(substr(key, 1, ?), x'') = ? AND at <= ? AND (at < ? OR id < ?)
 ORDER BY at DESC, id DESC LIMIT ?
 
 -- name: trace-list-key
 -- key, time in ms, the same, id: those before; limit
-SELECT at * 1000, id, key, event, token, owner, note, number, detail FROM rowlock_trace
+SELECT at * 1000, id, key, event, token, owner, substr(note, 1, 384), number, substr(detail, 1, 255) FROM rowlock_trace
 WHERE key = ? AND at <= ? AND (at < ? OR id < ?)
 ORDER BY at DESC, id DESC LIMIT ?
 

@@ -11,7 +11,7 @@ SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining,
+       token, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining,
        owner, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) AS expires
 FROM `rowlock` WHERE `key` = ?
 
@@ -89,7 +89,7 @@ FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
   FROM `rowlock` WHERE home = 0 AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
 
 -- dialect/mysql/doctor.sql: doctor-expired
-SELECT /* rowlock doctor-expired */ `key`, note, token,
+SELECT /* rowlock doctor-expired */ `key`, LEFT(note, 384), token,
   TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
 FROM `rowlock`
 WHERE home = 0 AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?
@@ -113,7 +113,7 @@ FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
   FROM `rowlock_member` WHERE expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
 
 -- dialect/mysql/doctor.sql: doctor-waits
-SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.`key`, w.note, w.process,
+SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.`key`, LEFT(w.note, 384), w.process,
   TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)) AS waited
 FROM `rowlock_wait` AS w
 JOIN `rowlock` AS r ON r.`key` = w.`key` AND r.home = 0
@@ -312,7 +312,7 @@ SELECT /* rowlock may-evict-mariadb */ (SELECT COUNT(*) FROM information_schema.
   + (SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS)
 
 -- dialect/mysql/force.sql: force-lock
-SELECT /* rowlock force-lock */ owner, token, note FROM `rowlock` WHERE `key` = ? AND home = 0 AND owner IS NOT NULL
+SELECT /* rowlock force-lock */ owner, token, LEFT(note, 384) FROM `rowlock` WHERE `key` = ? AND home = 0 AND owner IS NOT NULL
 FOR UPDATE
 
 -- dialect/mysql/force.sql: force-home
@@ -346,23 +346,23 @@ SELECT r.`key`, UTC_TIMESTAMP(6), ?, CONCAT(?, X'09', CURRENT_USER()), ?, ?, ?, 
 FROM `rowlock` AS r WHERE r.`key` = ?
 
 -- dialect/mysql/force.sql: force-find
-SELECT /* rowlock force-find */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
-  token, note, raised
+SELECT /* rowlock force-find */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+  token, LEFT(note, 384), raised
 FROM `rowlock_forced` WHERE `key` = ? AND id = ?
 
 -- dialect/mysql/force.sql: force-confirm
 UPDATE /* rowlock force-confirm */ `rowlock` SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND WHERE `key` = ?
 
 -- dialect/mysql/force.sql: force-list
-SELECT /* rowlock force-list */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
-  token, note, raised
+SELECT /* rowlock force-list */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+  token, LEFT(note, 384), raised
 FROM `rowlock_forced`
 WHERE LEFT(`key`, ?) = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
 ORDER BY `at` DESC, id DESC LIMIT ?
 
 -- dialect/mysql/force.sql: force-list-key
-SELECT /* rowlock force-list-key */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, reason, asked, owner,
-  token, note, raised
+SELECT /* rowlock force-list-key */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+  token, LEFT(note, 384), raised
 FROM `rowlock_forced`
 WHERE `key` = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
 ORDER BY `at` DESC, id DESC LIMIT ?
@@ -399,7 +399,7 @@ WITH /* rowlock wait-edges */ RECURSIVE reached AS (
   JOIN `rowlock_wait` AS h ON h.`key` = r.`key` AND h.token = r.token AND h.process = w.process
     AND h.alive_until > UTC_TIMESTAMP(6)
 )
-SELECT w.chain, h.chain AS holder, w.`key`, r.token, w.note,
+SELECT w.chain, h.chain AS holder, w.`key`, r.token, LEFT(w.note, 384),
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.since) AS since,
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.alive_until) AS expires,
   TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)) AS waited
@@ -915,7 +915,7 @@ SELECT w.n,
             WHEN r.owner = w.o AND r.expires_at > UTC_TIMESTAMP(6) THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) THEN 0
             ELSE 2 END AS state,
-       q.waiter IS NOT NULL AS waits, COALESCE(r.token, 0) AS token, COALESCE(r.note, '') AS note,
+       q.waiter IS NOT NULL AS waits, COALESCE(r.token, 0) AS token, COALESCE(LEFT(r.note, 384), '') AS note,
        COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at), 0) AS remaining,
        COALESCE(q.ahead, 0) AS ahead
 FROM want AS w
@@ -1006,7 +1006,7 @@ SELECT /* rowlock member-look */ r.`key`,
     AND m.expires_at > UTC_TIMESTAMP(6)),
   COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), MAX(m.expires_at))
     FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.team = r.owner), 0),
-  COALESCE((SELECT m.note FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.team = r.owner
+  COALESCE((SELECT LEFT(m.note, 384) FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.team = r.owner
     ORDER BY m.expires_at DESC LIMIT 1), ''),
   COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, MIN(w.joined_at), UTC_TIMESTAMP(6)) % 11000000 < 10000000
     FROM `rowlock_member` AS w WHERE w.`key` = r.`key` AND w.team = UNHEX('00000000000000000000000000000000')
@@ -1160,11 +1160,11 @@ SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
+       token, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
 FROM `rowlock` WHERE `key` = ?
 
 -- dialect/mysql/statements.sql: rows
-SELECT /* rowlock rows */ j.n, r.home = 0 AS home, r.owner, r.token, r.note,
+SELECT /* rowlock rows */ j.n, r.home = 0 AS home, r.owner, r.token, LEFT(r.note, 384),
   TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
   k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -1194,7 +1194,7 @@ SET r.owner = mine.owner, r.note = mine.note,
 SELECT /* rowlock applied */ 0 AS n, 0 AS home, NULL AS owner, 0 AS token, COALESCE(@rowlock_done, '') AS note,
   0 AS remaining
 UNION ALL
-SELECT j.n, r.home = 0, r.owner, r.token, r.note,
+SELECT j.n, r.home = 0, r.owner, r.token, LEFT(r.note, 384),
   TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
   k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -1310,7 +1310,7 @@ UPDATE /* rowlock hand-over */ `rowlock` SET token = GREATEST(token, @era) + 1, 
 WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
 
 -- dialect/mysql/statements.sql: inspect
-SELECT /* rowlock inspect */ r.`key`, r.owner, r.token, r.note,
+SELECT /* rowlock inspect */ r.`key`, r.owner, r.token, LEFT(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
@@ -1321,7 +1321,7 @@ WHERE r.`key` > ? AND r.`key` <= ?
 ORDER BY r.`key` LIMIT ?
 
 -- dialect/mysql/statements.sql: inspect-keys
-SELECT /* rowlock inspect-keys */ r.`key`, r.owner, r.token, r.note,
+SELECT /* rowlock inspect-keys */ r.`key`, r.owner, r.token, LEFT(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
        TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
@@ -1405,16 +1405,16 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (
   m BIGINT PATH '$[7]', d VARCHAR(510) CHARACTER SET latin1 PATH '$[8]')) AS j
 
 -- dialect/mysql/trace.sql: trace-list
-SELECT /* rowlock trace-list */ TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, `key`, event, token, owner, note, number,
-  detail
+SELECT /* rowlock trace-list */ TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, `key`, event, token, owner, LEFT(note, 384), number,
+  LEFT(detail, 255)
 FROM `rowlock_trace`
 WHERE LEFT(`key`, ?) = ? AND `at` <= TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
   AND (`at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000') OR id < ?)
 ORDER BY `at` DESC, id DESC LIMIT ?
 
 -- dialect/mysql/trace.sql: trace-list-key
-SELECT /* rowlock trace-list-key */ TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, `key`, event, token, owner, note, number,
-  detail
+SELECT /* rowlock trace-list-key */ TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, `key`, event, token, owner, LEFT(note, 384), number,
+  LEFT(detail, 255)
 FROM `rowlock_trace`
 WHERE `key` = ? AND `at` <= TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
   AND (`at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000') OR id < ?)

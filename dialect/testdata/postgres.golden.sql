@@ -11,7 +11,7 @@ SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
+       token, left(note, 384), CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
          THEN (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END
          AS remaining,
        owner, CASE WHEN owner IS NULL THEN 0 WHEN expires_at BETWEEN '0001-01-01' AND '9999-12-31'
@@ -91,7 +91,7 @@ FROM (SELECT CASE WHEN isfinite(expires_at)
   FROM "rowlock" WHERE home = 0 AND expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- dialect/postgres/doctor.sql: doctor-expired
-SELECT /* rowlock doctor-expired */ key, note, token,
+SELECT /* rowlock doctor-expired */ key, left(note, 384), token,
   CASE WHEN isfinite(expires_at)
          THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
 FROM "rowlock"
@@ -119,7 +119,7 @@ FROM (SELECT CASE WHEN isfinite(expires_at)
   FROM "rowlock_member" WHERE expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- dialect/postgres/doctor.sql: doctor-waits
-SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.key, w.note, w.process,
+SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.key, left(w.note, 384), w.process,
   CASE WHEN isfinite(w.since)
          THEN (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint END AS waited
 FROM "rowlock_wait" AS w
@@ -301,7 +301,7 @@ SELECT COALESCE(pid, 0)::bigint, COALESCE(usename::text, ''), own, old,
 FROM blockers
 
 -- dialect/postgres/force.sql: force-lock
-SELECT /* rowlock force-lock */ owner, token, note FROM "rowlock" WHERE key = $1 AND home = 0 AND owner IS NOT NULL
+SELECT /* rowlock force-lock */ owner, token, left(note, 384) FROM "rowlock" WHERE key = $1 AND home = 0 AND owner IS NOT NULL
 FOR UPDATE
 
 -- dialect/postgres/force.sql: force-home
@@ -337,7 +337,7 @@ FROM "rowlock" AS r WHERE r.key = $8
 -- dialect/postgres/force.sql: force-find
 SELECT /* rowlock force-find */ key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, actor, reason, asked, owner, token, note, raised
+  id, actor, left(reason, 1000), asked, owner, token, left(note, 384), raised
 FROM "rowlock_forced" WHERE key = $1 AND id = $2
 
 -- dialect/postgres/force.sql: force-confirm
@@ -346,7 +346,7 @@ UPDATE /* rowlock force-confirm */ "rowlock" SET acquired_at = acquired_at + int
 -- dialect/postgres/force.sql: force-list
 SELECT /* rowlock force-list */ key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, actor, reason, asked, owner, token, note, raised
+  id, actor, left(reason, 1000), asked, owner, token, left(note, 384), raised
 FROM "rowlock_forced"
 WHERE substr(key, 1, $1::int) = $2 AND at < 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
 ORDER BY at DESC, id DESC LIMIT $4::bigint
@@ -354,7 +354,7 @@ ORDER BY at DESC, id DESC LIMIT $4::bigint
 -- dialect/postgres/force.sql: force-list-key
 SELECT /* rowlock force-list-key */ key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, actor, reason, asked, owner, token, note, raised
+  id, actor, left(reason, 1000), asked, owner, token, left(note, 384), raised
 FROM "rowlock_forced"
 WHERE key = $1 AND at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
 ORDER BY at DESC, id DESC LIMIT $3::bigint
@@ -394,7 +394,7 @@ WITH /* rowlock wait-edges */ RECURSIVE edges AS NOT MATERIALIZED (
   UNION
   SELECT e.holder FROM reached AS f JOIN edges AS e ON e.chain = f.chain
 )
-SELECT e.chain, e.holder, e.key, e.token, e.note,
+SELECT e.chain, e.holder, e.key, e.token, left(e.note, 384),
   CASE WHEN e.since BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM e.since) * 1000000)::bigint END AS since,
   CASE WHEN e.alive_until BETWEEN '0001-01-01' AND '9999-12-31'
@@ -661,7 +661,7 @@ WITH /* rowlock apply-any-within */ limited AS (
                    WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                    WHEN r.token >= 9223372036853727231 THEN 0
                    ELSE 5 END AS outcome,
-    coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+    coalesce(r.token, 0) AS token, coalesce(left(r.note, 384), '') AS note,
     CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
       AS remaining
@@ -859,7 +859,7 @@ SELECT w.n,
             WHEN r.owner = w.waiter AND r.expires_at > clock_timestamp() THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             ELSE 2 END AS state,
-       q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+       q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(left(r.note, 384), '') AS note,
        CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
          AS remaining,
@@ -925,7 +925,7 @@ SELECT CASE WHEN r.home <> 0 THEN 4
             WHEN NOT (SELECT mine FROM turn) THEN 6
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
-       r.token, r.note, CASE WHEN isfinite(r.expires_at)
+       r.token, left(r.note, 384), CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM "rowlock" AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 UNION ALL
@@ -1022,7 +1022,7 @@ SELECT /* rowlock member-look */ r.key,
   coalesce((SELECT CASE WHEN isfinite(max(m.expires_at))
          THEN (extract(epoch FROM max(m.expires_at) - clock_timestamp()) * 1000000)::bigint END
    FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner), 0),
-  coalesce((SELECT m.note FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+  coalesce((SELECT left(m.note, 384) FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
    ORDER BY m.expires_at DESC LIMIT 1), ''),
   coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
          THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
@@ -1181,7 +1181,7 @@ SELECT CASE WHEN r.home <> 0 THEN 4
             WHEN r.token >= 9223372036853727231 THEN 3
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
-       r.token, r.note, CASE WHEN isfinite(r.expires_at)
+       r.token, left(r.note, 384), CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM "rowlock" AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 
@@ -1204,7 +1204,7 @@ WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
 RETURNING r.token
 
 -- dialect/postgres/statements.sql: rows
-SELECT /* rowlock rows */ w.n, r.home = 0 AS home, r.owner, r.token, r.note,
+SELECT /* rowlock rows */ w.n, r.home = 0 AS home, r.owner, r.token, left(r.note, 384),
   CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN "rowlock" AS r ON r.key = w.key
@@ -1249,7 +1249,7 @@ SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
                  WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                  WHEN r.token >= 9223372036853727231 OR NOT $8::bool THEN 0
                  ELSE 5 END,
-       coalesce(r.token, 0), false, coalesce(r.note, ''),
+       coalesce(r.token, 0), false, coalesce(left(r.note, 384), ''),
        CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key WHERE w.n NOT IN (SELECT n FROM done)
@@ -1265,7 +1265,7 @@ WITH /* rowlock apply-any */ want AS (
                    WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                    WHEN r.token >= 9223372036853727231 THEN 0
                    ELSE 5 END AS outcome,
-    coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+    coalesce(r.token, 0) AS token, coalesce(left(r.note, 384), '') AS note,
     CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
       AS remaining
@@ -1379,7 +1379,7 @@ SET owner = $1, note = $2, token = greatest(r.token, @era) + 1, acquired_at = cl
 WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = 0 AND r.token < 9223372036853727231
 
 -- dialect/postgres/statements.sql: inspect
-SELECT /* rowlock inspect */ r.key, r.owner, r.token, r.note,
+SELECT /* rowlock inspect */ r.key, r.owner, r.token, left(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
@@ -1393,7 +1393,7 @@ WHERE r.key > $1 AND r.key <= $2
 ORDER BY r.key LIMIT $4::bigint
 
 -- dialect/postgres/statements.sql: inspect-keys
-SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, r.note,
+SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, left(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
@@ -1480,7 +1480,7 @@ FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bytea[], $4::text:
 -- dialect/postgres/trace.sql: trace-list
 SELECT /* rowlock trace-list */ CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, key, event, token, owner, note, number, detail
+  id, key, event, token, owner, left(note, 384), number, left(detail, 255)
 FROM "rowlock_trace"
 WHERE substr(key, 1, $1::int) = $2
   AND at <= 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
@@ -1490,7 +1490,7 @@ ORDER BY at DESC, id DESC LIMIT $5::bigint
 -- dialect/postgres/trace.sql: trace-list-key
 SELECT /* rowlock trace-list-key */ CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, key, event, token, owner, note, number, detail
+  id, key, event, token, owner, left(note, 384), number, left(detail, 255)
 FROM "rowlock_trace"
 WHERE key = $1 AND at <= 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
   AND (at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond' OR id < $3::bigint)

@@ -12,7 +12,7 @@ SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
+       token, substr(note, 1, 384), (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
          owner, expires_at AS expires
 FROM "rowlock" WHERE key = ?
 
@@ -73,7 +73,7 @@ FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 A
   LIMIT ?2) AS d
 
 -- dialect/sqlite/doctor.sql: doctor-expired
-SELECT /* rowlock doctor-expired */ key, note, token,
+SELECT /* rowlock doctor-expired */ key, substr(note, 1, 384), token,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
 FROM "rowlock"
 WHERE home = 0 AND owner IS NOT NULL
@@ -102,7 +102,7 @@ FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 A
   LIMIT ?2) AS d
 
 -- dialect/sqlite/doctor.sql: doctor-waits
-SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.key, w.note, w.process,
+SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.key, substr(w.note, 1, 384), w.process,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
 FROM "rowlock_wait" AS w
 JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
@@ -240,7 +240,7 @@ DELETE /* rowlock era-drop */ FROM "rowlock_era" WHERE history <> '' AND start <
 
 -- dialect/sqlite/force.sql: force-lock
 UPDATE /* rowlock force-lock */ "rowlock" SET home = home WHERE key = ? AND home = 0 AND owner IS NOT NULL
-RETURNING owner, token, note
+RETURNING owner, token, substr(note, 1, 384)
 
 -- dialect/sqlite/force.sql: force-home
 SELECT /* rowlock force-home */ count(*) FROM "rowlock" WHERE key = ? AND home <> 0
@@ -273,19 +273,19 @@ SELECT r.key, CAST(unixepoch('subsec') * 1000 AS INTEGER), ?, ? || char(9), ?, ?
 FROM "rowlock" AS r WHERE r.key = ?
 
 -- dialect/sqlite/force.sql: force-find
-SELECT /* rowlock force-find */ key, at * 1000, id, actor, reason, asked, owner, token, note, raised
+SELECT /* rowlock force-find */ key, at * 1000, id, actor, substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised
 FROM "rowlock_forced" WHERE key = ? AND id = ?
 
 -- dialect/sqlite/force.sql: force-confirm
 UPDATE /* rowlock force-confirm */ "rowlock" SET acquired_at = acquired_at + 1 WHERE key = ?
 
 -- dialect/sqlite/force.sql: force-list
-SELECT /* rowlock force-list */ key, at * 1000, id, actor, reason, asked, owner, token, note, raised FROM "rowlock_forced"
+SELECT /* rowlock force-list */ key, at * 1000, id, actor, substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM "rowlock_forced"
 WHERE substr(key, 1, ?) = ? AND at * 1000 < ?
 ORDER BY at DESC, id DESC LIMIT ?
 
 -- dialect/sqlite/force.sql: force-list-key
-SELECT /* rowlock force-list-key */ key, at * 1000, id, actor, reason, asked, owner, token, note, raised FROM "rowlock_forced"
+SELECT /* rowlock force-list-key */ key, at * 1000, id, actor, substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM "rowlock_forced"
 WHERE key = ? AND at * 1000 < ?
 ORDER BY at DESC, id DESC LIMIT ?
 
@@ -317,7 +317,7 @@ WITH /* rowlock wait-edges */ RECURSIVE reached (chain) AS (
   CROSS JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
     AND h.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 )
-SELECT w.chain, h.chain AS holder, w.key, r.token, w.note, w.since * 1000 AS since,
+SELECT w.chain, h.chain AS holder, w.key, r.token, substr(w.note, 1, 384), w.since * 1000 AS since,
   w.alive_until * 1000 AS expires,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
 FROM reached AS f
@@ -640,7 +640,7 @@ SELECT w.n,
             WHEN r.owner IS NOT NULL AND r.expires_at
               > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
             ELSE 2 END AS state,
-       q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(r.note, '') AS note,
+       q.waiter IS NOT NULL AS waits, coalesce(r.token, 0) AS token, coalesce(substr(r.note, 1, 384), '') AS note,
        coalesce(r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER), 0) * 1000 AS remaining,
        coalesce(q.ahead, 0) AS ahead
 FROM want AS w
@@ -706,7 +706,7 @@ SELECT /* rowlock member-look */ r.key,
     AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)),
   coalesce((SELECT max(m.expires_at) - CAST(unixepoch('subsec') * 1000 AS INTEGER)
     FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner), 0) * 1000,
-  coalesce((SELECT m.note FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+  coalesce((SELECT substr(m.note, 1, 384) FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
     ORDER BY m.expires_at DESC LIMIT 1), ''),
   coalesce((SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - min(w.joined_at)) % 11000 < 10000
       FROM "rowlock_member" AS w WHERE w.key = r.key AND w.team = zeroblob(16)
@@ -822,7 +822,7 @@ SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
+       token, substr(note, 1, 384), (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM "rowlock" WHERE key = ?
 
 -- dialect/sqlite/statements.sql: acquire-update
@@ -843,7 +843,7 @@ ON CONFLICT (key) DO NOTHING
 RETURNING token
 
 -- dialect/sqlite/statements.sql: rows
-SELECT /* rowlock rows */ j.key + 1 AS n, r.home = 0 AS home, r.owner, r.token, r.note,
+SELECT /* rowlock rows */ j.key + 1 AS n, r.home = 0 AS home, r.owner, r.token, substr(r.note, 1, 384),
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
 
@@ -894,7 +894,7 @@ UPDATE /* rowlock hand-over */ "rowlock" SET token = max(token, @era) + 1, owner
 WHERE key = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
 
 -- dialect/sqlite/statements.sql: inspect
-SELECT /* rowlock inspect */ r.key, r.owner, r.token, r.note,
+SELECT /* rowlock inspect */ r.key, r.owner, r.token, substr(r.note, 1, 384),
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
@@ -905,7 +905,7 @@ WHERE r.key > coalesce(?, x'') AND r.key <= ?
 ORDER BY r.key LIMIT ?
 
 -- dialect/sqlite/statements.sql: inspect-keys
-SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, r.note,
+SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, substr(r.note, 1, 384),
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
        (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
@@ -976,12 +976,12 @@ INSERT /* rowlock trace-write */ INTO "rowlock_trace" (at, id, key, event, token
 VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- dialect/sqlite/trace.sql: trace-list
-SELECT /* rowlock trace-list */ at * 1000, id, key, event, token, owner, note, number, detail FROM "rowlock_trace"
+SELECT /* rowlock trace-list */ at * 1000, id, key, event, token, owner, substr(note, 1, 384), number, substr(detail, 1, 255) FROM "rowlock_trace"
 WHERE ifnull(substr(key, 1, ?), x'') = ? AND at <= ? AND (at < ? OR id < ?)
 ORDER BY at DESC, id DESC LIMIT ?
 
 -- dialect/sqlite/trace.sql: trace-list-key
-SELECT /* rowlock trace-list-key */ at * 1000, id, key, event, token, owner, note, number, detail FROM "rowlock_trace"
+SELECT /* rowlock trace-list-key */ at * 1000, id, key, event, token, owner, substr(note, 1, 384), number, substr(detail, 1, 255) FROM "rowlock_trace"
 WHERE key = ? AND at <= ? AND (at < ? OR id < ?)
 ORDER BY at DESC, id DESC LIMIT ?
 

@@ -119,7 +119,7 @@ func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (int, error) 
 		return 0,
 			fmt.Errorf(
 				"%w: rowlock_meta says schema_version %q, which is no number; set it to the "+
-					"version the tables have, or drop them and run schema.Migrate",
+					"version the tables have",
 				lease.ErrCorrupt, text)
 	}
 	return v, nil
@@ -144,8 +144,9 @@ func checkComplete(ctx context.Context, conn *sql.Conn, d Texts, prefix string) 
 	if err := conn.QueryRowContext(ctx, d.Text("complete")).Scan(&floors, &instances); err != nil {
 		return err
 	}
-	const cure = "the tables were half made, or edited; restore them, or drop them and run " +
-		"schema.Migrate"
+	// Never the advice to make the tables anew: the tokens of every key would begin again.
+	const cure = "the rows were deleted, or are hidden from this user; restore them from a backup, with " +
+		"floors above every token that was granted"
 	switch {
 	case floors != lease.Buckets:
 		return fmt.Errorf("%w: %srowlock_floor has %d rows instead of %d: %s", lease.ErrNoSchema,

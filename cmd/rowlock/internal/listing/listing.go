@@ -2,7 +2,8 @@
 //
 // A table has colors on a terminal only, and none if NO_COLOR is set or TERM is dumb. It is as
 // wide as the terminal at most: columns that matter least are left out, then texts are cut. In a
-// pipe nothing is left out or cut.
+// pipe nothing is left out or cut, and a text that is longer than most pushes its own row alone
+// aside.
 package listing
 
 import (
@@ -105,7 +106,12 @@ type Column struct {
 	Least int
 }
 
-const gap = 2
+const (
+	gap = 2
+	// padded is the width to which a column is padded in a pipe at most. One text of a megabyte would
+	// make every row as long.
+	padded = 80
+)
 
 // Table prints rows under their headings.
 func (o *Output) Table(columns []Column, rows [][]string) error {
@@ -121,18 +127,24 @@ func Render(columns []Column, rows [][]string, width int, color bool) string {
 	if width > 0 {
 		fit(columns, widths, width)
 	}
+	cuts := width > 0
+	if !cuts {
+		for i := range widths {
+			widths[i] = min(widths[i], padded)
+		}
+	}
 	var b strings.Builder
 	names := make([]string, len(columns))
 	for i, c := range columns {
 		names[i] = c.Name
 	}
-	head := line(columns, widths, names)
+	head := line(columns, widths, names, cuts)
 	if color {
 		head = heading.Render(head)
 	}
 	b.WriteString(head + "\n")
 	for _, row := range rows {
-		b.WriteString(line(columns, widths, row) + "\n")
+		b.WriteString(line(columns, widths, row, cuts) + "\n")
 	}
 	return b.String()
 }
@@ -197,14 +209,16 @@ func drop(columns []Column, widths []int) bool {
 	return last >= 0
 }
 
-func line(columns []Column, widths []int, texts []string) string {
+func line(columns []Column, widths []int, texts []string, cuts bool) string {
 	var cells []string
 	for i, text := range texts {
 		if widths[i] < 0 {
 			continue
 		}
-		text = ansi.Truncate(text, widths[i], "…")
-		pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(text))
+		if cuts {
+			text = ansi.Truncate(text, widths[i], "…")
+		}
+		pad := strings.Repeat(" ", max(0, widths[i]-ansi.StringWidth(text)))
 		if columns[i].Right {
 			text = pad + text
 		} else {
