@@ -3,9 +3,11 @@ package tenant
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -26,10 +28,11 @@ type Space struct {
 	held, waiting atomic.Int64
 }
 
-// Spaces are those of one client, each once: all callers of one name share its numbers.
+// Spaces are those of one client, each once: all callers of one name share its numbers. A space that
+// no client, call or lock refers to has no numbers, and is forgotten: tenants come and go.
 type Spaces struct {
 	mu  sync.Mutex
-	all map[string]*Space
+	all map[string]weak.Pointer[Space]
 }
 
 // In returns the space of name within up.
@@ -37,7 +40,7 @@ func (s *Spaces) In(up *Space, name string, q Quota) (*Space, error) {
 	prefix := up.Full(name + Separator)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if there, ok := s.all[prefix]; ok {
+	if there := s.all[prefix].Value(); there != nil {
 		if there.quota != q {
 			return nil, fmt.Errorf("%w: namespace %q has the quota %+v in this client already, "+
 				"which is not %+v: give the same", lease.ErrConfig, name, there.quota, q)
@@ -45,11 +48,28 @@ func (s *Spaces) In(up *Space, name string, q Quota) (*Space, error) {
 		return there, nil
 	}
 	if s.all == nil {
-		s.all = make(map[string]*Space)
+		s.all = make(map[string]weak.Pointer[Space])
 	}
 	space := &Space{prefix: prefix, quota: q, up: up}
-	s.all[prefix] = space
+	s.all[prefix] = weak.Make(space)
+	runtime.AddCleanup(space, s.forget, prefix)
 	return space, nil
+}
+
+// forget removes a space that is garbage, unless there is a new one of its name.
+func (s *Spaces) forget(prefix string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[prefix].Value() == nil {
+		delete(s.all, prefix)
+	}
+}
+
+// Len is how many spaces are remembered.
+func (s *Spaces) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
 }
 
 // Up is the space that this one was made from: nil if it was made from all keys.
