@@ -44,6 +44,7 @@ const (
 	EffectGone   Kind = "acknowledged effect is not there"
 	LateLoss     Kind = "loss told after its deadline"
 	Goroutines   Kind = "goroutines left behind"
+	KeptKey      Kind = "key held for long by no caller"
 )
 
 // Findings.

@@ -26,6 +26,9 @@ func Losses(r *Report, events []history.Event) (worst time.Duration) {
 		switch {
 		case e.Kind == history.Left && e.Value > 0:
 			r.violation(Goroutines, "", e.Told, "%d in %s: %s", e.Value, e.Process, e.Err)
+		case e.Kind == history.Kept:
+			r.violation(KeptKey, e.Key, e.Told, "for %s, and %s was told an error, or the end of its lock",
+				time.Duration(e.Told-e.Sent), e.Process)
 		case e.Kind == history.Loss:
 			due := e.Sent
 			if g := granted[lock{e.Holder(), e.Key}]; g != nil {

@@ -50,6 +50,9 @@ func TestEachViolationOfAFaultIsSeen(t *testing.T) {
 		}}, []Kind{LateLoss}},
 		{"granted when it was over", Input{Events: []history.Event{grant("1", 1, 1, 0, 40), loss("1", 1, 1, 30, 40)}}, nil},
 		{"goroutines", Input{Events: []history.Event{left}}, []Kind{Goroutines}},
+		{"a key that no caller has", Input{
+			Events: []history.Event{a, {Kind: history.Kept, Process: "1", Key: "k", Sent: 1e9, Told: 17e9}},
+		}, []Kind{KeptKey}},
 		{"an effect", Input{Events: []history.Event{effect("1", "x"), effect("2", "x")}, Effects: []history.Row{{Op: "x", Key: "k"}}}, nil},
 		{"an effect doubled", Input{Events: []history.Event{effect("1", "x")}, Effects: []history.Row{
 			{Op: "y", Key: "k"}, {Op: "x", Key: "k"},

@@ -75,14 +75,23 @@ func init() {
 }
 
 // share records a reader's grant as one, because readers of a key share their token.
-func (h *hand) share(ctx context.Context, key string) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (h *hand) share(ctx context.Context, key string) { h.shareFor(ctx, key, patience) }
+
+func (h *hand) shareFor(ctx context.Context, key string, most time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	got := &held{serial: h.serial.Add(1), ttl: h.Plan.ttl()}
 	sent := Now()
 	l, err := h.client.RLock(ctx, key)
+	h.reads(l, got, key, sent, most, err)
+}
+
+// reads records a reader's call, and reads if it has the key.
+func (h *hand) reads(
+	l *rowlock.Lock, got *held, key string, sent int64, most time.Duration, err error,
+) {
 	e := h.event(history.Shared, got, sent, err)
-	e.Key, e.Limit = key, patience
+	e.Key, e.Limit = key, most
 	if err == nil {
 		e.Token = l.Token()
 	}

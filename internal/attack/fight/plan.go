@@ -88,6 +88,9 @@ func mixed(bridge bool) []Crew {
 		// A bridge keeps no queue.
 		{Name: "fair", Goroutines: 6, Acts: acts, Keys: Keys("fair/", 3), Fair: !bridge},
 	}
+	if !bridge { // whose keys cannot be shared
+		crews = append(crews, readers()...)
+	}
 	if bridge {
 		moving := []Weight{{"try", 3}, {"lock", 4}, {"fenced", 4}, {"short", 2}, {"hasty", 1}}
 		crews = append(crews,
@@ -95,6 +98,16 @@ func mixed(bridge bool) []Crew {
 			Crew{Name: "movers", Goroutines: 1, Acts: []Weight{{"move", 1}}, Keys: Keys(MovingPrefix, 4)})
 	}
 	return crews
+}
+
+// readers share keys beside writers, and end their locks in all ways: by a short deadline, after a
+// Downgrade, by MaxHold and forgotten.
+func readers() []Crew {
+	acts := []Weight{{"shared", 3}, {"hurried", 4}, {"downgraded", 2}, {"fenced", 2}}
+	return []Crew{
+		{Name: "readers", Goroutines: 8, Acts: acts, Keys: Keys("readers/", 3)},
+		{Name: "ends", Goroutines: 1, Acts: []Weight{{"ends", 1}}, Keys: []string{"ends/"}, Own: true},
+	}
 }
 
 // calm is holders that nothing disturbs: each keeps a key of its own, with a TTL of 3 s, and runs

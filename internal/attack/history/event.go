@@ -30,6 +30,8 @@ const (
 	Effect Kind = "effect"
 	// Left is the end of a process. Value is how many goroutines its closed clients have left.
 	Left Kind = "left"
+	// Kept is a key that no caller has and that was found held between Sent and Told.
+	Kept Kind = "kept"
 )
 
 // Result is an answer, as far as a check has to tell answers apart.
