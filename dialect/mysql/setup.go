@@ -52,5 +52,5 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 			return err
 		}
 	}
-	return d.unshadow(ctx, s.Conn())
+	return d.enter(ctx, s.Conn())
 }
