@@ -185,7 +185,7 @@ func (x *examiner) alterations(ctx context.Context, f *Finding) error {
 				"again then", x.durable(r[1]))
 		default:
 			f.raise(Warning, r[1]+" has row-level security: a user from whom a row is hidden cannot lock its "+
-				"key", "ALTER TABLE "+r[1]+" DISABLE ROW LEVEL SECURITY;")
+				"key; connect as the table's owner or as a role with BYPASSRLS, or", "ALTER TABLE "+r[1]+" DISABLE ROW LEVEL SECURITY;")
 		}
 	}
 	return err

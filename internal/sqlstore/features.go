@@ -33,6 +33,9 @@ type Features struct {
 	// ShareLock is the clause with which a SELECT returns a row as it is committed now.
 	ShareLock string
 
+	// RowSecurity says of which of tables the server may hide rows from this user, with the cure; ""
+	// if of none.
+	RowSecurity func(ctx context.Context, conn *sql.Conn, tables []string) (string, error)
 	// CheckNames refuses names that are no names of tables in this database.
 	CheckNames func(Names) error
 	// ProbePool refuses settings of a pool's connections under which the application's own

@@ -24,6 +24,18 @@ type Facts struct {
 	// Warnings are settings that weaken the guarantees without breaking them, each with its
 	// cure.
 	Warnings []string
+	// RowSecurity names the tables of which the server may hide rows from this user, with the cure;
+	// "": none.
+	RowSecurity string
+}
+
+// Hidden returns err with the reason that comes before all others, if the server may hide rows from
+// this user: what is hidden looks missing, and no error of a statement names the policy.
+func (f Facts) Hidden(err error) error {
+	if err == nil || f.RowSecurity == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s: %w", lease.ErrPrivilege, f.RowSecurity, err)
 }
 
 // tables are those that every client uses. Package once has one more.
@@ -34,8 +46,17 @@ var tables = []string{
 // Probe checks the server and then the tables; see Database.Server.
 func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (Facts, error) {
 	facts, err := d.Server(ctx, conn)
+	if err == nil && d.RowSecurity != nil {
+		facts.RowSecurity, err = d.RowSecurity(ctx, conn, d.settings.tables())
+	}
+	if facts.RowSecurity != "" {
+		facts.Warnings = append(facts.Warnings, facts.RowSecurity)
+	}
 	if err == nil {
 		facts.SchemaVersion, err = probeTables(ctx, conn, d)
+		if err != nil && facts.RowSecurity != "" {
+			return facts, facts.Hidden(err)
+		}
 	}
 	if err != nil && errors.Is(Judge(d, err).As, lease.ErrPrivilege) { // the server's own words
 		err = d.orLacking(ctx, conn, err)

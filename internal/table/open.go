@@ -55,7 +55,7 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 	if err != nil {
 		return nil, facts, s.refusal(err)
 	}
-	err = s.start(ctx, db, o)
+	err = facts.Hidden(s.start(ctx, db, o))
 	facts.Warnings = append(facts.Warnings, s.sync.doubts()...)
 	return s, facts, err
 }
