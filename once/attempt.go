@@ -38,6 +38,7 @@ type attempt struct {
 	settled bool // the claim was granted: no earlier attempt was committed
 	unknown bool // the COMMIT was sent, and not answered
 	again   bool // another attempt may succeed
+	full    bool // the tenant has all the keys that it may have
 	busy    bool // it failed before f ran, because of other transactions
 	rivals  bool // and those have the key
 }
@@ -69,6 +70,10 @@ func (a *attempt) start(ctx context.Context) (*work, error) {
 		_, err = a.failed("connect", sqlstore.NotSent{Err: err})
 		return nil, err
 	}
+	if err := a.count(ctx, conn); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
 	if a.peek {
 		if err := a.look(ctx, conn); err != nil {
 			_ = conn.Close()
@@ -86,6 +91,21 @@ func (a *attempt) start(ctx context.Context) (*work, error) {
 		return nil, err
 	}
 	return &work{d: a.o.d, conn: conn, tx: tx, cut: cut}, nil
+}
+
+// count looks before the transaction, where it locks nothing at any isolation. A repeat of a stored
+// key is answered all the same.
+func (a *attempt) count(ctx context.Context, conn *sql.Conn) error {
+	most := a.o.cfg.MostPerTenant
+	if most == 0 {
+		return nil
+	}
+	n, err := sqlstore.CountOnce(ctx, lease.InTx(conn), a.o.d, a.row, most)
+	if err != nil {
+		_, err = a.failed("count the keys of the tenant of", sqlstore.NotSent{Err: err})
+	}
+	a.full = n >= most
+	return err
 }
 
 // begin waits no longer than ctx does, because SQLite's BEGIN IMMEDIATE waits for the other
@@ -124,6 +144,10 @@ func (a *attempt) within(ctx context.Context, w *work) (Result, error) {
 	}
 	if row.State != sqlstore.OnceMine {
 		return a.replay(ctx, tx, row)
+	}
+	if a.full {
+		return Result{}, fmt.Errorf("%w: %q of tenant %.40q would be more than Config.MostPerTenant, which is %d",
+			ErrTenantFull, a.req.Key, a.req.Tenant, a.o.cfg.MostPerTenant)
 	}
 	a.settled = true
 	value, err := a.f(ctx, tx)

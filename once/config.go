@@ -32,6 +32,11 @@ type Config struct {
 	// databases' own limits on a statement are not far above. A result of 32 KiB and more costs MySQL
 	// and MariaDB a statement more, which asks for max_allowed_packet.
 	MaxResult int
+	// MostPerTenant is how many keys Request.Tenant may have stored at a time: Do refuses a new one
+	// beyond them with ErrTenantFull until old ones expire and are swept. Calls at the same moment can
+	// exceed it by as many. 0 means any number. It costs a statement per Do, which reads as many rows
+	// of an index. In does not look.
+	MostPerTenant int
 	// Reap is the time between two removals of expired rows in the background, plus or minus a
 	// tenth; 0 means 5 min. A negative value means no background: then call Sweep.
 	Reap time.Duration
@@ -77,6 +82,8 @@ func (c Config) check() error {
 	case c.Reap > mostReap:
 		return fmt.Errorf("%w: Reap is %s: it must be at most 100 years; for no background, make it negative",
 			lease.ErrConfig, c.Reap)
+	case c.MostPerTenant < 0:
+		return fmt.Errorf("%w: MostPerTenant is %d: for any number, leave it 0", lease.ErrConfig, c.MostPerTenant)
 	case c.MaxResult < 0 || c.MaxResult > mostResult:
 		return fmt.Errorf("%w: MaxResult is %d: it must be between 1 and %d bytes", lease.ErrConfig,
 			c.MaxResult, mostResult)

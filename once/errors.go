@@ -16,6 +16,9 @@ var (
 	// ErrResultTooLarge is returned by Do and In if the function's result is larger than
 	// Config.MaxResult. Its transaction was rolled back.
 	ErrResultTooLarge = errors.New("rowlock: result too large")
+	// ErrTenantFull is returned by Do for a new key of a tenant that has Config.MostPerTenant keys.
+	// The function has not run.
+	ErrTenantFull = errors.New("rowlock: tenant has too many keys")
 )
 
 // InFlightError says that another call with the same key had not ended after Config.Wait.

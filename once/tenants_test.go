@@ -1,11 +1,13 @@
 package once_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/once"
 )
 
 // Two tenants may use the same key, and no write for one touches the row of the other.
@@ -48,5 +50,39 @@ func TestASweepLeavesTheSameKeyOfAnotherTenant(t *testing.T) {
 			t.Errorf("%d rows are removed, want that of a: %v", n, err)
 		}
 		r.wantRows(t, 1)
+	})
+}
+
+// A tenant's new keys are refused, its repeats are answered, and no other tenant hears of it.
+func TestATenantStoresNoMoreKeysThanItMay(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		o := r.open(t, r.DB, once.Config{Reap: -1, MostPerTenant: 2})
+		do := func(tenant, key string) error {
+			_, err := o.Do(t.Context(), once.Request{Tenant: tenant, Key: key}, r.effect(key, "value"))
+			return err
+		}
+		for _, c := range []struct {
+			tenant, key string
+			want        error
+		}{
+			{"a", "1", nil},
+			{"a", "2", nil},
+			{"a", "3", once.ErrTenantFull},
+			{"a", "1", nil},
+			{"b", "1", nil},
+			{"a", "3", once.ErrTenantFull},
+		} {
+			if err := do(c.tenant, c.key); !errors.Is(err, c.want) {
+				t.Errorf("key %s of %s: %v, want %v", c.key, c.tenant, err, c.want)
+			}
+		}
+		r.wantRows(t, 3)
+		r.Exec(t, `UPDATE {rowlock_once} SET made_at = {now} - {second}, expires_at = {now} - {second} WHERE tenant = ?`, []byte("a"))
+		if n, err := o.Sweep(t.Context(), 10); n != 2 || err != nil {
+			t.Errorf("%d rows are removed: %v", n, err)
+		}
+		if err := do("a", "3"); err != nil {
+			t.Errorf("after the others have expired: %v", err)
+		}
 	})
 }

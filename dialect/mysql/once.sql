@@ -41,6 +41,10 @@ UPDATE rowlock_once FORCE INDEX (PRIMARY) SET result = ? WHERE tenant = ? AND `k
 UPDATE rowlock_once FORCE INDEX (PRIMARY) SET made_at = made_at + INTERVAL 1 MICROSECOND
   WHERE tenant = ? AND `key` = ?
 
+-- name: once-count
+-- tenant, limit: how many rows the tenant has, up to the limit
+SELECT count(*) FROM (SELECT 1 FROM rowlock_once WHERE tenant = ? LIMIT ?) AS t
+
 -- name: once-sweep
 -- limit. The derived table leaves out what is locked; a DELETE alone would wait for it.
 DELETE o FROM (SELECT tenant AS t, `key` AS k FROM rowlock_once FORCE INDEX (expires_at)

@@ -50,6 +50,10 @@ UPDATE rowlock_once SET result = $1 WHERE tenant = $2 AND key = $3
 -- confirm. made_at has no index.
 UPDATE rowlock_once SET made_at = made_at + interval '1 microsecond' WHERE tenant = $1 AND key = $2
 
+-- name: once-count
+-- $1 tenant, limit: how many rows the tenant has, up to the limit
+SELECT count(*) FROM (SELECT 1 FROM rowlock_once WHERE tenant = $1 LIMIT $2::bigint) AS t
+
 -- name: once-sweep
 -- $1 limit. An index can serve statement_timestamp(), and not clock_timestamp(). The statement is a
 -- transaction of its own.

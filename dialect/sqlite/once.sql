@@ -32,6 +32,10 @@ UPDATE rowlock_once SET result = ?1 WHERE tenant = ?2 AND key = ?3
 -- confirm. made_at has no index.
 UPDATE rowlock_once SET made_at = made_at + 1 WHERE tenant = ?1 AND key = ?2
 
+-- name: once-count
+-- tenant, limit: how many rows the tenant has, up to the limit
+SELECT count(*) FROM (SELECT 1 FROM rowlock_once WHERE tenant = ?1 LIMIT ?2) AS t
+
 -- name: once-sweep
 -- limit
 DELETE FROM rowlock_once WHERE rowid IN (

@@ -830,6 +830,9 @@ UPDATE /* rowlock once-store */ `rowlock_once` FORCE INDEX (PRIMARY) SET result 
 UPDATE /* rowlock once-confirm */ `rowlock_once` FORCE INDEX (PRIMARY) SET made_at = made_at + INTERVAL 1 MICROSECOND
   WHERE tenant = ? AND `key` = ?
 
+-- dialect/mysql/once.sql: once-count
+SELECT /* rowlock once-count */ count(*) FROM (SELECT 1 FROM `rowlock_once` WHERE tenant = ? LIMIT ?) AS t
+
 -- dialect/mysql/once.sql: once-sweep
 DELETE /* rowlock once-sweep */ o FROM (SELECT tenant AS t, `key` AS k FROM `rowlock_once` FORCE INDEX (expires_at)
                WHERE expires_at <= UTC_TIMESTAMP(6) ORDER BY expires_at LIMIT ?

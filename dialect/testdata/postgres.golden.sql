@@ -771,6 +771,9 @@ UPDATE /* rowlock once-store */ "rowlock_once" SET result = $1 WHERE tenant = $2
 -- dialect/postgres/once.sql: once-confirm
 UPDATE /* rowlock once-confirm */ "rowlock_once" SET made_at = made_at + interval '1 microsecond' WHERE tenant = $1 AND key = $2
 
+-- dialect/postgres/once.sql: once-count
+SELECT /* rowlock once-count */ count(*) FROM (SELECT 1 FROM "rowlock_once" WHERE tenant = $1 LIMIT $2::bigint) AS t
+
 -- dialect/postgres/once.sql: once-sweep
 DELETE /* rowlock once-sweep */ FROM "rowlock_once" AS o
 USING (SELECT tenant, key FROM "rowlock_once" WHERE expires_at <= statement_timestamp()

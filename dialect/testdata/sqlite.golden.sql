@@ -561,6 +561,9 @@ UPDATE /* rowlock once-store */ "rowlock_once" SET result = ?1 WHERE tenant = ?2
 -- dialect/sqlite/once.sql: once-confirm
 UPDATE /* rowlock once-confirm */ "rowlock_once" SET made_at = made_at + 1 WHERE tenant = ?1 AND key = ?2
 
+-- dialect/sqlite/once.sql: once-count
+SELECT /* rowlock once-count */ count(*) FROM (SELECT 1 FROM "rowlock_once" WHERE tenant = ?1 LIMIT ?2) AS t
+
 -- dialect/sqlite/once.sql: once-sweep
 DELETE /* rowlock once-sweep */ FROM "rowlock_once" WHERE rowid IN (
   SELECT rowid FROM "rowlock_once" INDEXED BY "rowlock_once_expiry"

@@ -74,6 +74,12 @@ func StoreOnce(ctx context.Context, tx lease.Runner, d Texts, c OnceClaim, resul
 	return n > 0, err
 }
 
+// CountOnce returns how many rows a request's tenant has, up to most.
+func CountOnce(ctx context.Context, run lease.Runner, d Texts, c OnceClaim, most int) (n int, err error) {
+	err = run.QueryOne(ctx, d.Text("once-count"), []any{c.Tenant, most}, &n)
+	return n, err
+}
+
 // ConfirmOnce writes to a row that was read, in tx. Once tx is committed and acknowledged, so is
 // the transaction that made the row.
 func ConfirmOnce(ctx context.Context, tx lease.Runner, d Texts, c OnceClaim) (

@@ -25,6 +25,7 @@
 //   - 422: the key was used for another request: another method, host, path or query, content type
 //     or encoding, or body. The parts of a multipart form are compared, without their boundary,
 //     which clients draw anew. Other bodies are compared byte for byte.
+//   - 429 with Retry-After: the account has once.Config.MostPerTenant answers stored.
 //   - 500: the response is too large to be kept, so that nothing was done.
 //   - 503 with Retry-After: the database could not do it at the moment, or the outcome is unknown.
 //     Repeat with the same key.

@@ -208,6 +208,9 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &flight) && !errors.Is(err, lease.ErrUnknown):
 		retry(w, http.StatusConflict, flight.RetryAfter,
 			"the first request with this Idempotency-Key is still in flight: repeat it later")
+	case errors.Is(err, once.ErrTenantFull):
+		retry(w, http.StatusTooManyRequests, time.Minute,
+			"this account has too many answers stored: repeat it later with the same Idempotency-Key")
 	case errors.Is(err, lease.ErrInvalidKey):
 		problem(w, http.StatusBadRequest, "the Idempotency-Key or its tenant cannot be used")
 	case errors.Is(err, errTooLarge), errors.Is(err, once.ErrResultTooLarge),

@@ -7,10 +7,13 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"net/textproto"
 	"strings"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/once"
 	"github.com/rowlockdb/rowlock/once/oncehttp"
 )
 
@@ -229,4 +232,31 @@ func TestARefusalThatHasChangedNothingIsNotKept(t *testing.T) {
 			s.Errorf("%d runs and %d rows, want 5 and 2", runs, rows)
 		}
 	})
+}
+
+func TestAnAccountThatHasTooManyAnswersIs429(t *testing.T) {
+	e := testdb.Kinds[0].Open(t)
+	o, err := once.New(e.DB, e.Dialect, &once.Config{Reap: -1, MostPerTenant: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	h, err := oncehttp.New(o, &oncehttp.Config{Tenant: func(r *http.Request) string { return r.Header.Get("X-Account") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapped := h.Wrap(http.HandlerFunc(created))
+	for _, c := range []struct {
+		account, key string
+		status       int
+	}{{"a", "1", 201}, {"a", "2", 429}, {"a", "1", 201}, {"b", "1", 201}} {
+		r := httptest.NewRequest("POST", "/orders", strings.NewReader("x"))
+		r.Header.Set("X-Account", c.account)
+		r.Header.Set("Idempotency-Key", c.key)
+		w := httptest.NewRecorder()
+		wrapped.ServeHTTP(w, r)
+		if w.Code != c.status || (w.Code == 429) != (w.Header().Get("Retry-After") != "") {
+			t.Errorf("key %s of %s: %d %v", c.key, c.account, w.Code, w.Header())
+		}
+	}
 }
