@@ -22,7 +22,7 @@ SELECT CASE WHEN home <> 0 THEN 4
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
+       token, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
 FROM rowlock WHERE `key` = :key
 
 -- name: make

@@ -22,7 +22,7 @@ SELECT CASE WHEN home <> 0 THEN 4
             WHEN token >= 9223372036853727231 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
-       token, note, CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
+       token, left(note, 384), CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
          THEN (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint END
          AS remaining,
        owner, CASE WHEN owner IS NULL THEN 0 WHEN expires_at BETWEEN '0001-01-01' AND '9999-12-31'
@@ -69,7 +69,7 @@ SELECT CASE WHEN r.home <> 0 THEN 4
             WHEN r.token >= 9223372036853727231 THEN 3
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
-       r.token, r.note, CASE WHEN isfinite(r.expires_at)
+       r.token, left(r.note, 384), CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM rowlock AS r WHERE r.key = :key AND NOT EXISTS (SELECT 1 FROM taken)
 
