@@ -13,7 +13,8 @@ import (
 
 // Queue says which rows of your own table may be picked.
 type Queue struct {
-	// Table is its name, or "schema.name".
+	// Table is its name, or "schema.name". A name without a schema is found as the transaction's
+	// own session finds it.
 	Table string
 	// Where is a condition in SQL, with the database's own placeholders for Args ($1 on PostgreSQL,
 	// ? elsewhere). Empty means any row. It goes into the statement as it is, so never build it

@@ -15,7 +15,8 @@ import (
 // reads, and TryLockRows locks only one of several rows with one key.
 type Rows struct {
 	// Table is its name, or "schema.name". Names are compared exactly: on PostgreSQL a name that
-	// was created without quotes is in lower case.
+	// was created without quotes is in lower case. A name without a schema is found as the
+	// transaction's own session finds it.
 	Table string
 	// Key is the column's name.
 	Key string
@@ -96,10 +97,29 @@ func absentOneByOne(keys []any, ask func(keys []any) (map[string]bool, error)) (
 // transaction, which sees its own writes.
 func (l *Locker) look(ctx context.Context, tx Tx, r request) (map[string]bool, error) {
 	if l.d.ReadsLock {
+		r, err := l.asSeenIn(ctx, tx, r)
+		if err != nil {
+			return nil, err
+		}
 		return l.lookOutside(ctx, r)
 	}
 	got, err := l.query(ctx, tx, r.keys, sqlstore.In(r.table, r.column, len(r.keys)))
 	return got, sqlstore.ExplainOwn(l.d, r.what, err)
+}
+
+// asSeenIn names the database in which the transaction finds the table: it need not be that of the
+// Locker's connection.
+func (l *Locker) asSeenIn(ctx context.Context, tx Tx, r request) (request, error) {
+	if strings.Contains(r.table, ".") {
+		return r, nil
+	}
+	var database string
+	if err := lease.InTx(tx).QueryOne(ctx, `SELECT DATABASE()`, nil, &database); err != nil {
+		return r, sqlstore.ExplainOwn(l.d, r.what, err)
+	}
+	in := "`" + strings.ReplaceAll(database, "`", "``") + "`."
+	r.table, r.column = in+r.table, in+r.column
+	return r, nil
 }
 
 func (l *Locker) lookOutside(ctx context.Context, r request) (map[string]bool, error) {

@@ -48,6 +48,10 @@ type column struct {
 // fields tagged `db:"name,key"`, or else the column id. It must be unique, as a primary key is. The
 // version is the field tagged `db:"name,version"`, or else the column version: an integer, NOT NULL
 // in the table, which every writer raises. An error is lease.ErrConfig.
+//
+// name is that of the table, or "schema.name". Without a schema the table is found as the session
+// that runs the statement finds it: write the schema if sessions of your pool change it (SET
+// search_path, USE).
 func NewTable[T any](d dialect.Dialect, name string) (*Table[T], error) {
 	if isnil.Value(d) {
 		return nil, fmt.Errorf("%w: optimistic.NewTable needs a dialect", lease.ErrConfig)

@@ -14,7 +14,8 @@ import (
 // Names are compared exactly: on PostgreSQL a name that was created without quotes is in lower
 // case.
 type Rows struct {
-	// Table is its name, or "schema.name".
+	// Table is its name, or "schema.name". A name without a schema is found as the transaction's
+	// own session finds it: write the schema if sessions of the pool change it.
 	Table string
 	// Key is the column that names the row. It must be the primary key, or unique. The database
 	// decides which row a key names, for example by the column's collation.

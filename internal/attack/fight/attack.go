@@ -40,7 +40,11 @@ func attack(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	defer r.db.Close()
-	if err := r.database.Create(ctx, r.db); err != nil {
+	err = r.database.AddTenant(ctx, r.db)
+	if err == nil {
+		err = r.database.Create(ctx, r.db)
+	}
+	if err != nil {
 		return err
 	}
 	defer func() {

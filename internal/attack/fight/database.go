@@ -36,6 +36,9 @@ type Database struct {
 	Prefix string
 	// Pooled says that PgBouncer, in transaction mode, is between.
 	Pooled bool `json:",omitempty"`
+	// Tenant is another schema or database with tables of the same names, if there is one, and Home
+	// what the names of the data begin with then.
+	Tenant, Home string `json:",omitempty"`
 }
 
 // find returns the server's, or a new file in folder.
@@ -95,7 +98,7 @@ func (d Database) Open(n int) (*sql.DB, error) {
 
 // SQL writes ? as the driver wants it, and the prefix for {}.
 func (d Database) SQL(query string) string {
-	query = strings.ReplaceAll(query, "{}", d.Prefix)
+	query = d.named(query)
 	if d.Name != "postgres" {
 		return query
 	}
@@ -202,5 +205,5 @@ func (d Database) Drop(ctx context.Context, db *sql.DB) error {
 	_, one := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}counter`))
 	_, two := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}journal`))
 	_, three := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}effect`))
-	return errors.Join(one, two, three, schema.Down(ctx, db, d.Dialect()))
+	return errors.Join(one, two, three, schema.Down(ctx, db, d.Dialect()), d.removeTenant(ctx, db))
 }

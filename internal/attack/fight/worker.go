@@ -70,6 +70,7 @@ func Work(text string) (err error) {
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watchProcess(ctx) })
 	watching.Go(func() { w.watchDatabase(ctx) })
+	watching.Go(func() { w.strays(ctx) })
 	for n := range w.Plan.Phases {
 		w.run(n)
 	}

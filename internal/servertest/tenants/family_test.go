@@ -124,3 +124,23 @@ func TestMigrateAndTheDoctorGoByTheDSN(t *testing.T) {
 		}
 	})
 }
+
+// A name without a schema is that of the transaction's session, on whatever connection it is asked
+// for.
+func TestRowsAreThoseThatTheTransactionSees(t *testing.T) {
+	eachSchema(t, func(s scene) {
+		table := s.Env.Dialect.Names().Prefix + "orders"
+		s.Exec(s.Env.DB, `CREATE TABLE `+s.tenant+`.`+table+` (id INT PRIMARY KEY)`)
+		s.Cleanup(func() { s.Env.Exec(s, `DROP TABLE `+s.tenant+`.`+table) })
+		s.Exec(s.Env.DB, `INSERT INTO `+s.tenant+`.`+table+` VALUES (1)`)
+		locker, err := forupdate.NewLocker(s.Env.Pool(s), s.Env.Dialect)
+		s.OK(err)
+		defer locker.Close()
+		rows := forupdate.Rows{Table: table, Key: "id"}
+		first, second := s.begin(), s.begin()
+		s.OK(locker.TryLockRows(s.Context(), first, rows, 1))
+		s.WantErr(locker.TryLockRows(s.Context(), second, rows, 1), rowlock.ErrHeld)
+		s.OK(second.Rollback())
+		s.OK(first.Rollback())
+	})
+}
