@@ -11,8 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// opens does what rowlock.Open does, with the code of rowlock.Open: whatever a client is refused for
-// is then found, whether or not another check knows it.
+// opens does what rowlock.Open does, with the code of rowlock.Open: whatever a client is refused
+// for is then found, whether or not another check knows it.
 func opens(ctx context.Context, x *examiner) (f Finding, err error) {
 	x.leave() // the pool may have no connection to spare
 	strategy := sqlstore.Update

@@ -130,7 +130,10 @@ var bans = []struct {
 	{"./doctor", "./schema", nil, "it creates nothing"},
 	{
 		"./doctor", "./internal",
-		[]string{"./internal/sqlstore", "./internal/keytext", "./internal/table", "leaves"},
+		[]string{
+			"./internal/sqlstore", "./internal/keytext", "./internal/table", "./internal/era", "./internal/lane",
+			"./internal/retry", "leaves",
+		},
 		"it reads, opens a store as a client does, and has nothing else to do with the machines of a client",
 	},
 	{"./doctor", "test helpers", nil, "it is part of the user's program"},

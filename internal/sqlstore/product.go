@@ -8,9 +8,10 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// ProductError is the error of a probe's first statement, of a dialect that speaks to names. Only a
-// server's own refusal says that another product answers. An error without a code comes from the
-// connection, such as a reset in a restart or a failover: the same database may answer the next try.
+// ProductError is the error of a probe's first statement, of a dialect that speaks to names. Only
+// a server's own refusal says that another product answers. An error without a code comes from the
+// connection, such as a reset in a restart or a failover: the same database may answer the next
+// try.
 func ProductError(speaker, names string, err error) error {
 	if !hasCode(err) {
 		return err

@@ -77,8 +77,8 @@ func notHeld(r lease.ForceRequest, found lease.Lease) error {
 		"holds it by now", lease.ErrNotHeld, r.Key, found.Token, r.Token)
 }
 
-// unreadable returns the row if it cannot be read, and so needs repair. Its token is compared as far
-// as it can be.
+// unreadable returns the row if it cannot be read, and so needs repair. Its token is compared as
+// far as it can be.
 func (s *Store) unreadable(ctx context.Context, r lease.ForceRequest) (*lease.Record, error) {
 	rows, err := s.listed(ctx, lease.Filter{Keys: []string{r.Key}, Limit: 1})
 	if err != nil || len(rows) == 0 || rows[0].Err == nil {

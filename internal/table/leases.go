@@ -122,8 +122,8 @@ func (s *Store) renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 	return op.renewed, err
 }
 
-// refusedForOne reports whether the database has refused a statement because of a row, so that it may
-// take it for the other rows.
+// refusedForOne reports whether the database has refused a statement because of a row, so that it
+// may take it for the other rows.
 func (s *Store) refusedForOne(err error) bool {
 	if err == nil {
 		return false

@@ -25,8 +25,8 @@ func looseEach(t *testing.T, f func(t *testing.T, e *testdb.Env)) {
 	}
 }
 
-// badValues are values for columns of rowlock that rowlock does not write, and with which a database
-// cannot compute.
+// badValues are values for columns of rowlock that rowlock does not write, and with which a
+// database cannot compute.
 var badValues = map[string][]string{
 	"sqlite": {
 		"expires_at = NULL", "expires_at = 9223372036854775807", "expires_at = 'soon'", "expires_at = x'00'",
@@ -106,8 +106,9 @@ func (b *beside) spoil(set string) {
 	}
 }
 
-// One row that cannot be read costs no other its lease, its waiters or its listing, whatever is asked
-// of all of them at once. It is answered itself, with an error that has a name or as rowlock would.
+// One row that cannot be read costs no other its lease, its waiters or its listing, whatever is
+// asked of all of them at once. It is answered itself, with an error that has a name or as rowlock
+// would.
 func TestABadRowCostsNoOtherRowAnything(t *testing.T) {
 	looseEach(t, func(t *testing.T, e *testdb.Env) {
 		b := &beside{T: t, env: e, store: storeOn(t, e)}
