@@ -21,6 +21,10 @@ type Force struct {
 	// Token is the one that the operator has seen, so that a later holder keeps its lock. 0 takes the
 	// key from whichever holder it has.
 	Token int64
+	// Evict ends the session of a fenced transaction that is under way, as Config.EvictAfter does: it
+	// is rolled back. The session of another database user, a prepared transaction and one on SQLite
+	// go on, and ErrBusy names them.
+	Evict bool
 }
 
 // ForceRelease takes a key from its holder, for an operator: a key that readers share from all of
@@ -32,14 +36,15 @@ type Force struct {
 // besides fenced transactions may overlap with the next holder's work, as after any lost lock.
 //
 // A fenced transaction that is under way comes first: ForceRelease waits for it, and returns
-// ErrBusy if that takes longer than a few seconds. It returns ErrNotHeld if the key is free, or is
+// ErrBusy if that takes longer than 5 to 10 s, with the session that it is of, whatever the TTL.
+// With Evict it ends that session then. It returns ErrNotHeld if the key is free, or is
 // held with another token; ErrMoved for a key that lives in a cluster (Recall it first) or that a
 // transaction of package forupdate locks (end its session); ErrUnknown if the outcome is unknown,
 // after which a repetition is safe. Only with ErrUnknown may anything have changed.
 func (c *Client) ForceRelease(ctx context.Context, key string, f Force) (lease.Forced, error) {
 	r := lease.ForceRequest{
 		Key: c.space.Full(key), Token: f.Token, By: cmp.Or(f.By, c.cfg.Identity), Reason: f.Reason,
-		ID: lease.NewOwner(),
+		ID: lease.NewOwner(), Evict: f.Evict,
 	}
 	forces, leave, err := c.forces(ctx, "ForceRelease", key)
 	if err != nil {

@@ -43,6 +43,9 @@ type ForceRequest struct {
 	Reason string
 	// ID names the request; see [NewOwner].
 	ID Owner
+	// Evict ends the session whose transaction has the row locked, if it is of the same database
+	// user: what that transaction has done is rolled back.
+	Evict bool
 }
 
 // Forced is the record of a lease that was taken away.

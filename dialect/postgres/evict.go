@@ -10,10 +10,10 @@ import (
 
 // EndBlockers finds and ends in one statement.
 func (d *database) EndBlockers(
-	ctx context.Context, s *sqlstore.Session, key string, shared bool, waiter int64,
+	ctx context.Context, s *sqlstore.Session, key string, why sqlstore.Why, waiter int64,
 	least time.Duration,
 ) ([]sqlstore.Blocker, error) {
-	return sqlstore.Blockers(ctx, s, sqlstore.Late(d, "evict", shared),
+	return sqlstore.Blockers(ctx, s, sqlstore.Late(d, "evict", why),
 		[]any{[]byte(key), waiter, sqlstore.Micros(least)})
 }
 

@@ -14,6 +14,10 @@ r.expires_at <= clock_timestamp()
 r.expires_at = '9999-01-01 00:00:00+00' AND NOT EXISTS (SELECT 1 FROM rowlock_member AS m
   WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp())
 
+-- name: late-any
+-- Replaces @late for an operator, who waits for a transaction whatever the lease.
+1 = 1
+
 -- name: await-expired
 -- key. The statement waits for at most lock_timeout, and only for a row that is expired.
 SELECT 1 FROM rowlock AS r

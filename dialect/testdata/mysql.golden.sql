@@ -273,6 +273,9 @@ r.expires_at <= UTC_TIMESTAMP(6)
 r.expires_at = '9999-01-01 00:00:00' AND NOT EXISTS (SELECT 1 FROM `rowlock_member` AS m
   WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6))
 
+-- dialect/mysql/evict.sql: late-any
+1 = 1
+
 -- dialect/mysql/evict.sql: await-expired
 SELECT /* rowlock await-expired */ 1 FROM `rowlock` AS r
   WHERE r.`key` = ? AND r.home = 0 AND r.owner IS NOT NULL AND @late

@@ -274,6 +274,9 @@ r.expires_at <= clock_timestamp()
 r.expires_at = '9999-01-01 00:00:00+00' AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m
   WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp())
 
+-- dialect/postgres/evict.sql: late-any
+1 = 1
+
 -- dialect/postgres/evict.sql: await-expired
 SELECT /* rowlock await-expired */ 1 FROM "rowlock" AS r
   WHERE r.key = $1 AND r.home = 0 AND r.owner IS NOT NULL AND @late FOR UPDATE OF r

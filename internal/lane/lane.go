@@ -71,6 +71,9 @@ func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
 func (l *lane[T]) end(ctx context.Context, ops []*Op[T]) time.Time {
 	now := time.Now()
 	end := now.Add(l.set.cfg.Timeout)
+	if len(ops) == 1 {
+		end = now.Add(max(l.set.cfg.Timeout, ops[0].Patience))
+	}
 	if len(ops) == 1 && !ops[0].Until.IsZero() && ops[0].Until.Before(end) {
 		end = ops[0].Until // in a batch, each caller leaves by itself
 	}

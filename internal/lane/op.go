@@ -27,6 +27,9 @@ type Op[T any] struct {
 	// Until is when its caller stops waiting for it; the zero value means never. A context with
 	// this deadline would do the same and cost every call six allocations.
 	Until time.Time
+	// Patience is how long it may take on its lane, if that is more than Config.Timeout: one that
+	// waits for a row must wait until the server says that it is locked.
+	Patience time.Duration
 	// Err is why it failed; valid once Do has returned nil.
 	Err error
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -18,21 +19,33 @@ type Blocker struct {
 	Prepared string
 }
 
-// Late returns a section in which @late says when the row has no owner with a lease any more: a
-// shared row has no end of its own.
-func Late(d Texts, section string, shared bool) string {
-	late := "late-lease"
-	if shared {
-		late = "late-team"
+// Describe says who it is.
+func (b Blocker) Describe() string {
+	if b.Prepared != "" {
+		return "it is prepared, and no session has it: commit it, or end it with: " + b.Prepared
 	}
-	return strings.Replace(d.Text(section), "@late", d.Text(late), 1)
+	return fmt.Sprintf("session %d of the user %q", b.ID, b.User)
+}
+
+// Why says for which row a section of evictions looks: the name of a section that replaces @late.
+type Why string
+
+const (
+	LateLease Why = "late-lease" // of an owner whose lease has expired
+	LateTeam  Why = "late-team"  // shared, which has no end of its own, by readers without a lease
+	Whatever  Why = "late-any"
+)
+
+// Late returns a section that looks for such a row.
+func Late(d Texts, section string, why Why) string {
+	return strings.Replace(d.Text(section), "@late", d.Text(string(why)), 1)
 }
 
 // AwaitRow waits for the row of an expired key with the sections session-id and await-expired, no
 // longer than the session waits for any row. It first calls waiting with the server's id of s:
 // while it waits, the server shows what s waits for.
 func AwaitRow(
-	ctx context.Context, s *Session, d Texts, key string, shared bool, waiting func(session int64),
+	ctx context.Context, s *Session, d Texts, key string, why Why, waiting func(session int64),
 ) error {
 	return s.InTx(ctx, func() error {
 		var id, one int64
@@ -40,7 +53,7 @@ func AwaitRow(
 			return err
 		}
 		waiting(id)
-		err := s.QueryRow(ctx, Late(d, "await-expired", shared), []any{[]byte(key)}, &one)
+		err := s.QueryRow(ctx, Late(d, "await-expired", why), []any{[]byte(key)}, &one)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

@@ -131,7 +131,7 @@ type Evictor interface {
 	// if that is still expired. It ends those of the same user whose transactions are at least
 	// as old as least. It ends no session for anything but that row.
 	EndBlockers(
-		ctx context.Context, s *Session, key string, shared bool, waiter int64, least time.Duration,
+		ctx context.Context, s *Session, key string, why Why, waiter int64, least time.Duration,
 	) ([]Blocker, error)
 	// MayEvict returns the statement that grants this user what EndBlockers needs, or "" if it
 	// has that already.

@@ -56,6 +56,7 @@ type task struct {
 	handOver *lease.HandOver  // answered as an acquire
 	within   *sqlstore.Within // of a slot that is handed over
 	other    func(context.Context, *sqlstore.Session) error
+	patience time.Duration // see lane.Op
 }
 
 type answer struct {
@@ -120,5 +121,6 @@ func newOp(kind lane.Kind, t task) *op {
 	op.Recycle(kind, call{task: t})
 	op.Until = t.until() // counted from now, not from the op's place in a long batch
 	op.Alone = t.other != nil
+	op.Patience = t.patience
 	return op
 }

@@ -34,22 +34,32 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 	defer cancel()
-	shared, err := s.isLeft(ctx, key)
+	why, err := s.lateAs(ctx, key)
 	if err != nil {
 		return nil, err
 	}
+	found, err := s.blockers(ctx, key, why, least)
+	return told(found), err
+}
+
+// blockers returns what makes a lane wait for the row, and ends what is old enough.
+func (s *Store) blockers(
+	ctx context.Context, key string, why sqlstore.Why, least time.Duration,
+) ([]sqlstore.Blocker, error) {
 	waiting, over := make(chan int64, 1), make(chan error, 1)
-	waiter := newOp(lane.Acquire,
-		task{other: func(ctx context.Context, session *sqlstore.Session) error {
-			return sqlstore.AwaitRow(ctx, session, s.d, key, shared, func(id int64) { waiting <- id })
-		}})
+	waiter := newOp(lane.Acquire, task{
+		patience: evictTimeout,
+		other: func(ctx context.Context, session *sqlstore.Session) error {
+			return sqlstore.AwaitRow(ctx, session, s.d, key, why, func(id int64) { waiting <- id })
+		},
+	})
 	go func() {
 		_, err := s.once(ctx, waiter)
 		over <- err
 	}()
 	select {
 	case id := <-waiting:
-		out, err := s.endBlockers(ctx, key, shared, id, least, over)
+		out, err := s.endBlockers(ctx, key, why, id, least, over)
 		if err != nil {
 			return nil, s.explain("evict", key, err)
 		}
@@ -59,35 +69,38 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 	}
 }
 
-// isLeft reports whether a team without a live member holds key. A user who may not read members
-// shares no keys.
-func (s *Store) isLeft(ctx context.Context, key string) (bool, error) {
+// lateAs says how key may have expired: as a shared one if a team without a live member holds it. A
+// user who may not read members shares no keys.
+func (s *Store) lateAs(ctx context.Context, key string) (sqlstore.Why, error) {
 	teams, err := s.teams(ctx, []string{key})
 	if errors.Is(err, lease.ErrPrivilege) {
-		return false, nil
+		err = nil
 	}
-	t, shared := teams[key]
-	return shared && t.members == 0, err
+	if t, shared := teams[key]; shared && t.members == 0 {
+		return sqlstore.LateTeam, err
+	}
+	return sqlstore.LateLease, err
 }
 
 // endBlockers looks until the wait ends, which is for one reader after the other.
 func (s *Store) endBlockers(
-	ctx context.Context, key string, shared bool, waiter int64, least time.Duration, over <-chan error,
-) (out []lease.Evicted, _ error) {
+	ctx context.Context, key string, why sqlstore.Why, waiter int64, least time.Duration,
+	over <-chan error,
+) (out []sqlstore.Blocker, _ error) {
 	for {
 		var found []sqlstore.Blocker
 		look := newOp(lane.Release,
 			task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
-				found, err = s.d.Evictor.EndBlockers(ctx, session, key, shared, waiter, least)
+				found, err = s.d.Evictor.EndBlockers(ctx, session, key, why, waiter, least)
 				return err
 			}})
 		if _, err := s.once(ctx, look); err != nil {
 			<-over
 			return nil, err
 		}
-		for _, e := range told(found) {
-			if !slices.Contains(out, e) {
-				out = append(out, e)
+		for _, b := range found {
+			if !slices.Contains(out, b) {
+				out = append(out, b)
 			}
 		}
 		select {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/lane"
@@ -19,10 +20,6 @@ func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.F
 	if err := r.Check(); err != nil {
 		return lease.Forced{}, err
 	}
-	type result struct {
-		forced lease.Forced
-		found  bool
-	}
 	bad, err := s.unreadable(ctx, r)
 	if err == nil && (bad == nil || bad.Home != 0) {
 		err = s.isHere(ctx, r.Key)
@@ -30,28 +27,84 @@ func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.F
 	if err != nil {
 		return lease.Forced{}, err
 	}
-	got, err := ask(ctx, s.engine, lane.Release, "force release of", r.Key,
-		func(ctx context.Context, session *sqlstore.Session) (g result, err error) {
-			err = session.InTx(ctx, func() (err error) {
-				if bad != nil {
-					g.forced, g.found, err = s.repair(ctx, session, r, *bad)
-				} else {
-					g.forced, g.found, err = sqlstore.ForceRelease(ctx, session, s.d, r)
-				}
-				return err
-			})
-			return g, err
-		})
+	got, err := s.force(ctx, r, bad)
+	if errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown) {
+		var ended bool
+		if ended, err = s.fencing(ctx, r, err); ended {
+			got, err = s.force(ctx, r, bad)
+		}
+	}
 	switch {
-	case errors.Is(err, sqlstore.ErrRowLocked):
-		return lease.Forced{}, fmt.Errorf("%w: the holder of %q is inside a fenced transaction, which "+
-			"comes first: try again when it has ended, or end its session (%w)", lease.ErrBusy, r.Key, err)
 	case err != nil:
 		return lease.Forced{}, err
 	case !got.found:
 		return lease.Forced{}, notHeld(r, got.forced.Lease)
 	}
 	return got.forced, nil
+}
+
+type forced struct {
+	forced lease.Forced
+	found  bool
+}
+
+// force waits for the row as often as any op does. Its bounds are not those of a lease: with a
+// short TTL it would end before the server has said that the row is locked.
+func (s *Store) force(
+	ctx context.Context, r lease.ForceRequest, bad *lease.Record,
+) (g forced, err error) {
+	op := newOp(lane.Release, task{
+		patience: 3 * time.Second,
+		other: func(ctx context.Context, session *sqlstore.Session) error {
+			return session.InTx(ctx, func() (err error) {
+				if bad != nil {
+					g.forced, g.found, err = s.repair(ctx, session, r, *bad)
+				} else {
+					g.forced, g.found, err = sqlstore.ForceRelease(ctx, session, s.d, r)
+				}
+				if err != nil && sqlstore.Judge(s.d, err).Class == sqlstore.Conflict {
+					err = fmt.Errorf("%w: %w", sqlstore.ErrRowLocked, err) // which is tried for 5 s, not 8
+				}
+				return err
+			})
+		},
+	})
+	op.Until = time.Now().Add(forceTimeout)
+	_, _, err = s.conclude(ctx, "force release of", r.Key, op)
+	if err != nil {
+		return forced{}, err // a lane may still write the answer
+	}
+	return g, nil
+}
+
+// forceTimeout bounds the wait for a fenced transaction, and what a server takes besides.
+const forceTimeout = 15 * time.Second
+
+// fencing says which transactions have the row of a key locked. With Evict it ends their sessions,
+// and reports whether it has ended one.
+func (s *Store) fencing(
+	ctx context.Context, r lease.ForceRequest, locked error,
+) (ended bool, _ error) {
+	least := 100 * 365 * 24 * time.Hour // none is so old
+	if r.Evict {
+		least = 0
+	}
+	by := ""
+	if s.d.Evictor != nil && !s.single {
+		ctx, cancel := context.WithTimeout(ctx, evictTimeout)
+		defer cancel()
+		found, err := s.blockers(ctx, r.Key, sqlstore.Whatever, least)
+		if err != nil {
+			by = "; which session that is could not be found: " + err.Error()
+		}
+		for _, b := range found {
+			ended = ended || b.Ended
+			by += "; " + b.Describe()
+		}
+	}
+	return ended, fmt.Errorf("%w: the holder of %q is inside a fenced transaction, which comes first: try "+
+		"again when it has ended, or end its session (Force.Evict, rowlock release --evict)%s (%w)",
+		lease.ErrBusy, r.Key, by, locked)
 }
 
 // isHere returns an error for a key whose row another kind of store locks. Such a row is not waited

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,4 +105,39 @@ func addOne(ctx context.Context, s *servertest.Scene, c *rowlock.Client, table s
 		return
 	}
 	acknowledged.Add(1)
+}
+
+// The wait for the row is longer than a short lease: the answer must not be that of a database that
+// hangs.
+func TestAForcedReleaseOfAKeyInAFencedTransactionNamesItsSessionAndEndsItOnRequest(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		const ttl = 300 * time.Millisecond
+		for _, shared := range []bool{false, true} {
+			key := fmt.Sprint("shared ", shared)
+			c := s.Client(func(c *rowlock.Config) { c.TTL, c.EvictAfter = ttl, -1 })
+			lock := c.TryLock
+			if shared {
+				lock = c.TryRLock
+			}
+			l, err := lock(s.Context(), key, rowlock.NoRenew(), rowlock.TTL(time.Minute))
+			s.OK(err)
+			tx, err := s.Env.DB.BeginTx(context.Background(), nil)
+			s.OK(err)
+			s.OK(l.Fence(s.Context(), tx))
+			_, err = c.ForceRelease(s.Context(), key, rowlock.Force{Reason: "test"})
+			servertest.WantErr(s, err, rowlock.ErrBusy)
+			if err == nil || !strings.Contains(err.Error(), "session ") || errors.Is(err, context.DeadlineExceeded) {
+				s.Errorf("shared %t: %v", shared, err)
+			}
+			_, err = tx.ExecContext(s.Context(), s.Env.SQL(`UPDATE {rowlock_floor} SET floor = floor`))
+			s.OK(err) // it goes on
+			_, err = c.ForceRelease(s.Context(), key, rowlock.Force{Reason: "test", Evict: true})
+			s.OK(err)
+			if tx.Commit() == nil {
+				s.Error("the transaction of a session that was ended was committed")
+			}
+			_, err = s.Client().TryLock(s.Context(), key)
+			s.OK(err)
+		}
+	})
 }

@@ -27,7 +27,8 @@ func (p *program) release() *cobra.Command {
 Free a key that its holder does not: one transaction raises the token and writes who did it, when,
 why and from whom. The holder is not stopped. It is refused at its next fence, and told within one
 renewal that its lock is lost; what it does besides fenced transactions may overlap with the next
-holder's work. A fenced transaction of its own that is under way comes first.
+holder's work. A fenced transaction of its own that is under way comes first: after some seconds
+the error names its session, and --evict ends it.
 
 Look with rowlock show KEY before, and give the token that you have seen: another holder then keeps
 its lock. The exit code is 1 if the key is free, or held with another token.`),
@@ -49,6 +50,8 @@ its lock. The exit code is 1 if the key is free, or held with another token.`),
 	flags.BoolVar(&force, "force", false, "yes: take it from its holder")
 	flags.StringVar(&f.Reason, "reason", "", "why, for the record")
 	flags.StringVar(&f.By, "by", "", "who, for the record (default USER@HOST)")
+	flags.BoolVar(&f.Evict, "evict", false,
+		"end the session of a fenced transaction that is under way: it is rolled back")
 	flags.Int64Var(&f.Token, "token", 0, "only if the key is still held with this token")
 	return p.listed(c)
 }
