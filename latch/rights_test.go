@@ -20,8 +20,8 @@ func TestNewNamesTheRightsThatLack(t *testing.T) {
 		_, err := latch.New(seen.Env.Pool(s), s.Env.Dialect, nil)
 		s.WantErr(err, lease.ErrPrivilege)
 		for _, grant := range []string{
-			"GRANT INSERT, UPDATE, DELETE ON " + s.Env.Table("rowlock_latch"),
-			"GRANT SELECT, INSERT, UPDATE, DELETE ON " + s.Env.Table("rowlock_party"),
+			"GRANT INSERT, UPDATE, DELETE ON " + s.Env.Named(s, "rowlock_latch"),
+			"GRANT SELECT, INSERT, UPDATE, DELETE ON " + s.Env.Named(s, "rowlock_party"),
 		} {
 			if err != nil && !strings.Contains(err.Error(), grant) {
 				s.Errorf("%q does not say %q", err, grant)

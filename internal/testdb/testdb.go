@@ -212,6 +212,16 @@ func (e *Env) Table(name string) string {
 	return e.Dialect.Names().Table(name, quote)
 }
 
+// Named returns the name of one of the Env's tables as Open and its errors have it, with the schema.
+func (e *Env) Named(tb testing.TB, name string) string {
+	tb.Helper()
+	d, err := e.Dialect.Located(context.Background(), e.DB)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d.Fill(name)
+}
+
 // Exec runs SQL written for every kind: ? is a parameter, {rowlock} a table, {key} and {rank} those columns, {now} the clock
 // expiries are compared with, {second} one second to add to it.
 func (e *Env) Exec(tb testing.TB, query string, args ...any) {

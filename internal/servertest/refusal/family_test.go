@@ -17,7 +17,7 @@ import (
 // wantGrant wants one clear error that names a table and the statement that cures it.
 func wantGrant(s *servertest.Scene, what string, err error, rights, table string) {
 	s.Helper()
-	grant := "GRANT " + rights + " ON " + s.Env.Table(table) + " TO the user"
+	grant := "GRANT " + rights + " ON " + s.Env.Named(s, table) + " TO the user"
 	switch {
 	case !errors.Is(err, rowlock.ErrPrivilege) || errors.Is(err, rowlock.ErrUnknown):
 		s.Errorf("%s: got %v, want %v", what, err, rowlock.ErrPrivilege)

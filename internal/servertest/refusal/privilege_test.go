@@ -22,7 +22,7 @@ func TestOpenRefusesAUserThatLacksAPrivilege(t *testing.T) {
 				s.Part(right+" on "+table, func(s *servertest.Scene) {
 					// MySQL hides a table from users without a privilege on it, if it is the only one
 					want, says := rowlock.ErrPrivilege, []string{
-						"GRANT " + right + " ON " + s.Env.Table(table),
+						"GRANT " + right + " ON " + s.Env.Named(s, table),
 					}
 					for _, st := range servertest.Strategies {
 						refusedWith(s, servertest.Config(servertest.WithStrategy(st)), seen.Env.Pool(s),
@@ -51,7 +51,7 @@ func TestOpenNamesAllMissingPrivilegesAtOnce(t *testing.T) {
 			var says []string
 			for table, rights := range missing {
 				s.Exec(s.Env.DB, `REVOKE `+rights+` ON {`+table+`} FROM `+name)
-				says = append(says, "GRANT "+rights+" ON "+s.Env.Table(table)+" TO")
+				says = append(says, "GRANT "+rights+" ON "+s.Env.Named(s, table)+" TO")
 			}
 			refused(s, seen.Env.Pool(s), s.Env.Dialect, rowlock.ErrPrivilege, says...)
 			_, err := optimistic.New(seen.Env.Pool(s), s.Env.Dialect)
