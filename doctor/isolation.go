@@ -38,6 +38,12 @@ func (x *examiner) isolationOfMySQL(f *Finding) {
 	if v := x.first("innodb_snapshot_isolation"); v.name != "" {
 		f.saw(v.name, v.value, v.from)
 	}
+	format := x.first("binlog_format")
+	if on(x.first("log_bin").value) && format.value == "STATEMENT" {
+		f.saw(format.name, format.value, format.from)
+		f.raise(Critical, "binlog_format is STATEMENT, with which InnoDB refuses changes at READ COMMITTED "+
+			"(error 1665): Open refuses it", x.set(format, "'ROW'"))
+	}
 	cure := "begin fenced transactions with sql.TxOptions{Isolation: sql.LevelReadCommitted}; or " +
 		x.set(s, "'READ-COMMITTED'")
 	switch s.value {

@@ -10,7 +10,7 @@ SELECT VERSION(), CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@',
 -- The session's, and then the server's, each as name and value.
 SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'read_only',
   'super_read_only', 'innodb_read_only', 'wsrep_on', 'wsrep_cluster_name',
-  'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_doublewrite',
+  'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_doublewrite', 'binlog_format',
   'group_replication_group_name', 'group_replication_single_primary_mode',
   'transaction_isolation', 'tx_isolation', 'innodb_snapshot_isolation', 'autocommit',
   'innodb_lock_wait_timeout', 'wait_timeout', 'max_execution_time', 'max_statement_time',

@@ -15,9 +15,10 @@ import (
 type DB = dialect.Pool
 
 // asDB returns db as the *sql.DB that goose asks for, and what closes it. Another pool is wrapped:
-// its connections are borrowed one by one.
-func asDB(db DB) (*sql.DB, func() error) {
-	if plain, ok := db.(*sql.DB); ok {
+// its connections are borrowed one by one. So is one whose connections are to be dropped
+// afterwards.
+func asDB(db DB, drops bool) (*sql.DB, func() error) {
+	if plain, ok := db.(*sql.DB); ok && !drops {
 		return plain, func() error { return nil }
 	}
 	borrowed := sql.OpenDB(lender{db})
@@ -103,6 +104,16 @@ func discard(conn *sql.Conn) {
 			l.bad = true
 		}
 		return driver.ErrBadConn
+	})
+}
+
+// drop has a borrowed connection dropped when it is closed: its settings are not the application's.
+func drop(conn *sql.Conn) {
+	_ = conn.Raw(func(c any) error {
+		if l, ok := c.(*loan); ok {
+			l.bad = true
+		}
+		return nil
 	})
 }
 

@@ -32,8 +32,10 @@ func (r record) GetMigration(_ context.Context, _ database.DBTxConn, version int
 }
 
 // Insert is called after a migration has run to its end.
-func (r record) Insert(context.Context, database.DBTxConn, database.InsertRequest) error {
-	r.session.done = true
+func (r record) Insert(
+	_ context.Context, _ database.DBTxConn, made database.InsertRequest,
+) error {
+	r.session.done, r.session.made = true, made.Version
 	return nil
 }
 

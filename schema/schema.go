@@ -80,7 +80,7 @@ func (s *session) down(ctx context.Context, db DB) error {
 // before it takes the lock, and would then wait whole seconds for a process that started at the
 // same moment.
 func (s *session) provider(db DB) (p *goose.Provider, end func() error, err error) {
-	plain, end := asDB(db)
+	plain, end := asDB(db, s.dialect.PinsSession)
 	files, err := migrations(s.dialect, marked)
 	if err != nil {
 		return nil, end, err

@@ -32,6 +32,7 @@ type session struct {
 	blind   bool   // remove every table that there is, recorded or not
 	version int64  // of the tables, read under the lock
 	done    bool   // the migration has run to its end
+	made    int64  // the version that it has led to
 	refused error  // why nothing was begun
 	restore string // undoes what patience changed
 }
@@ -67,7 +68,7 @@ func newSession(ctx context.Context, caller string, db DB, d dialect.Dialect) (*
 
 // SessionLock waits until no other process migrates.
 func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	s.done = false
+	s.done, s.made = false, 0
 	err := s.begin(ctx, conn)
 	if err == nil {
 		s.version, err = s.read(ctx, conn)
@@ -86,13 +87,21 @@ func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// SessionUnlock commits a migration that has run to its end and rolls back any other.
+// SessionUnlock commits a migration that has run to its end and rolls back any other. It looks at
+// what the last one has made: a trigger, a policy or a setting can have a statement do less than it
+// says.
 func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	end := "rollback"
+	end, unmade := "rollback", error(nil)
 	if s.done {
 		end = "commit"
+		if s.made == Version {
+			unmade = s.dialect.ProbeTables(ctx, conn)
+		}
+	}
+	if unmade != nil {
+		end = "rollback"
 	}
 	err := s.exec(ctx, conn, s.statements.Text(end))
 	if err == nil {
@@ -101,8 +110,14 @@ func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	if err == nil && s.restore != "" {
 		err = s.exec(ctx, conn, s.restore)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		discard(conn) // half-way through a transaction it must not go back to the pool
+	case s.dialect.PinsSession:
+		drop(conn)
+	}
+	if unmade != nil {
+		s.refused, err = unmade, unmade
 	}
 	return err
 }
@@ -113,6 +128,11 @@ func (s *session) begin(ctx context.Context, conn *sql.Conn) error {
 	}
 	if err := s.exec(ctx, conn, s.statements.Text("begin")); err != nil {
 		return err
+	}
+	if s.dialect.Pin != nil {
+		if err := s.dialect.Pin(ctx, conn); err != nil {
+			return err
+		}
 	}
 	locked, err := s.ask(ctx, conn, "lock")
 	if err == nil && !locked {

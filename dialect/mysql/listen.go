@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -167,12 +166,8 @@ func setup(ctx context.Context, s *sqlstore.Session) error {
 	if err := s.Conn().QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return err
 	}
-	limit := `max_execution_time`
-	if strings.Contains(version, mariaDB) {
-		limit = `max_statement_time`
-	}
 	if _, err := s.Conn().ExecContext(ctx,
-		`SET SESSION wait_timeout = 10, autocommit = 1, `+limit+` = 0`); err != nil {
+		`SET SESSION `+meaningOf(version)+`, wait_timeout = 10`); err != nil {
 		return err
 	}
 	// A server may reserve this to administrators.

@@ -27,7 +27,8 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 		TextAsBytes: true, Clamps: true, ReadsLock: true, CountsOnly: true, ShareLock: " LOCK IN SHARE MODE",
 		// A COMMIT that was not answered kept its caller for 45 s beyond a context of 3 s.
 		UnwatchedTx: true,
-		Fence:       d.fence, PeekOnce: d.peekOnce, LargestValue: d.largestValue, Silence: d.silence,
+		Pin:         pin, PinsSession: true,
+		Fence: d.fence, PeekOnce: d.peekOnce, LargestValue: d.largestValue, Silence: d.silence,
 		Synchronous: d.synchronous,
 		Listener:    d, Apart: true, Evictor: d, Turner: d, Expects: true,
 	}

@@ -23,6 +23,7 @@ func (d *database) Server(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, 
 	}
 	if err == nil {
 		facts.Warnings = doubts(vars)
+		err = loggable(ctx, conn)
 	}
 	return facts, err
 }

@@ -2,18 +2,57 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"strings"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
+const (
+	// meaning are the settings that change what statements mean. They are literals, because DEFAULT
+	// is the server's global value, which may be what is to be undone. sql_mode is strict, whatever
+	// the server defaults to. Under completion_type = CHAIN every COMMIT would begin the next
+	// transaction, and what follows a renewal would never be committed. A sql_select_limit would
+	// cut batches, safe updates would refuse them, and a short max_sort_length would order keys by
+	// their first bytes. Without derived_merge MySQL takes a parameter of bytes for text (error
+	// 3854).
+	meaning = `sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1,
+			completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_auto_is_null = 0,
+			sql_select_limit = 18446744073709551615, sql_big_selects = 1, max_sort_length = 1024,
+			character_set_client = utf8mb4, character_set_results = utf8mb4,
+			collation_connection = utf8mb4_bin, time_zone = '+00:00',
+			foreign_key_checks = 1, unique_checks = 1, lock_wait_timeout = 86400,
+			optimizer_switch = 'derived_merge=on'`
+	// meaningMariaDB and meaningMySQL are those of one product. A limit on statements would end a
+	// renewal that waits.
+	meaningMariaDB = `, check_constraint_checks = 1, old_mode = '', query_cache_type = OFF,
+			sql_if_exists = 0, max_statement_time = 0, max_recursive_iterations = 1000,
+			max_session_mem_used = 9223372036854775807`
+	meaningMySQL = `, max_execution_time = 0, cte_max_recursion_depth = 1000`
+
+	// unlimited comes first, because a limit of 0 rows would hide the server's version too.
+	unlimited = `SET SESSION sql_select_limit = 18446744073709551615`
+
+	// begin begins a transaction of InTx, in a session that is READ COMMITTED.
+	begin = `START TRANSACTION READ WRITE`
+)
+
+// meaningOf are the settings for a server of this version.
+func meaningOf(version string) string {
+	if strings.Contains(version, mariaDB) {
+		return meaning + meaningMariaDB
+	}
+	return meaning + meaningMySQL
+}
+
 // Setup makes the session's settings. Under READ COMMITTED InnoDB takes no gap locks, which would
-// make two keys conflict. sql_mode is strict, whatever the server defaults to, and waits for row
-// locks have the shortest bound that MySQL accepts.
-//
-// Under completion_type = CHAIN every COMMIT would begin the next transaction, and what follows a
-// renewal would never be committed. A sql_select_limit would cut batches, safe updates would refuse
-// them, and a frozen timestamp would stop the clock.
+// make two keys conflict. Waits for row locks have the shortest bound that MySQL accepts. A frozen
+// timestamp would stop the clock; its DEFAULT is the clock, and no global value.
 //
 // @rowlock_done, of section apply, must have a type, because MariaDB takes a variable without one
 // for NULL in all of the first statement that sets it. A client that vanishes within a transaction,
@@ -22,35 +61,80 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if err := limit(s); err != nil {
 		return err
 	}
+	if _, err := s.Conn().ExecContext(ctx, unlimited); err != nil {
+		return err
+	}
 	var version string
 	err := s.Conn().QueryRowContext(ctx, `SELECT VERSION(), CONNECTION_ID()`).Scan(&version, &s.ID)
 	if err != nil {
 		return err
 	}
+	s.Begin = begin
 	settings := []string{
 		// What the application left open: our statements would be part of it, and never be
 		// committed.
 		`ROLLBACK AND NO CHAIN`,
 		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
 		`SET SESSION TRANSACTION READ WRITE`,
-		`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1,
-			innodb_lock_wait_timeout = 1, completion_type = 'NO_CHAIN', sql_safe_updates = 0,
-			sql_select_limit = DEFAULT,
-				sql_big_selects = 1, timestamp = DEFAULT,
-			@rowlock_done = _binary ''`,
+		`SET SESSION ` + meaningOf(version) + `, innodb_lock_wait_timeout = 1, wait_timeout = 28800,
+			timestamp = DEFAULT, @rowlock_done = _binary ''`,
 	}
 	if strings.Contains(version, mariaDB) {
 		s.Flavor = mariaDB
-		settings = append(settings, `SET SESSION idle_transaction_timeout = 4`)
+		settings = append(settings, `SET SESSION idle_transaction_timeout = 4,
+			idle_write_transaction_timeout = 0, idle_readonly_transaction_timeout = 0`)
 	} else {
 		// MySQL has no such limit, and its limit on idle sessions would end idle lanes.
 		s.Guard.Before, s.Guard.After = `SET SESSION wait_timeout = 4`,
-			`SET SESSION wait_timeout = DEFAULT`
+			`SET SESSION wait_timeout = 28800`
 	}
 	for _, set := range settings {
 		if _, err := s.Conn().ExecContext(ctx, set); err != nil {
 			return err
 		}
 	}
+	if err := loggable(ctx, s.Conn()); err != nil {
+		return err
+	}
 	return d.enter(ctx, s.Conn())
+}
+
+// pin makes the settings of a migration, whose statements are those of any lane's session.
+func pin(ctx context.Context, conn *sql.Conn) error {
+	if _, err := conn.ExecContext(ctx, unlimited); err != nil {
+		return err
+	}
+	var version string
+	if err := conn.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
+		return err
+	}
+	set := `SET SESSION ` + meaningOf(version) + `, timestamp = DEFAULT, innodb_strict_mode = 1`
+	if strings.Contains(version, mariaDB) {
+		set += `, alter_algorithm = 'DEFAULT'`
+	}
+	if _, err := conn.ExecContext(ctx, set); err != nil {
+		return err
+	}
+	return loggable(ctx, conn)
+}
+
+// loggable refuses a session that writes statements into the binary log. InnoDB refuses every
+// change there (error 1665), because at READ COMMITTED a replica would run them in another order.
+func loggable(ctx context.Context, conn *sql.Conn) error {
+	var log bool
+	var format string
+	err := conn.QueryRowContext(ctx, `SELECT @@log_bin AND @@SESSION.sql_log_bin,
+		@@SESSION.binlog_format`).Scan(&log, &format)
+	var my *mysql.MySQLError
+	switch {
+	case errors.As(err, &my) && my.Number == 1193:
+		return nil // a server that has no other format than ROW
+	case err != nil:
+		return err
+	case log && format == "STATEMENT":
+		return fmt.Errorf("%w: binlog_format is STATEMENT, with which InnoDB refuses changes at READ "+
+			"COMMITTED (error 1665): SET GLOBAL binlog_format = 'ROW' (or MIXED), and so in the "+
+			"server's configuration and the DSN", lease.ErrConfig)
+	}
+	return nil
 }

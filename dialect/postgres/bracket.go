@@ -19,10 +19,12 @@ const (
 const pinsFirst = `SET LOCAL statement_timeout = 5000`
 
 // pins makes the settings of a transaction in a session that other clients share, whatever they
-// have set there. They end with the transaction, so that the session stays as it was. A default
-// that forbids writing stays in force: an operator who makes a database read-only moves it
-// elsewhere.
-var pins = `SELECT /* rowlock pins */ ` + meaning(true) + `,
+// have set there, the role first, on whose rights the others depend. They end with the transaction,
+// so that the session stays as it was. A default that forbids writing stays in force: an operator
+// who makes a database read-only moves it elsewhere.
+var pins = `SELECT /* rowlock pins */ set_config('role', NULL, true),
+		set_config('search_path', NULL, true), ` + meaning(true) + `,
+		set_config('synchronous_commit', ` + durable(true) + `, true),
 		set_config('lock_timeout', '1000', true),
 		set_config('idle_in_transaction_session_timeout', '4000', true),
 		(CASE set_config('default_transaction_read_only', NULL, true)

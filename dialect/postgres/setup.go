@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"strconv"
 	"strings"
 
@@ -53,9 +54,13 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 		return err
 	}
 	_, err = s.Conn().ExecContext(ctx, `SELECT `+d.name()+`, `+meaning(false)+`,
+		set_config('search_path', NULL, false),
 		set_config('default_transaction_isolation', 'read committed', false),
 		set_config('default_transaction_deferrable', 'off', false),
 		set_config('default_transaction_read_only', NULL, false),
+		set_config('synchronous_commit',
+			CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN `+durable(false)+`
+				ELSE current_setting('synchronous_commit') END, false),
 		set_config('lock_timeout', '1000', false),
 		set_config('statement_timeout', '5000', false),
 		set_config('idle_in_transaction_session_timeout', '4000', false),
@@ -72,24 +77,35 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	return err
 }
 
-// meaning are the settings that change what statements mean, and how far a commit can be trusted,
-// for a transaction or for a session. They begin with the role, on whose rights the others depend.
-// Functions and triggers are found by the search_path; our tables are not, because every name has a
-// schema. NULL resets a setting to the default of the user, the database and the server, which no
-// client changes for another. A backslash in a literal, and NULL in an array, would otherwise be
-// text.
+// durable is the level of commits that the role, the database and the server have, and on if that
+// is off. NULL resets a setting to that.
+func durable(local bool) string {
+	return `coalesce(nullif(set_config('synchronous_commit', NULL, ` + strconv.FormatBool(local) +
+		`), 'off'), 'on')`
+}
+
+// meaning are the settings that change what statements mean, for a transaction or for a session.
+// Functions and triggers are found by the search_path, which lanes reset; the tables are not,
+// because every name has a schema. A backslash in a literal, and NULL in an array, would otherwise
+// be text. docs/server-settings.md has every setting, and why the others need no value.
 func meaning(local bool) string {
-	return strings.ReplaceAll(`set_config('role', NULL, @local),
-		set_config('search_path', NULL, @local),
-		set_config('client_encoding', 'UTF8', @local),
+	return strings.ReplaceAll(`set_config('client_encoding', 'UTF8', @local),
 		set_config('standard_conforming_strings', 'on', @local),
 		set_config('array_nulls', 'on', @local),
 		set_config('bytea_output', 'hex', @local),
 		set_config('row_security', 'on', @local),
 		set_config('exit_on_error', 'off', @local),
 		(SELECT set_config('transaction_timeout', '0', @local)
-		 WHERE current_setting('server_version_num')::int >= 170000),
-		set_config('synchronous_commit',
-			coalesce(nullif(set_config('synchronous_commit', NULL, @local), 'off'), 'on'), @local)`,
+		 WHERE current_setting('server_version_num')::int >= 170000)`,
 		"@local", strconv.FormatBool(local))
+}
+
+// pin makes the settings of a migration, for its transaction. It may take longer than a statement
+// of a lane, and its context bounds it. Tables of another kind than heap may have no row locks.
+func pin(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, `SELECT `+meaning(true)+`,
+		set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
+		set_config('idle_in_transaction_session_timeout', '0', true),
+		set_config('default_table_access_method', 'heap', true)`)
+	return err
 }

@@ -41,6 +41,10 @@ type Features struct {
 	// ProbePool refuses settings of a pool's connections under which the application's own
 	// transactions fail. The connection is one that the application could have got.
 	ProbePool func(ctx context.Context, conn *sql.Conn) error
+	// Pin makes the settings that change what statements mean, for the transaction that has begun on
+	// conn. PinsSession says that the session keeps them, and must be discarded.
+	Pin         func(ctx context.Context, conn *sql.Conn) error
+	PinsSession bool
 	// Fence does what the fence section does elsewhere. It returns sql.ErrNoRows if the row
 	// does not name this owner and token. A TTL of 0 leaves the expiry as it is.
 	Fence func(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error

@@ -112,6 +112,15 @@ func probeTables(ctx context.Context, conn *sql.Conn, d *Dialect) (version int, 
 	return version, err
 }
 
+// ProbeTables returns an error if a table or a row is missing that the latest version has.
+func (d *Dialect) ProbeTables(ctx context.Context, conn *sql.Conn) error {
+	version, err := probeTables(ctx, conn, d)
+	if err == nil {
+		err = CheckVersion(version)
+	}
+	return err
+}
+
 // probeTable looks at one table. If the user lacks a right on it, the error names those on the
 // others too.
 func (d *Dialect) probeTable(ctx context.Context, conn *sql.Conn, table string) error {

@@ -39,8 +39,9 @@ var neighbours = map[string][]string{
 	"no index":     {"SET enable_indexscan = off", "SET enable_bitmapscan = off"},
 }
 
-// Behind PgBouncer in transaction mode every commit of a lane is READ COMMITTED, waits for the disk,
-// and does what its statement says, whatever other clients have set in the sessions that it gets.
+// Behind PgBouncer in transaction mode every commit of a lane is READ COMMITTED, waits for the
+// disk, and does what its statement says, whatever other clients have set in the sessions that it
+// gets.
 func TestWhatANeighbourSetsBehindAPoolerChangesNothing(t *testing.T) {
 	direct, pooled := ownDatabase(t)
 	for name, sets := range neighbours {

@@ -1,0 +1,161 @@
+package settings_test
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/servertest/settings"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+// A setting of a new version of a server has no verdict yet: read what it does, and write one.
+func TestEverySettingHasAVerdict(t *testing.T) {
+	for _, k := range testdb.Kinds {
+		t.Run(k.Name, func(t *testing.T) {
+			all, verdicts := known(t, k)
+			for _, s := range all {
+				if _, ok := verdicts[strings.ToLower(s.Name)]; !ok {
+					t.Errorf("%s has the setting %s, now %q: give it a verdict in %s.list", k.Name, s.Name, s.Now, k.Name)
+				}
+			}
+		})
+	}
+}
+
+// Under every value of every setting locks do what they do without, or Open refuses with an error
+// that names the setting. The settings of a session are made by its DSN or as it is connected, as
+// an application or a role does. ROWLOCK_TEST_ONE_AT_A_TIME=1 tries each alone.
+func TestNoSettingChangesWhatStatementsMean(t *testing.T) {
+	for _, k := range testdb.Kinds {
+		t.Run(k.Name, func(t *testing.T) {
+			all, verdicts := known(t, k)
+			kind := func(name, kind string) bool { return verdicts[strings.ToLower(name)].Kind == kind }
+			e := k.Open(t)
+			tries := &settings.Tries{
+				Env:     e,
+				Open:    func(ctx context.Context, flips []settings.Flip) (*sql.DB, error) { return flipped(e, flips) },
+				Lanes:   func(name string) bool { return kind(name, "lanes") },
+				Checked: func(name string) bool { return kind(name, "checked") },
+			}
+			var flips []settings.Flip
+			for _, s := range all {
+				for _, v := range s.Values {
+					f := settings.Flip{Name: s.Name, Value: v}
+					if match := os.Getenv("ROWLOCK_TEST_SETTING"); kind(s.Name, "unflipped") || !strings.Contains(s.Name, match) {
+						continue
+					}
+					if err := accepted(e, f); err != nil {
+						t.Logf("the server does not take %s: %v", f, err)
+						continue
+					}
+					flips = append(flips, f)
+				}
+			}
+			if os.Getenv("ROWLOCK_TEST_ONE_AT_A_TIME") != "" {
+				for _, f := range flips {
+					report(t, tries.Run(t.Context(), []settings.Flip{f}))
+				}
+				return
+			}
+			report(t, tries.Run(t.Context(), flips))
+		})
+	}
+}
+
+func report(t *testing.T, wrong []error) {
+	t.Helper()
+	for _, err := range wrong {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func known(t *testing.T, k testdb.Kind) ([]settings.Setting, map[string]settings.Verdict) {
+	t.Helper()
+	verdicts, err := settings.Verdicts(k.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &testdb.Env{Kind: k, Source: k.DSN(t)}
+	all, err := settings.Settings(t.Context(), k.Name, e.Pool(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 40 {
+		t.Fatalf("%d settings", len(all))
+	}
+	return all, verdicts
+}
+
+// accepted reports whether a session takes a setting.
+func accepted(e *testdb.Env, f settings.Flip) error {
+	db, err := flipped(e, []settings.Flip{f})
+	if err != nil {
+		return err
+	}
+	conn, err := db.Conn(context.Background())
+	if err != nil {
+		_ = db.Close()
+		return err
+	}
+	return cmp.Or(conn.Close(), db.Close())
+}
+
+// flipped is a pool on which each connection begins with settings. On PostgreSQL they are also what
+// the session resets to, as the settings of a role are.
+func flipped(e *testdb.Env, flips []settings.Flip) (*sql.DB, error) {
+	source := e.Source
+	var sets []string
+	for _, f := range flips {
+		switch e.Driver {
+		case "pgx":
+			source += "&" + url.QueryEscape(f.Name) + "=" + strings.ReplaceAll(url.QueryEscape(f.Value), "+", "%20")
+		case "mysql":
+			v := "'" + strings.ReplaceAll(f.Value, "'", "''") + "'"
+			if number(f.Value) {
+				v = f.Value
+			}
+			sets = append(sets, fmt.Sprintf("SET SESSION %s = %s", f.Name, v))
+		default:
+			sets = append(sets, fmt.Sprintf("PRAGMA %s = %s", f.Name, f.Value))
+		}
+	}
+	db, err := sql.Open(e.Driver, source)
+	if err != nil || sets == nil {
+		return db, err
+	}
+	return sql.OpenDB(connector{db.Driver(), source, sets}), db.Close()
+}
+
+func number(v string) bool { return v != "" && strings.Trim(v, "-.0123456789") == "" }
+
+// connector makes settings on each connection before anything else uses it.
+type connector struct {
+	driver driver.Driver
+	source string
+	sets   []string
+}
+
+func (c connector) Driver() driver.Driver { return c.driver }
+
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.driver.Open(c.source)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range c.sets {
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, set, nil); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("%s: %w", set, err)
+		}
+	}
+	return conn, nil
+}

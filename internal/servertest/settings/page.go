@@ -1,0 +1,43 @@
+package settings
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Page is docs/server-settings.md.
+func Page() (string, error) {
+	var b strings.Builder
+	b.WriteString(intro)
+	for _, product := range []struct{ name, title string }{
+		{"postgres", "PostgreSQL"}, {"mysql", "MySQL"}, {"mariadb", "MariaDB"}, {"sqlite", "SQLite"},
+	} {
+		groups, err := Groups(product.name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n| settings | verdict | |\n|---|---|---|\n", product.title)
+		for _, g := range groups {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(g.Names, "`, `"), g.Kind, g.Why)
+		}
+	}
+	return b.String(), nil
+}
+
+const intro = `# Settings of the server
+
+You get: every setting that a session, a role or a server can have, and what it changes for rowlock.
+
+- **pinned**: each lane, and each migration, gives it a literal value. What an application has set on
+  a connection that it returned to its pool changes nothing, nor does a default of a role, a
+  database or the server.
+- **lanes**: the same for lanes. In the application's own transactions, as around ` + "`Fence`" + `, it is
+  what the application makes of it.
+- **checked**: ` + "`Open`" + ` refuses a value that cannot work, and names the cure.
+- **none**: it changes no meaning, for the reason given.
+- **unflipped**: the test leaves it alone, for the reason given.
+
+The lists are [internal/servertest/settings](../internal/servertest/settings). A test gives every
+setting other values, and runs locks of every kind under them. Another fails for a setting that a
+new version of a server has and the list has not.
+`
