@@ -39,6 +39,9 @@ func locks(ctx context.Context, conn *sql.Conn, path string) (_ []string, err er
 // attach opens the file a second time, with a cache of its own also if connections share one.
 func attach(ctx context.Context, conn *sql.Conn, path string) error {
 	_, err := conn.ExecContext(ctx, `ATTACH ? AS rowlock_twin`, location(path)+"?cache=private")
+	if isBusy(err) {
+		return fmt.Errorf("%w: %s: %w", lease.ErrBusy, path, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %s cannot be opened a second time, to see whether its locks work: %w",
 			lease.ErrConfig, path, err)
