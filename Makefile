@@ -6,11 +6,11 @@ test_servers := scripts/with-servers --no-sync --
 with_languages := scripts/with-languages
 # Redis is for comparison alone.
 bench_servers := scripts/with-servers postgres mariadb mysql redis redis_default --
-attack_servers := scripts/with-servers postgres mariadb mysql etcd --
+attack_servers := scripts/with-servers postgres pgbouncer mariadb mysql etcd --
 # For how long make attack attacks each of ON, and by which plan: 0 draws one.
 FOR          ?= 60s
 SEED         ?= 0
-ON           ?= sqlite postgres mariadb mysql postgres+etcd
+ON           ?= sqlite postgres pgbouncer mariadb mysql postgres+etcd
 # gofumpt and staticcheck in the versions tools/go.mod names: they stay out of the library's own
 # go.mod. Without GOWORK=off go refuses -modfile.
 tool         := tool -modfile=$(CURDIR)/tools/go.mod

@@ -119,12 +119,18 @@ func (r *run) fight(ctx context.Context) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	slowing := make(chan struct{})
-	r.slowed = slowdown{plan: &r.plan, team: r.team, database: r.settings.db, bridge: r.bridge}
+	r.slowed = slowdown{plan: &r.plan, team: r.team, database: r.database.Name, bridge: r.bridge}
 	go func() { defer close(slowing); r.slowed.run(ctx) }()
+	beside := make(chan error, 1)
+	if r.database.Pooled {
+		go func() { beside <- r.neighbour(ctx) }()
+	} else {
+		beside <- nil
+	}
 	err = r.follow(ctx)
 	stop()
 	<-slowing
-	return err
+	return errors.Join(err, <-beside)
 }
 
 // judge checks the history and prints what was found.

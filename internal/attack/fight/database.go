@@ -53,8 +53,13 @@ func find(name, folder string) (Database, error) {
 		if d.DSN = os.Getenv(variable); d.DSN == "" {
 			return d, fmt.Errorf("%s is not set; run scripts/with-servers %s -- …", variable, name)
 		}
+	case "pgbouncer":
+		d.Name, d.Pooled = "postgres", true
+		if d.DSN = os.Getenv("ROWLOCK_TEST_PGBOUNCER"); d.DSN == "" {
+			return d, errors.New("ROWLOCK_TEST_PGBOUNCER is not set; run scripts/with-servers postgres pgbouncer -- …")
+		}
 	default:
-		return d, fmt.Errorf("-db %q: want sqlite, postgres, mariadb or mysql", name)
+		return d, fmt.Errorf("-db %q: want sqlite, postgres, pgbouncer, mariadb or mysql", name)
 	}
 	return d, nil
 }

@@ -35,7 +35,7 @@ func Main() {
 		exit(Work(job))
 	}
 	var s settings
-	flag.StringVar(&s.db, "db", "sqlite", "sqlite, postgres, mariadb or mysql")
+	flag.StringVar(&s.db, "db", "sqlite", "sqlite, postgres, pgbouncer (a postgres behind it), mariadb or mysql")
 	flag.BoolVar(&s.bridge, "bridge", false, "go through a bridge from that database to etcd")
 	flag.DurationVar(&s.length, "for", time.Minute, "how long to attack; at least 10s")
 	flag.Uint64Var(&s.seed, "seed", 0, "the plan to run; 0 draws one and prints it")
