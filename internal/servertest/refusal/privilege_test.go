@@ -56,7 +56,7 @@ func TestOpenNamesAllMissingPrivilegesAtOnce(t *testing.T) {
 			refused(s, seen.Env.Pool(s), s.Env.Dialect, rowlock.ErrPrivilege, says...)
 			_, err := optimistic.New(seen.Env.Pool(s), s.Env.Dialect)
 			s.WantErr(err, rowlock.ErrPrivilege)
-			if text := err.Error(); strings.Contains(text, "DELETE ON "+s.Env.Table("rowlock")+" ") {
+			if text := err.Error(); strings.Contains(text, "DELETE ON "+s.Env.Named(s, "rowlock")+" ") {
 				s.Errorf("optimistic.New asks for what it does not need: %s", text)
 			}
 			s.Grant(name)
@@ -78,9 +78,9 @@ func TestOtherStoresNameAllMissingPrivilegesAtOnce(t *testing.T) {
 		_, effects := once.New(seen.Env.Pool(s), s.Env.Dialect, nil)
 		for err, says := range map[error][]string{
 			holds: {
-				"UPDATE ON " + s.Env.Table("rowlock"), "INSERT, UPDATE, DELETE ON " + s.Env.Table("rowlock_hold"),
+				"UPDATE ON " + s.Env.Named(s, "rowlock"), "INSERT, UPDATE, DELETE ON " + s.Env.Named(s, "rowlock_hold"),
 			},
-			effects: {"INSERT, UPDATE, DELETE ON " + s.Env.Table("rowlock_once")},
+			effects: {"INSERT, UPDATE, DELETE ON " + s.Env.Named(s, "rowlock_once")},
 		} {
 			s.WantErr(err, rowlock.ErrPrivilege)
 			for _, word := range says {
@@ -107,7 +107,7 @@ func TestTheNeededPrivilegesAreEnough(t *testing.T) {
 func TestOpenRefusesAUserWithoutAnyPrivilege(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		_, seen := s.User()
-		says := "SELECT, INSERT, UPDATE, DELETE ON " + s.Env.Table("rowlock")
+		says := "SELECT, INSERT, UPDATE, DELETE ON " + s.Env.Named(s, "rowlock")
 		if s.Env.Driver == "mysql" {
 			says = "Access denied" // to the database
 		}
