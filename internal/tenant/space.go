@@ -28,8 +28,8 @@ type Space struct {
 	held, waiting atomic.Int64
 }
 
-// Spaces are those of one client, each once: all callers of one name share its numbers. A space that
-// no client, call or lock refers to has no numbers, and is forgotten: tenants come and go.
+// Spaces are those of one client, each once: all callers of one name share its numbers. A space
+// that no client, call or lock refers to has no numbers, and is forgotten: tenants come and go.
 type Spaces struct {
 	mu  sync.Mutex
 	all map[string]weak.Pointer[Space]

@@ -62,7 +62,7 @@ func (h *hand) forget(ctx context.Context, key string) {
 	}
 }
 
-// mustBeFree records a key that nobody uses and that is not free.
+// mustBeFree records a key that no caller uses and that is not free.
 func (h *hand) mustBeFree(ctx context.Context, key string) {
 	got := &held{serial: h.serial.Add(1), ttl: h.Plan.ttl()}
 	sent := Now()

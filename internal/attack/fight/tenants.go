@@ -17,9 +17,9 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// AddTenant makes a tenant: a schema or database with tables of the same names, to which workers lead
-// connections of their pools. The data that locks protect are named with their own schema from then
-// on, as in an application with tenants.
+// AddTenant makes a tenant: a schema or database with tables of the same names, to which workers
+// lead connections of their pools. The data that locks protect are named with their own schema from
+// then on, as in an application with tenants.
 func (d *Database) AddTenant(ctx context.Context, db *sql.DB) error {
 	tenant := d.Prefix + "tenant"
 	switch d.Name {
@@ -71,7 +71,8 @@ func (w *worker) strays(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		if conn, err := w.db.Conn(ctx); err == nil {
-			_, _ = conn.ExecContext(ctx, lead+w.Database.Tenant) // a killed server refuses, which others report
+			// A killed server refuses, which the other calls of the worker report.
+			_, _ = conn.ExecContext(ctx, lead+w.Database.Tenant)
 			_ = conn.Close()
 		}
 		Sleep(ctx, 20*time.Millisecond)
