@@ -75,6 +75,8 @@ func TestALeaseThatAJumpOfTheClockMakesUrgentIsRenewedFirst(t *testing.T) {
 		keep("wide", 110*time.Second, 10*time.Second, 20*time.Second)          // ends after 100 s
 		keep("narrow", 102500*time.Millisecond, 2*time.Second, 20*time.Second) // 100.5 s, and 99 s
 		time.Sleep(90 * time.Second)
+		synctest.Wait()
+		dog.Stop() // no renewal writes to order any more
 		if fmt.Sprint(order[:4]) != "[clock clock narrow wide]" {
 			t.Errorf("renewed %v", order)
 		}
