@@ -51,9 +51,9 @@ func (d *database) unshadow(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// enter leads a session of ours to the database of our tables. Their names need none, but the server
-// refuses an UPDATE of a table that is joined with a derived one while a session has no database
-// (1046): the DSN may name none, and that of a tenant may have been dropped.
+// enter leads a session of ours to the database of our tables. Their names need none, but the
+// server refuses an UPDATE of a table that is joined with a derived one while a session has no
+// database (1046): the DSN may name none, and that of a tenant may have been dropped.
 func (d *database) enter(ctx context.Context, conn *sql.Conn) error {
 	names := d.settings.Names
 	if names.Schema == "" {
