@@ -44,6 +44,7 @@ type worker struct {
 	bridge *paxosbridge.Bridge
 	record *history.Recorder
 	serial atomic.Int64
+	pipe   *pipe
 }
 
 func Work(text string) (err error) {
@@ -58,6 +59,8 @@ func Work(text string) (err error) {
 	defer func() { err = errors.Join(err, w.record.Close()) }()
 	before := runtime.NumGoroutine()
 	defer func() { w.leaks(before) }()
+	w.pipe = newPipe()
+	defer w.pipe.drain()
 	closing, err := w.enter()
 	defer func() { err = errors.Join(err, closing.close()) }()
 	if err != nil {
@@ -93,6 +96,9 @@ func (w *worker) config() *rowlock.Config {
 	}
 	if w.Worker == 2 {
 		c.Hints = rowlock.HintsOff
+	}
+	if w.Worker == 3 {
+		c.Logger = slog.New(w.pipe)
 	}
 	return c
 }
