@@ -11,6 +11,41 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
+// An operator is told which session keeps a key that its holder has fenced, and ends it on request.
+// A file has no sessions to end.
+func TestReleaseNamesTheSessionOfAFenceAndEvictEndsIt(t *testing.T) {
+	each(t, func(b *bed) {
+		if b.Dialect.Name() == "sqlite" {
+			b.Skip("a file has one writer and no sessions")
+		}
+		c, err := rowlock.Open(b.Pool(b.T), b.Dialect, &rowlock.Config{TTL: time.Minute, EvictAfter: -1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer c.Close()
+		l, err := c.Lock(b.Context(), "fenced")
+		if err != nil {
+			b.Fatal(err)
+		}
+		tx, err := b.DB.BeginTx(context.Background(), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer tx.Rollback()
+		if err := l.Fence(b.Context(), tx); err != nil {
+			b.Fatal(err)
+		}
+		b.wants(3, "session ", "release", "fenced", "--force", "--reason", "stuck")
+		out := b.wants(0, "", "release", "fenced", "--force", "--reason", "stuck", "--evict")
+		if !strings.Contains(out, "is free") {
+			b.Errorf("release prints %q", out)
+		}
+		if tx.Commit() == nil {
+			b.Error("the fenced transaction was committed, and its session was to be ended")
+		}
+	})
+}
+
 func TestReleaseDeposesALiveHolderAndLeavesARecord(t *testing.T) {
 	each(t, func(b *bed) {
 		c, err := rowlock.Open(b.Pool(b.T), b.Dialect, &rowlock.Config{Identity: "web-1/4711/orders", TTL: 3 * time.Second})
