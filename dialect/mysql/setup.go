@@ -27,12 +27,13 @@ const (
 			character_set_client = utf8mb4, character_set_results = utf8mb4,
 			collation_connection = utf8mb4_bin, time_zone = '+00:00',
 			foreign_key_checks = 1, unique_checks = 1, lock_wait_timeout = 86400,
+			sort_buffer_size = 2097152, tmp_table_size = 16777216, max_heap_table_size = 16777216,
 			optimizer_switch = 'derived_merge=on'`
 	// meaningMariaDB and meaningMySQL are those of one product. A limit on statements would end a
 	// renewal that waits.
 	meaningMariaDB = `, check_constraint_checks = 1, old_mode = '', query_cache_type = OFF,
 			sql_if_exists = 0, max_statement_time = 0, max_recursive_iterations = 1000,
-			max_session_mem_used = 9223372036854775807`
+			max_session_mem_used = 9223372036854775807, tmp_disk_table_size = 18446744073709551615`
 	meaningMySQL = `, max_execution_time = 0, cte_max_recursion_depth = 1000`
 
 	// unlimited comes first, because a limit of 0 rows would hide the server's version too.
@@ -101,14 +102,16 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 
 // pin makes the settings of a migration, whose statements are those of any lane's session.
 func pin(ctx context.Context, conn *sql.Conn) error {
-	if _, err := conn.ExecContext(ctx, unlimited); err != nil {
-		return err
+	for _, set := range []string{unlimited, `SET SESSION TRANSACTION READ WRITE`} {
+		if _, err := conn.ExecContext(ctx, set); err != nil {
+			return err
+		}
 	}
 	var version string
 	if err := conn.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return err
 	}
-	set := `SET SESSION ` + meaningOf(version) + `, timestamp = DEFAULT, innodb_strict_mode = 1`
+	set := `SET SESSION ` + meaningOf(version) + `, timestamp = DEFAULT`
 	if strings.Contains(version, mariaDB) {
 		set += `, alter_algorithm = 'DEFAULT'`
 	}

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strconv"
@@ -66,9 +67,15 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (Facts, error) {
 
 // Unshared runs f, whose statements go to conn. In a session that other clients share they run in a
 // transaction with the settings of a lane: what another client has set there says nothing about the
-// database.
+// database. Where a session keeps the settings, conn is dropped afterwards. A server that does not
+// take them is another product, or f says what is wrong.
 func (d *Dialect) Unshared(ctx context.Context, conn *sql.Conn, f func() error) error {
-	if !d.Pooled() {
+	switch {
+	case d.PinsSession:
+		_ = d.Pin(ctx, conn)
+		defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
+		return f()
+	case !d.Pooled():
 		return f()
 	}
 	s := NewSession(conn)

@@ -51,7 +51,9 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 		facts, err = s.examine(ctx, db, conn, o)
 		return err
 	})
-	err = oneline.Join(err, conn.Close())
+	if closed := conn.Close(); !errors.Is(closed, sql.ErrConnDone) { // see Unshared
+		err = oneline.Join(err, closed)
+	}
 	if err != nil {
 		return nil, facts, s.refusal(err)
 	}

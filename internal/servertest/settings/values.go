@@ -120,7 +120,7 @@ func values(s Setting, kind, least, most, list string) (all []string) {
 			add(least)
 			add(most)
 		}
-		if err == nil && n > 1 {
+		if err == nil && n > 1 && n < 1<<62 {
 			add(fmt.Sprint(int64(n / 2)))
 		}
 		if kind == "" { // MySQL tells no range of many
