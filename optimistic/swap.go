@@ -32,7 +32,7 @@ func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
 		s := swap{db, f, &shared{timeout: timeout}}
 		return s, sqlstore.Features{
 			OneWriter: f.OneWriter, CheckNames: f.CheckNames, ProbePool: f.ProbePool,
-			Listener: f.Listener, Version: f.Version,
+			Listener: f.Listener, Version: f.Version, Pin: f.Pin, PinsSession: f.PinsSession,
 			Fence: s.fence, Reap: s.reapBucket,
 		}
 	})

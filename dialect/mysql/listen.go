@@ -162,8 +162,8 @@ func (e *listener) begin(ctx context.Context) error {
 // setup has the server end the session soon if this process is stopped. A limit on statements must
 // not end the wait, and the wait is no slow statement.
 func setup(ctx context.Context, s *sqlstore.Session) error {
-	var version string
-	if err := s.Conn().QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
+	version, _, err := meet(ctx, s.Conn())
+	if err != nil {
 		return err
 	}
 	if _, err := s.Conn().ExecContext(ctx,

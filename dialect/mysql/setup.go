@@ -17,15 +17,13 @@ const (
 	// meaning are the settings that change what statements mean. They are literals, because DEFAULT
 	// is the server's global value, which may be what is to be undone. sql_mode is strict, whatever
 	// the server defaults to. Under completion_type = CHAIN every COMMIT would begin the next
-	// transaction, and what follows a renewal would never be committed. A sql_select_limit would
-	// cut batches, safe updates would refuse them, and a short max_sort_length would order keys by
+	// transaction, and what follows a renewal would never be committed. Safe
+	// updates would refuse batches, and a short max_sort_length would order keys by
 	// their first bytes. Without derived_merge MySQL takes a parameter of bytes for text (error
 	// 3854).
 	meaning = `sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1,
 			completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_auto_is_null = 0,
-			sql_select_limit = 18446744073709551615, sql_big_selects = 1, max_sort_length = 1024,
-			character_set_client = utf8mb4, character_set_results = utf8mb4,
-			collation_connection = utf8mb4_bin, time_zone = '+00:00',
+			sql_big_selects = 1, max_sort_length = 1024, time_zone = '+00:00',
 			foreign_key_checks = 1, unique_checks = 1, lock_wait_timeout = 86400,
 			sort_buffer_size = 2097152, tmp_table_size = 16777216, max_heap_table_size = 16777216,
 			optimizer_switch = 'derived_merge=on'`
@@ -36,8 +34,11 @@ const (
 			max_session_mem_used = 9223372036854775807, tmp_disk_table_size = 18446744073709551615`
 	meaningMySQL = `, max_execution_time = 0, cte_max_recursion_depth = 1000`
 
-	// unlimited comes first, because a limit of 0 rows would hide the server's version too.
-	unlimited = `SET SESSION sql_select_limit = 18446744073709551615`
+	// plain comes first: a limit would cut batches, and under one of 0 rows, or in another
+	// character set, the server's version could not be read, nor a time zone be named.
+	plain = `SET SESSION sql_select_limit = 18446744073709551615,
+			character_set_client = utf8mb4, character_set_results = utf8mb4,
+			collation_connection = utf8mb4_bin`
 
 	// begin begins a transaction of InTx, in a session that is READ COMMITTED.
 	begin = `START TRANSACTION READ WRITE`
@@ -51,6 +52,14 @@ func meaningOf(version string) string {
 	return meaning + meaningMySQL
 }
 
+// meet asks the server for its version and its number of the session.
+func meet(ctx context.Context, conn *sql.Conn) (version string, id int64, err error) {
+	if _, err = conn.ExecContext(ctx, plain); err == nil {
+		err = conn.QueryRowContext(ctx, `SELECT VERSION(), CONNECTION_ID()`).Scan(&version, &id)
+	}
+	return version, id, err
+}
+
 // Setup makes the session's settings. Under READ COMMITTED InnoDB takes no gap locks, which would
 // make two keys conflict. Waits for row locks have the shortest bound that MySQL accepts. A frozen
 // timestamp would stop the clock; its DEFAULT is the clock, and no global value.
@@ -62,15 +71,11 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if err := limit(s); err != nil {
 		return err
 	}
-	if _, err := s.Conn().ExecContext(ctx, unlimited); err != nil {
-		return err
-	}
-	var version string
-	err := s.Conn().QueryRowContext(ctx, `SELECT VERSION(), CONNECTION_ID()`).Scan(&version, &s.ID)
+	version, id, err := meet(ctx, s.Conn())
 	if err != nil {
 		return err
 	}
-	s.Begin = begin
+	s.ID, s.Begin = id, begin
 	settings := []string{
 		// What the application left open: our statements would be part of it, and never be
 		// committed.
@@ -102,13 +107,11 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 
 // pin makes the settings of a migration, whose statements are those of any lane's session.
 func pin(ctx context.Context, conn *sql.Conn) error {
-	for _, set := range []string{unlimited, `SET SESSION TRANSACTION READ WRITE`} {
-		if _, err := conn.ExecContext(ctx, set); err != nil {
-			return err
-		}
+	version, _, err := meet(ctx, conn)
+	if err != nil {
+		return err
 	}
-	var version string
-	if err := conn.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
+	if _, err := conn.ExecContext(ctx, `SET SESSION TRANSACTION READ WRITE`); err != nil {
 		return err
 	}
 	set := `SET SESSION ` + meaningOf(version) + `, timestamp = DEFAULT`

@@ -58,6 +58,9 @@ func (d *Dialect) locate(ctx context.Context, pool Pool) (schema string, err err
 		return "", NotSent{err}
 	}
 	defer conn.Close()
+	if d.PinsSession {
+		defer d.pinned(ctx, conn)()
+	}
 	schema, err = d.Locate(ctx, conn, d.settings.Prefix+"rowlock_meta")
 	switch {
 	case errors.Is(err, ErrStrayed):

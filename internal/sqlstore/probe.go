@@ -72,8 +72,7 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (Facts, error) {
 func (d *Dialect) Unshared(ctx context.Context, conn *sql.Conn, f func() error) error {
 	switch {
 	case d.PinsSession:
-		_ = d.Pin(ctx, conn)
-		defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
+		defer d.pinned(ctx, conn)()
 		return f()
 	case !d.Pooled():
 		return f()
@@ -83,6 +82,14 @@ func (d *Dialect) Unshared(ctx context.Context, conn *sql.Conn, f func() error) 
 		return err
 	}
 	return s.InTx(ctx, f)
+}
+
+// pinned gives a connection of the pool the settings of a lane, for its session. The function that
+// it returns drops it, because they are not the application's. A server that does not take them is
+// another product, or what is asked of it next says what is wrong.
+func (d *Dialect) pinned(ctx context.Context, conn *sql.Conn) (drop func()) {
+	_ = d.Pin(ctx, conn)
+	return func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 }
 
 // ProbeOther runs ProbePool on a connection besides the one that the caller has, if the pool has
