@@ -87,7 +87,7 @@ mysql_serve() {
 	exec setsid "${as_mysql[@]}" --pdeathsig="${stop_signal[mysql]}" mysqld --no-defaults \
 		--datadir="$inside/data" --tmpdir="$inside/tmp" --socket="$inside/socket" --init-file="$inside/init.sql" \
 		--bind-address=127.0.0.1 --port="$2" --skip-name-resolve --max-connections=300 --mysqlx=OFF \
-		${no_sync:+--innodb-flush-method=nosync --sync-binlog=0}
+		${no_sync:+--innodb-flush-method=nosync}
 }
 
 mysql_open() {
