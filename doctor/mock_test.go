@@ -12,6 +12,9 @@ import (
 	"github.com/rowlockdb/rowlock/doctor"
 )
 
+// named leaves out the question for the schema of the tables.
+var named = dialect.Schema("app")
+
 // scripted is what a MySQL or MariaDB would say of its settings.
 func scripted(t *testing.T, version string, vars ...string) doctor.Finding {
 	t.Helper()
@@ -29,7 +32,7 @@ func scripted(t *testing.T, version string, vars ...string) doctor.Finding {
 		rows.AddRow(name, value)
 	}
 	mock.ExpectQuery("SHOW .*SESSION VARIABLES").WillReturnRows(rows)
-	r, err := doctor.Examine(t.Context(), db, mysql.New(), quick("topology"))
+	r, err := doctor.Examine(t.Context(), db, mysql.New(named), quick("topology"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,12 +77,12 @@ func session(t *testing.T, d dialect.Dialect, peer string, state ...string) doct
 
 // The answers are scripted: the servers of tests are on this machine.
 func TestAConnectionInClearTextIsFound(t *testing.T) {
-	judge(t, session(t, postgres.New(), "10.0.0.7", "ssl=false", "version=", "cipher="), doctor.Warning,
+	judge(t, session(t, postgres.New(named), "10.0.0.7", "ssl=false", "version=", "cipher="), doctor.Warning,
 		"10.0.0.7", "not encrypted", "sslmode=verify-full")
-	judge(t, session(t, postgres.New(), "10.0.0.7", "ssl=true", "version=TLSv1.3", "cipher=TLS_AES_256_GCM_SHA384"), doctor.OK)
-	judge(t, session(t, postgres.New(), "", "ssl=false", "version=", "cipher="), doctor.OK)
-	judge(t, session(t, postgres.New(), "::1", "ssl=false", "version=", "cipher="), doctor.OK)
-	judge(t, session(t, mysql.New(), "web-1", "Ssl_cipher=", "Ssl_version="), doctor.Warning, "web-1", "tls=true")
-	judge(t, session(t, mysql.New(), "web-1", "Ssl_cipher=TLS_AES_128_GCM_SHA256", "Ssl_version=TLSv1.3"), doctor.OK)
-	judge(t, session(t, mysql.New(), "localhost", "Ssl_cipher=", "Ssl_version="), doctor.OK)
+	judge(t, session(t, postgres.New(named), "10.0.0.7", "ssl=true", "version=TLSv1.3", "cipher=TLS_AES_256_GCM_SHA384"), doctor.OK)
+	judge(t, session(t, postgres.New(named), "", "ssl=false", "version=", "cipher="), doctor.OK)
+	judge(t, session(t, postgres.New(named), "::1", "ssl=false", "version=", "cipher="), doctor.OK)
+	judge(t, session(t, mysql.New(named), "web-1", "Ssl_cipher=", "Ssl_version="), doctor.Warning, "web-1", "tls=true")
+	judge(t, session(t, mysql.New(named), "web-1", "Ssl_cipher=TLS_AES_128_GCM_SHA256", "Ssl_version=TLSv1.3"), doctor.OK)
+	judge(t, session(t, mysql.New(named), "localhost", "Ssl_cipher=", "Ssl_version="), doctor.OK)
 }
