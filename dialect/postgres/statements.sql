@@ -353,14 +353,18 @@ ORDER BY r.key LIMIT $5::bigint
 -- the wait. If the fence that blocked it wrote nothing, it would go on and read what that
 -- transaction has changed since. Because the fence writes, Postgres refuses it (40001). An expired
 -- lease is fenced and not revived. It returns 1 if the row stays locked until the transaction ends,
--- and 0 if ROLLBACK TO a savepoint would unlock it: the row that it has written is the savepoint's,
--- and the one before it, which the subquery still sees, not the transaction's either.
+-- and fails (22P02) if ROLLBACK TO a savepoint would unlock it: the row that it has written is the
+-- savepoint's, and the one before it, which the subquery still sees, is not this transaction's: what is
+-- seen and in progress is. It fails so that it leaves no row that a later fence would take for one.
 UPDATE rowlock SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()
   THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')
     ELSE expires_at END
 WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home
-RETURNING (xmin::text::bigint = txid_current() & 4294967295 OR (SELECT before.xmin::text::bigint
-  FROM rowlock AS before WHERE before.key = $1) = txid_current() & 4294967295)::int
+RETURNING (CASE WHEN xmin::text::bigint = txid_current() & 4294967295 THEN '1'
+  WHEN (SELECT CASE WHEN past < 2147483648 THEN txid_status(txid_current() + past) END
+    FROM (SELECT (before.xmin::text::bigint - txid_current()) & 4294967295 AS past
+      FROM rowlock AS before WHERE before.key = $1) AS x) = 'in progress' THEN '1'
+  ELSE 'a fence inside a savepoint' END)::int
 
 -- name: release-tx
 -- $1 key, $2 owner, $3 token

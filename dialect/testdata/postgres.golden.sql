@@ -1417,8 +1417,11 @@ UPDATE /* rowlock fence */ "rowlock" SET expires_at = CASE WHEN $4::bigint > 0 A
   THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')
     ELSE expires_at END
 WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
-RETURNING (xmin::text::bigint = txid_current() & 4294967295 OR (SELECT before.xmin::text::bigint
-  FROM "rowlock" AS before WHERE before.key = $1) = txid_current() & 4294967295)::int
+RETURNING (CASE WHEN xmin::text::bigint = txid_current() & 4294967295 THEN '1'
+  WHEN (SELECT CASE WHEN past < 2147483648 THEN txid_status(txid_current() + past) END
+    FROM (SELECT (before.xmin::text::bigint - txid_current()) & 4294967295 AS past
+      FROM "rowlock" AS before WHERE before.key = $1) AS x) = 'in progress' THEN '1'
+  ELSE 'a fence inside a savepoint' END)::int
 
 -- dialect/postgres/statements.sql: release-tx
 UPDATE /* rowlock release-tx */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()

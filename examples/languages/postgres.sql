@@ -83,8 +83,11 @@ UPDATE rowlock SET expires_at = CASE WHEN :extend_us::bigint > 0 AND expires_at 
   THEN greatest(expires_at, clock_timestamp() + :extend_us::bigint * interval '1 microsecond')
     ELSE expires_at END
 WHERE key = :key AND owner = :owner AND token = :token AND home = 0
-RETURNING (xmin::text::bigint = txid_current() & 4294967295 OR (SELECT before.xmin::text::bigint
-  FROM rowlock AS before WHERE before.key = :key) = txid_current() & 4294967295)::int
+RETURNING (CASE WHEN xmin::text::bigint = txid_current() & 4294967295 THEN '1'
+  WHEN (SELECT CASE WHEN past < 2147483648 THEN txid_status(txid_current() + past) END
+    FROM (SELECT (before.xmin::text::bigint - txid_current()) & 4294967295 AS past
+      FROM rowlock AS before WHERE before.key = :key) AS x) = 'in progress' THEN '1'
+  ELSE 'a fence inside a savepoint' END)::int
 
 -- name: release
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()

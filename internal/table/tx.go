@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -19,6 +20,9 @@ func (s *Store) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error
 	return s.FenceRenew(ctx, tx, lease.RenewRequest{Lease: l})
 }
 
+// inSavepoint is what the statement fails with where ROLLBACK TO would undo it; see PostgreSQL's.
+const inSavepoint = "a fence inside a savepoint"
+
 // FenceRenew is Fence, and extends the lease in the caller's transaction if it is alive and the TTL
 // is not 0.
 func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
@@ -28,13 +32,13 @@ func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRe
 	if s.d.Fence != nil {
 		return s.inTx(ctx, tx, "fence", r.Lease, s.d.Fence(ctx, tx, r))
 	}
-	var stays int
+	var one int
 	args := []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token, sqlstore.Micros(r.TTL)}
-	err := tx.QueryOne(ctx, s.d.Text("fence"), args, &stays)
-	if err == nil && stays == 0 {
+	err := tx.QueryOne(ctx, s.d.Text("fence"), args, &one)
+	if err != nil && strings.Contains(err.Error(), inSavepoint) {
 		return fmt.Errorf("%w: fence %q: inside a savepoint (a nested transaction of pgx, gorm or bun is one), "+
 			"and ROLLBACK TO it would unlock the key while the transaction goes on: fence in the outer "+
-			"transaction, before the first savepoint; roll back", lease.ErrConfig, r.Key)
+			"transaction, before the first savepoint; roll back (%w)", lease.ErrConfig, r.Key, err)
 	}
 	return s.inTx(ctx, tx, "fence", r.Lease, err)
 }

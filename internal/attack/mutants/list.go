@@ -60,8 +60,11 @@ var mutants = []mutant{
 			"  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')\n" +
 			"    ELSE expires_at END\n" +
 			"WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home\n" +
-			"RETURNING (xmin::text::bigint = txid_current() & 4294967295 OR (SELECT before.xmin::text::bigint\n" +
-			"  FROM rowlock AS before WHERE before.key = $1) = txid_current() & 4294967295)::int",
+			"RETURNING (CASE WHEN xmin::text::bigint = txid_current() & 4294967295 THEN '1'\n" +
+			"  WHEN (SELECT CASE WHEN past < 2147483648 THEN txid_status(txid_current() + past) END\n" +
+			"    FROM (SELECT (before.xmin::text::bigint - txid_current()) & 4294967295 AS past\n" +
+			"      FROM rowlock AS before WHERE before.key = $1) AS x) = 'in progress' THEN '1'\n" +
+			"  ELSE 'a fence inside a savepoint' END)::int",
 		"SELECT 1 FROM rowlock WHERE $4::bigint >= 0 AND key = $1 AND owner = $2 AND token = $3 AND home = @home", onPostgres, "calm",
 	},
 	{"a fence locks nothing", mysqlSQL, "fence", "home = @home FOR UPDATE", "home = @home", onMySQL, "calm"},

@@ -43,10 +43,37 @@ func TestAFenceBeforeTheSavepointStays(t *testing.T) {
 		s.OK(l.Fence(s.Context(), tx))
 		s.Exec(tx, `SAVEPOINT inner_one`)
 		s.OK(l.Fence(s.Context(), tx))
+		s.OK(l.Fence(s.Context(), tx))
 		s.Exec(tx, `ROLLBACK TO SAVEPOINT inner_one`)
 		s.OK(l.Fence(s.Context(), tx))
 		s.Exec(tx, `RELEASE SAVEPOINT inner_one`)
+		s.Exec(tx, `SAVEPOINT inner_two`)
+		s.OK(l.Fence(s.Context(), tx))
+		s.Exec(tx, `SAVEPOINT inner_three`)
+		s.OK(l.Fence(s.Context(), tx))
+		s.Exec(tx, `ROLLBACK TO SAVEPOINT inner_two`)
 		stillHeld(s, other, tx)
+	})
+}
+
+// A program that goes on after a fence was refused has no later one pass because of it.
+func TestAFenceThatWasRefusedInASavepointLetsNoOtherPass(t *testing.T) {
+	servertest.Each(t, func(s *servertest.Scene) {
+		if !s.Is("postgres") {
+			s.T.Skip("no fence is refused there")
+		}
+		l := s.Take(s.Client(), "k", rowlock.NoRenew())
+		tx := s.Begin(s.Env.DB, nil)
+		s.Exec(tx, `SAVEPOINT inner_one`)
+		for range 2 {
+			if err := l.Fence(s.Context(), tx); err == nil {
+				s.Error("a fence in a savepoint has passed")
+			}
+		}
+		if _, err := tx.Exec(`RELEASE SAVEPOINT inner_one`); err == nil {
+			s.Error("what a refused fence has written was kept")
+		}
+		s.OK(tx.Rollback())
 	})
 }
 
