@@ -22,8 +22,8 @@ const pinsFirst = `SET LOCAL statement_timeout = 5000`
 // have set there, the role first, on whose rights the others depend. They end with the transaction,
 // so that the session stays as it was. A default that forbids writing stays in force: an operator
 // who makes a database read-only moves it elsewhere.
-var pins = `SELECT /* rowlock pins */ set_config('role', NULL, true),
-		set_config('search_path', NULL, true), ` + meaning(true) + `,
+var pins = `SELECT /* rowlock pins */ set_config('session_authorization', NULL, true),
+		set_config('role', NULL, true), set_config('search_path', NULL, true), ` + meaning(true) + `,
 		set_config('synchronous_commit', ` + durable(true) + `, true),
 		set_config('lock_timeout', '1000', true),
 		set_config('idle_in_transaction_session_timeout', '4000', true),
@@ -61,6 +61,22 @@ func (w *wire) askShared(ctx context.Context, c *pgconn.PgConn) error {
 	}
 	if err != nil && alone {
 		w.rollBack(ctx, c)
+	}
+	return err
+}
+
+// pinned runs f, which changes nothing, in a transaction with the pins if others share the session.
+func (w *wire) pinned(ctx context.Context, c *pgconn.PgConn, f func() error) error {
+	if w.shared == nil || w.shared.InTransaction() {
+		return f()
+	}
+	_, err := c.Exec(ctx, beginShared+`; `+pinsFirst+`; `+pins).ReadAll()
+	if err == nil {
+		err = f()
+	}
+	w.rollBack(ctx, c)
+	if err == nil && w.broken {
+		err = errBroken
 	}
 	return err
 }

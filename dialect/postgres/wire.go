@@ -75,7 +75,8 @@ var errBroken = errors.New("the connection is broken")
 
 // Prepare has the server prepare a statement. Its name is its text's: behind a pooler that nothing
 // has found, the name of another session's statement would run that one. In a shared session it has
-// no name, and only its types are kept.
+// no name, and only its types are kept; and the server must not read it by what another client has
+// set there, such as a role that may not use the schema.
 func (w *wire) Prepare(ctx context.Context, driverConn any, query string) (sqlstore.Plan, error) {
 	var p *plan
 	name := ""
@@ -84,11 +85,13 @@ func (w *wire) Prepare(ctx context.Context, driverConn any, query string) (sqlst
 	}
 	err := w.on(ctx, driverConn, "prepare", query,
 		func(ctx context.Context, c *pgconn.PgConn) error {
-			d, err := c.Prepare(ctx, name, query, nil)
-			if err == nil {
-				p = planOf(d)
-			}
-			return err
+			return w.pinned(ctx, c, func() error {
+				d, err := c.Prepare(ctx, name, query, nil)
+				if err == nil {
+					p = planOf(d)
+				}
+				return err
+			})
 		})
 	if err != nil {
 		return nil, err

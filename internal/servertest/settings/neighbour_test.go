@@ -36,6 +36,7 @@ var neighbours = map[string][]string{
 		"SET lock_timeout = 1", "SET statement_timeout = 100",
 	},
 	"another role": {"SET ROLE pg_monitor", "SET row_security = off", "SET exit_on_error = on"},
+	"another user": {"SET SESSION AUTHORIZATION pg_monitor"},
 	"no index":     {"SET enable_indexscan = off", "SET enable_bitmapscan = off"},
 }
 
@@ -112,6 +113,8 @@ func ownDatabase(t *testing.T) (direct, pooled *testdb.Env) {
 		t.Fatal(err)
 	}
 	watch(t, direct)
+	// A neighbour's role may not even name the tables.
+	direct.Exec(t, `REVOKE USAGE ON SCHEMA public FROM PUBLIC`)
 	return direct, pooled
 }
 
@@ -165,7 +168,9 @@ const sessions = 4
 func inEverySession(t *testing.T, db *sql.DB, statements []string) {
 	t.Helper()
 	for _, tx := range everySession(t, db) {
-		for _, set := range append([]string{`DISCARD PLANS`, `RESET ALL`, `RESET ROLE`}, statements...) {
+		for _, set := range append([]string{
+			`DISCARD PLANS`, `RESET SESSION AUTHORIZATION`, `RESET ALL`, `RESET ROLE`,
+		}, statements...) {
 			if _, err := tx.ExecContext(context.Background(), set); err != nil {
 				t.Fatal(err)
 			}
