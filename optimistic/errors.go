@@ -118,5 +118,9 @@ func (t *Table[T]) explain(verb string, err error) error {
 		errors.Is(v.As, lease.ErrCorrupt) || errors.Is(v.As, lease.ErrTokenExhausted) {
 		return fmt.Errorf("rowlock: %s: %w", what, err)
 	}
-	return sqlstore.ExplainOwn(t.d, what, err)
+	err = sqlstore.ExplainOwn(t.d, what, err)
+	if errors.Is(err, lease.ErrTable) {
+		t.located.forget()
+	}
+	return err
 }

@@ -58,7 +58,7 @@ func raceReaper(t *testing.T, e *testdb.Env) (met bool) {
 	late, commit := faultdb.NewGate(), faultdb.NewGate()
 	defer late.Release()
 	defer commit.Release()
-	insert, end := on("cas-insert", faultdb.Block(late)), faultdb.NewToggle(faultdb.OnMatch("COMMIT", faultdb.Nth(1, faultdb.Block(commit))))
+	insert, end := on("cas-insert", faultdb.Block(late)), faultdb.NewToggle(faultdb.OnCommitText(faultdb.Nth(1, faultdb.Block(commit))))
 	inserter, log := tapped(t, e, insert)
 	reaper, _ := tapped(t, e, end)
 	other := open(t, e)
@@ -107,7 +107,7 @@ func waits(t *testing.T, e *testdb.Env) {
 	t.Helper()
 	prefix := e.Dialect.Names().Prefix
 	query := map[string]string{
-		"postgres": `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT % INTO "` + prefix + `%'`,
+		"postgres": `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT % INTO %"` + prefix + `%'`,
 		"mariadb":  `SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%` + prefix + `%'`,
 		"mysql":    `SELECT count(*) FROM performance_schema.data_locks WHERE lock_status = 'WAITING' AND object_name = '` + prefix + `rowlock'`,
 	}[e.Name]
@@ -125,7 +125,7 @@ func waits(t *testing.T, e *testdb.Env) {
 func TestARowThatIsMadeIsMadeOnce(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env) {
 		for name, fault := range map[string]faultdb.Fault{"before the commit": faultdb.FailBeforeSend(), "after it": faultdb.LoseReply()} {
-			cut := faultdb.NewToggle(faultdb.OnMatch("COMMIT", faultdb.Nth(1, fault)))
+			cut := faultdb.NewToggle(faultdb.OnCommitText(faultdb.Nth(1, fault)))
 			s, _ := tapped(t, e, cut)
 			cut.On()
 			l, a := ask(t, s, name)

@@ -41,6 +41,10 @@ func (t *Table[T]) Modify(
 		return fmt.Errorf("%w: modify %s: needs a database and a function", lease.ErrConfig, t.name)
 	}
 	return Retry(ctx, func(ctx context.Context) error {
+		t, err := t.on(ctx, db)
+		if err != nil {
+			return err
+		}
 		rows, err := t.Select(ctx, db, keys)
 		if err != nil {
 			return err

@@ -43,6 +43,10 @@ func (t *Table[T]) Select(ctx context.Context, ext Ext, keys []any) ([]T, error)
 	if err != nil {
 		return nil, err
 	}
+	t, err = t.on(ctx, ext)
+	if err != nil {
+		return nil, err
+	}
 	out, found, strange := make([]T, len(keys)), make([]bool, len(keys)), false
 	err = t.query(ctx, ext, tuples, func(row T) error {
 		at, ok := places[t.identityOf(&row)]

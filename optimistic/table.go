@@ -31,6 +31,7 @@ type Table[T any] struct {
 	d       *sqlstore.Dialect
 	name    string
 	quoted  string
+	located *located
 	columns []column // in the order of the struct
 	keys    []int    // which of columns are the key
 	version int      // which of columns is the version
@@ -49,9 +50,12 @@ type column struct {
 // version is the field tagged `db:"name,version"`, or else the column version: an integer, NOT NULL
 // in the table, which every writer raises. An error is lease.ErrConfig.
 //
-// name is that of the table, or "schema.name". Without a schema the table is found as the session
-// that runs the statement finds it: write the schema if sessions of your pool change it (SET
-// search_path, USE).
+// name is that of the table, or "schema.name". Without a schema it is, in a transaction or on a
+// connection of yours, the table that its session finds. Through a pool it is the table that a new
+// connection finds, whatever an application has sent on a connection before it was returned (SET
+// search_path, USE); neither does a statement count that a hook sends on each new connection. On
+// SQLite it is that of the DSN's file; if that has none, one in a file that the connection has
+// attached.
 func NewTable[T any](d dialect.Dialect, name string) (*Table[T], error) {
 	if isnil.Value(d) {
 		return nil, fmt.Errorf("%w: optimistic.NewTable needs a dialect", lease.ErrConfig)
@@ -61,7 +65,7 @@ func NewTable[T any](d dialect.Dialect, name string) (*Table[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Table[T]{d: of, name: name, quoted: quoted, version: -1}
+	t := &Table[T]{d: of, name: name, quoted: quoted, located: new(located), version: -1}
 	typ := reflect.TypeFor[T]()
 	if typ.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%w: optimistic.NewTable of %s: use a struct with a field for each "+

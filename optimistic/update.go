@@ -53,11 +53,16 @@ func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 
 // updateOn sends the statement on what database/sql does not send it on again by itself.
 func (t *Table[T]) updateOn(ctx context.Context, ext Ext, v reflect.Value, read int64) error {
-	switch e := ext.(type) { // *sql.Tx and *sql.Conn, then *sql.DB
+	if pool, ok := poolOf(ext); ok { // *sql.DB
+		at, err := t.on(ctx, ext)
+		if err != nil {
+			return err
+		}
+		return at.updateBy(ctx, pool, v, read)
+	}
+	switch ext.(type) { // *sql.Tx and *sql.Conn
 	case interface{ Rollback() error }, interface{ Raw(f func(any) error) error }:
 		return t.update(ctx, ext, v, read)
-	case dialect.Pool:
-		return t.updateBy(ctx, e, v, read)
 	}
 	return fmt.Errorf("%w: update %s: %T may be a pool, which runs a statement again if its reply was "+
 		"lost, and does the change twice: pass the *sql.DB, *sql.Tx or *sql.Conn in it, or give the type "+

@@ -25,7 +25,7 @@ const located = `WITH own AS MATERIALIZED (
 )
 SELECT s.nspname FROM named AS s
 ORDER BY NOT EXISTS (SELECT 1 FROM pg_class AS c
-  WHERE c.relnamespace = s.oid AND c.relname = $1::text AND c.relkind IN ('r', 'p')), s.place
+  WHERE c.relnamespace = s.oid AND c.relname = $1::text AND c.relkind IN ('r', 'p', 'v', 'm', 'f')), s.place
 LIMIT 1`
 
 // Locate returns the first schema of the session's default search_path that has the table, or else

@@ -21,6 +21,12 @@ func OnMatch(text string, inj Injector) Injector {
 	return OnFunc(func(op Op) bool { return op.Executes() && strings.Contains(op.Query, text) }, inj)
 }
 
+// OnCommitText asks inj about every execution of COMMIT as a statement. OnMatch would find the word in the isolation
+// level of a BEGIN too.
+func OnCommitText(inj Injector) Injector {
+	return OnFunc(func(op Op) bool { return op.Executes() && op.Query == "COMMIT" }, inj)
+}
+
 // OnKind asks inj about the operations of these kinds.
 func OnKind(inj Injector, kinds ...Kind) Injector {
 	return OnFunc(func(op Op) bool { return slices.Contains(kinds, op.Kind) }, inj)

@@ -23,21 +23,27 @@ func (d *Dialect) Located(ctx context.Context, pool Pool) (*Dialect, error) {
 	if d.settings.Schema != "" {
 		return d, nil
 	}
-	schema, err := d.locate(ctx, pool)
+	schema, err := d.find(ctx, pool, d.settings.Prefix+"rowlock_meta")
+	if err != nil {
+		return nil, err
+	}
+	return d.in(schema)
+}
+
+// find returns the schema in which a new connection of the pool finds a table.
+func (d *Dialect) find(ctx context.Context, pool Pool, table string) (string, error) {
+	schema, err := d.locate(ctx, pool, table)
 	astray := func() bool { return errors.Is(err, ErrStrayed) || errors.Is(err, driver.ErrBadConn) }
 	if astray() {
 		for tries := strays(pool); astray() && tries > 0; tries-- {
-			schema, err = d.locate(ctx, pool)
+			schema, err = d.locate(ctx, pool, table)
 		}
 	}
-	switch {
-	case err == nil:
-		return d.in(schema)
-	case errors.Is(err, ErrStrayed):
-		return nil, fmt.Errorf("%w: every connection of the pool has been sent a USE, so that none "+
+	if errors.Is(err, ErrStrayed) {
+		return "", fmt.Errorf("%w: every connection of the pool has been sent a USE, so that none "+
 			"tells which database has the tables: name it (dialect.Schema)", lease.ErrConfig)
 	}
-	return nil, err
+	return schema, err
 }
 
 // strays is how many connections of the pool may say nothing before one does: all idle ones, and
@@ -52,7 +58,7 @@ func strays(pool Pool) int {
 
 // locate asks one connection, and discards it if it does not know. A server that does not
 // understand the question may be another product, which Server says better.
-func (d *Dialect) locate(ctx context.Context, pool Pool) (schema string, err error) {
+func (d *Dialect) locate(ctx context.Context, pool Pool, table string) (schema string, err error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return "", NotSent{err}
@@ -61,7 +67,7 @@ func (d *Dialect) locate(ctx context.Context, pool Pool) (schema string, err err
 	if d.PinsSession {
 		defer d.pinned(ctx, conn)()
 	}
-	schema, err = d.Locate(ctx, conn, d.settings.Prefix+"rowlock_meta")
+	schema, err = d.Locate(ctx, conn, table)
 	switch {
 	case errors.Is(err, ErrStrayed):
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })

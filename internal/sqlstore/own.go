@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -30,6 +31,45 @@ func (d *Dialect) Quote(name string) (string, error) {
 		parts[i] = d.room.Quote + p + d.room.Quote
 	}
 	return strings.Join(parts, "."), nil
+}
+
+// OwnIn returns the quoted name of one of the user's own tables, for statements that rowlock sends
+// on connections of the pool. A name without a schema leads to the table that a new connection
+// finds, whatever an application has sent on this one since. See Located.
+func (d *Dialect) OwnIn(ctx context.Context, pool Pool, name string) (string, error) {
+	quoted, err := d.Quote(name)
+	if err != nil || strings.Contains(name, ".") {
+		return quoted, err
+	}
+	schema, err := d.find(ctx, pool, name)
+	if err == nil && d.OneWriter {
+		schema, err = ownFile(ctx, pool, name)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s has no schema in its name, as \"app.%s\" has: %w", name, name, err)
+	}
+	located, err := d.in(schema)
+	if err != nil {
+		return "", err
+	}
+	return Names{Schema: located.settings.Schema}.Table(name, d.room.Quote), nil
+}
+
+// ownFile returns "main" if the file of the DSN has the table. Otherwise it returns nothing,
+// because the table may be in a file that the application attaches to each connection.
+func ownFile(ctx context.Context, pool Pool, name string) (string, error) {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return "", NotSent{err}
+	}
+	defer conn.Close()
+	var n int
+	err = conn.QueryRowContext(ctx, `SELECT count(*) FROM main.sqlite_schema
+		WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE`, name).Scan(&n)
+	if err != nil || n == 0 {
+		return "", err
+	}
+	return "main", nil
 }
 
 // In returns a SELECT of column for n values of it, with a ? for each, in the column's order. The

@@ -114,7 +114,7 @@ func TestAGrantOfSlotsWhoseReplyIsLostIsFoundAgain(t *testing.T) {
 		}
 		lost := faultdb.NewCounter(granting(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.LoseReply()))))
 		if r.Driver == "sqlite" {
-			lost = faultdb.NewCounter(faultdb.OnMatch("COMMIT", faultdb.Nth(1, faultdb.LoseReply())))
+			lost = faultdb.NewCounter(faultdb.OnCommitText(faultdb.Nth(1, faultdb.LoseReply())))
 		}
 		r.faults.Set(lost)
 		defer r.faults.Set(nil)
