@@ -52,8 +52,10 @@ func TestAnUpdateWhoseReplyWasLostIsDoneOnceAndIsNoConflict(t *testing.T) {
 // needs.
 type wrapped struct{ optimistic.Ext }
 
-type wrappedTx struct{ *sql.Tx }
-type wrappedPool struct{ *sql.DB }
+type (
+	wrappedTx   struct{ *sql.Tx }
+	wrappedPool struct{ *sql.DB }
+)
 
 // Through a pool that hides what it is, database/sql sends the update twice, and no one can tell
 // the second from a conflict.
