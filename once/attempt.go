@@ -52,12 +52,17 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 	committed := false
 	defer func() { w.over(ctx, committed) }() // even if f panics
 	res, err := a.within(ctx, w)
-	if err != nil || res.Replayed && !a.doubt {
-		return res, err
+	if err != nil {
+		return Result{}, err
 	}
-	err = a.commit(ctx, w)
-	committed = err == nil
-	return res, err
+	if res.Replayed && !a.doubt {
+		return res, nil
+	}
+	if err := a.commit(ctx, w); err != nil {
+		return Result{}, err
+	}
+	committed = true
+	return res, nil
 }
 
 // start connects and begins. It waits no longer than for a claim, because with a ctx without
@@ -178,8 +183,11 @@ func (a *attempt) within(ctx context.Context, w *work) (Result, error) {
 // after a later commit was acknowledged.
 func (a *attempt) replay(ctx context.Context, tx *sql.Tx, row sqlstore.OnceRow) (Result, error) {
 	res, err := answer(a.req, row)
-	if err != nil || !a.doubt {
-		return res, err
+	if err != nil {
+		return Result{}, err
+	}
+	if !a.doubt {
+		return res, nil
 	}
 	confirmed, err := sqlstore.ConfirmOnce(ctx, lease.InTx(tx), a.o.d, a.row)
 	if err == nil && !confirmed {

@@ -19,6 +19,7 @@ func (d *Watchdog) Pause(h *Held) bool {
 		return false
 	}
 	d.queue.remove(h)
+	d.ready.remove(h) // or it would be ready twice after Resume
 	guard := *h
 	guard.Every, guard.flying, guard.due = 0, false, h.deadline.Add(never)
 	guard.schedule()
@@ -35,6 +36,7 @@ func (d *Watchdog) Resume(h *Held, shared bool, sent time.Time) error {
 	d.mu.Lock()
 	defer d.nudge()
 	defer d.mu.Unlock()
+	h.Shared = h.Shared || shared // also if it is over: its holder releases what the store has
 	guard := h.guard
 	if h.guard = nil; guard == nil || !guard.watched() {
 		return fmt.Errorf("%w: lock %q", lease.ErrLost, h.Key)
@@ -50,7 +52,6 @@ func (d *Watchdog) Resume(h *Held, shared bool, sent time.Time) error {
 		heap.Push(&d.queue, h)
 		return nil
 	}
-	h.Shared = true
 	ahead := d.clock.since(sent)
 	h.trust(sent)
 	h.advance(ahead, now)

@@ -2,6 +2,7 @@ package watchdog
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -21,6 +22,12 @@ func (u urgent) reorder() {
 		u[i].by = u[i].h.deadline
 	}
 	heap.Init(&u)
+}
+
+// remove removes a lease that may be in the heap.
+func (u *urgent) remove(h *Held) {
+	*u = slices.DeleteFunc(*u, func(d due) bool { return d.h == h })
+	heap.Init(u)
 }
 
 func (u urgent) Len() int           { return len(u) }
