@@ -79,7 +79,10 @@ func (l *Lock) close() (last bool, err error) {
 	switch {
 	case again && open > 0:
 		return false, fmt.Errorf("%w: %q was released already", ErrUnlocked, l.h.lease.Key)
-	case again, open > 0 && l.h.why() != nil:
+	case again:
+		<-l.Context().Done() // the call that has released it is about to end it
+		return false, l.h.afterwards()
+	case open > 0 && l.h.why() != nil:
 		return false, l.h.afterwards()
 	}
 	return open == 0, nil
@@ -202,7 +205,7 @@ func (h *hold) changes(was lease.Lease) bool {
 
 // end ends the lock on our side: no renewal is sent after it, and the contexts of all handles end.
 // It reports false if the lock was over already. to is ended, or released if there is no lease to
-// give away.
+// give away. All of it is one step: a caller that finds the lock over may give the lease away.
 func (h *hold) end(cause error, to life) bool {
 	h.mu.Lock()
 	if h.life != live {
@@ -210,18 +213,17 @@ func (h *hold) end(cause error, to life) bool {
 		return false
 	}
 	h.life, h.cause = to, cause
-	others := h.others
+	h.k.dog.Drop(&h.lease)
+	h.cancel(cause)
+	for n := range h.others {
+		n.cancel(cause)
+	}
 	h.others = nil
 	h.mu.Unlock()
-	h.k.dog.Drop(&h.lease)
 	if to == released {
 		h.k.remove(h)
 	}
 	h.space.Free(1)
-	h.cancel(cause)
-	for n := range others {
-		n.cancel(cause)
-	}
 	return true
 }
 
@@ -359,10 +361,7 @@ func (k *keeper) release(
 			}
 		}
 	}
-	for n, h := range holds {
-		h.releasing(h.told(caller), items[n])
-	}
-	k.returns.GiveUp(ctx, items)
+	k.giveUp(ctx, caller, holds, items)
 	for n, h := range holds {
 		if items[n] == nil {
 			continue
@@ -375,6 +374,14 @@ func (k *keeper) release(
 		} else if items[n].Err != nil {
 			h.unlockFailed(told, items[n].Err)
 		}
+	}
+}
+
+// giveUp tells of the leases, and gives them up even if a hook panics: no other call will.
+func (k *keeper) giveUp(ctx, caller context.Context, holds []*hold, items []*handback.Item) {
+	defer k.returns.GiveUp(ctx, items)
+	for n, h := range holds {
+		h.releasing(h.told(caller), items[n])
 	}
 }
 
@@ -466,9 +473,6 @@ func (h *hold) unlockFailed(ctx context.Context, err error) {
 // afterwards answers an Unlock that came too late, or that another one was faster than.
 func (h *hold) afterwards() error {
 	cause := h.why()
-	if cause != nil {
-		<-h.ctx.Done() // what has ended the lock is about to end its contexts
-	}
 	if cause != nil && !errors.Is(cause, ErrUnlocked) {
 		return fmt.Errorf("%w: %q", cause, h.lease.Key)
 	}

@@ -142,3 +142,23 @@ func TestAPanicWhenALockIsGotLeavesNoLock(t *testing.T) {
 		}
 	})
 }
+
+// The lock is over, so that no other call would release it.
+func TestAPanicBeforeAReleaseLeavesNoLease(t *testing.T) {
+	var bad bool
+	hooks := rowlock.Hooks{Releasing: func(context.Context, string, int64) {
+		if bad {
+			bad = false
+			panic("out of luck")
+		}
+	}}
+	eachWay(t, hooks, func(t *testing.T, c *rowlock.Client, _ way) {
+		l, err := c.LockAll(t.Context(), []string{"a", "k", "z"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad = true
+		panics(t, func() { _ = l.Unlock(t.Context()) })
+		free(t, c, "a", "k", "z")
+	})
+}
