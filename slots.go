@@ -81,11 +81,12 @@ func slotKeys(limit lease.Limit) []string {
 // order of the slots' keys. It passes a slot on only if the limit was not resized since the slot
 // was granted. Slots that are not passed on, or only for a part of what a call wants, are released.
 //
-// It returns what each call has got, or nil, and the error of Locks.Unlock.
+// give is called for each call that has got its slots, with its place in calls. The error is that
+// of Locks.Unlock, and says nothing about them.
 func (c *Client) PassSlots(
-	ctx context.Context, limit lease.Limit, from *Locks, calls []SlotCall, opts ...Option,
-) (passed []*Locks, err error) {
-	passed = make([]*Locks, len(calls))
+	ctx context.Context, limit lease.Limit, from *Locks, calls []SlotCall,
+	give func(call int, got *Locks), opts ...Option,
+) error {
 	got := c.newCall(from.Keys(), false)
 	limit.Name = c.space.Full(limit.Name)
 	got.Within = &limit
@@ -94,31 +95,27 @@ func (c *Client) PassSlots(
 	}
 	if got.N > len(from.locks) || !c.store.PassesSlots() || c.check(ctx, got, opts) != nil || got.Want.Shared ||
 		got.names != got.space || !c.calls.Enter() {
-		return passed, from.Unlock(ctx)
+		return from.Unlock(ctx)
 	}
 	defer c.calls.Leave()
 	heirs := got.heirs(from, calls)
 	if got.enter() != nil { // the quota of a namespace
-		return passed, from.Unlock(ctx)
+		return from.Unlock(ctx)
 	}
 	defer got.leave()
 	began := time.Now()
-	err = from.unlock(ctx, true, heirs)
-	defer func() { // after a panic in a hook: of the calls that come behind
-		if g := passedOn(heirs); len(g.Each) > 0 {
-			c.returns.Leases(ctx, g.Leases())
-		}
-	}()
+	defer func() { c.asker.Discard(ctx, passedOn(heirs)) }() // of calls behind a panic in a hook
+	err := from.unlock(ctx, true, heirs)
 	for i, call := range calls {
 		g := passedOn(heirs[:call.N])
 		heirs = heirs[call.N:]
-		if len(g.Each) == call.N {
-			passed[i] = c.inherit(call, got, g, began)
-		} else if len(g.Each) > 0 {
-			c.returns.Leases(ctx, g.Leases())
+		if len(g.Each) < call.N {
+			c.asker.Discard(ctx, g)
+		} else if locks := c.inherit(call, got, g, began); locks != nil {
+			give(i, locks)
 		}
 	}
-	return passed, err
+	return err
 }
 
 // heirs returns the next owner of each of the first slots.

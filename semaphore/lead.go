@@ -185,25 +185,29 @@ func (s *Semaphore) giveOut(ctx context.Context, some []*waiter, all []*Permit) 
 
 // pass releases p, and hands its slots to waiters.
 func (s *Semaphore) pass(ctx context.Context, p *Permit, some []*waiter) error {
-	defer func() { // after a panic in a hook: of what was given this changes nothing
-		for _, w := range some {
-			s.line.unclaim(w)
-		}
-	}()
-	calls, n := callsOf(some)
-	all, err := s.locks.PassSlots(ctx, s.of(s.seen()), p.locks, calls, s.locking...)
-	left := len(p.slots) - n
-	for i, locks := range all {
-		if locks == nil {
-			s.line.unclaim(some[i])
-			left += some[i].n
-		} else if next := newPermit(s, locks); !s.line.give(some[i], signal{p: next}) {
-			_ = next.Release(context.WithoutCancel(ctx))
-		}
-	}
+	left, err := s.handOn(ctx, p, some)
 	if left > 0 {
 		s.line.released(left)
 		s.wake()
 	}
 	return err
+}
+
+// handOn returns how many of the slots no waiter was given.
+func (s *Semaphore) handOn(ctx context.Context, p *Permit, some []*waiter) (left int, err error) {
+	defer func() { // also after a panic in a hook; of what was given this changes nothing
+		for _, w := range some {
+			s.line.unclaim(w)
+		}
+	}()
+	left = len(p.slots)
+	calls, _ := callsOf(some)
+	give := func(i int, got *rowlock.Locks) {
+		left -= some[i].n
+		if next := newPermit(s, got); !s.line.give(some[i], signal{p: next}) {
+			_ = next.Release(context.WithoutCancel(ctx))
+		}
+	}
+	err = s.locks.PassSlots(ctx, s.of(s.seen()), p.locks, calls, give, s.locking...)
+	return left, err
 }

@@ -75,6 +75,16 @@ func TestAPanicAfterAHandOverLosesNoSlot(t *testing.T) {
 	}}, &bad)
 }
 
+// The slot is the waiter's by then, and its call does not know.
+func TestAPanicAfterAReleaseLosesNoSlot(t *testing.T) {
+	var bad atomic.Bool
+	panicking(t, rowlock.Hooks{Released: func(context.Context, string, int64, time.Duration) {
+		if bad.Swap(false) {
+			panic("out of luck")
+		}
+	}}, &bad)
+}
+
 func TestAPanicOfTheLeaderLeavesTheOthersTheirPlaces(t *testing.T) {
 	bubble(t, func(t *testing.T, s *clienttest.Script) {
 		var bad atomic.Bool
