@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -169,7 +170,14 @@ func (s *Store) downgrade(ctx context.Context, r lease.RenewRequest) lease.Renew
 	}
 	// An earlier try may have made it: the renewal is a commit after that.
 	r.Shared = true
-	return s.renewMembers(ctx, []lease.RenewRequest{r})[0]
+	a := s.renewMembers(ctx, []lease.RenewRequest{r})[0]
+	if a.Err == nil && a.Outcome == lease.Busy {
+		a.Err = fmt.Errorf("%w: downgrade %q: the row of its member is locked", lease.ErrBusy, r.Key)
+	}
+	if a.Err != nil && !errors.Is(a.Err, lease.ErrUnknown) { // no lease is what it was before
+		a.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, a.Err)
+	}
+	return a
 }
 
 // Wish notes or removes wishes, in one statement.

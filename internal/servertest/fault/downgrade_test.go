@@ -7,10 +7,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // makesTeam matches the statement that makes a team of a lease.
@@ -61,6 +65,30 @@ func TestADowngradeOfUnknownOutcomeLeavesNothing(t *testing.T) {
 				wantNoMember(t, e, when)
 			})
 		}
+	})
+}
+
+// denied are errors of drivers that say that a statement was not carried out.
+var denied = map[string]error{
+	"pgx": &pgconn.PgError{Code: "42501"}, "mysql": &mysql.MySQLError{Number: 1142},
+}
+
+// A second try finds no lease to make a team of, and it cannot be asked why: the first try may have
+// made one.
+func TestADowngradeIsUnknownIfItsFirstTryMayHaveBeenCarriedOut(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		no := denied[e.Driver]
+		if no == nil {
+			t.Skip("the errors of this driver cannot be made")
+		}
+		f := newFaulty(t, e, nil)
+		l := servertest.Locked(t)(f.TryLock(t.Context(), "key"))
+		f.faults.Set(faultdb.Any(committing(faultdb.LoseReply()), faultdb.OnMatch("/* rowlock member-",
+			faultdb.Nth(1, faultdb.FailBeforeSend().Reporting(no)))))
+		servertest.WantErr(t, l.Downgrade(t.Context()), rowlock.ErrUnknown, lease.ErrPrivilege)
+		servertest.WantErr(t, l.Unlock(t.Context()), rowlock.ErrLost)
+		f.wantFreeSoon(t, "key")
+		wantNoMember(t, e, "key")
 	})
 }
 
