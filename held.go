@@ -216,6 +216,43 @@ func (h *hold) where() string {
 
 // ended is called by the watchdog when the lease is over.
 func (h *hold) ended(cause error) {
+	if errors.Is(cause, ErrUnlocked) {
+		h.k.queue.Wake(h.lease.Key) // the row is free, or another owner's
+		h.left()
+		return
+	}
+	h.over(cause)
+}
+
+// left ends a lock whose row has gone after UnlockTx. That is the release that was wanted, unless
+// the transaction was rolled back and an operator has taken the lock away since. Only the record of
+// that tells, and the loop that calls this must not wait for it.
+func (h *hold) left() {
+	if _, err := h.k.store.Forces(); err != nil {
+		h.over(ErrUnlocked)
+		return
+	}
+	if !h.k.calls.Enter() {
+		return // Close ends it
+	}
+	go func() {
+		defer h.k.calls.Leave()
+		until := time.Now().Add(seam.Timeout)
+		if deadline := h.k.dog.Deadline(&h.lease); deadline.Before(until) {
+			until = deadline
+		}
+		ctx, cancel := context.WithDeadline(&h.ctx, until)
+		defer cancel()
+		cause := ErrUnlocked
+		if h.k.returns.Forced(ctx, h.id()) {
+			cause = ErrLost
+		}
+		h.over(cause)
+	}()
+}
+
+// over ends a lock whose lease is over.
+func (h *hold) over(cause error) {
 	to := ended
 	if errors.Is(cause, ErrUnlocked) { // UnlockTx has released it
 		to = released

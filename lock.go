@@ -115,11 +115,13 @@ func (l *Lock) Fence(ctx context.Context, tx Tx) error {
 // FenceIn is Fence for a transaction of another kind than database/sql's; see dialect/postgres.
 func (l *Lock) FenceIn(ctx context.Context, tx lease.Runner) error {
 	renew := l.h.lease.Every > 0 // NoRenew means that the lease is never extended
+	var sent time.Time
 	err := l.asItIs(ctx, "Fence", tx, func(as lease.Lease) error {
+		sent = time.Now()
 		return l.h.k.store.Fence(ctx, tx, lease.RenewRequest{Lease: as, TTL: l.h.lease.TTL}, renew)
 	})
 	if err == nil {
-		l.h.k.dog.Fenced(&l.h.lease)
+		l.h.k.dog.Fenced(&l.h.lease, sent)
 	}
 	return err
 }
@@ -127,6 +129,11 @@ func (l *Lock) FenceIn(ctx context.Context, tx lease.Runner) error {
 // UnlockTx releases the lock within the caller's own transaction: it is free exactly when tx
 // commits, and still held if tx rolls back. It checks what Fence checks. Call Unlock afterwards all
 // the same, as defer does: it ends the lock's context.
+//
+// A lock that an operator takes away after tx has rolled back is lost as any other, if the records
+// of forced releases can be read. One gap remains until the next renewal or Fence after the
+// rollback, and with NoRenew until the next Fence: if the lease runs out while the process is
+// stopped, and another owner takes the key, the lock ends as if tx had committed.
 func (l *Lock) UnlockTx(ctx context.Context, tx Tx) error {
 	return l.inTx("UnlockTx", tx, func(run lease.Runner) error { return l.UnlockIn(ctx, run) })
 }

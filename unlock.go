@@ -449,6 +449,10 @@ func (h *hold) settle(ctx context.Context, i *handback.Item) error {
 	case i.Again: // the Unlock before has told the hooks of its end
 		return i.Err
 	case i.Err != nil: // it has ended for its holder
+	case i.Gone && i.Forced:
+		h.lost(ErrLost)
+		return fmt.Errorf("%w: unlock %q: an operator had taken token %d away, so that the transaction "+
+			"of its UnlockTx was not committed", ErrLost, h.lease.Key, h.lease.Token)
 	case i.Gone && !i.Left:
 		h.lost(ErrLost)
 		return fmt.Errorf("%w: unlock %q: its row no longer names token %d: "+

@@ -88,7 +88,7 @@ func TestFencedLeaseOutlivesItsDeadline(t *testing.T) {
 				defer dog.Stop()
 				w := keep(t, dog, "k")
 				time.Sleep(time.Second)
-				dog.Fenced(&w.Held)
+				dog.Fenced(&w.Held, time.Now())
 				for time.Since(w.sent) < long-time.Second {
 					time.Sleep(time.Second / 3)
 					w.alive(t)
@@ -118,7 +118,7 @@ func TestFencedLeaseEndsAMarginAfterTheLastBusyAnswer(t *testing.T) {
 		dog := watchdog.New(store, watchdog.Config{})
 		defer dog.Stop()
 		w := keep(t, dog, "k")
-		dog.Fenced(&w.Held)
+		dog.Fenced(&w.Held, time.Now())
 		e := w.end(t, lease.ErrLost)
 		var last time.Duration
 		for _, s := range store.all() {
@@ -138,7 +138,7 @@ func TestBusyAnswerNeverShortensALease(t *testing.T) {
 		dog := watchdog.New(store, watchdog.Config{})
 		defer dog.Stop()
 		w := keep(t, dog, "k")
-		dog.Fenced(&w.Held)
+		dog.Fenced(&w.Held, time.Now())
 		w.endAt(t, trust, lease.ErrLost)
 	})
 }
@@ -169,7 +169,7 @@ func TestExtensionEndsTheFenceIfItWasSentAfter(t *testing.T) {
 				if c.fenced > 0 && len(store.all()) != 1 {
 					t.Fatal("no renewal is under way")
 				}
-				dog.Fenced(&w.Held)
+				dog.Fenced(&w.Held, time.Now())
 				if c.want == nil {
 					time.Sleep(10 * ttl)
 					w.alive(t)
@@ -232,6 +232,41 @@ func TestLeaseReleasedByATransaction(t *testing.T) {
 			w.end(t, lease.ErrUnlocked)
 		})
 	})
+	t.Run("and a renewal sent before says nothing of it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			slow := renewer(func(_ context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+				time.Sleep(2 * time.Second)
+				return all(reqs, lease.Extended)
+			})
+			dog := watchdog.New(phases(phase{every, slow}, phase{forever, extend}), watchdog.Config{})
+			defer dog.Stop()
+			w := keep(t, dog, "k")
+			time.Sleep(every)
+			dog.Leaving(&w.Held)
+			time.Sleep(2*time.Second + margin) // the next is soon, and not an interval later
+			if _, left := dog.InTx(&w.Held); left {
+				t.Error("a release that never was is not forgotten")
+			}
+		})
+	})
+	t.Run("and a fence sent after it shows that it was rolled back", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			dog := watchdog.New(phases(phase{forever, extend}), watchdog.Config{})
+			defer dog.Stop()
+			w := keep(t, dog, "k", noRenew)
+			before := time.Now()
+			time.Sleep(time.Second)
+			dog.Leaving(&w.Held)
+			dog.Fenced(&w.Held, before)
+			if _, left := dog.InTx(&w.Held); !left {
+				t.Error("a fence from before the release has shown that it never was")
+			}
+			dog.Fenced(&w.Held, time.Now())
+			if fenced, left := dog.InTx(&w.Held); left || !fenced {
+				t.Errorf("fenced: %t, left: %t", fenced, left)
+			}
+		})
+	})
 	t.Run("after it was dropped", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := phases(phase{forever, extend})
@@ -277,7 +312,7 @@ func TestFencedLeaseIsTrustedAsFarAsItIsCommitted(t *testing.T) {
 			dog := watchdog.New(store, watchdog.Config{})
 			defer dog.Stop()
 			w := keep(t, dog, "k")
-			dog.Fenced(&w.Held)
+			dog.Fenced(&w.Held, time.Now())
 			e := w.end(t, lease.ErrLost)
 			var last time.Duration
 			for _, s := range store.all() {

@@ -60,7 +60,7 @@ func TestCallbacksMayCallTheDog(t *testing.T) {
 		call := func(name string) {
 			calls <- name
 			w := keep(t, dog, name)
-			dog.Fenced(&w.Held)
+			dog.Fenced(&w.Held, time.Now())
 			dog.Leaving(&w.Held)
 			dog.Deadline(&w.Held)
 			dog.Drop(&w.Held)
@@ -128,7 +128,7 @@ func TestKeepDropStopAtOnce(t *testing.T) {
 					dog.Deadline(&w.Held)
 					switch rand.N(4) {
 					case 0:
-						dog.Fenced(&w.Held)
+						dog.Fenced(&w.Held, time.Now())
 					case 1:
 						<-time.After(rand.N(time.Millisecond))
 						dog.Leaving(&w.Held)

@@ -107,9 +107,12 @@ func (d *Watchdog) Drop(h *Held) bool {
 	return true
 }
 
-// Fenced says that the holder's own transaction may have the row locked from now on.
-func (d *Watchdog) Fenced(h *Held) {
+// Fenced says that the holder's own transaction may have the row locked from now on, by a fence
+// that was sent at that moment. One that was sent after Leaving and has passed shows that the
+// transaction of Leaving was rolled back: until that had ended, the row was locked.
+func (d *Watchdog) Fenced(h *Held, sent time.Time) {
 	d.mu.Lock()
+	h.leaving = h.leaving && sent.Before(h.fenced)
 	h.fenced = time.Now()
 	d.mu.Unlock()
 }
@@ -130,7 +133,7 @@ func (d *Watchdog) Leaving(h *Held) {
 
 // InTx reports what the holder's own transactions may have done. fenced: Fenced or Leaving was
 // called and no renewal has found the row unlocked since. left: Leaving was called and no renewal
-// has found the lease alive since.
+// or fence has found the lease alive since.
 func (d *Watchdog) InTx(h *Held) (fenced, left bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -388,6 +391,9 @@ func (h *Held) answer(a lease.Renewed, late time.Duration, sent, now time.Time) 
 			h.fenced, h.leaving = time.Time{}, false // unlocked: the holder's transaction has ended
 		}
 		h.trust(sent)
+		if h.leaving { // sent before Leaving was called: only the next one shows a rollback
+			h.retry(now)
+		}
 	case o == lease.Busy:
 		if !h.fenced.IsZero() {
 			h.extendFenced(sent, a.Remaining, late)

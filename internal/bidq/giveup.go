@@ -49,7 +49,10 @@ func (q *Queue) release(ctx context.Context, items []*handback.Item) {
 		}
 	}
 	sent := time.Now()
-	for n, a := range q.store.Release(ctx, handback.Leases(items)) {
+	answers := handback.Send(items, lease.Released{Gone: true}, func(l []lease.Lease) []lease.Released {
+		return q.store.Release(ctx, l)
+	})
+	for n, a := range answers {
 		i := items[n]
 		if i.Answer = a; a.Looked {
 			q.budget.Looked(i.Lease.Key, a.Awaited, sent)

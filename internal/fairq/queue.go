@@ -100,7 +100,10 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 	}
 	sent := time.Now()
 	var elsewhere []string
-	for n, a := range q.store.Pass(ctx, handback.Leases(items)) {
+	answers := handback.Send(items, lease.Passed{Gone: true}, func(l []lease.Lease) []lease.Passed {
+		return q.store.Pass(ctx, l)
+	})
+	for n, a := range answers {
 		i := items[n]
 		i.Gone, i.Err = a.Gone, a.Err
 		key := i.Lease.Key

@@ -51,8 +51,12 @@ type Item struct {
 	Heirs lease.Lease
 	// Answer is the Queue's: what the store has answered to the release.
 	Answer lease.Released
-	// Gone says that the row did not name the lease any more.
-	Gone bool
+	// Went says that a transaction of the holder's has certainly released the lease, or that it
+	// went from there to its next owner: it needs no release.
+	Went bool
+	// Gone says that the row did not name the lease any more. Forced says that an operator had taken
+	// it away, where Left would explain it otherwise.
+	Gone, Forced bool
 	// Err wraps lease.ErrUnknown. Unless Keep was asked for, the orphan cleaner releases the lease.
 	Err error
 	// Passed is the Queue's: a try without an answer may have handed the lease over.
@@ -155,7 +159,9 @@ func (r *Releaser) GiveUp(ctx context.Context, items []*Item) {
 		left = those(left, func(i *Item) bool { return i.Err == nil })
 	}
 	if len(left) > 0 {
+		r.look(ctx, left)
 		r.Queue.GiveUp(ctx, left)
+		r.told(ctx, left)
 	}
 	r.explain(ctx, probeTimeout, those(left, func(i *Item) bool { return i.Fenced && i.Err != nil }))
 }
