@@ -53,8 +53,8 @@ func (k keyRows) free(ctx context.Context, keys []string) (map[string]bool, erro
 		return session.Query(ctx, k.d.Text("hold-free"), []any{k.d.List(keys)}, func(row sqlstore.Columns) error {
 			var key []byte
 			err := row.Scan(&key)
-			free[string(key)] = true
-			return err
+			free[string(key)] = err == nil
+			return sqlstore.UnlessBad(err)
 		})
 	})
 	if err != nil {
@@ -98,8 +98,9 @@ func (k keyRows) page(
 		return session.Query(ctx, k.d.Text("hold-dead"), args, func(row sqlstore.Columns) error {
 			var l line
 			err := row.Scan(&l.key, &l.dead)
+			l.dead = l.dead && err == nil // what cannot be read is not dead
 			lines = append(lines, l)
-			return err
+			return sqlstore.UnlessBad(err)
 		})
 	})
 	if err != nil || len(lines) == 0 {

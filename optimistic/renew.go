@@ -115,7 +115,8 @@ func (d swap) hasTime(ctx context.Context) bool {
 	return !ok || time.Until(end) > time.Duration(d.wait.Load())
 }
 
-// outcomes reads all of the rows.
+// outcomes reads all of the rows. One whose expiry is no time counts as expired, as it does for
+// those who take it, and costs the others nothing.
 func (d swap) outcomes(
 	ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, tried []error, sent time.Time,
 ) ([]lease.Renewed, error) {
@@ -123,12 +124,12 @@ func (d swap) outcomes(
 	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(row sqlstore.Columns) error {
 		var n int
 		var remaining, clock int64
-		err := row.Scan(&n, &remaining, &clock)
-		if err == nil {
-			least := reqs[n-1].TTL - time.Since(sent) - slack
-			out[n-1] = outcome(tried[n-1], sqlstore.Duration(remaining), least, sqlstore.Duration(clock))
+		if err := row.Scan(&n, &remaining, &clock); err != nil && !sqlstore.IsBad(err) {
+			return err
 		}
-		return err
+		least := reqs[n-1].TTL - time.Since(sent) - slack
+		out[n-1] = outcome(tried[n-1], sqlstore.Duration(remaining), least, sqlstore.Duration(clock))
+		return nil
 	})
 	return out, err
 }

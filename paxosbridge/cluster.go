@@ -68,6 +68,9 @@ type Record struct {
 	Key    string
 	Epoch  int64
 	Sealed bool
+	// Err says that the record has values that no bridge has written: lease.ErrCorrupt. Epoch and
+	// Sealed then say nothing. An audit repairs the other records, and fails with this error.
+	Err error
 }
 
 // ErrRecord is the kind of every [*RecordError].

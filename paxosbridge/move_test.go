@@ -233,6 +233,41 @@ func TestAKeyThatCannotBeRepairedDoesNotStopTheAudit(t *testing.T) {
 	}
 }
 
+// oneBad is a cluster in which the record of one key cannot be read.
+type oneBad struct {
+	paxosbridge.Cluster
+	key string
+}
+
+func (c oneBad) Records(ctx context.Context, after string, limit int) ([]paxosbridge.Record, error) {
+	all, err := c.Cluster.Records(ctx, after, limit)
+	for i, r := range all {
+		if r.Key == c.key {
+			all[i] = paxosbridge.Record{Key: r.Key, Err: lease.ErrCorrupt}
+		}
+	}
+	return all, err
+}
+
+func TestABadRecordDoesNotStopTheAudit(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	b, err := paxosbridge.New(t.Context(), r.table, oneBad{r.cluster, "b"}, &paxosbridge.Config{Every: -1})
+	r.must(err)
+	defer b.Close()
+	for _, key := range []string{"a", "b", "c"} {
+		r.must(r.MoveOut(t.Context(), key, "test"))
+		r.table.Forget(key)
+	}
+	if err := b.Audit(t.Context()); !errors.Is(err, lease.ErrCorrupt) || !strings.Contains(err.Error(), `"b"`) {
+		t.Errorf("got %v, want %v of b", err, lease.ErrCorrupt)
+	}
+	for key, home := range map[string]int{"a": 1, "b": 0, "c": 1} {
+		if row := r.row(key); row.Home != home {
+			t.Errorf("the row of %q is %+v, want it at home %d", key, row, home)
+		}
+	}
+}
+
 // A row that has come back is swept like any other. Its record stays, and its tokens go on above
 // the old ones.
 func TestASweptRowOfAKeyThatCameBackIsNoForgottenMove(t *testing.T) {

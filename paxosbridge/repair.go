@@ -1,6 +1,7 @@
 package paxosbridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func (m *mover) reconcile(ctx context.Context, r Record) error {
 func (m *mover) rowsOf(ctx context.Context, records ...Record) (map[string]lease.Record, error) {
 	keys := make([]string, 0, len(records))
 	for _, r := range records {
-		if r.Epoch%2 == 1 {
+		if r.Err == nil && r.Epoch%2 == 1 {
 			keys = append(keys, r.Key)
 		}
 	}
@@ -76,11 +77,11 @@ func (m *mover) repairAll(
 ) (first error) {
 	more := 0
 	for _, r := range records {
-		if r.Epoch%2 == 0 {
+		if r.Err == nil && r.Epoch%2 == 0 {
 			continue
 		}
 		row := rows[r.Key]
-		err := row.Err
+		err := cmp.Or(r.Err, row.Err)
 		if err == nil {
 			err = m.repair(ctx, r, row)
 		}

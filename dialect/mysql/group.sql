@@ -19,7 +19,7 @@ LIMIT 1
 -- name: group-look
 -- owner, key
 SELECT home, token, COALESCE(owner = ?, 0) AND expires_at > UTC_TIMESTAMP(6) AS mine,
-       owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) AS held, note,
+       owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) AS held, LEFT(note, 384),
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
 FROM rowlock WHERE `key` = ?
 

@@ -435,7 +435,7 @@ LIMIT 1
 
 -- dialect/mysql/group.sql: group-look
 SELECT /* rowlock group-look */ home, token, COALESCE(owner = ?, 0) AND expires_at > UTC_TIMESTAMP(6) AS mine,
-       owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) AS held, note,
+       owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) AS held, LEFT(note, 384),
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
 FROM `rowlock` WHERE `key` = ?
 

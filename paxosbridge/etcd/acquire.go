@@ -126,7 +126,7 @@ func (c *Cluster) acquired(
 		return lease.Acquired{Granted: true, Token: r.token()}
 	default:
 		return lease.Acquired{
-			Holder: lease.Holder{Note: r.note, Remaining: c.remaining(ctx, holder)},
+			Holder: lease.Holder{Note: r.noteCut(), Remaining: c.remaining(ctx, holder)},
 		}
 	}
 	return lease.Acquired{Err: err}

@@ -98,7 +98,7 @@ func (c *Cluster) Records(
 	}
 	out := make([]paxosbridge.Record, len(rows))
 	for i, row := range rows {
-		out[i] = paxosbridge.Record{Key: row.key, Epoch: row.epoch, Sealed: row.state == sealed}
+		out[i] = paxosbridge.Record{Key: row.key, Epoch: row.epoch, Sealed: row.state == sealed, Err: row.bad}
 	}
 	return out, nil
 }

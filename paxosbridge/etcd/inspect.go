@@ -34,18 +34,31 @@ func (c *Cluster) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, 
 	return out, nil
 }
 
-// row is a record and, if the key is held, its holder.
+// row is a record and, if the key is held, its holder. bad says that the record cannot be read.
 type row struct {
 	key string
 	record
 	holder *mvccpb.KeyValue
+	bad    error
+}
+
+// rowOf reads a record of a listing. One that cannot be read costs the others nothing.
+func rowOf(key string, kv, holder *mvccpb.KeyValue) row {
+	r, err := parse(kv)
+	if err != nil {
+		r = record{version: kv.Version}
+	}
+	return row{key, r, holder, err}
 }
 
 func (c *Cluster) show(ctx context.Context, r row) lease.Record {
+	if r.bad != nil {
+		return lease.Record{Lease: lease.Lease{Key: r.key}, Held: true, Err: r.bad}
+	}
 	shown := lease.Record{
 		Lease: lease.Lease{Key: r.key, Owner: r.owner, Token: r.token()},
 		Held:  r.holder != nil,
-		Note:  r.note,
+		Note:  r.noteCut(),
 	}
 	if !r.granted.IsZero() && r.state == open {
 		shown.Age = time.Since(r.granted)
@@ -65,7 +78,7 @@ func (c *Cluster) list(ctx context.Context, verb string, f lease.Filter) ([]row,
 	take := func(rows []row) (enough bool) {
 		for _, r := range rows {
 			matches := strings.HasPrefix(r.key, f.Prefix) && (f.After == "" || r.key > f.After)
-			if matches && (r.holder != nil || !f.Held) && len(out) < limit {
+			if matches && (r.holder != nil || r.bad != nil || !f.Held) && len(out) < limit {
 				out = append(out, r)
 			}
 		}
@@ -101,12 +114,9 @@ func (c *Cluster) named(ctx context.Context, verb string, keys []string) (rows [
 		return nil, err
 	}
 	for i, key := range keys {
-		r, err := parse(first(resp.Responses[2*i]))
-		if err != nil {
-			return nil, err
-		}
+		r := rowOf(key, first(resp.Responses[2*i]), first(resp.Responses[2*i+1]))
 		if !r.absent() {
-			rows = append(rows, row{key, r, first(resp.Responses[2*i+1])})
+			rows = append(rows, r)
 		}
 	}
 	return rows, nil
@@ -146,11 +156,7 @@ func (c *Cluster) pageAfter(
 		if !ok {
 			continue // another prefix begins with this one
 		}
-		r, err := parse(kv)
-		if err != nil {
-			return nil, "", err
-		}
-		rows, last = append(rows, row{key, r, holders[key]}), key
+		rows, last = append(rows, rowOf(key, kv, holders[key])), key
 	}
 	if !records.More {
 		last = ""

@@ -59,7 +59,9 @@ func parse(kv *mvccpb.KeyValue) (record, error) {
 }
 
 func corrupt(kv *mvccpb.KeyValue) error {
-	return fmt.Errorf("%w: etcd has %q at %q", lease.ErrCorrupt, kv.Value, kv.Key)
+	const most = 200 // of what may be a megabyte
+	return fmt.Errorf("%w: etcd has %d bytes at %q: %q", lease.ErrCorrupt, len(kv.Value), kv.Key,
+		kv.Value[:min(len(kv.Value), most)])
 }
 
 func read(kv *mvccpb.KeyValue) (record, error) {
@@ -86,6 +88,9 @@ func read(kv *mvccpb.KeyValue) (record, error) {
 	r.granted, r.note = time.UnixMicro(micros), note
 	return r, nil
 }
+
+// noteCut is the note, no longer than rowlock writes it.
+func (r record) noteCut() string { return r.note[:min(len(r.note), lease.MaxStoredNote)] }
 
 // absent reports whether there is no record.
 func (r record) absent() bool { return r.version == 0 }

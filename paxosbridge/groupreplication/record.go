@@ -123,19 +123,8 @@ func (c *Cluster) Records(
 			return s.Query(
 				ctx, c.group.Text("group-records"), args,
 				func(columns sqlstore.Columns) error {
-					var key []byte
-					var home int
-					var token int64
-					err := columns.Scan(&key, &home, &token)
-					if err == nil {
-						err = checkRecord(string(key), token)
-					}
-					found = append(
-						found,
-						paxosbridge.Record{
-							Key: string(key), Epoch: lease.Epoch(token), Sealed: home == homeSealed,
-						},
-					)
+					r, err := scanRecord(columns)
+					found = append(found, r)
 					return err
 				},
 			)
@@ -145,4 +134,20 @@ func (c *Cluster) Records(
 		return nil, err // found may still be written to
 	}
 	return found, nil
+}
+
+// scanRecord reads a line of the group-records section. A bad row is no error of the line, because
+// the others of the statement are about other keys.
+func scanRecord(columns sqlstore.Columns) (r paxosbridge.Record, err error) {
+	var key []byte
+	var home int
+	var token int64
+	err = columns.Scan(&key, &home, &token)
+	if err == nil {
+		err = checkRecord(string(key), token)
+	}
+	if err != nil {
+		return paxosbridge.Record{Key: string(key), Err: err}, sqlstore.UnlessBad(err)
+	}
+	return paxosbridge.Record{Key: string(key), Epoch: lease.Epoch(token), Sealed: home == homeSealed}, nil
 }
