@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"net/url"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -27,10 +30,39 @@ func (b *between) QueryContext(ctx context.Context, query string, args ...any) (
 
 var _ forupdate.Tx = (*between)(nil)
 
-func TestAKeyIsNotLockedInAnotherDatabase(t *testing.T) {
+// Names have a schema: a transaction that began in another one of the server locks the same rows.
+func TestATransactionOfAnotherSchemaLocksTheSameKey(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		other := *e
 		other.Source = e.Fresh(t)
+		other.DB = other.Pool(t)
+		ok(t, schema.Migrate(t.Context(), other.DB, e.Dialect))
+		l := newLocker(t, e)
+		for _, lock := range []func(context.Context, forupdate.Tx, ...string) error{l.Lock, l.TryLock} {
+			tx := begin(t, &other)
+			ok(t, lock(t.Context(), tx, "k"))
+			rival := begin(t, e)
+			wantIs(t, l.TryLock(t.Context(), rival, "k"), lease.ErrHeld)
+			ok(t, rival.Rollback())
+			ok(t, tx.Rollback())
+		}
+	})
+}
+
+// PostgreSQL's transactions are of one database, whose tables may have the same names.
+func TestAKeyIsNotLockedInAnotherDatabase(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		if e.Name != "postgres" {
+			t.Skip("a transaction is one of the whole server")
+		}
+		name := fmt.Sprintf("elsewhere_%d", os.Getpid())
+		e.Exec(t, `CREATE DATABASE `+name+` TEMPLATE template0`)
+		t.Cleanup(func() { e.Exec(t, `DROP DATABASE `+name+` WITH (FORCE)`) })
+		other := *e
+		u, err := url.Parse(e.Source)
+		ok(t, err)
+		u.Path = "/" + name
+		other.Source = u.String()
 		other.DB = other.Pool(t)
 		ok(t, schema.Migrate(t.Context(), other.DB, e.Dialect))
 		l := newLocker(t, e)
