@@ -13,11 +13,15 @@ import (
 
 // modes change what the words of a migration mean, or cut what it reads and writes.
 var modes = []settings.Flip{
-	{Name: "sql_mode", Value: "EMPTY_STRING_IS_NULL"}, {Name: "sql_mode", Value: "ORACLE"},
-	{Name: "sql_mode", Value: "ANSI,NO_BACKSLASH_ESCAPES"}, {Name: "sql_mode", Value: "MSSQL"},
-	{Name: "sql_mode", Value: ""}, {Name: "sql_select_limit", Value: "1"},
+	{Name: "sql_mode", Value: "EMPTY_STRING_IS_NULL"},
+	{Name: "sql_mode", Value: "ORACLE"},
+	{Name: "sql_mode", Value: "ANSI,NO_BACKSLASH_ESCAPES"},
+	{Name: "sql_mode", Value: "MSSQL"},
+	{Name: "sql_mode", Value: ""},
+	{Name: "sql_select_limit", Value: "1"},
 	{Name: "autocommit", Value: "0"},
-	{Name: "default_storage_engine", Value: "MEMORY"}, {Name: "timestamp", Value: "1"},
+	{Name: "default_storage_engine", Value: "MEMORY"},
+	{Name: "timestamp", Value: "1"},
 	{Name: "sql_safe_updates", Value: "1"},
 }
 
