@@ -26,7 +26,7 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 	}
 	out, err := s.acquireAll(ctx, reqs)
 	if err == nil && slices.ContainsFunc(out, isTeams) {
-		out = s.again(ctx, reqs, out, true, s.acquireAll)
+		return s.againAll(ctx, reqs, out, s.acquireAll)
 	}
 	return out, err
 }

@@ -25,7 +25,7 @@ func (s *Store) AcquireAny(ctx context.Context, reqs []lease.AcquireRequest, n i
 	}
 	out, err := s.acquireAny(ctx, reqs, n)
 	if err == nil && slices.ContainsFunc(out, isTeams) {
-		out = s.again(ctx, reqs, out, true, func(ctx context.Context, reqs []lease.AcquireRequest) (
+		return s.againAll(ctx, reqs, out, func(ctx context.Context, reqs []lease.AcquireRequest) (
 			[]lease.Acquired, error,
 		) {
 			return s.acquireAny(ctx, reqs, n)

@@ -16,7 +16,7 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (
 ) {
 	out, err := s.acquire(ctx, reqs)
 	if err == nil && slices.ContainsFunc(out, isTeams) {
-		out = s.again(ctx, reqs, out, false, s.acquire)
+		out = s.again(ctx, reqs, out, s.acquire)
 		err = only(out, func(a lease.Acquired) error { return a.Err })
 	}
 	return out, err

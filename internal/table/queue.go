@@ -89,7 +89,7 @@ func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Plac
 func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	out, err := s.claim(ctx, reqs)
 	if err == nil && slices.ContainsFunc(out, isTeams) {
-		out = s.again(ctx, reqs, out, false, s.claim)
+		out = s.again(ctx, reqs, out, s.claim)
 		err = only(out, func(a lease.Acquired) error { return a.Err })
 	}
 	return out, err

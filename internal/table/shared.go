@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
@@ -64,46 +65,65 @@ func pick[A any](all []A, at []int) []A {
 
 // again asks once more for keys that were refused because a team held them that has ended by now,
 // or that ends because it has no live member. again is never called for other keys, so that it
-// costs them nothing. all says that the requests are granted together or not at all.
+// costs them nothing.
 func (s *Store) again(
-	ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired, all bool,
+	ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired,
 	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error),
 ) []lease.Acquired {
+	free := s.ended(ctx, reqs, out)
+	if len(free) == 0 {
+		return out
+	}
+	next, err := acquire(ctx, pick(reqs, free))
+	for n, i := range free {
+		switch {
+		case err != nil && len(next) != len(free):
+			out[i] = failed(out[i], err)
+		case next[n].Err != nil:
+			out[i] = failed(out[i], next[n].Err)
+		default:
+			next[n].Doubtful = next[n].Doubtful || out[i].Doubtful
+			out[i] = next[n]
+		}
+	}
+	s.unveil(ctx, keysOf(reqs), out)
+	return out
+}
+
+// againAll is again for requests that are granted together or not at all. An error is that of all of
+// them: what was asked the second time may have been granted.
+func (s *Store) againAll(
+	ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired,
+	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error),
+) ([]lease.Acquired, error) {
+	if len(s.ended(ctx, reqs, out)) == 0 {
+		return out, nil
+	}
+	next, err := acquire(ctx, reqs)
+	if err != nil {
+		doubtful := slices.ContainsFunc(out, func(a lease.Acquired) bool { return a.Doubtful })
+		return nil, failed(lease.Acquired{Doubtful: doubtful}, err).Err
+	}
+	for i := range next {
+		next[i].Doubtful = next[i].Doubtful || out[i].Doubtful
+	}
+	s.unveil(ctx, keysOf(reqs), next)
+	return next, nil
+}
+
+// ended returns the places of the keys that teams held which have ended.
+func (s *Store) ended(
+	ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired,
+) (free []int) {
 	var at []int
 	for i := range out {
 		if isTeams(out[i]) {
 			at = append(at, i)
 		}
 	}
-	if len(at) == 0 {
-		return out
-	}
 	keys := keysOf(reqs)
 	s.unveil(ctx, keys, out)
-	free := s.endTeams(ctx, keys, out, at)
-	switch {
-	case len(free) == 0:
-		return out
-	case all:
-		if next, err := acquire(ctx, reqs); err == nil {
-			for i := range next {
-				next[i].Doubtful = next[i].Doubtful || out[i].Doubtful
-			}
-			s.unveil(ctx, keys, next)
-			return next
-		}
-		return out
-	}
-	next, err := acquire(ctx, pick(reqs, free))
-	if err != nil && len(next) != len(free) {
-		return out
-	}
-	for n, i := range free {
-		next[n].Doubtful = next[n].Doubtful || out[i].Doubtful
-		out[i] = next[n]
-	}
-	s.unveil(ctx, keys, out)
-	return out
+	return s.endTeams(ctx, keys, out, at)
 }
 
 // endTeams ends those of the teams at these places that have no live member. It returns the places
