@@ -90,8 +90,8 @@ func (s *Store) again(
 	return out
 }
 
-// againAll is again for requests that are granted together or not at all. An error is that of all of
-// them: what was asked the second time may have been granted.
+// againAll is again for requests that are granted together or not at all. An error is that of all
+// of them: what was asked the second time may have been granted.
 func (s *Store) againAll(
 	ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired,
 	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error),
