@@ -27,10 +27,11 @@ func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.F
 	if err != nil {
 		return lease.Forced{}, err
 	}
+	began := time.Now()
 	got, err := s.force(ctx, r, bad)
 	if errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown) {
 		var ended bool
-		if ended, err = s.fencing(ctx, r, err); ended {
+		if ended, err = s.fencing(ctx, r, time.Since(began), err); ended {
 			got, err = s.force(ctx, r, bad)
 		}
 	}
@@ -80,14 +81,18 @@ func (s *Store) force(
 // forceTimeout bounds the wait for a fenced transaction, and what a server takes besides.
 const forceTimeout = 15 * time.Second
 
+// wholeSeconds is more than a transaction can be older than MariaDB says, which cuts ages.
+const wholeSeconds = 2 * time.Second
+
 // fencing says which transactions have the row of a key locked. With Evict it ends their sessions,
-// and reports whether it has ended one.
+// and reports whether it has ended one. It spares those that began after the release did, waited
+// ago: once the holder's has ended, the next one may be that of a new holder.
 func (s *Store) fencing(
-	ctx context.Context, r lease.ForceRequest, locked error,
+	ctx context.Context, r lease.ForceRequest, waited time.Duration, locked error,
 ) (ended bool, _ error) {
 	least := 100 * 365 * 24 * time.Hour // none is so old
 	if r.Evict {
-		least = 0
+		least = max(0, waited-wholeSeconds)
 	}
 	by := ""
 	if s.d.Evictor != nil && !s.single {
