@@ -72,6 +72,7 @@ func TestALeaseThatWasPausedIsInNoRenewalTwice(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if most != 1 || calls != 2 {
 			t.Errorf("%d requests in one of %d renewals", most, calls)
 		}
