@@ -47,7 +47,13 @@ func (d *database) unshadow(ctx context.Context, conn *sql.Conn) error {
 	for i, table := range tables {
 		tables[i] = names.Table(table, quote)
 	}
-	_, err := conn.ExecContext(ctx, `DROP TEMPORARY TABLE IF EXISTS `+strings.Join(tables, ", "))
+	drop := `DROP TEMPORARY TABLE IF EXISTS ` + strings.Join(tables, ", ")
+	_, err := conn.ExecContext(ctx, drop)
+	if isNumber(err, 1792) { // the session's transactions only read, as those of a lane do not
+		if _, err = conn.ExecContext(ctx, `SET SESSION TRANSACTION READ WRITE`); err == nil {
+			_, err = conn.ExecContext(ctx, drop)
+		}
+	}
 	return err
 }
 

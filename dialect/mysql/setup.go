@@ -111,9 +111,6 @@ func pin(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	if _, err := conn.ExecContext(ctx, `SET SESSION TRANSACTION READ WRITE`); err != nil {
-		return err
-	}
 	set := `SET SESSION ` + meaningOf(version) + `, timestamp = DEFAULT`
 	if strings.Contains(version, mariaDB) {
 		set += `, alter_algorithm = 'DEFAULT'`

@@ -64,10 +64,12 @@ func (d *Dialect) locate(ctx context.Context, pool Pool, table string) (schema s
 		return "", NotSent{err}
 	}
 	defer conn.Close()
-	if d.PinsSession {
-		defer d.pinned(ctx, conn)()
+	ask := func() { schema, err = d.Locate(ctx, conn, table) }
+	ask()
+	if d.PinsSession && err != nil && !errors.Is(err, ErrStrayed) && !IsRefusal(err) {
+		defer d.pinned(ctx, conn)() // it may be the session's settings
+		ask()
 	}
-	schema, err = d.Locate(ctx, conn, table)
 	switch {
 	case errors.Is(err, ErrStrayed):
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
