@@ -47,7 +47,7 @@ FROM rowlock AS r WHERE r.`key` = ?
 
 -- name: force-find
 -- key, id
-SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, LEFT(actor, 384), LEFT(reason, 1000), asked, owner,
   token, LEFT(note, 384), raised
 FROM rowlock_forced WHERE `key` = ? AND id = ?
 
@@ -58,7 +58,7 @@ UPDATE rowlock SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND WHERE `key
 
 -- name: force-list
 -- prefix's length, prefix, time in µs, limit
-SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, LEFT(actor, 384), LEFT(reason, 1000), asked, owner,
   token, LEFT(note, 384), raised
 FROM rowlock_forced
 WHERE LEFT(`key`, ?) = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
@@ -66,7 +66,7 @@ ORDER BY `at` DESC, id DESC LIMIT ?
 
 -- name: force-list-key
 -- key, time in µs, limit
-SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, LEFT(actor, 384), LEFT(reason, 1000), asked, owner,
   token, LEFT(note, 384), raised
 FROM rowlock_forced
 WHERE `key` = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')

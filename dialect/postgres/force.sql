@@ -49,7 +49,7 @@ FROM rowlock AS r WHERE r.key = $8
 -- key, id
 SELECT key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, actor, left(reason, 1000), asked, owner, token, left(note, 384), raised
+  id, left(actor, 384), left(reason, 1000), asked, owner, token, left(note, 384), raised
 FROM rowlock_forced WHERE key = $1 AND id = $2
 
 -- name: force-confirm
@@ -61,7 +61,7 @@ UPDATE rowlock SET acquired_at = acquired_at + interval '1 microsecond' WHERE ke
 -- prefix's length, prefix, time in µs, limit
 SELECT key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, actor, left(reason, 1000), asked, owner, token, left(note, 384), raised
+  id, left(actor, 384), left(reason, 1000), asked, owner, token, left(note, 384), raised
 FROM rowlock_forced
 WHERE substr(key, 1, $1::int) = $2 AND at < 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
 ORDER BY at DESC, id DESC LIMIT $4::bigint
@@ -70,7 +70,7 @@ ORDER BY at DESC, id DESC LIMIT $4::bigint
 -- key, time in µs, limit
 SELECT key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, actor, left(reason, 1000), asked, owner, token, left(note, 384), raised
+  id, left(actor, 384), left(reason, 1000), asked, owner, token, left(note, 384), raised
 FROM rowlock_forced
 WHERE key = $1 AND at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
 ORDER BY at DESC, id DESC LIMIT $3::bigint

@@ -46,7 +46,7 @@ FROM rowlock AS r WHERE r.key = ?
 
 -- name: force-find
 -- key, id
-SELECT key, at * 1000, id, actor, substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised
+SELECT key, at * 1000, id, substr(actor, 1, 384), substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised
 FROM rowlock_forced WHERE key = ? AND id = ?
 
 -- name: force-confirm
@@ -56,12 +56,12 @@ UPDATE rowlock SET acquired_at = acquired_at + 1 WHERE key = ?
 
 -- name: force-list
 -- prefix's length, prefix, time in µs, limit
-SELECT key, at * 1000, id, actor, substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM rowlock_forced
+SELECT key, at * 1000, id, substr(actor, 1, 384), substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM rowlock_forced
 WHERE substr(key, 1, ?) = ? AND at * 1000 < ?
 ORDER BY at DESC, id DESC LIMIT ?
 
 -- name: force-list-key
 -- key, time in µs, limit
-SELECT key, at * 1000, id, actor, substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM rowlock_forced
+SELECT key, at * 1000, id, substr(actor, 1, 384), substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM rowlock_forced
 WHERE key = ? AND at * 1000 < ?
 ORDER BY at DESC, id DESC LIMIT ?

@@ -349,7 +349,7 @@ SELECT r.`key`, UTC_TIMESTAMP(6), ?, CONCAT(?, X'09', CURRENT_USER()), ?, ?, ?, 
 FROM `rowlock` AS r WHERE r.`key` = ?
 
 -- dialect/mysql/force.sql: force-find
-SELECT /* rowlock force-find */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+SELECT /* rowlock force-find */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, LEFT(actor, 384), LEFT(reason, 1000), asked, owner,
   token, LEFT(note, 384), raised
 FROM `rowlock_forced` WHERE `key` = ? AND id = ?
 
@@ -357,14 +357,14 @@ FROM `rowlock_forced` WHERE `key` = ? AND id = ?
 UPDATE /* rowlock force-confirm */ `rowlock` SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND WHERE `key` = ?
 
 -- dialect/mysql/force.sql: force-list
-SELECT /* rowlock force-list */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+SELECT /* rowlock force-list */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, LEFT(actor, 384), LEFT(reason, 1000), asked, owner,
   token, LEFT(note, 384), raised
 FROM `rowlock_forced`
 WHERE LEFT(`key`, ?) = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
 ORDER BY `at` DESC, id DESC LIMIT ?
 
 -- dialect/mysql/force.sql: force-list-key
-SELECT /* rowlock force-list-key */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, actor, LEFT(reason, 1000), asked, owner,
+SELECT /* rowlock force-list-key */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, LEFT(actor, 384), LEFT(reason, 1000), asked, owner,
   token, LEFT(note, 384), raised
 FROM `rowlock_forced`
 WHERE `key` = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')

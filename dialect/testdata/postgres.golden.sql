@@ -340,7 +340,7 @@ FROM "rowlock" AS r WHERE r.key = $8
 -- dialect/postgres/force.sql: force-find
 SELECT /* rowlock force-find */ key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, actor, left(reason, 1000), asked, owner, token, left(note, 384), raised
+  id, left(actor, 384), left(reason, 1000), asked, owner, token, left(note, 384), raised
 FROM "rowlock_forced" WHERE key = $1 AND id = $2
 
 -- dialect/postgres/force.sql: force-confirm
@@ -349,7 +349,7 @@ UPDATE /* rowlock force-confirm */ "rowlock" SET acquired_at = acquired_at + int
 -- dialect/postgres/force.sql: force-list
 SELECT /* rowlock force-list */ key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, actor, left(reason, 1000), asked, owner, token, left(note, 384), raised
+  id, left(actor, 384), left(reason, 1000), asked, owner, token, left(note, 384), raised
 FROM "rowlock_forced"
 WHERE substr(key, 1, $1::int) = $2 AND at < 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
 ORDER BY at DESC, id DESC LIMIT $4::bigint
@@ -357,7 +357,7 @@ ORDER BY at DESC, id DESC LIMIT $4::bigint
 -- dialect/postgres/force.sql: force-list-key
 SELECT /* rowlock force-list-key */ key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
-  id, actor, left(reason, 1000), asked, owner, token, left(note, 384), raised
+  id, left(actor, 384), left(reason, 1000), asked, owner, token, left(note, 384), raised
 FROM "rowlock_forced"
 WHERE key = $1 AND at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
 ORDER BY at DESC, id DESC LIMIT $3::bigint

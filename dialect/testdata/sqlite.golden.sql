@@ -273,19 +273,19 @@ SELECT r.key, CAST(unixepoch('subsec') * 1000 AS INTEGER), ?, ? || char(9), ?, ?
 FROM "rowlock" AS r WHERE r.key = ?
 
 -- dialect/sqlite/force.sql: force-find
-SELECT /* rowlock force-find */ key, at * 1000, id, actor, substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised
+SELECT /* rowlock force-find */ key, at * 1000, id, substr(actor, 1, 384), substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised
 FROM "rowlock_forced" WHERE key = ? AND id = ?
 
 -- dialect/sqlite/force.sql: force-confirm
 UPDATE /* rowlock force-confirm */ "rowlock" SET acquired_at = acquired_at + 1 WHERE key = ?
 
 -- dialect/sqlite/force.sql: force-list
-SELECT /* rowlock force-list */ key, at * 1000, id, actor, substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM "rowlock_forced"
+SELECT /* rowlock force-list */ key, at * 1000, id, substr(actor, 1, 384), substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM "rowlock_forced"
 WHERE substr(key, 1, ?) = ? AND at * 1000 < ?
 ORDER BY at DESC, id DESC LIMIT ?
 
 -- dialect/sqlite/force.sql: force-list-key
-SELECT /* rowlock force-list-key */ key, at * 1000, id, actor, substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM "rowlock_forced"
+SELECT /* rowlock force-list-key */ key, at * 1000, id, substr(actor, 1, 384), substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM "rowlock_forced"
 WHERE key = ? AND at * 1000 < ?
 ORDER BY at DESC, id DESC LIMIT ?
 

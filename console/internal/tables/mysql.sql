@@ -3,7 +3,7 @@
 
 -- name: held
 -- What a page has of each of its rows.
-SELECT r.`key`, r.owner, r.token, r.note, r.home,
+SELECT r.`key`, r.owner, r.token, LEFT(r.note, 384), r.home,
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.acquired_at) AS acquired,
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) AS expires,
   TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
@@ -38,7 +38,7 @@ ORDER BY expires_at, `key` LIMIT ?
 -- name: waited
 -- Keys by how many wait for them. The queue has a row for each waiter, and none for a key that is
 -- only held.
-SELECT q.`key`, q.queued, q.processes, COALESCE(r.home, 0) AS home, r.owner, COALESCE(r.note, ''),
+SELECT q.`key`, q.queued, q.processes, COALESCE(r.home, 0) AS home, r.owner, COALESCE(LEFT(r.note, 384), ''),
   COALESCE(r.expires_at > UTC_TIMESTAMP(6), 0) AS live,
   COALESCE(TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)), 0) AS age
 FROM (SELECT `key`, count(`rank`) AS queued, count(*) - count(`rank`) AS processes
@@ -50,7 +50,7 @@ ORDER BY q.queued + q.processes DESC, q.`key`
 -- name: edges
 -- Who waits for a key that another chain holds, as both have said, with the token that the key's row
 -- has now and had when the wait was recorded.
-SELECT w.chain, h.chain AS holder, w.`key`, r.token, w.note, w.process,
+SELECT w.chain, h.chain AS holder, w.`key`, r.token, LEFT(w.note, 384), w.process,
   TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)) AS waited
 FROM rowlock_wait AS w
 JOIN rowlock AS r ON r.`key` = w.`key` AND r.token = w.awaits AND r.home = 0
@@ -61,7 +61,7 @@ WHERE w.token = 0 AND w.`key` > ? AND w.`key` <= ? AND w.alive_until > UTC_TIMES
 LIMIT ?
 
 -- name: members
-SELECT m.owner, m.note, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.expires_at) AS remaining,
+SELECT m.owner, LEFT(m.note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.expires_at) AS remaining,
   TIMESTAMPDIFF(MICROSECOND, m.joined_at, UTC_TIMESTAMP(6)) AS age
 FROM rowlock AS r JOIN rowlock_member AS m ON m.`key` = r.`key` AND m.team = r.owner
 WHERE r.`key` = ? AND m.expires_at > UTC_TIMESTAMP(6)
@@ -70,12 +70,12 @@ ORDER BY m.joined_at, m.owner LIMIT ?
 -- name: waiters
 -- The queue in its order, then processes, then callers that hold other keys meanwhile.
 SELECT kind, note, age, alive FROM (
-  SELECT IF(`rank` IS NULL, 1, 0) AS kind, note, 0 AS age, `rank` AS place,
+  SELECT IF(`rank` IS NULL, 1, 0) AS kind, LEFT(note, 384) AS note, 0 AS age, `rank` AS place,
     COALESCE(beside, ticket) AS beside, ticket,
     TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) AS alive
   FROM rowlock_queue WHERE `key` = ? AND alive_until > UTC_TIMESTAMP(6)
   UNION ALL
-  SELECT 2, note, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)),
+  SELECT 2, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', since), 0, 0,
     TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until)
   FROM rowlock_wait WHERE `key` = ? AND token = 0 AND alive_until > UTC_TIMESTAMP(6)

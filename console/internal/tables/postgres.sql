@@ -3,7 +3,7 @@
 
 -- name: held
 -- What a page has of each of its rows.
-SELECT r.key, r.owner, r.token, r.note, r.home,
+SELECT r.key, r.owner, r.token, left(r.note, 384), r.home,
   CASE WHEN r.acquired_at BETWEEN '0001-01-01' AND '9999-12-31'
     THEN (extract(epoch FROM r.acquired_at) * 1000000)::bigint END AS acquired,
   CASE WHEN r.expires_at BETWEEN '0001-01-01' AND '9999-12-31'
@@ -43,7 +43,7 @@ ORDER BY expires_at, key LIMIT $6
 -- name: waited
 -- Keys by how many wait for them. The queue has a row for each waiter, and none for a key that is
 -- only held.
-SELECT q.key, q.queued, q.processes, coalesce(r.home, 0) AS home, r.owner, coalesce(r.note, ''),
+SELECT q.key, q.queued, q.processes, coalesce(r.home, 0) AS home, r.owner, coalesce(left(r.note, 384), ''),
   coalesce(r.expires_at > clock_timestamp(), false) AS live,
   coalesce(CASE WHEN isfinite(r.acquired_at)
     THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END, 0) AS age
@@ -56,7 +56,7 @@ ORDER BY q.queued + q.processes DESC, q.key
 -- name: edges
 -- Who waits for a key that another chain holds, as both have said, with the token that the key's row
 -- has now and had when the wait was recorded.
-SELECT w.chain, h.chain AS holder, w.key, r.token, w.note, w.process,
+SELECT w.chain, h.chain AS holder, w.key, r.token, left(w.note, 384), w.process,
   CASE WHEN isfinite(w.since)
     THEN (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint END AS waited
 FROM rowlock_wait AS w
@@ -68,7 +68,7 @@ WHERE w.token = 0 AND w.key > $1 AND w.key <= $2 AND w.alive_until > clock_times
 LIMIT $3
 
 -- name: members
-SELECT m.owner, m.note,
+SELECT m.owner, left(m.note, 384),
   CASE WHEN isfinite(m.expires_at)
     THEN (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
   CASE WHEN isfinite(m.joined_at)
@@ -80,13 +80,13 @@ ORDER BY m.joined_at, m.owner LIMIT $2
 -- name: waiters
 -- The queue in its order, then processes, then callers that hold other keys meanwhile.
 SELECT kind, note, age, alive FROM (
-  SELECT CASE WHEN rank IS NULL THEN 1 ELSE 0 END AS kind, note, 0::bigint AS age, rank,
+  SELECT CASE WHEN rank IS NULL THEN 1 ELSE 0 END AS kind, left(note, 384) AS note, 0::bigint AS age, rank,
     coalesce(beside, ticket) AS beside, ticket,
     CASE WHEN isfinite(alive_until)
     THEN (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint END AS alive
   FROM rowlock_queue WHERE key = $1 AND alive_until > clock_timestamp()
   UNION ALL
-  SELECT 2, note, CASE WHEN isfinite(since)
+  SELECT 2, left(note, 384), CASE WHEN isfinite(since)
     THEN (extract(epoch FROM clock_timestamp() - since) * 1000000)::bigint END,
     CASE WHEN since BETWEEN '0001-01-01' AND '9999-12-31'
       THEN (extract(epoch FROM since) * 1000000)::bigint END, 0::bigint, 0::bigint,

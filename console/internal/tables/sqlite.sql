@@ -3,7 +3,7 @@
 
 -- name: held
 -- What a page has of each of its rows.
-SELECT r.key, r.owner, r.token, r.note, r.home, r.acquired_at * 1000 AS acquired,
+SELECT r.key, r.owner, r.token, substr(r.note, 1, 384), r.home, r.acquired_at * 1000 AS acquired,
   r.expires_at * 1000 AS expires, (r.expires_at - r.now) * 1000 AS remaining,
   (r.now - r.acquired_at) * 1000 AS age,
   (SELECT count(*) FROM rowlock_member AS m
@@ -37,7 +37,7 @@ ORDER BY expires_at, key LIMIT ?6
 -- name: waited
 -- Keys by how many wait for them. The queue has a row for each waiter, and none for a key that is
 -- only held.
-SELECT q.key, q.queued, q.processes, coalesce(r.home, 0) AS home, r.owner, coalesce(r.note, ''),
+SELECT q.key, q.queued, q.processes, coalesce(r.home, 0) AS home, r.owner, coalesce(substr(r.note, 1, 384), ''),
   coalesce(r.expires_at > q.now, 0) AS live, coalesce(q.now - r.acquired_at, 0) * 1000 AS age
 FROM (SELECT key, count(rank) AS queued, count(*) - count(rank) AS processes,
     CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now
@@ -50,7 +50,7 @@ ORDER BY q.queued + q.processes DESC, q.key
 -- name: edges
 -- Who waits for a key that another chain holds, as both have said, with the token that the key's row
 -- has now and had when the wait was recorded.
-SELECT w.chain, h.chain AS holder, w.key, r.token, w.note, w.process,
+SELECT w.chain, h.chain AS holder, w.key, r.token, substr(w.note, 1, 384), w.process,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
 FROM rowlock_wait AS w
 JOIN rowlock AS r ON r.key = w.key AND r.token = w.awaits AND r.home = 0 AND r.owner IS NOT NULL
@@ -62,7 +62,7 @@ WHERE w.token = 0 AND w.key > ? AND w.key <= ?
 LIMIT ?
 
 -- name: members
-SELECT m.owner, m.note, (m.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
+SELECT m.owner, substr(m.note, 1, 384), (m.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - m.joined_at) * 1000 AS age
 FROM rowlock AS r JOIN rowlock_member AS m ON m.key = r.key AND m.team = r.owner
 WHERE r.key = ? AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
@@ -71,12 +71,12 @@ ORDER BY m.joined_at, m.owner LIMIT ?
 -- name: waiters
 -- The queue in its order, then processes, then callers that hold other keys meanwhile.
 SELECT kind, note, age, alive FROM (
-  SELECT iif(rank IS NULL, 1, 0) AS kind, note, 0 AS age, rank,
+  SELECT iif(rank IS NULL, 1, 0) AS kind, substr(note, 1, 384) AS note, 0 AS age, rank,
     coalesce(beside, ticket) AS beside, ticket,
     (alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS alive
   FROM rowlock_queue WHERE key = ?1 AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
   UNION ALL
-  SELECT 2, note, (CAST(unixepoch('subsec') * 1000 AS INTEGER) - since) * 1000, since, 0, 0,
+  SELECT 2, substr(note, 1, 384), (CAST(unixepoch('subsec') * 1000 AS INTEGER) - since) * 1000, since, 0, 0,
     (alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000
   FROM rowlock_wait WHERE key = ?2 AND token = 0
     AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)

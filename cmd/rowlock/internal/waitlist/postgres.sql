@@ -7,14 +7,14 @@ FROM rowlock_queue WHERE key > $1 AND alive_until > clock_timestamp()
 GROUP BY key ORDER BY key LIMIT $2;
 
 -- name: waited-key
-SELECT rank IS NOT NULL AS queued, note,
+SELECT rank IS NOT NULL AS queued, left(note, 384),
   CASE WHEN isfinite(alive_until)
     THEN (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint END AS alive
 FROM rowlock_queue WHERE key = $1 AND alive_until > clock_timestamp()
 ORDER BY rank IS NULL, rank, coalesce(beside, ticket), ticket LIMIT $2;
 
 -- name: waiting-chains
-SELECT note, CASE WHEN isfinite(since)
+SELECT left(note, 384), CASE WHEN isfinite(since)
     THEN (extract(epoch FROM clock_timestamp() - since) * 1000000)::bigint END AS waited
 FROM rowlock_wait WHERE key = $1 AND token = 0 AND alive_until > clock_timestamp()
 ORDER BY since LIMIT $2;
