@@ -45,6 +45,8 @@ const (
 	LateLoss     Kind = "loss told after its deadline"
 	Goroutines   Kind = "goroutines left behind"
 	KeptKey      Kind = "key held for long by no caller"
+	BadCosts     Kind = "a call failed because of another key's row"
+	BadGrant     Kind = "granted a row that cannot be read"
 )
 
 // Findings.
@@ -112,6 +114,7 @@ type Input struct {
 func All(in *Input) *Report {
 	r := in.calls()
 	lost(r, in)
+	corrupt(r, in.Events)
 	shared(r, in)
 	effects(r, in)
 	losses := new(Report)

@@ -29,6 +29,7 @@ func left(r *Report, in *Input) {
 	excused = excused && !in.Settled
 	for _, l := range in.Left {
 		switch g := (grant{l.Key, l.Token}); {
+		case isSpoiled(l):
 		case released[g]:
 			r.violation(StillHeld, l.Key, 0, "Unlock of token %d returned nil", l.Token)
 		case !excused && !granted[g]:

@@ -147,7 +147,7 @@ func (r *run) judge(ctx context.Context) error {
 		if r.first && len(check.Calls(r.events).Violations) > 0 {
 			break // a run that was cut short need not have had them all
 		}
-		in.Writes = in.Writes || p.Name != "storm"
+		in.Writes = in.Writes || p.Name == "mixed" || p.Name == "calm"
 		in.Phases = append(in.Phases, p.Name)
 		in.Healthy[i] = p.Slow.healthy()
 	}

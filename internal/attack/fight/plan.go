@@ -139,9 +139,10 @@ func newPlan(s settings) Plan {
 		Phase
 		share float64
 	}{
-		{Phase{Name: "storm", Crews: []Crew{storm(48)}, Slow: weather}, 0.55},
-		{Phase{Name: "mixed", Crews: append(mixed(s.bridge), storm(12)), Slow: rough}, 0.25},
-		{Phase{Name: "calm", Crews: calm(s.db)}, 0.2},
+		{Phase{Name: "storm", Crews: []Crew{storm(48)}, Slow: weather}, 0.45},
+		{Phase{Name: "mixed", Crews: append(mixed(s.bridge), storm(12)), Slow: rough}, 0.2},
+		{Phase{Name: "calm", Crews: calm(s.db)}, 0.15},
+		{Phase{Name: "corrupt", Crews: corrupt(s.bridge)}, 0.2},
 	}
 	p := Plan{Seed: s.seed}
 	start := int64(0)

@@ -32,6 +32,9 @@ const (
 	Left Kind = "left"
 	// Kept is a key that no caller has and that was found held between Sent and Told.
 	Kept Kind = "kept"
+	// Spoiled is an answer to Lock for a key that is held and whose row cannot be read. Sent is before
+	// its holder had asked for it.
+	Spoiled Kind = "spoiled"
 )
 
 // Result is an answer, as far as a check has to tell answers apart.
