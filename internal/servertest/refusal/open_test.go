@@ -64,10 +64,10 @@ func TestOpenRefusesMissingTables(t *testing.T) {
 func TestOpenRefusesHalfMadeTables(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		s.Exec(s.Env.DB, `DELETE FROM {rowlock_meta} WHERE name = 'instance'`)
-		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNoSchema, "instance", "schema.Migrate")
+		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNoSchema, "instance", "backup")
 		s.Exec(s.Env.DB, `DELETE FROM {rowlock_floor} WHERE bucket > 0`)
 		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNoSchema, "rowlock_floor has 1 rows", "256",
-			"schema.Migrate")
+			"backup")
 	})
 }
 
@@ -85,7 +85,7 @@ func TestOpenRefusesAnotherSchemaVersion(t *testing.T) {
 		for _, nonsense := range []string{"one", "", " 1", "1.0", "99999999999999999999"} {
 			set(nonsense)
 			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrCorrupt, fmt.Sprintf("%q", nonsense),
-				"schema.Migrate")
+				"set it to the version the tables have")
 		}
 		s.Exec(s.Env.DB, `DELETE FROM {rowlock_meta} WHERE name = 'schema_version'`)
 		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNoSchema, "schema_version", "schema.Migrate")

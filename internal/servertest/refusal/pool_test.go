@@ -2,6 +2,7 @@ package refusal
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +21,11 @@ import (
 // onFile is a scene on a new SQLite file with rowlock's tables, and a source with these settings.
 func onFile(t *testing.T, settings string) (s *servertest.Scene, path string) {
 	s = &servertest.Scene{T: t}
-	path = filepath.Join(t.TempDir(), "app #1.db")
+	// A test's own folder has its name, and so the settings, which a path must not have.
+	folder, err := os.MkdirTemp("", "rowlock")
+	s.OK(err)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	path = filepath.Join(folder, "app #1.db")
 	right, err := sqlite.Open(path)
 	s.OK(err)
 	s.OK(schema.Migrate(t.Context(), right, sqlite.New()))

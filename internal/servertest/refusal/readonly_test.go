@@ -144,9 +144,14 @@ func standby(s *servertest.Scene) (source string) {
 	s.OK(err)
 	port := l.Addr().(*net.TCPAddr).Port
 	s.OK(l.Close())
-	server := run("postgres", "-D", dir+"/data", "-p", fmt.Sprint(port), "-c",
-		"unix_socket_directories="+dir, "-c", "shared_buffers=16MB",
-		"-c", fmt.Sprint("max_connections=", s.Number(`SELECT current_setting('max_connections')::int`)))
+	args := []string{
+		"-D", dir + "/data", "-p", fmt.Sprint(port), "-c", "unix_socket_directories=" + dir,
+		"-c", "shared_buffers=16MB",
+	}
+	for _, limit := range []string{"max_connections", "max_prepared_transactions"} { // a standby has as many
+		args = append(args, "-c", fmt.Sprint(limit, "=", s.Number(`SELECT current_setting('`+limit+`')::int`)))
+	}
+	server := run("postgres", args...)
 	s.OK(server.Start())
 	s.Cleanup(func() {
 		_ = server.Process.Signal(os.Interrupt)

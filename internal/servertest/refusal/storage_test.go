@@ -187,6 +187,7 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 			rows.AddRow(name, value)
 		}
 		mock.ExpectQuery("SHOW GLOBAL VARIABLES").WillReturnRows(rows)
+		mock.ExpectQuery("log_bin").WillReturnRows(sqlmock.NewRows([]string{"logs", "format"}).AddRow(0, "ROW"))
 		for range 6 {
 			mock.ExpectQuery("information_schema.tables").WillReturnRows(
 				sqlmock.NewRows([]string{"engine"}).AddRow("InnoDB"))
