@@ -15,7 +15,6 @@ import (
 // store has handed the key to it, and before the answer has come.
 type departing struct {
 	*Script
-	c     *rowlock.Client
 	leave []context.CancelFunc // of the waiters in their order
 	fails map[int]bool         // the hand-overs whose outcome is unknown
 	made  int

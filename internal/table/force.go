@@ -81,8 +81,8 @@ func (s *Store) force(
 // forceTimeout bounds the wait for a fenced transaction, and what a server takes besides.
 const forceTimeout = 15 * time.Second
 
-// wholeSeconds is more than a transaction can be older than MariaDB says, which cuts ages.
-const wholeSeconds = 2 * time.Second
+// cutAge is more than a transaction can be older than MariaDB says, which tells whole seconds.
+const cutAge = 2 * time.Second
 
 // fencing says which transactions have the row of a key locked. With Evict it ends their sessions,
 // and reports whether it has ended one. It spares those that began after the release did, waited
@@ -92,7 +92,7 @@ func (s *Store) fencing(
 ) (ended bool, _ error) {
 	least := 100 * 365 * 24 * time.Hour // none is so old
 	if r.Evict {
-		least = max(0, waited-wholeSeconds)
+		least = max(0, waited-cutAge)
 	}
 	by := ""
 	if s.d.Evictor != nil && !s.single {

@@ -101,10 +101,11 @@ func fingerprintOf(kind, body string) string {
 }
 
 func TestPartsWithinPartsHaveBoundariesToo(t *testing.T) {
-	if fingerprintOf(nestedForm(t, "one")) != fingerprintOf(nestedForm(t, "one")) {
+	first, again := fingerprintOf(nestedForm(t, "one")), fingerprintOf(nestedForm(t, "one"))
+	if first != again {
 		t.Error("a nested form with another boundary is another request")
 	}
-	if fingerprintOf(nestedForm(t, "one")) == fingerprintOf(nestedForm(t, "two")) {
+	if first == fingerprintOf(nestedForm(t, "two")) {
 		t.Error("nested forms with other contents are the same request")
 	}
 }

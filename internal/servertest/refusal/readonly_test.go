@@ -148,8 +148,9 @@ func standby(s *servertest.Scene) (source string) {
 		"-D", dir + "/data", "-p", fmt.Sprint(port), "-c", "unix_socket_directories=" + dir,
 		"-c", "shared_buffers=16MB",
 	}
-	for _, limit := range []string{"max_connections", "max_prepared_transactions"} { // a standby has as many
-		args = append(args, "-c", fmt.Sprint(limit, "=", s.Number(`SELECT current_setting('`+limit+`')::int`)))
+	for _, limit := range []string{"max_connections", "max_prepared_transactions"} {
+		n := s.Number(`SELECT current_setting('` + limit + `')::int`) // a standby has as many
+		args = append(args, "-c", fmt.Sprint(limit, "=", n))
 	}
 	server := run("postgres", args...)
 	s.OK(server.Start())
