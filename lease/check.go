@@ -23,14 +23,19 @@ func CheckStoredKey(key string) error {
 }
 
 // Check returns an error for a request that every store refuses before it has done anything: a key
-// that no later request could name, or an owner that would look like a free row.
+// that no later request could name, an owner that would look like a free row, or a note that is
+// longer than the column.
 func (r AcquireRequest) Check() error {
 	if err := CheckStoredKey(r.Key); err != nil {
 		return err
 	}
-	if r.Owner.IsZero() {
+	switch {
+	case r.Owner.IsZero():
 		return fmt.Errorf("%w: acquire %q: the zero owner names no attempt; use lease.NewOwner",
 			ErrConfig, r.Key)
+	case len(r.Note) > MaxStoredNote:
+		return fmt.Errorf("%w: acquire %q: a note of %d bytes; a store keeps %d: cut it, as "+
+			"lease.StoredNote does", ErrConfig, r.Key, len(r.Note), MaxStoredNote)
 	}
 	return nil
 }
