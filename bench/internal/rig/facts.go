@@ -27,11 +27,15 @@ var settingsOf = map[string][]string{
 
 // Facts says which server this is and how a session with rowlock's settings commits: without them no rate means anything.
 func (d *Database) Facts(ctx context.Context) ([]string, error) {
+	located, err := d.Dialect.Located(ctx, d.Pool)
+	if err != nil {
+		return nil, err
+	}
 	conn, err := d.Pool.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	probed, err := d.Dialect.Probe(ctx, conn)
+	probed, err := located.Probe(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
