@@ -266,7 +266,7 @@ func (r *rig) waiting(tb testing.TB, n int) {
 	tb.Helper()
 	query := map[string]string{
 		"postgres": `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%` + r.Table("rowlock_once") + `%'`,
-		"mariadb":  "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%INSERT % INTO " + r.Table("rowlock_once") + "%' AND info NOT LIKE '%processlist%'",
+		"mariadb":  "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%INSERT % INTO %" + r.Table("rowlock_once") + "%' AND info NOT LIKE '%processlist%'",
 		// MySQL's process list fails while any statement has bytes in it that are no text.
 		"mysql": `SELECT COUNT(DISTINCT w.requesting_thread_id) FROM performance_schema.data_lock_waits AS w
 			JOIN performance_schema.data_locks AS l ON l.engine_lock_id = w.requesting_engine_lock_id

@@ -301,9 +301,9 @@ func TestSQLiteHearsTheCommitsOfOthers(t *testing.T) {
 	ear := listen(t, here)
 	for range 10 {
 		l := hold(t, there, "key")
-		ear.wants("", 100*time.Millisecond)
+		ear.wants("", patience)
 		release(t, there, l)
-		ear.wants("", 100*time.Millisecond)
+		ear.wants("", patience)
 	}
 	release(t, here, hold(t, here, "key"))
 	select {
