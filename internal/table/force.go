@@ -142,7 +142,7 @@ func (s *Store) unreadable(ctx context.Context, r lease.ForceRequest) (*lease.Re
 	if err != nil || len(rows) == 0 || rows[0].Err == nil {
 		return nil, err
 	}
-	if rows[0].Home < lease.HomeTransaction {
+	if rows[0].Home < leastHome {
 		rows[0].Home = lease.HomeTable // no store has it
 	}
 	if row := rows[0]; r.Token != 0 && row.Token > 0 && row.Token != r.Token {

@@ -78,6 +78,9 @@ func (s *Store) listed(ctx context.Context, f lease.Filter) ([]lease.Record, err
 		})
 }
 
+// leastHome is that of a record which a cluster on rows has sealed: see groupreplication.
+const leastHome = lease.HomeTransaction - 1
+
 // scanRecord reads a line of the inspect section. A row with an error that names the row counts as
 // held, because no caller can tell that it is free.
 func scanRecord(row sqlstore.Columns) (r lease.Record, err error) {
@@ -91,7 +94,7 @@ func scanRecord(row sqlstore.Columns) (r lease.Record, err error) {
 		r.Held = true
 		return r, fmt.Errorf("%q: %w", key, err)
 	}
-	if owner != nil && len(owner) != len(r.Owner) || r.Token < 0 || r.Home < lease.HomeTransaction {
+	if owner != nil && len(owner) != len(r.Owner) || r.Token < 0 || r.Home < leastHome {
 		r.Held, r.Owner = true, lease.Owner{}
 		return r, fmt.Errorf("%w: %q: owner %x, token %d, home %d", lease.ErrCorrupt, key, owner, r.Token,
 			r.Home)

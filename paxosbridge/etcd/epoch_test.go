@@ -99,8 +99,9 @@ func TestAForeignValueIsCorrupt(t *testing.T) {
 		if _, a, err := r.try("k", 0); !errors.Is(err, lease.ErrCorrupt) {
 			t.Errorf("%q: %+v, %v", value, a, err)
 		}
-		if _, err := r.Inspect(t.Context(), lease.Filter{}); !errors.Is(err, lease.ErrCorrupt) {
-			t.Errorf("inspect %q: %v", value, err)
+		all, err := r.Inspect(t.Context(), lease.Filter{})
+		if err != nil || len(all) != 1 || !all[0].Held || !errors.Is(all[0].Err, lease.ErrCorrupt) {
+			t.Errorf("inspect %q: %+v, %v", value, all, err)
 		}
 	}
 }
