@@ -17,11 +17,20 @@ type located struct {
 // mostPools bounds what located remembers: an application may make a pool's wrapper for each call.
 const mostPools = 64
 
-// poolOf returns ext if rowlock takes a connection from it by itself. A transaction and a
-// connection may have a method Conn too, and lead where their own session leads.
-func poolOf(ext Ext) (dialect.Pool, bool) {
+// isSession reports whether ext is a transaction or a connection: each leads where its own session
+// leads, and database/sql sends no statement on it again by itself.
+func isSession(ext Ext) bool {
 	switch ext.(type) {
 	case interface{ Rollback() error }, interface{ Raw(f func(any) error) error }:
+		return true
+	}
+	return false
+}
+
+// poolOf returns ext if rowlock takes a connection from it by itself. A transaction and a
+// connection may have a method Conn too.
+func poolOf(ext Ext) (dialect.Pool, bool) {
+	if isSession(ext) {
 		return nil, false
 	}
 	pool, ok := ext.(dialect.Pool)

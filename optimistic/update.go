@@ -60,8 +60,7 @@ func (t *Table[T]) updateOn(ctx context.Context, ext Ext, v reflect.Value, read 
 		}
 		return at.updateBy(ctx, pool, v, read)
 	}
-	switch ext.(type) { // *sql.Tx and *sql.Conn
-	case interface{ Rollback() error }, interface{ Raw(f func(any) error) error }:
+	if isSession(ext) { // *sql.Tx and *sql.Conn
 		return t.update(ctx, ext, v, read)
 	}
 	return fmt.Errorf("%w: update %s: %T may be a pool, which runs a statement again if its reply was "+
