@@ -69,6 +69,7 @@ func TestTheLeaseOfALockThatHasEndedIsReleased(t *testing.T) {
 							time.Sleep(time.Second)
 							wantFree(t, s, "after a copy of the request")
 						}
+						synctest.Wait() // for a round of the cleaners that is due now
 						_, _, releases := s.Calls()
 						WantIs(t, "a second Unlock", l.Unlock(t.Context()), end.cause)
 						if _, _, again := s.Calls(); again != releases {
