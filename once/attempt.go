@@ -117,7 +117,7 @@ func (a *attempt) count(ctx context.Context, conn *sql.Conn) error {
 // writers. After it has begun, ctx ends nothing.
 func (a *attempt) begin(ctx, within context.Context, conn *sql.Conn, cut context.CancelFunc) (*sql.Tx, error) {
 	defer context.AfterFunc(ctx, cut)()
-	return conn.BeginTx(within, a.o.cfg.TxOptions)
+	return a.o.d.BeginTx(within, conn, a.o.cfg.TxOptions)
 }
 
 // look asks before the transaction whether another has the key, if the claim cannot be told not to

@@ -40,7 +40,10 @@ type Config struct {
 	// Reap is the time between two removals of expired rows in the background, plus or minus a
 	// tenth; 0 means 5 min. A negative value means no background: then call Sweep.
 	Reap time.Duration
-	// TxOptions are the options of Do's transactions; nil means the database's defaults.
+	// TxOptions are the options of Do's transactions; nil means the database's defaults. With
+	// postgres.Pooled they, synchronous_commit and the limits on time are those of the role and the
+	// database, whatever other clients have left in the session; that costs a round trip. The role
+	// and the search_path, by which the function's own tables are found, are the session's.
 	TxOptions *sql.TxOptions
 	// Logger gets the warnings of New and errors of the background; nil means slog.Default(). Its
 	// handler is called by a goroutine of its own; New and Close wait 1 s for it.

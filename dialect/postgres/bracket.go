@@ -27,10 +27,13 @@ var pins = `SELECT /* rowlock pins */ set_config('session_authorization', NULL, 
 		set_config('synchronous_commit', ` + durable(true) + `, true),
 		set_config('lock_timeout', '1000', true),
 		set_config('idle_in_transaction_session_timeout', '4000', true),
-		(CASE set_config('default_transaction_read_only', NULL, true)
+		` + refuseReadOnly
+
+// refuseReadOnly fails if the default of the role or of the database forbids writing.
+const refuseReadOnly = `(CASE set_config('default_transaction_read_only', NULL, true)
 			WHEN 'on' THEN '` + readOnly + `' ELSE '0' END)::int`
 
-// readOnly is what pins cannot read as a number, and so says.
+// readOnly is what refuseReadOnly cannot read as a number, and so says.
 const readOnly = "rowlock: default_transaction_read_only is on"
 
 var errNoCommit = errors.New("the transaction was not committed")

@@ -25,10 +25,12 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 	}, s}
 	f := sqlstore.Features{
 		Dollars: true, ShareLock: " FOR SHARE",
-		Pin:     pin,
+		Pin:     d.pin,
 		Silence: d.silence, Synchronous: d.synchronous, RowSecurity: d.rowSecurity, Listener: d, Evictor: d, Piper: d,
 	}
-	if !s.Pooled { // or a turn would be whichever client's that has the session next
+	if s.Pooled {
+		f.PinShared = pinShared
+	} else { // or a turn would be whichever client's that has the session next
 		f.Turner = d
 	}
 	return d, f

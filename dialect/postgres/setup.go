@@ -102,10 +102,18 @@ func meaning(local bool) string {
 
 // pin makes the settings of a migration, for its transaction. It may take longer than a statement
 // of a lane, and its context bounds it. Tables of another kind than heap may have no row locks.
-func pin(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, `SELECT `+meaning(true)+`,
-		set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
+// What another client has left in a session behind a pooler does not count: its role, which may
+// make no tables, and its READ ONLY, which the BEGIN has lifted. A default that forbids writing
+// stays in force, as for pins.
+func (d *database) pin(ctx context.Context, conn *sql.Conn) error {
+	role := `NULL`
+	if d.settings.Pooled {
+		role = `set_config('session_authorization', NULL, true), set_config('role', NULL, true)`
+	}
+	_, err := conn.ExecContext(ctx, `SET LOCAL statement_timeout = 0; SELECT `+role+`, `+meaning(true)+`,
+		set_config('synchronous_commit', `+durable(true)+`, true),
+		set_config('lock_timeout', '0', true),
 		set_config('idle_in_transaction_session_timeout', '0', true),
-		set_config('default_table_access_method', 'heap', true)`)
+		set_config('default_table_access_method', 'heap', true), `+refuseReadOnly)
 	return err
 }

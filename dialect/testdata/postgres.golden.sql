@@ -1515,7 +1515,7 @@ SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM pg_class
 WHERE oid = to_regclass(quote_ident($1::text) || '.' || quote_ident($2::text)))
 
 -- schema/statements/postgres.sql: begin
-BEGIN /* rowlock begin */ ISOLATION LEVEL READ COMMITTED
+BEGIN /* rowlock begin */ ISOLATION LEVEL READ COMMITTED, READ WRITE, NOT DEFERRABLE
 
 -- schema/statements/postgres.sql: lock
 SELECT /* rowlock lock */ true FROM pg_advisory_xact_lock(x'726f776c6f636b'::bigint)

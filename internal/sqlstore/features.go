@@ -45,6 +45,12 @@ type Features struct {
 	// conn. PinsSession says that the session keeps them, and must be discarded.
 	Pin         func(ctx context.Context, conn *sql.Conn) error
 	PinsSession bool
+	// PinShared makes the settings of a transaction that has just begun with want, in a session that
+	// other clients share: what want leaves open is what the database, the role and the server have,
+	// and not what another client has left. What can no longer be set in this transaction it notes
+	// in want and begins; it then returns false, and the next transaction is begun so. nil: a
+	// session is the application's own, and so are its settings.
+	PinShared func(ctx context.Context, tx lease.Runner, want *sql.TxOptions, begins *SharedTx) (bool, error)
 	// Fence does what the fence section does elsewhere. It returns sql.ErrNoRows if the row
 	// does not name this owner and token. A TTL of 0 leaves the expiry as it is.
 	Fence func(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error

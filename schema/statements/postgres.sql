@@ -8,8 +8,9 @@ WHERE oid = to_regclass(quote_ident($1::text) || '.' || quote_ident($2::text)))
 
 -- name: begin
 -- At a higher level the snapshot would be older than the lock, and show the version before another
--- process's migration.
-BEGIN ISOLATION LEVEL READ COMMITTED
+-- process's migration. A session behind a pooler may begin READ ONLY because of another client;
+-- a default of the role or of the database that says so is refused after it.
+BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE, NOT DEFERRABLE
 
 -- name: lock
 -- "rowlock" in ASCII, as a number.
