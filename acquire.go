@@ -433,7 +433,7 @@ func (got *call) wanted() int {
 	case got.Within != nil:
 		return got.N
 	}
-	return len(got.Keys) + got.Mix.Permits()
+	return len(got.Keys)
 }
 
 // try asks once.
@@ -443,8 +443,6 @@ func (c *Client) try(ctx context.Context, got *call) (err error) {
 	switch {
 	case got.Want.Shared:
 		g, err = c.asker.Share(ctx, &got.Call)
-	case got.Mix != nil:
-		g, err = c.asker.Mixed(ctx, &got.Call)
 	default:
 		g, err = c.asker.Ask(ctx, &got.Call, got.Requests())
 	}
@@ -457,9 +455,6 @@ func (c *Client) try(ctx context.Context, got *call) (err error) {
 // wait waits for all keys together. In a fair client it waits for one after the other, each with a
 // ticket of its own: because all callers go by key order, their waits form no circle.
 func (c *Client) wait(ctx context.Context, got *call) error {
-	if got.Mix != nil {
-		return c.waitMixed(ctx, got)
-	}
 	for len(got.holds) < len(got.Keys) && (!got.Any || len(got.holds) == 0) {
 		next := &got.Call
 		if c.cfg.Fair && len(got.Keys) > 1 && !got.Any {
@@ -480,19 +475,6 @@ func (got *call) ctxOf(ctx context.Context, i int) context.Context {
 	return got.each[i]
 }
 
-// waitMixed is wait for a call of several kinds. In a fair client the permits come last.
-func (c *Client) waitMixed(ctx context.Context, got *call) error {
-	if !c.cfg.Fair {
-		return c.await(ctx, got, &got.Call)
-	}
-	for _, next := range got.Each() {
-		if err := c.await(ctx, got, next); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // await waits for one step of a call.
 func (c *Client) await(ctx context.Context, got *call, next *acquire.Call) error {
 	if chain := chainOf(ctx); !got.Any && (chain != nil || len(got.holds) > 0) {
@@ -501,7 +483,7 @@ func (c *Client) await(ctx context.Context, got *call, next *acquire.Call) error
 	began := time.Now()
 	c.room.Leave(ctx, next.Keys, c.closed)
 	g, err := c.asker.Wait(ctx, c.queue, next)
-	c.trace.Waited(next.Names(), next.Want.Note, began, err)
+	c.trace.Waited(next.Keys, next.Want.Note, began, err)
 	if err == nil {
 		err = c.hold(ctx, got, g, began)
 	}

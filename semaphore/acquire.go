@@ -38,7 +38,7 @@ func (e *FullError) Unwrap() error { return rowlock.ErrHeld }
 // slot while it waits for another.
 //
 // It takes no part in the search for cycles: a caller that holds a permit and waits for another one
-// can wait for itself, until ctx ends.
+// can wait for itself, until ctx ends. A caller that needs keys too takes its permits first.
 //
 // ctx bounds the waiting, not the permit: that is held until Release, MaxHold or its loss.
 func (s *Semaphore) Acquire(ctx context.Context, n int) (*Permit, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/semaphore"
 )
 
-// An order is changed, the stock is read, and one of two printers is used: all at once, or nothing.
-func ExampleSemaphore_Permits() {
+// An order is changed, the stock is read, and one of two printers is used: the permit comes first.
+func ExampleSemaphore_Acquire() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "semaphore")
 	if err != nil {
@@ -40,33 +40,41 @@ func ExampleSemaphore_Permits() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	l, err := locks.LockEach(ctx, []rowlock.Part{
-		rowlock.Exclusive("order/7"), rowlock.Shared("stock/9"), printers.Permits(1),
-	})
-	if err != nil {
+	change := func() error {
+		p, err := printers.Acquire(ctx, 1)
+		if err != nil {
+			return err
+		}
+		defer p.Release(ctx)
+		stock, err := locks.RLockAll(p.Context(), []string{"stock/9"})
+		if err != nil {
+			return err
+		}
+		defer stock.Unlock(ctx)
+		order, err := locks.Lock(stock.Context(), "order/7")
+		if err != nil {
+			return err
+		}
+		defer order.Unlock(ctx)
+		tx, err := db.BeginTx(order.Context(), nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		for _, of := range []interface {
+			Fence(context.Context, rowlock.Tx) error
+		}{p, stock, order} {
+			if err := of.Fence(ctx, tx); err != nil { // all three are still held, until tx has ended
+				return err
+			}
+		}
+		fmt.Println(len(p.Slots()), "printer,", stock.Keys(), "and", order.Key())
+		return tx.Commit()
+	}
+	if err := change(); err != nil {
 		log.Fatal(err)
 	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := l.Fence(ctx, tx); err != nil { // all three are still held, until tx has ended
-		log.Fatal(err)
-	}
-	fmt.Println(len(l.Keys()), "locks,", len(printers.Slots(l)), "of them a printer")
-	if err := tx.Commit(); err != nil {
-		log.Fatal(err)
-	}
-	_, err = locks.TryLockEach(ctx, []rowlock.Part{
-		rowlock.Shared("stock/9"), printers.Permits(2),
-	})
-	fmt.Println(err)
-	if err := l.Unlock(ctx); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// 3 locks, 1 of them a printer
-	// rowlock: "semaphore/printers" is held
+	// Output: 1 printer, [stock/9] and order/7
 }
 
 // Two reports are made at a time, by all processes together. Then the machine gets larger.

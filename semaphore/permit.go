@@ -32,19 +32,14 @@ type Slot struct {
 }
 
 func newPermit(s *Semaphore, locks *rowlock.Locks) *Permit {
-	return &Permit{s: s, locks: locks, slots: s.Slots(locks)}
-}
-
-// Slots returns those of locks that are permits of this semaphore, by number.
-func (s *Semaphore) Slots(locks *rowlock.Locks) (slots []Slot) {
+	p := &Permit{s: s, locks: locks}
 	of := s.of(Max)
 	for _, key := range locks.Keys() {
-		if id, ours := of.Index(key); ours {
-			l := locks.Lock(key)
-			slots = append(slots, Slot{ID: id, Token: l.Token(), Lock: l})
-		}
+		id, _ := of.Index(key)
+		l := locks.Lock(key)
+		p.slots = append(p.slots, Slot{ID: id, Token: l.Token(), Lock: l})
 	}
-	return slots
+	return p
 }
 
 // Slots returns the permit's slots, by number.

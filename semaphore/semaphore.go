@@ -158,43 +158,6 @@ func (s *Semaphore) Resize(ctx context.Context, limit int) error {
 	return nil
 }
 
-// Permits is n permits, for rowlock.Client.LockEach of this semaphore's client, which gets them
-// together with keys or not at all. LockEach's options apply, and not those of With. Slots finds
-// the permits in what LockEach returns. LockEach refuses those of a semaphore that is InOrder with
-// rowlock.ErrUnsupported, because a call that waits for keys too has no place in the order.
-func (s *Semaphore) Permits(n int) rowlock.Part {
-	of := func(ctx context.Context, again bool) (lease.Limit, error) {
-		limit, err := s.inForce(ctx, n, again)
-		return s.of(limit), err
-	}
-	return s.locks.Slots(rowlock.Slots{Name: s.of(1).Name, N: n, Limit: of, Granted: s.granted})
-}
-
-// granted has the waiters of this process ask when a permit of LockEach has ended.
-func (s *Semaphore) granted(locks *rowlock.Locks) {
-	for _, slot := range s.Slots(locks) {
-		context.AfterFunc(slot.Lock.Context(), s.changed)
-	}
-}
-
-// inForce is the limit to ask under, if it has room for n.
-func (s *Semaphore) inForce(ctx context.Context, n int, again bool) (limit int, err error) {
-	if s.inOrder {
-		return 0, fmt.Errorf("%w: semaphore %q is InOrder, which LockEach is not: Acquire its permits first",
-			rowlock.ErrUnsupported, s.name)
-	}
-	if err := s.checkN(ctx, n); err != nil {
-		return 0, err
-	}
-	if limit, err = s.known(ctx); err == nil && (again || n > limit) {
-		limit, err = s.Limit(ctx)
-	}
-	if err == nil && n > limit {
-		err = s.tooMany(n, limit)
-	}
-	return limit, err
-}
-
 // changed has the waiters of this process ask, because slots may be free.
 func (s *Semaphore) changed() {
 	s.line.unsure()

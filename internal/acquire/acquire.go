@@ -94,8 +94,6 @@ type Grants struct {
 	Shared bool
 	// HandedOver: the holder before has given the key to the requester.
 	HandedOver bool
-
-	members int32 // the last so many owners are members, whatever Shared says
 }
 
 // pair returns each request with its answer. room is used if it is large enough.
@@ -126,8 +124,7 @@ func granted(g *Grant) bool { return g.Answer.Granted }
 func (g Grants) Lease(i int) lease.Lease {
 	of := &g.Each[i]
 	return lease.Lease{
-		Key: of.Req.Key, Owner: of.Req.Owner, Token: of.Answer.Token,
-		Shared: g.Shared || i >= len(g.Each)-int(g.members),
+		Key: of.Req.Key, Owner: of.Req.Owner, Token: of.Answer.Token, Shared: g.Shared,
 	}
 }
 
@@ -155,8 +152,6 @@ type Call struct {
 	// Within: the call wants N of the keys, which are slots of this limit.
 	Within *lease.Limit
 	N      int
-	// Mix: the call wants more than exclusive keys.
-	Mix *Mix
 
 	asked bool
 	first [1]lease.AcquireRequest // most calls ask once, for one key

@@ -37,7 +37,6 @@ type Asker struct {
 
 	found   atomic.Int64 // keys that were found held
 	waiting atomic.Int64
-	turns   turns
 }
 
 // Hooks are told what calls find. Each may be nil.

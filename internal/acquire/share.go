@@ -31,7 +31,11 @@ func (a *Asker) share(ctx context.Context, c *Call, makes bool) (Grants, error) 
 		return Grants{}, Closed(c.Keys)
 	}
 	g := Grants{Sent: time.Now(), Shared: true}
-	g.Each = a.members(ctx, c, c.Keys)
+	reqs := make([]lease.AcquireRequest, len(c.Keys))
+	for i, key := range c.Keys {
+		reqs[i] = c.Want.Request(key)
+	}
+	g.Each = pair(nil, reqs, a.Store.Share(ctx, reqs))
 	whole := false
 	defer func() { // also after a panic in a hook
 		if !whole {
@@ -50,15 +54,6 @@ func (a *Asker) share(ctx context.Context, c *Call, makes bool) (Grants, error) 
 		return Grants{}, err
 	}
 	return g, nil
-}
-
-// members asks to join the teams of keys.
-func (a *Asker) members(ctx context.Context, c *Call, keys []string) []Grant {
-	reqs := make([]lease.AcquireRequest, len(keys))
-	for i, key := range keys {
-		reqs[i] = c.Want.Request(key)
-	}
-	return pair(nil, reqs, a.Store.Share(ctx, reqs))
 }
 
 // joined returns the requests for keys that are free, or why another was refused.
@@ -187,15 +182,11 @@ func (w *wait) bid(ctx context.Context) (Grants, error) {
 
 // refused begins to look out for readers, after a bid that was lost.
 func (w *wait) refused(ctx context.Context, err error) {
-	mix := w.call.Mix
-	if w.tick == nil && (mix != nil || w.asker.Store.Shares() == nil) {
+	if w.tick == nil && w.asker.Store.Shares() == nil {
 		w.tick = time.NewTicker(retry)
 	}
-	if mix != nil {
-		w.tick.Reset(mix.pauses())
-	}
 	var held *lease.HeldError
-	if errors.As(err, &held) && held.Shared && !w.call.shares(held.Key) {
+	if errors.As(err, &held) && held.Shared && !w.call.Want.Shared {
 		w.wish(ctx)
 	}
 }
@@ -203,12 +194,8 @@ func (w *wait) refused(ctx context.Context, err error) {
 // ticked has a call that shares bid. Another wishes while it is the first that waits for readers:
 // what the last poll has read says so, and nothing is sent before.
 func (w *wait) ticked(ctx context.Context) (bid bool) {
-	mix := w.call.Mix
-	if w.call.Want.Shared || mix != nil && mix.bids(w.place) {
+	if w.call.Want.Shared {
 		return true
-	}
-	if mix != nil {
-		w.tick.Reset(retry)
 	}
 	if w.place.Seen().Shared {
 		if at, _ := w.place.Position(); at.Ahead == 0 {
@@ -228,7 +215,7 @@ func (w *wait) wish(ctx context.Context) {
 		w.waiter = lease.NewOwner()
 	}
 	w.wished = time.Now()
-	_ = w.asker.Store.Wish(ctx, w.waiter, w.call.alone(), wishFor)
+	_ = w.asker.Store.Wish(ctx, w.waiter, w.call.Keys, wishFor)
 }
 
 // unwish ends what refused began. A wish that it cannot remove dies by itself.
@@ -237,6 +224,6 @@ func (w *wait) unwish(ctx context.Context) {
 		w.tick.Stop()
 	}
 	if !w.waiter.IsZero() {
-		_ = w.asker.Store.Wish(context.WithoutCancel(ctx), w.waiter, w.call.alone(), 0)
+		_ = w.asker.Store.Wish(context.WithoutCancel(ctx), w.waiter, w.call.Keys, 0)
 	}
 }

@@ -63,7 +63,7 @@ type wait struct {
 // for another reason than a held key or an overloaded database.
 func (a *Asker) Wait(ctx context.Context, q Queue, c *Call) (Grants, error) {
 	if err := ctx.Err(); err != nil {
-		return Grants{}, fmt.Errorf("rowlock: lock %q: %w", Name(c.Names()), err)
+		return Grants{}, fmt.Errorf("rowlock: lock %q: %w", Name(c.Keys), err)
 	}
 	var founder *founder
 	if c.Want.Shared { // beside the queue: a thousand readers join in one statement
@@ -79,7 +79,7 @@ func (a *Asker) Wait(ctx context.Context, q Queue, c *Call) (Grants, error) {
 		}
 	}
 	w := wait{asker: a, call: c, began: time.Now()}
-	place, bid, err := a.join(ctx, q, c)
+	place, bid, err := q.Join(ctx, c)
 	if err != nil {
 		return Grants{}, err
 	}
@@ -123,14 +123,6 @@ func (w *wait) leave(ctx context.Context, g Grants, err error) (Grants, error) {
 	return g, nil
 }
 
-// join takes a place where the call waits.
-func (a *Asker) join(ctx context.Context, q Queue, c *Call) (Place, bool, error) {
-	if c.Mix != nil {
-		return a.joinMixed(ctx, q, c)
-	}
-	return q.Join(ctx, c)
-}
-
 // sit is called when the call begins to wait: others may wait for what it holds.
 func (w *wait) sit() {
 	if w.seat != nil {
@@ -143,9 +135,13 @@ func (w *wait) sit() {
 		w.asker.waiting.Add(1)
 		return
 	}
-	wants, shares := w.call.awaited()
-	w.seat = &cycle.Call{
-		Holder: w.call.Want.Holder, Wants: wants, Shares: shares, Since: w.began,
+	w.seat = &cycle.Call{Holder: w.call.Want.Holder, Since: w.began}
+	// It may wait for one of several keys to share while other readers share another. A reader of one
+	// key waits for nothing else: if others share that, it waits behind a writer's wish.
+	if w.call.Want.Shared && len(w.call.Keys) > 1 {
+		w.seat.Shares = w.call.Keys
+	} else {
+		w.seat.Wants = w.call.Keys
 	}
 	if w.seat.Holder != nil {
 		w.seat.Broken = make(chan error, 1)

@@ -103,7 +103,6 @@ func (q *Queue) announceAll(items []*handback.Item) {
 // and the caller of Unlock would wait for it once more.
 func (q *Queue) wakeLocal(i *handback.Item) {
 	key := i.Lease.Key
-	q.cfg.Asker.Freed(key)
 	switch {
 	case i.Err == nil && q.relay.waits(key):
 		if q.local.Len(key) > 0 { // the poller forgets keys without waiters

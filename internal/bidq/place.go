@@ -48,8 +48,7 @@ func (q *Queue) Join(ctx context.Context, c *acquire.Call) (acquire.Place, bool,
 }
 
 func (q *Queue) join(key string, c *acquire.Call) (w *waiter, first bool) {
-	return q.local.Join(key, place{q: q, call: c}, q.cfg.Asker.Watches(c),
-		len(c.Keys) > 1 || c.Mix != nil)
+	return q.local.Join(key, place{q: q, call: c}, q.cfg.Asker.Watches(c), len(c.Keys) > 1)
 }
 
 // makeRoom lets other processes bid first if this one has spent its budget of one of the keys and

@@ -54,9 +54,6 @@ var sharedCalls = map[string]func(context.Context, *rowlock.Client) (unlocker, e
 	"DoShared": func(ctx context.Context, c *rowlock.Client) (unlocker, error) {
 		return nil, c.DoShared(ctx, "a", func(context.Context, *rowlock.Lock) error { return nil })
 	},
-	"LockEach": func(ctx context.Context, c *rowlock.Client) (unlocker, error) {
-		return all(c.LockEach(ctx, []rowlock.Part{rowlock.Shared("a", "b"), rowlock.Exclusive("c")}))
-	},
 }
 
 func one(l *rowlock.Lock, err error) (unlocker, error) {

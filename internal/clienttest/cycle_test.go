@@ -97,13 +97,6 @@ func TestTheCallThatBeganLastEndsACycle(t *testing.T) {
 		}
 		return func() { _ = ls.Unlock(ctx) }, nil
 	}
-	mixed := func(ctx context.Context, c *rowlock.Client, key string) (func(), error) {
-		ls, err := c.LockEach(ctx, []rowlock.Part{rowlock.Exclusive(key), rowlock.Shared("readers")})
-		if err != nil {
-			return nil, err
-		}
-		return func() { _ = ls.Unlock(ctx) }, nil
-	}
 	reads := func(ctx context.Context, c *rowlock.Client, key string) (func(), error) {
 		ls, err := c.RLockAll(ctx, []string{"readers", key})
 		if err != nil {
@@ -114,7 +107,7 @@ func TestTheCallThatBeganLastEndsACycle(t *testing.T) {
 	for _, fair := range []bool{false, true} {
 		for _, n := range []int{2, 3, 10} {
 			for name, lock := range map[string]func(context.Context, *rowlock.Client, string) (func(),
-				error){"Lock": one, "LockAll": together, "LockEach": mixed, "RLockAll": reads} {
+				error){"Lock": one, "LockAll": together, "RLockAll": reads} {
 				t.Run(fmt.Sprintf("%s of %d, fair %v", name, n, fair), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						s := memstore.New()
@@ -134,52 +127,40 @@ func TestTheCallThatBeganLastEndsACycle(t *testing.T) {
 
 // B waits for a writer's key, and would share another with A, who waits for B. That is no cycle.
 func TestACallIsNotEndedForAKeyThatItWouldShare(t *testing.T) {
-	ways := map[string]func(context.Context, *rowlock.Client) (*rowlock.Locks, error){
-		"RLockAll": func(ctx context.Context, c *rowlock.Client) (*rowlock.Locks, error) {
-			return c.RLockAll(ctx, []string{"shared", "written"})
-		},
-		"LockEach": func(ctx context.Context, c *rowlock.Client) (*rowlock.Locks, error) {
-			return c.LockEach(ctx, []rowlock.Part{rowlock.Shared("shared"), rowlock.Exclusive("written")})
-		},
-	}
-	for name, lock := range ways {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := memstore.New()
-				a, b, w := Client(t, s, nil), Client(t, s, nil), Client(t, s, nil)
-				writer, own := Take(t, w, "written"), Take(t, b, "b")
-				shared, err := a.RLock(t.Context(), "shared")
-				if err != nil {
-					t.Fatal(err)
-				}
-				ended := make(chan error, 2)
-				go func() {
-					l, err := a.Lock(shared.Context(), "b")
-					if err == nil {
-						Unlock(t, l)
-					}
-					ended <- err
-				}()
-				time.Sleep(time.Second)
-				go func() {
-					ls, err := lock(own.Context(), b)
-					if err == nil {
-						err = ls.Unlock(t.Context())
-					}
-					Unlock(t, own)
-					ended <- err
-				}()
-				time.Sleep(20 * time.Second)
-				Unlock(t, writer)
-				for range 2 {
-					if err := <-ended; err != nil {
-						t.Error(err)
-					}
-				}
-				Unlock(t, shared)
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		a, b, w := Client(t, s, nil), Client(t, s, nil), Client(t, s, nil)
+		writer, own := Take(t, w, "written"), Take(t, b, "b")
+		shared, err := a.RLock(t.Context(), "shared")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 2)
+		go func() {
+			l, err := a.Lock(shared.Context(), "b")
+			if err == nil {
+				Unlock(t, l)
+			}
+			ended <- err
+		}()
+		time.Sleep(time.Second)
+		go func() {
+			ls, err := b.RLockAll(own.Context(), []string{"shared", "written"})
+			if err == nil {
+				err = ls.Unlock(t.Context())
+			}
+			Unlock(t, own)
+			ended <- err
+		}()
+		time.Sleep(20 * time.Second)
+		Unlock(t, writer)
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		Unlock(t, shared)
+	})
 }
 
 // A record that is carried out after its call has ended is part of no cycle.

@@ -53,29 +53,6 @@ func TestAParentKeyIsTheParents(t *testing.T) {
 	})
 }
 
-// "a/k" of the parent is "k" of the namespace, and LockEach takes each key as it was named.
-func TestLockEachTakesParentKeysAsTheyAreNamed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := memstore.New()
-		a := tenant(t, Client(t, s, nil), "a", rowlock.Quota{})
-		for _, try := range []struct {
-			parts []rowlock.Part
-			want  string
-		}{
-			{[]rowlock.Part{rowlock.Exclusive("a/k"), rowlock.Shared("k")}, "a/k k*1"},
-			{[]rowlock.Part{rowlock.Exclusive("k"), rowlock.Shared("a/k")}, "a/k*1 k"},
-			{[]rowlock.Part{rowlock.Exclusive("k"), rowlock.Shared("b/k")}, "b/k*1 k"},
-		} {
-			l, err := a.TryLockEach(t.Context(), try.parts, rowlock.ParentKey())
-			if err != nil {
-				t.Fatal(err)
-			}
-			wantState(t, s, try.want)
-			UnlockAll(t, l)
-		}
-	})
-}
-
 // turns are calls that wait for parent keys, and unlock what they get after a second.
 type turns struct {
 	*testing.T

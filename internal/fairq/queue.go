@@ -107,7 +107,6 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 		i := items[n]
 		i.Gone, i.Err = a.Gone, a.Err
 		key := i.Lease.Key
-		q.cfg.Asker.Freed(key)
 		if a.Gone && i.Left { // a transaction of the holder's, which is over, has released it
 			q.Wake(key)
 			elsewhere = append(elsewhere, key)

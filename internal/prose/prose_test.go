@@ -116,7 +116,6 @@ var clean = []string{
 	"internal/servertest/election",
 	"internal/servertest/failover",
 	"internal/servertest/languages",
-	"internal/servertest/mixed",
 	"internal/servertest/refusal",
 	"internal/servertest/semaphore",
 	"internal/servertest/shared",

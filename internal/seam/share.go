@@ -17,15 +17,6 @@ func (s *Store) Shares() error {
 	return nil
 }
 
-// CanShare is Shares, and asks the store: one that has the ability may refuse it all the same.
-func (s *Store) CanShare(ctx context.Context) error {
-	if err := s.Shares(); err != nil {
-		return err
-	}
-	_, err := s.sharer.Share(ctx, nil)
-	return err
-}
-
 // Share makes each requester a member of the team that holds its key. Without the ability, Shares
 // is an error and Share must not be called; nor must the others here.
 func (s *Store) Share(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {

@@ -38,50 +38,38 @@ func (r *rig) held(keys ...string) (held []string) {
 // Keys in the table and keys in the cluster are locked together or not at all, and a call that
 // waits gets them when the last one is released, wherever it is.
 func TestKeysOfBothHomesAreLockedTogether(t *testing.T) {
-	lockAll := func(ctx context.Context, c *rowlock.Client, keys ...string) (*rowlock.Locks, error) {
-		return c.LockAll(ctx, keys)
-	}
-	lockEach := func(ctx context.Context, c *rowlock.Client, keys ...string) (*rowlock.Locks, error) {
-		return c.LockEach(ctx, []rowlock.Part{rowlock.Exclusive(keys...)})
-	}
-	for name, lock := range map[string]func(context.Context, *rowlock.Client, ...string) (*rowlock.Locks, error){
-		"LockAll": lockAll, "LockEach": lockEach,
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, paxosbridge.Config{})
-				a, b := r.client(t), r.client(t)
-				keys := []string{"away", "here", "hot"}
-				for _, key := range []string{"away", "hot"} {
-					r.must(r.MoveOut(t.Context(), key, "hot"))
-				}
-				for _, key := range keys {
-					one, err := b.Lock(t.Context(), key)
-					r.must(err)
-					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-					_, err = lock(ctx, a, keys...)
-					cancel()
-					if !errors.Is(err, rowlock.ErrHeld) || len(r.held(keys...)) != 1 {
-						t.Fatalf("%v; held: %q", err, r.held(keys...))
-					}
-					time.AfterFunc(time.Second, func() { _ = one.Unlock(context.Background()) })
-					ls, err := lock(t.Context(), a, keys...)
-					r.must(err)
-					if n := len(r.held(keys...)); n != 3 || lease.Epoch(ls.Lock("hot").Token())%2 != 1 {
-						t.Errorf("held: %q", r.held(keys...))
-					}
-					time.Sleep(5 * time.Minute) // both are renewed
-					if ls.Context().Err() != nil {
-						t.Error(context.Cause(ls.Context()))
-					}
-					r.must(ls.Unlock(t.Context()))
-					if left := r.held(keys...); len(left) > 0 {
-						t.Errorf("left: %q", left)
-					}
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{})
+		a, b := r.client(t), r.client(t)
+		keys := []string{"away", "here", "hot"}
+		for _, key := range []string{"away", "hot"} {
+			r.must(r.MoveOut(t.Context(), key, "hot"))
+		}
+		for _, key := range keys {
+			one, err := b.Lock(t.Context(), key)
+			r.must(err)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			_, err = a.LockAll(ctx, keys)
+			cancel()
+			if !errors.Is(err, rowlock.ErrHeld) || len(r.held(keys...)) != 1 {
+				t.Fatalf("%v; held: %q", err, r.held(keys...))
+			}
+			time.AfterFunc(time.Second, func() { _ = one.Unlock(context.Background()) })
+			ls, err := a.LockAll(t.Context(), keys)
+			r.must(err)
+			if n := len(r.held(keys...)); n != 3 || lease.Epoch(ls.Lock("hot").Token())%2 != 1 {
+				t.Errorf("held: %q", r.held(keys...))
+			}
+			time.Sleep(5 * time.Minute) // both are renewed
+			if ls.Context().Err() != nil {
+				t.Error(context.Cause(ls.Context()))
+			}
+			r.must(ls.Unlock(t.Context()))
+			if left := r.held(keys...); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		}
+	})
 }
 
 // Two calls with the keys of both homes in opposite orders never keep each other waiting.
@@ -98,7 +86,7 @@ func TestCallsForKeysOfBothHomesEnd(t *testing.T) {
 				for range 30 {
 					var ls *rowlock.Locks
 					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-					if ls, err = c.LockEach(ctx, []rowlock.Part{rowlock.Exclusive(orders[i]...)}); err == nil {
+					if ls, err = c.LockAll(ctx, orders[i]); err == nil {
 						time.Sleep(time.Duration(1+i) * time.Millisecond)
 						err = ls.Unlock(ctx)
 					}
@@ -117,17 +105,19 @@ func TestCallsForKeysOfBothHomesEnd(t *testing.T) {
 
 // A cluster knows neither readers nor limits: what needs them is refused before anything is
 // written.
-func TestPartsThatABridgeCannotHoldAreRefused(t *testing.T) {
+func TestWhatABridgeCannotHoldIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
 		r.must(r.MoveOut(t.Context(), "hot", "hot"))
 		c := r.client(t)
 		sem, err := semaphore.New(c, "reports", 2)
 		r.must(err)
-		for _, part := range []rowlock.Part{rowlock.Shared("here"), rowlock.Shared("hot"), sem.Permits(1)} {
-			_, err := c.LockEach(t.Context(), []rowlock.Part{rowlock.Exclusive("w", "x"), part})
+		for _, keys := range [][]string{{"here"}, {"hot"}, {"here", "hot"}} {
+			_, err := c.RLockAll(t.Context(), keys)
 			r.wantIs(err, rowlock.ErrUnsupported)
 		}
+		_, err = sem.Acquire(t.Context(), 1)
+		r.wantIs(err, rowlock.ErrUnsupported)
 		rows, err := r.table.Inspect(t.Context(), lease.Filter{})
 		r.must(err)
 		if len(rows) != 1 { // that of the key that was moved
