@@ -196,7 +196,7 @@ func (w *wait) again(ctx context.Context, err error) (bid bool, failed error) {
 		return w.place.Lost(ctx, err)
 	case !passing && ctx.Err() != nil:
 		// The bid was cut short: what the bid before it found still stands.
-		return false, oneline.Join(w.lost, Cut(ctx, err))
+		return false, oneline.Join(w.asker.named(w.lost), Cut(ctx, err))
 	}
 	return false, Cut(ctx, err)
 }
@@ -255,25 +255,60 @@ func (w *wait) stand(ctx context.Context) (waitq.Signal[Grants], error) {
 	}
 }
 
-// held is what is known of the holder.
+// held is what is known of the holder. A call for any of several keys is told of each whose row
+// another transaction keeps locked.
 func (w *wait) held() error {
-	held := Held(w.place)
-	held.Blocked = w.asker.Evictions.Why(held.Key)
+	held := w.asker.Held(w.place)
 	switch {
 	case w.lost == nil || errors.Is(w.lost, lease.ErrHeld):
-		return held
+		return oneline.Join(append([]error{held}, w.blocked(held.Key)...)...)
 	case held.Blocked != "":
 		return fmt.Errorf("%w (%s)", w.lost, held.Blocked)
 	}
 	return w.lost
 }
 
-// Held says what a place knows of the holder of its key.
-func Held(p Place) *lease.HeldError {
-	at, _ := p.Position()
-	return &lease.HeldError{
-		Key: p.Awaits(), Identity: at.Identity, Note: at.Holder, Remaining: max(0, at.Remaining),
+// blocked are the call's other keys of which an eviction has found what keeps them locked, if any
+// key ends the wait.
+func (w *wait) blocked(but string) (all []error) {
+	if !w.call.Any {
+		return nil
 	}
+	for _, key := range w.call.Keys {
+		if why := w.asker.Evictions.Why(key); why != "" && key != but {
+			all = append(all, &lease.HeldError{Key: key, Blocked: why})
+		}
+	}
+	return all
+}
+
+// Held says what a place knows of the holder of its key, and what keeps its row locked.
+func (a *Asker) Held(p Place) *lease.HeldError {
+	at, _ := p.Position()
+	key := p.Awaits()
+	return &lease.HeldError{
+		Key: key, Identity: at.Identity, Note: at.Holder, Remaining: max(0, at.Remaining),
+		Blocked: a.Evictions.Why(key),
+	}
+}
+
+// named is err with what an eviction has found since to keep the keys locked that it tells of. It
+// changes no error that a hook may have kept.
+func (a *Asker) named(err error) error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range several.Unwrap() {
+			all = append(all, a.named(e))
+		}
+		return oneline.Join(all...)
+	}
+	held, ok := err.(*lease.HeldError)
+	if !ok || held.Blocked != "" {
+		return err
+	}
+	told := *held
+	told.Blocked = a.Evictions.Why(held.Key)
+	return &told
 }
 
 // show tells a caller that watches of its position, if that has changed.

@@ -50,7 +50,7 @@ func (p *anyPlace) makeRoom(ctx context.Context, began time.Time) error {
 	case <-time.After(p.q.room()):
 		return nil
 	case <-ctx.Done():
-		return oneline.Join(acquire.Held(p), ctx.Err())
+		return oneline.Join(p.q.cfg.Asker.Held(p), ctx.Err())
 	case <-p.q.cfg.Asker.Closed:
 		return acquire.Closed(p.call.Keys)
 	}
@@ -60,7 +60,7 @@ func (p *anyPlace) makeRoom(ctx context.Context, began time.Time) error {
 func (p *anyPlace) Bid(ctx context.Context) (acquire.Grants, error) {
 	keys := p.q.local.Heads(p.g)
 	if len(keys) == 0 { // other processes bid first
-		return acquire.Grants{}, acquire.Held(p)
+		return acquire.Grants{}, p.q.cfg.Asker.Held(p)
 	}
 	return p.q.cfg.Asker.Ask(ctx, p.call, p.call.Some(keys))
 }

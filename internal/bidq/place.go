@@ -63,7 +63,7 @@ func (p *place) makeRoom(ctx context.Context, began time.Time) error {
 		case <-time.After(p.q.room()):
 			return nil
 		case <-ctx.Done():
-			return oneline.Join(acquire.Held(p), ctx.Err())
+			return oneline.Join(p.q.cfg.Asker.Held(p), ctx.Err())
 		case <-p.q.cfg.Asker.Closed:
 			return acquire.Closed(p.call.Keys)
 		}

@@ -42,7 +42,7 @@ func (ts *tickets) Bid(ctx context.Context) (acquire.Grants, error) {
 	if !ts.queued {
 		return ts.q.cfg.Asker.Ask(ctx, ts.call, ts.call.Some(ts.call.Keys))
 	}
-	err := error(acquire.Held(ts))
+	err := error(ts.q.cfg.Asker.Held(ts))
 	for _, t := range ts.all {
 		place, due := t.due()
 		if !due {
