@@ -115,7 +115,8 @@ var (
 func (t *Table[T]) explain(verb string, err error) error {
 	what := verb + " " + t.name
 	if v := sqlstore.Judge(t.d, err); strings.HasPrefix(state(err), "23") ||
-		errors.Is(v.As, lease.ErrCorrupt) || errors.Is(v.As, lease.ErrTokenExhausted) {
+		errors.Is(v.As, lease.ErrCorrupt) || errors.Is(v.As, lease.ErrTokenExhausted) ||
+		errors.Is(v.As, sqlstore.ErrRaised) {
 		return fmt.Errorf("rowlock: %s: %w", what, err)
 	}
 	err = sqlstore.ExplainOwn(t.d, what, err)

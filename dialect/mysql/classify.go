@@ -40,16 +40,20 @@ var verdicts = map[uint16]sqlstore.Verdict{
 	1142: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	1143: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	1690: {Class: sqlstore.Refused, As: lease.ErrTokenExhausted},
-	3819: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // CHECK, MySQL
-	4025: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // CHECK, MariaDB
-	1406: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // data too long
-	1048: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // NULL in a column that takes none
-	1264: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // a number out of the column's range
-	1292: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // no time, such as 0000-00-00
-	1441: {Class: sqlstore.Refused, As: lease.ErrCorrupt}, // a time after the year 9999
-	1064: {Class: sqlstore.Refused},                       // syntax
-	1153: {Class: sqlstore.Refused},                       // larger than max_allowed_packet
+	3819: {Class: sqlstore.Refused, As: lease.ErrCorrupt},   // CHECK, MySQL
+	4025: {Class: sqlstore.Refused, As: lease.ErrCorrupt},   // CHECK, MariaDB
+	1406: {Class: sqlstore.Refused, As: lease.ErrCorrupt},   // data too long
+	1048: {Class: sqlstore.Refused, As: lease.ErrCorrupt},   // NULL in a column that takes none
+	1264: {Class: sqlstore.Refused, As: lease.ErrCorrupt},   // a number out of the column's range
+	1292: {Class: sqlstore.Refused, As: lease.ErrCorrupt},   // no time, such as 0000-00-00
+	1441: {Class: sqlstore.Refused, As: lease.ErrCorrupt},   // a time after the year 9999
+	1644: {Class: sqlstore.Refused, As: sqlstore.ErrRaised}, // SIGNAL without a number
+	1064: {Class: sqlstore.Refused},                         // syntax
+	1153: {Class: sqlstore.Refused},                         // larger than max_allowed_packet
 }
+
+// signaled is the state that SIGNAL alone has. Its number can be any.
+var signaled = [5]byte([]byte("45000"))
 
 // Classify returns what err means.
 func (d *database) Classify(err error) sqlstore.Verdict {
@@ -60,7 +64,11 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 	case errors.As(err, &my) && my.Number == 1690 && strings.Contains(my.Message, overflows):
 		return sqlstore.Verdict{Class: sqlstore.Unfit} // the era of another server
 	case errors.As(err, &my):
-		return verdicts[my.Number]
+		v, known := verdicts[my.Number]
+		if !known && my.SQLState == signaled {
+			v = verdicts[1644]
+		}
+		return v
 	case errors.Is(err, mysql.ErrPktTooLarge): // before it was sent
 		return sqlstore.Verdict{Class: sqlstore.Refused}
 	}

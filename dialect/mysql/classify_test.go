@@ -220,8 +220,14 @@ var provoked = []struct {
 		s.must(a, `BEGIN`, updateA)
 		return s.run(b, `SET SESSION max_statement_time = 0.05, innodb_lock_wait_timeout = 50`, updateA)
 	}},
-	{"any other error", 1644, 1644, sqlstore.Unknown, nil, func(s *server) error {
+	{"raised", 1644, 1644, sqlstore.Refused, sqlstore.ErrRaised, func(s *server) error {
 		return s.run(s.conn(s.DB), `SIGNAL SQLSTATE '45000'`)
+	}},
+	{"raised with a number", 4711, 4711, sqlstore.Refused, sqlstore.ErrRaised, func(s *server) error {
+		return s.run(s.conn(s.DB), `SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 4711`)
+	}},
+	{"any other error", 4711, 4711, sqlstore.Unknown, nil, func(s *server) error {
+		return s.run(s.conn(s.DB), `SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 4711`)
 	}},
 }
 
@@ -308,7 +314,7 @@ var definite = []uint16{
 	1205, 1213, 1020, 3572, 1062, 1040, 1290, 1792, 1836, 1243, 1615,
 	3098, 3796, 3797, 3799,
 	1146, 1049, 1054, 1044, 1227, 1142, 1143, 1690, 3819, 4025, 1406, 1064,
-	1048, 1264, 1292, 1441, 1153,
+	1048, 1264, 1292, 1441, 1153, 1644,
 }
 
 func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {

@@ -31,7 +31,9 @@ var verdicts = map[string]sqlstore.Verdict{
 	// No difference from 'infinity', which only another hand than rowlock's writes
 	"22008": {Class: sqlstore.Refused, As: lease.ErrCorrupt},
 	// A constraint that rowlock itself keeps
-	"23":    {Class: sqlstore.Refused, As: lease.ErrCorrupt},
+	"23": {Class: sqlstore.Refused, As: lease.ErrCorrupt},
+	// RAISE, also by a deferred constraint trigger at COMMIT, which then rolls back
+	"P0":    {Class: sqlstore.Refused, As: sqlstore.ErrRaised},
 	"22":    {Class: sqlstore.Refused}, // data
 	"42":    {Class: sqlstore.Refused}, // syntax
 	"26000": {Class: sqlstore.Unfit, As: errPrepared},

@@ -217,8 +217,26 @@ var provoked = []struct {
 	{"connection killed", "57P01", sqlstore.Unknown, nil, func(s *server) error {
 		return s.run(s.conn(s.DB), `SELECT pg_terminate_backend(pg_backend_pid())`)
 	}},
-	{"any other error", "P0001", sqlstore.Unknown, nil, func(s *server) error {
+	{"raised", "P0001", sqlstore.Refused, sqlstore.ErrRaised, func(s *server) error {
 		return s.run(s.conn(s.DB), `DO $$ BEGIN RAISE 'something else'; END $$`)
+	}},
+	{"raised at COMMIT", "P0001", sqlstore.Refused, sqlstore.ErrRaised, func(s *server) error {
+		c := s.conn(s.DB)
+		s.must(c, `CREATE TEMP TABLE late (n int)`)
+		s.must(c, `CREATE FUNCTION pg_temp.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'too late'; END $$`)
+		s.must(c, `CREATE CONSTRAINT TRIGGER late AFTER INSERT ON late DEFERRABLE INITIALLY DEFERRED
+			FOR EACH ROW EXECUTE FUNCTION pg_temp.no()`)
+		s.must(c, `BEGIN`)
+		s.must(c, `INSERT INTO late VALUES (1)`)
+		err := s.run(c, `COMMIT`)
+		var rows int
+		if e := c.QueryRowContext(s.Context(), `SELECT count(*) FROM late`).Scan(&rows); e != nil || rows != 0 {
+			s.Errorf("%d rows were committed, %v", rows, e)
+		}
+		return err
+	}},
+	{"any other error", "XX000", sqlstore.Unknown, nil, func(s *server) error {
+		return s.run(s.conn(s.DB), `DO $$ BEGIN RAISE 'something else' USING ERRCODE = 'XX000'; END $$`)
 	}},
 }
 
@@ -257,7 +275,7 @@ func (s state) SQLState() string { return string(s) }
 // Everything that is not known to mean something else may have been applied.
 var definite = []string{
 	"40001", "40P01", "55P03", "57014", "25006", "57P03", "42P01", "3F000", "42703", "42501", "22003", "26000", "0A000", "25P02", "42P05",
-	"53", "23", "22", "42",
+	"53", "23", "22", "42", "P0",
 }
 
 func isDefinite(code string) bool {

@@ -43,7 +43,11 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 	if e.Code()&0xff == sqlite3.SQLITE_ERROR {
 		return generic(e.Error())
 	}
-	return verdicts[e.Code()&0xff]
+	v := verdicts[e.Code()&0xff]
+	if e.Code() == sqlite3.SQLITE_CONSTRAINT_TRIGGER {
+		v.As = sqlstore.ErrRaised
+	}
+	return v
 }
 
 // generic distinguishes errors for which SQLite has no code. The statement did not compile, so

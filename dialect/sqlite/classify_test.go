@@ -143,6 +143,9 @@ var provoked = []struct {
 	{"check constraint", sqlite3.SQLITE_CONSTRAINT_CHECK, sqlstore.Refused, lease.ErrCorrupt, func(f *file) error {
 		return f.run(f.conn(), insert, `UPDATE {rowlock} SET token = -1`)
 	}},
+	{"raised", sqlite3.SQLITE_CONSTRAINT_TRIGGER, sqlstore.Refused, sqlstore.ErrRaised, func(f *file) error {
+		return f.run(f.conn(), insert, `CREATE TRIGGER no BEFORE UPDATE ON {rowlock} BEGIN SELECT RAISE(ABORT, 'no'); END`, update)
+	}},
 	{"primary key", sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlstore.Refused, lease.ErrCorrupt, func(f *file) error {
 		return f.run(f.conn(), insert, insert)
 	}},

@@ -130,7 +130,7 @@ func (s *Store) refusedForOne(err error) bool {
 	}
 	v := sqlstore.Judge(s.d, err)
 	return v.Class == sqlstore.Refused &&
-		(v.As == nil || v.As == lease.ErrCorrupt || v.As == lease.ErrTokenExhausted)
+		(v.As == nil || v.As == lease.ErrCorrupt || v.As == lease.ErrTokenExhausted || v.As == sqlstore.ErrRaised)
 }
 
 // renewApart renews each half of leases that cannot be renewed together, until the one that cannot

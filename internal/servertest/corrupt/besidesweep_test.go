@@ -116,10 +116,10 @@ func (b *beside) refusing(note string) {
 		"sqlite": {`CREATE TRIGGER stubborn BEFORE UPDATE ON ` + on + ` WHEN OLD.note = '` + note +
 			`' BEGIN SELECT RAISE(ABORT, 'stubborn'); END`},
 		"mysql": {`CREATE TRIGGER ` + b.env.Table("rowlock_stubborn") + ` BEFORE UPDATE ON ` + on +
-			` FOR EACH ROW BEGIN IF OLD.note = '` + note + `' THEN SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1292; END IF; END`},
+			` FOR EACH ROW BEGIN IF OLD.note = '` + note + `' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'stubborn'; END IF; END`},
 		"pgx": {
 			`CREATE FUNCTION ` + function + `() RETURNS trigger LANGUAGE plpgsql AS $$
-				BEGIN IF OLD.note = '` + note + `' THEN RAISE 'stubborn' USING ERRCODE = '22023'; END IF; RETURN NEW; END $$`,
+				BEGIN IF OLD.note = '` + note + `' THEN RAISE 'stubborn'; END IF; RETURN NEW; END $$`,
 			`CREATE TRIGGER stubborn BEFORE UPDATE ON ` + on + ` FOR EACH ROW EXECUTE FUNCTION ` + function + `()`,
 		},
 	}[b.env.Driver] {
