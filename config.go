@@ -57,7 +57,7 @@ type Config struct {
 	// jitter), and polls when the holder's lease expires.
 	PollMin, PollMax time.Duration
 	// Hints says whether a client notifies other processes of a release, and listens for theirs.
-	// Default HintsOn. Polling guarantees progress; hints only reduce latency. PostgreSQL has
+	// Default HintsOn. Polling guarantees progress; notifications only reduce latency. PostgreSQL has
 	// LISTEN and NOTIFY, SQLite a counter of commits; MySQL and MariaDB KILL QUERY.
 	Hints Hints
 	// WatchEvery is the time between two listings of Watch, while a call watches. Default 1 s, at
@@ -65,7 +65,7 @@ type Config struct {
 	WatchEvery time.Duration
 	// HandOvers bounds for how long a client keeps a key among its own waiters, handing it from one
 	// to the next in one statement. After so many grants in a row, and at least PollMax, the client
-	// releases the key, and other processes have 1.5 × PollMin to bid, if any wait. Default 16.
+	// releases the key, and other processes have 1.5 × PollMin to attempt it, if any wait. Default 16.
 	// Other processes poll every PollMax at the slowest, so that a shorter time takes nothing from
 	// them. Where a release can wake one process (PostgreSQL), a client that locks, unlocks and
 	// locks again at once keeps the key for 3 × PollMin.
@@ -88,8 +88,9 @@ type Config struct {
 	// Debug keeps the call stack of each lock, for Hooks.Leaked, DeadlockError and the log. It
 	// costs some microseconds and 300 bytes for each lock.
 	Debug bool
-	// Lanes is how many connections of the pool the client keeps to itself. Default 3, or all but
-	// one of a smaller pool, but at least 2. It is 1 on SQLite, whose file has a single write lock.
+	// Lanes is how many connections of the pool the client keeps to itself: its pinned connections.
+	// Default 3, or all but one of a smaller pool, but at least 2. It is 1 on SQLite, whose file has
+	// a single write lock.
 	Lanes int
 	// EvictAfter is how long a transaction may keep an expired key that another client wants. That
 	// client then has the server end the transaction's session, which rolls it back. A client that
@@ -101,7 +102,7 @@ type Config struct {
 	//
 	// MySQL needs performance_schema and SELECT on it, MariaDB PROCESS: Open warns where that is
 	// missing. A prepared transaction has no session: HeldError.Blocked names what ends it. On
-	// SQLite, and with a single lane, it does nothing.
+	// SQLite, and with a single pinned connection, it does nothing.
 	EvictAfter time.Duration
 	// RequireSync has Open refuse a server that would acknowledge a commit that no other server has:
 	// a failover could then forget a grant, so that its holder loses the lock before its deadline.
@@ -203,7 +204,7 @@ func (t TraceConfig) check() error {
 	return nil
 }
 
-// Hints says whether a client sends and hears hints.
+// Hints says whether a client sends notifications and listens for them.
 type Hints uint8
 
 const (

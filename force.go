@@ -37,8 +37,8 @@ type Force struct {
 //
 // A fenced transaction that is under way comes first: ForceRelease waits for it, and returns
 // ErrBusy if that takes longer than 5 to 10 s, with the session that it is of, whatever the TTL.
-// With Evict it ends that session then. It returns ErrNotHeld if the key is free, or is
-// held with another token; ErrMoved for a key that lives in a cluster (Recall it first) or that a
+// With Evict it ends that session then. It returns ErrNotHeld if the key is free, or is held with
+// another token; ErrMoved for a key that is locked in a cluster (Recall it first) or that a
 // transaction of package forupdate locks (end its session); ErrUnknown if the outcome is unknown,
 // after which a repetition is safe. Only with ErrUnknown may anything have changed.
 func (c *Client) ForceRelease(ctx context.Context, key string, f Force) (lease.Forced, error) {

@@ -194,7 +194,8 @@ type Waiting struct {
 }
 
 // Stats are a client's numbers since it was opened. A gauge goes up and down; a counter never
-// falls. The client's own lock, of its reaper, is not counted, except in what the lanes do.
+// falls. The client's own lock, of its reaper, is not counted, except in Batches, Requests and
+// Statements.
 //
 // Its fields are read one after the other, while the client works: they may differ by what happens
 // meanwhile.
@@ -236,10 +237,10 @@ type Stats struct {
 	Traced, TraceDropped int64
 
 	// LanesOpen is a gauge of the connections that the store keeps to itself, and LanesBusy of those
-	// that run something now. These and the following are 0 if the store has no lanes. Of clients
+	// that run something now. These and the following are 0 if the store keeps none. Of clients
 	// that share a store each shows what all of them do.
 	LanesOpen, LanesBusy int64
-	// Batches counts how often a lane took what was pending, and Requests what it took in all:
+	// Batches counts how often one of them took what was pending, and Requests what was taken:
 	// Requests divided by Batches is the mean size of a batch. Statements counts what was sent for
 	// them, without BEGIN, COMMIT and ROLLBACK. Transactions of the application, as in Fence, are
 	// not counted.

@@ -97,7 +97,7 @@ type (
 // different tokens, the one with the lower token was first.
 //
 // What it lists is for people, and permits nothing. A timeline reads as many rows as a page has,
-// and a Prefix as many as lie between, on a connection of the pool beside the lanes. It returns
+// and a Prefix as many as lie between, on a connection of the pool beside Lanes. It returns
 // ErrPool if the pool has none to spare, ErrPrivilege if this user may not read the tables of the
 // trace or of forced releases, and an error that names the cure if a reading takes longer than 4 s.
 func (c *Client) Trace(ctx context.Context, f TraceFilter) ([]TraceEvent, error) {

@@ -21,7 +21,7 @@ type sample struct {
 const samples = 10
 
 // clock compares the server's clock with this machine's. Leases are compared by the server's alone;
-// what matters to them is that it does not step, and that both run at the same speed.
+// what matters to them is that it does not step, and that both clocks run at one rate.
 func clock(ctx context.Context, x *examiner) (f Finding, err error) {
 	if x.d.Name() == "sqlite" {
 		f.fine("the database's clock is this machine's")

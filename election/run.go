@@ -37,7 +37,7 @@ func Key(name string) string { return "election/" + name }
 // lead instead, unless that is what ended lead's ctx, joined with [ErrDrain] if lead took too long,
 // and with ErrLost, ErrMaxHold or ErrIdle if the lock ended before lead returned.
 //
-// While ctx lasts, only what no repetition can cure ends Run: ErrConfig, before anything was sent;
+// While ctx lasts, Run returns only permanent errors: ErrConfig, before anything was sent;
 // ErrClosed after Client.Close; ErrDeadlock if ctx holds the election's key already, or a lock
 // whose holder waits for it; ErrTokenExhausted. Every other failure of the database, and every
 // error of a lead that ended before ctx did, goes to [OnError], and Run goes on: it asks a database

@@ -29,7 +29,7 @@ type Config struct {
 	// Lanes is how many connections to keep; 0 means 4, or 1 on SQLite, or fewer of a small pool.
 	Lanes int
 	// NoHints has Await poll, and no process announce that a latch is open. Only PostgreSQL has
-	// hints. They need a connection to listen on while the process waits.
+	// notifications. They need a connection to listen on while the process waits.
 	NoHints bool
 	// Sweep is the time between two removals of what is older than Keep, plus or minus a tenth; 0
 	// means 15 min. A negative value means no background: then call Latches.Sweep.

@@ -17,11 +17,14 @@
 //     being taken until that transaction ends.
 //   - To release is to end one's lease; to take over is to acquire a key whose lease has expired;
 //     to hand over is to grant a key to the next owner in the change that ends the last lease.
-//   - To sweep is to remove the rows of dead leases: released ones, and expired ones. The floor of
-//     a bucket keeps tokens growing over a sweep: a key whose row is gone begins above the floor of
-//     its [Bucket].
-//   - A home is where a key is locked: in its row, in an open transaction, or in a cluster. An
-//     epoch is a period in which a key has one home. Tokens begin with their epoch.
+//   - To sweep is to remove the rows of dead leases: released ones, and expired ones. A floor, the
+//     lower bound of new tokens in a bucket of keys, keeps tokens growing over a sweep: a key whose
+//     row is gone begins above the floor of its [Bucket].
+//   - A reader group, or team, is the readers that share a key; see [Sharer]. A call chain is the
+//     calls that share a context and the locks that it carries; see [Chain].
+//   - The placement of a key, its Home, is where it is locked: in its row, in an open transaction,
+//     or in a cluster. An epoch is a period in which a key has one placement. Tokens begin with
+//     their epoch.
 //   - A history is what one server has committed from one start to the next. A server that was
 //     restarted, promoted or restored has another, which may lack the last grants. An era is a
 //     range of tokens above all that were granted before; each new history begins one.

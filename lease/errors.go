@@ -42,10 +42,9 @@ var (
 	// ErrCorrupt is returned for a row that rowlock cannot have written. Such a row is never
 	// granted.
 	ErrCorrupt = errors.New("rowlock: corrupt row")
-	// ErrMoved is returned for a key whose home is elsewhere: a cluster that a bridge has moved it
-	// to, or a transaction of package forupdate. The call changed nothing; lock the key at its
-	// home.
-	ErrMoved = errors.New("rowlock: the key has another home")
+	// ErrMoved is returned for a key that is locked elsewhere: in a cluster that a bridge has moved
+	// it to, or in a transaction of package forupdate. The call changed nothing; lock the key there.
+	ErrMoved = errors.New("rowlock: the key is locked elsewhere")
 	// ErrDeadlock is what a [*DeadlockError] is: a call would wait for a lock that its own call
 	// chain holds, or for one whose holder waits for that chain.
 	ErrDeadlock = errors.New("rowlock: deadlock")
@@ -83,7 +82,7 @@ var (
 	// ErrNotDurable: the table does not survive a crash (UNLOGGED, MyISAM, MEMORY, :memory:).
 	ErrNotDurable = errors.New("rowlock: not durable")
 	// ErrNotSynchronous: rowlock.Config.RequireSync is set, and the server would acknowledge a commit
-	// that no other server has. A lane that connects to such a server later returns it too.
+	// that no other server has. A connection made to such a server later returns it too.
 	ErrNotSynchronous = errors.New("rowlock: no synchronous replica")
 	// ErrPool: the pool allows fewer connections than rowlock keeps.
 	ErrPool = errors.New("rowlock: pool too small")

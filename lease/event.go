@@ -16,7 +16,7 @@ const (
 	// EventLost: a lock of the client that watches has ended against its holder's will. Other
 	// clients see the same as EventExpired or EventReleased.
 	EventLost
-	// EventMoved: the key has another home than before; see package paxosbridge.
+	// EventMoved: the key is locked elsewhere than before; see package paxosbridge.
 	EventMoved
 	// EventForced: an operator took the key from its holder; see rowlock.Client.ForceRelease.
 	EventForced

@@ -24,8 +24,8 @@ type ForceReleaser interface {
 	// refused, and its next renewal finds the lease lost.
 	//
 	// The error wraps [ErrNotHeld] if the row names no lease, or another than the request does, and
-	// [ErrMoved] for a key with another home. Then nothing has changed. A repetition with the same ID
-	// answers as the first.
+	// [ErrMoved] for a key that is locked elsewhere. Then nothing has changed. A repetition with the
+	// same ID answers as the first.
 	ForceRelease(ctx context.Context, r ForceRequest) (Forced, error)
 
 	// ForceReleases lists the records, latest first.
@@ -51,7 +51,7 @@ type ForceRequest struct {
 // Forced is the record of a lease that was taken away.
 type Forced struct {
 	ForceRequest
-	// Lease is what the row named. Its owner is a team if the key was shared; see [Team].
+	// Lease is what the row named. Its owner is a reader group if the key was shared; see [Team].
 	Lease Lease
 	// Note is as in [Record]: the identity of the client that held the key, a tab and its note.
 	Note string

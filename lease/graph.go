@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Chain is what waits for keys while it holds others: a call whose context carries locks, or a
-// whole process. Everything it waits for must come free before it releases what it holds.
+// Chain is what waits for keys while it holds others: a call whose context carries locks, or all
+// calls of a process taken together. All keys that it waits for must be released or expire before
+// it releases what it holds.
 type Chain struct {
 	// ID names this wait and no other. It is an Owner of its own.
 	ID Owner
@@ -25,8 +26,8 @@ type Chain struct {
 type Party struct {
 	// Identity is shown to the other chains of a cycle.
 	Identity string
-	// Process says that a chain stands for a whole process: some call of it holds the one key, and
-	// some call waits for the other. Such chains are compared only with their like.
+	// Process says that a chain stands for all calls of a process: one of them holds the one key,
+	// and one, perhaps another, waits for the other. Such chains are compared only with their like.
 	Process bool
 }
 

@@ -2,8 +2,8 @@ package lease
 
 import "context"
 
-// Mover is a Store whose keys can move to another home, as to the cluster of a bridge, and back.
-// The row decides: every other method refuses a key that is not at home here with [ErrMoved],
+// Mover is a Store whose keys can move to another placement, as to the cluster of a bridge, and
+// back. The row decides: every other method refuses a key that is locked elsewhere with [ErrMoved],
 // whatever the request and however old it is.
 //
 // Both moves begin a new epoch, so that no earlier grant and no earlier request is honored after
@@ -18,7 +18,7 @@ type Mover interface {
 	Depart(ctx context.Context, l Lease, home int) (epoch int64, ok bool, err error)
 	// Return takes the key back from home if it is there in this epoch. The key is then free, in
 	// the next epoch. ok false says that nothing was changed, because the key is not there or is in
-	// another epoch. The caller has made sure that the other home grants no more in this epoch.
+	// another epoch. The caller has made sure that the other placement grants no more in this epoch.
 	Return(ctx context.Context, key string, home int, epoch int64) (ok bool, err error)
 	// Recall puts the row of a key at home (HomeTable or another) in this epoch, free, wherever the
 	// key was, if its row is in an older epoch. It is for a database that has forgotten a move, as
@@ -30,7 +30,7 @@ type Mover interface {
 	Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error)
 	// Confirm reports whether the key is at home in this epoch, after an acknowledged commit that
 	// writes to its row. A move that was only read may not be durable, because a commit that waits
-	// for a replica can be visible. So confirm each move once before the other home is opened. An
+	// for a replica can be visible. So confirm each move once before the other placement is opened. An
 	// error leaves it open whether the move will last.
 	Confirm(ctx context.Context, key string, home int, epoch int64) (ok bool, err error)
 	// FenceAt is Fence for a lease that home has granted. The row must be at home in the token's
@@ -40,9 +40,9 @@ type Mover interface {
 	FenceAt(ctx context.Context, tx Runner, home int, l Lease) error
 }
 
-// Roamer is a Store that grants keys whose row names another home.
+// Roamer is a Store that grants keys whose row names another placement.
 type Roamer interface {
-	// Reaches reports whether keys of this home can be locked through this store. It is never
+	// Reaches reports whether keys of this placement can be locked through this store. It is never
 	// called with HomeTable or HomeTransaction.
 	Reaches(home int) bool
 }

@@ -43,11 +43,11 @@ type Lease struct {
 const MaxToken int64 = 1<<63 - 1<<20
 
 // EpochShift is the bit at which the epoch of a token begins: token = epoch<<EpochShift | counter.
-// The epoch grows when a key moves to another home, and when an era begins. A store grants one
+// The epoch grows when a key moves to a cluster or back, and when an era begins. A store grants one
 // above the token, or above the start of the era if that is larger, and never looks at the epoch.
 const EpochShift = 40
 
-// The homes of a key besides a cluster. The store that makes a key's row decides its home, until
+// The placements of a key besides a cluster. The store that makes a key's row decides it, until
 // the row is swept.
 const (
 	// HomeTable: the row is the lock.
@@ -68,7 +68,7 @@ type AcquireRequest struct {
 	// [MaxStoredNote] bytes of UTF-8 without NUL.
 	Note string
 	// Epoch, unless 0, is the epoch that the key must be in, at a store that a bridge moves keys
-	// to; see paxosbridge. A table ignores it, because its rows say where their home is.
+	// to; see paxosbridge. A table ignores it, because its rows say where they are locked.
 	Epoch int64
 }
 
@@ -107,7 +107,7 @@ type Holder struct {
 	// but its row is locked by another transaction: the last holder's, or another taker's. Ask
 	// again soon.
 	Remaining time.Duration
-	// Shared says that a team holds the key; see [Sharer]. Note and Remaining are those of the
+	// Shared says that readers hold the key; see [Sharer]. Note and Remaining are those of the
 	// member that lives longest.
 	Shared bool
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Sharer is a Store whose keys can be held by several members at once. The members are a team: its
-// row has the team as its owner, one token, and no end. Each member has a lease of its own, with
-// Shared set, which Renew, Release, Fence and ReleaseTx take.
+// Sharer is a Store whose keys can be held by several members at once. The members are a reader
+// group, a team in identifiers: its row has the team as its owner, one token, and no end. Each
+// member has a lease of its own, with Shared set, which Renew, Release, Fence and ReleaseTx take.
 //
 //   - While a team has a live member, no other owner holds the key. Acquire refuses it, with a
 //     Holder that is Shared. A team without a live member is free: Acquire grants its key.

@@ -23,8 +23,8 @@ type Passer interface {
 	// HandOver grants each To if the row still names From, expired or not. Granted false says that
 	// it does not, or that the key's tokens have run out: nothing was changed, and Holder is empty.
 	// A repeated request returns the lease as it is. An item's error that is [ErrMoved] says that
-	// From was released and To was granted nothing, because the key is about to move to another
-	// home.
+	// From was released and To was granted nothing, because the key is about to move
+	// elsewhere.
 	HandOver(ctx context.Context, items []HandOver) ([]Acquired, error)
 }
 
@@ -53,10 +53,10 @@ type Waker interface {
 	Notifier
 	// Wakes reports whether Wake notifies any process.
 	Wakes() bool
-	// ListenAs is Listen for a process that registers with Register. It also hears what Wake sends
-	// to this process; chosen then is true, and no other process was notified. If this process does
-	// not wait for key, it should call Unregister and then Wake, so that the next process is
-	// notified.
+	// ListenAs is Listen for a process that registers with Register. heard is also called for what
+	// Wake sends to this process; chosen then is true, and no other process was notified. If this
+	// process does not wait for key, it should call Unregister and then Wake, so that the next process
+	// is notified.
 	ListenAs(ctx context.Context, process Owner, heard func(key string, chosen bool)) error
 	// Wake notifies one process of each key: of those that wait and listen, the one that follows
 	// process in the order of owners, or the first after the last. So processes that wake one
@@ -147,7 +147,7 @@ type Place struct {
 	// Note is the holder's, as in its request: see [SplitNote]. It is empty if the key was
 	// released, and may be that of a last holder whose lease has expired.
 	Note string
-	// Shared says that a team holds the key; see [Sharer].
+	// Shared says that readers hold the key; see [Sharer].
 	Shared bool
 	// Missing says that the ticket does not exist, or has expired for want of a heartbeat: Join
 	// again.

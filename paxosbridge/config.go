@@ -18,7 +18,7 @@ const (
 	ByHeat Pin = iota
 	// Never: the key stays in the table, and moves back to it.
 	Never
-	// Always: the key moves to the cluster soon after its first bids, and stays. One bid of eight
+	// Always: the key moves to the cluster soon after its first attempts, and stays. One of eight
 	// is counted, so that it may be noticed at about the eighth.
 	Always
 )
@@ -32,7 +32,7 @@ type Config struct {
 	// Home is the number of this cluster in the rows, 1 to 32766. Default 1. Every client of the
 	// table must use the same number for the same cluster.
 	Home int
-	// Hot is the rate at which a key is hot: bids (granted or refused), polls of waiters and
+	// Hot is the rate at which a key is hot: attempts (granted or refused), polls of waiters and
 	// hand-overs per second in this process. Default 1000. One event of eight is counted, for all
 	// of them.
 	Hot float64
@@ -55,7 +55,7 @@ type Config struct {
 	// Every is the interval between decisions which keys move. Default 1 s. If it is negative, keys
 	// move only by MoveOut and MoveBack.
 	Every time.Duration
-	// Refresh is the interval between reads of the homes of all keys in the cluster, in one
+	// Refresh is the interval between reads of the rows of all keys in the cluster, in one
 	// statement. Default 30 s, or a third of Delegation.
 	Refresh time.Duration
 	// MoveTimeout bounds each step of a move, and with it how long the mover holds the key. A mover
@@ -64,7 +64,7 @@ type Config struct {
 	// 5 s.
 	MoveTimeout time.Duration
 	// Delegation, if it is not 0, allows ForceReturn. No lease of the cluster is then granted or
-	// renewed beyond this long after its key's home was last read from the database. It must be the
+	// renewed beyond this long after its key's row was last read from the database. It must be the
 	// same in every process and longer than every TTL: choose twice the longest. The price: while
 	// the database is down for longer, leases of the cluster cannot be renewed.
 	Delegation time.Duration
@@ -77,7 +77,8 @@ type Config struct {
 // Hooks are called soon after an event, one after the other, by a goroutine of the bridge: one that
 // blocks holds up the other hooks and no move. Close waits 1 s for it. A nil hook is not called.
 type Hooks struct {
-	// Moved is called when this process has moved a key to a home, or has helped to.
+	// Moved is called when this process has moved a key, or has helped to, to home: HomeTable or
+	// Config.Home.
 	Moved func(key string, home int, epoch int64, why string)
 	// Stayed is called when a move was given up before it changed anything.
 	Stayed func(key string, err error)

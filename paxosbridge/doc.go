@@ -10,27 +10,27 @@
 // A database commits once for each hand-over of a key, and a few hot keys can take most of its
 // commits. A bridge counts the requests for each key ([Config].Hot), moves hot keys out, and moves
 // them back when requests for them become rare. [Bridge.MoveOut] and [Bridge.MoveBack] move a key
-// by hand. [Config].Pin fixes a key's home.
+// by hand. [Config].Pin fixes where a key is locked.
 //
 // # The protocol
 //
-// The row in the table is the authority on where a key is: its home and its epoch. The cluster has
-// a record of each key that was ever there: an epoch, open or sealed.
+// The row in the table is the authority on where a key is: its placement (home in the row) and its
+// epoch. The cluster has a record of each key that was ever there: an epoch, open or sealed.
 //
 //   - Out: the mover acquires the lock as any client does, and checks that the cluster answers. It
-//     changes the row, if that still names the mover as the holder: the home is the cluster, and a
-//     new epoch begins. Then it opens that epoch in the cluster.
+//     changes the row, if that still names the mover as the holder: the placement is the cluster,
+//     and a new epoch begins. Then it opens that epoch in the cluster.
 //   - Back: the mover acquires the lock in the cluster, and seals the epoch if it still holds the
-//     key. Then it changes the row, if that is still in this epoch: the home is the table, and a
-//     new epoch begins.
+//     key. Then it changes the row, if that is still in this epoch: the placement is the table,
+//     and a new epoch begins.
 //   - A process that finds a move half done completes it. The second step of each needs no lock,
 //     only the knowledge that the first was made. It may be made late, twice, or by several
 //     processes.
 //
-// Each statement to the table names the home it is for, and each request to the cluster names the
-// epoch. So a store refuses a request that is based on an old home, even one that is a week old,
-// and what a process remembers needs no expiry. Tokens are epoch<<40 plus a counter, and grow
-// across every move.
+// Each statement to the table names the placement it is for, and each request to the cluster names
+// the epoch. So a store refuses a request that is based on an old placement, even one that is a
+// week old, and what a process remembers needs no expiry. Tokens are epoch<<40 plus a counter, and
+// grow across every move.
 //
 // # Guarantees
 //
@@ -57,9 +57,9 @@
 // audit, and a ForceReturn that is forgotten: the cluster then grants below the table's tokens. So
 // replicate synchronously (rowlock.Config.RequireSync).
 //
-// A key that is at home moves out only when each epoch in which it may return is over by the
+// A key in the table moves out only when each epoch in which it may return is over by the
 // database's clock. An era that begins after a failover is then above every token that the table
-// had granted. A key that came home or was granted in an epoch of the last 20 minutes waits:
+// had granted. A key that returned or was granted in an epoch of the last 20 minutes waits:
 // [Bridge.MoveOut] returns [lease.ErrBusy].
 //
 // UnlockTx does not work for a key in the cluster: pin such keys to the table. LockAll of keys that

@@ -12,7 +12,7 @@ type KeyState struct {
 	// Home is HomeTable or Config.Home.
 	Home  int
 	Epoch int64 // 0 for a key in the table
-	// Rate is the key's recent bids, polls of waiters and hand-overs per second in this process.
+	// Rate is the key's recent attempts, polls of waiters and hand-overs per second in this process.
 	Rate float64
 	// Since is when this process first knew that the key is in the cluster; zero for a key in the
 	// table.

@@ -50,8 +50,8 @@
 //
 // # Not guaranteed
 //
-//   - No Fence, no UnlockTx, no Fair, no hints, no LockAll in one step (a part that was granted is
-//     released), and no detection of cycles between processes: waiters poll.
+//   - No Fence, no UnlockTx, no Fair, no notifications, no LockAll in one step (a part that was
+//     granted is released), and no detection of cycles between processes: waiters poll.
 //   - A clock that jumps at a majority of members within a lease ends it unseen. A jump at a
 //     minority does no harm.
 //   - A member that was cut off for longer than a TTL does not come back into a lease that is held.

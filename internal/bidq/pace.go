@@ -83,10 +83,9 @@ func (p *pace) queue() int {
 // others is how many processes have their turn in a round of this one.
 func (p *pace) others() int { return max(1, p.crowd-1) }
 
-// ripe reports whether a turn with so many grants has lasted for long enough: so that all processes
-// that wait have theirs within round, unless a pass takes so long that it costs too many grants.
-// None is longer than most. Grants are counted, because on an overloaded machine time passes
-// without any.
+// ripe reports whether the time slice may end. All waiting processes have theirs within round,
+// unless a pass takes so long that it costs too many grants. No slice is longer than most. Grants
+// are counted, because on an overloaded machine time passes without any.
 func (p *pace) ripe(grants int, lasted, held, round, most time.Duration) bool {
 	switch {
 	case grants > 0 && lasted >= most:

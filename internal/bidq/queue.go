@@ -117,8 +117,8 @@ func (q *Queue) watch(key string, o waitq.Observed) {
 	q.poller.Watch(key, o)
 }
 
-// beaten has key polled, for which the head has lost a bid, and has the head bid again soon in its
-// process's turn: so often that the poll would be put off each time.
+// beaten schedules the next poll after a failed attempt. In its process's time slice the head
+// attempts again soon: so often that the poll would be put off each time.
 func (q *Queue) beaten(key string, o waitq.Observed) {
 	if q.relay.lost(key) {
 		q.poller.Rest(key, 2*q.cfg.PollMin)

@@ -28,7 +28,7 @@ type relay struct {
 	muted   time.Time // until when no turns are asked for
 	key     string    // of the turns; "": there are none
 	queued  bool      // the process stands in the server's queue, or has the turn
-	orderly bool      // it bids only in its turn: it has had one, and no grant without one since
+	orderly bool      // this process attempts the key only during its slice
 	want    chan struct{}
 	turn    *turn     // nil: it is not this process's turn
 	ended   time.Time // when the last turn ended, or when the process began to queue

@@ -14,10 +14,10 @@ const (
 // shut reports whether the lanes that are idle leave what is pending to those that are busy. If
 // each lane began at once, each batch would be small, and a server needs as much for a small batch
 // as for a large one. If each waited for the other, no statement would run while a batch is
-// committed. So another lane begins with half of what runs and waits: two lanes take turns, and
-// each gathers while the other commits. What a lane runs alone may take long and nothing waits for
-// it, nor for the keeper, which takes no acquires. Renewals wait for nothing, nor does what is to
-// run alone.
+// committed. So a second lane starts once half of all operations are queued: two lanes alternate,
+// and each gathers while the other commits. What a lane runs alone may take long and nothing waits
+// for it, nor for the keeper, which takes no acquires. Renewals wait for nothing, nor does what is
+// to run alone.
 func (s *Set[T]) shut() bool {
 	if s.cfg.Gate == 0 || s.closed || s.alone > 0 || len(s.pending[Renew]) > 0 {
 		return false

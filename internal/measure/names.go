@@ -76,7 +76,7 @@ var (
 	Evicted   = metric("session.evicted", "{session}", "Sessions that were ended for an expired key")
 	NotEvict  = metric("session.eviction_failed", "{session}", "Sessions that could not be ended")
 	Skewed    = metric("clock.skewed", "{jump}", "Times the database's clock ran ahead")
-	Moved     = metric("key.moved", "{key}", "Keys that a bridge moved to another home")
+	Moved     = metric("key.moved", "{key}", "Keys that a bridge moved to a cluster or back")
 	Stayed    = metric("key.stayed", "{key}", "Moves that were given up before they changed anything")
 	Recalled  = metric("key.recalled", "{key}", "Moves that the database had forgotten")
 )

@@ -51,7 +51,7 @@ func Repair(
 	}
 	n, err := s.Change(ctx, d.Text("force-repair"), token, []byte(r.Key))
 	if err == nil && n != 1 {
-		err = fmt.Errorf("%w: %q is at another home", lease.ErrMoved, r.Key)
+		err = fmt.Errorf("%w: %q", lease.ErrMoved, r.Key)
 	}
 	if err != nil {
 		return f, false, err

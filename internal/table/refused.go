@@ -107,7 +107,7 @@ func (s *Store) notShared(
 	return teams
 }
 
-// unveil describes the members of keys that a team holds. A team without a live member is free, as
+// unveil reports the reader group that holds each key. A group without a live member is free, as
 // far as a request to share it can know.
 func (s *Store) unveil(ctx context.Context, all []string, out []lease.Acquired) {
 	var keys []string

@@ -124,8 +124,8 @@ func (b *Budget) Left(key string, now time.Time) {
 	}
 }
 
-// Asks notes that this process asks for key at now. It reports whether the process has released key
-// for the others less than room ago.
+// Asks notes that this process asks for key at now. It reports true if this process yielded key
+// within the last room.
 func (b *Budget) Asks(key string, now time.Time, room time.Duration) (yielded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

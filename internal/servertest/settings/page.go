@@ -28,9 +28,9 @@ const intro = `# Settings of the server
 
 You get: every setting that a session, a role or a server can have, and what it changes for rowlock.
 
-- **pinned**: each lane, and each migration, gives it a literal value. What an application has set
-  on a connection that it returned to its pool changes nothing, nor does a default of a role, a
-  database or the server.
+- **pinned**: each connection that rowlock keeps to itself (a *lane*, of ` + "`Config.Lanes`" + `), and each
+  migration, gives it a literal value. What an application has set on a connection that it returned
+  to its pool changes nothing, nor does a default of a role, a database or the server.
 - **lanes**: the same for lanes. In the application's own transactions, as around ` + "`Fence`" + `, it
   is what the application makes of it.
 - **checked**: ` + "`Open`" + ` refuses a value that cannot work, and names the cure.

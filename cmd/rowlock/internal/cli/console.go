@@ -25,7 +25,7 @@ func (p *program) console() *cobra.Command {
 		Long: long(`
 Serve a page that shows which keys are held, by whom and for how long, who waits, and which callers
 wait for one another. It prints its address, which has a secret in it: whoever has the address can
-look. It sends one statement a second to the database, however many look, and none if none does.
+look. It sends one statement a second in total; none without viewers.
 
 It listens on 127.0.0.1 only. Another address makes it reachable from elsewhere, without encryption:
 put a proxy with TLS before it, or use an SSH tunnel instead. With --write those who look can take
