@@ -32,7 +32,7 @@ at_once      := -p 3 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
+.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -139,6 +139,9 @@ lint: ## formatting, go vet, staticcheck
 		GOWORK=off go -C $$module vet ./... || failed="$$failed $$module"; \
 		GOWORK=off go -C $$module $(tool) staticcheck ./... || failed="$$failed $$module"; \
 	done; test -z "$$failed" || { echo "lint: failed in$$failed" >&2; exit 1; }
+
+budgets: ## what the house may cost: figures beside their budgets; ARGS=-why lists what contributes, ARGS=-write lowers the budgets to today's figures
+	@scripts/with-servers --no-sync postgres -- go run ./internal/house/budgets $(ARGS)
 
 fmt: ## format all Go files
 	GOWORK=off go $(tool) gofumpt -w .

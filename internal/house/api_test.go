@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/house/figures"
 )
 
 var update = flag.Bool("update", false, "write testdata/api instead of comparing with it")
@@ -114,7 +116,7 @@ func publicPackages(t *testing.T) map[string]*types.Package {
 	t.Helper()
 	var paths []string
 	for path := range listImports(t) {
-		if isPublic(path) {
+		if figures.IsPublic(path) {
 			paths = append(paths, path)
 		}
 	}
@@ -142,11 +144,6 @@ func publicPackages(t *testing.T) map[string]*types.Package {
 		all[name] = pkg
 	}
 	return all
-}
-
-// isPublic reports whether users can import a package, by its path below the module.
-func isPublic(path string) bool {
-	return !strings.Contains(path+"/", "/internal/") && !isOneOf(path, groups["programs"])
 }
 
 // touch looks at a package's files, so that go test sees that the result depends on them. A

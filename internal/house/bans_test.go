@@ -219,7 +219,7 @@ var onlies = []struct {
 		"github.com/jackc/pgx", "the room of its database",
 		[]string{
 			"./dialect/postgres", "./internal/testdb", "./internal/standby", "./internal/attack",
-			"./examples", "./cmd",
+			"./internal/house/lockpath", "./examples", "./cmd",
 		},
 	},
 	{

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/house/figures"
 )
 
 // An example is what a reader of a package's documentation tries first, and the compiler keeps it
@@ -11,7 +13,7 @@ import (
 func TestEveryPublicPackageHasAnExample(t *testing.T) {
 	t.Chdir(root)
 	for path := range listImports(t) {
-		if !isPublic(path) {
+		if !figures.IsPublic(path) {
 			continue
 		}
 		tests, err := filepath.Glob(filepath.Join(path, "*_test.go"))

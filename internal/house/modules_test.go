@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rowlockdb/rowlock/internal/house/figures"
 )
 
 // frameworks are modules that other modules of this repository require. Whatever the root's
@@ -125,7 +127,7 @@ func publicWithoutGoose(t *testing.T) []string {
 		goose := slices.ContainsFunc(p.Deps, func(dep string) bool {
 			return isIn(dep, "github.com/pressly/goose")
 		})
-		if isPublic(path) && inRoot && !goose {
+		if figures.IsPublic(path) && inRoot && !goose {
 			public = append(public, module+strings.TrimPrefix(path, "."))
 		}
 	}
