@@ -52,6 +52,11 @@ FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < @last_token
   AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = ?)
 LOCK IN SHARE MODE
 
+-- name: seize
+-- key. Whether no other transaction has the row locked: if an attempt in the same transaction finds
+-- it free or expired, and does not change it, then a trigger keeps it as it is.
+SELECT 1 FROM rowlock WHERE `key` = ? FOR UPDATE SKIP LOCKED
+
 -- name: look
 -- owner, key. A consistent read, which locks nothing and waits for no lock.
 SELECT CASE WHEN home <> @home THEN 4

@@ -73,6 +73,11 @@ WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_toke
 ON CONFLICT (key) DO NOTHING
 RETURNING r.token
 
+-- name: seize
+-- $1 key. Whether no other transaction has the row locked: if an attempt in the same transaction
+-- finds it free or expired, and does not change it, then a trigger keeps it as it is.
+SELECT 1 FROM rowlock WHERE key = $1 FOR NO KEY UPDATE SKIP LOCKED
+
 -- name: acquire-piped
 -- $1 key, $2 owner, $3 note, $4 ttl in µs. acquire-update for one of several statements that one
 -- transaction has: SKIP LOCKED, because the others would wait with it for another taker. It updates

@@ -20,6 +20,11 @@ SELECT CASE WHEN home <> @home THEN 4
        token, substr(note, 1, 384), (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM rowlock WHERE key = ?
 
+-- name: seize
+-- key. Whether there is a row: if an attempt finds it free or expired, and does not change it with
+-- the write lock, then a trigger keeps it as it is.
+SELECT 1 FROM rowlock WHERE key = ?
+
 -- name: acquire-update
 -- ttl in ms, owner, note, key
 UPDATE rowlock SET token = max(token, @era) + 1,

@@ -1159,6 +1159,9 @@ FROM `rowlock_floor` AS f WHERE f.bucket = ? AND f.floor < 9223372036853727231
   AND NOT EXISTS (SELECT 1 FROM `rowlock` AS r WHERE r.`key` = ?)
 LOCK IN SHARE MODE
 
+-- dialect/mysql/statements.sql: seize
+SELECT /* rowlock seize */ 1 FROM `rowlock` WHERE `key` = ? FOR UPDATE SKIP LOCKED
+
 -- dialect/mysql/statements.sql: look
 SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7

@@ -1200,6 +1200,9 @@ WHERE NOT EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1) AND f.floor < 92233720
 ON CONFLICT (key) DO NOTHING
 RETURNING r.token
 
+-- dialect/postgres/statements.sql: seize
+SELECT /* rowlock seize */ 1 FROM "rowlock" WHERE key = $1 FOR NO KEY UPDATE SKIP LOCKED
+
 -- dialect/postgres/statements.sql: acquire-piped
 UPDATE /* rowlock acquire-piped */ "rowlock" AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),

@@ -828,6 +828,9 @@ SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
        token, substr(note, 1, 384), (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM "rowlock" WHERE key = ?
 
+-- dialect/sqlite/statements.sql: seize
+SELECT /* rowlock seize */ 1 FROM "rowlock" WHERE key = ?
+
 -- dialect/sqlite/statements.sql: acquire-update
 UPDATE /* rowlock acquire-update */ "rowlock" SET token = max(token, @era) + 1,
   acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),

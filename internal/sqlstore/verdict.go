@@ -51,8 +51,8 @@ var ErrRowLocked = errors.New("row locked by another transaction")
 // ErrRaised is what the error means that a trigger, or a function that it calls, has raised. Servers
 // run no trigger after a commit, so that the statement, or a COMMIT with deferred triggers, was
 // undone.
-var ErrRaised = errors.New("rowlock: a trigger has refused the statement, which was undone; let it pass, " +
-	"or drop the trigger")
+var ErrRaised = errors.New("rowlock: a trigger has refused the statement, which was undone; " +
+	"let it pass, or drop the trigger")
 
 // ErrNoEra is why a session refuses to grant that has waited in vain for its era. It does not wrap
 // the server's error, which a dialect would take for that of its own statement: for a row that is

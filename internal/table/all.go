@@ -57,6 +57,10 @@ func (s *Store) acquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 			granted++
 		}
 	}
+	if granted > 0 && granted < len(out) && !doubtful { // by one statement, for all or none
+		return nil, fmt.Errorf("%w: acquire all: %w", lease.ErrUnknown,
+			vanished(fmt.Sprintf("%d of %d rows were changed", granted, len(out))))
+	}
 	// An earlier try of these owners granted them all, and some of the leases have expired
 	// since.
 	if granted > 0 && granted < len(out) {
@@ -184,6 +188,9 @@ func (s *Store) inTheWay(
 		out[i] = blocked(&reqs[i], row)
 		out[i].Possible = row.Owner.IsZero()
 		seen = seen || !out[i].Possible
+	}
+	if err := s.swallowedAny(ctx, reqs, out); err != nil {
+		return err
 	}
 	if !seen {
 		return locked

@@ -159,5 +159,8 @@ func (s *Store) whyNot(
 			out[i].Err = fmt.Errorf("acquire any: %q: %w", reqs[i].Key, err)
 		}
 	}
+	if err := s.swallowedAny(ctx, reqs, out); err != nil {
+		return nil, err
+	}
 	return out, nil
 }

@@ -36,6 +36,11 @@ func (s *Store) acquire(ctx context.Context, reqs []lease.AcquireRequest) (
 	for i, op := range ops {
 		if op != nil {
 			a, doubtful, err := s.conclude(ctx, "acquire", reqs[i].Key, op)
+			if isUntaken(err) && !doubtful {
+				if why := s.swallowed(ctx, reqs[i].Key); why != nil {
+					err = why
+				}
+			}
 			out[i] = granted(a.acquired, doubtful, err)
 		}
 	}
