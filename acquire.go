@@ -165,7 +165,7 @@ func (c *Client) newCall(keys []string, wait bool) *call {
 	got.Want = acquire.Want{TTL: c.cfg.TTL, Note: c.unnoted, Priority: 5}
 	got.margin, got.every = c.cfg.Margin, c.cfg.RenewEvery
 	got.maxHold, got.maxIdle = c.cfg.MaxHold, c.cfg.MaxIdle
-	got.space, got.names = c.space, c.space
+	got.space = c.space
 	return got
 }
 
@@ -344,8 +344,8 @@ func (c *Client) check(ctx context.Context, got *call, opts []Option) error {
 		if bad := lease.CheckKey(key); bad != nil {
 			return bad
 		}
-		if got.names != nil {
-			got.Keys[i] = got.names.Full(key)
+		if got.space != nil {
+			got.Keys[i] = got.space.Full(key)
 			if bad := lease.CheckKey(got.Keys[i]); bad != nil {
 				return bad
 			}

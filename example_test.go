@@ -349,7 +349,7 @@ func ExampleClient_ForceRelease() {
 	// the holder is fenced: true
 }
 
-func ExampleParentKey() {
+func ExampleClient_Namespace() {
 	_, locks, done := open()
 	defer done()
 	ctx := context.Background()
@@ -358,22 +358,16 @@ func ExampleParentKey() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	own, err := billing.Lock(ctx, "month") // the key "billing/month"
+	month, err := billing.Lock(ctx, "month") // the key "billing/month"
 	if err != nil {
 		log.Fatal(err)
 	}
-	printer, err := billing.Lock(ctx, "printer", rowlock.ParentKey()) // the key that all tenants share
-	if err != nil {
+	_, err = locks.TryLock(ctx, "billing/month")
+	fmt.Println(month.Key(), errors.Is(err, rowlock.ErrHeld))
+	if err := month.Unlock(ctx); err != nil {
 		log.Fatal(err)
 	}
-	_, err = locks.TryLock(ctx, "printer")
-	fmt.Println(own.Key(), printer.Key(), errors.Is(err, rowlock.ErrHeld))
-	for _, l := range []*rowlock.Lock{own, printer} {
-		if err := l.Unlock(ctx); err != nil {
-			log.Fatal(err)
-		}
-	}
-	// Output: month printer true
+	// Output: month true
 }
 
 func ExampleLock_UnlockTx() {

@@ -41,7 +41,7 @@ type hold struct {
 	// Times would make every lock larger.
 	minHold, late time.Duration
 	maxIdle       time.Duration
-	space, names  *tenant.Space
+	space         *tenant.Space
 	note          string    // as it is stored
 	taken         []uintptr // the calls that took it, with Config.Debug
 
@@ -121,7 +121,7 @@ func newHold(ctx context.Context, k *keeper, g acquire.Grants, i int, r *request
 		k: k, since: g.Sent, doubtful: g.Each[i].Answer.Doubtful, handles: 1,
 		acquiring: k.cfg.Hooks.Acquired != nil,
 	}
-	h.maxIdle, h.space, h.slot, h.names = r.maxIdle, r.space, r.Within != nil, r.names
+	h.maxIdle, h.space, h.slot = r.maxIdle, r.space, r.Within != nil
 	h.note = r.Want.Note
 	h.slotOf = g.Each[i].Answer.Generation
 	if r.minHold > 0 {

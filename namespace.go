@@ -35,7 +35,7 @@ type Quota struct {
 // from it: c.Namespace("a", q).Namespace("b", q) is "a/b/", and counts in both. Every call with the
 // same name shares one count, and must give the same quota. Close of a namespace does nothing.
 //
-// A resource that tenants share is a key of c. A namespace locks it with ParentKey.
+// A resource that tenants share is a key of c, and no quota counts its locks.
 func (c *Client) Namespace(name string, q Quota) (*Client, error) {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{lease.ErrConfig}, args...)...)
@@ -62,30 +62,3 @@ func (c *Client) Namespace(name string, q Quota) (*Client, error) {
 // KeyPrefix is what stands before this client's keys in the tables: "billing/" in namespace
 // "billing", and "" without a namespace.
 func (c *Client) KeyPrefix() string { return c.space.Full("") }
-
-// ParentKey has a call of a Namespace lock keys of the client that the namespace was made from, on
-// the tenant's behalf: for a resource that tenants share. The locks count in the tenant's quota.
-//
-//	billing.Lock(ctx, "printer", rowlock.ParentKey())
-//
-// In a Fair client tenants take turns on such a key: a tenant with 1,000 waiters in any number of
-// processes does not keep another tenant's first waiter behind all of them. It is served in the
-// round that is under way or in the next, in which each tenant has one turn. A tenant's calls are
-// served in the order they came, and Priority counts among them while no other tenant waits for the
-// key. Calls without ParentKey are not put forward: each waits for all calls that came before it,
-// and for the turns that tenants have meanwhile. In a client that is not Fair there is no order
-// between clients, as ever.
-//
-// A waiting call sends one statement more when it takes its ticket, and its process one more for
-// each heartbeat of its tickets. Keys of other namespaces are the client's too, under their full
-// names: do not let a tenant choose the key.
-func ParentKey() Option {
-	return func(r *request) error {
-		if r.space == nil {
-			return fmt.Errorf("%w: ParentKey in a call of a client that is no Namespace: leave it out",
-				lease.ErrConfig)
-		}
-		r.names, r.Want.Tenant = r.space.Up(), r.space.Name()
-		return nil
-	}
-}

@@ -20,8 +20,7 @@ type request struct {
 	margin, every, maxHold, minHold, maxIdle time.Duration
 
 	onWait    func(Waiting)
-	space     *tenant.Space // that the call counts in
-	names     *tenant.Space // that its keys are named in
+	space     *tenant.Space // of its keys, in which it counts
 	reentrant bool
 	given     given
 }

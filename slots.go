@@ -53,8 +53,8 @@ func (c *Client) TrySlotsFor(
 	if err := c.check(ctx, got, opts); err != nil {
 		return nil, err
 	}
-	if got.Want.Shared || got.names != got.space {
-		return nil, fmt.Errorf("%w: slots of %q can be neither shared nor the parent's", lease.ErrConfig, limit.Name)
+	if got.Want.Shared {
+		return nil, fmt.Errorf("%w: slots of %q cannot be shared", lease.ErrConfig, limit.Name)
 	}
 	if err := c.get(ctx, got); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (c *Client) PassSlots(
 		got.N += call.N
 	}
 	if got.N > len(from.locks) || !c.store.PassesSlots() || c.check(ctx, got, opts) != nil || got.Want.Shared ||
-		got.names != got.space || !c.calls.Enter() {
+		!c.calls.Enter() {
 		return from.Unlock(ctx)
 	}
 	defer c.calls.Leave()

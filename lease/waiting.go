@@ -94,17 +94,6 @@ type Ticket struct {
 	// level of priority is a head start of [PriorityStep] and no more, so that no ticket is
 	// overtaken forever.
 	Priority int
-	// Tenant is on whose behalf the waiter waits, at most 255 bytes, or "". Tenants take turns: a
-	// tenant has one ticket in each round, so that a ticket goes before those of another tenant that
-	// joined earlier and are in later rounds. The first goes into the round that is at the head, or
-	// into the next if that has begun, each further one into the round after. Tickets of one tenant
-	// keep the order in which they joined. Tickets that join at the same moment may get into one
-	// round.
-	//
-	// Tickets without a tenant are rounds of their own in the order that they would have without
-	// tenants: they are not put forward. So are a tenant's while no other waits for the key. Otherwise
-	// its Priority is ignored.
-	Tenant string
 }
 
 // PriorityStep is how much later a waiter may join and still go before one whose priority is lower
@@ -113,15 +102,6 @@ const PriorityStep = 10 * time.Second
 
 // HeadStart is what the ticket's priority is worth.
 func (t Ticket) HeadStart() time.Duration { return time.Duration(t.Priority) * PriorityStep }
-
-// CheckTenant returns an error that wraps [ErrConfig] if the tenant's name is too long.
-func (t Ticket) CheckTenant() error {
-	if len(t.Tenant) > MaxKey {
-		return fmt.Errorf("%w: a ticket for %q has a tenant of %d bytes; at most %d are allowed",
-			ErrConfig, t.Key, len(t.Tenant), MaxKey)
-	}
-	return nil
-}
 
 // CheckPriority returns an error that wraps [ErrConfig] unless the priority is 1 to 10.
 func (t Ticket) CheckPriority() error {

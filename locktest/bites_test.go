@@ -14,7 +14,7 @@ import (
 
 var flaws = slices.Concat(
 	acquireFlaws, batchFlaws, renewFlaws, timeFlaws, keyFlaws, releaseFlaws, handOverFlaws, allFlaws, anyFlaws, limitFlaws, slotPassFlaws, cancelFlaws, tokenFlaws, sweepFlaws,
-	inspectFlaws, fenceFlaws, fenceRenewFlaws, releaseTxFlaws, queueFlaws, turnFlaws, claimFlaws, placeFlaws, hintFlaws, graphFlaws, edgeFlaws,
+	inspectFlaws, fenceFlaws, fenceRenewFlaws, releaseTxFlaws, queueFlaws, claimFlaws, placeFlaws, hintFlaws, graphFlaws, edgeFlaws,
 	raiseFlaws, sharedFlaws, sharedBatchFlaws, forceFlaws, traceFlaws,
 )
 
@@ -143,7 +143,7 @@ func TestSkipsAreLoud(t *testing.T) {
 		}
 	}
 	want := len(fenceProperties) + len(fenceBesideProperties) + len(fenceRenewProperties) + len(releaseTxProperties) + len(sweepProperties) + len(handOverProperties) + len(raiseProperties) + len(togetherProperties) + len(anyProperties) + len(limitProperties) + len(slotPassProperties) + len(forceProperties) + len(traceProperties)
-	want += len(queueProperties) + len(turnProperties) + len(queueGrantProperties) + len(claimProperties) + len(placeProperties) + len(queueRaceProperties)
+	want += len(queueProperties) + len(queueGrantProperties) + len(claimProperties) + len(placeProperties) + len(queueRaceProperties)
 	want += len(sharedProperties) + len(sharedBatchProperties) + len(sharedRaceProperties)
 	want += len(interestProperties) + len(notifyProperties) + len(graphProperties) + len(graphWideProperties)
 	if want += 3; skipped != want { // and two of the tokens, and one of listings

@@ -101,7 +101,7 @@ func topics() []topic {
 			has[lease.SlotPasser], "the store is not a lease.SlotPasser",
 		},
 		{"queue", slices.Concat(
-			queueProperties, turnProperties, queueGrantProperties, claimProperties, placeProperties,
+			queueProperties, queueGrantProperties, claimProperties, placeProperties,
 			queueRaceProperties,
 		), has[lease.Queue], "the store is not a lease.Queue"},
 		{"hints", slices.Concat(interestProperties, notifyProperties), func(s lease.Store) bool {

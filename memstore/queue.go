@@ -14,16 +14,14 @@ var _ lease.Queue = (*Store)(nil)
 // ticket is one waiter's position in the queue of a key.
 type ticket struct {
 	lease.AcquireRequest
-	tenant string
-	// Its own rank is when it joined, less the head start of its priority; number decides between
-	// equals.
-	place
+	// rank is when it joined, less the head start of its priority; number decides between equals.
+	rank   time.Duration
 	number int64
 	alive  time.Time
 }
 
 func (t *ticket) before(u *ticket) bool {
-	return cmp.Or(t.compare(u.place), cmp.Compare(t.number, u.number)) < 0
+	return cmp.Or(cmp.Compare(t.rank, u.rank), cmp.Compare(t.number, u.number)) < 0
 }
 
 // Join puts each ticket into its queue, or renews it. See [lease.Queue].
@@ -44,7 +42,7 @@ func checkTicket(t lease.Ticket) error {
 	if t.Owner.IsZero() {
 		return fmt.Errorf("join %q: %w", t.Key, errZeroOwner)
 	}
-	return cmp.Or(t.CheckPriority(), t.CheckTenant())
+	return t.CheckPriority()
 }
 
 // joinLocked ignores a waiter that has the key already: its ticket is used up, and a late heartbeat
@@ -56,9 +54,7 @@ func (s *Store) joinLocked(now time.Time, q lease.Ticket) struct{} {
 	t := s.ticketLocked(now, q.Key, q.Owner)
 	if t == nil {
 		s.tickets++
-		t = &ticket{tenant: q.Tenant, number: s.tickets}
-		own := place{now.Sub(s.born) - q.HeadStart(), s.tickets}
-		t.place = s.turnLocked(now, q.Key, q.Tenant, own)
+		t = &ticket{rank: now.Sub(s.born) - q.HeadStart(), number: s.tickets}
 		if s.queues[q.Key] == nil {
 			s.queues[q.Key] = make(map[lease.Owner]*ticket)
 		}

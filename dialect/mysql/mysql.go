@@ -21,7 +21,7 @@ func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opt
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
 	d := &database{Base: sqlstore.Base{
 		Sections: text, Note: sqlstore.AsBytes, TTL: sqlstore.Micros,
-		Waiters: waiters, Tenants: 2,
+		Waiters: waiters,
 	}, settings: s}
 	return d, sqlstore.Features{
 		TextAsBytes: true, Clamps: true, ReadsLock: true, CountsOnly: true, ShareLock: " LOCK IN SHARE MODE",

@@ -11,13 +11,8 @@ import (
 
 func waiters(waiters []lease.Lease) []any { return []any{sqlstore.WaiterList(waiters)} }
 
-// Join writes tickets, or renews their heartbeat. It reads the turn of a tenant's ticket before.
+// Join renews heartbeats in one statement, and inserts in another the tickets that had none.
 func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
-	return d.JoinInTurn(ctx, s, tickets, d.join)
-}
-
-// join renews heartbeats in one statement, and inserts in another the tickets that had none.
-func (d *database) join(ctx context.Context, s *sqlstore.Session, tickets []sqlstore.Ticket) error {
 	list := sqlstore.TicketList(tickets)
 	n, err := s.Change(ctx, d.Text("queue-beat"), list)
 	if err != nil || n >= int64(len(tickets)) {

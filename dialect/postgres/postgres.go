@@ -21,7 +21,7 @@ func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opt
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
 	d := &database{sqlstore.Base{
 		Sections: text, Note: sqlstore.AsText, TTL: sqlstore.Micros,
-		Waiters: waiters, Tenants: 1,
+		Waiters: waiters,
 	}, s}
 	f := sqlstore.Features{
 		Dollars: true, ShareLock: " FOR SHARE",

@@ -7,34 +7,22 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Join writes tickets, or renews their heartbeat, in one statement. It reads the turn of a tenant's
-// ticket before.
+// Join writes tickets, or renews their heartbeat, in one statement.
 func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
-	return d.JoinInTurn(ctx, s, tickets, d.join)
-}
-
-func (d *database) join(ctx context.Context, s *sqlstore.Session, tickets []sqlstore.Ticket) error {
 	_, err := s.Exec(ctx, d.Text("queue-join"), ticketArrays(tickets)...)
 	return err
 }
 
-func ticketArrays(tickets []sqlstore.Ticket) []any {
-	var keys, owners, starts, notes, ttls, tenants, ranks, besides, afters array
+func ticketArrays(tickets []lease.Ticket) []any {
+	var keys, owners, starts, notes, ttls array
 	for _, t := range tickets {
 		keys.bytea([]byte(t.Key))
 		owners.bytea(t.Owner[:])
 		starts.int(sqlstore.Micros(t.HeadStart()))
 		notes.bytea([]byte(t.Note))
 		ttls.int(sqlstore.Micros(t.TTL))
-		tenants.bytea([]byte(t.Tenant))
-		ranks.int(t.Rank)
-		besides.int(t.Beside)
-		afters.int(t.After)
 	}
-	return []any{
-		keys.close(), owners.close(), starts.close(), notes.close(), ttls.close(),
-		tenants.close(), ranks.close(), besides.close(), afters.close(),
-	}
+	return []any{keys.close(), owners.close(), starts.close(), notes.close(), ttls.close()}
 }
 
 func waiters(waiters []lease.Lease) []any {

@@ -2,17 +2,15 @@
 
 -- name: queue-join
 -- $1 keys, $2 waiters, $3 head starts in µs, $4 notes, $5 ttls in µs, each as an array literal,
--- keys in order. $6 tenants, and for a ticket that has one $7 rank and $8 place of the ticket that
--- it goes behind, or $9 the rank that it must not come before; otherwise 0.
+-- keys in order.
 --
 -- A heartbeat must not bring back a ticket that is being used up at this moment. So the statement
 -- only updates a ticket that was live when it began, and does not insert it again if it is gone. It
 -- leaves out a waiter that had the key then.
 WITH want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
-    $5::text::bigint[], $6::text::bytea[], $7::text::bigint[], $8::text::bigint[],
-    $9::text::bigint[])
-    WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, tenant, rank, beside, after, n)
+    $5::text::bigint[])
+    WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, n)
 ), live AS (
   SELECT q.key, q.waiter FROM want AS w
     JOIN rowlock_queue AS q ON q.key = w.key AND q.waiter = w.waiter
@@ -25,11 +23,10 @@ WITH want AS (
   FROM live AS l JOIN want AS w ON w.key = l.key AND w.waiter = l.waiter
   WHERE q.key = l.key AND q.waiter = l.waiter
 )
-INSERT INTO rowlock_queue AS q (key, waiter, rank, note, ttl, alive_until, tenant, beside)
-SELECT w.key, w.waiter, coalesce(nullif(w.rank, 0), greatest(w.after,
-    (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start)),
+INSERT INTO rowlock_queue AS q (key, waiter, rank, note, ttl, alive_until)
+SELECT w.key, w.waiter, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start,
   convert_from(w.note, 'UTF8'),
-       w.ttl, clock_timestamp() + w.ttl * interval '1 microsecond', w.tenant, nullif(w.beside, 0)
+       w.ttl, clock_timestamp() + w.ttl * interval '1 microsecond'
 FROM want AS w
 WHERE NOT EXISTS (SELECT 1 FROM rowlock_queue AS t
                   WHERE t.key = w.key AND t.waiter = w.waiter AND t.rank IS NOT NULL
@@ -39,37 +36,7 @@ WHERE NOT EXISTS (SELECT 1 FROM rowlock_queue AS t
 ORDER BY w.n
 ON CONFLICT (key, waiter) DO UPDATE
 SET rank = excluded.rank, note = excluded.note, ttl = excluded.ttl,
-  alive_until = excluded.alive_until, tenant = excluded.tenant, beside = excluded.beside
-
--- name: queue-turn
--- $1 key, $2 tenant. Where a ticket of the tenant belongs, if another tenant waits. A round is a ticket
--- and those right behind it, each of another tenant. The ticket goes into the first round after
--- its tenant's last one. If none waits, it goes into the round at the head, or into the next if that
--- has begun. The answer is the round's rank and place; or, if there is none, the rank of the ticket
--- that it must not come before, with behind 0.
-WITH line AS (
-  SELECT tenant, rank, coalesce(beside, ticket) AS place, beside IS NULL AS fresh, ticket
-    FROM rowlock_queue
-  WHERE key = $1 AND rank IS NOT NULL
-    AND alive_until > clock_timestamp()
-), mine AS (
-  SELECT rank, place, fresh AND false AS fresh FROM line WHERE tenant = $2
-  ORDER BY rank DESC, place DESC LIMIT 1
-), head AS (
-  SELECT rank, place, fresh FROM line ORDER BY rank, place, ticket LIMIT 1
-), start AS (
-  SELECT rank, place, fresh FROM mine
-  UNION ALL
-  SELECT rank, place, fresh FROM head WHERE NOT EXISTS (SELECT 1 FROM mine)
-)
-SELECT behind, rank, place FROM (
-  SELECT 1 AS behind, l.rank, l.place FROM line AS l CROSS JOIN start AS s
-  WHERE l.rank > s.rank OR l.rank = s.rank AND (l.place > s.place OR s.fresh AND l.place = s.place)
-  UNION ALL
-  SELECT 0, rank, place FROM start
-) AS turns
-WHERE EXISTS (SELECT 1 FROM line WHERE tenant <> $2)
-ORDER BY behind DESC, rank, place LIMIT 1
+  alive_until = excluded.alive_until
 
 -- name: queue-leave
 -- $1 keys, $2 waiters, each as an array literal. It locks in the order in which queue-join locks.
@@ -88,7 +55,7 @@ WHERE q.key = left_now.key AND q.waiter = left_now.waiter
 WITH want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
 ), line AS (
-  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, coalesce(beside, ticket), ticket) - 1 AS ahead
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead
     FROM rowlock_queue
   WHERE key IN (SELECT key FROM want) AND rank IS NOT NULL AND alive_until > clock_timestamp()
 )
@@ -118,7 +85,7 @@ WITH taken AS (
   WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < @last_token
     AND coalesce((SELECT waiter FROM rowlock_queue
                   WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
-                  ORDER BY rank, coalesce(beside, ticket), ticket LIMIT 1), $2) = $2
+                  ORDER BY rank, ticket LIMIT 1), $2) = $2
   RETURNING r.token
 ), used AS (
   DELETE FROM rowlock_queue WHERE key = $1 AND waiter = $2 AND EXISTS (SELECT 1 FROM taken)
@@ -132,7 +99,7 @@ SELECT token FROM taken
 WITH turn AS (
   SELECT coalesce((SELECT waiter FROM rowlock_queue
                    WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
-                   ORDER BY rank, coalesce(beside, ticket), ticket LIMIT 1), $2) = $2 AS mine
+                   ORDER BY rank, ticket LIMIT 1), $2) = $2 AS mine
 ), expired AS (
   SELECT key FROM rowlock
   WHERE key = $1 AND home = @home AND owner IS NOT NULL AND expires_at <= clock_timestamp()
@@ -187,7 +154,7 @@ WITH held AS (
   SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN rowlock_queue AS q ON q.key = h.key
   WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
     AND h.token < @last_token
-  ORDER BY q.rank, coalesce(q.beside, q.ticket), q.ticket LIMIT 1 FOR UPDATE OF q
+  ORDER BY q.rank, q.ticket LIMIT 1 FOR UPDATE OF q
 ), passed AS (
   UPDATE rowlock AS r
   SET owner = n.waiter, note = coalesce(n.note, ''),

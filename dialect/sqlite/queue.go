@@ -11,13 +11,8 @@ import (
 
 func waiters(waiters []lease.Lease) []any { return []any{sqlstore.WaiterList(waiters)} }
 
-// Join writes tickets, or renews their heartbeat, in one statement. It reads the turn of a tenant's
-// ticket before.
+// Join writes tickets, or renews their heartbeat, in one statement.
 func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
-	return d.JoinInTurn(ctx, s, tickets, d.join)
-}
-
-func (d *database) join(ctx context.Context, s *sqlstore.Session, tickets []sqlstore.Ticket) error {
 	_, err := s.Exec(ctx, d.Text("queue-join"), sqlstore.TicketList(tickets))
 	return err
 }

@@ -1,18 +1,14 @@
 -- The wait queue, for SQLite. A ticket is live if it has a rank and alive_until has not passed.
 
 -- name: queue-join
--- JSON array of {k, o, h, c, d}: hexadecimal key, waiter and note, head start and ttl in µs; and of
--- {t, r, b, a} for a ticket with a tenant: the tenant, the rank and place of the ticket that it
--- goes behind, or the rank that it must not come before. The statement leaves out the holder: its
--- ticket is used up, and a late heartbeat must not bring it back. A dead ticket gets a new number,
--- because ranks are equal within one tick of the clock.
-INSERT INTO rowlock_queue (key, waiter, rank, note, ttl, alive_until, tenant, beside)
+-- JSON array of {k, o, h, c, d}: hexadecimal key, waiter and note, head start and ttl in µs. The
+-- statement leaves out the holder: its ticket is used up, and a late heartbeat must not bring it
+-- back. A dead ticket gets a new number, because ranks are equal within one tick of the clock.
+INSERT INTO rowlock_queue (key, waiter, rank, note, ttl, alive_until)
 SELECT unhex(j.value ->> 'k'), unhex(j.value ->> 'o'),
-       coalesce(j.value ->> 'r', max(coalesce(j.value ->> 'a', 0),
-         CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 - (j.value ->> 'h'))),
+       CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 - (j.value ->> 'h'),
        CAST(unhex(j.value ->> 'c') AS TEXT), j.value ->> 'd',
-       CAST(unixepoch('subsec') * 1000 AS INTEGER) + ((j.value ->> 'd') + 999) / 1000,
-       unhex(coalesce(j.value ->> 't', '')), j.value ->> 'b'
+       CAST(unixepoch('subsec') * 1000 AS INTEGER) + ((j.value ->> 'd') + 999) / 1000
 FROM json_each(?) AS j
 WHERE NOT EXISTS (SELECT 1 FROM rowlock AS r
                   WHERE r.key = unhex(j.value ->> 'k') AND r.owner = unhex(j.value ->> 'o')
@@ -25,40 +21,7 @@ SET ticket = CASE WHEN rank IS NOT NULL AND alive_until
     rank = CASE WHEN rank IS NOT NULL AND alive_until
       > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN rank
                 ELSE excluded.rank END,
-    beside = CASE WHEN rank IS NOT NULL AND alive_until
-      > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN beside
-                  ELSE excluded.beside END,
-    tenant = excluded.tenant, note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
-
--- name: queue-turn
--- key, tenant. Where a ticket of the tenant belongs, if another tenant waits. A round is a ticket
--- and those right behind it, each of another tenant. The ticket goes into the first round after
--- its tenant's last one. If none waits, it goes into the round at the head, or into the next if that
--- has begun. The answer is the round's rank and place; or, if there is none, the rank of the ticket
--- that it must not come before, with behind 0.
-WITH line AS MATERIALIZED (
-  SELECT tenant, rank, coalesce(beside, ticket) AS place, beside IS NULL AS fresh, ticket
-    FROM rowlock_queue
-  WHERE key = ?1 AND rank IS NOT NULL
-    AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-), mine AS MATERIALIZED (
-  SELECT rank, place, fresh AND false AS fresh FROM line WHERE tenant = ?2
-  ORDER BY rank DESC, place DESC LIMIT 1
-), head AS MATERIALIZED (
-  SELECT rank, place, fresh FROM line ORDER BY rank, place, ticket LIMIT 1
-), start AS MATERIALIZED (
-  SELECT rank, place, fresh FROM mine
-  UNION ALL
-  SELECT rank, place, fresh FROM head WHERE NOT EXISTS (SELECT 1 FROM mine)
-)
-SELECT behind, rank, place FROM (
-  SELECT 1 AS behind, l.rank, l.place FROM line AS l CROSS JOIN start AS s
-  WHERE l.rank > s.rank OR l.rank = s.rank AND (l.place > s.place OR s.fresh AND l.place = s.place)
-  UNION ALL
-  SELECT 0, rank, place FROM start
-) AS turns
-WHERE EXISTS (SELECT 1 FROM line WHERE tenant <> ?2)
-ORDER BY behind DESC, rank, place LIMIT 1
+    note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
 
 -- name: queue-leave
 -- JSON array of {k, o}: hexadecimal key and waiter
@@ -69,7 +32,7 @@ WHERE (key, waiter) IN (SELECT unhex(value ->> 'k'), unhex(value ->> 'o') FROM j
 -- key. Returns the head of the queue.
 SELECT waiter FROM rowlock_queue
 WHERE key = ? AND rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-ORDER BY rank, coalesce(beside, ticket), ticket LIMIT 1
+ORDER BY rank, ticket LIMIT 1
 
 -- name: places
 -- JSON array of {k, o}: hexadecimal key and waiter. It numbers each queue once, for any number of
@@ -77,7 +40,7 @@ ORDER BY rank, coalesce(beside, ticket), ticket LIMIT 1
 WITH want AS MATERIALIZED (
   SELECT key + 1 AS n, unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o FROM json_each(?)
 ), line AS MATERIALIZED (
-  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, coalesce(beside, ticket), ticket) - 1 AS ahead
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead
     FROM rowlock_queue
   WHERE key IN (SELECT k FROM want) AND rank IS NOT NULL
     AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
@@ -110,7 +73,7 @@ FROM (SELECT 1) AS one LEFT JOIN (
   WHERE q.key = ?1 AND q.waiter <> ?2 AND q.rank IS NOT NULL
     AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
     AND r.token < @last_token
-  ORDER BY q.rank, coalesce(q.beside, q.ticket), q.ticket LIMIT 1
+  ORDER BY q.rank, q.ticket LIMIT 1
 ) AS n
 WHERE rowlock.key = ?1 AND rowlock.owner = ?2 AND ?3 IN (rowlock.token, 0) AND home = @home
 RETURNING owner, token

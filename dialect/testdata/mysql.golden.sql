@@ -851,15 +851,12 @@ SET q.note = UNHEX(j.c), q.ttl = j.d, q.alive_until = UTC_TIMESTAMP(6) + INTERVA
 WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 
 -- dialect/mysql/queue.sql: queue-join
-INSERT /* rowlock queue-join */ INTO `rowlock_queue` (`key`, waiter, `rank`, note, ttl, alive_until, tenant, beside)
-SELECT UNHEX(j.k), UNHEX(j.o), COALESCE(j.r, GREATEST(COALESCE(j.a, 0),
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - j.h)),
+INSERT /* rowlock queue-join */ INTO `rowlock_queue` (`key`, waiter, `rank`, note, ttl, alive_until)
+SELECT UNHEX(j.k), UNHEX(j.o), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - j.h,
   UNHEX(j.c), j.d,
-       UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND, COALESCE(UNHEX(j.t), ''), j.b
+       UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o',
-  h BIGINT PATH '$.h', c VARCHAR(768) PATH '$.c', d BIGINT PATH '$.d',
-  t VARCHAR(510) PATH '$.t', r BIGINT PATH '$.r', b BIGINT PATH '$.b',
-  a BIGINT PATH '$.a')) AS j
+  h BIGINT PATH '$.h', c VARCHAR(768) PATH '$.c', d BIGINT PATH '$.d')) AS j
 WHERE NOT EXISTS (SELECT 1 FROM `rowlock_queue` AS t FORCE INDEX (PRIMARY)
                   WHERE t.`key` = UNHEX(j.k) AND t.waiter = UNHEX(j.o) AND t.`rank` IS NOT NULL
                     AND t.alive_until > UTC_TIMESTAMP(6))
@@ -867,32 +864,7 @@ WHERE NOT EXISTS (SELECT 1 FROM `rowlock_queue` AS t FORCE INDEX (PRIMARY)
                   WHERE r.`key` = UNHEX(j.k) AND r.owner = UNHEX(j.o)
                     AND r.expires_at > UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE `rank` = VALUES(`rank`), note = VALUES(note), ttl = VALUES(ttl),
-  alive_until = VALUES(alive_until), tenant = VALUES(tenant), beside = VALUES(beside)
-
--- dialect/mysql/queue.sql: queue-turn
-WITH /* rowlock queue-turn */ line AS (
-  SELECT tenant, `rank` AS r, COALESCE(beside, ticket) AS place, beside IS NULL AS fresh, ticket
-    FROM `rowlock_queue` FORCE INDEX (PRIMARY)
-  WHERE `key` = ? AND `rank` IS NOT NULL
-    AND alive_until > UTC_TIMESTAMP(6)
-), mine AS (
-  SELECT r, place, fresh AND false AS fresh FROM line WHERE tenant = ?
-  ORDER BY r DESC, place DESC LIMIT 1
-), head AS (
-  SELECT r, place, fresh FROM line ORDER BY r, place, ticket LIMIT 1
-), start AS (
-  SELECT r, place, fresh FROM mine
-  UNION ALL
-  SELECT r, place, fresh FROM head WHERE NOT EXISTS (SELECT 1 FROM mine)
-)
-SELECT behind, r, place FROM (
-  SELECT 1 AS behind, l.r, l.place FROM line AS l CROSS JOIN start AS s
-  WHERE l.r > s.r OR l.r = s.r AND (l.place > s.place OR s.fresh AND l.place = s.place)
-  UNION ALL
-  SELECT 0, r, place FROM start
-) AS turns
-WHERE EXISTS (SELECT 1 FROM line WHERE tenant <> ?)
-ORDER BY behind DESC, r, place LIMIT 1
+  alive_until = VALUES(alive_until)
 
 -- dialect/mysql/queue.sql: queue-leave
 DELETE /* rowlock queue-leave */ q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o')) AS j
@@ -902,7 +874,7 @@ STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k)
 -- dialect/mysql/queue.sql: queue-head
 SELECT /* rowlock queue-head */ waiter FROM `rowlock_queue` FORCE INDEX (PRIMARY)
 WHERE `key` = ? AND waiter <> ? AND `rank` IS NOT NULL AND alive_until > UTC_TIMESTAMP(6)
-ORDER BY `rank`, COALESCE(beside, ticket), ticket LIMIT 1
+ORDER BY `rank`, ticket LIMIT 1
 
 -- dialect/mysql/queue.sql: places
 WITH /* rowlock places */ want AS (
@@ -911,7 +883,7 @@ WITH /* rowlock places */ want AS (
     o CHAR(32) PATH '$.o')) AS j
 ), line AS (
   SELECT q.`key`, q.waiter, ROW_NUMBER() OVER (PARTITION BY q.`key`
-    ORDER BY q.`rank`, COALESCE(q.beside, q.ticket), q.ticket) - 1 AS ahead
+    ORDER BY q.`rank`, q.ticket) - 1 AS ahead
   FROM (SELECT DISTINCT k FROM want) AS w
     STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = w.k
   WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)

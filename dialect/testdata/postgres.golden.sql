@@ -786,9 +786,8 @@ WHERE o.tenant = dead.tenant AND o.key = dead.key
 -- dialect/postgres/queue.sql: queue-join
 WITH /* rowlock queue-join */ want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
-    $5::text::bigint[], $6::text::bytea[], $7::text::bigint[], $8::text::bigint[],
-    $9::text::bigint[])
-    WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, tenant, rank, beside, after, n)
+    $5::text::bigint[])
+    WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, n)
 ), live AS (
   SELECT q.key, q.waiter FROM want AS w
     JOIN "rowlock_queue" AS q ON q.key = w.key AND q.waiter = w.waiter
@@ -801,11 +800,10 @@ WITH /* rowlock queue-join */ want AS (
   FROM live AS l JOIN want AS w ON w.key = l.key AND w.waiter = l.waiter
   WHERE q.key = l.key AND q.waiter = l.waiter
 )
-INSERT INTO "rowlock_queue" AS q (key, waiter, rank, note, ttl, alive_until, tenant, beside)
-SELECT w.key, w.waiter, coalesce(nullif(w.rank, 0), greatest(w.after,
-    (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start)),
+INSERT INTO "rowlock_queue" AS q (key, waiter, rank, note, ttl, alive_until)
+SELECT w.key, w.waiter, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.head_start,
   convert_from(w.note, 'UTF8'),
-       w.ttl, clock_timestamp() + w.ttl * interval '1 microsecond', w.tenant, nullif(w.beside, 0)
+       w.ttl, clock_timestamp() + w.ttl * interval '1 microsecond'
 FROM want AS w
 WHERE NOT EXISTS (SELECT 1 FROM "rowlock_queue" AS t
                   WHERE t.key = w.key AND t.waiter = w.waiter AND t.rank IS NOT NULL
@@ -815,32 +813,7 @@ WHERE NOT EXISTS (SELECT 1 FROM "rowlock_queue" AS t
 ORDER BY w.n
 ON CONFLICT (key, waiter) DO UPDATE
 SET rank = excluded.rank, note = excluded.note, ttl = excluded.ttl,
-  alive_until = excluded.alive_until, tenant = excluded.tenant, beside = excluded.beside
-
--- dialect/postgres/queue.sql: queue-turn
-WITH /* rowlock queue-turn */ line AS (
-  SELECT tenant, rank, coalesce(beside, ticket) AS place, beside IS NULL AS fresh, ticket
-    FROM "rowlock_queue"
-  WHERE key = $1 AND rank IS NOT NULL
-    AND alive_until > clock_timestamp()
-), mine AS (
-  SELECT rank, place, fresh AND false AS fresh FROM line WHERE tenant = $2
-  ORDER BY rank DESC, place DESC LIMIT 1
-), head AS (
-  SELECT rank, place, fresh FROM line ORDER BY rank, place, ticket LIMIT 1
-), start AS (
-  SELECT rank, place, fresh FROM mine
-  UNION ALL
-  SELECT rank, place, fresh FROM head WHERE NOT EXISTS (SELECT 1 FROM mine)
-)
-SELECT behind, rank, place FROM (
-  SELECT 1 AS behind, l.rank, l.place FROM line AS l CROSS JOIN start AS s
-  WHERE l.rank > s.rank OR l.rank = s.rank AND (l.place > s.place OR s.fresh AND l.place = s.place)
-  UNION ALL
-  SELECT 0, rank, place FROM start
-) AS turns
-WHERE EXISTS (SELECT 1 FROM line WHERE tenant <> $2)
-ORDER BY behind DESC, rank, place LIMIT 1
+  alive_until = excluded.alive_until
 
 -- dialect/postgres/queue.sql: queue-leave
 DELETE /* rowlock queue-leave */ FROM "rowlock_queue" AS q
@@ -856,7 +829,7 @@ WHERE q.key = left_now.key AND q.waiter = left_now.waiter
 WITH /* rowlock places */ want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
 ), line AS (
-  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, coalesce(beside, ticket), ticket) - 1 AS ahead
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead
     FROM "rowlock_queue"
   WHERE key IN (SELECT key FROM want) AND rank IS NOT NULL AND alive_until > clock_timestamp()
 )
@@ -883,7 +856,7 @@ WITH /* rowlock claim-update */ taken AS (
   WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
     AND coalesce((SELECT waiter FROM "rowlock_queue"
                   WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
-                  ORDER BY rank, coalesce(beside, ticket), ticket LIMIT 1), $2) = $2
+                  ORDER BY rank, ticket LIMIT 1), $2) = $2
   RETURNING r.token
 ), used AS (
   DELETE FROM "rowlock_queue" WHERE key = $1 AND waiter = $2 AND EXISTS (SELECT 1 FROM taken)
@@ -894,7 +867,7 @@ SELECT token FROM taken
 WITH /* rowlock claim-any */ turn AS (
   SELECT coalesce((SELECT waiter FROM "rowlock_queue"
                    WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
-                   ORDER BY rank, coalesce(beside, ticket), ticket LIMIT 1), $2) = $2 AS mine
+                   ORDER BY rank, ticket LIMIT 1), $2) = $2 AS mine
 ), expired AS (
   SELECT key FROM "rowlock"
   WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
@@ -945,7 +918,7 @@ WITH /* rowlock pass */ held AS (
   SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN "rowlock_queue" AS q ON q.key = h.key
   WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
     AND h.token < 9223372036853727231
-  ORDER BY q.rank, coalesce(q.beside, q.ticket), q.ticket LIMIT 1 FOR UPDATE OF q
+  ORDER BY q.rank, q.ticket LIMIT 1 FOR UPDATE OF q
 ), passed AS (
   UPDATE "rowlock" AS r
   SET owner = n.waiter, note = coalesce(n.note, ''),

@@ -570,13 +570,11 @@ DELETE /* rowlock once-sweep */ FROM "rowlock_once" WHERE rowid IN (
   WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) ORDER BY expires_at LIMIT ?1)
 
 -- dialect/sqlite/queue.sql: queue-join
-INSERT /* rowlock queue-join */ INTO "rowlock_queue" (key, waiter, rank, note, ttl, alive_until, tenant, beside)
+INSERT /* rowlock queue-join */ INTO "rowlock_queue" (key, waiter, rank, note, ttl, alive_until)
 SELECT unhex(j.value ->> 'k'), unhex(j.value ->> 'o'),
-       coalesce(j.value ->> 'r', max(coalesce(j.value ->> 'a', 0),
-         CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 - (j.value ->> 'h'))),
+       CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 - (j.value ->> 'h'),
        CAST(unhex(j.value ->> 'c') AS TEXT), j.value ->> 'd',
-       CAST(unixepoch('subsec') * 1000 AS INTEGER) + ((j.value ->> 'd') + 999) / 1000,
-       unhex(coalesce(j.value ->> 't', '')), j.value ->> 'b'
+       CAST(unixepoch('subsec') * 1000 AS INTEGER) + ((j.value ->> 'd') + 999) / 1000
 FROM json_each(?) AS j
 WHERE NOT EXISTS (SELECT 1 FROM "rowlock" AS r
                   WHERE r.key = unhex(j.value ->> 'k') AND r.owner = unhex(j.value ->> 'o')
@@ -589,35 +587,7 @@ SET ticket = CASE WHEN rank IS NOT NULL AND alive_until
     rank = CASE WHEN rank IS NOT NULL AND alive_until
       > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN rank
                 ELSE excluded.rank END,
-    beside = CASE WHEN rank IS NOT NULL AND alive_until
-      > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN beside
-                  ELSE excluded.beside END,
-    tenant = excluded.tenant, note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
-
--- dialect/sqlite/queue.sql: queue-turn
-WITH /* rowlock queue-turn */ line AS MATERIALIZED (
-  SELECT tenant, rank, coalesce(beside, ticket) AS place, beside IS NULL AS fresh, ticket
-    FROM "rowlock_queue"
-  WHERE key = ?1 AND rank IS NOT NULL
-    AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-), mine AS MATERIALIZED (
-  SELECT rank, place, fresh AND false AS fresh FROM line WHERE tenant = ?2
-  ORDER BY rank DESC, place DESC LIMIT 1
-), head AS MATERIALIZED (
-  SELECT rank, place, fresh FROM line ORDER BY rank, place, ticket LIMIT 1
-), start AS MATERIALIZED (
-  SELECT rank, place, fresh FROM mine
-  UNION ALL
-  SELECT rank, place, fresh FROM head WHERE NOT EXISTS (SELECT 1 FROM mine)
-)
-SELECT behind, rank, place FROM (
-  SELECT 1 AS behind, l.rank, l.place FROM line AS l CROSS JOIN start AS s
-  WHERE l.rank > s.rank OR l.rank = s.rank AND (l.place > s.place OR s.fresh AND l.place = s.place)
-  UNION ALL
-  SELECT 0, rank, place FROM start
-) AS turns
-WHERE EXISTS (SELECT 1 FROM line WHERE tenant <> ?2)
-ORDER BY behind DESC, rank, place LIMIT 1
+    note = excluded.note, ttl = excluded.ttl, alive_until = excluded.alive_until
 
 -- dialect/sqlite/queue.sql: queue-leave
 DELETE /* rowlock queue-leave */ FROM "rowlock_queue"
@@ -626,13 +596,13 @@ WHERE (key, waiter) IN (SELECT unhex(value ->> 'k'), unhex(value ->> 'o') FROM j
 -- dialect/sqlite/queue.sql: queue-head
 SELECT /* rowlock queue-head */ waiter FROM "rowlock_queue"
 WHERE key = ? AND rank IS NOT NULL AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-ORDER BY rank, coalesce(beside, ticket), ticket LIMIT 1
+ORDER BY rank, ticket LIMIT 1
 
 -- dialect/sqlite/queue.sql: places
 WITH /* rowlock places */ want AS MATERIALIZED (
   SELECT key + 1 AS n, unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o FROM json_each(?)
 ), line AS MATERIALIZED (
-  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, coalesce(beside, ticket), ticket) - 1 AS ahead
+  SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead
     FROM "rowlock_queue"
   WHERE key IN (SELECT k FROM want) AND rank IS NOT NULL
     AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
@@ -662,7 +632,7 @@ FROM (SELECT 1) AS one LEFT JOIN (
   WHERE q.key = ?1 AND q.waiter <> ?2 AND q.rank IS NOT NULL
     AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
     AND r.token < 9223372036853727231
-  ORDER BY q.rank, coalesce(q.beside, q.ticket), q.ticket LIMIT 1
+  ORDER BY q.rank, q.ticket LIMIT 1
 ) AS n
 WHERE "rowlock".key = ?1 AND "rowlock".owner = ?2 AND ?3 IN ("rowlock".token, 0) AND home = 0
 RETURNING owner, token

@@ -18,8 +18,6 @@ type Want struct {
 	TTL      time.Duration
 	Note     string // as it is stored: identity and note
 	Priority int
-	// Tenant is on whose behalf the call waits in order; "" for none.
-	Tenant string
 	// Shared: the keys are shared with others that want the same.
 	Shared bool
 	// Quiet: the lock is the client's own, and Contended is not called.

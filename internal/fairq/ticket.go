@@ -90,7 +90,7 @@ func (t *ticket) join(ctx context.Context, o waitq.Observed) error {
 	q := t.q
 	q.mu.Lock()
 	t.AcquireRequest = t.call.Want.Request(t.Key)
-	t.Priority, t.Tenant = t.call.Want.Priority, t.call.Want.Tenant
+	t.Priority = t.call.Want.Priority
 	t.queued, t.joined = true, time.Now()
 	t.changed = t.joined
 	t.place = lease.Place{Remaining: o.Remaining, Note: o.Note}

@@ -90,7 +90,7 @@ func (ts *tickets) join(ctx context.Context) error {
 	ts.queued = true
 	for i, t := range ts.all {
 		t.AcquireRequest = ts.call.Want.Request(t.Key)
-		t.Priority, t.Tenant = ts.call.Want.Priority, ts.call.Want.Tenant
+		t.Priority = ts.call.Want.Priority
 		t.queued, t.joined = true, time.Now()
 		t.changed = t.joined
 		q.waiting[t.id()] = t

@@ -86,7 +86,7 @@ var narrow = map[string]string{
 	"force":      between + "|Forced",
 	"limit":      "Forgotten",
 	"move":       between + "|Moved|Home|Recall|GivesAKeyAway",
-	"queue":      between + "|Forgotten|OnlyAwaits|Ticket|Joins|Tenants",
+	"queue":      between + "|Forgotten|OnlyAwaits|Ticket|Joins",
 	"shared":     between + "|Wish|Members|TouchesNoMember|Abandoned|Downgrade",
 	"statements": between + "|Forgotten|Floor|EveryPage|TokensHaveRunOut|NotConfirmed",
 }

@@ -17,8 +17,6 @@ type Base struct {
 	TTL  func(time.Duration) int64
 	// Waiters encodes keys and owners as the parameters of a queue section.
 	Waiters func([]lease.Lease) []any
-	// Tenants is how often the queue-turn section names the tenant.
-	Tenants int
 }
 
 // AsText sends a note as it is.

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -164,17 +163,6 @@ func (d *Dialect) Wrapped(wrap func(Database, Features) (Database, Features)) *D
 		Features,
 	) {
 		return wrap(d.room.Open(s, text))
-	}
-	return room.with(d.settings, d.Sections)
-}
-
-// Changed returns the same dialect with its statements changed, as another version has them.
-func (d *Dialect) Changed(change func(Sections)) *Dialect {
-	room := d.room
-	room.Open = func(s Settings, text Sections) (Database, Features) {
-		text = maps.Clone(text)
-		change(text)
-		return d.room.Open(s, text)
 	}
 	return room.with(d.settings, d.Sections)
 }

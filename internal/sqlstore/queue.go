@@ -27,25 +27,20 @@ type Queue interface {
 }
 
 // TicketList encodes tickets as a JSON array for the queue sections: hexadecimal key, waiter and
-// note, head start and ttl in µs, and if there is a tenant it and the ticket's turn.
-func TicketList(tickets []Ticket) string {
+// note, head start and ttl in µs.
+func TicketList(tickets []lease.Ticket) string {
 	type line struct {
 		Key       string `json:"k"`
 		Waiter    string `json:"o"`
 		HeadStart int64  `json:"h"`
 		Note      string `json:"c"`
 		TTL       int64  `json:"d"`
-		Tenant    string `json:"t,omitempty"`
-		Rank      int64  `json:"r,omitempty"`
-		Beside    int64  `json:"b,omitempty"`
-		After     int64  `json:"a,omitempty"`
 	}
 	list := make([]line, len(tickets))
 	for i, t := range tickets {
 		list[i] = line{
 			hex.EncodeToString([]byte(t.Key)), t.Owner.String(), Micros(t.HeadStart()),
 			hex.EncodeToString([]byte(t.Note)), Micros(t.TTL),
-			hex.EncodeToString([]byte(t.Tenant)), t.Rank, t.Beside, t.After,
 		}
 	}
 	b, _ := json.Marshal(list) // of strings and integers: cannot fail

@@ -40,7 +40,7 @@ func checkTicket(t lease.Ticket) error {
 		return fmt.Errorf("%w: join %q: the zero owner names no waiter; use lease.NewOwner",
 			lease.ErrConfig, t.Key)
 	}
-	return cmp.Or(t.CheckPriority(), t.CheckTenant())
+	return t.CheckPriority()
 }
 
 // unique puts tickets in key order, in which every writer locks the queue. It drops tickets that

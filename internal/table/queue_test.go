@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -101,53 +100,6 @@ func TestAGrantLeavesNoTicket(t *testing.T) {
 		}
 		if n := c.count(c.DB, `SELECT count(*) FROM {rowlock_queue}`); n != 0 {
 			c.Errorf("%d tickets are left of 2 that were served", n)
-		}
-	})
-}
-
-// A ticket without a tenant costs what it did before there were tenants. One with a tenant reads
-// its turn first, and a heartbeat of several reads which of them are there.
-func TestStatementsOfTenants(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
-		join := func(tenants ...string) []lease.Ticket {
-			tickets := make([]lease.Ticket, len(tenants))
-			for i, tenant := range tenants {
-				tickets[i] = ticket("key")
-				tickets[i].Tenant = tenant
-			}
-			return tickets
-		}
-		count := func(tickets ...lease.Ticket) int {
-			r.log.Reset()
-			if err := r.store.Join(t.Context(), tickets); err != nil {
-				t.Fatal(err)
-			}
-			return r.log.Count(faultdb.Op.Executes)
-		}
-		insert := 1 // and on MySQL an update before it
-		if e.Driver == "mysql" {
-			insert = 2
-		}
-		none, a, b := join("", ""), join("a", "a"), join("b")
-		for _, c := range []struct {
-			what    string
-			tickets []lease.Ticket
-			want    int
-		}{
-			{"without a tenant", none[:1], insert},
-			{"one of two there", none, insert},
-			{"a heartbeat", none, 1},
-			{"of a tenant", a[:1], 1 + insert},
-			{"another", b, 1 + insert},
-			{"a heartbeat of a tenant", a[:1], 2},
-			{"one of two of a tenant there", a, 1 + 1 + 1 + insert},
-			{"a heartbeat of two", a, 2},
-			{"a heartbeat of all", append(none, a...), 2},
-		} {
-			if got := count(c.tickets...); got != c.want {
-				t.Errorf("%s: %d statements, want %d", c.what, got, c.want)
-			}
 		}
 	})
 }

@@ -2,8 +2,6 @@ package table_test
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -62,17 +60,16 @@ func TestEachTicketThatBeginsAnewIsTheLast(t *testing.T) {
 		ready(t, e, "note = note")
 		for _, before := range []string{"a@1- b@2", "a@? b@2"} {
 			waitsFor(t, e, "k", before)
-			e.Exec(t, "UPDATE {rowlock_queue} SET beside = 3")
 			if err := e.Dialect.Join(t.Context(), on, []lease.Ticket{ticketOf('a')}); err != nil {
 				t.Error(err)
 			}
-			var beside, later int
+			var later int
 			a, b := waiterOf('a'), waiterOf('b')
-			query := e.SQL("SELECT COALESCE(a.beside, 0), CASE WHEN a.ticket > b.ticket THEN 1 ELSE 0 END" +
+			query := e.SQL("SELECT CASE WHEN a.ticket > b.ticket THEN 1 ELSE 0 END" +
 				" FROM {rowlock_queue} a JOIN {rowlock_queue} b ON b.waiter = ? WHERE a.waiter = ?")
-			err := e.DB.QueryRowContext(t.Context(), query, b[:], a[:]).Scan(&beside, &later)
-			if err != nil || beside != 0 || e.Name == "sqlite" && later == 0 {
-				t.Errorf("in %q: %v; it is beside %d, and later than the other: %d", before, err, beside, later)
+			err := e.DB.QueryRowContext(t.Context(), query, b[:], a[:]).Scan(&later)
+			if err != nil || e.Name == "sqlite" && later == 0 {
+				t.Errorf("in %q: %v; it is later than the other: %d", before, err, later)
 			}
 		}
 	})
@@ -191,92 +188,6 @@ func TestEachPlaceIsThatAmongTheLiving(t *testing.T) {
 		}
 		if want := "ab0c1dn2h"; got != want || !places[5].Granted {
 			t.Errorf("the places are %s, want %s; %+v", got, want, places[5])
-		}
-	})
-}
-
-// turns are where a ticket of tenant x belongs: among tickets of tenant@rank, in the order in which
-// they joined. One with "+" goes right behind one that was served: its round has begun. The answer
-// is the rank of the round, or "after" and the rank that it must not come before, or nothing.
-var turns = []struct{ line, want string }{
-	{"", ""},
-	{"x@1", ""},
-	{"y@1", "1"},
-	{"y@1-", ""},
-	{"y@?", ""},
-	{"y@1 y@2", "1"},
-	{"y@1+", "after 1"},
-	{"y@1+ y@2", "2"},
-	{"x@1 y@2 y@3", "2"},
-	{"x@1 y@2 x@3 y@4", "4"},
-	{"x@1 y@2- y@3", "3"},
-	{"y@1 x@2", "after 2"},
-	{"y@1 x@2 y@3", "3"},
-	{"x@5 y@1 y@7", "7"},
-	{"x@1 y@1", "1"},
-	{"y@1 x@1", "after 1"},
-}
-
-func TestEachTurnIsInTheRoundAfterTheTenantsLast(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		on := readySession(t, e, 0)
-		args := []any{k, []byte("x")}
-		if e.Driver == "mysql" {
-			args = append(args, []byte("x"))
-		}
-		for _, c := range turns {
-			waitsFor(t, e, "k", "")
-			for i, text := range strings.Fields(c.line) {
-				tenantWaits(t, e, byte(i), text)
-			}
-			var behind, rank, place int64
-			err := on.QueryRow(t.Context(), e.Dialect.Text("queue-turn"), args, &behind, &rank, &place)
-			got := map[int64]string{0: "after "}[behind] + fmt.Sprint(rank)
-			if errors.Is(err, sql.ErrNoRows) {
-				got, err = "", nil
-			}
-			if err != nil || got != c.want {
-				t.Errorf("among %q it belongs to %q, want %q; %v", c.line, got, c.want, err)
-			}
-		}
-	})
-}
-
-func tenantWaits(t *testing.T, e *testdb.Env, n byte, text string) {
-	t.Helper()
-	until, rank, beside := later, any(text[2]-'0'), any(nil)
-	switch {
-	case text[2] == '?':
-		rank = nil
-	case strings.HasSuffix(text, "-"):
-		until = past
-	case strings.HasSuffix(text, "+"):
-		beside = 0
-	}
-	owner := lease.Owner{'t', n}
-	e.Exec(t, "INSERT INTO {rowlock_queue} ({key}, waiter, {rank}, ttl, alive_until, tenant, beside) VALUES (?, ?, ?, ?, "+until+", ?, ?)",
-		k, owner[:], rank, hour, []byte(text[:1]), beside)
-}
-
-// A tenant's next ticket does not come before its last one, whose rank may lie ahead.
-func TestEachTurnIsNotBeforeTheTenantsLast(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		on := readySession(t, e, 0)
-		ready(t, e, "note = note")
-		waitsFor(t, e, "k", "")
-		tenantWaits(t, e, 0, "y@1")
-		tenantWaits(t, e, 1, "x@2")
-		ahead := time.Now().Add(time.Hour).UnixMicro()
-		e.Exec(t, "UPDATE {rowlock_queue} SET {rank} = ? WHERE tenant = ?", ahead, []byte("x"))
-		next := ticketOf('n')
-		next.Tenant = "x"
-		if err := e.Dialect.Join(t.Context(), on, []lease.Ticket{next}); err != nil {
-			t.Fatal(err)
-		}
-		var rank int64
-		query := e.SQL("SELECT {rank} FROM {rowlock_queue} WHERE waiter = ?")
-		if err := e.DB.QueryRowContext(t.Context(), query, next.Owner[:]).Scan(&rank); err != nil || rank != ahead {
-			t.Errorf("its rank is %d, want %d; %v", rank, ahead, err)
 		}
 	})
 }

@@ -72,12 +72,6 @@ func (s *Spaces) Len() int {
 	return len(s.all)
 }
 
-// Up is the space that this one was made from: nil if it was made from all keys.
-func (s *Space) Up() *Space { return s.up }
-
-// Name is what tells the tenant from others, also those in spaces around it.
-func (s *Space) Name() string { return s.prefix }
-
 // Full is a key of the space as the store knows it.
 func (s *Space) Full(key string) string {
 	if s == nil {

@@ -135,7 +135,6 @@ func (w *writer) fill() {
 	w.SetToken(w.T, "spent", lease.MaxToken-2)
 	w.release(w.hold("spent", ever))
 	w.waiters()
-	w.tenants()
 	w.results()
 	w.team()
 	w.latches()
@@ -192,18 +191,6 @@ func (w *writer) waiters() {
 		w.must(w.store.Join(w.Context(), []lease.Ticket{t}))
 	}
 	w.must(w.store.Register(w.Context(), owner("process"), []string{"held", "fair"}, ever))
-}
-
-// tenants leaves tickets of two tenants, of which the last has gone before the second.
-func (w *writer) tenants() {
-	w.hold("tenants", ever)
-	for _, name := range []string{"a1", "a2", "b1"} {
-		t := lease.Ticket{
-			AcquireRequest: lease.AcquireRequest{Key: "tenants", Owner: owner(name), TTL: ever, Note: stored},
-			Priority:       5, Tenant: name[:1] + "/",
-		}
-		w.must(w.store.Join(w.Context(), []lease.Ticket{t}))
-	}
 }
 
 // team leaves a key that two members share, and the wish of a caller that waits for it.

@@ -147,30 +147,22 @@ func family(t *testing.T, e *testdb.Env, f *wire.File) {
 // its rank is made of.
 func queue(t *testing.T, e *testdb.Env, f *wire.File) {
 	t.Helper()
-	f.Section("rowlock_queue: note, ttl in µs, head start of a ticket, whether it has expired, tenant")
+	f.Section("rowlock_queue: note, ttl in µs, head start of a ticket, whether it has expired")
 	until, expired := expression(e, "alive_until")
-	rows(t, e, `SELECT {key}, waiter, note, ttl, `+until+` - ttl - {rank}, `+expired+`, tenant,
-		(SELECT b.waiter FROM {rowlock_queue} AS b WHERE b.ticket = q.beside) AS behind
-		FROM {rowlock_queue} AS q ORDER BY {key}, waiter`, func(scan func(...any) error) error {
-		var key, waiter, note, tenant, behind []byte
+	rows(t, e, `SELECT {key}, waiter, note, ttl, `+until+` - ttl - {rank}, `+expired+`
+		FROM {rowlock_queue} ORDER BY {key}, waiter`, func(scan func(...any) error) error {
+		var key, waiter, note []byte
 		var ttl int64
 		var start *int64
 		var expired string
-		if err := scan(&key, &waiter, &note, &ttl, &start, &expired, &tenant, &behind); err != nil {
+		if err := scan(&key, &waiter, &note, &ttl, &start, &expired); err != nil {
 			return err
 		}
 		kind, head := "process", "none"
 		if start != nil {
 			kind, head = "ticket", (time.Duration(*start) * time.Microsecond).Round(time.Second).String()
 		}
-		of := ""
-		if len(tenant) > 0 {
-			of = fmt.Sprintf(" of %q", tenant)
-		}
-		if behind != nil {
-			of += fmt.Sprintf(" behind %x", behind)
-		}
-		f.Add(fmt.Sprintf("%s %x for %q", kind, waiter, key), "%q %d %s %s%s", note, ttl, head, expired, of)
+		f.Add(fmt.Sprintf("%s %x for %q", kind, waiter, key), "%q %d %s %s", note, ttl, head, expired)
 		return nil
 	})
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // first are the tables of the first version, with a process that has opened them and goes on. It is
-// of this version, but sends the statements of the first, and uses exclusive locks alone.
+// of this version, and uses exclusive locks alone, whose statements are those of the first.
 type first struct {
 	*testing.T
 	*testdb.Env
@@ -29,7 +29,7 @@ type first struct {
 func (f *first) client(fair bool) *rowlock.Client {
 	f.Helper()
 	f.Exec(f.T, `UPDATE {rowlock_meta} SET value = '2' WHERE name = 'schema_version'`)
-	store := openStoreWith(f.T, f.Env, f.Dialect.Changed(asOfVersion1).Wrapped(withoutEras))
+	store := openStoreWith(f.T, f.Env, f.Dialect.Wrapped(withoutEras))
 	f.Exec(f.T, `UPDATE {rowlock_meta} SET value = '1' WHERE name = 'schema_version'`)
 	return f.clientOn(store, fair)
 }
@@ -61,10 +61,10 @@ func (f *first) clientOn(store lease.Store, fair bool) *rowlock.Client {
 
 // work locks and unlocks a few keys until it is to stop, and adds one to a counter in the
 // transaction that fences. No call may fail, and no token may be smaller than one before it.
-func (f *first) work(ctx context.Context, c *rowlock.Client, prefix string, opts ...rowlock.Option) {
+func (f *first) work(ctx context.Context, c *rowlock.Client, prefix string) {
 	for i := 0; ctx.Err() == nil; i++ {
 		key := fmt.Sprintf("%s %d", prefix, i%3)
-		l, err := c.Lock(context.WithoutCancel(ctx), key, opts...)
+		l, err := c.Lock(context.WithoutCancel(ctx), key)
 		if err != nil {
 			f.Errorf("lock %q: %v", key, err)
 			return
@@ -138,14 +138,9 @@ func TestTheNextVersionComesUnderLoad(t *testing.T) {
 		t.Logf("migrated within %s, beside %d grants", time.Since(began), f.grants.Load())
 		f.wantGrants(50)
 		next, nextFair := f.clientOn(openStore(t, e), false), f.clientOn(openStore(t, e), true)
-		for _, name := range []string{"a", "b"} {
-			tenant, err := nextFair.Namespace(name, rowlock.Quota{})
-			if err != nil {
-				t.Fatal(err)
-			}
+		for range 2 {
 			working.Go(func() { f.work(ctx, next, "plain") })
 			working.Go(func() { f.work(ctx, nextFair, "fair") })
-			working.Go(func() { f.work(ctx, tenant, "fair", rowlock.ParentKey()) })
 		}
 		f.wantGrants(100)
 		stop()

@@ -172,22 +172,6 @@ func TestWaitersKeepTheirPlaces(t *testing.T) {
 	})
 }
 
-func TestTenantsKeepTheirTurns(t *testing.T) {
-	onEachVersion(t, func(r *reader) {
-		if !r.since(2) {
-			return
-		}
-		l := of("tenants", 1)
-		for i, name := range []string{"a1", "b1", "a2"} {
-			passed, err := r.store.Pass(r.Context(), []lease.Lease{l})
-			if err != nil || passed[0].To != owner(name) || passed[0].Token < int64(i+2) {
-				r.Errorf("the lease is passed on to %+v, %v, and not to %s", passed, err, name)
-			}
-			l.Owner, l.Token = passed[0].To, passed[0].Token
-		}
-	})
-}
-
 // since reports whether this version or a later one has left the tables.
 func (r *reader) since(version int) bool { return r.version >= version }
 

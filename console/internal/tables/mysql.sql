@@ -71,12 +71,12 @@ ORDER BY m.joined_at, m.owner LIMIT ?
 -- The queue in its order, then processes, then callers that hold other keys meanwhile.
 SELECT kind, note, age, alive FROM (
   SELECT IF(`rank` IS NULL, 1, 0) AS kind, LEFT(note, 384) AS note, 0 AS age, `rank` AS place,
-    COALESCE(beside, ticket) AS beside, ticket,
+    ticket,
     TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) AS alive
   FROM rowlock_queue WHERE `key` = ? AND alive_until > UTC_TIMESTAMP(6)
   UNION ALL
   SELECT 2, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)),
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', since), 0, 0,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', since), 0,
     TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until)
   FROM rowlock_wait WHERE `key` = ? AND token = 0 AND alive_until > UTC_TIMESTAMP(6)
-) AS w ORDER BY kind, place, beside, ticket LIMIT ?
+) AS w ORDER BY kind, place, ticket LIMIT ?

@@ -81,7 +81,7 @@ ORDER BY m.joined_at, m.owner LIMIT $2
 -- The queue in its order, then processes, then callers that hold other keys meanwhile.
 SELECT kind, note, age, alive FROM (
   SELECT CASE WHEN rank IS NULL THEN 1 ELSE 0 END AS kind, left(note, 384) AS note, 0::bigint AS age, rank,
-    coalesce(beside, ticket) AS beside, ticket,
+    ticket,
     CASE WHEN isfinite(alive_until)
     THEN (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint END AS alive
   FROM rowlock_queue WHERE key = $1 AND alive_until > clock_timestamp()
@@ -89,8 +89,8 @@ SELECT kind, note, age, alive FROM (
   SELECT 2, left(note, 384), CASE WHEN isfinite(since)
     THEN (extract(epoch FROM clock_timestamp() - since) * 1000000)::bigint END,
     CASE WHEN since BETWEEN '0001-01-01' AND '9999-12-31'
-      THEN (extract(epoch FROM since) * 1000000)::bigint END, 0::bigint, 0::bigint,
+      THEN (extract(epoch FROM since) * 1000000)::bigint END, 0::bigint,
     CASE WHEN isfinite(alive_until)
     THEN (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint END
   FROM rowlock_wait WHERE key = $2 AND token = 0 AND alive_until > clock_timestamp()
-) AS w ORDER BY kind, rank, beside, ticket LIMIT $3
+) AS w ORDER BY kind, rank, ticket LIMIT $3

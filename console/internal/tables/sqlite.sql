@@ -72,12 +72,12 @@ ORDER BY m.joined_at, m.owner LIMIT ?
 -- The queue in its order, then processes, then callers that hold other keys meanwhile.
 SELECT kind, note, age, alive FROM (
   SELECT iif(rank IS NULL, 1, 0) AS kind, substr(note, 1, 384) AS note, 0 AS age, rank,
-    coalesce(beside, ticket) AS beside, ticket,
+    ticket,
     (alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS alive
   FROM rowlock_queue WHERE key = ?1 AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
   UNION ALL
-  SELECT 2, substr(note, 1, 384), (CAST(unixepoch('subsec') * 1000 AS INTEGER) - since) * 1000, since, 0, 0,
+  SELECT 2, substr(note, 1, 384), (CAST(unixepoch('subsec') * 1000 AS INTEGER) - since) * 1000, since, 0,
     (alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000
   FROM rowlock_wait WHERE key = ?2 AND token = 0
     AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-) AS w ORDER BY kind, rank, beside, ticket LIMIT ?3
+) AS w ORDER BY kind, rank, ticket LIMIT ?3

@@ -9,7 +9,7 @@ import (
 // TestChildAtWork is the child process.
 func TestChildAtWork(t *testing.T) {
 	servertest.AtWork(t, map[string]servertest.Job{
-		"hold": servertest.Hold, "crowd": crowding, "queue": queueing, "tenants": renting, "pairs": pairing,
+		"hold": servertest.Hold, "crowd": crowding, "queue": queueing, "pairs": pairing,
 		"turn": turning,
 	})
 }

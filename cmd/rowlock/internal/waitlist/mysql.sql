@@ -10,7 +10,7 @@ GROUP BY `key` ORDER BY `key` LIMIT ?;
 SELECT `rank` IS NOT NULL AS queued, LEFT(note, 384),
   TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) AS alive
 FROM rowlock_queue WHERE `key` = ? AND alive_until > UTC_TIMESTAMP(6)
-ORDER BY `rank` IS NULL, `rank`, coalesce(beside, ticket), ticket LIMIT ?;
+ORDER BY `rank` IS NULL, `rank`, ticket LIMIT ?;
 
 -- name: waiting-chains
 SELECT LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)) AS waited

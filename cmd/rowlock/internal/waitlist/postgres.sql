@@ -11,7 +11,7 @@ SELECT rank IS NOT NULL AS queued, left(note, 384),
   CASE WHEN isfinite(alive_until)
     THEN (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint END AS alive
 FROM rowlock_queue WHERE key = $1 AND alive_until > clock_timestamp()
-ORDER BY rank IS NULL, rank, coalesce(beside, ticket), ticket LIMIT $2;
+ORDER BY rank IS NULL, rank, ticket LIMIT $2;
 
 -- name: waiting-chains
 SELECT left(note, 384), CASE WHEN isfinite(since)

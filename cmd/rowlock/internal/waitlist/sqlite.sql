@@ -10,7 +10,7 @@ GROUP BY key ORDER BY key LIMIT ?;
 SELECT rank IS NOT NULL AS queued, substr(note, 1, 384),
   (alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS alive
 FROM rowlock_queue WHERE key = ? AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-ORDER BY rank IS NULL, rank, coalesce(beside, ticket), ticket LIMIT ?;
+ORDER BY rank IS NULL, rank, ticket LIMIT ?;
 
 -- name: waiting-chains
 SELECT substr(note, 1, 384), (CAST(unixepoch('subsec') * 1000 AS INTEGER) - since) * 1000 AS waited
