@@ -48,9 +48,9 @@ var ErrRowShape = errors.New("row changed underneath")
 // held.
 var ErrRowLocked = errors.New("row locked by another transaction")
 
-// ErrRaised is what the error means that a trigger, or a function that it calls, has raised. Servers
-// run no trigger after a commit, so that the statement, or a COMMIT with deferred triggers, was
-// undone.
+// ErrRaised is what the error means that a trigger, or a function that it calls, has raised.
+// Servers run no trigger after a commit, so that the statement was undone, or the transaction by
+// whose COMMIT a deferred one was run.
 var ErrRaised = errors.New("rowlock: a trigger has refused the statement, which was undone; " +
 	"let it pass, or drop the trigger")
 

@@ -31,8 +31,8 @@ func (b *beside) keeping(note string) {
 	}
 }
 
-// A row that a trigger keeps as it is looks like one that another transaction has locked. The caller
-// is told of the trigger, and not that the key is held.
+// A row that a trigger keeps as it is looks like one that another transaction has locked. The
+// caller is told of the trigger, and not that the key is held.
 func TestAKeyWhoseRowATriggerKeepsIsNotToldAsHeld(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s := storeOn(t, e)
