@@ -169,6 +169,48 @@ func TestWatchPrintsWhatHappens(t *testing.T) {
 	})
 }
 
+// noTimes write what is no time, and rowlock does not write.
+var noTimes = map[string]string{
+	"sqlite": `UPDATE {rowlock} SET expires_at = 9223372036854775807 WHERE {key} = ?`,
+	"pgx":    `UPDATE {rowlock} SET expires_at = 'infinity' WHERE {key} = ?`,
+	"mysql":  `UPDATE IGNORE {rowlock} SET expires_at = '0000-00-00' WHERE {key} = ?`,
+}
+
+// A row that cannot be read is told once, and other keys as ever.
+func TestWatchPrintsABadRowOnce(t *testing.T) {
+	each(t, func(b *bed) {
+		b.holds("a", "b")
+		b.Exec(b.T, noTimes[b.Driver], []byte("b"))
+		cmd := b.command("watch", "--every", "50ms")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		lines, bad := bufio.NewScanner(out), 0
+		for n := 'c'; n < 'h' && lines.Scan(); {
+			switch text := lines.Text(); {
+			case strings.Contains(text, "bad       b  rowlock: "):
+				bad++
+			case strings.Contains(text, "granted"): // by another listing than the one before
+				b.holds(string(n))
+				n++
+			default:
+				b.Errorf("watch prints %q", text)
+			}
+		}
+		if bad != 1 {
+			b.Errorf("watch has printed the bad row %d times", bad)
+		}
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		if err := cmd.Wait(); err != nil {
+			b.Errorf("after Ctrl-C: %v", err)
+		}
+	})
+}
+
 func TestAPrefixListsItsKeysAndNoOthers(t *testing.T) {
 	each(t, func(b *bed) {
 		b.holds("a", "b", "b\x00", "b\xff", "ba", "c", "a\xff\xff")

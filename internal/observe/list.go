@@ -58,9 +58,11 @@ func (p *Poller) list(
 			}
 			for _, r := range rows {
 				f.After = r.Key
-				if r.Err != nil {
+				switch {
+				case !covers(prefixes, r.Key):
+				case r.Err != nil:
 					p.keep(now, r)
-				} else if covers(prefixes, r.Key) {
+				default:
 					now[r.Key] = r
 				}
 			}
@@ -70,8 +72,9 @@ func (p *Poller) list(
 	return now, nil
 }
 
-// keep lists a key whose row cannot be read as it was: nothing is told of it until it can be.
+// keep lists a key whose row cannot be read as it was: nothing else is told of it until it can be.
 func (p *Poller) keep(now map[string]lease.Record, bad lease.Record) {
+	p.worse[bad.Key] = bad.Err
 	if was, held := p.held[bad.Key]; held {
 		was.Err = bad.Err
 		now[bad.Key] = was

@@ -34,6 +34,8 @@ type Poller struct {
 	held   map[string]lease.Record // by the last listing; the loop's alone
 	forced map[lease.Owner]bool    // the newest records, by ID; nil before the first listing
 	denied bool                    // this user may not read records
+	bad    map[string]error        // rows that could not be read by the last listing; nil before
+	worse  map[string]error        // and those of the listing under way
 }
 
 // New returns a poller without readers, which does nothing.
@@ -145,6 +147,7 @@ func (p *Poller) round(ctx context.Context) bool {
 		return false
 	}
 	prefixes := cover(set)
+	p.worse = make(map[string]error)
 	now, err := p.list(ctx, prefixes)
 	var ended []lease.Event
 	var forced []lease.Forced
@@ -160,6 +163,7 @@ func (p *Poller) round(ctx context.Context) bool {
 		}
 		return true
 	}
+	p.tellBad(set)
 	p.compare(set, now, p.tellForced(set, forced, ended))
 	for key, token := range before { // told before the listing, which does not have it
 		if _, held := now[key]; !held && p.lost[key] == token {
@@ -180,9 +184,23 @@ func (p *Poller) begun() (set []*reader, lost map[string]int64) {
 	if len(set) == 0 {
 		p.running = false
 		p.held, p.lost = make(map[string]lease.Record), make(map[string]int64)
-		p.forced = nil
+		p.forced, p.bad = nil, nil
 	}
 	return set, maps.Clone(p.lost)
+}
+
+// tellBad tells of each row once that cannot be read, until it can be. Comes before compare, after
+// which no reader is fresh.
+func (p *Poller) tellBad(set []*reader) {
+	for key, why := range p.worse {
+		_, known := p.bad[key]
+		for _, reader := range set {
+			if reader.wants(key) && (!known || reader.fresh) {
+				reader.tellBad(key, why)
+			}
+		}
+	}
+	p.bad = p.worse
 }
 
 // compare tells the readers of a listing what is new in it, and what has ended.

@@ -18,33 +18,44 @@ type reader struct {
 	fresh  bool // has not been told yet what is held; guarded by the poller
 
 	mu      sync.Mutex
-	pending map[slot]lease.Event // the last of each
-	order   []slot               // those of pending, oldest first
+	pending map[slot]told // the last of each
+	order   []slot        // those of pending, oldest first
 	dropped int
 	err     error
 	news    chan struct{}
 }
 
+// told is an event, or a row that cannot be read.
+type told struct {
+	lease.Event
+	bad error // why not
+}
+
 // slot has one event that waits. A forced release has one of its own, because the grant to the next
 // holder usually comes with the same listing.
 type slot struct {
-	key    string
-	forced bool
+	key         string
+	forced, bad bool
 }
 
 func newReader(prefix string) *reader {
 	return &reader{
-		prefix: prefix, fresh: true, pending: make(map[slot]lease.Event), news: make(chan struct{}, 1),
+		prefix: prefix, fresh: true, pending: make(map[slot]told), news: make(chan struct{}, 1),
 	}
 }
 
 func (r *reader) wants(key string) bool { return strings.HasPrefix(key, r.prefix) }
 
 // tell leaves an event for the reader. An earlier event of the key is replaced.
-func (r *reader) tell(e lease.Event) {
+func (r *reader) tell(e lease.Event) { r.add(told{Event: e}) }
+
+// tellBad leaves a key for the reader whose row cannot be read.
+func (r *reader) tellBad(key string, why error) { r.add(told{lease.Event{Key: key}, why}) }
+
+func (r *reader) add(e told) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := slot{e.Key, e.Kind == lease.EventForced}
+	at := slot{e.Key, e.Kind == lease.EventForced, e.bad != nil}
 	if before, behind := r.pending[at]; behind {
 		e.Skipped = before.Skipped + 1
 	} else {
@@ -82,12 +93,13 @@ func (r *reader) next() (e lease.Event, err error, ok bool) {
 		err, r.err = r.err, nil
 		return e, err, err != nil
 	}
-	e = r.pending[r.order[0]]
+	first := r.pending[r.order[0]]
+	e, err = first.Event, first.bad
 	delete(r.pending, r.order[0])
 	r.order = r.order[1:]
 	e.Skipped += r.dropped
 	r.dropped = 0
-	return e, nil, true
+	return e, err, true
 }
 
 // all yields what the reader is told until ctx or the client ends.

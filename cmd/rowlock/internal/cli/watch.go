@@ -23,8 +23,9 @@ func (p *program) watch() *cobra.Command {
 		Short: "Print what becomes of keys, as it happens",
 		Long: long(`
 Print a line for each key that is held, and then for each that is granted, released, expired, lost,
-forced or moved, until Ctrl-C. It compares listings that are --every apart: a key that was locked for a
-shorter time may not be seen. -o json prints one object a line. When the database goes away it says
+forced or moved, until Ctrl-C. A key whose row cannot be read is bad, which is printed once. It
+compares listings that are --every apart: a key that was locked for a shorter time may not be seen.
+-o json prints one object a line. When the database goes away it says
 so, and goes on when it is back.`),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -45,6 +46,7 @@ type event struct {
 	Note      string    `json:"note,omitempty"`
 	Remaining float64   `json:"remaining_seconds,omitempty"`
 	Skipped   int       `json:"skipped,omitempty"`
+	Error     string    `json:"error,omitempty"`
 }
 
 func (p *program) watchKeys(ctx context.Context, text string, every time.Duration) error {
@@ -66,6 +68,11 @@ func (p *program) watchKeys(ctx context.Context, text string, every time.Duratio
 			return nil
 		case strings.HasPrefix(e.Key, lease.Reserved) && prefix == "":
 			continue // rowlock's own
+		case err != nil && e.Key != "": // its row is bad, and the database answers
+			if err := p.printBad(e.Key, err); err != nil {
+				return &exitError{exitOther, fmt.Errorf("print: %s", target.Plain(err))}
+			}
+			continue
 		case err != nil && gone:
 			continue // once is enough
 		case err != nil:
@@ -80,6 +87,18 @@ func (p *program) watchKeys(ctx context.Context, text string, every time.Duratio
 			return &exitError{exitOther, fmt.Errorf("print: %s", target.Plain(err))}
 		}
 	}
+	return nil
+}
+
+// printBad prints a key whose row cannot be read: nothing else is known of it.
+func (p *program) printBad(key string, why error) error {
+	if p.out.IsJSON() {
+		return p.out.JSON(event{
+			Time: time.Now(), Event: "bad", Key: keytext.Show(key), Error: oneLine(why),
+		})
+	}
+	p.out.Line("%s  %-8s  %s  %s", time.Now().Format(time.TimeOnly), "bad", keytext.Show(key),
+		listing.Plain(oneLine(why)))
 	return nil
 }
 
