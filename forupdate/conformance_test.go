@@ -24,7 +24,10 @@ func onServers(t *testing.T, f func(t *testing.T, e *testdb.Env)) {
 	t.Helper()
 	for _, k := range testdb.Kinds {
 		if slices.Contains(servers, k.Name) {
-			t.Run(k.Name, func(t *testing.T) { f(t, k.Open(t)) })
+			t.Run(k.Name, func(t *testing.T) {
+				t.Parallel()
+				f(t, k.Open(t))
+			})
 		}
 	}
 }
@@ -34,14 +37,12 @@ const most = 48
 
 func TestConformance(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		t.Parallel()
 		locktest.Run(t, harness(t, e))
 	})
 }
 
 func TestRandomCalls(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		t.Parallel()
 		locktest.RunRandom(t, harness(t, e), 10)
 	})
 }

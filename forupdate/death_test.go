@@ -187,7 +187,6 @@ func TestAProcessThatIsKilledLetsItsKeyGoAtOnce(t *testing.T) {
 func TestAProcessThatIsStoppedLosesItsKeyWhenItsTTLEnds(t *testing.T) {
 	const d = 2 * time.Second
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		t.Parallel()
 		c := newChild(t, e, "k", d)
 		rival, _ := client(t, e, d)
 		ok(t, c.cmd.Process.Signal(syscall.SIGSTOP))

@@ -61,7 +61,6 @@ func TestAServerThatTakesNoLocksAnyMoreIsReportedAtOnce(t *testing.T) {
 // deadline of the caller's.
 func TestAStoreWhosePoolIsUsedUpIsBusy(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		t.Parallel()
 		db := e.Pool(t)
 		db.SetMaxOpenConns(7)
 		s := open(t, db, e, forupdate.Connections(2))

@@ -16,7 +16,6 @@ import (
 func TestAConnectionThatVanishesWithoutAWordLetsItsKeyGoWithinTheTTL(t *testing.T) {
 	const d = 2 * time.Second
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		t.Parallel()
 		h, source := e.Holed(t)
 		db, err := sql.Open(e.Driver, source)
 		ok(t, err)

@@ -20,7 +20,7 @@ func TestANilPointerIsNULLAndStaysIt(t *testing.T) {
 		*Place
 		Version int64 `db:"version"`
 	}
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		name := own(e, "people")
 		create(t, e, name, `id BIGINT PRIMARY KEY, email VARCHAR(50), city VARCHAR(50), version BIGINT NOT NULL`)
 		e.Exec(t, `INSERT INTO `+name+` VALUES (1, NULL, NULL, 1)`)

@@ -12,7 +12,7 @@ import (
 
 // The suite that every store must pass.
 func TestConformance(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		h := harness(e)
 		other := testdb.Kinds[0].Open(t) // a database that has nothing to do with e's
 		h.Foreign = func(tb testing.TB) locktest.Tx { return begin(tb, other) }
@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestRandomCalls(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		h := harness(e)
 		h.Slow = true
 		locktest.RunRandom(t, h, 4)

@@ -56,7 +56,7 @@ var swaps = []swapped{
 
 // An expiry that was read as passed may lie ahead by the server's clock, if that was set back.
 func TestALeaseThatRunsIsNotTakenWhateverWasRead(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for _, w := range swaps {
 			if w.section != "cas-take" {
 				continue
@@ -71,7 +71,7 @@ func TestALeaseThatRunsIsNotTakenWhateverWasRead(t *testing.T) {
 }
 
 func TestEachSwapDecidesForItself(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		on := session(t, e)
 		for _, w := range swaps {
 			ready(t, e, w.row)
@@ -137,7 +137,7 @@ func token(t *testing.T, e *testdb.Env) (n int64) {
 // A row that is made has a token above the floor of its bucket and above the era, and one that is
 // raised afterwards too. There is none if the floor has no token left.
 func TestARowIsMadeAboveItsFloorAndTheEra(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for _, c := range []struct{ floor, era, want int64 }{
 			{7, 3, 8}, {7, 100, 101}, {lease.MaxToken - 1, 0, -1}, {lease.MaxToken, 0, -1},
 		} {
@@ -163,7 +163,7 @@ func TestARowIsMadeAboveItsFloorAndTheEra(t *testing.T) {
 
 // What a sweep would delete is dead, of this home, and has a token that another grant can follow.
 func TestASweepFindsOnlyWhatIsDead(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		on := session(t, e)
 		for set, want := range map[string]int64{"note = 'dead'": 5, moved: -1, lastToken: -1, live: -1} {
 			ready(t, e, "expires_at = {now} - {second}")
@@ -179,7 +179,7 @@ func TestASweepFindsOnlyWhatIsDead(t *testing.T) {
 
 // A ticket that a sweep has read as dead may be alive by now, and there are others of the key.
 func TestASweepDropsOnlyTheTicketThatIsStillDead(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		on := session(t, e)
 		for _, c := range []struct {
 			waiter lease.Owner

@@ -15,7 +15,7 @@ func TestAKeyFindsTheRowThatTheDatabaseMeans(t *testing.T) {
 		ID      string `db:"id"`
 		Version int    `db:"version"`
 	}
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		name := own(e, "users")
 		column := map[string]string{"sqlite": "VARCHAR(10) COLLATE NOCASE"}[e.Name]
 		if column == "" {

@@ -17,7 +17,7 @@ import (
 // old floor by then, and waits for that very commit. Its row must not have token 1 again, for no
 // moment that a client can see.
 func TestAReaperBesideAnInsertNeverLetsATokenComeBack(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("in SQLite a write begins when the other has ended")
 		}
@@ -123,7 +123,7 @@ func waits(t *testing.T, e *testdb.Env) {
 // A client that dies before its new row is committed leaves none behind; one that only lost the
 // reply finds its row again.
 func TestARowThatIsMadeIsMadeOnce(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for name, fault := range map[string]faultdb.Fault{"before the commit": faultdb.FailBeforeSend(), "after it": faultdb.LoseReply()} {
 			cut := faultdb.NewToggle(faultdb.OnCommitText(faultdb.Nth(1, fault)))
 			s, _ := tapped(t, e, cut)

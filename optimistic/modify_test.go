@@ -14,7 +14,7 @@ import (
 )
 
 func TestModifyWritesWhatWasChangedAndNothingElse(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 4)
 		ok(t, tab.Modify(t.Context(), e.DB, []any{3, 1, 2}, func(rows []*account) error {
 			for i, want := range []int64{3, 1, 2} {
@@ -35,7 +35,7 @@ func TestModifyWritesWhatWasChangedAndNothingElse(t *testing.T) {
 
 // Another client changes the row that is written last: the first must not stay written alone.
 func TestModifyIsAllOrNothingUnderConflict(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 2)
 		calls := 0
 		err := tab.Modify(t.Context(), e.DB, []any{1, 2}, func(rows []*account) error {
@@ -70,7 +70,7 @@ func TestModifyIsAllOrNothingUnderConflict(t *testing.T) {
 }
 
 func TestModifyNamesTheKeysThatAreMissing(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 2)
 		err := tab.Modify(t.Context(), e.DB, []any{1, 77, 88}, func([]*account) error {
 			t.Error("the function was called")
@@ -135,7 +135,7 @@ func TestModifySeesBytesThatWereChangedInPlace(t *testing.T) {
 		Note   *string
 		Rev    int `db:"rev,version"`
 	}
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		binary := map[string]string{"pgx": "BYTEA"}[e.Driver]
 		if binary == "" {
 			binary = "BLOB"
@@ -163,7 +163,7 @@ func TestModifySeesBytesThatWereChangedInPlace(t *testing.T) {
 
 // Batches that overlap, given in opposite orders: none is lost and none deadlocks for good.
 func TestModifyKeepsTheSumAmongManyAtOnce(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 4)
 		e.DB.SetMaxOpenConns(8)
 		var wg sync.WaitGroup
@@ -196,7 +196,7 @@ func TestModifyKeepsTheSumAmongManyAtOnce(t *testing.T) {
 
 // The outcome of a commit whose reply was lost is unknown, and another try might do it twice.
 func TestModifyDoesNotGuessWhatACommitCameTo(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		db, err := faultdb.Open(e.Driver, e.Source, faultdb.LoseCommitReply())
 		ok(t, err)

@@ -12,7 +12,7 @@ import (
 // A renewal extends a lease that runs, of this owner, token and home, and the read after it finds
 // what has those three, also one that has expired. SQLite renews in one statement.
 func TestEachRenewalDecidesForItself(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("it renews by the statements of package table")
 		}

@@ -21,18 +21,6 @@ const (
 	patience = 20 * time.Second
 )
 
-// each runs f on every kind of database, side by side: most of the time is spent on waiting for
-// them.
-func each(t *testing.T, f func(t *testing.T, e *testdb.Env)) {
-	t.Helper()
-	for _, k := range testdb.Kinds {
-		t.Run(k.Name, func(t *testing.T) {
-			t.Parallel()
-			f(t, k.Open(t))
-		})
-	}
-}
-
 func ok(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {

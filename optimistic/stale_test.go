@@ -11,7 +11,7 @@ import (
 // A taker has read the row, and its write is long on its way. Whatever of the row is another by
 // then, it must change nothing: each of the three that make up the version counts by itself.
 func TestATakerWhoReadLongAgoChangesNothing(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		third := lease.NewOwner()
 		for _, c := range []struct {
 			name, set string

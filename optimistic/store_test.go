@@ -33,7 +33,7 @@ func locking(tb testing.TB, e *testdb.Env) *table.Store {
 // Clients of both kinds want one key, and reapers of both kinds remove its row whenever it is free.
 // Never two at once, and tokens only rise, also across the removals.
 func TestBothKindsOfClientExcludeEachOther(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		stores := []lease.Store{open(t, e), locking(t, e), open(t, e), locking(t, e)}
 		var (
 			wg      sync.WaitGroup
@@ -118,7 +118,7 @@ func runs(section string) func(faultdb.Op) bool {
 func isOf(query, section string) bool { return strings.Contains(query, "/* rowlock "+section+" */") }
 
 func TestALoserReadsOnceAndARecurringKeyCostsOneReadAndOneWrite(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s, log := tapped(t, e)
 		release(t, s, hold(t, s, "k"))
 		log.Reset()
@@ -139,7 +139,7 @@ func TestALoserReadsOnceAndARecurringKeyCostsOneReadAndOneWrite(t *testing.T) {
 
 // No statement of the store, whatever it is asked, locks what it only reads.
 func TestNothingThatIsSentLocksWhatItReads(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s, log := tapped(t, e)
 		for range 2 {
 			l := hold(t, s, "k")
@@ -174,7 +174,7 @@ func TestNothingThatIsSentLocksWhatItReads(t *testing.T) {
 // A renewal that was long on its way must not bring back what has expired, nor touch what another
 // has.
 func TestALateRenewalDoesNotRevive(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		section := "cas-renew"
 		if e.Name == "sqlite" {
 			section = "renew"
@@ -219,7 +219,7 @@ func TestALateRenewalDoesNotRevive(t *testing.T) {
 // A user that has acquired, renewed and released by compare-and-swap needs no right to lock a
 // floor, which only the reaper writes.
 func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("SQLite has no roles")
 		}
@@ -296,7 +296,7 @@ func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
 
 // The fence has to change something on MySQL, or a driver that counts changed rows would see none.
 func TestAFencePassesHoweverRowsAreCounted(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Driver != "mysql" {
 			t.Skip("only MySQL's driver counts in two ways")
 		}
@@ -326,7 +326,7 @@ func TestAFencePassesHoweverRowsAreCounted(t *testing.T) {
 // Several of a batch are locked by fences: they are busy, each of the others is extended, and it
 // does not take for ever.
 func TestABatchWithFencedLeasesRenewsTheOthers(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("in SQLite a fence holds up every write")
 		}
@@ -358,7 +358,7 @@ func TestABatchWithFencedLeasesRenewsTheOthers(t *testing.T) {
 // What is locked for long keeps the others waiting once, and not at every renewal: it is left out
 // of the batch until it can be extended.
 func TestALeaseThatStaysFencedIsLeftOutOfTheBatch(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("in SQLite a fence holds up every write")
 		}
@@ -407,7 +407,7 @@ func TestALeaseThatStaysFencedIsLeftOutOfTheBatch(t *testing.T) {
 // With less time than a statement may wait for one locked row, none of the leases would be renewed
 // for as long as it is locked.
 func TestNewRefusesATimeoutThatALockedRowWouldUseUp(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		least := map[string]time.Duration{"mysql": 5 * time.Second, "postgres": 250 * time.Millisecond}[e.Name]
 		if least == 0 {
 			t.Skip("nobody waits for a locked row")
@@ -468,7 +468,7 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 
 // The queue needs row locks, so it is not offered.
 func TestTheStoreMakesAClientThatCannotBeFair(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s := open(t, e)
 		_, err := rowlock.New(s, &rowlock.Config{Fair: true})
 		wantIs(t, err, lease.ErrUnsupported)

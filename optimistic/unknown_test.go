@@ -22,7 +22,7 @@ func updates(f faultdb.Fault) faultdb.Injector { return faultdb.OnMatch("UPDATE"
 // update again. The second must not take the first for another client's change, or Retry would do
 // the work twice.
 func TestAnUpdateWhoseReplyWasLostIsDoneOnceAndIsNoConflict(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 2)
 		for id, fault := range map[int64]faultdb.Fault{1: faultdb.LoseReply(), 2: faultdb.LoseReply().Reporting(driver.ErrBadConn)} {
 			db, err := faultdb.Open(e.Driver, e.Source, updates(fault))
@@ -60,7 +60,7 @@ type (
 // Through a pool that hides what it is, database/sql sends the update twice, and no one can tell
 // the second from a conflict.
 func TestAnUpdateThatMayBeSentTwiceIsRefused(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		db, err := faultdb.Open(e.Driver, e.Source, updates(faultdb.LoseReply().Reporting(driver.ErrBadConn)))
 		ok(t, err)
@@ -85,7 +85,7 @@ func TestAnUpdateThatMayBeSentTwiceIsRefused(t *testing.T) {
 
 // Without a reply a transaction is over, and nothing of it was done.
 func TestALostReplyInATransactionIsNotUnknown(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		db, err := faultdb.Open(e.Driver, e.Source, updates(faultdb.LoseReply()))
 		ok(t, err)
@@ -106,7 +106,7 @@ func TestALostReplyInATransactionIsNotUnknown(t *testing.T) {
 // reason to fail.
 func TestAnUpdateFindsAConnectionThatStillWorks(t *testing.T) {
 	const idle = 5
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		var seen atomic.Int32
 		stale := faultdb.OnMatch("UPDATE", faultdb.Func(func(faultdb.Op) faultdb.Fault {
@@ -141,7 +141,7 @@ func TestAnUpdateFindsAConnectionThatStillWorks(t *testing.T) {
 // The server may go on with what its client has given up: that is unknown. What was never sent is
 // not.
 func TestAContextThatEndsInAnUpdateLeavesItUnknown(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		a, theirs := get(t, tab, e.DB, 1), get(t, tab, e.DB, 1)
 		tx := beginAt(t, e.DB, sql.LevelDefault)
@@ -173,7 +173,7 @@ func TestAContextThatEndsInAnUpdateLeavesItUnknown(t *testing.T) {
 
 // What a trigger of the user's refuses was undone, and not lost.
 func TestARefusalOfTheUsersOwnIsNotUnknown(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		beforeUpdate(t, e, map[string]string{
 			"pgx":    `RAISE EXCEPTION ''not today'';`,
@@ -226,7 +226,7 @@ func TestWhatCannotBeWrittenIsNotUnknown(t *testing.T) {
 		ID, Version int64
 		Balance     chan int
 	}
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		accounts(t, e, 1)
 		name, view := own(e, "accounts"), own(e, "sums")
 		e.Exec(t, `CREATE VIEW `+view+` AS SELECT id, max(version) AS version, max(name) AS name, max(balance) AS balance FROM `+name+` GROUP BY id`)

@@ -17,7 +17,7 @@ import (
 )
 
 func TestUpdateWritesTheRowAndTheNextVersion(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 2)
 		conn, err := e.DB.Conn(t.Context())
 		ok(t, err)
@@ -41,7 +41,7 @@ func TestUpdateWritesTheRowAndTheNextVersion(t *testing.T) {
 }
 
 func TestAConflictNamesTheCurrentVersionAndWritesNothing(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		mine, theirs := get(t, tab, e.DB, 1), get(t, tab, e.DB, 1)
 		for range 3 {
@@ -67,7 +67,7 @@ func TestAConflictNamesTheCurrentVersionAndWritesNothing(t *testing.T) {
 // the database refuses, be a conflict.
 func TestFoundIsTheCurrentVersionAtEveryIsolationLevel(t *testing.T) {
 	levels := []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("SQLite has one level, and its writers go one after another")
 		}
@@ -103,7 +103,7 @@ func TestFoundIsTheCurrentVersionAtEveryIsolationLevel(t *testing.T) {
 // MySQL's drivers count matched rows or changed rows, as the DSN says. Rewriting the same values
 // must not read as a conflict.
 func TestAnUpdateToTheSameValuesIsNoConflictHoweverRowsAreCounted(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		sources := []string{e.Source}
 		if e.Driver == "mysql" {
@@ -128,7 +128,7 @@ func TestAnUpdateToTheSameValuesIsNoConflictHoweverRowsAreCounted(t *testing.T) 
 }
 
 func TestARowThatIsGoneIsNotFound(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		a := get(t, tab, e.DB, 1)
 		e.Exec(t, `DELETE FROM `+own(e, "accounts"))
@@ -148,7 +148,7 @@ func TestATableOrColumnThatIsNotThereIsNamed(t *testing.T) {
 		account
 		Colour string `db:"colour"`
 	}
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		accounts(t, e, 1)
 		nowhere, odd := tableOf[account](t, e, own(e, "nowhere")), tableOf[wide](t, e, own(e, "accounts"))
 		err := nowhere.Update(t.Context(), e.DB, &account{ID: 1, Version: 1})
@@ -167,7 +167,7 @@ func TestAVersionThatCannotBeFollowedIsRefusedBeforeAnythingIsSent(t *testing.T)
 		ID  int64 `db:"id,key"`
 		Rev uint8 `db:"rev,version"`
 	}
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		e.Exec(t, `UPDATE `+own(e, "accounts")+` SET version = ?`, int64(math.MaxInt64))
 		a := get(t, tab, e.DB, 1)
@@ -194,7 +194,7 @@ func TestAVersionThatTheColumnHasNoRoomForIsNamed(t *testing.T) {
 		ID, Version int64
 		Note        string
 	}
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("SQLite has one integer type")
 		}
@@ -230,7 +230,7 @@ func TestAVersionThatIsNoSuchIntegerIsAnError(t *testing.T) {
 		ID      int64
 		Version uint64
 	}
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		create(t, e, own(e, "huge"), `id BIGINT PRIMARY KEY, version VARCHAR(30)`)
 		e.Exec(t, `INSERT INTO `+own(e, "huge")+` VALUES (1, '9223372036854775808'), (2, 'two')`)
 		tab := tableOf[huge](t, e, own(e, "huge"))
@@ -246,7 +246,7 @@ func TestAVersionThatIsNoSuchIntegerIsAnError(t *testing.T) {
 // Of a deadlock MySQL says 40001, which in Postgres is a row that was changed. Here no client has
 // changed it.
 func TestADeadlockIsBusyAndNoConflict(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("in SQLite a write begins when the other has ended")
 		}
@@ -277,7 +277,7 @@ func TestADeadlockIsBusyAndNoConflict(t *testing.T) {
 
 // As it is from MariaDB 11.6.2 on, unless it is switched off.
 func TestAnOutdatedSnapshotIsAConflict(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name != "mariadb" {
 			t.Skip("only MariaDB has innodb_snapshot_isolation")
 		}
@@ -298,7 +298,7 @@ func TestAnOutdatedSnapshotIsAConflict(t *testing.T) {
 }
 
 func TestANullVersionIsNamedWithItsCure(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		a := get(t, tab, e.DB, 1)
 		e.Exec(t, `UPDATE `+own(e, "accounts")+` SET version = NULL`)
@@ -315,7 +315,7 @@ func TestAKeyThatIsNotUniqueIsFoundOut(t *testing.T) {
 		ID      int64 `db:"id"`
 		Version int64 `db:"version"`
 	}
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		create(t, e, own(e, "double"), `id BIGINT, version BIGINT`)
 		e.Exec(t, `INSERT INTO `+own(e, "double")+` VALUES (1, 1), (1, 1)`)
 		tab := tableOf[line](t, e, own(e, "double"))
@@ -330,7 +330,7 @@ func TestAKeyThatIsNotUniqueIsFoundOut(t *testing.T) {
 // A trigger that drops the write leaves the row as it was read: that is no conflict, and would be
 // one for ever.
 func TestATriggerThatSwallowsTheWriteIsFoundOut(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
 		if e.Driver == "mysql" {
 			t.Skip("a trigger of MySQL's cannot drop a row")
@@ -342,7 +342,7 @@ func TestATriggerThatSwallowsTheWriteIsFoundOut(t *testing.T) {
 }
 
 func TestAConstraintOfTheUsersOwnIsNoConflict(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 2)
 		a := get(t, tab, e.DB, 1)
 		a.Name = get(t, tab, e.DB, 2).Name // which is unique
@@ -426,7 +426,7 @@ func TestNewTableRefusesWhatItCannotUse(t *testing.T) {
 // The point of it all: 64 goroutines add to 4 rows, and nothing is lost. Without the version it is:
 // the control shows that the test can tell.
 func TestNothingIsLostAmong64Goroutines(t *testing.T) {
-	each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		const each, rows = 3, 4
 		tab := accounts(t, e, rows)
 		e.DB.SetMaxOpenConns(16)

@@ -43,11 +43,10 @@ func modeNamed(name string) Mode {
 	return Mode{}
 }
 
-// EachMode runs f on every database in every mode, the databases side by side.
+// EachMode runs f on every database, as Each does, in every mode.
 func EachMode(t *testing.T, f func(s *Scene, m Mode)) {
 	t.Helper()
 	Each(t, func(s *Scene) {
-		s.Parallel()
 		for _, m := range Modes {
 			s.Part(m.String(), func(s *Scene) { f(s, m) })
 		}

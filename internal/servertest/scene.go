@@ -22,18 +22,27 @@ type Scene struct {
 // Patience bounds every wait of these tests. What a test waits for comes much sooner, or never.
 const Patience = time.Minute
 
-// Each runs f on every database.
+// Each runs f on every database, all of them side by side, when the caller returns.
 func Each(t *testing.T, f func(s *Scene)) {
 	t.Helper()
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) { f(&Scene{t, e}) })
 }
 
-// EachServer leaves SQLite out.
+// InTurn is Each with one database after the other: for a test that measures the process.
+func InTurn(t *testing.T, f func(s *Scene)) {
+	t.Helper()
+	testdb.InTurn(t, func(t *testing.T, e *testdb.Env) { f(&Scene{t, e}) })
+}
+
+// EachServer is Each without SQLite.
 func EachServer(t *testing.T, f func(s *Scene)) {
 	t.Helper()
 	for _, k := range testdb.Kinds {
 		if k.Name != "sqlite" {
-			t.Run(k.Name, func(t *testing.T) { f(&Scene{t, k.Open(t)}) })
+			t.Run(k.Name, func(t *testing.T) {
+				t.Parallel()
+				f(&Scene{t, k.Open(t)})
+			})
 		}
 	}
 }

@@ -31,10 +31,14 @@ func without(strategy sqlstore.Strategy) []string {
 }
 
 // The suite that every store must pass, on every database.
-func TestConformance(t *testing.T) { conforms(t, sqlstore.Update, testdb.Kinds) }
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	conforms(t, sqlstore.Update, testdb.Kinds)
+}
 
 // The race detector watches them on one database: their Go code is the same on all.
 func TestConformanceOfInserts(t *testing.T) {
+	t.Parallel()
 	kinds := testdb.Kinds
 	if race.Enabled && !testdb.Whole() {
 		kinds = kinds[1:2]
@@ -57,7 +61,6 @@ func conforms(t *testing.T, strategy sqlstore.Strategy, kinds []testdb.Kind) {
 func TestRandomCalls(t *testing.T) {
 	race.Checks(t, 25)
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		t.Parallel()
 		e.OnlyReleasesRelax(t)
 		h := harness(e, nil, sqlstore.Update)
 		h.Slow = true

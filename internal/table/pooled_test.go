@@ -26,8 +26,10 @@ func behind(t *testing.T) (direct, pooled *testdb.Env) {
 }
 
 func TestConformanceBehindPgBouncer(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
 		t.Run(strategy.String(), func(t *testing.T) {
+			t.Parallel()
 			direct, pooled := behind(t)
 			direct.OnlyReleasesRelax(t)
 			locktest.Run(t, harness(pooled, nil, strategy))

@@ -100,6 +100,7 @@ func TestAClientThatVanishesInTheMiddleOfACallKeepsNothingLocked(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
+	t.Parallel()
 	for _, kind := range []string{"postgres", "pgbouncer", "mariadb", "mysql"} {
 		for _, v := range vanishings {
 			t.Run(kind+"/"+v.name, func(t *testing.T) {

@@ -143,8 +143,20 @@ type Env struct {
 
 var serial atomic.Int64
 
-// Each runs f as a subtest on every kind of database.
+// Each runs f as a subtest on every kind of database, all of them side by side: most of a test on a server is waiting. They begin
+// when the caller returns.
 func Each(t *testing.T, f func(t *testing.T, e *Env)) {
+	t.Helper()
+	for _, k := range Kinds {
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			f(t, k.Open(t))
+		})
+	}
+}
+
+// InTurn is Each with one database after the other: for a test that measures the process, or changes it.
+func InTurn(t *testing.T, f func(t *testing.T, e *Env)) {
 	t.Helper()
 	for _, k := range Kinds {
 		t.Run(k.Name, func(t *testing.T) { f(t, k.Open(t)) })

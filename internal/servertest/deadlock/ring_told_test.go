@@ -13,7 +13,6 @@ import (
 // both programs, and neither call is ended.
 func TestARingWithoutContextsIsToldByEachProcess(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		told, pulse := make(chan rowlock.Suspicion, 10), s.Pulse()
 		suspecting := func(name string) *rowlock.Client {
 			return s.Client(func(cfg *rowlock.Config) {

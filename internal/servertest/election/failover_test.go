@@ -138,7 +138,6 @@ func TestALeaderThatWasStoppedIsFenced(t *testing.T) {
 // A preferred candidate comes, and dies.
 func TestAPreferredCandidateLeadsAmongProcesses(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		h := open(s, servertest.Mode{}, 3*time.Second)
 		plain := h.candidate("plain")
 		first := h.leader()

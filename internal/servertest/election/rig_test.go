@@ -22,7 +22,6 @@ var modes = []servertest.Mode{{}, {Fair: true}}
 func eachMode(t *testing.T, f func(s *servertest.Scene, m servertest.Mode)) {
 	t.Helper()
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		for _, m := range modes {
 			s.Part(m.String(), func(s *servertest.Scene) { f(s, m) })
 		}

@@ -101,7 +101,6 @@ func TestNoCallOutlastsItsBound(t *testing.T) {
 						if e.Name == "sqlite" {
 							t.Skip("there is no network to hang on")
 						}
-						t.Parallel()
 						pool, hang := how.hang(t, e)
 						c := servertest.Open(t, pool, e, func(cfg *rowlock.Config) { cfg.TTL, cfg.Fair = ttl, fair })
 						held := servertest.Locked(t)(c.TryLock(t.Context(), "held"))

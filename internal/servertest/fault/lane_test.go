@@ -21,7 +21,7 @@ import (
 // The server kills every connection of a client, again and again: it dials new ones, and its
 // locks live on.
 func TestLocksSurviveTheConnectionsTheyWereGotOver(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.InTurn(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {
 			t.Skip("there is no server to kill a connection")
 		}
@@ -135,7 +135,7 @@ func killable(t *testing.T, e *testdb.Env) (pool *sql.DB, kill func(testing.TB) 
 // A closed client leaves nothing behind, whatever it went through: no goroutine, no connection in
 // use.
 func TestAClientThatSawEveryFaultLeavesNothingBehind(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.InTurn(t, func(t *testing.T, e *testdb.Env) {
 		ignore := goleak.IgnoreCurrent()
 		db, faults := brokenPool(t, e)
 		c, err := rowlock.Open(db, e.Dialect, servertest.LongConfig(nil))

@@ -18,7 +18,6 @@ import (
 // workers wait for one. Exactly then their locks must be renewed and released (hazard H36).
 func TestLocksLiveWhileTheApplicationHasEveryOtherConnection(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		t.Parallel()
 		const ttl = 900 * time.Millisecond
 		pool := e.Pool(t)
 		pool.SetMaxOpenConns(smallest(e))

@@ -75,7 +75,6 @@ func TestUnlockOverABrokenConnectionReleasesOnce(t *testing.T) {
 // client goes on trying.
 func TestUnlockOfADatabaseThatHangsReturnsAndGoesOnInTheBackground(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		t.Parallel()
 		f := newFaulty(t, e, nil)
 		l := servertest.Locked(t)(f.TryLock(t.Context(), "key"))
 		gate := faultdb.NewGate()
@@ -144,7 +143,6 @@ func renewals(op faultdb.Op) bool {
 // its first lease many times over, and its holder notices nothing.
 func TestRenewalsOverABrokenConnectionKeepTheLock(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		t.Parallel()
 		for _, report := range brokenReports {
 			t.Run(report.name, func(t *testing.T) {
 				t.Parallel()
@@ -201,7 +199,6 @@ func inTurn(err error) faultdb.Injector {
 // long after a later one.
 func TestARenewalThatIsCutKeepsTheLock(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		t.Parallel()
 		// A shorter lease is lost by a process that gets no turn on a busy machine.
 		const ttl = 3 * time.Second
 		late := faultdb.NewGate()

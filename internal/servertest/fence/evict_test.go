@@ -81,10 +81,11 @@ func written(s *servertest.Scene) (table string) {
 
 // H42: the server would notice after two hours.
 func TestAClientThatVanishesInsideAFenceKeepsItsKeyNoLongerThanTheBound(t *testing.T) {
-	servertest.EachServer(t, func(s *servertest.Scene) {
-		for _, fair := range []bool{false, true} {
-			for _, ask := range []string{"Lock", "LockAll", "TryLock"} {
-				s.Part(fmt.Sprintf("%s, fair %t", ask, fair), func(s *servertest.Scene) {
+	for _, fair := range []bool{false, true} {
+		for _, ask := range []string{"Lock", "LockAll", "TryLock"} {
+			t.Run(fmt.Sprintf("%s, fair %t", ask, fair), func(t *testing.T) {
+				t.Parallel()
+				servertest.EachServer(t, func(s *servertest.Scene) {
 					key, written := fmt.Sprint(ask, fair), written(s)
 					through, h := s.Env.BehindHole(s)
 					pool := through.Pool(s)
@@ -110,9 +111,9 @@ func TestAClientThatVanishesInsideAFenceKeepsItsKeyNoLongerThanTheBound(t *testi
 						s.Errorf("%d rows of a transaction that was ended", n)
 					}
 				})
-			}
+			})
 		}
-	})
+	}
 }
 
 // asks tries in one way until it has the key.

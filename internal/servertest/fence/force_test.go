@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -121,6 +122,7 @@ func TestAForcedReleaseOfAKeyInAFencedTransactionNamesItsSessionAndEndsItOnReque
 			}
 			l, err := lock(s.Context(), key, rowlock.NoRenew(), rowlock.TTL(time.Minute))
 			s.OK(err)
+			s.Cleanup(func() { runtime.KeepAlive(l) }) // a forgotten one is released
 			tx, err := s.Env.DB.BeginTx(context.Background(), nil)
 			s.OK(err)
 			s.OK(l.Fence(s.Context(), tx))

@@ -43,7 +43,6 @@ func TestFencedTransactionsBackToBackKeepTheLock(t *testing.T) {
 		t.Run(w.String(), func(t *testing.T) {
 			t.Parallel()
 			servertest.Each(t, func(s *servertest.Scene) {
-				s.Parallel()
 				l := s.Take(s.Client(servertest.WithTTL(ttl)), "k")
 				end := make(chan struct{})
 				wait := keepFencing(s, l, w, end)
@@ -121,7 +120,6 @@ func neverExpires(s *servertest.Scene, l *rowlock.Lock, span time.Duration) {
 func TestFencesBackToBackHoldUpNoOtherRenewal(t *testing.T) {
 	const ttl = 3 * time.Second
 	servertest.EachServer(t, func(s *servertest.Scene) {
-		s.Parallel()
 		c := s.Client(servertest.WithTTL(ttl))
 		others, err := c.LockAll(s.Context(), []string{"a", "b", "y", "z"})
 		s.OK(err)

@@ -89,7 +89,6 @@ func TestALoserIsRefusedAtOnceWhileTheHolderIsInAFence(t *testing.T) {
 func TestATransactionLongerThanTheLeaseKeepsTheLock(t *testing.T) {
 	const lasts = 10 * time.Second
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		// Behind a fence a holder trusts its lease for a margin after each answer, and asks four times
 		// in that time: a busy machine may keep the watchdog waiting for three quarters of it.
 		c := s.Client(servertest.WithTTL(lasts/2), func(c *rowlock.Config) { c.Margin = lasts / 4 })

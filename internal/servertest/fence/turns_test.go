@@ -124,7 +124,6 @@ func waiting(s *servertest.Scene) bool {
 func TestAnOpenTransactionsOwnFenceIsNotTrusted(t *testing.T) {
 	const ttl = 4 * time.Second
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		c := s.Client(servertest.WithTTL(ttl))
 		l, tx := s.Fenced(c, "k", false, nil)
 		began := time.Now()

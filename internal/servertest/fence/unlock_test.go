@@ -55,7 +55,6 @@ func TestUnlockInsideItsOwnFencedTransactionSaysSo(t *testing.T) {
 // ever does, and then returns what it found.
 func TestUnlockInsideATransactionThatCannotBeAskedSaysWhatItSeems(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		l := s.Take(s.Client(servertest.WithTTL(time.Minute)), "k")
 		conn, err := s.Env.DB.Conn(s.Context())
 		s.OK(err)

@@ -123,7 +123,6 @@ func exhausted(s *servertest.Scene, c *rowlock.Client, key string) {
 // everything as it is.
 func TestALateRenewalNeverRevivesInsertsOrSteals(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		late, rival := s.Client(servertest.WithTTL(1500*time.Millisecond),
 			func(c *rowlock.Config) { c.RenewEvery = 150 * time.Millisecond }), s.Client()
 		for name, happen := range map[string]func(key string) *rowlock.Lock{

@@ -14,7 +14,6 @@ import (
 // The row is free when the holder of an idle lock says that it is done, long before its lease ends.
 func TestTheRowOfAnIdleLockIsFreeAfterUnlock(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		c, next := s.Client(servertest.WithTTL(time.Hour)), s.Client()
 		l := s.Take(c, "k", rowlock.MaxIdle(200*time.Millisecond))
 		for range 10 {
@@ -56,7 +55,6 @@ func idling(c *servertest.Worker) error {
 // with a call of Progress.
 func TestAProcessThatWasStoppedShowedNoProgress(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		child := s.Child("idle", "none", 10*time.Second)
 		child.Send("k")
 		child.Expect("holds")

@@ -18,7 +18,6 @@ func TestAWriteAfterAPauseIsRefusedByTheFence(t *testing.T) {
 	const children, ttl = 5, 400 * time.Millisecond
 	rounds := servertest.FromEnvironment("ROWLOCK_HAZARD_ROUNDS", 20) / children
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		table := s.Ledger()
 		rival := s.Client(servertest.WithPoll(50 * time.Millisecond))
 		var wg sync.WaitGroup

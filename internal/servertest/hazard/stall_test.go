@@ -171,7 +171,6 @@ func remaining(s *servertest.Scene, key string) time.Duration {
 // Waiting for a lock is not holding it: the lease begins when the key is granted.
 func TestALeaseIsWholeAfterALongWait(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		const wait = 3 * time.Second
 		c := s.Client(servertest.WithTTL(time.Minute))
 		first := s.Take(c, "k")

@@ -199,7 +199,6 @@ func (n naive) run(ctx context.Context, query string, args ...any) (int64, error
 
 func TestTokensNeverRegressWhileDeadRowsAreReaped(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		var t *tally
 		for range 10 { // a machine that has other work may grant nothing in the first
 			opened := newOurs(s) // which can take longer than the load

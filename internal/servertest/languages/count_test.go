@@ -33,7 +33,6 @@ func TestProcessesInEveryLanguageCountOnOneKey(t *testing.T) {
 	const each, least = 2, 3
 	period := time.Duration(servertest.FromEnvironment("ROWLOCK_LANGUAGES_MS", 2000)) * time.Millisecond
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		table := book(s)
 		var group sync.WaitGroup
 		written := map[string]*int{}

@@ -19,7 +19,6 @@ const slack = 5 * time.Second // of a machine that has other work
 func eachOther(t *testing.T, f func(s *servertest.Scene, language string)) {
 	t.Helper()
 	servertest.Each(t, func(s *servertest.Scene) {
-		s.Parallel()
 		for _, language := range []string{"python", "java"} {
 			s.Part(language, func(s *servertest.Scene) {
 				testdb.Installed(s, language)
@@ -76,7 +75,6 @@ func TestTheKeyOfAKilledHolderPassesToAnotherLanguage(t *testing.T) {
 func TestAHolderThatReachesNoDatabaseKnowsItsLoss(t *testing.T) {
 	const ttl = 12 * time.Second // a quarter of it must be enough to log in on a busy machine
 	servertest.EachServer(t, func(s *servertest.Scene) {
-		s.Parallel()
 		for _, language := range []string{"python", "java"} {
 			s.Part(language, func(s *servertest.Scene) {
 				s.Parallel()

@@ -13,7 +13,6 @@ import (
 func TestAGrantWhoseAnswerIsLostIsGivenUp(t *testing.T) {
 	const ttl = time.Minute
 	servertest.EachServer(t, func(s *servertest.Scene) {
-		s.Parallel()
 		for _, language := range []string{"python", "java"} {
 			s.Part(language, func(s *servertest.Scene) {
 				s.Parallel()

@@ -18,7 +18,7 @@ var (
 )
 
 func TestATryLockAndItsUnlockAllocateLittle(t *testing.T) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.InTurn(t, func(t *testing.T, e *testdb.Env) {
 		limit, ok := most[e.Name]
 		if !ok {
 			t.Skip("no bound is known")

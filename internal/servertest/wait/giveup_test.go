@@ -15,7 +15,7 @@ import (
 
 // A call that is canceled while it waits leaves no ticket, no goroutine and no held key.
 func TestAWaiterThatGivesUpLeavesNothing(t *testing.T) {
-	servertest.Each(t, func(s *servertest.Scene) {
+	servertest.InTurn(t, func(s *servertest.Scene) {
 		for _, m := range servertest.Modes {
 			s.Part(m.String(), func(s *servertest.Scene) {
 				l := s.Take(s.Client(servertest.WithTTL(servertest.LongTTL), m.Set), "given up")
