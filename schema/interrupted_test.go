@@ -84,7 +84,6 @@ func cutAnywhere(t *testing.T, driver, dsn string, f func(broken *sql.DB, n int)
 // next run. MySQL leaves the tables it has made so far, but never a version without all of them.
 func TestCutAnywhere(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
-		t.Parallel()
 		driver, dsn := s.fresh(t, s)
 		whole, failures := open(t, driver, dsn), 0
 		cutAnywhere(t, driver, dsn, func(broken *sql.DB, n int) {
@@ -109,7 +108,6 @@ func TestCutAnywhere(t *testing.T) {
 // Down that is cut off can be run again, and Migrate after it makes what is missing.
 func TestDownCutAnywhere(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
-		t.Parallel()
 		driver, dsn := s.fresh(t, s)
 		whole := open(t, driver, dsn)
 		migrate(t, s, whole)

@@ -71,10 +71,13 @@ const (
 	sqliteShape = `SELECT sql FROM sqlite_schema WHERE name = '%s'`
 )
 
-// onEach runs f against every database there is.
+// onEach runs f against every database there is, all of them side by side, when the caller returns.
 func onEach(t *testing.T, f func(t *testing.T, s server)) {
 	for _, s := range []server{onSQLite, onPostgres, onMySQL, onMariaDB} {
-		on(t, s, f)
+		on(t, s, func(t *testing.T, s server) {
+			t.Parallel()
+			f(t, s)
+		})
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 func TestEverySettingHasAVerdict(t *testing.T) {
 	for _, k := range testdb.Kinds {
 		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
 			all, verdicts := known(t, k)
 			for _, s := range all {
 				if _, ok := verdicts[strings.ToLower(s.Name)]; !ok {
@@ -36,6 +37,7 @@ func TestEverySettingHasAVerdict(t *testing.T) {
 func TestNoSettingChangesWhatStatementsMean(t *testing.T) {
 	for _, k := range testdb.Kinds {
 		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
 			all, verdicts := known(t, k)
 			kind := func(name, kind string) bool { return verdicts[strings.ToLower(name)].Kind == kind }
 			e := k.Open(t)

@@ -32,6 +32,7 @@ func TestAMigrationMakesTheSameUnderEveryMode(t *testing.T) {
 			continue
 		}
 		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
 			e := &testdb.Env{Kind: k, Source: k.DSN(t)}
 			e.DB = e.Pool(t)
 			for _, mode := range modes {
