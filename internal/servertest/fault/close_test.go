@@ -73,6 +73,7 @@ func TestCloseWaitsForWhatRunsOnBehindAnyStore(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for name, wrap := range wrapped {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				f := newFaulty(t, e, nil)
 				table, err := rowlock.OpenTable(f.pool, e.Dialect, servertest.LongConfig(nil))
 				if err != nil {

@@ -41,6 +41,11 @@ func TestACanceledAcquireLeavesNoOrphan(t *testing.T) {
 			for state, arrange := range freeKeys {
 				for when, scene := range orphanScenes {
 					t.Run(fmt.Sprintf("%s/%s/%s", strategy, state, when), func(t *testing.T) {
+						t.Parallel()
+						e := e
+						if e.Name == "sqlite" {
+							e = e.Kind.Open(t) // the file has one writer
+						}
 						f := newFaulty(t, e, func(c *rowlock.Config) { c.Strategy = strategy })
 						key := fmt.Sprintf("%s/%s/%d", state, when, faultSerial.Add(1))
 						arrange(t, f, key)
@@ -231,6 +236,7 @@ func TestCloseLeavesNoOrphan(t *testing.T) {
 		for when, block := range blocks {
 			for _, leaves := range []bool{true, false} {
 				t.Run(fmt.Sprintf("held %s, caller leaves %t", when, leaves), func(t *testing.T) {
+					t.Parallel()
 					f := newFaulty(t, e, nil)
 					key := fmt.Sprint(when, leaves)
 					gate := faultdb.NewGate()
