@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -50,8 +51,8 @@ func (d *database) EndBlockers(
 }
 
 // errHidden is why nothing that blocks is found: an empty answer does not say that nothing does.
-var errHidden = fmt.Errorf("%w: performance_schema is OFF, so that MySQL does not say which session has "+
-	"a row locked: %s", lease.ErrUnsupported, turnOn)
+var errHidden = fmt.Errorf("%w: %w: performance_schema is OFF, with which MySQL would show the session: %s",
+	lease.ErrUnsupported, seam.ErrUnseen, turnOn)
 
 const turnOn = "start the server with performance_schema = ON"
 

@@ -173,13 +173,16 @@ func (s *Store) Settle(ctx context.Context) bool {
 // Evicts reports whether the store can end sessions.
 func (s *Store) Evicts() bool { return s.evictor != nil }
 
+// ErrUnseen is why a server that could say what has a row locked does not: told to those who wait.
+var ErrUnseen = errors.New("nothing says what has the row locked")
+
 // Evict ends the sessions that keep an expired key locked. A key or a store where that cannot be
 // done has none.
 func (s *Store) Evict(
 	ctx context.Context, key string, least time.Duration,
 ) ([]lease.Evicted, error) {
 	found, err := s.evictor.Evict(ctx, key, least)
-	if errors.Is(err, lease.ErrUnsupported) {
+	if errors.Is(err, lease.ErrUnsupported) && !errors.Is(err, ErrUnseen) {
 		err = nil // the key has moved, or the store has a single lane
 	}
 	return found, err

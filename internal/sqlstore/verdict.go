@@ -109,7 +109,7 @@ func Judge(d Classifier, err error) Verdict {
 		return Verdict{Class: Refused, As: lease.ErrBusy}
 	case errors.Is(err, lease.ErrReadOnly):
 		return Verdict{Class: Unfit, As: lease.ErrReadOnly}
-	case errors.Is(err, lease.ErrCorrupt):
+	case errors.Is(err, lease.ErrCorrupt), errors.Is(err, lease.ErrUnsupported):
 		return Verdict{Class: Refused}
 	}
 	v := d.Classify(err)
