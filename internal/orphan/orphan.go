@@ -31,6 +31,7 @@ type Cleaner struct {
 	mu      sync.Mutex
 	orphans map[lease.Lease]*orphaned
 	cleaned int64 // that were released for the last time
+	failing failing
 
 	wake   chan struct{}
 	cancel context.CancelFunc
@@ -41,6 +42,28 @@ type Cleaner struct {
 type orphaned struct {
 	until time.Time // when no delayed statement can grant it any more
 	fresh bool      // no round has begun since it was added
+}
+
+// The first failed round is logged, and then one a while, which doubles from the first to the
+// last: rounds come every pause, and one with each new orphan.
+const firstQuiet, lastQuiet = time.Second, time.Minute
+
+// failing are rounds that have failed since the last that has not.
+type failing struct {
+	rounds int
+	quiet  time.Duration // after the last line
+	next   time.Time     // when there may be another
+}
+
+// due counts a failed round, and reports whether it is logged.
+func (f *failing) due(now time.Time) bool {
+	f.rounds++
+	if now.Before(f.next) {
+		return false
+	}
+	f.quiet = min(max(firstQuiet, 2*f.quiet), lastQuiet)
+	f.next = now.Add(f.quiet)
+	return true
 }
 
 // Start returns a cleaner with its goroutine running. queue says that owners may have tickets.
@@ -170,9 +193,12 @@ func (c *Cleaner) round(ctx context.Context, due func(*orphaned) bool) (more boo
 			c.cleaned++
 		}
 	}
-	if failed == len(leases) {
+	switch {
+	case failed < len(leases):
+		c.failing = failing{}
+	case c.failing.due(now):
 		c.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: release of leases with unknown outcome failed, trying again",
-			slog.Int("keys", failed), slog.Any("error", err))
+			slog.Int("keys", failed), slog.Int("times", c.failing.rounds), slog.Any("error", err))
 	}
 	return len(c.orphans) > 0, err
 }
