@@ -406,8 +406,11 @@ func (c *Client) discard(ctx context.Context, holds []*hold) {
 	c.release(c.returns.Within(ctx), ctx, holds, nil, make([]error, len(holds)), false)
 }
 
-// enter has the call count in its namespace.
+// enter has the call count in its namespace. Most calls have none.
 func (got *call) enter() error {
+	if got.space == nil {
+		return nil
+	}
 	err := got.space.Hold(got.wanted())
 	if err == nil && got.wait {
 		if err = got.space.Wait(); err != nil {
@@ -419,6 +422,9 @@ func (got *call) enter() error {
 
 // leave has only its locks count, until they end.
 func (got *call) leave() {
+	if got.space == nil {
+		return
+	}
 	if got.wait {
 		got.space.Go()
 	}

@@ -223,7 +223,9 @@ func (h *hold) end(cause error, to life) bool {
 	if to == released {
 		h.k.remove(h)
 	}
-	h.space.Free(1)
+	if h.space != nil {
+		h.space.Free(1)
+	}
 	return true
 }
 

@@ -78,7 +78,7 @@ func (a *Asker) Ask(ctx context.Context, c *Call, reqs []lease.AcquireRequest) (
 		a.takeBack(ctx, g)
 	}
 	if err == nil {
-		err = a.contended(ctx, g, c.Want.Quiet)
+		err = a.contended(ctx, c, g)
 	}
 	return Grants{}, err
 }
@@ -151,7 +151,7 @@ func (a *Asker) Discard(ctx context.Context, g Grants) {
 }
 
 // contended returns the keys that are held, in key order.
-func (a *Asker) contended(ctx context.Context, g Grants, quiet bool) error {
+func (a *Asker) contended(ctx context.Context, c *Call, g Grants) error {
 	var all []error
 	for _, of := range inKeyOrder(g.Each) {
 		if of.Answer.Possible {
@@ -162,8 +162,11 @@ func (a *Asker) contended(ctx context.Context, g Grants, quiet bool) error {
 		held.Shared = by.Shared
 		a.Evictions.Found(ctx, key, by.Remaining)
 		held.Blocked = a.Evictions.Why(key)
-		if !quiet {
-			a.tell(ctx, held)
+		if !c.Want.Quiet {
+			a.found.Add(1)
+			if told := a.Hooks.Contended; told != nil {
+				told(ctx, key, held)
+			}
 		}
 		all = append(all, held)
 	}
@@ -181,14 +184,6 @@ func inKeyOrder(each []Grant) []*Grant {
 	}
 	slices.SortFunc(sorted, func(a, b *Grant) int { return cmp.Compare(a.Req.Key, b.Req.Key) })
 	return sorted
-}
-
-// tell counts a key that was found held, and calls the hook.
-func (a *Asker) tell(ctx context.Context, held *lease.HeldError) {
-	a.found.Add(1)
-	if contended := a.Hooks.Contended; contended != nil {
-		contended(ctx, held.Key, held)
-	}
 }
 
 // IsClosed reports whether the client is closing: nothing more is asked for.

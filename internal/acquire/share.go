@@ -42,7 +42,7 @@ func (a *Asker) share(ctx context.Context, c *Call, makes bool) (Grants, error) 
 			a.Discard(ctx, g)
 		}
 	}()
-	free, err := a.joined(ctx, g, c.Want.Quiet)
+	free, err := a.joined(ctx, c, g)
 	switch {
 	case err != nil || len(free) == 0:
 	case !makes:
@@ -57,7 +57,7 @@ func (a *Asker) share(ctx context.Context, c *Call, makes bool) (Grants, error) 
 }
 
 // joined returns the requests for keys that are free, or why another was refused.
-func (a *Asker) joined(ctx context.Context, g Grants, quiet bool) (free []*Grant, err error) {
+func (a *Asker) joined(ctx context.Context, c *Call, g Grants) (free []*Grant, err error) {
 	var orphans []lease.Lease
 	for i := range g.Each {
 		answer := &g.Each[i].Answer
@@ -76,7 +76,7 @@ func (a *Asker) joined(ctx context.Context, g Grants, quiet bool) (free []*Grant
 	a.Orphans.AddLeases(orphans...)
 	refused := g.only(func(g *Grant) bool { return !g.Answer.Granted && !g.Answer.Possible })
 	if err == nil && len(refused.Each) > 0 {
-		err = a.contended(ctx, refused, quiet)
+		err = a.contended(ctx, c, refused)
 	}
 	if err != nil {
 		return nil, err

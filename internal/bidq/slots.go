@@ -15,7 +15,7 @@ func (q *Queue) passSlots(
 ) (left []*handback.Item) {
 	limits := make(map[string][]*handback.Item)
 	for _, i := range items {
-		// A call for a slot and for other keys waits in the slot's queue: a hand-over would pass it by.
+		// A call that names the slot's key waits in its queue: a hand-over would pass it by.
 		queued := q.local.Len(i.Lease.Key) > 0
 		if i.Heir != nil && i.Heir.Generation > 0 && !i.Left && !queued {
 			limits[i.Heir.Limit] = append(limits[i.Heir.Limit], i)
