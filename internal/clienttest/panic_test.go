@@ -2,12 +2,15 @@ package clienttest
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/memstore"
 )
 
 // A server that recovers from a panic in a handler goes on. What the handler's call of rowlock
@@ -160,5 +163,55 @@ func TestAPanicBeforeAReleaseLeavesNoLease(t *testing.T) {
 		bad = true
 		panics(t, func() { _ = l.Unlock(t.Context()) })
 		free(t, c, "a", "k", "z")
+	})
+}
+
+// What a hook does after a release changes nothing of it: each lock ends once, its Released is
+// called once, and Close goes on behind a hook that has panicked.
+func TestAPanicAfterAReleaseEndsEachLockOnce(t *testing.T) {
+	var order []string
+	bad := true
+	hooks := rowlock.Hooks{
+		Releasing: func(_ context.Context, key string, _ int64) { order = append(order, "releasing "+key) },
+		Released: func(_ context.Context, key string, _ int64, _ time.Duration) {
+			order = append(order, "released "+key)
+			if bad {
+				bad = false
+				panic("out of luck")
+			}
+		},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c, err := rowlock.New(memstore.New(), &rowlock.Config{Hooks: hooks, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := c.Lock(t.Context(), "first")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Lock(t.Context(), "second"); err != nil {
+			t.Fatal(err)
+		}
+		panics(t, func() { _ = first.Unlock(t.Context()) })
+		if err := first.Unlock(t.Context()); !errors.Is(err, rowlock.ErrUnlocked) {
+			t.Errorf("the second Unlock: %v", err)
+		}
+		again, err := c.TryLock(t.Context(), "first")
+		if err != nil {
+			t.Errorf("the key of the lock whose hook has panicked: %v", err)
+		} else if err := again.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		want := []string{
+			"releasing first", "released first", "releasing first", "released first",
+			"releasing second", "released second",
+		}
+		if !slices.Equal(order, want) {
+			t.Errorf("the hooks were called as %q", order)
+		}
 	})
 }

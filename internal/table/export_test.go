@@ -1,6 +1,11 @@
 package table
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
 
 // Channel is what the names of the server's messages and turns begin with.
 func (s *Store) Channel() string { return s.channel }
@@ -8,4 +13,9 @@ func (s *Store) Channel() string { return s.channel }
 // RehearseReap is the end of the rehearsal of an opening.
 func (s *Store) RehearseReap(ctx context.Context, key string) error {
 	return s.rehearseReap(ctx, key, Options{})
+}
+
+// Fencing is what a forced release does after it has waited in vain for the row.
+func (s *Store) Fencing(ctx context.Context, r lease.ForceRequest, waited time.Duration) (bool, error) {
+	return s.fencing(ctx, r, waited, lease.ErrBusy)
 }
