@@ -26,7 +26,8 @@ type Config struct {
 	// Otherwise they are rolled back, the response is sent all the same, and the repeat runs the
 	// handler again. nil means statuses below 500, with two exceptions: 401, 407, 408, 425 and 429,
 	// which are about the moment; and any other 4xx of a handler that has not called Tx, because it
-	// has changed nothing, and every such request would be stored.
+	// has changed nothing, and every such request would be stored. That of one that has called Tx and
+	// has only read is kept: see the package comment.
 	Keep func(status int) bool
 	// MaxBody is the largest request body in bytes, which is read before the handler runs; 0 means
 	// 1 MiB.

@@ -36,7 +36,13 @@
 //
 // A response below 500 is committed and kept, so that a repeat is answered as the first was;
 // Config.Keep can say otherwise. Most 4xx are too, if the handler has called Tx: a refusal before
-// that has changed nothing, is not kept, and costs no row. If a handler answers 4xx in the middle
+// that has changed nothing, is not kept, and costs no row. A handler that has called Tx is taken to
+// have written, also if it has only read: no database says for every user whether a transaction has
+// changed something. PostgreSQL's id of it is there before the handler runs, as it has written the
+// key, and its counters can be off and know no sequences; MySQL and MariaDB tell who has the right
+// PROCESS alone; SQLite counts no changes of tables themselves. So a handler that reads what
+// decides about a refusal reads it through the pool, before it calls Tx; or Config.Keep refuses the
+// statuses with which it answers only before it has written. If a handler answers 4xx in the middle
 // of its work, what it wrote before is committed, unless it undoes that or Keep says no. On
 // PostgreSQL a failed statement ends the transaction: then nothing is committed or kept, and the
 // answer is sent all the same.
