@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func TestReleaseNamesTheSessionOfAFenceAndEvictEndsIt(t *testing.T) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		defer runtime.KeepAlive(l) // a forgotten one is released
 		tx, err := b.DB.BeginTx(context.Background(), nil)
 		if err != nil {
 			b.Fatal(err)

@@ -143,3 +143,28 @@ func TestAForcedReleaseOfAKeyInAFencedTransactionNamesItsSessionAndEndsItOnReque
 		}
 	})
 }
+
+// A transaction that waits for the row before the forced release does has done nothing wrong, and
+// the one that has the row is found behind it.
+func TestAForcedReleaseEndsTheSessionThatHasTheRowAndNoneThatWaitsForIt(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		c := s.Client(func(c *rowlock.Config) { c.EvictAfter = -1 })
+		l := s.Take(c, "key", rowlock.NoRenew(), rowlock.TTL(time.Minute))
+		tx, err := s.Env.DB.BeginTx(context.Background(), nil)
+		s.OK(err)
+		s.OK(l.Fence(s.Context(), tx))
+		before := s.Party(rowlock.Update)
+		waited, stalled := before.Stalls(func() {
+			before.Exec(`SELECT 1 FROM {rowlock} WHERE {key} = ? FOR UPDATE`, []byte("key"))
+		})
+		if !stalled {
+			s.Fatal("the row of a fenced lock is not locked")
+		}
+		_, err = c.ForceRelease(s.Context(), "key", rowlock.Force{Reason: "test", Evict: true})
+		s.OK(err)
+		if tx.Commit() == nil {
+			s.Error("the transaction of a session that was ended was committed")
+		}
+		servertest.Await(s, servertest.Patience, waited, "the statement that waited")
+	})
+}
