@@ -65,13 +65,6 @@ func (s *Spaces) forget(prefix string) {
 	}
 }
 
-// Len is how many spaces are remembered.
-func (s *Spaces) Len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.all)
-}
-
 // Full is a key of the space as the store knows it.
 func (s *Space) Full(key string) string {
 	if s == nil {
