@@ -2,31 +2,17 @@
 -- dialect.
 
 -- name: register
--- process, how long in µs, keys as a JSON array, in order. ON DUPLICATE KEY UPDATE, which the rows
--- of locks must avoid, does no harm here, because rowlock does not use the count of rows.
-INSERT INTO rowlock_queue (`key`, waiter, alive_until)
-SELECT w.k, w.waiter, w.until
-FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
-      FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
-ON DUPLICATE KEY UPDATE alive_until = w.until, note = ''
-
--- name: register-listener
--- As register, for a process that listens. Its row has a note for those who read the table. It
--- decides nothing, because wake asks who holds the user lock by which it finds the session.
+-- process, note, how long in µs, keys as a JSON array, in order. The note is 'turns' for a process
+-- that waits for its turn of the key in a queue of the server, which no process wakes. 'hears', for
+-- one that listens, decides nothing: wake asks who holds the user lock by which it finds the
+-- session. ON DUPLICATE KEY UPDATE, which the rows of locks must avoid, does no harm here, because
+-- rowlock does not use the count of rows.
 INSERT INTO rowlock_queue (`key`, waiter, note, alive_until)
-SELECT w.k, w.waiter, 'hears', w.until
-FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
+SELECT w.k, w.waiter, w.note, w.until
+FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, ? AS note,
+        UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
       FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
-ON DUPLICATE KEY UPDATE alive_until = w.until, note = 'hears'
-
--- name: register-turn
--- As register, for a process that waits for its turn of the key in a queue of the server. No
--- process wakes it.
-INSERT INTO rowlock_queue (`key`, waiter, note, alive_until)
-SELECT w.k, w.waiter, 'turns', w.until
-FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
-      FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
-ON DUPLICATE KEY UPDATE alive_until = w.until, note = 'turns'
+ON DUPLICATE KEY UPDATE alive_until = w.until, note = w.note
 
 -- name: unregister
 -- keys as a JSON array, in order, process

@@ -5,33 +5,16 @@
 -- transaction alone.
 
 -- name: register
--- $1 process, $2 how long in µs, $3 keys as an array literal, in order
-WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-INSERT INTO rowlock_queue (key, waiter, alive_until)
-SELECT w.key, $1::bytea, clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM quick, unnest($3::text::bytea[]) AS w (key)
-ON CONFLICT (key, waiter) DO UPDATE
-  SET note = '', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
-
--- name: register-listener
--- As register, for a process that listens. Its row has a note, and wake chooses only such a process. A
--- message to a process that does not listen would be lost each time it is chosen.
+-- $1 process, $2 note, $3 how long in µs, $4 keys as an array literal, in order. The note is 'hears'
+-- for a process that listens: wake chooses only such a process, because a message to one that does
+-- not listen would be lost each time it is chosen. It is 'turns' for one that waits for its turn of
+-- the key in a queue of the server, which no process wakes.
 WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO rowlock_queue (key, waiter, note, alive_until)
-SELECT w.key, $1::bytea, 'hears', clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM quick, unnest($3::text::bytea[]) AS w (key)
+SELECT w.key, $1::bytea, $2::text, clock_timestamp() + $3::bigint * interval '1 microsecond'
+FROM quick, unnest($4::text::bytea[]) AS w (key)
 ON CONFLICT (key, waiter) DO UPDATE
-SET note = 'hears', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
-
--- name: register-turn
--- As register, for a process that waits for its turn of the key in a queue of the server. No
--- process wakes it.
-WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-INSERT INTO rowlock_queue (key, waiter, note, alive_until)
-SELECT w.key, $1::bytea, 'turns', clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM quick, unnest($3::text::bytea[]) AS w (key)
-ON CONFLICT (key, waiter) DO UPDATE
-SET note = 'turns', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
+  SET note = $2::text, alive_until = clock_timestamp() + $3::bigint * interval '1 microsecond'
 
 -- name: unregister
 -- $1 keys as an array literal, in order, $2 process

@@ -1,12 +1,12 @@
 -- The registrations of waiters, for SQLite. The section names are the same in every dialect.
 
 -- name: register
--- process, how long in µs, keys as a JSON array. "WHERE true", because SQLite would otherwise take
--- the ON of the upsert for that of a join.
-INSERT INTO rowlock_queue (key, waiter, alive_until)
-SELECT unhex(j.value), p.waiter, CAST(unixepoch('subsec') * 1000 AS INTEGER) + p.ms
-FROM (SELECT ? AS waiter, (? + 999) / 1000 AS ms) AS p, json_each(?) AS j WHERE true
-ON CONFLICT (key, waiter) DO UPDATE SET alive_until = excluded.alive_until
+-- process, note, how long in µs, keys as a JSON array. "WHERE true", because SQLite would otherwise
+-- take the ON of the upsert for that of a join.
+INSERT INTO rowlock_queue (key, waiter, note, alive_until)
+SELECT unhex(j.value), p.waiter, p.note, CAST(unixepoch('subsec') * 1000 AS INTEGER) + p.ms
+FROM (SELECT ? AS waiter, ? AS note, (? + 999) / 1000 AS ms) AS p, json_each(?) AS j WHERE true
+ON CONFLICT (key, waiter) DO UPDATE SET note = excluded.note, alive_until = excluded.alive_until
 
 -- name: unregister
 -- keys as a JSON array, process

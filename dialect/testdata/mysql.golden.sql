@@ -481,25 +481,12 @@ SHOW /* rowlock group-settings */ GLOBAL VARIABLES
     'binlog_error_action')
 
 -- dialect/mysql/hints.sql: register
-INSERT /* rowlock register */ INTO `rowlock_queue` (`key`, waiter, alive_until)
-SELECT w.k, w.waiter, w.until
-FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
+INSERT /* rowlock register */ INTO `rowlock_queue` (`key`, waiter, note, alive_until)
+SELECT w.k, w.waiter, w.note, w.until
+FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, ? AS note,
+        UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
       FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
-ON DUPLICATE KEY UPDATE alive_until = w.until, note = ''
-
--- dialect/mysql/hints.sql: register-listener
-INSERT /* rowlock register-listener */ INTO `rowlock_queue` (`key`, waiter, note, alive_until)
-SELECT w.k, w.waiter, 'hears', w.until
-FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
-      FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
-ON DUPLICATE KEY UPDATE alive_until = w.until, note = 'hears'
-
--- dialect/mysql/hints.sql: register-turn
-INSERT /* rowlock register-turn */ INTO `rowlock_queue` (`key`, waiter, note, alive_until)
-SELECT w.k, w.waiter, 'turns', w.until
-FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND AS until
-      FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j) AS w
-ON DUPLICATE KEY UPDATE alive_until = w.until, note = 'turns'
+ON DUPLICATE KEY UPDATE alive_until = w.until, note = w.note
 
 -- dialect/mysql/hints.sql: unregister
 DELETE /* rowlock unregister */ q FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j

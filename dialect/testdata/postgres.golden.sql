@@ -425,27 +425,11 @@ WHERE alive_until <= clock_timestamp() - $1::bigint * interval '1 microsecond'
 
 -- dialect/postgres/hints.sql: register
 WITH /* rowlock register */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-INSERT INTO "rowlock_queue" (key, waiter, alive_until)
-SELECT w.key, $1::bytea, clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM quick, unnest($3::text::bytea[]) AS w (key)
-ON CONFLICT (key, waiter) DO UPDATE
-  SET note = '', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
-
--- dialect/postgres/hints.sql: register-listener
-WITH /* rowlock register-listener */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO "rowlock_queue" (key, waiter, note, alive_until)
-SELECT w.key, $1::bytea, 'hears', clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM quick, unnest($3::text::bytea[]) AS w (key)
+SELECT w.key, $1::bytea, $2::text, clock_timestamp() + $3::bigint * interval '1 microsecond'
+FROM quick, unnest($4::text::bytea[]) AS w (key)
 ON CONFLICT (key, waiter) DO UPDATE
-SET note = 'hears', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
-
--- dialect/postgres/hints.sql: register-turn
-WITH /* rowlock register-turn */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-INSERT INTO "rowlock_queue" (key, waiter, note, alive_until)
-SELECT w.key, $1::bytea, 'turns', clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM quick, unnest($3::text::bytea[]) AS w (key)
-ON CONFLICT (key, waiter) DO UPDATE
-SET note = 'turns', alive_until = clock_timestamp() + $2::bigint * interval '1 microsecond'
+  SET note = $2::text, alive_until = clock_timestamp() + $3::bigint * interval '1 microsecond'
 
 -- dialect/postgres/hints.sql: unregister
 WITH /* rowlock unregister */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))

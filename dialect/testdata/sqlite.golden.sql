@@ -339,10 +339,10 @@ DELETE /* rowlock wait-reap */ FROM "rowlock_wait"
 WHERE alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- dialect/sqlite/hints.sql: register
-INSERT /* rowlock register */ INTO "rowlock_queue" (key, waiter, alive_until)
-SELECT unhex(j.value), p.waiter, CAST(unixepoch('subsec') * 1000 AS INTEGER) + p.ms
-FROM (SELECT ? AS waiter, (? + 999) / 1000 AS ms) AS p, json_each(?) AS j WHERE true
-ON CONFLICT (key, waiter) DO UPDATE SET alive_until = excluded.alive_until
+INSERT /* rowlock register */ INTO "rowlock_queue" (key, waiter, note, alive_until)
+SELECT unhex(j.value), p.waiter, p.note, CAST(unixepoch('subsec') * 1000 AS INTEGER) + p.ms
+FROM (SELECT ? AS waiter, ? AS note, (? + 999) / 1000 AS ms) AS p, json_each(?) AS j WHERE true
+ON CONFLICT (key, waiter) DO UPDATE SET note = excluded.note, alive_until = excluded.alive_until
 
 -- dialect/sqlite/hints.sql: unregister
 DELETE /* rowlock unregister */ FROM "rowlock_queue"

@@ -115,8 +115,7 @@ type Listener interface {
 		heard func(key string, chosen lease.Owner)) error
 	// Announce sends a message for each key, in one statement that commits at once.
 	Announce(ctx context.Context, s *Session, channel string, keys []string) error
-	// Wake is Announce for one process: see lease.Waker. The section "register-listener" registers
-	// a process that Wake can choose.
+	// Wake is Announce for one process: see lease.Waker.
 	Wake(ctx context.Context, s *Session, channel string, process lease.Owner, keys []string) error
 }
 

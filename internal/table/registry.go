@@ -23,20 +23,22 @@ func (s *Store) Register(
 	}
 	s.process.meet(process)
 	if !s.Wakes() {
-		return s.note(ctx, "register", keys, awaiting(process, d))
+		return s.note(ctx, "register", keys, awaiting(d, process, ""))
 	}
 	s.hints.awaits(process, keys, time.Now().Add(d+late))
 	turn, others := s.hints.apart(keys)
-	section := "register"
+	how := ""
 	if s.hints.reaches(process) {
-		section = "register-listener"
+		how = "hears"
 	}
-	return errors.Join(s.note(ctx, "register-turn", turn, awaiting(process, d)),
-		s.note(ctx, section, others, awaiting(process, d)))
+	return errors.Join(s.note(ctx, "register", turn, awaiting(d, process, "turns")),
+		s.note(ctx, "register", others, awaiting(d, process, how)))
 }
 
-func awaiting(process lease.Owner, d time.Duration) func(list any) []any {
-	return func(list any) []any { return []any{sqlstore.Bytes(process), sqlstore.Micros(d), list} }
+func awaiting(d time.Duration, process lease.Owner, how ...any) func(list any) []any {
+	return func(list any) []any {
+		return slices.Concat([]any{sqlstore.Bytes(process)}, how, []any{sqlstore.Micros(d), list})
+	}
 }
 
 // Unregister removes those registrations in one statement.

@@ -215,5 +215,5 @@ func (s *Store) Wish(
 		return s.note(ctx, "unwish", keys,
 			func(list any) []any { return []any{list, sqlstore.Bytes(waiter)} })
 	}
-	return s.note(ctx, "wish", keys, awaiting(waiter, d))
+	return s.note(ctx, "wish", keys, awaiting(d, waiter))
 }
