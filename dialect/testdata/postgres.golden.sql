@@ -283,29 +283,21 @@ SELECT /* rowlock await-expired */ 1 FROM "rowlock" AS r
 
 -- dialect/postgres/evict.sql: evict
 WITH /* rowlock evict */ late AS MATERIALIZED (
-  SELECT 1 FROM "rowlock" AS r
-    WHERE r.key = $1 AND r.home = 0 AND r.owner IS NOT NULL AND @late
+  SELECT 1 FROM "rowlock" AS r WHERE r.key = $1 AND r.home = 0 AND r.owner IS NOT NULL AND @late
 ), locks AS MATERIALIZED (
-  SELECT pid, locktype, transactionid, relation, page, tuple, granted FROM pg_locks
-    WHERE locktype = 'transactionid' OR locktype = 'tuple' AND relation = '"rowlock"'::regclass
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  SELECT pid, transactionid, granted FROM pg_locks WHERE locktype = 'transactionid'
 ), first AS MATERIALIZED (
-  SELECT $2::int AS pid
-  UNION ALL
-  SELECT h.pid FROM locks AS w JOIN locks AS h
-    ON h.relation = w.relation AND h.page = w.page AND h.tuple = w.tuple AND h.granted
-    WHERE w.pid = $2::int AND w.locktype = 'tuple' AND NOT w.granted
+  SELECT $2::int AS pid UNION ALL SELECT unnest(pg_blocking_pids(pid)) FROM pg_locks
+    WHERE pid = $2::int AND locktype = 'tuple' AND NOT granted
 ), blockers AS MATERIALIZED (
   SELECT a.pid, COALESCE(a.usename, p.owner) AS usename,
-         COALESCE(a.usename = session_user, false) AS own,
-         COALESCE(a.xact_start <= clock_timestamp() - $3::bigint * interval '1 microsecond',
-           false) AS old, p.gid
+         COALESCE(a.usename = session_user, false) AS own, COALESCE(a.xact_start
+           <= clock_timestamp() - $3::bigint * interval '1 microsecond', false) AS old, p.gid
   FROM first JOIN locks AS w ON w.pid = first.pid AND NOT w.granted
   JOIN locks AS h ON h.transactionid = w.transactionid AND h.granted
   LEFT JOIN pg_stat_activity AS a ON a.pid = h.pid
   LEFT JOIN pg_prepared_xacts AS p ON h.pid IS NULL AND p.transaction = h.transactionid
-  WHERE EXISTS (SELECT FROM late)
-    AND (a.pid IS NOT NULL OR p.gid IS NOT NULL)
+  WHERE EXISTS (SELECT FROM late) AND (a.pid IS NOT NULL OR p.gid IS NOT NULL)
 )
 SELECT COALESCE(pid, 0)::bigint, COALESCE(usename::text, ''), own, old,
   CASE WHEN own AND old THEN pg_terminate_backend(pid) ELSE false END,
