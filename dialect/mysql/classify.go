@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -28,6 +29,7 @@ var verdicts = map[uint16]sqlstore.Verdict{
 	1836: {Class: sqlstore.Unfit, As: lease.ErrReadOnly},
 	1243: {Class: sqlstore.Unfit}, // unknown prepared statement
 	1615: {Class: sqlstore.Unfit}, // prepared statement needs to be re-prepared
+	1461: {Class: sqlstore.Unfit, As: errPrepared},
 	1146: {Class: sqlstore.Refused, As: lease.ErrNoSchema},
 	1049: {Class: sqlstore.Refused, As: lease.ErrNoSchema},
 	1054: {Class: sqlstore.Refused, As: lease.ErrSchemaVersion},
@@ -51,6 +53,11 @@ var verdicts = map[uint16]sqlstore.Verdict{
 	1064: {Class: sqlstore.Refused},                         // syntax
 	1153: {Class: sqlstore.Refused},                         // larger than max_allowed_packet
 }
+
+// errPrepared is for a client that may prepare no more. The driver prepares each statement that has
+// parameters before it sends it.
+var errPrepared = fmt.Errorf("%w: raise max_prepared_stmt_count (SET GLOBAL), or have the driver "+
+	"prepare no statements (interpolateParams=true in the DSN)", lease.ErrConfig)
 
 // signaled is the state that SIGNAL alone has. Its number can be any.
 var signaled = [5]byte([]byte("45000"))

@@ -311,7 +311,7 @@ func wantVerdict(t testing.TB, d *sqlstore.Dialect, err error, class sqlstore.Cl
 // What the classifier is to know. Every other number, and every error without one, may come from a
 // statement that was applied.
 var definite = []uint16{
-	1205, 1213, 1020, 3572, 1062, 1040, 1290, 1792, 1836, 1243, 1615,
+	1205, 1213, 1020, 3572, 1062, 1040, 1290, 1792, 1836, 1243, 1615, 1461,
 	3098, 3796, 3797, 3799,
 	1146, 1049, 1054, 1044, 1227, 1142, 1143, 1690, 3819, 4025, 1406, 1064,
 	1048, 1264, 1292, 1441, 1153, 1644,

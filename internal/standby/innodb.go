@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -108,9 +109,10 @@ func (s *innodb) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (s *innodb) initialize(tb testing.TB) {
+func (s *innodb) initialize(tb testing.TB, options ...string) {
 	tb.Helper()
 	args := append(s.prepare[1:len(s.prepare):len(s.prepare)], "--datadir="+s.data(), "--tmpdir="+s.path())
+	args = append(args, options...)
 	if s.name == "mariadb" {
 		args = append([]string{"--no-defaults"}, args...)
 	}
@@ -119,13 +121,26 @@ func (s *innodb) initialize(tb testing.TB) {
 	}
 }
 
-// start returns when the server answers.
-func (s *innodb) start(tb testing.TB) {
+func (s *innodb) address(tb testing.TB) (host, port string) {
 	tb.Helper()
-	_, port, err := net.SplitHostPort(s.on)
+	host, port, err := net.SplitHostPort(s.on)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return host, port
+}
+
+// start returns when the server answers. It ends with the test.
+func (s *innodb) start(tb testing.TB, options ...string) {
+	tb.Helper()
+	tb.Cleanup(func() { s.kill(tb) })
+	s.again(tb, options...)
+}
+
+// again is start for a server that has been started by it, and has ended.
+func (s *innodb) again(tb testing.TB, options ...string) {
+	tb.Helper()
+	_, port := s.address(tb)
 	n := strconv.Itoa(s.number)
 	args := append([]string{
 		"--no-defaults", "--datadir=" + s.data(), "--tmpdir=" + s.path(), "--socket=" + s.path("socket"+n),
@@ -133,11 +148,10 @@ func (s *innodb) start(tb testing.TB) {
 		"--port=" + port, "--server-id=" + n, "--log-bin=" + s.path("bin"+n), "--skip-name-resolve",
 		"--relay-log=" + s.path("relay"+n), "--innodb-buffer-pool-size=32M", "--sync-binlog=1",
 		"--binlog-ignore-db=" + Unlogged,
-	}, s.options...)
+	}, slices.Concat(s.options, options)...)
 	s.cmd = s.command(s.program, args...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	s.launch(tb)
-	tb.Cleanup(func() { s.kill(tb) })
 	db := s.open(tb)
 	until(tb, s.name+" answers", func() bool {
 		select {

@@ -13,7 +13,6 @@ type Lone struct {
 	DB     *sql.DB // for the test's own questions
 	Source string  // its DSN
 
-	tb       testing.TB // which stops it, and outlives the test of a part
 	server   *server
 	settings []string
 }
@@ -29,12 +28,19 @@ func StartLone(tb testing.TB, settings ...string) *Lone {
 	s := &server{programs: programs, data: filepath.Join(scratch(tb), "lone"), address: addresses[0]}
 	s.run(tb, "initdb", "--pgdata="+s.data, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions")
 	s.start(tb, settings...)
-	return &Lone{DB: s.open(tb), Source: s.dsn(), tb: tb, server: s, settings: settings}
+	return &Lone{DB: s.open(tb), Source: s.dsn(), server: s, settings: settings}
 }
 
 // Crash kills all of its processes at once and starts it again, with what it had written.
 func (l *Lone) Crash(tb testing.TB) {
 	tb.Helper()
 	l.server.kill(tb)
-	l.server.start(l.tb, l.settings...)
+	l.server.again(tb, l.settings...)
+}
+
+// Restart kills it and starts it again, with other settings.
+func (l *Lone) Restart(tb testing.TB, settings ...string) {
+	tb.Helper()
+	l.settings = settings
+	l.Crash(tb)
 }

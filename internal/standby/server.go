@@ -57,8 +57,15 @@ func (s *server) dsn() string {
 	return "postgres://postgres@" + s.address + "/postgres?sslmode=disable"
 }
 
-// start returns when the server answers.
+// start returns when the server answers. It ends with the test.
 func (s *server) start(tb testing.TB, settings ...string) {
+	tb.Helper()
+	tb.Cleanup(func() { s.kill(tb) })
+	s.again(tb, settings...)
+}
+
+// again is start for a server that has been started by it, and has ended.
+func (s *server) again(tb testing.TB, settings ...string) {
 	tb.Helper()
 	_, port, err := net.SplitHostPort(s.address)
 	if err != nil {
@@ -84,7 +91,6 @@ func (s *server) start(tb testing.TB, settings ...string) {
 			return s.answers(tb.Context(), db)
 		}
 	})
-	tb.Cleanup(func() { s.kill(tb) })
 }
 
 func (s *server) open(tb testing.TB) *sql.DB {

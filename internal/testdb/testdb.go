@@ -166,7 +166,13 @@ func InTurn(t *testing.T, f func(t *testing.T, e *Env)) {
 // Open returns an Env on this kind of database.
 func (k Kind) Open(tb testing.TB) *Env {
 	tb.Helper()
-	e := &Env{Kind: k, Source: k.DSN(tb), watch: &watch{tb: tb}}
+	return k.At(tb, k.DSN(tb))
+}
+
+// At is Open on a server of the test's own.
+func (k Kind) At(tb testing.TB, source string) *Env {
+	tb.Helper()
+	e := &Env{Kind: k, Source: source, watch: &watch{tb: tb}}
 	prefix := fmt.Sprintf("t%d_%d_", os.Getpid(), serial.Add(1))
 	e.Dialect = k.New(dialect.Prefix(prefix))
 	e.DB = e.Pool(tb)

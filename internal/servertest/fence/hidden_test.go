@@ -20,7 +20,7 @@ import (
 // nothing has: Open, the hook, the waiter's error and a forced release say what is missing.
 func TestAServerThatHidesWhoHasARowLockedIsNotTakenAtItsWord(t *testing.T) {
 	t.Parallel()
-	db := standby.StartAlone(t, "mysql", "--performance-schema=OFF")
+	db := standby.StartAlone(t, "mysql", "--performance-schema=OFF").DB
 	const cure = "start the server with performance_schema = ON"
 	e := &testdb.Env{Kind: testdb.Kinds[3], DB: db, Dialect: sqlstore.Of(mysql.New())}
 	s := &servertest.Scene{T: t, Env: e}

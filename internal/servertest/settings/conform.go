@@ -88,7 +88,7 @@ func config(st rowlock.Strategy) *rowlock.Config {
 // both runs what two clients do with each other.
 func (f *conformer) both(st rowlock.Strategy) (err error) {
 	if f.rival, err = rowlock.OpenContext(f.ctx, f.e.DB, f.e.Dialect, config(st)); err != nil {
-		return fmt.Errorf("the rival: %w", err)
+		return fmt.Errorf("the rival: %w", refused(err))
 	}
 	defer func() { err = errors.Join(err, f.rival.Close()) }()
 	if f.c, err = rowlock.OpenContext(f.ctx, f.db, f.seen.Dialect, config(st)); err != nil {

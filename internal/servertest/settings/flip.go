@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
@@ -15,13 +16,16 @@ type Flip struct{ Name, Value string }
 
 func (f Flip) String() string { return f.Name + " = " + f.Value }
 
-// Opener opens a pool on which every connection has settings.
+// Opener opens a pool on which every connection has settings, and is to be closed before another is
+// opened.
 type Opener func(ctx context.Context, flips []Flip) (*sql.DB, error)
 
 // Tries is how settings are tried: all of a list at once, and halves of it if something is wrong.
 type Tries struct {
 	Env  *testdb.Env
 	Open Opener
+	// Undo takes back what Open has set of the server: nil if that sets of connections alone.
+	Undo func(ctx context.Context) error
 	// Lanes says of a setting that the application's own transactions are what it makes of them.
 	Lanes func(name string) bool
 	// Checked says of a setting that Open may refuse it, and then names it.
@@ -86,8 +90,16 @@ func (t *Tries) bisect(ctx context.Context, flips []Flip, run conform) []error {
 	return wrong
 }
 
+// patience ends a conformance that hangs. The longest takes a few seconds.
+const patience = time.Minute
+
 // try runs a conformance under settings.
-func (t *Tries) try(ctx context.Context, flips []Flip, run conform) error {
+func (t *Tries) try(ctx context.Context, flips []Flip, run conform) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if t.Undo != nil {
+		defer func() { err = errors.Join(err, t.Undo(context.WithoutCancel(ctx))) }()
+	}
 	db, err := t.Open(ctx, flips)
 	if err != nil {
 		return err

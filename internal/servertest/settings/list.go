@@ -23,9 +23,18 @@ type Group struct {
 	Names []string
 }
 
-// Groups are the verdicts on a product's settings: "postgres", "mysql", "mariadb" or "sqlite".
-func Groups(product string) ([]Group, error) {
-	text, err := lists.ReadFile(product + ".list")
+// Lists are those of a product, "postgres", "mysql", "mariadb" or "sqlite", by what its settings are
+// set of: each session, the server while it runs, and the server as it starts. SQLite has no server.
+func Lists(product string) []string {
+	if product == "sqlite" {
+		return []string{product}
+	}
+	return []string{product, product + "-server", product + "-start"}
+}
+
+// Groups are the verdicts of a list.
+func Groups(list string) ([]Group, error) {
+	text, err := lists.ReadFile(list + ".list")
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +46,7 @@ func Groups(product string) ([]Group, error) {
 		case is && kinds[kind]:
 			all = append(all, Group{Verdict: Verdict{kind, strings.TrimSpace(why)}})
 		case all == nil:
-			return nil, fmt.Errorf("%s.list: no verdict before %q", product, line)
+			return nil, fmt.Errorf("%s.list: no verdict before %q", list, line)
 		default:
 			g := &all[len(all)-1]
 			g.Names = append(g.Names, strings.Fields(line)...)
@@ -46,18 +55,23 @@ func Groups(product string) ([]Group, error) {
 	return all, nil
 }
 
-// Verdicts are those of a product by the setting's name in small letters.
+// Verdicts are those of a product's lists by the setting's name in small letters.
 func Verdicts(product string) (map[string]Verdict, error) {
-	groups, err := Groups(product)
 	all := make(map[string]Verdict)
-	for _, g := range groups {
-		for _, name := range g.Names {
-			name = strings.ToLower(name)
-			if _, twice := all[name]; twice {
-				return nil, fmt.Errorf("%s.list has two verdicts on %s", product, name)
+	for _, list := range Lists(product) {
+		groups, err := Groups(list)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups {
+			for _, name := range g.Names {
+				name = strings.ToLower(name)
+				if _, twice := all[name]; twice {
+					return nil, fmt.Errorf("%s.list has a second verdict on %s", list, name)
+				}
+				all[name] = g.Verdict
 			}
-			all[name] = g.Verdict
 		}
 	}
-	return all, err
+	return all, nil
 }

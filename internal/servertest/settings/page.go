@@ -12,16 +12,24 @@ func Page() (string, error) {
 	for _, product := range []struct{ name, title string }{
 		{"postgres", "PostgreSQL"}, {"mysql", "MySQL"}, {"mariadb", "MariaDB"}, {"sqlite", "SQLite"},
 	} {
-		groups, err := Groups(product.name)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&b, "\n## %s\n\n| settings | verdict | |\n|---|---|---|\n", product.title)
-		for _, g := range groups {
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(g.Names, "`, `"), g.Kind, g.Why)
+		fmt.Fprintf(&b, "\n## %s\n", product.title)
+		for i, list := range Lists(product.name) {
+			groups, err := Groups(list)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprint(&b, of[i], "\n| settings | verdict | |\n|---|---|---|\n")
+			for _, g := range groups {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(g.Names, "`, `"), g.Kind, g.Why)
+			}
 		}
 	}
 	return b.String(), nil
+}
+
+// of says what the settings of a product's lists are set of.
+var of = []string{
+	"", "\nOf the server, while it runs:\n", "\nOf the server as it starts or is made, a choice:\n",
 }
 
 const intro = `# Settings of the server
@@ -38,6 +46,8 @@ You get: every setting that a session, a role or a server can have, and what it 
 - **unflipped**: the test leaves it alone, for the reason given.
 
 The lists are [internal/servertest/settings](../internal/servertest/settings). A test gives every
-setting other values, and runs locks of every kind under them. Another fails for a setting that a
-new version of a server has and the list has not.
+setting other values, and runs locks of every kind under them: in a session, as what a new session
+begins with (` + "`SET GLOBAL`, `ALTER ROLE`, `ALTER DATABASE`, `ALTER SYSTEM`" + `), and on servers that
+were started with them. Others fail for a setting that a new version of a server has and the list
+has not.
 `

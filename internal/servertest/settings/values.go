@@ -16,6 +16,12 @@ type Setting struct {
 	Values []string
 }
 
+// Queryer is a *sql.DB or *sql.Conn.
+type Queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
 // Settings are those of a session of the server, by what the server says of itself.
 func Settings(ctx context.Context, product string, db *sql.DB) ([]Setting, error) {
 	switch product {
@@ -34,7 +40,44 @@ func Settings(ctx context.Context, product string, db *sql.DB) ([]Setting, error
 	return pragmas(ctx, db)
 }
 
-func read(ctx context.Context, db *sql.DB, query string) (all []Setting, err error) {
+// ServerSettings are those that no session can be set to, and that a server takes while it runs.
+func ServerSettings(ctx context.Context, product string, db Queryer) ([]Setting, error) {
+	switch product {
+	case "postgres":
+		return read(ctx, db, `SELECT name, setting, vartype, coalesce(min_val, ''),
+			coalesce(max_val, ''), coalesce(array_to_string(enumvals, ','), '') FROM pg_settings
+			WHERE context IN ('sighup', 'backend', 'superuser-backend') ORDER BY name`)
+	case "mariadb":
+		return read(ctx, db, `SELECT LOWER(variable_name), COALESCE(global_value, ''), variable_type,
+			COALESCE(numeric_min_value, ''), COALESCE(numeric_max_value, ''),
+			COALESCE(enum_value_list, '') FROM information_schema.system_variables
+			WHERE variable_scope = 'GLOBAL' AND read_only = 'NO' ORDER BY variable_name`)
+	}
+	return globalsOfMySQL(ctx, db)
+}
+
+// globalsOfMySQL finds them by what the server answers to a SET of the value that they have.
+func globalsOfMySQL(ctx context.Context, db Queryer) (all []Setting, err error) {
+	found, err := read(ctx, db, `SELECT v.variable_name, v.variable_value, '', i.min_value,
+		i.max_value, '' FROM performance_schema.global_variables AS v
+		JOIN performance_schema.variables_info AS i USING (variable_name) ORDER BY 1`)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range found {
+		_, err := db.ExecContext(ctx, `SET SESSION `+s.Name+` = DEFAULT`)
+		if err == nil || !strings.Contains(err.Error(), "1229") {
+			continue
+		}
+		_, err = db.ExecContext(ctx, `SET GLOBAL `+s.Name+` = @@GLOBAL.`+s.Name)
+		if err == nil || !strings.Contains(err.Error(), "1238") {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+func read(ctx context.Context, db Queryer, query string) (all []Setting, err error) {
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
@@ -183,6 +226,18 @@ var texts = map[string][]string{
 	"system_versioning_asof": {"2020-01-01 00:00:00"}, "log_slow_filter": {}, "log_slow_verbosity": {}, "optimizer_trace": {"enabled=on"},
 	"max_join_size": {"1"}, "alter_algorithm": {"COPY", "INPLACE", "NOCOPY", "INSTANT"}, "transaction_read_only": {"ON"}, "tx_read_only": {"ON"},
 	"session_track_system_variables": {"*"}, "pseudo_thread_id": {"99"}, "max_allowed_packet": {}, "server_id": {"7"},
+	// What the server takes at once, or fills a disk with.
+	"innodb_log_buffer_size": {"262144"}, "key_buffer_size": {"0", "4194304"}, "innodb_log_file_size": {"4194304"},
+	"innodb_redo_log_capacity": {"16777216"}, "innodb_buffer_pool_size": {"16777216"}, "query_cache_size": {"4194304"},
+	"aria_log_file_size": {"8388608"}, "aria_sort_buffer_size": {"16384"}, "binlog_file_cache_size": {"8192"}, "rpl_read_size": {"16384"},
+	"binlog_cache_size": {"4096"}, "binlog_stmt_cache_size": {"4096"}, "innodb_ft_total_cache_size": {"32000000"}, "temp_buffers": {"100"},
+	"thread_pool_size": {"1"}, "performance_schema_max_digest_sample_age": {"0"}, "host_cache_size": {"0"},
+	"innodb_io_capacity": {"100", "20000"}, "innodb_encryption_threads": {"1"}, "slave_parallel_threads": {"2"}, "slave_parallel_workers": {"2"},
+	"query_prealloc_size": {"8192", "65536"}, "transaction_prealloc_size": {"1024"}, "range_alloc_block_size": {"65536"},
+	"query_alloc_block_size": {"1024"}, "transaction_alloc_block_size": {"1024"}, "innodb_compression_level": {"1", "9"},
+	"max_connections": {"75"}, "binlog_group_commit_sync_delay": {"1000"}, "pre_auth_delay": {}, "post_auth_delay": {}, "log_line_prefix": {},
+	"log_destination": {"csvlog"}, "autovacuum_work_mem": {"1024"}, "innodb_max_undo_log_size": {"20971520"}, "wal_keep_size": {"10"},
+	"init_connect": {"SET SESSION sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES', autocommit = 0, sql_auto_is_null = 1, sql_select_limit = 1"},
 	// SQLite
 	"sqlite synchronous": {"0", "1", "3"}, "sqlite busy_timeout": {"1", "0"}, "sqlite query_only": {"1"},
 	"sqlite foreign_keys": {"1"}, "sqlite defer_foreign_keys": {"1"}, "sqlite recursive_triggers": {"1"},
