@@ -25,11 +25,11 @@ func behind(t *testing.T) (direct, pooled *testdb.Env) {
 	return direct, direct.Behind(t, postgres.Listen(direct.Source))
 }
 
+// One strategy after the other: transactions of two suites would have all of the pooler's sessions.
 func TestConformanceBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
 		t.Run(strategy.String(), func(t *testing.T) {
-			t.Parallel()
 			direct, pooled := behind(t)
 			direct.OnlyReleasesRelax(t)
 			locktest.Run(t, harness(pooled, nil, strategy))
