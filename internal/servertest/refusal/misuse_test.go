@@ -147,7 +147,10 @@ func TestATransactionOfPgxCanBeFenced(t *testing.T) {
 			next := s.Take(c, "k")
 			tx, err = conn.Begin(s.Context())
 			s.OK(err)
-			s.WantErr(postgres.Fence(s.Context(), tx, l), rowlock.ErrFenced)
+			// The client looks after a COMMIT whether it has released, and may know by now.
+			if err := postgres.Fence(s.Context(), tx, l); !errors.Is(err, rowlock.ErrFenced) && !errors.Is(err, rowlock.ErrUnlocked) {
+				s.Errorf("a fence by a released lock: %v", err)
+			}
 			s.OK(tx.Rollback(s.Context()))
 			s.OK(next.Unlock(s.Context()))
 			s.OK(conn.Close(s.Context()))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -78,10 +79,12 @@ var inUse = map[string]func(ctx context.Context, db *sql.DB, d dialect.Dialect) 
 	"`Client.ForceRelease` and `rowlock release`, besides": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 		return asClient(ctx, db, d, nil, func(c *rowlock.Client) error {
 			key := lease.NewOwner().String() // an earlier one may be held still
-			if _, err := c.Lock(ctx, key); err != nil {
+			l, err := c.Lock(ctx, key)
+			if err != nil {
 				return err
 			}
-			_, err := c.ForceRelease(ctx, key, rowlock.Force{Reason: "test", By: "ada"})
+			defer runtime.KeepAlive(l) // a forgotten one is released
+			_, err = c.ForceRelease(ctx, key, rowlock.Force{Reason: "test", By: "ada"})
 			if err != nil {
 				return err
 			}
