@@ -26,9 +26,8 @@ covered      := $(filter-out ./bench/...,$(packages))
 # them.
 unwatched    := modernc.org/sqlite/lib modernc.org/libc modernc.org/memory regexp regexp/syntax
 race         := -race $(patsubst %,-gcflags=%=-race=false,$(unwatched))
-# Tests on servers wait for more than half of their time, so that two cores run more than two of
-# them.
-at_once      := -p 3 -parallel 4
+# Tests on servers wait for most of their time, so that two cores run more than two of them.
+at_once      := -p 5 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
@@ -43,7 +42,7 @@ test: ## every test, on real servers started for it, with the race detector; wha
 	@began=$$(git rev-parse HEAD) && dirty=$$(git status --porcelain) && \
 	ROWLOCK_TEST_PROMETHEUS=$$(scripts/prometheus || true) \
 	$(test_servers) $(with_languages) sh -c '\
-		scripts/explore $(at_once) -shuffle=on && \
+		scripts/explore -p 3 -parallel 8 -shuffle=on && \
 		exec go test $(race) $(at_once) -vet=off -shuffle=on -timeout 60m $(packages)' && \
 	scripts/stamp-tested "$${dirty:+changed on top of }$$began"
 
