@@ -95,7 +95,8 @@ func TestNothingOfALaneBehindPgBouncerIsLeftInASession(t *testing.T) {
 		}
 	}
 	var prepared int
-	ours := `SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%/* rowlock %'` // other tests' neighbors prepare too
+	// Other tests' neighbors prepare too.
+	ours := `SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%/* rowlock %'`
 	if err := pooled.DB.QueryRowContext(t.Context(), ours).Scan(&prepared); err != nil || prepared > 0 {
 		t.Errorf("%d statements are prepared in the session of others, %v", prepared, err)
 	}
