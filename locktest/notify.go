@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
@@ -28,7 +29,14 @@ type ear struct {
 
 	mu   sync.Mutex
 	what []string
+	lost int // announcements that were not heard in time
 }
+
+// An announcement may be lost, so that it is made again after a while. Not each may be lost.
+const (
+	inTime   = 10 * time.Second
+	mostLost = 1
+)
 
 // listen begins to listen, and returns after the first call. The goroutine and all it starts are
 // labeled.
@@ -74,10 +82,19 @@ func (e *ear) heard() []string {
 	return slices.Clone(e.what)
 }
 
-// hears waits for a key to be heard, or "" in its place, after the first n that were.
-func (e *ear) hears(n int, key string) {
+// hears waits for a key to be heard, or "" in its place, after the first n that were. It announces
+// what may have been lost again.
+func (e *ear) hears(n int, key string, announced ...string) {
 	e.Helper()
+	last := time.Now()
 	e.eventually("an announcement", func() bool {
+		if time.Since(last) > inTime {
+			last = time.Now()
+			if e.lost++; e.lost > mostLost {
+				e.Fatalf("%d announcements were not heard within %s", e.lost, inTime)
+			}
+			e.announce(announced...)
+		}
 		heard := e.heard()[n:]
 		return slices.Contains(heard, key) || slices.Contains(heard, "")
 	})
@@ -118,7 +135,7 @@ func listenHears(r *rig) {
 		n := len(e.heard())
 		r.releaseThere(l)
 		r.announce(key)
-		e.hears(n, key)
+		e.hears(n, key, key)
 	}
 	_ = e.stop()
 }
@@ -148,7 +165,7 @@ func listenHearsAll(r *rig) {
 	}
 	r.announce("a", "b", "c")
 	for _, key := range []string{"a", "b", "c"} {
-		e.hears(n, key)
+		e.hears(n, key, "a", "b", "c")
 	}
 	_ = e.stop()
 }
