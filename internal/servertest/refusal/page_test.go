@@ -43,16 +43,17 @@ func ofPage(t *testing.T) map[string][][2]string {
 
 const everyClient = "every client: locks, queues, waits, eras, the reaper"
 
-// inUse does what each row of the page is about.
+// inUse does what each row of the page is about, each time with a key of its own: one that a use
+// without all of its rights has left shared stays so for a user who may not read members.
 var inUse = map[string]func(ctx context.Context, db *sql.DB, d dialect.Dialect) error{
 	everyClient: func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 		return asClient(ctx, db, d, nil, func(c *rowlock.Client) error {
-			return c.Do(ctx, "k", func(context.Context, *rowlock.Lock) error { return nil })
+			return c.Do(ctx, lease.NewOwner().String(), func(context.Context, *rowlock.Lock) error { return nil })
 		})
 	},
 	"shared locks, besides": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 		return asClient(ctx, db, d, nil, func(c *rowlock.Client) error {
-			l, err := c.RLock(ctx, "k")
+			l, err := c.RLock(ctx, lease.NewOwner().String())
 			if err != nil {
 				return err
 			}
@@ -78,7 +79,7 @@ var inUse = map[string]func(ctx context.Context, db *sql.DB, d dialect.Dialect) 
 	},
 	"`Client.ForceRelease` and `rowlock release`, besides": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 		return asClient(ctx, db, d, nil, func(c *rowlock.Client) error {
-			key := lease.NewOwner().String() // an earlier one may be held still
+			key := lease.NewOwner().String()
 			l, err := c.Lock(ctx, key)
 			if err != nil {
 				return err
