@@ -40,11 +40,15 @@ func covers(prefixes []string, key string) bool {
 	return found || i > 0 && strings.HasPrefix(key, prefixes[i-1])
 }
 
+// listing is what the rows of one round say.
+type listing struct {
+	held map[string]lease.Record
+	bad  map[string]error // rows that cannot be read
+}
+
 // list returns the keys that are held, by pages.
-func (p *Poller) list(
-	ctx context.Context, prefixes []string,
-) (map[string]lease.Record, error) {
-	now := make(map[string]lease.Record)
+func (p *Poller) list(ctx context.Context, prefixes []string) (listing, error) {
+	now := listing{make(map[string]lease.Record), make(map[string]error)}
 	listed := prefixes
 	if len(prefixes) > mostListings {
 		listed = []string{""}
@@ -54,7 +58,7 @@ func (p *Poller) list(
 		for more := true; more; {
 			rows, err := p.inspect(ctx, f)
 			if err != nil {
-				return nil, err
+				return now, err
 			}
 			for _, r := range rows {
 				f.After = r.Key
@@ -63,7 +67,7 @@ func (p *Poller) list(
 				case r.Err != nil:
 					p.keep(now, r)
 				default:
-					now[r.Key] = r
+					now.held[r.Key] = r
 				}
 			}
 			more = len(rows) == page
@@ -73,22 +77,20 @@ func (p *Poller) list(
 }
 
 // keep lists a key whose row cannot be read as it was: nothing else is told of it until it can be.
-func (p *Poller) keep(now map[string]lease.Record, bad lease.Record) {
-	p.worse[bad.Key] = bad.Err
+func (p *Poller) keep(now listing, bad lease.Record) {
+	now.bad[bad.Key] = bad.Err
 	if was, held := p.held[bad.Key]; held {
 		was.Err = bad.Err
-		now[bad.Key] = was
+		now.held[bad.Key] = was
 	}
 }
 
 // endings says how each key has ended that was held and is held no more. A key that is held after
 // all is added to the listing: it changed hands while the pages were read.
-func (p *Poller) endings(
-	ctx context.Context, now map[string]lease.Record, prefixes []string,
-) (ended []lease.Event, err error) {
+func (p *Poller) endings(ctx context.Context, now listing, prefixes []string) (ended []lease.Event, err error) {
 	var gone []string
 	for key := range p.held {
-		if _, held := now[key]; !held && covers(prefixes, key) {
+		if _, held := now.held[key]; !held && covers(prefixes, key) {
 			gone = append(gone, key)
 		}
 	}
@@ -105,7 +107,7 @@ func (p *Poller) endings(
 			if r, there := left[key]; there && r.Err != nil {
 				p.keep(now, r)
 			} else if there && r.Held {
-				now[key] = r
+				now.held[key] = r
 			} else {
 				ended = append(ended, ending(p.held[key], r, there))
 			}

@@ -34,8 +34,7 @@ type Poller struct {
 	held   map[string]lease.Record // by the last listing; the loop's alone
 	forced map[lease.Owner]bool    // the newest records, by ID; nil before the first listing
 	denied bool                    // this user may not read records
-	bad    map[string]error        // rows that could not be read by the last listing; nil before
-	worse  map[string]error        // and those of the listing under way
+	bad    map[string]error        // rows that could not be read by the last listing
 }
 
 // New returns a poller without readers, which does nothing.
@@ -147,7 +146,6 @@ func (p *Poller) round(ctx context.Context) bool {
 		return false
 	}
 	prefixes := cover(set)
-	p.worse = make(map[string]error)
 	now, err := p.list(ctx, prefixes)
 	var ended []lease.Event
 	var forced []lease.Forced
@@ -163,10 +161,10 @@ func (p *Poller) round(ctx context.Context) bool {
 		}
 		return true
 	}
-	p.tellBad(set)
-	p.compare(set, now, p.tellForced(set, forced, ended))
+	p.tellBad(set, now.bad)
+	p.compare(set, now.held, p.tellForced(set, forced, ended))
 	for key, token := range before { // told before the listing, which does not have it
-		if _, held := now[key]; !held && p.lost[key] == token {
+		if _, held := now.held[key]; !held && p.lost[key] == token {
 			delete(p.lost, key)
 		}
 	}
@@ -191,8 +189,8 @@ func (p *Poller) begun() (set []*reader, lost map[string]int64) {
 
 // tellBad tells of each row once that cannot be read, until it can be. Comes before compare, after
 // which no reader is fresh.
-func (p *Poller) tellBad(set []*reader) {
-	for key, why := range p.worse {
+func (p *Poller) tellBad(set []*reader, bad map[string]error) {
+	for key, why := range bad {
 		_, known := p.bad[key]
 		for _, reader := range set {
 			if reader.wants(key) && (!known || reader.fresh) {
@@ -200,7 +198,7 @@ func (p *Poller) tellBad(set []*reader) {
 			}
 		}
 	}
-	p.bad = p.worse
+	p.bad = bad
 }
 
 // compare tells the readers of a listing what is new in it, and what has ended.
