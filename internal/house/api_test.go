@@ -1,17 +1,13 @@
 package house
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
-	"go/importer"
 	"go/token"
 	"go/types"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -123,14 +119,10 @@ func publicPackages(t *testing.T) map[string]*types.Package {
 	for _, path := range paths {
 		touch(t, path)
 	}
-	exports := exportData(t, paths)
-	imp := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
-		file, ok := exports[path]
-		if !ok {
-			return nil, fmt.Errorf("no export data of %s", path)
-		}
-		return os.Open(file)
-	})
+	imp, err := figures.Importer(token.NewFileSet(), ".", paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := make(map[string]*types.Package)
 	for _, path := range paths {
 		pkg, err := imp.Import(module + strings.TrimPrefix(path, "."))
@@ -160,27 +152,6 @@ func touch(t *testing.T, folder string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// exportData returns the files that the compiler has left of the packages and all they import.
-func exportData(t *testing.T, paths []string) map[string]string {
-	t.Helper()
-	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, paths...)
-	cmd := exec.Command("go", args...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := make(map[string]string)
-	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
-		var p struct{ ImportPath, Export string }
-		if err := dec.Decode(&p); err != nil {
-			t.Fatal(err)
-		}
-		files[p.ImportPath] = p.Export
-	}
-	return files
 }
 
 // api lists what a package exports: one line for each name, field and method, in order.

@@ -173,12 +173,12 @@ func (t *tree) closure(paths []string) (found []*Package) {
 // check reads the packages and finds out what their names mean. What is declared outside of the
 // repository and the standard library stays unknown, because it would have to be compiled.
 func (t *tree) check(dir string) error {
-	standard, err := t.standard(dir)
+	fset := token.NewFileSet()
+	standard, err := t.standard(fset, dir)
 	if err != nil {
 		return err
 	}
-	fset := token.NewFileSet()
-	known := importers{ours: make(map[string]*types.Package), standard: standard(fset)}
+	known := importers{ours: make(map[string]*types.Package), standard: standard}
 	for _, p := range t.packages {
 		if err := p.parse(fset); err != nil {
 			return err
@@ -220,9 +220,8 @@ func (p *Package) parse(fset *token.FileSet) error {
 	return nil
 }
 
-// standard returns what imports the packages of the standard library, of which the go command has
-// what the compiler exports.
-func (t *tree) standard(dir string) (func(*token.FileSet) types.Importer, error) {
+// standard imports the packages of the standard library.
+func (t *tree) standard(fset *token.FileSet, dir string) (types.Importer, error) {
 	paths := make(map[string]bool)
 	for _, p := range t.packages {
 		for _, i := range p.Imports {
@@ -231,8 +230,14 @@ func (t *tree) standard(dir string) (func(*token.FileSet) types.Importer, error)
 			}
 		}
 	}
+	return Importer(fset, dir, slices.Sorted(maps.Keys(paths))...)
+}
+
+// Importer imports packages, and all they import, from what the compiler has exported of them: the
+// go command, run in dir, says where that is.
+func Importer(fset *token.FileSet, dir string, packages ...string) (types.Importer, error) {
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}
-	cmd := exec.Command("go", append(args, slices.Sorted(maps.Keys(paths))...)...)
+	cmd := exec.Command("go", append(args, packages...)...)
 	cmd.Dir = dir
 	out, err := output(cmd)
 	if err != nil {
@@ -243,13 +248,12 @@ func (t *tree) standard(dir string) (func(*token.FileSet) types.Importer, error)
 		importPath, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		exports[importPath] = file
 	}
-	open := func(importPath string) (io.ReadCloser, error) {
+	return importer.ForCompiler(fset, "gc", func(importPath string) (io.ReadCloser, error) {
 		if exports[importPath] == "" {
-			return nil, fs.ErrNotExist
+			return nil, fmt.Errorf("no export data of %s", importPath)
 		}
 		return os.Open(exports[importPath])
-	}
-	return func(fset *token.FileSet) types.Importer { return importer.ForCompiler(fset, "gc", open) }, nil
+	}), nil
 }
 
 type importers struct {
