@@ -516,7 +516,7 @@ func TestABusyFileIsOpenedWhenItIsFree(t *testing.T) {
 // beneath it, is a number in the session that has asked, and an error in that of a copy or of a
 // table that was restored meanwhile, with or without what the proxy repeats there.
 func TestNothingIsGrantedInARestoredHistory(t *testing.T) {
-	for _, k := range testdb.Kinds[1:] {
+	for _, k := range testdb.Servers {
 		t.Run(k.Name, func(t *testing.T) {
 			e := k.Open(t)
 			s := e.Session(t)

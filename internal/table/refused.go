@@ -171,7 +171,7 @@ func (s *Store) swallowed(ctx context.Context, key string) error {
 	found := make(chan bool, 1) // a lane may write to it after the call has left
 	_, _ = s.once(ctx, newOp(lane.Acquire, task{
 		other: func(ctx context.Context, session *sqlstore.Session) error {
-			err := seize(ctx, session, s.d, key)
+			err := seize(ctx, session, s.d, key) // mostly it is locked, and needs no transaction
 			if err == nil {
 				err = session.InTx(ctx, func() error { return s.tryInVain(ctx, session, key, found) })
 			}
@@ -205,8 +205,7 @@ func (s *Store) tryInVain(
 	return errSeized
 }
 
-// seize locks the row of a key, and returns errSeized if another
-// transaction has it locked.
+// seize locks the row of a key, and returns errSeized if another transaction has it locked.
 func seize(ctx context.Context, s *sqlstore.Session, d *sqlstore.Dialect, key string) error {
 	var one int
 	err := s.QueryRow(ctx, d.Text("seize"), []any{[]byte(key)}, &one)
