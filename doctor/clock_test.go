@@ -64,7 +64,7 @@ func TestWhatRoundTripsExplainIsNoDrift(t *testing.T) {
 
 // This machine's clock is five seconds behind the server's.
 func TestAClockThatIsOffIsFound(t *testing.T) {
-	for _, k := range testdb.Kinds[1:] {
+	for _, k := range testdb.Servers {
 		t.Run(k.Name, func(t *testing.T) {
 			e := k.Open(t)
 			o := &Options{Only: []string{"clock"}, ClockFor: 10 * time.Millisecond}

@@ -16,20 +16,11 @@ import (
 	"github.com/rowlockdb/rowlock/locktest"
 )
 
-// servers are the databases that have row locks.
-var servers = []string{"postgres", "mariadb", "mysql"}
-
-// onServers runs f as a subtest on every database that can keep a transaction as a lock.
+// onServers runs f as a subtest on every database that can keep a transaction as a lock: SQLite has
+// no row locks.
 func onServers(t *testing.T, f func(t *testing.T, e *testdb.Env)) {
 	t.Helper()
-	for _, k := range testdb.Kinds {
-		if slices.Contains(servers, k.Name) {
-			t.Run(k.Name, func(t *testing.T) {
-				t.Parallel()
-				f(t, k.Open(t))
-			})
-		}
-	}
+	testdb.EachOf(t, testdb.Servers, f)
 }
 
 // most is how many locks the stores of these tests hold at once.

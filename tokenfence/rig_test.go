@@ -28,18 +28,14 @@ type site struct {
 // data, and with a table of tokens alone, in which no row is made yet.
 func each(t *testing.T, f func(s *site)) {
 	t.Helper()
-	for _, k := range testdb.Kinds {
-		t.Run(k.Name, func(t *testing.T) {
-			t.Parallel()
-			e := k.Open(t)
-			t.Run("beside the data", func(t *testing.T) {
-				s := beside(t, e, "report")
-				s.row("q3")
-				f(s)
-			})
-			t.Run("alone", func(t *testing.T) { f(alone(t, e, "lock_token")) })
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		t.Run("beside the data", func(t *testing.T) {
+			s := beside(t, e, "report")
+			s.row("q3")
+			f(s)
 		})
-	}
+		t.Run("alone", func(t *testing.T) { f(alone(t, e, "lock_token")) })
+	})
 }
 
 func beside(t *testing.T, e *testdb.Env, name string) *site {

@@ -132,7 +132,7 @@ func TestDoctorNamesWhatItCannotDo(t *testing.T) {
 
 // A database that is gone before the end is told, and ends the command in time.
 func TestDoctorWithoutItsDatabaseEnds(t *testing.T) {
-	for _, k := range testdb.Kinds[1:] {
+	for _, k := range testdb.Servers {
 		t.Run(k.Name, func(t *testing.T) {
 			b := newBed(t, k.Open(t))
 			g, behind := b.gate()

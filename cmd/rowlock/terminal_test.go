@@ -183,7 +183,7 @@ func (g *gate) set(closed bool) {
 }
 
 func TestTopSaysThatTheDatabaseIsGoneAndComesBack(t *testing.T) {
-	for _, k := range testdb.Kinds[1:] {
+	for _, k := range testdb.Servers {
 		t.Run(k.Name, func(t *testing.T) {
 			b := newBed(t, k.Open(t))
 			b.holds("orders/42", "reports/1")
@@ -208,7 +208,7 @@ func TestTopSaysThatTheDatabaseIsGoneAndComesBack(t *testing.T) {
 }
 
 func TestARunWithoutItsDatabaseEndsTheCommandBeforeTheLease(t *testing.T) {
-	for _, k := range testdb.Kinds[1:] {
+	for _, k := range testdb.Servers {
 		t.Run(k.Name, func(t *testing.T) {
 			b := newBed(t, k.Open(t))
 			g, behind := b.gate()

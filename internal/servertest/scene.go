@@ -37,14 +37,7 @@ func InTurn(t *testing.T, f func(s *Scene)) {
 // EachServer is Each without SQLite.
 func EachServer(t *testing.T, f func(s *Scene)) {
 	t.Helper()
-	for _, k := range testdb.Kinds {
-		if k.Name != "sqlite" {
-			t.Run(k.Name, func(t *testing.T) {
-				t.Parallel()
-				f(&Scene{t, k.Open(t)})
-			})
-		}
-	}
+	testdb.EachOf(t, testdb.Servers, func(t *testing.T, e *testdb.Env) { f(&Scene{t, e}) })
 }
 
 // On runs f on the database of that name.

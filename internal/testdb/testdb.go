@@ -44,6 +44,9 @@ var Kinds = []Kind{
 	{"mysql", "mysql", func(o ...dialect.Option) *sqlstore.Dialect { return sqlstore.Of(mysql.New(o...)) }},
 }
 
+// Servers are the Kinds with a server: all but SQLite.
+var Servers = Kinds[1:]
+
 // PgBouncer is the way to the postgres server through PgBouncer in transaction mode. It is none of Kinds: see Behind.
 var PgBouncer = Kind{"pgbouncer", "pgx", func(o ...dialect.Option) *sqlstore.Dialect {
 	return sqlstore.Of(postgres.New(append(o, postgres.Pooled())...))
@@ -147,7 +150,13 @@ var serial atomic.Int64
 // when the caller returns.
 func Each(t *testing.T, f func(t *testing.T, e *Env)) {
 	t.Helper()
-	for _, k := range Kinds {
+	EachOf(t, Kinds, f)
+}
+
+// EachOf is Each on some kinds of database.
+func EachOf(t *testing.T, kinds []Kind, f func(t *testing.T, e *Env)) {
+	t.Helper()
+	for _, k := range kinds {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			f(t, k.Open(t))

@@ -36,7 +36,7 @@ func FuzzServers(f *testing.F) {
 	seed(f)
 	var here []*table.Store
 	var envs []*testdb.Env
-	for _, k := range testdb.Kinds[1:] {
+	for _, k := range testdb.Servers {
 		if os.Getenv("ROWLOCK_TEST_"+strings.ToUpper(k.Name)) == "" {
 			continue // it is one test: it cannot skip a part
 		}

@@ -38,7 +38,7 @@ var starts = map[string]func(t *testing.T, k testdb.Kind, made ...string) *priva
 // eachPrivate has a server for each product, made with options.
 func eachPrivate(t *testing.T, made map[string][]string, f func(t *testing.T, p *private)) {
 	t.Helper()
-	for _, k := range testdb.Kinds[1:] {
+	for _, k := range testdb.Servers {
 		t.Run(k.Name, func(t *testing.T) {
 			k.DSN(t) // skips
 			t.Parallel()
