@@ -146,8 +146,8 @@ type Env struct {
 
 var serial atomic.Int64
 
-// Each runs f as a subtest on every kind of database, all of them side by side: most of a test on a server is waiting. They begin
-// when the caller returns.
+// Each runs f as a subtest on every kind of database, all of them side by side: most of a test on
+// a server is waiting. They begin when the caller returns. What they share is f's to guard.
 func Each(t *testing.T, f func(t *testing.T, e *Env)) {
 	t.Helper()
 	EachOf(t, Kinds, f)
@@ -164,7 +164,8 @@ func EachOf(t *testing.T, kinds []Kind, f func(t *testing.T, e *Env)) {
 	}
 }
 
-// InTurn is Each with one database after the other: for a test that measures the process, or changes it.
+// InTurn is Each with one database after the other: for a test that measures the process, or that
+// breaks what all of them use.
 func InTurn(t *testing.T, f func(t *testing.T, e *Env)) {
 	t.Helper()
 	for _, k := range Kinds {

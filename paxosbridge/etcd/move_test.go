@@ -19,7 +19,7 @@ import (
 // another hangs for longer than an election takes. The client of a hanging member finds another.
 func TestKeysMoveWhileMembersDie(t *testing.T) {
 	m := startMembers(t)
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.InTurn(t, func(t *testing.T, e *testdb.Env) {
 		client := dialTo(t, m.client)
 		prefix := fresh(t, client)
 		movetest.Run(t, e, movetest.Scene{

@@ -16,7 +16,7 @@ import (
 // Keys move between PostgreSQL and the group under load, while the primary is killed.
 func TestKeysMoveWhileThePrimaryDies(t *testing.T) {
 	r := newRig(t)
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+	testdb.InTurn(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name != "postgres" {
 			// The database makes no difference to the group, and each death takes half a minute.
 			return
