@@ -2,6 +2,7 @@ package standby
 
 import (
 	"database/sql"
+	"os"
 	"slices"
 	"syscall"
 	"testing"
@@ -63,4 +64,32 @@ func (a *Alone) Clone(tb testing.TB, donor *Alone) {
 	<-a.server.ended
 	a.server.cmd = nil
 	a.server.again(tb)
+}
+
+// BackUp takes a copy by mariadb-backup, while the server runs. restore ends the server, puts the
+// copy in the place of its data and starts it again.
+func (a *Alone) BackUp(tb testing.TB) (restore func(tb testing.TB)) {
+	tb.Helper()
+	s, kept := a.server, a.server.path("backup")
+	host, port := s.address(tb)
+	backup := func(tb testing.TB, args ...string) {
+		tb.Helper()
+		args = append([]string{"--no-defaults", "--target-dir=" + kept}, args...)
+		if out, err := s.command("mariadb-backup", args...).CombinedOutput(); err != nil {
+			tb.Fatalf("mariadb-backup %v: %v\n%s", args, err, out)
+		}
+	}
+	backup(tb, "--backup", "--host="+host, "--port="+port, "--user=root", "--datadir="+s.data())
+	backup(tb, "--prepare")
+	return func(tb testing.TB) {
+		tb.Helper()
+		s.signal(tb, syscall.SIGTERM)
+		<-s.ended
+		s.cmd = nil
+		if err := os.RemoveAll(s.root + s.data()); err != nil {
+			tb.Fatal(err)
+		}
+		backup(tb, "--copy-back", "--datadir="+s.data())
+		s.again(tb, a.made...)
+	}
 }

@@ -5,6 +5,7 @@
 # own.
 mariadb_needs() {
 	type mariadbd mariadb-install-db mariadb >/dev/null 2>&1 || missing+=(mariadb-server-core mariadb-client-core)
+	type mariadb-backup >/dev/null 2>&1 || missing+=(mariadb-backup) # a test restores a server with it
 }
 
 # A MariaDB that starts removes every temporary table it finds in its tmpdir: not one to share with

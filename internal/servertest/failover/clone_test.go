@@ -8,7 +8,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/standby"
 	"github.com/rowlockdb/rowlock/internal/testdb"
-	"github.com/rowlockdb/rowlock/schema"
 )
 
 // A server that was cloned from a primary by MySQL's plugin has forgotten what the primary granted
@@ -18,23 +17,43 @@ func TestNoTokenRepeatsAfterMySQLWasCloned(t *testing.T) {
 	k.DSN(t) // skips
 	donor, copied := standby.StartAlone(t, k.Name), standby.StartAlone(t, k.Name)
 	r := &restored{T: t, kind: k, source: donor.Source, d: sqlstore.Of(mysql.New())}
-	r.do(func(db *sql.DB) {
-		if err := schema.Migrate(t.Context(), db, r.d); err != nil {
-			t.Fatal(err)
-		}
-	})
+	r.migrate()
 	r.grant(2)
 	copied.Clone(t, donor)
 	forgotten := r.last
 	r.grant(3)
 
 	r.source = copied.Source
-	r.do(func(db *sql.DB) {
-		var token int64
-		if err := db.QueryRow("SELECT token FROM rowlock WHERE `key` = 'k'").Scan(&token); err != nil || token != forgotten {
-			t.Errorf("the copy has token %d, %v, want %d: it proves nothing", token, err, forgotten)
-		}
-	})
+	r.has(forgotten)
 	r.grant(2)
 	r.grant(2) // and the history is known from now on
+}
+
+// mariadb-backup puts the server's files back as they were. The server has the same name and address
+// as before, and has started: an era begins.
+func TestNoTokenRepeatsAfterMariaDBWasRestoredFromItsBackup(t *testing.T) {
+	k := testdb.Kinds[2]
+	k.DSN(t) // skips
+	server := standby.StartAlone(t, k.Name)
+	r := &restored{T: t, kind: k, source: server.Source, d: sqlstore.Of(mysql.New())}
+	r.migrate()
+	r.grant(2)
+	restore := server.BackUp(t)
+	forgotten := r.last
+	r.grant(3)
+	restore(t)
+	r.has(forgotten)
+	r.grant(2)
+	r.grant(2) // and the history is known from now on
+}
+
+// has fails the test unless the row's token is the one that was restored: else it proves nothing.
+func (r *restored) has(token int64) {
+	r.Helper()
+	r.do(func(db *sql.DB) {
+		var got int64
+		if err := db.QueryRow("SELECT token FROM rowlock WHERE `key` = 'k'").Scan(&got); err != nil || got != token {
+			r.Errorf("the copy has token %d, %v, want %d: it proves nothing", got, err, token)
+		}
+	})
 }

@@ -45,11 +45,7 @@ func restores(t *testing.T, k testdb.Kind, ways []way) {
 		t.Run(w.name, func(t *testing.T) {
 			r := &restored{T: t, kind: k, d: sqlstore.Of(k.New())}
 			r.make()
-			r.do(func(db *sql.DB) {
-				if err := schema.Migrate(t.Context(), db, r.d); err != nil {
-					t.Fatal(err)
-				}
-			})
+			r.migrate()
 			r.grant(2)
 			w.backup(r)
 			r.grant(3)
@@ -78,6 +74,15 @@ func (r *restored) make() {
 }
 
 var serial atomic.Int64
+
+func (r *restored) migrate() {
+	r.Helper()
+	r.do(func(db *sql.DB) {
+		if err := schema.Migrate(r.Context(), db, r.d); err != nil {
+			r.Fatal(err)
+		}
+	})
+}
 
 // grant locks a key n times, in a program of its own.
 func (r *restored) grant(n int) {
