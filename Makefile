@@ -27,7 +27,7 @@ covered      := $(filter-out ./bench/...,$(packages))
 unwatched    := modernc.org/sqlite/lib modernc.org/libc modernc.org/memory regexp regexp/syntax
 race         := -race $(patsubst %,-gcflags=%=-race=false,$(unwatched))
 # Tests on servers wait for most of their time, so that two cores run more than two of them.
-at_once      := -p 3 -parallel 4
+at_once      := -p 4 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
@@ -52,7 +52,7 @@ test-quick: ## the tests that need nothing but Go
 times: ## what the tests of each package take of a processor, the slowest first, and whether one takes over 90 s: P=./internal/...
 	$(test_servers) $(with_languages) scripts/times $(race) $(at_once) -timeout 60m $(or $(P),$(packages))
 
-pkg: ## the tests of one package, on servers that go on running for the next call: P=./internal/table ARGS='-race -run Conformance'
+pkg: ## the tests of one package, on servers that go on running for the next call: P=./internal/table ARGS='-race -run Batch'
 	@scripts/pkg $(or $(P),$(error the package is missing: make pkg P=./internal/table)) $(ARGS)
 
 pkg-stop: ## stop them; they end by themselves when no call has used them for half an hour
@@ -62,8 +62,8 @@ model: ## explorations in their whole breadth, among them all states of the brid
 	env -u ROWLOCK_TEST_REQUIRE scripts/explore
 
 conformance: ## all of locktest, also what make test leaves out because it repeats another run, and ten times the random sequences
-	$(test_servers) env ROWLOCK_TEST_WHOLE=1 go test $(race) -timeout 3h -run '^TestConformance' ./internal/table ./quorum
-	$(test_servers) go test $(race) -timeout 3h -run '^TestRandomCalls' ./internal/table ./optimistic ./forupdate ./quorum -rapid.checks=1000
+	$(test_servers) env ROWLOCK_TEST_WHOLE=1 go test $(race) -timeout 3h -run '^TestConformance' ./internal/table/conformance ./quorum
+	$(test_servers) go test $(race) -timeout 3h -run '^TestRandomCalls' ./internal/table/conformance ./optimistic ./forupdate ./quorum -rapid.checks=1000
 
 soak: ## waiters of many processes on one key, fences back to back, for ten minutes on each database and in each mode; more of the bridge's states
 	$(test_servers) env ROWLOCK_SOAK_MS=600000 go test $(race) -timeout 3h -v -run '^TestWaitersOfManyProcesses' ./internal/servertest/wait

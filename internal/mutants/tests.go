@@ -106,11 +106,7 @@ func (m *mutant) tests() (out []step) {
 		out = append(out, m.conformance()...)
 	}
 	for _, p := range packages {
-		s := step{pkg: p, run: ".", skip: m.others()}
-		if p == "internal/table" {
-			s.skip += "|^TestConformance|^TestRandomCalls$"
-		}
-		out = append(out, s)
+		out = append(out, step{pkg: p, run: ".", skip: m.others()})
 	}
 	return out
 }
@@ -129,7 +125,7 @@ func (m *mutant) subject() string {
 }
 
 func (m *mutant) conformance() []step {
-	pkg, every := "internal/table", "TestConformance/(update|insert)/^"+m.db+"$"
+	pkg, every := "internal/table/conformance", "TestConformance/(update|insert)/^"+m.db+"$"
 	whole := []step{
 		{pkg: pkg, run: every + "|^TestRandomCalls$/^" + m.db + "$"},
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
-	"github.com/rowlockdb/rowlock/locktest"
 )
 
 // behind returns tables seen directly, and the same seen through PgBouncer in transaction mode.
@@ -23,18 +22,6 @@ func behind(t *testing.T) (direct, pooled *testdb.Env) {
 	testdb.PgBouncer.DSN(t) // skips, before there are tables
 	direct = on(t, "postgres")
 	return direct, direct.Behind(t, postgres.Listen(direct.Source))
-}
-
-// One strategy after the other: transactions of two suites would have all of the pooler's sessions.
-func TestConformanceBehindPgBouncer(t *testing.T) {
-	t.Parallel()
-	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
-		t.Run(strategy.String(), func(t *testing.T) {
-			direct, pooled := behind(t)
-			direct.OnlyReleasesRelax(t)
-			locktest.Run(t, harness(pooled, nil, strategy))
-		})
-	}
 }
 
 // Two stores at once, each with more lanes than the pooler has server connections, so that these

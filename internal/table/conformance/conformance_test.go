@@ -1,4 +1,4 @@
-package table_test
+package conformance_test
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
@@ -54,6 +55,20 @@ func conforms(t *testing.T, strategy sqlstore.Strategy, kinds []testdb.Kind) {
 			e.OnlyReleasesRelax(t)
 			other := testdb.Kinds[0].Open(t) // a database that has nothing to do with e's
 			locktest.Run(t, harness(e, other, strategy))
+		})
+	}
+}
+
+// One strategy after the other: transactions of two suites would have all of the pooler's sessions.
+func TestConformanceBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		t.Run(strategy.String(), func(t *testing.T) {
+			testdb.PgBouncer.DSN(t) // skips, before there are tables
+			direct := testdb.Kinds[1].Open(t)
+			direct.OnlyReleasesRelax(t)
+			pooled := direct.Behind(t, postgres.Listen(direct.Source))
+			locktest.Run(t, harness(pooled, nil, strategy))
 		})
 	}
 }
