@@ -89,7 +89,7 @@ var reports = []struct {
 func TestAReplyLostAfterExecutionEndsInAtMostOneGrantAndNoGhost(t *testing.T) {
 	t.Parallel()
 	var total atomic.Int64
-	every := race.Few(7, 1) // one cell of so many: no multiple of the faults of an operation
+	every := race.Few(11, 1) // one cell of so many: no multiple of the faults of an operation
 	t.Run("databases", func(t *testing.T) {
 		testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 			began := time.Now()
