@@ -115,8 +115,7 @@ func openTable(
 		Lanes: lanes, Strategy: full.Strategy, Limit: full.TTL, Evicts: full.EvictAfter > 0,
 		Timeout:     min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
 		RequireSync: full.RequireSync, Relax: !full.DurableRelease,
-		Hints:      limit == 0 || limit > lanes+d.HintConnections(),   // the application needs one
-		Turns:      limit == 0 || limit > lanes+d.HintConnections()+2, // and so may the trace
+		Hints:      limit == 0 || limit > lanes+d.HintConnections(), // the application needs one
 		TraceNeeds: traceNeeds(limit, lanes, d),
 		Began:      eraTeller(full.Logger, d),
 	})

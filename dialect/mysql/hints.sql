@@ -2,11 +2,10 @@
 -- dialect.
 
 -- name: register
--- process, note, how long in µs, keys as a JSON array, in order. The note is 'turns' for a process
--- that waits for its turn of the key in a queue of the server, which no process wakes. 'hears', for
--- one that listens, decides nothing: wake asks who holds the user lock by which it finds the
--- session. ON DUPLICATE KEY UPDATE, which the rows of locks must avoid, does no harm here, because
--- rowlock does not use the count of rows.
+-- process, note, how long in µs, keys as a JSON array, in order. The note is 'hears' for a process
+-- that listens. It decides nothing: wake asks who holds the user lock by which it finds the session.
+-- ON DUPLICATE KEY UPDATE, which the rows of locks must avoid, does no harm here, because rowlock does
+-- not use the count of rows.
 INSERT INTO rowlock_queue (`key`, waiter, note, alive_until)
 SELECT w.k, w.waiter, w.note, w.until
 FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, ? AS note,
@@ -34,12 +33,6 @@ SELECT least(100, (SELECT count(*) FROM rowlock_queue AS q
                    WHERE q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
                      AND q.alive_until > UTC_TIMESTAMP(6)))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$')) AS j ORDER BY j.n
-
--- name: unturned
--- key. The processes that wait for it, without those that wait for their turn.
-SELECT q.waiter FROM rowlock_queue AS q
-WHERE q.`key` = ? AND q.`rank` IS NULL AND q.note <> 'turns' AND q.alive_until > UTC_TIMESTAMP(6)
-LIMIT 100
 
 -- name: listen-as
 -- names as a JSON array. A session that listens holds a user lock, and its name is the session's
@@ -73,20 +66,16 @@ WHERE IS_USED_LOCK(j.k) IS NOT NULL
 -- name: wake
 -- channel, process, channel, process, keys as a JSON array. Returns the process to wake for each key,
 -- or nothing: of those that wait and listen, the next by owner, or the first of all. A process listens
--- from the moment its session has the user lock. No row: all that wait do so for their turn.
+-- from the moment its session has the user lock.
 SELECT COALESCE(
   (SELECT q.waiter FROM rowlock_queue AS q
    WHERE IS_USED_LOCK(CONCAT(?, '_', HEX(SUBSTRING(q.waiter, 1, 8)))) IS NOT NULL
      AND q.waiter > ? AND q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
-     AND q.alive_until > UTC_TIMESTAMP(6) AND q.note <> 'turns'
+     AND q.alive_until > UTC_TIMESTAMP(6)
    ORDER BY q.`key`, q.waiter LIMIT 1),
   (SELECT q.waiter FROM rowlock_queue AS q
    WHERE IS_USED_LOCK(CONCAT(?, '_', HEX(SUBSTRING(q.waiter, 1, 8)))) IS NOT NULL
      AND q.waiter < ? AND q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
-     AND q.alive_until > UTC_TIMESTAMP(6) AND q.note <> 'turns'
+     AND q.alive_until > UTC_TIMESTAMP(6)
    ORDER BY q.`key`, q.waiter LIMIT 1), _binary '')
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
-WHERE NOT EXISTS (SELECT 1 FROM rowlock_queue AS q WHERE q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
-    AND q.note = 'turns' AND q.alive_until > UTC_TIMESTAMP(6))
-  OR EXISTS (SELECT 1 FROM rowlock_queue AS q WHERE q.`key` = UNHEX(j.k)
-    AND (q.`rank` IS NOT NULL OR q.note <> 'turns') AND q.alive_until > UTC_TIMESTAMP(6))

@@ -30,6 +30,6 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 		Pin:         pin, PinsSession: true,
 		Fence: d.fence, PeekOnce: d.peekOnce, LargestValue: d.largestValue, Silence: d.silence,
 		Synchronous: d.synchronous,
-		Listener:    d, Apart: true, Evictor: d, Turner: d, Expects: true,
+		Listener:    d, Apart: true, Evictor: d, Expects: true,
 	}
 }

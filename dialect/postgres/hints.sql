@@ -7,8 +7,7 @@
 -- name: register
 -- $1 process, $2 note, $3 how long in µs, $4 keys as an array literal, in order. The note is 'hears'
 -- for a process that listens: wake chooses only such a process, because a message to one that does
--- not listen would be lost each time it is chosen. It is 'turns' for one that waits for its turn of
--- the key in a queue of the server, which no process wakes.
+-- not listen would be lost each time it is chosen.
 WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO rowlock_queue (key, waiter, note, alive_until)
 SELECT w.key, $1::bytea, $2::text, clock_timestamp() + $3::bigint * interval '1 microsecond'
@@ -36,12 +35,6 @@ SELECT (SELECT count(*) FROM (SELECT 1 FROM rowlock_queue AS q
           AS live)
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 
--- name: unturned
--- $1 key. The processes that wait for it, without those that wait for their turn.
-SELECT q.waiter FROM rowlock_queue AS q
-WHERE q.key = $1 AND q.rank IS NULL AND q.note <> 'turns' AND q.alive_until > clock_timestamp()
-LIMIT 100
-
 -- name: announce
 -- $1 channel, $2 messages as an array literal. It is never part of a transaction that writes: a
 -- NOTIFY holds a lock of the whole cluster until its commit has ended, and only the commit of a
@@ -52,8 +45,7 @@ SELECT pg_notify($1::text, m) FROM unnest($2::text::text[]) AS m
 -- $1 channel, $2 keys as an array literal, $3 the process that wakes. It sends one message for each
 -- key, as announce does, on the channel of one process: the next by owner, or the first of all.
 -- Each process that is woken wakes the next after itself, so that each is chosen in turn without a
--- record of the order. If there is none, the message is for all, unless all of them wait for their
--- turn.
+-- record of the order. If there is none, the message is for all.
 SELECT pg_notify($1::text || coalesce('_' || encode(substr(coalesce(
   (SELECT q.waiter FROM rowlock_queue AS q
    WHERE q.key = w.key AND q.waiter > $3 AND q.rank IS NULL AND q.note = 'hears'
@@ -64,7 +56,3 @@ SELECT pg_notify($1::text || coalesce('_' || encode(substr(coalesce(
      AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1)), 1, 8), 'hex'), ''), encode(w.key, 'hex'))
 FROM unnest($2::text::bytea[]) AS w (key)
-WHERE NOT EXISTS (SELECT 1 FROM rowlock_queue AS q WHERE q.key = w.key AND q.waiter <> $3
-    AND q.rank IS NULL AND q.note = 'turns' AND q.alive_until > clock_timestamp())
-  OR EXISTS (SELECT 1 FROM rowlock_queue AS q WHERE q.key = w.key AND q.waiter <> $3
-    AND (q.rank IS NOT NULL OR q.note <> 'turns') AND q.alive_until > clock_timestamp())

@@ -30,8 +30,6 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 	}
 	if s.Pooled {
 		f.PinShared = pinShared
-	} else { // or a turn would be whichever client's that has the session next
-		f.Turner = d
 	}
 	return d, f
 }

@@ -505,11 +505,6 @@ SELECT /* rowlock waiting */ least(100, (SELECT count(*) FROM `rowlock_queue` AS
                      AND q.alive_until > UTC_TIMESTAMP(6)))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$')) AS j ORDER BY j.n
 
--- dialect/mysql/hints.sql: unturned
-SELECT /* rowlock unturned */ q.waiter FROM `rowlock_queue` AS q
-WHERE q.`key` = ? AND q.`rank` IS NULL AND q.note <> 'turns' AND q.alive_until > UTC_TIMESTAMP(6)
-LIMIT 100
-
 -- dialect/mysql/hints.sql: listen-as
 SELECT /* rowlock listen-as */ j.n FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(64) PATH '$')) AS j
 WHERE GET_LOCK(j.k, 0) = 1 LIMIT 1
@@ -533,18 +528,14 @@ SELECT /* rowlock wake */ COALESCE(
   (SELECT q.waiter FROM `rowlock_queue` AS q
    WHERE IS_USED_LOCK(CONCAT(?, '_', HEX(SUBSTRING(q.waiter, 1, 8)))) IS NOT NULL
      AND q.waiter > ? AND q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
-     AND q.alive_until > UTC_TIMESTAMP(6) AND q.note <> 'turns'
+     AND q.alive_until > UTC_TIMESTAMP(6)
    ORDER BY q.`key`, q.waiter LIMIT 1),
   (SELECT q.waiter FROM `rowlock_queue` AS q
    WHERE IS_USED_LOCK(CONCAT(?, '_', HEX(SUBSTRING(q.waiter, 1, 8)))) IS NOT NULL
      AND q.waiter < ? AND q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
-     AND q.alive_until > UTC_TIMESTAMP(6) AND q.note <> 'turns'
+     AND q.alive_until > UTC_TIMESTAMP(6)
    ORDER BY q.`key`, q.waiter LIMIT 1), _binary '')
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
-WHERE NOT EXISTS (SELECT 1 FROM `rowlock_queue` AS q WHERE q.`key` = UNHEX(j.k) AND q.`rank` IS NULL
-    AND q.note = 'turns' AND q.alive_until > UTC_TIMESTAMP(6))
-  OR EXISTS (SELECT 1 FROM `rowlock_queue` AS q WHERE q.`key` = UNHEX(j.k)
-    AND (q.`rank` IS NOT NULL OR q.note <> 'turns') AND q.alive_until > UTC_TIMESTAMP(6))
 
 -- dialect/mysql/hold.sql: write-lock
 

@@ -440,11 +440,6 @@ SELECT /* rowlock waiting */ (SELECT count(*) FROM (SELECT 1 FROM "rowlock_queue
           AS live)
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 
--- dialect/postgres/hints.sql: unturned
-SELECT /* rowlock unturned */ q.waiter FROM "rowlock_queue" AS q
-WHERE q.key = $1 AND q.rank IS NULL AND q.note <> 'turns' AND q.alive_until > clock_timestamp()
-LIMIT 100
-
 -- dialect/postgres/hints.sql: announce
 SELECT /* rowlock announce */ pg_notify($1::text, m) FROM unnest($2::text::text[]) AS m
 
@@ -459,10 +454,6 @@ SELECT /* rowlock wake */ pg_notify($1::text || coalesce('_' || encode(substr(co
      AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1)), 1, 8), 'hex'), ''), encode(w.key, 'hex'))
 FROM unnest($2::text::bytea[]) AS w (key)
-WHERE NOT EXISTS (SELECT 1 FROM "rowlock_queue" AS q WHERE q.key = w.key AND q.waiter <> $3
-    AND q.rank IS NULL AND q.note = 'turns' AND q.alive_until > clock_timestamp())
-  OR EXISTS (SELECT 1 FROM "rowlock_queue" AS q WHERE q.key = w.key AND q.waiter <> $3
-    AND (q.rank IS NOT NULL OR q.note <> 'turns') AND q.alive_until > clock_timestamp())
 
 -- dialect/postgres/hold.sql: write-lock
 

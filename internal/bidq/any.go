@@ -76,7 +76,7 @@ func (p *anyPlace) Lost(_ context.Context, err error) (again bool, failed error)
 		}
 	}
 	for _, key := range p.q.local.LostAny(p.g) {
-		p.q.beaten(key, acquire.Observed(held[key]))
+		p.q.watch(key, acquire.Observed(held[key]))
 		p.q.local.Notify(key)
 	}
 	return false, nil
@@ -113,7 +113,6 @@ func (p *anyPlace) Seen() acquire.Seen { return p.q.seen(p.Awaits()) }
 // processes if there are none here.
 func (p *anyPlace) Won(g acquire.Grants) {
 	key := g.Each[0].Req.Key
-	p.q.waited(key, g)
 	others, unused := p.q.local.WonAny(p.g, key)
 	p.q.hints.Forget(key) // its holder will announce it
 	if others {
@@ -131,9 +130,6 @@ func (p *anyPlace) Leave(context.Context) signal {
 }
 
 func (p *anyPlace) passOn(keys []string) {
-	for _, key := range p.call.Keys {
-		p.q.relay.gone(key)
-	}
 	for _, key := range keys {
 		p.q.hints.PassOn(key)
 	}

@@ -20,31 +20,25 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 		}
 	}
 	for _, i := range items {
-		i.Over = q.local.Len(i.Lease.Key) > 0 &&
-			(q.budget.Spent(i.Lease.Key, time.Now()) || q.relay.spent(i.Lease.Key))
+		i.Over = q.local.Len(i.Lease.Key) > 0 && q.budget.Spent(i.Lease.Key, time.Now())
 	}
 	if i := items[0]; len(items) == 1 && !i.Over && !i.Left && !i.Lease.Shared {
 		if q.handOn(ctx, i) {
-			q.relay.handed(i.Lease.Key)
 			return
 		}
 	}
 	q.release(ctx, items)
 }
 
-// Kept ends this process's turn: no release of key follows.
-func (q *Queue) Kept(key string) {
-	q.budget.Left(key, time.Now())
-	q.relay.endures(key)
-}
+// Kept notes that this process is done with key: no release of it follows.
+func (q *Queue) Kept(key string) { q.budget.Left(key, time.Now()) }
 
 // release releases what is left of the items. A lease of a waiter that had left in a hand-over is
 // no news to an item. Nor is it one that the row does not name a lease any more which may have been
 // passed on.
 func (q *Queue) release(ctx context.Context, items []*handback.Item) {
 	for _, i := range items {
-		i.Turn = q.relay.leaves(i.Lease.Key)
-		if i.Over && !q.relay.waits(i.Lease.Key) {
+		if i.Over {
 			q.local.Hold(i.Lease.Key)
 		}
 	}
@@ -83,7 +77,7 @@ func (q *Queue) announceAll(items []*handback.Item) {
 		if byTx || i.Over && !a.Awaited && !a.Looked {
 			a.Awaited = q.awaited(i.Lease.Key)
 		}
-		if q.announces(i.Lease.Key, a.Awaited, i.Turn) {
+		if q.announces(i.Lease.Key, a.Awaited) {
 			now = append(now, i.Lease.Key)
 		}
 	}
@@ -91,7 +85,7 @@ func (q *Queue) announceAll(items []*handback.Item) {
 		return
 	}
 	q.hints.Announce(now...)
-	if q.hints.Wakes() { // only there are turns, for which the budget counts from now
+	if q.hints.Wakes() { // only there are time slices, and the pause after one counts from now
 		for _, key := range now {
 			q.budget.Left(key, time.Now())
 		}
@@ -104,10 +98,6 @@ func (q *Queue) announceAll(items []*handback.Item) {
 func (q *Queue) wakeLocal(i *handback.Item) {
 	key := i.Lease.Key
 	switch {
-	case i.Err == nil && q.relay.waits(key):
-		if q.local.Len(key) > 0 { // the poller forgets keys without waiters
-			q.poller.Rest(key, q.relay.rest())
-		}
 	case i.Over && i.Answer.Awaited && i.Err == nil:
 		time.AfterFunc(q.room(), func() { q.local.Resume(key) })
 	case i.Over:

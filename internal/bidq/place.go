@@ -44,7 +44,7 @@ func (q *Queue) Join(ctx context.Context, c *acquire.Call) (acquire.Place, bool,
 		q.cfg.Asker.Discard(ctx, p.Leave(ctx).Grant)
 		return nil, false, err
 	}
-	return p, len(c.Keys) > 1 || !q.yields(ctx, w), nil
+	return p, len(c.Keys) > 1 || !q.yields(w), nil
 }
 
 func (q *Queue) join(key string, c *acquire.Call) (w *waiter, first bool) {
@@ -55,7 +55,7 @@ func (q *Queue) join(key string, c *acquire.Call) (w *waiter, first bool) {
 // another process waits for it.
 func (p *place) makeRoom(ctx context.Context, began time.Time) error {
 	for _, key := range p.call.Keys {
-		if p.q.relay.takes(key) || !p.q.budget.Spent(key, began) || p.q.budget.Quiet(key, began) ||
+		if !p.q.budget.Spent(key, began) || p.q.budget.Quiet(key, began) ||
 			!p.q.hints.Awaited(ctx, key) {
 			continue
 		}
@@ -83,12 +83,11 @@ func (p *place) Lost(_ context.Context, err error) (again bool, failed error) {
 	first, here := inTheWay(err, p.w.Key)
 	if first == nil || here != nil {
 		p.q.local.Lost(p.w)
-		p.q.beaten(p.w.Key, acquire.Observed(here)) // without a holder the database is overloaded
+		p.q.watch(p.w.Key, acquire.Observed(here)) // without a holder the database is overloaded
 		p.q.local.Notify(p.w.Key)
 		return false, nil
 	}
 	p.q.local.Leave(p.w)
-	p.q.relay.gone(p.w.Key)
 	if p.q.local.Len(p.w.Key) == 0 {
 		p.q.hints.PassOn(p.w.Key) // this process may have been woken for it, and no other
 	}
@@ -146,10 +145,7 @@ func (q *Queue) seen(key string) acquire.Seen {
 
 // Won leaves the queue. The poller now and then polls a key that this process holds and others of
 // it wait for: they will know sooner of its release.
-func (p *place) Won(g acquire.Grants) {
-	if p.w.Signal != nil { // it has lost a bid, or came behind another
-		p.q.waited(p.w.Key, g)
-	}
+func (p *place) Won(acquire.Grants) {
 	if p.q.local.Won(p.w) {
 		p.q.poller.Own(p.w.Key, waitq.Observed{Note: p.call.Want.Note, Remaining: p.call.Want.TTL})
 		p.q.local.Notify(p.w.Key)
@@ -157,8 +153,4 @@ func (p *place) Won(g acquire.Grants) {
 }
 
 // Leave leaves the queue.
-func (p *place) Leave(context.Context) signal {
-	s := p.q.local.Leave(p.w)
-	p.q.relay.gone(p.w.Key)
-	return s
-}
+func (p *place) Leave(context.Context) signal { return p.q.local.Leave(p.w) }

@@ -37,7 +37,6 @@ type Queue struct {
 	budget waitq.Budget
 	poller waitq.Poller
 	hints  *hint.Hints
-	relay  relay
 }
 
 // New returns a queue without waiters.
@@ -50,15 +49,13 @@ func New(cfg Config) *Queue {
 		Read:   q.read, Found: q.found,
 	}
 	q.poller.Start()
-	cfg.Hints.Heard, cfg.Hints.Chosen = q.heard, q.chosen
+	cfg.Hints.Heard, cfg.Hints.Chosen = q.Wake, q.chosen
 	q.hints = hint.New(q.store, cfg.Hints)
-	q.relay.start(q)
 	return q
 }
 
 // Stop ends polling and hints. The last waiter has left, and the last lease was given up.
 func (q *Queue) Stop() {
-	q.relay.stop()
 	q.poller.Stop()
 	q.hints.Stop()
 }
@@ -70,13 +67,6 @@ func (q *Queue) Wake(key string) {
 		return
 	}
 	q.local.Wake(key)
-}
-
-// heard is Wake for a message to all. Where this process waits for its turn, another one has it.
-func (q *Queue) heard(key string) {
-	if key == "" || !q.relay.waits(key) {
-		q.Wake(key)
-	}
 }
 
 // Freed wakes the waiters of a key, in all processes, that was freed by other means than GiveUp.
@@ -93,38 +83,13 @@ func (q *Queue) Hints() (heard int64, connected bool) { return q.hints.Heard(), 
 
 // Granted notes a grant to this process.
 func (q *Queue) Granted(key string, token int64, sent time.Time) {
-	took := time.Since(sent)
-	q.budget.Granted(key, token, sent, took)
-	q.relay.won(key, token, took)
-}
-
-// waited has this process take turns for a busy key that is granted to a caller which has waited
-// for it: a process that is woken again and again may never poll. It is called before Granted. A
-// slot of a limit has no waiters, and a turn of one would only keep turns from other keys.
-func (q *Queue) waited(key string, g acquire.Grants) {
-	for i := range g.Each {
-		own, at := q.budget.Last(key)
-		if others := g.Each[i].Answer.Token - own - 1; own > 0 && g.Each[i].Req.Key == key &&
-			waitq.Busy(others, g.Sent.Sub(at), q.cfg.PollMin) {
-			q.relay.enter(key)
-		}
-	}
+	q.budget.Granted(key, token, sent, time.Since(sent))
 }
 
 // watch has the poller poll key, with what this process knows of how often it changes hands.
 func (q *Queue) watch(key string, o waitq.Observed) {
 	o.Token, o.At = q.budget.Last(key)
 	q.poller.Watch(key, o)
-}
-
-// beaten schedules the next poll after a failed attempt. In its process's time slice the head
-// attempts again soon: so often that the poll would be put off each time.
-func (q *Queue) beaten(key string, o waitq.Observed) {
-	if q.relay.lost(key) {
-		q.poller.Rest(key, 2*q.cfg.PollMin)
-	} else {
-		q.watch(key, o)
-	}
 }
 
 // read is the poller's statement. It registers this process first, so that a release after the read
@@ -138,7 +103,6 @@ func (q *Queue) read(ctx context.Context, keys []string) (map[string]waitq.Obser
 		return nil, err
 	}
 	q.hints.Count(ctx, records)
-	q.relay.count(ctx, keys)
 	found := make(map[string]waitq.Observed, len(records))
 	for _, r := range records {
 		found[r.Key] = waitq.Observed{
@@ -155,15 +119,6 @@ func (q *Queue) read(ctx context.Context, keys []string) (map[string]waitq.Obser
 // found has the head of key's queue bid if the key may be free. The head bids for a fleeting key
 // whatever the poll has read: until a poll has found it free, its holder has it again.
 func (q *Queue) found(key string, o waitq.Observed) {
-	if own, _ := q.budget.Last(key); o.Busy && o.Token > own+1 { // or this process has had it itself
-		q.relay.enter(key)
-	}
-	q.relay.polled(key, o)
-	if q.relay.waits(key) {
-		q.poller.Rest(key, q.relay.rest())
-		q.local.Notify(key)
-		return
-	}
 	if o.Free || o.Fleeting && !q.hints.Wakes() {
 		if rest := q.precedence(key, o); rest > 0 {
 			q.poller.Later(key, rest)

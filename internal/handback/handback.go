@@ -63,8 +63,6 @@ type Item struct {
 	Passed bool
 	// Over is the Queue's: this process has had the key for long enough.
 	Over bool
-	// Turn is the Queue's: the release ends this process's turn.
-	Turn bool
 }
 
 // Heir is the next owner of a slot, and what it was answered.

@@ -124,18 +124,3 @@ func (h *Hints) postponed() []string {
 	clear(h.later)
 	return keys
 }
-
-// AnnounceFrom wakes the process whose turn it is after from, in the order of their names, as if
-// that had released key. Announce begins with this process, and would wake the same one each time.
-func (h *Hints) AnnounceFrom(from lease.Owner, key string) {
-	h.mu.Lock()
-	waker := h.waker
-	stopped := h.stopped
-	h.mu.Unlock()
-	if waker == nil || stopped {
-		return
-	}
-	ctx, cancel := context.WithTimeout(h.ctx, seam.Timeout)
-	defer cancel()
-	_ = waker.Wake(ctx, from, []string{key}) // a hint that is lost; they poll
-}

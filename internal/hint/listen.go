@@ -61,13 +61,6 @@ func (h *Hints) again() {
 	clear(h.until)
 }
 
-// Renew has this process register anew for key, because the store now registers it in another way.
-func (h *Hints) Renew(key string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.until, key)
-}
-
 // hear listens until the client has been idle for a while. The next poll then begins anew.
 func (h *Hints) hear(listen func(ctx context.Context, heard func(key string)) error) {
 	ctx, cancel := context.WithCancel(h.ctx)

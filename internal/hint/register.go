@@ -109,13 +109,6 @@ func (h *Hints) Count(ctx context.Context, records []lease.Record) {
 	}
 }
 
-// Recount has the next Count count the processes that wait for key, even if it was a moment ago.
-func (h *Hints) Recount(key string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.crowds, key)
-}
-
 func (h *Hints) uncounted(records []lease.Record) (keys []string) {
 	now := time.Now()
 	h.mu.Lock()

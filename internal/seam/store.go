@@ -40,7 +40,6 @@ type Store struct {
 	forcer   lease.ForceReleaser
 	tracer   lease.Tracer
 	meter    Meter
-	turner   Turner
 }
 
 // Of resolves what the store can do, by itself or by a store beneath it.
@@ -68,7 +67,6 @@ func Of(store lease.Store) *Store {
 	s.forcer, _ = As[lease.ForceReleaser](store)
 	s.tracer, _ = As[lease.Tracer](store)
 	s.meter, _ = As[Meter](store)
-	s.turner, _ = As[Turner](store)
 	if s.Waker != nil && !s.Waker.Wakes() {
 		s.Waker = nil
 	}

@@ -89,8 +89,6 @@ type Features struct {
 	// a session of its own, so that no statement of a lock waits for a message.
 	Apart   bool
 	Evictor Evictor
-	// Turner is nil if processes cannot queue in the server.
-	Turner Turner
 }
 
 // HintConnections is how many connections hints take beside the lanes.
@@ -117,20 +115,6 @@ type Listener interface {
 	Announce(ctx context.Context, s *Session, channel string, keys []string) error
 	// Wake is Announce for one process: see lease.Waker.
 	Wake(ctx context.Context, s *Session, channel string, process lease.Owner, keys []string) error
-}
-
-// Turner is a server in which sessions queue for a name, by a lock that depends on no table. One
-// session has the turn of a key at a time, and a session that ends gives it to the next.
-type Turner interface {
-	// PrepareTurns makes the settings of a session that waits for turns, and for nothing else.
-	PrepareTurns(ctx context.Context, s *Session) error
-	// AwaitTurn waits until the session has the turn of key, for a few seconds at most. again says
-	// that it has the turn now: it goes to the next session, and this one to the end of the queue.
-	// An error says that the session must be discarded; one that is lease.ErrUnsupported, that
-	// another try is in vain.
-	AwaitTurn(ctx context.Context, s *Session, channel, key string, again bool) error
-	// EndTurn gives the turn of key to the next session.
-	EndTurn(ctx context.Context, s *Session, channel, key string) error
 }
 
 // Evictor is a server that shows which session has the row of an expired key locked, and can end

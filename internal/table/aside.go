@@ -2,7 +2,6 @@ package table
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -11,13 +10,6 @@ import (
 
 // asideIdle is how long a session beside the lanes stays open after its last use.
 const asideIdle = 10 * time.Second
-
-// tryTimeout bounds how long try waits for a connection: the application may need those of the
-// pool.
-const tryTimeout = time.Second
-
-// errInUse is the answer of try while the session is in use.
-var errInUse = errors.New("the session is in use")
 
 // aside is a session beside the lanes, for what may wait where no lock may. The first use opens it.
 type aside struct {
@@ -31,14 +23,12 @@ type aside struct {
 	closed  bool
 
 	mute time.Duration // how long nothing is sent after a failure
-	keep time.Duration // how long the session stays open after its last use
 }
 
 func (a *aside) open(
 	pool sqlstore.Pool, setup func(context.Context, *sqlstore.Session) error,
 ) {
 	a.pool, a.setup, a.turn = pool, setup, make(chan struct{}, 1)
-	a.keep = asideIdle
 }
 
 // use runs f once, after those that came before. An error before f is sqlstore.NotSent.
@@ -69,34 +59,6 @@ func (a *aside) use(
 	return nil
 }
 
-// try runs f for as long as it takes, unless the session stays in use: one that is idle may just be
-// dropped. It drops the session after an error.
-func (a *aside) try(
-	ctx context.Context, f func(ctx context.Context, session *sqlstore.Session) error,
-) error {
-	dialing, cancel := context.WithTimeout(ctx, tryTimeout)
-	defer cancel()
-	select {
-	case a.turn <- struct{}{}:
-	case <-dialing.Done():
-		return errInUse
-	}
-	defer func() { <-a.turn }()
-	if a.idle != nil {
-		a.idle.Stop()
-	}
-	err := a.connect(dialing)
-	if err == nil {
-		err = f(ctx, a.session)
-	}
-	if err != nil {
-		a.drop()
-		return err
-	}
-	a.rest()
-	return nil
-}
-
 func (a *aside) connect(ctx context.Context) error {
 	if a.closed {
 		return lease.ErrClosed
@@ -120,10 +82,10 @@ func (a *aside) connect(ctx context.Context) error {
 // rest has the session end after a while without use.
 func (a *aside) rest() {
 	if a.idle != nil {
-		a.idle.Reset(a.keep)
+		a.idle.Reset(asideIdle)
 		return
 	}
-	a.idle = time.AfterFunc(a.keep, func() {
+	a.idle = time.AfterFunc(asideIdle, func() {
 		a.turn <- struct{}{}
 		a.drop()
 		<-a.turn

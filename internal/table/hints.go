@@ -15,9 +15,6 @@ type hints struct {
 	pool  sqlstore.Pool // nil if the pool can spare no connection
 	every time.Duration
 	bell  aside
-	// turner is the session that waits for turns, if turns says that a connection can be spared.
-	turner aside
-	turns  bool
 
 	mu        sync.Mutex
 	closed    bool
@@ -27,7 +24,6 @@ type hints struct {
 	hearing   map[lease.Owner]bool // processes that a message for them alone reaches
 	sources   int                  // connections or watches that hear of the others' releases
 	awaited   map[waits]time.Time  // until when a process may be woken for a key
-	turnsOf   string               // the key for which this process bids only in its turn
 }
 
 // connected reports whether a Listen hears anything now.
@@ -79,7 +75,6 @@ func (h *hints) open(db sqlstore.Pool, d *sqlstore.Dialect, o Options) {
 	h.every = cmp.Or(o.Watch, 10*time.Millisecond)
 	h.bell.open(db, d.Setup)
 	h.bell.mute = bellMuted
-	h.turns = o.Turns
 	h.base, h.end = context.WithCancel(context.Background())
 }
 
@@ -103,5 +98,4 @@ func (h *hints) close() {
 	h.end()
 	h.listening.Wait()
 	h.bell.close()
-	h.turner.close()
 }

@@ -36,8 +36,6 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 	s.optimistic, s.emptied.store = o.Optimistic, s
 	s.joins.verb, s.joins.run, s.leaves.verb, s.leaves.run = "share", s.share, "release", s.leave
 	s.hints.open(db, d, o)
-	s.hints.turner.open(db, s.prepareTurns)
-	s.hints.turner.keep = turnsIdle
 	s.desk.open(db, d, o)
 	s.eras = era.New(d, o.Began)
 	if s.sync, err = requireSync(d, o); err != nil {

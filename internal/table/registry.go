@@ -2,7 +2,6 @@ package table
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -26,13 +25,11 @@ func (s *Store) Register(
 		return s.note(ctx, "register", keys, awaiting(d, process, ""))
 	}
 	s.hints.awaits(process, keys, time.Now().Add(d+late))
-	turn, others := s.hints.apart(keys)
 	how := ""
 	if s.hints.reaches(process) {
 		how = "hears"
 	}
-	return errors.Join(s.note(ctx, "register", turn, awaiting(d, process, "turns")),
-		s.note(ctx, "register", others, awaiting(d, process, how)))
+	return s.note(ctx, "register", keys, awaiting(d, process, how))
 }
 
 func awaiting(d time.Duration, process lease.Owner, how ...any) func(list any) []any {
@@ -73,23 +70,6 @@ func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string)
 // Waiting counts the waiters of each key, in one statement that locks and writes nothing.
 func (s *Store) Waiting(ctx context.Context, keys []string) ([]int, error) {
 	return perKey[int](ctx, s, "waiting", keys, s.d.List(keys))
-}
-
-// Unturned returns the processes that wait for key, but for those that wait for their turn.
-func (s *Store) Unturned(ctx context.Context, key string) ([]lease.Owner, error) {
-	read := func(ctx context.Context, session *sqlstore.Session) (all []lease.Owner, err error) {
-		err = session.Query(ctx, s.d.Text("unturned"), []any{[]byte(key)},
-			func(row sqlstore.Columns) error {
-				var waiter []byte
-				err := row.Scan(&waiter)
-				if err == nil && len(waiter) == len(lease.Owner{}) {
-					all = append(all, lease.Owner(waiter))
-				}
-				return sqlstore.UnlessBad(err)
-			})
-		return all, err
-	}
-	return ask(ctx, s.engine, lane.Acquire, "unturned", key, read)
 }
 
 // perKey runs a section that returns one value for each key, in the keys' order.

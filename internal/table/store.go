@@ -34,9 +34,6 @@ type Options struct {
 	Limit time.Duration
 	// Hints lets Listen borrow one more connection of the pool while it listens.
 	Hints bool
-	// Turns lets the store borrow one more beside it, on which a process waits for its turn of a key
-	// that changes hands all the time.
-	Turns bool
 	// Watch is how often Listen checks whether the database has changed, if the server sends no
 	// messages; 0 means 10 ms.
 	Watch time.Duration

@@ -24,7 +24,7 @@ type streak struct {
 	grants int
 	since  time.Time
 
-	turn     time.Time // when this process's turn began
+	slice    time.Time // when this process's time slice began
 	released time.Time
 	yielded  bool          // the key was released for other processes
 	at       time.Time     // of the last grant
@@ -44,7 +44,7 @@ func (b *Budget) Granted(key string, token int64, now time.Time, took time.Durat
 		s = b.fresh()
 	}
 	if s.since.IsZero() || token != s.token+1 {
-		*s = streak{since: now, turn: now, returns: s.returns, quiet: s.quiet}
+		*s = streak{since: now, slice: now, returns: s.returns, quiet: s.quiet}
 	}
 	s.token, s.at, s.yielded, s.took = token, now, false, took
 	s.grants++
@@ -92,7 +92,7 @@ func (b *Budget) Quiet(key string, now time.Time) bool {
 const Soon = 2 * time.Millisecond
 
 // Released notes that key was released at now. awaited says that other processes wait for it: a
-// turn that has lasted for slice then ends. returns says that the turn goes on, and that this
+// time slice that has lasted for so long then ends. returns says that it goes on, and that this
 // process is likely to ask again at once, as it did the last time.
 func (b *Budget) Released(
 	key string, now time.Time, slice time.Duration, awaited bool,
@@ -104,9 +104,9 @@ func (b *Budget) Released(
 		return false
 	}
 	s.released = now
-	over := awaited && now.Sub(s.turn) >= slice
+	over := awaited && now.Sub(s.slice) >= slice
 	if over {
-		s.turn = now
+		s.slice = now
 		s.yielded = true
 	}
 	b.keep(key, s)

@@ -31,8 +31,6 @@ type Observed struct {
 	// Fleeting says that the key is granted so often that a poll says next to nothing: by now it
 	// may be free or held. The poller fills it in.
 	Fleeting bool
-	// Busy says that the key was granted at least every other Min lately. The poller fills it in.
-	Busy bool
 }
 
 // Poller reads all awaited keys from one goroutine, with one statement at a time, however many
@@ -65,26 +63,7 @@ type watch struct {
 	due      time.Time
 	seen     Observed
 	shared   bool // other processes were granted the key in between
-	rests    bool // Rest has fixed when it is due
 	every    time.Duration
-	since    Observed // what a poll read a few grants ago
-}
-
-// Busy reports whether a key that was granted so often in that time is granted at least every other
-// Min, least. It counts three grants, because two polls may come just before and after one.
-func Busy(grants int64, within, least time.Duration) bool {
-	return grants >= 3 && within < time.Duration(grants)*least*2
-}
-
-// busy reports whether w's key was granted at least every other Min lately.
-func (p *Poller) busy(w *watch, now *Observed) bool {
-	grants, lasted := now.Token-w.since.Token, now.At.Sub(w.since.At)
-	fresh := grants >= 0 && lasted < 4*p.Max
-	if fresh && grants < 3 {
-		return false
-	}
-	w.since = *now
-	return fresh && Busy(grants, lasted, p.Min)
 }
 
 // paces fixes how often w's key is polled, from what the last poll and this one have read. The
@@ -99,7 +78,6 @@ func (p *Poller) paces(w *watch, now *Observed) time.Duration {
 	overtaken := last.Token > 0 && grants > 0 && since < 4*p.Max
 	w.shared = overtaken || w.shared && now.Age < p.Max
 	now.Fleeting = overtaken && since < time.Duration(grants)*p.Min/2
-	now.Busy = p.busy(w, now)
 	w.every = max(now.Age/4, p.Min)
 	switch share := time.Duration(now.Crowd) * p.Min; {
 	case now.Fleeting:
@@ -129,7 +107,9 @@ func (p *Poller) Stop() {
 }
 
 // Watch has key polled, for the first time after Min or when its holder's lease expires. A key that
-// is watched already is polled again as if it were new.
+// is watched already is polled again as if it were new, but no later than it was to be if other
+// processes get it too: a process that waits for it again and again would never poll, and its
+// registration would end.
 func (p *Poller) Watch(key string, o Observed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +121,11 @@ func (p *Poller) Watch(key string, o Observed) {
 	if w.shared {
 		every = w.every
 	}
+	was := w.due
 	w.due = p.after(w, every, o.Remaining)
+	if w.shared && was.Before(w.due) {
+		w.due = was
+	}
 	p.run()
 }
 
@@ -153,28 +137,6 @@ func (p *Poller) Later(key string, d time.Duration) {
 		w.due = time.Now().Add(d)
 	}
 	p.nudge()
-}
-
-// Rest has key polled after d, and not sooner because it is polled already. A call does not put off
-// the poll of an earlier one. What was read of the key stays: callers are told of its holder.
-func (p *Poller) Rest(key string, d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.stopped {
-		return
-	}
-	w := p.watches[key]
-	if w == nil {
-		w = p.watch(key, Observed{})
-	}
-	was, due := w.due, time.Now().Add(d)
-	if w.rests && was.Before(due) {
-		return
-	}
-	w.due, w.interval, w.rests = due, d, true
-	if !p.running || was.IsZero() || w.due.Before(was) { // or it would be woken for each wait
-		p.run()
-	}
 }
 
 // Soon has some keys polled at once.
@@ -244,7 +206,7 @@ func (p *Poller) Now() {
 // do not fall in step. All keys at the pause Max are polled together, at the beats of one clock.
 func (p *Poller) after(w *watch, interval, remaining time.Duration) time.Time {
 	now := time.Now()
-	w.last, w.interval, w.rests = now, interval, false
+	w.last, w.interval = now, interval
 	if remaining > 0 && remaining < interval {
 		return now.Add(remaining + time.Millisecond)
 	}

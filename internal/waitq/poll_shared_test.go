@@ -67,3 +67,17 @@ func TestASharedKeyIsNotPolledForEveryChange(t *testing.T) {
 		}
 	})
 }
+
+// A process that is woken for it each time would else never poll, which renews its registration.
+func TestASharedKeyThatIsAwaitedAgainAndAgainIsPolledAsOften(t *testing.T) {
+	shared(t, 8, time.Millisecond, func(p *waitq.Poller, polls func() int) {
+		before := polls()
+		for range 100 {
+			p.Watch("k", waitq.Observed{})
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := polls() - before; n < 6 || n > 12 {
+			t.Errorf("%d polls in a second", n)
+		}
+	})
+}

@@ -209,36 +209,3 @@ func TestAKeyOfOurOwnIsLeftAlone(t *testing.T) {
 		}
 	})
 }
-
-// A key that is waited for in another way is polled late, and again as usual from then on. A later
-// call does not put the poll off, or none would come for callers that wait for less.
-func TestAKeyThatRestsIsPolledLater(t *testing.T) {
-	poll(t, func(t *testing.T, p *watched) {
-		p.held["k"] = time.Now()
-		p.Watch("k", waitq.Observed{})
-		for range 9 {
-			p.Rest("k", time.Second)
-			time.Sleep(100 * time.Millisecond)
-		}
-		if n := p.count(); n > 0 {
-			t.Errorf("polled %d times", n)
-		}
-		p.Rest("k", time.Second)
-		time.Sleep(200 * time.Millisecond)
-		if p.count() == 0 {
-			t.Error("the poll was put off")
-		}
-	})
-}
-
-// Callers are told of the holder that the last poll has read.
-func TestAKeyThatRestsKeepsWhatWasReadOfIt(t *testing.T) {
-	poll(t, func(t *testing.T, p *watched) {
-		p.held["k"] = time.Now()
-		p.Watch("k", waitq.Observed{})
-		time.Sleep(100 * time.Millisecond)
-		if p.Rest("k", time.Second); !p.Last("k").Polled {
-			t.Error("what the poll has read is forgotten")
-		}
-	})
-}

@@ -10,6 +10,5 @@ import (
 func TestChildAtWork(t *testing.T) {
 	servertest.AtWork(t, map[string]servertest.Job{
 		"hold": servertest.Hold, "crowd": crowding, "queue": queueing, "pairs": pairing,
-		"turn": turning,
 	})
 }

@@ -10,26 +10,23 @@ import (
 
 // A key that is released is granted sooner to the process that has just released it than to any
 // other, because that process need not be woken. Where one process can be woken, the queue uses
-// this: a process that asks again at once keeps the key for a turn, in which no other is woken in
-// vain. Then it wakes the next process, and stands back until it is woken itself.
+// this: a process that asks again at once keeps the key for a time slice, in which no other is
+// woken in vain. Then it wakes the next process, and stands back until it is woken itself.
 
-// slice is how long a turn lasts. To wake another process takes several times as long as a grant to
-// this one: at 32 processes a turn of 8 ms made a quarter of the pairs that a turn of 30 ms makes.
-func (q *Queue) slice() time.Duration { return 3 * q.cfg.PollMin }
+// slice is how long that lasts. To wake another process takes several times as long as a grant to
+// this one: with slices of PollMin/2 a quarter of the pairs is lost. With three times PollMin there
+// are no more, and with 32 processes waits are three times as long.
+func (q *Queue) slice() time.Duration { return q.cfg.PollMin }
 
 // room is how long a key is left to other processes: their pollers poll a key that changes hands
 // often every PollMin, a tenth more or less.
 func (q *Queue) room() time.Duration { return q.cfg.PollMin * 3 / 2 }
 
 // announces reports whether another process is to be woken now for a key that was released, unless
-// this one is about to have it again. passed says that its release has ended a turn.
-func (q *Queue) announces(key string, awaited, passed bool) bool {
+// this one is about to have it again.
+func (q *Queue) announces(key string, awaited bool) bool {
 	if !q.hints.Wakes() {
 		return awaited
-	}
-	if q.relay.released(key, awaited, passed) {
-		q.budget.Left(key, time.Now())
-		return false
 	}
 	returns := q.budget.Released(key, time.Now(), q.slice(), awaited)
 	if awaited && returns {
@@ -38,14 +35,9 @@ func (q *Queue) announces(key string, awaited, passed bool) bool {
 	return awaited && !returns
 }
 
-// yields reports whether w, the first of its queue, waits for its next turn instead of bidding.
-func (q *Queue) yields(ctx context.Context, w *waiter) bool {
-	deadline, _ := ctx.Deadline()
-	if q.relay.defers(w.Key, deadline) {
-		q.poller.Rest(w.Key, q.relay.rest())
-		q.local.Lost(w)
-		return true
-	}
+// yields reports whether w, the first of its queue, waits until its process is woken instead of
+// bidding.
+func (q *Queue) yields(w *waiter) bool {
 	if q.budget.Asks(w.Key, time.Now(), q.cfg.PollMin) && q.hints.Wakes() {
 		q.watch(w.Key, waitq.Observed{})
 		q.local.Lost(w)
