@@ -70,6 +70,10 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 		return sqlstore.Verdict{Class: sqlstore.Conflict}
 	case errors.As(err, &my) && my.Number == 1690 && strings.Contains(my.Message, overflows):
 		return sqlstore.Verdict{Class: sqlstore.Unfit} // the era of another server
+	case errors.As(err, &my) && my.Number == 1146 && strings.Contains(my.Message, "/#sql"):
+		// A temporary table of the server's own, which a small temptable_max_ram has lost: none of
+		// rowlock's is missing.
+		return sqlstore.Verdict{Class: sqlstore.Refused}
 	case errors.As(err, &my):
 		v, known := verdicts[my.Number]
 		if !known && my.SQLState == signaled {

@@ -215,6 +215,11 @@ var started = map[string][]settings.Flip{
 	},
 }
 
+// needs are values without which a server does not start with another.
+var needs = map[settings.Flip][]settings.Flip{
+	{Name: "wal_level", Value: "minimal"}: {{Name: "max_wal_senders", Value: "0"}},
+}
+
 // What a server was made with, and takes only as it starts, changes nothing either. ROWLOCK_TEST_WHOLE
 // starts it with each setting alone too.
 func TestNothingAServerStartsWithChangesWhatStatementsMean(t *testing.T) {
@@ -236,7 +241,7 @@ func TestNothingAServerStartsWithChangesWhatStatementsMean(t *testing.T) {
 		report(t, tries.Run(t.Context(), started[p.Name]))
 		for _, f := range started[p.Name] {
 			if testdb.Whole() {
-				report(t, tries.Run(t.Context(), []settings.Flip{f}))
+				report(t, tries.Run(t.Context(), append(needs[f], f)))
 			}
 		}
 	})
