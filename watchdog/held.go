@@ -32,15 +32,28 @@ type Held struct {
 	// Quiet leaves the lease out of Config.Renewed.
 	Quiet bool
 
+	timing
+	inTx
+	idle  *idle // nil: no limit
+	guard *Held // is watched in place of this one, which is paused; else nil
+}
+
+// timing is until when a lease is trusted, and where it stands in the watchdog's queue.
+type timing struct {
 	deadline time.Time
 	due      time.Time // of the next renewal
 	at       time.Time // of the next event: the heap's order
 	place    int32     // in the heap, from 1; 0 if not watched
 	flying   bool      // a renewal of it is under way, or waits for another to end
-	fenced   time.Time // when the holder last fenced; zero if a renewal found the row unlocked since
-	leaving  bool
-	idle     *idle // nil: no limit
-	guard    *Held // is watched in place of this one, which is paused; else nil
+}
+
+// watched reports whether the lease is in a queue.
+func (t *timing) watched() bool { return t.place > 0 }
+
+// inTx is what the holder's own transactions may have done to the row: see Watchdog.InTx.
+type inTx struct {
+	fenced  time.Time // when the holder last fenced; zero if a renewal found the row unlocked since
+	leaving bool
 }
 
 // never is far enough away for an event that must not come.
@@ -165,9 +178,6 @@ func (h *Held) putOff() bool {
 	h.schedule()
 	return h.at.After(was)
 }
-
-// watched reports whether h is in a queue.
-func (h *Held) watched() bool { return h.place > 0 }
 
 // ending is a lease that is over, and the cause. Its End is called after the mutex is unlocked.
 type ending struct {

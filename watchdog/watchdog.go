@@ -50,13 +50,18 @@ type Watchdog struct {
 	wg     sync.WaitGroup
 	wake   chan struct{}
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	schedule
+	clock   skew
+	stopped bool
+}
+
+// schedule is what the loop does next.
+type schedule struct {
 	queue    queue
 	ready    urgent    // due, waiting for a renewal to end
 	parallel int       // renewals under way
 	wakes    time.Time // when the loop wakes by itself; zero before its first look
-	clock    skew
-	stopped  bool
 }
 
 // New returns a Watchdog that renews at store. Its goroutine runs until Stop.
@@ -205,18 +210,18 @@ func (d *Watchdog) step(now time.Time) time.Duration {
 }
 
 // takeOver removes the leases that are over.
-func (d *Watchdog) takeOver(now time.Time) (ended []ending) {
-	for len(d.queue) > 0 {
-		h := d.queue[0]
+func (s *schedule) takeOver(now time.Time) (ended []ending) {
+	for len(s.queue) > 0 {
+		h := s.queue[0]
 		cause := h.over(now)
 		if cause == nil && !h.at.After(now) && h.putOff() {
-			d.queue.fix(h)
+			s.queue.fix(h)
 			continue
 		}
 		if cause == nil {
 			break // later, or due for renewal
 		}
-		heap.Pop(&d.queue)
+		heap.Pop(&s.queue)
 		ended = append(ended, ending{h, cause})
 	}
 	return ended
@@ -267,15 +272,15 @@ func (d *Watchdog) takeBatch() (batch []*Held, until time.Time) {
 
 // sleep sets when the loop wakes, and never puts that off: after a lock held for a moment the alarm
 // stays and once finds nothing to do; the next lock need not set it again.
-func (d *Watchdog) sleep(now time.Time) time.Duration {
+func (s *schedule) sleep(now time.Time) time.Duration {
 	next := now.Add(never)
-	if len(d.queue) > 0 {
-		next = d.queue[0].at
+	if len(s.queue) > 0 {
+		next = s.queue[0].at
 	}
-	if !d.wakes.After(now) || next.Before(d.wakes) {
-		d.wakes = next
+	if !s.wakes.After(now) || next.Before(s.wakes) {
+		s.wakes = next
 	}
-	return max(d.wakes.Sub(now), 1)
+	return max(s.wakes.Sub(now), 1)
 }
 
 // renew sends one renewal and applies its answers. It ends when all its leases are over, because a
