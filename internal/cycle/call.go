@@ -45,6 +45,12 @@ type Call struct {
 	// Broken receives the cycle that the call is to end. It has room for one.
 	Broken chan error
 
+	told bool // that it is broken
+	recording
+}
+
+// recording is what the store has, or may have, of a call's chain.
+type recording struct {
 	chain  lease.Chain   // recorded, or about to be
 	made   time.Time     // when a record of the chain was first acknowledged
 	delay  time.Duration // how old its Waited was by then
@@ -52,7 +58,6 @@ type Call struct {
 	unsure bool          // the last record was not acknowledged, and may come late
 	before []named       // its former names, whose records may not have expired
 	tries  int           // first records, of one name each
-	told   bool          // that it is broken
 	// doubtful says that some record was not acknowledged.
 	doubtful bool
 }
@@ -64,7 +69,7 @@ type named struct {
 }
 
 // recorded reports whether the store may have a record of the call.
-func (c *Call) recorded() bool { return !c.chain.ID.IsZero() }
+func (r *recording) recorded() bool { return !r.chain.ID.IsZero() }
 
 // record makes the call's chain, and returns former ones whose records have expired. It reports
 // false if the call holds nothing any more.
@@ -109,9 +114,9 @@ func (c *Call) sent(at time.Time, acknowledged bool) {
 }
 
 // names returns the chain by all its names, and when the last of their records has expired.
-func (c *Call) names() (all []lease.Chain, alive time.Time) {
-	all, alive = []lease.Chain{c.chain}, c.alive
-	for _, b := range c.before {
+func (r *recording) names() (all []lease.Chain, alive time.Time) {
+	all, alive = []lease.Chain{r.chain}, r.alive
+	for _, b := range r.before {
 		all = append(all, b.chain)
 		if b.alive.After(alive) {
 			alive = b.alive
@@ -127,7 +132,7 @@ func (w *Watch) Begin(c *Call) {
 	w.calls[c] = struct{}{}
 	if !w.startLocked() && c.Holder != nil {
 		select {
-		case w.kick <- struct{}{}: // the loop may sleep longer than this call's patience
+		case w.loop.kick <- struct{}{}: // the loop may sleep longer than this call's patience
 		default:
 		}
 	}
@@ -135,10 +140,10 @@ func (w *Watch) Begin(c *Call) {
 
 // startLocked starts the loop unless it runs.
 func (w *Watch) startLocked() bool {
-	if w.running || w.stopped {
+	if w.loop.running || w.loop.stopped {
 		return false
 	}
-	w.running = true
+	w.loop.running = true
 	w.loop.Go(w.run)
 	return true
 }

@@ -45,10 +45,10 @@ func (w *Watch) suspect(ctx context.Context, long []*Call) {
 		w.forget(ctx)
 		return
 	}
-	if time.Since(w.doubt.last) < suspicious/2 {
+	if time.Since(w.found.doubt.last) < suspicious/2 {
 		return
 	}
-	w.doubt.last = time.Now()
+	w.found.doubt.last = time.Now()
 	old := slices.DeleteFunc(w.Mine(), func(h Held) bool { return time.Since(h.Since) < suspicious })
 	slices.SortFunc(old, func(a, b Held) int { return a.Since.Compare(b.Since) })
 	slices.SortFunc(long, func(a, b *Call) int { return a.Since.Compare(b.Since) })
@@ -96,7 +96,7 @@ func (w *Watch) ring(ctx context.Context, old []Held, long []*Call) {
 	mine.Wants = mine.Wants[:min(len(mine.Wants), mostLocks)]
 	mine.Shares = mine.Shares[:min(len(mine.Shares), mostLocks)]
 	by := lease.Party{Identity: w.Identity, Process: true}
-	w.doubt.mine = mine
+	w.found.doubt.mine = mine
 	if w.failed("record", w.Graph.Record(ctx, by, []lease.Chain{mine}, 2*suspicious)) {
 		return
 	}
@@ -112,7 +112,7 @@ func (w *Watch) ring(ctx context.Context, old []Held, long []*Call) {
 }
 
 // recordedSelf reports whether the store may have a record of the process.
-func (w *Watch) recordedSelf() bool { return !w.doubt.mine.ID.IsZero() }
+func (w *Watch) recordedSelf() bool { return !w.found.doubt.mine.ID.IsZero() }
 
 // forget erases the process's record.
 func (w *Watch) forget(ctx context.Context) {
@@ -120,22 +120,22 @@ func (w *Watch) forget(ctx context.Context) {
 		return
 	}
 	w.mu.Lock()
-	w.spent = append(w.spent, w.doubt.mine)
+	w.spent = append(w.spent, w.found.doubt.mine)
 	w.mu.Unlock()
-	w.doubt.mine = lease.Chain{}
+	w.found.doubt.mine = lease.Chain{}
 	w.clear(ctx)
 }
 
 // tell logs a suspicion and calls the hook, once for the same locks.
 func (w *Watch) tell(waits []lease.Link, mine []Held) {
 	name := identify(waits)
-	if w.doubt.told[name] {
+	if w.found.doubt.told[name] {
 		return
 	}
-	if len(w.doubt.told) > 1000 || w.doubt.told == nil {
-		w.doubt.told = make(map[string]bool)
+	if len(w.found.doubt.told) > 1000 || w.found.doubt.told == nil {
+		w.found.doubt.told = make(map[string]bool)
 	}
-	w.doubt.told[name] = true
+	w.found.doubt.told[name] = true
 	s := lease.Suspicion{Waits: waits}
 	for _, h := range mine {
 		ours := func(l lease.Link) bool { return l.Key == h.Key && l.Token == h.Token }
@@ -174,10 +174,10 @@ func describe(waits []lease.Link) string {
 
 // tooMany says that there may be cycles that were not found.
 func (w *Watch) tooMany(edges, chains int) {
-	if time.Since(w.noted) < time.Minute {
+	if time.Since(w.found.noted) < time.Minute {
 		return
 	}
-	w.noted = time.Now()
+	w.found.noted = time.Now()
 	w.Log.LogAttrs(context.Background(), slog.LevelWarn,
 		"rowlock: too many calls wait for each other to look for a deadlock among all of them",
 		slog.Int("edges", edges), slog.Int("chains", chains))

@@ -26,14 +26,22 @@ type Watch struct {
 	calls   map[*Call]struct{}
 	spent   []lease.Chain // whose records are still to be erased
 	misses  int           // to erase them, one after the other
-	running bool
-	stopped bool
-	off     bool // the store records nothing
-	kick    chan struct{}
-	stop    chan struct{}
+	off     bool          // the store records nothing
 	writing chan struct{} // full while a record is under way
-	loop    sync.WaitGroup
+	loop    loop
+	found   found // the loop's alone
+}
 
+// loop is the goroutine that works while there is a call, or a record to erase. Watch.mu guards
+// what is not a channel.
+type loop struct {
+	sync.WaitGroup
+	running, stopped bool
+	kick, stop       chan struct{}
+}
+
+// found is what the loop remembers of former readings.
+type found struct {
 	seen  map[chain]time.Duration // of the last reading
 	doubt doubts
 	noted time.Time // when a failure was last logged
@@ -42,17 +50,17 @@ type Watch struct {
 // New returns a Watch without calls.
 func New(w *Watch) *Watch {
 	w.calls = make(map[*Call]struct{})
-	w.kick, w.writing = make(chan struct{}, 1), make(chan struct{}, 1)
-	w.stop = make(chan struct{})
+	w.loop.kick, w.writing = make(chan struct{}, 1), make(chan struct{}, 1)
+	w.loop.stop = make(chan struct{})
 	return w
 }
 
 // Stop ends the loop. Every call has ended.
 func (w *Watch) Stop() {
 	w.mu.Lock()
-	if !w.stopped {
-		w.stopped = true
-		close(w.stop)
+	if !w.loop.stopped {
+		w.loop.stopped = true
+		close(w.loop.stop)
 	}
 	w.mu.Unlock()
 	w.loop.Wait()
@@ -67,11 +75,11 @@ func (w *Watch) run() {
 	defer next.Stop()
 	for {
 		select {
-		case <-w.stop:
+		case <-w.loop.stop:
 			w.forget(ctx)
 			w.clear(ctx)
 			return
-		case <-w.kick:
+		case <-w.loop.kick:
 			if sooner := time.Now().Add(w.sleep()); sooner.Before(at) {
 				at = sooner
 			}
@@ -117,11 +125,11 @@ func (w *Watch) round(ctx context.Context) (over bool) {
 	w.suspect(ctx, long)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running = len(w.calls)+len(w.spent) > 0 || w.recordedSelf()
-	if !w.running {
-		w.seen = nil
+	w.loop.running = len(w.calls)+len(w.spent) > 0 || w.recordedSelf()
+	if !w.loop.running {
+		w.found.seen = nil
 	}
-	return !w.running
+	return !w.loop.running
 }
 
 // records reports whether the store records chains.
@@ -214,7 +222,7 @@ func (w *Watch) read(ctx context.Context, due []*Call) {
 		return // a process that was stopped has the answer of another time
 	}
 	var g graph
-	g, w.seen = reading(edges, w.seen)
+	g, w.found.seen = reading(edges, w.found.seen)
 	for _, c := range due {
 		if cycle := g.last(c.chain.ID); cycle != nil && !c.told {
 			c.told = true
@@ -240,8 +248,8 @@ func (w *Watch) failed(what string, err error) bool {
 		w.mu.Lock()
 		w.off = true
 		w.mu.Unlock()
-	} else if time.Since(w.noted) > time.Minute {
-		w.noted = time.Now()
+	} else if time.Since(w.found.noted) > time.Minute {
+		w.found.noted = time.Now()
 		w.Log.LogAttrs(context.Background(), slog.LevelWarn,
 			"rowlock: cannot look for deadlocks; waits go on as before",
 			slog.String("step", what), slog.Any("error", err))

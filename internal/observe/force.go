@@ -38,7 +38,7 @@ func (p *Poller) tellForced(
 // store without records has none, and so has a user without the right to read them.
 func (p *Poller) newlyForced(ctx context.Context) []lease.Forced {
 	forces, ok := seam.As[lease.ForceReleaser](p.Store)
-	if !ok || p.denied {
+	if !ok || p.forced.denied {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -46,13 +46,13 @@ func (p *Poller) newlyForced(ctx context.Context) []lease.Forced {
 	all, err := forces.ForceReleases(ctx, lease.ForcedFilter{Limit: mostForced})
 	if err != nil {
 		// Otherwise the next listing finds them. A server logs each statement that it denies.
-		p.denied = errors.Is(err, lease.ErrPrivilege)
+		p.forced.denied = errors.Is(err, lease.ErrPrivilege)
 		return nil
 	}
-	known := p.forced
-	p.forced = make(map[lease.Owner]bool, len(all))
+	known := p.forced.newest
+	p.forced.newest = make(map[lease.Owner]bool, len(all))
 	for _, f := range all {
-		p.forced[f.ID] = true
+		p.forced.newest[f.ID] = true
 	}
 	if known == nil {
 		return nil

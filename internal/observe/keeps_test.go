@@ -45,9 +45,9 @@ func TestAPollerKeepsNoKeyThatNoReaderWants(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
-			if len(p.held) != 1 || len(p.lost) != 0 {
+			if len(p.last.held) != 1 || len(p.lost) != 0 {
 				t.Errorf("%d prefixes: %d held keys and %d lost ones are kept, want one and none",
-					prefixes, len(p.held), len(p.lost))
+					prefixes, len(p.last.held), len(p.lost))
 			}
 			cancel()
 			close(closed)

@@ -79,7 +79,7 @@ func (p *Poller) list(ctx context.Context, prefixes []string) (listing, error) {
 // keep lists a key whose row cannot be read as it was: nothing else is told of it until it can be.
 func (p *Poller) keep(now listing, bad lease.Record) {
 	now.bad[bad.Key] = bad.Err
-	if was, held := p.held[bad.Key]; held {
+	if was, held := p.last.held[bad.Key]; held {
 		was.Err = bad.Err
 		now.held[bad.Key] = was
 	}
@@ -89,7 +89,7 @@ func (p *Poller) keep(now listing, bad lease.Record) {
 // all is added to the listing: it changed hands while the pages were read.
 func (p *Poller) endings(ctx context.Context, now listing, prefixes []string) (ended []lease.Event, err error) {
 	var gone []string
-	for key := range p.held {
+	for key := range p.last.held {
 		if _, held := now.held[key]; !held && covers(prefixes, key) {
 			gone = append(gone, key)
 		}
@@ -109,7 +109,7 @@ func (p *Poller) endings(ctx context.Context, now listing, prefixes []string) (e
 			} else if there && r.Held {
 				now.held[key] = r
 			} else {
-				ended = append(ended, ending(p.held[key], r, there))
+				ended = append(ended, ending(p.last.held[key], r, there))
 			}
 		}
 	}

@@ -31,16 +31,20 @@ type Poller struct {
 	kick    chan struct{}
 	lost    map[string]int64 // tokens that were told as lost, until the rows say so
 
-	held   map[string]lease.Record // by the last listing; the loop's alone
-	forced map[lease.Owner]bool    // the newest records, by ID; nil before the first listing
-	denied bool                    // this user may not read records
-	bad    map[string]error        // rows that could not be read by the last listing
+	last   listing // the loop's alone
+	forced records // the loop's alone
+}
+
+// records is what the loop knows of the records of forced releases.
+type records struct {
+	newest map[lease.Owner]bool // by ID; nil before the first listing
+	denied bool                 // this user may not read them
 }
 
 // New returns a poller without readers, which does nothing.
 func New(p *Poller) *Poller {
 	p.readers, p.lost = make(map[*reader]struct{}), make(map[string]int64)
-	p.held, p.kick = make(map[string]lease.Record), make(chan struct{}, 1)
+	p.kick = make(chan struct{}, 1)
 	return p
 }
 
@@ -163,6 +167,7 @@ func (p *Poller) round(ctx context.Context) bool {
 	}
 	p.tellBad(set, now.bad)
 	p.compare(set, now.held, p.tellForced(set, forced, ended))
+	p.last = now
 	for key, token := range before { // told before the listing, which does not have it
 		if _, held := now.held[key]; !held && p.lost[key] == token {
 			delete(p.lost, key)
@@ -181,8 +186,8 @@ func (p *Poller) begun() (set []*reader, lost map[string]int64) {
 	}
 	if len(set) == 0 {
 		p.running = false
-		p.held, p.lost = make(map[string]lease.Record), make(map[string]int64)
-		p.forced, p.bad = nil, nil
+		p.last, p.lost = listing{}, make(map[string]int64)
+		p.forced.newest = nil
 	}
 	return set, maps.Clone(p.lost)
 }
@@ -191,14 +196,13 @@ func (p *Poller) begun() (set []*reader, lost map[string]int64) {
 // which no reader is fresh.
 func (p *Poller) tellBad(set []*reader, bad map[string]error) {
 	for key, why := range bad {
-		_, known := p.bad[key]
+		_, known := p.last.bad[key]
 		for _, reader := range set {
 			if reader.wants(key) && (!known || reader.fresh) {
 				reader.tellBad(key, why)
 			}
 		}
 	}
-	p.bad = bad
 }
 
 // compare tells the readers of a listing what is new in it, and what has ended.
@@ -226,12 +230,11 @@ func (p *Poller) compare(set []*reader, now map[string]lease.Record, ended []lea
 	for _, reader := range set {
 		reader.fresh = false
 	}
-	p.held = now
 }
 
 // changed is what became of a key that is held, or 0.
 func (p *Poller) changed(now *lease.Record) lease.EventKind {
-	switch before, was := p.held[now.Key]; {
+	switch before, was := p.last.held[now.Key]; {
 	case was && before.Home != now.Home:
 		return lease.EventMoved
 	case !was || before.Token != now.Token:

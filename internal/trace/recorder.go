@@ -65,25 +65,30 @@ type Recorder struct {
 	base context.Context // of what the goroutine writes
 	end  context.CancelFunc
 
+	buffer
+	written, dropped atomic.Int64
+
+	// The writer's alone:
+	told   int64 // dropped, as the trace says
+	failed bool  // and logged
+	pause  time.Duration
+}
+
+// buffer has the events that are to be written.
+type buffer struct {
 	mu     sync.Mutex
-	events []lease.TraceEvent // to write, oldest first
+	events []lease.TraceEvent // oldest first
 	taken  int                // that the writer has, and has not written
 	next   int64              // ID
 	over   bool
-
-	written, dropped atomic.Int64
-
 	spare  []lease.TraceEvent // the memory of events; the writer's alone
-	told   int64              // dropped, as the trace says
-	failed bool               // and logged
-	pause  time.Duration
 }
 
 // Start returns a Recorder whose goroutine runs until Stop.
 func Start(cfg Config) *Recorder {
 	r := &Recorder{
 		cfg: cfg, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		next: rand.Int64N(1 << 50),
+		buffer: buffer{next: rand.Int64N(1 << 50)},
 	}
 	r.base, r.end = context.WithCancel(context.Background())
 	go r.run()

@@ -47,32 +47,32 @@ func (r *Recorder) sleep() bool {
 	}
 }
 
-func (r *Recorder) full() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.events) >= batch
+func (b *buffer) full() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.events) >= batch
 }
 
 // take returns what is to be written: left, and what has come since.
-func (r *Recorder) take(left []lease.TraceEvent) []lease.TraceEvent {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (b *buffer) take(left []lease.TraceEvent) []lease.TraceEvent {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if len(left) > 0 {
-		left = append(left, r.events...)
-		r.events = r.events[:0]
+		left = append(left, b.events...)
+		b.events = b.events[:0]
 	} else {
-		left, r.events, r.spare = r.events, r.spare[:0], nil
+		left, b.events, b.spare = b.events, b.spare[:0], nil
 	}
-	r.taken = len(left)
+	b.taken = len(left)
 	return left
 }
 
 // putBack leaves to Stop what was not written.
-func (r *Recorder) putBack(left []lease.TraceEvent) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(left[:len(left):len(left)], r.events...)
-	r.taken = 0
+func (b *buffer) putBack(left []lease.TraceEvent) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.events = append(left[:len(left):len(left)], b.events...)
+	b.taken = 0
 }
 
 // flush writes events and returns those that it could not write. The statement after a failure is
