@@ -12,18 +12,23 @@ import (
 
 // whole is what a page's template gets.
 type whole struct {
+	heading
+	Page    string
+	Part    template.HTML
+	Trouble string
+	AsOf    time.Time
+	Lag     time.Duration // since AsOf
+	Form    *form
+	Done    *lease.Forced // what this viewer has just done
+}
+
+// heading is what stands around every page: its title, and what its menu leads to.
+type heading struct {
 	Title, Prefix string
-	Page          string
 	View          view
-	Part          template.HTML
-	Trouble       string
-	AsOf          time.Time
-	Lag           time.Duration // since AsOf
 	Database      bool
 	Checks        bool // there is a page of findings
 	Who           string
-	Form          *form
-	Done          *lease.Forced // what this viewer has just done
 }
 
 var titles = map[string]string{
@@ -74,8 +79,10 @@ func (c *Console) look(r *http.Request, v view) (whole, any) {
 }
 
 func (c *Console) write(w http.ResponseWriter, r *http.Request, code int, p whole, v view) {
-	p.Title, p.View, p.Prefix = titles[p.Page], v, keytext.Show(v.prefix)
-	p.Database, p.Checks, p.Who = c.tables != nil, c.o.Findings != nil, plain(viewer(r))
+	p.heading = heading{
+		Title: titles[p.Page], View: v, Prefix: keytext.Show(v.prefix),
+		Database: c.tables != nil, Checks: c.o.Findings != nil, Who: plain(viewer(r)),
+	}
 	if !p.AsOf.IsZero() {
 		p.Lag = time.Since(p.AsOf)
 	}

@@ -26,13 +26,18 @@ type examiner struct {
 	o    Options
 	now  func() time.Time
 
-	conn    *sql.Conn
-	gone    error // why there is no connection
+	conn *sql.Conn
+	gone error // why there is no connection
+	serverInfo
+}
+
+// serverInfo is what several checks need to know of the server.
+type serverInfo struct {
 	product string
-	version string // of the server, as it writes it
+	version string // as the server writes it
+	mariaDB bool
 	user    string // as a GRANT names it
 	all     []setting
-	mariaDB bool
 }
 
 // leave discards the connection, because it may have settings that are not the pool's.

@@ -33,7 +33,11 @@ type attempt struct {
 	// key.
 	doubt bool
 
-	// Known afterwards:
+	outcome
+}
+
+// outcome is what is known after an attempt.
+type outcome struct {
 	claimed bool // the claim was answered: earlier attempts have ended, and the row says how
 	settled bool // the claim was granted: no earlier attempt was committed
 	unknown bool // the COMMIT was sent, and not answered

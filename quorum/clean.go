@@ -46,16 +46,31 @@ func (s *Store) soil(m *member, leases ...lease.Lease) {
 	}
 }
 
+// cleaners release what failed attempts may have left at members, until the store is closed.
+type cleaners struct {
+	work    sync.WaitGroup
+	closing sync.Mutex // guards the closing, and the begin of a cleaner
+	closed  chan struct{}
+}
+
 // begin runs a cleaner unless the quorum is closed. An answer that comes while Close runs would
 // otherwise start one of which Close does not know.
-func (s *Store) begin(cleaner func()) bool {
-	s.closing.Lock()
-	defer s.closing.Unlock()
-	if s.isClosed() {
+func (c *cleaners) begin(cleaner func()) bool {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if c.isClosed() {
 		return false
 	}
-	s.work.Go(cleaner)
+	c.work.Go(cleaner)
 	return true
+}
+
+func (c *cleaners) close() {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if !c.isClosed() {
+		close(c.closed)
+	}
 }
 
 // wanted forgets owners that ask again, because a release would end their new lease.
@@ -65,9 +80,9 @@ func (d *dirt) wanted(key string, owner lease.Owner) {
 	delete(d.left, lease.Lease{Key: key, Owner: owner})
 }
 
-func (s *Store) isClosed() bool {
+func (c *cleaners) isClosed() bool {
 	select {
-	case <-s.closed:
+	case <-c.closed:
 		return true
 	default:
 		return false

@@ -22,10 +22,7 @@ type Store struct {
 
 	calls  flights // to members, and what follows from their answers
 	copies order[attempt]
-	work   sync.WaitGroup // the cleaners
-
-	closing sync.Mutex // guards the closing, and the begin of a cleaner
-	closed  chan struct{}
+	cleaners
 
 	mu sync.Mutex // guards all bids
 	// late are granted bids of which calls to members are still under way.
@@ -57,7 +54,7 @@ func NewWith(cfg Config, stores ...lease.Store) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		cfg: cfg, need: len(stores)/2 + 1, closed: make(chan struct{}),
+		cfg: cfg, need: len(stores)/2 + 1, cleaners: cleaners{closed: make(chan struct{})},
 		late: make(map[attempt]*bid), ahead: make(ahead),
 	}
 	for i, store := range stores {
@@ -82,14 +79,6 @@ func (s *Store) Close() error {
 	defer cancel()
 	s.calls.idle(ctx)
 	return nil
-}
-
-func (s *Store) close() {
-	s.closing.Lock()
-	defer s.closing.Unlock()
-	if !s.isClosed() {
-		close(s.closed)
-	}
 }
 
 // ready refuses a call that would do nothing.

@@ -66,7 +66,7 @@ func (p *program) listHistory(ctx context.Context, text, prefix string, limit in
 	return p.out.JSON(withRecords(all, records))
 }
 
-// happened is an event in JSON. By, Session, Reason and Raised are of a forced release.
+// happened is an event in JSON.
 type happened struct {
 	Event   string    `json:"event"`
 	Time    time.Time `json:"time"`
@@ -77,10 +77,15 @@ type happened struct {
 	Seconds float64   `json:"seconds,omitempty"`
 	Dropped int64     `json:"dropped,omitempty"`
 	Detail  string    `json:"detail,omitempty"`
-	By      string    `json:"by,omitempty"`
-	Session string    `json:"database_user,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
-	Raised  int64     `json:"raised_to,omitempty"`
+	takenAway
+}
+
+// takenAway is what the record of a forced release adds to its event.
+type takenAway struct {
+	By      string `json:"by,omitempty"`
+	Session string `json:"database_user,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Raised  int64  `json:"raised_to,omitempty"`
 }
 
 // withRecords returns events with what the records of forced releases say of them.
@@ -103,7 +108,7 @@ func withRecords(all []rowlock.TraceEvent, records []lease.Forced) []happened {
 			out[i].Key = keytext.Show(e.Key)
 		}
 		if f, ok := taken[grant{e.Key, e.Token}]; ok && e.Kind == lease.EventForced {
-			out[i].By, out[i].Session, out[i].Reason, out[i].Raised = f.By, f.Session, f.Reason, f.Raised
+			out[i].takenAway = takenAway{f.By, f.Session, f.Reason, f.Raised}
 		}
 	}
 	return out

@@ -25,10 +25,7 @@ const timeout = 5 * time.Second
 
 // Run shows the screen until its user leaves or ctx ends. name is that of the database.
 func Run(ctx context.Context, name, prefix string, every time.Duration, load Load) error {
-	m := &model{
-		ctx: ctx, name: name, prefix: prefix, every: every, load: load,
-		full: make(map[string]time.Duration),
-	}
+	m := &model{ctx: ctx, name: name, prefix: prefix, every: every, load: load}
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithOutput(os.Stdout)).Run()
 	if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
 		return nil
@@ -44,16 +41,21 @@ type model struct {
 	load   Load
 	prefix string // as text
 
+	answers
 	width, height int
-	snapshot      Snapshot
-	full          map[string]time.Duration // longest time to expiry seen, by key and token
 	by            order
 	first         int // row
 	typing        bool
 	typed         string
-	at            time.Time // of the snapshot
-	gone          error
-	since         time.Time // gone
+}
+
+// answers is what the database has said: the screen goes on showing it while no answer comes.
+type answers struct {
+	snapshot Snapshot
+	at       time.Time                // of the snapshot
+	full     map[string]time.Duration // longest time to expiry seen, by key and token
+	gone     error
+	since    time.Time // gone
 }
 
 type (
@@ -100,25 +102,25 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-func (m *model) take(l loaded) {
+func (a *answers) take(l loaded) {
 	switch {
-	case l.err != nil && m.gone == nil:
-		m.gone, m.since = l.err, time.Now()
+	case l.err != nil && a.gone == nil:
+		a.gone, a.since = l.err, time.Now()
 	case l.err != nil:
-		m.gone = l.err
+		a.gone = l.err
 	default:
-		m.gone, m.at, m.snapshot = nil, time.Now(), l.Snapshot
-		m.remember()
+		a.gone, a.at, a.snapshot = nil, time.Now(), l.Snapshot
+		a.remember()
 	}
 }
 
-func (m *model) remember() {
-	full := make(map[string]time.Duration, len(m.snapshot.Held))
-	for _, r := range m.snapshot.Held {
+func (a *answers) remember() {
+	full := make(map[string]time.Duration, len(a.snapshot.Held))
+	for _, r := range a.snapshot.Held {
 		id := fmt.Sprint(r.Token, r.Key)
-		full[id] = max(m.full[id], r.Remaining)
+		full[id] = max(a.full[id], r.Remaining)
 	}
-	m.full = full
+	a.full = full
 }
 
 func (m *model) press(key string) tea.Cmd {
@@ -225,8 +227,8 @@ func (m *model) state() string {
 	return faint.Render(m.at.Format(time.TimeOnly))
 }
 
-func (m *model) why() string {
-	return strings.TrimPrefix(target.Plain(m.gone), "rowlock: ")
+func (a *answers) why() string {
+	return strings.TrimPrefix(target.Plain(a.gone), "rowlock: ")
 }
 
 func (m *model) footer() string {
