@@ -17,9 +17,15 @@ type instruments struct {
 
 	lost                               map[string]event // by cause
 	forced, expired, suspected, skewed event
-	evicted, notEvicted                event
-	moved, stayed, recalled            event
+	evictions
+	moves
 }
+
+// evictions are of sessions that have the row of an expired key locked.
+type evictions struct{ evicted, notEvicted event }
+
+// moves are of keys, between the table and a cluster.
+type moves struct{ moved, stayed, recalled event }
 
 // event is a counter with its attributes.
 type event struct {
@@ -43,9 +49,11 @@ func newInstruments(meter metric.Meter, client []attribute.KeyValue) (*instrumen
 		handOver: m.histogram(measure.HandOver), renewal: m.histogram(measure.Renewal),
 		lost: make(map[string]event), forced: m.event(measure.Forced),
 		expired: m.event(measure.Expired), suspected: m.event(measure.Suspected),
-		skewed: m.event(measure.Skewed), evicted: m.event(measure.Evicted),
-		notEvicted: m.event(measure.NotEvict), moved: m.event(measure.Moved),
-		stayed: m.event(measure.Stayed), recalled: m.event(measure.Recalled),
+		skewed:    m.event(measure.Skewed),
+		evictions: evictions{m.event(measure.Evicted), m.event(measure.NotEvict)},
+		moves: moves{
+			m.event(measure.Moved), m.event(measure.Stayed), m.event(measure.Recalled),
+		},
 	}
 	for _, cause := range measure.Causes {
 		made.lost[cause] = m.event(measure.Lost, attribute.String(measure.Cause, cause))

@@ -15,9 +15,15 @@ type metrics struct {
 	renewal                            prometheus.Histogram
 	lost                               *prometheus.CounterVec
 	forced, expired, suspected, skewed prometheus.Counter
-	evicted, notEvicted                prometheus.Counter
-	moved, stayed, recalled            prometheus.Counter
+	evictions
+	moves
 }
+
+// evictions are of sessions that have the row of an expired key locked.
+type evictions struct{ evicted, notEvicted prometheus.Counter }
+
+// moves are of keys, between the table and a cluster.
+type moves struct{ moved, stayed, recalled prometheus.Counter }
 
 // observers are the histograms of a class of keys.
 type observers struct{ wait, hold, handOver prometheus.Observer }

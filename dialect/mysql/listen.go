@@ -30,7 +30,6 @@ const (
 type listener struct {
 	d       *database
 	s       *sqlstore.Session
-	door    *sqlstore.Session // holds the lock for which all listeners wait; most have none
 	pool    sqlstore.Pool
 	channel string
 	process lease.Owner // zero: it hears what is announced to all
@@ -40,8 +39,14 @@ type listener struct {
 	place    int      // of its name in names
 	children []string // names of sessions that it wakes in turn
 	looked   time.Time
-	held     time.Time
 	deaf     bool // a KILL may have come while the session did not wait
+	doorkeeper
+}
+
+// doorkeeper has the session that holds the lock for which all listeners wait: most have none.
+type doorkeeper struct {
+	door  *sqlstore.Session
+	asked time.Time // when the door was last seen to be alive
 }
 
 // Listen borrows one or two connections of the pool and drops them afterwards. It hears that a key
@@ -109,7 +114,7 @@ func (e *listener) hold() {
 	if e.door != nil {
 		e.door.Discard()
 	}
-	e.door, e.s, e.held = e.s, nil, time.Now()
+	e.door, e.s, e.asked = e.s, nil, time.Now()
 }
 
 func (e *listener) end() {
@@ -256,14 +261,14 @@ func (e *listener) keep(ctx context.Context) error {
 
 // keepDoor keeps the server from ending the door's session. If it has ended, one of the listeners
 // gets its lock.
-func (e *listener) keepDoor(ctx context.Context) {
-	if e.door == nil || time.Since(e.held) < beat/2 {
+func (k *doorkeeper) keepDoor(ctx context.Context) {
+	if k.door == nil || time.Since(k.asked) < beat/2 {
 		return
 	}
-	e.held = time.Now()
-	if err := e.door.Conn().PingContext(ctx); err != nil {
-		e.door.Discard()
-		e.door = nil
+	k.asked = time.Now()
+	if err := k.door.Conn().PingContext(ctx); err != nil {
+		k.door.Discard()
+		k.door = nil
 	}
 }
 
