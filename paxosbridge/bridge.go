@@ -63,7 +63,7 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 	hooks := tell.With(full.Logger)
 	full.Hooks = full.Hooks.apart(hooks)
 	b := &Bridge{
-		mover: newMover(table, cluster, &full), heat: heat.New(full.Watched, time.Now()), hooks: hooks,
+		mover: newMover(table, cluster, &full), heat: heat.New(full.Heat.watched(), time.Now()), hooks: hooks,
 	}
 	if err := b.claim(ctx); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/tell"
@@ -32,23 +33,8 @@ type Config struct {
 	// Home is the number of this cluster in the rows, 1 to 32766. Default 1. Every client of the
 	// table must use the same number for the same cluster.
 	Home int
-	// Hot is the rate at which a key is hot: attempts (granted or refused), polls of waiters and
-	// hand-overs per second in this process. Default 1000. One event of eight is counted, for all
-	// of them.
-	Hot float64
-	// Cool is the rate below which a key is cool. It must be below Hot. Default Hot/4.
-	Cool float64
-	// Dwell is how long a key must be hot before it moves out, or cool before it moves back.
-	// Default 5 s.
-	Dwell time.Duration
-	// MinStay is the least time that a key stays where it has moved to. Default 1 min.
-	MinStay time.Duration
-	// Most is how many keys may be in the cluster because of their heat, as this process sees it.
-	// Default 100.
-	Most int
-	// Watched is how many keys' rates are kept: those of the hottest. Default 1024. It bounds
-	// memory, however many keys there are.
-	Watched int
+	// Heat says which keys move by their heat.
+	Heat Heat
 	// Pin says whether a key moves by its heat. nil is ByHeat for every key. It is called often and
 	// must be quick.
 	Pin func(key string) Pin
@@ -74,6 +60,25 @@ type Config struct {
 	Hooks  Hooks
 }
 
+// Heat says when a key is hot and when it is cool. The rates of the 1,024 hottest keys are kept, or
+// of twice Most if that is more, however many keys there are.
+type Heat struct {
+	// Hot is the rate at which a key is hot: attempts (granted or refused), polls of waiters and
+	// hand-overs per second in this process. Default 1000. One event of eight is counted, for all
+	// of them.
+	Hot float64
+	// Cool is the rate below which a key is cool. It must be below Hot. Default Hot/4.
+	Cool float64
+	// Dwell is how long a key must be hot before it moves out, or cool before it moves back.
+	// Default 5 s.
+	Dwell time.Duration
+	// MinStay is the least time that a key stays where it has moved to. Default 1 min.
+	MinStay time.Duration
+	// Most is how many keys may be in the cluster because of their heat, as this process sees it.
+	// Default 100.
+	Most int
+}
+
 // Hooks are called soon after an event, one after the other, by a goroutine of the bridge: one that
 // blocks holds up the other hooks and no move. Close waits 1 s for it. A nil hook is not called.
 type Hooks struct {
@@ -94,14 +99,21 @@ func (h Hooks) apart(q *tell.Queue) Hooks {
 	}
 }
 
+func (h Heat) withDefaults() Heat {
+	h.Hot = cmp.Or(h.Hot, 1000)
+	h.Cool = cmp.Or(h.Cool, h.Hot/4)
+	h.Dwell = cmp.Or(h.Dwell, 5*time.Second)
+	h.MinStay = cmp.Or(h.MinStay, time.Minute)
+	h.Most = cmp.Or(h.Most, 100)
+	return h
+}
+
+// watched is how many keys' rates are kept.
+func (h Heat) watched() int { return max(1024, 2*min(h.Most, math.MaxInt/2)) }
+
 func (c Config) withDefaults() (Config, error) {
 	c.Home = cmp.Or(c.Home, 1)
-	c.Hot = cmp.Or(c.Hot, 1000)
-	c.Cool = cmp.Or(c.Cool, c.Hot/4)
-	c.Dwell = cmp.Or(c.Dwell, 5*time.Second)
-	c.MinStay = cmp.Or(c.MinStay, time.Minute)
-	c.Most = cmp.Or(c.Most, 100)
-	c.Watched = cmp.Or(c.Watched, 1024)
+	c.Heat = c.Heat.withDefaults()
 	c.Every = cmp.Or(c.Every, time.Second)
 	c.Refresh = cmp.Or(c.Refresh, c.Delegation/3, 30*time.Second)
 	c.MoveTimeout = cmp.Or(c.MoveTimeout, 5*time.Second)
@@ -119,20 +131,18 @@ func (c *Config) check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: bridge: %s", lease.ErrConfig, fmt.Sprintf(format, args...))
 	}
-	switch {
+	switch h := c.Heat; {
 	case c.Home < 1 || c.Home >= returning:
 		return bad("Home (%d) must be 1 to %d", c.Home, returning-1)
-	case !(c.Cool > 0 && c.Cool < c.Hot): // also if one of them is not a number
+	case !(h.Cool > 0 && h.Cool < h.Hot): // also if one of them is not a number
 		return bad(
-			"Cool (%g) must be above 0 and below Hot (%g), so that a key between them stays",
-			c.Cool, c.Hot,
+			"Heat.Cool (%g) must be above 0 and below Heat.Hot (%g), so that a key between them stays",
+			h.Cool, h.Hot,
 		)
-	case c.Dwell < 0 || c.MinStay < 0:
-		return bad("Dwell (%s) and MinStay (%s) must not be negative", c.Dwell, c.MinStay)
-	case c.Most < 1 || c.Watched < c.Most:
-		return bad(
-			"Most (%d) must be at least 1, and Watched (%d) at least Most", c.Most, c.Watched,
-		)
+	case h.Dwell < 0 || h.MinStay < 0:
+		return bad("Heat.Dwell (%s) and Heat.MinStay (%s) must not be negative", h.Dwell, h.MinStay)
+	case h.Most < 1:
+		return bad("Heat.Most (%d) must be at least 1", h.Most)
 	case c.Refresh < 0 || c.MoveTimeout <= 0:
 		return bad("Refresh (%s) and MoveTimeout (%s) must be positive", c.Refresh, c.MoveTimeout)
 	case c.Delegation < 0 || c.Delegation > 0 && c.Refresh > c.Delegation/2:

@@ -27,9 +27,9 @@ func (d *decider) decide(
 			began = now
 		}
 		next[key] = began
-		return now.Sub(began) >= d.cfg.Dwell
+		return now.Sub(began) >= d.cfg.Heat.Dwell
 	}
-	room := d.cfg.Most
+	room := d.cfg.Heat.Most
 	for key := range away {
 		if d.cfg.Pin(key) != Always { // such a key is not there because of its heat
 			room--
@@ -43,10 +43,10 @@ func (d *decider) decide(
 		case pin == Always:
 			out = append(out, k.Key)
 			continue
-		case pin == Never || k.Rate < d.cfg.Hot:
+		case pin == Never || k.Rate < d.cfg.Heat.Hot:
 			continue
 		}
-		if ripe(k.Key) && now.Sub(returned[k.Key]) >= d.cfg.MinStay && room > 0 {
+		if ripe(k.Key) && now.Sub(returned[k.Key]) >= d.cfg.Heat.MinStay && room > 0 {
 			out = append(out, k.Key)
 			room--
 		}
@@ -55,8 +55,8 @@ func (d *decider) decide(
 		switch pin := d.cfg.Pin(key); {
 		case pin == Never:
 			back = append(back, key)
-		case pin == Always || r.held || r.err != nil || d.heat.Rate(now, key) >= d.cfg.Cool:
-		case ripe(key) && now.Sub(r.since) >= d.cfg.MinStay:
+		case pin == Always || r.held || r.err != nil || d.heat.Rate(now, key) >= d.cfg.Heat.Cool:
+		case ripe(key) && now.Sub(r.since) >= d.cfg.Heat.MinStay:
 			back = append(back, key)
 		}
 	}

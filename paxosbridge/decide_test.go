@@ -33,7 +33,7 @@ func newPlay(t *testing.T, cfg Config) *play {
 		t.Fatal(err)
 	}
 	return &play{
-		&decider{cfg: &full, heat: heat.New(full.Watched, noon)}, noon, make(map[string]route),
+		&decider{cfg: &full, heat: heat.New(full.Heat.watched(), noon)}, noon, make(map[string]route),
 		make(map[string]time.Time),
 	}
 }
@@ -66,7 +66,7 @@ func (p *play) want(t *testing.T, what string, got []string, want ...string) {
 }
 
 func TestAKeyMovesWhenItHasBeenHotAndBackWhenItHasBeenCool(t *testing.T) {
-	p := newPlay(t, Config{Hot: 1000, Cool: 200})
+	p := newPlay(t, Config{Heat: Heat{Hot: 1000, Cool: 200}})
 	p.want(t, "lukewarm", p.run(time.Minute, map[string]int{"k": 800}))
 	p.want(t, "hot for a moment", p.run(3*time.Second, map[string]int{"k": 3000}))
 	p.want(t, "and not any more", p.run(30*time.Second, map[string]int{"k": 300}))
@@ -81,7 +81,7 @@ func TestAKeyMovesWhenItHasBeenHotAndBackWhenItHasBeenCool(t *testing.T) {
 
 // This process does not know the heat of others, but it sees that the key is held.
 func TestAKeyThatOthersHoldIsNotCool(t *testing.T) {
-	p := newPlay(t, Config{MinStay: time.Second})
+	p := newPlay(t, Config{Heat: Heat{MinStay: time.Second}})
 	p.away["k"] = route{since: noon, held: true}
 	p.want(t, "held by others", p.run(5*time.Minute, nil))
 	p.away["k"] = route{since: noon}
@@ -90,7 +90,7 @@ func TestAKeyThatOthersHoldIsNotCool(t *testing.T) {
 
 func TestPinnedKeys(t *testing.T) {
 	pins := map[string]Pin{"table": Never, "cluster": Always}
-	p := newPlay(t, Config{MinStay: time.Second, Pin: func(key string) Pin { return pins[key] }})
+	p := newPlay(t, Config{Heat: Heat{MinStay: time.Second}, Pin: func(key string) Pin { return pins[key] }})
 	p.want(
 		t, "at once", p.run(time.Second, map[string]int{"cluster": 1, "table": 9000}),
 		"out cluster",
@@ -101,7 +101,7 @@ func TestPinnedKeys(t *testing.T) {
 }
 
 func TestNoMoreThanMostMove(t *testing.T) {
-	p := newPlay(t, Config{Most: 2})
+	p := newPlay(t, Config{Heat: Heat{Most: 2}})
 	p.want(
 		t, "the two hottest",
 		p.run(30*time.Second, map[string]int{"a": 3000, "b": 9000, "c": 6000}), "out b", "out c",
@@ -110,7 +110,7 @@ func TestNoMoreThanMostMove(t *testing.T) {
 
 // Pinned keys are not in the cluster because of their heat.
 func TestPinnedKeysLeaveRoomForHotOnes(t *testing.T) {
-	p := newPlay(t, Config{Most: 1, Pin: func(key string) Pin {
+	p := newPlay(t, Config{Heat: Heat{Most: 1}, Pin: func(key string) Pin {
 		if key == "hot" || key == "warm" {
 			return ByHeat
 		}
@@ -124,13 +124,12 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 	for _, cfg := range []Config{
 		{Home: -1},
 		{Home: 32767},
-		{Hot: 10, Cool: 10},
-		{Hot: math.NaN()},
-		{Cool: -1},
-		{Dwell: -1},
-		{MinStay: -1},
-		{Most: 10, Watched: 5},
-		{Most: -1},
+		{Heat: Heat{Hot: 10, Cool: 10}},
+		{Heat: Heat{Hot: math.NaN()}},
+		{Heat: Heat{Cool: -1}},
+		{Heat: Heat{Dwell: -1}},
+		{Heat: Heat{MinStay: -1}},
+		{Heat: Heat{Most: -1}},
 		{Delegation: -1},
 		{Delegation: time.Minute, Refresh: 40 * time.Second},
 		{MoveTimeout: -1},

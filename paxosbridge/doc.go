@@ -8,7 +8,7 @@
 //	locks, err := rowlock.New(bridge, nil)
 //
 // A database commits once for each hand-over of a key, and a few hot keys can take most of its
-// commits. A bridge counts the requests for each key ([Config].Hot), moves hot keys out, and moves
+// commits. A bridge counts the requests for each key ([Heat].Hot), moves hot keys out, and moves
 // them back when requests for them become rare. [Bridge.MoveOut] and [Bridge.MoveBack] move a key
 // by hand. [Config].Pin fixes where a key is locked.
 //

@@ -19,7 +19,7 @@ func TestAHotKeyMovesOutAndBackByItself(t *testing.T) {
 		var mu sync.Mutex
 		var moves []string
 		cfg := paxosbridge.Config{
-			Hot: 100, Every: time.Second, MinStay: 20 * time.Second,
+			Heat: paxosbridge.Heat{Hot: 100, MinStay: 20 * time.Second}, Every: time.Second,
 			Hooks: paxosbridge.Hooks{Moved: func(key string, home int, epoch int64, _ string) {
 				mu.Lock()
 				defer mu.Unlock()

@@ -21,7 +21,7 @@ func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 		b, err := paxosbridge.New(
 			t.Context(), c, r.cluster,
 			&paxosbridge.Config{
-				Every: time.Second, Hot: 1e9, Refresh: 10 * time.Second, MinStay: time.Hour,
+				Every: time.Second, Heat: paxosbridge.Heat{Hot: 1e9, MinStay: time.Hour}, Refresh: 10 * time.Second,
 			},
 		)
 		r.must(err)

@@ -125,7 +125,7 @@ func (r *routes) returns(now time.Time) map[string]time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.returned, func(_ string, since time.Time) bool {
-		return now.Sub(since) > r.cfg.MinStay
+		return now.Sub(since) > r.cfg.Heat.MinStay
 	})
 	return maps.Clone(r.returned)
 }

@@ -26,7 +26,7 @@ type KeyState struct {
 	Err error
 }
 
-// State lists the keys in the cluster, and those in the table whose rate is at least Config.Cool,
+// State lists the keys in the cluster, and those in the table whose rate is at least Heat.Cool,
 // the hottest first.
 func (b *Bridge) State() []KeyState {
 	now := time.Now()
@@ -38,7 +38,7 @@ func (b *Bridge) State() []KeyState {
 			Since: r.since, Why: r.why, Busy: r.held, Err: r.err,
 		})
 	}
-	for _, k := range b.heat.Above(now, b.cfg.Cool) {
+	for _, k := range b.heat.Above(now, b.cfg.Heat.Cool) {
 		if _, ok := away[k.Key]; !ok {
 			out = append(out, KeyState{Key: k.Key, Rate: k.Rate})
 		}

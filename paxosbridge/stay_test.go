@@ -244,11 +244,11 @@ func TestStateHasTheErrorsOfABatch(t *testing.T) {
 	}
 }
 
-// Watched bounds memory, and allocates none in advance.
-func TestWatchedAllocatesNothingInAdvance(t *testing.T) {
+// Heat.Most bounds memory, and allocates none in advance.
+func TestCountersAllocateNothingInAdvance(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	newRig(t, paxosbridge.Config{Watched: 1 << 20})
+	newRig(t, paxosbridge.Config{Heat: paxosbridge.Heat{Most: 1 << 20}})
 	runtime.ReadMemStats(&after)
 	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 4 {
 		t.Errorf("%d MB for no key at all", mb)

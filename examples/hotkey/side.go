@@ -105,7 +105,8 @@ const (
 
 func (p pace) bridge(s *show) *paxosbridge.Config {
 	return &paxosbridge.Config{
-		Hot: hotAt, Cool: coolAt, Dwell: p.before, MinStay: p.stay, Every: p.every, Refresh: 2 * time.Second,
+		Heat:  paxosbridge.Heat{Hot: hotAt, Cool: coolAt, Dwell: p.before, MinStay: p.stay},
+		Every: p.every, Refresh: 2 * time.Second,
 		Logger: slog.New(slog.DiscardHandler), // what it says comes by the hooks, too
 		Hooks: paxosbridge.Hooks{
 			Moved: s.moved,
