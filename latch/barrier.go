@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -45,8 +46,8 @@ func (b *Barrier) Name() string { return b.name }
 // Parties returns how many parties must enter.
 func (b *Barrier) Parties() int { return b.parties }
 
-func (b *Barrier) row(id lease.Owner) sqlstore.LatchRow {
-	return sqlstore.LatchRow{Kind: sqlstore.Barriers, Name: []byte(b.name), ID: id}
+func (b *Barrier) row(id lease.Owner) rows.Row {
+	return rows.Row{Kind: rows.Barriers, Name: []byte(b.name), ID: id}
 }
 
 func (b *Barrier) check(ctx context.Context, party string) error {
@@ -57,7 +58,7 @@ func (b *Barrier) check(ctx context.Context, party string) error {
 }
 
 // look reads the barrier as it is now.
-func (b *Barrier) look(ctx context.Context) (sqlstore.LatchView, error) {
+func (b *Barrier) look(ctx context.Context) (rows.View, error) {
 	v, err := b.s.look(ctx, b.row(lease.Owner{}))
 	switch {
 	case err != nil:
@@ -79,14 +80,14 @@ func (b *Barrier) Reset(ctx context.Context) error {
 	}
 	v, err := b.look(ctx)
 	if err == nil {
-		err = b.advance(ctx, v, sqlstore.BarrierFilling)
+		err = b.advance(ctx, v, rows.BarrierFilling)
 	}
 	return err
 }
 
 // advance begins the generation after v's, if that is in state least or a later one, and nothing
 // has begun it.
-func (b *Barrier) advance(ctx context.Context, v sqlstore.LatchView, least int) error {
+func (b *Barrier) advance(ctx context.Context, v rows.View, least int) error {
 	row := b.row(v.ID)
 	if _, err := b.s.reset(ctx, row, next(v.ID), least); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (b *Barrier) advance(ctx context.Context, v sqlstore.LatchView, least int) 
 func (b *Barrier) broken(ctx context.Context, id lease.Owner, generation int64) error {
 	var party string
 	err := b.s.read(ctx, "read", b.name, func(ctx context.Context, on *sqlstore.Session) (err error) {
-		party, err = sqlstore.DeadParty(ctx, on, b.s.d, id)
+		party, err = rows.DeadParty(ctx, on, b.s.d, id)
 		return err
 	})
 	if err != nil {
@@ -109,13 +110,13 @@ func (b *Barrier) broken(ctx context.Context, id lease.Owner, generation int64) 
 }
 
 // past says what has become of a generation that is over, of which v shows a later one.
-func (b *Barrier) past(ctx context.Context, id lease.Owner, generation int64, v sqlstore.LatchView) error {
+func (b *Barrier) past(ctx context.Context, id lease.Owner, generation int64, v rows.View) error {
 	switch {
 	case !v.Live:
 		return notFound(b.name)
-	case v.ID == next(id) && v.Ended == sqlstore.BarrierDone:
+	case v.ID == next(id) && v.Ended == rows.BarrierDone:
 		return nil
-	case v.ID == next(id) && v.Ended == sqlstore.BarrierBroken:
+	case v.ID == next(id) && v.Ended == rows.BarrierBroken:
 		return b.broken(ctx, id, generation)
 	}
 	return &StaleError{Name: b.name, Generation: generation, Current: v.Generation}
@@ -123,18 +124,18 @@ func (b *Barrier) past(ctx context.Context, id lease.Owner, generation int64, v 
 
 // wait waits for a state of a generation, or for its end.
 func (b *Barrier) wait(ctx context.Context, id lease.Owner, generation int64, state int) error {
-	last, err := b.s.await(ctx, b.row(id), func(v sqlstore.LatchView) (bool, error) {
+	last, err := b.s.await(ctx, b.row(id), func(v rows.View) (bool, error) {
 		over := !v.Live || v.ID != id
 		var past error
 		if over {
 			past = b.past(ctx, id, generation, v)
 		}
 		switch {
-		case state == sqlstore.BarrierOpen && (over && past == nil || !over && v.State == sqlstore.BarrierDone):
+		case state == rows.BarrierOpen && (over && past == nil || !over && v.State == rows.BarrierDone):
 			return true, errOvertaken
 		case over:
 			return true, past
-		case v.State == sqlstore.BarrierBroken:
+		case v.State == rows.BarrierBroken:
 			return true, b.broken(ctx, id, generation)
 		}
 		return v.State >= state, nil
@@ -147,23 +148,23 @@ func (b *Barrier) wait(ctx context.Context, id lease.Owner, generation int64, st
 }
 
 // due is the section that takes the barrier to its next state, or "".
-func due(row sqlstore.LatchRow, v sqlstore.LatchView) string {
-	waits := v.State == sqlstore.BarrierFilling || v.State == sqlstore.BarrierOpen
+func due(row rows.Row, v rows.View) string {
+	waits := v.State == rows.BarrierFilling || v.State == rows.BarrierOpen
 	switch {
-	case row.Kind != sqlstore.Barriers || v.ID != row.ID || !waits:
+	case row.Kind != rows.Barriers || v.ID != row.ID || !waits:
 		return ""
 	case v.Dead > 0:
 		return "barrier-break"
-	case v.State == sqlstore.BarrierFilling && v.Counted >= v.Parties:
+	case v.State == rows.BarrierFilling && v.Counted >= v.Parties:
 		return "barrier-open"
-	case v.State == sqlstore.BarrierOpen && v.Gone >= v.Counted:
+	case v.State == rows.BarrierOpen && v.Gone >= v.Counted:
 		return "barrier-done"
 	}
 	return ""
 }
 
-func (s *Latches) step(ctx context.Context, row sqlstore.LatchRow, section string) error {
+func (s *Latches) step(ctx context.Context, row rows.Row, section string) error {
 	return s.write(ctx, section, string(row.Name), func(ctx context.Context, on *sqlstore.Session) error {
-		return sqlstore.StepBarrier(ctx, on, s.d, row, section)
+		return rows.Generation{Row: row, On: on, Text: s.d}.Step(ctx, section)
 	})
 }

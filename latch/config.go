@@ -6,14 +6,14 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // MaxParties is the largest number of parties. A poll of Await counts the rows of those that have
 // counted down.
-const MaxParties = sqlstore.MaxParties
+const MaxParties = rows.MaxParties
 
 // Config configures Latches. nil and the zero value have the defaults.
 type Config struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -20,7 +21,7 @@ import (
 type scene struct {
 	*rig
 	on  *sqlstore.Session
-	row sqlstore.LatchRow
+	row rows.Row
 	tb  testing.TB
 }
 
@@ -33,7 +34,7 @@ var (
 
 func (r *rig) scene(tb testing.TB, kind int) *scene {
 	tb.Helper()
-	s := &scene{r, r.Session(tb), sqlstore.LatchRow{Kind: kind, Name: []byte("b"), ID: ours}, tb}
+	s := &scene{r, r.Session(tb), rows.Row{Kind: kind, Name: []byte("b"), ID: ours}, tb}
 	for _, table := range []string{"rowlock_party", "rowlock_latch"} {
 		s.do("DELETE FROM {" + table + "}")
 	}
@@ -109,7 +110,7 @@ type write struct {
 func stepped(section string) func(context.Context, *scene) (bool, error) {
 	return func(ctx context.Context, s *scene) (bool, error) {
 		before := s.rows()
-		err := sqlstore.StepBarrier(ctx, s.on, s.Dialect, s.row, section)
+		err := rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Step(ctx, section)
 		return s.rows() != before, err
 	}
 }
@@ -147,12 +148,12 @@ func TestEachWriteOfALatchDecidesForItself(t *testing.T) {
 // A latch counts its own parties, and a sweep removes it only once it has expired.
 func TestALatchCountsItsOwnPartiesAndStaysUntilItExpires(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		s := r.scene(t, sqlstore.Latches)
+		s := r.scene(t, rows.Latches)
 		s.party(ours, "p", true)
 		s.party(theirs, "p", true)
 		s.party(theirs, "q", true)
 		s.left(ours, "q")
-		v, err := sqlstore.LookAtLatch(s.Dialect, s.row, func(query string, args []any, dest ...any) error {
+		v, err := rows.LookAt(s.Dialect, s.row, func(query string, args []any, dest ...any) error {
 			return s.on.QueryRow(t.Context(), query, args, dest...)
 		})
 		if err != nil || v.Counted != 1 {
@@ -160,7 +161,7 @@ func TestALatchCountsItsOwnPartiesAndStaysUntilItExpires(t *testing.T) {
 		}
 		for want, before := range []func(){func() {}, s.expired} {
 			before()
-			n, err := sqlstore.SweepLatches(t.Context(), s.on, s.Dialect, 10)
+			n, err := rows.Sweep(t.Context(), s.on, s.Dialect, 10)
 			if left := r.count(t, "SELECT COUNT(*) FROM {rowlock_latch}"); err != nil || int(n) != want || left != 2-want {
 				t.Errorf("a sweep has removed %d latches and left %d: %v", n, left, err)
 			}

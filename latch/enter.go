@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/internal/retry"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -28,8 +28,8 @@ func (b *Barrier) Enter(ctx context.Context, party string) error {
 		if err != nil {
 			return err
 		}
-		if v.State == sqlstore.BarrierDone {
-			if err := b.advance(ctx, v, sqlstore.BarrierDone); err != nil {
+		if v.State == rows.BarrierDone {
+			if err := b.advance(ctx, v, rows.BarrierDone); err != nil {
 				return err
 			}
 			continue
@@ -42,9 +42,9 @@ func (b *Barrier) Enter(ctx context.Context, party string) error {
 			if err := b.entered(ctx, v, party); !errors.Is(err, errOvertaken) {
 				return err
 			}
-		case v.State == sqlstore.BarrierBroken:
+		case v.State == rows.BarrierBroken:
 			return b.broken(ctx, v.ID, v.Generation)
-		case v.State == sqlstore.BarrierOpen:
+		case v.State == rows.BarrierOpen:
 			return fmt.Errorf("%w: %q: party %q comes too late for generation %d", ErrFull, b.name, party,
 				v.Generation)
 		}
@@ -53,14 +53,14 @@ func (b *Barrier) Enter(ctx context.Context, party string) error {
 }
 
 // enter writes the party's row if the barrier is filling, or to the row if the party is inside.
-func (b *Barrier) enter(ctx context.Context, v sqlstore.LatchView, party string) (bool, error) {
+func (b *Barrier) enter(ctx context.Context, v rows.View, party string) (bool, error) {
 	row, ttl := b.row(v.ID), b.s.cfg.Alive
 	switch v.State {
-	case sqlstore.BarrierFilling:
-		return b.s.changed(ctx, "enter", row, func(ctx context.Context, on *sqlstore.Session) (bool, error) {
-			return sqlstore.EnterBarrier(ctx, on, b.s.d, row, party, ttl)
+	case rows.BarrierFilling:
+		return b.s.changed(ctx, "enter", row, func(ctx context.Context, g rows.Generation) (bool, error) {
+			return g.Enter(ctx, party, ttl)
 		})
-	case sqlstore.BarrierOpen:
+	case rows.BarrierOpen:
 		return b.s.beat(ctx, row, party)
 	}
 	return false, nil
@@ -70,24 +70,24 @@ func (b *Barrier) enter(ctx context.Context, v sqlstore.LatchView, party string)
 var errOvertaken = errors.New("overtaken")
 
 // entered begins the heartbeat and waits for the others.
-func (b *Barrier) entered(ctx context.Context, v sqlstore.LatchView, party string) error {
+func (b *Barrier) entered(ctx context.Context, v rows.View, party string) error {
 	b.begin(v, party)
 	b.s.rows.poke(v.ID)
-	err := b.wait(ctx, v.ID, v.Generation, sqlstore.BarrierOpen)
+	err := b.wait(ctx, v.ID, v.Generation, rows.BarrierOpen)
 	if err != nil {
 		b.end(party)
 	}
 	return err
 }
 
-func (s *Latches) beat(ctx context.Context, row sqlstore.LatchRow, party string) (bool, error) {
-	return s.changed(ctx, "beat", row, func(ctx context.Context, on *sqlstore.Session) (bool, error) {
-		return sqlstore.BeatBarrier(ctx, on, s.d, row.ID, party, s.cfg.Alive)
+func (s *Latches) beat(ctx context.Context, row rows.Row, party string) (bool, error) {
+	return s.changed(ctx, "beat", row, func(ctx context.Context, g rows.Generation) (bool, error) {
+		return g.Beat(ctx, party, s.cfg.Alive)
 	})
 }
 
 // begin starts the heartbeat of a party.
-func (b *Barrier) begin(v sqlstore.LatchView, party string) {
+func (b *Barrier) begin(v rows.View, party string) {
 	b.end(party)
 	ctx, end := context.WithCancel(b.s.stopped)
 	in := &stay{id: v.ID, generation: v.Generation, end: end, ended: make(chan struct{})}
@@ -134,8 +134,8 @@ func (b *Barrier) Leave(ctx context.Context, party string) error {
 		return err
 	}
 	row := b.row(in.id)
-	left, err := b.s.changed(ctx, "leave", row, func(ctx context.Context, on *sqlstore.Session) (bool, error) {
-		return sqlstore.LeaveBarrier(ctx, on, b.s.d, row, party)
+	left, err := b.s.changed(ctx, "leave", row, func(ctx context.Context, g rows.Generation) (bool, error) {
+		return g.Leave(ctx, party)
 	})
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (b *Barrier) Leave(ctx context.Context, party string) error {
 	}
 	b.quiet(party)
 	b.s.rows.poke(in.id)
-	if err := b.wait(ctx, in.id, in.generation, sqlstore.BarrierDone); err != nil {
+	if err := b.wait(ctx, in.id, in.generation, rows.BarrierDone); err != nil {
 		return err
 	}
 	b.end(party)
@@ -187,7 +187,7 @@ func (b *Barrier) outside(ctx context.Context, in *stay, party string) error {
 		return err
 	case v.ID != in.id:
 		return b.past(ctx, in.id, in.generation, v)
-	case v.State == sqlstore.BarrierBroken:
+	case v.State == rows.BarrierBroken:
 		return b.broken(ctx, in.id, in.generation)
 	}
 	return fmt.Errorf("%w: %q: party %q", ErrNotEntered, b.name, party)

@@ -12,6 +12,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -31,7 +32,7 @@ type hints struct {
 
 // item is a generation that others may want to know of.
 type item struct {
-	row  sqlstore.LatchRow
+	row  rows.Row
 	sure bool // it has changed; otherwise a party has counted down, perhaps the last
 }
 
@@ -119,7 +120,7 @@ func (s *Latches) counted(l *Latch) {
 }
 
 // announce is called when a generation has changed.
-func (h *hints) announce(row sqlstore.LatchRow) { h.add(item{row: row, sure: true}) }
+func (h *hints) announce(row rows.Row) { h.add(item{row: row, sure: true}) }
 
 func (h *hints) add(i item) {
 	h.mu.Lock()

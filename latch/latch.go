@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -14,14 +14,14 @@ import (
 // concurrent use, and has nothing to close.
 type Latch struct {
 	s          *Latches
-	row        sqlstore.LatchRow
+	row        rows.Row
 	name       string
 	generation int64
 	parties    int
 }
 
-func (s *Latches) latch(name string, v sqlstore.LatchView) *Latch {
-	row := sqlstore.LatchRow{Kind: sqlstore.Latches, Name: []byte(name), ID: v.ID}
+func (s *Latches) latch(name string, v rows.View) *Latch {
+	row := rows.Row{Kind: rows.Latches, Name: []byte(name), ID: v.ID}
 	return &Latch{s: s, row: row, name: name, generation: v.Generation, parties: v.Parties}
 }
 
@@ -66,7 +66,7 @@ func (l *Latch) Await(ctx context.Context) error {
 	if err := l.s.check(ctx, l.name); err != nil {
 		return err
 	}
-	last, err := l.s.await(ctx, l.row, func(v sqlstore.LatchView) (bool, error) {
+	last, err := l.s.await(ctx, l.row, func(v rows.View) (bool, error) {
 		if !v.Live || v.ID != l.row.ID {
 			return true, l.gone(v)
 		}
@@ -140,7 +140,7 @@ func (l *Latch) over(ctx context.Context) error {
 	return l.gone(v)
 }
 
-func (l *Latch) gone(v sqlstore.LatchView) error {
+func (l *Latch) gone(v rows.View) error {
 	switch {
 	case !v.Live:
 		return notFound(l.name)

@@ -14,6 +14,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -143,7 +144,7 @@ func (s *Latches) refusal(err error) error {
 
 // rehearse runs a statement of each kind that the rights distinguish, on rows that are not there.
 func (s *Latches) rehearse(ctx context.Context) error {
-	row := sqlstore.LatchRow{Name: []byte(lease.Reserved + "latch"), ID: lease.NewOwner()}
+	row := rows.Row{Name: []byte(lease.Reserved + "latch"), ID: lease.NewOwner()}
 	if _, err := s.look(ctx, row); err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -16,7 +16,7 @@ const looks = 8
 // name has 1 to 255 bytes, compared exactly, and parties is 1 to [MaxParties]. If the latch has
 // another number of parties, Open returns a [*PartiesError].
 func (s *Latches) Open(ctx context.Context, name string, parties int) (*Latch, error) {
-	v, err := s.openRow(ctx, sqlstore.Latches, name, parties)
+	v, err := s.openRow(ctx, rows.Latches, name, parties)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (s *Latches) Find(ctx context.Context, name string) (*Latch, error) {
 	if err := s.check(ctx, name); err != nil {
 		return nil, err
 	}
-	v, err := s.look(ctx, sqlstore.LatchRow{Kind: sqlstore.Latches, Name: []byte(name)})
+	v, err := s.look(ctx, rows.Row{Kind: rows.Latches, Name: []byte(name)})
 	switch {
 	case err != nil:
 		return nil, err
@@ -41,14 +41,14 @@ func (s *Latches) Find(ctx context.Context, name string) (*Latch, error) {
 // Barrier returns the barrier of that name, and creates it if there is none. Barriers and latches
 // of one name are different things. The limits and errors are those of Open.
 func (s *Latches) Barrier(ctx context.Context, name string, parties int) (*Barrier, error) {
-	if _, err := s.openRow(ctx, sqlstore.Barriers, name, parties); err != nil {
+	if _, err := s.openRow(ctx, rows.Barriers, name, parties); err != nil {
 		return nil, err
 	}
 	return &Barrier{s: s, name: name, parties: parties, inside: make(map[string]*stay)}, nil
 }
 
 func (s *Latches) openRow(ctx context.Context, kind int, name string, parties int) (
-	v sqlstore.LatchView, err error,
+	v rows.View, err error,
 ) {
 	if err := s.check(ctx, name); err != nil {
 		return v, err
@@ -56,7 +56,7 @@ func (s *Latches) openRow(ctx context.Context, kind int, name string, parties in
 	if err := checkParties(name, parties); err != nil {
 		return v, err
 	}
-	row := sqlstore.LatchRow{Kind: kind, Name: []byte(name), ID: lease.NewOwner()}
+	row := rows.Row{Kind: kind, Name: []byte(name), ID: lease.NewOwner()}
 	for range looks {
 		if v, err = s.look(ctx, row); err != nil {
 			return v, err
@@ -87,7 +87,7 @@ func next(id lease.Owner) (n lease.Owner) {
 }
 
 // at is row in the generation that was read.
-func at(row sqlstore.LatchRow, v sqlstore.LatchView) sqlstore.LatchRow {
+func at(row rows.Row, v rows.View) rows.Row {
 	row.ID = v.ID
 	return row
 }

@@ -4,33 +4,34 @@ import (
 	"context"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // look reads a latch or barrier, whatever generation it is in. What it read may be forgotten by a
 // failover: see keep.
-func (s *Latches) look(ctx context.Context, row sqlstore.LatchRow) (sqlstore.LatchView, error) {
-	var v sqlstore.LatchView
+func (s *Latches) look(ctx context.Context, row rows.Row) (rows.View, error) {
+	var v rows.View
 	err := s.read(ctx, "read", string(row.Name), func(ctx context.Context, on *sqlstore.Session) (err error) {
-		v, err = sqlstore.LookAtLatch(s.d, row, func(query string, args []any, dest ...any) error {
+		v, err = rows.LookAt(s.d, row, func(query string, args []any, dest ...any) error {
 			return on.QueryRow(ctx, query, args, dest...)
 		})
 		return err
 	})
 	if err != nil {
-		return sqlstore.LatchView{}, err // v may still be written to
+		return rows.View{}, err // v may still be written to
 	}
 	return v, nil
 }
 
 // changed runs a write that says whether it has found its row.
 func (s *Latches) changed(
-	ctx context.Context, verb string, row sqlstore.LatchRow,
-	f func(context.Context, *sqlstore.Session) (bool, error),
+	ctx context.Context, verb string, row rows.Row,
+	f func(context.Context, rows.Generation) (bool, error),
 ) (bool, error) {
 	found := false
 	err := s.write(ctx, verb, string(row.Name), func(ctx context.Context, on *sqlstore.Session) (err error) {
-		found, err = f(ctx, on)
+		found, err = f(ctx, rows.Generation{Row: row, On: on, Text: s.d})
 		return err
 	})
 	if err != nil {
@@ -41,33 +42,34 @@ func (s *Latches) changed(
 
 // keep writes to the row, so that what was read of it before is committed for good once that is
 // acknowledged, and so that it lasts for Config.Keep from now.
-func (s *Latches) keep(ctx context.Context, row sqlstore.LatchRow) (bool, error) {
-	return s.changed(ctx, "confirm", row, func(ctx context.Context, on *sqlstore.Session) (bool, error) {
-		return sqlstore.KeepLatch(ctx, on, s.d, row, s.cfg.Keep)
+func (s *Latches) keep(ctx context.Context, row rows.Row) (bool, error) {
+	return s.changed(ctx, "confirm", row, func(ctx context.Context, g rows.Generation) (bool, error) {
+		return g.Keep(ctx, s.cfg.Keep)
 	})
 }
 
-func (s *Latches) count(ctx context.Context, row sqlstore.LatchRow, party string) (bool, error) {
-	return s.changed(ctx, "count down", row, func(ctx context.Context, on *sqlstore.Session) (bool, error) {
-		return sqlstore.CountLatch(ctx, on, s.d, row, party)
+func (s *Latches) count(ctx context.Context, row rows.Row, party string) (bool, error) {
+	return s.changed(ctx, "count down", row, func(ctx context.Context, g rows.Generation) (bool, error) {
+		return g.Count(ctx, party)
 	})
 }
 
 func (s *Latches) reset(
-	ctx context.Context, row sqlstore.LatchRow, next lease.Owner, least int,
+	ctx context.Context, row rows.Row, next lease.Owner, least int,
 ) (bool, error) {
-	return s.changed(ctx, "reset", row, func(ctx context.Context, on *sqlstore.Session) (bool, error) {
-		return sqlstore.ResetLatch(ctx, on, s.d, row, next, s.cfg.Keep, least)
+	return s.changed(ctx, "reset", row, func(ctx context.Context, g rows.Generation) (bool, error) {
+		return g.Reset(ctx, next, s.cfg.Keep, least)
 	})
 }
 
 // create makes the row, or begins another generation in an expired one. Another process may be
 // first.
-func (s *Latches) create(ctx context.Context, row sqlstore.LatchRow, parties int, expired bool) error {
+func (s *Latches) create(ctx context.Context, row rows.Row, parties int, expired bool) error {
 	return s.write(ctx, "open", string(row.Name), func(ctx context.Context, on *sqlstore.Session) error {
+		g := rows.Generation{Row: row, On: on, Text: s.d}
 		if expired {
-			return sqlstore.TakeLatch(ctx, on, s.d, row, parties, s.cfg.Keep)
+			return g.Take(ctx, parties, s.cfg.Keep)
 		}
-		return sqlstore.MakeLatch(ctx, on, s.d, row, parties, s.cfg.Keep)
+		return g.Make(ctx, parties, s.cfg.Keep)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -27,7 +28,7 @@ func (s *Latches) Sweep(ctx context.Context, batch int) (removed int64, err erro
 		batch = usualBatch
 	}
 	removed, err = s.batches(ctx, batch, func(ctx context.Context, on *sqlstore.Session) (int64, error) {
-		return sqlstore.SweepLatches(ctx, on, s.d, batch)
+		return rows.Sweep(ctx, on, s.d, batch)
 	})
 	if err != nil {
 		return removed, err
@@ -48,7 +49,7 @@ func (s *Latches) sweepParties(ctx context.Context, batch int) (removed int64, e
 			continue
 		}
 		n, err := s.batches(ctx, batch, func(ctx context.Context, on *sqlstore.Session) (int64, error) {
-			return sqlstore.DropParties(ctx, on, s.d, of, batch)
+			return rows.DropParties(ctx, on, s.d, of, batch)
 		})
 		removed += n
 		if err != nil {
@@ -61,7 +62,7 @@ func (s *Latches) nextParties(ctx context.Context, after lease.Owner) (lease.Own
 	var id lease.Owner
 	var live, ok bool
 	err := s.read(ctx, "sweep", "", func(ctx context.Context, on *sqlstore.Session) (err error) {
-		id, live, ok, err = sqlstore.NextParties(ctx, on, s.d, after)
+		id, live, ok, err = rows.NextParties(ctx, on, s.d, after)
 		return err
 	})
 	if err != nil {

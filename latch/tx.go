@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -34,7 +35,7 @@ func (l *Latch) CountDownIn(ctx context.Context, tx lease.Runner, party string) 
 	if err := l.checkParty(ctx, party); err != nil {
 		return err
 	}
-	counted, err := sqlstore.CountLatchIn(ctx, tx, l.s.d, l.row, party)
+	counted, err := rows.CountIn(ctx, tx, l.s.d, l.row, party)
 	if err != nil {
 		return l.inTx(err)
 	}
@@ -64,7 +65,7 @@ func (l *Latch) notIn(ctx context.Context, tx lease.Runner) error {
 	if instance != l.s.instance {
 		return l.foreign(fmt.Errorf("its tables are %s, the latch's %s", instance, l.s.instance))
 	}
-	v, err := sqlstore.LookAtLatch(l.s.d, l.row, func(query string, args []any, dest ...any) error {
+	v, err := rows.LookAt(l.s.d, l.row, func(query string, args []any, dest ...any) error {
 		return tx.QueryOne(ctx, query, args, dest...)
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -22,7 +23,7 @@ type registry struct {
 // watch polls one generation for all its waiters.
 type watch struct {
 	s     *Latches
-	row   sqlstore.LatchRow
+	row   rows.Row
 	users int                // under the registry's mutex
 	end   context.CancelFunc // when the last waiter has left
 	now   chan struct{}      // has one if the next poll is due at once
@@ -31,7 +32,7 @@ type watch struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed when what follows changes
 	seen    bool
-	view    sqlstore.LatchView
+	view    rows.View
 	err     error // ends all waits
 	trouble error // the last poll's, if it failed
 }
@@ -40,7 +41,7 @@ type watch struct {
 const firstPause = 5 * time.Millisecond
 
 // join returns the watch of a row, and begins it for its first waiter.
-func (s *Latches) join(row sqlstore.LatchRow) *watch {
+func (s *Latches) join(row rows.Row) *watch {
 	s.rows.mu.Lock()
 	defer s.rows.mu.Unlock()
 	w := s.rows.at[row.ID]
@@ -105,8 +106,8 @@ func (w *watch) poke() {
 // await returns when done says so of what was read and confirmed, with what it says. What is final
 // stays so, which is why the last poll of another waiter will do.
 func (s *Latches) await(
-	ctx context.Context, row sqlstore.LatchRow, done func(sqlstore.LatchView) (bool, error),
-) (sqlstore.LatchView, error) {
+	ctx context.Context, row rows.Row, done func(rows.View) (bool, error),
+) (rows.View, error) {
 	w := s.join(row)
 	defer s.part(w)
 	for {
@@ -158,7 +159,7 @@ func (w *watch) poll(ctx context.Context) {
 }
 
 // look reads the row, does what is due, and confirms what waiters will be told.
-func (w *watch) look(ctx context.Context) (v sqlstore.LatchView, err error) {
+func (w *watch) look(ctx context.Context) (v rows.View, err error) {
 	for range looks {
 		if v, err = w.s.look(ctx, w.row); err != nil || !v.Live {
 			return v, err
@@ -188,12 +189,12 @@ type milestone struct {
 	open  bool
 }
 
-func of(row sqlstore.LatchRow, v sqlstore.LatchView) milestone {
-	open := row.Kind == sqlstore.Latches && v.Live && v.Counted >= v.Parties
+func of(row rows.Row, v rows.View) milestone {
+	open := row.Kind == rows.Latches && v.Live && v.Counted >= v.Parties
 	return milestone{v.Live, v.ID, v.State, open}
 }
 
-func (w *watch) news(v sqlstore.LatchView) bool {
+func (w *watch) news(v rows.View) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.seen && of(w.row, v) != milestone{live: true, id: w.row.ID} ||
@@ -201,7 +202,7 @@ func (w *watch) news(v sqlstore.LatchView) bool {
 }
 
 // publish notes what was read, wakes the waiters if it is news, and reports whether it is the last.
-func (w *watch) publish(v sqlstore.LatchView, err error) (last bool) {
+func (w *watch) publish(v rows.View, err error) (last bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.trouble = err
@@ -218,5 +219,5 @@ func (w *watch) publish(v sqlstore.LatchView, err error) (last bool) {
 		w.changed = make(chan struct{})
 	}
 	m := of(w.row, v)
-	return err != nil || !m.live || m.id != w.row.ID || m.open || m.state >= sqlstore.BarrierDone
+	return err != nil || !m.live || m.id != w.row.ID || m.open || m.state >= rows.BarrierDone
 }

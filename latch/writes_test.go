@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -24,39 +24,39 @@ func withOne(s *scene) {
 	s.left(theirs, "p")
 }
 
-func inside(s *scene) { withOne(s); s.state(sqlstore.BarrierOpen) }
+func inside(s *scene) { withOne(s); s.state(rows.BarrierOpen) }
 
 func entersQ(ctx context.Context, s *scene) (bool, error) {
-	return sqlstore.EnterBarrier(ctx, s.on, s.Dialect, s.row, "q", hour)
+	return rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Enter(ctx, "q", hour)
 }
 
 func leavesP(ctx context.Context, s *scene) (bool, error) {
-	return sqlstore.LeaveBarrier(ctx, s.on, s.Dialect, s.row, "p")
+	return rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Leave(ctx, "p")
 }
 
 // writes are those whose conditions no single process can break.
 var writes = []write{
 	{
-		"a latch is kept", sqlstore.Latches, func(*scene) {},
+		"a latch is kept", rows.Latches, func(*scene) {},
 		func(ctx context.Context, s *scene) (bool, error) {
-			return sqlstore.KeepLatch(ctx, s.on, s.Dialect, s.row, hour)
+			return rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Keep(ctx, hour)
 		},
 		map[string]func(*scene){"expired": (*scene).expired, "reset": (*scene).reset},
 	},
 	{
-		"a party counts down", sqlstore.Latches, func(*scene) {},
+		"a party counts down", rows.Latches, func(*scene) {},
 		func(ctx context.Context, s *scene) (bool, error) {
-			return sqlstore.CountLatch(ctx, s.on, s.Dialect, s.row, "p")
+			return rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Count(ctx, "p")
 		},
 		map[string]func(*scene){"expired": (*scene).expired, "reset": (*scene).reset},
 	},
 	{
-		"a latch begins anew", sqlstore.Latches, (*scene).expired,
+		"a latch begins anew", rows.Latches, (*scene).expired,
 		func(ctx context.Context, s *scene) (bool, error) {
 			before := s.rows()
 			row := s.row
 			row.ID = next
-			err := sqlstore.TakeLatch(ctx, s.on, s.Dialect, row, 3, hour)
+			err := rows.Generation{Row: row, On: s.on, Text: s.Dialect}.Take(ctx, 3, hour)
 			return s.rows() != before, err
 		},
 		map[string]func(*scene){"taken by another": func(s *scene) {
@@ -64,52 +64,52 @@ var writes = []write{
 		}},
 	},
 	{
-		"a done barrier is reset", sqlstore.Barriers, in(sqlstore.BarrierDone),
+		"a done barrier is reset", rows.Barriers, in(rows.BarrierDone),
 		func(ctx context.Context, s *scene) (bool, error) {
-			return sqlstore.ResetLatch(ctx, s.on, s.Dialect, s.row, next, hour, sqlstore.BarrierDone)
+			return rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Reset(ctx, next, hour, rows.BarrierDone)
 		},
 		map[string]func(*scene){
-			"expired": (*scene).expired, "reset": (*scene).reset, "open": in(sqlstore.BarrierOpen),
+			"expired": (*scene).expired, "reset": (*scene).reset, "open": in(rows.BarrierOpen),
 		},
 	},
-	{"a party enters", sqlstore.Barriers, withOne, entersQ, map[string]func(*scene){
-		"expired": (*scene).expired, "reset": (*scene).reset, "open": in(sqlstore.BarrierOpen),
-		"broken": in(sqlstore.BarrierBroken),
+	{"a party enters", rows.Barriers, withOne, entersQ, map[string]func(*scene){
+		"expired": (*scene).expired, "reset": (*scene).reset, "open": in(rows.BarrierOpen),
+		"broken": in(rows.BarrierBroken),
 	}},
 	{
-		"a party is alive", sqlstore.Barriers, withOne,
+		"a party is alive", rows.Barriers, withOne,
 		func(ctx context.Context, s *scene) (bool, error) {
-			return sqlstore.BeatBarrier(ctx, s.on, s.Dialect, ours, "p", hour)
+			return rows.Generation{Row: rows.Row{ID: ours}, On: s.on, Text: s.Dialect}.Beat(ctx, "p", hour)
 		},
 		map[string]func(*scene){"only the other's is left": func(s *scene) { s.without("p") }},
 	},
-	{"a party leaves", sqlstore.Barriers, inside, leavesP, map[string]func(*scene){
+	{"a party leaves", rows.Barriers, inside, leavesP, map[string]func(*scene){
 		"expired": (*scene).expired, "reset": (*scene).reset,
-		"filling": in(sqlstore.BarrierFilling), "broken": in(sqlstore.BarrierBroken),
+		"filling": in(rows.BarrierFilling), "broken": in(rows.BarrierBroken),
 		"only the other's has entered": func(s *scene) { s.without("p") },
 	}},
-	{"a barrier opens", sqlstore.Barriers, full, stepped("barrier-open"), map[string]func(*scene){
-		"reset": (*scene).reset, "broken": in(sqlstore.BarrierBroken),
+	{"a barrier opens", rows.Barriers, full, stepped("barrier-open"), map[string]func(*scene){
+		"reset": (*scene).reset, "broken": in(rows.BarrierBroken),
 		"one has not entered": func(s *scene) { s.without("q") },
 		"one is dead":         func(s *scene) { s.without("q"); s.party(ours, "q", false) },
 	}},
-	{"a barrier is done", sqlstore.Barriers, func(s *scene) {
+	{"a barrier is done", rows.Barriers, func(s *scene) {
 		full(s)
-		s.state(sqlstore.BarrierOpen)
+		s.state(rows.BarrierOpen)
 		s.left(ours, "p")
 		s.left(ours, "q")
 		s.left(theirs, "q")
 	}, stepped("barrier-done"), map[string]func(*scene){
-		"reset": (*scene).reset, "broken": in(sqlstore.BarrierBroken),
+		"reset": (*scene).reset, "broken": in(rows.BarrierBroken),
 		"only the other's has left": func(s *scene) { s.without("q"); s.party(ours, "q", true) },
 	}},
-	{"a barrier breaks", sqlstore.Barriers, func(s *scene) {
+	{"a barrier breaks", rows.Barriers, func(s *scene) {
 		inside(s)
 		s.party(ours, "q", false)
 		s.left(theirs, "q")
 		s.party(theirs, "r", false)
 	}, stepped("barrier-break"), map[string]func(*scene){
-		"reset": (*scene).reset, "done": in(sqlstore.BarrierDone),
+		"reset": (*scene).reset, "done": in(rows.BarrierDone),
 		"it is alive":   func(s *scene) { s.without("q"); s.party(ours, "q", true) },
 		"it has left":   func(s *scene) { s.left(ours, "q") },
 		"it is removed": func(s *scene) { s.without("q") },
@@ -120,18 +120,18 @@ var writes = []write{
 // All are told of the same one.
 func TestADeadPartyIsOneOfThisBarrier(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		s := r.scene(t, sqlstore.Barriers)
+		s := r.scene(t, rows.Barriers)
 		s.party(theirs, "a", false)
 		for name, alive := range map[string]bool{"b": false, "c": true, "d": false, "e": false} {
 			s.party(ours, name, alive)
 		}
 		s.left(ours, "b")
 		s.left(theirs, "d")
-		dead, err := sqlstore.DeadParty(t.Context(), s.on, s.Dialect, ours)
+		dead, err := rows.DeadParty(t.Context(), s.on, s.Dialect, ours)
 		if err != nil || dead != "d" {
 			t.Errorf("%q is dead: %v", dead, err)
 		}
-		v, err := sqlstore.LookAtLatch(s.Dialect, s.row, func(query string, args []any, dest ...any) error {
+		v, err := rows.LookAt(s.Dialect, s.row, func(query string, args []any, dest ...any) error {
 			return s.on.QueryRow(t.Context(), query, args, dest...)
 		})
 		if err != nil || v.Dead != 2 || v.Gone != 1 || v.Counted != 4 {
@@ -144,16 +144,16 @@ func TestADeadPartyIsOneOfThisBarrier(t *testing.T) {
 // kept is never kept for less.
 func TestGenerationsGrowAndALatchIsNeverKeptForLess(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		s := r.scene(t, sqlstore.Latches)
-		ok(t, must(sqlstore.KeepLatch(t.Context(), s.on, s.Dialect, s.row, 0)))
+		s := r.scene(t, rows.Latches)
+		ok(t, must(rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Keep(t.Context(), 0)))
 		if n := r.count(t, "SELECT COUNT(*) FROM {rowlock_latch} WHERE expires_at > {now} + {second} + {second}"); n != 2 {
 			t.Errorf("%d latches are kept for a minute, want both", n)
 		}
 		s.expired()
 		row := s.row
 		row.ID = next
-		ok(t, sqlstore.TakeLatch(t.Context(), s.on, s.Dialect, row, 3, hour))
-		ok(t, must(sqlstore.ResetLatch(t.Context(), s.on, s.Dialect, row, ours, hour, 0)))
+		ok(t, rows.Generation{Row: row, On: s.on, Text: s.Dialect}.Take(t.Context(), 3, hour))
+		ok(t, must(rows.Generation{Row: row, On: s.on, Text: s.Dialect}.Reset(t.Context(), ours, hour, 0)))
 		if n := r.count(t, "SELECT generation FROM {rowlock_latch} WHERE {key} = ?", []byte("b")); n != 3 {
 			t.Errorf("the third generation has number %d", n)
 		}
@@ -163,9 +163,9 @@ func TestGenerationsGrowAndALatchIsNeverKeptForLess(t *testing.T) {
 // What is removed is of the generation that is over.
 func TestOnlyThePartiesOfTheGenerationThatIsOverAreRemoved(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		s := r.scene(t, sqlstore.Barriers)
+		s := r.scene(t, rows.Barriers)
 		full(s)
-		n, err := sqlstore.DropParties(t.Context(), s.on, s.Dialect, ours, 10)
+		n, err := rows.DropParties(t.Context(), s.on, s.Dialect, ours, 10)
 		if left := r.count(t, "SELECT COUNT(*) FROM {rowlock_party} WHERE id = ?", theirs[:]); err != nil || n != 2 || left != 3 {
 			t.Errorf("%d are removed, and %d of the other's 3 are left: %v", n, left, err)
 		}
@@ -175,18 +175,18 @@ func TestOnlyThePartiesOfTheGenerationThatIsOverAreRemoved(t *testing.T) {
 // A sweep goes through all generations that have parties, in order, and knows those that are over.
 func TestASweepMeetsEachGenerationOnce(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		s := r.scene(t, sqlstore.Barriers)
+		s := r.scene(t, rows.Barriers)
 		full(s)
 		s.party(next, "p", true)
 		after := lease.Owner{}
 		for _, want := range []lease.Owner{ours, theirs, next} {
-			id, live, found, err := sqlstore.NextParties(t.Context(), s.on, s.Dialect, after)
+			id, live, found, err := rows.NextParties(t.Context(), s.on, s.Dialect, after)
 			if err != nil || !found || id != want || live != (want != next) {
 				t.Fatalf("after %x: %x, live %t, found %t, %v; want %x", after, id, live, found, err, want)
 			}
 			after = id
 		}
-		if id, _, found, err := sqlstore.NextParties(t.Context(), s.on, s.Dialect, after); err != nil || found {
+		if id, _, found, err := rows.NextParties(t.Context(), s.on, s.Dialect, after); err != nil || found {
 			t.Errorf("after the last: %x, %v", id, err)
 		}
 	})
@@ -199,7 +199,7 @@ func TestASweepPassesOverALatchThatIsBeingKept(t *testing.T) {
 		if r.Name == "sqlite" {
 			t.Skip("SQLite has one writer")
 		}
-		s := r.scene(t, sqlstore.Latches)
+		s := r.scene(t, rows.Latches)
 		s.do("UPDATE {rowlock_latch} SET expires_at = {now} - {second}")
 		tx, err := r.DB.BeginTx(t.Context(), nil)
 		ok(t, err)
@@ -210,7 +210,7 @@ func TestASweepPassesOverALatchThatIsBeingKept(t *testing.T) {
 		defer cancel()
 		swept := make(chan error, 1)
 		go func() {
-			n, err := sqlstore.SweepLatches(ctx, s.on, s.Dialect, 10)
+			n, err := rows.Sweep(ctx, s.on, s.Dialect, 10)
 			if err == nil && n != 1 {
 				t.Errorf("%d latches are removed, want the other", n)
 			}
