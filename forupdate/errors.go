@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/ownrows"
 )
 
 var (
@@ -27,7 +27,7 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	keys := make([]string, len(e.Keys))
 	for i, k := range e.Keys {
-		keys[i] = sqlstore.PlainText(k)
+		keys[i] = ownrows.Text(k)
 	}
 	return fmt.Sprintf("rowlock: %s has no row %s: a missing row cannot be locked; insert it first, or lock a key "+
 		"in its place", e.Table, some(keys))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/internal/ownrows"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -57,7 +58,7 @@ func (l *Locker) TryLockRows(ctx context.Context, tx Tx, rows Rows, keys ...any)
 	case len(missing) > 0:
 		return &MissingError{Table: rows.Table, Keys: missing}
 	}
-	return &lease.HeldError{Key: sqlstore.PlainText(left[0])}
+	return &lease.HeldError{Key: ownrows.Text(left[0])}
 }
 
 // absent returns the keys for which ask finds no row. Rows are told apart by their text. If that
@@ -69,7 +70,7 @@ func absent(keys []any, ask func(keys []any) (map[string]bool, error)) (missing 
 		return nil, err
 	}
 	for _, k := range keys {
-		if !got[sqlstore.PlainText(k)] {
+		if !got[ownrows.Text(k)] {
 			missing = append(missing, k)
 		}
 	}
@@ -104,7 +105,7 @@ func (l *Locker) look(ctx context.Context, tx Tx, r request) (map[string]bool, e
 		return l.lookOutside(ctx, r)
 	}
 	got, err := l.query(ctx, tx, r.keys, sqlstore.In(r.table, r.column, len(r.keys)))
-	return got, sqlstore.ExplainOwn(l.d, r.what, err)
+	return got, ownrows.Explain(l.d, r.what, err)
 }
 
 // asSeenIn names the database in which the transaction finds the table: it need not be that of the
@@ -115,7 +116,7 @@ func (l *Locker) asSeenIn(ctx context.Context, tx Tx, r request) (request, error
 	}
 	var database string
 	if err := lease.InTx(tx).QueryOne(ctx, `SELECT DATABASE()`, nil, &database); err != nil {
-		return r, sqlstore.ExplainOwn(l.d, r.what, err)
+		return r, ownrows.Explain(l.d, r.what, err)
 	}
 	in := "`" + strings.ReplaceAll(database, "`", "``") + "`."
 	r.table, r.column = in+r.table, in+r.column
@@ -158,8 +159,8 @@ func (l *Locker) rowsRequest(
 	var distinct []any
 	seen := make(map[string]bool, len(keys))
 	for _, k := range keys {
-		if !seen[sqlstore.PlainText(k)] {
-			seen[sqlstore.PlainText(k)] = true
+		if !seen[ownrows.Text(k)] {
+			seen[ownrows.Text(k)] = true
 			distinct = append(distinct, k)
 		}
 	}
@@ -169,7 +170,7 @@ func (l *Locker) rowsRequest(
 	// The column is named with its table, because SQLite takes an unknown column alone for a
 	// string.
 	slices.SortFunc(distinct, func(a, b any) int {
-		return strings.Compare(sqlstore.PlainText(a), sqlstore.PlainText(b))
+		return strings.Compare(ownrows.Text(a), ownrows.Text(b))
 	})
 	what := fmt.Sprintf("lock rows of %s by %s", rows.Table, rows.Key)
 	return request{what: what, table: table, column: table + "." + column, keys: distinct}, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/ownrows"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -132,7 +133,7 @@ func (l *Locker) query(ctx context.Context, tx Tx, keys []any, query string) (ma
 		if err := rows.Scan(&key); err != nil {
 			return nil, err
 		}
-		got[sqlstore.PlainText(key)] = true
+		got[ownrows.Text(key)] = true
 	}
 	return got, rows.Err()
 }
@@ -143,7 +144,7 @@ func (l *Locker) explain(ctx context.Context, what, how string, err error) error
 	case err == nil:
 		return nil
 	case errors.Is(err, sql.ErrTxDone), waited == sqlstore.NoWait:
-		return sqlstore.ExplainOwn(l.d, what, err)
+		return ownrows.Explain(l.d, what, err)
 	case waited == sqlstore.TooLate:
 		return fmt.Errorf("%w, and has read data that another has changed since: %s: %w (roll back, and begin with "+
 			"BEGIN IMMEDIATE or _txlock=immediate)", ErrDeferred, what, err)

@@ -109,7 +109,7 @@ func (a *attempt) count(ctx context.Context, conn *sql.Conn) error {
 	if most == 0 {
 		return nil
 	}
-	n, err := sqlstore.CountOnce(ctx, lease.InTx(conn), a.o.d, a.row, most)
+	n, err := countRows(ctx, lease.InTx(conn), a.o.d, a.row, most)
 	if err != nil {
 		_, err = a.failed("count the keys of the tenant of", sqlstore.NotSent{Err: err})
 	}
@@ -193,7 +193,7 @@ func (a *attempt) replay(ctx context.Context, tx *sql.Tx, row sqlstore.OnceRow) 
 	if !a.doubt {
 		return res, nil
 	}
-	confirmed, err := sqlstore.ConfirmOnce(ctx, lease.InTx(tx), a.o.d, a.row)
+	confirmed, err := confirmRow(ctx, lease.InTx(tx), a.o.d, a.row)
 	if err == nil && !confirmed {
 		err = sqlstore.ErrRowShape
 	}

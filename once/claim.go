@@ -29,7 +29,7 @@ func (o *Once) claim(
 		if row.State == sqlstore.OnceAbsent {
 			continue // removed since it was in our way
 		}
-		taken, err := sqlstore.TakeOnce(ctx, tx, o.d, c)
+		taken, err := takeRow(ctx, tx, o.d, c)
 		switch {
 		case err != nil && o.d.Collided(err):
 			return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, err // with another taker
@@ -91,7 +91,7 @@ func (o *Once) store(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim,
 	if len(value) == 0 {
 		return nil
 	}
-	stored, err := sqlstore.StoreOnce(ctx, tx, o.d, c, value)
+	stored, err := storeRow(ctx, tx, o.d, c, value)
 	if err == nil && !stored {
 		err = errLostRow
 	}

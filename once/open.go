@@ -99,7 +99,7 @@ func (o *Once) rehearsal(r Request) Func {
 		}
 		taken := false
 		if err == nil {
-			taken, err = sqlstore.TakeOnce(ctx, run, o.d, c)
+			taken, err = takeRow(ctx, run, o.d, c)
 		}
 		if taken {
 			err = fmt.Errorf("%w: a row that was made a moment ago has expired: does the server's clock run?",

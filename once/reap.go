@@ -59,7 +59,7 @@ func (o *Once) batch(ctx context.Context, s *sqlstore.Session, batch int) (int64
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	for pauses, try := retry.Pauses(), 1; ; try++ {
-		n, err := sqlstore.SweepOnce(ctx, s, o.d, batch)
+		n, err := sweepRows(ctx, s, o.d, batch)
 		if err == nil {
 			return n, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/internal/ownrows"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -62,8 +63,8 @@ func (e *ConflictError) Unwrap() error { return e.Err }
 func keyText(key []any) string {
 	parts := make([]string, len(key))
 	for i, v := range key {
-		parts[i] = sqlstore.PlainText(v)
-		switch sqlstore.Plain(v).(type) {
+		parts[i] = ownrows.Text(v)
+		switch ownrows.Plain(v).(type) {
 		case string, []byte:
 			parts[i] = strconv.Quote(parts[i])
 		}
@@ -119,7 +120,7 @@ func (t *Table[T]) explain(verb string, err error) error {
 		errors.Is(v.As, sqlstore.ErrRaised) {
 		return fmt.Errorf("rowlock: %s: %w", what, err)
 	}
-	err = sqlstore.ExplainOwn(t.d, what, err)
+	err = ownrows.Explain(t.d, what, err)
 	if errors.Is(err, lease.ErrTable) {
 		t.located.forget()
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/ownrows"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/txend"
 	"github.com/rowlockdb/rowlock/lease"
@@ -137,7 +138,7 @@ func (t *Table[T]) compare(a, b *T) int {
 		case x.CanUint():
 			c = cmp.Compare(x.Uint(), y.Uint())
 		default:
-			c = cmp.Compare(sqlstore.PlainText(left), sqlstore.PlainText(right))
+			c = cmp.Compare(ownrows.Text(left), ownrows.Text(right))
 		}
 		if c != 0 {
 			return c

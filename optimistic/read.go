@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/ownrows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -136,7 +136,7 @@ func (t *Table[T]) places(keys []any) (places map[string]int, tuples [][]any, er
 func (t *Table[T]) identity(key []any) string {
 	var b strings.Builder
 	for _, v := range key {
-		fmt.Fprintf(&b, "%q,", sqlstore.PlainText(v))
+		fmt.Fprintf(&b, "%q,", ownrows.Text(v))
 	}
 	return b.String()
 }

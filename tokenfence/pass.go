@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/ownrows"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -81,7 +81,7 @@ func (f *Fence) judge(ctx context.Context, tx lease.Runner, key any, token int64
 		return fmt.Errorf("%w: %s of %s %s is NULL: set it to 0, and make the column NOT NULL",
 			lease.ErrTable, f.at.Token, f.at.Table, text(key))
 	}
-	return f.compare(key, sqlstore.PlainText(found), token)
+	return f.compare(key, ownrows.Text(found), token)
 }
 
 // compare is about what an exact column has.
@@ -115,7 +115,7 @@ func (f *Fence) check(tx lease.Runner, key any, token int64) error {
 	case tx == nil:
 		return fmt.Errorf("%w: tokenfence.Pass for %s: the transaction is nil; begin one",
 			lease.ErrConfig, f.at.Table)
-	case sqlstore.Plain(key) == nil:
+	case ownrows.Plain(key) == nil:
 		return fmt.Errorf("%w: tokenfence.Pass for %s: the key is nil, and no row has it",
 			lease.ErrConfig, f.at.Table)
 	}
@@ -140,7 +140,7 @@ func (f *Fence) explain(key any, err error) error {
 	case errors.As(err, &told) && slices.Contains(mistyped, told.SQLState()):
 		return fmt.Errorf("%w: %w", f.inexact(key), err)
 	}
-	return sqlstore.ExplainOwn(f.d, what, err)
+	return ownrows.Explain(f.d, what, err)
 }
 
 // mistyped are the codes by which PostgreSQL says that a column has no numbers: no such operator,
@@ -149,9 +149,9 @@ var mistyped = []string{"42883", "42804"}
 
 // text shows a key in messages.
 func text(key any) string {
-	switch sqlstore.Plain(key).(type) {
+	switch ownrows.Plain(key).(type) {
 	case string, []byte:
-		return fmt.Sprintf("%q", sqlstore.PlainText(key))
+		return fmt.Sprintf("%q", ownrows.Text(key))
 	}
-	return sqlstore.PlainText(key)
+	return ownrows.Text(key)
 }

@@ -113,7 +113,7 @@ var bans = []struct {
 	{"./tokenfence", "drivers", nil, "only a dialect knows its database"},
 	{
 		"./tokenfence", "./internal",
-		[]string{"./internal/sqlstore", "leaves"},
+		[]string{"./internal/sqlstore", "./internal/ownrows", "leaves"},
 		"the data's database has no lanes and no tables of rowlock's",
 	},
 	{"./tokenfence", "./schema", nil, "it creates nothing"},

@@ -1,0 +1,49 @@
+package once
+
+import (
+	"context"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// takeRow takes an expired row over. It is not taken if another transaction has taken it, or if it
+// was removed.
+func takeRow(ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlstore.OnceClaim) (
+	taken bool, err error,
+) {
+	n, err := tx.Exec(ctx, d.Text("once-take"), c.ID(c.Fingerprint, sqlstore.Micros(c.Keep)))
+	return n > 0, err
+}
+
+// storeRow writes the result into the row that this transaction has made. It is not stored if the
+// row has vanished, because the server has rolled the transaction back unnoticed, as InnoDB does
+// after a deadlock.
+func storeRow(
+	ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlstore.OnceClaim, result []byte,
+) (stored bool, err error) {
+	n, err := tx.Exec(ctx, d.Text("once-store"), c.ID(result))
+	return n > 0, err
+}
+
+// countRows returns how many rows a request's tenant has, up to most.
+func countRows(
+	ctx context.Context, run lease.Runner, d sqlstore.Texts, c sqlstore.OnceClaim, most int,
+) (n int, err error) {
+	err = run.QueryOne(ctx, d.Text("once-count"), []any{c.Tenant, most}, &n)
+	return n, err
+}
+
+// confirmRow writes to a row that was read, in tx. Once tx is committed and acknowledged, so is
+// the transaction that made the row.
+func confirmRow(ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlstore.OnceClaim) (
+	confirmed bool, err error,
+) {
+	n, err := tx.Exec(ctx, d.Text("once-confirm"), c.ID())
+	return n > 0, err
+}
+
+// sweepRows removes up to batch expired rows that no transaction has locked.
+func sweepRows(ctx context.Context, s *sqlstore.Session, d sqlstore.Texts, batch int) (int64, error) {
+	return s.Change(ctx, d.Text("once-sweep"), batch)
+}
