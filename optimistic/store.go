@@ -24,23 +24,28 @@ type DB = dialect.DB
 // together with owner and expiry. It has all abilities of the store of rowlock.Open but
 // lease.Queue. Close it after its clients.
 type Store struct {
-	rows
+	leases
+	waits
 	facts sqlstore.Facts
 }
 
-// rows are the abilities that carry over.
-type rows interface {
+// leases are the abilities of the table's store that carry over for a holder.
+type leases interface {
 	lease.Store
 	lease.Fencer
 	lease.TxReleaser
 	lease.Sweeper
+	lease.Settler
+	Tables() any
+	Close() error
+}
+
+// waits are those that carry over for calls that wait.
+type waits interface {
 	lease.Passer
 	lease.Registry
 	lease.Notifier
 	lease.Graph
-	Settle(ctx context.Context)
-	Tables() any
-	Close() error
 }
 
 // Option configures New.
@@ -123,7 +128,7 @@ func NewContext(
 	if err != nil {
 		return nil, err
 	}
-	return &Store{rows: store, facts: facts}, nil
+	return &Store{leases: store, waits: store, facts: facts}, nil
 }
 
 // Warnings are settings of the server that weaken the guarantees without breaking them, each with
