@@ -110,10 +110,14 @@ func (b *Bridge) askBoth(
 	for i := range reqs {
 		reqs[i].Epoch = b.routes.epoch(reqs[i].Key)
 	}
-	return each(ctx, reqs, func(q lease.AcquireRequest) bool { return q.Epoch != 0 },
+	return split[lease.AcquireRequest, lease.Acquired]{
+		func(q lease.AcquireRequest) bool { return q.Epoch != 0 },
 		func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 			return itemized(b.table.Acquire(ctx, reqs))
-		}, b.acquireAway, acquireError)
+		},
+		b.acquireAway,
+		acquireError,
+	}.run(ctx, reqs)
 }
 
 // acquireAway asks the cluster, except for a key that a read has just found elsewhere.
@@ -126,8 +130,7 @@ func (b *Bridge) acquireAway(
 	refuse := itemByItem(func(q lease.AcquireRequest) lease.Acquired {
 		return acquireError(cmp.Or(refusal(q), lease.ErrMoved))
 	})
-	return each(
-		ctx, reqs,
+	return split[lease.AcquireRequest, lease.Acquired]{
 		func(q lease.AcquireRequest) bool {
 			return refusal(q) != nil || b.routes.epoch(q.Key) != q.Epoch
 		},
@@ -143,7 +146,7 @@ func (b *Bridge) acquireAway(
 			return refuse(ctx, reqs)
 		},
 		acquireError,
-	)
+	}.run(ctx, reqs)
 }
 
 // sampled is the number of events for each that is counted. A hot key has so many that the rate is

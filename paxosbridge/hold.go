@@ -10,8 +10,11 @@ import (
 
 // Renew asks the store that granted each lease. The token says which store that is.
 func (b *Bridge) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	return each(ctx, reqs, func(r lease.RenewRequest) bool { return isAway(r.Token) },
-		halfTime(reqs, b.table.Renew), halfTime(reqs, b.renewAway), renewError)
+	return split[lease.RenewRequest, lease.Renewed]{
+		func(r lease.RenewRequest) bool { return isAway(r.Token) },
+		halfTime(reqs, b.table.Renew), halfTime(reqs, b.renewAway),
+		renewError,
+	}.run(ctx, reqs)
 }
 
 // halfTime gives a store that is asked for a part of a batch half of the time left. The batch ends
@@ -39,7 +42,7 @@ func (b *Bridge) renewAway(
 		ctx, b.routes, reqs, func(r lease.RenewRequest) hold { return hold{r.Key, r.TTL} },
 	)
 	refuse := itemByItem(func(r lease.RenewRequest) lease.Renewed { return renewError(refusal(r)) })
-	return each(ctx, reqs,
+	return split[lease.RenewRequest, lease.Renewed]{
 		func(r lease.RenewRequest) bool { return refusal(r) != nil || b.isRecalled(r) },
 		func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 			answers, err := b.cluster.Renew(ctx, reqs)
@@ -54,7 +57,9 @@ func (b *Bridge) renewAway(
 				return out, out[0].Err
 			}
 			return out, nil
-		}, renewError)
+		},
+		renewError,
+	}.run(ctx, reqs)
 }
 
 // isRecalled reports whether the row was read to say that the key has left the cluster since the
@@ -66,8 +71,11 @@ func (b *Bridge) isRecalled(r lease.RenewRequest) bool {
 // Release releases each lease in the store that granted it. A lease without a token may be of
 // either store.
 func (b *Bridge) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-	answers, err := each(ctx, leases, func(l lease.Lease) bool { return isAway(l.Token) },
-		b.releaseAt(b.table), b.releaseAt(b.cluster), releaseError)
+	answers, err := split[lease.Lease, lease.Released]{
+		func(l lease.Lease) bool { return isAway(l.Token) },
+		b.releaseAt(b.table), b.releaseAt(b.cluster),
+		releaseError,
+	}.run(ctx, leases)
 	for i := range answers {
 		l := leases[i]
 		if l.Token == 0 && answers[i].Err == nil && answers[i].Gone && b.routes.epoch(l.Key) != 0 {
@@ -86,13 +94,14 @@ func (b *Bridge) releaseAt(at side) call[lease.Lease, lease.Released] {
 		if !b.pending.any() {
 			return at.Release(ctx, leases)
 		}
-		return each(
-			ctx, leases, func(l lease.Lease) bool { return b.pending.of(l) != nil }, at.Release,
+		return split[lease.Lease, lease.Released]{
+			func(l lease.Lease) bool { return b.pending.of(l) != nil },
+			at.Release,
 			itemByItem(
 				func(l lease.Lease) lease.Released { return b.pending.handOver(ctx, at, l) },
 			),
 			releaseError,
-		)
+		}.run(ctx, leases)
 	}
 }
 
@@ -102,8 +111,11 @@ func (b *Bridge) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.
 	for i := range items {
 		b.count(items[i].From.Key)
 	}
-	answers, err := each(ctx, items, func(h lease.HandOver) bool { return isAway(h.From.Token) },
-		b.handOverAt(b.table), b.handOverAt(b.cluster), acquireError)
+	answers, err := split[lease.HandOver, lease.Acquired]{
+		func(h lease.HandOver) bool { return isAway(h.From.Token) },
+		b.handOverAt(b.table), b.handOverAt(b.cluster),
+		acquireError,
+	}.run(ctx, items)
 	b.note(answers, err)
 	return answers, err
 }
@@ -113,8 +125,8 @@ func (b *Bridge) handOverAt(at side) call[lease.HandOver, lease.Acquired] {
 		if !b.pending.any() {
 			return at.HandOver(ctx, items)
 		}
-		return each(
-			ctx, items, func(h lease.HandOver) bool { return b.pending.of(h.From) != nil },
+		return split[lease.HandOver, lease.Acquired]{
+			func(h lease.HandOver) bool { return b.pending.of(h.From) != nil },
 			at.HandOver,
 			itemByItem(func(h lease.HandOver) lease.Acquired {
 				r := b.pending.handOver(ctx, at, h.From)
@@ -124,6 +136,6 @@ func (b *Bridge) handOverAt(at side) call[lease.HandOver, lease.Acquired] {
 				return acquireError(r.Err)
 			}),
 			acquireError,
-		)
+		}.run(ctx, items)
 	}
 }

@@ -66,11 +66,12 @@ func (b *Bridge) Unregister(ctx context.Context, process lease.Owner, keys []str
 // Awaited asks the table. For a key in the cluster it returns true, because waiters there are
 // unknown.
 func (b *Bridge) Awaited(ctx context.Context, process lease.Owner, keys []string) ([]bool, error) {
-	return each(
-		ctx, keys, func(key string) bool { return b.routes.epoch(key) != 0 },
+	return split[string, bool]{
+		func(key string) bool { return b.routes.epoch(key) != 0 },
 		func(ctx context.Context, keys []string) ([]bool, error) {
 			return b.table.Awaited(ctx, process, keys)
 		},
-		itemByItem(func(string) bool { return true }), func(error) bool { return true },
-	)
+		itemByItem(func(string) bool { return true }),
+		func(error) bool { return true },
+	}.run(ctx, keys)
 }

@@ -15,16 +15,21 @@ func isAway(token int64) bool { return lease.Epoch(token)%2 == 1 }
 // call is a batch call of a store.
 type call[Q, A any] func(context.Context, []Q) ([]A, error)
 
-// each splits a batch between two calls, and puts the answers in order. It runs both at once, so
-// that a store that hangs does not use up the time of the other. If both were called, the error of
-// one becomes the error of its items.
-func each[Q, A any](
-	ctx context.Context, items []Q, second func(Q) bool, a, b call[Q, A], failed func(error) A,
-) ([]A, error) {
+// split is how a batch is split between two calls.
+type split[Q, A any] struct {
+	second func(Q) bool // whether an item is for b
+	a, b   call[Q, A]
+	failed func(error) A
+}
+
+// run puts the answers in order. It runs both calls at once, so that a store that hangs does not
+// use up the time of the other. If both were called, the error of one becomes the error of its
+// items.
+func (s split[Q, A]) run(ctx context.Context, items []Q) ([]A, error) {
 	var places [2][]int
 	for i, q := range items {
 		n := 0
-		if second(q) {
+		if s.second(q) {
 			n = 1
 		}
 		places[n] = append(places[n], i)
@@ -33,16 +38,16 @@ func each[Q, A any](
 	case 0:
 		return []A{}, nil
 	case len(places[0]):
-		return answered(ctx, items, a)
+		return answered(ctx, items, s.a)
 	case len(places[1]):
-		return answered(ctx, items, b)
+		return answered(ctx, items, s.b)
 	}
 	out := make([]A, len(items))
 	var wg sync.WaitGroup
-	for n, f := range []call[Q, A]{a, b} {
+	for n, f := range []call[Q, A]{s.a, s.b} {
 		wg.Go(func() {
 			got, err := f(ctx, pick(items, places[n]))
-			for m, a := range seam.Each("bridge", got, err, len(places[n]), failed) {
+			for m, a := range seam.Each("bridge", got, err, len(places[n]), s.failed) {
 				out[places[n][m]] = a
 			}
 		})

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -116,7 +115,8 @@ func (d *database) ApplyAny(
 		return out, err
 	}
 	t, batch := tries(s, changes, out), newBatch()
-	res, err := d.takeSome(ctx, s, t, batch, n, within)
+	section, args := takeSome(t, batch, n, within)
+	res, err := s.Exec(ctx, d.Text(section), args...)
 	if err != nil {
 		return out, err
 	}
@@ -132,15 +132,14 @@ func (d *database) ApplyAny(
 	return out, d.madeSome(ctx, s, t, batch, count)
 }
 
-func (d *database) takeSome(
-	ctx context.Context, s *sqlstore.Session, t *try, batch [16]byte, n int, within *sqlstore.Within,
-) (sql.Result, error) {
+// takeSome is the statement that takes n of the changes.
+func takeSome(t *try, batch [16]byte, n int, within *sqlstore.Within) (section string, args []any) {
 	list := sqlstore.ChangeList(t.changes)
 	if within == nil {
-		return s.Exec(ctx, d.Text("apply-any"), batch[:], list, n, n)
+		return "apply-any", []any{batch[:], list, n, n}
 	}
-	return s.Exec(ctx, d.Text("apply-any-within"), batch[:], []byte(within.Name), within.Generation,
-		list, n, n)
+	return "apply-any-within",
+		[]any{batch[:], []byte(within.Name), within.Generation, list, n, n}
 }
 
 // madeOne answers the change whose number the statement has returned.

@@ -18,15 +18,15 @@ import (
 // whose transaction ends between the two loses its connection for nothing: that costs one round
 // trip, to a client whose transaction was that old.
 func (d *database) EndBlockers(
-	ctx context.Context, s *sqlstore.Session, key string, why sqlstore.Why, waiter int64,
+	ctx context.Context, s *sqlstore.Session, row sqlstore.Expired, waiter int64,
 	least time.Duration,
 ) ([]sqlstore.Blocker, error) {
 	section := "evict-mysql"
 	if s.Flavor == mariaDB {
 		section = "evict-mariadb"
 	}
-	found, err := sqlstore.Blockers(ctx, s, sqlstore.Late(d, section, why),
-		[]any{sqlstore.Micros(least), waiter, []byte(key)})
+	found, err := sqlstore.Blockers(ctx, s, row.Section(d, section),
+		[]any{sqlstore.Micros(least), waiter, []byte(row.Key)})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (d *database) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, 
 	if err := conn.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return "", err
 	}
-	query, args, grant := sqlstore.Late(d, "evict-mysql", sqlstore.LateLease), []any{0, 0, []byte{}},
+	query, args, grant := sqlstore.Expired{Why: sqlstore.LateLease}.Section(d, "evict-mysql"), []any{0, 0, []byte{}},
 		"GRANT SELECT ON performance_schema.* TO the user"
 	if strings.Contains(version, mariaDB) {
 		query, args, grant = d.Text("may-evict-mariadb"), nil, "GRANT PROCESS ON *.* TO the user"

@@ -17,9 +17,9 @@ func (d *database) Acquire(
 ) (lease.Acquired, error) {
 	args := acquireArgs(r.Key, r.Owner, r.Note, r.TTL)
 	if strategy == sqlstore.Insert {
-		return d.grant(ctx, s, "acquire-insert", args[:], "acquire-any", args[:])
+		return d.grant(ctx, s, asked{"acquire-insert", args[:]}, asked{"acquire-any", args[:]})
 	}
-	return d.grant(ctx, s, "acquire-update", args[:4], "acquire-any", args[:])
+	return d.grant(ctx, s, asked{"acquire-update", args[:4]}, asked{"acquire-any", args[:]})
 }
 
 // acquireArgs are key, owner, note, ttl and bucket. The plain statements do without the bucket.
@@ -30,16 +30,21 @@ func acquireArgs(key string, owner lease.Owner, note string, ttl time.Duration) 
 	}
 }
 
+// asked is a section with its parameters.
+type asked struct {
+	section string
+	args    []sqlstore.Arg
+}
+
 // grant runs a plain section, which returns a token or nothing, and after nothing the full one,
 // which returns an answer.
 func (d *database) grant(
-	ctx context.Context, s *sqlstore.Session, plain string, args []sqlstore.Arg, full string,
-	all []sqlstore.Arg,
+	ctx context.Context, s *sqlstore.Session, plain, full asked,
 ) (lease.Acquired, error) {
 	a := sqlstore.Answer{State: sqlstore.StateMine}
-	err := s.AskRow(ctx, d.Text(plain), args, &a.Token)
+	err := s.AskRow(ctx, d.Text(plain.section), plain.args, &a.Token)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = s.AskRow(ctx, d.Text(full), all, a.Dest()...)
+		err = s.AskRow(ctx, d.Text(full.section), full.args, a.Dest()...)
 	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

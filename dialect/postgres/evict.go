@@ -10,11 +10,11 @@ import (
 
 // EndBlockers finds and ends in one statement.
 func (d *database) EndBlockers(
-	ctx context.Context, s *sqlstore.Session, key string, why sqlstore.Why, waiter int64,
+	ctx context.Context, s *sqlstore.Session, row sqlstore.Expired, waiter int64,
 	least time.Duration,
 ) ([]sqlstore.Blocker, error) {
-	return sqlstore.Blockers(ctx, s, sqlstore.Late(d, "evict", why),
-		[]any{[]byte(key), waiter, sqlstore.Micros(least)})
+	return sqlstore.Blockers(ctx, s, row.Section(d, "evict"),
+		[]any{[]byte(row.Key), waiter, sqlstore.Micros(least)})
 }
 
 // MayEvict checks whether the user may call pg_terminate_backend. Every user may end their own

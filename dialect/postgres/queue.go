@@ -40,7 +40,7 @@ func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.Acqui
 	lease.Acquired, error,
 ) {
 	args := acquireArgs(r.Key, r.Owner, r.Note, r.TTL)
-	return d.grant(ctx, s, "claim-update", args[:4], "claim-any", args[:])
+	return d.grant(ctx, s, asked{"claim-update", args[:4]}, asked{"claim-any", args[:]})
 }
 
 // DeadTickets lists dead tickets.

@@ -13,15 +13,17 @@ import (
 func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) (
 	[]lease.Renewed, error,
 ) {
-	b := batch{out: make([]lease.Renewed, len(reqs)), at: make(map[lease.Lease]int, len(reqs))}
+	b := batch{
+		list: sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return millis(r.TTL) }),
+		out:  make([]lease.Renewed, len(reqs)), at: make(map[lease.Lease]int, len(reqs)),
+	}
 	for i, r := range reqs {
 		b.at[r.Lease] = i
 	}
-	list := sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return millis(r.TTL) })
-	err := d.mark(ctx, s, "renew", list, lease.Extended, b)
+	err := d.mark(ctx, s, "renew", lease.Extended, b)
 	if isBusy(err) {
 		clear(b.out)
-		err = d.mark(ctx, s, "renew-look", list, lease.Busy, b)
+		err = d.mark(ctx, s, "renew-look", lease.Busy, b)
 	}
 	for i, r := range reqs {
 		// A lease that comes twice has one row, and each time the same answer
@@ -33,14 +35,15 @@ func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.
 // batch finds the request that a returned row answers: RETURNING cannot name the request's place in
 // the list.
 type batch struct {
-	out []lease.Renewed
-	at  map[lease.Lease]int
+	list string
+	out  []lease.Renewed
+	at   map[lease.Lease]int
 }
 
 func (d *database) mark(
-	ctx context.Context, s *sqlstore.Session, section, list string, as lease.RenewOutcome, b batch,
+	ctx context.Context, s *sqlstore.Session, section string, as lease.RenewOutcome, b batch,
 ) error {
-	return s.Query(ctx, d.Text(section), []any{list}, func(row sqlstore.Columns) error {
+	return s.Query(ctx, d.Text(section), []any{b.list}, func(row sqlstore.Columns) error {
 		var key, owner []byte
 		var token, clock, remaining int64
 		if err := row.Scan(&key, &owner, &token, &clock, &remaining); err != nil {

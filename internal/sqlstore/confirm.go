@@ -34,12 +34,18 @@ func Confirm(ctx context.Context, s *Session, d Texts, l lease.Lease, ttl time.D
 	return changedOne(ctx, s, d, "confirm", Micros(ttl), []byte(l.Key), Bytes(l.Owner), l.Token)
 }
 
-// ConfirmHome is Confirm for a key that was read to be at home in an epoch.
-func ConfirmHome(ctx context.Context, s *Session, d Texts, key string, home int, epoch int64) (
+// Placement is where a key lives: in the table or in a cluster, in an epoch.
+type Placement struct {
+	Home  int
+	Epoch int64
+}
+
+// ConfirmHome is Confirm for a key that was read to live there.
+func ConfirmHome(ctx context.Context, s *Session, d Texts, key string, at Placement) (
 	ok bool, err error,
 ) {
-	return changedOne(ctx, s, d, "confirm-home", []byte(key), home, lease.EpochStart(epoch),
-		lease.EpochStart(epoch+1))
+	return changedOne(ctx, s, d, "confirm-home", []byte(key), at.Home, lease.EpochStart(at.Epoch),
+		lease.EpochStart(at.Epoch+1))
 }
 
 // changedOne runs a section that changes a column of the one row it names. An error leaves the

@@ -36,16 +36,22 @@ const (
 	Whatever  Why = "late-any"
 )
 
-// Late returns a section that looks for such a row.
-func Late(d Texts, section string, why Why) string {
-	return strings.Replace(d.Text(section), "@late", d.Text(string(why)), 1)
+// Expired is the row of a key, if it has expired as Why says.
+type Expired struct {
+	Key string
+	Why Why
+}
+
+// Section returns a section that looks for the row.
+func (e Expired) Section(d Texts, section string) string {
+	return strings.Replace(d.Text(section), "@late", d.Text(string(e.Why)), 1)
 }
 
 // AwaitRow waits for the row of an expired key with the sections session-id and await-expired, no
 // longer than the session waits for any row. It first calls waiting with the server's id of s:
 // while it waits, the server shows what s waits for.
 func AwaitRow(
-	ctx context.Context, s *Session, d Texts, key string, why Why, waiting func(session int64),
+	ctx context.Context, s *Session, d Texts, row Expired, waiting func(session int64),
 ) error {
 	return s.InTx(ctx, func() error {
 		var id, one int64
@@ -53,7 +59,7 @@ func AwaitRow(
 			return err
 		}
 		waiting(id)
-		err := s.QueryRow(ctx, Late(d, "await-expired", why), []any{[]byte(key)}, &one)
+		err := s.QueryRow(ctx, row.Section(d, "await-expired"), []any{[]byte(row.Key)}, &one)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

@@ -120,11 +120,11 @@ type Listener interface {
 // Evictor is a server that shows which session has the row of an expired key locked, and can end
 // it.
 type Evictor interface {
-	// EndBlockers returns the sessions whose transactions make waiter wait for the row of key,
-	// if that is still expired. It ends those of the same user whose transactions are at least
+	// EndBlockers returns the sessions whose transactions make waiter wait for the row, if that is
+	// still expired. It ends those of the same user whose transactions are at least
 	// as old as least. It ends no session for anything but that row.
 	EndBlockers(
-		ctx context.Context, s *Session, key string, why Why, waiter int64, least time.Duration,
+		ctx context.Context, s *Session, row Expired, waiter int64, least time.Duration,
 	) ([]Blocker, error)
 	// MayEvict returns the statement that grants this user what EndBlockers needs, or "" if it
 	// has that already.

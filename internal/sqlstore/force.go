@@ -11,18 +11,23 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// ForceRelease ends the lease that a row names and records it. It runs in a transaction. found says
-// that the row named the lease to end, or that an earlier copy of the request ended it.
-func ForceRelease(ctx context.Context, s *Session, d Texts, r lease.ForceRequest) (
-	f lease.Forced, found bool, err error,
-) {
-	was, note, err := forceLock(ctx, s, d, r.Key)
+// Force is a forced release in a transaction of a session.
+type Force struct {
+	lease.ForceRequest
+	On   *Session
+	Text Texts
+}
+
+// Release ends the lease that the row names and records it. found says that the row named the lease
+// to end, or that an earlier copy of the request ended it.
+func (r Force) Release(ctx context.Context) (f lease.Forced, found bool, err error) {
+	was, note, err := r.lock(ctx)
 	if err != nil {
 		return f, false, err
 	}
 	// Under the lock of the row, so that an earlier copy has ended or comes later.
-	if f, found, err = findForced(ctx, s, d, r); err == nil && found {
-		_, err = s.Exec(ctx, d.Text("force-confirm"), []byte(r.Key))
+	if f, found, err = r.find(ctx); err == nil && found {
+		_, err = r.exec(ctx, "force-confirm", []byte(r.Key))
 	}
 	if err != nil || found {
 		return f, found, err
@@ -30,26 +35,26 @@ func ForceRelease(ctx context.Context, s *Session, d Texts, r lease.ForceRequest
 	if was.Owner.IsZero() || r.Token != 0 && r.Token != was.Token {
 		return lease.Forced{Lease: was, Note: note}, false, nil
 	}
-	if err := forceEnd(ctx, s, d, was); err != nil {
+	if err := r.end(ctx, was); err != nil {
 		return f, false, err
 	}
-	return forceRecord(ctx, s, d, r, was, note)
+	return r.record(ctx, was, note)
 }
 
-// Repair frees a key whose row cannot be read, and records it as ForceRelease does. The row is was,
-// as far as it could be read; token is above all that the key was granted with.
-func Repair(
-	ctx context.Context, s *Session, d Texts, r lease.ForceRequest, was lease.Record, token int64,
-) (f lease.Forced, found bool, err error) {
+// Repair frees a key whose row cannot be read, and records it as Release does. The row is was, as
+// far as it could be read; token is above all that the key was granted with.
+func (r Force) Repair(ctx context.Context, was lease.Record, token int64) (
+	f lease.Forced, found bool, err error,
+) {
 	var key []byte
-	err = s.QueryRow(ctx, d.Text("force-lock-bad"), []any{[]byte(r.Key)}, &key)
+	err = r.On.QueryRow(ctx, r.Text.Text("force-lock-bad"), []any{[]byte(r.Key)}, &key)
 	if err == nil {
-		f, found, err = findForced(ctx, s, d, r) // under the lock of the row, as ForceRelease does
+		f, found, err = r.find(ctx) // under the lock of the row, as Release does
 	}
 	if err != nil || found {
 		return f, found, err
 	}
-	n, err := s.Change(ctx, d.Text("force-repair"), token, []byte(r.Key))
+	n, err := r.On.Change(ctx, r.Text.Text("force-repair"), token, []byte(r.Key))
 	if err == nil && n != 1 {
 		err = fmt.Errorf("%w: %q", lease.ErrMoved, r.Key)
 	}
@@ -57,36 +62,38 @@ func Repair(
 		return f, false, err
 	}
 	if _, shared := lease.TeamToken(was.Owner); shared {
-		if _, err = s.Exec(ctx, d.Text("force-members"), []byte(r.Key), Bytes(was.Owner)); err != nil {
+		if _, err = r.exec(ctx, "force-members", []byte(r.Key), Bytes(was.Owner)); err != nil {
 			return f, false, err
 		}
 	}
 	was.Token = max(0, was.Token)
-	return forceRecord(ctx, s, d, r, was.Lease, strings.ToValidUTF8(was.Note, "?"))
+	return r.record(ctx, was.Lease, strings.ToValidUTF8(was.Note, "?"))
 }
 
-// forceRecord writes the record, and removes the tickets that would keep the key from all others.
-func forceRecord(
-	ctx context.Context, s *Session, d Texts, r lease.ForceRequest, was lease.Lease, note string,
-) (f lease.Forced, found bool, err error) {
-	if _, err := s.Exec(ctx, d.Text("force-tickets"), []byte(r.Key)); err != nil {
+// record writes the record, and removes the tickets that would keep the key from all others.
+func (r Force) record(ctx context.Context, was lease.Lease, note string) (
+	f lease.Forced, found bool, err error,
+) {
+	if _, err := r.exec(ctx, "force-tickets", []byte(r.Key)); err != nil {
 		return f, false, err
 	}
-	_, err = s.Exec(ctx, d.Text("force-record"), Bytes(r.ID), r.By, r.Reason, r.Token,
+	_, err = r.exec(ctx, "force-record", Bytes(r.ID), r.By, r.Reason, r.Token,
 		Bytes(was.Owner), was.Token, note, []byte(r.Key))
 	if err != nil {
 		return f, false, err
 	}
-	return findForced(ctx, s, d, r)
+	return r.find(ctx)
 }
 
-// forceLock returns what the row names: no owner if the key is free.
-func forceLock(ctx context.Context, s *Session, d Texts, key string) (
-	l lease.Lease, note string, err error,
-) {
+func (r Force) exec(ctx context.Context, section string, args ...any) (sql.Result, error) {
+	return r.On.Exec(ctx, r.Text.Text(section), args...)
+}
+
+// lock returns what the row names: no owner if the key is free.
+func (r Force) lock(ctx context.Context) (l lease.Lease, note string, err error) {
 	var owner, text []byte
-	l.Key = key
-	err = s.QueryRow(ctx, d.Text("force-lock"), []any{[]byte(key)}, &owner, &l.Token, &text)
+	l.Key = r.Key
+	err = r.On.QueryRow(ctx, r.Text.Text("force-lock"), []any{[]byte(r.Key)}, &owner, &l.Token, &text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return l, "", nil
 	}
@@ -97,9 +104,9 @@ func forceLock(ctx context.Context, s *Session, d Texts, key string) (
 	return l, string(text), err
 }
 
-func forceEnd(ctx context.Context, s *Session, d Texts, was lease.Lease) error {
+func (r Force) end(ctx context.Context, was lease.Lease) error {
 	key := []byte(was.Key)
-	n, err := s.Change(ctx, d.Text("force-end"), s.Next(was.Token), key, Bytes(was.Owner), was.Token)
+	n, err := r.On.Change(ctx, r.Text.Text("force-end"), r.On.Next(was.Token), key, Bytes(was.Owner), was.Token)
 	if err != nil {
 		return err
 	}
@@ -109,14 +116,13 @@ func forceEnd(ctx context.Context, s *Session, d Texts, was lease.Lease) error {
 	if _, shared := lease.TeamToken(was.Owner); !shared {
 		return nil
 	}
-	_, err = s.Exec(ctx, d.Text("force-members"), key, Bytes(was.Owner))
+	_, err = r.exec(ctx, "force-members", key, Bytes(was.Owner))
 	return err
 }
 
-func findForced(ctx context.Context, s *Session, d Texts, r lease.ForceRequest) (
-	f lease.Forced, found bool, err error,
-) {
-	err = s.Query(ctx, d.Text("force-find"), []any{[]byte(r.Key), Bytes(r.ID)},
+// find returns the record of the request, if an earlier copy of it has written one.
+func (r Force) find(ctx context.Context) (f lease.Forced, found bool, err error) {
+	err = r.On.Query(ctx, r.Text.Text("force-find"), []any{[]byte(r.Key), Bytes(r.ID)},
 		func(row Columns) (err error) {
 			f, err = scanForced(row)
 			found = err == nil

@@ -34,23 +34,23 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 	defer cancel()
-	why, err := s.lateAs(ctx, key)
+	row, err := s.lateAs(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.blockers(ctx, key, why, least)
+	found, err := s.blockers(ctx, row, least)
 	return told(found), err
 }
 
 // blockers returns what makes a lane wait for the row, and ends what is old enough.
 func (s *Store) blockers(
-	ctx context.Context, key string, why sqlstore.Why, least time.Duration,
+	ctx context.Context, row sqlstore.Expired, least time.Duration,
 ) ([]sqlstore.Blocker, error) {
 	waiting, over := make(chan int64, 1), make(chan error, 1)
 	waiter := newOp(lane.Acquire, task{
 		patience: evictTimeout,
 		other: func(ctx context.Context, session *sqlstore.Session) error {
-			return sqlstore.AwaitRow(ctx, session, s.d, key, why, func(id int64) { waiting <- id })
+			return sqlstore.AwaitRow(ctx, session, s.d, row, func(id int64) { waiting <- id })
 		},
 	})
 	go func() {
@@ -59,39 +59,39 @@ func (s *Store) blockers(
 	}()
 	select {
 	case id := <-waiting:
-		out, err := s.endBlockers(ctx, key, why, id, least, over)
+		out, err := s.endBlockers(ctx, row, id, least, over)
 		if err != nil {
-			return nil, s.explain("evict", key, err)
+			return nil, s.explain("evict", row.Key, err)
 		}
 		return out, nil
 	case err := <-over: // the waiter never came to wait
-		return nil, s.explain("evict", key, err)
+		return nil, s.explain("evict", row.Key, err)
 	}
 }
 
 // lateAs says how key may have expired: as a shared one if a team without a live member holds it. A
 // user who may not read members shares no keys.
-func (s *Store) lateAs(ctx context.Context, key string) (sqlstore.Why, error) {
+func (s *Store) lateAs(ctx context.Context, key string) (sqlstore.Expired, error) {
 	teams, err := s.teams(ctx, []string{key})
 	if errors.Is(err, lease.ErrPrivilege) {
 		err = nil
 	}
 	if t, shared := teams[key]; shared && t.members == 0 {
-		return sqlstore.LateTeam, err
+		return sqlstore.Expired{Key: key, Why: sqlstore.LateTeam}, err
 	}
-	return sqlstore.LateLease, err
+	return sqlstore.Expired{Key: key, Why: sqlstore.LateLease}, err
 }
 
 // endBlockers looks until the wait ends, which is for one reader after the other.
 func (s *Store) endBlockers(
-	ctx context.Context, key string, why sqlstore.Why, waiter int64, least time.Duration,
+	ctx context.Context, row sqlstore.Expired, waiter int64, least time.Duration,
 	over <-chan error,
 ) (out []sqlstore.Blocker, _ error) {
 	for {
 		var found []sqlstore.Blocker
 		look := newOp(lane.Release,
 			task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
-				found, err = s.d.Evictor.EndBlockers(ctx, session, key, why, waiter, least)
+				found, err = s.d.Evictor.EndBlockers(ctx, session, row, waiter, least)
 				return err
 			}})
 		if _, err := s.once(ctx, look); err != nil {

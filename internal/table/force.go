@@ -61,7 +61,7 @@ func (s *Store) force(
 				if bad != nil {
 					g.forced, g.found, err = s.repair(ctx, session, r, *bad)
 				} else {
-					g.forced, g.found, err = sqlstore.ForceRelease(ctx, session, s.d, r)
+					g.forced, g.found, err = sqlstore.Force{ForceRequest: r, On: session, Text: s.d}.Release(ctx)
 				}
 				if err != nil && sqlstore.Judge(s.d, err).Class == sqlstore.Conflict {
 					err = fmt.Errorf("%w: %w", sqlstore.ErrRowLocked, err) // which is tried for 5 s, not 8
@@ -98,7 +98,7 @@ func (s *Store) fencing(
 	if s.d.Evictor != nil && !s.single {
 		ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 		defer cancel()
-		found, err := s.blockers(ctx, r.Key, sqlstore.Whatever, least)
+		found, err := s.blockers(ctx, sqlstore.Expired{Key: r.Key, Why: sqlstore.Whatever}, least)
 		if err != nil {
 			by = "; which session that is could not be found: " + err.Error()
 		}
@@ -164,7 +164,7 @@ func (s *Store) repair(
 		}
 		token = max(token, era.Start(now))
 	}
-	return sqlstore.Repair(ctx, session, s.d, r, row, token)
+	return sqlstore.Force{ForceRequest: r, On: session, Text: s.d}.Repair(ctx, row, token)
 }
 
 // ForceReleases reads the records in one statement that locks nothing.

@@ -25,7 +25,7 @@ func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (
 		return 0, false, err
 	}
 	args := []any{home, lease.EpochStart(epoch), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token}
-	ok, err = s.move(ctx, "depart", l.Key, args, home, epoch)
+	ok, err = s.move(ctx, "depart", l.Key, args, sqlstore.Placement{Home: home, Epoch: epoch})
 	return epoch, ok, err
 }
 
@@ -72,7 +72,8 @@ func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (
 		lease.EpochStart(epoch + 1), []byte(key), home, lease.EpochStart(epoch),
 		lease.EpochStart(epoch + 1),
 	}
-	return s.move(ctx, "return", key, args, s.d.Names().Home, epoch+1)
+	return s.move(ctx, "return", key, args,
+		sqlstore.Placement{Home: s.d.Names().Home, Epoch: epoch + 1})
 }
 
 // Recall checks the epoch alone.
@@ -87,7 +88,8 @@ func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (
 		return false, err
 	}
 	return s.move(ctx, "recall", key,
-		[]any{[]byte(key), home, lease.EpochStart(epoch), lease.Bucket(key)}, home, epoch)
+		[]any{[]byte(key), home, lease.EpochStart(epoch), lease.Bucket(key)},
+		sqlstore.Placement{Home: home, Epoch: epoch})
 }
 
 func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
@@ -109,16 +111,16 @@ func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) 
 ) {
 	return ask(ctx, s.engine, lane.Release, "confirm the home of", key,
 		func(ctx context.Context, session *sqlstore.Session) (bool, error) {
-			return sqlstore.ConfirmHome(ctx, session, s.d, key, home, epoch)
+			return sqlstore.ConfirmHome(ctx, session, s.d, key, sqlstore.Placement{Home: home, Epoch: epoch})
 		})
 }
 
-// move runs one statement that brings a key to home in epoch. If an earlier try may have done so,
+// move runs one statement that brings a key to a placement. If an earlier try may have done so,
 // the row says it: it is there in that epoch only if this move was made, by any client. move writes
 // to the row instead of reading it, because what it reads may not be durable.
-func (s *Store) move(ctx context.Context, section, key string, args []any, home int, epoch int64) (
-	bool, error,
-) {
+func (s *Store) move(
+	ctx context.Context, section, key string, args []any, to sqlstore.Placement,
+) (bool, error) {
 	n, doubtful, err := askTwice(ctx, s.engine, lane.Release, section, key,
 		func(ctx context.Context, session *sqlstore.Session) (int64, error) {
 			return session.Change(ctx, s.d.Text(section), args...)
@@ -126,7 +128,7 @@ func (s *Store) move(ctx context.Context, section, key string, args []any, home 
 	if err != nil || n > 0 || !doubtful {
 		return n > 0, err
 	}
-	ok, err := s.Confirm(ctx, key, home, epoch)
+	ok, err := s.Confirm(ctx, key, to.Home, to.Epoch)
 	if err != nil {
 		return false, fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, section, key, err)
 	}

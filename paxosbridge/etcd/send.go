@@ -117,51 +117,57 @@ func (c *Cluster) send(
 	bound, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
-	var is class
-	var last error
+	var last tried
 	tries := 0
 	_, err = backoff.Retry(bound, func() (struct{}, error) {
-		is, last = c.once(bound, tries, try)
-		if tries++; last == nil {
+		last = c.once(bound, tries, try)
+		if tries++; last.err == nil {
 			return struct{}{}, nil
 		}
-		if is == unknownOutcome && reads {
-			is = passing
+		if last.is == unknownOutcome && reads {
+			last.is = passing
 		}
-		doubtful = doubtful || is == unknownOutcome
-		if is == refused {
-			return struct{}{}, backoff.Permanent(last)
+		doubtful = doubtful || last.is == unknownOutcome
+		if last.is == refused {
+			return struct{}{}, backoff.Permanent(last.err)
 		}
-		return struct{}{}, last
+		return struct{}{}, last.err
 	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0))
 	if err == nil {
 		return doubtful, nil
 	}
-	return doubtful, c.explain(ctx, verb, key, last, is, doubtful)
+	return doubtful, c.explain(ctx, verb, key, last, doubtful)
+}
+
+// tried is how a try has ended.
+type tried struct {
+	err error
+	is  class // of err
 }
 
 // once tries with a part of the time.
 func (c *Cluster) once(
 	ctx context.Context, n int, try func(ctx context.Context) error,
-) (class, error) {
+) tried {
 	var sent bool
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, left{}, &sent), share(c.timeout, n))
 	defer cancel()
 	err := try(ctx)
-	return judge(err, sent), err
+	return tried{err, judge(err, sent)}
 }
 
 // explain is the error after the last try.
 func (c *Cluster) explain(
-	ctx context.Context, verb, key string, err error, is class, doubtful bool,
+	ctx context.Context, verb, key string, last tried, doubtful bool,
 ) error {
+	err := last.err
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = oneline.Join(err, ctx.Err())
 	}
 	switch {
 	case doubtful:
 		err = fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, verb, key, err)
-	case ctx.Err() == nil && c.ctx.Err() == nil && is == passing:
+	case ctx.Err() == nil && c.ctx.Err() == nil && last.is == passing:
 		err = fmt.Errorf(
 			"%w: %s %q: etcd did not accept the request within %s: %w", lease.ErrBusy, verb, key,
 			c.timeout, err,
