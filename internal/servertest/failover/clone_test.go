@@ -29,8 +29,8 @@ func TestNoTokenRepeatsAfterMySQLWasCloned(t *testing.T) {
 	r.grant(2) // and the history is known from now on
 }
 
-// mariadb-backup puts the server's files back as they were. The server has the same name and address
-// as before, and has started: an era begins.
+// mariadb-backup puts the server's files back as they were. The server has the same name and
+// address as before, and has started: an era begins.
 func TestNoTokenRepeatsAfterMariaDBWasRestoredFromItsBackup(t *testing.T) {
 	k := testdb.Kinds[2]
 	k.DSN(t) // skips
