@@ -4,57 +4,123 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// kinds are the tables whose rows are compared with what rowlock writes.
+// column is one whose values are compared with what rowlock writes.
+type column struct{ test, name, bounds string }
+
+// kinds are the tables whose rows are looked at, by their columns.
 var kinds = []struct {
-	section, table, means, cure string
-	severity                    Severity
+	table, key, means, cure string
+	severity                Severity
+	columns                 []column
 }{
 	{
-		"doctor-bad-rowlock", "rowlock", "their keys cannot be locked, or not for long",
+		"rowlock", "key", "their keys cannot be locked, or not for long",
 		"rowlock release KEY --force --reason TEXT repairs a row of rowlock", Critical,
+		[]column{
+			{"bytes", "owner", "16"}, {"number", "token", "0 AND @last_token"},
+			{"time", "expires_at", ""}, {"time", "acquired_at", ""},
+			{"number", "home", "-1 AND 32767"}, {"note", "note", ""}, {"lease", "expires_at", "365"},
+		},
 	},
 	{
-		"doctor-bad-floor", "rowlock_floor", "new keys of these buckets cannot be locked",
+		"rowlock_floor", "bucket", "new keys of these buckets cannot be locked",
 		"set floor to a number above every token of the bucket, from a backup or from the trace", Critical,
+		[]column{
+			{"number", "floor", "0 AND @last_token"}, {"number", "bucket", "0 AND 255"},
+		},
 	},
 	{
-		"doctor-bad-era", "rowlock_era", "tokens do not stay above those of the server's last start",
+		"rowlock_era", "history", "tokens do not stay above those of the server's last start",
 		"restore the row from a backup; it must not be lower than any token that was granted", Critical,
+		[]column{
+			{"number", "start", "0 AND @last_token"}, {"time", "since", ""},
+		},
 	},
 	{
-		"doctor-bad-queue", "rowlock_queue", "a ticket without an end keeps its key from all behind it",
+		"rowlock_queue", "key", "a ticket without an end keeps its key from all behind it",
 		"rowlock release KEY --force --reason TEXT removes tickets whose heartbeat does not end", Warning,
+		[]column{
+			{"bytes", "waiter", "16"}, {"time", "alive_until", ""},
+			{"far", "alive_until", "1"}, {"note", "note", ""},
+		},
 	},
 	{
-		"doctor-bad-wait", "rowlock_wait", "a deadlock may be seen where there is none, or not be seen",
+		"rowlock_wait", "key", "a deadlock may be seen where there is none, or not be seen",
 		"delete the rows: processes that wait write them again", Warning,
+		[]column{
+			{"bytes", "chain", "16"}, {"time", "since", ""}, {"time", "alive_until", ""},
+			{"far", "alive_until", "1"}, {"note", "note", ""},
+		},
 	},
 	{
-		"doctor-bad-member", "rowlock_member", "a share without an end keeps its key from writers",
+		"rowlock_member", "key", "a share without an end keeps its key from writers",
 		"rowlock release KEY --force --reason TEXT removes the members of a key", Warning,
+		[]column{
+			{"bytes", "team", "16"}, {"bytes", "owner", "16"}, {"time", "joined_at", ""},
+			{"time", "expires_at", ""}, {"far", "expires_at", "365"}, {"note", "note", ""},
+		},
 	},
 	{
-		"doctor-bad-limit", "rowlock_limit", "these semaphores cannot be used",
+		"rowlock_limit", "name", "these semaphores cannot be used",
 		"set slots and peak to 1 to 512, with slots no larger than peak", Critical,
+		[]column{
+			{"number", "slots", "1 AND 512"}, {"number", "peak", "slots AND 512"},
+			{"number", "generation", "0 AND 9223372036854775807"},
+		},
 	},
 	{
-		"doctor-bad-forced", "rowlock_forced", "the history of forced releases leaves them out",
+		"rowlock_forced", "key", "the history of forced releases leaves them out",
 		"delete or correct the rows: nothing depends on them", Warning,
+		[]column{
+			{"time", "at", ""}, {"bytes", "id", "16"}, {"bytes", "owner", "16"},
+			{"number", "token", "0 AND 9223372036854775807"}, {"note", "note", ""},
+		},
 	},
 	{
-		"doctor-bad-once", "rowlock_once", "these keys cannot be used again, and their answers are kept for ever",
+		"rowlock_once", "key", "these keys cannot be used again, and their answers are kept for ever",
 		"correct the rows; a deleted one lets its effect happen again", Warning,
+		[]column{
+			{"bytes", "fingerprint", "0, 32"}, {"time", "made_at", ""}, {"time", "expires_at", ""},
+		},
 	},
 	{
-		"doctor-bad-latch", "rowlock_latch", "these latches and barriers cannot be used",
+		"rowlock_latch", "key", "these latches and barriers cannot be used",
 		"delete the rows once no party waits", Warning,
+		[]column{
+			{"bytes", "id", "16"}, {"number", "generation", "1 AND 9223372036854775807"},
+			{"number", "parties", "1 AND 100000"}, {"number", "state", "0 AND 3"},
+			{"number", "ended", "0 AND 3"}, {"time", "made_at", ""}, {"time", "expires_at", ""},
+		},
 	},
+}
+
+// badRowsOf is the statement that finds bad rows of a table.
+func (x *examiner) badRowsOf(table, key string, columns []column) string {
+	tests := make([]string, len(columns))
+	for i, c := range columns {
+		is := c.name
+		if c.test == "far" || c.test == "lease" {
+			is += " is far"
+		}
+		test := strings.NewReplacer("@column", x.quoted(c.name), "@bounds", c.bounds).
+			Replace(x.d.Text("doctor-bad-" + c.test))
+		tests[i] = fmt.Sprintf("WHEN %s THEN '%s'", test, is)
+	}
+	return strings.NewReplacer("@key", x.quoted(key), "@table", x.d.Fill(table),
+		"@tests", x.d.Fill(strings.Join(tests, " "))).Replace(x.d.Text("doctor-bad"))
+}
+
+// quoted is the name of a column, which may be a word of the database's own.
+func (x *examiner) quoted(column string) string {
+	name, _ := x.d.Quote(column)
+	return name
 }
 
 // badRows finds rows that rowlock cannot have written: another hand has, and a statement that meets
@@ -63,7 +129,7 @@ func badRows(ctx context.Context, x *examiner) (f Finding, err error) {
 	f.saw("tables looked at", len(kinds), "the tables")
 	for _, k := range kinds {
 		name := x.d.Names().Prefix + k.table
-		rows, err := x.scanTables(ctx, k.section, many)
+		rows, err := x.scanText(ctx, x.badRowsOf(k.table, k.key, k.columns), many)
 		as := sqlstore.Judge(x.d, err).As
 		if errors.Is(as, lease.ErrPrivilege) || errors.Is(as, lease.ErrNoSchema) ||
 			errors.Is(as, lease.ErrSchemaVersion) {

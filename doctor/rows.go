@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -20,10 +21,10 @@ const (
 )
 
 // leftovers counts what is dead in a table, and what has been for longer than the retention.
-func (x *examiner) leftovers(ctx context.Context, section string) (dead, overdue int64,
+func (x *examiner) leftovers(ctx context.Context, query string) (dead, overdue int64,
 	oldest time.Duration, err error,
 ) {
-	rows, err := x.scanTables(ctx, section, x.o.Retention.Microseconds(), most)
+	rows, err := x.scanText(ctx, query, x.o.Retention.Microseconds(), most)
 	if err != nil || len(rows) == 0 {
 		return 0, 0, 0, err
 	}
@@ -33,7 +34,7 @@ func (x *examiner) leftovers(ctx context.Context, section string) (dead, overdue
 
 // deadRows finds rows of free keys that no client's reaper has removed.
 func deadRows(ctx context.Context, x *examiner) (f Finding, err error) {
-	dead, overdue, oldest, err := x.leftovers(ctx, "doctor-dead")
+	dead, overdue, oldest, err := x.leftovers(ctx, x.d.Text("doctor-dead"))
 	if err != nil {
 		return f, err
 	}
@@ -58,12 +59,12 @@ func orphans(ctx context.Context, x *examiner) (f Finding, err error) {
 	if err := x.expiredKeys(ctx, &f); err != nil {
 		return f, err
 	}
-	for _, o := range []struct{ section, table, what string }{
-		{"doctor-queue", "rowlock_queue", "tickets and registrations of waiters"},
-		{"doctor-chains", "rowlock_wait", "records of calls that wait while they hold a key"},
-		{"doctor-members", "rowlock_member", "shares of keys"},
+	for _, o := range []struct{ table, end, what string }{
+		{"rowlock_queue", "alive_until", "tickets and registrations of waiters"},
+		{"rowlock_wait", "alive_until", "records of calls that wait while they hold a key"},
+		{"rowlock_member", "expires_at", "shares of keys"},
 	} {
-		if err := x.leftOf(ctx, &f, o.section, o.table, o.what); err != nil {
+		if err := x.leftOf(ctx, &f, o.table, o.end, o.what); err != nil {
 			return f, err
 		}
 	}
@@ -95,8 +96,10 @@ func (x *examiner) expiredKeys(ctx context.Context, f *Finding) error {
 }
 
 // leftOf reports what is left in one table. A user who does not use it need not read it.
-func (x *examiner) leftOf(ctx context.Context, f *Finding, section, table, what string) error {
-	dead, overdue, oldest, err := x.leftovers(ctx, section)
+func (x *examiner) leftOf(ctx context.Context, f *Finding, table, end, what string) error {
+	query := strings.NewReplacer("@table", x.d.Fill(table), "@column", end).
+		Replace(x.d.Text("doctor-left"))
+	dead, overdue, oldest, err := x.leftovers(ctx, query)
 	as := sqlstore.Judge(x.d, err).As
 	if errors.Is(as, lease.ErrPrivilege) || errors.Is(as, lease.ErrNoSchema) ||
 		errors.Is(as, lease.ErrSchemaVersion) {

@@ -215,19 +215,19 @@ func (x *examiner) scan(ctx context.Context, name string, args ...any) (all [][]
 	if query == "" {
 		return nil, nil
 	}
-	err = x.read(ctx, func(conn *sql.Conn) error {
-		all, err = texts(ctx, conn, query, args...)
-		return err
-	})
-	return all, err
+	return x.scanText(ctx, query, args...)
 }
 
 // scanTables is scan of a section of the dialect.
-func (x *examiner) scanTables(ctx context.Context, name string, args ...any) (
+func (x *examiner) scanTables(ctx context.Context, name string, args ...any) ([][]string, error) {
+	return x.scanText(ctx, x.d.Sections.Text(name), args...)
+}
+
+func (x *examiner) scanText(ctx context.Context, query string, args ...any) (
 	all [][]string, err error,
 ) {
 	err = x.read(ctx, func(conn *sql.Conn) error {
-		all, err = texts(ctx, conn, x.d.Sections.Text(name), args...)
+		all, err = texts(ctx, conn, query, args...)
 		return err
 	})
 	return all, err

@@ -18,29 +18,13 @@ SELECT key, left(note, 384), token,
 FROM rowlock
 WHERE home = @home AND owner IS NOT NULL AND expires_at <= clock_timestamp() LIMIT $1::bigint
 
--- name: doctor-queue
--- As doctor-dead: tickets and registrations without a heartbeat
+-- name: doctor-left
+-- As doctor-dead: rows of @table whose end, @column, is over
 SELECT count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
   coalesce(max(age), 0)::bigint
-FROM (SELECT CASE WHEN isfinite(alive_until)
-         THEN (extract(epoch FROM clock_timestamp() - alive_until) * 1000000)::bigint END AS age
-  FROM rowlock_queue WHERE alive_until <= clock_timestamp() LIMIT $2::bigint) AS d
-
--- name: doctor-chains
--- As doctor-dead: records of calls that wait while they hold something
-SELECT count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
-  coalesce(max(age), 0)::bigint
-FROM (SELECT CASE WHEN isfinite(alive_until)
-         THEN (extract(epoch FROM clock_timestamp() - alive_until) * 1000000)::bigint END AS age
-  FROM rowlock_wait WHERE alive_until <= clock_timestamp() LIMIT $2::bigint) AS d
-
--- name: doctor-members
--- As doctor-dead: members of groups that share a key
-SELECT count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
-  coalesce(max(age), 0)::bigint
-FROM (SELECT CASE WHEN isfinite(expires_at)
-         THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
-  FROM rowlock_member WHERE expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
+FROM (SELECT CASE WHEN isfinite(@column)
+         THEN (extract(epoch FROM clock_timestamp() - @column) * 1000000)::bigint END AS age
+  FROM @table WHERE @column <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- name: doctor-waits
 -- $1 limit. Of each chain of calls that waits for a key: the chain that holds it, and how long it
@@ -56,106 +40,30 @@ JOIN rowlock_wait AS h ON h.key = r.key AND h.token = r.token AND h.process = w.
   AND h.alive_until > clock_timestamp()
 WHERE w.token = 0 AND w.alive_until > clock_timestamp() LIMIT $1::bigint
 
--- name: doctor-bad-rowlock
--- limit: rows that rowlock cannot have written: the key, and which column says so
-SELECT key, what FROM (
-  SELECT key, CASE WHEN octet_length(owner) <> 16 THEN 'owner'
-         WHEN token IS NULL OR token < 0 OR token > @last_token THEN 'token'
-         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at'
-         WHEN acquired_at IS NULL OR acquired_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'acquired_at'
-         WHEN home IS NULL OR home < -1 THEN 'home'
-         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note'
-         WHEN owner IS NOT NULL AND expires_at <> '9999-01-01 00:00:00+00' AND expires_at > clock_timestamp() + interval '1 year' THEN 'expires_at is far' END AS what
-  FROM rowlock
+-- name: doctor-bad
+-- limit: rows of @table that rowlock cannot have written: the key, and which column says so. @tests
+-- are of the sections below, one for each column.
+SELECT @key, what FROM (
+  SELECT @key, CASE @tests END AS what FROM @table
 ) AS b WHERE what IS NOT NULL LIMIT $1::bigint
 
--- name: doctor-bad-floor
--- limit: as doctor-bad-rowlock, of floors
-SELECT bucket, what FROM (
-  SELECT bucket, CASE WHEN floor IS NULL OR floor < 0 OR floor > @last_token THEN 'floor'
-         WHEN bucket NOT BETWEEN 0 AND 255 THEN 'bucket' END AS what
-  FROM rowlock_floor
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- name: doctor-bad-bytes
+-- It is there, and not so long
+(octet_length(@column) NOT IN (@bounds))
 
--- name: doctor-bad-era
--- limit: as doctor-bad-rowlock, of eras
-SELECT history, what FROM (
-  SELECT history, CASE WHEN start IS NULL OR start < 0 OR start > @last_token THEN 'start'
-         WHEN since IS NULL OR since NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'since' END AS what
-  FROM rowlock_era
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- name: doctor-bad-number
+(@column IS NULL OR @column NOT BETWEEN @bounds)
 
--- name: doctor-bad-queue
--- limit: as doctor-bad-rowlock, of tickets. Each has a heartbeat, and so a near end.
-SELECT key, what FROM (
-  SELECT key, CASE WHEN octet_length(waiter) <> 16 THEN 'waiter'
-         WHEN alive_until IS NULL OR alive_until NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'alive_until'
-         WHEN alive_until > clock_timestamp() + interval '1 day' THEN 'alive_until is far'
-         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
-  FROM rowlock_queue
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- name: doctor-bad-time
+(@column IS NULL OR @column NOT BETWEEN '0001-01-01' AND '9999-12-31')
 
--- name: doctor-bad-wait
--- limit: as doctor-bad-rowlock, of waits
-SELECT key, what FROM (
-  SELECT key, CASE WHEN octet_length(chain) <> 16 THEN 'chain'
-         WHEN since IS NULL OR since NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'since'
-         WHEN alive_until IS NULL OR alive_until NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'alive_until'
-         WHEN alive_until > clock_timestamp() + interval '1 day' THEN 'alive_until is far'
-         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
-  FROM rowlock_wait
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- name: doctor-bad-note
+(@column IS NULL OR octet_length(@column) > 384)
 
--- name: doctor-bad-member
--- limit: as doctor-bad-rowlock, of members
-SELECT key, what FROM (
-  SELECT key, CASE WHEN octet_length(team) <> 16 THEN 'team'
-         WHEN octet_length(owner) <> 16 THEN 'owner'
-         WHEN joined_at IS NULL OR joined_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'joined_at'
-         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at'
-         WHEN expires_at > clock_timestamp() + interval '1 year' THEN 'expires_at is far'
-         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
-  FROM rowlock_member
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- name: doctor-bad-far
+-- It has a heartbeat, and so a near end
+(@column > clock_timestamp() + @bounds * interval '1 day')
 
--- name: doctor-bad-limit
--- limit: as doctor-bad-rowlock, of limits
-SELECT name, what FROM (
-  SELECT name, CASE WHEN slots IS NULL OR slots < 1 THEN 'slots'
-         WHEN peak IS NULL OR peak < slots OR peak > 512 THEN 'peak'
-         WHEN generation IS NULL OR generation < 0 THEN 'generation' END AS what
-  FROM rowlock_limit
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
-
--- name: doctor-bad-forced
--- limit: as doctor-bad-rowlock, of forced releases
-SELECT key, what FROM (
-  SELECT key, CASE WHEN at IS NULL OR at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'at'
-         WHEN octet_length(id) <> 16 THEN 'id'
-         WHEN octet_length(owner) <> 16 THEN 'owner'
-         WHEN token IS NULL OR token < 0 THEN 'token'
-         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
-  FROM rowlock_forced
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
-
--- name: doctor-bad-once
--- limit: as doctor-bad-rowlock, of keys that were used once. One without an end is kept for ever.
-SELECT key, what FROM (
-  SELECT key, CASE WHEN octet_length(fingerprint) NOT IN (0, 32) THEN 'fingerprint'
-         WHEN made_at IS NULL OR made_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'made_at'
-         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at' END AS what
-  FROM rowlock_once
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
-
--- name: doctor-bad-latch
--- limit: as doctor-bad-rowlock, of latches and barriers
-SELECT key, what FROM (
-  SELECT key, CASE WHEN octet_length(id) <> 16 THEN 'id'
-         WHEN generation IS NULL OR generation < 1 THEN 'generation'
-         WHEN parties IS NULL OR parties NOT BETWEEN 1 AND 100000 THEN 'parties'
-         WHEN state IS NULL OR state NOT BETWEEN 0 AND 3 THEN 'state'
-         WHEN ended IS NULL OR ended NOT BETWEEN 0 AND 3 THEN 'ended'
-         WHEN made_at IS NULL OR made_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'made_at'
-         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at' END AS what
-  FROM rowlock_latch
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- name: doctor-bad-lease
+-- As doctor-bad-far, of a lease: that of readers who share the key has no end of its own
+(owner IS NOT NULL AND @column <> '9999-01-01 00:00:00+00' AND @column > clock_timestamp() + @bounds * interval '1 day')

@@ -94,23 +94,11 @@ SELECT /* rowlock doctor-expired */ `key`, LEFT(note, 384), token,
 FROM `rowlock`
 WHERE home = 0 AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?
 
--- dialect/mysql/doctor.sql: doctor-queue
-SELECT /* rowlock doctor-queue */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
+-- dialect/mysql/doctor.sql: doctor-left
+SELECT /* rowlock doctor-left */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
   CAST(coalesce(max(age), 0) AS SIGNED)
-FROM (SELECT TIMESTAMPDIFF(MICROSECOND, alive_until, UTC_TIMESTAMP(6)) AS age
-  FROM `rowlock_queue` WHERE alive_until <= UTC_TIMESTAMP(6) LIMIT ?) AS d
-
--- dialect/mysql/doctor.sql: doctor-chains
-SELECT /* rowlock doctor-chains */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
-  CAST(coalesce(max(age), 0) AS SIGNED)
-FROM (SELECT TIMESTAMPDIFF(MICROSECOND, alive_until, UTC_TIMESTAMP(6)) AS age
-  FROM `rowlock_wait` WHERE alive_until <= UTC_TIMESTAMP(6) LIMIT ?) AS d
-
--- dialect/mysql/doctor.sql: doctor-members
-SELECT /* rowlock doctor-members */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
-  CAST(coalesce(max(age), 0) AS SIGNED)
-FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
-  FROM `rowlock_member` WHERE expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
+FROM (SELECT TIMESTAMPDIFF(MICROSECOND, @column, UTC_TIMESTAMP(6)) AS age
+  FROM @table WHERE @column <= UTC_TIMESTAMP(6) LIMIT ?) AS d
 
 -- dialect/mysql/doctor.sql: doctor-waits
 SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.`key`, LEFT(w.note, 384), w.process,
@@ -123,99 +111,28 @@ JOIN `rowlock_wait` AS h ON h.`key` = r.`key` AND h.token = r.token AND h.proces
   AND h.alive_until > UTC_TIMESTAMP(6)
 WHERE w.token = 0 AND w.alive_until > UTC_TIMESTAMP(6) LIMIT ?
 
--- dialect/mysql/doctor.sql: doctor-bad-rowlock
-SELECT /* rowlock doctor-bad-rowlock */ `key`, what FROM (
-  SELECT `key`, CASE WHEN LENGTH(owner) <> 16 THEN 'owner'
-         WHEN token IS NULL OR token < 0 OR token > 9223372036853727231 THEN 'token'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) IS NULL THEN 'expires_at'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), acquired_at) IS NULL THEN 'acquired_at'
-         WHEN home IS NULL OR home < -1 THEN 'home'
-         WHEN note IS NULL OR LENGTH(note) > 384 THEN 'note'
-         WHEN owner IS NOT NULL AND expires_at <> '9999-01-01 00:00:00' AND expires_at > UTC_TIMESTAMP(6) + INTERVAL 1 YEAR THEN 'expires_at is far' END AS what
-  FROM `rowlock`
+-- dialect/mysql/doctor.sql: doctor-bad
+SELECT /* rowlock doctor-bad */ @key, what FROM (
+  SELECT @key, CASE @tests END AS what FROM @table
 ) AS b WHERE what IS NOT NULL LIMIT ?
 
--- dialect/mysql/doctor.sql: doctor-bad-floor
-SELECT /* rowlock doctor-bad-floor */ bucket, what FROM (
-  SELECT bucket, CASE WHEN floor IS NULL OR floor < 0 OR floor > 9223372036853727231 THEN 'floor'
-         WHEN bucket NOT BETWEEN 0 AND 255 THEN 'bucket' END AS what
-  FROM `rowlock_floor`
-) AS b WHERE what IS NOT NULL LIMIT ?
+-- dialect/mysql/doctor.sql: doctor-bad-bytes
+(LENGTH(@column) NOT IN (@bounds))
 
--- dialect/mysql/doctor.sql: doctor-bad-era
-SELECT /* rowlock doctor-bad-era */ history, what FROM (
-  SELECT history, CASE WHEN start IS NULL OR start < 0 OR start > 9223372036853727231 THEN 'start'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), since) IS NULL THEN 'since' END AS what
-  FROM `rowlock_era`
-) AS b WHERE what IS NOT NULL LIMIT ?
+-- dialect/mysql/doctor.sql: doctor-bad-number
+(@column IS NULL OR @column NOT BETWEEN @bounds)
 
--- dialect/mysql/doctor.sql: doctor-bad-queue
-SELECT /* rowlock doctor-bad-queue */ `key`, what FROM (
-  SELECT `key`, CASE WHEN LENGTH(waiter) <> 16 THEN 'waiter'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) IS NULL THEN 'alive_until'
-         WHEN alive_until > UTC_TIMESTAMP(6) + INTERVAL 1 DAY THEN 'alive_until is far'
-         WHEN note IS NULL OR LENGTH(note) > 384 THEN 'note' END AS what
-  FROM `rowlock_queue`
-) AS b WHERE what IS NOT NULL LIMIT ?
+-- dialect/mysql/doctor.sql: doctor-bad-time
+(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), @column) IS NULL)
 
--- dialect/mysql/doctor.sql: doctor-bad-wait
-SELECT /* rowlock doctor-bad-wait */ `key`, what FROM (
-  SELECT `key`, CASE WHEN LENGTH(chain) <> 16 THEN 'chain'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), since) IS NULL THEN 'since'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) IS NULL THEN 'alive_until'
-         WHEN alive_until > UTC_TIMESTAMP(6) + INTERVAL 1 DAY THEN 'alive_until is far'
-         WHEN note IS NULL OR LENGTH(note) > 384 THEN 'note' END AS what
-  FROM `rowlock_wait`
-) AS b WHERE what IS NOT NULL LIMIT ?
+-- dialect/mysql/doctor.sql: doctor-bad-note
+(@column IS NULL OR LENGTH(@column) > 384)
 
--- dialect/mysql/doctor.sql: doctor-bad-member
-SELECT /* rowlock doctor-bad-member */ `key`, what FROM (
-  SELECT `key`, CASE WHEN LENGTH(team) <> 16 THEN 'team'
-         WHEN LENGTH(owner) <> 16 THEN 'owner'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), joined_at) IS NULL THEN 'joined_at'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) IS NULL THEN 'expires_at'
-         WHEN expires_at > UTC_TIMESTAMP(6) + INTERVAL 1 YEAR THEN 'expires_at is far'
-         WHEN note IS NULL OR LENGTH(note) > 384 THEN 'note' END AS what
-  FROM `rowlock_member`
-) AS b WHERE what IS NOT NULL LIMIT ?
+-- dialect/mysql/doctor.sql: doctor-bad-far
+(@column > UTC_TIMESTAMP(6) + INTERVAL @bounds DAY)
 
--- dialect/mysql/doctor.sql: doctor-bad-limit
-SELECT /* rowlock doctor-bad-limit */ name, what FROM (
-  SELECT name, CASE WHEN slots IS NULL OR slots < 1 THEN 'slots'
-         WHEN peak IS NULL OR peak < slots OR peak > 512 THEN 'peak'
-         WHEN generation IS NULL OR generation < 0 THEN 'generation' END AS what
-  FROM `rowlock_limit`
-) AS b WHERE what IS NOT NULL LIMIT ?
-
--- dialect/mysql/doctor.sql: doctor-bad-forced
-SELECT /* rowlock doctor-bad-forced */ `key`, what FROM (
-  SELECT `key`, CASE WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), `at`) IS NULL THEN 'at'
-         WHEN LENGTH(id) <> 16 THEN 'id'
-         WHEN LENGTH(owner) <> 16 THEN 'owner'
-         WHEN token IS NULL OR token < 0 THEN 'token'
-         WHEN note IS NULL OR LENGTH(note) > 384 THEN 'note' END AS what
-  FROM `rowlock_forced`
-) AS b WHERE what IS NOT NULL LIMIT ?
-
--- dialect/mysql/doctor.sql: doctor-bad-once
-SELECT /* rowlock doctor-bad-once */ `key`, what FROM (
-  SELECT `key`, CASE WHEN LENGTH(fingerprint) NOT IN (0, 32) THEN 'fingerprint'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), made_at) IS NULL THEN 'made_at'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) IS NULL THEN 'expires_at' END AS what
-  FROM `rowlock_once`
-) AS b WHERE what IS NOT NULL LIMIT ?
-
--- dialect/mysql/doctor.sql: doctor-bad-latch
-SELECT /* rowlock doctor-bad-latch */ `key`, what FROM (
-  SELECT `key`, CASE WHEN LENGTH(id) <> 16 THEN 'id'
-         WHEN generation IS NULL OR generation < 1 THEN 'generation'
-         WHEN parties IS NULL OR parties NOT BETWEEN 1 AND 100000 THEN 'parties'
-         WHEN state IS NULL OR state NOT BETWEEN 0 AND 3 THEN 'state'
-         WHEN ended IS NULL OR ended NOT BETWEEN 0 AND 3 THEN 'ended'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), made_at) IS NULL THEN 'made_at'
-         WHEN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) IS NULL THEN 'expires_at' END AS what
-  FROM `rowlock_latch`
-) AS b WHERE what IS NOT NULL LIMIT ?
+-- dialect/mysql/doctor.sql: doctor-bad-lease
+(owner IS NOT NULL AND @column <> '9999-01-01 00:00:00' AND @column > UTC_TIMESTAMP(6) + INTERVAL @bounds DAY)
 
 -- dialect/mysql/era.sql: era-session
 SET /* rowlock era-session */ @rowlock_history = (SELECT CONCAT(@@server_uuid, '/',

@@ -97,26 +97,12 @@ SELECT /* rowlock doctor-expired */ key, left(note, 384), token,
 FROM "rowlock"
 WHERE home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() LIMIT $1::bigint
 
--- dialect/postgres/doctor.sql: doctor-queue
-SELECT /* rowlock doctor-queue */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
+-- dialect/postgres/doctor.sql: doctor-left
+SELECT /* rowlock doctor-left */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
   coalesce(max(age), 0)::bigint
-FROM (SELECT CASE WHEN isfinite(alive_until)
-         THEN (extract(epoch FROM clock_timestamp() - alive_until) * 1000000)::bigint END AS age
-  FROM "rowlock_queue" WHERE alive_until <= clock_timestamp() LIMIT $2::bigint) AS d
-
--- dialect/postgres/doctor.sql: doctor-chains
-SELECT /* rowlock doctor-chains */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
-  coalesce(max(age), 0)::bigint
-FROM (SELECT CASE WHEN isfinite(alive_until)
-         THEN (extract(epoch FROM clock_timestamp() - alive_until) * 1000000)::bigint END AS age
-  FROM "rowlock_wait" WHERE alive_until <= clock_timestamp() LIMIT $2::bigint) AS d
-
--- dialect/postgres/doctor.sql: doctor-members
-SELECT /* rowlock doctor-members */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
-  coalesce(max(age), 0)::bigint
-FROM (SELECT CASE WHEN isfinite(expires_at)
-         THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
-  FROM "rowlock_member" WHERE expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
+FROM (SELECT CASE WHEN isfinite(@column)
+         THEN (extract(epoch FROM clock_timestamp() - @column) * 1000000)::bigint END AS age
+  FROM @table WHERE @column <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- dialect/postgres/doctor.sql: doctor-waits
 SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.key, left(w.note, 384), w.process,
@@ -130,99 +116,28 @@ JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = 
   AND h.alive_until > clock_timestamp()
 WHERE w.token = 0 AND w.alive_until > clock_timestamp() LIMIT $1::bigint
 
--- dialect/postgres/doctor.sql: doctor-bad-rowlock
-SELECT /* rowlock doctor-bad-rowlock */ key, what FROM (
-  SELECT key, CASE WHEN octet_length(owner) <> 16 THEN 'owner'
-         WHEN token IS NULL OR token < 0 OR token > 9223372036853727231 THEN 'token'
-         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at'
-         WHEN acquired_at IS NULL OR acquired_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'acquired_at'
-         WHEN home IS NULL OR home < -1 THEN 'home'
-         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note'
-         WHEN owner IS NOT NULL AND expires_at <> '9999-01-01 00:00:00+00' AND expires_at > clock_timestamp() + interval '1 year' THEN 'expires_at is far' END AS what
-  FROM "rowlock"
+-- dialect/postgres/doctor.sql: doctor-bad
+SELECT /* rowlock doctor-bad */ @key, what FROM (
+  SELECT @key, CASE @tests END AS what FROM @table
 ) AS b WHERE what IS NOT NULL LIMIT $1::bigint
 
--- dialect/postgres/doctor.sql: doctor-bad-floor
-SELECT /* rowlock doctor-bad-floor */ bucket, what FROM (
-  SELECT bucket, CASE WHEN floor IS NULL OR floor < 0 OR floor > 9223372036853727231 THEN 'floor'
-         WHEN bucket NOT BETWEEN 0 AND 255 THEN 'bucket' END AS what
-  FROM "rowlock_floor"
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- dialect/postgres/doctor.sql: doctor-bad-bytes
+(octet_length(@column) NOT IN (@bounds))
 
--- dialect/postgres/doctor.sql: doctor-bad-era
-SELECT /* rowlock doctor-bad-era */ history, what FROM (
-  SELECT history, CASE WHEN start IS NULL OR start < 0 OR start > 9223372036853727231 THEN 'start'
-         WHEN since IS NULL OR since NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'since' END AS what
-  FROM "rowlock_era"
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- dialect/postgres/doctor.sql: doctor-bad-number
+(@column IS NULL OR @column NOT BETWEEN @bounds)
 
--- dialect/postgres/doctor.sql: doctor-bad-queue
-SELECT /* rowlock doctor-bad-queue */ key, what FROM (
-  SELECT key, CASE WHEN octet_length(waiter) <> 16 THEN 'waiter'
-         WHEN alive_until IS NULL OR alive_until NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'alive_until'
-         WHEN alive_until > clock_timestamp() + interval '1 day' THEN 'alive_until is far'
-         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
-  FROM "rowlock_queue"
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- dialect/postgres/doctor.sql: doctor-bad-time
+(@column IS NULL OR @column NOT BETWEEN '0001-01-01' AND '9999-12-31')
 
--- dialect/postgres/doctor.sql: doctor-bad-wait
-SELECT /* rowlock doctor-bad-wait */ key, what FROM (
-  SELECT key, CASE WHEN octet_length(chain) <> 16 THEN 'chain'
-         WHEN since IS NULL OR since NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'since'
-         WHEN alive_until IS NULL OR alive_until NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'alive_until'
-         WHEN alive_until > clock_timestamp() + interval '1 day' THEN 'alive_until is far'
-         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
-  FROM "rowlock_wait"
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- dialect/postgres/doctor.sql: doctor-bad-note
+(@column IS NULL OR octet_length(@column) > 384)
 
--- dialect/postgres/doctor.sql: doctor-bad-member
-SELECT /* rowlock doctor-bad-member */ key, what FROM (
-  SELECT key, CASE WHEN octet_length(team) <> 16 THEN 'team'
-         WHEN octet_length(owner) <> 16 THEN 'owner'
-         WHEN joined_at IS NULL OR joined_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'joined_at'
-         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at'
-         WHEN expires_at > clock_timestamp() + interval '1 year' THEN 'expires_at is far'
-         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
-  FROM "rowlock_member"
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- dialect/postgres/doctor.sql: doctor-bad-far
+(@column > clock_timestamp() + @bounds * interval '1 day')
 
--- dialect/postgres/doctor.sql: doctor-bad-limit
-SELECT /* rowlock doctor-bad-limit */ name, what FROM (
-  SELECT name, CASE WHEN slots IS NULL OR slots < 1 THEN 'slots'
-         WHEN peak IS NULL OR peak < slots OR peak > 512 THEN 'peak'
-         WHEN generation IS NULL OR generation < 0 THEN 'generation' END AS what
-  FROM "rowlock_limit"
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
-
--- dialect/postgres/doctor.sql: doctor-bad-forced
-SELECT /* rowlock doctor-bad-forced */ key, what FROM (
-  SELECT key, CASE WHEN at IS NULL OR at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'at'
-         WHEN octet_length(id) <> 16 THEN 'id'
-         WHEN octet_length(owner) <> 16 THEN 'owner'
-         WHEN token IS NULL OR token < 0 THEN 'token'
-         WHEN note IS NULL OR octet_length(note) > 384 THEN 'note' END AS what
-  FROM "rowlock_forced"
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
-
--- dialect/postgres/doctor.sql: doctor-bad-once
-SELECT /* rowlock doctor-bad-once */ key, what FROM (
-  SELECT key, CASE WHEN octet_length(fingerprint) NOT IN (0, 32) THEN 'fingerprint'
-         WHEN made_at IS NULL OR made_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'made_at'
-         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at' END AS what
-  FROM "rowlock_once"
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
-
--- dialect/postgres/doctor.sql: doctor-bad-latch
-SELECT /* rowlock doctor-bad-latch */ key, what FROM (
-  SELECT key, CASE WHEN octet_length(id) <> 16 THEN 'id'
-         WHEN generation IS NULL OR generation < 1 THEN 'generation'
-         WHEN parties IS NULL OR parties NOT BETWEEN 1 AND 100000 THEN 'parties'
-         WHEN state IS NULL OR state NOT BETWEEN 0 AND 3 THEN 'state'
-         WHEN ended IS NULL OR ended NOT BETWEEN 0 AND 3 THEN 'ended'
-         WHEN made_at IS NULL OR made_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'made_at'
-         WHEN expires_at IS NULL OR expires_at NOT BETWEEN '0001-01-01' AND '9999-12-31' THEN 'expires_at' END AS what
-  FROM "rowlock_latch"
-) AS b WHERE what IS NOT NULL LIMIT $1::bigint
+-- dialect/postgres/doctor.sql: doctor-bad-lease
+(owner IS NOT NULL AND @column <> '9999-01-01 00:00:00+00' AND @column > clock_timestamp() + @bounds * interval '1 day')
 
 -- dialect/postgres/era.sql: era-history
 SELECT /* rowlock era-history */ (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '/' || d.oid || '.'

@@ -80,25 +80,11 @@ WHERE home = 0 AND owner IS NOT NULL
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
 LIMIT ?1
 
--- dialect/sqlite/doctor.sql: doctor-queue
-SELECT /* rowlock doctor-queue */ count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
+-- dialect/sqlite/doctor.sql: doctor-left
+SELECT /* rowlock doctor-left */ count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
   coalesce(max(age), 0)
-FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - alive_until) * 1000 AS age
-  FROM "rowlock_queue" WHERE alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
-  LIMIT ?2) AS d
-
--- dialect/sqlite/doctor.sql: doctor-chains
-SELECT /* rowlock doctor-chains */ count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
-  coalesce(max(age), 0)
-FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - alive_until) * 1000 AS age
-  FROM "rowlock_wait" WHERE alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
-  LIMIT ?2) AS d
-
--- dialect/sqlite/doctor.sql: doctor-members
-SELECT /* rowlock doctor-members */ count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
-  coalesce(max(age), 0)
-FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
-  FROM "rowlock_member" WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - @column) * 1000 AS age
+  FROM @table WHERE @column <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
   LIMIT ?2) AS d
 
 -- dialect/sqlite/doctor.sql: doctor-waits
@@ -113,99 +99,28 @@ JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = 
 WHERE w.token = 0 AND w.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 LIMIT ?1
 
--- dialect/sqlite/doctor.sql: doctor-bad-rowlock
-SELECT /* rowlock doctor-bad-rowlock */ key, what FROM (
-  SELECT key, CASE WHEN length(owner) <> 16 THEN 'owner'
-         WHEN typeof(token) <> 'integer' OR token < 0 OR token > 9223372036853727231 THEN 'token'
-         WHEN typeof(expires_at) <> 'integer' OR expires_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'expires_at'
-         WHEN typeof(acquired_at) <> 'integer' OR acquired_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'acquired_at'
-         WHEN typeof(home) <> 'integer' OR home < -1 THEN 'home'
-         WHEN typeof(note) <> 'text' OR length(CAST(note AS BLOB)) > 384 THEN 'note'
-         WHEN owner IS NOT NULL AND expires_at <> 253370764800000 AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 31536000000 THEN 'expires_at is far' END AS what
-  FROM "rowlock"
+-- dialect/sqlite/doctor.sql: doctor-bad
+SELECT /* rowlock doctor-bad */ @key, what FROM (
+  SELECT @key, CASE @tests END AS what FROM @table
 ) AS b WHERE what IS NOT NULL LIMIT ?1
 
--- dialect/sqlite/doctor.sql: doctor-bad-floor
-SELECT /* rowlock doctor-bad-floor */ bucket, what FROM (
-  SELECT bucket, CASE WHEN typeof(floor) <> 'integer' OR floor < 0 OR floor > 9223372036853727231 THEN 'floor'
-         WHEN bucket NOT BETWEEN 0 AND 255 THEN 'bucket' END AS what
-  FROM "rowlock_floor"
-) AS b WHERE what IS NOT NULL LIMIT ?1
+-- dialect/sqlite/doctor.sql: doctor-bad-bytes
+(length(@column) NOT IN (@bounds))
 
--- dialect/sqlite/doctor.sql: doctor-bad-era
-SELECT /* rowlock doctor-bad-era */ history, what FROM (
-  SELECT history, CASE WHEN typeof(start) <> 'integer' OR start < 0 OR start > 9223372036853727231 THEN 'start'
-         WHEN typeof(since) <> 'integer' OR since NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'since' END AS what
-  FROM "rowlock_era"
-) AS b WHERE what IS NOT NULL LIMIT ?1
+-- dialect/sqlite/doctor.sql: doctor-bad-number
+(typeof(@column) <> 'integer' OR @column NOT BETWEEN @bounds)
 
--- dialect/sqlite/doctor.sql: doctor-bad-queue
-SELECT /* rowlock doctor-bad-queue */ key, what FROM (
-  SELECT key, CASE WHEN length(waiter) <> 16 THEN 'waiter'
-         WHEN typeof(alive_until) <> 'integer' OR alive_until NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'alive_until'
-         WHEN alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 86400000 THEN 'alive_until is far'
-         WHEN typeof(note) <> 'text' OR length(CAST(note AS BLOB)) > 384 THEN 'note' END AS what
-  FROM "rowlock_queue"
-) AS b WHERE what IS NOT NULL LIMIT ?1
+-- dialect/sqlite/doctor.sql: doctor-bad-time
+(typeof(@column) <> 'integer' OR @column NOT BETWEEN -62135596800000 AND 253402300799999)
 
--- dialect/sqlite/doctor.sql: doctor-bad-wait
-SELECT /* rowlock doctor-bad-wait */ key, what FROM (
-  SELECT key, CASE WHEN length(chain) <> 16 THEN 'chain'
-         WHEN typeof(since) <> 'integer' OR since NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'since'
-         WHEN typeof(alive_until) <> 'integer' OR alive_until NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'alive_until'
-         WHEN alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 86400000 THEN 'alive_until is far'
-         WHEN typeof(note) <> 'text' OR length(CAST(note AS BLOB)) > 384 THEN 'note' END AS what
-  FROM "rowlock_wait"
-) AS b WHERE what IS NOT NULL LIMIT ?1
+-- dialect/sqlite/doctor.sql: doctor-bad-note
+(typeof(@column) <> 'text' OR length(CAST(@column AS BLOB)) > 384)
 
--- dialect/sqlite/doctor.sql: doctor-bad-member
-SELECT /* rowlock doctor-bad-member */ key, what FROM (
-  SELECT key, CASE WHEN length(team) <> 16 THEN 'team'
-         WHEN length(owner) <> 16 THEN 'owner'
-         WHEN typeof(joined_at) <> 'integer' OR joined_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'joined_at'
-         WHEN typeof(expires_at) <> 'integer' OR expires_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'expires_at'
-         WHEN expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 31536000000 THEN 'expires_at is far'
-         WHEN typeof(note) <> 'text' OR length(CAST(note AS BLOB)) > 384 THEN 'note' END AS what
-  FROM "rowlock_member"
-) AS b WHERE what IS NOT NULL LIMIT ?1
+-- dialect/sqlite/doctor.sql: doctor-bad-far
+(@column > CAST(unixepoch('subsec') * 1000 AS INTEGER) + @bounds * 86400000)
 
--- dialect/sqlite/doctor.sql: doctor-bad-limit
-SELECT /* rowlock doctor-bad-limit */ name, what FROM (
-  SELECT name, CASE WHEN typeof(slots) <> 'integer' OR slots < 1 THEN 'slots'
-         WHEN typeof(peak) <> 'integer' OR peak < slots OR peak > 512 THEN 'peak'
-         WHEN typeof(generation) <> 'integer' OR generation < 0 THEN 'generation' END AS what
-  FROM "rowlock_limit"
-) AS b WHERE what IS NOT NULL LIMIT ?1
-
--- dialect/sqlite/doctor.sql: doctor-bad-forced
-SELECT /* rowlock doctor-bad-forced */ key, what FROM (
-  SELECT key, CASE WHEN typeof(at) <> 'integer' OR at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'at'
-         WHEN length(id) <> 16 THEN 'id'
-         WHEN length(owner) <> 16 THEN 'owner'
-         WHEN typeof(token) <> 'integer' OR token < 0 THEN 'token'
-         WHEN typeof(note) <> 'text' OR length(CAST(note AS BLOB)) > 384 THEN 'note' END AS what
-  FROM "rowlock_forced"
-) AS b WHERE what IS NOT NULL LIMIT ?1
-
--- dialect/sqlite/doctor.sql: doctor-bad-once
-SELECT /* rowlock doctor-bad-once */ key, what FROM (
-  SELECT key, CASE WHEN length(fingerprint) NOT IN (0, 32) THEN 'fingerprint'
-         WHEN typeof(made_at) <> 'integer' OR made_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'made_at'
-         WHEN typeof(expires_at) <> 'integer' OR expires_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'expires_at' END AS what
-  FROM "rowlock_once"
-) AS b WHERE what IS NOT NULL LIMIT ?1
-
--- dialect/sqlite/doctor.sql: doctor-bad-latch
-SELECT /* rowlock doctor-bad-latch */ key, what FROM (
-  SELECT key, CASE WHEN length(id) <> 16 THEN 'id'
-         WHEN typeof(generation) <> 'integer' OR generation < 1 THEN 'generation'
-         WHEN typeof(parties) <> 'integer' OR parties NOT BETWEEN 1 AND 100000 THEN 'parties'
-         WHEN typeof(state) <> 'integer' OR state NOT BETWEEN 0 AND 3 THEN 'state'
-         WHEN typeof(ended) <> 'integer' OR ended NOT BETWEEN 0 AND 3 THEN 'ended'
-         WHEN typeof(made_at) <> 'integer' OR made_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'made_at'
-         WHEN typeof(expires_at) <> 'integer' OR expires_at NOT BETWEEN -62135596800000 AND 253402300799999 THEN 'expires_at' END AS what
-  FROM "rowlock_latch"
-) AS b WHERE what IS NOT NULL LIMIT ?1
+-- dialect/sqlite/doctor.sql: doctor-bad-lease
+(owner IS NOT NULL AND @column <> 253370764800000 AND @column > CAST(unixepoch('subsec') * 1000 AS INTEGER) + @bounds * 86400000)
 
 -- dialect/sqlite/era.sql: era-look
 SELECT /* rowlock era-look */ ?1, coalesce((SELECT max(start) FROM "rowlock_era"), -1),
