@@ -67,8 +67,9 @@ type Config struct {
 	// to the next in one statement. After so many grants in a row, and at least PollMax, the client
 	// releases the key, and other processes have 1.5 × PollMin to attempt it, if any wait. Default 16.
 	// Other processes poll every PollMax at the slowest, so that a shorter time takes nothing from
-	// them. Where a release can wake one process (PostgreSQL), a client that locks, unlocks and
-	// locks again at once keeps the key for 3 × PollMin.
+	// them. Where a release can wake one process (PostgreSQL, MySQL, MariaDB), a client keeps a key
+	// for which others wait for 3 × PollMin among its own waiters, and one that locks, unlocks and
+	// locks again at once for PollMin.
 	HandOvers int
 	// Strategy is what an acquire tries first. Default Update.
 	Strategy Strategy

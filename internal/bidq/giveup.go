@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/acquire"
 	"github.com/rowlockdb/rowlock/internal/handback"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -20,7 +21,7 @@ func (q *Queue) GiveUp(ctx context.Context, items []*handback.Item) {
 		}
 	}
 	for _, i := range items {
-		i.Over = q.local.Len(i.Lease.Key) > 0 && q.budget.Spent(i.Lease.Key, time.Now())
+		i.Over = q.local.Len(i.Lease.Key) > 0 && q.spent(i.Lease.Key)
 	}
 	if i := items[0]; len(items) == 1 && !i.Over && !i.Left && !i.Lease.Shared {
 		if q.handOn(ctx, i) {
@@ -48,7 +49,7 @@ func (q *Queue) release(ctx context.Context, items []*handback.Item) {
 	})
 	for n, a := range answers {
 		i := items[n]
-		if i.Answer = a; a.Looked {
+		if i.Answer = a; a.Looked || a.Awaited {
 			q.budget.Looked(i.Lease.Key, a.Awaited, sent)
 		}
 		i.Gone = a.Gone && i.Freed() == i.Lease && !i.Passed
@@ -75,7 +76,11 @@ func (q *Queue) announceAll(items []*handback.Item) {
 		// waits.
 		byTx := i.Left && a.Gone && q.hints.Sends()
 		if byTx || i.Over && !a.Awaited && !a.Looked {
-			a.Awaited = q.awaited(i.Lease.Key)
+			ctx, cancel := context.WithTimeout(context.Background(), seam.Timeout)
+			asked := time.Now()
+			a.Awaited = q.hints.Awaited(ctx, i.Lease.Key)
+			cancel()
+			q.budget.Looked(i.Lease.Key, a.Awaited, asked)
 		}
 		if q.announces(i.Lease.Key, a.Awaited) {
 			now = append(now, i.Lease.Key)
@@ -85,10 +90,8 @@ func (q *Queue) announceAll(items []*handback.Item) {
 		return
 	}
 	q.hints.Announce(now...)
-	if q.hints.Wakes() { // only there are time slices, and the pause after one counts from now
-		for _, key := range now {
-			q.budget.Left(key, time.Now())
-		}
+	for _, key := range now {
+		q.budget.Left(key, time.Now()) // the pause after a time slice counts from now
 	}
 }
 

@@ -55,7 +55,7 @@ func (q *Queue) join(key string, c *acquire.Call) (w *waiter, first bool) {
 // another process waits for it.
 func (p *place) makeRoom(ctx context.Context, began time.Time) error {
 	for _, key := range p.call.Keys {
-		if !p.q.budget.Spent(key, began) || p.q.budget.Quiet(key, began) ||
+		if !p.q.budget.Spent(key, began) || p.q.budget.Of(key).Quiet(began, p.q.cfg.PollMax/4) ||
 			!p.q.hints.Awaited(ctx, key) {
 			continue
 		}

@@ -88,7 +88,8 @@ func (q *Queue) Granted(key string, token int64, sent time.Time) {
 
 // watch has the poller poll key, with what this process knows of how often it changes hands.
 func (q *Queue) watch(key string, o waitq.Observed) {
-	o.Token, o.At = q.budget.Last(key)
+	last := q.budget.Of(key)
+	o.Token, o.At = last.Token, last.At
 	q.poller.Watch(key, o)
 }
 

@@ -1,10 +1,8 @@
 package bidq
 
 import (
-	"context"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/waitq"
 )
 
@@ -13,9 +11,8 @@ import (
 // this: a process that asks again at once keeps the key for a time slice, in which no other is
 // woken in vain. Then it wakes the next process, and stands back until it is woken itself.
 
-// slice is how long that lasts. To wake another process takes several times as long as a grant to
-// this one: with slices of PollMin/2 a quarter of the pairs is lost. With three times PollMin there
-// are no more, and with 32 processes waits are three times as long.
+// slice is how long that lasts. With half of it a quarter of the pairs is lost, because to wake
+// another process takes several grants' time. Three times as long makes waits longer, and no pairs.
 func (q *Queue) slice() time.Duration { return q.cfg.PollMin }
 
 // room is how long a key is left to other processes: their pollers poll a key that changes hands
@@ -50,24 +47,31 @@ func (q *Queue) yields(w *waiter) bool {
 // precedence is how long a key that was read free is still left to the process that was woken for
 // it.
 func (q *Queue) precedence(key string, o waitq.Observed) time.Duration {
-	if o.Remaining >= 0 || !q.hints.Wakes() {
+	if o.Remaining >= 0 || !q.hints.Wakes() || q.passedOver(key, o) {
 		return 0
 	}
 	free := -o.Remaining
-	return min(q.cfg.PollMin+10*q.budget.Took(key), q.cfg.PollMax) - free
+	return min(q.cfg.PollMin+10*q.budget.Of(key).Took, q.cfg.PollMax) - free
+}
+
+// spent reports whether this process releases key for others, although callers of its own wait. It
+// keeps a key for longer that they hand over: that takes one statement, and to pass the key to
+// another process three.
+func (q *Queue) spent(key string) bool {
+	now := time.Now()
+	return q.budget.Spent(key, now) || q.hints.Wakes() && q.budget.Of(key).Over(now, 3*q.slice())
+}
+
+// passedOver reports whether others were granted key all the time, for longer than all that wait
+// would keep it: the process that has it hears nothing, or this one's registration was lost.
+func (q *Queue) passedOver(key string, o waitq.Observed) bool {
+	return o.Fleeting && time.Since(q.budget.Of(key).At) > 4*time.Duration(max(o.Crowd, 2))*q.slice()
 }
 
 // chosen has the waiters of key bid, for which this process alone was woken. Without any, it wakes
 // the next process, unless this one has the key by now: it will wake another when it releases it.
 func (q *Queue) chosen(key string) {
-	if !q.local.Wake(key) && !q.budget.Holds(key, time.Now(), time.Second) {
+	if !q.local.Wake(key) && !q.budget.Of(key).Holds(time.Now(), time.Second) {
 		q.hints.PassOn(key)
 	}
-}
-
-// awaited asks the store whether another process waits for key.
-func (q *Queue) awaited(key string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), seam.Timeout)
-	defer cancel()
-	return q.hints.Awaited(ctx, key)
 }

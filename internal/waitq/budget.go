@@ -14,23 +14,24 @@ type Budget struct {
 	For    time.Duration
 
 	mu        sync.Mutex
-	cur, prev map[string]*streak // two generations, so that keys used once are forgotten
-	spare     []*streak          // of keys that were
+	cur, prev map[string]*Streak // two generations, so that keys used once are forgotten
+	spare     []*Streak          // of keys that were
 }
 
-// streak is a sequence of grants of one key to this process.
-type streak struct {
-	token  int64
-	grants int
-	since  time.Time
+// Streak is a sequence of grants of one key to this process.
+type Streak struct {
+	Token int64         // of the last grant
+	At    time.Time     // when it was requested
+	Took  time.Duration // from then to its answer
 
+	grants   int
+	since    time.Time
 	slice    time.Time // when this process's time slice began
 	released time.Time
-	yielded  bool          // the key was released for other processes
-	at       time.Time     // of the last grant
-	took     time.Duration // from the request of the last grant to its answer
-	returns  bool          // the last time, this process asked for the key again at once
-	quiet    time.Time     // of the last look, if it found that no other process waits
+	yielded  bool      // the key was released for other processes
+	returns  bool      // the last time, this process asked for the key again at once
+	looked   time.Time // when a release last looked for other processes that wait
+	awaited  bool      // it found one
 }
 
 const generation = 1024 // keys remembered, at least
@@ -43,10 +44,14 @@ func (b *Budget) Granted(key string, token int64, now time.Time, took time.Durat
 	if s == nil {
 		s = b.fresh()
 	}
-	if s.since.IsZero() || token != s.token+1 {
-		*s = streak{since: now, slice: now, returns: s.returns, quiet: s.quiet}
+	if s.since.IsZero() || token != s.Token+1 {
+		slice := now
+		if now.Sub(s.released) <= Soon { // or two processes would alternate, and no slice would end
+			slice = s.slice
+		}
+		*s = Streak{since: now, slice: slice, returns: s.returns, looked: s.looked, awaited: s.awaited}
 	}
-	s.token, s.at, s.yielded, s.took = token, now, false, took
+	s.Token, s.At, s.Took, s.yielded = token, now, took, false
 	s.grants++
 	b.keep(key, s)
 }
@@ -69,22 +74,9 @@ func (b *Budget) Looked(key string, awaited bool, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.find(key); s != nil {
-		s.quiet = at
-		if awaited {
-			s.quiet = time.Time{}
-		}
+		s.looked, s.awaited = at, awaited
 		b.keep(key, s)
 	}
-}
-
-// Quiet reports whether the last release that has looked found no other process that waits for key,
-// a short while before now. Only then need the store not be asked: while a key is handed over,
-// nothing looks.
-func (b *Budget) Quiet(key string, now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.find(key)
-	return s != nil && now.Sub(s.quiet) < b.For/4
 }
 
 // Soon is how soon a process asks again that is said to return at once. It bounds how much later
@@ -141,37 +133,35 @@ func (b *Budget) Asks(key string, now time.Time, room time.Duration) (yielded bo
 	return s.yielded && ago < room
 }
 
-// Holds reports whether this process was granted key less than d before now, and has not released
-// it since.
-func (b *Budget) Holds(key string, now time.Time, d time.Duration) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.find(key)
-	return s != nil && !s.at.Before(s.released) && now.Sub(s.at) < d
-}
-
-// Took is how long the last grant of key to this process took, from the request to the answer.
-func (b *Budget) Took(key string) time.Duration {
+// Of is what is known of key.
+func (b *Budget) Of(key string) Streak {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.find(key); s != nil {
-		return s.took
+		return *s
 	}
-	return 0
+	return Streak{}
 }
 
-// Last is the token of the last grant of key to this process, and its time.
-func (b *Budget) Last(key string) (token int64, at time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if s := b.find(key); s != nil {
-		return s.token, s.at
-	}
-	return 0, time.Time{}
+// Over reports whether this process's time slice has lasted for d, although another process waited
+// when a release last looked.
+func (s Streak) Over(now time.Time, d time.Duration) bool { return s.awaited && now.Sub(s.slice) >= d }
+
+// Quiet reports whether the last release that has looked found no other process that waits for the
+// key, less than d before now. Only then need the store not be asked: while a key is handed over,
+// nothing looks.
+func (s Streak) Quiet(now time.Time, d time.Duration) bool {
+	return !s.awaited && now.Sub(s.looked) < d
+}
+
+// Holds reports whether this process was granted the key less than d before now, and has not
+// released it since.
+func (s Streak) Holds(now time.Time, d time.Duration) bool {
+	return !s.At.Before(s.released) && now.Sub(s.At) < d
 }
 
 // find returns the streak of key, or nil.
-func (b *Budget) find(key string) *streak {
+func (b *Budget) find(key string) *Streak {
 	if s := b.cur[key]; s != nil {
 		return s
 	}
@@ -179,20 +169,20 @@ func (b *Budget) find(key string) *streak {
 }
 
 // fresh returns a streak without a grant.
-func (b *Budget) fresh() *streak {
+func (b *Budget) fresh() *Streak {
 	last := len(b.spare) - 1
 	if last < 0 {
-		return new(streak)
+		return new(Streak)
 	}
 	s := b.spare[last]
 	b.spare = b.spare[:last]
-	*s = streak{}
+	*s = Streak{}
 	return s
 }
 
 // keep remembers the streak of a key that was used just now. Maps and streaks are used again,
 // because a client of many keys would otherwise allocate one for each grant.
-func (b *Budget) keep(key string, s *streak) {
+func (b *Budget) keep(key string, s *Streak) {
 	if b.cur[key] != nil {
 		return
 	}
@@ -210,7 +200,7 @@ func (b *Budget) forget() {
 	}
 	clear(b.prev)
 	if b.prev == nil {
-		b.prev = make(map[string]*streak)
+		b.prev = make(map[string]*Streak)
 	}
 	b.prev, b.cur = b.cur, b.prev
 }

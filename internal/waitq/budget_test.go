@@ -110,21 +110,21 @@ func TestAProcessThatWasAwayIsNotExpectedToReturn(t *testing.T) {
 func TestABudgetKnowsForAWhileThatNoOtherProcessWaits(t *testing.T) {
 	b := waitq.Budget{Grants: 2, For: time.Second}
 	now := time.Now()
-	if b.Looked("never", false, now); b.Quiet("never", now) {
+	if b.Looked("never", false, now); b.Of("never").Quiet(now, time.Second) {
 		t.Error("a key without a grant is remembered")
 	}
 	b.Granted("k", 1, now, 0)
-	if b.Quiet("k", now) {
+	if b.Of("k").Quiet(now, time.Second) {
 		t.Error("quiet without a look")
 	}
 	b.Looked("k", false, now)
 	b.Granted("k", 3, now, 0) // another process had it in between
-	for age, want := range map[time.Duration]bool{0: true, time.Second/4 - 1: true, time.Second / 4: false} {
-		if b.Quiet("k", now.Add(age)) != want {
+	for age, want := range map[time.Duration]bool{0: true, time.Second - 1: true, time.Second: false} {
+		if b.Of("k").Quiet(now.Add(age), time.Second) != want {
 			t.Errorf("quiet %s after the look: %t", age, !want)
 		}
 	}
-	if b.Looked("k", true, now); b.Quiet("k", now) {
+	if b.Looked("k", true, now); b.Of("k").Quiet(now, time.Second) {
 		t.Error("quiet after a look that has found a process")
 	}
 }
@@ -135,14 +135,14 @@ func TestEachKeyHasAStreakOfItsOwn(t *testing.T) {
 	now, tokens := time.Now(), make(map[string]int64)
 	for range 20_000 { // keys come again after a few, after two generations, or never
 		key := fmt.Sprint(int(math.Exp2(rand.Float64() * 13)))
-		if token, _ := b.Last(key); token != 0 && token != tokens[key] {
+		if token := b.Of(key).Token; token != 0 && token != tokens[key] {
 			t.Fatalf("%s: token %d, and it was granted %d", key, token, tokens[key])
 		}
 		tokens[key]++
 		b.Granted(key, tokens[key], now, 0)
 	}
 	for key, want := range tokens {
-		if token, _ := b.Last(key); token != 0 && token != want {
+		if token := b.Of(key).Token; token != 0 && token != want {
 			t.Errorf("%s: token %d, and it was granted %d", key, token, want)
 		}
 	}
@@ -164,5 +164,48 @@ func TestManyKeysAllocateNothing(t *testing.T) {
 	use()
 	if n := testing.AllocsPerRun(3, use); n > 10 {
 		t.Errorf("%v allocations for %d grants", n, len(keys))
+	}
+}
+
+// Two processes that each find the key free when the other has just released it would otherwise
+// keep it from all others: each streak is one grant long.
+func TestATimeSliceGoesOnOverAnotherProcesssGrant(t *testing.T) {
+	const slice = 10 * time.Millisecond
+	for name, c := range map[string]struct {
+		away time.Duration // from a release to the next request
+		over bool
+	}{"asks at once": {time.Millisecond, true}, "is woken": {2 * waitq.Soon, false}} {
+		t.Run(name, func(t *testing.T) {
+			b, now := waitq.Budget{Grants: 16, For: time.Second}, time.Now()
+			over := false
+			for token := int64(1); token < 21; token += 2 {
+				b.Granted("k", token, now, 0)
+				b.Looked("k", true, now)
+				if over = b.Of("k").Over(now, slice-time.Millisecond); over {
+					break
+				}
+				b.Released("k", now, slice, true)
+				now = now.Add(c.away)
+			}
+			if over != c.over {
+				t.Errorf("over is %t", over)
+			}
+		})
+	}
+}
+
+func TestATimeSliceIsOverForOthersThatWait(t *testing.T) {
+	b, now := waitq.Budget{Grants: 16, For: time.Second}, time.Now()
+	b.Granted("k", 1, now, 0)
+	late := now.Add(time.Hour)
+	if b.Of("k").Over(late, 0) {
+		t.Error("over, and nothing has looked for others")
+	}
+	b.Looked("k", true, now)
+	if b.Of("k").Over(now.Add(time.Second-1), time.Second) || !b.Of("k").Over(now.Add(time.Second), time.Second) {
+		t.Error("over at another time")
+	}
+	if b.Looked("k", false, now); b.Of("k").Over(late, 0) {
+		t.Error("over, and no other waits")
 	}
 }
