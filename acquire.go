@@ -301,7 +301,7 @@ func (h *hold) enter(ctx context.Context, got *call) (*Lock, error) {
 		return nil, err
 	}
 	defer h.mu.Unlock()
-	if h.life != live || h.handles == 0 {
+	if h.phase != live {
 		return nil, nil
 	}
 	if err := cmp.Or(got.refusal(h), h.differs(&got.request)); err != nil {
@@ -309,10 +309,10 @@ func (h *hold) enter(ctx context.Context, got *call) (*Lock, error) {
 	}
 	n := &nested{}
 	n.ctx, n.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	if h.others == nil {
-		h.others = make(map[*nested]struct{})
+	if h.nested == nil {
+		h.nested = make(map[*nested]struct{})
 	}
-	h.others[n] = struct{}{}
+	h.nested[n] = struct{}{}
 	h.handles++
 	return newLock(h, n), nil
 }
@@ -403,7 +403,7 @@ func (c *Client) get(ctx context.Context, got *call) (err error) {
 
 // discard releases what a call has got and does not keep.
 func (c *Client) discard(ctx context.Context, holds []*hold) {
-	c.release(c.returns.Within(ctx), ctx, holds, nil, make([]error, len(holds)), false)
+	c.release(c.returns.Within(ctx), ctx, partings(holds), false)
 }
 
 // enter has the call count in its namespace. Most calls have none.
@@ -530,7 +530,8 @@ func (c *Client) hold(ctx context.Context, got *call, g acquire.Grants, began ti
 		h := newHold(ctx, &c.keeper, g, made, &got.request)
 		got.made++
 		if err := c.watch(h, g.Sent); err != nil {
-			h.end(ErrLost, released) // by what is deferred above
+			h.end(ErrLost, onRefusal) // what is deferred above gives the lease to the cleaner
+			c.remove(h)
 			return err
 		}
 		made++

@@ -203,7 +203,7 @@ func (c *Client) Close() error {
 	// One bound for all locks, with time left for the registrations that are taken back afterwards.
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout-seam.Timeout)
 	defer cancel()
-	c.release(ctx, nil, held, nil, make([]error, len(held)), true)
+	c.release(ctx, nil, partings(held), true)
 	c.dog.Stop()
 	c.calls.Drain(ctx)
 	c.cycles.Stop()

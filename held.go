@@ -49,18 +49,7 @@ type hold struct {
 	slotOf   int64 // the generation of its limit, or 0
 	doubtful bool  // a copy of the granting request may still be under way at the server
 
-	mu       sync.Mutex
-	tx       Tx // that last fenced the lock, if any
-	life     life
-	cause    error                // why it has ended; nil before
-	handles  int                  // that were not unlocked
-	others   map[*nested]struct{} // of the handles but the first
-	sharing  chan struct{}        // closed when the Downgrade under way has ended; nil without one
-	either   bool                 // it is not known whether a Downgrade was carried out
-	demanded bool                 // by the others of a cycle that a call above this hold has ended
-
-	acquiring bool   // Hooks.Acquired has not returned
-	ending    func() // the hook of an end that has come meanwhile
+	state
 }
 
 // keeper is what locks need of their client: where they are kept alive, and where they are given
@@ -118,8 +107,11 @@ func (n *counts) locks() (acquired, released, lost int64) {
 // newHold makes a hold of grant i.
 func newHold(ctx context.Context, k *keeper, g acquire.Grants, i int, r *request) *hold {
 	h := &hold{
-		k: k, since: g.Sent, doubtful: g.Each[i].Answer.Doubtful, handles: 1,
-		acquiring: k.cfg.Hooks.Acquired != nil,
+		k: k, since: g.Sent, doubtful: g.Each[i].Answer.Doubtful,
+	}
+	h.handles = 1
+	if k.cfg.Hooks.Acquired != nil {
+		h.order = new(order)
 	}
 	h.maxIdle, h.space, h.slot = r.maxIdle, r.space, r.Within != nil
 	h.note = r.Want.Note
@@ -253,22 +245,27 @@ func (h *hold) left() {
 
 // over ends a lock whose lease is over.
 func (h *hold) over(cause error) {
-	to := ended
-	if errors.Is(cause, ErrUnlocked) { // UnlockTx has released it
-		to = released
-	}
-	if !h.end(cause, to) {
+	if !errors.Is(cause, ErrUnlocked) {
+		if h.end(cause, onEnd) {
+			h.wasLost(cause)
+		}
 		return
 	}
-	h.k.queue.Wake(h.lease.Key) // the row may be free, or about to be
-	if to == ended {
-		h.lost(cause)
+	if !h.end(cause, onTxRelease) {
 		return
 	}
-	if h.doubtful { // a copy of the granting request may come after the transaction
+	h.k.remove(h)
+	h.k.queue.Wake(h.lease.Key) // the row is free
+	if h.doubtful {             // a copy of the granting request may come after the transaction
 		h.k.orphans.AddLeases(h.id())
 	}
 	h.released(&h.ctx)
+}
+
+// wasLost is called after an end that the holder did not want.
+func (h *hold) wasLost(cause error) {
+	h.k.queue.Wake(h.lease.Key) // the row may be free, or about to be
+	h.lost(cause)
 }
 
 // orNone is how an error shows a time of which 0 means none.
@@ -315,11 +312,11 @@ func (h *hold) acquired(ctx context.Context, began time.Time, handedOver bool) {
 	}
 	defer func() {
 		h.mu.Lock()
-		ending := h.ending
-		h.acquiring, h.ending = false, nil
+		ended := h.order.ended
+		h.order = nil
 		h.mu.Unlock()
-		if ending != nil {
-			ending()
+		if ended != nil {
+			ended()
 		}
 	}()
 	h.k.cfg.Hooks.Acquired(ctx, h.lease.Key, h.lease.Token, waited)
@@ -373,16 +370,21 @@ func (h *hold) hooks(ctx context.Context) *Hooks {
 	return &h.k.cfg.Hooks
 }
 
+// order has the end of a lock told after its beginning.
+type order struct {
+	ended func() // the hook of an end that has come meanwhile
+}
+
 // afterAcquired calls a hook now, or leaves it to acquired: a gauge would fall below 0, and a trace
 // end before it begins.
 func (h *hold) afterAcquired(hook func()) {
 	h.mu.Lock()
-	now := !h.acquiring
-	if !now {
-		h.ending = hook
+	waits := h.order
+	if waits != nil {
+		waits.ended = hook
 	}
 	h.mu.Unlock()
-	if now {
+	if waits == nil {
 		hook()
 	}
 }
@@ -470,12 +472,7 @@ func (k *keeper) demanded(by cycle.Holder, err error) {
 
 // makeRoom leaves a key to those that have waited for it, for as long as their polls may take.
 func (h *hold) makeRoom() {
-	h.mu.Lock()
-	demanded := h.demanded
-	h.mu.Unlock()
-	if demanded {
-		h.k.room.Make(h.lease.Key, h.k.cfg.PollMax+2*h.k.cfg.PollMin)
-	}
+	h.k.room.Make(h.lease.Key, h.k.cfg.PollMax+2*h.k.cfg.PollMin)
 }
 
 // mine returns what the client holds, but not the locks that are its own.

@@ -201,17 +201,18 @@ func (l *Lock) beginDowngrade(ctx context.Context) (due bool, err error) {
 	}
 	var over bool
 	switch {
-	case l.closed || h.life != live:
+	case l.closed || h.phase != live:
 		over = true
 	case h.lease.Shared:
 	case h.handles > 1:
 		err = fmt.Errorf("%w: Downgrade of %q: %d handles of Reentrant calls hold it; unlock the others first",
 			lease.ErrConfig, h.lease.Key, h.handles)
+	case !h.k.dog.Pause(&h.lease):
+		over = true // the watchdog ends it at this very moment
 	default:
-		if due = h.k.dog.Pause(&h.lease); due {
-			h.sharing = make(chan struct{})
-		}
-		over = !due // the watchdog ends it at this very moment
+		due = true
+		h.step(onDowngrade)
+		h.answered = make(chan struct{})
 	}
 	h.mu.Unlock()
 	if over {

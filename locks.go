@@ -220,25 +220,22 @@ func (ls *Locks) unlock(ctx context.Context, minHold bool, heirs []*handback.Hei
 		stop() // or each would start a goroutine to say what has been said
 	}
 	all := make([]error, len(ls.locks))
-	var holds []*hold
-	var next []*handback.Heir // of holds
-	var at []int              // where they are in locks
+	var parts []parting
+	var at []int // where they are in locks
 	for i, l := range ls.locks {
 		last, err := l.close()
-		if all[i] = err; last || !minHold && l.h.isKept() {
-			holds, at = append(holds, l.h), append(at, i)
+		if all[i] = err; last || !minHold && l.h.lingers() {
+			p := parting{h: l.h}
 			if i < len(heirs) {
-				next = append(next, heirs[i])
-			} else if heirs != nil {
-				next = append(next, nil)
+				p.heir = heirs[i]
 			}
+			parts, at = append(parts, p), append(at, i)
 		}
 	}
-	errs := make([]error, len(holds))
 	ctx, missing := orBackground(ctx)
-	ls.k.release(ls.k.returns.Within(ctx), ctx, holds, next, errs, minHold)
+	ls.k.release(ls.k.returns.Within(ctx), ctx, parts, minHold)
 	for n, i := range at {
-		all[i] = errs[n]
+		all[i] = parts[n].err
 	}
 	return oneline.Join(joined(all), missing)
 }

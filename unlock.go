@@ -47,13 +47,13 @@ func (l *Lock) UnlockNow(ctx context.Context) error { return l.unlock(ctx, false
 
 func (l *Lock) unlock(ctx context.Context, minHold bool) error {
 	last, err := l.close()
-	if !last && (minHold || !l.h.isKept()) {
+	if !last && (minHold || !l.h.lingers()) {
 		return err
 	}
-	var errs [1]error
+	part := [1]parting{{h: l.h}}
 	ctx, missing := orBackground(ctx)
-	l.h.k.release(l.h.k.returns.Within(ctx), ctx, []*hold{l.h}, nil, errs[:], minHold)
-	return oneline.Join(errs[0], missing)
+	l.h.k.release(l.h.k.returns.Within(ctx), ctx, part[:], minHold)
+	return oneline.Join(part[0].err, missing)
 }
 
 // orBackground is ctx, or another one with the error that says that ctx is nil: a deferred Unlock
@@ -65,39 +65,36 @@ func orBackground(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// close ends a handle. It reports true if its hold is to be released, and otherwise the answer of
-// its Unlock.
+// close ends a handle, and the lock with the last of them. It reports true if the lease is to be
+// given away, and otherwise the answer of its Unlock.
 func (l *Lock) close() (last bool, err error) {
 	runtime.SetFinalizer(l, nil)
-	again, open := l.h.drop(l)
-	switch {
-	case l.nested != nil:
-		l.nested.cancel(ErrUnlocked)
-	case open > 0:
-		l.h.cancel(ErrUnlocked) // the first handle's context; the hold goes on
-	}
-	switch {
-	case again && open > 0:
-		return false, fmt.Errorf("%w: %q was released already", ErrUnlocked, l.h.lease.Key)
-	case again:
-		<-l.Context().Done() // the call that has released it is about to end it
-		return false, l.h.afterwards()
-	case open > 0 && l.h.why() != nil:
-		return false, l.h.afterwards()
-	}
-	return open == 0, nil
-}
-
-// drop forgets a handle, and returns how many are left.
-func (h *hold) drop(l *Lock) (again bool, open int) {
+	h := l.h
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if again = l.closed; !again {
+	again := l.closed
+	if !again {
 		l.closed = true
 		h.handles--
-		delete(h.others, l.nested)
+		delete(h.nested, l.nested)
 	}
-	return again, h.handles
+	open, over := h.handles, h.cause != nil
+	switch {
+	case open == 0:
+		h.endWith(ErrUnlocked, onEnd)
+	case l.nested == nil:
+		h.cancel(ErrUnlocked) // the first handle's context; the lock goes on
+	}
+	if l.nested != nil {
+		l.nested.cancel(ErrUnlocked)
+	}
+	h.mu.Unlock()
+	switch {
+	case again && open > 0:
+		return false, fmt.Errorf("%w: %q was released already", ErrUnlocked, h.lease.Key)
+	case again, open > 0 && over:
+		return false, h.afterwards()
+	}
+	return open == 0, nil
 }
 
 // leak releases the lock of a handle that its caller has forgotten: the garbage collector calls it.
@@ -109,16 +106,14 @@ func (l *Lock) leak() {
 	if h.since.Year() < 2020 {
 		return
 	}
-	over := h.why() != nil
-	last, _ := l.close()
-	if !over {
+	if h.why() == nil {
 		h.leaked()
 	}
-	if last && h.owes() && h.k.calls.Enter() { // Close waits for it, or has given the lease away
+	last, _ := l.close()
+	if last && h.k.calls.Enter() { // Close waits for it, or has given the lease away
 		go func() { // not on the garbage collector's goroutine
 			defer h.k.calls.Leave()
-			var errs [1]error
-			h.k.release(h.k.returns.Within(context.Background()), nil, []*hold{h}, nil, errs[:], true)
+			h.k.release(h.k.returns.Within(context.Background()), nil, partings([]*hold{h}), true)
 		}()
 	}
 }
@@ -136,60 +131,18 @@ func (h *hold) leaked() {
 	}
 }
 
-// A lock lives as follows. Each arrow is one step under the hold's mutex.
-//
-//	           Downgrade: renewals pause, and the deadline is watched
-//	  live ⇄ downgrading (a live hold whose sharing is not nil)
-//	    │         │
-//	    ├─────────┤ Unlock, Close, the finalizer; loss, a forced release; MaxHold, MaxIdle
-//	    │         ▼
-//	    │       ended ── the contexts have ended, and the lease is in the store still
-//	    │         │ Unlock, Close or the finalizer, whichever is first; after a loss too, because the
-//	    │         │ store may have the lease although the client cannot prove it
-//	    │         ▼                            MinHold
-//	    └────► released ─────────────────────────────────► lingering
-//	UnlockTx   the lease was given to one of:    ▲              │ UnlockNow
-//	           a release or a hand-over,         └──────────────┘
-//	           the orphan cleaner
-//
-// Whatever ends a lock, its lease is given away exactly once: claim has one caller for it. A
-// Downgrade that is under way when the lock ends is waited for, because it decides what the lease
-// is; if that stays unknown, the orphan cleaner releases the lease in both forms.
-type life uint8
-
-const (
-	live life = iota
-	ended
-	released
-	lingering // by MinHold: the lease runs out by itself
-)
-
-// why is the cause of the lock's end, or nil.
-func (h *hold) why() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.cause
-}
-
-// owes reports whether the lease was not given away yet.
-func (h *hold) owes() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.life <= ended
-}
-
 // lockSettled locks the mutex at a moment when no Downgrade is under way. After an error it has not
 // locked it.
 func (h *hold) lockSettled(ctx context.Context) error {
 	for {
 		h.mu.Lock()
-		sharing := h.sharing
-		if sharing == nil {
+		answered := h.answered
+		if answered == nil {
 			return nil
 		}
 		h.mu.Unlock()
 		select {
-		case <-sharing:
+		case <-answered:
 		case <-ctx.Done():
 			return fmt.Errorf("rowlock: %q: its Downgrade is under way: %w", h.lease.Key, ctx.Err())
 		}
@@ -200,108 +153,93 @@ func (h *hold) lockSettled(ctx context.Context) error {
 func (h *hold) changes(was lease.Lease) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.sharing != nil || h.lease.Lease != was
+	return h.answered != nil || h.lease.Lease != was
 }
 
-// end ends the lock on our side: no renewal is sent after it, and the contexts of all handles end.
-// It reports false if the lock was over already. to is ended, or released if there is no lease to
-// give away. All of it is one step: a caller that finds the lock over may give the lease away.
-func (h *hold) end(cause error, to life) bool {
+// end ends the lock by e. It reports false if the lock was over already.
+func (h *hold) end(cause error, e event) bool {
 	h.mu.Lock()
-	if h.life != live {
-		h.mu.Unlock()
+	defer h.mu.Unlock()
+	return h.endWith(cause, e)
+}
+
+// endWith is end for a caller that has the mutex.
+func (h *hold) endWith(cause error, e event) bool {
+	if h.step(e) == nowhere {
 		return false
 	}
-	h.life, h.cause = to, cause
+	h.cut(cause)
+	return true
+}
+
+// cut ends what an end ends on our side: no renewal is sent after it, and the contexts of all
+// handles end. The caller has the mutex and has made the step, so that a call which finds the lock
+// over may give the lease away.
+func (h *hold) cut(cause error) {
+	h.cause = cause
 	h.k.dog.Drop(&h.lease)
 	h.cancel(cause)
-	for n := range h.others {
+	for n := range h.nested {
 		n.cancel(cause)
-	}
-	h.others = nil
-	h.mu.Unlock()
-	if to == released {
-		h.k.remove(h)
 	}
 	if h.space != nil {
 		h.space.Free(1)
 	}
-	return true
 }
 
-// claimed says for what a caller may give a lease away.
-type claimed uint8
-
-const (
-	notClaimed    claimed = iota // another call has it
-	claimedFresh                 // the end of the lock was wanted, and is answered by what comes of it
-	claimedLate                  // the lock ended otherwise before: by MaxHold, MaxIdle or its loss
-	claimedAgain                 // MinHold has kept it
-	claimedClosed                // MinHold keeps it, and the client is closed
-)
-
-// claim has the caller give the lease of a lock that is over away.
-func (h *hold) claim(minHold, open bool) claimed {
-	how := h.claiming(minHold, open)
-	if how != notClaimed {
-		h.k.remove(h) // not under the hold's mutex, which comes after the keeper's
-	}
-	return how
-}
-
-func (h *hold) claiming(minHold, open bool) claimed {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// answeredBy is what the answer to a Downgrade means, and the error of its call.
+func (h *hold) answeredBy(a lease.Renewed) (event, error) {
 	switch {
-	case h.life == lingering && !minHold && !open:
-		return claimedClosed
-	case h.life == lingering && !minHold:
-		h.life = released
-		return claimedAgain
-	case h.life != ended:
-		return notClaimed
+	case errors.Is(a.Err, lease.ErrUnknown):
+		return onUnknown, a.Err
+	case a.Err != nil:
+		return onAsBefore, a.Err
+	case a.Outcome == lease.Extended:
+		return onShared, nil
 	}
-	h.life = released
-	if errors.Is(h.cause, ErrUnlocked) {
-		return claimedFresh
-	}
-	return claimedLate
+	return onAsBefore, fmt.Errorf("%w: %q, with token %d", ErrLost, h.lease.Key, h.lease.Token)
 }
 
 // downgraded notes what became of a Downgrade, and returns its error. The lock may have ended
 // meanwhile: then its lease is given away as what it is now. If that was done before, without
 // knowing, the orphan cleaner releases what there may be.
 func (h *hold) downgraded(a lease.Renewed, sent time.Time) error {
-	shared := a.Err == nil && a.Outcome == lease.Extended
-	unknown := errors.Is(a.Err, lease.ErrUnknown)
-	err := a.Err
+	e, err := h.answeredBy(a)
 	h.mu.Lock()
-	was := h.life
+	was := h.phase
+	to := h.step(e)
+	close(h.answered)
+	h.answered = nil
+	ends := false
 	switch {
-	case was == live && a.Err == nil && !shared:
-		err = fmt.Errorf("%w: %q, with token %d", ErrLost, h.lease.Key, h.lease.Token)
-	case was == live && !unknown:
-		err = cmp.Or(h.k.dog.Resume(&h.lease, shared, sent), a.Err)
-	case shared:
-		h.k.dog.Share(&h.lease)
+	case was != downgrading:
+		if e == onShared {
+			h.k.dog.Share(&h.lease)
+		}
+	case e == onUnknown:
+		ends = true
+		h.cut(ErrLost)
+	default:
+		if a.Err != nil || e == onShared {
+			err = cmp.Or(h.k.dog.Resume(&h.lease, e == onShared, sent), a.Err)
+		}
+		if errors.Is(err, ErrLost) || errors.Is(err, ErrMaxHold) || errors.Is(err, ErrIdle) {
+			ends = h.endWith(err, onEnd)
+		}
 	}
-	h.either = unknown
-	l := h.lease.Lease
-	close(h.sharing)
-	h.sharing = nil
+	l, now, cause := h.lease.Lease, h.phase, h.cause
 	h.mu.Unlock()
-	switch {
-	case was != live && unknown, was == released && shared:
+	if to == toCleaner {
 		h.k.orphans.AddLeases(handback.Forms(l)...)
-	case unknown:
-		h.ended(ErrLost)
-		h.k.release(h.k.returns.Within(context.Background()), nil, []*hold{h}, nil, make([]error, 1), true)
 	}
-	switch {
-	case was != live:
+	if ends {
+		h.wasLost(cause)
+	}
+	if now == unclear && !errors.Is(cause, ErrUnlocked) { // or the call that has ended the lock claims it
+		h.k.release(h.k.returns.Within(context.Background()), nil, partings([]*hold{h}), true)
+	}
+	if was != downgrading {
 		return cmp.Or(h.afterwards(), error(ErrUnlocked))
-	case errors.Is(err, ErrLost), errors.Is(err, ErrMaxHold), errors.Is(err, ErrIdle):
-		h.ended(err)
 	}
 	return err
 }
@@ -310,80 +248,143 @@ func (h *hold) downgraded(a lease.Renewed, sent time.Time) error {
 // the lock has ended that call's ctx.
 const downgradeGrace = seam.Timeout / 4
 
-// settle waits until it is known what the leases are. It waits once, whatever hangs.
-func (k *keeper) settle(ctx context.Context, holds []*hold) {
-	for _, h := range holds {
-		h.mu.Lock()
-		sharing := h.sharing
-		h.mu.Unlock()
-		if sharing == nil {
+// awaitAnswers waits until it is known what the leases are. It waits once, whatever hangs.
+func awaitAnswers(ctx context.Context, parts []parting) {
+	ctx, cancel := context.WithTimeout(ctx, downgradeGrace)
+	defer cancel()
+	for i := range parts {
+		answered := parts[i].h.downgrades()
+		if answered == nil {
 			continue
 		}
-		short, cancel := context.WithTimeout(ctx, downgradeGrace)
-		defer cancel()
-		ctx = short
 		select {
-		case <-sharing:
+		case <-answered:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// release gives locks up in one call to the store for each way to do it, and notes for each the
-// error of its Unlock. minHold leaves those locked whose MinHold is not over; without it, those
-// that were left so before are released too. heirs, if there are any, get the slots of holds. Hooks
-// get the ctx of the caller, or each lock's own if caller is nil.
-func (k *keeper) release(
-	ctx, caller context.Context, holds []*hold, heirs []*handback.Heir, errs []error, minHold bool,
-) {
+// parting is a lock that is given up, and what came of it.
+type parting struct {
+	h        *hold
+	heir     *handback.Heir // gets its slot, if there is one
+	demanded bool
+	err      error // of its Unlock
+}
+
+// partings are locks that are given up without heirs.
+func partings(holds []*hold) []parting {
+	parts := make([]parting, len(holds))
+	for i, h := range holds {
+		parts[i].h = h
+	}
+	return parts
+}
+
+// release gives locks up in one call to the store for each way to do it. minHold leaves those
+// locked whose MinHold is not over; without it, those that were left so before are released too.
+// Hooks get the ctx of the caller, or each lock's own if caller is nil.
+func (k *keeper) release(ctx, caller context.Context, parts []parting, minHold bool) {
 	open := k.calls.Enter() // Close waits for this call, or has ended the locks already
 	if open {
 		defer k.calls.Leave()
 	}
-	items := handback.Items(len(holds))
-	for _, h := range holds {
-		h.end(ErrUnlocked, ended)
+	waits := false
+	for i := range parts {
+		h := parts[i].h
+		h.mu.Lock()
+		h.endWith(ErrUnlocked, onEnd)
+		waits = waits || h.phase == ending
+		h.mu.Unlock()
 	}
-	k.settle(ctx, holds)
-	for n, h := range holds {
-		how := h.claim(minHold, open)
-		if how != claimedFresh && how != claimedAgain {
-			errs[n] = h.afterwards()
-		}
-		switch how {
-		case notClaimed:
-			items[n] = nil
-		case claimedClosed:
-			errs[n], items[n] = acquire.Closed([]string{h.lease.Key}), nil
-		default:
-			h.describe(items[n], how, minHold)
-			if heirs != nil && errs[n] == nil {
-				items[n].Heir = heirs[n]
-			}
+	if waits {
+		awaitAnswers(ctx, parts)
+	}
+	items := handback.Items(len(parts))
+	for i := range parts {
+		if !parts[i].claim(items[i], minHold, open) {
+			items[i] = nil
 		}
 	}
-	k.giveUp(ctx, caller, holds, items)
-	for n, h := range holds {
-		if items[n] == nil {
-			continue
-		}
-		h.noteKept(items[n])
-		h.makeRoom()
-		told := h.told(caller)
-		if errs[n] == nil {
-			errs[n] = h.settle(told, items[n])
-		} else if items[n].Err != nil {
-			h.unlockFailed(told, items[n].Err)
+	k.giveUp(ctx, caller, parts, items)
+	for i := range parts {
+		if items[i] != nil {
+			parts[i].conclude(caller, items[i])
 		}
 	}
 }
 
+// claim has the caller give the lease away, and says how in i. It reports false if another call
+// has it.
+func (p *parting) claim(i *handback.Item, minHold, open bool) bool {
+	h, e := p.h, onClaim
+	if !minHold && open {
+		e = onClaimNow
+	}
+	h.mu.Lock()
+	was := h.phase
+	to := h.step(e)
+	cause, tx := h.cause, h.tx
+	i.Lease, i.Either, i.Again = h.lease.Lease, to == toCleaner, was == lingering
+	p.demanded = h.demanded
+	if to != nowhere {
+		h.tx = nil
+	}
+	h.mu.Unlock()
+	switch {
+	case to != nowhere:
+	case was == lingering && !minHold: // and the client is closed
+		p.err = acquire.Closed([]string{h.lease.Key})
+		return false
+	default:
+		p.err = h.afterwards()
+		return false
+	}
+	h.k.remove(h) // not under the hold's mutex, which comes after the keeper's
+	i.Fenced, i.Left = h.k.dog.InTx(&h.lease)
+	i.Doubtful, i.Slot = h.doubtful, h.slot
+	if tx != nil {
+		i.Open = isOpen(tx)
+	}
+	if minHold && h.minHold > 0 && to == toRelease {
+		i.Keep = h.rest()
+	}
+	if was != lingering && !errors.Is(cause, ErrUnlocked) {
+		p.err = h.afterwards()
+	} else {
+		i.Heir = p.heir
+	}
+	return true
+}
+
+// conclude tells what became of the lease, and answers the Unlock.
+func (p *parting) conclude(caller context.Context, i *handback.Item) {
+	h := p.h
+	if i.Keep > 0 && !i.Gone {
+		h.mu.Lock()
+		h.step(onMinHold)
+		h.mu.Unlock()
+	}
+	if p.demanded {
+		h.makeRoom()
+	}
+	told := h.told(caller)
+	if p.err == nil {
+		p.err = h.settle(told, i)
+	} else if i.Err != nil {
+		h.unlockFailed(told, i.Err)
+	}
+}
+
 // giveUp tells of the leases, and gives them up even if a hook panics: no other call will.
-func (k *keeper) giveUp(ctx, caller context.Context, holds []*hold, items []*handback.Item) {
+func (k *keeper) giveUp(
+	ctx, caller context.Context, parts []parting, items []*handback.Item,
+) {
 	defer k.returns.GiveUp(ctx, items)
-	for n, h := range holds {
-		h.releasing(h.told(caller), items[n])
+	for n, i := range items {
+		h := parts[n].h
+		h.releasing(h.told(caller), i)
 	}
 }
 
@@ -403,41 +404,6 @@ func (h *hold) releasing(ctx context.Context, i *handback.Item) {
 		return
 	}
 	releasing(ctx, h.lease.Key, h.lease.Token)
-}
-
-// keep is how long the key stays locked after its release.
-func (h *hold) keep(minHold bool) time.Duration {
-	if minHold {
-		return h.rest()
-	}
-	return 0
-}
-
-// noteKept notes that MinHold has left the key locked.
-func (h *hold) noteKept(i *handback.Item) {
-	if i.Keep > 0 && !i.Gone {
-		h.mu.Lock()
-		h.life = lingering
-		h.mu.Unlock()
-	}
-}
-
-// isKept reports whether MinHold has left the key locked.
-func (h *hold) isKept() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.life == lingering
-}
-
-// describe says how a lock that is over is given up.
-func (h *hold) describe(i *handback.Item, how claimed, minHold bool) {
-	h.mu.Lock()
-	i.Lease, i.Either = h.lease.Lease, h.either || h.sharing != nil
-	h.mu.Unlock()
-	i.Again = how == claimedAgain
-	i.Fenced, i.Left = h.k.dog.InTx(&h.lease)
-	i.Open, i.Doubtful, i.Slot = h.inOwnTx(), h.doubtful, h.slot
-	i.Keep = h.keep(minHold)
 }
 
 // settle answers an Unlock by what became of the lease.
@@ -488,14 +454,10 @@ func (h *hold) afterwards() error {
 	return fmt.Errorf("%w: %q was released already", ErrUnlocked, h.lease.Key)
 }
 
-// inOwnTx reports whether the last transaction that fenced the lock is certainly open. It sends
+// isOpen reports whether tx, which was the last to fence the lock, is certainly open. It sends
 // nothing: a *sql.Tx, and what embeds one, knows by itself whether Commit or Rollback was called.
 // It refuses a statement of no pool, but only after it has found that it is not over.
-func (h *hold) inOwnTx() bool {
-	h.mu.Lock()
-	tx := h.tx
-	h.tx = nil
-	h.mu.Unlock()
+func isOpen(tx Tx) bool {
 	t, ok := tx.(interface {
 		StmtContext(ctx context.Context, stmt *sql.Stmt) *sql.Stmt
 	})
