@@ -41,7 +41,7 @@ const (
 	live          phase = iota
 	downgrading         // live, with a Downgrade at the store
 	ended               // the lease is in the store still, for the first that claims it
-	ending              // ended, with a Downgrade at the store: which form the lease has is not known yet
+	ending              // ended, with a Downgrade at the store: the form of the lease is not known yet
 	unclear             // ended, and the form stays unknown
 	released            // the lease was given away
 	releasedEarly       // released, with a Downgrade at the store

@@ -235,7 +235,7 @@ func (h *hold) downgraded(a lease.Renewed, sent time.Time) error {
 	if ends {
 		h.wasLost(cause)
 	}
-	if now == unclear && !errors.Is(cause, ErrUnlocked) { // or the call that has ended the lock claims it
+	if now == unclear && !errors.Is(cause, ErrUnlocked) { // else an Unlock or Close is about to claim it
 		h.k.release(h.k.returns.Within(context.Background()), nil, partings([]*hold{h}), true)
 	}
 	if was != downgrading {
