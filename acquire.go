@@ -23,7 +23,7 @@ import (
 // ctx bounds the call, not the lock: the lock is held until Unlock, MaxHold or its loss, even if
 // ctx ends before.
 func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
-	return c.one(ctx, key, opts, false)
+	return c.take(ctx, c.newCall(false, key), opts)
 }
 
 // Lock waits until it has the lock on key or ctx ends; then the error is ctx.Err() and ErrHeld (or
@@ -37,7 +37,7 @@ func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lock
 // ctx bounds the waiting, not the lock: the lock is held until Unlock, MaxHold or its loss, even if
 // ctx ends before.
 func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
-	return c.one(ctx, key, opts, true)
+	return c.take(ctx, c.newCall(true, key), opts)
 }
 
 // TryLockAny gets the lock on one of the keys, whichever is free, in one statement, and otherwise
@@ -96,13 +96,13 @@ func (c *Client) LockAny(ctx context.Context, keys []string, opts ...Option) (*L
 //
 // The store must be a lease.Sharer: Open's is. Otherwise the error is ErrUnsupported.
 func (c *Client) RLock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
-	return c.one(ctx, key, sharing(opts), true)
+	return c.take(ctx, c.newCall(true, key), sharing(opts))
 }
 
 // TryRLock shares the lock on key if it is free, or held by readers and no writer waits for it.
 // Otherwise it returns a *HeldError at once.
 func (c *Client) TryRLock(ctx context.Context, key string, opts ...Option) (*Lock, error) {
-	return c.one(ctx, key, sharing(opts), false)
+	return c.take(ctx, c.newCall(false, key), sharing(opts))
 }
 
 // DoShared is Do with RLock: f runs while the key is shared.
@@ -159,9 +159,9 @@ type call struct {
 }
 
 // newCall returns a call without options.
-func (c *Client) newCall(keys []string, wait bool) *call {
+func (c *Client) newCall(wait bool, keys ...string) *call {
 	got := &call{wait: wait}
-	got.Keys = keys
+	got.Keys, got.holds = append(got.key[:0], keys...), got.hold[:0]
 	got.Want = acquire.Want{TTL: c.cfg.TTL, Note: c.unnoted, Priority: 5}
 	got.margin, got.every = c.cfg.Margin, c.cfg.RenewEvery
 	got.maxHold, got.maxIdle = c.cfg.MaxHold, c.cfg.MaxIdle
@@ -169,30 +169,23 @@ func (c *Client) newCall(keys []string, wait bool) *call {
 	return got
 }
 
-// newCallFor is newCall for a single key.
-func (c *Client) newCallFor(key string, wait bool) *call {
-	got := c.newCall(nil, wait)
-	got.key[0] = key
-	got.Keys, got.holds = got.key[:], got.hold[:0]
-	return got
-}
-
-func (c *Client) one(ctx context.Context, key string, opts []Option, wait bool) (*Lock, error) {
-	got := c.newCallFor(key, wait)
+// take gets the one lock that a call is for.
+func (c *Client) take(ctx context.Context, got *call, opts []Option) (*Lock, error) {
 	if err := c.check(ctx, got, opts); err != nil {
 		return nil, err
 	}
-	nested, err := c.reenter(ctx, got)
-	if err != nil {
-		return nil, err
-	}
-	if len(nested) > 0 {
-		return nested[0], nil
+	if above := chainOf(ctx); above != nil {
+		nested, err := c.reenter(ctx, above, got)
+		if err != nil {
+			return nil, err
+		}
+		if len(nested) > 0 {
+			return nested[0], nil
+		}
 	}
 	if err := c.get(ctx, got); err != nil {
 		return nil, err
 	}
-	got.holds[0].begin()
 	return newLock(got.holds[0], nil), nil
 }
 
@@ -201,94 +194,42 @@ func (c *Client) any(ctx context.Context, keys []string, opts []Option, wait boo
 	if err != nil {
 		return nil, err
 	}
-	got := c.newCall(keys, wait)
+	got := c.newCall(wait, keys...)
 	got.Any = true
-	if err := c.check(ctx, got, opts); err != nil {
-		return nil, err
-	}
-	if nested, err := c.reenterAny(ctx, got); nested != nil || err != nil {
-		return nested, err
-	}
-	if err := c.get(ctx, got); err != nil {
-		return nil, err
-	}
-	got.holds[0].begin()
-	return newLock(got.holds[0], nil), nil
+	return c.take(ctx, got, opts)
 }
 
 // reenter returns handles of the locks that the calls above hold, and leaves the other keys to got.
-// Without Reentrant such a key is a deadlock: the call would wait for itself.
-func (c *Client) reenter(ctx context.Context, got *call) ([]*Lock, error) {
-	above := chainOf(ctx)
-	if above == nil {
-		return nil, nil
-	}
+// Without Reentrant such a key is a deadlock: the call would wait for itself. A call for any of the
+// keys gets a handle of the first that they hold alone, and waits for none that they hold.
+func (c *Client) reenter(ctx context.Context, above *chain, got *call) ([]*Lock, error) {
 	var locks []*Lock
-	var rest []string
-	for _, key := range got.Keys {
-		l, err := above.find(c.tables, key).enter(ctx, got)
-		switch {
-		case err != nil:
-			for _, l := range locks {
-				_ = l.Unlock(ctx)
-			}
-			return nil, err
-		case l != nil:
-			locks = append(locks, l)
-		default:
-			rest = append(rest, key)
-		}
-	}
-	got.Keys = rest
-	return locks, nil
-}
-
-// upgrade is why a call whose ctx shares a key cannot have it alone.
-func upgrade(h *hold) error {
-	return fmt.Errorf("%w: this call's ctx shares %q with token %d, and two readers that did so "+
-		"would wait for each other: unlock it first, or Lock and then Downgrade",
-		ErrUpgrade, h.lease.Key, h.lease.Token)
-}
-
-// reenterAny leaves to got the keys that the calls above do not hold. With Reentrant it returns a
-// handle of the first that they hold alone.
-func (c *Client) reenterAny(ctx context.Context, got *call) (*Lock, error) {
-	above := chainOf(ctx)
-	if above == nil {
-		return nil, nil
-	}
 	var rest []string
 	var refused error // of the first key that cannot be waited for
 	for _, key := range got.Keys {
 		l, err := above.find(c.tables, key).enter(ctx, got)
 		switch {
-		case errors.Is(err, ErrUpgrade), errors.Is(err, ErrDeadlock):
+		case got.Any && (errors.Is(err, ErrUpgrade) || errors.Is(err, ErrDeadlock)):
 			refused = cmp.Or(refused, err)
 		case err != nil:
+			for _, l := range locks {
+				_ = l.Unlock(ctx)
+			}
 			return nil, err
-		case l != nil:
-			return l, nil
-		default:
+		case l == nil:
 			rest = append(rest, key)
+		default:
+			locks = append(locks, l)
+			if got.Any {
+				return locks, nil
+			}
 		}
 	}
-	if len(rest) == 0 {
+	if len(rest) == 0 && refused != nil {
 		return nil, refused
 	}
 	got.Keys = rest
-	return nil, nil
-}
-
-// refusal is why a call cannot have the key of a lock that its ctx holds, or nil if it can have
-// another handle of it. The caller has the mutex of the hold.
-func (got *call) refusal(h *hold) error {
-	switch {
-	case h.lease.Shared && !got.Want.Shared:
-		return upgrade(h)
-	case !got.reentrant:
-		return &DeadlockError{Key: h.lease.Key, Token: h.lease.Token, Where: h.where()}
-	}
-	return nil
+	return locks, nil
 }
 
 // enter returns another handle of the hold, with the values of ctx. It returns nil without a hold,
@@ -301,10 +242,17 @@ func (h *hold) enter(ctx context.Context, got *call) (*Lock, error) {
 		return nil, err
 	}
 	defer h.mu.Unlock()
-	if h.phase != live {
+	switch {
+	case h.phase != live:
 		return nil, nil
+	case h.lease.Shared && !got.Want.Shared:
+		return nil, fmt.Errorf("%w: this call's ctx shares %q with token %d, and two readers that did so "+
+			"would wait for each other: unlock it first, or Lock and then Downgrade",
+			ErrUpgrade, h.lease.Key, h.lease.Token)
+	case !got.reentrant:
+		return nil, &DeadlockError{Key: h.lease.Key, Token: h.lease.Token, Where: h.where()}
 	}
-	if err := cmp.Or(got.refusal(h), h.differs(&got.request)); err != nil {
+	if err := h.differs(&got.request); err != nil {
 		return nil, err
 	}
 	n := &nested{}
@@ -320,8 +268,8 @@ func (h *hold) enter(ctx context.Context, got *call) (*Lock, error) {
 // elect returns what takes a lock of the client's own.
 func (c *Client) elect(key, note string) reaper.Elect {
 	return func(ctx context.Context) (context.Context, func(), error) {
-		got := c.newCallFor(key, false)
-		got.maxHold, got.Want.Quiet = 0, true // MaxIdle never begins
+		got := c.newCall(false, key)
+		got.maxHold, got.maxIdle, got.Want.Quiet = 0, 0, true
 		got.note(note)
 		if err := c.get(ctx, got); err != nil {
 			return nil, nil, err
@@ -333,13 +281,16 @@ func (c *Client) elect(key, note string) reaper.Elect {
 
 // check refuses a call before anything is sent.
 func (c *Client) check(ctx context.Context, got *call, opts []Option) error {
-	if err := isnil.Context("lock", ctx); err != nil {
-		return err
+	if ctx == nil {
+		return isnil.Context("lock", ctx)
 	}
 	if c.isClosed() {
 		return acquire.Closed(got.Keys)
 	}
-	err := got.apply(opts)
+	var err error
+	if len(opts) > 0 {
+		err = got.apply(opts)
+	}
 	for i, key := range got.Keys {
 		if bad := lease.CheckKey(key); bad != nil {
 			return bad
@@ -351,21 +302,20 @@ func (c *Client) check(ctx context.Context, got *call, opts []Option) error {
 			}
 		}
 	}
-	got.Want.Show = c.show(ctx, got.onWait)
+	if c.cfg.Hooks.Waiting != nil || got.onWait != nil {
+		got.Want.Show = c.show(ctx, got.onWait)
+	}
 	if err == nil && got.Want.Shared {
 		err = c.store.Shares()
 	}
 	return err
 }
 
-// show is what a waiting call tells its position to, or nil.
+// show is what a waiting call tells its position to.
 func (c *Client) show(
 	ctx context.Context, onWait func(Waiting),
 ) func(string, acquire.Position) {
 	hook := c.cfg.Hooks.Waiting
-	if hook == nil && onWait == nil {
-		return nil
-	}
 	return func(key string, p acquire.Position) {
 		if hook != nil {
 			hook(ctx, key, Waiting(p))
@@ -382,10 +332,12 @@ func (c *Client) get(ctx context.Context, got *call) (err error) {
 		return acquire.Closed(got.Keys)
 	}
 	defer c.calls.Leave()
-	if err := got.enter(); err != nil {
-		return err
+	if got.space != nil {
+		if err := got.enter(); err != nil {
+			return err
+		}
+		defer got.leave()
 	}
-	defer got.leave()
 	whole := false
 	defer func() {
 		if !whole && len(got.holds) > 0 {
@@ -406,11 +358,8 @@ func (c *Client) discard(ctx context.Context, holds []*hold) {
 	c.release(c.returns.Within(ctx), ctx, partings(holds), false)
 }
 
-// enter has the call count in its namespace. Most calls have none.
+// enter has the call count in its namespace, which most calls have not.
 func (got *call) enter() error {
-	if got.space == nil {
-		return nil
-	}
 	err := got.space.Hold(got.wanted())
 	if err == nil && got.wait {
 		if err = got.space.Wait(); err != nil {
@@ -422,9 +371,6 @@ func (got *call) enter() error {
 
 // leave has only its locks count, until they end.
 func (got *call) leave() {
-	if got.space == nil {
-		return
-	}
 	if got.wait {
 		got.space.Go()
 	}
@@ -446,10 +392,9 @@ func (got *call) wanted() int {
 func (c *Client) try(ctx context.Context, got *call) (err error) {
 	began := time.Now()
 	var g acquire.Grants
-	switch {
-	case got.Want.Shared:
+	if got.Want.Shared {
 		g, err = c.asker.Share(ctx, &got.Call)
-	default:
+	} else {
 		g, err = c.asker.Ask(ctx, &got.Call, got.Requests())
 	}
 	if err != nil {
@@ -473,43 +418,31 @@ func (c *Client) wait(ctx context.Context, got *call) error {
 	return nil
 }
 
-// ctxOf is the ctx of the call that hold i is for.
-func (got *call) ctxOf(ctx context.Context, i int) context.Context {
-	if got.each == nil {
-		return ctx
-	}
-	return got.each[i]
-}
-
 // await waits for one step of a call.
 func (c *Client) await(ctx context.Context, got *call, next *acquire.Call) error {
 	if chain := chainOf(ctx); !got.Any && (chain != nil || len(got.holds) > 0) {
 		next.Want.Holder = above{chain, c.tables, got.holds}
 	}
 	began := time.Now()
-	c.room.Leave(ctx, next.Keys, c.closed)
+	if room := c.room.Load(); room != nil {
+		room.Leave(ctx, next.Keys, c.closed)
+	}
 	g, err := c.asker.Wait(ctx, c.queue, next)
-	c.trace.Waited(next.Keys, next.Want.Note, began, err)
+	if c.trace != nil {
+		c.trace.Waited(next.Keys, next.Want.Note, began, err)
+	}
 	if err == nil {
 		err = c.hold(ctx, got, g, began)
 	}
-	if err == nil {
-		err = got.over()
+	for i := 0; err == nil && i < len(got.holds)-1; i++ {
+		if cause := got.holds[i].why(); cause != nil {
+			err = fmt.Errorf("%w: %q, while others were waited for", cause, got.holds[i].lease.Key)
+		}
 	}
 	if err != nil {
 		c.demanded(next.Want.Holder, err)
 	}
 	return err
-}
-
-// over is why a lock ended while its call waited for other keys.
-func (got *call) over() error {
-	for _, h := range got.holds[:len(got.holds)-1] {
-		if cause := h.why(); cause != nil {
-			return fmt.Errorf("%w: %q, while others were waited for", cause, h.lease.Key)
-		}
-	}
-	return nil
 }
 
 // hold keeps grants alive. What it cannot keep is the orphan cleaner's.
@@ -526,7 +459,9 @@ func (c *Client) hold(ctx context.Context, got *call, g acquire.Grants, began ti
 		}
 	}()
 	for made < len(g.Each) {
-		ctx := got.ctxOf(ctx, made)
+		if got.each != nil {
+			ctx = got.each[made]
+		}
 		h := newHold(ctx, &c.keeper, g, made, &got.request)
 		got.made++
 		if err := c.watch(h, g.Sent); err != nil {
@@ -541,7 +476,9 @@ func (c *Client) hold(ctx context.Context, got *call, g acquire.Grants, began ti
 		} else {
 			c.queue.Granted(h.lease.Key, h.lease.Token, g.Sent)
 		}
-		c.evictions.Forget(h.lease.Key)
+		if c.cfg.EvictAfter > 0 {
+			c.evictions.Forget(h.lease.Key)
+		}
 		h.acquired(ctx, began, g.HandedOver)
 	}
 	return nil

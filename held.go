@@ -37,19 +37,22 @@ type hold struct {
 	ctx    chain
 	cancel context.CancelCauseFunc
 	since  time.Time
+	taken  []uintptr // the calls that took it, with Config.Debug
+	terms
+	state
+}
+
+// terms are those on which a key was granted.
+type terms struct {
 	// minHold counts from the grant, which may have come just before the answer: late after since.
 	// Times would make every lock larger.
 	minHold, late time.Duration
 	maxIdle       time.Duration
 	space         *tenant.Space
-	note          string    // as it is stored
-	taken         []uintptr // the calls that took it, with Config.Debug
-
-	slot     bool  // of a limit
-	slotOf   int64 // the generation of its limit, or 0
-	doubtful bool  // a copy of the granting request may still be under way at the server
-
-	state
+	note          string // as it is stored
+	slot          bool   // of a limit
+	slotOf        int64  // the generation of its limit, or 0
+	doubtful      bool   // a copy of the granting request may still be under way at the server
 }
 
 // keeper is what locks need of their client: where they are kept alive, and where they are given
@@ -72,15 +75,23 @@ type keeper struct {
 		Stop()
 	}
 	returns handback.Releaser
+	room    atomic.Pointer[cycle.Room] // for calls that were waited for in a cycle; nil before the first
+	reports
+	registry
+}
+
+// reports are what is told of locks.
+type reports struct {
 	hooks   *tell.Queue // calls those that no caller waits for
 	ends    Hooks       // of locks whose end no caller waits for
-
 	counts  counts
-	room    cycle.Room // for those that were waited for in a cycle
 	events  *observe.Poller
 	trace   *trace.Recorder // nil: off
 	reasons *loss.Reasons
+}
 
+// registry has the locks of a client.
+type registry struct {
 	mu     sync.Mutex
 	holds  map[*hold]struct{} // whose leases were not given away
 	closed chan struct{}      // closed by Close; ends every wait
@@ -106,16 +117,15 @@ func (n *counts) locks() (acquired, released, lost int64) {
 
 // newHold makes a hold of grant i.
 func newHold(ctx context.Context, k *keeper, g acquire.Grants, i int, r *request) *hold {
-	h := &hold{
-		k: k, since: g.Sent, doubtful: g.Each[i].Answer.Doubtful,
-	}
-	h.handles = 1
+	h := &hold{k: k, since: g.Sent, state: state{handles: 1}}
 	if k.cfg.Hooks.Acquired != nil {
-		h.order = new(order)
+		h.endHook = new(func())
 	}
-	h.maxIdle, h.space, h.slot = r.maxIdle, r.space, r.Within != nil
-	h.note = r.Want.Note
-	h.slotOf = g.Each[i].Answer.Generation
+	answer := &g.Each[i].Answer
+	h.terms = terms{
+		maxIdle: r.maxIdle, space: r.space, note: r.Want.Note, doubtful: answer.Doubtful,
+		slot: r.Within != nil, slotOf: answer.Generation,
+	}
 	if r.minHold > 0 {
 		h.minHold, h.late = r.minHold, time.Since(g.Sent)
 	}
@@ -147,13 +157,6 @@ func (h *hold) id() lease.Lease {
 
 // rest is how long the key must still stay locked because of MinHold.
 func (h *hold) rest() time.Duration { return h.minHold + h.late - time.Since(h.since) }
-
-// begin has the idle time count from now: before its call returns, no holder can show progress.
-func (h *hold) begin() {
-	if h.maxIdle > 0 {
-		h.k.dog.MaxIdle(&h.lease, h.maxIdle)
-	}
-}
 
 // differs is why a Reentrant call that has named options cannot share this lock, or nil.
 func (h *hold) differs(r *request) error {
@@ -229,11 +232,8 @@ func (h *hold) left() {
 	}
 	go func() {
 		defer h.k.calls.Leave()
-		until := time.Now().Add(seam.Timeout)
-		if deadline := h.k.dog.Deadline(&h.lease); deadline.Before(until) {
-			until = deadline
-		}
-		ctx, cancel := context.WithDeadline(&h.ctx, until)
+		within := min(seam.Timeout, time.Until(h.k.dog.Deadline(&h.lease)))
+		ctx, cancel := context.WithTimeout(&h.ctx, within)
 		defer cancel()
 		cause := ErrUnlocked
 		if h.k.returns.Forced(ctx, h.id()) {
@@ -259,7 +259,7 @@ func (h *hold) over(cause error) {
 	if h.doubtful {             // a copy of the granting request may come after the transaction
 		h.k.orphans.AddLeases(h.id())
 	}
-	h.released(&h.ctx)
+	h.released(nil)
 }
 
 // wasLost is called after an end that the holder did not want.
@@ -306,14 +306,16 @@ func (h *hold) acquired(ctx context.Context, began time.Time, handedOver bool) {
 	h.k.events.Nudge()
 	now := time.Now()
 	waited := now.Sub(began)
-	h.k.trace.Granted(&h.lease.Lease, h.note, handedOver, now, waited)
+	if h.k.trace != nil {
+		h.k.trace.Granted(&h.lease.Lease, h.note, handedOver, now, waited)
+	}
 	if h.k.cfg.Hooks.Acquired == nil {
 		return
 	}
 	defer func() {
 		h.mu.Lock()
-		ended := h.order.ended
-		h.order = nil
+		ended := *h.endHook
+		h.endHook = nil
 		h.mu.Unlock()
 		if ended != nil {
 			ended()
@@ -322,23 +324,22 @@ func (h *hold) acquired(ctx context.Context, began time.Time, handedOver bool) {
 	h.k.cfg.Hooks.Acquired(ctx, h.lease.Key, h.lease.Token, waited)
 }
 
-// released tells of an end that the holder or Close wanted.
-func (h *hold) released(ctx context.Context) {
+// released tells of an end that the holder or Close wanted. For caller see told.
+func (h *hold) released(caller context.Context) {
 	if h.lease.Quiet {
 		return
 	}
 	h.k.counts.released.Add(1)
 	h.k.events.Nudge()
-	released := h.hooks(ctx).Released
-	if released == nil && h.k.trace == nil {
+	if h.k.cfg.Hooks.Released == nil && h.k.trace == nil {
 		return
 	}
 	now := time.Now()
 	held := now.Sub(h.since)
 	l := h.id()
 	h.k.trace.Released(&l, h.note, now, held)
-	if released != nil {
-		h.afterAcquired(func() { released(ctx, h.lease.Key, h.lease.Token, held) })
+	if ctx, hooks := h.told(caller); hooks.Released != nil {
+		h.afterAcquired(func() { hooks.Released(ctx, h.lease.Key, h.lease.Token, held) })
 	}
 }
 
@@ -361,27 +362,22 @@ func (h *hold) lost(cause error) {
 	})
 }
 
-// hooks are those for an end that is told with this ctx: a caller's own, or, if it is the lock's,
-// those that hold up no loop and no Close.
-func (h *hold) hooks(ctx context.Context) *Hooks {
-	if ctx == &h.ctx {
-		return &h.k.ends
+// told is the ctx with which an end is told, and to which hooks: the caller's, or without a caller
+// the lock's own, and hooks that hold up no loop and no Close.
+func (h *hold) told(caller context.Context) (context.Context, *Hooks) {
+	if caller == nil {
+		return &h.ctx, &h.k.ends
 	}
-	return &h.k.cfg.Hooks
-}
-
-// order has the end of a lock told after its beginning.
-type order struct {
-	ended func() // the hook of an end that has come meanwhile
+	return caller, &h.k.cfg.Hooks
 }
 
 // afterAcquired calls a hook now, or leaves it to acquired: a gauge would fall below 0, and a trace
 // end before it begins.
 func (h *hold) afterAcquired(hook func()) {
 	h.mu.Lock()
-	waits := h.order
+	waits := h.endHook
 	if waits != nil {
-		waits.ended = hook
+		*waits = hook
 	}
 	h.mu.Unlock()
 	if waits == nil {
@@ -468,11 +464,6 @@ func (k *keeper) demanded(by cycle.Holder, err error) {
 			h.mu.Unlock()
 		}
 	}
-}
-
-// makeRoom leaves a key to those that have waited for it, for as long as their polls may take.
-func (h *hold) makeRoom() {
-	h.k.room.Make(h.lease.Key, h.k.cfg.PollMax+2*h.k.cfg.PollMin)
 }
 
 // mine returns what the client holds, but not the locks that are its own.

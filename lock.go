@@ -35,8 +35,12 @@ type nested struct {
 	cancel context.CancelCauseFunc
 }
 
-// newLock returns a handle of h, which counts it already.
+// newLock returns a handle of h, which counts it already. The idle time counts from the first:
+// before its call returns, no holder can show progress.
 func newLock(h *hold, n *nested) *Lock {
+	if n == nil && h.maxIdle > 0 {
+		h.k.dog.MaxIdle(&h.lease, h.maxIdle)
+	}
 	l := &Lock{h: h, nested: n}
 	runtime.SetFinalizer(l, (*Lock).leak)
 	return l

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/handback"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -74,11 +75,14 @@ func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait boo
 	if err != nil {
 		return nil, err
 	}
-	got := c.newCall(keys, wait)
+	got := c.newCall(wait, keys...)
 	if err := c.check(ctx, got, opts); err != nil {
 		return nil, err
 	}
-	locks, err := c.reenter(ctx, got)
+	var locks []*Lock
+	if above := chainOf(ctx); above != nil {
+		locks, err = c.reenter(ctx, above, got)
+	}
 	if err == nil && len(got.Keys) > 0 {
 		err = c.get(ctx, got)
 	}
@@ -94,7 +98,6 @@ func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait boo
 // together returns the handle of what a call has got, with the locks that its ctx held before.
 func (c *Client) together(ctx context.Context, holds []*hold, locks []*Lock) *Locks {
 	for _, h := range holds {
-		h.begin()
 		locks = append(locks, newLock(h, nil))
 	}
 	slices.SortFunc(locks, func(a, b *Lock) int { return cmp.Compare(a.Key(), b.Key()) })
@@ -223,8 +226,8 @@ func (ls *Locks) unlock(ctx context.Context, minHold bool, heirs []*handback.Hei
 	var parts []parting
 	var at []int // where they are in locks
 	for i, l := range ls.locks {
-		last, err := l.close()
-		if all[i] = err; last || !minHold && l.h.lingers() {
+		due, err := l.close(minHold)
+		if all[i] = err; due {
 			p := parting{h: l.h}
 			if i < len(heirs) {
 				p.heir = heirs[i]
@@ -232,7 +235,10 @@ func (ls *Locks) unlock(ctx context.Context, minHold bool, heirs []*handback.Hei
 			parts, at = append(parts, p), append(at, i)
 		}
 	}
-	ctx, missing := orBackground(ctx)
+	missing := isnil.Context("Unlock", ctx)
+	if missing != nil {
+		ctx = context.Background() // see Lock.unlock
+	}
 	ls.k.release(ls.k.returns.Within(ctx), ctx, parts, minHold)
 	for n, i := range at {
 		all[i] = parts[n].err

@@ -16,7 +16,7 @@ func Times(cfg Config, opts ...Option) (ttl, margin, every time.Duration, err er
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	call := (&Client{core: &core{keeper: keeper{cfg: full}}}).newCall(nil, false)
+	call := (&Client{core: &core{keeper: keeper{cfg: full}}}).newCall(false)
 	err = call.apply(opts)
 	return call.Want.TTL, call.margin, call.every, err
 }

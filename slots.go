@@ -42,7 +42,7 @@ func (c *Client) TrySlotsFor(
 	if err != nil {
 		return nil, err
 	}
-	got := c.newCall(slotKeys(limit), false)
+	got := c.newCall(false, slotKeys(limit)...)
 	limit.Name = c.space.Full(limit.Name)
 	got.Within, got.N = &limit, n
 	if len(calls) > 1 {
@@ -87,7 +87,7 @@ func (c *Client) PassSlots(
 	ctx context.Context, limit lease.Limit, from *Locks, calls []SlotCall,
 	give func(call int, got *Locks), opts ...Option,
 ) error {
-	got := c.newCall(from.Keys(), false)
+	got := c.newCall(false, from.Keys()...)
 	limit.Name = c.space.Full(limit.Name)
 	got.Within = &limit
 	for _, call := range calls {
@@ -99,10 +99,12 @@ func (c *Client) PassSlots(
 	}
 	defer c.calls.Leave()
 	heirs := got.heirs(from, calls)
-	if got.enter() != nil { // the quota of a namespace
-		return from.Unlock(ctx)
+	if got.space != nil {
+		if got.enter() != nil { // the quota of a namespace
+			return from.Unlock(ctx)
+		}
+		defer got.leave()
 	}
-	defer got.leave()
 	began := time.Now()
 	defer func() { c.asker.Discard(ctx, passedOn(heirs)) }() // of calls behind a panic in a hook
 	err := from.unlock(ctx, true, heirs)

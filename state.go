@@ -61,8 +61,8 @@ const (
 	onTxRelease              // the holder's own transaction has released the lease
 	onRefusal                // the grant is not kept
 	onClaim                  // a call gives the lease away
-	onClaimNow               // the same, whether or not MinHold has kept it
 	onMinHold                // MinHold has kept the lease that was claimed
+	onTakeBack               // UnlockNow releases what MinHold has kept
 	events
 )
 
@@ -70,13 +70,12 @@ const (
 type place uint8
 
 const (
-	nowhere     place = iota // no such step: the lock stays as it is
-	withHolder               // the watchdog has it
-	inStore                  // until it is claimed
-	toRelease                // the caller releases it or hands it over
-	toCleaner                // the caller gives it to the orphan cleaner
-	withCleaner              // which has got it before
-	gone                     // from the store
+	nowhere    place = iota // no such step: the lock stays as it is
+	withHolder              // the watchdog has it
+	inStore                 // until it is claimed
+	toRelease               // the caller releases it or hands it over
+	toCleaner               // the caller gives it to the orphan cleaner
+	gone                    // from the store, or to the cleaner before
 	toExpiry
 )
 
@@ -86,44 +85,24 @@ var steps = [phases][events]struct {
 	lease place
 }{
 	live: {
-		onDowngrade: {downgrading, withHolder},
-		onEnd:       {ended, inStore},
-		onTxRelease: {released, gone},
-		onRefusal:   {released, toCleaner},
+		onDowngrade: {downgrading, withHolder}, onEnd: {ended, inStore},
+		onTxRelease: {released, gone}, onRefusal: {released, toCleaner},
 	},
 	downgrading: {
-		onShared:    {live, withHolder},
-		onAsBefore:  {live, withHolder},
-		onUnknown:   {unclear, inStore},
-		onEnd:       {ending, inStore},
-		onTxRelease: {releasedEarly, gone},
+		onShared: {live, withHolder}, onAsBefore: {live, withHolder}, onUnknown: {unclear, inStore},
+		onEnd: {ending, inStore}, onTxRelease: {releasedEarly, gone},
 	},
-	ended: {
-		onClaim:    {released, toRelease},
-		onClaimNow: {released, toRelease},
-	},
+	ended: {onClaim: {released, toRelease}},
 	ending: {
-		onShared:   {ended, inStore},
-		onAsBefore: {ended, inStore},
-		onUnknown:  {unclear, inStore},
-		onClaim:    {releasedEarly, toCleaner},
-		onClaimNow: {releasedEarly, toCleaner},
+		onShared: {ended, inStore}, onAsBefore: {ended, inStore}, onUnknown: {unclear, inStore},
+		onClaim: {releasedEarly, toCleaner},
 	},
-	unclear: {
-		onClaim:    {released, toCleaner},
-		onClaimNow: {released, toCleaner},
+	unclear:  {onClaim: {released, toCleaner}},
+	released: {onMinHold: {lingering, toExpiry}},
+	releasedEarly: { // the Downgrade may have been carried out after the cleaner has looked
+		onShared: {released, toCleaner}, onAsBefore: {released, gone}, onUnknown: {released, toCleaner},
 	},
-	released: {
-		onMinHold: {lingering, toExpiry},
-	},
-	releasedEarly: {
-		onShared:   {released, toCleaner}, // what it has released may have been granted since
-		onAsBefore: {released, withCleaner},
-		onUnknown:  {released, toCleaner},
-	},
-	lingering: {
-		onClaimNow: {released, toRelease},
-	},
+	lingering: {onTakeBack: {released, toRelease}},
 }
 
 // state is what may change of a lock, under one mutex.
@@ -136,7 +115,7 @@ type state struct {
 	nested   map[*nested]struct{} // of the handles but the first
 	tx       Tx                   // that last fenced the lock, if any
 	demanded bool                 // by the others of a cycle that a call above this hold has ended
-	order    *order               // while Hooks.Acquired has not returned; else nil
+	endHook  *func()              // the hook of an end before Hooks.Acquired has returned; else nil
 }
 
 // step makes the step of e, if there is one. The caller has the mutex.
@@ -153,18 +132,4 @@ func (s *state) why() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cause
-}
-
-// lingers reports whether MinHold has left the key locked.
-func (s *state) lingers() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.phase == lingering
-}
-
-// downgrades returns what is closed when the Downgrade at the store is answered, or nil.
-func (s *state) downgrades() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.answered
 }

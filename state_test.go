@@ -11,7 +11,7 @@ var phaseNames = [phases]string{
 
 var eventNames = [events]string{
 	"Downgrade", "shared", "as before", "unknown", "end", "released by a transaction", "refusal", "claim",
-	"claim now", "MinHold",
+	"MinHold", "take back",
 }
 
 // Whatever is not listed here is refused, and leaves the lock in its phase.
@@ -28,18 +28,18 @@ func TestStepsOfALock(t *testing.T) {
 			onShared: {live, withHolder}, onAsBefore: {live, withHolder}, onUnknown: {unclear, inStore},
 			onEnd: {ending, inStore}, onTxRelease: {releasedEarly, gone},
 		},
-		ended: {onClaim: {released, toRelease}, onClaimNow: {released, toRelease}},
+		ended: {onClaim: {released, toRelease}},
 		ending: {
 			onShared: {ended, inStore}, onAsBefore: {ended, inStore}, onUnknown: {unclear, inStore},
-			onClaim: {releasedEarly, toCleaner}, onClaimNow: {releasedEarly, toCleaner},
+			onClaim: {releasedEarly, toCleaner},
 		},
-		unclear:  {onClaim: {released, toCleaner}, onClaimNow: {released, toCleaner}},
+		unclear:  {onClaim: {released, toCleaner}},
 		released: {onMinHold: {lingering, toExpiry}},
 		releasedEarly: {
-			onShared: {released, toCleaner}, onAsBefore: {released, withCleaner},
+			onShared: {released, toCleaner}, onAsBefore: {released, gone},
 			onUnknown: {released, toCleaner},
 		},
-		lingering: {onClaimNow: {released, toRelease}},
+		lingering: {onTakeBack: {released, toRelease}},
 	}
 	for from := range phases {
 		for e := range events {
@@ -91,7 +91,7 @@ func TestEachLeaseGoesToOnePlace(t *testing.T) {
 				if from.lease != inStore && from.lease != toExpiry {
 					t.Errorf("%s: released, but it went elsewhere before", by)
 				}
-			case toCleaner, withCleaner:
+			case toCleaner:
 				if from.lease == toRelease || from.lease == toExpiry {
 					t.Errorf("%s: the cleaner gets what was released", by)
 				}
@@ -108,11 +108,9 @@ func TestEachLeaseGoesToOnePlace(t *testing.T) {
 		if from.lease != inStore {
 			continue
 		}
-		for _, e := range []event{onClaim, onClaimNow} {
-			s := state{phase: from.phase}
-			if lease := s.step(e); lease != toRelease && lease != toCleaner {
-				t.Errorf("%s: %s leaves the lease in the store", phaseNames[from.phase], eventNames[e])
-			}
+		s := state{phase: from.phase}
+		if lease := s.step(onClaim); lease != toRelease && lease != toCleaner {
+			t.Errorf("%s: a claim leaves the lease in the store", phaseNames[from.phase])
 		}
 	}
 	for p := range phases {

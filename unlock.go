@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/acquire"
+	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/handback"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
@@ -46,28 +47,26 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.unlock(ctx, true) }
 func (l *Lock) UnlockNow(ctx context.Context) error { return l.unlock(ctx, false) }
 
 func (l *Lock) unlock(ctx context.Context, minHold bool) error {
-	last, err := l.close()
-	if !last && (minHold || !l.h.lingers()) {
+	due, err := l.close(minHold)
+	if !due {
 		return err
 	}
 	part := [1]parting{{h: l.h}}
-	ctx, missing := orBackground(ctx)
+	var missing error
+	if ctx == nil { // a deferred Unlock whose error is ignored must release all the same
+		missing, ctx = isnil.Context("Unlock", ctx), context.Background()
+	}
 	l.h.k.release(l.h.k.returns.Within(ctx), ctx, part[:], minHold)
+	if missing == nil {
+		return part[0].err
+	}
 	return oneline.Join(part[0].err, missing)
 }
 
-// orBackground is ctx, or another one with the error that says that ctx is nil: a deferred Unlock
-// whose error is ignored must release all the same.
-func orBackground(ctx context.Context) (context.Context, error) {
-	if err := isnil.Context("Unlock", ctx); err != nil {
-		return context.Background(), err
-	}
-	return ctx, nil
-}
-
 // close ends a handle, and the lock with the last of them. It reports true if the lease is to be
-// given away, and otherwise the answer of its Unlock.
-func (l *Lock) close() (last bool, err error) {
+// given away, and otherwise the answer of its Unlock. Without minHold that is so too if MinHold has
+// left the key locked.
+func (l *Lock) close(minHold bool) (due bool, err error) {
 	runtime.SetFinalizer(l, nil)
 	h := l.h
 	h.mu.Lock()
@@ -87,14 +86,17 @@ func (l *Lock) close() (last bool, err error) {
 	if l.nested != nil {
 		l.nested.cancel(ErrUnlocked)
 	}
+	due = open == 0 && !again || h.phase == lingering && !minHold
 	h.mu.Unlock()
 	switch {
+	case due:
+		return true, nil
 	case again && open > 0:
 		return false, fmt.Errorf("%w: %q was released already", ErrUnlocked, h.lease.Key)
 	case again, open > 0 && over:
 		return false, h.afterwards()
 	}
-	return open == 0, nil
+	return false, nil
 }
 
 // leak releases the lock of a handle that its caller has forgotten: the garbage collector calls it.
@@ -109,8 +111,8 @@ func (l *Lock) leak() {
 	if h.why() == nil {
 		h.leaked()
 	}
-	last, _ := l.close()
-	if last && h.k.calls.Enter() { // Close waits for it, or has given the lease away
+	due, _ := l.close(true)
+	if due && h.k.calls.Enter() { // Close waits for it, or has given the lease away
 		go func() { // not on the garbage collector's goroutine
 			defer h.k.calls.Leave()
 			h.k.release(h.k.returns.Within(context.Background()), nil, partings([]*hold{h}), true)
@@ -187,47 +189,41 @@ func (h *hold) cut(cause error) {
 	}
 }
 
-// answeredBy is what the answer to a Downgrade means, and the error of its call.
-func (h *hold) answeredBy(a lease.Renewed) (event, error) {
-	switch {
-	case errors.Is(a.Err, lease.ErrUnknown):
-		return onUnknown, a.Err
-	case a.Err != nil:
-		return onAsBefore, a.Err
-	case a.Outcome == lease.Extended:
-		return onShared, nil
-	}
-	return onAsBefore, fmt.Errorf("%w: %q, with token %d", ErrLost, h.lease.Key, h.lease.Token)
-}
-
 // downgraded notes what became of a Downgrade, and returns its error. The lock may have ended
 // meanwhile: then its lease is given away as what it is now. If that was done before, without
 // knowing, the orphan cleaner releases what there may be.
 func (h *hold) downgraded(a lease.Renewed, sent time.Time) error {
-	e, err := h.answeredBy(a)
+	e, err := onAsBefore, a.Err
+	switch {
+	case errors.Is(err, lease.ErrUnknown):
+		e = onUnknown
+	case err == nil && a.Outcome == lease.Extended:
+		e = onShared
+	case err == nil:
+		err = fmt.Errorf("%w: %q, with token %d", ErrLost, h.lease.Key, h.lease.Token)
+	}
 	h.mu.Lock()
-	was := h.phase
+	was, ends := h.phase, false
 	to := h.step(e)
 	close(h.answered)
 	h.answered = nil
-	ends := false
 	switch {
+	case was != downgrading && e == onShared:
+		h.k.dog.Share(&h.lease)
 	case was != downgrading:
-		if e == onShared {
-			h.k.dog.Share(&h.lease)
-		}
 	case e == onUnknown:
 		ends = true
 		h.cut(ErrLost)
 	default:
-		if a.Err != nil || e == onShared {
+		if e == onShared || a.Err != nil {
 			err = cmp.Or(h.k.dog.Resume(&h.lease, e == onShared, sent), a.Err)
 		}
 		if errors.Is(err, ErrLost) || errors.Is(err, ErrMaxHold) || errors.Is(err, ErrIdle) {
 			ends = h.endWith(err, onEnd)
 		}
 	}
-	l, now, cause := h.lease.Lease, h.phase, h.cause
+	l, cause := h.lease.Lease, h.cause
+	unclaimed := h.phase == unclear && !errors.Is(cause, ErrUnlocked) // else Unlock or Close claims it
 	h.mu.Unlock()
 	if to == toCleaner {
 		h.k.orphans.AddLeases(handback.Forms(l)...)
@@ -235,7 +231,7 @@ func (h *hold) downgraded(a lease.Renewed, sent time.Time) error {
 	if ends {
 		h.wasLost(cause)
 	}
-	if now == unclear && !errors.Is(cause, ErrUnlocked) { // else an Unlock or Close is about to claim it
+	if unclaimed {
 		h.k.release(h.k.returns.Within(context.Background()), nil, partings([]*hold{h}), true)
 	}
 	if was != downgrading {
@@ -253,15 +249,10 @@ func awaitAnswers(ctx context.Context, parts []parting) {
 	ctx, cancel := context.WithTimeout(ctx, downgradeGrace)
 	defer cancel()
 	for i := range parts {
-		answered := parts[i].h.downgrades()
-		if answered == nil {
-			continue
-		}
-		select {
-		case <-answered:
-		case <-ctx.Done():
+		if parts[i].h.lockSettled(ctx) != nil {
 			return
 		}
+		parts[i].h.mu.Unlock()
 	}
 }
 
@@ -269,6 +260,7 @@ func awaitAnswers(ctx context.Context, parts []parting) {
 type parting struct {
 	h        *hold
 	heir     *handback.Heir // gets its slot, if there is one
+	item     *handback.Item // nil: another call gives the lease away
 	demanded bool
 	err      error // of its Unlock
 }
@@ -303,114 +295,100 @@ func (k *keeper) release(ctx, caller context.Context, parts []parting, minHold b
 	}
 	items := handback.Items(len(parts))
 	for i := range parts {
-		if !parts[i].claim(items[i], minHold, open) {
+		if to := parts[i].claim(items[i], minHold, open); to != toRelease {
 			items[i] = nil
 		}
 	}
-	k.giveUp(ctx, caller, parts, items)
+	if k.cfg.Hooks.Releasing == nil {
+		k.returns.GiveUp(ctx, items)
+	} else {
+		k.tellAndGiveUp(ctx, caller, parts, items)
+	}
 	for i := range parts {
-		if items[i] != nil {
-			parts[i].conclude(caller, items[i])
+		if parts[i].item != nil {
+			parts[i].conclude(caller)
 		}
 	}
 }
 
-// claim has the caller give the lease away, and says how in i. It reports false if another call
-// has it.
-func (p *parting) claim(i *handback.Item, minHold, open bool) bool {
-	h, e := p.h, onClaim
-	if !minHold && open {
-		e = onClaimNow
+// tellAndGiveUp tells of the leases, and gives them up even if a hook panics: no other call will.
+func (k *keeper) tellAndGiveUp(
+	ctx, caller context.Context, parts []parting, items []*handback.Item,
+) {
+	defer k.returns.GiveUp(ctx, items)
+	for i := range parts {
+		h, item := parts[i].h, parts[i].item
+		if item == nil || h.lease.Quiet || item.Keep > 0 || item.Left || errors.Is(h.why(), ErrLost) {
+			continue // the key is not about to be free
+		}
+		told, hooks := h.told(caller)
+		hooks.Releasing(told, h.lease.Key, h.lease.Token)
 	}
+}
+
+// claim has the caller give the lease away, and returns where to. If that is a release, i says how.
+func (p *parting) claim(i *handback.Item, minHold, open bool) place {
+	h := p.h
 	h.mu.Lock()
-	was := h.phase
+	i.Again = h.phase == lingering && !minHold
+	e := onClaim
+	if i.Again && open {
+		e = onTakeBack
+	}
 	to := h.step(e)
 	cause, tx := h.cause, h.tx
-	i.Lease, i.Either, i.Again = h.lease.Lease, to == toCleaner, was == lingering
-	p.demanded = h.demanded
-	if to != nowhere {
-		h.tx = nil
-	}
+	h.tx = nil
+	i.Lease, p.demanded = h.lease.Lease, h.demanded
 	h.mu.Unlock()
 	switch {
-	case to != nowhere:
-	case was == lingering && !minHold: // and the client is closed
+	case to != nowhere && (i.Again || errors.Is(cause, ErrUnlocked)):
+		i.Heir = p.heir
+	case i.Again: // the client is closed
 		p.err = acquire.Closed([]string{h.lease.Key})
-		return false
 	default:
 		p.err = h.afterwards()
-		return false
 	}
+	if to == nowhere {
+		return to
+	}
+	p.item = i
 	h.k.remove(h) // not under the hold's mutex, which comes after the keeper's
-	i.Fenced, i.Left = h.k.dog.InTx(&h.lease)
-	i.Doubtful, i.Slot = h.doubtful, h.slot
-	if tx != nil {
-		i.Open = isOpen(tx)
+	if to == toCleaner {
+		h.k.orphans.AddLeases(handback.Forms(i.Lease)...)
+		i.Err = fmt.Errorf("%w: unlock %q: its Downgrade has an unknown outcome", ErrUnknown, i.Lease.Key)
+		return to
 	}
-	if minHold && h.minHold > 0 && to == toRelease {
+	i.Fenced, i.Left = h.k.dog.InTx(&h.lease)
+	i.Open = tx != nil && isOpen(tx)
+	i.Doubtful, i.Slot = h.doubtful, h.slot
+	if minHold && h.minHold > 0 {
 		i.Keep = h.rest()
 	}
-	if was != lingering && !errors.Is(cause, ErrUnlocked) {
-		p.err = h.afterwards()
-	} else {
-		i.Heir = p.heir
-	}
-	return true
+	return to
 }
 
 // conclude tells what became of the lease, and answers the Unlock.
-func (p *parting) conclude(caller context.Context, i *handback.Item) {
-	h := p.h
+func (p *parting) conclude(caller context.Context) {
+	h, i := p.h, p.item
 	if i.Keep > 0 && !i.Gone {
 		h.mu.Lock()
 		h.step(onMinHold)
 		h.mu.Unlock()
 	}
-	if p.demanded {
-		h.makeRoom()
+	if p.demanded { // the key is left to those that have waited for it, for as long as polls may take
+		h.k.room.CompareAndSwap(nil, new(cycle.Room))
+		h.k.room.Load().Make(h.lease.Key, h.k.cfg.PollMax+2*h.k.cfg.PollMin)
 	}
-	told := h.told(caller)
-	if p.err == nil {
-		p.err = h.settle(told, i)
-	} else if i.Err != nil {
-		h.unlockFailed(told, i.Err)
-	}
-}
-
-// giveUp tells of the leases, and gives them up even if a hook panics: no other call will.
-func (k *keeper) giveUp(
-	ctx, caller context.Context, parts []parting, items []*handback.Item,
-) {
-	defer k.returns.GiveUp(ctx, items)
-	for n, i := range items {
-		h := parts[n].h
-		h.releasing(h.told(caller), i)
-	}
-}
-
-// told is the ctx of a hook: the caller's, or the lock's own if caller is nil.
-func (h *hold) told(caller context.Context) context.Context {
-	if caller == nil {
-		return &h.ctx
-	}
-	return caller
-}
-
-// releasing tells of a key that is about to be free, if i is to be given up.
-func (h *hold) releasing(ctx context.Context, i *handback.Item) {
-	releasing := h.hooks(ctx).Releasing
-	if releasing == nil || i == nil || h.lease.Quiet || i.Keep > 0 || i.Left ||
-		errors.Is(h.why(), ErrLost) {
-		return
-	}
-	releasing(ctx, h.lease.Key, h.lease.Token)
-}
-
-// settle answers an Unlock by what became of the lease.
-func (h *hold) settle(ctx context.Context, i *handback.Item) error {
 	if i.Err != nil {
-		h.unlockFailed(ctx, i.Err)
+		h.unlockFailed(caller, i.Err)
 	}
+	if p.err == nil {
+		p.err = h.answer(caller, i)
+	}
+}
+
+// answer answers an Unlock by what became of the lease.
+func (h *hold) answer(caller context.Context, i *handback.Item) error {
 	switch {
 	case i.Again && i.Err == nil && i.Gone:
 		return fmt.Errorf("%w: %q: its MinHold is over", ErrUnlocked, h.lease.Key)
@@ -427,18 +405,18 @@ func (h *hold) settle(ctx context.Context, i *handback.Item) error {
 			"the lease ran out and the key was taken, or its row was removed",
 			ErrLost, h.lease.Key, h.lease.Token)
 	}
-	h.released(ctx)
+	h.released(caller)
 	return i.Err
 }
 
 // unlockFailed tells of a row that may still be locked.
-func (h *hold) unlockFailed(ctx context.Context, err error) {
+func (h *hold) unlockFailed(caller context.Context, err error) {
 	if h.lease.Quiet {
 		return
 	}
 	h.k.counts.unlockFailed.Add(1)
-	if failed := h.hooks(ctx).UnlockFailed; failed != nil {
-		failed(ctx, h.lease.Key, h.lease.Token, err)
+	if ctx, hooks := h.told(caller); hooks.UnlockFailed != nil {
+		hooks.UnlockFailed(ctx, h.lease.Key, h.lease.Token, err)
 	}
 }
 

@@ -40,9 +40,6 @@ type Item struct {
 	Heir *Heir
 	// Doubtful: a copy of the granting request may still run.
 	Doubtful bool
-	// Either: it is not known whether the owner shares the key. The orphan cleaner releases the lease
-	// in both forms.
-	Either bool
 	// Again: an Unlock before has left the lease to MinHold.
 	Again bool
 
@@ -145,9 +142,8 @@ func (r *Releaser) Within(ctx context.Context) context.Context { return r.deadli
 // GiveUp gives every lease up, in as few calls to the store as there are ways to do it. It skips
 // nil.
 func (r *Releaser) GiveUp(ctx context.Context, items []*Item) {
-	items = those(items, func(i *Item) bool { return i != nil })
-	left := those(items, func(i *Item) bool { return !i.Either })
-	defer r.clean(items)
+	left := those(items, func(i *Item) bool { return i != nil })
+	defer r.clean(left)
 	if kept := those(left, func(i *Item) bool { return i.Keep > 0 }); len(kept) > 0 {
 		r.keep(ctx, kept)
 		left = those(left, func(i *Item) bool { return i.Keep <= 0 })
@@ -190,19 +186,13 @@ func those(items []*Item, f func(*Item) bool) (out []*Item) {
 func (r *Releaser) clean(items []*Item) {
 	var orphans []lease.Lease
 	for _, i := range items {
-		if i.Either {
-			i.Err = fmt.Errorf("unlock %q: its Downgrade has an unknown outcome", i.Lease.Key)
-		}
 		if i.Err != nil && !errors.Is(i.Err, lease.ErrUnknown) {
 			i.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, i.Err)
 		}
-		switch {
-		case i.Either:
-			orphans = append(orphans, Forms(i.Lease)...)
-		case i.Keep <= 0 && i.Doubtful:
+		if i.Keep <= 0 && i.Doubtful {
 			orphans = append(orphans, i.Lease)
 		}
-		if i.Keep <= 0 && i.Err != nil && !i.Either {
+		if i.Keep <= 0 && i.Err != nil {
 			orphans = append(orphans, i.Freed())
 		}
 	}

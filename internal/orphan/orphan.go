@@ -83,11 +83,6 @@ func (c *Cleaner) Add(key string, owner lease.Owner) {
 	c.AddLeases(lease.Lease{Key: key, Owner: owner})
 }
 
-// AddMember has what owner may have of key as a member of a team released.
-func (c *Cleaner) AddMember(key string, owner lease.Owner) {
-	c.AddLeases(lease.Lease{Key: key, Owner: owner, Shared: true})
-}
-
 // AddLeases has what each lease's owner may have of its key released, whatever the token. A call
 // adds all that it leaves at once, so that one round releases them.
 func (c *Cleaner) AddLeases(leases ...lease.Lease) {
