@@ -75,7 +75,7 @@ type keeper struct {
 		Stop()
 	}
 	returns handback.Releaser
-	room    atomic.Pointer[cycle.Room] // for calls that were waited for in a cycle; nil before the first
+	room    atomic.Pointer[cycle.Room] // for what was waited for in a cycle; nil before
 	reports
 	registry
 }
