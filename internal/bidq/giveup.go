@@ -86,10 +86,9 @@ func (q *Queue) announceAll(items []*handback.Item) {
 			now = append(now, i.Lease.Key)
 		}
 	}
-	if len(now) == 0 {
-		return
+	if len(now) > 0 {
+		q.hints.Announce(now...)
 	}
-	q.hints.Announce(now...)
 	for _, key := range now {
 		q.budget.Left(key, time.Now()) // the pause after a time slice counts from now
 	}

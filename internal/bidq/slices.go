@@ -6,10 +6,9 @@ import (
 	"github.com/rowlockdb/rowlock/internal/waitq"
 )
 
-// A key that is released is granted sooner to the process that has just released it than to any
-// other, because that process need not be woken. Where one process can be woken, the queue uses
-// this: a process that asks again at once keeps the key for a time slice, in which no other is
-// woken in vain. Then it wakes the next process, and stands back until it is woken itself.
+// The process that has released a key is granted it sooner than any other, because it need not be
+// woken. Where one process can be woken, one that asks again at once keeps the key for a time slice,
+// in which no other is woken in vain. Then it wakes the next, and waits until it is woken itself.
 
 // slice is how long that lasts. With half of it a quarter of the pairs is lost, because to wake
 // another process takes several grants' time. Three times as long makes waits longer, and no pairs.
