@@ -7,7 +7,7 @@ import (
 )
 
 // The process that has released a key is granted it sooner than any other, because it need not be
-// woken. Where one process can be woken, one that asks again at once keeps the key for a time slice,
+// woken. Where one can be woken, a process that asks again at once keeps the key for a time slice,
 // in which no other is woken in vain. Then it wakes the next, and waits until it is woken itself.
 
 // slice is how long that lasts. With half of it a quarter of the pairs is lost, because to wake
