@@ -59,6 +59,11 @@ var verdicts = map[uint16]sqlstore.Verdict{
 var errPrepared = fmt.Errorf("%w: raise max_prepared_stmt_count (SET GLOBAL), or have the driver "+
 	"prepare no statements (interpolateParams=true in the DSN)", lease.ErrConfig)
 
+// errTemporary is for a temporary table of the server's own. MySQL 9.7 loses one of a query that
+// needs several when they have outgrown temptable_max_ram, which it does not tell.
+var errTemporary = fmt.Errorf("%w: the server lost a temporary table of its own: raise "+
+	"temptable_max_ram (SET GLOBAL), which at 2 MiB is too little for one statement", lease.ErrConfig)
+
 // signaled is the state that SIGNAL alone has. Its number can be any.
 var signaled = [5]byte([]byte("45000"))
 
@@ -71,9 +76,7 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 	case errors.As(err, &my) && my.Number == 1690 && strings.Contains(my.Message, overflows):
 		return sqlstore.Verdict{Class: sqlstore.Unfit} // the era of another server
 	case errors.As(err, &my) && my.Number == 1146 && strings.Contains(my.Message, "/#sql"):
-		// A temporary table of the server's own, which a small temptable_max_ram has lost: none of
-		// rowlock's is missing.
-		return sqlstore.Verdict{Class: sqlstore.Refused}
+		return sqlstore.Verdict{Class: sqlstore.Refused, As: errTemporary} // none of rowlock's is missing
 	case errors.As(err, &my):
 		v, known := verdicts[my.Number]
 		if !known && my.SQLState == signaled {
