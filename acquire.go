@@ -238,7 +238,7 @@ func (h *hold) enter(ctx context.Context, got *call) (*Lock, error) {
 	if h == nil {
 		return nil, nil
 	}
-	if err := h.lockSettled(ctx); err != nil {
+	if err := h.lockAnswered(ctx); err != nil {
 		return nil, err
 	}
 	defer h.mu.Unlock()
@@ -344,10 +344,11 @@ func (c *Client) get(ctx context.Context, got *call) (err error) {
 			c.discard(ctx, got.holds)
 		}
 	}()
-	if got.wait {
-		err = c.wait(ctx, got)
-	} else {
+	if !got.wait {
 		err = c.try(ctx, got)
+	}
+	for err == nil && got.wait && len(got.holds) < got.wanted() {
+		err = c.await(ctx, got)
 	}
 	whole = err == nil
 	return err
@@ -403,23 +404,13 @@ func (c *Client) try(ctx context.Context, got *call) (err error) {
 	return c.hold(ctx, got, g, began)
 }
 
-// wait waits for all keys together. In a fair client it waits for one after the other, each with a
-// ticket of its own: because all callers go by key order, their waits form no circle.
-func (c *Client) wait(ctx context.Context, got *call) error {
-	for len(got.holds) < len(got.Keys) && (!got.Any || len(got.holds) == 0) {
-		next := &got.Call
-		if c.cfg.Fair && len(got.Keys) > 1 && !got.Any {
-			next = &acquire.Call{Keys: got.Keys[len(got.holds):][:1], Want: got.Want}
-		}
-		if err := c.await(ctx, got, next); err != nil {
-			return err
-		}
+// await waits for all keys together. In a fair client it waits for the next of them, with a ticket
+// of its own: because all callers go by key order, their waits form no circle.
+func (c *Client) await(ctx context.Context, got *call) error {
+	next := &got.Call
+	if c.cfg.Fair && len(got.Keys) > 1 && !got.Any {
+		next = &acquire.Call{Keys: got.Keys[len(got.holds):][:1], Want: got.Want}
 	}
-	return nil
-}
-
-// await waits for one step of a call.
-func (c *Client) await(ctx context.Context, got *call, next *acquire.Call) error {
 	if chain := chainOf(ctx); !got.Any && (chain != nil || len(got.holds) > 0) {
 		next.Want.Holder = above{chain, c.tables, got.holds}
 	}

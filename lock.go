@@ -200,7 +200,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 // It reports false if the lock is shared already.
 func (l *Lock) beginDowngrade(ctx context.Context) (due bool, err error) {
 	h := l.h
-	if err := h.lockSettled(ctx); err != nil {
+	if err := h.lockAnswered(ctx); err != nil {
 		return false, err
 	}
 	var over bool
@@ -254,7 +254,7 @@ func (l *Lock) asItIs(
 		if err := l.refuses(ctx, what, tx); err != nil {
 			return err
 		}
-		if err := l.h.lockSettled(ctx); err != nil {
+		if err := l.h.lockAnswered(ctx); err != nil {
 			return err
 		}
 		as := l.h.lease.Lease

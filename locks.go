@@ -230,7 +230,7 @@ func (ls *Locks) unlock(ctx context.Context, minHold bool, heirs []*handback.Hei
 		if all[i] = err; due {
 			p := parting{h: l.h}
 			if i < len(heirs) {
-				p.heir = heirs[i]
+				p.next = heirs[i]
 			}
 			parts, at = append(parts, p), append(at, i)
 		}

@@ -90,7 +90,7 @@ var steps = [phases][events]struct {
 	},
 	downgrading: {
 		onShared: {live, withHolder}, onAsBefore: {live, withHolder}, onUnknown: {unclear, inStore},
-		onEnd: {ending, inStore}, onTxRelease: {releasedEarly, gone},
+		onEnd: {ending, inStore}, onTxRelease: {releasedEarly, gone}, // of an UnlockTx before it
 	},
 	ended: {onClaim: {released, toRelease}},
 	ending: {

@@ -133,9 +133,9 @@ func (h *hold) leaked() {
 	}
 }
 
-// lockSettled locks the mutex at a moment when no Downgrade is under way. After an error it has not
-// locked it.
-func (h *hold) lockSettled(ctx context.Context) error {
+// lockAnswered locks the mutex at a moment when no Downgrade is under way. After an error it has
+// not locked it.
+func (h *hold) lockAnswered(ctx context.Context) error {
 	for {
 		h.mu.Lock()
 		answered := h.answered
@@ -249,23 +249,23 @@ func awaitAnswers(ctx context.Context, parts []parting) {
 	ctx, cancel := context.WithTimeout(ctx, downgradeGrace)
 	defer cancel()
 	for i := range parts {
-		if parts[i].h.lockSettled(ctx) != nil {
+		if parts[i].h.lockAnswered(ctx) != nil {
 			return
 		}
 		parts[i].h.mu.Unlock()
 	}
 }
 
-// parting is a lock that is given up, and what came of it.
+// parting is a lock that is released, and what came of it.
 type parting struct {
 	h        *hold
-	heir     *handback.Heir // gets its slot, if there is one
+	next     *handback.Heir // the next owner of its slot, or nil
 	item     *handback.Item // nil: another call gives the lease away
 	demanded bool
 	err      error // of its Unlock
 }
 
-// partings are locks that are given up without heirs.
+// partings are locks that are released without a next owner.
 func partings(holds []*hold) []parting {
 	parts := make([]parting, len(holds))
 	for i, h := range holds {
@@ -274,7 +274,7 @@ func partings(holds []*hold) []parting {
 	return parts
 }
 
-// release gives locks up in one call to the store for each way to do it. minHold leaves those
+// release releases locks in one call to the store for each way to do it. minHold leaves those
 // locked whose MinHold is not over; without it, those that were left so before are released too.
 // Hooks get the ctx of the caller, or each lock's own if caller is nil.
 func (k *keeper) release(ctx, caller context.Context, parts []parting, minHold bool) {
@@ -302,7 +302,7 @@ func (k *keeper) release(ctx, caller context.Context, parts []parting, minHold b
 	if k.cfg.Hooks.Releasing == nil {
 		k.returns.GiveUp(ctx, items)
 	} else {
-		k.tellAndGiveUp(ctx, caller, parts, items)
+		k.tellAndRelease(ctx, caller, parts, items)
 	}
 	for i := range parts {
 		if parts[i].item != nil {
@@ -311,8 +311,8 @@ func (k *keeper) release(ctx, caller context.Context, parts []parting, minHold b
 	}
 }
 
-// tellAndGiveUp tells of the leases, and gives them up even if a hook panics: no other call will.
-func (k *keeper) tellAndGiveUp(
+// tellAndRelease tells of the leases, and releases them even if a hook panics: no other call will.
+func (k *keeper) tellAndRelease(
 	ctx, caller context.Context, parts []parting, items []*handback.Item,
 ) {
 	defer k.returns.GiveUp(ctx, items)
@@ -342,7 +342,7 @@ func (p *parting) claim(i *handback.Item, minHold, open bool) place {
 	h.mu.Unlock()
 	switch {
 	case to != nowhere && (i.Again || errors.Is(cause, ErrUnlocked)):
-		i.Heir = p.heir
+		i.Heir = p.next
 	case i.Again: // the client is closed
 		p.err = acquire.Closed([]string{h.lease.Key})
 	default:

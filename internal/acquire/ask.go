@@ -118,7 +118,9 @@ func (a *Asker) settle(g Grants) (n int, err error) {
 			orphans = append(orphans, g.Lease(i))
 		}
 	}
-	a.Orphans.AddLeases(orphans...)
+	if orphans != nil {
+		a.Orphans.AddLeases(orphans...)
+	}
 	return n, err
 }
 

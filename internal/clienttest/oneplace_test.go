@@ -13,9 +13,10 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Unlock, UnlockNow, Downgrade, MaxHold, a loss and Close meet in a random order. Whatever comes
-// first, each lease is released once by its token, or left to the orphan cleaner, which asks for no
-// token, or left to MinHold: never to two of them, and never to none.
+// Unlock, UnlockNow, Downgrade, another handle, MaxHold, a loss, a forced release and Close meet in
+// a random order. Whatever comes first, each lease is released once by its token, or left to the
+// orphan cleaner, which asks for no token, or left to MinHold: never to two of them, and never to
+// none.
 func TestEachLeaseEndsInOnePlace(t *testing.T) {
 	const ttl = 3 * time.Second
 	seeds := uint64(200)
@@ -81,6 +82,17 @@ func TestEachLeaseEndsInOnePlace(t *testing.T) {
 						func() { _ = l.UnlockNow(context.Background()) },
 						func() { _ = l.Downgrade(context.Background()) },
 						func() { _ = l.Downgrade(context.Background()) },
+						func() {
+							if n, err := c.TryLock(l.Context(), key, rowlock.Reentrant()); err == nil {
+								time.Sleep(within(ttl))
+								_ = n.Unlock(context.Background())
+							}
+						},
+						func() {
+							if within(4) == 0 {
+								_, _ = c.ForceRelease(context.Background(), key, rowlock.Force{Reason: "test", Token: l.Token()})
+							}
+						},
 					} {
 						if within(3) > 0 {
 							at := within(ttl)

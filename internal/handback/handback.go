@@ -196,7 +196,9 @@ func (r *Releaser) clean(items []*Item) {
 			orphans = append(orphans, i.Freed())
 		}
 	}
-	r.Orphans.AddLeases(orphans...)
+	if orphans != nil {
+		r.Orphans.AddLeases(orphans...)
+	}
 }
 
 // Forms are a lease as it is if its owner has the key alone, and if it shares it.
