@@ -1,9 +1,7 @@
 package postgres
 
 import (
-	"database/sql"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,8 +13,8 @@ import (
 type reply struct {
 	bytes []byte
 	cells []cell
-	ends  []end // of each execution
-	row   row
+	ends  []end            // of each execution
+	row   sqlstore.Columns // that is scanned
 }
 
 // cell is where a value of a row is in the bytes; a NULL is before them.
@@ -66,31 +64,21 @@ func (w *wire) Read(n int, scan func(sqlstore.Columns) error) (int64, error) {
 	if n > 0 {
 		at = r.ends[n-1].cells
 	}
-	for width := len(x.plan.results); at < x.cells; at += width {
-		r.row = row{x.plan.description.Fields, r.cells[at : at+width], r.bytes}
-		if err := scan(&r.row); err != nil {
+	fields := x.plan.description.Fields
+	for width := len(fields); at < x.cells; at += width {
+		r.row = r.row[:0]
+		for i, c := range r.cells[at : at+width] {
+			var v []byte
+			if c.from >= 0 {
+				v = r.bytes[c.from:c.to:c.to]
+			}
+			r.row = append(r.row, cellOf(fields[i].DataTypeOID, v))
+		}
+		if err := scan(r.row); err != nil {
 			return 0, err
 		}
 	}
 	return x.rows, nil
-}
-
-// row is one row of an answer.
-type row struct {
-	fields []pgconn.FieldDescription
-	cells  []cell
-	bytes  []byte
-}
-
-// Scan copies the columns; see sqlstore.ScanEach.
-func (r *row) Scan(dest ...any) error {
-	return sqlstore.ScanEach(dest, len(r.cells), func(i int, d any) error {
-		var v []byte
-		if c := r.cells[i]; c.from >= 0 {
-			v = r.bytes[c.from:c.to:c.to]
-		}
-		return assign(d, r.fields[i].DataTypeOID, v)
-	})
 }
 
 // isBinary says which types are read in the binary format. The others are text, as they are for
@@ -103,60 +91,25 @@ func isBinary(oid uint32) bool {
 	return false
 }
 
-func assign(dest any, oid uint32, v []byte) (err error) {
-	switch d := dest.(type) {
-	case *int64:
-		*d, err = integer(oid, v)
-	case *int:
-		var n int64
-		n, err = integer(oid, v)
-		*d = int(n)
-	case *bool:
-		*d, err = truth(oid, v)
-	case *string:
-		v, err = text(oid, v)
-		*d = string(v)
-	case *[]byte:
-		if v, err = text(oid, v); v != nil {
-			v = append([]byte{}, v...)
-		}
-		*d = v
-	case *sql.RawBytes:
-		*d, err = text(oid, v)
-	default:
-		err = fmt.Errorf("no way to scan into %T", dest)
-	}
-	return err
-}
-
-func integer(oid uint32, v []byte) (int64, error) {
+// cellOf is a value as the server has sent it, nil for NULL.
+func cellOf(oid uint32, v []byte) sqlstore.Cell {
+	var n int64
 	switch {
 	case v == nil:
-		return 0, errors.New("NULL is no integer")
+		return sqlstore.Cell{}
+	case !isBinary(oid), oid == pgtype.ByteaOID:
+		return sqlstore.Cell{Kind: sqlstore.CellBytes, Bytes: v}
 	case oid == pgtype.Int8OID && len(v) == 8:
-		return int64(binary.BigEndian.Uint64(v)), nil
+		n = int64(binary.BigEndian.Uint64(v))
 	case oid == pgtype.Int4OID && len(v) == 4:
-		return int64(int32(binary.BigEndian.Uint32(v))), nil
+		n = int64(int32(binary.BigEndian.Uint32(v)))
 	case oid == pgtype.Int2OID && len(v) == 2:
-		return int64(int16(binary.BigEndian.Uint16(v))), nil
-	case isBinary(oid):
-		return 0, fmt.Errorf("%d bytes of type %d are no integer", len(v), oid)
+		n = int64(int16(binary.BigEndian.Uint16(v)))
+	case oid == pgtype.BoolOID && len(v) == 1:
+		return sqlstore.TruthCell(v[0] != 0)
+	default:
+		odd := fmt.Sprintf("a value of %d bytes of type %d", len(v), oid)
+		return sqlstore.Cell{Kind: sqlstore.CellOdd, Odd: odd}
 	}
-	return sqlstore.Digits(string(v))
-}
-
-func truth(oid uint32, v []byte) (bool, error) {
-	if oid == pgtype.BoolOID && len(v) == 1 {
-		return v[0] != 0, nil
-	}
-	n, err := integer(oid, v)
-	return n != 0, err
-}
-
-// text returns nil for NULL. Numbers are read as numbers alone.
-func text(oid uint32, v []byte) ([]byte, error) {
-	if v != nil && isBinary(oid) && oid != pgtype.ByteaOID {
-		return nil, fmt.Errorf("type %d is no text", oid)
-	}
-	return v, nil
+	return sqlstore.Cell{Kind: sqlstore.CellInt, Int: n}
 }

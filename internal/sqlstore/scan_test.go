@@ -17,7 +17,7 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, n int64, x float64) {
 		for _, v := range []driver.Value{nil, b, string(b), n, x, n == 0} {
 			for _, dest := range []any{new(int64), new(int), new(bool), new(string), new([]byte), new(sql.RawBytes)} {
-				row := values{v}
+				row := Columns{cellOf(v)}
 				if err := row.Scan(dest); err != nil && !errors.Is(err, lease.ErrCorrupt) {
 					t.Errorf("%#v into %T: %v", v, dest, err)
 				}
@@ -75,9 +75,12 @@ func scanAll(t *testing.T, v driver.Value) {
 	known := []error{lease.ErrCorrupt, lease.ErrMoved, lease.ErrTokenExhausted, ErrRowLocked, ErrRowShape}
 	for section, s := range scans {
 		for i := range s.good {
-			row := append(values{}, s.good...)
-			row[i] = v
-			if err := s.scan(&row); err != nil && !isOne(err, known) && !errors.As(err, new(FoundError)) {
+			row := make(Columns, len(s.good))
+			for n, good := range s.good {
+				row[n] = cellOf(good)
+			}
+			row[i] = cellOf(v)
+			if err := s.scan(row); err != nil && !isOne(err, known) && !errors.As(err, new(FoundError)) {
 				t.Errorf("%s: column %d is %#v: %v", section, i+1, v, err)
 			}
 		}

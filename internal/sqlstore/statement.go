@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
@@ -16,12 +15,6 @@ import (
 // Statements run on the driver's own connection. Through database/sql each query would start a
 // goroutine, to watch a context that the driver watches too, and allocate some twenty objects: a
 // tenth of the time of the shortest statement.
-
-// Columns is a row that was read; see (*sql.Rows).Scan. Destinations are *int64, *int, *bool,
-// *string, *[]byte and *sql.RawBytes.
-type Columns interface {
-	Scan(dest ...any) error
-}
 
 // Exec runs a prepared statement.
 func (s *Session) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
@@ -68,7 +61,7 @@ type job struct {
 	session   *Session
 	do        func(any) error
 	scanFirst func(Columns) error
-	loose     values
+	loose     line
 }
 
 func (j *job) begin(ctx context.Context, query string, scan func(Columns) error) {
@@ -134,7 +127,7 @@ func (s *Session) run() error {
 func (s *Session) runOn(c any) (err error) {
 	j := &s.job
 	var rows driver.Rows
-	j.loose = nil
+	j.loose = line{}
 	row := &j.loose // its statement's own, if it has one
 	switch {
 	case s.Wire != nil:
@@ -174,8 +167,9 @@ func (s *Session) runOn(c any) (err error) {
 	if err != nil || rows == nil {
 		return err
 	}
-	if *row == nil {
-		*row = make(values, len(rows.Columns()))
+	if row.values == nil {
+		n := len(rows.Columns())
+		*row = line{make([]driver.Value, n), make(Columns, n)}
 	}
 	return j.read(rows, row)
 }
@@ -189,7 +183,13 @@ type statement struct {
 	relaxes bool // for Pipe
 	exec    driver.StmtExecContext
 	query   driver.StmtQueryContext
-	row     values
+	row     line
+}
+
+// line is room for a row: as the driver has it, and as it is scanned.
+type line struct {
+	values []driver.Value
+	cells  Columns
 }
 
 // incapable is the error of a driver, or of a wrapper around one, that takes no contexts. Nothing
@@ -245,135 +245,19 @@ func (s *Session) planned(c any, query string, grants bool) (*statement, error) 
 }
 
 // read reads all rows, because an error may follow the last one.
-func (j *job) read(rows driver.Rows, row *values) (err error) {
+func (j *job) read(rows driver.Rows, row *line) (err error) {
 	for {
-		if err = rows.Next(*row); err == io.EOF {
+		if err = rows.Next(row.values); err == io.EOF {
 			return rows.Close()
 		}
 		if err == nil {
-			err = j.scan(row)
+			for i, v := range row.values {
+				row.cells[i] = cellOf(v)
+			}
+			err = j.scan(row.cells)
 		}
 		if err != nil {
 			return oneline.Join(err, rows.Close())
 		}
 	}
-}
-
-// values are the columns of a row, as the driver has them.
-type values []driver.Value
-
-// Scan copies the columns, because the driver may use their memory for the next row. See ScanEach.
-func (v *values) Scan(dest ...any) error {
-	return ScanEach(dest, len(*v), func(i int, d any) error { return assign(d, (*v)[i]) })
-}
-
-// ScanEach assigns the columns of a row, all that can be: one whose value is not what rowlock
-// writes becomes zero. Its error is then lease.ErrCorrupt, because another try, on another
-// connection, reads the same. It is about this row alone: a caller that can say whose row it is
-// answers for that row, and reads on.
-func ScanEach(dest []any, columns int, assign func(i int, d any) error) (bad error) {
-	if len(dest) != columns {
-		return fmt.Errorf("%d destinations for %d columns", len(dest), columns)
-	}
-	for i, d := range dest {
-		if err := assign(i, d); err != nil && bad == nil {
-			bad = fmt.Errorf("%w: column %d: %w", lease.ErrCorrupt, i+1, err)
-		}
-	}
-	return bad
-}
-
-// ScanSQL is ScanEach of a row of database/sql.
-func ScanSQL(rows *sql.Rows, dest ...any) (bad error) {
-	cells := make([]any, len(dest))
-	into := make([]any, len(dest))
-	for i := range cells {
-		into[i] = &cells[i]
-	}
-	if err := rows.Scan(into...); err != nil {
-		return err
-	}
-	return ScanEach(dest, len(cells), func(i int, d any) error { return assign(d, cells[i]) })
-}
-
-// IsBad reports whether err is about the values of the row that was scanned, and not about the
-// statement.
-func IsBad(err error) bool { return errors.Is(err, lease.ErrCorrupt) }
-
-// UnlessBad is err for a scan that passes over bad rows.
-func UnlessBad(err error) error {
-	if IsBad(err) {
-		return nil
-	}
-	return err
-}
-
-func assign(dest any, v driver.Value) (err error) {
-	switch d := dest.(type) {
-	case *int64:
-		*d, err = integer(v)
-	case *int:
-		var n int64
-		n, err = integer(v)
-		*d = int(n)
-	case *bool:
-		*d, err = truth(v)
-	case *string:
-		var b []byte
-		b, err = raw(v)
-		*d = string(b)
-	case *[]byte:
-		var b []byte
-		if b, err = raw(v); b != nil {
-			b = append([]byte{}, b...)
-		}
-		*d = b
-	case *sql.RawBytes:
-		*d, err = raw(v)
-	default:
-		err = fmt.Errorf("no way to scan into %T", dest)
-	}
-	return err
-}
-
-func integer(v driver.Value) (int64, error) {
-	switch v := v.(type) {
-	case int64:
-		return v, nil
-	case []byte:
-		return Digits(string(v))
-	case string:
-		return Digits(v)
-	}
-	return 0, fmt.Errorf("%T is no integer", v)
-}
-
-// Digits returns the number that a text is, and 0 for a text that is none.
-func Digits(text string) (int64, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, err // ParseInt returns the largest number for one that is larger
-	}
-	return n, nil
-}
-
-func truth(v driver.Value) (bool, error) {
-	if b, ok := v.(bool); ok {
-		return b, nil
-	}
-	n, err := integer(v)
-	return n != 0, err
-}
-
-// raw returns nil for NULL.
-func raw(v driver.Value) ([]byte, error) {
-	switch v := v.(type) {
-	case nil:
-		return nil, nil
-	case []byte:
-		return v, nil
-	case string:
-		return []byte(v), nil
-	}
-	return nil, fmt.Errorf("%T is no text", v)
 }
