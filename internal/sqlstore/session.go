@@ -97,12 +97,6 @@ func NewSession(conn *sql.Conn) *Session {
 // Conn returns the pinned connection, for probes and settings.
 func (s *Session) Conn() *sql.Conn { return s.conn }
 
-func (s *Session) count() {
-	if s.Sent != nil {
-		s.Sent.Add(1)
-	}
-}
-
 // InTx runs f between BEGIN and COMMIT. The statements that f runs on the session are inside the
 // transaction, because there is only one connection. An error of f rolls back. An error of the
 // commit leaves the outcome unknown.

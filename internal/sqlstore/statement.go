@@ -43,7 +43,14 @@ func (s *Session) Query(
 // QueryRow runs a prepared statement and scans its first row, or returns sql.ErrNoRows.
 func (s *Session) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
 	s.job.set(ctx, query, args, s.job.scanFirst)
-	return s.first(dest)
+	s.job.dest = dest
+	if err := s.run(); err != nil {
+		return err
+	}
+	if s.job.dest != nil {
+		return sql.ErrNoRows
+	}
+	return nil
 }
 
 // job is the statement that a session is running. It is a part of the session, and so is its
@@ -98,7 +105,12 @@ func (j *job) on(s *Session) func(any) error {
 		return r.Scan(dest...)
 	}
 	return func(c any) error {
-		if j.err = s.runOn(c); errors.Is(j.err, driver.ErrBadConn) {
+		if s.Wire != nil {
+			j.err = s.runWired(c)
+		} else {
+			j.err = s.runOn(c)
+		}
+		if errors.Is(j.err, driver.ErrBadConn) {
 			// database/sql must know that the connection must be discarded.
 			return driver.ErrBadConn
 		}
@@ -111,7 +123,9 @@ func (s *Session) run() error {
 	if s.Guard.Within != "" && !s.open && s.Wire == nil {
 		return s.InTx(s.job.ctx, s.run)
 	}
-	s.count()
+	if s.Sent != nil {
+		s.Sent.Add(1)
+	}
 	if err := s.conn.Raw(s.job.do); err != nil && s.job.err == nil {
 		return err
 	}
@@ -130,8 +144,6 @@ func (s *Session) runOn(c any) (err error) {
 	j.loose = line{}
 	row := &j.loose // its statement's own, if it has one
 	switch {
-	case s.Wire != nil:
-		return s.runWired(c)
 	case s.Unprepared && j.scan == nil:
 		on, ok := c.(driver.ExecerContext)
 		if !ok {

@@ -52,18 +52,6 @@ const (
 	ArgInt                  // Int
 )
 
-// KeyArg is a key.
-func KeyArg(key string) Arg { return Arg{Kind: ArgKey, Text: key} }
-
-// TextArg is a text.
-func TextArg(text string) Arg { return Arg{Kind: ArgText, Text: text} }
-
-// OwnerArg is an owner.
-func OwnerArg(o lease.Owner) Arg { return Arg{Kind: ArgOwner, Owner: o} }
-
-// IntArg is a number.
-func IntArg(n int64) Arg { return Arg{Kind: ArgInt, Int: n} }
-
 // value is the parameter as a driver of database/sql takes it.
 func (a *Arg) value() any {
 	switch a.Kind {
@@ -90,11 +78,6 @@ func (s *Session) AskRow(ctx context.Context, query string, args []Arg, dest ...
 			s.job.args[i] = driver.NamedValue{Ordinal: i + 1, Value: args[i].value()}
 		}
 	}
-	return s.first(dest)
-}
-
-// first runs a job that scans into dest.
-func (s *Session) first(dest []any) error {
 	s.job.dest = dest
 	if err := s.run(); err != nil {
 		return err
