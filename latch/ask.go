@@ -23,14 +23,12 @@ const (
 // task is a statement. It may run again, so that it must be idempotent.
 type task func(ctx context.Context, on *sqlstore.Session) error
 
-func (s *Latches) run(ctx context.Context, on *sqlstore.Session, ops []*lane.Op[task]) (good bool) {
-	good = true
-	for _, op := range ops {
-		op.Err = op.Body(ctx, on)
-		good = good && (op.Err == nil || sqlstore.Judge(s.d, op.Err).Class.Good())
-	}
-	return good
-}
+type op = lane.Op[task]
+
+func run(ctx context.Context, on *sqlstore.Session, op *op) error { return op.Body(ctx, on) }
+
+// good reports whether the connection that returned an error can be used again.
+func (s *Latches) good(err error) bool { return sqlstore.Judge(s.d, err).Class.Good() }
 
 // write runs f until it was acknowledged, if it can be: every write here is idempotent, so that a
 // repetition resolves an unknown outcome. Otherwise the error wraps lease.ErrUnknown.
@@ -54,7 +52,7 @@ func (s *Latches) ask(ctx context.Context, verb, name string, kind lane.Kind, f 
 ) {
 	until := time.Now().Add(patience)
 	for pauses := retry.Pauses(); ; {
-		op := lane.NewOp(kind, f)
+		op := lane.NewOp(kind, f, run)
 		op.Alone, op.Until = true, until
 		err := s.lanes.Do(ctx, op)
 		final := err != nil

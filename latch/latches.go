@@ -88,7 +88,7 @@ func (s *Latches) open(ctx context.Context, db dialect.DB) error {
 	}
 	tell.Of(s.cfg.Logger).Flush(time.Second)
 	s.lanes, err = lane.Open(ctx, lane.Config[task]{
-		DB: db, Lanes: s.cfg.Lanes, Timeout: timeout, Setup: s.d.Setup, Run: s.run,
+		DB: db, Lanes: s.cfg.Lanes, Timeout: timeout, Setup: s.d.Setup, Good: s.good,
 		ReadOnly: s.d.ReadOnly,
 	})
 	if err != nil {

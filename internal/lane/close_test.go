@@ -70,7 +70,7 @@ func TestAClosedSetRefuses(t *testing.T) {
 
 func TestABrokenConnectionIsReplaced(t *testing.T) {
 	r := newRig(t, 1, nil)
-	broken := lane.NewOp(lane.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }})
+	broken := newOp(lane.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }})
 	r.do(broken)
 	r.wantIs(broken.Err, errBroken)
 	after := quick(lane.Acquire, "after")
@@ -90,7 +90,7 @@ func TestABrokenConnectionIsReplaced(t *testing.T) {
 // connect again.
 func TestAnOpThatFoundNoConnectionWasNotSent(t *testing.T) {
 	r := newRig(t, 1, nil)
-	r.do(lane.NewOp(lane.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }}))
+	r.do(newOp(lane.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }}))
 	down := errors.New("server down")
 	r.dialer.failAfter(0, down)
 	lost := quick(lane.Acquire, "no connection")
@@ -111,7 +111,7 @@ func TestAConnectionWhoseSetupFailsIsClosed(t *testing.T) {
 	r := newRig(t, 1, func(c *lane.Config[body]) {
 		c.Setup = func(context.Context, *sqlstore.Session) error { return fail }
 	})
-	r.do(lane.NewOp(lane.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }}))
+	r.do(newOp(lane.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }}))
 	fail = errNothing
 	o := quick(lane.Acquire, "no setup")
 	r.do(o)
@@ -145,7 +145,7 @@ func TestOpenConnectsEveryLane(t *testing.T) {
 
 func TestAnOpHasTheTimeoutOfItsLane(t *testing.T) {
 	r := newRig(t, 1, func(c *lane.Config[body]) { c.Timeout = 50 * time.Millisecond })
-	o := lane.NewOp(lane.Acquire, body{name: "slow", run: func(ctx context.Context) error {
+	o := newOp(lane.Acquire, body{name: "slow", run: func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}})

@@ -35,12 +35,6 @@ func (s *Set[T]) shut() bool {
 	return busy > 0 && all >= crowd && waiting < share*busy
 }
 
-// heldBack reports whether ops wait although a lane may be idle: what comes later goes with them
-// and not before them.
-func (s *Set[T]) heldBack() bool {
-	return s.cfg.Gate > 0 && len(s.pending[Release])+len(s.pending[Acquire]) > 0
-}
-
 // holdBack sees to it that what is pending is not held back for longer than overdue.
 func (s *Set[T]) holdBack() {
 	if s.timed {

@@ -14,7 +14,7 @@ type lane[T any] struct {
 	session *sqlstore.Session
 	wake    chan struct{} // holds one: a lane is in the idle list at most once
 
-	one [1]*Op[T] // what serve runs
+	one [1]*Op[T] // that its caller runs; nil if none does
 
 	// Guarded by the set's mutex:
 
@@ -38,31 +38,40 @@ func (l *lane[T]) loop() {
 	}
 }
 
-// serve runs an op of a caller that has borrowed the lane. If the caller leaves meanwhile, its
-// context takes the connection with it.
-func (l *lane[T]) serve(ctx context.Context, op *Op[T]) {
-	defer l.set.giveBack(l)
-	op.start()
-	l.one[0] = op
-	l.run(ctx, l.one[:])
-	l.one[0] = nil
-}
-
+// run runs ops to their end, or to that of ctx, which takes the connection with it.
 func (l *lane[T]) run(ctx context.Context, ops []*Op[T]) {
 	end := l.end(ctx, ops)
-	if err := l.connect(ctx, end); err != nil {
-		for _, op := range ops {
-			op.Err = sqlstore.NotSent{Err: err}
+	if l.session == nil {
+		if err := l.connect(ctx, end); err != nil {
+			for _, op := range ops {
+				op.Err = sqlstore.NotSent{Err: err}
+			}
+			return
 		}
-		return
 	}
 	l.set.counts.batches.Add(1)
 	l.set.counts.ops.Add(int64(len(ops)))
-	if l.bounded(ctx, end, ops) {
-		l.set.redial.succeeded()
+	s, good := l.session, true
+	within := s.Bind(ctx, end)
+	if one := ops[0]; len(ops) == 1 {
+		if one.Err = one.Run(within, s, one); one.Err != nil {
+			good = l.set.cfg.Good(one.Err)
+		}
+	} else {
+		good = l.set.cfg.Together(within, s, ops)
+	}
+	if good {
+		s.Unbind()
+		if l.set.redial.hurt.Load() {
+			l.set.redial.succeeded()
+		}
 		return
 	}
-	l.set.ghosts.add(l.session)
+	for _, op := range ops {
+		op.Err = s.Ended(op.Err)
+	}
+	s.Unbind()
+	l.set.ghosts.add(s)
 	l.drop()
 	l.misled(ops)
 }
@@ -83,29 +92,6 @@ func (l *lane[T]) end(ctx context.Context, ops []*Op[T]) time.Time {
 	return end
 }
 
-// bounded runs ops until end. What goes to this machine's disk ends without that. A connection that
-// has a deadline ends by it: drivers watch a context that can end from another goroutine, which
-// costs more than the statement's own work.
-func (l *lane[T]) bounded(ctx context.Context, end time.Time, ops []*Op[T]) (good bool) {
-	switch s := l.session; {
-	case s.Local:
-		return l.set.cfg.Run(context.Background(), s, ops)
-	case s.Limit != nil:
-		told := s.Bind(ctx, end)
-		defer s.Unbind()
-		if good = l.set.cfg.Run(told, s, ops); !good {
-			for _, op := range ops {
-				op.Err = s.Ended(op.Err)
-			}
-		}
-		return good
-	default:
-		ctx, cancel := context.WithDeadline(ctx, end)
-		defer cancel()
-		return l.set.cfg.Run(ctx, s, ops)
-	}
-}
-
 // misled notes that the server takes no writes: the next connection may lead to the same.
 func (l *lane[T]) misled(ops []*Op[T]) {
 	if l.set.cfg.ReadOnly == nil {
@@ -119,12 +105,9 @@ func (l *lane[T]) misled(ops []*Op[T]) {
 	}
 }
 
-// connect makes sure there is a session. A new connection costs its op a moment. Nothing was sent
-// on it yet, so the outcome of a failure is known.
+// connect makes a session. A new connection costs its op a moment. Nothing was sent on it yet, so
+// the outcome of a failure is known.
 func (l *lane[T]) connect(ctx context.Context, end time.Time) error {
-	if l.session != nil {
-		return nil
-	}
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	return l.open(ctx)

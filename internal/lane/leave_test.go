@@ -31,7 +31,7 @@ func TestAnOpWhoseCallerLeftGoesOn(t *testing.T) {
 	r := newRig(t, 1, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	letGo := make(chan struct{})
-	o := lane.NewOp(lane.Acquire, body{name: "op", run: func(context.Context) error {
+	o := newOp(lane.Acquire, body{name: "op", run: func(context.Context) error {
 		cancel()
 		<-letGo
 		return errNothing
@@ -75,7 +75,7 @@ func TestEveryOpEndsInExactlyOneWay(t *testing.T) {
 				n := caller*each + i
 				ctx, cancel := context.WithCancel(t.Context())
 				cancelIn := rng.IntN(4) // by the op itself, or never, or by another goroutine, or on submission
-				o := lane.NewOp(lane.Kind(rng.IntN(3)), body{name: fmt.Sprint(n), run: func(context.Context) error {
+				o := newOp(lane.Kind(rng.IntN(3)), body{name: fmt.Sprint(n), run: func(context.Context) error {
 					runs[n].Add(1)
 					if cancelIn == 0 {
 						cancel()

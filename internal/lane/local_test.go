@@ -29,7 +29,7 @@ func (r *rig) whenIdle() (bounded bool) {
 	r.Helper()
 	for began := time.Now(); time.Since(began) < patience; {
 		var on string
-		r.do(lane.NewOp(lane.Acquire, body{name: "op", run: func(ctx context.Context) error {
+		r.do(newOp(lane.Acquire, body{name: "op", run: func(ctx context.Context) error {
 			on = goroutine()
 			_, bounded = ctx.Deadline()
 			return nil
@@ -56,7 +56,7 @@ func TestAnOpIsRunByItsCaller(t *testing.T) {
 func TestACallerWhoLeavesEndsWhatHeRunsHimself(t *testing.T) {
 	r := newRig(t, 1, func(c *lane.Config[body]) { c.Timeout = time.Hour })
 	ctx, leave := context.WithCancel(t.Context())
-	o := lane.NewOp(lane.Acquire, body{name: "op", run: func(ctx context.Context) error {
+	o := newOp(lane.Acquire, body{name: "op", run: func(ctx context.Context) error {
 		leave()
 		<-ctx.Done()
 		return ctx.Err()
@@ -111,7 +111,7 @@ func TestBorrowedLanesLoseNothing(t *testing.T) {
 		for n := range 16 {
 			wg.Go(func() {
 				for i := range 500 {
-					o := lane.NewOp(lane.Kind((n+i)%3), body{name: "op", run: func(context.Context) error { ran.Add(1); return nil }})
+					o := newOp(lane.Kind((n+i)%3), body{name: "op", run: func(context.Context) error { ran.Add(1); return nil }})
 					if err := r.Do(t.Context(), o); err == nil {
 						answered.Add(1)
 					} else {
@@ -131,5 +131,19 @@ func TestBorrowedLanesLoseNothing(t *testing.T) {
 		if ran.Load() != answered.Load() || answered.Load()+refused.Load() != 16*500 {
 			t.Errorf("%d ran, %d were answered, %d refused", ran.Load(), answered.Load(), refused.Load())
 		}
+	}
+}
+
+// A caller that panics leaves a statement on the connection that nothing has read the answer of.
+func TestAPanicOfACallerCostsTheConnection(t *testing.T) {
+	r := newRig(t, 1, local)
+	r.whenIdle()
+	func() {
+		defer func() { _ = recover() }()
+		r.do(newOp(lane.Acquire, body{name: "panics", run: func(context.Context) error { panic("a bug") }}))
+	}()
+	r.do(quick(lane.Acquire, "next"))
+	if r.on("panics") == r.on("next") {
+		t.Error("the session of the op that panicked runs the next one")
 	}
 }

@@ -1,8 +1,11 @@
 package lane
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // Kind orders what is pending: a lower kind goes first.
@@ -18,10 +21,12 @@ const (
 	kinds
 )
 
-// Op is one piece of work. T is what the set's Run makes of it: request and answer.
+// Op is one piece of work. T is what Run makes of it: request and answer.
 type Op[T any] struct {
 	Kind Kind
 	Body T
+	// Run executes the op by itself. Its error becomes Err.
+	Run func(ctx context.Context, s *sqlstore.Session, op *Op[T]) error
 	// Alone keeps the op out of batches.
 	Alone bool
 	// Until is when its caller stops waiting for it; the zero value means never. A context with
@@ -34,7 +39,7 @@ type Op[T any] struct {
 	Err error
 
 	begun bool // Go was called
-	again bool // Run has deferred it
+	again bool // Together has deferred it
 	state atomic.Uint32
 	done  chan struct{}
 }
@@ -50,11 +55,12 @@ const (
 )
 
 // NewOp returns an op to give to Do.
-func NewOp[T any](kind Kind, body T) *Op[T] {
-	return &Op[T]{Kind: kind, Body: body, done: make(chan struct{}, 1)}
+func NewOp[T any](kind Kind, body T, run func(context.Context, *sqlstore.Session, *Op[T]) error) *Op[T] {
+	return &Op[T]{Kind: kind, Body: body, Run: run, done: make(chan struct{}, 1)}
 }
 
-// Recycle prepares an op, whose Do has returned nil, for another Do. No lane has it any more.
+// Recycle prepares an op, whose Do has returned nil, for another Do, and for a Run that its user
+// sets. No lane has it any more.
 func (op *Op[T]) Recycle(kind Kind, body T) {
 	op.Kind, op.Body, op.Err = kind, body, nil
 	op.Alone, op.begun, op.again, op.Until = false, false, false, time.Time{}
@@ -71,7 +77,7 @@ func (op *Op[T]) finish() {
 	}
 }
 
-// Again has an op that was in a batch of Run, and that was certainly not applied, run once more:
+// Again has an op that was in a batch of Together, and that was certainly not applied, run once more:
 // next, and alone if alone is true. Its caller can still withdraw it.
 func (op *Op[T]) Again(alone bool) { op.again, op.Alone = true, alone }
 

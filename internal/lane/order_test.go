@@ -145,7 +145,7 @@ func TestWhatIsPutOffIsRunNext(t *testing.T) {
 	gone := make(chan error, 1)
 	left := quick(lane.Acquire, "left")
 	var late *op
-	late = lane.NewOp(lane.Acquire, body{name: "late", run: func(context.Context) error {
+	late = newOp(lane.Acquire, body{name: "late", run: func(context.Context) error {
 		if !late.Alone {
 			late.Again(true)
 			left.Again(true)

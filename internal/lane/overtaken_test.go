@@ -1,7 +1,6 @@
 package lane_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -19,14 +18,8 @@ func TestWhatIsHeldBackIsNotOvertaken(t *testing.T) {
 	for _, callers := range []int{4, 8, 16} {
 		for _, lanes := range []int{3, 4, 8} {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, lanes, func(c *lane.Config[body]) {
-					c.Merge, c.Gate = 512, 32
-					run := c.Run
-					c.Run = func(ctx context.Context, s *session, ops []*op) bool {
-						time.Sleep(250*time.Microsecond + rand.N(500*time.Microsecond))
-						return run(ctx, s, ops)
-					}
-				})
+				r := newRig(t, lanes, func(c *lane.Config[body]) { c.Merge, c.Gate = 512, 32 })
+				r.before = func() { time.Sleep(250*time.Microsecond + rand.N(500*time.Microsecond)) }
 				var mu sync.Mutex
 				var waits []time.Duration
 				var wg sync.WaitGroup

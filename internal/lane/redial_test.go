@@ -23,7 +23,7 @@ func fails(err error) func(context.Context) error {
 
 // once runs an op and returns its error.
 func (r *rig) once(kind lane.Kind, run func(context.Context) error) error {
-	o := lane.NewOp(kind, body{name: "call", run: run})
+	o := newOp(kind, body{name: "call", run: run})
 	if err := r.Do(context.Background(), o); err != nil {
 		return err
 	}
@@ -126,10 +126,7 @@ func TestTheFirstFailureOfAnOutageIsFollowedByATryAtOnce(t *testing.T) {
 func TestAServerThatTakesNoWritesIsDialedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 3, func(cfg *lane.Config[body]) {
-			run := cfg.Run
-			cfg.Run = func(ctx context.Context, s *session, ops []*op) bool {
-				return run(ctx, s, ops) && !errors.Is(ops[0].Err, errReadOnly)
-			}
+			cfg.Good = func(err error) bool { return !errors.Is(err, errReadOnly) }
 			cfg.ReadOnly = func(err error) bool { return errors.Is(err, errReadOnly) }
 		})
 		before := r.dialer.dialed.Load()
@@ -175,7 +172,7 @@ func TestARenewalIsNotKeptFromConnectingByCallersInAHurry(t *testing.T) {
 			callers.Go(func() {
 				for !over.Load() {
 					ctx, cancel := context.WithTimeout(context.Background(), connecting/2)
-					_ = r.Do(ctx, lane.NewOp(lane.Acquire, body{name: "hurry"}))
+					_ = r.Do(ctx, newOp(lane.Acquire, body{name: "hurry"}))
 					cancel()
 					time.Sleep(10 * time.Millisecond)
 				}

@@ -77,6 +77,7 @@ type rig struct {
 	db     *sql.DB
 	lanes  int
 	setups atomic.Int64
+	before func() // each time that ops are run; may be nil
 
 	mu      sync.Mutex
 	ran     []string
@@ -106,12 +107,35 @@ func newRig(tb testing.TB, lanes int, change func(*lane.Config[body])) *rig {
 func (r *rig) config(lanes int) lane.Config[body] {
 	return lane.Config[body]{
 		DB: r.db, Lanes: lanes, Timeout: patience,
-		Setup: func(context.Context, *sqlstore.Session) error { r.setups.Add(1); return nil },
-		Run:   r.run,
+		Setup:    func(context.Context, *sqlstore.Session) error { r.setups.Add(1); return nil },
+		Together: r.run, Good: func(err error) bool { return !errors.Is(err, errBroken) },
 	}
 }
 
+func newOp(kind lane.Kind, b body) *op { return lane.NewOp(kind, b, nil) }
+
+// Do and Go have an op that runs alone recorded as a batch of one.
+func (r *rig) Do(ctx context.Context, o *op) error {
+	if o.Run == nil { // or a lane has it already
+		o.Run = r.one
+	}
+	return r.Set.Do(ctx, o)
+}
+
+func (r *rig) Go(o *op) bool {
+	o.Run = r.one
+	return r.Set.Go(o)
+}
+
+func (r *rig) one(ctx context.Context, s *sqlstore.Session, o *op) error {
+	r.run(ctx, s, []*op{o})
+	return o.Err
+}
+
 func (r *rig) run(ctx context.Context, s *sqlstore.Session, ops []*op) bool {
+	if r.before != nil {
+		r.before()
+	}
 	names := make([]string, len(ops))
 	for i, o := range ops {
 		names[i] = o.Body.name
@@ -151,7 +175,7 @@ func (r *rig) on(name string) *sqlstore.Session {
 }
 
 // quick makes an op that ends at once.
-func quick(kind lane.Kind, name string) *op { return lane.NewOp(kind, body{name: name}) }
+func quick(kind lane.Kind, name string) *op { return newOp(kind, body{name: name}) }
 
 // held is an op that tells when it is running and goes on when it is let go.
 type held struct {
@@ -162,7 +186,7 @@ type held struct {
 
 func hold(kind lane.Kind, name string) *held {
 	h := &held{running: make(chan struct{}), letGo: make(chan struct{})}
-	h.op = lane.NewOp(kind, body{name: name, run: func(context.Context) error {
+	h.op = newOp(kind, body{name: name, run: func(context.Context) error {
 		close(h.running)
 		<-h.letGo
 		return nil

@@ -43,12 +43,14 @@ type Config[T any] struct {
 	Timeout time.Duration
 	// Setup makes the settings of a new session.
 	Setup func(context.Context, *sqlstore.Session) error
-	// Run executes ops that Merge allowed in one batch: renewals, or releases and then
+	// Good reports whether a connection is still good on which an op has ended with this error.
+	Good func(error) bool
+	// Together executes ops that Merge allowed in one batch: renewals, or releases and then
 	// acquires. It sets each one's Err or defers it with Again, and returns whether the
-	// connection is still good.
-	Run func(ctx context.Context, s *sqlstore.Session, ops []*Op[T]) (good bool)
-	// ReadOnly reports whether an error that Run has set says that the server takes no writes, as
-	// after a switch-over. May be nil.
+	// connection is still good. It is not called for a single op.
+	Together func(ctx context.Context, s *sqlstore.Session, ops []*Op[T]) (good bool)
+	// ReadOnly reports whether the error of an op says that the server takes no writes, as after a
+	// switch-over. May be nil.
 	ReadOnly func(error) bool
 	// Merge is how many pending ops may be one batch; 0 and 1 mean one by one.
 	Merge int
@@ -111,7 +113,10 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 			return oneline.Join(ErrWithdrawn, err)
 		}
 		if l := s.borrow(op); l != nil {
-			l.serve(ctx, op)
+			// If the caller leaves meanwhile, its context takes the connection with it.
+			defer s.giveBack(l)
+			l.run(ctx, l.one[:])
+			l.one[0] = nil
 			return nil
 		}
 		if !s.Go(op) {
@@ -139,13 +144,17 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 func (s *Set[T]) borrow(op *Op[T]) *lane[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !op.Alone && (s.shut() || s.heldBack() && op.Kind != Renew) {
+	// What comes later than ops that wait although a lane may be idle goes with them, and not before.
+	heldBack := s.cfg.Gate > 0 && len(s.pending[Release])+len(s.pending[Acquire]) > 0
+	if !op.Alone && (s.shut() || heldBack && op.Kind != Renew) {
 		return nil
 	}
 	for i := len(s.idle) - 1; i >= 0; i-- {
 		if l := s.idle[i]; l.takes(op.Kind) && !s.closed {
 			s.idle = slices.Delete(s.idle, i, i+1)
 			l.begins(op.Alone, 1)
+			l.one[0] = op
+			op.state.Store(running)
 			return l
 		}
 	}
@@ -153,7 +162,12 @@ func (s *Set[T]) borrow(op *Op[T]) *lane[T] {
 }
 
 // giveBack makes a borrowed lane idle, or has its own goroutine go on with what has come meanwhile.
+// A panic may have left a statement on the connection.
 func (s *Set[T]) giveBack(l *lane[T]) {
+	if l.one[0] != nil {
+		l.one[0] = nil
+		l.drop()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.ends()

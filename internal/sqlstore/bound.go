@@ -13,6 +13,7 @@ import (
 // from another goroutine: two changes of goroutines and eleven allocations for each statement, a
 // part of a short one's time that grows with the machine's load.
 type bound struct {
+	cancel  context.CancelFunc // of a session without such a deadline
 	ctx     context.Context
 	end     time.Time
 	stop    func() bool
@@ -20,10 +21,17 @@ type bound struct {
 	expired chan struct{} // expire has ended
 }
 
-// Bind ends what runs on the connection at end, or when ctx ends, until Unbind. The session must
-// have a Limit. What is run meanwhile gets the returned context, which tells the end and never
-// ends.
+// Bind ends what runs on the connection at end, or when ctx ends, until Unbind. What is run
+// meanwhile gets the returned context. If the session has a Limit, that context tells the end and
+// never ends. What goes to this machine's disk ends without a bound.
 func (s *Session) Bind(ctx context.Context, end time.Time) context.Context {
+	switch {
+	case s.Local:
+		return context.Background()
+	case s.Limit == nil:
+		ctx, s.bound.cancel = context.WithDeadline(ctx, end)
+		return ctx
+	}
 	s.bound.ctx, s.bound.end = ctx, end
 	s.Limit(end)
 	told := until{context.Background(), end}
@@ -48,7 +56,7 @@ func (u until) Deadline() (time.Time, bool) { return u.end, true }
 // Ended returns err with why it ended, if Bind has ended it: drivers report a watched context's own
 // error, and a connection reports none but its deadline.
 func (s *Session) Ended(err error) error {
-	if err == nil || !s.late(err) {
+	if err == nil || s.Limit == nil || !s.late(err) {
 		return err
 	}
 	why := s.bound.ctx.Err()
@@ -74,6 +82,14 @@ func (s *Session) late(err error) bool {
 // Unbind lets what runs next on the connection take any time. An end of the context that came too
 // late for what has run is waited for here, because it must not end what runs next.
 func (s *Session) Unbind() {
+	switch {
+	case s.bound.cancel != nil:
+		s.bound.cancel()
+		s.bound.cancel = nil
+		return
+	case s.Limit == nil:
+		return
+	}
 	if s.bound.stop != nil && !s.bound.stop() {
 		<-s.bound.expired
 	}

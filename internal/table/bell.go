@@ -24,7 +24,7 @@ func (s *Store) send(
 	if s.d.Apart {
 		return s.ring(ctx, f)
 	}
-	_, err := s.once(ctx, newOp(lane.Release, task{other: f}))
+	err := s.once(ctx, s.newOp(lane.Release, task{other: f}))
 	return err
 }
 

@@ -20,18 +20,6 @@ const (
 	beyond = time.Second
 )
 
-// until is when the caller of an acquire or a hand-over stops waiting, even if the database hangs.
-// It is zero for a task that asks for no lease.
-func (t *task) until() time.Time {
-	switch {
-	case t.acquire.TTL > 0:
-		return after(t.acquire.TTL)
-	case t.handOver != nil:
-		return after(t.handOver.To.TTL)
-	}
-	return time.Time{}
-}
-
 func after(ttl time.Duration) time.Time {
 	now := time.Now()
 	if until := now.Add(ttl).Add(beyond); until.After(now) {
@@ -42,6 +30,7 @@ func after(ttl time.Duration) time.Time {
 
 // call is a task on a lane, with its answer.
 type call struct {
+	engine *engine
 	task
 	answer
 	outcome sqlstore.Outcome // in the batch
@@ -50,6 +39,8 @@ type call struct {
 // task is what the store asks of a lane: one of the hot operations, or any function of a session. A
 // task never changes after a lane has it, so that it can be sent again whatever the outcome was.
 type task struct {
+	// run is what does it alone; see run.go.
+	run      func(context.Context, *sqlstore.Session, *op) error
 	acquire  lease.AcquireRequest
 	renew    []lease.RenewRequest
 	release  lease.Lease
@@ -113,14 +104,22 @@ func (c *call) settle(kind lane.Kind, a sqlstore.Applied) bool {
 
 // used keeps finished operations for reuse, because an operation is a large part of what a call
 // allocates.
-var used = sync.Pool{New: func() any { return lane.NewOp(lane.Acquire, call{}) }}
+var used = sync.Pool{New: func() any { return lane.NewOp(lane.Acquire, call{}, nil) }}
 
-// newOp makes an operation that can be batched, unless the task is an unknown function.
-func newOp(kind lane.Kind, t task) *op {
+// newOp makes an operation that can be batched, unless the task is an unknown function. Its Until is
+// when the caller of an acquire or a hand-over stops waiting, even if the database hangs: it is
+// counted from now, and not from the op's place in a long batch.
+func (e *engine) newOp(kind lane.Kind, t task) *op {
 	op := used.Get().(*op)
-	op.Recycle(kind, call{task: t})
-	op.Until = t.until() // counted from now, not from the op's place in a long batch
-	op.Alone = t.other != nil
-	op.Patience = t.patience
+	op.Recycle(kind, call{engine: e, task: t})
+	op.Run, op.Patience = t.run, t.patience
+	switch {
+	case t.other != nil:
+		op.Run, op.Alone = runOther, true
+	case t.acquire.TTL > 0:
+		op.Until = after(t.acquire.TTL)
+	case t.handOver != nil:
+		op.Until = after(t.handOver.To.TTL)
+	}
 	return op
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// confirmed returns the answer to an acquire or a claim that ended with a and err. If the row was
+// confirmed returns the answer to an acquire or a claim that ended with an error. If the row was
 // read to be the requester's, it reports the grant only after a later commit was acknowledged,
 // because an earlier try may have made it without an acknowledged commit. It extends the lease to
 // the request's TTL, because a claim may find a lease that was passed to it a while ago.
@@ -16,9 +16,6 @@ func (e *engine) confirmed(
 	ctx context.Context, session *sqlstore.Session, r *lease.AcquireRequest, a lease.Acquired,
 	err error,
 ) (lease.Acquired, error) {
-	if err == nil {
-		return a, nil
-	}
 	var found sqlstore.FoundError
 	if !errors.As(err, &found) {
 		return a, err

@@ -47,14 +47,14 @@ func (s *Store) blockers(
 	ctx context.Context, row sqlstore.Expired, least time.Duration,
 ) ([]sqlstore.Blocker, error) {
 	waiting, over := make(chan int64, 1), make(chan error, 1)
-	waiter := newOp(lane.Acquire, task{
+	waiter := s.newOp(lane.Acquire, task{
 		patience: evictTimeout,
 		other: func(ctx context.Context, session *sqlstore.Session) error {
 			return sqlstore.AwaitRow(ctx, session, s.d, row, func(id int64) { waiting <- id })
 		},
 	})
 	go func() {
-		_, err := s.once(ctx, waiter)
+		err := s.once(ctx, waiter)
 		over <- err
 	}()
 	select {
@@ -89,12 +89,12 @@ func (s *Store) endBlockers(
 ) (out []sqlstore.Blocker, _ error) {
 	for {
 		var found []sqlstore.Blocker
-		look := newOp(lane.Release,
+		look := s.newOp(lane.Release,
 			task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
 				found, err = s.d.Evictor.EndBlockers(ctx, session, row, waiter, least)
 				return err
 			}})
-		if _, err := s.once(ctx, look); err != nil {
+		if err := s.once(ctx, look); err != nil {
 			<-over
 			return nil, err
 		}

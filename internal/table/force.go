@@ -54,7 +54,7 @@ type forced struct {
 func (s *Store) force(
 	ctx context.Context, r lease.ForceRequest, bad *lease.Record,
 ) (g forced, err error) {
-	op := newOp(lane.Release, task{
+	op := s.newOp(lane.Release, task{
 		patience: 3 * time.Second,
 		other: func(ctx context.Context, session *sqlstore.Session) error {
 			return session.InTx(ctx, func() (err error) {

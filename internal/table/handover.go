@@ -16,7 +16,7 @@ func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.A
 	for i := range items {
 		// From the zero owner, a batch would take it for an acquire.
 		if out[i].Err = items[i].Check(); out[i].Err == nil && !items[i].From.Owner.IsZero() {
-			ops[i] = newOp(lane.Release, task{handOver: &items[i]})
+			ops[i] = s.newOp(lane.Release, task{run: runHandOver, handOver: &items[i]})
 		}
 	}
 	s.beginAll(ops)

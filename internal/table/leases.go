@@ -29,7 +29,7 @@ func (s *Store) acquire(ctx context.Context, reqs []lease.AcquireRequest) (
 	out, ops := make([]lease.Acquired, len(reqs)), slots(&one, len(reqs))
 	for i, r := range reqs {
 		if out[i].Err = r.Check(); out[i].Err == nil {
-			ops[i] = newOp(lane.Acquire, task{acquire: r})
+			ops[i] = s.newOp(lane.Acquire, task{run: runAcquire, acquire: r})
 		}
 	}
 	s.beginAll(ops)
@@ -86,7 +86,7 @@ func (s *Store) release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 	for i, l := range leases {
 		// A batch would take the zero owner for any expired one.
 		if out[i].Gone = l.Owner.IsZero(); !out[i].Gone {
-			ops[i] = newOp(lane.Release, task{release: l})
+			ops[i] = s.newOp(lane.Release, task{run: runRelease, release: l})
 		}
 	}
 	s.beginAll(ops)
@@ -120,7 +120,7 @@ func (s *Store) renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 	if len(reqs) == 0 {
 		return nil, nil
 	}
-	op, _, err := s.do(ctx, lane.Renew, "renew", reqs[0].Key, task{renew: reqs})
+	op, _, err := s.do(ctx, lane.Renew, "renew", reqs[0].Key, task{run: runRenew, renew: reqs})
 	if len(reqs) > 1 && s.refusedForOne(err) {
 		return s.renewApart(ctx, reqs), nil
 	}

@@ -147,7 +147,7 @@ type version struct {
 // row. An error says nothing, because the next tick asks again.
 func (s *Store) version(ctx context.Context) (version, error) {
 	var now version
-	_, err := s.once(ctx, newOp(lane.Renew,
+	err := s.once(ctx, s.newOp(lane.Renew,
 		task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
 			now.session = session
 			now.n, err = s.d.Version(ctx, session)

@@ -99,7 +99,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	s.lanes, err = lane.Open(ctx, lane.Config[call]{
 		DB: db, Lanes: o.Lanes, Timeout: o.Timeout,
 		Setup: s.eras.After(s.sync.after(relaxing(s.relax, s.d.Setup))),
-		Run:   s.run,
+		Good:  s.good, Together: s.runTogether,
 		Merge: mostMerged, Gate: s.gate(), ReadOnly: s.misleads,
 	})
 	if cause := errors.Unwrap(err); s.sync != nil && sqlstore.IsRefusal(cause) {

@@ -106,7 +106,10 @@ func (s *Store) claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 		a, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "claim", r.Key,
 			func(ctx context.Context, session *sqlstore.Session) (lease.Acquired, error) {
 				a, err := s.d.Claim(ctx, session, r)
-				return s.confirmed(ctx, session, &r, a, err)
+				if err != nil {
+					return s.confirmed(ctx, session, &r, a, err)
+				}
+				return a, nil
 			})
 		out[i] = granted(a, doubtful, err)
 	}

@@ -17,7 +17,7 @@ func (s *Store) Raise(ctx context.Context, reqs []lease.RaiseRequest) ([]lease.R
 	rows := make([]int64, len(reqs))
 	for i, r := range reqs {
 		if out[i].Err = r.Check(); out[i].Err == nil {
-			ops[i] = newOp(lane.Release, task{other: s.raise(r, &rows[i])})
+			ops[i] = s.newOp(lane.Release, task{other: s.raise(r, &rows[i])})
 		}
 	}
 	s.beginAll(ops)

@@ -169,7 +169,7 @@ func (s *Store) swallowed(ctx context.Context, key string) error {
 		return nil
 	}
 	found := make(chan bool, 1) // a lane may write to it after the call has left
-	_, _ = s.once(ctx, newOp(lane.Acquire, task{
+	_ = s.once(ctx, s.newOp(lane.Acquire, task{
 		other: func(ctx context.Context, session *sqlstore.Session) error {
 			err := seize(ctx, session, s.d, key) // mostly it is locked, and needs no transaction
 			if err == nil {

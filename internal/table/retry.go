@@ -53,7 +53,7 @@ const (
 func (e *engine) do(ctx context.Context, kind lane.Kind, verb, key string, t task) (
 	_ answer, doubtful bool, _ error,
 ) {
-	return e.conclude(ctx, verb, key, newOp(kind, t))
+	return e.conclude(ctx, verb, key, e.newOp(kind, t))
 }
 
 // beginAll gives the lanes everything at once, so that they can batch it. An op that must not run
@@ -72,42 +72,56 @@ func (e *engine) beginAll(ops []*op) {
 	}
 }
 
-// conclude is do for an op that may have begun.
+// conclude is do for an op that may have begun. It is all that rowlock knows of retries and of
+// unknown outcomes of one operation: below it, each op is sent once.
 func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (
 	_ answer, doubtful bool, _ error,
 ) {
-	until := e.bound(op)
-	v, err := e.once(ctx, op)
-	if err == nil {
-		answer := op.Body.answer
-		op.Body = call{}
-		used.Put(op)
-		return answer, false, nil
+	if op.Until.IsZero() {
+		e.bound(op)
 	}
-	if v.Class.Retry() && !final(err) {
-		doubtful = v.Class == sqlstore.Unknown
-		tries := 1
-		_, retryErr := backoff.Retry(ctx, func() (struct{}, error) {
-			op = newOp(op.Kind, op.Body.task)
-			op.Until = until
-			op.Alone = true // what fails may make everything in its batch fail
-			v, err = e.once(ctx, op)
-			tries++
-			doubtful = doubtful || err != nil && v.Class == sqlstore.Unknown && !final(err)
-			if err != nil && (!v.Class.Retry() || final(err) || tries >= lockTries &&
-				errors.Is(err, sqlstore.ErrRowLocked)) {
-				return struct{}{}, backoff.Permanent(err)
+	until := op.Until
+	var pauses *backoff.ExponentialBackOff
+	for tries := 1; ; tries++ {
+		class := sqlstore.Unknown
+		err := e.lanes.Do(ctx, op)
+		if err == nil {
+			if err = op.Err; err == nil {
+				a := &op.Body.acquired // of whatever statement, of however many together
+				err = sqlstore.CheckToken(a.Granted, a.Token)
 			}
-			return struct{}{}, err
-		}, backoff.WithBackOff(retry.Pauses()), backoff.WithMaxTries(maxTries-1),
-			backoff.WithMaxElapsedTime(left(until)))
-		if retryErr != nil && err == nil {
-			err = retryErr
+			if err == nil {
+				answer := op.Body.answer
+				op.Body = call{}
+				used.Put(op)
+				return answer, doubtful, nil
+			}
+			class = sqlstore.Judge(e.d, err).Class
 		}
+		// After an error only the task may be read, because a lane may still write the answer.
+		doubtful = doubtful || class == sqlstore.Unknown && !final(err)
+		if !class.Retry() || final(err) || tries == maxTries ||
+			tries >= lockTries && errors.Is(err, sqlstore.ErrRowLocked) {
+			return answer{}, doubtful, e.failure(ctx, verb, key, doubtful, err)
+		}
+		if tries == 1 {
+			pauses = retry.Pauses()
+		} else if !rest(ctx, pauses.NextBackOff(), until) {
+			return answer{}, doubtful, e.failure(ctx, verb, key, doubtful, err)
+		}
+		op = e.newOp(op.Kind, op.Body.task)
+		op.Until = until
+		op.Alone = true // what fails may make everything in its batch fail
 	}
-	if err == nil {
-		return op.Body.answer, doubtful, nil
-	}
+}
+
+// rest pauses between two tries. It reports false if the call ends before the next.
+func rest(ctx context.Context, d time.Duration, until time.Time) bool {
+	return ctx.Err() == nil && !time.Now().Add(d).After(until) && retry.Sleep(ctx, d)
+}
+
+// failure is the error of a call whose last try ended with err.
+func (e *engine) failure(ctx context.Context, verb, key string, doubtful bool, err error) error {
 	err = e.explain(verb, key, err)
 	if doubtful && !errors.Is(err, lease.ErrUnknown) {
 		// The last try is known to have failed; an earlier one may not have.
@@ -116,23 +130,15 @@ func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = oneline.Join(err, ctx.Err())
 	}
-	return answer{}, doubtful, err
+	return err
 }
 
-// once runs op. After an error only the task may be read, because a lane may still write the
-// answer. It checks the token of a grant, however many were granted together.
-func (e *engine) once(ctx context.Context, op *op) (sqlstore.Verdict, error) {
+// once runs an op that asks for no lease, and does not try it again.
+func (e *engine) once(ctx context.Context, op *op) error {
 	if err := e.lanes.Do(ctx, op); err != nil {
-		return sqlstore.Verdict{}, err
+		return err
 	}
-	if op.Err == nil {
-		a := &op.Body.acquired
-		op.Err = sqlstore.CheckToken(a.Granted, a.Token)
-	}
-	if op.Err != nil {
-		return sqlstore.Judge(e.d, op.Err), op.Err
-	}
-	return sqlstore.Verdict{}, nil
+	return op.Err
 }
 
 // final reports whether the caller has left or the store is closed, so that another try is useless.

@@ -25,46 +25,68 @@ func (e *engine) gate() int {
 	return enough
 }
 
-// run executes ops. A single one is its own fast statement. Several are one statement and one
-// commit, as far as that is simple; run defers the others, to be run alone.
-func (e *engine) run(ctx context.Context, session *sqlstore.Session, ops []*op) (good bool) {
-	var err error
-	switch {
-	case len(ops) == 1:
-		err = e.execute(ctx, session, ops[0].Kind, &ops[0].Body)
-		ops[0].Err = err
-	case ops[0].Kind == lane.Renew:
-		err = e.renewTogether(ctx, session, ops)
-	default:
-		err = e.applyTogether(ctx, session, ops)
+// runTogether executes several ops. They are one statement and one commit, as far as that is simple;
+// it defers the others, to be run alone.
+func (e *engine) runTogether(ctx context.Context, session *sqlstore.Session, ops []*op) (good bool) {
+	if ops[0].Kind == lane.Renew {
+		return e.reusable(e.renewTogether(ctx, session, ops))
 	}
-	if e.d.Expects && ops[0].Kind != lane.Renew {
+	err := e.applyTogether(ctx, session, ops)
+	if e.d.Expects {
 		e.expected.grants(ops...)
 	}
-	// Of a batch, what grants runs again alone, and is refused again. Releases need no other
-	// connection.
-	unlearned := len(ops) == 1 && era.IsUnlearned(err)
-	return err == nil || sqlstore.Judge(e.d, err).Class.Good() && !unlearned
+	return e.reusable(err)
 }
 
-func (e *engine) execute(ctx context.Context, session *sqlstore.Session, kind lane.Kind, c *call) (
-	err error,
-) {
-	switch {
-	case c.other != nil:
-		return c.other(ctx, session)
-	case c.within != nil:
-		c.acquired, err = e.passSlot(ctx, session, c)
-	case c.handOver != nil:
-		c.acquired, err = e.d.HandOver(ctx, session, *c.handOver)
-	case kind == lane.Renew:
-		c.renewed, err = e.d.Renew(ctx, session, c.renew)
-	case kind == lane.Release:
-		session.Process, session.Channel = e.process.alone(), e.channel
-		c.released, err = e.d.Release(ctx, session, c.release)
-	default:
-		c.acquired, err = e.d.Acquire(ctx, session, e.strategy, c.acquire)
-		c.acquired, err = e.confirmed(ctx, session, &c.acquire, c.acquired, err)
+// good reports whether the connection can be used again on which an op ended with err.
+func (e *engine) good(err error) bool { return e.reusable(err) && !era.IsUnlearned(err) }
+
+// reusable is good for a batch. What grants runs again alone, and is refused again. Releases need
+// no other connection.
+func (e *engine) reusable(err error) bool {
+	return err == nil || sqlstore.Judge(e.d, err).Class.Good()
+}
+
+// These are the tasks that an op can run alone, each a fast statement of its own.
+
+func runAcquire(ctx context.Context, session *sqlstore.Session, op *op) error {
+	e, c := op.Body.engine, &op.Body
+	a, err := e.d.Acquire(ctx, session, e.strategy, c.acquire)
+	if err != nil {
+		a, err = e.confirmed(ctx, session, &c.acquire, a, err)
+	}
+	c.acquired = a
+	if e.d.Expects {
+		e.expected.grants(op)
 	}
 	return err
+}
+
+func runRelease(ctx context.Context, session *sqlstore.Session, op *op) (err error) {
+	e, c := op.Body.engine, &op.Body
+	session.Process, session.Channel = e.process.alone(), e.channel
+	c.released, err = e.d.Release(ctx, session, c.release)
+	return err
+}
+
+func runHandOver(ctx context.Context, session *sqlstore.Session, op *op) (err error) {
+	e, c := op.Body.engine, &op.Body
+	if c.within != nil {
+		c.acquired, err = e.passSlot(ctx, session, c)
+	} else {
+		c.acquired, err = e.d.HandOver(ctx, session, *c.handOver)
+	}
+	if e.d.Expects {
+		e.expected.grants(op)
+	}
+	return err
+}
+
+func runRenew(ctx context.Context, session *sqlstore.Session, op *op) (err error) {
+	op.Body.renewed, err = op.Body.engine.d.Renew(ctx, session, op.Body.renew)
+	return err
+}
+
+func runOther(ctx context.Context, session *sqlstore.Session, op *op) error {
+	return op.Body.other(ctx, session)
 }

@@ -20,7 +20,7 @@ func (s *Store) PassSlots(
 	for i := range items {
 		if out[i].Err = items[i].Check(); out[i].Err == nil {
 			within := &sqlstore.Within{Name: name, Generation: items[i].Generation}
-			ops[i] = newOp(lane.Release, task{handOver: &items[i].HandOver, within: within})
+			ops[i] = s.newOp(lane.Release, task{run: runHandOver, handOver: &items[i].HandOver, within: within})
 		}
 	}
 	s.beginAll(ops)
