@@ -39,8 +39,8 @@ func Count(what string, answers, items int, err error) error {
 // Each returns one answer for each item: those of the call, or failed(err) for each if the call
 // failed.
 func Each[A any](what string, answers []A, err error, items int, failed func(error) A) []A {
-	if err = Count(what, len(answers), items, err); err != nil {
-		return slices.Repeat([]A{failed(err)}, items)
+	if err != nil || len(answers) != items {
+		return slices.Repeat([]A{failed(Count(what, len(answers), items, err))}, items)
 	}
 	return answers
 }

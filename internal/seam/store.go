@@ -103,14 +103,14 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) []leas
 // AcquireAll asks for all keys or none. A store that cannot do that, or not with these keys, is
 // asked for each: the caller then releases a part that was granted.
 func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {
-	if s.all == nil || len(reqs) == 1 {
-		return s.Acquire(ctx, reqs)
+	if s.all != nil && len(reqs) > 1 {
+		answers, err := s.all.AcquireAll(ctx, reqs)
+		if !errors.Is(err, lease.ErrUnsupported) {
+			return acquired("acquire all", answers, err, len(reqs))
+		}
 	}
-	answers, err := s.all.AcquireAll(ctx, reqs)
-	if errors.Is(err, lease.ErrUnsupported) {
-		return s.Acquire(ctx, reqs)
-	}
-	return acquired("acquire all", answers, err, len(reqs))
+	answers, err := s.store.Acquire(ctx, reqs)
+	return acquired("acquire", answers, err, len(reqs))
 }
 
 // HandOver hands each lease over. Without the ability, Hands is false and HandOver must not be
