@@ -14,13 +14,6 @@ type processes struct {
 	told atomic.Bool // by Meet
 }
 
-// Meet notes a process before it waits for anything. A process that never waits registers nothing,
-// and its releases would leave out the only one that does.
-func (s *Store) Meet(process lease.Owner) {
-	s.process.told.Store(true)
-	s.process.meet(process)
-}
-
 // sure reports whether alone is the process that releases, or none. A client behind a store that
 // does not say which processes there are may be another one.
 func (p *processes) sure() bool { return p.told.Load() || p.alone().IsZero() }

@@ -96,3 +96,10 @@ func perKey[A any](ctx context.Context, s *Store, section string, keys []string,
 	}
 	return out, err
 }
+
+// Meet notes a process before it waits for anything. A process that never waits registers nothing,
+// and its releases would leave out the only one that does.
+func (s *Store) Meet(process lease.Owner) {
+	s.process.told.Store(true)
+	s.process.meet(process)
+}
