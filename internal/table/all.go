@@ -216,22 +216,6 @@ func (s *Store) look(ctx context.Context, reqs []lease.AcquireRequest) (
 	return byKeys(records), err
 }
 
-func keysOf(reqs []lease.AcquireRequest) []string {
-	keys := make([]string, len(reqs))
-	for i := range reqs {
-		keys[i] = reqs[i].Key
-	}
-	return keys
-}
-
-func byKeys(records []lease.Record) map[string]lease.Record {
-	rows := make(map[string]lease.Record, len(records))
-	for _, r := range records {
-		rows[r.Key] = r
-	}
-	return rows
-}
-
 // never returns the reason if a row can never be granted.
 func (s *Store) never(row lease.Record) error {
 	a := sqlstore.Answer{State: sqlstore.StateFree, Token: row.Token}

@@ -110,3 +110,15 @@ func (a *aside) close() {
 	a.drop()
 	<-a.turn
 }
+
+// desk is the session of the trace. A lane would wait while the table is locked, and while it
+// is read, and locks with the lane.
+type desk struct {
+	aside
+	needs int // how many connections the pool must have, if it has fewer
+}
+
+func (k *desk) open(db sqlstore.Pool, d *sqlstore.Dialect, o Options) {
+	k.needs = o.TraceNeeds
+	k.aside.open(db, d.SetupTrace)
+}

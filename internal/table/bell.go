@@ -11,9 +11,6 @@ import (
 const (
 	// bellTimeout bounds a message. The waiters poll if it is not sent by then.
 	bellTimeout = 500 * time.Millisecond
-	// bellMuted is for how long nothing is sent after a message could not be, because the caller of
-	// Unlock waits for it.
-	bellMuted = 5 * time.Second
 )
 
 // send runs f, which sends a message, on a lane or, where to send one may wait, on the bell: a

@@ -14,18 +14,6 @@ import (
 // what a driver leaves.
 const deskTimeout = 4 * time.Second
 
-// desk is the session of the trace. A lane would wait while the table is locked, and while it
-// is read, and locks with the lane.
-type desk struct {
-	aside
-	needs int // how many connections the pool must have, if it has fewer
-}
-
-func (k *desk) open(db sqlstore.Pool, d *sqlstore.Dialect, o Options) {
-	k.needs = o.TraceNeeds
-	k.aside.open(db, d.SetupTrace)
-}
-
 // trace runs f on the desk, once. slow is the cure for what does not end in time.
 func (s *Store) trace(
 	ctx context.Context, verb, key, slow string,

@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -13,7 +11,8 @@ import (
 // look runs share the next one, which begins after all of their commits: a thousand that leave at
 // once look once and end the team once.
 type glance struct {
-	store *Store
+	// end ends those teams, and returns the keys that no member holds now.
+	end func(ctx context.Context, keys []string) map[string]lease.Released
 
 	mu   sync.Mutex
 	next *glanced
@@ -75,10 +74,7 @@ func (g *glance) run(ctx context.Context, mine *glanced) {
 	for key := range mine.keys {
 		keys = append(keys, key)
 	}
-	mine.ended = make(map[string]lease.Released)
-	for _, key := range g.store.emptyTeams(ctx, keys) {
-		mine.ended[key] = g.store.freed(ctx, key)
-	}
+	mine.ended = g.end(ctx, keys)
 	close(mine.done)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,37 +82,4 @@ func (g *glance) run(ctx context.Context, mine *glanced) {
 	if g.next, g.busy = nil, following != nil; g.busy {
 		go g.run(context.Background(), following)
 	}
-}
-
-// emptyTeams returns which keys a team without a live member holds that is to be ended.
-func (s *Store) emptyTeams(ctx context.Context, keys []string) []string {
-	empty, _ := ask(ctx, s.engine, lane.Release, "release", keys[0],
-		func(ctx context.Context, session *sqlstore.Session) (empty []string, err error) {
-			err = session.Query(ctx, s.d.Text("member-others"), []any{s.d.List(keys)},
-				func(row sqlstore.Columns) error {
-					var key []byte
-					var wished int64
-					err := row.Scan(&key, &wished)
-					// A request of this process that is under way joins the team sooner than
-					// it could make another.
-					if wished != 0 || !s.joins.asks(string(key)) {
-						empty = append(empty, string(key))
-					}
-					return err
-				})
-			return empty, err
-		})
-	return empty
-}
-
-// freed ends a team without members, and finds out whether another process waits for its key.
-func (s *Store) freed(ctx context.Context, key string) (out lease.Released) {
-	ended, err := s.endTeam(ctx, key)
-	if err != nil || !ended {
-		return out
-	}
-	if waits, err := s.Awaited(ctx, s.process.alone(), []string{key}); err == nil {
-		out.Awaited = waits[0]
-	}
-	return out
 }

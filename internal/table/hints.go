@@ -10,6 +10,16 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
+// bellMuted is for how long nothing is sent after a message could not be, because the caller of
+// Unlock waits for it.
+const bellMuted = 5 * time.Second
+
+// waits is a registration: a key for which a process may be woken.
+type waits struct {
+	process lease.Owner
+	key     string
+}
+
 // hints is what Listen needs: where to listen and how often. Close ends it.
 type hints struct {
 	pool  sqlstore.Pool // nil if the pool can spare no connection

@@ -136,3 +136,45 @@ func (s *Store) releaseMembers(ctx context.Context, leases []lease.Lease) []leas
 	s.emptied.look(ctx, unsure, told)
 	return out
 }
+
+// endEmpty ends those of keys' teams that have no live member.
+func (s *Store) endEmpty(ctx context.Context, keys []string) map[string]lease.Released {
+	ended := make(map[string]lease.Released)
+	for _, key := range s.emptyTeams(ctx, keys) {
+		ended[key] = s.freed(ctx, key)
+	}
+	return ended
+}
+
+// emptyTeams returns which keys a team without a live member holds that is to be ended.
+func (s *Store) emptyTeams(ctx context.Context, keys []string) []string {
+	empty, _ := ask(ctx, s.engine, lane.Release, "release", keys[0],
+		func(ctx context.Context, session *sqlstore.Session) (empty []string, err error) {
+			err = session.Query(ctx, s.d.Text("member-others"), []any{s.d.List(keys)},
+				func(row sqlstore.Columns) error {
+					var key []byte
+					var wished int64
+					err := row.Scan(&key, &wished)
+					// A request of this process that is under way joins the team sooner than
+					// it could make another.
+					if wished != 0 || !s.joins.asks(string(key)) {
+						empty = append(empty, string(key))
+					}
+					return err
+				})
+			return empty, err
+		})
+	return empty
+}
+
+// freed ends a team without members, and finds out whether another process waits for its key.
+func (s *Store) freed(ctx context.Context, key string) (out lease.Released) {
+	ended, err := s.endTeam(ctx, key)
+	if err != nil || !ended {
+		return out
+	}
+	if waits, err := s.Awaited(ctx, s.process.alone(), []string{key}); err == nil {
+		out.Awaited = waits[0]
+	}
+	return out
+}

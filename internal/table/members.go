@@ -1,48 +1,13 @@
 package table
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
-
-// member is what a statement says of one: the token of its team, or 0 if it was not changed.
-type member struct {
-	token     int64
-	remaining time.Duration
-	err       error
-
-	stays    bool           // others do, so that the team goes on
-	last     bool           // none does
-	refused  lease.Acquired // what is in the way of a request that was not let in
-	doubtful bool           // an earlier try had an unknown outcome
-}
-
-// told is the answer, or only the error.
-func (m member) told(doubtful bool, err error) member {
-	if err != nil {
-		return member{err: err}
-	}
-	m.doubtful = doubtful
-	return m
-}
-
-// id names a member of any team of a key.
-type id struct {
-	key   string
-	owner lease.Owner
-}
-
-// memberOrder is the order in which all statements lock members.
-func memberOrder(a, b lease.RenewRequest) int {
-	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Token, b.Token),
-		slices.Compare(a.Owner[:], b.Owner[:]))
-}
 
 // members runs a section that returns key, owner and team of the members that it has changed, and
 // perhaps what remains of them.
@@ -71,16 +36,6 @@ func (s *Store) members(
 		return nil
 	})
 	return found, err
-}
-
-func answers(
-	reqs []lease.RenewRequest, found map[id]member, doubtful bool, err error,
-) []member {
-	out := make([]member, len(reqs))
-	for i, r := range reqs {
-		out[i] = found[id{r.Key, r.Owner}].told(doubtful, err)
-	}
-	return out
 }
 
 // renewMembers extends members, and nothing but their own rows.

@@ -33,7 +33,7 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 		return nil, facts, s.refusal(err)
 	}
 	e.d, d = located, located
-	s.optimistic, s.emptied.store = o.Optimistic, s
+	s.optimistic, s.emptied.end = o.Optimistic, s.endEmpty
 	s.joins.verb, s.joins.run, s.leaves.verb, s.leaves.run = "share", s.share, "release", s.leave
 	s.hints.open(db, d, o)
 	s.desk.open(db, d, o)

@@ -148,10 +148,6 @@ func failed(a lease.Acquired, err error) lease.Acquired {
 	return lease.Acquired{Err: err, Doubtful: a.Doubtful}
 }
 
-func isTeams(a lease.Acquired) bool {
-	return a.Err == nil && !a.Granted && a.Holder.Remaining == forever
-}
-
 // mostSeized bounds how many rows of one call are looked at.
 const mostSeized = 8
 

@@ -95,8 +95,6 @@ func (s *Store) rehearseAcquire(ctx context.Context, key string) (lease.Lease, e
 	return lease.Lease{Key: key, Owner: r.Owner, Token: got[0].Token}, err
 }
 
-const rehearsalTTL = 30 * time.Second
-
 // rehearseHold renews and releases. A released row may vanish at once, if another client sweeps
 // without retention.
 func (s *Store) rehearseHold(ctx context.Context, l lease.Lease) error {

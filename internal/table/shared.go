@@ -14,9 +14,6 @@ import (
 
 var _ lease.Sharer = (*Store)(nil)
 
-// forever is what remains of a row that a team holds: it has no end.
-const forever = time.Duration(1<<63 - 1)
-
 // shares refuses a store whose rows are no locks by themselves.
 func (s *Store) shares() error {
 	if s.optimistic || s.d.Names().Home != lease.HomeTable {
@@ -53,14 +50,6 @@ func byNote(reqs []lease.AcquireRequest) map[string][]int {
 		notes[r.Note] = append(notes[r.Note], i)
 	}
 	return notes
-}
-
-func pick[A any](all []A, at []int) []A {
-	out := make([]A, len(at))
-	for n, i := range at {
-		out[n] = all[i]
-	}
-	return out
 }
 
 // again asks once more for keys that were refused because a team held them that has ended by now,

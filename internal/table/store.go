@@ -4,53 +4,10 @@
 package table
 
 import (
-	"fmt"
-	"time"
-
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
-
-func vanished(what string) error {
-	return fmt.Errorf("%w: %s: is there a trigger or a row policy on the table?", lease.ErrCorrupt,
-		what)
-}
-
-// Options configure a Store.
-type Options struct {
-	// Began is called after the store has begun an era of the table; see package era. May be nil.
-	Began func(start int64)
-	// Lanes is how many connections to keep.
-	Lanes int
-	// Strategy is what an acquire tries first.
-	Strategy sqlstore.Strategy
-	// Timeout bounds one statement.
-	Timeout time.Duration
-	// Evicts has Open check whether this user may do what Evict does, and warn if not.
-	Evicts bool
-	// Limit bounds a call that asks for no lease and whose ctx has no deadline, to within a
-	// second; 0 means 30 s. The TTL bounds a call that asks for leases.
-	Limit time.Duration
-	// Hints lets Listen borrow one more connection of the pool while it listens.
-	Hints bool
-	// Watch is how often Listen checks whether the database has changed, if the server sends no
-	// messages; 0 means 10 ms.
-	Watch time.Duration
-	// TraceNeeds is how many connections the pool must have for the trace, if it has fewer; 0: it
-	// has enough. The trace borrows one more than the lanes and Listen.
-	TraceNeeds int
-	// RequireSync has every lane refuse a server that would acknowledge a commit that no other server
-	// has.
-	RequireSync bool
-	// Relax has a release wait for no disk and no standby, where a session can do that for one
-	// transaction.
-	Relax bool
-	// Optimistic says that the dialect locks no row that it only reads. The queue does, so Open
-	// does not try it and callers must not use it. A user who may not raise floors or delete is
-	// let in, but cannot sweep.
-	Optimistic bool
-}
 
 // Store keeps leases as rows.
 type Store struct {
@@ -109,6 +66,14 @@ func (s *Store) Era() int64 { return s.eras.Newest() }
 func (s *Store) HoldEras() (admit func(start int64), free func()) { return s.eras.Hold() }
 
 var _ seam.EraGate = (*Store)(nil)
+
+// Relaxes reports whether a release may be less durable than a grant. rowlock.New refuses that with
+// Config.DurableRelease. On MySQL and MariaDB the setting is the server's, and none is.
+func (s *Store) Relaxes() bool { return s.relax && s.d.Name() != "mysql" }
+
+// RequiresSync reports whether every lane has refused a server whose commits wait for no other. See
+// lease.SyncRequirer.
+func (s *Store) RequiresSync() bool { return s.sync != nil }
 
 // Close ends every Listen, runs what is pending to its end and closes the connections.
 func (s *Store) Close() error {

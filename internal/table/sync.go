@@ -58,11 +58,3 @@ func (c *synchronous) doubts() []string {
 	}
 	return c.weak
 }
-
-// Relaxes reports whether a release may be less durable than a grant. rowlock.New refuses that with
-// Config.DurableRelease. On MySQL and MariaDB the setting is the server's, and none is.
-func (s *Store) Relaxes() bool { return s.relax && s.d.Name() != "mysql" }
-
-// RequiresSync reports whether every lane has refused a server whose commits wait for no other. See
-// lease.SyncRequirer.
-func (s *Store) RequiresSync() bool { return s.sync != nil }

@@ -13,12 +13,6 @@ import (
 // A server that can only wake a process does not say for which key. The store then reads those keys
 // for which the process may have been woken, and reports the free ones.
 
-// waits is a registration: a key for which a process may be woken.
-type waits struct {
-	process lease.Owner
-	key     string
-}
-
 // late is how much longer than its registration a key is kept: the server's clock counts that from
 // when it writes the row.
 const late = 5 * time.Second

@@ -1,0 +1,67 @@
+package table
+
+import "github.com/rowlockdb/rowlock/lease"
+
+// only returns the error of a batch of one as the call's own, because callers of a single operation
+// check that one.
+func only[T any](items []T, err func(T) error) error {
+	if len(items) == 1 {
+		return err(items[0])
+	}
+	return nil
+}
+
+// splitShared answers the leases of members by another way than the others.
+func splitShared[Q, A any](
+	items []Q, shared func(Q) bool, own, members func([]Q) ([]A, error),
+) ([]A, error) {
+	var at [2][]int
+	for i, q := range items {
+		n := 0
+		if shared(q) {
+			n = 1
+		}
+		at[n] = append(at[n], i)
+	}
+	out := make([]A, len(items))
+	for n, f := range [2]func([]Q) ([]A, error){own, members} {
+		if len(at[n]) == 0 {
+			continue
+		}
+		part, err := f(pick(items, at[n]))
+		if err != nil && len(part) != len(at[n]) {
+			return nil, err
+		}
+		if len(items) == 1 {
+			return part, err
+		}
+		for k, i := range at[n] { // the error of a part of one is its answer's
+			out[i] = part[k]
+		}
+	}
+	return out, nil
+}
+
+func pick[A any](all []A, at []int) []A {
+	out := make([]A, len(at))
+	for n, i := range at {
+		out[n] = all[i]
+	}
+	return out
+}
+
+func keysOf(reqs []lease.AcquireRequest) []string {
+	keys := make([]string, len(reqs))
+	for i := range reqs {
+		keys[i] = reqs[i].Key
+	}
+	return keys
+}
+
+func byKeys(records []lease.Record) map[string]lease.Record {
+	rows := make(map[string]lease.Record, len(records))
+	for _, r := range records {
+		rows[r.Key] = r
+	}
+	return rows
+}

@@ -1,0 +1,59 @@
+package table
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// forever is what remains of a row that a team holds: it has no end.
+const forever = time.Duration(1<<63 - 1)
+
+func isTeams(a lease.Acquired) bool {
+	return a.Err == nil && !a.Granted && a.Holder.Remaining == forever
+}
+
+// member is what a statement says of one: the token of its team, or 0 if it was not changed.
+type member struct {
+	token     int64
+	remaining time.Duration
+	err       error
+
+	stays    bool           // others do, so that the team goes on
+	last     bool           // none does
+	refused  lease.Acquired // what is in the way of a request that was not let in
+	doubtful bool           // an earlier try had an unknown outcome
+}
+
+// told is the answer, or only the error.
+func (m member) told(doubtful bool, err error) member {
+	if err != nil {
+		return member{err: err}
+	}
+	m.doubtful = doubtful
+	return m
+}
+
+// id names a member of any team of a key.
+type id struct {
+	key   string
+	owner lease.Owner
+}
+
+// memberOrder is the order in which all statements lock members.
+func memberOrder(a, b lease.RenewRequest) int {
+	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Token, b.Token),
+		slices.Compare(a.Owner[:], b.Owner[:]))
+}
+
+func answers(
+	reqs []lease.RenewRequest, found map[id]member, doubtful bool, err error,
+) []member {
+	out := make([]member, len(reqs))
+	for i, r := range reqs {
+		out[i] = found[id{r.Key, r.Owner}].told(doubtful, err)
+	}
+	return out
+}
