@@ -3,6 +3,7 @@
 package seam
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -43,4 +44,32 @@ func Each[A any](what string, answers []A, err error, items int, failed func(err
 		return slices.Repeat([]A{failed(Count(what, len(answers), items, err))}, items)
 	}
 	return answers
+}
+
+// acquired is Each for requests that may be granted. Beside an error an answer's other fields mean
+// nothing, so that none of them gets past here: a grant and an error never travel together.
+func acquired(what string, answers []lease.Acquired, err error, items int) []lease.Acquired {
+	if err != nil || len(answers) != items {
+		return slices.Repeat([]lease.Acquired{{Err: Count(what, len(answers), items, err)}}, items)
+	}
+	for i := range answers {
+		if err := answers[i].Err; err != nil {
+			answers[i] = lease.Acquired{Err: err}
+		}
+	}
+	return answers
+}
+
+// outage marks an error of a server that cannot be reached or takes no writes, as during a
+// failover. The request was certainly not applied.
+type outage struct{ error }
+
+func (e outage) Unwrap() error { return e.error }
+
+// Outage marks err as one that may pass without its caller's doing.
+func Outage(err error) error { return outage{err} }
+
+// IsOutage reports whether err was marked, and nothing of the request has an unknown outcome.
+func IsOutage(err error) bool {
+	return errors.As(err, new(outage)) && !errors.Is(err, lease.ErrUnknown)
 }

@@ -83,3 +83,10 @@ func (s *Store) Close() error {
 	s.eras.Close()
 	return nil
 }
+
+// Measure returns what the store knows of its connections.
+func (s *Store) Measure() seam.Measures {
+	m := s.lanes.Measure()
+	m.Listening = s.hints.connected()
+	return m
+}
