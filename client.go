@@ -10,16 +10,13 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/acquire"
 	"github.com/rowlockdb/rowlock/internal/bidq"
+	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/cycle"
-	"github.com/rowlockdb/rowlock/internal/evict"
 	"github.com/rowlockdb/rowlock/internal/fairq"
 	"github.com/rowlockdb/rowlock/internal/hint"
-	"github.com/rowlockdb/rowlock/internal/inflight"
 	"github.com/rowlockdb/rowlock/internal/isnil"
-	"github.com/rowlockdb/rowlock/internal/loss"
 	"github.com/rowlockdb/rowlock/internal/observe"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/orphan"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
@@ -41,7 +38,7 @@ type core struct {
 	keeper
 	owned     io.Closer // the store, if Open made it
 	asker     *acquire.Asker
-	evictions *evict.Watch
+	evictions *cleanup.Evictions
 	cycles    *cycle.Watch
 	reaper    *reaper.Reaper
 	cleaner   *reaper.Reaper // of the trace
@@ -94,8 +91,8 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	c.cfg, c.store, c.unnoted = cfg, able, lease.StoredNote(cfg.Identity, "")
 	c.holds, c.closed = make(map[*hold]struct{}), make(chan struct{})
 	c.tables = able.Tables()
-	c.calls = inflight.New()
-	c.orphans = orphan.Start(able, cfg.Fair, cfg.Logger)
+	c.calls = cleanup.NewCalls()
+	c.orphans = cleanup.Start(able, cfg.Fair, cfg.Logger)
 	c.dog = watchdog.New(store, watchdog.Config{
 		Failed: c.renewFailed, Renewed: c.renewed, Skewed: c.skewed, Late: c.startTrace(tracer),
 	})
@@ -104,7 +101,7 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 		Suspect: cfg.Hooks.Suspected,
 	})
 	c.events = observe.New(&observe.Poller{Store: store, Every: cfg.WatchEvery, Closed: c.closed})
-	c.reasons = &loss.Reasons{
+	c.reasons = &cleanup.Reasons{
 		Store: able, Calls: c.calls, Log: cfg.Logger, Forced: cfg.Hooks.Forced,
 	}
 	c.startQueue()
@@ -151,7 +148,7 @@ func (c *Client) startTrace(store lease.Tracer) func(lease.Lease, time.Duration)
 // startQueue makes what gets keys, what gives them up, and the queue between.
 func (c *Client) startQueue() {
 	cfg, after, hooks := c.cfg, c.cfg.EvictAfter, c.cfg.Hooks
-	c.evictions = &evict.Watch{
+	c.evictions = &cleanup.Evictions{
 		Store: c.store, After: after, Calls: c.calls, Log: cfg.Logger, Evicted: hooks.Evicted,
 		Freed: func(key string) { c.queue.Wake(key) },
 	}

@@ -13,13 +13,11 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/acquire"
+	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/handback"
 	"github.com/rowlockdb/rowlock/internal/hint"
-	"github.com/rowlockdb/rowlock/internal/inflight"
-	"github.com/rowlockdb/rowlock/internal/loss"
 	"github.com/rowlockdb/rowlock/internal/observe"
-	"github.com/rowlockdb/rowlock/internal/orphan"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
@@ -62,8 +60,8 @@ type keeper struct {
 	store   *seam.Store
 	tables  any // compares equal for clients on the same tables
 	dog     *watchdog.Watchdog
-	calls   *inflight.Calls
-	orphans *orphan.Cleaner
+	calls   *cleanup.Calls
+	orphans *cleanup.Cleaner
 	queue   interface {
 		acquire.Queue
 		handback.Queue
@@ -87,7 +85,7 @@ type reports struct {
 	counts  counts
 	events  *observe.Poller
 	trace   *trace.Recorder // nil: off
-	reasons *loss.Reasons
+	reasons *cleanup.Reasons
 }
 
 // registry has the locks of a client.

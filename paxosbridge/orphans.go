@@ -3,7 +3,7 @@ package paxosbridge
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/internal/orphan"
+	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -11,11 +11,11 @@ import (
 // orphans release what movers may have been granted after they gave up. Without them the key would
 // wait for the end of the mover's lease, which a cluster may also extend: etcd renews every lease
 // when it elects a leader.
-type orphans struct{ table, cluster *orphan.Cleaner }
+type orphans struct{ table, cluster *cleanup.Cleaner }
 
 func (o *orphans) start(table Table, cluster Cluster, cfg *Config) {
-	o.table = orphan.Start(seam.Of(table), false, cfg.Logger)
-	o.cluster = orphan.Start(seam.Of(cluster), false, cfg.Logger)
+	o.table = cleanup.Start(seam.Of(table), false, cfg.Logger)
+	o.cluster = cleanup.Start(seam.Of(cluster), false, cfg.Logger)
 }
 
 // add has the lease of a mover's request released until no delayed request can be granted it. Each
@@ -30,7 +30,7 @@ func (o *orphans) add(of lease.AcquireRequest) {
 
 // stop releases once more, for as long as a move's step may take.
 func (o *orphans) stop(cfg *Config) {
-	for _, cleaner := range []*orphan.Cleaner{o.table, o.cluster} {
+	for _, cleaner := range []*cleanup.Cleaner{o.table, o.cluster} {
 		ctx, cancel := context.WithTimeout(context.Background(), min(cfg.MoveTimeout, serverBound))
 		if open, _ := cleaner.Counts(); open == 0 {
 			cancel() // nothing to settle

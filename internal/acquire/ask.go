@@ -9,10 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/cycle"
-	"github.com/rowlockdb/rowlock/internal/evict"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/orphan"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -22,8 +21,8 @@ type Asker struct {
 	Store *seam.Store
 	// Fair: keys are claimed in the order of the store's queue.
 	Fair      bool
-	Orphans   *orphan.Cleaner
-	Evictions *evict.Watch
+	Orphans   *cleanup.Cleaner
+	Evictions *cleanup.Evictions
 	// Cycles watches the calls that wait.
 	Cycles *cycle.Watch
 	// Hooks are called on the goroutines of calls, with their ctx.

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/handback"
-	"github.com/rowlockdb/rowlock/internal/orphan"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -39,7 +39,7 @@ func releaseInside(t *testing.T, late time.Duration, guess bool) {
 		}
 	}
 	store := seam.Of(s)
-	orphans := orphan.Start(store, false, slog.New(slog.DiscardHandler))
+	orphans := cleanup.Start(store, false, slog.New(slog.DiscardHandler))
 	defer func() { _ = orphans.Stop(t.Context()) }()
 	r := &handback.Releaser{Store: store, Orphans: orphans, Queue: hung{}}
 	defer r.Stop()

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/orphan"
+	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -120,7 +120,7 @@ func Leases(items []*Item) []lease.Lease {
 type Releaser struct {
 	Store   *seam.Store
 	Queue   Queue
-	Orphans *orphan.Cleaner
+	Orphans *cleanup.Cleaner
 
 	deadline sharedDeadline
 }

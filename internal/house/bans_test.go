@@ -18,7 +18,7 @@ var groups = map[string][]string{
 	// They import the standard library and lease at most, so that any package may use them.
 	"leaves": {
 		"./internal/isnil", "./internal/oneline", "./internal/allkeys", "./internal/seam", "./internal/whoami",
-		"./internal/orphan", "./internal/tell",
+		"./internal/cleanup", "./internal/tell",
 	},
 	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants", "./internal/attack/chaos"},
 }

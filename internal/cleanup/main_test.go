@@ -1,4 +1,4 @@
-package orphan_test
+package cleanup_test
 
 import (
 	"testing"

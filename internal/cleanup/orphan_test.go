@@ -1,4 +1,4 @@
-package orphan_test
+package cleanup_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/orphan"
+	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
@@ -44,8 +44,8 @@ func (n *noted) calls() [][]string {
 	return slices.Clone(n.keys)
 }
 
-func cleaning(t *testing.T, s *noted) *orphan.Cleaner {
-	c := orphan.Start(seam.Of(s), false, slog.New(slog.DiscardHandler))
+func cleaning(t *testing.T, s *noted) *cleanup.Cleaner {
+	c := cleanup.Start(seam.Of(s), false, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = c.Stop(context.Background()) })
 	return c
 }

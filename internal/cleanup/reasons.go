@@ -1,5 +1,4 @@
-// Package loss finds out why a lock was lost, for the log of the client that held it.
-package loss
+package cleanup
 
 import (
 	"context"
@@ -7,19 +6,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/inflight"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// most bounds the losses that wait for their reason: after an outage of the database all locks are
-// lost, and for the same one.
-const most = 64
+// mostLost bounds the losses that wait for their reason: after an outage of the database all locks
+// are lost, and for the same one.
+const mostLost = 64
 
-// Reasons reads the records of forced releases. Its exported fields are set before the first Ask.
+// Reasons finds out why a lock was lost, for the log of the client that held it: it reads the
+// records of forced releases. Its exported fields are set before the first Ask.
 type Reasons struct {
 	Store *seam.Store
-	Calls *inflight.Calls
+	Calls *Calls
 	Log   *slog.Logger
 	// Forced is told of each record of a lost lock. It may be nil.
 	Forced func(ctx context.Context, f lease.Forced)
@@ -42,7 +41,7 @@ func (r *Reasons) Ask(l lease.Lease) {
 		}
 		go r.run(forces)
 	}
-	if len(r.lost) < most {
+	if len(r.lost) < mostLost {
 		r.lost = append(r.lost, l)
 	}
 }

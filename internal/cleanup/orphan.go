@@ -1,5 +1,7 @@
-// Package orphan releases the leases that requests with an unknown outcome may have left.
-package orphan
+// Package cleanup is what a client does beside its calls and after them: it releases the leases
+// that requests with an unknown outcome may have left, ends the sessions that keep an expired key
+// locked, finds out why a lock was lost, and counts the calls that Close must wait for.
+package cleanup
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package inflight_test
+package cleanup_test
 
 import (
 	"context"
@@ -6,12 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/inflight"
+	"github.com/rowlockdb/rowlock/internal/cleanup"
 )
 
 func TestDrainWaitsForTheLastCallAndLetsNoneIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := inflight.New()
+		c := cleanup.NewCalls()
 		for range 2 {
 			if !c.Enter() {
 				t.Fatal("a call was refused before Drain")
@@ -38,7 +38,7 @@ func TestDrainWaitsForTheLastCallAndLetsNoneIn(t *testing.T) {
 
 func TestDrainEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := inflight.New()
+		c := cleanup.NewCalls()
 		c.Enter()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

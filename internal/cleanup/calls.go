@@ -1,12 +1,12 @@
-// Package inflight counts calls, so that closing can wait for the last of them.
-package inflight
+package cleanup
 
 import (
 	"context"
 	"sync"
 )
 
-// Calls counts the calls that may leave a lease behind. Make it with New.
+// Calls counts the calls that may leave a lease behind, so that closing can wait for the last of
+// them. Make it with NewCalls.
 type Calls struct {
 	mu      sync.Mutex
 	n       int
@@ -14,8 +14,8 @@ type Calls struct {
 	done    chan struct{} // closed when no call is left and none is let in
 }
 
-// New returns a counter without calls.
-func New() *Calls { return &Calls{done: make(chan struct{})} }
+// NewCalls returns a counter without calls.
+func NewCalls() *Calls { return &Calls{done: make(chan struct{})} }
 
 // Enter counts a call. It reports false once Drain was called: the caller must then do nothing.
 func (c *Calls) Enter() bool {

@@ -1,7 +1,4 @@
-// Package evict notes since when keys have been found expired and locked by another transaction,
-// and has the store end the session that locks the row: its client may have vanished, and the
-// server may not learn that for hours.
-package evict
+package cleanup
 
 import (
 	"context"
@@ -12,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/inflight"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -24,13 +20,15 @@ const (
 	timeout = 5 * time.Second
 )
 
-// Watch watches keys that are expired and locked. Its fields are set before Start.
-type Watch struct {
+// Evictions notes since when keys have been found expired and locked by another transaction, and
+// has the store end the session that locks the row: its client may have vanished, and the server
+// may not learn that for hours. Its fields are set before its first use.
+type Evictions struct {
 	Store *seam.Store
 	// After is how long a key stays expired and locked before a session is ended. 0 or less: for
 	// ever.
 	After time.Duration
-	Calls *inflight.Calls
+	Calls *Calls
 	Log   *slog.Logger
 	// Evicted is called with each session that was ended, or with the error why it was not. ctx has
 	// the values of the attempt's that found the key. May be nil.
@@ -53,7 +51,7 @@ type lockedKey struct {
 
 // Found notes how much of its lease the holder of key has left, as an attempt has found. A holder
 // with time left is not evicted. An eviction goes on when ctx, the attempt's, has ended.
-func (w *Watch) Found(ctx context.Context, key string, remaining time.Duration) {
+func (w *Evictions) Found(ctx context.Context, key string, remaining time.Duration) {
 	switch {
 	case w.After <= 0 || !w.Store.Evicts():
 	case remaining > 0:
@@ -66,7 +64,7 @@ func (w *Watch) Found(ctx context.Context, key string, remaining time.Duration) 
 }
 
 // Forget ends the watch of a key that is not locked.
-func (w *Watch) Forget(key string) {
+func (w *Evictions) Forget(key string) {
 	if w.n.Load() == 0 {
 		return
 	}
@@ -77,7 +75,7 @@ func (w *Watch) Forget(key string) {
 }
 
 // isDue reports true to one caller, which must then evict.
-func (w *Watch) isDue(key string, now time.Time) bool {
+func (w *Evictions) isDue(key string, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := w.keys[key]
@@ -101,7 +99,7 @@ func (w *Watch) isDue(key string, now time.Time) bool {
 }
 
 // makeRoom forgets keys that no caller has asked for recently.
-func (w *Watch) makeRoom(now time.Time) bool {
+func (w *Evictions) makeRoom(now time.Time) bool {
 	for key, k := range w.keys {
 		if !k.busy && now.Sub(k.last) > 2*w.After {
 			delete(w.keys, key)
@@ -111,7 +109,7 @@ func (w *Watch) makeRoom(now time.Time) bool {
 }
 
 // evict has the sessions ended that lock key's row, tells of them, and has the waiters bid again.
-func (w *Watch) evict(ctx context.Context, key string) {
+func (w *Evictions) evict(ctx context.Context, key string) {
 	defer w.Calls.Leave()
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -140,7 +138,7 @@ func (w *Watch) evict(ctx context.Context, key string) {
 
 // again fixes when the next eviction is due: soon if no session was found, because its transaction
 // may have been too young.
-func (w *Watch) again(key string, found bool) {
+func (w *Evictions) again(key string, found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if k := w.keys[key]; k != nil {
@@ -153,7 +151,7 @@ func (w *Watch) again(key string, found bool) {
 }
 
 // note keeps why a key is still locked, for those that ask for it.
-func (w *Watch) note(key string, why error) {
+func (w *Evictions) note(key string, why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if k := w.keys[key]; k != nil {
@@ -162,7 +160,7 @@ func (w *Watch) note(key string, why error) {
 }
 
 // Why says what an eviction has found to keep an expired key locked, or nothing.
-func (w *Watch) Why(key string) string {
+func (w *Evictions) Why(key string) string {
 	if w == nil || w.n.Load() == 0 {
 		return ""
 	}
@@ -174,7 +172,7 @@ func (w *Watch) Why(key string) string {
 	return ""
 }
 
-func (w *Watch) tell(ctx context.Context, key string, session int64, err error) {
+func (w *Evictions) tell(ctx context.Context, key string, session int64, err error) {
 	if err != nil {
 		w.note(key, err)
 		w.Log.WarnContext(ctx, "rowlock: an expired key stays locked by a transaction",
