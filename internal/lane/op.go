@@ -78,8 +78,8 @@ func (op *Op[T]) finish() {
 	}
 }
 
-// Again has an op that was in a batch of Together, and that was certainly not applied, run once more:
-// next, and alone if alone is true. Its caller can still withdraw it.
+// Again has an op that was in a batch of Together, and that was certainly not applied, run once
+// more: next, and alone if alone is true. Its caller can still withdraw it.
 func (op *Op[T]) Again(alone bool) { op.again, op.Alone = true, alone }
 
 // putBack makes a running op pending once more; false if its caller has left meanwhile.

@@ -106,8 +106,8 @@ func (c *call) settle(kind lane.Kind, a sqlstore.Applied) bool {
 // allocates.
 var used = sync.Pool{New: func() any { return lane.NewOp(lane.Acquire, call{}, nil) }}
 
-// newOp makes an operation that can be batched, unless the task is an unknown function. Its Until is
-// when the caller of an acquire or a hand-over stops waiting, even if the database hangs: it is
+// newOp makes an operation that can be batched, unless the task is an unknown function. Its Until
+// is when the caller of an acquire or a hand-over stops waiting, even if the database hangs: it is
 // counted from now, and not from the op's place in a long batch.
 func (e *engine) newOp(kind lane.Kind, t task) *op {
 	op := used.Get().(*op)

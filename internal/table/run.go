@@ -25,8 +25,8 @@ func (e *engine) gate() int {
 	return enough
 }
 
-// runTogether executes several ops. They are one statement and one commit, as far as that is simple;
-// it defers the others, to be run alone.
+// runTogether executes several ops. They are one statement and one commit, as far as that is
+// simple; it defers the others, to be run alone.
 func (e *engine) runTogether(ctx context.Context, session *sqlstore.Session, ops []*op) (good bool) {
 	if ops[0].Kind == lane.Renew {
 		return e.reusable(e.renewTogether(ctx, session, ops))
