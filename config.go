@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/trace"
-	"github.com/rowlockdb/rowlock/internal/whoami"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/reaper"
 )
@@ -239,7 +239,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.HandOvers = cmp.Or(c.HandOvers, 16)
 	c.EvictAfter = cmp.Or(c.EvictAfter, 30*time.Second)
 	c.Trace = c.Trace.withDefaults()
-	c.Identity = cmp.Or(c.Identity, whoami.Default())
+	c.Identity = cmp.Or(c.Identity, sqlstore.DefaultIdentity())
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -292,5 +292,5 @@ func (c Config) check() error {
 	if err := c.Trace.check(); err != nil {
 		return err
 	}
-	return whoami.Check(c.Identity)
+	return sqlstore.CheckIdentity(c.Identity)
 }

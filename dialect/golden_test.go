@@ -12,7 +12,6 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
 )
 
 var update = flag.Bool("update", false, "write the golden listings instead of comparing with them")
@@ -65,7 +64,7 @@ func list(t *testing.T, b *strings.Builder, title, file string, loaded sqlstore.
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut := section.Cut(string(text))
+	cut := sqlstore.CutSections(string(text))
 	if marks := strings.Count("\n"+string(text), "\n-- name:"); marks != len(cut) {
 		t.Errorf("%s has %d names and %d statements: a name has a-z and - only", title, marks, len(cut))
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
 )
 
 // uses are what a program can do, with the files that have its statements. Those of a lock are not
@@ -95,7 +94,7 @@ func rightsIn(t *testing.T, files []string) map[string][]string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range section.Cut(string(text)) {
+			for _, s := range sqlstore.CutSections(string(text)) {
 				for table, rights := range rightsOf(s.SQL) {
 					all[table] = append(all[table], rights...)
 				}

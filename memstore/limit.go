@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/allkeys"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -58,7 +58,7 @@ func (s *Store) AcquireWithin(
 	if err := l.CheckSlots(reqs, n); err != nil {
 		return nil, err
 	}
-	if err := allkeys.CheckAny(reqs, n); err != nil {
+	if err := seam.CheckAny(reqs, n); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {

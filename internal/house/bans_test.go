@@ -17,7 +17,7 @@ var groups = map[string][]string{
 	},
 	// They import the standard library and lease at most, so that any package may use them.
 	"leaves": {
-		"./internal/isnil", "./internal/oneline", "./internal/allkeys", "./internal/seam", "./internal/whoami",
+		"./internal/isnil", "./internal/oneline", "./internal/seam",
 		"./internal/cleanup", "./internal/tell",
 	},
 	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants", "./internal/attack/chaos"},

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // mutant is one guard broken, on one database.
@@ -81,7 +81,7 @@ func unread(db, statement, text string) bool {
 
 func mutantsIn(db, file, text string) (out []mutant) {
 	at := 0
-	for _, s := range section.Cut(text) {
+	for _, s := range sqlstore.CutSections(text) {
 		mark := "-- name: " + s.Name + "\n"
 		at += strings.Index(text[at:], mark) + len(mark)
 		if slices.Contains(listings, s.Name) || unread(db, s.Name, text) {

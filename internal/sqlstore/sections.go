@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"maps"
 	"sync"
-
-	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
 )
 
 // Sections is the SQL of one dialect by section name. The files have the same names in every
@@ -39,7 +37,7 @@ func ParseSections(text string, names Names, quote string) Sections {
 	s := make(Sections, len(cut))
 	for _, c := range cut {
 		// Labeled last: Fill would put a table's name into the label.
-		s[c.Name] = section.Label(c.Name, names.Fill(c.SQL, quote))
+		s[c.Name] = LabelSection(c.Name, names.Fill(c.SQL, quote))
 	}
 	return s
 }
@@ -48,12 +46,12 @@ func ParseSections(text string, names Names, quote string) Sections {
 // the program, which every client of every namespace needs.
 var cuts sync.Map
 
-func cutOf(text string) []section.Section {
+func cutOf(text string) []Section {
 	if cut, ok := cuts.Load(text); ok {
-		return cut.([]section.Section)
+		return cut.([]Section)
 	}
-	cut, _ := cuts.LoadOrStore(text, section.Cut(text))
-	return cut.([]section.Section)
+	cut, _ := cuts.LoadOrStore(text, CutSections(text))
+	return cut.([]Section)
 }
 
 // Texts has the sections of a dialect.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/allkeys"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -21,7 +21,7 @@ var _ lease.AllAcquirer = (*Store)(nil)
 func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 	[]lease.Acquired, error,
 ) {
-	if err := allkeys.Check(reqs); err != nil || len(reqs) == 0 {
+	if err := seam.CheckAll(reqs); err != nil || len(reqs) == 0 {
 		return nil, err
 	}
 	out, err := s.acquireAll(ctx, reqs)

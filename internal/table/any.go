@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/allkeys"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -20,7 +20,7 @@ var _ lease.AnyAcquirer = (*Store)(nil)
 func (s *Store) AcquireAny(ctx context.Context, reqs []lease.AcquireRequest, n int) (
 	[]lease.Acquired, error,
 ) {
-	if err := allkeys.CheckAny(reqs, n); err != nil {
+	if err := seam.CheckAny(reqs, n); err != nil {
 		return nil, err
 	}
 	out, err := s.acquireAny(ctx, reqs, n)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/internal/allkeys"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -64,7 +64,7 @@ func (s *Store) AcquireWithin(
 	if err := l.CheckSlots(reqs, n); err != nil {
 		return nil, err
 	}
-	if err := allkeys.CheckAny(reqs, n); err != nil {
+	if err := seam.CheckAny(reqs, n); err != nil {
 		return nil, err
 	}
 	changes := changesOf(reqs)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -60,7 +59,7 @@ func statements(d *sqlstore.Dialect) map[string]string {
 		quote, limit = "`", bound
 	}
 	all := make(map[string]string)
-	sections := section.Cut(string(text))
+	sections := sqlstore.CutSections(string(text))
 	held := ""
 	for _, s := range sections {
 		if s.Name == "held" {
@@ -71,7 +70,7 @@ func statements(d *sqlstore.Dialect) map[string]string {
 		if strings.HasPrefix(s.Name, "by-") {
 			s.SQL = strings.Replace(held, "@page", s.SQL, 1)
 		}
-		all[s.Name] = limit(section.Label("console-"+s.Name, d.Names().Fill(s.SQL, quote)))
+		all[s.Name] = limit(sqlstore.LabelSection("console-"+s.Name, d.Names().Fill(s.SQL, quote)))
 	}
 	return all
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -106,7 +106,7 @@ var placeholder = regexp.MustCompile(`\$\d+|\?\d*`)
 
 // named returns the statement with its parameters' names.
 func (w borrowed) named(text string) (string, error) {
-	for _, s := range section.Cut(text) {
+	for _, s := range sqlstore.CutSections(text) {
 		if s.Name != w.from {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 func main() {
@@ -112,7 +112,7 @@ func page(root string, r room) (string, error) {
 		}
 		from = filepath.ToSlash(from)
 		fmt.Fprintf(&b, "\n## [%s](../../%s)\n", from, from)
-		for _, c := range section.Cut(string(text)) {
+		for _, c := range sqlstore.CutSections(string(text)) {
 			runs := sentence(r.name, c.Name)
 			if runs == "" {
 				return "", fmt.Errorf("%s: calls.txt does not say what runs %q", from, c.Name)

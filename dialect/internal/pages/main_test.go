@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 const root = "../../.."
@@ -55,7 +55,7 @@ func TestEverySentenceIsOfAStatement(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range section.Cut(string(text)) {
+			for _, c := range sqlstore.CutSections(string(text)) {
 				if name := r.name + "/" + c.Name; calls[name] != "" {
 					used[name] = true
 				} else {

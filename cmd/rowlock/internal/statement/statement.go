@@ -6,12 +6,11 @@ import (
 	"embed"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
 )
 
 // All returns the statements of a kind in their order, with the names of the tables filled in. The
 // error says that there is no file for the kind.
-func All(files embed.FS, kind string, names sqlstore.Names) ([]section.Section, error) {
+func All(files embed.FS, kind string, names sqlstore.Names) ([]sqlstore.Section, error) {
 	text, err := files.ReadFile(kind + ".sql")
 	if err != nil {
 		return nil, err
@@ -20,7 +19,7 @@ func All(files embed.FS, kind string, names sqlstore.Names) ([]section.Section, 
 	if kind == "mysql" {
 		quote = "`"
 	}
-	all := section.Cut(string(text))
+	all := sqlstore.CutSections(string(text))
 	for i := range all {
 		all[i].SQL = names.Fill(all[i].SQL, quote)
 	}
@@ -35,7 +34,7 @@ func Labeled(files embed.FS, kind string, names sqlstore.Names) map[string]strin
 	}
 	out := make(map[string]string, len(all))
 	for _, s := range all {
-		out[s.Name] = section.Label(s.Name, s.SQL)
+		out[s.Name] = sqlstore.LabelSection(s.Name, s.SQL)
 	}
 	return out
 }

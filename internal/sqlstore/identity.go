@@ -1,6 +1,4 @@
-// Package whoami is the identity of a program: which process on which machine an operator has to
-// look at.
-package whoami
+package sqlstore
 
 import (
 	"fmt"
@@ -14,8 +12,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Check returns an error that wraps lease.ErrConfig for an identity that is not shown as it is.
-func Check(identity string) error {
+// CheckIdentity returns an error that wraps lease.ErrConfig for an identity that is not shown as it
+// is.
+func CheckIdentity(identity string) error {
 	const cure = "leave it empty for host/pid/program"
 	switch {
 	case len(identity) > lease.MaxIdentity:
@@ -28,8 +27,9 @@ func Check(identity string) error {
 	return nil
 }
 
-// Default returns host/pid/program of this process.
-func Default() string {
+// DefaultIdentity returns host/pid/program of this process: which process on which machine an
+// operator has to look at.
+func DefaultIdentity() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "unknown"
@@ -38,13 +38,14 @@ func Default() string {
 	if len(os.Args) > 0 && os.Args[0] != "" {
 		program = filepath.Base(os.Args[0])
 	}
-	return Of(host, os.Getpid(), program)
+	return identityOf(host, os.Getpid(), program)
 }
 
-// Of returns host/pid/program as an identity that passes Check, whatever the names have in them.
-func Of(host string, pid int, program string) string {
+// identityOf returns host/pid/program as an identity that passes CheckIdentity, whatever the names
+// have in them.
+func identityOf(host string, pid int, program string) string {
 	all := strings.ToValidUTF8(host+"/"+strconv.Itoa(pid)+"/"+program, "?")
-	return Cut(strings.Map(shown, all), lease.MaxIdentity)
+	return CutText(strings.Map(shown, all), lease.MaxIdentity)
 }
 
 func shown(r rune) rune {
@@ -54,8 +55,8 @@ func shown(r rune) rune {
 	return r
 }
 
-// Cut returns the first bytes of valid UTF-8, at most so many, and no part of a rune.
-func Cut(s string, most int) string {
+// CutText returns the first bytes of valid UTF-8, at most so many, and no part of a rune.
+func CutText(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

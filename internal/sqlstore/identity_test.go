@@ -1,4 +1,4 @@
-package whoami
+package sqlstore
 
 import (
 	"strings"
@@ -17,12 +17,12 @@ func TestEveryDefaultIsAnIdentity(t *testing.T) {
 		{"w", strings.Repeat("é", 100), "w/7/" + strings.Repeat("é", 62)},
 		{"ww", strings.Repeat("é", 100), "ww/7/" + strings.Repeat("é", 61)},
 	} {
-		got := Of(c.host, 7, c.program)
-		if got != c.want || Check(got) != nil || !utf8.ValidString(got) || len(got) > lease.MaxIdentity {
+		got := identityOf(c.host, 7, c.program)
+		if got != c.want || CheckIdentity(got) != nil || !utf8.ValidString(got) || len(got) > lease.MaxIdentity {
 			t.Errorf("%q on %q is %q, want %q", c.program, c.host, got, c.want)
 		}
 	}
-	if err := Check(Default()); err != nil {
+	if err := CheckIdentity(DefaultIdentity()); err != nil {
 		t.Error(err)
 	}
 }

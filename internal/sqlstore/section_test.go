@@ -1,10 +1,10 @@
-package section_test
+package sqlstore_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore/section"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 func TestAFileIsCutAtItsNames(t *testing.T) {
@@ -17,7 +17,7 @@ func TestAFileIsCutAtItsNames(t *testing.T) {
 		{name: "none", comment: "Nothing."},
 	}
 	var got []parts
-	for _, s := range section.Cut(file) {
+	for _, s := range sqlstore.CutSections(file) {
 		got = append(got, parts{s.Name, s.Comment(), s.SQL})
 	}
 	if !slices.Equal(got, want) {
@@ -36,7 +36,7 @@ func TestALabelStandsAfterTheVerb(t *testing.T) {
 		"rowlock_hold": "rowlock_hold",
 		`"rowlock"`:    `"rowlock"`,
 	} {
-		if got := section.Label("s", sql); got != want {
+		if got := sqlstore.LabelSection("s", sql); got != want {
 			t.Errorf("%q is labeled %q", sql, got)
 		}
 	}
