@@ -183,3 +183,88 @@ type renewal struct {
 }
 
 func (r renewal) request() *lease.RenewRequest { return &r.op.Body.renew[r.n] }
+
+const (
+	// mostPiped is how many ops are sent as plain statements with one commit. The statement for
+	// many costs as much as a dozen of them, and little more for each.
+	mostPiped = 16
+	// unpipedFor is how many batches have no plain statements after one whose plain statements
+	// were mostly in vain: of keys that are held, or have no row.
+	unpipedFor = 8
+)
+
+// pipes reports whether n ops are to be tried by their plain statements first.
+func (e *engine) pipes(session *sqlstore.Session, n int) bool {
+	if e.d.Piper == nil || session.Wire == nil || n > mostPiped {
+		return false
+	}
+	if e.unpiped.Load() <= 0 {
+		return true
+	}
+	e.unpiped.Add(-1) // of two lanes at once, one may count below 0
+	return false
+}
+
+// pipe sends the plain statements of ops together. left is what they could not do.
+func (e *engine) pipe(ctx context.Context, session *sqlstore.Session, ops []*op) (
+	left []*op, err error,
+) {
+	tried := len(ops)
+	left, err = e.together(ctx, session, ops, func(ctx context.Context, session *sqlstore.Session,
+		changes []sqlstore.Change,
+	) ([]sqlstore.Applied, error) {
+		return e.d.Piper.Pipe(ctx, session, e.strategy, changes)
+	})
+	if 2*len(left) > tried {
+		e.unpiped.Store(unpipedFor)
+	}
+	return left, err
+}
+
+// passSlot runs one hand-over of a slot.
+func (e *engine) passSlot(
+	ctx context.Context, session *sqlstore.Session, c *call,
+) (lease.Acquired, error) {
+	applied, err := e.d.ApplyWithin(ctx, session, []sqlstore.Change{c.change(lane.Release)}, c.within)
+	if err != nil || applied[0].Outcome != sqlstore.Done {
+		return lease.Acquired{}, err
+	}
+	return lease.Acquired{Granted: true, Token: applied[0].Token}, nil
+}
+
+// passSlots runs the hand-overs of slots among ops, in one statement for each limit, and returns
+// the other ops. A slot that is not handed over, for whatever reason, is to be released.
+func (e *engine) passSlots(ctx context.Context, session *sqlstore.Session, ops []*op) (
+	rest []*op, err error,
+) {
+	if !slices.ContainsFunc(ops, func(o *op) bool { return o.Body.within != nil }) {
+		return ops, nil
+	}
+	limits := make(map[sqlstore.Within][]*op)
+	rest = ops[:0]
+	for _, op := range ops {
+		if w := op.Body.within; w != nil {
+			limits[*w] = append(limits[*w], op)
+		} else {
+			rest = append(rest, op)
+		}
+	}
+	for within, some := range limits {
+		if err != nil {
+			later(some, true)
+			continue
+		}
+		_, err = e.together(ctx, session, some, func(
+			ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change,
+		) ([]sqlstore.Applied, error) {
+			applied, err := e.d.ApplyWithin(ctx, session, changes, &within)
+			for i := range applied {
+				if applied[i].Outcome != sqlstore.Done {
+					applied[i].Outcome = sqlstore.Gone
+				}
+			}
+			return applied, err
+		})
+	}
+	return rest, err
+}

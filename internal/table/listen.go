@@ -10,6 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -92,8 +93,8 @@ func (s *Store) keepListening(
 		if errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrConfig) {
 			return err
 		}
-		if err := pause(ctx, pauses.NextBackOff()); err != nil {
-			return err
+		if !retry.Sleep(ctx, pauses.NextBackOff()) {
+			return ctx.Err()
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -111,7 +112,7 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 	}
 	// A busy database is not a refusal: many processes may open it at this moment.
 	for err = s.rehearse(ctx, o); errors.Is(err, lease.ErrBusy) &&
-		pause(ctx, 50*time.Millisecond) == nil; {
+		retry.Sleep(ctx, 50*time.Millisecond); {
 		err = s.rehearse(ctx, o)
 	}
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -166,8 +167,8 @@ func (s *Store) sweepTickets(ctx context.Context, o lease.SweepOptions) error {
 			return err
 		}
 		after = dead[len(dead)-1]
-		if err := pause(ctx, o.Pause); err != nil {
-			return err
+		if !retry.Sleep(ctx, o.Pause) {
+			return ctx.Err()
 		}
 	}
 }

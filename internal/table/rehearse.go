@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -77,8 +78,8 @@ func (s *Store) rehearseReap(ctx context.Context, key string, o Options) error {
 		if removed > 0 || time.Since(began) > busyPatience {
 			return vanished("a dead row was not removed")
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return err
+		if !retry.Sleep(ctx, 20*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 }
@@ -140,8 +141,8 @@ func (s *Store) rehearseRenew(ctx context.Context, l lease.Lease) error {
 			return fmt.Errorf("%w: other transactions kept a row of rowlock's own locked for %s; open "+
 				"again", lease.ErrBusy, busyPatience)
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return err
+		if !retry.Sleep(ctx, 20*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 }

@@ -157,18 +157,6 @@ func (e *engine) OnLane(
 	return err
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // bound gives an op an end. Without one, a call without deadline took eight
 // tries of a statement's timeout each, and the wait for a lane before each: 70 s at a lease of 30
 // s.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -32,7 +33,7 @@ func (s *Store) lay(ctx context.Context, g lane.Ghost) {
 		return
 	}
 	for rest := firstLook; s.runs(ctx, g.ID); rest = min(2*rest, lastLook) {
-		if pause(ctx, rest) != nil {
+		if !retry.Sleep(ctx, rest) {
 			return
 		}
 	}

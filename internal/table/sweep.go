@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -118,8 +119,8 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 			w.removed += removed
 			w.gathered -= n
 			w.dead[bucket] = keys[n:]
-			if err := pause(ctx, w.opts.Pause); err != nil {
-				return err
+			if !retry.Sleep(ctx, w.opts.Pause) {
+				return ctx.Err()
 			}
 		}
 	}

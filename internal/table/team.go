@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -184,8 +185,8 @@ func (s *Store) sweepMembers(ctx context.Context, o lease.SweepOptions) error {
 			return err
 		}
 		more = len(dead) >= o.Batch
-		if err := pause(ctx, o.Pause); err != nil {
-			return err
+		if !retry.Sleep(ctx, o.Pause) {
+			return ctx.Err()
 		}
 	}
 	return s.sweepTeams(ctx, o)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -62,8 +63,8 @@ func (s *Store) SweepTrace(
 		if removed += n; err != nil || n < int64(batch) {
 			return removed, err
 		}
-		if err := pause(ctx, o.Pause); err != nil {
-			return removed, err
+		if !retry.Sleep(ctx, o.Pause) {
+			return removed, ctx.Err()
 		}
 	}
 }
