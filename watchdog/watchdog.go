@@ -81,8 +81,11 @@ func (d *Watchdog) Keep(h *Held, sent time.Time) error {
 	h.trust(sent)
 	d.mu.Lock()
 	now, ahead := time.Now(), d.clock.since(sent)
-	h.advance(ahead, now)
-	if err := d.refusal(h, sent, now, ahead); err != nil {
+	if ahead > 0 {
+		h.advance(ahead, now)
+	}
+	if d.stopped || h.over(now) != nil {
+		err := d.refusal(h, sent, now, ahead)
 		d.mu.Unlock()
 		return err
 	}

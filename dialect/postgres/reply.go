@@ -93,23 +93,22 @@ func isBinary(oid uint32) bool {
 
 // cellOf is a value as the server has sent it, nil for NULL.
 func cellOf(oid uint32, v []byte) sqlstore.Cell {
-	var n int64
+	c := sqlstore.Cell{Kind: sqlstore.CellInt}
 	switch {
 	case v == nil:
-		return sqlstore.Cell{}
-	case !isBinary(oid), oid == pgtype.ByteaOID:
-		return sqlstore.Cell{Kind: sqlstore.CellBytes, Bytes: v}
+		c.Kind = sqlstore.CellNull
 	case oid == pgtype.Int8OID && len(v) == 8:
-		n = int64(binary.BigEndian.Uint64(v))
+		c.Int = int64(binary.BigEndian.Uint64(v))
 	case oid == pgtype.Int4OID && len(v) == 4:
-		n = int64(int32(binary.BigEndian.Uint32(v)))
+		c.Int = int64(int32(binary.BigEndian.Uint32(v)))
 	case oid == pgtype.Int2OID && len(v) == 2:
-		n = int64(int16(binary.BigEndian.Uint16(v)))
+		c.Int = int64(int16(binary.BigEndian.Uint16(v)))
 	case oid == pgtype.BoolOID && len(v) == 1:
-		return sqlstore.TruthCell(v[0] != 0)
+		c.Int = int64(v[0])
+	case isBinary(oid) && oid != pgtype.ByteaOID:
+		c.Kind, c.Odd = sqlstore.CellOdd, fmt.Sprintf("a value of %d bytes of type %d", len(v), oid)
 	default:
-		odd := fmt.Sprintf("a value of %d bytes of type %d", len(v), oid)
-		return sqlstore.Cell{Kind: sqlstore.CellOdd, Odd: odd}
+		c.Kind, c.Bytes = sqlstore.CellBytes, v
 	}
-	return sqlstore.Cell{Kind: sqlstore.CellInt, Int: n}
+	return c
 }

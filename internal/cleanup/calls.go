@@ -33,12 +33,7 @@ func (c *Calls) Enter() bool {
 func (c *Calls) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.n--
-	c.check()
-}
-
-func (c *Calls) check() {
-	if c.closing && c.n == 0 {
+	if c.n--; c.closing && c.n == 0 {
 		close(c.done)
 	}
 }
@@ -46,8 +41,9 @@ func (c *Calls) check() {
 // Drain lets no more calls in, and returns when the last has left or ctx has ended. Call it once.
 func (c *Calls) Drain(ctx context.Context) {
 	c.mu.Lock()
-	c.closing = true
-	c.check()
+	if c.closing = true; c.n == 0 {
+		close(c.done)
+	}
 	c.mu.Unlock()
 	select {
 	case <-c.done:

@@ -141,7 +141,7 @@ func (e *Eras) Current(s *sqlstore.Session) error {
 // holds returns an error if a session must not grant in its era.
 func (e *Eras) holds(start int64) error {
 	switch {
-	case start < e.Newest():
+	case start < e.newest.Load():
 		return sqlstore.NotSent{Err: errPassed}
 	case start > e.gates.last.Load():
 		return sqlstore.NotSent{Err: seam.ErrNewEra}

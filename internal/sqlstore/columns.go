@@ -118,21 +118,16 @@ func cellOf(v driver.Value) Cell {
 	case int64:
 		return Cell{Kind: CellInt, Int: v}
 	case bool:
-		return TruthCell(v)
+		if v {
+			return Cell{Kind: CellInt, Int: 1}
+		}
+		return Cell{Kind: CellInt}
 	case []byte:
 		return Cell{Kind: CellBytes, Bytes: v}
 	case string:
 		return Cell{Kind: CellBytes, Bytes: []byte(v)}
 	}
 	return Cell{Kind: CellOdd, Odd: fmt.Sprintf("%T", v)}
-}
-
-// TruthCell is a truth value.
-func TruthCell(v bool) Cell {
-	if v {
-		return Cell{Kind: CellInt, Int: 1}
-	}
-	return Cell{Kind: CellInt}
 }
 
 // ScanSQL is Columns.Scan of a row of database/sql.

@@ -130,7 +130,7 @@ func (s *Session) run() error {
 		return err
 	}
 	err := s.job.err
-	if err == nil {
+	if err == nil && s.Relays {
 		err = s.acknowledged(s.job.ctx)
 	}
 	s.job.err, s.job.ctx, s.job.args = nil, nil, nil

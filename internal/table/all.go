@@ -36,7 +36,7 @@ func (s *Store) acquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 ) {
 	places, changes := inKeyOrder(reqs)
 	applied, doubtful,
-		err := askTwice(ctx, s.engine, lane.Acquire, "acquire all", changes[0].From.Key,
+		err := askTwice(ctx, s.engine, about{lane.Acquire, "acquire all", changes[0].From.Key},
 		func(ctx context.Context, session *sqlstore.Session) ([]sqlstore.Applied, error) {
 			return s.applyAll(ctx, session, changes)
 		})

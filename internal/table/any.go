@@ -39,7 +39,7 @@ func (s *Store) acquireAny(ctx context.Context, reqs []lease.AcquireRequest, n i
 ) {
 	changes := changesOf(reqs)
 	applied, doubtful,
-		err := askTwice(ctx, s.engine, lane.Acquire, "acquire any", reqs[0].Key,
+		err := askTwice(ctx, s.engine, about{lane.Acquire, "acquire any", reqs[0].Key},
 		func(ctx context.Context, session *sqlstore.Session) ([]sqlstore.Applied, error) {
 			return s.applyAny(ctx, session, changes, n)
 		})

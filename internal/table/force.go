@@ -115,7 +115,7 @@ func (s *Store) fencing(
 // isHere returns an error for a key whose row another kind of store locks. Such a row is not waited
 // for, because a transaction may be its lock.
 func (s *Store) isHere(ctx context.Context, key string) error {
-	away, err := ask(ctx, s.engine, lane.Acquire, "force release of", key,
+	away, err := ask(ctx, s.engine, about{lane.Acquire, "force release of", key},
 		func(ctx context.Context, session *sqlstore.Session) (n int, err error) {
 			err = session.QueryRow(ctx, s.d.Text("force-home"), []any{[]byte(key)}, &n)
 			return n, err
@@ -170,7 +170,7 @@ func (s *Store) repair(
 // ForceReleases reads the records in one statement that locks nothing.
 func (s *Store) ForceReleases(ctx context.Context, f lease.ForcedFilter) ([]lease.Forced, error) {
 	f.Limit = cmp.Or(max(f.Limit, 0), 1000)
-	return ask(ctx, s.engine, lane.Acquire, "list forced releases", f.Key,
+	return ask(ctx, s.engine, about{lane.Acquire, "list forced releases", f.Key},
 		func(ctx context.Context, session *sqlstore.Session) ([]lease.Forced, error) {
 			return sqlstore.ForceReleases(ctx, session, s.d, f)
 		})

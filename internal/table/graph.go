@@ -92,7 +92,7 @@ func (s *Store) Edges(
 		chains[i] = string(from[i][:])
 	}
 	args := []any{s.d.List(chains), flag(by.Process), limit}
-	return ask(ctx, s.engine, lane.Acquire, "edges", "",
+	return ask(ctx, s.engine, about{lane.Acquire, "edges", ""},
 		func(ctx context.Context, session *sqlstore.Session) (edges []lease.Edge, err error) {
 			err = session.Query(ctx, s.d.Text("wait-edges"), args, func(row sqlstore.Columns) error {
 				e, err := scanEdge(row)

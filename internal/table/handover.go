@@ -62,7 +62,7 @@ func (s *Store) whose(ctx context.Context, h lease.HandOver) (a lease.Acquired, 
 			return a, false, fmt.Errorf("hand over %q: %w", r.Key, err)
 		}
 		a.Token = rows[0].Token
-		a.Granted, err = ask(ctx, s.engine, lane.Release, "hand over", r.Key,
+		a.Granted, err = ask(ctx, s.engine, about{lane.Release, "hand over", r.Key},
 			func(ctx context.Context, session *sqlstore.Session) (bool, error) {
 				return sqlstore.Confirm(ctx, session, s.d, rows[0].Lease, 0)
 			})

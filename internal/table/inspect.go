@@ -58,7 +58,7 @@ func (s *Store) listed(ctx context.Context, f lease.Filter) ([]lease.Record, err
 	}
 	args = append(args, f.Limit)
 	newest := seam.ReadsNewest(ctx)
-	return ask(ctx, s.engine, lane.Acquire, "inspect", f.Prefix,
+	return ask(ctx, s.engine, about{lane.Acquire, "inspect", f.Prefix},
 		func(ctx context.Context, session *sqlstore.Session) (found []lease.Record, err error) {
 			if newest {
 				if err := s.eras.Current(session); err != nil {

@@ -20,7 +20,7 @@ func (s *Store) join(ctx context.Context, note string, reqs []lease.RenewRequest
 		text = []byte(note)
 	}
 	if len(reqs) == 1 {
-		m, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "share", reqs[0].Key,
+		m, doubtful, err := askTwice(ctx, s.engine, about{lane.Acquire, "share", reqs[0].Key},
 			func(ctx context.Context, session *sqlstore.Session) (member, error) {
 				return s.joinOne(ctx, session, text, &reqs[0])
 			})
@@ -28,7 +28,7 @@ func (s *Store) join(ctx context.Context, note string, reqs []lease.RenewRequest
 	}
 	rows := slices.Clone(reqs)
 	slices.SortFunc(rows, memberOrder)
-	found, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "share", reqs[0].Key,
+	found, doubtful, err := askTwice(ctx, s.engine, about{lane.Acquire, "share", reqs[0].Key},
 		func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
 			return s.joinAll(ctx, session, text, rows)
 		})

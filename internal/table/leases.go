@@ -36,7 +36,7 @@ func (s *Store) acquire(ctx context.Context, reqs []lease.AcquireRequest) (
 	for i, op := range ops {
 		if op != nil {
 			a, doubtful, err := s.conclude(ctx, "acquire", reqs[i].Key, op)
-			if isUntaken(err) && !doubtful {
+			if err != nil && isUntaken(err) && !doubtful {
 				if why := s.swallowed(ctx, reqs[i].Key); why != nil {
 					err = why
 				}
@@ -120,7 +120,7 @@ func (s *Store) renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 	if len(reqs) == 0 {
 		return nil, nil
 	}
-	op, _, err := s.do(ctx, lane.Renew, "renew", reqs[0].Key, task{run: runRenew, renew: reqs})
+	op, _, err := s.conclude(ctx, "renew", reqs[0].Key, s.newOp(lane.Renew, task{run: runRenew, renew: reqs}))
 	if len(reqs) > 1 && s.refusedForOne(err) {
 		return s.renewApart(ctx, reqs), nil
 	}

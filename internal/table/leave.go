@@ -15,14 +15,14 @@ import (
 // leave removes members, several in one statement. Of one it also tells whether others stay.
 func (s *Store) leave(ctx context.Context, _ string, reqs []lease.RenewRequest) []member {
 	if len(reqs) == 1 && reqs[0].Token != 0 {
-		m, doubtful, err := askTwice(ctx, s.engine, lane.Release, "release", reqs[0].Key,
+		m, doubtful, err := askTwice(ctx, s.engine, about{lane.Release, "release", reqs[0].Key},
 			func(ctx context.Context, session *sqlstore.Session) (member, error) {
 				return s.leaveOne(ctx, session, &reqs[0], true)
 			})
 		return []member{m.told(doubtful, err)}
 	}
 	reqs = slices.Clone(reqs)
-	found, doubtful, err := askTwice(ctx, s.engine, lane.Release, "release", reqs[0].Key,
+	found, doubtful, err := askTwice(ctx, s.engine, about{lane.Release, "release", reqs[0].Key},
 		func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
 			rows, err := s.named(ctx, session, reqs)
 			if err != nil {
@@ -148,7 +148,7 @@ func (s *Store) endEmpty(ctx context.Context, keys []string) map[string]lease.Re
 
 // emptyTeams returns which keys a team without a live member holds that is to be ended.
 func (s *Store) emptyTeams(ctx context.Context, keys []string) []string {
-	empty, _ := ask(ctx, s.engine, lane.Release, "release", keys[0],
+	empty, _ := ask(ctx, s.engine, about{lane.Release, "release", keys[0]},
 		func(ctx context.Context, session *sqlstore.Session) (empty []string, err error) {
 			err = session.Query(ctx, s.d.Text("member-others"), []any{s.d.List(keys)},
 				func(row sqlstore.Columns) error {

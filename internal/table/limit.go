@@ -18,7 +18,7 @@ func (s *Store) MakeLimit(ctx context.Context, l lease.Limit) (lease.Limit, erro
 	if err := l.Check(); err != nil {
 		return l, err
 	}
-	found, err := ask(ctx, s.engine, lane.Acquire, "make limit", l.Name,
+	found, err := ask(ctx, s.engine, about{lane.Acquire, "make limit", l.Name},
 		func(ctx context.Context, session *sqlstore.Session) (sqlstore.Limit, error) {
 			found, err := sqlstore.LookAtLimit(ctx, session, s.d, l.Name)
 			if err != nil || found.Exists {
@@ -40,7 +40,7 @@ func (s *Store) Resize(ctx context.Context, l lease.Limit) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
-	found, err := ask(ctx, s.engine, lane.Acquire, "resize limit", l.Name,
+	found, err := ask(ctx, s.engine, about{lane.Acquire, "resize limit", l.Name},
 		func(ctx context.Context, session *sqlstore.Session) (bool, error) {
 			return sqlstore.ResizeLimit(ctx, session, s.d, l.Name, l.Slots)
 		})
@@ -69,7 +69,7 @@ func (s *Store) AcquireWithin(
 	}
 	changes := changesOf(reqs)
 	got, doubtful,
-		err := askTwice(ctx, s.engine, lane.Acquire, "acquire slots", l.Name,
+		err := askTwice(ctx, s.engine, about{lane.Acquire, "acquire slots", l.Name},
 		func(ctx context.Context, session *sqlstore.Session) (within, error) {
 			return s.applyWithin(ctx, session, l, changes, n)
 		})

@@ -44,7 +44,7 @@ func (s *Store) renewMembers(ctx context.Context, reqs []lease.RenewRequest) []l
 	slices.SortFunc(rows, memberOrder)
 	out := make([]lease.Renewed, len(reqs))
 	var left map[id]member
-	found, err := ask(ctx, s.engine, lane.Release, "renew", reqs[0].Key,
+	found, err := ask(ctx, s.engine, about{lane.Release, "renew", reqs[0].Key},
 		func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
 			found, err := s.extend(ctx, session, rows)
 			if err == nil && len(found) < len(rows) {

@@ -53,7 +53,7 @@ func (s *Store) mayDepart(ctx context.Context, key string, epoch int64) error {
 	if s.d.OneWriter {
 		return nil // each opening of a file begins an era, also that of a command that moves a key
 	}
-	now, err := ask(ctx, s.engine, lane.Release, "move", key, s.eras.Clock)
+	now, err := ask(ctx, s.engine, about{lane.Release, "move", key}, s.eras.Clock)
 	if err != nil || lease.EpochStart(epoch+3) <= era.Start(now) {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
 func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) (
 	ok bool, err error,
 ) {
-	return ask(ctx, s.engine, lane.Release, "confirm the home of", key,
+	return ask(ctx, s.engine, about{lane.Release, "confirm the home of", key},
 		func(ctx context.Context, session *sqlstore.Session) (bool, error) {
 			return sqlstore.ConfirmHome(ctx, session, s.d, key, sqlstore.Placement{Home: home, Epoch: epoch})
 		})
@@ -121,7 +121,7 @@ func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) 
 func (s *Store) move(
 	ctx context.Context, section, key string, args []any, to sqlstore.Placement,
 ) (bool, error) {
-	n, doubtful, err := askTwice(ctx, s.engine, lane.Release, section, key,
+	n, doubtful, err := askTwice(ctx, s.engine, about{lane.Release, section, key},
 		func(ctx context.Context, session *sqlstore.Session) (int64, error) {
 			return session.Change(ctx, s.d.Text(section), args...)
 		})

@@ -64,10 +64,10 @@ func (s *Store) Leave(ctx context.Context, waiters []lease.Lease) error {
 	}
 	waiters = slices.SortedStableFunc(slices.Values(waiters),
 		func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
-	_, _, err := s.do(ctx, lane.Release, "leave", waiters[0].Key,
+	_, _, err := s.conclude(ctx, "leave", waiters[0].Key, s.newOp(lane.Release,
 		task{other: func(ctx context.Context, session *sqlstore.Session) error {
 			return s.d.Leave(ctx, session, waiters)
-		}})
+		}}))
 	return err
 }
 
@@ -76,7 +76,7 @@ func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Plac
 	if len(waiters) == 0 {
 		return nil, nil
 	}
-	places, err := ask(ctx, s.engine, lane.Acquire, "places", waiters[0].Key,
+	places, err := ask(ctx, s.engine, about{lane.Acquire, "places", waiters[0].Key},
 		func(ctx context.Context, session *sqlstore.Session) ([]lease.Place, error) {
 			return s.d.Places(ctx, session, waiters)
 		})
@@ -104,7 +104,7 @@ func (s *Store) claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 		if out[i].Err = r.Check(); out[i].Err != nil {
 			continue
 		}
-		a, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "claim", r.Key,
+		a, doubtful, err := askTwice(ctx, s.engine, about{lane.Acquire, "claim", r.Key},
 			func(ctx context.Context, session *sqlstore.Session) (lease.Acquired, error) {
 				a, err := s.d.Claim(ctx, session, r)
 				if err != nil {
@@ -124,7 +124,7 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed,
 	ctx, cancel := s.oneAfterAnother(ctx, len(leases))
 	defer cancel()
 	for i, l := range leases {
-		got, doubtful, err := askTwice(ctx, s.engine, lane.Release, "pass", l.Key,
+		got, doubtful, err := askTwice(ctx, s.engine, about{lane.Release, "pass", l.Key},
 			func(ctx context.Context, session *sqlstore.Session) (lease.Passed, error) {
 				return s.pass(ctx, session, l)
 			})
@@ -152,7 +152,7 @@ func (s *Store) pass(
 func (s *Store) sweepTickets(ctx context.Context, o lease.SweepOptions) error {
 	retention := sqlstore.Micros(o.Retention)
 	for after := (lease.Lease{}); ; {
-		dead, err := ask(ctx, s.engine, lane.Acquire, "sweep", "",
+		dead, err := ask(ctx, s.engine, about{lane.Acquire, "sweep", ""},
 			func(ctx context.Context, session *sqlstore.Session) ([]lease.Lease, error) {
 				return s.d.DeadTickets(ctx, session, after, retention, o.Batch)
 			})

@@ -58,7 +58,7 @@ func (s *Store) rejoin(
 	ctx context.Context, again, reqs []lease.RenewRequest, out []member,
 ) {
 	slices.SortFunc(again, memberOrder)
-	found, doubtful, err := askTwice(ctx, s.engine, lane.Acquire, "share", again[0].Key,
+	found, doubtful, err := askTwice(ctx, s.engine, about{lane.Acquire, "share", again[0].Key},
 		func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
 			return s.extend(ctx, session, again)
 		})

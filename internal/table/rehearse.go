@@ -53,7 +53,7 @@ func (s *Store) rehearse(ctx context.Context, o Options) error {
 	if err := s.rehearseInterest(ctx, key); err != nil {
 		return err
 	}
-	if _, err := ask(ctx, s.engine, lane.Release, "rehearse an era", "", s.eras.Rehearse); err != nil {
+	if _, err := ask(ctx, s.engine, about{lane.Release, "rehearse an era", ""}, s.eras.Rehearse); err != nil {
 		return err
 	}
 	return s.rehearseReap(ctx, key, o)

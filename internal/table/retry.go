@@ -13,26 +13,30 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
+// about is which operation is asked for, and in whose turn among those that wait for a lane.
+type about struct {
+	kind      lane.Kind
+	verb, key string
+}
+
 // ask returns the answer of f on a lane.
 func ask[A any](
-	ctx context.Context, e *engine, kind lane.Kind, verb, key string,
-	f func(context.Context, *sqlstore.Session) (A, error),
+	ctx context.Context, e *engine, what about, f func(context.Context, *sqlstore.Session) (A, error),
 ) (A, error) {
-	answer, _, err := askTwice(ctx, e, kind, verb, key, f)
+	answer, _, err := askTwice(ctx, e, what, f)
 	return answer, err
 }
 
 // askTwice also reports whether an earlier try had an unknown outcome.
 func askTwice[A any](
-	ctx context.Context, e *engine, kind lane.Kind, verb, key string,
-	f func(context.Context, *sqlstore.Session) (A, error),
+	ctx context.Context, e *engine, what about, f func(context.Context, *sqlstore.Session) (A, error),
 ) (A, bool, error) {
 	var answer, none A
-	_, doubtful, err := e.do(ctx, kind, verb, key,
+	_, doubtful, err := e.conclude(ctx, what.verb, what.key, e.newOp(what.kind,
 		task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
 			answer, err = f(ctx, session)
 			return err
-		}})
+		}}))
 	if err != nil {
 		return none, doubtful, err // the answer may still be written to
 	}
@@ -46,16 +50,6 @@ const (
 	lockTries = 5 // for a locked row: a taker is gone by then, a fence is not
 )
 
-// do runs one operation until its outcome is known, if it can be. It retries what was certainly not
-// applied, and also what may have been, because every operation is idempotent per owner: a repeated
-// acquire finds its own row, and confirms it. doubtful says that an earlier try had an unknown
-// outcome.
-func (e *engine) do(ctx context.Context, kind lane.Kind, verb, key string, t task) (
-	_ answer, doubtful bool, _ error,
-) {
-	return e.conclude(ctx, verb, key, e.newOp(kind, t))
-}
-
 // beginAll gives the lanes everything at once, so that they can batch it. An op that must not run
 // is nil.
 func (e *engine) beginAll(ops []*op) {
@@ -66,19 +60,26 @@ func (e *engine) beginAll(ops []*op) {
 	}
 	for _, op := range ops {
 		if op != nil {
-			e.bound(op)    // before a lane has it
+			if op.Until.IsZero() { // which a lane reads
+				op.Until = after(e.limit)
+			}
 			e.lanes.Go(op) // a closed set does not begin it, and conclude says so
 		}
 	}
 }
 
-// conclude is do for an op that may have begun. It is all that rowlock knows of retries and of
-// unknown outcomes of one operation: below it, each op is sent once.
+// conclude runs an op, which may have begun, until its outcome is known, if it can be. It retries
+// what was certainly not applied, and also what may have been, because every operation is
+// idempotent per owner: a repeated acquire finds its own row, and confirms it. doubtful says that
+// an earlier try had an unknown outcome. It is all that knows of retries and of unknown outcomes of
+// one operation: below it, each op is sent once.
 func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (
 	_ answer, doubtful bool, _ error,
 ) {
 	if op.Until.IsZero() {
-		e.bound(op)
+		// Without an end, a call without deadline took eight tries of a statement's timeout each,
+		// and the wait for a lane before each: 70 s at a lease of 30 s.
+		op.Until = after(e.limit)
 	}
 	until := op.Until
 	var pauses *backoff.ExponentialBackOff
@@ -153,17 +154,8 @@ func final(err error) bool {
 func (e *engine) OnLane(
 	ctx context.Context, verb, key string, f func(context.Context, *sqlstore.Session) error,
 ) error {
-	_, _, err := e.do(ctx, lane.Acquire, verb, key, task{other: f})
+	_, _, err := e.conclude(ctx, verb, key, e.newOp(lane.Acquire, task{other: f}))
 	return err
-}
-
-// bound gives an op an end. Without one, a call without deadline took eight
-// tries of a statement's timeout each, and the wait for a lane before each: 70 s at a lease of 30
-// s.
-func (e *engine) bound(op *op) {
-	if op.Until.IsZero() {
-		op.Until = after(e.limit)
-	}
 }
 
 // oneAfterAnother bounds n operations that run one after another as a whole, because each alone has

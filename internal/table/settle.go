@@ -42,7 +42,7 @@ func (s *Store) lay(ctx context.Context, g lane.Ghost) {
 
 // runs reports whether the server may have the session.
 func (s *Store) runs(ctx context.Context, session int64) bool {
-	found, err := ask(ctx, s.engine, lane.Renew, "settle", "",
+	found, err := ask(ctx, s.engine, about{lane.Renew, "settle", ""},
 		func(ctx context.Context, on *sqlstore.Session) (n int64, err error) {
 			err = on.QueryRow(ctx, s.d.Text("session-runs"), []any{session}, &n)
 			return n, err

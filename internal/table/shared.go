@@ -154,7 +154,7 @@ func (s *Store) Downgrade(
 
 func (s *Store) downgrade(ctx context.Context, r lease.RenewRequest) lease.Renewed {
 	team := lease.Team(r.Token)
-	made, err := ask(ctx, s.engine, lane.Release, "downgrade", r.Key,
+	made, err := ask(ctx, s.engine, about{lane.Release, "downgrade", r.Key},
 		func(ctx context.Context, session *sqlstore.Session) (made bool, err error) {
 			err = session.InTx(ctx, func() error {
 				n, err := session.Change(ctx, s.d.Text("team-make"), sqlstore.Bytes(team), []byte(r.Key),

@@ -22,7 +22,7 @@ type team struct {
 
 // teams looks at those of keys that a team holds. It writes nothing.
 func (s *Store) teams(ctx context.Context, keys []string) (map[string]team, error) {
-	return ask(ctx, s.engine, lane.Acquire, "look at the members of", keys[0],
+	return ask(ctx, s.engine, about{lane.Acquire, "look at the members of", keys[0]},
 		func(ctx context.Context, session *sqlstore.Session) (map[string]team, error) {
 			found := make(map[string]team)
 			err := session.Query(ctx, s.d.Text("member-look"), []any{s.d.List(keys)},
@@ -43,7 +43,7 @@ func (s *Store) teams(ctx context.Context, keys []string) (map[string]team, erro
 // joins: it then answers false, and so if the team has a member. It is harmless for a caller that
 // is no member, at any time.
 func (s *Store) endTeam(ctx context.Context, key string) (ended bool, err error) {
-	return ask(ctx, s.engine, lane.Release, "end the team of", key,
+	return ask(ctx, s.engine, about{lane.Release, "end the team of", key},
 		func(ctx context.Context, session *sqlstore.Session) (ended bool, err error) {
 			err = session.InTx(ctx, func() (err error) {
 				ended, err = s.endLocked(ctx, session, key)
@@ -171,7 +171,7 @@ func (s *Store) sweepMembers(ctx context.Context, o lease.SweepOptions) error {
 	}
 	args := []any{sqlstore.Micros(o.Retention), o.Batch}
 	for more := true; more; {
-		dead, err := ask(ctx, s.engine, lane.Acquire, "sweep", "",
+		dead, err := ask(ctx, s.engine, about{lane.Acquire, "sweep", ""},
 			func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
 				return s.members(ctx, session, "member-dead", args, false)
 			})
@@ -214,7 +214,7 @@ func (s *Store) dropMembers(ctx context.Context, dead map[id]member) error {
 }
 
 func (s *Store) sweepTeams(ctx context.Context, o lease.SweepOptions) error {
-	idle, err := ask(ctx, s.engine, lane.Acquire, "sweep", "",
+	idle, err := ask(ctx, s.engine, about{lane.Acquire, "sweep", ""},
 		func(ctx context.Context, session *sqlstore.Session) (keys []string, err error) {
 			err = session.Query(ctx, s.d.Text("team-idle"), []any{o.Batch},
 				func(row sqlstore.Columns) error {
