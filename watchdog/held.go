@@ -124,7 +124,10 @@ func (h *Held) pause(now time.Time) time.Duration {
 }
 
 func (h *Held) schedule() {
-	h.at = earliest(h.deadline, h.due)
+	h.at = h.deadline
+	if h.due.Before(h.at) {
+		h.at = h.due
+	}
 	if !h.Until.IsZero() {
 		h.at = earliest(h.at, h.Until)
 	}

@@ -108,10 +108,10 @@ func (d *Watchdog) Drop(h *Held) bool {
 	if h.guard != nil {
 		watched, h.guard = h.guard, nil
 	}
-	if !watched.watched() {
+	if watched.place == 0 {
 		return false
 	}
-	d.queue.remove(watched)
+	heap.Remove(&d.queue, int(watched.place-1))
 	return true
 }
 

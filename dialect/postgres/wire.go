@@ -175,7 +175,17 @@ const idle = 'I'
 // which acknowledges the commit, and not before.
 func (w *wire) exchange(ctx context.Context, c *pgconn.PgConn) error {
 	w.reply.reset()
-	err := w.ask(ctx, c)
+	var err error
+	switch {
+	case w.shared != nil:
+		err = w.askShared(ctx, c)
+	case len(w.request.all) == 1:
+		one := &w.request.all[0]
+		r := c.ExecStatement(ctx, one.plan.description, one.params, one.formats, one.plan.results)
+		err = w.reply.keep(one.plan, r)
+	default:
+		err = w.askAll(ctx, c)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -197,15 +207,8 @@ func (w *wire) commits() bool {
 	return len(w.request.all) > 1
 }
 
-func (w *wire) ask(ctx context.Context, c *pgconn.PgConn) error {
-	if w.shared != nil {
-		return w.askShared(ctx, c)
-	}
-	if len(w.request.all) == 1 {
-		one := &w.request.all[0]
-		r := c.ExecStatement(ctx, one.plan.description, one.params, one.formats, one.plan.results)
-		return w.reply.keep(one.plan, r)
-	}
+// askAll sends several statements with one commit.
+func (w *wire) askAll(ctx context.Context, c *pgconn.PgConn) error {
 	var batch pgconn.Batch
 	for i := range w.request.all {
 		x := &w.request.all[i]

@@ -6,8 +6,8 @@
 //
 // A connection ends with its server, so that most sessions take no old era to another one. Behind a
 // pooler or a proxy one may, and there the text is an expression that fails on every server but the
-// one that was asked. Where a server is demoted and promoted again without a restart, a session that
-// slept meanwhile connects anew as soon as another session here has learned of an era since.
+// one that was asked. Where a server is demoted and promoted again without a restart, a session
+// that slept meanwhile connects anew as soon as another session here has learned of an era since.
 package era
 
 import (
@@ -15,7 +15,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/retry"
@@ -29,8 +28,8 @@ const (
 	firstPause, longestPause, pauseJitter = 10 * time.Millisecond, 200 * time.Millisecond, 0.3
 	// unlearned is below every start.
 	unlearned = -1
-	// enough is how long a session of an open store waits for others that begin an era. What it is to
-	// renew waits too.
+	// enough is how long a session of an open store waits for others that begin an era. What it is
+	// to renew waits too.
 	enough = time.Second
 	// nothing is the start of no era: a statement that had it would fail, because there is no such
 	// column. With NULL it would not on PostgreSQL, whose greatest() passes over it.
@@ -44,7 +43,9 @@ type Eras struct {
 	d      *sqlstore.Dialect
 	began  func(start int64)
 	opened sqlstore.Opened
-	newest atomic.Int64 // that any session here has learned; -1 before the first
+	// From the newest that any session here has learned, -1 before the first, to the last that all
+	// gates have admitted: every era, if none holds any back.
+	bounds sqlstore.EraBounds
 	gates  gates
 }
 
@@ -52,8 +53,8 @@ type Eras struct {
 // era that a session here has begun after the first. Close ends them.
 func New(d *sqlstore.Dialect, began func(start int64)) *Eras {
 	e := &Eras{d: d, began: began}
-	e.newest.Store(unlearned)
-	e.gates.open()
+	e.bounds.First.Store(unlearned)
+	e.gates.open(&e.bounds.Last)
 	return e
 }
 
@@ -61,14 +62,14 @@ func New(d *sqlstore.Dialect, began func(start int64)) *Eras {
 func (e *Eras) Close() { e.opened.Close() }
 
 // Newest is the start of the newest era that a session has learned.
-func (e *Eras) Newest() int64 { return e.newest.Load() }
+func (e *Eras) Newest() int64 { return e.bounds.First.Load() }
 
 // Hold is the HoldEras of a seam.EraGate.
 func (e *Eras) Hold() (admit func(start int64), free func()) { return e.gates.hold(e.Newest()) }
 
-// After returns the function that sets up a session that grants. Once an era is known here, a session
-// that can learn none renews and releases all the same: holders need not lose what is theirs because
-// a row of the table was edited, a right revoked or the table locked.
+// After returns the function that sets up a session that grants. Once an era is known here, a
+// session that can learn none renews and releases all the same: holders need not lose what is
+// theirs because a row of the table was edited, a right revoked or the table locked.
 func (e *Eras) After(
 	setup func(context.Context, *sqlstore.Session) error,
 ) func(context.Context, *sqlstore.Session) error {
@@ -100,6 +101,7 @@ func (e *Eras) Learn(ctx context.Context, s *sqlstore.Session) error {
 		if err == nil {
 			e.see(h.Newest)
 			s.GrantIn(h.Newest, e.d.EraText(s, h), e.holds)
+			s.Bounds = &e.bounds
 			return nil
 		}
 		// Other sessions may begin the era at this moment, or a file be busy.
@@ -141,9 +143,9 @@ func (e *Eras) Current(s *sqlstore.Session) error {
 // holds returns an error if a session must not grant in its era.
 func (e *Eras) holds(start int64) error {
 	switch {
-	case start < e.newest.Load():
+	case start < e.bounds.First.Load():
 		return sqlstore.NotSent{Err: errPassed}
-	case start > e.gates.last.Load():
+	case start > e.bounds.Last.Load():
 		return sqlstore.NotSent{Err: seam.ErrNewEra}
 	}
 	return nil
@@ -163,7 +165,7 @@ func (e *Eras) look(ctx context.Context, s *sqlstore.Session) (sqlstore.History,
 func (e *Eras) knows(h sqlstore.History) bool { return h.Known && h.Newest >= e.Newest() }
 
 func (e *Eras) see(start int64) {
-	for seen := e.Newest(); seen < start && !e.newest.CompareAndSwap(seen, start); {
+	for seen := e.Newest(); seen < start && !e.bounds.First.CompareAndSwap(seen, start); {
 		seen = e.Newest()
 	}
 }
@@ -212,8 +214,8 @@ func (e *Eras) lock(ctx context.Context, s *sqlstore.Session) error {
 	return err
 }
 
-// Rehearse runs what begins an era, and changes nothing: the first failover is too late to find that
-// the user lacks a right.
+// Rehearse runs what begins an era, and changes nothing: the first failover is too late to find
+// that the user lacks a right.
 func (e *Eras) Rehearse(ctx context.Context, s *sqlstore.Session) (done bool, err error) {
 	if e.d.OneHistory {
 		return true, nil
@@ -242,8 +244,8 @@ func (e *Eras) next(ctx context.Context, s *sqlstore.Session, h sqlstore.History
 	return next(now, max(h.Newest, e.Newest()))
 }
 
-// fresh reports whether the tables were made just now and never granted a token. A backup from before
-// the first client has no history, and may be restored long after.
+// fresh reports whether the tables were made just now and never granted a token. A backup from
+// before the first client has no history, and may be restored long after.
 func (e *Eras) fresh(ctx context.Context, s *sqlstore.Session) (fresh bool, err error) {
 	err = s.QueryRow(ctx, e.d.Text("era-fresh"), nil, &fresh)
 	return fresh, err

@@ -10,14 +10,17 @@ import (
 // gates hold back what has not been admitted by each of those that audit: bridges to two clusters
 // know each what is in its own.
 type gates struct {
-	last atomic.Int64 // that all have admitted: every era, if none holds any back
+	last *atomic.Int64 // that all have admitted
 
 	mu  sync.Mutex
 	all []*int64
 }
 
 // open is for before the first use.
-func (g *gates) open() { g.last.Store(math.MaxInt64) }
+func (g *gates) open(last *atomic.Int64) {
+	g.last = last
+	g.last.Store(math.MaxInt64)
+}
 
 // hold has all eras after newest wait for admit, until free is called.
 func (g *gates) hold(newest int64) (admit func(start int64), free func()) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -14,8 +15,8 @@ type History struct {
 	Name string
 	// Newest is the start of the newest era of the table, -1 if there is none.
 	Newest int64
-	// Recorded is how many histories the table has. Known says that this is the newest of them; in a
-	// file, which has several at once, that it is one of them.
+	// Recorded is how many histories the table has. Known says that this is the newest of them; in
+	// a file, which has several at once, that it is one of them.
 	Recorded int64
 	Known    bool
 	// ReadOnly says that the server takes no writes.
@@ -45,6 +46,9 @@ func (s *Session) GrantIn(start int64, text string, holds func(start int64) erro
 	s.era, s.eraText, s.holds = start, text, holds
 }
 
+// EraBounds are the eras in which sessions may grant now.
+type EraBounds struct{ First, Last atomic.Int64 }
+
 // Next returns the token that a statement of the session grants to a key which has this one.
 func (s *Session) Next(token int64) int64 { return max(token, s.era) + 1 }
 
@@ -57,6 +61,9 @@ func (s *Session) Refusal() error { return s.held(true) }
 // held returns why a statement that grants must not be sent now.
 func (s *Session) held(grants bool) error {
 	if !grants || s.holds == nil {
+		return nil
+	}
+	if b := s.Bounds; b != nil && s.era >= b.First.Load() && s.era <= b.Last.Load() {
 		return nil
 	}
 	return s.holds(s.era)

@@ -59,6 +59,8 @@ type Session struct {
 	// deadline has passed, if that is not a net.Error. Any other end of a connection may look the
 	// same.
 	Severed func(err error) bool
+	// Bounds, if they are set, spare a session within them the function of GrantIn.
+	Bounds *EraBounds
 	// Sent counts the statements that were sent, without those of InTx itself. May be nil.
 	Sent *atomic.Int64
 

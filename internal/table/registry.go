@@ -89,7 +89,7 @@ func perKey[A any](ctx context.Context, s *Store, section string, keys []string,
 		})
 		return out, err
 	}
-	out, err := ask(ctx, s.engine, about{lane.Acquire, section, keys[0]}, read)
+	out, _, err := askTwice(ctx, s.engine, about{lane.Acquire, section, keys[0]}, read)
 	if err == nil && len(out) != len(keys) {
 		return nil, fmt.Errorf("%w: %s: %d answers for %d keys", lease.ErrCorrupt, section,
 			len(out), len(keys))
