@@ -13,28 +13,21 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// TrySlots gets the locks on n slots of a limit, or none, in one statement that also checks the
-// limit: at most limit.Slots of them are held at a time, in all processes. Which slots it gets is
-// random. It never waits. It is what package semaphore is made of.
+// SlotCall is a call for N slots, whose locks' contexts carry the values of Ctx. PassSlots calls
+// Give with the slots if the call has got them.
+type SlotCall struct {
+	Ctx  context.Context
+	N    int
+	Give func(*Locks)
+}
+
+// TrySlotsFor gets the locks on slots of a limit for calls of this process, in one statement that
+// also checks the limit: at most limit.Slots of them are held at a time, in all processes. All calls
+// get their slots, or none. Which slots that are is random. It never waits. It is what package
+// semaphore is made of. ctx bounds the statement, and the Ctx of a call bounds nothing.
 //
 // The error is a *LimitError if another number of slots is in force, and one or several
 // *HeldError if too few may be granted now.
-func (c *Client) TrySlots(ctx context.Context, limit lease.Limit, n int, opts ...Option) (*Locks, error) {
-	all, err := c.TrySlotsFor(ctx, limit, []SlotCall{{ctx, n}}, opts...)
-	if err != nil {
-		return nil, err
-	}
-	return all[0], nil
-}
-
-// SlotCall is a call for N slots, whose locks' contexts carry the values of Ctx.
-type SlotCall struct {
-	Ctx context.Context
-	N   int
-}
-
-// TrySlotsFor is TrySlots for several calls of this process in one statement: all of them get their
-// slots, or none. ctx bounds the statement, and the Ctx of a call bounds nothing.
 func (c *Client) TrySlotsFor(
 	ctx context.Context, limit lease.Limit, calls []SlotCall, opts ...Option,
 ) ([]*Locks, error) {
@@ -81,11 +74,9 @@ func slotKeys(limit lease.Limit) []string {
 // order of the slots' keys. It passes a slot on only if the limit was not resized since the slot
 // was granted. Slots that are not passed on, or only for a part of what a call wants, are released.
 //
-// give is called for each call that has got its slots, with its place in calls. The error is that
-// of Locks.Unlock, and says nothing about them.
+// The error is that of Locks.Unlock, and says nothing about the calls.
 func (c *Client) PassSlots(
-	ctx context.Context, limit lease.Limit, from *Locks, calls []SlotCall,
-	give func(call int, got *Locks), opts ...Option,
+	ctx context.Context, limit lease.Limit, from *Locks, calls []SlotCall, opts ...Option,
 ) error {
 	got := c.newCall(false, from.Keys()...)
 	limit.Name = c.space.Full(limit.Name)
@@ -108,13 +99,13 @@ func (c *Client) PassSlots(
 	began := time.Now()
 	defer func() { c.asker.Discard(ctx, passedOn(heirs)) }() // of calls behind a panic in a hook
 	err := from.unlock(ctx, true, heirs)
-	for i, call := range calls {
+	for _, call := range calls {
 		g := passedOn(heirs[:call.N])
 		heirs = heirs[call.N:]
 		if len(g.Each) < call.N {
 			c.asker.Discard(ctx, g)
 		} else if locks := c.inherit(call, got, g, began); locks != nil {
-			give(i, locks)
+			call.Give(locks)
 		}
 	}
 	return err
@@ -162,7 +153,7 @@ func (c *Client) inherit(one SlotCall, got *call, g acquire.Grants, began time.T
 // checkCalls returns how many slots the calls want together.
 func checkCalls(limit lease.Limit, calls []SlotCall) (n int, err error) {
 	for _, call := range calls {
-		if err := isnil.Context("TrySlots", call.Ctx); err != nil {
+		if err := isnil.Context("TrySlotsFor", call.Ctx); err != nil {
 			return 0, err
 		}
 		if err := checkSlots(limit, call.N); err != nil {
@@ -187,7 +178,7 @@ func checkSlots(limit lease.Limit, n int) error {
 // Fair reports whether Config.Fair is set: waiters are served in order across processes.
 func (c *Client) Fair() bool { return c.cfg.Fair }
 
-// SlotHints tells a caller of TrySlots that another process may have released slots. It only
+// SlotHints tells a caller of TrySlotsFor that another process may have released slots. It only
 // reduces latency: a hint may be lost, and where the database tells of no release none comes.
 type SlotHints struct {
 	w    *hint.Watch
@@ -200,7 +191,7 @@ func (c *Client) SlotHints(limit lease.Limit) *SlotHints {
 	return &SlotHints{c.queue.Watch(slotKeys(limit)), c.space.Full}
 }
 
-// Register is to be called before each TrySlots: a release after that is announced to this process.
+// Register is to be called before each TrySlotsFor: a release after that is announced to this process.
 // It sends a statement about every 5 s.
 func (h *SlotHints) Register(ctx context.Context) { h.w.Register(ctx) }
 

@@ -116,10 +116,3 @@ func (s *Store) DropHints(drop bool) {
 	defer s.mu.Unlock()
 	s.dropped = drop
 }
-
-// WakeAll notifies every listener that any key may be free, as after a lost connection.
-func (s *Store) WakeAll() {
-	for _, l := range s.listening() {
-		l.heard("")
-	}
-}

@@ -202,12 +202,14 @@ func (s *Semaphore) handOn(ctx context.Context, p *Permit, some []*waiter) (left
 	}()
 	left = len(p.slots)
 	calls, _ := callsOf(some)
-	give := func(i int, got *rowlock.Locks) {
-		left -= some[i].n
-		if next := newPermit(s, got); !s.line.give(some[i], signal{p: next}) {
-			_ = next.Release(context.WithoutCancel(ctx))
+	for i, w := range some {
+		calls[i].Give = func(got *rowlock.Locks) {
+			left -= w.n
+			if next := newPermit(s, got); !s.line.give(w, signal{p: next}) {
+				_ = next.Release(context.WithoutCancel(ctx))
+			}
 		}
 	}
-	err = s.locks.PassSlots(ctx, s.of(s.seen()), p.locks, calls, give, s.locking...)
+	err = s.locks.PassSlots(ctx, s.of(s.seen()), p.locks, calls, s.locking...)
 	return left, err
 }
