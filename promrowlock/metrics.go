@@ -11,7 +11,7 @@ type metrics struct {
 	fixed prometheus.Labels
 	all   []prometheus.Collector
 
-	wait, hold, handOver               *prometheus.HistogramVec
+	classes
 	renewal                            prometheus.Histogram
 	lost                               *prometheus.CounterVec
 	forced, expired, suspected, skewed prometheus.Counter
@@ -24,6 +24,9 @@ type evictions struct{ evicted, notEvicted prometheus.Counter }
 
 // moves are of keys, between the table and a cluster.
 type moves struct{ moved, stayed, recalled prometheus.Counter }
+
+// classes are the histograms that tell classes of keys apart.
+type classes struct{ wait, hold, handOver *prometheus.HistogramVec }
 
 // observers are the histograms of a class of keys.
 type observers struct{ wait, hold, handOver prometheus.Observer }
@@ -49,10 +52,10 @@ func newMetrics(fixed prometheus.Labels) *metrics {
 }
 
 // of makes the histograms of a class of keys.
-func (m *metrics) of(class string) *observers {
+func (c *classes) of(class string) *observers {
 	return &observers{
-		m.wait.WithLabelValues(class), m.hold.WithLabelValues(class),
-		m.handOver.WithLabelValues(class),
+		c.wait.WithLabelValues(class), c.hold.WithLabelValues(class),
+		c.handOver.WithLabelValues(class),
 	}
 }
 

@@ -167,7 +167,7 @@ func (w *Watch) End(c *Call, granted bool) {
 		return
 	}
 	w.mu.Lock()
-	w.spent = append(w.spent, chains...)
+	w.spent.chains = append(w.spent.chains, chains...)
 	w.startLocked() // no other call may wait
 	w.mu.Unlock()
 }

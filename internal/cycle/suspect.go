@@ -120,7 +120,7 @@ func (w *Watch) forget(ctx context.Context) {
 		return
 	}
 	w.mu.Lock()
-	w.spent = append(w.spent, w.found.doubt.mine)
+	w.spent.chains = append(w.spent.chains, w.found.doubt.mine)
 	w.mu.Unlock()
 	w.found.doubt.mine = lease.Chain{}
 	w.clear(ctx)

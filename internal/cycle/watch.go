@@ -24,12 +24,17 @@ type Watch struct {
 
 	mu      sync.Mutex
 	calls   map[*Call]struct{}
-	spent   []lease.Chain // whose records are still to be erased
-	misses  int           // to erase them, one after the other
+	spent   spent
 	off     bool          // the store records nothing
 	writing chan struct{} // full while a record is under way
 	loop    loop
 	found   found // the loop's alone
+}
+
+// spent are chains whose records are still to be erased.
+type spent struct {
+	chains []lease.Chain
+	misses int // to erase them, one after the other
 }
 
 // loop is the goroutine that works while there is a call, or a record to erase. Watch.mu guards
@@ -107,7 +112,7 @@ func (w *Watch) sleep() time.Duration {
 			d = min(d, max(every, suspicious-waited))
 		}
 	}
-	if len(w.spent) > 0 || len(w.calls) == 0 { // something is still to be erased
+	if len(w.spent.chains) > 0 || len(w.calls) == 0 { // something is still to be erased
 		d = min(d, every)
 	}
 	return d
@@ -125,7 +130,7 @@ func (w *Watch) round(ctx context.Context) (over bool) {
 	w.suspect(ctx, long)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.loop.running = len(w.calls)+len(w.spent) > 0 || w.recordedSelf()
+	w.loop.running = len(w.calls)+len(w.spent.chains) > 0 || w.recordedSelf()
 	if !w.loop.running {
 		w.found.seen = nil
 	}
@@ -149,7 +154,7 @@ func (w *Watch) due() (due, long []*Call) {
 		waited := time.Since(c.Since)
 		if w.recordsLocked() && c.Holder != nil && waited >= patience {
 			expired, holds := c.record()
-			w.spent = append(w.spent, expired...)
+			w.spent.chains = append(w.spent.chains, expired...)
 			if holds {
 				due = append(due, c)
 			}
@@ -165,8 +170,8 @@ func (w *Watch) due() (due, long []*Call) {
 // but then their rows wait for a sweep.
 func (w *Watch) clear(ctx context.Context) {
 	w.mu.Lock()
-	chains := w.spent
-	w.spent = nil
+	chains := w.spent.chains
+	w.spent.chains = nil
 	w.mu.Unlock()
 	if len(chains) == 0 {
 		return
@@ -176,11 +181,11 @@ func (w *Watch) clear(ctx context.Context) {
 	err := w.Graph.Erase(ctx, chains)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.misses++; err == nil || errors.Is(err, lease.ErrUnsupported) || w.misses == eraseTries {
-		w.misses = 0
+	if w.spent.misses++; err == nil || errors.Is(err, lease.ErrUnsupported) || w.spent.misses == eraseTries {
+		w.spent.misses = 0
 		return
 	}
-	w.spent = append(w.spent, chains...)
+	w.spent.chains = append(w.spent.chains, chains...)
 }
 
 // record writes the records of all these calls in one statement, except of those that have ended

@@ -91,7 +91,7 @@ func (h *Hints) Wakes() bool {
 
 // Awaited reports whether other processes wait for key. It is so unless the store knows better.
 func (h *Hints) Awaited(ctx context.Context, key string) bool {
-	return h.store.Awaited(ctx, h.process, key)
+	return h.store.AnyAwaited(ctx, h.process, []string{key})
 }
 
 // Heard is how many notifications have come.

@@ -64,17 +64,8 @@ func (s *Store) Unregister(ctx context.Context, process lease.Owner, keys []stri
 	return s.registry.Unregister(ctx, process, keys)
 }
 
-// Awaited reports whether any process but this one waits for key. It is so unless the store knows
-// better.
-func (s *Store) Awaited(ctx context.Context, process lease.Owner, key string) bool {
-	if s.registry == nil {
-		return true
-	}
-	awaited, err := s.registry.Awaited(ctx, process, []string{key})
-	return Count("awaited", len(awaited), 1, err) != nil || awaited[0]
-}
-
-// AnyAwaited is Awaited of several keys.
+// AnyAwaited reports whether any process but this one waits for one of keys. It is so unless the
+// store knows better.
 func (s *Store) AnyAwaited(ctx context.Context, process lease.Owner, keys []string) bool {
 	if s.registry == nil {
 		return true
