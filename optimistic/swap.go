@@ -31,9 +31,12 @@ func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
 	return d.Unswept().Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
 		s := swap{db, f, &shared{timeout: timeout}}
 		return s, sqlstore.Features{
-			OneWriter: f.OneWriter, CheckNames: f.CheckNames, ProbePool: f.ProbePool,
-			Listener: f.Listener, Version: f.Version, Pin: f.Pin, PinsSession: f.PinsSession,
-			Fence: s.fence, Reap: s.reapBucket,
+			OneWriter:  f.OneWriter,
+			OpenChecks: sqlstore.OpenChecks{CheckNames: f.CheckNames, ProbePool: f.ProbePool},
+			OwnTx:      sqlstore.OwnTx{Pin: f.Pin, PinsSession: f.PinsSession},
+			Instead:    sqlstore.Instead{Fence: s.fence, Reap: s.reapBucket},
+			Sessions:   sqlstore.Sessions{Version: f.Version},
+			Listener:   f.Listener,
 		}
 	})
 }

@@ -54,14 +54,15 @@ func New(d dialect.Dialect, at Rows) (*Fence, error) {
 	if err != nil {
 		return nil, err
 	}
+	on := strings.NewReplacer("@table", names[0], "@key", names[1], "@token", names[2])
 	raise := "token-raise"
 	if at.Create {
 		raise = "token-make"
 	}
 	return &Fence{
 		d: of, at: at,
-		raise: of.OnTable(raise, names[0], names[1], names[2]),
-		seen:  of.OnTable("token-seen", names[0], names[1], names[2]),
+		raise: on.Replace(of.Sections.Text(raise)),
+		seen:  on.Replace(of.Sections.Text("token-seen")),
 	}, nil
 }
 

@@ -24,12 +24,17 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 		Waiters: waiters,
 	}, settings: s}
 	return d, sqlstore.Features{
-		TextAsBytes: true, Clamps: true, ReadsLock: true, CountsOnly: true, ShareLock: " LOCK IN SHARE MODE",
+		Statements: sqlstore.Statements{
+			TextAsBytes: true, Clamps: true, ReadsLock: true, CountsOnly: true, Expects: true,
+			ShareLock: " LOCK IN SHARE MODE",
+		},
+		OpenChecks: sqlstore.OpenChecks{Synchronous: d.synchronous},
 		// A COMMIT that was not answered kept its caller for 45 s beyond a context of 3 s.
-		UnwatchedTx: true,
-		Pin:         pin, PinsSession: true,
-		Fence: d.fence, PeekOnce: d.peekOnce, LargestValue: d.largestValue, Silence: d.silence,
-		Synchronous: d.synchronous,
-		Listener:    d, Apart: true, Evictor: d, Expects: true,
+		OwnTx: sqlstore.OwnTx{UnwatchedTx: true, Pin: pin, PinsSession: true},
+		Instead: sqlstore.Instead{
+			Fence: d.fence, PeekOnce: d.peekOnce, LargestValue: d.largestValue,
+		},
+		Sessions: sqlstore.Sessions{Silence: d.silence},
+		Listener: d, Apart: true, Evictor: d,
 	}
 }

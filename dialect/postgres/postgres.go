@@ -24,9 +24,11 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 		Waiters: waiters,
 	}, s}
 	f := sqlstore.Features{
-		Dollars: true, ShareLock: " FOR SHARE",
-		Pin:     d.pin,
-		Silence: d.silence, Synchronous: d.synchronous, RowSecurity: d.rowSecurity, Listener: d, Evictor: d, Piper: d,
+		Statements: sqlstore.Statements{Dollars: true, ShareLock: " FOR SHARE"},
+		OpenChecks: sqlstore.OpenChecks{Synchronous: d.synchronous, RowSecurity: d.rowSecurity},
+		OwnTx:      sqlstore.OwnTx{Pin: d.pin},
+		Sessions:   sqlstore.Sessions{Silence: d.silence, Piper: d},
+		Listener:   d, Evictor: d,
 	}
 	if s.Pooled {
 		f.PinShared = pinShared

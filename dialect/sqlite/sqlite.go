@@ -31,7 +31,10 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 	}, s}
 	return d, sqlstore.Features{
 		// A file has one write lock, and connections that wait for it sleep and poll.
-		OneWriter: true, Clamps: true, CheckNames: checkNames, Version: d.version, ProbePool: d.probePool,
+		OneWriter:  true,
+		Statements: sqlstore.Statements{Clamps: true},
+		OpenChecks: sqlstore.OpenChecks{CheckNames: checkNames, ProbePool: d.probePool},
+		Sessions:   sqlstore.Sessions{Version: d.version},
 	}
 }
 

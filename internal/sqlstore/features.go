@@ -12,6 +12,25 @@ import (
 type Features struct {
 	// OneWriter says that one connection writes at a time, so that a second lane is useless.
 	OneWriter bool
+	// OneHistory says that no server of these forgets what another has granted, so that there is one
+	// era, from 0 on.
+	OneHistory bool
+
+	Statements
+	OpenChecks
+	OwnTx
+	Instead
+	Sessions
+
+	Listener Listener
+	// Apart says that to send a message may wait for the session that hears it. The store sends on
+	// a session of its own, so that no statement of a lock waits for a message.
+	Apart   bool
+	Evictor Evictor
+}
+
+// Statements is how its statements are written, and what they answer and lock.
+type Statements struct {
 	// Dollars says that parameters are written $1, $2 and so on, instead of ?.
 	Dollars bool
 	// TextAsBytes says that text is compared and stored as bytes, and so must be sent as bytes.
@@ -19,20 +38,20 @@ type Features struct {
 	// Clamps says that a column may store another value than was written to it: the largest integer
 	// for one that is too large, or a text or a float for an integer.
 	Clamps bool
-	// OneHistory says that no server of these forgets what another has granted, so that there is one
-	// era, from 0 on.
-	OneHistory bool
 	// ReadsLock says that every read of a SERIALIZABLE transaction locks what it reads, and
 	// waits.
 	ReadsLock bool
 	// CountsOnly says that a statement that writes returns a count, and no rows.
 	CountsOnly bool
-	// UnwatchedTx says that the driver waits for the answer to the COMMIT or ROLLBACK of a
-	// *sql.Tx whatever context ends. It watches the context of a statement.
-	UnwatchedTx bool
+	// Expects says that Apply reads the row of an acquire first, in a round trip of its own, if it
+	// is not told which token to expect.
+	Expects bool
 	// ShareLock is the clause with which a SELECT returns a row as it is committed now.
 	ShareLock string
+}
 
+// OpenChecks is what Open refuses, or warns of.
+type OpenChecks struct {
 	// RowSecurity says of which of tables the server may hide rows from this user, with the cure; ""
 	// if of none.
 	RowSecurity func(ctx context.Context, conn *sql.Conn, tables []string) (string, error)
@@ -41,6 +60,18 @@ type Features struct {
 	// ProbePool refuses settings of a pool's connections under which the application's own
 	// transactions fail. The connection is one that the application could have got.
 	ProbePool func(ctx context.Context, conn *sql.Conn) error
+	// Synchronous returns an error that wraps lease.ErrNotSynchronous if a commit of the session
+	// would be acknowledged before another server has it, and lease.ErrPrivilege if the user may not
+	// see that. Warnings are what can make it so later. If it is nil, a commit waits for no other
+	// server, or a session says nothing about the next.
+	Synchronous func(ctx context.Context, conn *sql.Conn) (warnings []string, err error)
+}
+
+// OwnTx is how the application's own transactions are begun and ended.
+type OwnTx struct {
+	// UnwatchedTx says that the driver waits for the answer to the COMMIT or ROLLBACK of a
+	// *sql.Tx whatever context ends. It watches the context of a statement.
+	UnwatchedTx bool
 	// Pin makes the settings that change what statements mean, for the transaction that has begun on
 	// conn. PinsSession says that the session keeps them, and must be discarded.
 	Pin         func(ctx context.Context, conn *sql.Conn) error
@@ -51,6 +82,10 @@ type Features struct {
 	// in want and begins; it then returns false, and the next transaction is begun so. nil: a
 	// session is the application's own, and so are its settings.
 	PinShared func(ctx context.Context, tx lease.Runner, want *sql.TxOptions, begins *SharedTx) (bool, error)
+}
+
+// Instead is what several statements do instead of one section.
+type Instead struct {
 	// Fence does what the fence section does elsewhere. It returns sql.ErrNoRows if the row
 	// does not name this owner and token. A TTL of 0 leaves the expiry as it is.
 	Fence func(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error
@@ -65,30 +100,20 @@ type Features struct {
 	// LargestValue is how many bytes a statement on this connection may have, as the server says.
 	// One that sends more is cut off, which looks like any lost connection. nil: 1 GB or more.
 	LargestValue func(ctx context.Context, on lease.Runner) (int64, error)
+}
+
+// Sessions is what its sessions can do.
+type Sessions struct {
 	// Silence prepares s for transactions that stay open. The server ends the session, and so
 	// its transaction, after the client has been silent for limit, rounded up to the server's
 	// unit. MySQL counts silence outside of a transaction too. If it is nil, an open
 	// transaction is no lock on a single row.
 	Silence func(ctx context.Context, s *Session, limit time.Duration) error
-	// Synchronous returns an error that wraps lease.ErrNotSynchronous if a commit of the session
-	// would be acknowledged before another server has it, and lease.ErrPrivilege if the user may not
-	// see that. Warnings are what can make it so later. If it is nil, a commit waits for no other
-	// server, or a session says nothing about the next.
-	Synchronous func(ctx context.Context, conn *sql.Conn) (warnings []string, err error)
 	// Version returns another number after each commit of another connection than the
 	// session's. Numbers of different sessions are unrelated.
 	Version func(ctx context.Context, s *Session) (int64, error)
-
-	// Expects says that Apply reads the row of an acquire first, in a round trip of its own, if it
-	// is not told which token to expect.
-	Expects bool
 	// Piper may be nil.
-	Piper    Piper
-	Listener Listener
-	// Apart says that to send a message may wait for the session that hears it. The store sends on
-	// a session of its own, so that no statement of a lock waits for a message.
-	Apart   bool
-	Evictor Evictor
+	Piper Piper
 }
 
 // HintConnections is how many connections hints take beside the lanes.
