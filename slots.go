@@ -22,9 +22,9 @@ type SlotCall struct {
 }
 
 // TrySlotsFor gets the locks on slots of a limit for calls of this process, in one statement that
-// also checks the limit: at most limit.Slots of them are held at a time, in all processes. All calls
-// get their slots, or none. Which slots that are is random. It never waits. It is what package
-// semaphore is made of. ctx bounds the statement, and the Ctx of a call bounds nothing.
+// also checks the limit: at most limit.Slots of them are held at a time, in all processes. All
+// calls get their slots, or none. Which slots that are is random. It never waits. It is what
+// package semaphore is made of. ctx bounds the statement, and the Ctx of a call bounds nothing.
 //
 // The error is a *LimitError if another number of slots is in force, and one or several
 // *HeldError if too few may be granted now.
@@ -191,8 +191,8 @@ func (c *Client) SlotHints(limit lease.Limit) *SlotHints {
 	return &SlotHints{c.queue.Watch(slotKeys(limit)), c.space.Full}
 }
 
-// Register is to be called before each TrySlotsFor: a release after that is announced to this process.
-// It sends a statement about every 5 s.
+// Register is to be called before each TrySlotsFor: a release after that is announced to this
+// process. It sends a statement about every 5 s.
 func (h *SlotHints) Register(ctx context.Context) { h.w.Register(ctx) }
 
 // Freed gets a value when slots may have been released.
