@@ -244,10 +244,3 @@ type Database interface {
 	ClaimOnce(ctx context.Context, tx lease.Runner, c OnceClaim, wait time.Duration) (OnceRow,
 		error)
 }
-
-// OnTable returns the SQL of a section of token.sql for a table of the user's own. The names are
-// quoted: see Quote.
-func (d *Dialect) OnTable(section, table, key, token string) string {
-	names := strings.NewReplacer("@table", table, "@key", key, "@token", token)
-	return names.Replace(d.Sections.Text(section))
-}
