@@ -22,19 +22,16 @@ type Watch struct {
 	// Suspect may be nil.
 	Suspect func(context.Context, lease.Suspicion)
 
-	mu      sync.Mutex
-	calls   map[*Call]struct{}
-	spent   spent
+	mu    sync.Mutex
+	calls map[*Call]struct{}
+	spent struct {
+		chains []lease.Chain // whose records are still to be erased
+		misses int           // to erase them, one after the other
+	}
 	off     bool          // the store records nothing
 	writing chan struct{} // full while a record is under way
 	loop    loop
 	found   found // the loop's alone
-}
-
-// spent are chains whose records are still to be erased.
-type spent struct {
-	chains []lease.Chain
-	misses int // to erase them, one after the other
 }
 
 // loop is the goroutine that works while there is a call, or a record to erase. Watch.mu guards

@@ -15,13 +15,11 @@ type Features struct {
 	// OneHistory says that no server of these forgets what another has granted, so that there is one
 	// era, from 0 on.
 	OneHistory bool
-
 	Statements
 	OpenChecks
 	OwnTx
 	Instead
 	Sessions
-
 	Listener Listener
 	// Apart says that to send a message may wait for the session that hears it. The store sends on
 	// a session of its own, so that no statement of a lock waits for a message.
