@@ -48,7 +48,7 @@ func deadRows(ctx context.Context, x *examiner) (f Finding, err error) {
 	if overdue > 0 {
 		f.raise(severity, fmt.Sprintf("%s rows of keys that have been free for up to %s were not removed: "+
 			"no client's reaper runs", atMost(overdue), oldest.Round(time.Second)),
-			"keep a client open with the reaper on (Config.Reaper.Off false), or call reaper.Run")
+			"keep a client open with the reaper on (Config.Reaper.Off false)")
 	}
 	f.fine("the rows of free keys are removed")
 	return f, nil
