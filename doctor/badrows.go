@@ -23,9 +23,15 @@ var kinds = []struct {
 	{
 		"rowlock", "key", "their keys cannot be locked, or not for long",
 		"rowlock release KEY --force --reason TEXT repairs a row of rowlock", Critical,
-		[]column{{"bytes", "owner", "16"}, {"number", "token", "0 AND @last_token"},
-			{"time", "expires_at", ""}, {"time", "acquired_at", ""},
-			{"number", "home", "-1 AND 32767"}, {"note", "note", ""}, {"lease", "expires_at", "365"}},
+		[]column{
+			{"bytes", "owner", "16"},
+			{"number", "token", "0 AND @last_token"},
+			{"time", "expires_at", ""},
+			{"time", "acquired_at", ""},
+			{"number", "home", "-1 AND 32767"},
+			{"note", "note", ""},
+			{"lease", "expires_at", "365"},
+		},
 	},
 	{
 		"rowlock_floor", "bucket", "new keys of these buckets cannot be locked",
@@ -40,32 +46,55 @@ var kinds = []struct {
 	{
 		"rowlock_queue", "key", "a ticket without an end keeps its key from all behind it",
 		"rowlock release KEY --force --reason TEXT removes tickets whose heartbeat does not end", Warning,
-		[]column{{"bytes", "waiter", "16"}, {"time", "alive_until", ""},
-			{"far", "alive_until", "1"}, {"note", "note", ""}},
+		[]column{
+			{"bytes", "waiter", "16"},
+			{"time", "alive_until", ""},
+			{"far", "alive_until", "1"},
+			{"note", "note", ""},
+		},
 	},
 	{
 		"rowlock_wait", "key", "a deadlock may be seen where there is none, or not be seen",
 		"delete the rows: processes that wait write them again", Warning,
-		[]column{{"bytes", "chain", "16"}, {"time", "since", ""}, {"time", "alive_until", ""},
-			{"far", "alive_until", "1"}, {"note", "note", ""}},
+		[]column{
+			{"bytes", "chain", "16"},
+			{"time", "since", ""},
+			{"time", "alive_until", ""},
+			{"far", "alive_until", "1"},
+			{"note", "note", ""},
+		},
 	},
 	{
 		"rowlock_member", "key", "a share without an end keeps its key from writers",
 		"rowlock release KEY --force --reason TEXT removes the members of a key", Warning,
-		[]column{{"bytes", "team", "16"}, {"bytes", "owner", "16"}, {"time", "joined_at", ""},
-			{"time", "expires_at", ""}, {"far", "expires_at", "365"}, {"note", "note", ""}},
+		[]column{
+			{"bytes", "team", "16"},
+			{"bytes", "owner", "16"},
+			{"time", "joined_at", ""},
+			{"time", "expires_at", ""},
+			{"far", "expires_at", "365"},
+			{"note", "note", ""},
+		},
 	},
 	{
 		"rowlock_limit", "name", "these semaphores cannot be used",
 		"set slots and peak to 1 to 512, with slots no larger than peak", Critical,
-		[]column{{"number", "slots", "1 AND 512"}, {"number", "peak", "slots AND 512"},
-			{"number", "generation", "0 AND 9223372036854775807"}},
+		[]column{
+			{"number", "slots", "1 AND 512"},
+			{"number", "peak", "slots AND 512"},
+			{"number", "generation", "0 AND 9223372036854775807"},
+		},
 	},
 	{
 		"rowlock_forced", "key", "the history of forced releases leaves them out",
 		"delete or correct the rows: nothing depends on them", Warning,
-		[]column{{"time", "at", ""}, {"bytes", "id", "16"}, {"bytes", "owner", "16"},
-			{"number", "token", "0 AND 9223372036854775807"}, {"note", "note", ""}},
+		[]column{
+			{"time", "at", ""},
+			{"bytes", "id", "16"},
+			{"bytes", "owner", "16"},
+			{"number", "token", "0 AND 9223372036854775807"},
+			{"note", "note", ""},
+		},
 	},
 	{
 		"rowlock_once", "key", "these keys cannot be used again, and their answers are kept for ever",
@@ -75,9 +104,15 @@ var kinds = []struct {
 	{
 		"rowlock_latch", "key", "these latches and barriers cannot be used",
 		"delete the rows once no party waits", Warning,
-		[]column{{"bytes", "id", "16"}, {"number", "generation", "1 AND 9223372036854775807"},
-			{"number", "parties", "1 AND 100000"}, {"number", "state", "0 AND 3"},
-			{"number", "ended", "0 AND 3"}, {"time", "made_at", ""}, {"time", "expires_at", ""}},
+		[]column{
+			{"bytes", "id", "16"},
+			{"number", "generation", "1 AND 9223372036854775807"},
+			{"number", "parties", "1 AND 100000"},
+			{"number", "state", "0 AND 3"},
+			{"number", "ended", "0 AND 3"},
+			{"time", "made_at", ""},
+			{"time", "expires_at", ""},
+		},
 	},
 }
 

@@ -25,8 +25,10 @@ func (d *database) Acquire(
 // acquireArgs are key, owner, note, ttl and bucket. The plain statements do without the bucket.
 func acquireArgs(key string, owner lease.Owner, note string, ttl time.Duration) [5]sqlstore.Arg {
 	return [...]sqlstore.Arg{
-		{Kind: sqlstore.ArgKey, Text: key}, {Kind: sqlstore.ArgOwner, Owner: owner},
-		{Kind: sqlstore.ArgText, Text: note}, {Kind: sqlstore.ArgInt, Int: sqlstore.Micros(ttl)},
+		{Kind: sqlstore.ArgKey, Text: key},
+		{Kind: sqlstore.ArgOwner, Owner: owner},
+		{Kind: sqlstore.ArgText, Text: note},
+		{Kind: sqlstore.ArgInt, Int: sqlstore.Micros(ttl)},
 		{Kind: sqlstore.ArgInt, Int: int64(lease.Bucket(key))},
 	}
 }

@@ -53,7 +53,9 @@ func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lea
 // releaseArgs are key, owner, token and the process that releases.
 func releaseArgs(l *lease.Lease, process lease.Owner) [4]sqlstore.Arg {
 	return [...]sqlstore.Arg{
-		{Kind: sqlstore.ArgKey, Text: l.Key}, {Kind: sqlstore.ArgOwner, Owner: l.Owner},
-		{Kind: sqlstore.ArgInt, Int: l.Token}, {Kind: sqlstore.ArgOwner, Owner: process},
+		{Kind: sqlstore.ArgKey, Text: l.Key},
+		{Kind: sqlstore.ArgOwner, Owner: l.Owner},
+		{Kind: sqlstore.ArgInt, Int: l.Token},
+		{Kind: sqlstore.ArgOwner, Owner: process},
 	}
 }
