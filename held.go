@@ -257,7 +257,8 @@ func (h *hold) over(cause error) {
 	if h.doubtful {             // a copy of the granting request may come after the transaction
 		h.k.orphans.AddLeases(h.id())
 	}
-	h.released(nil)
+	var caller context.Context // none: a transaction's end is noticed by itself
+	h.released(caller)
 }
 
 // wasLost is called after an end that the holder did not want.
