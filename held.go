@@ -257,8 +257,7 @@ func (h *hold) over(cause error) {
 	if h.doubtful {             // a copy of the granting request may come after the transaction
 		h.k.orphans.AddLeases(h.id())
 	}
-	var caller context.Context // none: a transaction's end is noticed by itself
-	h.released(caller)
+	h.released(context.Context(nil)) // no caller: the end of a transaction is noticed
 }
 
 // wasLost is called after an end that the holder did not want.

@@ -11,121 +11,82 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// column is one whose values are compared with what rowlock writes.
-type column struct{ test, name, bounds string }
-
-// kinds are the tables whose rows are looked at, by their columns.
+// kinds are the tables whose rows are looked at. columns are those whose values are compared with
+// what rowlock writes: a name, a test of doctor.sql, and its bounds.
 var kinds = []struct {
 	table, key, means, cure string
 	severity                Severity
-	columns                 []column
+	columns                 string
 }{
 	{
 		"rowlock", "key", "their keys cannot be locked, or not for long",
 		"rowlock release KEY --force --reason TEXT repairs a row of rowlock", Critical,
-		[]column{
-			{"bytes", "owner", "16"},
-			{"number", "token", "0 AND @last_token"},
-			{"time", "expires_at", ""},
-			{"time", "acquired_at", ""},
-			{"number", "home", "-1 AND 32767"},
-			{"note", "note", ""},
-			{"lease", "expires_at", "365"},
-		},
+		"owner bytes 16; token number 0 AND @last_token; expires_at time; acquired_at time; " +
+			"home number -1 AND 32767; note note; expires_at lease 365",
 	},
 	{
 		"rowlock_floor", "bucket", "new keys of these buckets cannot be locked",
 		"set floor to a number above every token of the bucket, from a backup or from the trace", Critical,
-		[]column{{"number", "floor", "0 AND @last_token"}, {"number", "bucket", "0 AND 255"}},
+		"floor number 0 AND @last_token; bucket number 0 AND 255",
 	},
 	{
 		"rowlock_era", "history", "tokens do not stay above those of the server's last start",
 		"restore the row from a backup; it must not be lower than any token that was granted", Critical,
-		[]column{{"number", "start", "0 AND @last_token"}, {"time", "since", ""}},
+		"start number 0 AND @last_token; since time",
 	},
 	{
 		"rowlock_queue", "key", "a ticket without an end keeps its key from all behind it",
 		"rowlock release KEY --force --reason TEXT removes tickets whose heartbeat does not end", Warning,
-		[]column{
-			{"bytes", "waiter", "16"},
-			{"time", "alive_until", ""},
-			{"far", "alive_until", "1"},
-			{"note", "note", ""},
-		},
+		"waiter bytes 16; alive_until time; alive_until far 1; note note",
 	},
 	{
 		"rowlock_wait", "key", "a deadlock may be seen where there is none, or not be seen",
 		"delete the rows: processes that wait write them again", Warning,
-		[]column{
-			{"bytes", "chain", "16"},
-			{"time", "since", ""},
-			{"time", "alive_until", ""},
-			{"far", "alive_until", "1"},
-			{"note", "note", ""},
-		},
+		"chain bytes 16; since time; alive_until time; alive_until far 1; note note",
 	},
 	{
 		"rowlock_member", "key", "a share without an end keeps its key from writers",
 		"rowlock release KEY --force --reason TEXT removes the members of a key", Warning,
-		[]column{
-			{"bytes", "team", "16"},
-			{"bytes", "owner", "16"},
-			{"time", "joined_at", ""},
-			{"time", "expires_at", ""},
-			{"far", "expires_at", "365"},
-			{"note", "note", ""},
-		},
+		"team bytes 16; owner bytes 16; joined_at time; expires_at time; expires_at far 365; " +
+			"note note",
 	},
 	{
 		"rowlock_limit", "name", "these semaphores cannot be used",
 		"set slots and peak to 1 to 512, with slots no larger than peak", Critical,
-		[]column{
-			{"number", "slots", "1 AND 512"},
-			{"number", "peak", "slots AND 512"},
-			{"number", "generation", "0 AND 9223372036854775807"},
-		},
+		"slots number 1 AND 512; peak number slots AND 512; " +
+			"generation number 0 AND 9223372036854775807",
 	},
 	{
 		"rowlock_forced", "key", "the history of forced releases leaves them out",
 		"delete or correct the rows: nothing depends on them", Warning,
-		[]column{
-			{"time", "at", ""},
-			{"bytes", "id", "16"},
-			{"bytes", "owner", "16"},
-			{"number", "token", "0 AND 9223372036854775807"},
-			{"note", "note", ""},
-		},
+		"at time; id bytes 16; owner bytes 16; token number 0 AND 9223372036854775807; " +
+			"note note",
 	},
 	{
 		"rowlock_once", "key", "these keys cannot be used again, and their answers are kept for ever",
 		"correct the rows; a deleted one lets its effect happen again", Warning,
-		[]column{{"bytes", "fingerprint", "0, 32"}, {"time", "made_at", ""}, {"time", "expires_at", ""}},
+		"fingerprint bytes 0, 32; made_at time; expires_at time",
 	},
 	{
 		"rowlock_latch", "key", "these latches and barriers cannot be used",
 		"delete the rows once no party waits", Warning,
-		[]column{
-			{"bytes", "id", "16"},
-			{"number", "generation", "1 AND 9223372036854775807"},
-			{"number", "parties", "1 AND 100000"},
-			{"number", "state", "0 AND 3"},
-			{"number", "ended", "0 AND 3"},
-			{"time", "made_at", ""},
-			{"time", "expires_at", ""},
-		},
+		"id bytes 16; generation number 1 AND 9223372036854775807; " +
+			"parties number 1 AND 100000; state number 0 AND 3; ended number 0 AND 3; " +
+			"made_at time; expires_at time",
 	},
 }
 
 // badRowsOf is the statement that finds bad rows of a table.
-func (x *examiner) badRowsOf(table, key string, columns []column) string {
-	tests := make([]string, len(columns))
-	for i, c := range columns {
-		is := c.name
-		if c.test == "far" || c.test == "lease" {
+func (x *examiner) badRowsOf(table, key, columns string) string {
+	tests := strings.Split(columns, "; ")
+	for i, column := range tests {
+		is, test, _ := strings.Cut(column, " ")
+		test, bounds, _ := strings.Cut(test, " ")
+		by := strings.NewReplacer("@column", x.quoted(is), "@bounds", bounds)
+		if test == "far" || test == "lease" {
 			is += " is far"
 		}
-		test := strings.NewReplacer("@column", x.quoted(c.name), "@bounds", c.bounds).
-			Replace(x.d.Text("doctor-bad-" + c.test))
+		test = by.Replace(x.d.Text("doctor-bad-" + test))
 		tests[i] = fmt.Sprintf("WHEN %s THEN '%s'", test, is)
 	}
 	return strings.NewReplacer("@key", x.quoted(key), "@table", x.d.Fill(table),
