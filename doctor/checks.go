@@ -2,7 +2,11 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // check is one that has an id.
@@ -53,6 +57,18 @@ func IDs() []string {
 	return ids
 }
 
-func (c check) isFor(dialect string) bool {
-	return c.on == nil || slices.Contains(c.on, dialect)
+func (o Options) checkIDs() error {
+	known := IDs()
+	for _, id := range slices.Concat(o.Only, o.Skip) {
+		if !slices.Contains(known, id) {
+			return fmt.Errorf("%w: doctor: there is no check %q: choose of %s", lease.ErrConfig, id,
+				strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func (o Options) wants(c check, dialect string) bool {
+	return (c.on == nil || slices.Contains(c.on, dialect)) &&
+		(len(o.Only) == 0 || slices.Contains(o.Only, c.id)) && !slices.Contains(o.Skip, c.id)
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func newExaminer(ctx context.Context, db dialect.DB, d dialect.Dialect, o *Optio
 		return nil, err
 	}
 	full, err := o.filled(of.OneWriter)
-	if err != nil {
+	if err := cmp.Or(err, full.checkIDs()); err != nil {
 		return nil, err
 	}
 	text, err := files.ReadFile(of.Name() + ".sql")
@@ -64,7 +65,7 @@ func (x *examiner) examine(ctx context.Context) (*Report, error) {
 	}
 	r.Server = x.product
 	for _, c := range checks {
-		if !c.isFor(x.d.Name()) || !x.o.wants(c.id) {
+		if !x.o.wants(c, x.d.Name()) {
 			continue
 		}
 		f, err := x.make(ctx, c)

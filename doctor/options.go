@@ -3,8 +3,6 @@ package doctor
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -51,20 +49,5 @@ func (o *Options) filled(oneWriter bool) (Options, error) {
 		lanes = 1
 	}
 	out.Lanes = cmp.Or(out.Lanes, lanes)
-	return out, out.checkIDs()
-}
-
-func (o Options) checkIDs() error {
-	known := IDs()
-	for _, id := range slices.Concat(o.Only, o.Skip) {
-		if !slices.Contains(known, id) {
-			return fmt.Errorf("%w: doctor: there is no check %q: choose of %s", lease.ErrConfig, id,
-				strings.Join(known, ", "))
-		}
-	}
-	return nil
-}
-
-func (o Options) wants(id string) bool {
-	return (len(o.Only) == 0 || slices.Contains(o.Only, id)) && !slices.Contains(o.Skip, id)
+	return out, nil
 }
