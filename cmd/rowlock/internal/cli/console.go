@@ -14,6 +14,7 @@ import (
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/door"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/console"
+	"github.com/rowlockdb/rowlock/doctor"
 )
 
 func (p *program) console() *cobra.Command {
@@ -97,4 +98,46 @@ func serveUntil(ctx context.Context, l net.Listener, server *http.Server) error 
 	defer cancel()
 	_ = server.Shutdown(ending)
 	return server.Close() // a browser may keep a connection open on which it has asked nothing
+}
+
+// pageOfEvents is how much of a key's timeline a page of the console shows.
+const pageOfEvents = 200
+
+// timeline reads the trace of a key, with its forced releases, for the console.
+func timeline(client *rowlock.Client) func(context.Context, string) ([]console.Event, error) {
+	return func(ctx context.Context, key string) ([]console.Event, error) {
+		all, err := client.Trace(ctx, rowlock.TraceFilter{Key: key, Limit: pageOfEvents})
+		if err != nil {
+			return nil, err
+		}
+		events := make([]console.Event, len(all))
+		for i, e := range all {
+			events[i] = console.Event{
+				At: e.At, Kind: e.Kind.String(), Token: e.Token, Identity: e.Identity, Note: e.Note,
+				Detail: e.Detail,
+			}
+			if e.Dropped > 0 {
+				events[i].Detail = fmt.Sprintf("%d events are missing", e.Dropped)
+			}
+		}
+		return events, nil
+	}
+}
+
+// findings are those of the doctor, for the console.
+func findings(t *target.Target) func(context.Context) ([]console.Finding, error) {
+	return func(ctx context.Context) ([]console.Finding, error) {
+		r, err := doctor.Examine(ctx, t.DB, t.Dialect, nil)
+		if err != nil {
+			return nil, err
+		}
+		found := make([]console.Finding, len(r.Findings))
+		for i, f := range r.Findings {
+			found[i] = console.Finding{Severity: f.Severity.String(), Summary: f.ID + ": " + f.Summary, Cure: f.Cure}
+			for _, e := range f.Evidence {
+				found[i].Evidence = append(found[i].Evidence, fmt.Sprintf("%s = %s (%s)", e.Name, e.Value, e.From))
+			}
+		}
+		return found, nil
+	}
 }

@@ -2,38 +2,23 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/supervise"
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 )
 
 //go:embed help.txt
 var help string
-
-// program is what the commands share.
-type program struct {
-	settings target.Settings
-	format   string
-	verbose  bool
-	out      *listing.Output
-	stderr   io.Writer
-	heeded   []os.Signal // those of passed that were not ignored at the start
-	began    bool        // a command has begun: what fails now is no wrong usage
-}
 
 // Main runs rowlock with arguments and returns the exit code.
 func Main(args []string) int {
@@ -106,23 +91,3 @@ func (p *program) root() *cobra.Command {
 		p.release(), p.move(), p.recall(), p.history(), p.console(), p.doctor(), p.migrate(), p.bench(), p.version())
 	return root
 }
-
-// listed gives a command the flag of listings.
-func (p *program) listed(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVarP(&p.format, "output", "o", "table", "table or json")
-	_ = c.RegisterFlagCompletionFunc("output",
-		cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
-	return c
-}
-
-// atMostOne is the optional argument of a command.
-func atMostOne(args []string) string {
-	return cmp.Or(append(args, "")[0])
-}
-
-const exitCodes = `
-Exit codes: 0 done · 1 no such key · 2 wrong usage · 3 the database does not answer · 4 no tables,
-or of another version · 5 a privilege is missing, or the server is read-only · 6 rowlock trusts no
-locks to this server · 7 anything else.`
-
-func long(text string) string { return strings.TrimSpace(text) + "\n" + exitCodes }
