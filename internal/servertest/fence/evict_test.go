@@ -40,8 +40,12 @@ func evictor(s *servertest.Scene, pool *sql.DB, after time.Duration,
 ) (*rowlock.Client, <-chan eviction, *clienttest.Journal) {
 	s.Helper()
 	evicted, log := make(chan eviction, 16), &clienttest.Journal{}
+	ttl := evictTTL // of the lease that runs out
+	if after > 0 {
+		ttl *= 10 // a grant to one that waits may come late
+	}
 	cfg := rowlock.Config{
-		TTL: evictTTL, EvictAfter: after, Fair: fair, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		TTL: ttl, EvictAfter: after, Fair: fair, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}
 	cfg.Reaper.Off = true
 	cfg.Hooks.Evicted = func(ctx context.Context, key string, session int64, err error) {
