@@ -74,9 +74,11 @@ func (s *screen) types(keys string) {
 	}
 }
 
-// ends waits for the program and returns its exit code and all that it wrote.
+// ends waits for the program and returns its exit code and all that it wrote. It kills one that
+// hangs.
 func (s *screen) ends() (code int, raw string) {
 	s.Helper()
+	defer time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() }).Stop()
 	_ = s.cmd.Wait()
 	<-s.done
 	return s.cmd.ProcessState.ExitCode(), s.raw.String()
@@ -113,7 +115,9 @@ func TestATableFitsItsTerminal(t *testing.T) {
 
 func TestACommandHasTheTerminal(t *testing.T) {
 	b := newBed(t, testdb.Kinds[0].Open(t))
-	s := b.screen(80, 24, b.command("run", "k", "--", "sh", "-c", "read line; echo got $line; sleep 60"))
+	// exec, because a shell that is about to start a child when Ctrl-Z comes waits for it, stopped,
+	// and is never seen as stopped itself.
+	s := b.screen(80, 24, b.command("run", "k", "--", "sh", "-c", "read line; echo got $line; exec sleep 60"))
 	s.types("hello\n")
 	s.shows("got hello")
 	s.types("\x1a") // Ctrl-Z: it goes on
