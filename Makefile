@@ -27,7 +27,7 @@ covered      := $(filter-out ./bench/...,$(packages))
 unwatched    := modernc.org/sqlite/lib modernc.org/libc modernc.org/memory regexp regexp/syntax
 race         := -race $(patsubst %,-gcflags=%=-race=false,$(unwatched))
 # Tests on servers wait for most of their time, so that two cores run more than two of them.
-at_once      := -p 4 -parallel 4
+at_once      := -p 3 -parallel 4
 comma        := ,
 space        := $(subst ,, )
 
