@@ -16,11 +16,13 @@ import (
 func wantStuck(s *servertest.Scene, err error) {
 	s.Helper()
 	s.WantErr(err, rowlock.ErrUnknown)
-	if err != nil &&
-		!strings.Contains(err.Error(),
-			"has fenced this lock and has not ended: end it before Unlock, or use UnlockTx") {
+	if err != nil && !saysWhy(err) {
 		s.Errorf("%v: does not say what is in the way", err)
 	}
+}
+
+func saysWhy(err error) bool {
+	return strings.Contains(err.Error(), "has fenced this lock and has not ended: end it before Unlock, or use UnlockTx")
 }
 
 // If the holder's own transaction is still open, no waiting helps, and the client knows. Unlock
@@ -52,18 +54,25 @@ func TestUnlockInsideItsOwnFencedTransactionSaysSo(t *testing.T) {
 }
 
 // A *sql.Conn does not know whether its transaction has ended. Unlock tries for as long as it
-// ever does, and then returns what it found.
+// ever does, and then returns what it found. A busy machine may not answer in the quarter of a
+// second in which it looks.
 func TestUnlockInsideATransactionThatCannotBeAskedSaysWhatItSeems(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		l := s.Take(s.Client(servertest.WithTTL(time.Minute)), "k")
-		conn, err := s.Env.DB.Conn(s.Context())
-		s.OK(err)
-		defer conn.Close()
-		s.Exec(conn, `BEGIN`)
-		s.OK(l.Fence(s.Context(), conn))
-		wantStuck(s, l.Unlock(s.Context()))
-		s.Exec(conn, `COMMIT`)
-		s.OK(s.Take(s.Client(), "k").Unlock(s.Context()))
+		for tries := 4; ; tries-- {
+			l := s.Take(s.Client(servertest.WithTTL(time.Minute)), "k")
+			conn, err := s.Env.DB.Conn(s.Context())
+			s.OK(err)
+			s.Exec(conn, `BEGIN`)
+			s.OK(l.Fence(s.Context(), conn))
+			err = l.Unlock(s.Context())
+			s.Exec(conn, `COMMIT`)
+			s.OK(conn.Close())
+			s.OK(s.Take(s.Client(), "k").Unlock(s.Context()))
+			if tries == 1 || err == nil || saysWhy(err) {
+				wantStuck(s, err)
+				return
+			}
+		}
 	})
 }
 
