@@ -45,9 +45,7 @@ func MakeAlone(tb testing.TB, name string, made []string, options ...string) *Al
 // binary log than it had.
 func (a *Alone) Restart(tb testing.TB, options ...string) {
 	tb.Helper()
-	a.server.signal(tb, syscall.SIGTERM)
-	<-a.server.ended
-	a.server.cmd = nil
+	a.server.end(tb, syscall.SIGTERM)
 	a.server.again(tb, slices.Concat(a.made, options)...)
 }
 
@@ -83,9 +81,7 @@ func (a *Alone) BackUp(tb testing.TB) (restore func(tb testing.TB)) {
 	backup(tb, "--prepare")
 	return func(tb testing.TB) {
 		tb.Helper()
-		s.signal(tb, syscall.SIGTERM)
-		<-s.ended
-		s.cmd = nil
+		s.end(tb, syscall.SIGTERM)
 		if err := os.RemoveAll(s.root + s.data()); err != nil {
 			tb.Fatal(err)
 		}

@@ -73,10 +73,16 @@ func (p *process) children(tb testing.TB) (pids []int) {
 // kill ends all of it at once. It is no error if it has ended.
 func (p *process) kill(tb testing.TB) {
 	tb.Helper()
+	p.end(tb, syscall.SIGKILL)
+}
+
+// end ends all of it by a signal. It is no error if it has ended.
+func (p *process) end(tb testing.TB, sig syscall.Signal) {
+	tb.Helper()
 	if p.cmd == nil {
 		return
 	}
-	p.signal(tb, syscall.SIGKILL)
+	p.signal(tb, sig)
 	<-p.ended
 	p.cmd = nil
 }

@@ -16,17 +16,10 @@ func TestNoTokenRepeatsAfterMySQLWasCloned(t *testing.T) {
 	k := testdb.Kinds[3]
 	k.DSN(t) // skips
 	donor, copied := standby.StartAlone(t, k.Name), standby.StartAlone(t, k.Name)
-	r := &restored{T: t, kind: k, source: donor.Source, d: sqlstore.Of(mysql.New())}
-	r.migrate()
-	r.grant(2)
-	copied.Clone(t, donor)
-	forgotten := r.last
-	r.grant(3)
-
-	r.source = copied.Source
-	r.has(forgotten)
-	r.grant(2)
-	r.grant(2) // and the history is known from now on
+	putBack(t, k, donor.Source, func() (back func() string) {
+		copied.Clone(t, donor)
+		return func() string { return copied.Source }
+	})
 }
 
 // mariadb-backup puts the server's files back as they were. The server has the same name and
@@ -35,13 +28,22 @@ func TestNoTokenRepeatsAfterMariaDBWasRestoredFromItsBackup(t *testing.T) {
 	k := testdb.Kinds[2]
 	k.DSN(t) // skips
 	server := standby.StartAlone(t, k.Name)
-	r := &restored{T: t, kind: k, source: server.Source, d: sqlstore.Of(mysql.New())}
+	putBack(t, k, server.Source, func() (back func() string) {
+		restore := server.BackUp(t)
+		return func() string { restore(t); return server.Source }
+	})
+}
+
+// putBack has data kept, and put back after more was granted: back returns where it is then.
+func putBack(t *testing.T, k testdb.Kind, source string, keep func() (back func() string)) {
+	t.Helper()
+	r := &restored{T: t, kind: k, source: source, d: sqlstore.Of(mysql.New())}
 	r.migrate()
 	r.grant(2)
-	restore := server.BackUp(t)
+	back := keep()
 	forgotten := r.last
 	r.grant(3)
-	restore(t)
+	r.source = back()
 	r.has(forgotten)
 	r.grant(2)
 	r.grant(2) // and the history is known from now on
