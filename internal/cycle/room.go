@@ -3,7 +3,6 @@ package cycle
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -11,7 +10,6 @@ import (
 // unlocks a key gets it sooner again than any other, which must be woken or polls: a call that
 // begins again at once would lock it first, and make the same cycle once more.
 type Room struct {
-	some atomic.Bool
 	mu   sync.Mutex
 	left map[string]time.Time
 }
@@ -30,14 +28,10 @@ func (r *Room) Make(key string, d time.Duration) {
 		}
 	}
 	r.left[key] = now.Add(d)
-	r.some.Store(true)
 }
 
 // Leave waits until all of keys may be asked for, or ctx or the client ends.
 func (r *Room) Leave(ctx context.Context, keys []string, closed <-chan struct{}) {
-	if !r.some.Load() {
-		return
-	}
 	r.mu.Lock()
 	var until time.Time
 	for _, key := range keys {
