@@ -73,20 +73,25 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 	switch {
 	case errors.Is(err, errNotTaken):
 		return sqlstore.Verdict{Class: sqlstore.Conflict}
-	case errors.As(err, &my) && my.Number == 1690 && strings.Contains(my.Message, overflows):
-		return sqlstore.Verdict{Class: sqlstore.Unfit} // the era of another server
-	case errors.As(err, &my) && my.Number == 1146 && strings.Contains(my.Message, "/#sql"):
-		return sqlstore.Verdict{Class: sqlstore.Refused, As: errTemporary} // none of rowlock's is missing
 	case errors.As(err, &my):
-		v, known := verdicts[my.Number]
-		if !known && my.SQLState == signaled {
-			v = verdicts[1644]
-		}
-		return v
+		return verdictOn(my)
 	case errors.Is(err, mysql.ErrPktTooLarge): // before it was sent
 		return sqlstore.Verdict{Class: sqlstore.Refused}
 	}
 	return sqlstore.Verdict{Class: sqlstore.Unknown}
+}
+
+func verdictOn(my *mysql.MySQLError) sqlstore.Verdict {
+	v, known := verdicts[my.Number]
+	switch {
+	case my.Number == 1690 && strings.Contains(my.Message, overflows):
+		return sqlstore.Verdict{Class: sqlstore.Unfit} // the era of another server
+	case my.Number == 1146 && strings.Contains(my.Message, "/#sql"):
+		return sqlstore.Verdict{Class: sqlstore.Refused, As: errTemporary} // none of rowlock's is missing
+	case !known && my.SQLState == signaled:
+		return verdicts[1644]
+	}
+	return v
 }
 
 func isDuplicate(err error) bool { return isNumber(err, 1062) }
