@@ -46,7 +46,7 @@ func (s split[Q, A]) run(ctx context.Context, items []Q) ([]A, error) {
 	var wg sync.WaitGroup
 	for n, f := range []call[Q, A]{s.a, s.b} {
 		wg.Go(func() {
-			got, err := f(ctx, pick(items, places[n]))
+			got, err := f(ctx, seam.Pick(items, places[n]))
 			for m, a := range seam.Each("bridge", got, err, len(places[n]), s.failed) {
 				out[places[n][m]] = a
 			}
@@ -63,14 +63,6 @@ func answered[Q, A any](ctx context.Context, items []Q, f call[Q, A]) ([]A, erro
 		return nil, err
 	}
 	return got, nil
-}
-
-func pick[T any](all []T, places []int) []T {
-	out := make([]T, len(places))
-	for n, i := range places {
-		out[n] = all[i]
-	}
-	return out
 }
 
 // itemByItem is a call without a batch of its own.

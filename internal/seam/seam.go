@@ -46,6 +46,15 @@ func Each[A any](what string, answers []A, err error, items int, failed func(err
 	return answers
 }
 
+// Pick returns the items at some places, for a call about those alone.
+func Pick[A any](all []A, places []int) []A {
+	out := make([]A, len(places))
+	for n, i := range places {
+		out[n] = all[i]
+	}
+	return out
+}
+
 // acquired is Each for requests that may be granted. Beside an error an answer's other fields mean
 // nothing, so that none of them gets past here: a grant and an error never travel together.
 func acquired(what string, answers []lease.Acquired, err error, items int) []lease.Acquired {

@@ -8,10 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-const (
-	// bellTimeout bounds a message. The waiters poll if it is not sent by then.
-	bellTimeout = 500 * time.Millisecond
-)
+// bellTimeout bounds a message. The waiters poll if it is not sent by then.
+const bellTimeout = 500 * time.Millisecond
 
 // send runs f, which sends a message, on a lane or, where to send one may wait, on the bell: a
 // session that is neither a lane nor one that hears.
@@ -21,8 +19,7 @@ func (s *Store) send(
 	if s.d.Apart {
 		return s.ring(ctx, f)
 	}
-	err := s.once(ctx, s.newOp(lane.Release, task{other: f}))
-	return err
+	return s.once(ctx, s.newOp(lane.Release, task{other: f}))
 }
 
 func (s *Store) ring(

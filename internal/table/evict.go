@@ -53,10 +53,7 @@ func (s *Store) blockers(
 			return sqlstore.AwaitRow(ctx, session, s.d, row, func(id int64) { waiting <- id })
 		},
 	})
-	go func() {
-		err := s.once(ctx, waiter)
-		over <- err
-	}()
+	go func() { over <- s.once(ctx, waiter) }()
 	select {
 	case id := <-waiting:
 		out, err := s.endBlockers(ctx, row, id, least, over)

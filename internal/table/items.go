@@ -1,6 +1,9 @@
 package table
 
-import "github.com/rowlockdb/rowlock/lease"
+import (
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
 
 // only returns the error of a batch of one as the call's own, because callers of a single operation
 // check that one.
@@ -28,7 +31,7 @@ func splitShared[Q, A any](
 		if len(at[n]) == 0 {
 			continue
 		}
-		part, err := f(pick(items, at[n]))
+		part, err := f(seam.Pick(items, at[n]))
 		if err != nil && len(part) != len(at[n]) {
 			return nil, err
 		}
@@ -40,14 +43,6 @@ func splitShared[Q, A any](
 		}
 	}
 	return out, nil
-}
-
-func pick[A any](all []A, at []int) []A {
-	out := make([]A, len(at))
-	for n, i := range at {
-		out[n] = all[i]
-	}
-	return out
 }
 
 func keysOf(reqs []lease.AcquireRequest) []string {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -37,7 +38,7 @@ func (s *Store) Share(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 		asked[i] = lease.RenewRequest{Lease: lease.Lease{Key: r.Key, Owner: r.Owner}, TTL: r.TTL}
 	}
 	for note, at := range byNote(reqs) {
-		for n, m := range s.joins.do(ctx, note, pick(asked, at)) {
+		for n, m := range s.joins.do(ctx, note, seam.Pick(asked, at)) {
 			out[at[n]] = m.acquired()
 		}
 	}
@@ -63,7 +64,7 @@ func (s *Store) again(
 	if len(free) == 0 {
 		return out
 	}
-	next, err := acquire(ctx, pick(reqs, free))
+	next, err := acquire(ctx, seam.Pick(reqs, free))
 	for n, i := range free {
 		switch {
 		case err != nil && len(next) != len(free):
