@@ -30,6 +30,7 @@ type Pair struct {
 	Source  string  // the primary's DSN
 	primary *server
 	standby *server
+	test    testing.TB // the pair ends with it
 }
 
 // Start starts both, and stops them with the test. Where there is no PostgreSQL of the suite's own
@@ -57,7 +58,7 @@ func start(tb testing.TB, state string, settings ...string) *Pair {
 	second := &server{programs: programs, data: filepath.Join(folder, "standby"), address: addresses[1]}
 	first.run(tb, "initdb", "--pgdata="+first.data, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions")
 	first.start(tb, settings...)
-	p := &Pair{DB: first.open(tb), Source: first.dsn(), primary: first, standby: second}
+	p := &Pair{DB: first.open(tb), Source: first.dsn(), primary: first, standby: second, test: tb}
 	first.run(tb, "pg_basebackup", "--pgdata="+second.data, "--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--dbname="+first.dsn())
 	second.start(tb)
 	p.until(tb, "the standby is "+state, func() bool {
@@ -150,7 +151,8 @@ func (p *Pair) Promote(tb testing.TB) {
 }
 
 // Archive gives the promoted standby a synchronous standby of its own, by the name of
-// pg_receivewal, and ends it with the test. Its commits wait for that from then on.
+// pg_receivewal. Its commits wait for that from then on, also those of clients that close as a part
+// of the test ends: so it ends with the pair.
 func (p *Pair) Archive(tb testing.TB) {
 	tb.Helper()
 	folder := filepath.Join(filepath.Dir(p.standby.data), "archive")
@@ -163,7 +165,7 @@ func (p *Pair) Archive(tb testing.TB) {
 		tb.Fatal(err)
 	}
 	archive.launch(tb)
-	tb.Cleanup(func() { archive.kill(tb) })
+	p.test.Cleanup(func() { archive.kill(p.test) })
 	db := p.standby.open(tb)
 	for _, q := range []string{`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`} {
 		if _, err := db.ExecContext(tb.Context(), q); err != nil {
