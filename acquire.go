@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/acquire"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/reaper"
 )
@@ -162,7 +162,7 @@ type call struct {
 func (c *Client) newCall(wait bool, keys ...string) *call {
 	got := &call{wait: wait}
 	got.Keys, got.holds = append(got.key[:0], keys...), got.hold[:0]
-	got.Want = acquire.Want{TTL: c.cfg.TTL, Note: c.unnoted, Priority: 5}
+	got.Want = queue.Want{TTL: c.cfg.TTL, Note: c.unnoted, Priority: 5}
 	got.margin, got.every = c.cfg.Margin, c.cfg.RenewEvery
 	got.maxHold, got.maxIdle = c.cfg.MaxHold, c.cfg.MaxIdle
 	got.space = c.space
@@ -285,7 +285,7 @@ func (c *Client) check(ctx context.Context, got *call, opts []Option) error {
 		return isnil.Context("lock", ctx)
 	}
 	if c.isClosed() {
-		return acquire.Closed(got.Keys)
+		return queue.Closed(got.Keys)
 	}
 	var err error
 	if len(opts) > 0 {
@@ -314,9 +314,9 @@ func (c *Client) check(ctx context.Context, got *call, opts []Option) error {
 // show is what a waiting call tells its position to.
 func (c *Client) show(
 	ctx context.Context, onWait func(Waiting),
-) func(string, acquire.Position) {
+) func(string, queue.Position) {
 	hook := c.cfg.Hooks.Waiting
-	return func(key string, p acquire.Position) {
+	return func(key string, p queue.Position) {
 		if hook != nil {
 			hook(ctx, key, Waiting(p))
 		}
@@ -329,7 +329,7 @@ func (c *Client) show(
 // get gets all keys of a call. Of a part it keeps nothing, nor if a hook panics.
 func (c *Client) get(ctx context.Context, got *call) (err error) {
 	if !c.calls.Enter() { // Close waits for this call: a grant at the last moment must be released
-		return acquire.Closed(got.Keys)
+		return queue.Closed(got.Keys)
 	}
 	defer c.calls.Leave()
 	if got.space != nil {
@@ -392,7 +392,7 @@ func (got *call) wanted() int {
 // try asks once.
 func (c *Client) try(ctx context.Context, got *call) (err error) {
 	began := time.Now()
-	var g acquire.Grants
+	var g queue.Grants
 	if got.Want.Shared {
 		g, err = c.asker.Share(ctx, &got.Call)
 	} else {
@@ -409,7 +409,7 @@ func (c *Client) try(ctx context.Context, got *call) (err error) {
 func (c *Client) await(ctx context.Context, got *call) error {
 	next := &got.Call
 	if c.cfg.Fair && len(got.Keys) > 1 && !got.Any {
-		next = &acquire.Call{Keys: got.Keys[len(got.holds):][:1], Want: got.Want}
+		next = &queue.Call{Keys: got.Keys[len(got.holds):][:1], Want: got.Want}
 	}
 	if chain := chainOf(ctx); !got.Any && (chain != nil || len(got.holds) > 0) {
 		next.Want.Holder = above{chain, c.tables, got.holds}
@@ -437,7 +437,7 @@ func (c *Client) await(ctx context.Context, got *call) error {
 }
 
 // hold keeps grants alive. What it cannot keep is the orphan cleaner's.
-func (c *Client) hold(ctx context.Context, got *call, g acquire.Grants, began time.Time) error {
+func (c *Client) hold(ctx context.Context, got *call, g queue.Grants, began time.Time) error {
 	made := 0
 	defer func() { // also after a panic in a hook
 		if made == len(g.Each) {

@@ -8,15 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/acquire"
-	"github.com/rowlockdb/rowlock/internal/bidq"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/cycle"
-	"github.com/rowlockdb/rowlock/internal/fairq"
-	"github.com/rowlockdb/rowlock/internal/hint"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/observe"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
@@ -37,7 +34,7 @@ type Client struct {
 type core struct {
 	keeper
 	owned     io.Closer // the store, if Open made it
-	asker     *acquire.Asker
+	asker     *queue.Asker
 	evictions *cleanup.Evictions
 	cycles    *cycle.Watch
 	reaper    *reaper.Reaper
@@ -152,22 +149,22 @@ func (c *Client) startQueue() {
 		Store: c.store, After: after, Calls: c.calls, Log: cfg.Logger, Evicted: hooks.Evicted,
 		Freed: func(key string) { c.queue.Wake(key) },
 	}
-	c.asker = &acquire.Asker{
+	c.asker = &queue.Asker{
 		Store: c.store, Fair: cfg.Fair, Orphans: c.orphans, Evictions: c.evictions,
-		GiveUp: c.returns.Leases, Closed: c.closed, Cycles: c.cycles, Hooks: acquire.Hooks{
+		GiveUp: c.returns.Leases, Closed: c.closed, Cycles: c.cycles, Hooks: queue.Hooks{
 			Contended: hooks.Contended, HolderChanged: hooks.HolderChanged, Expired: c.expired(),
 		},
 	}
-	hints := hint.Config{Off: cfg.Hints == HintsOff, Recent: cfg.PollMax, Log: cfg.Logger}
+	order := queue.Config{
+		Asker: c.asker, PollMin: cfg.PollMin, PollMax: cfg.PollMax, HandOvers: cfg.HandOvers,
+		Notify: queue.NotifyConfig{
+			Off: cfg.Hints == HintsOff, Recent: cfg.PollMax, Log: cfg.Logger,
+		},
+	}
 	if cfg.Fair {
-		c.queue = fairq.New(fairq.Config{
-			Asker: c.asker, Hints: hints, PollMin: cfg.PollMin, PollMax: cfg.PollMax,
-		})
+		c.queue = queue.NewTickets(order)
 	} else {
-		c.queue = bidq.New(bidq.Config{
-			Asker: c.asker, Hints: hints, PollMin: cfg.PollMin, PollMax: cfg.PollMax,
-			HandOvers: cfg.HandOvers,
-		})
+		c.queue = queue.NewAttempts(order)
 	}
 	c.returns.Store, c.returns.Orphans, c.returns.Queue = c.store, c.orphans, c.queue
 }
@@ -231,7 +228,7 @@ func (c *Client) Stats() Stats {
 	s.OrphansOpen, s.OrphansCleaned = c.orphans.Counts()
 	s.Untold = c.hooks.Dropped()
 	s.Traced, s.TraceDropped = c.trace.Counts()
-	heard, listening := c.queue.Hints()
+	heard, listening := c.queue.Notifications()
 	s.HintsHeard = heard
 	if m, ok := c.store.Measure(); ok {
 		listening = listening && m.Listening // the store knows of a connection that was lost

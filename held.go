@@ -12,12 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/acquire"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/cycle"
-	"github.com/rowlockdb/rowlock/internal/handback"
-	"github.com/rowlockdb/rowlock/internal/hint"
 	"github.com/rowlockdb/rowlock/internal/observe"
+	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
@@ -62,17 +60,8 @@ type keeper struct {
 	dog     *watchdog.Watchdog
 	calls   *cleanup.Calls
 	orphans *cleanup.Cleaner
-	queue   interface {
-		acquire.Queue
-		handback.Queue
-		Granted(key string, token int64, sent time.Time)
-		Wake(key string) // "" is every key
-		Freed(key string)
-		Watch(keys []string) *hint.Watch
-		Hints() (heard int64, connected bool)
-		Stop()
-	}
-	returns handback.Releaser
+	queue   queue.Queue
+	returns queue.Releaser
 	room    atomic.Pointer[cycle.Room] // for what was waited for in a cycle; nil before
 	reports
 	registry
@@ -114,7 +103,7 @@ func (n *counts) locks() (acquired, released, lost int64) {
 }
 
 // newHold makes a hold of grant i.
-func newHold(ctx context.Context, k *keeper, g acquire.Grants, i int, r *request) *hold {
+func newHold(ctx context.Context, k *keeper, g queue.Grants, i int, r *request) *hold {
 	h := &hold{k: k, since: g.Sent, state: state{handles: 1}}
 	if k.cfg.Hooks.Acquired != nil {
 		h.endHook = new(func())

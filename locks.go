@@ -9,9 +9,9 @@ import (
 	"sort"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/handback"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -217,7 +217,7 @@ func (ls *Locks) Unlock(ctx context.Context) error { return ls.unlock(ctx, true,
 func (ls *Locks) UnlockNow(ctx context.Context) error { return ls.unlock(ctx, false, nil) }
 
 // unlock releases all locks, or passes them on to the heirs: the first locks' or none.
-func (ls *Locks) unlock(ctx context.Context, minHold bool, heirs []*handback.Heir) error {
+func (ls *Locks) unlock(ctx context.Context, minHold bool, heirs []*queue.NextOwner) error {
 	ls.cancel(ls.cause())
 	for _, stop := range ls.stops {
 		stop() // or each would start a goroutine to say what has been said

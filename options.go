@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/rowlockdb/rowlock/internal/acquire"
+	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/internal/tenant"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -16,7 +16,7 @@ type Option func(*request) error
 
 // request is what one call asks for.
 type request struct {
-	acquire.Call
+	queue.Call
 	margin, every, maxHold, minHold, maxIdle time.Duration
 
 	onWait    func(Waiting)

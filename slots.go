@@ -6,10 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/acquire"
-	"github.com/rowlockdb/rowlock/internal/handback"
-	"github.com/rowlockdb/rowlock/internal/hint"
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -112,11 +110,11 @@ func (c *Client) PassSlots(
 }
 
 // heirs returns the next owner of each of the first slots.
-func (got *call) heirs(from *Locks, calls []SlotCall) (heirs []*handback.Heir) {
+func (got *call) heirs(from *Locks, calls []SlotCall) (heirs []*queue.NextOwner) {
 	for _, call := range calls {
 		for range call.N {
 			l := from.locks[len(heirs)]
-			heirs = append(heirs, &handback.Heir{
+			heirs = append(heirs, &queue.NextOwner{
 				Limit: got.Within.Name, Generation: l.h.slotOf, To: got.Want.Request(l.h.lease.Key),
 			})
 		}
@@ -125,18 +123,18 @@ func (got *call) heirs(from *Locks, calls []SlotCall) (heirs []*handback.Heir) {
 }
 
 // passedOn returns what heirs were granted.
-func passedOn(heirs []*handback.Heir) (g acquire.Grants) {
+func passedOn(heirs []*queue.NextOwner) (g queue.Grants) {
 	for _, h := range heirs {
 		if h.Answer.Err == nil && h.Answer.Granted {
 			g.Sent = h.Sent // all slots of a call are in one request
-			g.Each = append(g.Each, acquire.Grant{Req: h.To, Answer: h.Answer})
+			g.Each = append(g.Each, queue.Grant{Req: h.To, Answer: h.Answer})
 		}
 	}
 	return g
 }
 
 // inherit keeps slots alive that were passed on, for a call. It returns nil if they are lost.
-func (c *Client) inherit(one SlotCall, got *call, g acquire.Grants, began time.Time) *Locks {
+func (c *Client) inherit(one SlotCall, got *call, g queue.Grants, began time.Time) *Locks {
 	before, whole := len(got.holds), false
 	defer func() { // also after a panic in a hook
 		if !whole {
@@ -181,7 +179,7 @@ func (c *Client) Fair() bool { return c.cfg.Fair }
 // SlotHints tells a caller of TrySlotsFor that another process may have released slots. It only
 // reduces latency: a hint may be lost, and where the database tells of no release none comes.
 type SlotHints struct {
-	w    *hint.Watch
+	w    *queue.Watch
 	full func(key string) string
 }
 
@@ -238,7 +236,7 @@ func (c *Client) limits(
 		return err
 	}
 	if !c.calls.Enter() { // Close waits for this call before it closes the store
-		return acquire.Closed([]string{limit.Name})
+		return queue.Closed([]string{limit.Name})
 	}
 	defer c.calls.Leave()
 	l, err := c.store.Limits()

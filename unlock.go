@@ -10,11 +10,10 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/acquire"
 	"github.com/rowlockdb/rowlock/internal/cycle"
-	"github.com/rowlockdb/rowlock/internal/handback"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -226,7 +225,7 @@ func (h *hold) downgraded(a lease.Renewed, sent time.Time) error {
 	unclaimed := h.phase == unclear && !errors.Is(cause, ErrUnlocked) // else Unlock or Close claims it
 	h.mu.Unlock()
 	if to == toCleaner {
-		h.k.orphans.AddLeases(handback.Forms(l)...)
+		h.k.orphans.AddLeases(queue.Forms(l)...)
 	}
 	if ends {
 		h.wasLost(cause)
@@ -259,8 +258,8 @@ func awaitAnswers(ctx context.Context, parts []parting) {
 // parting is a lock that is released, and what came of it.
 type parting struct {
 	h        *hold
-	next     *handback.Heir // the next owner of its slot, or nil
-	item     *handback.Item // nil: another call gives the lease away
+	next     *queue.NextOwner // the next owner of its slot, or nil
+	item     *queue.Release   // nil: another call gives the lease away
 	demanded bool
 	err      error // of its Unlock
 }
@@ -293,7 +292,7 @@ func (k *keeper) release(ctx, caller context.Context, parts []parting, minHold b
 	if waits {
 		awaitAnswers(ctx, parts)
 	}
-	items := handback.Items(len(parts))
+	items := queue.Releases(len(parts))
 	for i := range parts {
 		if to := parts[i].claim(items[i], minHold, open); to != toRelease {
 			items[i] = nil
@@ -313,7 +312,7 @@ func (k *keeper) release(ctx, caller context.Context, parts []parting, minHold b
 
 // tellAndRelease tells of the leases, and releases them even if a hook panics: no other call will.
 func (k *keeper) tellAndRelease(
-	ctx, caller context.Context, parts []parting, items []*handback.Item,
+	ctx, caller context.Context, parts []parting, items []*queue.Release,
 ) {
 	defer k.returns.GiveUp(ctx, items)
 	for i := range parts {
@@ -327,7 +326,7 @@ func (k *keeper) tellAndRelease(
 }
 
 // claim has the caller give the lease away, and returns where to. If that is a release, i says how.
-func (p *parting) claim(i *handback.Item, minHold, open bool) place {
+func (p *parting) claim(i *queue.Release, minHold, open bool) place {
 	h := p.h
 	h.mu.Lock()
 	i.Again = h.phase == lingering && !minHold
@@ -342,9 +341,9 @@ func (p *parting) claim(i *handback.Item, minHold, open bool) place {
 	h.mu.Unlock()
 	switch {
 	case to != nowhere && (i.Again || errors.Is(cause, ErrUnlocked)):
-		i.Heir = p.next
+		i.Next = p.next
 	case i.Again: // the client is closed
-		p.err = acquire.Closed([]string{h.lease.Key})
+		p.err = queue.Closed([]string{h.lease.Key})
 	default:
 		p.err = h.afterwards()
 	}
@@ -354,7 +353,7 @@ func (p *parting) claim(i *handback.Item, minHold, open bool) place {
 	p.item = i
 	h.k.remove(h) // not under the hold's mutex, which comes after the keeper's
 	if to == toCleaner {
-		h.k.orphans.AddLeases(handback.Forms(i.Lease)...)
+		h.k.orphans.AddLeases(queue.Forms(i.Lease)...)
 		i.Err = fmt.Errorf("%w: unlock %q: its Downgrade has an unknown outcome", ErrUnknown, i.Lease.Key)
 		return to
 	}
@@ -388,7 +387,7 @@ func (p *parting) conclude(caller context.Context) {
 }
 
 // answer answers an Unlock by what became of the lease.
-func (h *hold) answer(caller context.Context, i *handback.Item) error {
+func (h *hold) answer(caller context.Context, i *queue.Release) error {
 	switch {
 	case i.Again && i.Err == nil && i.Gone:
 		return fmt.Errorf("%w: %q: its MinHold is over", ErrUnlocked, h.lease.Key)

@@ -76,10 +76,9 @@ var bans = []struct {
 		"it is a description; the rooms have the drivers",
 	},
 	{"./internal/lane", "drivers", nil, "a lane does not know what its statements say"},
-	{
-		"./internal/waitq", "anything else", nil,
-		"waiters of one process have nothing to do with how a store is asked",
-	},
+	{"./internal/queue", ".", nil, "it knows no handles: its caller watches what it is granted"},
+	{"./internal/queue", "drivers", nil, "a queue does not know how a store is asked"},
+	{"./internal/queue", "./internal/table", nil, "a queue does not know how a store is asked"},
 	{"./internal/table", "drivers", nil, "only a dialect knows its database"},
 	{"./internal/table", "test helpers", nil, "it is part of the user's program"},
 	{"./optimistic", "drivers", nil, "only a dialect knows its database"},

@@ -1,0 +1,126 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Announce notifies other processes at once, in the caller's goroutine, so that no waiter waits for
+// a goroutine to be scheduled. Keys that come during the statement make one statement together
+// after it.
+func (h *notifications) Announce(keys ...string) {
+	h.mu.Lock()
+	if h.notifier == nil || h.stopped || len(keys) == 0 {
+		h.mu.Unlock()
+		return
+	}
+	for _, key := range keys {
+		h.news[key] = struct{}{}
+	}
+	mine := !h.telling
+	if mine {
+		h.telling = true
+		h.wg.Add(1)
+	}
+	h.mu.Unlock()
+	if !mine {
+		return
+	}
+	defer h.wg.Done()
+	if more := h.tell(); more {
+		h.wg.Go(func() {
+			for more := true; more; {
+				more = h.tell()
+			}
+		})
+	}
+}
+
+// tell sends what there is, and reports whether more has come meanwhile.
+func (h *notifications) tell() (more bool) {
+	h.mu.Lock()
+	keys, notifier, waker := slices.Sorted(maps.Keys(h.news)), h.notifier, h.waker
+	clear(h.news)
+	h.mu.Unlock()
+	if notifier != nil && len(keys) > 0 {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), seam.Timeout)
+		defer cancel()
+		if err := h.send(ctx, notifier, waker, keys); err != nil {
+			level := slog.LevelDebug
+			if errors.Is(err, lease.ErrUnsupported) { // stores tell it once
+				level = slog.LevelWarn
+			}
+			h.cfg.Log.LogAttrs(h.ctx, level, "rowlock: a hint was not sent; the waiters poll",
+				slog.Any("error", err))
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.telling = len(h.news) > 0
+	return h.telling
+}
+
+// send wakes one process for each key, or notifies all.
+func (h *notifications) send(
+	ctx context.Context, notifier lease.Notifier, waker lease.Waker, keys []string,
+) error {
+	if waker != nil {
+		return waker.Wake(ctx, h.process, keys)
+	}
+	return notifier.Announce(ctx, keys)
+}
+
+// AnnounceLater announces key after d, unless Forget comes first.
+func (h *notifications) AnnounceLater(key string, d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stopped {
+		return
+	}
+	if t := h.later[key]; t != nil {
+		t.Stop()
+	}
+	var t *time.Timer
+	t = time.AfterFunc(d, func() {
+		h.mu.Lock()
+		due := h.later[key] == t
+		if due {
+			delete(h.later, key)
+		}
+		h.mu.Unlock()
+		if due {
+			h.Announce(key)
+		}
+	})
+	h.later[key] = t
+}
+
+// Forget announces key no more, because this process has asked for it again: its next holder will
+// announce it.
+func (h *notifications) Forget(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.later[key]; t != nil {
+		t.Stop()
+		delete(h.later, key)
+	}
+}
+
+// postponed returns what was to be announced later, and forgets it.
+func (h *notifications) postponed() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	keys := slices.Collect(maps.Keys(h.later))
+	for _, t := range h.later {
+		t.Stop()
+	}
+	clear(h.later)
+	return keys
+}

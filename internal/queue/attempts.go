@@ -1,0 +1,130 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+type (
+	waiter = localWaiter[attempt, Grants]
+	signal = signalOf[Grants]
+)
+
+// Config says what a Queue is made of.
+type Config struct {
+	Asker  *Asker
+	Notify NotifyConfig // without Heard, Chosen and Everyone
+	// PollMin and PollMax bound the pause between two polls.
+	PollMin, PollMax time.Duration
+	// HandOvers is how many grants in a row a process may keep a key. Tickets need no such budget.
+	HandOvers int
+}
+
+// Attempts is the queue of a client whose processes compete: waiters of one process are served in
+// order, and between processes the first attempt at a free key gets it. A process keeps a key among
+// its own waiters for a bounded time only.
+type Attempts struct {
+	cfg    Config
+	store  *seam.Store
+	local  *localQueues[attempt, Grants]
+	budget budget
+	poller poller
+	notify *notifications
+}
+
+// NewAttempts returns a queue without waiters.
+func NewAttempts(cfg Config) *Attempts {
+	q := &Attempts{cfg: cfg, store: cfg.Asker.Store, local: newLocalQueues[attempt, Grants]()}
+	q.budget.Grants, q.budget.For = cfg.HandOvers, cfg.PollMax
+	q.poller = poller{
+		Min: cfg.PollMin, Max: cfg.PollMax,
+		Wanted: func(key string) bool { return q.local.Len(key) > 0 },
+		Read:   q.read, Found: q.found,
+	}
+	q.poller.Start()
+	cfg.Notify.Heard, cfg.Notify.Chosen = q.Wake, q.chosen
+	q.notify = newNotifications(q.store, cfg.Notify)
+	return q
+}
+
+// Stop ends polling and notifications. The last waiter has left, and the last lease was given up.
+func (q *Attempts) Stop() {
+	q.poller.Stop()
+	q.notify.Stop()
+}
+
+// Wake has those of this process that wait for key find out whether it is free. "" is every key.
+func (q *Attempts) Wake(key string) {
+	if key == "" {
+		q.poller.Now()
+		return
+	}
+	q.local.Wake(key)
+}
+
+// Freed wakes the waiters of a key, in all processes, that was freed by other means than GiveUp.
+func (q *Attempts) Freed(key string) {
+	q.Wake(key)
+	q.notify.Announce(key)
+}
+
+// Watch hears of keys that other processes release.
+func (q *Attempts) Watch(keys []string) *Watch { return q.notify.Watch(keys) }
+
+// Notifications returns how many this process has heard, and whether it listens.
+func (q *Attempts) Notifications() (heard int64, connected bool) {
+	return q.notify.Heard(), q.notify.Connected()
+}
+
+// Granted notes a grant to this process.
+func (q *Attempts) Granted(key string, token int64, sent time.Time) {
+	q.budget.Granted(key, token, sent, time.Since(sent))
+}
+
+// watch has the poller poll key, with what this process knows of how often it changes hands.
+func (q *Attempts) watch(key string, o observed) {
+	last := q.budget.Of(key)
+	o.Token, o.At = last.Token, last.At
+	q.poller.Watch(key, o)
+}
+
+// read is the poller's statement. It registers this process first, so that a release after the read
+// is announced to it.
+func (q *Attempts) read(ctx context.Context, keys []string) (map[string]observed, error) {
+	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	defer cancel()
+	q.notify.Register(ctx, keys)
+	records, err := q.store.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
+	if err != nil {
+		return nil, err
+	}
+	q.notify.Count(ctx, records)
+	found := make(map[string]observed, len(records))
+	for _, r := range records {
+		found[r.Key] = observed{
+			// The head of a key whose row cannot be read asks for it, and is told why.
+			Free: !r.Held && q.store.Reaches(r.Home) || r.Err != nil, Age: r.Age, Remaining: r.Remaining,
+			Note: r.Note, Token: r.Token, Waiters: q.notify.Waiters(r.Key),
+			Shared:  r.Held && r.Shared,
+			Expired: !r.Held && !r.Owner.IsZero(), // a release clears the owner
+		}
+	}
+	return found, nil
+}
+
+// found has the head of key's queue bid if the key may be free. The head bids for a fleeting key
+// whatever the poll has read: until a poll has found it free, its holder has it again.
+func (q *Attempts) found(key string, o observed) {
+	if o.Free || o.Fleeting && !q.notify.Wakes() {
+		if rest := q.precedence(key, o); rest > 0 {
+			q.poller.Later(key, rest)
+			return
+		}
+		q.local.Wake(key)
+		return
+	}
+	q.local.Notify(key)
+}

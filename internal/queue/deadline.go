@@ -1,0 +1,54 @@
+package queue
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/seam"
+)
+
+// sharedDeadline hands out contexts whose deadline many calls share, because a context and a timer
+// for each call would be a third of what an Unlock allocates.
+type sharedDeadline struct {
+	mu     sync.Mutex
+	ctx    context.Context
+	cancel context.CancelFunc
+	until  time.Time // when the next one begins
+}
+
+// within returns a context that ends seam.Timeout from now, or up to a quarter later. Of ctx it has
+// the values alone.
+func (d *sharedDeadline) within(ctx context.Context) context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := time.Now(); d.ctx == nil || now.After(d.until) {
+		// The last one ends by itself, because calls may be under way in it.
+		d.ctx, d.cancel = context.WithTimeout(context.Background(), seam.Timeout*5/4)
+		d.until = now.Add(seam.Timeout / 4)
+	}
+	return valued{d.ctx, ctx}
+}
+
+func (d *sharedDeadline) stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cancel != nil {
+		d.cancel()
+	}
+}
+
+// valued is a shared context with the values of a caller's.
+type valued struct {
+	context.Context
+	values context.Context
+}
+
+// Value asks the shared context first. It has no values but those by which package context finds
+// itself.
+func (v valued) Value(key any) any {
+	if own := v.Context.Value(key); own != nil {
+		return own
+	}
+	return v.values.Value(key)
+}

@@ -1,0 +1,95 @@
+package queue
+
+import (
+	"context"
+	"sync"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// leaders are the calls that are about to make a team of a free key, one for each key: a single
+// flight. Other calls of this client that find the key free wait for the end of its first bid, and
+// then join its team: otherwise each would bid, lose, and hear of the team at its next try only.
+type leaders struct {
+	mu    sync.Mutex
+	now   map[string]*leader
+	ended int // so many founders have
+}
+
+type leader struct {
+	all  *leaders
+	key  string
+	done chan struct{}
+}
+
+// count is how many founders have ended.
+func (f *leaders) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended
+}
+
+// enter makes the caller the founder for key, unless another call is, or the key is not free. It
+// returns again if a founder has ended since ended was counted: what was read before says nothing.
+func (f *leaders) lead(key string, free bool, ended int) (mine, other *leader, again bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if other = f.now[key]; other != nil || f.ended != ended || !free {
+		return nil, other, f.ended != ended
+	}
+	if f.now == nil {
+		f.now = make(map[string]*leader)
+	}
+	mine = &leader{all: f, key: key, done: make(chan struct{})}
+	f.now[key] = mine
+	return mine, nil, false
+}
+
+// end lets the others go on. It may be called more than once, and for nil.
+func (f *leader) end() {
+	if f == nil {
+		return
+	}
+	f.all.mu.Lock()
+	defer f.all.mu.Unlock()
+	if f.all.now[f.key] == f {
+		delete(f.all.now, f.key)
+		f.all.ended++
+		close(f.done)
+	}
+}
+
+// freeError says that a key is free, to a call that may not make a team of it now.
+type freeError struct{ held *lease.HeldError }
+
+func (e *freeError) Error() string { return e.held.Error() }
+func (e *freeError) Unwrap() error { return e.held }
+
+// shareFirst tries to join the team of a call's keys. If the only key is free, the call becomes its
+// founder, and the error is as of a held key. A founder holds the key alone for a moment: nor is
+// that a reason for other calls to wait in the queue.
+func (a *Asker) shareFirst(ctx context.Context, c *Call) (Grants, *leader, error) {
+	for {
+		ended := a.leaders.count()
+		g, err := a.share(ctx, c, false)
+		switch {
+		case err == nil:
+			return g, nil, nil
+		case !passing(err) || len(c.Keys) != 1 || ctx.Err() != nil:
+			return Grants{}, nil, err
+		}
+		_, free := err.(*freeError)
+		mine, other, again := a.leaders.lead(c.Keys[0], free, ended)
+		switch {
+		case other != nil:
+			select {
+			case <-other.done:
+			case <-ctx.Done():
+			case <-a.Closed:
+				return Grants{}, nil, Closed(c.Keys)
+			}
+		case !again:
+			return Grants{}, mine, err
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package queue
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// NotifyConfig says what notifications are for.
+type NotifyConfig struct {
+	// Off: nothing is announced or heard. Registrations are still written.
+	Off bool
+	// Everyone has a release told to all listeners, even where the store can wake one process: a
+	// fair queue says itself which waiter is next.
+	Everyone bool
+	// Recent is how young a hold must be for the processes that wait for the key to be counted.
+	Recent time.Duration
+	Log    *slog.Logger
+	// Heard is called with each key that another process announces, or "" for any key.
+	Heard func(key string)
+	// Chosen is called with each key for which this process alone was woken.
+	Chosen func(key string)
+}
+
+// notifications tell other processes that a key was released, and hear it from them. Nothing
+// depends on them, because polling guarantees progress: a notification only reduces latency. Make
+// them with newNotifications and end them with Stop. They are safe for concurrent use.
+type notifications struct {
+	cfg     NotifyConfig
+	store   *seam.Store
+	process lease.Owner
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+	heard   atomic.Int64
+
+	mu        sync.Mutex
+	notifier  lease.Notifier         // nil if the store has none, or they are off
+	waker     lease.Waker            // notifier, if it wakes one process of many
+	until     map[string]time.Time   // when our registration for a key ends
+	noted     map[string]time.Time   // until when the store may have a registration of ours
+	later     map[string]*time.Timer // announced unless this process gets the key first
+	waiters   map[string]waiterCount
+	news      map[string]struct{} // to be announced
+	watches   []*Watch
+	telling   bool
+	listening bool
+	connected bool      // a Listen has begun to hear
+	waited    time.Time // of the last wait
+	stopped   bool
+}
+
+// newNotifications returns those of one client. Nothing runs until a key is awaited or announced.
+func newNotifications(store *seam.Store, cfg NotifyConfig) *notifications {
+	h := &notifications{
+		cfg: cfg, store: store, process: lease.NewOwner(),
+		until: make(map[string]time.Time), noted: make(map[string]time.Time),
+		later: make(map[string]*time.Timer), waiters: make(map[string]waiterCount),
+		news: make(map[string]struct{}),
+	}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	store.Meet(h.process)
+	if !cfg.Off {
+		h.notifier = store.Notifier
+		if store.Registers() && !cfg.Everyone {
+			h.waker = store.Waker
+		}
+	}
+	return h
+}
+
+// Sends reports whether an announcement has an effect.
+func (h *notifications) Sends() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.notifier != nil
+}
+
+// Wakes reports whether one process can be woken, and is told if it is this one.
+func (h *notifications) Wakes() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.waker != nil
+}
+
+// Awaited reports whether other processes wait for key. It is so unless the store knows better.
+func (h *notifications) Awaited(ctx context.Context, key string) bool {
+	return h.store.AnyAwaited(ctx, h.process, []string{key})
+}
+
+// Heard is how many notifications have come.
+func (h *notifications) Heard() int64 { return h.heard.Load() }
+
+// Connected reports whether this process has begun to listen and has not ended it. It does not know
+// of a connection that the store has lost.
+func (h *notifications) Connected() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.connected
+}
+
+// Stop returns when nothing runs any more, and takes this process's registrations back.
+func (h *notifications) Stop() {
+	h.Announce(h.postponed()...)
+	h.mu.Lock()
+	h.stopped = true
+	h.mu.Unlock()
+	h.cancel()
+	h.wg.Wait()
+	h.unregister()
+}

@@ -1,0 +1,130 @@
+package queue
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// registrationLasts is how long a process counts as waiting. It registers again after half of it.
+const registrationLasts = 10 * time.Second
+
+// Register notes in the store that this process waits for keys. Call it before the keys are read: a
+// release after that read then finds the registration.
+func (h *notifications) Register(ctx context.Context, keys []string) {
+	h.Listen()
+	if !h.store.Registers() {
+		return
+	}
+	now := time.Now()
+	keys = h.unregistered(keys, now)
+	if len(keys) == 0 || h.store.Register(ctx, h.process, keys, registrationLasts) != nil {
+		return // it is repeated before the next poll
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range keys {
+		h.until[k] = now.Add(registrationLasts)
+	}
+}
+
+// unregistered returns those of keys that must be registered (again).
+func (h *notifications) unregistered(keys []string, now time.Time) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	past := func(_ string, until time.Time) bool { return until.Before(now) }
+	maps.DeleteFunc(h.until, past)
+	maps.DeleteFunc(h.noted, past)
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool {
+		return h.until[k].Sub(now) > registrationLasts/2
+	})
+	for _, k := range keys { // even if no answer comes: a release would wake a process that has gone
+		h.noted[k] = now.Add(registrationLasts + seam.Timeout)
+	}
+	return keys
+}
+
+// unregister takes back every registration that the store may have of this process.
+func (h *notifications) unregister() {
+	h.mu.Lock()
+	keys := slices.Sorted(maps.Keys(h.noted))
+	h.mu.Unlock()
+	if len(keys) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), seam.Timeout)
+	defer cancel()
+	// A registration under way would be written after it was taken back.
+	settling, settled := context.WithTimeout(ctx, seam.Timeout/2)
+	h.store.Settle(settling)
+	settled()
+	_ = h.store.Unregister(ctx, h.process, keys)
+}
+
+// PassOn wakes the next process for a key that this process was woken for and does not want. It
+// takes the registration back, so that the others do not wake this process in vain each time.
+func (h *notifications) PassOn(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stopped || h.waker == nil {
+		return
+	}
+	delete(h.until, key)
+	h.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(h.ctx, seam.Timeout)
+		defer cancel()
+		h.Announce(key)
+		_ = h.store.Unregister(ctx, h.process, []string{key})
+	})
+}
+
+// crowd is how many processes wait for a key, and until when that is believed.
+type waiterCount struct {
+	processes int
+	until     time.Time
+}
+
+const countLasts = 2 * time.Second
+
+// Count counts the processes that wait for those keys that have changed hands recently. For other
+// keys the count would change nothing.
+func (h *notifications) Count(ctx context.Context, records []lease.Record) {
+	keys := h.uncounted(records)
+	if len(keys) == 0 {
+		return
+	}
+	counts, ok := h.store.Waiting(ctx, keys)
+	if !ok {
+		return // each process polls as often as if it were alone
+	}
+	until := time.Now().Add(countLasts)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, key := range keys {
+		h.waiters[key] = waiterCount{counts[i], until}
+	}
+}
+
+func (h *notifications) uncounted(records []lease.Record) (keys []string) {
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.waiters, func(_ string, c waiterCount) bool { return c.until.Before(now) })
+	for _, r := range records {
+		if _, known := h.waiters[r.Key]; !known && r.Age < h.cfg.Recent {
+			keys = append(keys, r.Key)
+		}
+	}
+	return keys
+}
+
+// Crowd is how many processes wait for key, or 0 if that is unknown.
+func (h *notifications) Waiters(key string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.waiters[key].processes
+}

@@ -1,0 +1,273 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Tickets is the queue of a client that serves in order across processes. The order is the store's:
+// each waiter has a ticket there, and a holder passes the key to the head of the queue. Tickets
+// keeps which of them are this process's, and polls their positions.
+type Tickets struct {
+	cfg    Config
+	store  *seam.Store
+	notify *notifications
+	poller poller
+
+	mu      sync.Mutex
+	waiting map[string]*ticket // by owner
+}
+
+// NewTickets returns a queue without waiters.
+func NewTickets(cfg Config) *Tickets {
+	q := &Tickets{cfg: cfg, store: cfg.Asker.Store, waiting: make(map[string]*ticket)}
+	q.poller = poller{
+		Min: cfg.PollMin, Max: cfg.PollMax, Wanted: q.waits, Read: q.read, Found: q.found,
+	}
+	q.poller.Start()
+	cfg.Notify.Heard, cfg.Notify.Chosen, cfg.Notify.Everyone = q.Wake, q.Wake, true
+	q.notify = newNotifications(q.store, cfg.Notify)
+	return q
+}
+
+// Stop ends polling and notifications. The last waiter has left, and the last lease was given up.
+func (q *Tickets) Stop() {
+	q.poller.Stop()
+	q.notify.Stop()
+}
+
+// Watch hears of keys that other processes release.
+func (q *Tickets) Watch(keys []string) *Watch { return q.notify.Watch(keys) }
+
+// Notifications returns how many this process has heard, and whether it listens.
+func (q *Tickets) Notifications() (heard int64, connected bool) {
+	return q.notify.Heard(), q.notify.Connected()
+}
+
+// Granted notes nothing: a fair queue needs no budget.
+func (q *Tickets) Granted(string, int64, time.Time) {}
+
+// Wake has the positions of the waiters of key polled. "" is every key.
+func (q *Tickets) Wake(key string) {
+	if key == "" {
+		q.poller.Now()
+		return
+	}
+	var ids []string
+	q.mu.Lock()
+	for id, t := range q.waiting {
+		if t.Key == key {
+			ids = append(ids, id)
+		}
+	}
+	q.mu.Unlock()
+	q.poller.Soon(ids...)
+}
+
+// Freed wakes the waiters of a key, in all processes, that was freed by other means than GiveUp.
+func (q *Tickets) Freed(key string) {
+	q.Wake(key)
+	q.notify.Announce(key)
+}
+
+// Kept does nothing: the first ticket bids when the lease ends.
+func (q *Tickets) Kept(string) {}
+
+// GiveUp passes each lease to the head of its queue, and notifies the new holders.
+func (q *Tickets) GiveUp(ctx context.Context, items []*Release) {
+	items = q.leave(ctx, items)
+	if len(items) == 0 {
+		return
+	}
+	sent := time.Now()
+	var elsewhere []string
+	answers := sendDue(items, lease.Passed{Gone: true}, func(l []lease.Lease) []lease.Passed {
+		return q.store.Pass(ctx, l)
+	})
+	for n, a := range answers {
+		i := items[n]
+		i.Gone, i.Err = a.Gone, a.Err
+		key := i.Lease.Key
+		if a.Gone && i.Left { // a transaction of the holder's, which is over, has released it
+			q.Wake(key)
+			elsewhere = append(elsewhere, key)
+		}
+		switch {
+		case a.Err != nil:
+		case !a.To.IsZero() && !q.given(a, sent), a.To.IsZero() && !a.Gone && q.isWatched(ctx, i):
+			elsewhere = append(elsewhere, key)
+		}
+	}
+	q.notify.Announce(elsewhere...)
+}
+
+// isWatched reports whether another process watches a slot, which has no queue. For any other key
+// nothing is asked.
+func (q *Tickets) isWatched(ctx context.Context, i *Release) bool {
+	return i.Slot && q.notify.Sends() && q.notify.Awaited(ctx, i.Lease.Key)
+}
+
+// leave releases the leases of members, and returns the other items. A team that has ended is
+// passed to none: the head of the queue claims its key.
+func (q *Tickets) leave(ctx context.Context, items []*Release) (others []*Release) {
+	var members []*Release
+	for _, i := range items {
+		if i.Lease.Shared {
+			members = append(members, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	if len(members) == 0 {
+		return items
+	}
+	var free []string
+	for n, a := range q.store.Release(ctx, leasesOf(members)) {
+		i := members[n]
+		if i.Gone, i.Err = a.Gone, a.Err; a.Err == nil && !a.Shared {
+			free = append(free, i.Lease.Key)
+			q.Wake(i.Lease.Key)
+		}
+	}
+	q.notify.Announce(free...)
+	return others
+}
+
+// given gives a lease that was passed on to its new holder. It reports false if the holder is in
+// another process.
+func (q *Tickets) given(p lease.Passed, sent time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.waiting[string(p.To[:])]
+	if t == nil {
+		return false
+	}
+	select {
+	case t.signal <- signal{Given: true, Grant: t.grants(p.Token, sent)}:
+	default: // it has been given this very grant
+	}
+	return true
+}
+
+func (q *Tickets) waits(id string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting[id] != nil
+}
+
+// read is the poller's statement. First it sends the heartbeats of tickets whose last one is a
+// third of their TTL old.
+func (q *Tickets) read(ctx context.Context, ids []string) (map[string]observed, error) {
+	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	defer cancel()
+	q.notify.Listen()
+	asked := time.Now()
+	waiters, silent := q.among(ids, asked)
+	if len(silent) > 0 {
+		if err := q.beat(ctx, silent, asked); err != nil {
+			return nil, err
+		}
+	}
+	if len(waiters) == 0 {
+		return nil, nil
+	}
+	places, err := q.store.Places(ctx, waiters)
+	if err != nil {
+		return nil, err
+	}
+	return q.note(waiters, places, asked), nil
+}
+
+// among returns those of ids that still wait, and of them those that need a heartbeat.
+func (q *Tickets) among(ids []string, now time.Time) (waiters []lease.Lease, silent []*ticket) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, id := range ids {
+		t := q.waiting[id]
+		if t == nil {
+			continue
+		}
+		waiters = append(waiters, t.lease())
+		if now.Sub(t.joined) >= t.TTL/3 {
+			silent = append(silent, t)
+		}
+	}
+	slices.SortFunc(waiters, func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
+	return waiters, silent
+}
+
+// beat sends heartbeats. A waiter that has left meanwhile may have got a new ticket by it, after it
+// had taken back its old one.
+func (q *Tickets) beat(ctx context.Context, silent []*ticket, now time.Time) error {
+	tickets := make([]lease.Ticket, len(silent))
+	for i, t := range silent {
+		tickets[i] = t.Ticket
+	}
+	err := q.store.Join(ctx, tickets)
+	served := q.alive(silent, now, err)
+	if len(served) > 0 {
+		_ = q.store.Leave(ctx, served) // the lease is in use: the orphan cleaner would release it
+	}
+	return err
+}
+
+// alive notes a heartbeat, leaves to the orphan cleaner what waiters may have that gave up, and
+// returns the waiters that have the key.
+func (q *Tickets) alive(tickets []*ticket, when time.Time, err error) (served []lease.Lease) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var orphans []lease.Lease
+	for _, t := range tickets {
+		switch {
+		case q.waiting[t.id()] != nil && err == nil:
+			t.joined = when
+		case q.waiting[t.id()] != nil:
+			t.unsure = true
+		case t.gaveUp:
+			orphans = append(orphans, t.lease())
+		default:
+			served = append(served, t.lease())
+		}
+	}
+	q.cfg.Asker.Orphans.AddLeases(orphans...)
+	return served
+}
+
+// note keeps what was read. A waiter far from the head is polled more rarely, because all before it
+// must be served first.
+func (q *Tickets) note(
+	waiters []lease.Lease, places []lease.Place, asked time.Time,
+) map[string]observed {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	found := make(map[string]observed, len(waiters))
+	for i, l := range waiters {
+		id, p := string(l.Owner[:]), places[i]
+		t := q.waiting[id]
+		if t == nil {
+			continue
+		}
+		t.note(p, asked)
+		mine := p.Granted || p.Err != nil || p.Ahead == 0 && p.Remaining <= 0 && !p.Missing
+		found[id] = observed{
+			Free: mine, Age: asked.Sub(t.changed) * time.Duration(1+p.Ahead),
+			Remaining: max(0, p.Remaining), Note: p.Note,
+		}
+	}
+	return found
+}
+
+// found wakes a waiter that has something to do.
+func (q *Tickets) found(id string, o observed) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t := q.waiting[id]; t != nil && o.Free && len(t.signal) == 0 {
+		t.signal <- signal{} // has room: it is empty, and given sends at most one besides
+	}
+}

@@ -1,0 +1,355 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/cycle"
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Waiter is one call that waits in a queue.
+type Waiter interface {
+	// Bid asks for the keys.
+	Attempt(ctx context.Context) (Grants, error)
+	// Lost goes on waiting after a bid that ended with err, which is Passing. again says that the
+	// call bids again at once.
+	Lost(ctx context.Context, err error) (again bool, failed error)
+	// Awaits is the key that the call waits for, one of several.
+	Awaits() string
+	// Signals wakes the call. News, which may be nil, says that Position may have changed.
+	Signals() <-chan signalOf[Grants]
+	News() <-chan struct{}
+	// Position is known once the place was polled.
+	Position() (p Position, known bool)
+	// Seen is what the last poll has read.
+	Seen() Seen
+	// Won ends the place after a grant.
+	Won(g Grants)
+	// Leave ends the place without a grant. If the keys were handed over at this very moment, it
+	// returns the grant: a grant that races with cancellation wins.
+	Leave(ctx context.Context) signalOf[Grants]
+}
+
+// wait is one call on its way to its keys. It is a state machine: it bids, or it waits for a
+// signal, which costs nothing.
+type wait struct {
+	asker   *Asker
+	place   Waiter
+	call    *Call
+	began   time.Time
+	lost    error // of the last bid
+	shown   Position
+	record  *cycle.Call // among the calls that wait; nil before the first bid was lost
+	holder  Seen        // of the key that the call waited for last
+	key     string
+	expired int64     // the token of the lease of which Expired was told
+	outage  time.Time // since when no bid has reached a server that takes writes; zero: the last has
+	writerIntent
+}
+
+// Wait waits in q until the keys are granted, until ctx or the client ends, or until a bid fails
+// for another reason than a held key or an overloaded database.
+func (a *Asker) Wait(ctx context.Context, q Queue, c *Call) (Grants, error) {
+	if err := ctx.Err(); err != nil {
+		return Grants{}, fmt.Errorf("rowlock: lock %q: %w", nameOf(c.Keys), err)
+	}
+	var founder *leader
+	if c.Want.Shared { // beside the queue: a thousand readers join in one statement
+		var g Grants
+		var err error
+		g, founder, err = a.shareFirst(ctx, c)
+		defer founder.end()
+		switch {
+		case err == nil: // whether or not ctx has ended meanwhile: a grant that races with it wins
+			return g, nil
+		case !passing(err) || ctx.Err() != nil:
+			return Grants{}, cut(ctx, err)
+		}
+	}
+	w := wait{asker: a, call: c, began: time.Now()}
+	place, bid, err := q.Join(ctx, c)
+	if err != nil {
+		return Grants{}, err
+	}
+	w.place, w.leader = place, founder
+	panicked := true
+	defer func() {
+		if panicked { // in a hook: the place would be woken, and all behind it would wait for it
+			a.Discard(ctx, place.Leave(ctx).Grant)
+			w.unintend(ctx)
+			w.end(false)
+		}
+	}()
+	g, err := w.run(ctx, bid)
+	panicked = false
+	w.unintend(ctx)
+	g, err = w.leave(ctx, g, err)
+	w.end(err == nil)
+	if err != nil {
+		return Grants{}, err
+	}
+	return g, nil
+}
+
+// leave ends the place of a call that has run. A grant that races with the end of ctx wins.
+func (w *wait) leave(ctx context.Context, g Grants, err error) (Grants, error) {
+	switch {
+	case err == nil && w.apart:
+		w.asker.Discard(ctx, w.place.Leave(ctx).Grant)
+	case err == nil:
+		w.place.Won(g)
+	default:
+		s := w.place.Leave(ctx)
+		if !s.Given {
+			return Grants{}, err
+		}
+		g = s.Grant
+	}
+	if w.call.Want.Shared && !g.Shared {
+		return w.asker.Downgrade(ctx, g)
+	}
+	return g, nil
+}
+
+// begin is called when the call begins to wait: others may wait for what it holds.
+func (w *wait) begin() {
+	if w.record != nil {
+		return
+	}
+	if w.call.Any {
+		// Its wait ends with the release of any key, so that it is in no cycle unless all holders
+		// are. It records nothing: a call is never ended for a cycle that is none.
+		w.record = &cycle.Call{}
+		w.asker.waiting.Add(1)
+		return
+	}
+	w.record = &cycle.Call{Holder: w.call.Want.Holder, Since: w.began}
+	// It may wait for one of several keys to share while other readers share another. A reader of one
+	// key waits for nothing else: if others share that, it waits behind a writer's wish.
+	if w.call.Want.Shared && len(w.call.Keys) > 1 {
+		w.record.Shares = w.call.Keys
+	} else {
+		w.record.Wants = w.call.Keys
+	}
+	if w.record.Holder != nil {
+		w.record.Broken = make(chan error, 1)
+	}
+	w.asker.waiting.Add(1)
+	w.asker.Cycles.Begin(w.record)
+}
+
+// end is called when it waits no more.
+func (w *wait) end(granted bool) {
+	if w.record == nil {
+		return
+	}
+	w.asker.waiting.Add(-1)
+	if !w.call.Any {
+		w.asker.Cycles.End(w.record, granted)
+	}
+}
+
+func (w *wait) run(ctx context.Context, bid bool) (Grants, error) {
+	for {
+		for bid {
+			g, err := w.attempt(ctx)
+			if err == nil {
+				return g, nil
+			}
+			w.refused(ctx, err)
+			if bid, err = w.again(ctx, err); err != nil {
+				return Grants{}, err
+			}
+		}
+		w.leader.end()
+		w.begin()
+		s, err := w.stand(ctx)
+		switch {
+		case err != nil:
+			return Grants{}, err
+		case s.Given:
+			return s.Grant, nil
+		}
+		w.overdue(ctx)
+		bid = true
+	}
+}
+
+// again says how the call goes on after a bid that ended with err.
+func (w *wait) again(ctx context.Context, err error) (bid bool, failed error) {
+	passing := ctx.Err() == nil && w.outlasts(err) || passing(err)
+	switch {
+	case passing && ctx.Err() == nil:
+		w.lost = err
+		return w.place.Lost(ctx, err)
+	case !passing && ctx.Err() != nil:
+		// The bid was cut short: what the bid before it found still stands.
+		return false, oneline.Join(w.asker.named(w.lost), cut(ctx, err))
+	}
+	return false, cut(ctx, err)
+}
+
+// outlasts reports whether a call that has waited for a holder goes on waiting after err: a
+// failover must not send away all that wait. After its TTL the server is not worth waiting for, and
+// a call that has not waited yet is told at once.
+func (w *wait) outlasts(err error) bool {
+	if w.record == nil || !seam.IsOutage(err) {
+		w.outage = time.Time{}
+		return false
+	}
+	if w.outage.IsZero() {
+		w.outage = time.Now()
+	}
+	return time.Since(w.outage) < w.call.Want.TTL
+}
+
+// cut adds to err that ctx has ended, if it has and err does not say so.
+func cut(ctx context.Context, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		return oneline.Join(err, ctx.Err())
+	}
+	return err
+}
+
+// stand waits for a signal.
+func (w *wait) stand(ctx context.Context) (signalOf[Grants], error) {
+	var none signalOf[Grants]
+	var late <-chan time.Time
+	if !w.outage.IsZero() {
+		timer := time.NewTimer(max(0, time.Until(w.outage.Add(w.call.Want.TTL))))
+		defer timer.Stop()
+		late = timer.C
+	}
+	for {
+		w.show()
+		w.compare(ctx)
+		select {
+		case s := <-w.place.Signals():
+			return s, nil
+		case <-w.C(): // nil, and never, unless readers are involved
+			if w.ticked(ctx) {
+				return none, nil
+			}
+		case <-late: // no poll has woken the call: ask whether the outage is over
+			return none, nil
+		case <-w.place.News(): // nil, and never, unless the caller watches
+		case <-ctx.Done():
+			return none, oneline.Join(w.held(), ctx.Err())
+		case err := <-w.record.Broken: // nil, and never, if the call holds nothing
+			return none, err
+		case <-w.asker.Closed:
+			return none, Closed([]string{w.place.Awaits()})
+		}
+	}
+}
+
+// held is what is known of the holder. A call for any of several keys is told of each whose row
+// another transaction keeps locked.
+func (w *wait) held() error {
+	held := w.asker.Held(w.place)
+	switch {
+	case w.lost == nil || errors.Is(w.lost, lease.ErrHeld):
+		return oneline.Join(append([]error{held}, w.blocked(held.Key)...)...)
+	case held.Blocked != "":
+		return fmt.Errorf("%w (%s)", w.lost, held.Blocked)
+	}
+	return w.lost
+}
+
+// blocked are the call's other keys of which an eviction has found what keeps them locked, if any
+// key ends the wait.
+func (w *wait) blocked(but string) (all []error) {
+	if !w.call.Any {
+		return nil
+	}
+	for _, key := range w.call.Keys {
+		if why := w.asker.Evictions.Why(key); why != "" && key != but {
+			all = append(all, &lease.HeldError{Key: key, Blocked: why})
+		}
+	}
+	return all
+}
+
+// Held says what a place knows of the holder of its key, and what keeps its row locked.
+func (a *Asker) Held(p Waiter) *lease.HeldError {
+	at, _ := p.Position()
+	key := p.Awaits()
+	return &lease.HeldError{
+		Key: key, Identity: at.Identity, Note: at.Holder, Remaining: max(0, at.Remaining),
+		Blocked: a.Evictions.Why(key),
+	}
+}
+
+// named is err with what an eviction has found since to keep the keys locked that it tells of. It
+// changes no error that a hook may have kept.
+func (a *Asker) named(err error) error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range several.Unwrap() {
+			all = append(all, a.named(e))
+		}
+		return oneline.Join(all...)
+	}
+	held, ok := err.(*lease.HeldError)
+	if !ok || held.Blocked != "" {
+		return err
+	}
+	told := *held
+	told.Blocked = a.Evictions.Why(held.Key)
+	return &told
+}
+
+// show tells a caller that watches of its position, if that has changed.
+func (w *wait) show() {
+	if w.call.Want.Show == nil {
+		return
+	}
+	now, known := w.place.Position()
+	last := w.shown
+	same := now.Ahead == last.Ahead && now.Identity == last.Identity && now.Holder == last.Holder
+	if !known || last.Since > 0 && same {
+		return
+	}
+	now.Remaining, now.Since = max(0, now.Remaining), max(1, time.Since(w.began))
+	w.shown = now
+	w.call.Want.Show(w.place.Awaits(), now)
+}
+
+// compare tells of a holder that is another than at the poll before. A call for several keys begins
+// anew when it waits for another of them.
+func (w *wait) compare(ctx context.Context) {
+	changed := w.asker.Hooks.HolderChanged
+	if changed == nil {
+		return
+	}
+	now, last, key := w.place.Seen(), w.holder, w.place.Awaits()
+	if !now.Held {
+		return
+	}
+	w.holder = now
+	if w.key != key {
+		w.key = key
+		return
+	}
+	if now.Token != last.Token || now.Token == 0 && now.Note != last.Note {
+		changed(ctx, key, now.Token, now.holder(key))
+	}
+}
+
+// overdue tells of a lease that ran out, once for each.
+func (w *wait) overdue(ctx context.Context) {
+	expired := w.asker.Hooks.Expired
+	if expired == nil {
+		return
+	}
+	now, key := w.place.Seen(), w.place.Awaits()
+	if now.Expired && (now.Token != w.expired || now.Token == 0) {
+		w.expired = now.Token
+		expired(ctx, key, now.Token, now.holder(key))
+	}
+}
