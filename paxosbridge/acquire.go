@@ -181,9 +181,9 @@ func isUnanswered(err error) bool {
 func (b *Bridge) AcquireAll(
 	ctx context.Context, reqs []lease.AcquireRequest,
 ) ([]lease.Acquired, error) {
-	all, ok := seam.As[lease.AllAcquirer](b.table)
-	if !ok {
-		return nil, fmt.Errorf("%w: to acquire several keys at once", lease.ErrUnsupported)
+	all, err := ability[lease.AllAcquirer](b.table, "acquire several keys at once")
+	if err != nil {
+		return nil, err
 	}
 	for i := range reqs {
 		b.count(reqs[i].Key)

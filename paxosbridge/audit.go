@@ -65,3 +65,12 @@ func (m *mover) auditPage(
 	}
 	return records, err
 }
+
+// auditEra audits, and admits an era that has begun: an idle bridge keeps no other client of its
+// table waiting.
+func (m *mover) auditEra(ctx context.Context) error {
+	if t, ok := m.table.(*audited); ok && t.behind() {
+		return t.enter(ctx)
+	}
+	return m.audit(ctx, m.cfg.MoveTimeout)
+}

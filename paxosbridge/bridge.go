@@ -19,6 +19,9 @@ import (
 // store.
 type Bridge struct {
 	mover
+	notifier lease.Notifier // the table's
+	registry lease.Registry
+
 	heat    *heat.Counters
 	unknown unknown.Last
 
@@ -41,14 +44,17 @@ var (
 	_ lease.Settler     = (*Bridge)(nil)
 	_ lease.Evictor     = (*Bridge)(nil)
 	_ lease.Graph       = (*Bridge)(nil)
+	_ lease.Tracer      = (*Bridge)(nil)
 
 	_ lease.RenewingFencer = (*Bridge)(nil)
+	_ lease.SyncRequirer   = (*Bridge)(nil)
 )
 
 // New returns a bridge and starts its audits and its moves by heat. It claims the cluster for the
 // table first ([Claimer]), and refuses one that belongs to another table with lease.ErrConfig. Then
-// it runs an audit ([Bridge.Audit]), and returns an error of either store. The stores stay the
-// caller's to close.
+// it runs an audit ([Bridge.Audit]), and returns an error of either store. It returns
+// lease.ErrUnsupported for a table that is no lease.Notifier or no lease.Registry. The stores stay
+// the caller's to close.
 func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridge, error) {
 	if isnil.Value(table) || isnil.Value(cluster) {
 		return nil, fmt.Errorf("%w: bridge: New needs a table and a cluster", lease.ErrConfig)
@@ -60,12 +66,11 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 	if err != nil {
 		return nil, err
 	}
-	hooks := tell.With(full.Logger)
-	full.Hooks = full.Hooks.apart(hooks)
-	b := &Bridge{
-		mover: newMover(table, cluster, &full), heat: heat.New(full.Heat.watched(), time.Now()), hooks: hooks,
+	b, err := newBridge(table, cluster, &full)
+	if err != nil {
+		return nil, err
 	}
-	if err := b.claim(ctx); err != nil {
+	if err := claim(ctx, table, cluster, full.Home); err != nil {
 		return nil, err
 	}
 	b.table, b.free = holdEras(table, func(ctx context.Context) error {
@@ -75,7 +80,7 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 		b.free()
 		return nil, fmt.Errorf("rowlock: bridge: the first audit: %w", err)
 	}
-	hooks.Flush(time.Second) // a caller knows then what was recalled
+	b.hooks.Flush(time.Second) // a caller knows then what was recalled
 	b.pending.orphans.start(table, cluster, &full)
 	base, stop := context.WithCancel(context.Background())
 	b.stop = stop
@@ -84,6 +89,24 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 		b.wg.Go(func() { b.deciding(base, b.heat) })
 	}
 	return b, nil
+}
+
+func newBridge(table Table, cluster Cluster, cfg *Config) (*Bridge, error) {
+	notifier, err := ability[lease.Notifier](table, "notify waiters")
+	if err != nil {
+		return nil, err
+	}
+	registry, err := ability[lease.Registry](table, "register waiters")
+	if err != nil {
+		return nil, err
+	}
+	hooks := tell.With(cfg.Logger)
+	cfg.Hooks = cfg.Hooks.apart(hooks)
+	return &Bridge{
+		mover:    newMover(table, notifier, cluster, cfg),
+		notifier: notifier, registry: registry,
+		heat: heat.New(cfg.Heat.watched(), time.Now()), hooks: hooks,
+	}, nil
 }
 
 // Tables returns a value that is equal for the table and for every bridge over it: by it a client

@@ -5,18 +5,26 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Table is what a bridge needs of the store that keys come from. rowlock.OpenTable returns one.
+// Table is what movers and holders need of the store that keys come from. Its waiters need a
+// lease.Notifier and a lease.Registry too. rowlock.OpenTable returns one.
 type Table interface {
 	lease.Mover
 	lease.Passer
-	lease.Notifier
-	lease.Registry
 	lease.Fencer
 	lease.TxReleaser
-	lease.Sweeper
+}
+
+// ability returns what a table may be able to do besides.
+func ability[T any](table Table, what string) (T, error) {
+	a, ok := seam.As[T](table)
+	if !ok {
+		return a, fmt.Errorf("%w: bridge: the table cannot %s", lease.ErrUnsupported, what)
+	}
+	return a, nil
 }
 
 // Cluster is a lease.Store for hot keys that remembers by consensus. It keeps a record of each key
@@ -61,6 +69,21 @@ type Claimer interface {
 	// ClaimFor remembers owner, unless there is an owner already, and returns the first one. owner is
 	// one line of text.
 	ClaimFor(ctx context.Context, owner string) (first string, err error)
+}
+
+// claim refuses a cluster, or a prefix in it, that belongs to other tables or to another home of
+// these. A table that does not know its instance, as one in memory, claims nothing.
+func claim(ctx context.Context, table Table, cluster Cluster, home int) error {
+	c, can := seam.As[Claimer](cluster)
+	owner := seam.Claim(table, home)
+	if !can || owner == "" {
+		return nil
+	}
+	first, err := c.ClaimFor(ctx, owner)
+	if err != nil {
+		return fmt.Errorf("rowlock: bridge: claim the cluster: %w", err)
+	}
+	return seam.CheckClaim(first, owner)
 }
 
 // Record is what a cluster remembers of a key.

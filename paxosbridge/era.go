@@ -24,6 +24,9 @@ type audited struct {
 	running *admission
 }
 
+// eras is how many new eras one request outlasts.
+const eras = 8
+
 // admission is an audit that all wait for who need it.
 type admission struct {
 	done chan struct{}
@@ -58,9 +61,9 @@ func (t *audited) HandOver(ctx context.Context, items []lease.HandOver) ([]lease
 
 // AcquireAll asks again after the audit.
 func (t *audited) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	all, ok := seam.As[lease.AllAcquirer](t.Table)
-	if !ok {
-		return nil, fmt.Errorf("%w: to acquire several keys at once", lease.ErrUnsupported)
+	all, err := ability[lease.AllAcquirer](t.Table, "acquire several keys at once")
+	if err != nil {
+		return nil, err
 	}
 	return t.ask(ctx, func() ([]lease.Acquired, error) { return all.AcquireAll(ctx, reqs) })
 }
@@ -69,7 +72,7 @@ func (t *audited) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 func (t *audited) ask(
 	ctx context.Context, request func() ([]lease.Acquired, error),
 ) ([]lease.Acquired, error) {
-	for range hops {
+	for range eras {
 		answers, err := request()
 		held := func(a lease.Acquired) bool { return errors.Is(a.Err, seam.ErrNewEra) }
 		if !errors.Is(err, seam.ErrNewEra) && !slices.ContainsFunc(answers, held) {
@@ -106,15 +109,7 @@ func (t *audited) enter(ctx context.Context) error {
 	}
 }
 
-// auditEra audits, and admits an era that has begun: an idle bridge keeps no other client of its
-// table waiting.
-func (m *mover) auditEra(ctx context.Context) error {
-	if t, ok := m.table.(*audited); ok && t.behind() {
-		return t.enter(ctx)
-	}
-	return m.audit(ctx, m.cfg.MoveTimeout)
-}
-
+// behind reports whether an era has begun that is not admitted.
 func (t *audited) behind() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -36,7 +36,7 @@ func (b *Bridge) Announce(ctx context.Context, keys []string) error {
 	here, there := b.routes.split(keys)
 	var errs []error
 	if len(here) > 0 {
-		errs = append(errs, b.table.Announce(ctx, here))
+		errs = append(errs, b.notifier.Announce(ctx, here))
 	}
 	if len(there) > 0 {
 		errs = append(errs, b.cluster.Announce(ctx, there))
@@ -50,7 +50,7 @@ func (b *Bridge) Register(
 	ctx context.Context, process lease.Owner, keys []string, d time.Duration,
 ) error {
 	if here, _ := b.routes.split(keys); len(here) > 0 {
-		return b.table.Register(ctx, process, here, d)
+		return b.registry.Register(ctx, process, here, d)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (b *Bridge) Register(
 // Unregister unregisters this process.
 func (b *Bridge) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
 	if here, _ := b.routes.split(keys); len(here) > 0 {
-		return b.table.Unregister(ctx, process, here)
+		return b.registry.Unregister(ctx, process, here)
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (b *Bridge) Awaited(ctx context.Context, process lease.Owner, keys []string
 	return split[string, bool]{
 		func(key string) bool { return b.routes.epoch(key) != 0 },
 		func(ctx context.Context, keys []string) ([]bool, error) {
-			return b.table.Awaited(ctx, process, keys)
+			return b.registry.Awaited(ctx, process, keys)
 		},
 		itemByItem(func(string) bool { return true }),
 		func(error) bool { return true },

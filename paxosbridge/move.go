@@ -23,16 +23,11 @@ type mover struct {
 	report  *reports
 }
 
-func newMover(table Table, cluster Cluster, cfg *Config) mover {
-	report := &reports{
-		cfg:       cfg,
-		stores:    [2]lease.Notifier{table, cluster},
-		listeners: make(map[*listener]struct{}),
-		told:      make(map[*moves]struct{}),
-	}
+func newMover(table Table, waiters lease.Notifier, cluster Cluster, cfg *Config) mover {
+	report := newReports(cfg, waiters, cluster)
 	return mover{
 		table: table, cluster: cluster, cfg: cfg, routes: newRoutes(cfg, table), report: report,
-		pending: &pendingMoves{report: report, moves: make(map[string]*pendingMove)},
+		pending: newPendingMoves(cfg.MoveTimeout, report.wake),
 	}
 }
 

@@ -2,11 +2,16 @@ package paxosbridge
 
 import (
 	"context"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
+
+// serverBound is how long a store that is no lease.Settler may work on a request that its caller
+// has abandoned. A client goes on releasing what such a request may have left for as long.
+const serverBound = 6 * time.Second
 
 // orphans release what movers may have been granted after they gave up. Without them the key would
 // wait for the end of the mover's lease, which a cluster may also extend: etcd renews every lease

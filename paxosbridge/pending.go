@@ -36,11 +36,18 @@ func (m *pendingMove) fits(l lease.Lease) bool {
 // pendingMoves are the movers that wait for a key in this process. A holder in this process hands
 // its key to the mover, because a mover that only polls may never find a hot key free.
 type pendingMoves struct {
-	report  *reports
+	timeout time.Duration // of one step: Config.MoveTimeout
+	wake    func(key string)
 	orphans orphans
 	mu      sync.Mutex
 	moves   map[string]*pendingMove
 	n       atomic.Int64 // len(moves)
+}
+
+// newPendingMoves returns movers none of which waits. wake is called with a key that a mover has
+// left, so that other waiters in this process poll it.
+func newPendingMoves(timeout time.Duration, wake func(key string)) *pendingMoves {
+	return &pendingMoves{timeout: timeout, wake: wake, moves: make(map[string]*pendingMove)}
 }
 
 func (p *pendingMoves) any() bool { return p.n.Load() > 0 }
@@ -170,10 +177,9 @@ func (p *pendingMoves) firstStep(
 func (p *pendingMoves) acquire(
 	ctx context.Context, store lease.Store, key string, epoch int64,
 ) (*pendingMove, lease.Lease, error) {
-	timeout := p.report.cfg.MoveTimeout
 	m := &pendingMove{
 		req: lease.AcquireRequest{
-			Key: key, Owner: lease.NewOwner(), TTL: timeout + min(timeout, math.MaxInt64-timeout),
+			Key: key, Owner: lease.NewOwner(), TTL: p.timeout + min(p.timeout, math.MaxInt64-p.timeout),
 			Note: "rowlock bridge: about to move", Epoch: epoch,
 		},
 		got: make(chan lease.Lease, 1),
@@ -221,12 +227,12 @@ func (p *pendingMoves) poll(
 // granted the key later, it is tried again behind the mover's back.
 func (p *pendingMoves) giveUp(store lease.Store, l lease.Lease, m *pendingMove) {
 	unsure := p.leave(m) // first: what is delivered after it is released where it is delivered
-	ctx, cancel := context.WithTimeout(context.Background(), p.report.cfg.MoveTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), p.timeout)
 	defer cancel()
 	if released := releaseOne(ctx, store, l); released.Err != nil || unsure {
 		p.orphans.add(m.req)
 	}
-	p.report.wake(l.Key)
+	p.wake(l.Key)
 }
 
 // isUnsure reports whether a request may be granted later.

@@ -13,16 +13,30 @@ import (
 // key.
 type reports struct {
 	cfg    *Config
-	stores [2]lease.Notifier
+	stores []lease.Notifier
 
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
 	told      map[*moves]struct{}
 }
 
+func newReports(cfg *Config, stores ...lease.Notifier) *reports {
+	return &reports{
+		cfg:       cfg,
+		stores:    stores,
+		listeners: make(map[*listener]struct{}),
+		told:      make(map[*moves]struct{}),
+	}
+}
+
 // listener is a call of Listen in this process. It hears of a move at once, because not every store
 // can notify.
 type listener struct{ heard func(key string) }
+
+// moves is a client that traces the moves of this process.
+type moves struct {
+	told func(key string, home int, why string)
+}
 
 func (r *reports) add(one *listener) {
 	r.mu.Lock()
@@ -57,6 +71,26 @@ func (r *reports) moved(ctx context.Context, key string, home int, epoch int64, 
 	r.wake(key)
 	for _, n := range r.stores {
 		_ = n.Announce(ctx, []string{key}) // a hint: a waiter that misses it polls
+	}
+}
+
+func (r *reports) tell(one *moves) (stop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told[one] = struct{}{}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.told, one)
+	}
+}
+
+// traced tells of a move.
+func (r *reports) traced(key string, home int, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for one := range r.told {
+		one.told(key, home, why)
 	}
 }
 

@@ -2,15 +2,10 @@ package paxosbridge
 
 import (
 	"context"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
-
-// serverBound is how long a store that is no lease.Settler may work on a request that its caller
-// has abandoned. A client goes on releasing what such a request may have left for as long.
-const serverBound = 6 * time.Second
 
 // note remembers for Settle that a request that may grant had an unknown outcome.
 func (b *Bridge) note(answers []lease.Acquired, err error) {

@@ -188,6 +188,12 @@ func TestAStoreThatIsANilPointerIsRefused(t *testing.T) {
 	r.wantIs(err, lease.ErrConfig)
 }
 
+func TestATableWhoseWaitersCannotBeNotifiedIsRefused(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	_, err := paxosbridge.New(t.Context(), struct{ paxosbridge.Table }{r.table}, r.cluster, nil)
+	r.wantIs(err, lease.ErrUnsupported)
+}
+
 func TestKeysAreInspectedWhereTheyAre(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	other := r.bridge(t, paxosbridge.Config{})

@@ -3,7 +3,6 @@ package paxosbridge
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
@@ -38,27 +37,4 @@ func (b *Bridge) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) 
 			"Fence, commit, and then Unlock", lease.ErrUnsupported, l.Key)
 	}
 	return b.table.ReleaseTx(ctx, tx, l)
-}
-
-// Sweep sweeps the table, which keeps rows that are away. Records of the cluster are kept for ever,
-// because they refuse late requests.
-func (b *Bridge) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int64, err error) {
-	return b.table.Sweep(ctx, opts)
-}
-
-// Reaches reports whether a key of this home is the bridge's.
-func (b *Bridge) Reaches(home int) bool { return home == b.cfg.Home }
-
-// Evict is the table's, for a key that is there. For a key in the cluster it returns
-// [lease.ErrUnsupported], because a client that acquires such a key waits for no row lock.
-func (b *Bridge) Evict(
-	ctx context.Context, key string, least time.Duration,
-) ([]lease.Evicted, error) {
-	e, ok := seam.As[lease.Evictor](b.table)
-	if !ok || b.routes.epoch(key) != 0 {
-		return nil, fmt.Errorf(
-			"%w: evict: the table cannot, or %q is not there", lease.ErrUnsupported, key,
-		)
-	}
-	return e.Evict(ctx, key, least)
 }

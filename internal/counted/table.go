@@ -16,11 +16,21 @@ import (
 // Table counts the calls by which keys are locked and waited for. Moves and sweeps are not counted.
 type Table struct {
 	paxosbridge.Table
+	registry lease.Registry
+
 	reads, writes atomic.Int64
 }
 
+// Counted is a table whose calls can be counted.
+type Counted interface {
+	paxosbridge.Table
+	lease.Registry
+}
+
 // Count counts the calls to a table.
-func Count(table paxosbridge.Table) *Table { return &Table{Table: table} }
+func Count(table Counted) *Table {
+	return &Table{Table: table, registry: table}
+}
 
 // Calls returns how many calls there were since the last Reset, of those that only read and of
 // those that may write.
@@ -78,17 +88,17 @@ func (t *Table) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.A
 // Register writes.
 func (t *Table) Register(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
 	t.writes.Add(1)
-	return t.Table.Register(ctx, process, keys, d)
+	return t.registry.Register(ctx, process, keys, d)
 }
 
 // Unregister writes.
 func (t *Table) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
 	t.writes.Add(1)
-	return t.Table.Unregister(ctx, process, keys)
+	return t.registry.Unregister(ctx, process, keys)
 }
 
 // Awaited reads.
 func (t *Table) Awaited(ctx context.Context, process lease.Owner, keys []string) ([]bool, error) {
 	t.reads.Add(1)
-	return t.Table.Awaited(ctx, process, keys)
+	return t.registry.Awaited(ctx, process, keys)
 }
