@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
@@ -75,52 +74,4 @@ func (h *notifications) send(
 		return waker.Wake(ctx, h.process, keys)
 	}
 	return notifier.Announce(ctx, keys)
-}
-
-// AnnounceLater announces key after d, unless Forget comes first.
-func (h *notifications) AnnounceLater(key string, d time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.stopped {
-		return
-	}
-	if t := h.later[key]; t != nil {
-		t.Stop()
-	}
-	var t *time.Timer
-	t = time.AfterFunc(d, func() {
-		h.mu.Lock()
-		due := h.later[key] == t
-		if due {
-			delete(h.later, key)
-		}
-		h.mu.Unlock()
-		if due {
-			h.Announce(key)
-		}
-	})
-	h.later[key] = t
-}
-
-// Forget announces key no more, because this process has asked for it again: its next holder will
-// announce it.
-func (h *notifications) Forget(key string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if t := h.later[key]; t != nil {
-		t.Stop()
-		delete(h.later, key)
-	}
-}
-
-// postponed returns what was to be announced later, and forgets it.
-func (h *notifications) postponed() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	keys := slices.Collect(maps.Keys(h.later))
-	for _, t := range h.later {
-		t.Stop()
-	}
-	clear(h.later)
-	return keys
 }

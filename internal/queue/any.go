@@ -2,133 +2,238 @@ package queue
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
-
-	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/lease"
 )
 
-// anyAttempt is one call that wants any of several keys. It stands in the queues of all, and bids
-// in one statement for those at the head of whose queues it stands: a later call does not overtake
-// an earlier one. A key can be handed over to it.
-type anyAttempt struct {
-	q    *Attempts
-	g    *group[attempt, Grants]
-	call *Call
+// anyWaiter is one call that wants one of several keys, whichever is released first. It has a
+// member in the queue of each, and all of them share its signal: a release of any key at the head
+// of whose queue it stands wakes it, and it asks in one statement for all those keys. A later call
+// does not overtake an earlier one. It asks as one in all queues: no key is handed to it while it
+// asks, and only one at a time, because a second one would have to be given up.
+type anyWaiter struct {
+	q      *Attempts
+	call   *Call
+	signal chan signal
+	news   chan struct{}
+
+	members []*waiter
+	asks    bool // it asks, or was woken to ask
+	claimed bool // one of the keys is being handed to it
 }
 
 func (q *Attempts) joinAny(ctx context.Context, c *Call) (Waiter, bool, error) {
-	began := time.Now()
-	p := &anyAttempt{q: q, call: c}
-	var first bool
-	p.g, first = q.local.JoinAny(c.Keys, attempt{q: q, call: c}, q.cfg.Asker.Watches(c))
-	if !first {
-		return p, false, nil
+	a := &anyWaiter{q: q, call: c, signal: make(chan signal, 1)}
+	if q.cfg.Asker.Watches(c) {
+		a.news = make(chan struct{}, 1)
 	}
-	if err := p.makeRoom(ctx, began); err != nil {
-		q.cfg.Asker.Discard(ctx, p.Leave(ctx).Grant)
-		return nil, false, err
-	}
-	return p, true, nil
-}
-
-// makeRoom lets other processes bid first if this one has spent its budget of all keys, and another
-// process waits for the first. As long as one key is not spent, the call may bid.
-func (p *anyAttempt) makeRoom(ctx context.Context, began time.Time) error {
-	for _, key := range p.call.Keys {
-		if !p.q.budget.Spent(key, began) {
-			return nil
+	first, spent := q.keys.joinAny(a, time.Now())
+	switch {
+	case !first:
+		return a, false, nil
+	case spent: // of all keys; as long as one is not spent, the call may ask
+		if err := q.makeRoom(ctx, a, c.Keys[:1]); err != nil {
+			q.cfg.Asker.Discard(ctx, a.Leave(ctx).Grant)
+			return nil, false, err
 		}
 	}
-	if !p.q.notify.Awaited(ctx, p.call.Keys[0]) {
-		return nil
+	return a, true, nil
+}
+
+// joinAny puts a waiter at the end of the queues of its call's keys. first says that it is the
+// first in one of them at least: then it asks at once, and reports how that ended with lostAny,
+// wonAny or leaveAny. spent says that this process has had enough of all keys.
+func (s *keys) joinAny(a *anyWaiter, now time.Time) (first, spent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range a.call.Keys {
+		w := &waiter{q: a.q, call: a.call, key: key, signal: a.signal, news: a.news, any: a}
+		a.asks = s.enter(w) || a.asks
+		a.members = append(a.members, w)
 	}
+	spent = a.asks
+	for _, w := range a.members {
+		spent = spent && s.find(w.key).spent(&s.policy, now)
+	}
+	return a.asks, spent
+}
+
+// wake has the call ask. A signal that it has not seen yet stands for this one too.
+func (a *anyWaiter) wake() {
+	a.asks = true
 	select {
-	case <-time.After(p.q.room()):
-		return nil
-	case <-ctx.Done():
-		return oneline.Join(p.q.cfg.Asker.Held(p), ctx.Err())
-	case <-p.q.cfg.Asker.Closed:
-		return Closed(p.call.Keys)
+	case a.signal <- signal{}:
+	default:
 	}
 }
 
-// Attempt asks for the keys under fresh owners.
-func (p *anyAttempt) Attempt(ctx context.Context) (Grants, error) {
-	keys := p.q.local.Heads(p.g)
-	if len(keys) == 0 { // other processes bid first
-		return Grants{}, p.q.cfg.Asker.Held(p)
+// wakeAny wakes every queue in which a stands.
+func (s *keys) wakeAny(a *anyWaiter) {
+	for _, w := range a.members {
+		s.use(w.key).wake()
 	}
-	return p.q.cfg.Asker.Ask(ctx, p.call, p.call.Some(keys))
+}
+
+// Attempt asks under fresh owners for the keys at the head of whose queues the call stands.
+func (a *anyWaiter) Attempt(ctx context.Context) (Grants, error) {
+	keys := a.q.keys.heads(a)
+	if len(keys) == 0 { // other processes ask first
+		return Grants{}, a.q.cfg.Asker.Held(a)
+	}
+	return a.q.cfg.Asker.Ask(ctx, a.call, a.call.Some(keys))
+}
+
+// heads returns the keys that a may ask for: those at the head of whose queues it stands, unless
+// another waiter asks for them or other processes ask first.
+func (s *keys) heads(a *anyWaiter) (keys []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range a.members {
+		k := s.use(w.key)
+		if k.head() == w && !k.holding && (k.attempting == nil || k.attempting == w) {
+			keys = append(keys, w.key)
+		}
+	}
+	return keys
 }
 
 // Lost stays in all queues. It has those keys polled for which it was to find out whether they are
 // free: the others are polled already.
-func (p *anyAttempt) Lost(_ context.Context, err error) (again bool, failed error) {
-	held := make(map[string]*lease.HeldError)
-	for _, e := range flat(err) {
-		var h *lease.HeldError
-		if errors.As(e, &h) {
-			held[h.Key] = h
-		}
-	}
-	for _, key := range p.q.local.LostAny(p.g) {
-		p.q.watch(key, observedOf(held[key]))
-		p.q.local.Notify(key)
+func (a *anyWaiter) Lost(_ context.Context, err error) (again bool, failed error) {
+	for _, key := range a.q.keys.lostAny(a) {
+		_, held := inTheWay(err, key)
+		a.q.watch(key, observedOf(held))
+		a.q.keys.notify(key)
 	}
 	return false, nil
 }
 
+// lostAny reports that a has asked and was granted no key. It returns the keys that it was to ask
+// for. If it was woken again meanwhile, its signal says so.
+func (s *keys) lostAny(a *anyWaiter) (keys []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := len(a.signal) > 0
+	var asked []*record
+	for _, w := range a.members {
+		if k := s.use(w.key); k.attempting == w {
+			asked, keys = append(asked, k), append(keys, w.key)
+			again = again || k.again
+			k.again = false
+		}
+	}
+	for _, k := range asked {
+		if !again {
+			k.attempting.woken, k.attempting = false, nil
+		}
+	}
+	if a.asks = again; again {
+		a.wake()
+	}
+	return keys
+}
+
 // Awaits is a key that a poll has found expired, or else the one for which the fewest waiters stand
 // before this one.
-func (p *anyAttempt) Awaits() string {
-	for _, key := range p.call.Keys {
-		if o := p.q.poller.Last(key); o.Polled && o.Expired {
+func (a *anyWaiter) Awaits() string {
+	for _, key := range a.call.Keys {
+		if o := a.q.poller.Last(key); o.Polled && o.Expired {
 			return key
 		}
 	}
-	key, _ := p.q.local.AheadAny(p.g)
-	return key
+	return a.q.keys.nearest(a).key
 }
 
-func (p *anyAttempt) Signals() <-chan signal { return p.g.Signal }
-func (p *anyAttempt) News() <-chan struct{}  { return p.g.News }
+// nearest is the member before which the fewest waiters of this process stand.
+func (s *keys) nearest(a *anyWaiter) *waiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	nearest, ahead := a.members[0], -1
+	for _, w := range a.members {
+		if i := slices.Index(s.use(w.key).waiters, w); i >= 0 && (ahead < 0 || i < ahead) {
+			nearest, ahead = w, i
+		}
+	}
+	return nearest
+}
 
-// Position counts the waiters of this process before the key that Awaits names.
-func (p *anyAttempt) Position() (Position, bool) {
-	_, ahead := p.q.local.AheadAny(p.g)
-	o := p.q.poller.Last(p.Awaits())
-	at := Position{Ahead: ahead, Remaining: o.Remaining}
-	at.Identity, at.Holder = lease.SplitNote(o.Note)
-	return at, true
+func (a *anyWaiter) Signals() <-chan signal { return a.signal }
+func (a *anyWaiter) News() <-chan struct{}  { return a.news }
+
+// Position counts the waiters of this process before the nearest key, and tells of the holder of
+// the key that Awaits names.
+func (a *anyWaiter) Position() (Position, bool) {
+	return a.q.position(a.Awaits(), a.q.keys.nearest(a)), true
 }
 
 // Seen is what the last poll has read of the key that Awaits names.
-func (p *anyAttempt) Seen() Seen { return p.q.seen(p.Awaits()) }
+func (a *anyWaiter) Seen() Seen { return a.q.seen(a.Awaits()) }
 
 // Won leaves all queues. What else was to be found free is left to the next waiters, of other
 // processes if there are none here.
-func (p *anyAttempt) Won(g Grants) {
+func (a *anyWaiter) Won(g Grants) {
 	key := g.Each[0].Req.Key
-	others, unused := p.q.local.WonAny(p.g, key)
-	p.q.notify.Forget(key) // its holder will announce it
+	others, unused := a.q.keys.wonAny(a, key)
 	if others {
-		p.q.poller.Own(key, observed{Note: p.call.Want.Note, Remaining: p.call.Want.TTL})
-		p.q.local.Notify(key)
+		a.q.poller.Own(key, observed{Note: a.call.Want.Note, Remaining: a.call.Want.TTL})
+		a.q.keys.notify(key)
 	}
-	p.passOn(unused)
+	a.passOn(unused)
 }
 
-// Leave leaves all queues.
-func (p *anyAttempt) Leave(context.Context) signal {
-	s, unused := p.q.local.LeaveAny(p.g)
-	p.passOn(unused)
-	return s
+// wonAny takes a out of all queues, because it has key, whose next release will wake another
+// process. In every other queue for which it was woken the next waiter is. others says that others
+// wait for key. unused are the keys for which a was woken and for which no waiter is left.
+func (s *keys) wonAny(a *anyWaiter, key string) (others bool, unused []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	unused = s.removeAny(a, key)
+	k := s.use(key)
+	k.cancelWake()
+	return len(k.waiters) > 0, unused
 }
 
-func (p *anyAttempt) passOn(keys []string) {
+// Leave leaves all queues, because the call wants no key more.
+func (a *anyWaiter) Leave(context.Context) signal {
+	sig, unused := a.q.keys.leaveAny(a)
+	a.passOn(unused)
+	return sig
+}
+
+// leaveAny passes on what woke a, as wonAny does, and returns a signal as leave does.
+func (s *keys) leaveAny(a *anyWaiter) (sig signal, unused []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case sig = <-a.signal:
+	default:
+	}
+	for _, w := range a.members {
+		w.gone = true
+	}
+	return sig, s.removeAny(a, "")
+}
+
+// removeAny removes all members. It hands on every wake-up but that for key. unused are the keys of
+// those for which no waiter is left.
+func (s *keys) removeAny(a *anyWaiter, key string) (unused []string) {
+	for _, w := range a.members {
+		k := s.use(w.key)
+		if w.key == key {
+			k.remove(w)
+			continue
+		}
+		woken := k.again && (k.attempting == nil || k.attempting == w) || k.attempting == w && w.woken
+		asking := k.remove(w)
+		if (asking || woken) && !k.wake() && woken {
+			unused = append(unused, w.key)
+		}
+	}
+	return unused
+}
+
+func (a *anyWaiter) passOn(keys []string) {
 	for _, key := range keys {
-		p.q.notify.PassOn(key)
+		a.q.notify.PassOn(key)
 	}
 }

@@ -8,11 +8,6 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-type (
-	waiter = localWaiter[attempt, Grants]
-	signal = signalOf[Grants]
-)
-
 // Config says what a Queue is made of.
 type Config struct {
 	Asker  *Asker
@@ -29,19 +24,20 @@ type Config struct {
 type Attempts struct {
 	cfg    Config
 	store  *seam.Store
-	local  *localQueues[attempt, Grants]
-	budget budget
+	keys   keys
 	poller poller
 	notify *notifications
 }
 
 // NewAttempts returns a queue without waiters.
 func NewAttempts(cfg Config) *Attempts {
-	q := &Attempts{cfg: cfg, store: cfg.Asker.Store, local: newLocalQueues[attempt, Grants]()}
-	q.budget.Grants, q.budget.For = cfg.HandOvers, cfg.PollMax
+	q := &Attempts{cfg: cfg, store: cfg.Asker.Store}
+	q.keys.policy = policy{
+		grants: cfg.HandOvers, lasts: cfg.PollMax, slice: cfg.PollMin, watches: cfg.Asker.Watches,
+	}
 	q.poller = poller{
 		Min: cfg.PollMin, Max: cfg.PollMax,
-		Wanted: func(key string) bool { return q.local.Len(key) > 0 },
+		Wanted: func(key string) bool { return q.keys.len(key) > 0 },
 		Read:   q.read, Found: q.found,
 	}
 	q.poller.Start()
@@ -53,6 +49,7 @@ func NewAttempts(cfg Config) *Attempts {
 // Stop ends polling and notifications. The last waiter has left, and the last lease was given up.
 func (q *Attempts) Stop() {
 	q.poller.Stop()
+	q.notify.Announce(q.keys.takePostponed()...)
 	q.notify.Stop()
 }
 
@@ -62,7 +59,7 @@ func (q *Attempts) Wake(key string) {
 		q.poller.Now()
 		return
 	}
-	q.local.Wake(key)
+	q.keys.wake(key)
 }
 
 // Freed wakes the waiters of a key, in all processes, that was freed by other means than GiveUp.
@@ -81,13 +78,13 @@ func (q *Attempts) Notifications() (heard int64, connected bool) {
 
 // Granted notes a grant to this process.
 func (q *Attempts) Granted(key string, token int64, sent time.Time) {
-	q.budget.Granted(key, token, sent, time.Since(sent))
+	q.keys.granted(key, token, sent, time.Since(sent))
 }
 
 // watch has the poller poll key, with what this process knows of how often it changes hands.
 func (q *Attempts) watch(key string, o observed) {
-	last := q.budget.Of(key)
-	o.Token, o.At = last.Token, last.At
+	last := q.keys.of(key)
+	o.Token, o.At = last.token, last.at
 	q.poller.Watch(key, o)
 }
 
@@ -118,13 +115,13 @@ func (q *Attempts) read(ctx context.Context, keys []string) (map[string]observed
 // found has the head of key's queue bid if the key may be free. The head bids for a fleeting key
 // whatever the poll has read: until a poll has found it free, its holder has it again.
 func (q *Attempts) found(key string, o observed) {
-	if o.Free || o.Fleeting && !q.notify.Wakes() {
+	if o.Free || o.Fleeting && !q.notify.wakes.Load() {
 		if rest := q.precedence(key, o); rest > 0 {
 			q.poller.Later(key, rest)
 			return
 		}
-		q.local.Wake(key)
+		q.keys.wake(key)
 		return
 	}
-	q.local.Notify(key)
+	q.keys.notify(key)
 }

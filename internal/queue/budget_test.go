@@ -8,56 +8,87 @@ import (
 	"time"
 )
 
+// budget is the records of keys, as one process grants and releases them.
+type budget struct{ keys }
+
+func (b *budget) of(key string) *usage {
+	u := b.keys.of(key)
+	return &u
+}
+
+func (b *budget) spent(key string, now time.Time) bool {
+	k := b.find(key)
+	return k != nil && k.spent(&b.policy, now)
+}
+
+func (b *budget) looked(key string, awaited bool, at time.Time) {
+	if k := b.find(key); k != nil {
+		k.looked, k.awaited = at, awaited
+	}
+}
+
+func (b *budget) ends(key string, now time.Time, slice time.Duration, awaited bool) (returns bool) {
+	return b.find(key).ends(&policy{slice: slice}, now, awaited)
+}
+
+func (b *budget) asks(key string, now time.Time, room time.Duration) (yielded bool) {
+	return b.find(key).asks(&policy{slice: room}, now)
+}
+
+func newBudget(grants int, lasts time.Duration) *budget {
+	return &budget{keys{policy: policy{grants: grants, lasts: lasts}}}
+}
+
 func TestABudgetIsSpentAfterSoManyGrantsAndSoLong(t *testing.T) {
-	r := budget{Grants: 3, For: time.Second}
+	r := newBudget(3, time.Second)
 	now := time.Now()
 	for token := range int64(3) {
-		if r.Spent("k", now.Add(time.Hour)) {
+		if r.spent("k", now.Add(time.Hour)) {
 			t.Errorf("over after %d grants", token)
 		}
-		r.Granted("k", token+1, now, 0)
+		r.granted("k", token+1, now, 0)
 	}
-	if r.Spent("k", now.Add(time.Second-1)) {
+	if r.spent("k", now.Add(time.Second-1)) {
 		t.Error("over too soon")
 	}
-	if !r.Spent("k", now.Add(time.Second)) {
+	if !r.spent("k", now.Add(time.Second)) {
 		t.Error("not over")
 	}
-	if r.Spent("k", now.Add(time.Hour)) {
+	if r.spent("k", now.Add(time.Hour)) {
 		t.Error("over twice")
 	}
 }
 
 // A token that is not the next one is another process's grant between ours.
 func TestAnotherProcesssGrantEndsAStreak(t *testing.T) {
-	r := budget{Grants: 3, For: time.Second}
+	r := newBudget(3, time.Second)
 	now := time.Now()
 	for _, token := range []int64{1, 2, 4, 5} {
-		r.Granted("k", token, now, 0)
+		r.granted("k", token, now, 0)
 	}
-	if r.Spent("k", now.Add(time.Hour)) {
+	if r.spent("k", now.Add(time.Hour)) {
 		t.Error("counted over another's grant")
 	}
-	r.Granted("k", 6, now, 0)
-	if !r.Spent("k", now.Add(time.Hour)) {
+	r.granted("k", 6, now, 0)
+	if !r.spent("k", now.Add(time.Hour)) {
 		t.Error("not over")
 	}
 }
 
 // Keys that are used once are forgotten; one that is used again and again is not.
 func TestABudgetForgetsKeysUsedOnce(t *testing.T) {
-	r := budget{Grants: 100, For: 0}
+	r := newBudget(100, 0)
 	now := time.Now()
 	for i := range 100_000 {
-		r.Granted(fmt.Sprint("once", i), 1, now, 0)
+		r.granted(fmt.Sprint("once", i), 1, now, 0)
 		if i%1000 == 0 {
-			r.Granted("hot", int64(1+i/1000), now, 0)
+			r.granted("hot", int64(1+i/1000), now, 0)
 		}
 	}
-	if !r.Spent("hot", now) {
+	if !r.spent("hot", now) {
 		t.Error("a key in use was forgotten")
 	}
-	if r.Spent("once0", now) {
+	if r.spent("once0", now) {
 		t.Error("a key used once is remembered")
 	}
 }
@@ -65,98 +96,98 @@ func TestABudgetForgetsKeysUsedOnce(t *testing.T) {
 // A process that asks again at once keeps the key for a turn; then it leaves it to others, once.
 func TestATurnEndsAfterItsTime(t *testing.T) {
 	const slice, room = 5 * time.Millisecond, 10 * time.Millisecond
-	var r budget
+	r := newBudget(0, 0)
 	now := time.Now()
 	pair := func(token int64) (returns bool) {
-		r.Granted("k", token, now, 0)
+		r.granted("k", token, now, 0)
 		now = now.Add(2 * time.Millisecond)
-		return r.Released("k", now, slice, true)
+		return r.ends("k", now, slice, true)
 	}
 	for token, want := range []struct{ returns, yields bool }{{}, {returns: true}, {yields: true}} {
 		if returns := pair(int64(token + 1)); returns != want.returns {
 			t.Errorf("release %d: returns %t", token, returns)
 		}
-		if yields := r.Asks("k", now, room); yields != want.yields {
+		if yields := r.asks("k", now, room); yields != want.yields {
 			t.Errorf("release %d: yields %t", token, yields)
 		}
 	}
-	if r.Asks("k", now.Add(room), room) {
+	if r.asks("k", now.Add(room), room) {
 		t.Error("yields after the others had their time")
 	}
 	pair(10)
-	if r.Asks("k", now, room) {
+	if r.asks("k", now, room) {
 		t.Error("another's grant did not begin a new turn")
 	}
 }
 
 // A process that was away is not waited for the next time.
 func TestAProcessThatWasAwayIsNotExpectedToReturn(t *testing.T) {
-	var r budget
+	r := newBudget(0, 0)
 	now := time.Now()
 	for i, away := range []time.Duration{0, 2 * soon, 0} {
-		r.Granted("k", int64(i+1), now, 0)
-		returns := r.Released("k", now, time.Hour, true)
+		r.granted("k", int64(i+1), now, 0)
+		returns := r.ends("k", now, time.Hour, true)
 		if want := i == 1; returns != want {
 			t.Errorf("release %d: returns %t", i, returns)
 		}
 		now = now.Add(away)
-		r.Asks("k", now, 0)
+		r.asks("k", now, 0)
 	}
 }
 
 // Only the last look counts, and only for a while.
 func TestABudgetKnowsForAWhileThatNoOtherProcessWaits(t *testing.T) {
-	b := budget{Grants: 2, For: time.Second}
+	b := newBudget(2, time.Second)
 	now := time.Now()
-	if b.Looked("never", false, now); b.Of("never").Quiet(now, time.Second) {
+	if b.looked("never", false, now); b.of("never").quiet(now, time.Second) {
 		t.Error("a key without a grant is remembered")
 	}
-	b.Granted("k", 1, now, 0)
-	if b.Of("k").Quiet(now, time.Second) {
+	b.granted("k", 1, now, 0)
+	if b.of("k").quiet(now, time.Second) {
 		t.Error("quiet without a look")
 	}
-	b.Looked("k", false, now)
-	b.Granted("k", 3, now, 0) // another process had it in between
+	b.looked("k", false, now)
+	b.granted("k", 3, now, 0) // another process had it in between
 	for age, want := range map[time.Duration]bool{0: true, time.Second - 1: true, time.Second: false} {
-		if b.Of("k").Quiet(now.Add(age), time.Second) != want {
+		if b.of("k").quiet(now.Add(age), time.Second) != want {
 			t.Errorf("quiet %s after the look: %t", age, !want)
 		}
 	}
-	if b.Looked("k", true, now); b.Of("k").Quiet(now, time.Second) {
+	if b.looked("k", true, now); b.of("k").quiet(now, time.Second) {
 		t.Error("quiet after a look that has found a process")
 	}
 }
 
 // Streaks are used again for other keys: none may be two keys' at once.
 func TestEachKeyHasAStreakOfItsOwn(t *testing.T) {
-	b := budget{Grants: 1 << 30, For: time.Hour}
+	b := newBudget(1<<30, time.Hour)
 	now, tokens := time.Now(), make(map[string]int64)
 	for range 20_000 { // keys come again after a few, after two generations, or never
 		key := fmt.Sprint(int(math.Exp2(rand.Float64() * 13)))
-		if token := b.Of(key).Token; token != 0 && token != tokens[key] {
+		if token := b.of(key).token; token != 0 && token != tokens[key] {
 			t.Fatalf("%s: token %d, and it was granted %d", key, token, tokens[key])
 		}
 		tokens[key]++
-		b.Granted(key, tokens[key], now, 0)
+		b.granted(key, tokens[key], now, 0)
 	}
 	for key, want := range tokens {
-		if token := b.Of(key).Token; token != 0 && token != want {
+		if token := b.of(key).token; token != 0 && token != want {
 			t.Errorf("%s: token %d, and it was granted %d", key, token, want)
 		}
 	}
 }
 
 func TestManyKeysAllocateNothing(t *testing.T) {
-	b, now := budget{Grants: 2, For: time.Second}, time.Now()
+	b, now := newBudget(2, time.Second), time.Now()
 	keys := make([]string, 10_000)
 	for i := range keys {
 		keys[i] = fmt.Sprint(i)
 	}
 	use := func() {
 		for _, key := range keys {
-			b.Granted(key, 1, now, 0)
-			b.Looked(key, false, now)
-			b.Released(key, now, time.Second, false)
+			b.granted(key, 1, now, 0)
+			b.looked(key, false, now)
+			b.ends(key, now, time.Second, false)
 		}
 	}
 	use()
@@ -174,15 +205,15 @@ func TestATimeSliceGoesOnOverAnotherProcesssGrant(t *testing.T) {
 		over bool
 	}{"asks at once": {time.Millisecond, true}, "is woken": {2 * soon, false}} {
 		t.Run(name, func(t *testing.T) {
-			b, now := budget{Grants: 16, For: time.Second}, time.Now()
+			b, now := newBudget(16, time.Second), time.Now()
 			over := false
 			for token := int64(1); token < 21; token += 2 {
-				b.Granted("k", token, now, 0)
-				b.Looked("k", true, now)
-				if over = b.Of("k").Over(now, slice-time.Millisecond); over {
+				b.granted("k", token, now, 0)
+				b.looked("k", true, now)
+				if over = b.of("k").over(now, slice-time.Millisecond); over {
 					break
 				}
-				b.Released("k", now, slice, true)
+				b.ends("k", now, slice, true)
 				now = now.Add(c.away)
 			}
 			if over != c.over {
@@ -193,17 +224,37 @@ func TestATimeSliceGoesOnOverAnotherProcesssGrant(t *testing.T) {
 }
 
 func TestATimeSliceIsOverForOthersThatWait(t *testing.T) {
-	b, now := budget{Grants: 16, For: time.Second}, time.Now()
-	b.Granted("k", 1, now, 0)
+	b, now := newBudget(16, time.Second), time.Now()
+	b.granted("k", 1, now, 0)
 	late := now.Add(time.Hour)
-	if b.Of("k").Over(late, 0) {
+	if b.of("k").over(late, 0) {
 		t.Error("over, and nothing has looked for others")
 	}
-	b.Looked("k", true, now)
-	if b.Of("k").Over(now.Add(time.Second-1), time.Second) || !b.Of("k").Over(now.Add(time.Second), time.Second) {
+	b.looked("k", true, now)
+	if b.of("k").over(now.Add(time.Second-1), time.Second) || !b.of("k").over(now.Add(time.Second), time.Second) {
 		t.Error("over at another time")
 	}
-	if b.Looked("k", false, now); b.Of("k").Over(late, 0) {
+	if b.looked("k", false, now); b.of("k").over(late, 0) {
 		t.Error("over, and no other waits")
+	}
+}
+
+// What a key's waiters wait for is forgotten as little as they are, however many other keys are
+// used, and waiting keys do not have each new one look through all of them.
+func TestAKeyWithWaitersIsNotForgotten(t *testing.T) {
+	b, now := newBudget(16, time.Second), time.Now()
+	for i := range 3 * generation {
+		b.join(&waiter{call: &Call{Keys: []string{fmt.Sprint("waits", i)}}}, now, true)
+	}
+	for i := range 20 * generation {
+		b.granted(fmt.Sprint("once", i), 1, now, 0)
+	}
+	for i := range 3 * generation {
+		if n := b.len(fmt.Sprint("waits", i)); n != 1 {
+			t.Fatalf("%d calls wait for key %d", n, i)
+		}
+	}
+	if n := len(b.cur) + len(b.prev); n > 6*generation {
+		t.Errorf("%d keys are remembered", n)
 	}
 }

@@ -18,139 +18,146 @@ func (q *Attempts) GiveUp(ctx context.Context, items []*Release) {
 			return
 		}
 	}
+	alone := !q.notify.wakes.Load()
+	hand := len(items) == 1 && !items[0].Left && !items[0].Lease.Shared && q.store.Hands()
+	var w *waiter
 	for _, i := range items {
-		i.Over = q.local.Len(i.Lease.Key) > 0 && q.spent(i.Lease.Key)
+		w, i.Over = q.keys.claim(i.Lease.Key, hand, alone)
 	}
-	if i := items[0]; len(items) == 1 && !i.Over && !i.Left && !i.Lease.Shared {
-		if q.handOn(ctx, i) {
-			return
-		}
+	if w == nil || !q.handOn(ctx, items[0], w) {
+		q.release(ctx, items)
 	}
-	q.release(ctx, items)
 }
 
 // Kept notes that this process is done with key: no release of it follows.
-func (q *Attempts) Kept(key string) { q.budget.Left(key, time.Now()) }
+func (q *Attempts) Kept(key string) { q.keys.left(key, time.Now()) }
 
 // release releases what is left of the items. A lease of a waiter that had left in a hand-over is
 // no news to an item. Nor is it one that the row does not name a lease any more which may have been
 // passed on.
 func (q *Attempts) release(ctx context.Context, items []*Release) {
-	for _, i := range items {
-		if i.Over {
-			q.local.Hold(i.Lease.Key)
-		}
-	}
 	sent := time.Now()
 	answers := sendDue(items, lease.Released{Gone: true}, func(l []lease.Lease) []lease.Released {
 		return q.store.Release(ctx, l)
 	})
+	var told []string
+	var last []*Release // whose own waiters ask after the others were told
 	for n, a := range answers {
 		i := items[n]
-		if i.Answer = a; a.Looked || a.Awaited {
-			q.budget.Looked(i.Lease.Key, a.Awaited, sent)
-		}
+		i.Answer, i.Err = a, a.Err
 		i.Gone = a.Gone && i.Freed() == i.Lease && !i.Passed
-		i.Err = a.Err
-	}
-	q.announceAll(items)
-	for _, i := range items {
-		if !i.Answer.Shared || i.Over { // others go on holding it
-			q.wakeLocal(i)
-		}
-	}
-}
-
-// announceAll notifies other processes of the keys that they wait for, in one statement. It notes
-// in the answers what the store was asked again.
-func (q *Attempts) announceAll(items []*Release) {
-	var now []string
-	for _, i := range items {
-		a := &i.Answer
-		if i.Err != nil {
-			continue
-		}
-		// A transaction of the holder's, which is over, has released the lease: no answer tells who
-		// waits.
+		// A transaction of the holder's, which is over, has released the lease: no answer says whether
+		// others wait. After an error the store is not asked, because it hangs or is down, and the
+		// caller of Unlock would wait for it once more.
 		byTx := i.Left && a.Gone && q.notify.Sends()
-		if byTx || i.Over && !a.Awaited && !a.Looked {
-			ctx, cancel := context.WithTimeout(context.Background(), seam.Timeout)
-			asked := time.Now()
-			a.Awaited = q.notify.Awaited(ctx, i.Lease.Key)
-			cancel()
-			q.budget.Looked(i.Lease.Key, a.Awaited, asked)
+		if a.Err == nil && (byTx || i.Over && !a.Awaited && !a.Looked) {
+			i.Answer.Awaited, i.Answer.Looked = q.awaited(i.Lease.Key), true
 		}
-		if q.announces(i.Lease.Key, a.Awaited) {
-			now = append(now, i.Lease.Key)
+		tell, others := q.keys.released(i, sent, q.notify)
+		if tell {
+			told = append(told, i.Lease.Key)
+		}
+		if others {
+			last = append(last, i)
 		}
 	}
-	if len(now) > 0 {
-		q.notify.Announce(now...)
-	}
-	for _, key := range now {
-		q.budget.Left(key, time.Now()) // the pause after a time slice counts from now
+	q.notify.Announce(told...)
+	for _, i := range last {
+		q.keys.goLast(i, q.room())
 	}
 }
 
-// wakeLocal has the waiters of this process bid. Where it has spent its budget, other processes bid
-// first if any wait. After an error the store is not asked for them, because it hangs or is down,
-// and the caller of Unlock would wait for it once more.
-func (q *Attempts) wakeLocal(i *Release) {
-	key := i.Lease.Key
+func (q *Attempts) awaited(key string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), seam.Timeout)
+	defer cancel()
+	return q.notify.Awaited(ctx, key)
+}
+
+// released notes what a release at sent was answered. tell says that another process is to be woken
+// now, unless this one is about to have the key again: then that is postponed. others says that the
+// waiters of this process ask after those of others, which goLast sees to; else they ask now.
+func (s *keys) released(i *Release, sent time.Time, n *notifications) (tell, others bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, done := &i.Answer, i.Err == nil
+	k := s.find(i.Lease.Key)
+	if k == nil {
+		return done && a.Awaited, false
+	}
+	if a.Looked || a.Awaited {
+		k.looked, k.awaited = sent, a.Awaited
+	}
+	tell = done && a.Awaited
+	if others = tell && i.Over; done && n.wakes.Load() {
+		if returns := k.ends(&s.policy, time.Now(), a.Awaited); returns && tell {
+			s.postpone(k, i.Lease.Key, n.Announce)
+			tell = false
+		}
+	}
+	if others = others || tell; !others {
+		k.holding = k.holding && !i.Over
+		if i.Over || !a.Shared { // others go on holding it
+			k.wake()
+		}
+	}
+	return tell, others
+}
+
+// goLast has the waiters of this process ask for a key that was released: where it has spent its
+// budget, after a time in which other processes ask. The pause after a time slice counts from now.
+func (s *keys) goLast(i *Release, room time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.find(i.Lease.Key)
+	if k == nil {
+		return
+	}
+	k.released = time.Now()
 	switch {
-	case i.Over && i.Answer.Awaited && i.Err == nil:
-		time.AfterFunc(q.room(), func() { q.local.Resume(key) })
 	case i.Over:
-		q.local.Resume(key)
-	default:
-		q.local.Wake(key)
+		time.AfterFunc(room, func() { s.resume(i.Lease.Key) })
+	case !i.Answer.Shared:
+		k.wake()
 	}
 }
 
-// handOn gives the key of i to the next waiter of this process. It reports false if the item is
-// still to be released: there is no waiter for its key, or one that had left when the answer came.
-// Passed says that a try without an answer may have handed the lease over, and that it may have
-// passed to other owners since.
-func (q *Attempts) handOn(ctx context.Context, i *Release) (done bool) {
-	if !q.store.Hands() {
-		return false
-	}
+// handOn gives the key of i to w, the next waiter of this process. It reports false if the item is
+// still to be released: the waiters had left when the answer came. Passed says that a try without
+// an answer may have handed the lease over, and that it may have passed to other owners since.
+func (q *Attempts) handOn(ctx context.Context, i *Release, w *waiter) (done bool) {
 	orphans := q.cfg.Asker.Orphans
-	for {
-		w := q.local.Claim(i.Lease.Key)
-		if w == nil {
-			return false
-		}
+	for ; w != nil; w, i.Over = q.keys.claim(i.Lease.Key, true, !q.notify.wakes.Load()) {
 		g := q.handOver(ctx, i.Freed(), w)
 		to, answer := g.Lease(0), &g.Each[0].Answer
 		switch {
 		case errors.Is(answer.Err, lease.ErrMoved): // given up; the next waiter must ask for its home
-			q.local.Return(w)
+			q.keys.giveBack(w)
 			return true
 		case answer.Err != nil:
-			q.local.Return(w)
+			q.keys.giveBack(w)
 			orphans.AddLeases(i.Freed(), to)
 			i.Err = answer.Err
 			return true
 		case !answer.Granted: // lost, or the key's tokens have run out: its release says which
-			q.local.Return(w)
+			q.keys.giveBack(w)
 			if answer.Doubtful {
 				orphans.AddLeases(to)
 				i.Passed = true
 			}
 			return false
-		case q.local.Give(w, g):
+		case q.keys.give(w, g):
 			return true
 		}
 		if i.Given = to; answer.Doubtful {
 			orphans.AddLeases(to)
 		}
 	}
+	return false
 }
 
 // handOver asks the store, under a fresh owner for each attempt.
 func (q *Attempts) handOver(ctx context.Context, from lease.Lease, w *waiter) Grants {
-	to := w.Want.call.Want.Request(w.Key)
+	to := w.call.Want.Request(w.key)
 	g := Grants{Sent: time.Now(), HandedOver: true}
 	answer := q.store.HandOver(ctx, []lease.HandOver{{From: from, To: to}})[0]
 	g.Each = []Grant{{Req: to, Answer: answer}}

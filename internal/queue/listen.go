@@ -77,6 +77,7 @@ func (h *notifications) listen(listen func(ctx context.Context, heard func(key s
 	h.listening, h.connected = false, false
 	if errors.Is(err, lease.ErrUnsupported) {
 		h.notifier, h.waker = nil, nil
+		h.wakes.Store(false)
 	}
 }
 

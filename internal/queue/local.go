@@ -2,319 +2,309 @@ package queue
 
 import (
 	"slices"
-	"sync"
+	"time"
 )
 
-// signalOf wakes a waiter.
-type signalOf[G any] struct {
+// The waiters of one process stand in a queue for each key, first come, first served: the head
+// alone asks for the key.
+
+// signal wakes a waiter.
+type signal struct {
 	// Given says that the key was handed over, as Grant says. Without it the key may be free, and
-	// the waiter bids.
+	// the waiter asks for it.
 	Given bool
-	Grant G
+	Grant Grants
 }
 
-// localWaiter stands in one queue. W is what it wants, G what a hand-over gives it.
-type localWaiter[W, G any] struct {
-	Key  string
-	Want W
-	// Signal has room for one signal. It is nil until the waiter has lost a bid, because the first
-	// waiter may never have to wait.
-	Signal chan signalOf[G]
-	// News is signaled when the position or what is known of the holder may have changed. It is nil
-	// if the caller does not watch.
-	News chan struct{}
-
-	attemptsOnly bool         // it is woken like all waiters, but a key is never handed to it
-	gone         bool         // it wants the key no more; a hand-over to it may be under way
-	woken        bool         // a release or a poll has had it attempt; kept for members of a group
-	group        *group[W, G] // of which it is a member, or nil
+// entry says how a call begins to wait.
+type entry struct {
+	first   bool     // it asks at once, because no other call of this process waits
+	yielded bool     // but it does not, because another process was woken for the key
+	spent   []string // the keys of which this process has had enough, if others wait for them
 }
 
-// localQueues are the queues of all keys. Make them with newLocalQueues.
-type localQueues[W, G any] struct {
-	mu    sync.Mutex
-	byKey map[string]*keyQueue[W, G]
-}
-
-// keyQueue is the waiters of one key, the head first.
-type keyQueue[W, G any] struct {
-	waiters    []*localWaiter[W, G]
-	attempting *localWaiter[W, G] // bids, or was woken to bid
-	again      bool               // a signal came meanwhile, and the bidder may not see its cause
-	holding    bool               // other processes bid first
-	watching   int                // waiters with News
-
-	alone [1]*localWaiter[W, G] // room for waiters while there is one
-}
-
-// arrival is a queue and its first waiter in one allocation, because most queues never get another.
-type arrival[W, G any] struct {
-	queue  keyQueue[W, G]
-	waiter localWaiter[W, G]
-}
-
-// newLocalQueues returns queues without waiters.
-func newLocalQueues[W, G any]() *localQueues[W, G] {
-	return &localQueues[W, G]{byKey: make(map[string]*keyQueue[W, G])}
-}
-
-// Join puts a waiter at the end of key's queue. The first one bids at once. A bidder reports how
-// its bid ended with Lost, Won or Leave. A waiter that bidsOnly is woken like any other, but a key
-// is never handed to it, because it has no use for this key alone.
-func (q *localQueues[W, G]) Join(key string, want W, news, bidsOnly bool) (w *localWaiter[W, G], first bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	k := q.byKey[key]
-	if first = k == nil; first {
-		a := &arrival[W, G]{waiter: localWaiter[W, G]{Key: key, Want: want, attemptsOnly: bidsOnly}}
-		k, w = &a.queue, &a.waiter
-		k.attempting, k.waiters = w, k.alone[:0]
-		q.byKey[key] = k
-	} else {
-		w = &localWaiter[W, G]{Key: key, Want: want, Signal: make(chan signalOf[G], 1), attemptsOnly: bidsOnly}
+// join puts w at the end of the queue of the first key that others wait for, or else of its call's
+// first key: a later call does not ask before earlier ones. One that asks reports how that ended
+// with lost, won or leave. alone says that no process can be woken.
+func (s *keys) join(w *waiter, now time.Time, alone bool) (e entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.key = w.call.Keys[0]
+	for _, key := range w.call.Keys {
+		if k := s.find(key); k != nil && len(k.waiters) > 0 {
+			w.key = key
+			break
+		}
 	}
-	if news {
-		w.News = make(chan struct{}, 1)
+	if e.first = s.enter(w); !e.first {
+		return e
+	}
+	for _, key := range w.call.Keys {
+		if u := s.find(key); u != nil && u.spent(&s.policy, now) && !u.quiet(now, s.lasts/4) {
+			e.spent = append(e.spent, key)
+		}
+	}
+	if k := s.find(w.key); !w.asksOnly() && len(e.spent) == 0 {
+		if e.yielded = k.asks(&s.policy, now) && !alone; e.yielded {
+			k.attempting = nil
+			s.wait(k, w)
+		} else {
+			k.cancelWake()
+		}
+	}
+	return e
+}
+
+// enter puts w at the end of the queue of its key. It reports whether w is alone there.
+func (s *keys) enter(w *waiter) (first bool) {
+	k := s.use(w.key)
+	k.waiters = append(k.waiters, w)
+	if w.news != nil {
 		k.watching++
 	}
-	k.waiters = append(k.waiters, w)
-	return w, first
+	if first = len(k.waiters) == 1; first {
+		k.attempting = w
+	} else {
+		s.wait(k, w)
+	}
+	return first
 }
 
-// Lost reports that w has bid and was not granted the key. If w was woken again meanwhile, Signal
-// says so.
-func (q *localQueues[W, G]) Lost(w *localWaiter[W, G]) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	k := q.byKey[w.Key]
+// move puts w, which has left its queue, into that of another key. It reports whether w is alone
+// there.
+func (s *keys) move(w *waiter, key string) (first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.key, w.gone = key, false
+	return s.enter(w)
+}
+
+// wait gives w what wakes it. The first waiter has none before its attempt is lost, because it may
+// never have to wait.
+func (s *keys) wait(k *record, w *waiter) {
+	if w.signal != nil {
+		return
+	}
+	w.signal = make(chan signal, 1)
+	if s.watches != nil && s.watches(w.call) {
+		w.news = make(chan struct{}, 1)
+		k.watching++
+	}
+}
+
+// lost reports that w has asked and was not granted the key. If w was woken again meanwhile, its
+// signal says so.
+func (s *keys) lost(w *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.find(w.key)
 	if k == nil || k.attempting != w {
 		return
 	}
-	if len(w.Signal) > 0 {
-		return // it has bid of its own accord, as readers do, was woken meanwhile, and will bid again
+	if len(w.signal) > 0 {
+		return // it has asked of its own accord, as readers do, was woken meanwhile, and will ask again
 	}
 	k.attempting = nil
-	if w.Signal == nil {
-		w.Signal = make(chan signalOf[G], 1)
-	}
+	s.wait(k, w)
 	if k.again {
 		k.wake()
 	}
 }
 
-// Won takes w out of its queue, because its bid was granted. It reports whether others wait.
-func (q *localQueues[W, G]) Won(w *localWaiter[W, G]) (others bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.remove(w)
-	return q.byKey[w.Key] != nil
+// won takes w out of its queue, because its attempt was granted. It reports whether others wait.
+func (s *keys) won(w *waiter) (others bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.use(w.key)
+	k.remove(w)
+	return len(k.waiters) > 0
 }
 
-// Leave takes w out of its queue, because it wants the key no more. If w was woken, the next waiter
+// leave takes w out of its queue, because it wants the key no more. If w was woken, the next waiter
 // is. If the key was handed to w at this very moment, the signal says so, and w must use the grant
 // or release it.
-func (q *localQueues[W, G]) Leave(w *localWaiter[W, G]) (s signalOf[G]) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+func (s *keys) leave(w *waiter) (sig signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	w.gone = true
 	select {
-	case s = <-w.Signal:
+	case sig = <-w.signal:
 	default:
 	}
-	if bidder := q.remove(w); bidder {
-		q.wake(w.Key)
+	if k := s.use(w.key); k.remove(w) {
+		k.wake()
 	}
-	return s
+	return sig
 }
 
-// remove reports whether w was bidding.
-func (q *localQueues[W, G]) remove(w *localWaiter[W, G]) (bidder bool) {
-	k := q.byKey[w.Key]
-	if k == nil {
-		return false
-	}
+// remove reports whether w was asking, or woken to ask. With its last waiter a queue forgets what
+// it was told: the next call asks at once.
+func (k *record) remove(w *waiter) (asking bool) {
 	i := slices.Index(k.waiters, w)
 	if i < 0 {
 		return false
 	}
-	if i == 0 {
-		k.waiters[0] = nil
-		k.waiters = k.waiters[1:]
-	} else {
-		k.waiters = slices.Delete(k.waiters, i, i+1)
-	}
-	if w.News != nil {
+	k.waiters = slices.Delete(k.waiters, i, i+1)
+	if w.news != nil {
 		k.watching--
 	}
-	if len(k.waiters) == 0 {
-		delete(q.byKey, w.Key)
+	if k.watching > 0 {
+		k.notify()
 	}
-	k.notify()
-	if bidder = k.attempting == w; bidder {
+	asking = k.attempting == w
+	if asking || len(k.waiters) == 0 {
 		k.attempting, k.again = nil, false
 	}
-	return bidder
+	k.holding = k.holding && len(k.waiters) > 0
+	return asking
 }
 
-// Wake has the head of key's queue bid. It reports whether there is one.
-func (q *localQueues[W, G]) Wake(key string) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.wake(key)
+// wake has the head of key's queue ask. It reports whether there is one.
+func (s *keys) wake(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.find(key)
+	return k != nil && k.wake()
 }
 
-func (q *localQueues[W, G]) wake(key string) bool {
-	k := q.byKey[key]
-	if k != nil {
-		k.wake()
-	}
-	return k != nil
-}
-
-func (k *keyQueue[W, G]) wake() {
-	if k.attempting != nil || k.holding {
-		k.again = true
-		return
+func (k *record) wake() bool {
+	if len(k.waiters) == 0 {
+		return false
 	}
 	w := k.head()
-	if w == nil { // the waiters that are about to leave pass it on
-		k.again = true
-		return
+	// Without a head, the waiters that are about to leave pass it on.
+	if k.again = k.attempting != nil || k.holding || w == nil; k.again {
+		return true
 	}
-	k.attempting, k.again = w, false
-	if w.group != nil {
+	k.attempting = w
+	if w.any != nil {
 		w.woken = true
-		w.group.wake()
-		return
+		w.any.wake()
+		return true
 	}
-	w.Signal <- signalOf[G]{} // has room: a waiter with a signal is the bidder
+	w.signal <- signal{} // has room: a waiter with a signal is the one that asks
+	return true
 }
 
 // head is the first waiter but those that another key is being handed to: they will leave, or
-// Return wakes them.
-func (k *keyQueue[W, G]) head() *localWaiter[W, G] {
+// giveBack wakes them.
+func (k *record) head() *waiter {
 	for _, w := range k.waiters {
-		if w.group == nil || !w.group.claimed {
+		if w.any == nil || !w.any.claimed {
 			return w
 		}
 	}
 	return nil
 }
 
-// Hold keeps the head from bidding until Resume, so that other processes bid first.
-func (q *localQueues[W, G]) Hold(key string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if k := q.byKey[key]; k != nil {
-		k.holding = true
-	}
-}
-
-// Resume ends a Hold and has the head bid.
-func (q *localQueues[W, G]) Resume(key string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if k := q.byKey[key]; k != nil {
+// resume ends the time in which other processes ask first, and has the head ask.
+func (s *keys) resume(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.find(key); k != nil {
 		k.holding = false
 		k.wake()
 	}
 }
 
-// Claim takes the head out of key's queue for a hand-over, which ends with Give or Return. It
-// returns nil without a waiter, if the head bids only, and while the head bids, because it could be
-// granted the key twice.
-func (q *localQueues[W, G]) Claim(key string) *localWaiter[W, G] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	k := q.byKey[key]
-	if k == nil || k.attempting != nil || k.holding {
-		return nil
+// claim takes the head out of key's queue for a hand-over, which ends with give or giveBack. It
+// returns nil without a waiter, unless hand is set, if the head only asks, and while the head asks,
+// because it could be granted the key twice.
+//
+// over says that this process has had the key for long enough, although calls of its own wait: then
+// the head does not ask until resume, so that other processes ask first. A process keeps a key for
+// longer that its waiters hand over: that takes one statement, and to pass the key to another
+// process three.
+func (s *keys) claim(key string, hand, alone bool) (w *waiter, over bool) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.find(key)
+	if k == nil || len(k.waiters) == 0 {
+		return nil, false
 	}
-	w := k.head()
-	if w == nil || w.attemptsOnly || w.group != nil && w.group.attempts {
-		return nil
+	if k.spent(&s.policy, now) || !alone && k.over(now, 3*s.slice) {
+		k.holding = true
+		return nil, true
 	}
-	q.remove(w)
-	if w.group != nil {
-		w.group.claimed = true
+	w = k.head()
+	if !hand || k.attempting != nil || k.holding || w == nil || w.asksOnly() || w.any != nil && w.any.asks {
+		return nil, false
 	}
-	return w
+	k.remove(w)
+	if w.any != nil {
+		w.any.claimed = true
+	}
+	return w, false
 }
 
-// Give gives w what it was claimed for. It reports false if w has left meanwhile: the caller must
+// give gives w what it was claimed for. It reports false if w has left meanwhile: the caller must
 // then pass the grant on.
-func (q *localQueues[W, G]) Give(w *localWaiter[W, G], g G) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+func (s *keys) give(w *waiter, g Grants) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if w.gone {
 		return false
 	}
-	w.Signal <- signalOf[G]{Given: true, Grant: g}
+	w.signal <- signal{Given: true, Grant: g}
 	return true
 }
 
-// Return puts w back at the head of its queue after a failed hand-over, and has the head bid.
-func (q *localQueues[W, G]) Return(w *localWaiter[W, G]) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// giveBack puts w back at the head of its queue after a failed hand-over, and has the head ask.
+func (s *keys) giveBack(w *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.use(w.key)
 	if !w.gone {
-		k := q.byKey[w.Key]
-		if k == nil {
-			k = &keyQueue[W, G]{}
-			q.byKey[w.Key] = k
-		}
 		k.waiters = slices.Insert(k.waiters, 0, w)
-		if w.News != nil {
+		if w.news != nil {
 			k.watching++
 		}
 	}
-	if g := w.group; g != nil {
-		g.claimed = false
-		q.wakeGroup(g)
+	if w.any == nil {
+		k.wake()
 		return
 	}
-	q.wake(w.Key)
+	w.any.claimed = false
+	s.wakeAny(w.any)
 }
 
-// Ahead is how many waiters of this process stand before w.
-func (q *localQueues[W, G]) Ahead(w *localWaiter[W, G]) int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if k := q.byKey[w.Key]; k != nil {
+// ahead is how many waiters of this process stand before w.
+func (s *keys) ahead(w *waiter) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.find(w.key); k != nil {
 		return max(0, slices.Index(k.waiters, w))
 	}
 	return 0
 }
 
-// Notify signals News to those of key's waiters that watch.
-func (q *localQueues[W, G]) Notify(key string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if k := q.byKey[key]; k != nil {
+// notify tells those of key's waiters that watch that their position may have changed.
+func (s *keys) notify(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.find(key); k != nil && k.watching > 0 {
 		k.notify()
 	}
 }
 
-func (k *keyQueue[W, G]) notify() {
-	if k.watching == 0 {
-		return
-	}
+func (k *record) notify() {
 	for _, w := range k.waiters {
-		if w.News == nil {
+		if w.news == nil {
 			continue
 		}
 		select {
-		case w.News <- struct{}{}:
+		case w.news <- struct{}{}:
 		default: // the last news was not read yet
 		}
 	}
 }
 
-// Len is how many wait for key.
-func (q *localQueues[W, G]) Len(key string) int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if k := q.byKey[key]; k != nil {
+// len is how many wait for key.
+func (s *keys) len(key string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.find(key); k != nil {
 		return len(k.waiters)
 	}
 	return 0

@@ -38,13 +38,14 @@ type notifications struct {
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 	heard   atomic.Int64
+	// wakes says that one process can be woken, and is told if it is this one.
+	wakes atomic.Bool
 
 	mu        sync.Mutex
-	notifier  lease.Notifier         // nil if the store has none, or they are off
-	waker     lease.Waker            // notifier, if it wakes one process of many
-	until     map[string]time.Time   // when our registration for a key ends
-	noted     map[string]time.Time   // until when the store may have a registration of ours
-	later     map[string]*time.Timer // announced unless this process gets the key first
+	notifier  lease.Notifier       // nil if the store has none, or they are off
+	waker     lease.Waker          // notifier, if it wakes one process of many
+	until     map[string]time.Time // when our registration for a key ends
+	noted     map[string]time.Time // until when the store may have a registration of ours
 	waiters   map[string]waiterCount
 	news      map[string]struct{} // to be announced
 	watches   []*Watch
@@ -60,8 +61,8 @@ func newNotifications(store *seam.Store, cfg NotifyConfig) *notifications {
 	h := &notifications{
 		cfg: cfg, store: store, process: lease.NewOwner(),
 		until: make(map[string]time.Time), noted: make(map[string]time.Time),
-		later: make(map[string]*time.Timer), waiters: make(map[string]waiterCount),
-		news: make(map[string]struct{}),
+		waiters: make(map[string]waiterCount),
+		news:    make(map[string]struct{}),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	store.Meet(h.process)
@@ -69,6 +70,7 @@ func newNotifications(store *seam.Store, cfg NotifyConfig) *notifications {
 		h.notifier = store.Notifier
 		if store.Registers() && !cfg.Everyone {
 			h.waker = store.Waker
+			h.wakes.Store(h.waker != nil)
 		}
 	}
 	return h
@@ -79,13 +81,6 @@ func (h *notifications) Sends() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.notifier != nil
-}
-
-// Wakes reports whether one process can be woken, and is told if it is this one.
-func (h *notifications) Wakes() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.waker != nil
 }
 
 // Awaited reports whether other processes wait for key. It is so unless the store knows better.
@@ -106,7 +101,6 @@ func (h *notifications) Connected() bool {
 
 // Stop returns when nothing runs any more, and takes this process's registrations back.
 func (h *notifications) Stop() {
-	h.Announce(h.postponed()...)
 	h.mu.Lock()
 	h.stopped = true
 	h.mu.Unlock()

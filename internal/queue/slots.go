@@ -15,7 +15,7 @@ func (q *Attempts) passSlots(
 	limits := make(map[string][]*Release)
 	for _, i := range items {
 		// A call that names the slot's key waits in its queue: a hand-over would pass it by.
-		queued := q.local.Len(i.Lease.Key) > 0
+		queued := q.keys.len(i.Lease.Key) > 0
 		if i.Next != nil && i.Next.Generation > 0 && !i.Left && !queued {
 			limits[i.Next.Limit] = append(limits[i.Next.Limit], i)
 		} else {

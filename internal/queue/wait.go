@@ -22,7 +22,7 @@ type Waiter interface {
 	// Awaits is the key that the call waits for, one of several.
 	Awaits() string
 	// Signals wakes the call. News, which may be nil, says that Position may have changed.
-	Signals() <-chan signalOf[Grants]
+	Signals() <-chan signal
 	News() <-chan struct{}
 	// Position is known once the place was polled.
 	Position() (p Position, known bool)
@@ -32,7 +32,7 @@ type Waiter interface {
 	Won(g Grants)
 	// Leave ends the place without a grant. If the keys were handed over at this very moment, it
 	// returns the grant: a grant that races with cancellation wins.
-	Leave(ctx context.Context) signalOf[Grants]
+	Leave(ctx context.Context) signal
 }
 
 // wait is one call on its way to its keys. It is a state machine: it bids, or it waits for a
@@ -217,8 +217,8 @@ func cut(ctx context.Context, err error) error {
 }
 
 // stand waits for a signal.
-func (w *wait) stand(ctx context.Context) (signalOf[Grants], error) {
-	var none signalOf[Grants]
+func (w *wait) stand(ctx context.Context) (signal, error) {
+	var none signal
 	var late <-chan time.Time
 	if !w.outage.IsZero() {
 		timer := time.NewTimer(max(0, time.Until(w.outage.Add(w.call.Want.TTL))))
