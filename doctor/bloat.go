@@ -87,7 +87,7 @@ func horizon(ctx context.Context, x *examiner) (f Finding, err error) {
 			return f, err
 		}
 	}
-	rows, err := x.transactions(ctx)
+	rows, err := x.others(ctx, "horizon")
 	if err != nil {
 		return f, err
 	}
@@ -99,14 +99,14 @@ func horizon(ctx context.Context, x *examiner) (f Finding, err error) {
 	return f, nil
 }
 
-// transactions asks again in another way where other sessions' statements can make the first fail.
-func (x *examiner) transactions(ctx context.Context) ([][]string, error) {
-	rows, err := x.scan(ctx, "horizon")
-	if err == nil || x.mariaDB || x.text.Text("horizon-timed") == "" {
+// others asks about other sessions, in another way where their statements make the first fail.
+func (x *examiner) others(ctx context.Context, name string) ([][]string, error) {
+	rows, err := x.scan(ctx, name)
+	if err == nil || x.mariaDB || x.text.Text(name+"-timed") == "" {
 		return rows, err
 	}
 	x.leave()
-	if timed, failed := x.scan(ctx, "horizon-timed"); failed == nil {
+	if timed, failed := x.scan(ctx, name+"-timed"); failed == nil {
 		return timed, nil
 	}
 	return nil, err

@@ -15,10 +15,7 @@ SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'version_comment', 're
   'transaction_isolation', 'tx_isolation', 'innodb_snapshot_isolation', 'autocommit',
   'innodb_lock_wait_timeout', 'wait_timeout', 'max_execution_time', 'max_statement_time',
   'idle_transaction_timeout', 'idle_write_transaction_timeout', 'max_connections',
-  'max_user_connections', 'rpl_semi_sync_source_enabled', 'rpl_semi_sync_master_enabled',
-  'rpl_semi_sync_source_timeout', 'rpl_semi_sync_master_timeout',
-  'rpl_semi_sync_source_wait_no_replica', 'rpl_semi_sync_master_wait_no_slave',
-  'rpl_semi_sync_source_wait_for_replica_count', 'rpl_semi_sync_master_wait_for_slave_count')
+  'max_user_connections') OR Variable_name LIKE 'rpl_semi_sync_%'
 
 -- name: standby
 
@@ -27,11 +24,13 @@ SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'version_comment', 're
 SELECT coalesce(NULLIF(HOST, ''), 'a replica'), '', 0 FROM information_schema.PROCESSLIST
 WHERE COMMAND IN ('Binlog Dump', 'Binlog Dump GTID')
 
+-- name: replicas-timed
+SELECT coalesce(NULLIF(PROCESSLIST_HOST, ''), 'a replica'), '', 0 FROM performance_schema.threads
+WHERE PROCESSLIST_COMMAND IN ('Binlog Dump', 'Binlog Dump GTID')
+
 -- name: status
-SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected', 'Rpl_semi_sync_source_clients',
-  'Rpl_semi_sync_master_clients', 'Rpl_semi_sync_source_status', 'Rpl_semi_sync_master_status',
-  'Rpl_semi_sync_source_no_tx', 'Rpl_semi_sync_master_no_tx', 'wsrep_cluster_size',
-  'Innodb_history_list_length')
+SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected', 'wsrep_cluster_size',
+  'Innodb_history_list_length') OR Variable_name LIKE 'Rpl_semi_sync_%'
 
 -- name: rights
 SHOW GRANTS
@@ -88,9 +87,9 @@ FROM information_schema.INNODB_TRX AS t WHERE t.trx_mysql_thread_id <> CONNECTIO
   AND t.trx_mysql_thread_id <> 0
 
 -- name: horizon-timed
--- The same of MySQL, from what it times: INNODB_TRX cannot be read (error 3854, seen with 9.7) while
--- a statement with binary parameters is under way. A transaction that has read nothing yet is here
--- too. Without performance_schema nothing is seen.
+-- The same of MySQL, from what it times: INNODB_TRX and PROCESSLIST cannot be read (error 3854, seen
+-- with 9.7) while a statement with binary parameters is under way. A transaction that has read
+-- nothing yet is here too. Without performance_schema nothing is seen.
 SELECT 'transaction', CONCAT('thread ', t.PROCESSLIST_ID), x.TIMER_WAIT DIV 1000000000000
 FROM performance_schema.events_transactions_current AS x
 JOIN performance_schema.threads AS t ON t.THREAD_ID = x.THREAD_ID

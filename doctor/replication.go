@@ -14,7 +14,7 @@ const forgets = "a failover to it forgets the last grants: until its deadline an
 
 // replication finds replicas that may lack a lock that was granted.
 func replication(ctx context.Context, x *examiner) (f Finding, err error) {
-	rows, err := x.scan(ctx, "replicas")
+	rows, err := x.others(ctx, "replicas")
 	if err != nil {
 		return f, err
 	}
