@@ -154,6 +154,16 @@ func (s *Scene) Eventually(what string, done func() bool) {
 // Elapse lets time pass: for properties that are about time, not to wait for something.
 func (s *Scene) Elapse(d time.Duration) { <-time.After(d) }
 
+// AtOnce fails the test if f takes longer than limit each of five times.
+func (s *Scene) AtOnce(limit time.Duration, what string, f func()) {
+	s.Helper()
+	AtOnce(s, limit, what, func() time.Duration {
+		began := time.Now()
+		f()
+		return time.Since(began)
+	})
+}
+
 // Within fails the test if f takes longer than limit.
 func (s *Scene) Within(limit time.Duration, what string, f func()) {
 	s.Helper()

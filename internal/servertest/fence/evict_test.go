@@ -18,10 +18,15 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
+// evictTTL is longer than a busy machine is late: a shorter lease is lost, and a call with a shorter
+// one may end with an unknown outcome. What is to expire is expired in the database.
 const (
-	evictTTL   = time.Second
+	evictTTL   = 20 * time.Second
 	evictAfter = 2 * time.Second
 )
+
+// briefly is what a lease lasts that is to run out, after its fence.
+const briefly = 3 * time.Second
 
 // eviction is one call of a client's hook.
 type eviction struct {
@@ -39,17 +44,9 @@ func evictor(s *servertest.Scene, pool *sql.DB, after time.Duration,
 	fair bool,
 ) (*rowlock.Client, <-chan eviction, *clienttest.Journal) {
 	s.Helper()
-	return lasting(s, pool, evictTTL, after, fair)
-}
-
-// lasting is evictor with leases of another length: a grant on a busy machine may come late.
-func lasting(s *servertest.Scene, pool *sql.DB, ttl, after time.Duration,
-	fair bool,
-) (*rowlock.Client, <-chan eviction, *clienttest.Journal) {
-	s.Helper()
 	evicted, log := make(chan eviction, 16), &clienttest.Journal{}
 	cfg := rowlock.Config{
-		TTL: ttl, EvictAfter: after, Fair: fair, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		TTL: evictTTL, EvictAfter: after, Fair: fair, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}
 	cfg.Reaper.Off = true
 	cfg.Hooks.Evicted = func(ctx context.Context, key string, session int64, err error) {
@@ -61,12 +58,19 @@ func lasting(s *servertest.Scene, pool *sql.DB, ttl, after time.Duration,
 	return c, evicted, log
 }
 
-// fencing begins a transaction on pool that fences and writes, and lets the lease expire: no
-// renewal passes a fence's row lock.
+// expired has a client whose lease of a key has run out.
+func expired(s *servertest.Scene, key string) {
+	s.Helper()
+	s.Take(s.ClientOn(s.Env.DB, servertest.WithTTL(evictTTL)), key, rowlock.NoRenew())
+	s.Env.Expire(s, key)
+}
+
+// fencing begins a transaction on pool that fences and writes, under a lease that has run out.
 func fencing(s *servertest.Scene, pool *sql.DB, key, written string) *sql.Tx {
 	s.Helper()
 	c, _, _ := evictor(s, pool, -1, false)
-	l := s.Take(c, key, rowlock.NoRenew())
+	l := s.Take(c, key, rowlock.NoRenew(), rowlock.TTL(briefly)) // what Close would wait for
+	s.Env.Expire(s, key)
 	// s.Context() ends before the clean-up, and would roll back
 	ctx, cancel := context.WithCancel(context.Background())
 	// database/sql watches a transaction until it is ended or its context is
@@ -100,15 +104,15 @@ func TestAClientThatVanishesInsideAFenceKeepsItsKeyNoLongerThanTheBound(t *testi
 					_ = fencing(s, pool, key, written)
 					h.Vanish()
 					began := time.Now()
-					c, evicted, log := lasting(s, s.Env.DB, 10*evictTTL, evictAfter, fair)
+					c, evicted, log := evictor(s, s.Env.DB, evictAfter, fair)
 					parent := context.WithValue(s.Context(), asked{}, ask)
 					ctx, cancel := context.WithTimeout(parent, time.Minute)
 					defer cancel()
 					s.OK(asks(ctx, c, ask, key))
-					if took, most := time.Since(began), evictTTL+evictAfter+3*time.Second; took > most {
+					if took, most := time.Since(began), evictAfter+servertest.Promptly; took > most {
 						s.Errorf("had after %s, want at most %s", took, most)
 					}
-					e := servertest.Await(s, 10*time.Second, evicted, "the hook")
+					e := servertest.Await(s, servertest.Patience, evicted, "the hook")
 					if e.key != key || e.session == 0 || e.err != nil || e.parent != ask {
 						s.Errorf("called with %+v", e)
 					}
@@ -152,7 +156,7 @@ func TestALateHolderIsEvictedOnlyAfterTheBound(t *testing.T) {
 		written := written(s)
 		tx := fencing(s, s.Env.Pool(s), "key", written)
 		off, _, _ := evictor(s, s.Env.DB, -1, false)
-		ctx, cancel := context.WithTimeout(s.Context(), evictTTL+2*evictAfter)
+		ctx, cancel := context.WithTimeout(s.Context(), 2*evictAfter)
 		defer cancel()
 		_, err := off.Lock(ctx, "key")
 		servertest.WantErr(s, err, rowlock.ErrHeld)
@@ -166,7 +170,7 @@ func TestALateHolderIsEvictedOnlyAfterTheBound(t *testing.T) {
 		if took := time.Since(began); took < evictAfter {
 			s.Errorf("evicted after %s, want no sooner than after %s", took, evictAfter)
 		}
-		servertest.Await(s, 10*time.Second, evicted, "the hook")
+		servertest.Await(s, servertest.Patience, evicted, "the hook")
 		if tx.Commit() == nil {
 			s.Error("committed, though its key was taken")
 		}
@@ -180,8 +184,7 @@ func TestALateHolderIsEvictedOnlyAfterTheBound(t *testing.T) {
 func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		c, evicted, _ := evictor(s, s.Env.DB, evictAfter, false)
-		s.Take(c, "key", rowlock.NoRenew())
-		s.Env.Expire(s, "key")
+		expired(s, "key")
 		share := map[bool]string{true: ` FOR SHARE`, false: ` LOCK IN SHARE MODE`}[s.Is("postgres")]
 		lock := s.Env.SQL(`SELECT 1 FROM {rowlock} WHERE {key} = ?` + share)
 		var oldest atomic.Int64 // of these transactions, as far as this machine let them be young
@@ -221,7 +224,7 @@ func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 				}
 			}
 		}()
-		servertest.Await(s, 10*time.Second, first, "the first lock")
+		servertest.Await(s, servertest.Patience, first, "the first lock")
 		ctx, cancel := context.WithTimeout(s.Context(), 4*evictAfter)
 		defer cancel()
 		for ctx.Err() == nil {
@@ -248,7 +251,7 @@ func TestAnotherUsersTransactionIsReportedAndLeftAlone(t *testing.T) {
 		name, seen := s.User()
 		s.Exec(s.Env.DB, `GRANT SELECT, UPDATE ON {rowlock} TO `+name)
 		c, evicted, log := evictor(s, s.Env.DB, evictAfter, false)
-		s.Take(c, "key", rowlock.NoRenew())
+		expired(s, "key")
 		tx, err := seen.Env.Pool(s).BeginTx(s.Context(), nil)
 		s.OK(err)
 		_, err = tx.ExecContext(s.Context(),
@@ -315,7 +318,7 @@ func TestReadersThatVanishInsideAFenceKeepTheirKeyNoLongerThanTheBound(t *testin
 		written := written(s)
 		readers, _, _ := evictor(s, s.Env.Pool(s), -1, false)
 		for range 2 {
-			l, err := readers.TryRLock(s.Context(), "key", rowlock.NoRenew())
+			l, err := readers.TryRLock(s.Context(), "key", rowlock.NoRenew(), rowlock.TTL(briefly))
 			s.OK(err)
 			s.Cleanup(func() { runtime.KeepAlive(l) })
 			ctx, cancel := context.WithCancel(context.Background())
@@ -332,7 +335,7 @@ func TestReadersThatVanishInsideAFenceKeepTheirKeyNoLongerThanTheBound(t *testin
 		_, err := c.Lock(ctx, "key")
 		s.OK(err)
 		for range 2 {
-			if e := servertest.Await(s, 10*time.Second, evicted, "the hook"); e.session == 0 || e.err != nil {
+			if e := servertest.Await(s, servertest.Patience, evicted, "the hook"); e.session == 0 || e.err != nil {
 				s.Errorf("called with %+v", e)
 			}
 		}
@@ -346,7 +349,7 @@ func TestReadersThatVanishInsideAFenceKeepTheirKeyNoLongerThanTheBound(t *testin
 func TestALiveReaderIsNotEvictedForOneThatHasVanished(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		left, _, _ := evictor(s, s.Env.Pool(s), -1, false)
-		l, err := left.TryRLock(s.Context(), "key", rowlock.NoRenew())
+		l, err := left.TryRLock(s.Context(), "key", rowlock.NoRenew(), rowlock.TTL(briefly))
 		s.OK(err)
 		tx, err := s.Env.DB.BeginTx(s.Context(), nil)
 		s.OK(err)
@@ -373,7 +376,7 @@ func TestALiveReaderIsNotEvictedForOneThatHasVanished(t *testing.T) {
 func TestAPreparedTransactionThatKeepsAKeyIsNamedToThoseThatWait(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		c, evicted, log := evictor(s, s.Env.Pool(s), time.Second, false)
-		s.Take(c, "key", rowlock.NoRenew())
+		expired(s, "key")
 		gid := s.Env.Dialect.Names().Prefix + "gid"
 		begin, prepare, end := `XA START '`+gid+`'`, []string{`XA END '` + gid + `'`, `XA PREPARE '` + gid + `'`}, `XA ROLLBACK '`+gid+`'`
 		want := `XA ROLLBACK '` + gid + `','',1`
@@ -406,7 +409,7 @@ func TestAPreparedTransactionThatKeepsAKeyIsNamedToThoseThatWait(t *testing.T) {
 			}
 		}
 		defer decide()
-		ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second)
+		ctx, cancel := context.WithCancel(s.Context())
 		defer cancel()
 		waits := servertest.Aside(func() error { _, err := c.Lock(ctx, "key"); return err })
 		for {
@@ -415,6 +418,7 @@ func TestAPreparedTransactionThatKeepsAKeyIsNamedToThoseThatWait(t *testing.T) {
 				break
 			}
 		}
+		cancel()
 		err = <-waits
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(log.String(), "prepared transaction") {
 			s.Errorf("the caller is told %v, and the log %s", err, log)

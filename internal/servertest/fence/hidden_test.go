@@ -29,7 +29,7 @@ func TestAServerThatHidesWhoHasARowLockedIsNotTakenAtItsWord(t *testing.T) {
 	if !strings.Contains(log.String(), cure) {
 		t.Errorf("Open says %s", log)
 	}
-	s.Take(c, "key", rowlock.NoRenew())
+	expired(s, "key")
 	tx, err := db.BeginTx(t.Context(), nil)
 	s.OK(err)
 	_, err = tx.ExecContext(t.Context(), e.SQL(`UPDATE {rowlock} SET note = note WHERE {key} = ?`), []byte("key"))

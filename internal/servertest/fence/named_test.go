@@ -16,9 +16,8 @@ func TestTheErrorOfAWaitNamesWhatKeepsTheRowLocked(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		name, seen := s.User()
 		s.Exec(s.Env.DB, `GRANT SELECT, UPDATE ON {rowlock} TO `+name)
-		keeper, _, _ := evictor(s, s.Env.DB, -1, false)
-		s.Take(keeper, "living")
-		s.Take(keeper, "key", rowlock.NoRenew())
+		s.Take(s.Client(servertest.WithTTL(time.Minute)), "living")
+		expired(s, "key")
 		tx, err := seen.Env.Pool(s).BeginTx(s.Context(), nil)
 		s.OK(err)
 		_, err = tx.ExecContext(s.Context(),

@@ -30,27 +30,42 @@ func saysWhy(err error) bool {
 func TestUnlockInsideItsOwnFencedTransactionSaysSo(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		c := s.Client(servertest.WithTTL(time.Minute))
-		l, tx := s.Fenced(c, "k", false, nil)
-		s.Within(1500*time.Millisecond, "an Unlock inside the lock's own transaction",
-			func() { wantStuck(s, l.Unlock(s.Context())) })
-		s.OK(tx.Commit())
-		s.OK(s.Take(s.Client(), "k").Unlock(s.Context()))
-
-		all, err := c.LockAll(s.Context(), []string{"a", "b", "free"})
-		s.OK(err)
-		tx = s.Begin(s.Env.DB, nil)
-		s.OK(all.Lock("a").Fence(s.Context(), tx))
-		s.OK(all.Lock("b").Fence(s.Context(), tx))
-		if s.Is("sqlite") { // where the transaction locks every row
-			s.OK(all.Lock("free").Fence(s.Context(), tx))
-		}
-		s.Within(1500*time.Millisecond, "an Unlock of several locks inside their own transaction",
-			func() { wantStuck(s, all.Unlock(s.Context())) })
-		s.OK(tx.Rollback())
-		for _, key := range []string{"a", "b", "free"} {
-			s.OK(s.Take(s.Client(), key).Unlock(s.Context()))
-		}
+		next := s.Client()
+		servertest.AtOnce(s, atOnce, "an Unlock inside the lock's own transaction", func() time.Duration {
+			l, tx := s.Fenced(c, "k", false, nil)
+			began := time.Now()
+			wantStuck(s, l.Unlock(s.Context()))
+			took := time.Since(began)
+			s.OK(tx.Commit())
+			s.OK(s.Take(next, "k").Unlock(s.Context()))
+			return took
+		})
+		servertest.AtOnce(s, atOnce, "an Unlock of several locks inside their own transaction",
+			func() time.Duration { return unlockAllInside(s, c, next) })
 	})
+}
+
+// atOnce is sooner than the time for which Unlock tries.
+const atOnce = 1500 * time.Millisecond
+
+func unlockAllInside(s *servertest.Scene, c, next *rowlock.Client) (took time.Duration) {
+	s.Helper()
+	all, err := c.LockAll(s.Context(), []string{"a", "b", "free"})
+	s.OK(err)
+	tx := s.Begin(s.Env.DB, nil)
+	s.OK(all.Lock("a").Fence(s.Context(), tx))
+	s.OK(all.Lock("b").Fence(s.Context(), tx))
+	if s.Is("sqlite") { // where the transaction locks every row
+		s.OK(all.Lock("free").Fence(s.Context(), tx))
+	}
+	began := time.Now()
+	wantStuck(s, all.Unlock(s.Context()))
+	took = time.Since(began)
+	s.OK(tx.Rollback())
+	for _, key := range all.Keys() {
+		s.OK(s.Take(next, key).Unlock(s.Context()))
+	}
+	return took
 }
 
 // A *sql.Conn does not know whether its transaction has ended. Unlock tries for as long as it
