@@ -143,6 +143,14 @@ func (b *browser) shows(text string) {
 	b.becomes(`document.body.innerText.includes(` + quoteJS(text) + `)`)
 }
 
+// focuses puts the focus on an element, by a script of the page: chromedp asks for a node and then
+// for its focus, and between the two another page may have come.
+func (b *browser) focuses(selector string) {
+	b.Helper()
+	b.becomes(`(e => { e?.focus(); return e !== null && e === document.activeElement })(document.querySelector(` +
+		quoteJS(selector) + `))`)
+}
+
 func quoteJS(text string) string { return "`" + strings.ReplaceAll(text, `\`, `\\`) + "`" }
 
 // is fails the test unless an expression is true in the page.

@@ -91,7 +91,7 @@ func (b *bed) listed() (all []string) {
 // the focus where it is.
 func (b *bed) holdsSome(w *browser) {
 	b.Helper()
-	w.does(chromedp.Focus(`#live tbody a`, chromedp.ByQuery))
+	w.focuses(`#live tbody a`)
 	c := b.holds()
 	l, err := c.Lock(b.Context(), "came later", rowlock.Note("seen live"))
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -59,7 +60,7 @@ func (b *bed) holds(keys ...string) *rowlock.Client {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(func() { _ = l.Unlock(b.Context()) })
+		b.Cleanup(func() { _ = l.Unlock(context.WithoutCancel(b.Context())) })
 	}
 	return c
 }
