@@ -340,7 +340,7 @@ func TestABatchWithFencedLeasesRenewsTheOthers(t *testing.T) {
 		began := time.Now()
 		answers, err := s.Renew(t.Context(), reqs)
 		ok(t, err)
-		if took := time.Since(began); took > 4*time.Second {
+		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("it took %v", took)
 		}
 		for i, a := range answers {

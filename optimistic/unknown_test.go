@@ -143,12 +143,14 @@ func TestAnUpdateFindsAConnectionThatStillWorks(t *testing.T) {
 func TestAContextThatEndsInAnUpdateLeavesItUnknown(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		tab := accounts(t, e, 1)
-		a, theirs := get(t, tab, e.DB, 1), get(t, tab, e.DB, 1)
+		db := e.Pool(t)
+		a, theirs := get(t, tab, db, 1), get(t, tab, db, 1) // db has a connection now
 		tx := beginAt(t, e.DB, sql.LevelDefault)
 		ok(t, tab.Update(t.Context(), tx, &theirs)) // and holds the row
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		// Long enough for the statement to be sent on a busy machine.
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		wantIs(t, tab.Update(ctx, e.DB, &a), lease.ErrUnknown, context.DeadlineExceeded)
+		wantIs(t, tab.Update(ctx, db, &a), lease.ErrUnknown, context.DeadlineExceeded)
 		ok(t, tx.Rollback())
 
 		err := tab.Update(ctx, e.DB, &a)

@@ -78,7 +78,7 @@ func TestHandOverOfALeaderThatEnds(t *testing.T) {
 			last = next
 		}
 		for _, took := range times {
-			if most := h.ttl / 10; took > most {
+			if most := h.ttl / 3; took > most {
 				s.Errorf("the next leader began %s after the last, want at most %s", took, most)
 			}
 		}

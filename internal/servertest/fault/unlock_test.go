@@ -83,7 +83,7 @@ func TestUnlockOfADatabaseThatHangsReturnsAndGoesOnInTheBackground(t *testing.T)
 			faultdb.Always(faultdb.Block(gate).And(faultdb.FailBeforeSend()))))
 		began := time.Now()
 		servertest.WantErr(t, l.Unlock(t.Context()), rowlock.ErrUnknown, context.DeadlineExceeded)
-		if took := time.Since(began); took > 4*time.Second {
+		if took := time.Since(began); took > servertest.Promptly {
 			t.Errorf("Unlock took %s", took)
 		}
 		if owner, _ := f.row(t, "key"); owner == nil {
@@ -102,7 +102,8 @@ func TestAnAnswerThatComesTooLateIsNoLock(t *testing.T) {
 		const ttl = 300 * time.Millisecond
 		f := newFaulty(t, e, nil)
 		freeKeys["free"](t, f, "late")
-		kept := servertest.Locked(t)(f.TryLock(t.Context(), "kept", rowlock.TTL(ttl)))
+		// As short a lease is lost by a process that gets no turn on a busy machine.
+		kept := servertest.Locked(t)(f.TryLock(t.Context(), "kept", rowlock.TTL(10*ttl)))
 		gate := faultdb.NewGate()
 		defer gate.Release()
 		f.faults.Set(faultdb.OnFunc(grants, faultdb.Nth(1, faultdb.BlockAfter(gate))))

@@ -127,6 +127,7 @@ func TestNoMoreSlotsAreHeldThanTheLimitWhateverIsKilledOrStopped(t *testing.T) {
 // limit are granted when its leases end, and not before.
 func TestTheSlotsOfAKilledProcessAreGrantedAgainUnderASmallerLimit(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
+		const ttl = 3 * time.Second // a shorter lease is lost by a process that gets no turn
 		child := s.Child("hold", "none", ttl)
 		child.Send("5")
 		child.Send("5")

@@ -24,10 +24,10 @@ func TestAWriterGetsTheKeyWhenTheLastReaderWasKilled(t *testing.T) {
 		child := s.Child("read", "none", ttl)
 		child.Send("k")
 		child.Expect("shared")
-		c := s.Client(servertest.WithTTL(ttl))
+		c := s.Client(servertest.WithTTL(5 * time.Second)) // it is not lost on a busy machine
 		mine, err := c.RLock(s.Context(), "k")
 		s.OK(err)
-		s.Elapse(2 * ttl) // both renew
+		s.Elapse(2 * ttl) // the child renews
 		s.WantHeld(c, "k")
 		child.Kill()
 		s.Elapse(2 * ttl)
@@ -78,7 +78,7 @@ func TestFencedReadersSeeNoWriterBetween(t *testing.T) {
 		s.Cleanup(func() { s.Env.Exec(s, `DROP TABLE `+table) })
 		s.Env.Exec(s, `INSERT INTO `+table+` VALUES (0)`)
 		var reads, writes atomic.Int64
-		ctx, cancel := context.WithTimeout(s.Context(), 3*time.Second)
+		ctx, cancel := context.WithCancel(s.Context())
 		defer cancel()
 		var all sync.WaitGroup
 		for range 2 {
@@ -88,11 +88,11 @@ func TestFencedReadersSeeNoWriterBetween(t *testing.T) {
 			}
 			all.Go(func() { writers(ctx, s, c, table, &writes) })
 		}
+		s.Elapse(3 * time.Second)
+		s.Eventually("reads and writes", func() bool { return reads.Load() > 0 && writes.Load() > 0 })
+		cancel()
 		all.Wait()
 		s.Logf("%d reads, %d writes", reads.Load(), writes.Load())
-		if reads.Load() == 0 || writes.Load() == 0 {
-			s.Errorf("%d reads, %d writes", reads.Load(), writes.Load())
-		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package wait
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -110,7 +111,7 @@ func TestWaitersForAnyKeyOfAKilledHolderGetOneEach(t *testing.T) {
 					s.Errorf("waiter %d: %v", i, err)
 					return
 				}
-				s.Cleanup(func() { _ = l.Unlock(s.Context()) })
+				s.Cleanup(func() { _ = l.Unlock(context.WithoutCancel(s.Context())) })
 				mu.Lock()
 				defer mu.Unlock()
 				got[l.Key()] = time.Now()

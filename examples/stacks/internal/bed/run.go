@@ -138,15 +138,15 @@ func (r run) unlockInside(t *testing.T) {
 			t.Fatalf("Unlock: %v", err)
 		}
 		told, guess := strings.Contains(err.Error(), stuck), strings.Contains(err.Error(), "it seems")
-		if r.s.Guesses && !told {
-			continue // on a server too busy to answer in the rest of the time
+		if r.s.Guesses && !told || !guess && took > 2*time.Second { // as long as a release
+			continue // on a server too busy to answer in time
 		}
-		if !told || guess != r.s.Guesses || !guess && took > 2*time.Second { // as long as a release
+		if !told || guess != r.s.Guesses {
 			t.Errorf("after %s: %v", took, err)
 		}
 		return
 	}
-	t.Error("Unlock never tells of the open transaction")
+	t.Error("Unlock never tells in time of the open transaction")
 }
 
 func (r run) unlockWhileOpen(t *testing.T, c *rowlock.Client, key string) (time.Duration, error) {
