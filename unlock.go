@@ -260,6 +260,7 @@ type parting struct {
 	h        *hold
 	next     *queue.NextOwner // the next owner of its slot, or nil
 	item     *queue.Release   // nil: another call gives the lease away
+	again    bool             // an Unlock before has left the lease to MinHold
 	demanded bool
 	err      error // of its Unlock
 }
@@ -292,10 +293,15 @@ func (k *keeper) release(ctx, caller context.Context, parts []parting, minHold b
 	if waits {
 		awaitAnswers(ctx, parts)
 	}
-	items := queue.Releases(len(parts))
-	for i := range parts {
-		if to := parts[i].claim(items[i], minHold, open); to != toRelease {
-			items[i] = nil
+	items := make([]queue.Release, 0, len(parts)) // with room for all, so that none moves
+	for n := range parts {
+		switch item, to := parts[n].claim(minHold, open); to {
+		case toRelease:
+			items = append(items, item)
+			parts[n].item = &items[len(items)-1]
+		case toCleaner:
+			left := item
+			parts[n].item = &left
 		}
 	}
 	if k.cfg.Hooks.Releasing == nil {
@@ -312,7 +318,7 @@ func (k *keeper) release(ctx, caller context.Context, parts []parting, minHold b
 
 // tellAndRelease tells of the leases, and releases them even if a hook panics: no other call will.
 func (k *keeper) tellAndRelease(
-	ctx, caller context.Context, parts []parting, items []*queue.Release,
+	ctx, caller context.Context, parts []parting, items []queue.Release,
 ) {
 	defer k.returns.GiveUp(ctx, items)
 	for i := range parts {
@@ -325,37 +331,36 @@ func (k *keeper) tellAndRelease(
 	}
 }
 
-// claim has the caller give the lease away, and returns where to. If that is a release, i says how.
-func (p *parting) claim(i *queue.Release, minHold, open bool) place {
+// claim has the caller give the lease away, and returns where to and how.
+func (p *parting) claim(minHold, open bool) (i queue.Release, to place) {
 	h := p.h
 	h.mu.Lock()
-	i.Again = h.phase == lingering && !minHold
+	p.again = h.phase == lingering && !minHold
 	e := onClaim
-	if i.Again && open {
+	if p.again && open {
 		e = onTakeBack
 	}
-	to := h.step(e)
+	to = h.step(e)
 	cause, tx := h.cause, h.tx
 	h.tx = nil
 	i.Lease, p.demanded = h.lease.Lease, h.demanded
 	h.mu.Unlock()
 	switch {
-	case to != nowhere && (i.Again || errors.Is(cause, ErrUnlocked)):
+	case to != nowhere && (p.again || errors.Is(cause, ErrUnlocked)):
 		i.Next = p.next
-	case i.Again: // the client is closed
+	case p.again: // the client is closed
 		p.err = queue.Closed([]string{h.lease.Key})
 	default:
 		p.err = h.afterwards()
 	}
 	if to == nowhere {
-		return to
+		return i, to
 	}
-	p.item = i
 	h.k.remove(h) // not under the hold's mutex, which comes after the keeper's
 	if to == toCleaner {
 		h.k.orphans.AddLeases(queue.Forms(i.Lease)...)
-		i.Err = fmt.Errorf("%w: unlock %q: its Downgrade has an unknown outcome", ErrUnknown, i.Lease.Key)
-		return to
+		i.Answer.Err = fmt.Errorf("%w: unlock %q: its Downgrade has an unknown outcome", ErrUnknown, i.Lease.Key)
+		return i, to
 	}
 	i.Fenced, i.Left = h.k.dog.InTx(&h.lease)
 	i.Open = tx != nil && isOpen(tx)
@@ -363,13 +368,13 @@ func (p *parting) claim(i *queue.Release, minHold, open bool) place {
 	if minHold && h.minHold > 0 {
 		i.Keep = h.rest()
 	}
-	return to
+	return i, to
 }
 
 // conclude tells what became of the lease, and answers the Unlock.
 func (p *parting) conclude(caller context.Context) {
 	h, i := p.h, p.item
-	if i.Keep > 0 && !i.Gone {
+	if i.Keep > 0 && !i.Answer.Gone {
 		h.mu.Lock()
 		h.step(onMinHold)
 		h.mu.Unlock()
@@ -378,34 +383,34 @@ func (p *parting) conclude(caller context.Context) {
 		h.k.room.CompareAndSwap(nil, new(cycle.Room))
 		h.k.room.Load().Make(h.lease.Key, h.k.cfg.PollMax+2*h.k.cfg.PollMin)
 	}
-	if i.Err != nil {
-		h.unlockFailed(caller, i.Err)
+	if i.Answer.Err != nil {
+		h.unlockFailed(caller, i.Answer.Err)
 	}
 	if p.err == nil {
-		p.err = h.answer(caller, i)
+		p.err = p.answer(caller)
 	}
 }
 
 // answer answers an Unlock by what became of the lease.
-func (h *hold) answer(caller context.Context, i *queue.Release) error {
+func (p *parting) answer(caller context.Context) error {
+	h, key, a := p.h, p.h.lease.Key, &p.item.Answer
 	switch {
-	case i.Again && i.Err == nil && i.Gone:
-		return fmt.Errorf("%w: %q: its MinHold is over", ErrUnlocked, h.lease.Key)
-	case i.Again: // the Unlock before has told the hooks of its end
-		return i.Err
-	case i.Err != nil: // it has ended for its holder
-	case i.Gone && i.Forced:
+	case p.again && a.Err == nil && a.Gone:
+		return fmt.Errorf("%w: %q: its MinHold is over", ErrUnlocked, key)
+	case p.again: // the Unlock before has told the hooks of its end
+		return a.Err
+	case a.Err != nil: // it has ended for its holder
+	case a.Gone && a.Forced:
 		h.lost(ErrLost)
 		return fmt.Errorf("%w: unlock %q: an operator had taken token %d away, so that the transaction "+
-			"of its UnlockTx was not committed", ErrLost, h.lease.Key, h.lease.Token)
-	case i.Gone && !i.Left:
+			"of its UnlockTx was not committed", ErrLost, key, h.lease.Token)
+	case a.Gone && !p.item.Left:
 		h.lost(ErrLost)
 		return fmt.Errorf("%w: unlock %q: its row no longer names token %d: "+
-			"the lease ran out and the key was taken, or its row was removed",
-			ErrLost, h.lease.Key, h.lease.Token)
+			"the lease ran out and the key was taken, or its row was removed", ErrLost, key, h.lease.Token)
 	}
 	h.released(caller)
-	return i.Err
+	return a.Err
 }
 
 // unlockFailed tells of a row that may still be locked.

@@ -17,9 +17,10 @@ type sharedDeadline struct {
 	until  time.Time // when the next one begins
 }
 
-// within returns a context that ends seam.Timeout from now, or up to a quarter later. Of ctx it has
-// the values alone.
-func (d *sharedDeadline) within(ctx context.Context) context.Context {
+// Within returns a context for a call that must end soon but not with ctx, because a lease left
+// behind would keep its key locked until it expires: it ends after seam.Timeout, or up to a quarter
+// later. Of ctx it has the values alone.
+func (d *sharedDeadline) Within(ctx context.Context) context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now := time.Now(); d.ctx == nil || now.After(d.until) {
@@ -30,7 +31,8 @@ func (d *sharedDeadline) within(ctx context.Context) context.Context {
 	return valued{d.ctx, ctx}
 }
 
-func (d *sharedDeadline) stop() {
+// Stop frees the timer. No call is under way any more.
+func (d *sharedDeadline) Stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.cancel != nil {

@@ -12,19 +12,30 @@ import (
 // GiveUp hands a single lease to the next waiter of this process, or else releases it. Several are
 // released in one call: a hand-over would be a statement for each. Then it notifies the waiters of
 // this process and of others.
-func (q *Attempts) GiveUp(ctx context.Context, items []*Release) {
+func (q *Attempts) GiveUp(ctx context.Context, items []Release) {
 	if items[0].Slot && q.store.PassesSlots() {
-		if items = q.passSlots(ctx, items); len(items) == 0 {
-			return
+		q.passSlots(ctx, items)
+	}
+	due := 0
+	for n := range items {
+		if !items[n].state.done {
+			due++
 		}
 	}
 	alone := !q.notify.wakes.Load()
-	hand := len(items) == 1 && !items[0].Left && !items[0].Lease.Shared && q.store.Hands()
-	var w *waiter
-	for _, i := range items {
-		w, i.Over = q.keys.claim(i.Lease.Key, hand, alone)
+	for n := range items {
+		i := &items[n]
+		if i.state.done {
+			continue
+		}
+		hand := due == 1 && !i.Left && !i.Lease.Shared && q.store.Hands()
+		var w *waiter
+		w, i.state.over = q.keys.claim(i.Lease.Key, hand, alone)
+		if w != nil && q.handOn(ctx, i, w) { // it is the only one
+			return
+		}
 	}
-	if w == nil || !q.handOn(ctx, items[0], w) {
+	if due > 0 {
 		q.release(ctx, items)
 	}
 }
@@ -35,23 +46,31 @@ func (q *Attempts) Kept(key string) { q.keys.left(key, time.Now()) }
 // release releases what is left of the items. A lease of a waiter that had left in a hand-over is
 // no news to an item. Nor is it one that the row does not name a lease any more which may have been
 // passed on.
-func (q *Attempts) release(ctx context.Context, items []*Release) {
+func (q *Attempts) release(ctx context.Context, items []Release) {
 	sent := time.Now()
-	answers := sendDue(items, lease.Released{Gone: true}, func(l []lease.Lease) []lease.Released {
-		return q.store.Release(ctx, l)
-	})
+	leases := leasesOf(items)
+	var answers []lease.Released
+	if len(leases) > 0 {
+		answers = q.store.Release(ctx, leases)
+	}
 	var told []string
 	var last []*Release // whose own waiters ask after the others were told
-	for n, a := range answers {
-		i := items[n]
-		i.Answer, i.Err = a, a.Err
-		i.Gone = a.Gone && i.Freed() == i.Lease && !i.Passed
+	for n := range items {
+		i, a := &items[n], lease.Released{Gone: true}
+		if i.state.done {
+			continue
+		}
+		if !i.state.went {
+			a, answers = answers[0], answers[1:]
+		}
+		i.state.got, i.Answer.Err = a, a.Err
+		i.Answer.Gone = a.Gone && i.state.freed == i.Lease && !i.state.passed
 		// A transaction of the holder's, which is over, has released the lease: no answer says whether
 		// others wait. After an error the store is not asked, because it hangs or is down, and the
 		// caller of Unlock would wait for it once more.
 		byTx := i.Left && a.Gone && q.notify.Sends()
-		if a.Err == nil && (byTx || i.Over && !a.Awaited && !a.Looked) {
-			i.Answer.Awaited, i.Answer.Looked = q.awaited(i.Lease.Key), true
+		if a.Err == nil && (byTx || i.state.over && !a.Awaited && !a.Looked) {
+			i.state.got.Awaited, i.state.got.Looked = q.awaited(i.Lease.Key), true
 		}
 		tell, others := q.keys.released(i, sent, q.notify)
 		if tell {
@@ -79,7 +98,7 @@ func (q *Attempts) awaited(key string) bool {
 func (s *keys) released(i *Release, sent time.Time, n *notifications) (tell, others bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, done := &i.Answer, i.Err == nil
+	a, done := &i.state.got, i.Answer.Err == nil
 	k := s.find(i.Lease.Key)
 	if k == nil {
 		return done && a.Awaited, false
@@ -88,15 +107,15 @@ func (s *keys) released(i *Release, sent time.Time, n *notifications) (tell, oth
 		k.looked, k.awaited = sent, a.Awaited
 	}
 	tell = done && a.Awaited
-	if others = tell && i.Over; done && n.wakes.Load() {
+	if others = tell && i.state.over; done && n.wakes.Load() {
 		if returns := k.ends(&s.policy, time.Now(), a.Awaited); returns && tell {
 			s.postpone(k, i.Lease.Key, n.Announce)
 			tell = false
 		}
 	}
 	if others = others || tell; !others {
-		k.holding = k.holding && !i.Over
-		if i.Over || !a.Shared { // others go on holding it
+		k.holding = k.holding && !i.state.over
+		if i.state.over || !a.Shared { // others go on holding it
 			k.wake()
 		}
 	}
@@ -114,9 +133,9 @@ func (s *keys) goLast(i *Release, room time.Duration) {
 	}
 	k.released = time.Now()
 	switch {
-	case i.Over:
+	case i.state.over:
 		time.AfterFunc(room, func() { s.resume(i.Lease.Key) })
-	case !i.Answer.Shared:
+	case !i.state.got.Shared:
 		k.wake()
 	}
 }
@@ -126,8 +145,8 @@ func (s *keys) goLast(i *Release, room time.Duration) {
 // an answer may have handed the lease over, and that it may have passed to other owners since.
 func (q *Attempts) handOn(ctx context.Context, i *Release, w *waiter) (done bool) {
 	orphans := q.cfg.Asker.Orphans
-	for ; w != nil; w, i.Over = q.keys.claim(i.Lease.Key, true, !q.notify.wakes.Load()) {
-		g := q.handOver(ctx, i.Freed(), w)
+	for ; w != nil; w, i.state.over = q.keys.claim(i.Lease.Key, true, !q.notify.wakes.Load()) {
+		g := q.handOver(ctx, i.state.freed, w)
 		to, answer := g.Lease(0), &g.Each[0].Answer
 		switch {
 		case errors.Is(answer.Err, lease.ErrMoved): // given up; the next waiter must ask for its home
@@ -135,20 +154,20 @@ func (q *Attempts) handOn(ctx context.Context, i *Release, w *waiter) (done bool
 			return true
 		case answer.Err != nil:
 			q.keys.giveBack(w)
-			orphans.AddLeases(i.Freed(), to)
-			i.Err = answer.Err
+			orphans.AddLeases(i.state.freed, to)
+			i.Answer.Err = answer.Err
 			return true
 		case !answer.Granted: // lost, or the key's tokens have run out: its release says which
 			q.keys.giveBack(w)
 			if answer.Doubtful {
 				orphans.AddLeases(to)
-				i.Passed = true
+				i.state.passed = true
 			}
 			return false
 		case q.keys.give(w, g):
 			return true
 		}
-		if i.Given = to; answer.Doubtful {
+		if i.state.freed = to; answer.Doubtful {
 			orphans.AddLeases(to)
 		}
 	}

@@ -21,8 +21,8 @@ type Queue interface {
 	// Granted notes a grant to this process, which was asked for at sent.
 	Granted(key string, token int64, sent time.Time)
 	// GiveUp releases the lease of each item, or gives the key to its next owner, and answers in
-	// Gone and Err.
-	GiveUp(ctx context.Context, items []*Release)
+	// Answer.
+	GiveUp(ctx context.Context, items []Release)
 	// Kept is told of a key whose lease no caller holds any more, and which is free when that ends.
 	Kept(key string)
 	// Freed wakes the waiters of a key, in all processes, that was freed by other means than GiveUp.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/cleanup"
@@ -22,7 +23,7 @@ const (
 	probeTTL = time.Second
 )
 
-// Release is a lease to give up, and what became of it.
+// Release is a lease to give up.
 type Release struct {
 	Lease lease.Lease
 	// Keep leaves the key locked for so long, if it is more than 0: the lease then ends by itself.
@@ -38,26 +39,31 @@ type Release struct {
 	Next *NextOwner
 	// Doubtful: a copy of the granting request may still run.
 	Doubtful bool
-	// Again: an Unlock before has left the lease to MinHold.
-	Again bool
 
-	// Given is the lease that a hand-over has given to a waiter which had left, unless it is zero:
-	// then the Queue releases it in place of Lease, which is gone.
-	Given lease.Lease
-	// Answer is the Queue's: what the store has answered to the release.
-	Answer lease.Released
-	// Went says that a transaction of the holder's has certainly released the lease, or that it
-	// went from there to its next owner: it needs no release.
-	Went bool
+	Answer Released
+	state  releasing
+}
+
+// Released is what became of a lease.
+type Released struct {
 	// Gone says that the row did not name the lease any more. Forced says that an operator had taken
 	// it away, where Left would explain it otherwise.
 	Gone, Forced bool
 	// Err wraps lease.ErrUnknown. Unless Keep was asked for, the orphan cleaner releases the lease.
 	Err error
-	// Passed is the Queue's: a try without an answer may have handed the lease over.
-	Passed bool
-	// Over is the Queue's: this process has had the key for long enough.
-	Over bool
+}
+
+// releasing is how far a Release has come.
+type releasing struct {
+	// freed is the lease that the store is to release: that of the Release, or the one that a
+	// hand-over has given to a waiter which had left.
+	freed lease.Lease
+	got   lease.Released // the store's answer
+	done  bool           // it is not to be released: it was kept or passed on, or its row is locked
+	went  bool           // a transaction of the holder's has certainly released it
+	// passed: a hand-over without an answer may have given the lease away.
+	passed bool
+	over   bool // this process has had the key for long enough
 }
 
 // NextOwner is the next owner of a slot, and what it was answered.
@@ -71,36 +77,13 @@ type NextOwner struct {
 	Answer lease.Acquired
 }
 
-// Releases returns n items, in as few allocations as can be: most calls give one lease up.
-func Releases(n int) []*Release {
-	if n == 1 {
-		one := new(struct {
-			item Release
-			list [1]*Release
-		})
-		one.list[0] = &one.item
-		return one.list[:]
-	}
-	items, list := make([]Release, n), make([]*Release, n)
+// leasesOf returns the leases that the store is to release, in the order of the items.
+func leasesOf(items []Release) []lease.Lease {
+	leases := make([]lease.Lease, 0, len(items))
 	for i := range items {
-		list[i] = &items[i]
-	}
-	return list
-}
-
-// Freed is the lease that is to be released.
-func (i *Release) Freed() lease.Lease {
-	if i.Given.Owner.IsZero() {
-		return i.Lease
-	}
-	return i.Given
-}
-
-// leasesOf returns the leases that are to be released, in the order of the items.
-func leasesOf(items []*Release) []lease.Lease {
-	leases := make([]lease.Lease, len(items))
-	for n, i := range items {
-		leases[n] = i.Freed()
+		if state := &items[i].state; !state.done && !state.went {
+			leases = append(leases, state.freed)
+		}
 	}
 	return leases
 }
@@ -111,78 +94,85 @@ type Releaser struct {
 	Queue   Queue
 	Orphans *cleanup.Cleaner
 
-	deadline sharedDeadline
+	sharedDeadline
 }
 
 // Leases gives leases up whose holders expect no answer.
 func (r *Releaser) Leases(ctx context.Context, leases []lease.Lease) {
-	items := Releases(len(leases))
+	items := make([]Release, len(leases))
 	for i, l := range leases {
 		items[i].Lease = l
 	}
 	r.GiveUp(r.Within(ctx), items)
 }
 
-// Within returns a context for a call that must end soon but not with ctx, because a lease left
-// behind would keep its key locked until it expires: it ends after seam.Timeout, or up to a quarter
-// later.
-func (r *Releaser) Within(ctx context.Context) context.Context { return r.deadline.within(ctx) }
-
-// GiveUp gives every lease up, in as few calls to the store as there are ways to do it. It skips
-// nil.
-func (r *Releaser) GiveUp(ctx context.Context, items []*Release) {
-	left := those(items, func(i *Release) bool { return i != nil })
-	defer r.clean(left)
-	if kept := those(left, func(i *Release) bool { return i.Keep > 0 }); len(kept) > 0 {
-		r.keep(ctx, kept)
-		left = those(left, func(i *Release) bool { return i.Keep <= 0 })
+// GiveUp gives every lease up, in as few calls to the store as there are ways to do it, and answers
+// in Answer.
+func (r *Releaser) GiveUp(ctx context.Context, items []Release) {
+	if len(items) == 0 {
+		return
 	}
-	if open := those(left, func(i *Release) bool { return i.Open }); len(open) > 0 {
-		r.explain(ctx, openTimeout, open)
-		left = those(left, func(i *Release) bool { return i.Err == nil })
+	plain := true
+	for n := range items {
+		i := &items[n]
+		i.state.freed = i.Lease
+		plain = plain && i.Keep <= 0 && !i.Open && !i.Left
 	}
-	if len(left) > 0 {
-		r.look(ctx, left)
-		r.Queue.GiveUp(ctx, left)
-		r.told(ctx, left)
+	defer r.clean(items)
+	if plain || r.prepare(ctx, items) {
+		r.Queue.GiveUp(ctx, items)
 	}
-	r.explain(ctx, probeTimeout, those(left, func(i *Release) bool { return i.Fenced && i.Err != nil }))
+	if slices.ContainsFunc(items, unexplained) {
+		r.explain(ctx, items)
+	}
 }
 
-// those returns the items that f selects: nil without any, and no new list for all.
-func those(items []*Release, f func(*Release) bool) (out []*Release) {
-	n := 0
-	for _, i := range items {
-		if f(i) {
-			n++
+// prepare keeps what is to be kept, finds out what a release would wait for in vain, and what is
+// released already. It reports whether something is left to release.
+func (r *Releaser) prepare(ctx context.Context, items []Release) (due bool) {
+	r.keep(ctx, items)
+	r.probe(ctx, openTimeout, items, func(i *Release) bool { return i.Open && i.Keep <= 0 })
+	for n := range items {
+		i := &items[n]
+		i.state.done = i.Keep > 0 || i.Answer.Err != nil
+		due = due || !i.state.done
+	}
+	r.look(ctx, items)
+	return due
+}
+
+// unexplained reports whether the answer may be due to a transaction of the holder's that is not
+// known yet, or to an operator.
+func unexplained(i Release) bool {
+	known := i.Keep > 0 || i.Open && i.state.done
+	return !known && (i.Fenced && i.Answer.Err != nil || i.Left && i.Answer.Gone)
+}
+
+// explain finds out the cause of what is unexplained.
+func (r *Releaser) explain(ctx context.Context, items []Release) {
+	for n := range items {
+		if i := &items[n]; unexplained(*i) && i.Left && !i.state.went && i.Answer.Err == nil {
+			i.Answer.Forced = r.Forced(ctx, i.Lease)
 		}
 	}
-	switch n {
-	case 0:
-		return nil
-	case len(items):
-		return items
-	}
-	for _, i := range items {
-		if f(i) {
-			out = append(out, i)
-		}
-	}
-	return out
+	r.probe(ctx, probeTimeout, items, func(i *Release) bool {
+		return unexplained(*i) && i.Answer.Err != nil
+	})
 }
 
 // clean leaves to the orphan cleaner what is not known to be released.
-func (r *Releaser) clean(items []*Release) {
+func (r *Releaser) clean(items []Release) {
 	var orphans []lease.Lease
-	for _, i := range items {
-		if i.Err != nil && !errors.Is(i.Err, lease.ErrUnknown) {
-			i.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, i.Err)
+	for n := range items {
+		i := &items[n]
+		if i.Answer.Err != nil && !errors.Is(i.Answer.Err, lease.ErrUnknown) {
+			i.Answer.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, i.Answer.Err)
 		}
 		if i.Keep <= 0 && i.Doubtful {
 			orphans = append(orphans, i.Lease)
 		}
-		if i.Keep <= 0 && i.Err != nil {
-			orphans = append(orphans, i.Freed())
+		if i.Keep <= 0 && i.Answer.Err != nil {
+			orphans = append(orphans, i.state.freed)
 		}
 	}
 	if orphans != nil {
@@ -201,53 +191,67 @@ func Forms(l lease.Lease) []lease.Lease {
 // would free the key: the key is free when the lease ends that it has. A lease that is behind a
 // fence stays as it is for the same reason. A renewal under way may come later and give the lease
 // another TTL: MinHold promises a minimum.
-func (r *Releaser) keep(ctx context.Context, items []*Release) {
+func (r *Releaser) keep(ctx context.Context, items []Release) {
 	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
 	defer cancel()
-	for n, a := range r.renew(ctx, items, func(i *Release) time.Duration { return i.Keep }) {
-		i := items[n]
-		i.Gone = a.Err == nil && a.Outcome == lease.Lost
+	ttl := func(i *Release) time.Duration { return i.Keep }
+	r.renew(ctx, items, ttl, func(i *Release, a lease.Renewed) {
+		i.Answer.Gone = a.Err == nil && a.Outcome == lease.Lost
 		if a.Err != nil {
-			i.Err = fmt.Errorf("%w: unlock %q: %w", lease.ErrUnknown, i.Lease.Key, a.Err)
+			i.Answer.Err = fmt.Errorf("%w: unlock %q: %w", lease.ErrUnknown, i.Lease.Key, a.Err)
 		}
 		r.Queue.Kept(i.Lease.Key)
-	}
+	})
 }
 
-// explain names the holder's own transaction as the cause for each item whose row is locked, in one
-// call to the store. A renewal shows the lock, because it waits for no row. A lease that it does
-// extend is about to be released.
-func (r *Releaser) explain(ctx context.Context, within time.Duration, items []*Release) {
-	if len(items) == 0 {
-		return
-	}
+// probe names the holder's own transaction as the cause for each item of some whose row is locked,
+// in one call to the store. A renewal shows the lock, because it waits for no row. A lease that it
+// does extend is about to be released.
+func (r *Releaser) probe(
+	ctx context.Context, within time.Duration, items []Release, some func(*Release) bool,
+) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	for n, a := range r.renew(ctx, items, func(*Release) time.Duration { return probeTTL }) {
-		if a.Err == nil && a.Outcome == lease.Busy {
-			items[n].Err = stuck(items[n])
+	ttl := func(i *Release) time.Duration {
+		if some(i) {
+			return probeTTL
 		}
+		return 0
 	}
+	r.renew(ctx, items, ttl, func(i *Release, a lease.Renewed) {
+		if a.Err == nil && a.Outcome == lease.Busy {
+			i.Answer.Err = stuck(i)
+		}
+	})
 }
 
+// renew renews the leases to which ttl gives more than 0.
 func (r *Releaser) renew(
-	ctx context.Context, items []*Release, ttl func(*Release) time.Duration,
-) []lease.Renewed {
-	reqs := make([]lease.RenewRequest, len(items))
-	for n, i := range items {
-		reqs[n] = lease.RenewRequest{Lease: i.Lease, TTL: ttl(i)}
+	ctx context.Context, items []Release, ttl func(*Release) time.Duration,
+	answered func(*Release, lease.Renewed),
+) {
+	var asked []*Release
+	var reqs []lease.RenewRequest
+	for n := range items {
+		i := &items[n]
+		if d := ttl(i); d > 0 {
+			asked = append(asked, i)
+			reqs = append(reqs, lease.RenewRequest{Lease: i.Lease, TTL: d})
+		}
 	}
-	return r.Store.Renew(ctx, reqs)
+	if len(reqs) == 0 {
+		return
+	}
+	for n, a := range r.Store.Renew(ctx, reqs) {
+		answered(asked[n], a)
+	}
 }
 
 func stuck(i *Release) error {
 	const text = "its row is locked by a transaction that has fenced this lock and has not ended: " +
 		"end it before Unlock, or use UnlockTx"
-	if i.Err == nil {
+	if i.Answer.Err == nil {
 		return fmt.Errorf("%w: unlock %q: %s", lease.ErrUnknown, i.Lease.Key, text)
 	}
-	return fmt.Errorf("%w: unlock %q: it seems that %s (%w)", lease.ErrUnknown, i.Lease.Key, text, i.Err)
+	return fmt.Errorf("%w: unlock %q: it seems that %s (%w)", lease.ErrUnknown, i.Lease.Key, text, i.Answer.Err)
 }
-
-// Stop frees the timer. No call is under way any more.
-func (r *Releaser) Stop() { r.deadline.stop() }

@@ -45,23 +45,23 @@ func releaseInside(t *testing.T, late time.Duration, guess bool) {
 	r := &queue.Releaser{Store: store, Orphans: orphans, Queue: hung{}}
 	defer r.Stop()
 	held := lease.Lease{Key: "k", Owner: lease.NewOwner(), Token: 1}
-	item := &queue.Release{Lease: held, Fenced: true, Open: true}
+	items := []queue.Release{{Lease: held, Fenced: true, Open: true}}
 	began := time.Now()
-	r.GiveUp(r.Within(t.Context()), []*queue.Release{item})
+	r.GiveUp(r.Within(t.Context()), items)
 	if took := time.Since(began); !guess && took > time.Second || took > 2750*time.Millisecond {
 		t.Errorf("took %v", took)
 	}
-	if item.Err == nil || strings.Contains(item.Err.Error(), "it seems") != guess {
-		t.Errorf("a guess is wanted: %v; got %v", guess, item.Err)
+	if items[0].Answer.Err == nil || strings.Contains(items[0].Answer.Err.Error(), "it seems") != guess {
+		t.Errorf("a guess is wanted: %v; got %v", guess, items[0].Answer.Err)
 	}
 }
 
 // hung releases nothing for as long as it may.
 type hung struct{ queue.Queue }
 
-func (hung) GiveUp(ctx context.Context, items []*queue.Release) {
+func (hung) GiveUp(ctx context.Context, items []queue.Release) {
 	<-ctx.Done()
-	for _, i := range items {
-		i.Err = ctx.Err()
+	for i := range items {
+		items[i].Answer.Err = ctx.Err()
 	}
 }

@@ -80,19 +80,24 @@ func (q *Tickets) Freed(key string) {
 func (q *Tickets) Kept(string) {}
 
 // GiveUp passes each lease to the head of its queue, and notifies the new holders.
-func (q *Tickets) GiveUp(ctx context.Context, items []*Release) {
-	items = q.leave(ctx, items)
-	if len(items) == 0 {
-		return
-	}
+func (q *Tickets) GiveUp(ctx context.Context, items []Release) {
+	q.leave(ctx, items)
+	leases := leasesOf(items)
 	sent := time.Now()
+	var answers []lease.Passed
+	if len(leases) > 0 {
+		answers = q.store.Pass(ctx, leases)
+	}
 	var elsewhere []string
-	answers := sendDue(items, lease.Passed{Gone: true}, func(l []lease.Lease) []lease.Passed {
-		return q.store.Pass(ctx, l)
-	})
-	for n, a := range answers {
-		i := items[n]
-		i.Gone, i.Err = a.Gone, a.Err
+	for n := range items {
+		i, a := &items[n], lease.Passed{Gone: true}
+		if i.state.done {
+			continue
+		}
+		if !i.state.went {
+			a, answers = answers[0], answers[1:]
+		}
+		i.Answer.Gone, i.Answer.Err = a.Gone, a.Err
 		key := i.Lease.Key
 		if a.Gone && i.Left { // a transaction of the holder's, which is over, has released it
 			q.Wake(key)
@@ -113,30 +118,29 @@ func (q *Tickets) isWatched(ctx context.Context, i *Release) bool {
 	return i.Slot && q.notify.Sends() && q.notify.Awaited(ctx, i.Lease.Key)
 }
 
-// leave releases the leases of members, and returns the other items. A team that has ended is
-// passed to none: the head of the queue claims its key.
-func (q *Tickets) leave(ctx context.Context, items []*Release) (others []*Release) {
+// leave releases the leases of members of reader groups. A group that has ended is passed to none:
+// the head of the queue claims its key.
+func (q *Tickets) leave(ctx context.Context, items []Release) {
 	var members []*Release
-	for _, i := range items {
-		if i.Lease.Shared {
-			members = append(members, i)
-		} else {
-			others = append(others, i)
+	var leases []lease.Lease
+	for n := range items {
+		if i := &items[n]; i.Lease.Shared && !i.state.done {
+			i.state.done = true
+			members, leases = append(members, i), append(leases, i.Lease)
 		}
 	}
 	if len(members) == 0 {
-		return items
+		return
 	}
 	var free []string
-	for n, a := range q.store.Release(ctx, leasesOf(members)) {
+	for n, a := range q.store.Release(ctx, leases) {
 		i := members[n]
-		if i.Gone, i.Err = a.Gone, a.Err; a.Err == nil && !a.Shared {
+		if i.Answer.Gone, i.Answer.Err = a.Gone, a.Err; a.Err == nil && !a.Shared {
 			free = append(free, i.Lease.Key)
 			q.Wake(i.Lease.Key)
 		}
 	}
 	q.notify.Announce(free...)
-	return others
 }
 
 // given gives a lease that was passed on to its new holder. It reports false if the holder is in
