@@ -253,11 +253,8 @@ func (s *Store) explain(key string, err error) error {
 		return fmt.Errorf("acquire %q: %w", key, err)
 	}
 	v := sqlstore.Judge(s.d, err)
-	switch {
-	case v.As != nil:
-		return fmt.Errorf("%w: acquire %q: %w", v.As, key, err)
-	case v.Class == sqlstore.Conflict || v.Class == sqlstore.Unfit:
-		return fmt.Errorf("%w: acquire %q: %w", lease.ErrBusy, key, err)
+	if v.As == nil && v.Class == sqlstore.Unfit {
+		v.As = lease.ErrBusy
 	}
-	return fmt.Errorf("rowlock: acquire %q: %w", key, err)
+	return v.Explain(sqlstore.What("acquire", key), err)
 }

@@ -27,12 +27,19 @@ type op = lane.Op[task]
 
 func run(ctx context.Context, on *sqlstore.Session, op *op) error { return op.Body(ctx, on) }
 
+// server runs the statements of latches on its connections.
+type server struct {
+	d     *sqlstore.Dialect
+	lanes *lane.Set[task]
+	kept  time.Duration // Config.Keep
+}
+
 // good reports whether the connection that returned an error can be used again.
-func (s *Latches) good(err error) bool { return sqlstore.Judge(s.d, err).Class.Good() }
+func (s *server) good(err error) bool { return sqlstore.Judge(s.d, err).Class.Good() }
 
 // write runs f until it was acknowledged, if it can be: every write here is idempotent, so that a
 // repetition resolves an unknown outcome. Otherwise the error wraps lease.ErrUnknown.
-func (s *Latches) write(ctx context.Context, verb, name string, f task) error {
+func (s *server) write(ctx context.Context, verb, name string, f task) error {
 	doubtful, err := s.ask(ctx, verb, name, lane.Release, f)
 	if doubtful && !errors.Is(err, lease.ErrUnknown) {
 		err = oneline.Join(lease.ErrUnknown, err)
@@ -41,13 +48,13 @@ func (s *Latches) write(ctx context.Context, verb, name string, f task) error {
 }
 
 // read runs f until it is answered.
-func (s *Latches) read(ctx context.Context, verb, name string, f task) error {
+func (s *server) read(ctx context.Context, verb, name string, f task) error {
 	_, err := s.ask(ctx, verb, name, lane.Release, f)
 	return err
 }
 
 // ask reports whether a try had an unknown outcome and no later one was acknowledged.
-func (s *Latches) ask(ctx context.Context, verb, name string, kind lane.Kind, f task) (
+func (s *server) ask(ctx context.Context, verb, name string, kind lane.Kind, f task) (
 	doubtful bool, _ error,
 ) {
 	until := time.Now().Add(patience)
@@ -79,7 +86,7 @@ func (s *Latches) ask(ctx context.Context, verb, name string, kind lane.Kind, f 
 }
 
 // explain turns a database's error into one of rowlock's.
-func (s *Latches) explain(verb, name string, err error) error {
+func (s *server) explain(verb, name string, err error) error {
 	what := sqlstore.What(verb+" latch", name)
 	if errors.Is(err, lane.ErrClosed) {
 		return closed(name)
@@ -89,10 +96,10 @@ func (s *Latches) explain(verb, name string, err error) error {
 	case errors.Is(v.As, lease.ErrPrivilege):
 		return fmt.Errorf("%w: %s: %w; GRANT SELECT, INSERT, UPDATE, DELETE ON %s and ON %s TO the user",
 			v.As, what, err, s.d.Fill("rowlock_latch"), s.d.Fill("rowlock_party"))
-	case v.As != nil:
-		return fmt.Errorf("%w: %s: %w", v.As, what, err)
-	case v.Class == sqlstore.Conflict, errors.Is(err, lane.ErrLate):
+	case v.As == nil && errors.Is(err, lane.ErrLate):
 		return fmt.Errorf("%w: %s: %w", lease.ErrBusy, what, err)
 	}
-	return fmt.Errorf("rowlock: %s: %w", what, err)
+	return v.Explain(what, err)
 }
+
+func closed(name string) error { return fmt.Errorf("%w: latch %q", lease.ErrClosed, name) }

@@ -21,9 +21,8 @@ import (
 // Latches opens latches and barriers on one database. It is safe for concurrent use. Use one per
 // database, because waiters within it share their polls.
 type Latches struct {
-	d     *sqlstore.Dialect
+	server
 	cfg   Config
-	lanes *lane.Set[task]
 	rows  registry
 	hints hints
 
@@ -51,7 +50,8 @@ func NewContext(ctx context.Context, db dialect.DB, d dialect.Dialect, cfg *Conf
 	if err != nil {
 		return nil, err
 	}
-	s := &Latches{d: of.ForLatches(), cfg: cfg.withDefaults()}
+	s := &Latches{server: server{d: of.ForLatches()}, cfg: cfg.withDefaults()}
+	s.kept = s.cfg.Keep
 	if err := oneline.Join(s.cfg.check(), of.CheckNames()); err != nil {
 		return nil, err
 	}
@@ -197,8 +197,6 @@ func (s *Latches) check(ctx context.Context, name string) error {
 	return lease.CheckKey(name)
 }
 
-func closed(name string) error { return fmt.Errorf("%w: latch %q", lease.ErrClosed, name) }
-
 func checkParties(name string, parties int) error {
 	if parties < 1 || parties > MaxParties {
 		return fmt.Errorf("%w: latch %q for %d parties: the number must be between 1 and %d", lease.ErrConfig,
@@ -206,5 +204,3 @@ func checkParties(name string, parties int) error {
 	}
 	return nil
 }
-
-var _ dialect.DB = (*sql.DB)(nil)

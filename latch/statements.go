@@ -10,7 +10,7 @@ import (
 
 // look reads a latch or barrier, whatever generation it is in. What it read may be forgotten by a
 // failover: see keep.
-func (s *Latches) look(ctx context.Context, row rows.Row) (rows.View, error) {
+func (s *server) look(ctx context.Context, row rows.Row) (rows.View, error) {
 	var v rows.View
 	err := s.read(ctx, "read", string(row.Name), func(ctx context.Context, on *sqlstore.Session) (err error) {
 		v, err = rows.LookAt(s.d, row, func(query string, args []any, dest ...any) error {
@@ -25,7 +25,7 @@ func (s *Latches) look(ctx context.Context, row rows.Row) (rows.View, error) {
 }
 
 // changed runs a write that says whether it has found its row.
-func (s *Latches) changed(
+func (s *server) changed(
 	ctx context.Context, verb string, row rows.Row,
 	f func(context.Context, rows.Generation) (bool, error),
 ) (bool, error) {
@@ -42,34 +42,34 @@ func (s *Latches) changed(
 
 // keep writes to the row, so that what was read of it before is committed for good once that is
 // acknowledged, and so that it lasts for Config.Keep from now.
-func (s *Latches) keep(ctx context.Context, row rows.Row) (bool, error) {
+func (s *server) keep(ctx context.Context, row rows.Row) (bool, error) {
 	return s.changed(ctx, "confirm", row, func(ctx context.Context, g rows.Generation) (bool, error) {
-		return g.Keep(ctx, s.cfg.Keep)
+		return g.Keep(ctx, s.kept)
 	})
 }
 
-func (s *Latches) count(ctx context.Context, row rows.Row, party string) (bool, error) {
+func (s *server) count(ctx context.Context, row rows.Row, party string) (bool, error) {
 	return s.changed(ctx, "count down", row, func(ctx context.Context, g rows.Generation) (bool, error) {
 		return g.Count(ctx, party)
 	})
 }
 
-func (s *Latches) reset(
+func (s *server) reset(
 	ctx context.Context, row rows.Row, next lease.Owner, least int,
 ) (bool, error) {
 	return s.changed(ctx, "reset", row, func(ctx context.Context, g rows.Generation) (bool, error) {
-		return g.Reset(ctx, next, s.cfg.Keep, least)
+		return g.Reset(ctx, next, s.kept, least)
 	})
 }
 
 // create makes the row, or begins another generation in an expired one. Another process may be
 // first.
-func (s *Latches) create(ctx context.Context, row rows.Row, parties int, expired bool) error {
+func (s *server) create(ctx context.Context, row rows.Row, parties int, expired bool) error {
 	return s.write(ctx, "open", string(row.Name), func(ctx context.Context, on *sqlstore.Session) error {
 		g := rows.Generation{Row: row, On: on, Text: s.d}
 		if expired {
-			return g.Take(ctx, parties, s.cfg.Keep)
+			return g.Take(ctx, parties, s.kept)
 		}
-		return g.Make(ctx, parties, s.cfg.Keep)
+		return g.Make(ctx, parties, s.kept)
 	})
 }

@@ -60,6 +60,15 @@ type TxReleaser interface {
 	ReleaseTx(ctx context.Context, tx Runner, l Lease) error
 }
 
+// SyncRequirer is a Store that can refuse to grant where a commit is acknowledged before another
+// server has it. rowlock.New with Config.RequireSync refuses a store that does not report true with
+// ErrUnsupported, because a client cannot see how a store keeps what it grants.
+type SyncRequirer interface {
+	Store
+	// RequiresSync reports whether what the store acknowledges outlives the loss of any one server.
+	RequiresSync() bool
+}
+
 // Sweeper is a Store whose dead rows can be removed.
 type Sweeper interface {
 	// Sweep removes rows that have been dead (released or expired) for at least the retention. It

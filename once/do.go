@@ -51,7 +51,7 @@ func (o *Once) lead(ctx context.Context, r Request, f Func, until time.Time) (Re
 	pauses := retry.Pauses()
 	for doubt, try := o.doubts.has(r), 1; ; try++ {
 		a := attempt{
-			o: o, req: r, row: o.row(r), f: f, wait: o.patience(until, doubt),
+			o: o, req: r, row: r.row(o.cfg.Keep), f: f, wait: o.patience(until, doubt),
 			peek: o.cfg.NoWait && !doubt, doubt: doubt,
 		}
 		res, err := a.run(ctx)

@@ -24,7 +24,7 @@ const mostDoubts = 10_000
 func (d *doubts) has(r Request) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, ok := d.since[place{r.Tenant, r.Key}]
+	_, ok := d.since[r.place()]
 	return ok || time.Now().Before(d.all)
 }
 
@@ -42,7 +42,7 @@ func (d *doubts) note(r Request, keep time.Duration) {
 			return
 		}
 	}
-	d.since[place{r.Tenant, r.Key}] = time.Now()
+	d.since[r.place()] = time.Now()
 }
 
 // forget removes the keys whose rows have expired.
@@ -57,5 +57,5 @@ func (d *doubts) forget(keep time.Duration) {
 func (d *doubts) resolve(r Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.since, place{r.Tenant, r.Key})
+	delete(d.since, r.place())
 }

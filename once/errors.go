@@ -40,3 +40,8 @@ func (e *InFlightError) Is(target error) bool { return target == ErrInFlight }
 const retryAfter = time.Second
 
 func inFlight(key string) error { return &InFlightError{Key: key, RetryAfter: retryAfter} }
+
+func mismatch(key string) error {
+	return fmt.Errorf("%w: %q: its fingerprint is not the one it was first used with; use a new key for another "+
+		"request", ErrMismatch, key)
+}

@@ -32,7 +32,7 @@ func (o *Once) In(ctx context.Context, tx *sql.Tx, r Request, f Func) (Result, e
 	if tx == nil {
 		return Result{}, fmt.Errorf("%w: once %q: the transaction is nil", lease.ErrConfig, r.Key)
 	}
-	c, run := o.row(r), lease.InTx(tx)
+	c, run := r.row(o.cfg.Keep), lease.InTx(tx)
 	wait := o.cfg.Wait
 	if o.cfg.NoWait {
 		wait = 0

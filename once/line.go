@@ -3,7 +3,6 @@ package once
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -17,8 +16,6 @@ type lines struct {
 	at map[place]*turn
 }
 
-type place struct{ tenant, key string }
-
 // turn is one call's time at the head of its key's queue.
 type turn struct {
 	fingerprint []byte
@@ -31,7 +28,7 @@ type turn struct {
 
 // enter makes the caller the head of the queue, or returns the present head.
 func (l *lines) enter(r Request) (mine, other *turn) {
-	p := place{r.Tenant, r.Key}
+	p := r.place()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if other := l.at[p]; other != nil {
@@ -48,7 +45,7 @@ func (l *lines) enter(r Request) (mine, other *turn) {
 func (l *lines) leave(r Request, t *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.at, place{r.Tenant, r.Key})
+	delete(l.at, r.place())
 	if t.waiters > 0 {
 		t.value = bytes.Clone(t.value)
 	}
@@ -87,9 +84,4 @@ func await(ctx context.Context, other *turn, key string, until time.Time) error 
 	case <-ctx.Done():
 		return oneline.Join(inFlight(key), ctx.Err())
 	}
-}
-
-func mismatch(key string) error {
-	return fmt.Errorf("%w: %q: its fingerprint is not the one it was first used with; use a new key for another "+
-		"request", ErrMismatch, key)
 }

@@ -88,15 +88,7 @@ func (o *Once) check(ctx context.Context, r Request, f Func) error {
 // explain turns a database's error into one of rowlock's. Nothing was committed; the caller says so
 // if that is uncertain.
 func (o *Once) explain(verb, key string, err error) error {
-	what := sqlstore.What(verb, key)
-	v := sqlstore.Judge(o.d, err)
-	switch {
-	case v.As != nil:
-		return fmt.Errorf("%w: %s: %w", v.As, what, err)
-	case v.Class == sqlstore.Conflict:
-		return fmt.Errorf("%w: %s: %w", lease.ErrBusy, what, err)
-	}
-	return fmt.Errorf("rowlock: %s: %w", what, err)
+	return sqlstore.Judge(o.d, err).Explain(sqlstore.What(verb, key), err)
 }
 
 // MaxResult is the largest result in bytes that is kept, for callers that must know it before they

@@ -75,7 +75,7 @@ var errRehearsed = errors.New("rehearsed")
 // rehearse does a key of its own and rolls back, and removes no rows.
 func (o *Once) rehearse(ctx context.Context) error {
 	r := Request{Key: lease.Reserved + "once/" + lease.NewOwner().String(), Fingerprint: Fingerprint()}
-	a := attempt{o: o, req: r, row: o.row(r), wait: o.cfg.Wait, f: o.rehearsal(r)}
+	a := attempt{o: o, req: r, row: r.row(o.cfg.Keep), wait: o.cfg.Wait, f: o.rehearsal(r)}
 	if _, err := a.run(ctx); !errors.Is(err, errRehearsed) {
 		return fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
 	}
@@ -87,7 +87,7 @@ func (o *Once) rehearse(ctx context.Context) error {
 // write vanish without an error.
 func (o *Once) rehearsal(r Request) Func {
 	return func(ctx context.Context, tx *sql.Tx) ([]byte, error) {
-		c, run, value := o.row(r), lease.InTx(tx), []byte("result")
+		c, run, value := r.row(o.cfg.Keep), lease.InTx(tx), []byte("result")
 		if err := o.store(ctx, run, c, value); err != nil {
 			return nil, o.explain("rehearse", "", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -68,8 +69,14 @@ func (r Request) check(f Func) error {
 	return lease.CheckKey(r.Key)
 }
 
-func (o *Once) row(r Request) sqlstore.OnceClaim {
+// row is what the request claims, to be kept for that long.
+func (r Request) row(keep time.Duration) sqlstore.OnceClaim {
 	return sqlstore.OnceClaim{
-		Tenant: []byte(r.Tenant), Key: []byte(r.Key), Fingerprint: append([]byte{}, r.Fingerprint...), Keep: o.cfg.Keep,
+		Tenant: []byte(r.Tenant), Key: []byte(r.Key), Fingerprint: append([]byte{}, r.Fingerprint...), Keep: keep,
 	}
 }
+
+// place is where a request is remembered in this process.
+type place struct{ tenant, key string }
+
+func (r Request) place() place { return place{r.Tenant, r.Key} }

@@ -24,13 +24,7 @@ func (s *session) explain(ctx context.Context, db DB, verb string, err error) er
 	if refusal := s.server(ctx, db); refusal != nil {
 		return refusal
 	}
-	switch {
-	case v.As != nil:
-		return fmt.Errorf("%w: %s: %w", v.As, verb, err)
-	case v.Class == sqlstore.Conflict:
-		return fmt.Errorf("%w: %s: %w", lease.ErrBusy, verb, err)
-	}
-	return fmt.Errorf("rowlock: %s: %w", verb, err)
+	return v.Explain(verb, err)
 }
 
 // cure is what helps against an error that says enough by itself.

@@ -1,3 +1,6 @@
+// Package observe tells readers what becomes of keys. It compares listings of the store: one
+// goroutine lists for all readers of a client, however many there are, and no reader holds up
+// another.
 package observe
 
 import (

@@ -121,3 +121,12 @@ func (r *reader) all(ctx context.Context, closed <-chan struct{}) iter.Seq2[leas
 		}
 	}
 }
+
+func eventOf(kind lease.EventKind, r *lease.Record) lease.Event {
+	e := lease.Event{Kind: kind, Key: r.Key, Token: r.Token}
+	e.Identity, e.Note = lease.SplitNote(r.Note)
+	if r.Held {
+		e.Remaining = max(0, r.Remaining) // a database may read the clock once more after it has compared
+	}
+	return e
+}

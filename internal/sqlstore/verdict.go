@@ -77,6 +77,17 @@ type Unsettled struct {
 func (e Unsettled) Error() string { return e.Err.Error() }
 func (e Unsettled) Unwrap() error { return e.Err }
 
+// Explain says what failed with err, whose verdict is v, and what kind of error that is for callers.
+func (v Verdict) Explain(what string, err error) error {
+	switch {
+	case v.As != nil:
+		return fmt.Errorf("%w: %s: %w", v.As, what, err)
+	case v.Class == Conflict:
+		return fmt.Errorf("%w: %s: %w", lease.ErrBusy, what, err)
+	}
+	return fmt.Errorf("rowlock: %s: %w", what, err)
+}
+
 // What names an operation for an error: the verb, and the key if it is about one.
 func What(verb, key string) string {
 	if key == "" {

@@ -47,16 +47,12 @@ func (e *engine) explain(verb, key string, err error) error {
 		return fmt.Errorf("%w: %s: %w%s", v.As, what, err, e.grants(err))
 	case errors.Is(v.As, lease.ErrReadOnly) && v.Class == sqlstore.Unfit:
 		return seam.Outage(fmt.Errorf("%w: %s: %w", v.As, what, err))
-	case v.As != nil:
-		return fmt.Errorf("%w: %s: %w", v.As, what, err)
-	case v.Class == sqlstore.Unfit:
-		return seam.Outage(fmt.Errorf("rowlock: %s: %w", what, err))
-	case v.Class == sqlstore.Unknown:
+	case v.As == nil && v.Class == sqlstore.Unfit:
+		return seam.Outage(v.Explain(what, err))
+	case v.As == nil && v.Class == sqlstore.Unknown:
 		return fmt.Errorf("%w: %s: %w", lease.ErrUnknown, what, err)
-	case v.Class == sqlstore.Conflict:
-		return fmt.Errorf("%w: %s: %w", lease.ErrBusy, what, err)
 	}
-	return fmt.Errorf("rowlock: %s: %w", what, err)
+	return v.Explain(what, err)
 }
 
 // grants is what an administrator must run for a call that was refused: Open asks for no right on
