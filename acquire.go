@@ -195,7 +195,7 @@ func (c *Client) any(ctx context.Context, keys []string, opts []Option, wait boo
 		return nil, err
 	}
 	got := c.newCall(wait, keys...)
-	got.Any = true
+	got.Any, got.N = true, 1
 	return c.take(ctx, got, opts)
 }
 
@@ -379,15 +379,7 @@ func (got *call) leave() {
 }
 
 // wanted is how many locks the call is for.
-func (got *call) wanted() int {
-	switch {
-	case got.Any:
-		return 1
-	case got.Within != nil:
-		return got.N
-	}
-	return len(got.Keys)
-}
+func (got *call) wanted() int { return cmp.Or(got.N, len(got.Keys)) }
 
 // try asks once.
 func (c *Client) try(ctx context.Context, got *call) (err error) {

@@ -171,7 +171,7 @@ func (a *anyWaiter) Seen() Seen { return a.q.seen(a.Awaits()) }
 
 // Won leaves all queues. What else was to be found free is left to the next waiters, of other
 // processes if there are none here.
-func (a *anyWaiter) Won(g Grants) {
+func (a *anyWaiter) Won(_ context.Context, g Grants) {
 	key := g.Each[0].Req.Key
 	others, unused := a.q.keys.wonAny(a, key)
 	if others {

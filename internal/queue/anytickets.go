@@ -134,10 +134,10 @@ func (ts *anyTickets) Position() (Position, bool) { return ts.first().Position()
 func (ts *anyTickets) Seen() Seen                 { return ts.first().Seen() }
 
 // Won takes back the tickets that were not used.
-func (ts *anyTickets) Won(g Grants) {
+func (ts *anyTickets) Won(ctx context.Context, g Grants) {
 	if ts.queued {
 		ts.end(g)
-		ts.takeBack(context.Background(), g)
+		ts.takeBack(ctx, g)
 	}
 }
 

@@ -65,10 +65,10 @@ func (a *Asker) Ask(ctx context.Context, c *Call, reqs []lease.AcquireRequest) (
 		return Grants{}, Closed(c.Keys)
 	}
 	g := Grants{Sent: time.Now()}
-	g.Each = pair(c.room[:0], reqs, a.send(ctx, c, reqs))
-	n, err := a.settle(g)
-	if n == c.wants(len(reqs)) {
-		if c.some() {
+	g.Each = slices.Grow(c.room[:0], len(reqs))
+	n, err := a.note(&g, reqs, a.send(ctx, c, reqs))
+	if n == cmp.Or(c.N, len(reqs)) {
+		if c.N > 0 {
 			g = g.only(granted)
 		}
 		return g, nil
@@ -89,21 +89,24 @@ func (a *Asker) send(
 	case c.Within != nil:
 		return a.Store.AcquireWithin(ctx, *c.Within, reqs, c.N)
 	case c.Any && a.Fair:
-		return a.Store.ClaimAny(ctx, reqs, 1)
+		return a.Store.ClaimAny(ctx, reqs, c.N)
 	case c.Any:
-		return a.Store.AcquireAny(ctx, reqs, 1)
+		return a.Store.AcquireAny(ctx, reqs, c.N)
 	case a.Fair:
 		return a.Store.Claim(ctx, reqs)
 	}
 	return a.Store.AcquireAll(ctx, reqs)
 }
 
-// settle counts what was granted and joins what has failed. A request that may yet be granted is
-// the orphan cleaner's.
-func (a *Asker) settle(g Grants) (n int, err error) {
+// note adds the answers to g, counts what was granted, and joins what has failed. A request that
+// may yet be granted is the orphan cleaner's.
+func (a *Asker) note(
+	g *Grants, reqs []lease.AcquireRequest, answers []lease.Acquired,
+) (n int, err error) {
 	var orphans []lease.Lease
-	for i := range g.Each {
-		switch answer := &g.Each[i].Answer; {
+	for i := range answers {
+		g.Each = append(g.Each, Grant{reqs[i], answers[i]})
+		switch answer := &answers[i]; {
 		case answer.Err != nil:
 			if errors.Is(answer.Err, lease.ErrUnknown) {
 				orphans = append(orphans, g.Lease(i))

@@ -90,17 +90,6 @@ type Grants struct {
 	HandedOver bool
 }
 
-// pair returns each request with its answer. room is used if it is large enough.
-func pair(room []Grant, reqs []lease.AcquireRequest, answers []lease.Acquired) []Grant {
-	if cap(room) < len(reqs) {
-		room = make([]Grant, 0, len(reqs))
-	}
-	for i := range reqs {
-		room = append(room, Grant{reqs[i], answers[i]})
-	}
-	return room
-}
-
 // only returns the part of g that f selects.
 func (g Grants) only(f func(*Grant) bool) Grants {
 	part := Grants{Sent: g.Sent, Shared: g.Shared}
@@ -141,11 +130,12 @@ func (w *Want) Request(key string) lease.AcquireRequest {
 type Call struct {
 	Keys []string
 	Want Want
-	// Any: the call wants one of the keys, and not all.
+	// N is how many of the keys the call wants; 0: all.
+	N int
+	// Any: the call waits for whichever N of the keys is released first, and N is 1.
 	Any bool
-	// Within: the call wants N of the keys, which are slots of this limit.
+	// Within: the keys are slots of this limit.
 	Within *lease.Limit
-	N      int
 
 	asked bool
 	first [1]lease.AcquireRequest // most calls ask once, for one key
@@ -154,7 +144,7 @@ type Call struct {
 
 // Requests returns a new request for each key.
 func (c *Call) Requests() []lease.AcquireRequest {
-	if c.some() {
+	if c.N > 0 {
 		return c.Some(c.Keys)
 	}
 	reqs := c.first[:]
@@ -176,20 +166,6 @@ func (c *Call) Some(keys []string) []lease.AcquireRequest {
 		reqs[to] = c.Want.Request(keys[from])
 	}
 	return reqs
-}
-
-// some reports whether the call wants some of its keys, and not all.
-func (c *Call) some() bool { return c.Any || c.Within != nil }
-
-// wants is how many of n requests must be granted.
-func (c *Call) wants(n int) int {
-	switch {
-	case c.Within != nil:
-		return c.N
-	case c.Any:
-		return 1
-	}
-	return n
 }
 
 // passing reports whether err is worth waiting for: the key is held, or the database is overloaded.

@@ -44,7 +44,7 @@ func (s *keys) join(w *waiter, now time.Time, alone bool) (e entry) {
 			e.spent = append(e.spent, key)
 		}
 	}
-	if k := s.find(w.key); !w.asksOnly() && len(e.spent) == 0 {
+	if k := s.find(w.key); len(w.call.Keys) == 1 && len(e.spent) == 0 {
 		if e.yielded = k.asks(&s.policy, now) && !alone; e.yielded {
 			k.attempting = nil
 			s.wait(k, w)

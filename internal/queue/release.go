@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/cleanup"
@@ -122,8 +121,11 @@ func (r *Releaser) GiveUp(ctx context.Context, items []Release) {
 	if plain || r.prepare(ctx, items) {
 		r.Queue.GiveUp(ctx, items)
 	}
-	if slices.ContainsFunc(items, unexplained) {
-		r.explain(ctx, items)
+	for n := range items {
+		if a := &items[n].Answer; a.Err != nil || a.Gone {
+			r.explain(ctx, items)
+			break
+		}
 	}
 }
 
@@ -143,7 +145,7 @@ func (r *Releaser) prepare(ctx context.Context, items []Release) (due bool) {
 
 // unexplained reports whether the answer may be due to a transaction of the holder's that is not
 // known yet, or to an operator.
-func unexplained(i Release) bool {
+func unexplained(i *Release) bool {
 	known := i.Keep > 0 || i.Open && i.state.done
 	return !known && (i.Fenced && i.Answer.Err != nil || i.Left && i.Answer.Gone)
 }
@@ -151,12 +153,12 @@ func unexplained(i Release) bool {
 // explain finds out the cause of what is unexplained.
 func (r *Releaser) explain(ctx context.Context, items []Release) {
 	for n := range items {
-		if i := &items[n]; unexplained(*i) && i.Left && !i.state.went && i.Answer.Err == nil {
+		if i := &items[n]; unexplained(i) && i.Left && !i.state.went && i.Answer.Err == nil {
 			i.Answer.Forced = r.Forced(ctx, i.Lease)
 		}
 	}
 	r.probe(ctx, probeTimeout, items, func(i *Release) bool {
-		return unexplained(*i) && i.Answer.Err != nil
+		return unexplained(i) && i.Answer.Err != nil
 	})
 }
 

@@ -35,7 +35,9 @@ func (a *Asker) share(ctx context.Context, c *Call, makes bool) (Grants, error) 
 	for i, key := range c.Keys {
 		reqs[i] = c.Want.Request(key)
 	}
-	g.Each = pair(nil, reqs, a.Store.Share(ctx, reqs))
+	for i, answer := range a.Store.Share(ctx, reqs) {
+		g.Each = append(g.Each, Grant{reqs[i], answer})
+	}
 	whole := false
 	defer func() { // also after a panic in a hook
 		if !whole {
@@ -145,43 +147,74 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	return longer, func() { stop(); cancel() }
 }
 
-// writerIntent is what a call does while it waits for a key that readers hold, or to be one of
-// them.
-type writerIntent struct {
-	tick     *time.Ticker
-	waiter   lease.Owner // that wishes; zero before it does
-	intended time.Time   // for the last time
-	apart    bool        // the grant was not the place's
+// reader is a call that waits to share its keys. It joins their groups beside the queue, because
+// readers need no order among themselves; in a fair client the head of the queue asks for the keys
+// if it cannot join.
+type reader struct {
+	Waiter
+	asker  *Asker
+	call   *Call
+	leader *leader // of its key's group, until its first attempt has ended
+	joined bool    // the grant came from beside the queue
+}
 
-	leader *leader // of its key's team, until its first bid has ended
+// waitToShare is Wait for a call that shares its keys. It tries beside the queue first: a thousand
+// readers join in one statement.
+func (a *Asker) waitToShare(ctx context.Context, q Queue, c *Call) (Grants, error) {
+	g, leader, err := a.shareFirst(ctx, c)
+	defer leader.end()
+	switch {
+	case err == nil: // whether or not ctx has ended meanwhile: a grant that races with it wins
+		return g, nil
+	case !passing(err) || ctx.Err() != nil:
+		return Grants{}, cut(ctx, err)
+	}
+	w, attempt, err := q.Join(ctx, c)
+	if err != nil {
+		return Grants{}, err
+	}
+	if !attempt {
+		leader.end()
+	}
+	return a.stay(ctx, c, &reader{Waiter: w, asker: a, call: c, leader: leader}, attempt)
+}
+
+func (r *reader) Attempt(ctx context.Context) (Grants, error) {
+	defer r.leader.end()
+	g, err := r.asker.Share(ctx, r.call)
+	switch r.joined = err == nil; {
+	case r.joined:
+		return g, nil
+	case !r.asker.Fair || !passing(err) || ctx.Err() != nil:
+		return Grants{}, err
+	}
+	return r.Waiter.Attempt(ctx)
+}
+
+func (r *reader) Won(ctx context.Context, g Grants) {
+	if r.joined {
+		r.asker.Discard(ctx, r.Leave(ctx).Grant)
+		return
+	}
+	r.Waiter.Won(ctx, g)
+}
+
+// intent is what a call does while it waits for a key that readers hold, or to be one of them.
+type intent struct {
+	tick     *time.Ticker
+	waiter   lease.Owner // whose intent is noted; zero before it is
+	intended time.Time   // for the last time
 }
 
 // C ticks when there is something to do; it is nil, and never does, if there is not.
-func (s *writerIntent) C() <-chan time.Time {
+func (s *intent) C() <-chan time.Time {
 	if s.tick == nil {
 		return nil
 	}
 	return s.tick.C
 }
 
-// attempt asks for the keys. A call that shares joins beside the queue, because readers need no
-// order among themselves; in a fair client its turn comes at last if it cannot.
-func (w *wait) attempt(ctx context.Context) (Grants, error) {
-	if !w.call.Want.Shared {
-		return w.place.Attempt(ctx)
-	}
-	defer w.leader.end()
-	g, err := w.asker.Share(ctx, w.call)
-	switch w.apart = err == nil; {
-	case w.apart:
-		return g, nil
-	case !w.asker.Fair || !passing(err) || ctx.Err() != nil:
-		return Grants{}, err
-	}
-	return w.place.Attempt(ctx)
-}
-
-// refused begins to look out for readers, after a bid that was lost.
+// refused begins to look out for readers, after an attempt that was lost.
 func (w *wait) refused(ctx context.Context, err error) {
 	if w.tick == nil && w.asker.Store.Shares() == nil {
 		w.tick = time.NewTicker(retry)
@@ -192,14 +225,14 @@ func (w *wait) refused(ctx context.Context, err error) {
 	}
 }
 
-// ticked has a call that shares bid. Another wishes while it is the first that waits for readers:
-// what the last poll has read says so, and nothing is sent before.
-func (w *wait) ticked(ctx context.Context) (bid bool) {
+// ticked has a call that shares ask. Another notes its intent while it is the first that waits for
+// readers: what the last poll has read says so, and nothing is sent before.
+func (w *wait) ticked(ctx context.Context) (attempt bool) {
 	if w.call.Want.Shared {
 		return true
 	}
-	if w.place.Seen().Shared {
-		if at, _ := w.place.Position(); at.Ahead == 0 {
+	if w.Seen().Shared {
+		if at, _ := w.Position(); at.Ahead == 0 {
 			w.intend(ctx)
 		}
 	}
@@ -219,7 +252,7 @@ func (w *wait) intend(ctx context.Context) {
 	_ = w.asker.Store.Wish(ctx, w.waiter, w.call.Keys, intentLasts)
 }
 
-// unintend ends what refused began. A wish that it cannot remove dies by itself.
+// unintend ends what refused began. An intent that it cannot remove expires.
 func (w *wait) unintend(ctx context.Context) {
 	if w.tick != nil {
 		w.tick.Stop()

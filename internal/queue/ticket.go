@@ -183,7 +183,7 @@ func (t *ticket) Seen() Seen {
 }
 
 // Won ends a ticket that was used up.
-func (t *ticket) Won(Grants) { t.end(false) }
+func (t *ticket) Won(context.Context, Grants) { t.end(false) }
 
 // Leave leaves no ticket behind, nor a key that was passed to it meanwhile: that goes to the next.
 // A grant within this process at this very moment is returned instead.

@@ -14,123 +14,128 @@ import (
 
 // Waiter is one call that waits in a queue.
 type Waiter interface {
-	// Bid asks for the keys.
+	// Attempt asks for the keys.
 	Attempt(ctx context.Context) (Grants, error)
-	// Lost goes on waiting after a bid that ended with err, which is Passing. again says that the
-	// call bids again at once.
+	// Lost goes on waiting after an attempt that ended with err, which is passing. again says that
+	// the call makes another at once.
 	Lost(ctx context.Context, err error) (again bool, failed error)
 	// Awaits is the key that the call waits for, one of several.
 	Awaits() string
 	// Signals wakes the call. News, which may be nil, says that Position may have changed.
 	Signals() <-chan signal
 	News() <-chan struct{}
-	// Position is known once the place was polled.
+	// Position is known once it was polled.
 	Position() (p Position, known bool)
 	// Seen is what the last poll has read.
 	Seen() Seen
-	// Won ends the place after a grant.
-	Won(g Grants)
-	// Leave ends the place without a grant. If the keys were handed over at this very moment, it
+	// Won leaves the queue after a grant.
+	Won(ctx context.Context, g Grants)
+	// Leave leaves the queue without a grant. If the keys were handed over at this very moment, it
 	// returns the grant: a grant that races with cancellation wins.
 	Leave(ctx context.Context) signal
 }
 
-// wait is one call on its way to its keys. It is a state machine: it bids, or it waits for a
+// wait is one call on its way to its keys. It is a state machine: it asks, or it waits for a
 // signal, which costs nothing.
 type wait struct {
+	Waiter
 	asker   *Asker
-	place   Waiter
 	call    *Call
 	began   time.Time
-	lost    error // of the last bid
+	lost    error // of the last attempt
 	shown   Position
-	record  *cycle.Call // among the calls that wait; nil before the first bid was lost
+	record  *cycle.Call // among the calls that wait; nil before the first attempt was lost
 	holder  Seen        // of the key that the call waited for last
 	key     string
 	expired int64     // the token of the lease of which Expired was told
-	outage  time.Time // since when no bid has reached a server that takes writes; zero: the last has
-	writerIntent
+	outage  time.Time // since when no attempt has reached a server that takes writes, or zero
+	intent
 }
 
-// Wait waits in q until the keys are granted, until ctx or the client ends, or until a bid fails
-// for another reason than a held key or an overloaded database.
+// Wait waits in q until the keys are granted, until ctx or the client ends, or until an attempt
+// fails for another reason than a held key or an overloaded database.
 func (a *Asker) Wait(ctx context.Context, q Queue, c *Call) (Grants, error) {
 	if err := ctx.Err(); err != nil {
 		return Grants{}, fmt.Errorf("rowlock: lock %q: %w", nameOf(c.Keys), err)
 	}
-	var founder *leader
-	if c.Want.Shared { // beside the queue: a thousand readers join in one statement
-		var g Grants
-		var err error
-		g, founder, err = a.shareFirst(ctx, c)
-		defer founder.end()
-		switch {
-		case err == nil: // whether or not ctx has ended meanwhile: a grant that races with it wins
-			return g, nil
-		case !passing(err) || ctx.Err() != nil:
-			return Grants{}, cut(ctx, err)
-		}
+	if c.Want.Shared {
+		return a.waitToShare(ctx, q, c)
 	}
-	w := wait{asker: a, call: c, began: time.Now()}
-	place, bid, err := q.Join(ctx, c)
+	w, attempt, err := q.Join(ctx, c)
 	if err != nil {
 		return Grants{}, err
 	}
-	w.place, w.leader = place, founder
+	return a.stay(ctx, c, w, attempt)
+}
+
+// stay waits in the queue, and leaves it.
+func (a *Asker) stay(ctx context.Context, c *Call, in Waiter, attempt bool) (Grants, error) {
+	w := wait{asker: a, call: c, Waiter: in, began: time.Now()}
 	panicked := true
 	defer func() {
-		if panicked { // in a hook: the place would be woken, and all behind it would wait for it
-			a.Discard(ctx, place.Leave(ctx).Grant)
-			w.unintend(ctx)
-			w.end(false)
+		if panicked { // in a hook: the waiter would be woken, and all behind it would wait for it
+			a.Discard(ctx, in.Leave(ctx).Grant)
+			w.end(ctx, false)
 		}
 	}()
-	g, err := w.run(ctx, bid)
+	g, err := w.run(ctx, attempt)
 	panicked = false
-	w.unintend(ctx)
-	g, err = w.leave(ctx, g, err)
-	w.end(err == nil)
-	if err != nil {
-		return Grants{}, err
+	if err == nil {
+		in.Won(ctx, g)
+	} else if s := in.Leave(ctx); s.Given { // a grant that races with the end of ctx wins
+		g, err = s.Grant, nil
 	}
-	return g, nil
+	if err == nil && c.Want.Shared && !g.Shared {
+		g, err = a.Downgrade(ctx, g)
+	}
+	if w.record != nil {
+		w.end(ctx, err == nil)
+	}
+	return g, err
 }
 
-// leave ends the place of a call that has run. A grant that races with the end of ctx wins.
-func (w *wait) leave(ctx context.Context, g Grants, err error) (Grants, error) {
-	switch {
-	case err == nil && w.apart:
-		w.asker.Discard(ctx, w.place.Leave(ctx).Grant)
-	case err == nil:
-		w.place.Won(g)
-	default:
-		s := w.place.Leave(ctx)
-		if !s.Given {
-			return Grants{}, err
+func (w *wait) run(ctx context.Context, attempt bool) (Grants, error) {
+	for {
+		for attempt {
+			g, err := w.Attempt(ctx)
+			if err == nil {
+				return g, nil
+			}
+			if attempt, err = w.again(ctx, err); err != nil {
+				return Grants{}, err
+			}
 		}
-		g = s.Grant
+		w.begin(ctx)
+		s, err := w.stand(ctx)
+		switch {
+		case err != nil:
+			return Grants{}, err
+		case s.Given:
+			return s.Grant, nil
+		}
+		w.overdue(ctx)
+		attempt = true
 	}
-	if w.call.Want.Shared && !g.Shared {
-		return w.asker.Downgrade(ctx, g)
-	}
-	return g, nil
 }
 
-// begin is called when the call begins to wait: others may wait for what it holds.
-func (w *wait) begin() {
+// begin is called when the call begins to wait, or goes on: others may wait for what it holds.
+func (w *wait) begin(ctx context.Context) {
+	if w.lost != nil {
+		w.refused(ctx, w.lost)
+	}
 	if w.record != nil {
 		return
 	}
+	w.asker.waiting.Add(1)
 	if w.call.Any {
 		// Its wait ends with the release of any key, so that it is in no cycle unless all holders
 		// are. It records nothing: a call is never ended for a cycle that is none.
 		w.record = &cycle.Call{}
-		w.asker.waiting.Add(1)
 		return
 	}
 	w.record = &cycle.Call{Holder: w.call.Want.Holder, Since: w.began}
 	// It may wait for one of several keys to share while other readers share another. A reader of one
-	// key waits for nothing else: if others share that, it waits behind a writer's wish.
+	// key waits for nothing else: if others share that, it waits behind a writer's intent.
 	if w.call.Want.Shared && len(w.call.Keys) > 1 {
 		w.record.Shares = w.call.Keys
 	} else {
@@ -139,12 +144,12 @@ func (w *wait) begin() {
 	if w.record.Holder != nil {
 		w.record.Broken = make(chan error, 1)
 	}
-	w.asker.waiting.Add(1)
 	w.asker.Cycles.Begin(w.record)
 }
 
-// end is called when it waits no more.
-func (w *wait) end(granted bool) {
+// end ends what begin began.
+func (w *wait) end(ctx context.Context, granted bool) {
+	w.unintend(ctx)
 	if w.record == nil {
 		return
 	}
@@ -154,41 +159,15 @@ func (w *wait) end(granted bool) {
 	}
 }
 
-func (w *wait) run(ctx context.Context, bid bool) (Grants, error) {
-	for {
-		for bid {
-			g, err := w.attempt(ctx)
-			if err == nil {
-				return g, nil
-			}
-			w.refused(ctx, err)
-			if bid, err = w.again(ctx, err); err != nil {
-				return Grants{}, err
-			}
-		}
-		w.leader.end()
-		w.begin()
-		s, err := w.stand(ctx)
-		switch {
-		case err != nil:
-			return Grants{}, err
-		case s.Given:
-			return s.Grant, nil
-		}
-		w.overdue(ctx)
-		bid = true
-	}
-}
-
-// again says how the call goes on after a bid that ended with err.
-func (w *wait) again(ctx context.Context, err error) (bid bool, failed error) {
+// again says how the call goes on after an attempt that ended with err.
+func (w *wait) again(ctx context.Context, err error) (attempt bool, failed error) {
 	passing := ctx.Err() == nil && w.outlasts(err) || passing(err)
 	switch {
 	case passing && ctx.Err() == nil:
 		w.lost = err
-		return w.place.Lost(ctx, err)
+		return w.Lost(ctx, err)
 	case !passing && ctx.Err() != nil:
-		// The bid was cut short: what the bid before it found still stands.
+		// The attempt was cut short: what the one before found still stands.
 		return false, oneline.Join(w.asker.named(w.lost), cut(ctx, err))
 	}
 	return false, cut(ctx, err)
@@ -229,7 +208,7 @@ func (w *wait) stand(ctx context.Context) (signal, error) {
 		w.show()
 		w.compare(ctx)
 		select {
-		case s := <-w.place.Signals():
+		case s := <-w.Signals():
 			return s, nil
 		case <-w.C(): // nil, and never, unless readers are involved
 			if w.ticked(ctx) {
@@ -237,13 +216,13 @@ func (w *wait) stand(ctx context.Context) (signal, error) {
 			}
 		case <-late: // no poll has woken the call: ask whether the outage is over
 			return none, nil
-		case <-w.place.News(): // nil, and never, unless the caller watches
+		case <-w.News(): // nil, and never, unless the caller watches
 		case <-ctx.Done():
 			return none, oneline.Join(w.held(), ctx.Err())
 		case err := <-w.record.Broken: // nil, and never, if the call holds nothing
 			return none, err
 		case <-w.asker.Closed:
-			return none, Closed([]string{w.place.Awaits()})
+			return none, Closed([]string{w.Awaits()})
 		}
 	}
 }
@@ -251,7 +230,7 @@ func (w *wait) stand(ctx context.Context) (signal, error) {
 // held is what is known of the holder. A call for any of several keys is told of each whose row
 // another transaction keeps locked.
 func (w *wait) held() error {
-	held := w.asker.Held(w.place)
+	held := w.asker.Held(w.Waiter)
 	switch {
 	case w.lost == nil || errors.Is(w.lost, lease.ErrHeld):
 		return oneline.Join(append([]error{held}, w.blocked(held.Key)...)...)
@@ -309,7 +288,7 @@ func (w *wait) show() {
 	if w.call.Want.Show == nil {
 		return
 	}
-	now, known := w.place.Position()
+	now, known := w.Position()
 	last := w.shown
 	same := now.Ahead == last.Ahead && now.Identity == last.Identity && now.Holder == last.Holder
 	if !known || last.Since > 0 && same {
@@ -317,7 +296,7 @@ func (w *wait) show() {
 	}
 	now.Remaining, now.Since = max(0, now.Remaining), max(1, time.Since(w.began))
 	w.shown = now
-	w.call.Want.Show(w.place.Awaits(), now)
+	w.call.Want.Show(w.Awaits(), now)
 }
 
 // compare tells of a holder that is another than at the poll before. A call for several keys begins
@@ -327,7 +306,7 @@ func (w *wait) compare(ctx context.Context) {
 	if changed == nil {
 		return
 	}
-	now, last, key := w.place.Seen(), w.holder, w.place.Awaits()
+	now, last, key := w.Seen(), w.holder, w.Awaits()
 	if !now.Held {
 		return
 	}
@@ -347,7 +326,7 @@ func (w *wait) overdue(ctx context.Context) {
 	if expired == nil {
 		return
 	}
-	now, key := w.place.Seen(), w.place.Awaits()
+	now, key := w.Seen(), w.Awaits()
 	if now.Expired && (now.Token != w.expired || now.Token == 0) {
 		w.expired = now.Token
 		expired(ctx, key, now.Token, now.holder(key))

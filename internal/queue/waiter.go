@@ -142,7 +142,7 @@ func (q *Attempts) seen(key string) Seen {
 
 // Won leaves the queue. The poller now and then polls a key that this process holds and others of
 // it wait for: they will know sooner of its release.
-func (w *waiter) Won(Grants) {
+func (w *waiter) Won(context.Context, Grants) {
 	if w.q.keys.won(w) {
 		w.q.poller.Own(w.key, observed{Note: w.call.Want.Note, Remaining: w.call.Want.TTL})
 		w.q.keys.notify(w.key)
