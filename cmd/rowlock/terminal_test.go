@@ -212,17 +212,15 @@ func TestTopSaysThatTheDatabaseIsGoneAndComesBack(t *testing.T) {
 }
 
 func TestARunWithoutItsDatabaseEndsTheCommandBeforeTheLease(t *testing.T) {
-	for _, k := range testdb.Servers {
-		t.Run(k.Name, func(t *testing.T) {
-			b := newBed(t, k.Open(t))
-			g, behind := b.gate()
-			v := behind.victim("k")
-			g.set(true)
-			v.diesInTime("the database gone")
-			_ = v.keeper.Wait()
-			if code := v.keeper.ProcessState.ExitCode(); code != 121 {
-				t.Errorf("run exits with %d, want 121", code)
-			}
-		})
-	}
+	testdb.EachOf(t, testdb.Servers, func(t *testing.T, e *testdb.Env) {
+		b := newBed(t, e)
+		g, behind := b.gate()
+		v := behind.victim("k")
+		g.set(true)
+		v.diesInTime("the database gone")
+		_ = v.keeper.Wait()
+		if code := v.keeper.ProcessState.ExitCode(); code != 121 {
+			t.Errorf("run exits with %d, want 121", code)
+		}
+	})
 }
