@@ -100,7 +100,7 @@ func TestEachCallIsOneRoundTrip(t *testing.T) {
 // The test also renews them: that must put them under newer leases, without a lease for each.
 func TestManyLocksShareFewLeases(t *testing.T) {
 	t.Parallel()
-	const n = 10_000
+	const n = 2_000
 	var count counter
 	r := newRig(t, count.option())
 	leases := make([]lease.Lease, 0, n)
