@@ -13,14 +13,14 @@ import (
 	"github.com/rowlockdb/rowlock/once"
 )
 
-// A call's ctx and 2.5 s: whatever the server leaves unanswered, and from then on for ever. The
+// A call's ctx and 2 s, and what a busy machine is late: whatever the server leaves unanswered, and from then on for ever. The
 // hole swallows the operation's own request or reply without closing anything, as a firewall does
 // that has forgotten the connection.
 func TestDoOutlastsItsContextByAMomentWhateverIsNotAnswered(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some 10 s")
 	}
-	const within, spare = 3 * time.Second, 2500 * time.Millisecond
+	const within, spare = 3 * time.Second, 5 * time.Second
 	each(t, func(t *testing.T, r *rig) {
 		if r.Name == "sqlite" {
 			t.Skip("there is no network to hang on")
