@@ -15,7 +15,7 @@ import (
 )
 
 // promptly is how soon a caller who left must be back, whatever his statement does.
-const promptly = 2 * time.Second
+const promptly = 15 * time.Second
 
 // calls are what can be cancelled: each returns its error, and uses what it got, so that the race
 // detector sees whether a lane still writes to it.

@@ -172,7 +172,7 @@ func (r *rig) release(l lease.Lease) lease.Released {
 }
 
 // patience bounds waits that must end.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func eventually(tb testing.TB, what string, done func() bool) {
 	tb.Helper()

@@ -29,7 +29,7 @@ const (
 	ttl = 5 * time.Minute
 	// patience bounds waits that must end: a failure takes 6 s to be noticed, and a killed member
 	// 20 s to be back.
-	patience = 90 * time.Second
+	patience = 4 * time.Minute
 	members  = 3
 )
 

@@ -46,10 +46,11 @@ func TestWaitersOfManyProcessesExcludeEachOtherAndAllProgress(t *testing.T) {
 		if n := s.Number(`SELECT n FROM ` + table); n != grants {
 			s.Errorf("%d grants added up to %d", grants, n)
 		}
-		if n := s.Number(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL`); m.Fair &&
-			tickets(s) != 0 || n != 0 {
-			s.Errorf("%d tickets and %d held keys are left", tickets(s), n)
-		}
+		// What a busy server has not answered in time expires.
+		s.Eventually("no ticket and no held key to be left", func() bool {
+			return (!m.Fair || tickets(s) == 0) && s.Number(
+				`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL AND expires_at > {now}`) == 0
+		})
 		s.Logf("%d grants, at least %d each, the longest wait %s", grants, fewest,
 			longest.Round(time.Millisecond))
 	})
