@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
@@ -107,7 +107,7 @@ func openTable(
 	d := sqlstore.Of(public).IdentifiedAs(full.Identity)
 	limit := db.Stats().MaxOpenConnections
 	// At least two, so that renewals do not wait behind all other statements.
-	lanes, err := lane.Count(full.Lanes, lane.Merging, d.Lanes(), limit, 2)
+	lanes, err := conn.Count(full.Lanes, conn.Merging, d.Lanes(), limit, 2)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/keytext"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -30,7 +30,7 @@ func deadlocks(ctx context.Context, x *examiner) (f Finding, err error) {
 	}
 	edges := make([]edge, len(rows))
 	for i, r := range rows {
-		edges[i] = edge{r[0], r[1], r[2], r[3], r[4] != "0", sqlstore.Duration(number(r[5]))}
+		edges[i] = edge{r[0], r[1], r[2], r[3], r[4] != "0", conn.Duration(number(r[5]))}
 	}
 	f.saw("calls that wait while they hold a key", len(edges), x.d.Names().Prefix+"rowlock_wait")
 	for _, cycle := range cyclesOf(edges) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -29,7 +30,7 @@ func (x *examiner) leftovers(ctx context.Context, query string) (dead, overdue i
 		return 0, 0, 0, err
 	}
 	r := rows[0]
-	return number(r[0]), number(r[1]), sqlstore.Duration(number(r[2])), nil
+	return number(r[0]), number(r[1]), conn.Duration(number(r[2])), nil
 }
 
 // deadRows finds rows of free keys that no client's reaper has removed.
@@ -80,7 +81,7 @@ func (x *examiner) expiredKeys(ctx context.Context, f *Finding) error {
 	for _, r := range rows[:min(len(rows), named)] {
 		identity, note := lease.SplitNote(r[1])
 		f.saw(fmt.Sprintf("%q", r[0]), fmt.Sprintf("token %s, expired %s ago, of %s", r[2],
-			sqlstore.Duration(number(r[3])).Round(time.Second),
+			conn.Duration(number(r[3])).Round(time.Second),
 			lease.Describe(identity, note)), x.d.Names().Prefix+"rowlock")
 	}
 	severity := Info

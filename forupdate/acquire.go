@@ -153,7 +153,7 @@ func (s *Store) attempt(ctx context.Context, r lease.AcquireRequest) (a lease.Ac
 
 // open returns a connection that has tried to lock the key's row. An idle connection may turn out
 // to have been ended by the server; open then tries another, until a new one fails.
-func (s *Store) open(ctx context.Context, r lease.AcquireRequest) (c *conn, got bool, err error) {
+func (s *Store) open(ctx context.Context, r lease.AcquireRequest) (c *lockConn, got bool, err error) {
 	for {
 		if c, err = s.conns.take(ctx, r.TTL); err != nil {
 			return nil, false, err
@@ -170,7 +170,7 @@ func (s *Store) open(ctx context.Context, r lease.AcquireRequest) (c *conn, got 
 }
 
 // lock locks the key's row, and makes the row first if there is none.
-func (s *Store) lock(ctx context.Context, c *conn, key string) (got bool, err error) {
+func (s *Store) lock(ctx context.Context, c *lockConn, key string) (got bool, err error) {
 	within, cancel := graceful(ctx)
 	defer cancel()
 	if got, err = c.lock(within, key); got || err != nil {

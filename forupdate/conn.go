@@ -9,14 +9,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// conn is a connection whose transaction can be a lock.
-type conn struct {
+// lockConn is a connection whose transaction can be a lock.
+type lockConn struct {
 	d       *sqlstore.Dialect
-	session *sqlstore.Session
+	session *conn.Session
 
 	mu      sync.Mutex    // one statement at a time
 	silence time.Duration // the session's idle timeout; 0: unknown
@@ -28,7 +29,7 @@ type conn struct {
 }
 
 // begin opens a transaction with this idle timeout. After an error c must be discarded.
-func (c *conn) begin(ctx context.Context, limit time.Duration) error {
+func (c *lockConn) begin(ctx context.Context, limit time.Duration) error {
 	if err := c.bound(ctx, limit); err != nil || c.open {
 		return err
 	}
@@ -42,7 +43,7 @@ func (c *conn) begin(ctx context.Context, limit time.Duration) error {
 }
 
 // bound sets the session's idle timeout, unless it is set already.
-func (c *conn) bound(ctx context.Context, limit time.Duration) error {
+func (c *lockConn) bound(ctx context.Context, limit time.Duration) error {
 	if c.silence == limit {
 		return nil
 	}
@@ -56,7 +57,7 @@ func (c *conn) bound(ctx context.Context, limit time.Duration) error {
 
 // lock locks key's row, or reports that it cannot: there is none, or another has it. If this
 // transaction already has the row, a successful lock proves that it still does.
-func (c *conn) lock(ctx context.Context, key string) (bool, error) {
+func (c *lockConn) lock(ctx context.Context, key string) (bool, error) {
 	var one int
 	err := c.session.QueryRow(ctx, c.d.Text("hold-lock"), []any{[]byte(key)}, &one)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -67,7 +68,7 @@ func (c *conn) lock(ctx context.Context, key string) (bool, error) {
 }
 
 // prove reports whether the transaction still has key's row, and sets the idle timeout from now on.
-func (c *conn) prove(ctx context.Context, key string, limit time.Duration) bool {
+func (c *lockConn) prove(ctx context.Context, key string, limit time.Duration) bool {
 	if err := c.bound(ctx, limit); err != nil {
 		return false
 	}
@@ -75,7 +76,7 @@ func (c *conn) prove(ctx context.Context, key string, limit time.Duration) bool 
 	return got && err == nil
 }
 
-func (c *conn) rollback(ctx context.Context) error {
+func (c *lockConn) rollback(ctx context.Context) error {
 	if c.inside {
 		c.silence, c.inside = 0, false
 	}
@@ -94,7 +95,7 @@ type conns struct {
 	most int
 
 	mu     sync.Mutex
-	idle   []*conn // the last one used last
+	idle   []*lockConn // the last one used last
 	trying int
 	held   int
 	freed  chan struct{} // closed when there is room
@@ -161,7 +162,7 @@ func (p *conns) keep() {
 
 // take returns a connection with an open transaction. The server may have ended an idle connection,
 // so that take tries another; nothing has been locked on it.
-func (p *conns) take(ctx context.Context, limit time.Duration) (*conn, error) {
+func (p *conns) take(ctx context.Context, limit time.Duration) (*lockConn, error) {
 	if err := p.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (p *conns) take(ctx context.Context, limit time.Duration) (*conn, error) {
 	}
 }
 
-func (p *conns) next(ctx context.Context) (c *conn, err error) {
+func (p *conns) next(ctx context.Context) (c *lockConn, err error) {
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {
 		c, p.idle = p.idle[n-1], p.idle[:n-1]
@@ -196,7 +197,7 @@ func (p *conns) next(ctx context.Context) (c *conn, err error) {
 	return p.connect(ctx)
 }
 
-func (p *conns) connect(ctx context.Context) (*conn, error) {
+func (p *conns) connect(ctx context.Context) (*lockConn, error) {
 	raw, err := p.db.Conn(ctx)
 	if errors.Is(err, context.DeadlineExceeded) { // ours, not the caller's: see graceful
 		return nil, fmt.Errorf("%w: the pool gave no connection within %s (%d of at most %d are in use): a held lock "+
@@ -206,7 +207,7 @@ func (p *conns) connect(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{d: p.d, session: sqlstore.NewSession(raw)}
+	c := &lockConn{d: p.d, session: conn.NewSession(raw)}
 	err = p.d.Setup(ctx, c.session)
 	if err == nil && c.session.Unprepared {
 		err = fmt.Errorf("%w: a lock of forupdate is a transaction that stays open; behind a pooler each would "+
@@ -221,14 +222,14 @@ func (p *conns) connect(ctx context.Context) (*conn, error) {
 }
 
 // giveBack ends the transaction of an attempt.
-func (p *conns) giveBack(ctx context.Context, c *conn) {
+func (p *conns) giveBack(ctx context.Context, c *lockConn) {
 	p.rest(ctx, c)
 	p.leave(false)
 }
 
 // rest ends the transaction and keeps the connection idle, if it works and there are not enough. It
 // never goes back to the pool, because its settings are ours.
-func (p *conns) rest(ctx context.Context, c *conn) {
+func (p *conns) rest(ctx context.Context, c *lockConn) {
 	ctx, cancel := graceful(ctx)
 	defer cancel()
 	if c.broken || c.rollback(ctx) != nil || !p.standBy(c) {
@@ -236,7 +237,7 @@ func (p *conns) rest(ctx context.Context, c *conn) {
 	}
 }
 
-func (p *conns) standBy(c *conn) bool {
+func (p *conns) standBy(c *lockConn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || len(p.idle) >= max(standby, p.most/2) {
@@ -250,9 +251,9 @@ func (p *conns) standBy(c *conn) bool {
 // retire ends connections that were idle for half their idle timeout, before the server ends them:
 // the server would log a vanished client.
 func (p *conns) retire() {
-	var tired []*conn
+	var tired []*lockConn
 	p.mu.Lock()
-	p.idle = slices.DeleteFunc(p.idle, func(c *conn) bool {
+	p.idle = slices.DeleteFunc(p.idle, func(c *lockConn) bool {
 		old := time.Since(c.rested) > c.silence/2
 		if old {
 			tired = append(tired, c)

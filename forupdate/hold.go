@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // hold is a lock that this store holds: a connection whose transaction has the key's row.
 type hold struct {
-	conn  *conn
+	conn  *lockConn
 	lease lease.Lease
 	over  bool // guarded by the connection's mutex
 }
@@ -37,7 +37,7 @@ func (s *Store) mine(l lease.Lease) *hold {
 }
 
 // keep turns a connection that has locked the row of a granted lease into a hold.
-func (s *Store) keep(ctx context.Context, c *conn, l lease.Lease) error {
+func (s *Store) keep(ctx context.Context, c *lockConn, l lease.Lease) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -89,6 +89,6 @@ func (s *Store) prove(ctx context.Context, h *hold, key string, ttl time.Duratio
 // evict clears a row that names a holder whose transaction is gone. It returns false if the row
 // names another by now, or if a fence has locked it.
 func (s *Store) evict(ctx context.Context, l lease.Lease) (bool, error) {
-	n, err := s.keys.change(ctx, "acquire", l.Key, "hold-evict", []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token)
+	n, err := s.keys.change(ctx, "acquire", l.Key, "hold-evict", []byte(l.Key), conn.Bytes(l.Owner), l.Token)
 	return n > 0, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
@@ -28,7 +29,7 @@ func (k keyRows) drop(ctx context.Context, keys []string) (int64, error) {
 }
 
 func (k keyRows) change(ctx context.Context, verb, key, section string, args ...any) (n int64, err error) {
-	err = k.rows.OnLane(ctx, verb, key, func(ctx context.Context, session *sqlstore.Session) error {
+	err = k.rows.OnLane(ctx, verb, key, func(ctx context.Context, session *conn.Session) error {
 		res, err := session.Exec(ctx, k.d.Text(section), args...)
 		if err == nil {
 			n, err = res.RowsAffected()
@@ -48,13 +49,13 @@ func (k keyRows) free(ctx context.Context, keys []string) (map[string]bool, erro
 		return nil, nil
 	}
 	var free map[string]bool
-	err := k.rows.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *sqlstore.Session) error {
+	err := k.rows.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *conn.Session) error {
 		free = make(map[string]bool)
-		return session.Query(ctx, k.d.Text("hold-free"), []any{k.d.List(keys)}, func(row sqlstore.Columns) error {
+		return session.Query(ctx, k.d.Text("hold-free"), []any{k.d.List(keys)}, func(row conn.Columns) error {
 			var key []byte
 			err := row.Scan(&key)
 			free[string(key)] = err == nil
-			return sqlstore.UnlessBad(err)
+			return conn.UnlessBad(err)
 		})
 	})
 	if err != nil {
@@ -92,15 +93,15 @@ func (k keyRows) page(
 		dead bool
 	}
 	var lines []line
-	args := []any{after, pageRows, sqlstore.Micros(retention), pageRows}
-	err = k.rows.OnLane(ctx, "sweep", "", func(ctx context.Context, session *sqlstore.Session) error {
+	args := []any{after, pageRows, conn.Micros(retention), pageRows}
+	err = k.rows.OnLane(ctx, "sweep", "", func(ctx context.Context, session *conn.Session) error {
 		lines = nil
-		return session.Query(ctx, k.d.Text("hold-dead"), args, func(row sqlstore.Columns) error {
+		return session.Query(ctx, k.d.Text("hold-dead"), args, func(row conn.Columns) error {
 			var l line
 			err := row.Scan(&l.key, &l.dead)
 			l.dead = l.dead && err == nil // what cannot be read is not dead
 			lines = append(lines, l)
-			return sqlstore.UnlessBad(err)
+			return conn.UnlessBad(err)
 		})
 	})
 	if err != nil || len(lines) == 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/ownrows"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -125,7 +126,7 @@ func (l *Locker) asSeenIn(ctx context.Context, tx Tx, r request) (request, error
 
 func (l *Locker) lookOutside(ctx context.Context, r request) (map[string]bool, error) {
 	var seen map[string]bool
-	err := l.rows.OnLane(ctx, r.what, "", func(ctx context.Context, s *sqlstore.Session) (err error) {
+	err := l.rows.OnLane(ctx, r.what, "", func(ctx context.Context, s *conn.Session) (err error) {
 		seen, err = l.query(ctx, s.Conn(), r.keys, sqlstore.In(r.table, r.column, len(r.keys)))
 		return err
 	})

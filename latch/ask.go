@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -21,16 +21,16 @@ const (
 )
 
 // task is a statement. It may run again, so that it must be idempotent.
-type task func(ctx context.Context, on *sqlstore.Session) error
+type task func(ctx context.Context, on *conn.Session) error
 
-type op = lane.Op[task]
+type op = conn.Op[task]
 
-func run(ctx context.Context, on *sqlstore.Session, op *op) error { return op.Body(ctx, on) }
+func run(ctx context.Context, on *conn.Session, op *op) error { return op.Body(ctx, on) }
 
 // server runs the statements of latches on its connections.
 type server struct {
 	d     *sqlstore.Dialect
-	lanes *lane.Set[task]
+	lanes *conn.Set[task]
 	kept  time.Duration // Config.Keep
 }
 
@@ -40,7 +40,7 @@ func (s *server) good(err error) bool { return sqlstore.Judge(s.d, err).Class.Go
 // write runs f until it was acknowledged, if it can be: every write here is idempotent, so that a
 // repetition resolves an unknown outcome. Otherwise the error wraps lease.ErrUnknown.
 func (s *server) write(ctx context.Context, verb, name string, f task) error {
-	doubtful, err := s.ask(ctx, verb, name, lane.Release, f)
+	doubtful, err := s.ask(ctx, verb, name, conn.Release, f)
 	if doubtful && !errors.Is(err, lease.ErrUnknown) {
 		err = oneline.Join(lease.ErrUnknown, err)
 	}
@@ -49,17 +49,17 @@ func (s *server) write(ctx context.Context, verb, name string, f task) error {
 
 // read runs f until it is answered.
 func (s *server) read(ctx context.Context, verb, name string, f task) error {
-	_, err := s.ask(ctx, verb, name, lane.Release, f)
+	_, err := s.ask(ctx, verb, name, conn.Release, f)
 	return err
 }
 
 // ask reports whether a try had an unknown outcome and no later one was acknowledged.
-func (s *server) ask(ctx context.Context, verb, name string, kind lane.Kind, f task) (
+func (s *server) ask(ctx context.Context, verb, name string, kind conn.Kind, f task) (
 	doubtful bool, _ error,
 ) {
 	until := time.Now().Add(patience)
 	for pauses := retry.Pauses(); ; {
-		op := lane.NewOp(kind, f, run)
+		op := conn.NewOp(kind, f, run)
 		op.Alone, op.Until = true, until
 		err := s.lanes.Do(ctx, op)
 		final := err != nil
@@ -71,7 +71,7 @@ func (s *server) ask(ctx context.Context, verb, name string, kind lane.Kind, f t
 		}
 		class := sqlstore.Judge(s.d, err).Class
 		if final {
-			doubtful = doubtful || errors.Is(err, lane.ErrOrphaned)
+			doubtful = doubtful || errors.Is(err, conn.ErrOrphaned)
 		} else {
 			doubtful = doubtful || class == sqlstore.Unknown
 		}
@@ -88,7 +88,7 @@ func (s *server) ask(ctx context.Context, verb, name string, kind lane.Kind, f t
 // explain turns a database's error into one of rowlock's.
 func (s *server) explain(verb, name string, err error) error {
 	what := sqlstore.What(verb+" latch", name)
-	if errors.Is(err, lane.ErrClosed) {
+	if errors.Is(err, conn.ErrClosed) {
 		return closed(name)
 	}
 	v := sqlstore.Judge(s.d, err)
@@ -96,7 +96,7 @@ func (s *server) explain(verb, name string, err error) error {
 	case errors.Is(v.As, lease.ErrPrivilege):
 		return fmt.Errorf("%w: %s: %w; GRANT SELECT, INSERT, UPDATE, DELETE ON %s and ON %s TO the user",
 			v.As, what, err, s.d.Fill("rowlock_latch"), s.d.Fill("rowlock_party"))
-	case v.As == nil && errors.Is(err, lane.ErrLate):
+	case v.As == nil && errors.Is(err, conn.ErrLate):
 		return fmt.Errorf("%w: %s: %w", lease.ErrBusy, what, err)
 	}
 	return v.Explain(what, err)

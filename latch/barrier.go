@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -99,7 +99,7 @@ func (b *Barrier) advance(ctx context.Context, v rows.View, least int) error {
 
 func (b *Barrier) broken(ctx context.Context, id lease.Owner, generation int64) error {
 	var party string
-	err := b.s.read(ctx, "read", b.name, func(ctx context.Context, on *sqlstore.Session) (err error) {
+	err := b.s.read(ctx, "read", b.name, func(ctx context.Context, on *conn.Session) (err error) {
 		party, err = rows.DeadParty(ctx, on, b.s.d, id)
 		return err
 	})
@@ -164,7 +164,7 @@ func due(row rows.Row, v rows.View) string {
 }
 
 func (s *Latches) step(ctx context.Context, row rows.Row, section string) error {
-	return s.write(ctx, section, string(row.Name), func(ctx context.Context, on *sqlstore.Session) error {
+	return s.write(ctx, section, string(row.Name), func(ctx context.Context, on *conn.Session) error {
 		return rows.Generation{Row: row, On: on, Text: s.d}.Step(ctx, section)
 	})
 }

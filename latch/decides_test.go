@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
@@ -20,7 +20,7 @@ import (
 // for those of b.
 type scene struct {
 	*rig
-	on  *sqlstore.Session
+	on  *conn.Session
 	row rows.Row
 	tb  testing.TB
 }

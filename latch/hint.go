@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/latch/internal/rows"
@@ -151,7 +152,7 @@ func (h *hints) tell() {
 		}
 		h.mu.Unlock()
 		if keys := h.changed(items); len(keys) > 0 {
-			_ = h.s.read(h.s.stopped, "announce", "", func(ctx context.Context, on *sqlstore.Session) error {
+			_ = h.s.read(h.s.stopped, "announce", "", func(ctx context.Context, on *conn.Session) error {
 				return h.s.d.Listener.Announce(ctx, on, h.channel(), keys)
 			})
 		}

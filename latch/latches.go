@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/isnil"
-	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
@@ -56,7 +56,7 @@ func NewContext(ctx context.Context, db dialect.DB, d dialect.Dialect, cfg *Conf
 		return nil, err
 	}
 	limit := db.Stats().MaxOpenConnections
-	s.cfg.Lanes, err = lane.Count(s.cfg.Lanes, usualLanes, of.Lanes(), limit, 1)
+	s.cfg.Lanes, err = conn.Count(s.cfg.Lanes, usualLanes, of.Lanes(), limit, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +87,12 @@ func (s *Latches) open(ctx context.Context, db dialect.DB) error {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
 	tell.Of(s.cfg.Logger).Flush(time.Second)
-	s.lanes, err = lane.Open(ctx, lane.Config[task]{
-		DB: db, Lanes: s.cfg.Lanes, Timeout: timeout, Setup: s.d.Setup, Good: s.good,
+	s.lanes, err = conn.Open(ctx, conn.Config[task]{
+		DB: db, Conns: s.cfg.Lanes, Timeout: timeout, Setup: s.d.Setup, Good: s.good,
 		ReadOnly: s.d.ReadOnly,
 	})
 	if err != nil {
-		return s.explain("connect", "", sqlstore.NotSent{Err: err})
+		return s.explain("connect", "", conn.NotSent{Err: err})
 	}
 	if err := s.rehearse(ctx); err != nil {
 		s.lanes.Close()
@@ -102,13 +102,13 @@ func (s *Latches) open(ctx context.Context, db dialect.DB) error {
 }
 
 func (s *Latches) probe(ctx context.Context, db dialect.DB) (facts sqlstore.Facts, err error) {
-	conn, err := db.Conn(ctx)
+	pinned, err := db.Conn(ctx)
 	if err != nil {
-		return facts, s.explain("connect", "", sqlstore.NotSent{Err: err})
+		return facts, s.explain("connect", "", conn.NotSent{Err: err})
 	}
-	defer conn.Close()
-	err = s.d.Unshared(ctx, conn, func() (err error) {
-		facts, err = s.examine(ctx, db, conn)
+	defer pinned.Close()
+	err = s.d.Unshared(ctx, pinned, func() (err error) {
+		facts, err = s.examine(ctx, db, pinned)
 		return err
 	})
 	return facts, s.refusal(err)
@@ -139,7 +139,7 @@ func (s *Latches) refusal(err error) error {
 	if err == nil || sqlstore.IsRefusal(err) {
 		return err
 	}
-	return s.explain("probe", "", sqlstore.NotSent{Err: err})
+	return s.explain("probe", "", conn.NotSent{Err: err})
 }
 
 // rehearse runs a statement of each kind that the rights distinguish, on rows that are not there.

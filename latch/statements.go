@@ -3,7 +3,7 @@ package latch
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -12,7 +12,7 @@ import (
 // failover: see keep.
 func (s *server) look(ctx context.Context, row rows.Row) (rows.View, error) {
 	var v rows.View
-	err := s.read(ctx, "read", string(row.Name), func(ctx context.Context, on *sqlstore.Session) (err error) {
+	err := s.read(ctx, "read", string(row.Name), func(ctx context.Context, on *conn.Session) (err error) {
 		v, err = rows.LookAt(s.d, row, func(query string, args []any, dest ...any) error {
 			return on.QueryRow(ctx, query, args, dest...)
 		})
@@ -30,7 +30,7 @@ func (s *server) changed(
 	f func(context.Context, rows.Generation) (bool, error),
 ) (bool, error) {
 	found := false
-	err := s.write(ctx, verb, string(row.Name), func(ctx context.Context, on *sqlstore.Session) (err error) {
+	err := s.write(ctx, verb, string(row.Name), func(ctx context.Context, on *conn.Session) (err error) {
 		found, err = f(ctx, rows.Generation{Row: row, On: on, Text: s.d})
 		return err
 	})
@@ -65,7 +65,7 @@ func (s *server) reset(
 // create makes the row, or begins another generation in an expired one. Another process may be
 // first.
 func (s *server) create(ctx context.Context, row rows.Row, parties int, expired bool) error {
-	return s.write(ctx, "open", string(row.Name), func(ctx context.Context, on *sqlstore.Session) error {
+	return s.write(ctx, "open", string(row.Name), func(ctx context.Context, on *conn.Session) error {
 		g := rows.Generation{Row: row, On: on, Text: s.d}
 		if expired {
 			return g.Take(ctx, parties, s.kept)

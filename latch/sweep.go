@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"math/rand/v2"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/retry"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -27,7 +27,7 @@ func (s *Latches) Sweep(ctx context.Context, batch int) (removed int64, err erro
 	if batch <= 0 {
 		batch = usualBatch
 	}
-	removed, err = s.batches(ctx, batch, func(ctx context.Context, on *sqlstore.Session) (int64, error) {
+	removed, err = s.batches(ctx, batch, func(ctx context.Context, on *conn.Session) (int64, error) {
 		return rows.Sweep(ctx, on, s.d, batch)
 	})
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Latches) sweepParties(ctx context.Context, batch int) (removed int64, e
 		if live {
 			continue
 		}
-		n, err := s.batches(ctx, batch, func(ctx context.Context, on *sqlstore.Session) (int64, error) {
+		n, err := s.batches(ctx, batch, func(ctx context.Context, on *conn.Session) (int64, error) {
 			return rows.DropParties(ctx, on, s.d, of, batch)
 		})
 		removed += n
@@ -61,7 +61,7 @@ func (s *Latches) sweepParties(ctx context.Context, batch int) (removed int64, e
 func (s *Latches) nextParties(ctx context.Context, after lease.Owner) (lease.Owner, bool, bool, error) {
 	var id lease.Owner
 	var live, ok bool
-	err := s.read(ctx, "sweep", "", func(ctx context.Context, on *sqlstore.Session) (err error) {
+	err := s.read(ctx, "sweep", "", func(ctx context.Context, on *conn.Session) (err error) {
 		id, live, ok, err = rows.NextParties(ctx, on, s.d, after)
 		return err
 	})
@@ -73,11 +73,11 @@ func (s *Latches) nextParties(ctx context.Context, after lease.Owner) (lease.Own
 
 // batches repeats f until it removes less than a batch.
 func (s *Latches) batches(
-	ctx context.Context, batch int, f func(context.Context, *sqlstore.Session) (int64, error),
+	ctx context.Context, batch int, f func(context.Context, *conn.Session) (int64, error),
 ) (removed int64, err error) {
 	for {
 		var n int64
-		err := s.read(ctx, "sweep", "", func(ctx context.Context, on *sqlstore.Session) (err error) {
+		err := s.read(ctx, "sweep", "", func(ctx context.Context, on *conn.Session) (err error) {
 			n, err = f(ctx, on)
 			return err
 		})

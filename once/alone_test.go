@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
@@ -77,7 +77,7 @@ func TestNoReadFindsTheSameKeyOfAnotherTenant(t *testing.T) {
 					if !there {
 						continue
 					}
-					args = append(args[:2:2], []byte(ofTenant("n")), sqlstore.Micros(time.Hour), "1000")
+					args = append(args[:2:2], []byte(ofTenant("n")), conn.Micros(time.Hour), "1000")
 				}
 				if !there {
 					want = nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -74,44 +75,44 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 func (a *attempt) start(ctx context.Context) (*work, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.wait+slack)
 	defer cancel()
-	conn, err := a.o.db.Conn(ctx)
+	pinned, err := a.o.db.Conn(ctx)
 	if err != nil {
-		_, err = a.failed("connect", sqlstore.NotSent{Err: err})
+		_, err = a.failed("connect", conn.NotSent{Err: err})
 		return nil, err
 	}
-	if err := a.count(ctx, conn); err != nil {
-		_ = conn.Close()
+	if err := a.count(ctx, pinned); err != nil {
+		_ = pinned.Close()
 		return nil, err
 	}
 	if a.peek {
-		if err := a.look(ctx, conn); err != nil {
-			_ = conn.Close()
+		if err := a.look(ctx, pinned); err != nil {
+			_ = pinned.Close()
 			return nil, err
 		}
 	}
 	// A context that ends makes f's statements fail. It must not roll the transaction back at some
 	// moment, which could be that of the commit.
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
-	tx, err := a.begin(ctx, within, conn, cut)
+	tx, err := a.begin(ctx, within, pinned, cut)
 	if err != nil {
 		cut()
-		_ = conn.Close()
-		_, err = a.failed("begin", sqlstore.NotSent{Err: err})
+		_ = pinned.Close()
+		_, err = a.failed("begin", conn.NotSent{Err: err})
 		return nil, err
 	}
-	return &work{d: a.o.d, conn: conn, tx: tx, cut: cut}, nil
+	return &work{d: a.o.d, conn: pinned, tx: tx, cut: cut}, nil
 }
 
 // count looks before the transaction, where it locks nothing at any isolation. A repeat of a stored
 // key is answered all the same.
-func (a *attempt) count(ctx context.Context, conn *sql.Conn) error {
+func (a *attempt) count(ctx context.Context, pinned *sql.Conn) error {
 	most := a.o.cfg.MostPerTenant
 	if most == 0 {
 		return nil
 	}
-	n, err := countRows(ctx, lease.InTx(conn), a.o.d, a.row, most)
+	n, err := countRows(ctx, lease.InTx(pinned), a.o.d, a.row, most)
 	if err != nil {
-		_, err = a.failed("count the keys of the tenant of", sqlstore.NotSent{Err: err})
+		_, err = a.failed("count the keys of the tenant of", conn.NotSent{Err: err})
 	}
 	a.full = n >= most
 	return err

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
@@ -44,13 +45,13 @@ func (o *Once) open(ctx context.Context) error {
 }
 
 func (o *Once) probe(ctx context.Context) (facts sqlstore.Facts, err error) {
-	conn, err := o.db.Conn(ctx)
+	pinned, err := o.db.Conn(ctx)
 	if err != nil {
-		return facts, o.explain("connect", "", sqlstore.NotSent{Err: err})
+		return facts, o.explain("connect", "", conn.NotSent{Err: err})
 	}
-	defer conn.Close()
-	err = o.d.Unshared(ctx, conn, func() (err error) {
-		facts, err = o.d.Probe(ctx, conn)
+	defer pinned.Close()
+	err = o.d.Unshared(ctx, pinned, func() (err error) {
+		facts, err = o.d.Probe(ctx, pinned)
 		return err
 	})
 	if err == nil {

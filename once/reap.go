@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -37,14 +38,14 @@ func (o *Once) Sweep(ctx context.Context, batch int) (removed int64, err error) 
 
 // sweep with a batch of 0 only checks the privileges.
 func (o *Once) sweep(ctx context.Context, batch int) (removed int64, err error) {
-	conn, err := o.db.Conn(ctx)
+	pinned, err := o.db.Conn(ctx)
 	if err != nil {
-		return 0, o.explain("sweep", "", sqlstore.NotSent{Err: err})
+		return 0, o.explain("sweep", "", conn.NotSent{Err: err})
 	}
-	s := sqlstore.NewSession(conn)
+	s := conn.NewSession(pinned)
 	defer s.Discard()
 	if err := o.d.Setup(ctx, s); err != nil {
-		return 0, o.explain("sweep", "", sqlstore.NotSent{Err: err})
+		return 0, o.explain("sweep", "", conn.NotSent{Err: err})
 	}
 	for {
 		n, err := o.batch(ctx, s, batch)
@@ -55,7 +56,7 @@ func (o *Once) sweep(ctx context.Context, batch int) (removed int64, err error) 
 	}
 }
 
-func (o *Once) batch(ctx context.Context, s *sqlstore.Session, batch int) (int64, error) {
+func (o *Once) batch(ctx context.Context, s *conn.Session, batch int) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	for pauses, try := retry.Pauses(), 1; ; try++ {

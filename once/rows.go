@@ -3,6 +3,7 @@ package once
 import (
 	"context"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -12,7 +13,7 @@ import (
 func takeRow(ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlstore.OnceClaim) (
 	taken bool, err error,
 ) {
-	n, err := tx.Exec(ctx, d.Text("once-take"), c.ID(c.Fingerprint, sqlstore.Micros(c.Keep)))
+	n, err := tx.Exec(ctx, d.Text("once-take"), c.ID(c.Fingerprint, conn.Micros(c.Keep)))
 	return n > 0, err
 }
 
@@ -44,6 +45,6 @@ func confirmRow(ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlsto
 }
 
 // sweepRows removes up to batch expired rows that no transaction has locked.
-func sweepRows(ctx context.Context, s *sqlstore.Session, d sqlstore.Texts, batch int) (int64, error) {
+func sweepRows(ctx context.Context, s *conn.Session, d sqlstore.Texts, batch int) (int64, error) {
 	return s.Change(ctx, d.Text("once-sweep"), batch)
 }

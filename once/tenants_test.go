@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/once"
 )
@@ -19,7 +19,7 @@ func TestNoWriteTouchesTheSameKeyOfAnotherTenant(t *testing.T) {
 		}{
 			{"once-confirm", []any{[]byte("a"), []byte("k")}},
 			{"once-store", []any{[]byte("result"), []byte("a"), []byte("k")}},
-			{"once-take", []any{make([]byte, 32), sqlstore.Micros(time.Hour), []byte("a"), []byte("k")}},
+			{"once-take", []any{make([]byte, 32), conn.Micros(time.Hour), []byte("a"), []byte("k")}},
 		} {
 			r.Exec(t, `DELETE FROM {rowlock_once}`)
 			for _, tenant := range []string{"a", "b"} {

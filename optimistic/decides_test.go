@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -93,7 +94,7 @@ func TestEachSwapDecidesForItself(t *testing.T) {
 	})
 }
 
-func session(t *testing.T, e *testdb.Env) *sqlstore.Session {
+func session(t *testing.T, e *testdb.Env) *conn.Session {
 	t.Helper()
 	s := e.Session(t)
 	s.EraAt(eraStart)

@@ -3,6 +3,7 @@ package optimistic
 import (
 	"context"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -16,7 +17,7 @@ import (
 // All that is one transaction. If the insert were committed first and the token raised afterwards,
 // a client that dies between the two would leave a row with an old token, from which the next
 // holder would count.
-func (d swap) make(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (lease.Acquired, error) {
+func (d swap) make(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (lease.Acquired, error) {
 	var token int64
 	err := s.InTx(ctx, func() (err error) {
 		token, err = d.insert(ctx, s, r)
@@ -25,15 +26,15 @@ func (d swap) make(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequ
 	if err != nil {
 		return lease.Acquired{}, err
 	}
-	return (&sqlstore.Answer{State: sqlstore.StateMine, Token: token}).Acquired()
+	return (&sqlstore.Answer{State: sqlstore.StateMine, Token: token}).Acquired(nil)
 }
 
 // insert returns sqlstore.ErrRowShape if another was faster, or the server's error of a duplicate,
 // which is a conflict too.
-func (d swap) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (token int64, err error) {
+func (d swap) insert(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (token int64, err error) {
 	key, bucket := []byte(r.Key), lease.Bucket(r.Key)
-	res, err := s.Exec(ctx, d.Text("cas-insert"), key, sqlstore.Bytes(r.Owner), d.note(r),
-		sqlstore.Micros(r.TTL), bucket)
+	res, err := s.Exec(ctx, d.Text("cas-insert"), key, conn.Bytes(r.Owner), d.note(r),
+		conn.Micros(r.TTL), bucket)
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,7 +18,7 @@ import (
 // A row that another transaction has locked fails the whole transaction. Then each key is tried by
 // itself, and locked ones are left to the next sweep; after two of them, all the rest.
 func (d swap) reapBucket(
-	ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration,
+	ctx context.Context, s *conn.Session, bucket int, keys []string, retention time.Duration,
 ) (removed int64, err error) {
 	removed, err = d.reap(ctx, s, bucket, keys, retention)
 	if !d.isConflict(err) || d.OneWriter {
@@ -39,7 +39,7 @@ func (d swap) reapBucket(
 }
 
 func (d swap) reap(
-	ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration,
+	ctx context.Context, s *conn.Session, bucket int, keys []string, retention time.Duration,
 ) (removed int64, err error) {
 	err = s.InTx(ctx, func() error {
 		removed, err = d.reapIn(ctx, s, bucket, keys, retention)
@@ -52,10 +52,10 @@ func (d swap) reap(
 }
 
 func (d swap) reapIn(
-	ctx context.Context, s *sqlstore.Session, bucket int, keys []string, retention time.Duration,
+	ctx context.Context, s *conn.Session, bucket int, keys []string, retention time.Duration,
 ) (int64, error) {
 	var highest int64
-	dead := []any{d.List(keys), sqlstore.Micros(retention)}
+	dead := []any{d.List(keys), conn.Micros(retention)}
 	if d.OneWriter { // a transaction that reads first may be unable to write
 		if _, err := s.Exec(ctx, d.Text("floor-raise"), 0, bucket); err != nil {
 			return 0, err
@@ -72,7 +72,7 @@ func (d swap) reapIn(
 
 // raiseFloor reads the floor back, because to delete a row above a floor that did not rise would
 // let its token be granted again.
-func (d swap) raiseFloor(ctx context.Context, s *sqlstore.Session, bucket int, to int64) error {
+func (d swap) raiseFloor(ctx context.Context, s *conn.Session, bucket int, to int64) error {
 	if _, err := s.Exec(ctx, d.Text("floor-raise"), to, bucket); err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func (d swap) raiseFloor(ctx context.Context, s *sqlstore.Session, bucket int, t
 }
 
 // DropDead removes dead tickets one by one, because a batch would have to be locked in order.
-func (d swap) DropDead(ctx context.Context, s *sqlstore.Session, tickets []lease.Lease, retention int64) error {
+func (d swap) DropDead(ctx context.Context, s *conn.Session, tickets []lease.Lease, retention int64) error {
 	for _, t := range tickets {
-		if _, err := s.Exec(ctx, d.Text("cas-drop-dead"), []byte(t.Key), sqlstore.Bytes(t.Owner),
+		if _, err := s.Exec(ctx, d.Text("cas-drop-dead"), []byte(t.Key), conn.Bytes(t.Owner),
 			retention); err != nil {
 			return err
 		}

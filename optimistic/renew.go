@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -28,7 +29,7 @@ var errUntried = fmt.Errorf("%w: renewing took too long, behind leases that are 
 // the batch until they are unlocked.
 //
 // SQLite's own renewal takes no row locks.
-func (d swap) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+func (d swap) Renew(ctx context.Context, s *conn.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	if d.OneWriter {
 		return d.Database.Renew(ctx, s, reqs)
 	}
@@ -49,19 +50,19 @@ func (d swap) isConflict(err error) bool {
 	return err != nil && sqlstore.Judge(d, err).Class == sqlstore.Conflict
 }
 
-func (d swap) extend(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) error {
+func (d swap) extend(ctx context.Context, s *conn.Session, reqs []lease.RenewRequest) error {
 	_, err := s.Exec(ctx, d.Text("cas-renew"), list(reqs))
 	return err
 }
 
 func list(reqs []lease.RenewRequest) string {
-	return sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return sqlstore.Micros(r.TTL) })
+	return sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return conn.Micros(r.TTL) })
 }
 
 // extendTogether extends those at these places in one statement, or one by one if one of them is
 // locked.
 func (d swap) extendTogether(
-	ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, at []int, tried []error,
+	ctx context.Context, s *conn.Session, reqs []lease.RenewRequest, at []int, tried []error,
 ) error {
 	if len(at) == 0 {
 		return nil
@@ -92,7 +93,7 @@ func inKeyOrder(reqs []lease.RenewRequest) []lease.RenewRequest {
 // locked ones cannot always keep the same others from being tried. It notes each result: nil, a
 // conflict, or errUntried.
 func (d swap) extendEach(
-	ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, at []int, tried []error,
+	ctx context.Context, s *conn.Session, reqs []lease.RenewRequest, at []int, tried []error,
 ) error {
 	began := time.Now()
 	for _, n := range rand.Perm(len(at)) {
@@ -118,17 +119,17 @@ func (d swap) hasTime(ctx context.Context) bool {
 // outcomes reads all of the rows. One whose expiry is no time counts as expired, as it does for
 // those who take it, and costs the others nothing.
 func (d swap) outcomes(
-	ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, tried []error, sent time.Time,
+	ctx context.Context, s *conn.Session, reqs []lease.RenewRequest, tried []error, sent time.Time,
 ) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, len(reqs))
-	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(row sqlstore.Columns) error {
+	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(row conn.Columns) error {
 		var n int
 		var remaining, clock int64
-		if err := row.Scan(&n, &remaining, &clock); err != nil && !sqlstore.IsBad(err) {
+		if err := row.Scan(&n, &remaining, &clock); err != nil && !conn.IsBad(err) {
 			return err
 		}
 		least := reqs[n-1].TTL - time.Since(sent) - slack
-		out[n-1] = outcome(tried[n-1], sqlstore.Duration(remaining), least, sqlstore.Duration(clock))
+		out[n-1] = outcome(tried[n-1], conn.Duration(remaining), least, conn.Duration(clock))
 		return nil
 	})
 	return out, err

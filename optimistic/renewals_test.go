@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -18,7 +19,7 @@ func TestEachRenewalDecidesForItself(t *testing.T) {
 		}
 		had := lease.Lease{Key: "k", Owner: holder, Token: 5}
 		list := sqlstore.RenewList([]lease.RenewRequest{{Lease: had, TTL: time.Hour}},
-			func(r lease.RenewRequest) int64 { return sqlstore.Micros(r.TTL) })
+			func(r lease.RenewRequest) int64 { return conn.Micros(r.TTL) })
 		on := session(t, e)
 		const past = "expires_at = {now} - {second}"
 		for set, want := range map[string]struct{ renewed, found int64 }{
@@ -37,9 +38,9 @@ func TestEachRenewalDecidesForItself(t *testing.T) {
 	})
 }
 
-func looked(t *testing.T, e *testdb.Env, on *sqlstore.Session, list string) (found int64) {
+func looked(t *testing.T, e *testdb.Env, on *conn.Session, list string) (found int64) {
 	t.Helper()
-	ok(t, on.Query(t.Context(), e.Dialect.Text("cas-renew-look"), []any{list}, func(row sqlstore.Columns) error {
+	ok(t, on.Query(t.Context(), e.Dialect.Text("cas-renew-look"), []any{list}, func(row conn.Columns) error {
 		found++
 		var n, remaining, clock int64
 		return row.Scan(&n, &remaining, &clock)

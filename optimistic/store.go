@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
@@ -112,7 +112,7 @@ func NewContext(
 		}
 	}
 	limit := db.Stats().MaxOpenConnections
-	lanes, err := lane.Count(set.lanes, lane.Single, of.Lanes(), limit, 1)
+	lanes, err := conn.Count(set.lanes, conn.Single, of.Lanes(), limit, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -43,7 +44,7 @@ func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
 
 // Setup bounds the wait for a locked row. A session that is shared behind a pooler is left as it
 // is.
-func (d swap) Setup(ctx context.Context, s *sqlstore.Session) error {
+func (d swap) Setup(ctx context.Context, s *conn.Session) error {
 	if err := d.Database.Setup(ctx, s); err != nil {
 		return err
 	}
@@ -79,8 +80,8 @@ type seen struct {
 // clock when it was read.
 func (r seen) free() bool { return r.State == sqlstore.StateFree || r.State == sqlstore.StateLocked }
 
-func (d swap) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (row seen, err error) {
-	err = s.QueryRow(ctx, d.Text("cas-look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
+func (d swap) look(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (row seen, err error) {
+	err = s.QueryRow(ctx, d.Text("cas-look"), []any{conn.Bytes(r.Owner), []byte(r.Key)},
 		append(row.Dest(), &row.owner, &row.expires)...)
 	return row, err
 }
@@ -88,7 +89,7 @@ func (d swap) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequ
 // Acquire reads the row and takes it if it is free and still as it was read. A refused caller only
 // reads. The strategy does not matter, because there is one order.
 func (d swap) Acquire(
-	ctx context.Context, s *sqlstore.Session, _ sqlstore.Strategy, r lease.AcquireRequest,
+	ctx context.Context, s *conn.Session, _ sqlstore.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
 	row, err := d.look(ctx, s, r)
 	switch {
@@ -97,12 +98,12 @@ func (d swap) Acquire(
 	case err != nil:
 		return lease.Acquired{}, err
 	case !row.free():
-		return row.Acquired()
+		return row.Acquired(nil)
 	}
 	n, err := d.take(ctx, s, r, row)
 	switch {
 	case err == nil && n == 1:
-		return (&sqlstore.Answer{State: sqlstore.StateMine, Token: s.Next(row.Token)}).Acquired()
+		return (&sqlstore.Answer{State: sqlstore.StateMine, Token: s.Next(row.Token)}).Acquired(nil)
 	case err != nil && sqlstore.Judge(d, err).Class != sqlstore.Conflict:
 		return lease.Acquired{}, err
 	}
@@ -110,9 +111,9 @@ func (d swap) Acquire(
 }
 
 // take writes the row if it is as it was read, and still free by the clock.
-func (d swap) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, row seen) (int64, error) {
+func (d swap) take(ctx context.Context, s *conn.Session, r lease.AcquireRequest, row seen) (int64, error) {
 	section, args := "cas-take-free", []any{
-		sqlstore.Bytes(r.Owner), d.note(r), sqlstore.Micros(r.TTL),
+		conn.Bytes(r.Owner), d.note(r), conn.Micros(r.TTL),
 		row.Token + 1, []byte(r.Key), row.Token,
 	}
 	if row.owner != nil {
@@ -130,7 +131,7 @@ func (d swap) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequ
 // that beaten does not wait again. In a file all writes wait for one another, so that a locked row
 // says less and is asked for again.
 func (d swap) beaten(
-	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, was seen, failed error,
+	ctx context.Context, s *conn.Session, r lease.AcquireRequest, was seen, failed error,
 ) (lease.Acquired, error) {
 	row, err := d.look(ctx, s, r)
 	switch {
@@ -139,13 +140,13 @@ func (d swap) beaten(
 	case err != nil:
 		return lease.Acquired{}, err
 	case !row.free():
-		return row.Acquired()
+		return row.Acquired(nil)
 	case failed == nil:
 		return lease.Acquired{}, sqlstore.ErrRowShape // taken and released since
 	case row.State == sqlstore.StateLocked && row.Token == was.Token && !d.OneWriter:
 		return lease.Acquired{}, nil
 	case row.State == sqlstore.StateLocked:
-		return row.Acquired()
+		return row.Acquired(nil)
 	}
 	return lease.Acquired{}, failed
 }
@@ -162,7 +163,7 @@ func (d swap) note(r lease.AcquireRequest) any {
 // can take it until tx ends. Two transactions of one holder therefore take turns, while a shared
 // lock would let them run side by side.
 func (d swap) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
-	n, err := tx.Exec(ctx, d.Text("cas-fence"), []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token})
+	n, err := tx.Exec(ctx, d.Text("cas-fence"), []any{[]byte(r.Key), conn.Bytes(r.Owner), r.Token})
 	if err == nil && n == 0 {
 		return sql.ErrNoRows
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -13,7 +14,7 @@ import (
 // Acquire tries in the strategy's order: a row that is free takes one round trip. It reads a row
 // that is not.
 func (d *database) Acquire(
-	ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, r lease.AcquireRequest,
+	ctx context.Context, s *conn.Session, strategy sqlstore.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
 	if strategy == sqlstore.Insert {
 		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) &&
@@ -29,7 +30,7 @@ func (d *database) Acquire(
 
 // look answers for a row that is held, creates one that is absent, and takes one that is free or
 // expired.
-func (d *database) look(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+func (d *database) look(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (
 	lease.Acquired, error,
 ) {
 	a, err := d.read(ctx, s, r)
@@ -45,31 +46,25 @@ func (d *database) look(ctx context.Context, s *sqlstore.Session, r lease.Acquir
 	case err == nil && a.State == sqlstore.StateLocked:
 		out, err = d.update(ctx, s, "acquire-expired", r, []byte(r.Key))
 	default:
-		return answered(a, err)
+		return a.Acquired(err)
 	}
 	if !errors.Is(err, errNotTaken) {
 		return out, err
 	}
-	return answered(d.read(ctx, s, r))
+	a, err = d.read(ctx, s, r)
+	return a.Acquired(err)
 }
 
-func answered(a sqlstore.Answer, err error) (lease.Acquired, error) {
-	if err != nil {
-		return lease.Acquired{}, err
-	}
-	return a.Acquired()
-}
-
-func (d *database) read(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+func (d *database) read(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (
 	a sqlstore.Answer, err error,
 ) {
-	err = s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
+	err = s.QueryRow(ctx, d.Text("look"), []any{conn.Bytes(r.Owner), []byte(r.Key)},
 		a.Dest()...)
 	return a, err
 }
 
 // take gives a free row to the request's owner.
-func (d *database) take(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+func (d *database) take(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (
 	lease.Acquired, error,
 ) {
 	key := []byte(r.Key)
@@ -77,9 +72,9 @@ func (d *database) take(ctx context.Context, s *sqlstore.Session, r lease.Acquir
 }
 
 func (d *database) update(
-	ctx context.Context, s *sqlstore.Session, section string, r lease.AcquireRequest, keys ...any,
+	ctx context.Context, s *conn.Session, section string, r lease.AcquireRequest, keys ...any,
 ) (lease.Acquired, error) {
-	args := append([]any{sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL)}, keys...)
+	args := append([]any{conn.Bytes(r.Owner), []byte(r.Note), conn.Micros(r.TTL)}, keys...)
 	res, err := s.Exec(ctx, d.Text(section), args...)
 	if isLockWait(err) {
 		return lease.Acquired{}, errNotTaken
@@ -87,11 +82,11 @@ func (d *database) update(
 	return granted(res, err)
 }
 
-func (d *database) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+func (d *database) insert(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (
 	lease.Acquired, error,
 ) {
 	return granted(s.Exec(ctx, d.Text("acquire-insert"),
-		[]byte(r.Key), sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL),
+		[]byte(r.Key), conn.Bytes(r.Owner), []byte(r.Note), conn.Micros(r.TTL),
 		lease.Bucket(r.Key), []byte(r.Key)))
 }
 
@@ -111,8 +106,5 @@ func granted(res sql.Result, err error) (lease.Acquired, error) {
 		return lease.Acquired{}, err
 	}
 	token, err := res.LastInsertId()
-	if err != nil {
-		return lease.Acquired{}, err
-	}
-	return (&sqlstore.Answer{State: sqlstore.StateMine, Token: token}).Acquired()
+	return (&sqlstore.Answer{State: sqlstore.StateMine, Token: token}).Acquired(err)
 }

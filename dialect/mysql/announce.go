@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -45,7 +45,7 @@ func list(names []string) string {
 // Announce wakes the sessions next to the root. They hear that any key may be free, because
 // KILL QUERY carries no message.
 func (d *database) Announce(
-	ctx context.Context, s *sqlstore.Session, channel string, _ []string,
+	ctx context.Context, s *conn.Session, channel string, _ []string,
 ) error {
 	names, err := d.listeners(ctx, s, below(addresses(channel, lease.Owner{}), -1))
 	if err != nil {
@@ -55,13 +55,13 @@ func (d *database) Announce(
 }
 
 // listeners returns those of names under which a session listens.
-func (d *database) listeners(ctx context.Context, s *sqlstore.Session, names []string) (
+func (d *database) listeners(ctx context.Context, s *conn.Session, names []string) (
 	listen []string, err error,
 ) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	err = s.Query(ctx, d.Text("listeners"), []any{list(names)}, func(r sqlstore.Columns) error {
+	err = s.Query(ctx, d.Text("listeners"), []any{list(names)}, func(r conn.Columns) error {
 		var n int64
 		err := r.Scan(&n)
 		if err == nil && n >= 1 && n <= int64(len(names)) {
@@ -74,14 +74,14 @@ func (d *database) listeners(ctx context.Context, s *sqlstore.Session, names []s
 
 // Wake chooses the processes in one statement and wakes each in another.
 func (d *database) Wake(
-	ctx context.Context, s *sqlstore.Session, channel string, process lease.Owner, keys []string,
+	ctx context.Context, s *conn.Session, channel string, process lease.Owner, keys []string,
 ) error {
 	var names []string
 	all := false
 	seen := make(map[lease.Owner]bool)
-	from := sqlstore.Bytes(process)
+	from := conn.Bytes(process)
 	err := s.Query(ctx, d.Text("wake"), []any{channel, from, channel, from, d.List(keys)},
-		func(r sqlstore.Columns) error {
+		func(r conn.Columns) error {
 			var chosen lease.Owner
 			var waiter []byte
 			err := r.Scan(&waiter)
@@ -105,7 +105,7 @@ func (d *database) Wake(
 // ring ends the wait of each session. The server looks the session up by its lock in the statement
 // that kills, so that no number can be stale. 1094: the session has ended. 1095: it is another
 // user's, and its process polls. 1317: this session was woken itself.
-func (d *database) ring(ctx context.Context, s *sqlstore.Session, names []string) error {
+func (d *database) ring(ctx context.Context, s *conn.Session, names []string) error {
 	var refused error
 	for _, name := range names {
 		_, err := s.Conn().ExecContext(ctx, `KILL QUERY IS_USED_LOCK('`+name+`')`)

@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -11,7 +12,7 @@ import (
 // those that can be changed. If that did not change all of them, a third finds out which it
 // changed. None of these leaves anything locked, so a client may vanish between any two of them.
 func (d *database) Apply(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, all bool,
 ) ([]sqlstore.Applied, error) {
 	out, err := sqlstore.Look(ctx, s, d, changes)
 	if err != nil || all && sqlstore.Hopeless(out) {
@@ -29,7 +30,7 @@ func (d *database) Apply(
 
 // apply changes what it can. What was tried with a token that the row does not have is tried once
 // more with the row's.
-func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error {
+func (d *database) apply(ctx context.Context, s *conn.Session, t *try) error {
 	if err := d.applySome(ctx, s, t); err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (d *database) apply(ctx context.Context, s *sqlstore.Session, t *try) error
 // applySome changes what it can. A count of all rows needs no further evidence: every row that the
 // statement changes belongs to one change, and no two changes are for one key, so each has changed
 // its own row.
-func (d *database) applySome(ctx context.Context, s *sqlstore.Session, t *try) error {
+func (d *database) applySome(ctx context.Context, s *conn.Session, t *try) error {
 	batch := newBatch()
 	rows, err := s.Change(ctx, d.Text("apply"), batch[:], sqlstore.ChangeList(t.changes))
 	switch {
@@ -63,7 +64,7 @@ func (d *database) applySome(ctx context.Context, s *sqlstore.Session, t *try) e
 
 // ApplyWithin reads nothing first: a slot is rarely lost, and its token is known.
 func (d *database) ApplyWithin(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, within *sqlstore.Within,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, within *sqlstore.Within,
 ) ([]sqlstore.Applied, error) {
 	out := make([]sqlstore.Applied, len(changes))
 	for i := range out {
@@ -83,7 +84,7 @@ func (d *database) ApplyWithin(
 }
 
 // applyAll changes every row or none. Any other count would break the statement's own promise.
-func (d *database) applyAll(ctx context.Context, s *sqlstore.Session, t *try) error {
+func (d *database) applyAll(ctx context.Context, s *conn.Session, t *try) error {
 	rows, err := s.Change(ctx, d.Text("apply-all"), sqlstore.ChangeList(t.changes), len(t.changes))
 	switch {
 	case err != nil:
@@ -107,7 +108,7 @@ func (d *database) applyAll(ctx context.Context, s *sqlstore.Session, t *try) er
 // ApplyAny reads the rows, and takes n of those that can be taken in one more statement. A single
 // one is named by the statement's insert id, and several by its note.
 func (d *database) ApplyAny(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, n int,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, n int,
 	within *sqlstore.Within,
 ) ([]sqlstore.Applied, error) {
 	out, err := sqlstore.Look(ctx, s, d, changes)
@@ -153,7 +154,7 @@ func (t *try) madeOne(number int64, err error) error {
 
 // madeSome answers the changes that the statement has noted.
 func (d *database) madeSome(
-	ctx context.Context, s *sqlstore.Session, t *try, batch [16]byte, count int64,
+	ctx context.Context, s *conn.Session, t *try, batch [16]byte, count int64,
 ) error {
 	note, _, err := d.readApplied(ctx, s, sqlstore.Keys(t.changes))
 	if err != nil {
@@ -171,13 +172,13 @@ func (d *database) madeSome(
 // try is the part of a batch that is worth a write: its changes, each with the token that its row
 // must have, and where each is answered.
 type try struct {
-	session *sqlstore.Session
+	session *conn.Session
 	changes []sqlstore.Change
 	at      []int
 	out     []sqlstore.Applied
 }
 
-func tries(s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied) *try {
+func tries(s *conn.Session, changes []sqlstore.Change, out []sqlstore.Applied) *try {
 	t := &try{session: s, out: out}
 	for i, c := range changes {
 		if out[i].Outcome == sqlstore.Possible {
@@ -222,7 +223,7 @@ func (t *try) done(c *sqlstore.Change) sqlstore.Applied {
 }
 
 // Create makes rows in one statement, and reads the tokens they have got.
-func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) (
+func (d *database) Create(ctx context.Context, s *conn.Session, changes []sqlstore.Change) (
 	[]sqlstore.Applied, error,
 ) {
 	out := make([]sqlstore.Applied, len(changes))
@@ -254,7 +255,7 @@ func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sq
 // requesters'. If the statement before did not make all rows, an earlier try may have made one of
 // them, and its commit was not acknowledged. One commit covers all.
 func (d *database) confirmMade(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, rows []sqlstore.Row,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, rows []sqlstore.Row,
 ) error {
 	for i := range rows {
 		c := &changes[i]

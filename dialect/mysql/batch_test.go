@@ -9,6 +9,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	driving "github.com/go-sql-driver/mysql"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -187,7 +188,7 @@ func TestABatchCountsTheSameWithClientFoundRows(t *testing.T) {
 			}
 			defer pool.Close()
 			s.Exec(t, `DELETE FROM {rowlock}`)
-			session := sqlstore.NewSession(s.conn(pool))
+			session := conn.NewSession(s.conn(pool))
 			session.EraAt(0)
 			s.takeAndRelease(t, session)
 		}
@@ -196,7 +197,7 @@ func TestABatchCountsTheSameWithClientFoundRows(t *testing.T) {
 
 // takeAndRelease makes two rows, releases one of them twice, and the other in the same batch: with
 // the very values that the row had, as it has if all comes within a microsecond.
-func (s *server) takeAndRelease(t *testing.T, session *sqlstore.Session) {
+func (s *server) takeAndRelease(t *testing.T, session *conn.Session) {
 	ctx, us := t.Context(), lease.NewOwner()
 	if err := s.Dialect.Setup(ctx, session); err != nil {
 		t.Fatal(err)

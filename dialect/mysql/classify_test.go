@@ -16,6 +16,7 @@ import (
 	driving "github.com/go-sql-driver/mysql"
 
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -281,7 +282,7 @@ func TestErrorsOfARealServerAreClassified(t *testing.T) {
 				}
 				wantVerdict(t, s.Dialect, err, p.class, p.as)
 				wantVerdict(t, s.Dialect, fmt.Errorf("wrapped: %w", err), p.class, p.as)
-				if v := sqlstore.Judge(s.Dialect, sqlstore.NotSent{Err: err}); v.Class == sqlstore.Unknown {
+				if v := sqlstore.Judge(s.Dialect, conn.NotSent{Err: err}); v.Class == sqlstore.Unknown {
 					t.Errorf("an error before anything was sent is %s", v.Class)
 				}
 			})
@@ -295,7 +296,7 @@ func TestAConnectionThatIsRefusedIsWorthAnother(t *testing.T) {
 		pool := s.as(`WITH MAX_USER_CONNECTIONS 1`)
 		s.conn(pool)
 		err := pool.PingContext(t.Context())
-		if v := sqlstore.Judge(s.Dialect, sqlstore.NotSent{Err: err}); err == nil || v.Class != sqlstore.Unfit || !v.Class.Retry() || v.Class.Good() {
+		if v := sqlstore.Judge(s.Dialect, conn.NotSent{Err: err}); err == nil || v.Class != sqlstore.Unfit || !v.Class.Retry() || v.Class.Good() {
 			t.Errorf("%v is %s", err, v.Class)
 		}
 	})

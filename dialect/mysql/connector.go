@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/tell"
 )
 
@@ -92,15 +92,15 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, ok := got.(conn)
+	all, ok := got.(driverConn)
 	if !ok || below == nil {
 		return got, nil
 	}
 	return &limited{all, below}, nil
 }
 
-// conn is what database/sql asks a connection of go-sql-driver for.
-type conn interface {
+// driverConn is what database/sql asks a connection of go-sql-driver for.
+type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -114,7 +114,7 @@ type conn interface {
 
 // limited is a connection with what it is made of.
 type limited struct {
-	conn
+	driverConn
 	below net.Conn
 }
 
@@ -123,7 +123,7 @@ func (l *limited) limit(end time.Time) {
 }
 
 // limit has the session end what it runs by a deadline, if it is one of Connector's.
-func limit(s *sqlstore.Session) error {
+func limit(s *conn.Session) error {
 	return s.Conn().Raw(func(c any) error {
 		if l, ok := c.(*limited); ok {
 			s.Limit, s.Severed = l.limit, severed

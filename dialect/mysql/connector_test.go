@@ -14,6 +14,7 @@ import (
 
 	driving "github.com/go-sql-driver/mysql"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
@@ -35,7 +36,7 @@ func eachServer(t *testing.T, f func(t *testing.T, cfg *driving.Config)) {
 }
 
 // sessionOf sets up a session on a connection of cfg by mysql.Connector.
-func sessionOf(t *testing.T, cfg *driving.Config) *sqlstore.Session {
+func sessionOf(t *testing.T, cfg *driving.Config) *conn.Session {
 	t.Helper()
 	c, err := mysql.Connector(cfg)
 	if err != nil {
@@ -43,11 +44,11 @@ func sessionOf(t *testing.T, cfg *driving.Config) *sqlstore.Session {
 	}
 	pool := sql.OpenDB(c)
 	t.Cleanup(func() { _ = pool.Close() })
-	conn, err := pool.Conn(t.Context())
+	pinned, err := pool.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sqlstore.NewSession(conn)
+	s := conn.NewSession(pinned)
 	t.Cleanup(s.Discard)
 	if err := sqlstore.Of(mysql.New()).Setup(t.Context(), s); err != nil {
 		t.Fatal(err)

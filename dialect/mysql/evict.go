@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -18,7 +19,7 @@ import (
 // whose transaction ends between the two loses its connection for nothing: that costs one round
 // trip, to a client whose transaction was that old.
 func (d *database) EndBlockers(
-	ctx context.Context, s *sqlstore.Session, row sqlstore.Expired, waiter int64,
+	ctx context.Context, s *conn.Session, row sqlstore.Expired, waiter int64,
 	least time.Duration,
 ) ([]sqlstore.Blocker, error) {
 	section := "evict-mysql"
@@ -26,7 +27,7 @@ func (d *database) EndBlockers(
 		section = "evict-mariadb"
 	}
 	found, err := sqlstore.Blockers(ctx, s, row.Section(d, section),
-		[]any{sqlstore.Micros(least), waiter, []byte(row.Key)})
+		[]any{conn.Micros(least), waiter, []byte(row.Key)})
 	if err != nil {
 		return nil, err
 	}

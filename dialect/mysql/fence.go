@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -14,12 +14,12 @@ import (
 func (d *database) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
 	var remaining int64
 	sent := time.Now()
-	err := tx.QueryOne(ctx, d.Text("fence"), []any{[]byte(r.Key), sqlstore.Bytes(r.Owner), r.Token},
+	err := tx.QueryOne(ctx, d.Text("fence"), []any{[]byte(r.Key), conn.Bytes(r.Owner), r.Token},
 		&remaining)
-	if err != nil || r.TTL <= 0 || sqlstore.Duration(remaining)-time.Since(sent) > r.TTL-r.TTL/3 {
+	if err != nil || r.TTL <= 0 || conn.Duration(remaining)-time.Since(sent) > r.TTL-r.TTL/3 {
 		return err
 	}
-	_, err = tx.Exec(ctx, d.Text("fence-extend"), []any{sqlstore.Micros(r.TTL), []byte(r.Key)})
+	_, err = tx.Exec(ctx, d.Text("fence-extend"), []any{conn.Micros(r.TTL), []byte(r.Key)})
 	if d.mayNotWrite(err) {
 		return nil // the locked row is the fence; renewal goes on beside it
 	}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // History has the session keep it, and reads what is known of it.
 func (d *database) History(
-	ctx context.Context, s *sqlstore.Session, _ *sqlstore.Opened,
+	ctx context.Context, s *conn.Session, _ *sqlstore.Opened,
 ) (h sqlstore.History, err error) {
 	section := "era-session"
 	if s.Flavor == mariaDB {
@@ -29,6 +30,6 @@ const overflows = "9223372036854775807"
 // EraText is a number that overflows in any other session: a proxy may send each statement to
 // another server, or to one that was restored meanwhile, and nothing tells a client so. An overflow
 // is an error whatever the sql_mode is.
-func (d *database) EraText(_ *sqlstore.Session, h sqlstore.History) string {
+func (d *database) EraText(_ *conn.Session, h sqlstore.History) string {
 	return fmt.Sprintf("IF(@rowlock_history = x'%x', %d, "+overflows+")", h.Name, h.Newest)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -14,12 +15,12 @@ import (
 const maxSeconds = 365 * 24 * 60 * 60
 
 func seconds(d time.Duration) int64 {
-	return min(maxSeconds, max(1, sqlstore.RoundUp(d, time.Second)))
+	return min(maxSeconds, max(1, conn.RoundUp(d, time.Second)))
 }
 
 // silence sets MariaDB's idle_transaction_timeout, or MySQL's wait_timeout, which limits any
 // silence. Both count in seconds.
-func (d *database) silence(ctx context.Context, s *sqlstore.Session, limit time.Duration) error {
+func (d *database) silence(ctx context.Context, s *conn.Session, limit time.Duration) error {
 	variable := "wait_timeout"
 	if s.Flavor == mariaDB {
 		variable = "idle_transaction_timeout"
@@ -38,7 +39,7 @@ func (d *database) silence(ctx context.Context, s *sqlstore.Session, limit time.
 // list of values, whatever index it is told to use. At REPEATABLE READ every row that it reads
 // stays locked.
 func (d *database) LockRows(table, column string, n int, wait time.Duration) string {
-	ms := max(1, sqlstore.RoundUp(wait, time.Millisecond))
+	ms := max(1, conn.RoundUp(wait, time.Millisecond))
 	return fmt.Sprintf(
 		`/*M! SET STATEMENT max_statement_time = %d.%03d, innodb_lock_wait_timeout = %d FOR */ `,
 		ms/1000, ms%1000, seconds(wait)+1) +

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -29,7 +30,7 @@ const (
 // and every SLEEP of the server with it; see decision 0039.
 type listener struct {
 	d       *database
-	s       *sqlstore.Session
+	s       *conn.Session
 	pool    sqlstore.Pool
 	channel string
 	process lease.Owner // zero: it hears what is announced to all
@@ -45,7 +46,7 @@ type listener struct {
 
 // doorkeeper has the session that holds the lock for which all listeners wait: most have none.
 type doorkeeper struct {
-	door  *sqlstore.Session
+	door  *conn.Session
 	asked time.Time // when the door was last seen to be alive
 }
 
@@ -118,7 +119,7 @@ func (e *listener) hold() {
 }
 
 func (e *listener) end() {
-	for _, s := range []*sqlstore.Session{e.s, e.door} {
+	for _, s := range []*conn.Session{e.s, e.door} {
 		if s != nil {
 			s.Discard()
 		}
@@ -126,12 +127,12 @@ func (e *listener) end() {
 	e.s, e.door = nil, nil
 }
 
-func (e *listener) session(ctx context.Context) (*sqlstore.Session, error) {
-	conn, err := e.pool.Conn(ctx)
+func (e *listener) session(ctx context.Context) (*conn.Session, error) {
+	pinned, err := e.pool.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := sqlstore.NewSession(conn)
+	s := conn.NewSession(pinned)
 	if err := setup(ctx, s); err != nil {
 		s.Discard()
 		return nil, err
@@ -166,7 +167,7 @@ func (e *listener) begin(ctx context.Context) error {
 
 // setup has the server end the session soon if this process is stopped. A limit on statements must
 // not end the wait, and the wait is no slow statement.
-func setup(ctx context.Context, s *sqlstore.Session) error {
+func setup(ctx context.Context, s *conn.Session) error {
 	version, _, err := meet(ctx, s.Conn())
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"embed"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
@@ -20,7 +21,7 @@ func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opt
 
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
 	d := &database{Base: sqlstore.Base{
-		Sections: text, Note: sqlstore.AsBytes, TTL: sqlstore.Micros,
+		Sections: text, Note: sqlstore.AsBytes, TTL: conn.Micros,
 		Waiters: waiters,
 	}, settings: s}
 	return d, sqlstore.Features{

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -21,7 +22,7 @@ const hangUp = 300 * time.Millisecond
 func (d *database) ClaimOnce(
 	ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration,
 ) (sqlstore.OnceRow, error) {
-	seconds := int(sqlstore.RoundUp(wait, time.Second))
+	seconds := int(conn.RoundUp(wait, time.Second))
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+hangUp)
 	defer cancel()
 	text := strings.Replace(d.Text("once-claim"), "@wait", strconv.Itoa(seconds), 1)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -13,15 +13,15 @@ func door(channel string) string { return channel + "_door" }
 
 // Release clears the owner of one row, and reports whether another process waits for it. While no
 // process listens it does not look for one that waits.
-func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (
+func (d *database) Release(ctx context.Context, s *conn.Session, l lease.Lease) (
 	lease.Released, error,
 ) {
 	key, looks := []byte(l.Key), s.Heard
 	section, args := "release", []any{door(s.Channel)}
 	if looks {
-		section, args = "release-awaited", append(args, key, sqlstore.Bytes(s.Process))
+		section, args = "release-awaited", append(args, key, conn.Bytes(s.Process))
 	}
-	args = append(args, key, sqlstore.Bytes(l.Owner), l.Token)
+	args = append(args, key, conn.Bytes(l.Owner), l.Token)
 	res, err := s.Exec(ctx, d.Text(section), args...)
 	if err := changed(res, err); err != nil {
 		if errors.Is(err, errNotTaken) {
@@ -41,8 +41,8 @@ func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lea
 }
 
 // awaited is asked once the lease has been released. An error is a hint that is not sent.
-func (d *database) awaited(ctx context.Context, s *sqlstore.Session, key string) (waits bool) {
+func (d *database) awaited(ctx context.Context, s *conn.Session, key string) (waits bool) {
 	err := s.QueryRow(ctx, d.Text("awaited"),
-		[]any{sqlstore.Bytes(s.Process), d.List([]string{key})}, &waits)
+		[]any{conn.Bytes(s.Process), d.List([]string{key})}, &waits)
 	return err == nil && waits
 }

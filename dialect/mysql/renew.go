@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -12,7 +13,7 @@ import (
 // Renew extends in one statement what no other transaction has locked. If that did not extend
 // everything, two more statements find the outcome of each. None of them leaves anything locked, so
 // a client may vanish between any two of them.
-func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) (
+func (d *database) Renew(ctx context.Context, s *conn.Session, reqs []lease.RenewRequest) (
 	[]lease.Renewed, error,
 ) {
 	res, err := s.Exec(ctx, d.Text("renew"), sqlstore.RenewList(reqs, ttlOf))
@@ -28,12 +29,12 @@ func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.
 		return out, d.sort(ctx, s, reqs, clock, out)
 	}
 	for i := range out {
-		out[i] = lease.Renewed{Outcome: lease.Extended, Clock: sqlstore.Duration(clock)}
+		out[i] = lease.Renewed{Outcome: lease.Extended, Clock: conn.Duration(clock)}
 	}
 	return out, nil
 }
 
-func ttlOf(r lease.RenewRequest) int64 { return sqlstore.Micros(r.TTL) }
+func ttlOf(r lease.RenewRequest) int64 { return conn.Micros(r.TTL) }
 
 // counted returns how many rows were extended, and the server's clock if there were any.
 func counted(res sql.Result) (rows, clock int64, err error) {
@@ -60,21 +61,21 @@ func repeats(reqs []lease.RenewRequest) bool {
 // locked and what is lost. A count that is too low proves nothing, because a row whose expiry was
 // right already may not be counted as changed.
 func (d *database) sort(
-	ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest, clock int64,
+	ctx context.Context, s *conn.Session, reqs []lease.RenewRequest, clock int64,
 	out []lease.Renewed,
 ) error {
 	list := sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return clock + ttlOf(r) })
 	locked, all := make([]bool, len(reqs)), 0
-	err := s.Query(ctx, d.Text("renew-lock"), []any{list}, func(row sqlstore.Columns) error {
+	err := s.Query(ctx, d.Text("renew-lock"), []any{list}, func(row conn.Columns) error {
 		var n, remaining, clock int64
 		var extended bool
-		if err := row.Scan(&n, &extended, &remaining, &clock); err != nil && !sqlstore.IsBad(err) {
+		if err := row.Scan(&n, &extended, &remaining, &clock); err != nil && !conn.IsBad(err) {
 			return err
 		}
 		all++
 		locked[n-1] = true
-		out[n-1] = lockable(extended, sqlstore.Duration(remaining))
-		out[n-1].Clock = sqlstore.Duration(clock)
+		out[n-1] = lockable(extended, conn.Duration(remaining))
+		out[n-1].Clock = conn.Duration(clock)
 		return nil
 	})
 	if err == nil && all < len(reqs) {
@@ -98,13 +99,13 @@ func lockable(extended bool, remaining time.Duration) lease.Renewed {
 
 // busy finds out which of the rows that could not be locked are still the holder's.
 func (d *database) busy(
-	ctx context.Context, s *sqlstore.Session, list string, locked []bool, out []lease.Renewed,
+	ctx context.Context, s *conn.Session, list string, locked []bool, out []lease.Renewed,
 ) error {
-	return s.Query(ctx, d.Text("renew-look"), []any{list}, func(row sqlstore.Columns) error {
+	return s.Query(ctx, d.Text("renew-look"), []any{list}, func(row conn.Columns) error {
 		var n int
 		var extended bool
 		var remaining int64
-		if err := row.Scan(&n, &extended, &remaining); err != nil && !sqlstore.IsBad(err) {
+		if err := row.Scan(&n, &extended, &remaining); err != nil && !conn.IsBad(err) {
 			return err
 		}
 		switch {
@@ -112,7 +113,7 @@ func (d *database) busy(
 		case extended:
 			out[n-1].Outcome = lease.Extended
 		default:
-			out[n-1].Outcome, out[n-1].Remaining = lease.Busy, sqlstore.Duration(remaining)
+			out[n-1].Outcome, out[n-1].Remaining = lease.Busy, conn.Duration(remaining)
 		}
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	driving "github.com/go-sql-driver/mysql"
 
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -19,7 +20,7 @@ import (
 type mocked struct {
 	testing.TB
 	sqlmock.Sqlmock
-	*sqlstore.Session
+	*conn.Session
 	d        *sqlstore.Dialect
 	prepared map[string]*sqlmock.ExpectedPrepare
 }
@@ -30,12 +31,12 @@ func newMocked(t testing.TB, flavor string) *mocked {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	conn, err := db.Conn(t.Context())
+	pinned, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
-	m := &mocked{t, mock, sqlstore.NewSession(conn), sqlstore.Of(mysql.New()), make(map[string]*sqlmock.ExpectedPrepare)}
+	t.Cleanup(func() { _ = pinned.Close() })
+	m := &mocked{t, mock, conn.NewSession(pinned), sqlstore.Of(mysql.New()), make(map[string]*sqlmock.ExpectedPrepare)}
 	m.Flavor = flavor
 	m.EraAt(0)
 	return m
@@ -44,7 +45,7 @@ func newMocked(t testing.TB, flavor string) *mocked {
 // prepare expects a section to be prepared, unless it was.
 func (m *mocked) prepare(section string) *sqlmock.ExpectedPrepare {
 	if m.prepared[section] == nil {
-		m.prepared[section] = m.ExpectPrepare(sqlstore.FillEra(m.d.Text(section), "0"))
+		m.prepared[section] = m.ExpectPrepare(conn.FillEra(m.d.Text(section), "0"))
 	}
 	return m.prepared[section]
 }

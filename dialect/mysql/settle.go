@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
@@ -32,7 +33,7 @@ func newBatch() (name [16]byte) {
 // began before ours may have changed it since, with an earlier time stamp. So the rows decide only
 // how a change that was not made is answered.
 func (d *database) settle(
-	ctx context.Context, s *sqlstore.Session, t *try, batch [16]byte, count int64,
+	ctx context.Context, s *conn.Session, t *try, batch [16]byte, count int64,
 ) error {
 	note, rows, err := d.readApplied(ctx, s, sqlstore.Keys(t.changes))
 	if err != nil {
@@ -53,11 +54,11 @@ func (d *database) settle(
 }
 
 // readApplied reads the session's note, and the rows as they are, after a write.
-func (d *database) readApplied(ctx context.Context, s *sqlstore.Session, keys []string) (
+func (d *database) readApplied(ctx context.Context, s *conn.Session, keys []string) (
 	note string, rows []sqlstore.Row, err error,
 ) {
 	rows = make([]sqlstore.Row, len(keys))
-	err = s.Query(ctx, d.Text("applied"), []any{d.List(keys)}, func(r sqlstore.Columns) error {
+	err = s.Query(ctx, d.Text("applied"), []any{d.List(keys)}, func(r conn.Columns) error {
 		n, row, err := sqlstore.ScanRow(r)
 		switch {
 		case err != nil:
@@ -80,7 +81,7 @@ func written(err error) error {
 	if err == nil {
 		return nil
 	}
-	return sqlstore.Unsettled{Err: err, Committing: true}
+	return conn.Unsettled{Err: err, Committing: true}
 }
 
 // noted reads from a batch's note the numbers of the changes that the batch has made. The note of

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -67,7 +67,7 @@ func meet(ctx context.Context, conn *sql.Conn) (version string, id int64, err er
 // @rowlock_done, of section apply, must have a type, because MariaDB takes a variable without one
 // for NULL in all of the first statement that sets it. A client that vanishes within a transaction,
 // which only the reaper uses, has its rows locked for 4 s.
-func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
+func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 	if err := limit(s); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if err != nil {
 		return err
 	}
-	s.ID, s.Begin = id, begin
+	s.ID, s.Guard.Begin = id, begin
 	settings := []string{
 		// What the application left open: our statements would be part of it, and never be
 		// committed.

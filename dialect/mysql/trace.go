@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // SetupTrace bounds what Setup leaves unbounded: the wait for a table that is locked or
 // altered, and a long reading.
-func (d *database) SetupTrace(ctx context.Context, s *sqlstore.Session) error {
+func (d *database) SetupTrace(ctx context.Context, s *conn.Session) error {
 	if err := d.Setup(ctx, s); err != nil {
 		return err
 	}
@@ -23,7 +24,7 @@ func (d *database) SetupTrace(ctx context.Context, s *sqlstore.Session) error {
 
 // WriteTrace adds rows in one statement.
 func (d *database) WriteTrace(
-	ctx context.Context, s *sqlstore.Session, rows []sqlstore.TraceRow,
+	ctx context.Context, s *conn.Session, rows []sqlstore.TraceRow,
 ) error {
 	_, err := s.Exec(ctx, d.Text("trace-write"), sqlstore.TraceList(rows))
 	return err
@@ -33,4 +34,4 @@ func (d *database) WriteTrace(
 func (d *database) TraceBefore(micros, id int64) []any { return []any{micros, micros, id} }
 
 // TraceAge is in µs.
-func (d *database) TraceAge(age time.Duration) any { return sqlstore.Micros(age) }
+func (d *database) TraceAge(age time.Duration) any { return conn.Micros(age) }

@@ -4,14 +4,14 @@ import (
 	"context"
 	"encoding/hex"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Announce notifies the channel of each key, in one statement. A payload is text and a key is
 // bytes, so it is sent in hexadecimal: at most 510 bytes of the 8000 that fit.
 func (d *database) Announce(
-	ctx context.Context, s *sqlstore.Session, channel string, keys []string,
+	ctx context.Context, s *conn.Session, channel string, keys []string,
 ) error {
 	_, err := s.Exec(ctx, d.Text("announce"), channel, hexArray(keys))
 	return err
@@ -19,9 +19,9 @@ func (d *database) Announce(
 
 // Wake sends a message for each key on the channel of one process.
 func (d *database) Wake(
-	ctx context.Context, s *sqlstore.Session, channel string, process lease.Owner, keys []string,
+	ctx context.Context, s *conn.Session, channel string, process lease.Owner, keys []string,
 ) error {
-	_, err := s.Exec(ctx, d.Text("wake"), channel, byteaArray(keys), sqlstore.Bytes(process))
+	_, err := s.Exec(ctx, d.Text("wake"), channel, byteaArray(keys), conn.Bytes(process))
 	return err
 }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -89,7 +89,7 @@ func renewArrays(reqs []lease.RenewRequest) []any {
 		keys.bytea([]byte(reqs[i].Key))
 		owners.bytea(reqs[i].Owner[:])
 		tokens.int(reqs[i].Token)
-		ttls.int(sqlstore.Micros(reqs[i].TTL))
+		ttls.int(conn.Micros(reqs[i].TTL))
 	}
 	return []any{keys.close(), owners.close(), tokens.close(), ttls.close()}
 }

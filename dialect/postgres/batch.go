@@ -7,18 +7,19 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Apply makes changes in one statement. The commit may be relaxed if it grants nothing.
 func (d *database) Apply(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, all bool,
 ) ([]sqlstore.Applied, error) {
 	a := applied{out: make([]sqlstore.Applied, len(changes))}
 	a.dest = []any{&a.n, &a.outcome, &a.token, &a.awaited, &a.note, &a.remaining}
 	relaxed := s.Relaxed && sqlstore.OnlyReleases(changes)
-	args := append(changeArrays(changes), sqlstore.Bytes(s.Process), all, relaxed)
+	args := append(changeArrays(changes), conn.Bytes(s.Process), all, relaxed)
 	err := s.Query(ctx, d.Text("apply"), args, a.scan)
 	if err == nil && a.answers != len(changes) {
 		err = fmt.Errorf("apply: %d answers to %d changes", a.answers, len(changes))
@@ -28,7 +29,7 @@ func (d *database) Apply(
 
 // ApplyAny makes n of the changes in one statement.
 func (d *database) ApplyAny(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, n int,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, n int,
 	within *sqlstore.Within,
 ) ([]sqlstore.Applied, error) {
 	a := applied{out: make([]sqlstore.Applied, len(changes))}
@@ -55,7 +56,7 @@ func (d *database) ApplyAny(
 
 // ApplyWithin hands slots over in one statement, which answers with what it made.
 func (d *database) ApplyWithin(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, within *sqlstore.Within,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, within *sqlstore.Within,
 ) ([]sqlstore.Applied, error) {
 	a := applied{out: make([]sqlstore.Applied, len(changes))}
 	a.dest = []any{&a.n, &a.outcome, &a.token, &a.awaited, &a.note, &a.remaining}
@@ -74,9 +75,9 @@ type applied struct {
 	note                         sql.RawBytes
 }
 
-func (a *applied) scan(row sqlstore.Columns) error {
+func (a *applied) scan(row conn.Columns) error {
 	bad := row.Scan(a.dest...)
-	if bad != nil && !sqlstore.IsBad(bad) {
+	if bad != nil && !conn.IsBad(bad) {
 		return bad
 	}
 	if a.n < 1 || a.n > int64(len(a.out)) {
@@ -92,7 +93,7 @@ func (a *applied) scan(row sqlstore.Columns) error {
 	if got.Outcome == sqlstore.Held {
 		got.Holder = lease.Holder{
 			Note:      string(a.note),
-			Remaining: max(0, sqlstore.Duration(a.remaining)),
+			Remaining: max(0, conn.Duration(a.remaining)),
 		}
 	}
 	a.out[a.n-1] = got
@@ -101,11 +102,11 @@ func (a *applied) scan(row sqlstore.Columns) error {
 }
 
 // Create makes rows in one statement.
-func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) (
+func (d *database) Create(ctx context.Context, s *conn.Session, changes []sqlstore.Change) (
 	[]sqlstore.Applied, error,
 ) {
 	out := make([]sqlstore.Applied, len(changes))
-	err := s.Query(ctx, d.Text("create"), createArrays(changes), func(row sqlstore.Columns) error {
+	err := s.Query(ctx, d.Text("create"), createArrays(changes), func(row conn.Columns) error {
 		var key sql.RawBytes
 		var token int64
 		if err := row.Scan(&key, &token); err != nil {
@@ -133,7 +134,7 @@ func changeArrays(changes []sqlstore.Change) []any {
 		tokens.int(c.From.Token)
 		owners.owner(&c.To)
 		notes.text(c.Note)
-		ttls.int(sqlstore.Micros(c.TTL))
+		ttls.int(conn.Micros(c.TTL))
 	}
 	return []any{
 		keys.close(), was.close(), tokens.close(), owners.close(), notes.close(),
@@ -148,7 +149,7 @@ func createArrays(changes []sqlstore.Change) []any {
 		keys.bytea([]byte(c.From.Key))
 		owners.owner(&c.To)
 		notes.text(c.Note)
-		ttls.int(sqlstore.Micros(c.TTL))
+		ttls.int(conn.Micros(c.TTL))
 		buckets.int(int64(lease.Bucket(c.From.Key)))
 	}
 	return []any{keys.close(), owners.close(), notes.close(), ttls.close(), buckets.close()}

@@ -60,7 +60,8 @@ func (w *wire) askShared(ctx context.Context, c *pgconn.PgConn) error {
 	}
 	last, err := w.keepFrom(first, c.ExecBatch(ctx, &batch))
 	if err == nil && alone && last.String() != "COMMIT" {
-		w.broken, err = true, errNoCommit
+		w.broken.Store(true)
+		err = errNoCommit
 	}
 	if err != nil && alone {
 		w.rollBack(ctx, c)
@@ -78,7 +79,7 @@ func (w *wire) pinned(ctx context.Context, c *pgconn.PgConn, f func() error) err
 		err = f()
 	}
 	w.rollBack(ctx, c)
-	if err == nil && w.broken {
+	if err == nil && w.broken.Load() {
 		err = errBroken
 	}
 	return err
@@ -118,6 +119,6 @@ func (w *wire) rollBack(ctx context.Context, c *pgconn.PgConn) {
 		return
 	}
 	if _, err := c.Exec(ctx, `ROLLBACK`).ReadAll(); err != nil || c.TxStatus() != idle {
-		w.broken = true
+		w.broken.Store(true)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -158,7 +159,7 @@ func TestAPipelineAsksWhetherItMayGrant(t *testing.T) {
 	}
 	for range 2 {
 		_, err := pipe(t.Context(), s, "token @era", "nothing")
-		if !errors.Is(err, passed) || !errors.As(err, new(sqlstore.NotSent)) {
+		if !errors.Is(err, passed) || !errors.As(err, new(conn.NotSent)) {
 			t.Error(err)
 		}
 	}
@@ -203,8 +204,8 @@ func TestNoRowIsToldWhileATransactionIsOpen(t *testing.T) {
 func TestAnUnreadableRowLeavesTheOutcomeUnknown(t *testing.T) {
 	s := startFake(t).session(t)
 	err := s.Pipe(t.Context(), 2,
-		func(i int) (string, []sqlstore.Arg) { return []string{"token 1", "token 2"}[i], nil },
-		func(int, sqlstore.Columns) error { return lease.ErrCorrupt })
+		func(i int) (string, []conn.Arg) { return []string{"token 1", "token 2"}[i], nil },
+		func(int, conn.Columns) error { return lease.ErrCorrupt })
 	if v := sqlstore.Judge(sqlstore.Of(postgres.New()), err); v.Class != sqlstore.Unknown {
 		t.Errorf("%v is %s", err, v.Class)
 	}
@@ -237,7 +238,7 @@ func TestWhatNeedNotBeDurableSharesItsCommitWithItsKindAlone(t *testing.T) {
 			if sent := syncs.Load() > 0; sent != one.sent || sent != (err == nil) {
 				t.Errorf("sent: %t, %v", sent, err)
 			}
-			if err != nil && !errors.As(err, new(sqlstore.NotSent)) {
+			if err != nil && !errors.As(err, new(conn.NotSent)) {
 				t.Errorf("%v does not say that nothing was sent", err)
 			}
 			if got, err := pipe(t.Context(), s, "token 7"); err != nil || got["token 7"] != 7 {

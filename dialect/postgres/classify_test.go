@@ -14,6 +14,7 @@ import (
 	"testing/quick"
 
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -252,7 +253,7 @@ func TestErrorsOfARealServerAreClassified(t *testing.T) {
 			}
 			wantVerdict(t, s.Dialect, err, p.class, p.as)
 			wantVerdict(t, s.Dialect, fmt.Errorf("wrapped: %w", err), p.class, p.as)
-			if v := sqlstore.Judge(s.Dialect, sqlstore.NotSent{Err: err}); v.Class == sqlstore.Unknown {
+			if v := sqlstore.Judge(s.Dialect, conn.NotSent{Err: err}); v.Class == sqlstore.Unknown {
 				t.Errorf("an error before anything was sent is %s", v.Class)
 			}
 		})

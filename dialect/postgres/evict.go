@@ -5,16 +5,17 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // EndBlockers finds and ends in one statement.
 func (d *database) EndBlockers(
-	ctx context.Context, s *sqlstore.Session, row sqlstore.Expired, waiter int64,
+	ctx context.Context, s *conn.Session, row sqlstore.Expired, waiter int64,
 	least time.Duration,
 ) ([]sqlstore.Blocker, error) {
 	return sqlstore.Blockers(ctx, s, row.Section(d, "evict"),
-		[]any{[]byte(row.Key), waiter, sqlstore.Micros(least)})
+		[]any{[]byte(row.Key), waiter, conn.Micros(least)})
 }
 
 // MayEvict checks whether the user may call pg_terminate_backend. Every user may end their own

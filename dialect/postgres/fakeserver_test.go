@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
@@ -59,18 +60,18 @@ func startFake(t *testing.T) *fakeServer {
 }
 
 // session is one of rowlock's, with a wire.
-func (f *fakeServer) session(t *testing.T) *sqlstore.Session {
+func (f *fakeServer) session(t *testing.T) *conn.Session {
 	addr := f.listener.Addr().(*net.TCPAddr)
 	pool, err := sql.Open("pgx", "postgres://user@127.0.0.1:"+strconv.Itoa(addr.Port)+"/db?sslmode=disable")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pool.Close() })
-	conn, err := pool.Conn(t.Context())
+	pinned, err := pool.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sqlstore.NewSession(conn)
+	s := conn.NewSession(pinned)
 	t.Cleanup(s.Discard)
 	if err := sqlstore.Of(postgres.New()).Setup(t.Context(), s); err != nil || s.Wire == nil {
 		t.Fatal("no wire", err)
@@ -186,11 +187,11 @@ func encoded(answers []pgproto3.BackendMessage) (all []byte) {
 }
 
 // pipe runs statements together and returns the tokens of those that returned one.
-func pipe(ctx context.Context, s *sqlstore.Session, queries ...string) (map[string]int64, error) {
+func pipe(ctx context.Context, s *conn.Session, queries ...string) (map[string]int64, error) {
 	got := map[string]int64{}
 	err := s.Pipe(ctx, len(queries),
-		func(i int) (string, []sqlstore.Arg) { return queries[i], nil },
-		func(i int, row sqlstore.Columns) error {
+		func(i int) (string, []conn.Arg) { return queries[i], nil },
+		func(i int, row conn.Columns) error {
 			var n int64
 			err := row.Scan(&n)
 			got[queries[i]] = n

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // History reads it in one statement.
 func (d *database) History(
-	ctx context.Context, s *sqlstore.Session, _ *sqlstore.Opened,
+	ctx context.Context, s *conn.Session, _ *sqlstore.Opened,
 ) (h sqlstore.History, err error) {
 	look := strings.Replace(d.Text("era-look"), "@history", d.Text("era-history"), 1)
 	err = s.QueryRow(ctx, look, nil, h.Dest()...)
@@ -24,7 +25,7 @@ const anotherServer = "rowlock: this is another server"
 // database is renamed or dropped. Behind a pooler the statement fails in any other history: on a
 // server that was started at another moment, in a copy of the database, and with a table that was
 // made anew.
-func (d *database) EraText(s *sqlstore.Session, h sqlstore.History) string {
+func (d *database) EraText(s *conn.Session, h sqlstore.History) string {
 	if !s.Unprepared {
 		return fmt.Sprint(h.Newest)
 	}

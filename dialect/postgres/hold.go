@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -15,11 +16,11 @@ import (
 const maxMillis = 1<<31 - 1
 
 func millis(d time.Duration) string {
-	return strconv.FormatInt(min(maxMillis, max(1, sqlstore.RoundUp(d, time.Millisecond))), 10)
+	return strconv.FormatInt(min(maxMillis, max(1, conn.RoundUp(d, time.Millisecond))), 10)
 }
 
 // silence sets idle_in_transaction_session_timeout, in ms.
-func (d *database) silence(ctx context.Context, s *sqlstore.Session, limit time.Duration) error {
+func (d *database) silence(ctx context.Context, s *conn.Session, limit time.Duration) error {
 	_, err := s.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', $1, false)`,
 		millis(limit))
 	return err

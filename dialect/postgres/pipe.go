@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -10,7 +11,7 @@ import (
 // Pipe sends the plain statements of a few changes together. The server runs what comes before one
 // Sync as one transaction, with one commit.
 func (d *database) Pipe(
-	ctx context.Context, s *sqlstore.Session, strategy sqlstore.Strategy, changes []sqlstore.Change,
+	ctx context.Context, s *conn.Session, strategy sqlstore.Strategy, changes []sqlstore.Change,
 ) ([]sqlstore.Applied, error) {
 	out := make([]sqlstore.Applied, len(changes))
 	plain := make([]int, 0, len(changes)) // the changes that have a plain statement
@@ -27,8 +28,8 @@ func (d *database) Pipe(
 		relaxed: s.Relaxed && sqlstore.OnlyReleases(changes),
 	}
 	err := s.Pipe(ctx, len(plain),
-		func(i int) (string, []sqlstore.Arg) { return p.statement(&changes[plain[i]]) },
-		func(i int, row sqlstore.Columns) error {
+		func(i int) (string, []conn.Arg) { return p.statement(&changes[plain[i]]) },
+		func(i int, row conn.Columns) error {
 			c, a := &changes[plain[i]], &out[plain[i]]
 			a.Outcome = sqlstore.Done
 			if c.Releases() {
@@ -49,10 +50,10 @@ type piped struct {
 	process lease.Owner
 	insert  bool
 	relaxed bool // every change that is sent is a release, whose commit need not be durable
-	args    [5]sqlstore.Arg
+	args    [5]conn.Arg
 }
 
-func (p *piped) statement(c *sqlstore.Change) (string, []sqlstore.Arg) {
+func (p *piped) statement(c *sqlstore.Change) (string, []conn.Arg) {
 	if c.Releases() {
 		args := releaseArgs(&c.From, p.process)
 		n := copy(p.args[:], args[:])

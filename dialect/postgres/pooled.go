@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -91,8 +92,8 @@ func sessionOf(ctx context.Context, c *pgconn.PgConn) (string, error) {
 
 // setupPooled changes nothing in the session, which the next statement may not meet again. Every
 // transaction makes its own settings; see pins.
-func (d *database) setupPooled(s *sqlstore.Session) error {
+func (d *database) setupPooled(s *conn.Session) error {
 	s.Unprepared = true
-	s.Begin, s.Guard.Within = beginShared, pinsFirst+`; `+pins
+	s.Guard.Begin, s.Guard.Within = beginShared, pinsFirst+`; `+pins
 	return wired(s)
 }

@@ -2,13 +2,16 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Join writes tickets, or renews their heartbeat, in one statement.
-func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
+func (d *database) Join(ctx context.Context, s *conn.Session, tickets []lease.Ticket) error {
 	_, err := s.Exec(ctx, d.Text("queue-join"), ticketArrays(tickets)...)
 	return err
 }
@@ -18,9 +21,9 @@ func ticketArrays(tickets []lease.Ticket) []any {
 	for _, t := range tickets {
 		keys.bytea([]byte(t.Key))
 		owners.bytea(t.Owner[:])
-		starts.int(sqlstore.Micros(t.HeadStart()))
+		starts.int(conn.Micros(t.HeadStart()))
 		notes.bytea([]byte(t.Note))
-		ttls.int(sqlstore.Micros(t.TTL))
+		ttls.int(conn.Micros(t.TTL))
 	}
 	return []any{keys.close(), owners.close(), starts.close(), notes.close(), ttls.close()}
 }
@@ -36,17 +39,22 @@ func waiters(waiters []lease.Lease) []any {
 
 // Claim tries a plain update of a free row and, if that changed nothing, the statement that handles
 // every state.
-func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+func (d *database) Claim(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (
 	lease.Acquired, error,
 ) {
 	args := acquireArgs(r.Key, r.Owner, r.Note, r.TTL)
-	return d.grant(ctx, s, asked{"claim-update", args[:4]}, asked{"claim-any", args[:]})
+	a := sqlstore.Answer{State: sqlstore.StateMine}
+	err := s.AskRow(ctx, d.Text("claim-update"), args[:4], &a.Token)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = s.AskRow(ctx, d.Text("claim-any"), args[:], a.Dest()...)
+	}
+	return a.Acquired(err)
 }
 
 // DeadTickets lists dead tickets.
 func (d *database) DeadTickets(
-	ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int,
+	ctx context.Context, s *conn.Session, after lease.Lease, retention int64, limit int,
 ) ([]lease.Lease, error) {
-	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), sqlstore.Bytes(after.Owner),
+	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), conn.Bytes(after.Owner),
 		retention, limit)
 }

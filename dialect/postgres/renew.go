@@ -6,23 +6,23 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Renew renews a batch in one statement.
-func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) (
+func (d *database) Renew(ctx context.Context, s *conn.Session, reqs []lease.RenewRequest) (
 	[]lease.Renewed, error,
 ) {
 	out := make([]lease.Renewed, 0, len(reqs))
-	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(row sqlstore.Columns) error {
+	err := s.Query(ctx, d.Text("renew"), renewArrays(reqs), func(row conn.Columns) error {
 		var outcome, clock, remaining int64
 		if err := row.Scan(&outcome, &clock, &remaining); err != nil {
 			return err
 		}
 		out = append(out, lease.Renewed{
-			Outcome: lease.RenewOutcome(outcome), Clock: sqlstore.Duration(clock),
-			Remaining: sqlstore.Duration(remaining),
+			Outcome: lease.RenewOutcome(outcome), Clock: conn.Duration(clock),
+			Remaining: conn.Duration(remaining),
 		})
 		return nil
 	})
@@ -34,7 +34,7 @@ func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.
 
 // Release clears the owner of one row, and reports whether another process waits for it. It is a
 // transaction of its own, so that its commit may be relaxed.
-func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (
+func (d *database) Release(ctx context.Context, s *conn.Session, l lease.Lease) (
 	out lease.Released, err error,
 ) {
 	section := "release"
@@ -51,11 +51,11 @@ func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lea
 }
 
 // releaseArgs are key, owner, token and the process that releases.
-func releaseArgs(l *lease.Lease, process lease.Owner) [4]sqlstore.Arg {
-	return [...]sqlstore.Arg{
-		{Kind: sqlstore.ArgKey, Text: l.Key},
-		{Kind: sqlstore.ArgOwner, Owner: l.Owner},
-		{Kind: sqlstore.ArgInt, Int: l.Token},
-		{Kind: sqlstore.ArgOwner, Owner: process},
+func releaseArgs(l *lease.Lease, process lease.Owner) [4]conn.Arg {
+	return [...]conn.Arg{
+		{Kind: conn.ArgKey, Text: l.Key},
+		{Kind: conn.ArgOwner, Owner: l.Owner},
+		{Kind: conn.ArgInt, Int: l.Token},
+		{Kind: conn.ArgOwner, Owner: process},
 	}
 }

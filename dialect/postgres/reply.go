@@ -6,15 +6,15 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // reply is what the server has answered to a request. It keeps its memory from one to the next.
 type reply struct {
 	bytes []byte
 	cells []cell
-	ends  []end            // of each execution
-	row   sqlstore.Columns // that is scanned
+	ends  []end        // of each execution
+	row   conn.Columns // that is scanned
 }
 
 // cell is where a value of a row is in the bytes; a NULL is before them.
@@ -54,7 +54,7 @@ func (r *reply) keep(p *plan, from *pgconn.ResultReader) error {
 }
 
 // Read calls scan for each row of an execution.
-func (w *wire) Read(n int, scan func(sqlstore.Columns) error) (int64, error) {
+func (w *wire) Read(n int, scan func(conn.Columns) error) (int64, error) {
 	r := &w.reply
 	x := &r.ends[n]
 	if scan == nil {
@@ -92,11 +92,11 @@ func isBinary(oid uint32) bool {
 }
 
 // cellOf is a value as the server has sent it, nil for NULL.
-func cellOf(oid uint32, v []byte) sqlstore.Cell {
-	c := sqlstore.Cell{Kind: sqlstore.CellInt}
+func cellOf(oid uint32, v []byte) conn.Cell {
+	c := conn.Cell{Kind: conn.CellInt}
 	switch {
 	case v == nil:
-		c.Kind = sqlstore.CellNull
+		c.Kind = conn.CellNull
 	case oid == pgtype.Int8OID && len(v) == 8:
 		c.Int = int64(binary.BigEndian.Uint64(v))
 	case oid == pgtype.Int4OID && len(v) == 4:
@@ -106,9 +106,9 @@ func cellOf(oid uint32, v []byte) sqlstore.Cell {
 	case oid == pgtype.BoolOID && len(v) == 1:
 		c.Int = int64(v[0])
 	case isBinary(oid) && oid != pgtype.ByteaOID:
-		c.Kind, c.Odd = sqlstore.CellOdd, fmt.Sprintf("a value of %d bytes of type %d", len(v), oid)
+		c.Kind, c.Odd = conn.CellOdd, fmt.Sprintf("a value of %d bytes of type %d", len(v), oid)
 	default:
-		c.Kind, c.Bytes = sqlstore.CellBytes, v
+		c.Kind, c.Bytes = conn.CellBytes, v
 	}
 	return c
 }

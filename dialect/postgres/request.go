@@ -4,12 +4,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // request is what a wire is to send. It keeps its memory from one request to the next.
@@ -30,14 +31,11 @@ type execution struct {
 const mostKept = 1 << 18
 
 // Put encodes an execution.
-func (w *wire) Put(p sqlstore.Plan, args []sqlstore.Arg) error {
-	if w.broken {
+func (w *wire) Put(p conn.Plan, args []conn.Arg) error {
+	if w.broken.Load() {
 		return errBroken // what is sent late may still read the last request
 	}
 	r := &w.request
-	if r.sent {
-		r.begin()
-	}
 	x := r.next()
 	x.plan = p.(*plan)
 	types := x.plan.description.ParamOIDs
@@ -55,23 +53,15 @@ func (w *wire) Put(p sqlstore.Plan, args []sqlstore.Arg) error {
 // Forget drops what was put.
 func (w *wire) Forget() { w.request.sent = true }
 
-func (r *request) begin() {
-	r.all, r.bytes, r.sent = r.all[:0], r.bytes[:0], false
-	if r.bytes == nil || cap(r.bytes) > mostKept {
-		r.bytes = make([]byte, 0, 256)
-	}
-}
-
 // next is a further execution, with the memory of an earlier one.
 func (r *request) next() *execution {
-	if r.bytes == nil {
-		r.begin()
+	if r.sent {
+		r.all, r.bytes, r.sent = r.all[:0], r.bytes[:0], false
 	}
-	if n := len(r.all); n < cap(r.all) {
-		r.all = r.all[:n+1]
-	} else {
-		r.all = append(r.all, execution{})
+	if r.bytes == nil || len(r.all) == 0 && cap(r.bytes) > mostKept {
+		r.bytes = make([]byte, 0, 256)
 	}
+	r.all = slices.Grow(r.all, 1)[:len(r.all)+1]
 	x := &r.all[len(r.all)-1]
 	x.params, x.formats = x.params[:0], x.formats[:0]
 	return x
@@ -99,18 +89,18 @@ func (r *request) text() string {
 
 // param encodes a parameter, in the binary format where that is shorter. What was encoded before
 // stays where it was, also when the memory grows.
-func (r *request) param(x *execution, oid uint32, a *sqlstore.Arg) error {
+func (r *request) param(x *execution, oid uint32, a *conn.Arg) error {
 	from, format, null := len(r.bytes), int16(pgx.TextFormatCode), false
 	switch a.Kind {
-	case sqlstore.ArgInt:
+	case conn.ArgInt:
 		format = r.int(oid, a.Int)
-	case sqlstore.ArgOwner:
+	case conn.ArgOwner:
 		r.bytes = append(r.bytes, a.Owner[:]...)
 		format = raw(oid)
-	case sqlstore.ArgKey:
+	case conn.ArgKey:
 		r.bytes = append(r.bytes, a.Text...)
 		format = raw(oid)
-	case sqlstore.ArgText:
+	case conn.ArgText:
 		r.bytes = append(r.bytes, a.Text...)
 	default:
 		var err error

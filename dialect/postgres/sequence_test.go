@@ -10,6 +10,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -19,7 +20,7 @@ import (
 type mocked struct {
 	testing.TB
 	sqlmock.Sqlmock
-	*sqlstore.Session
+	*conn.Session
 	d *sqlstore.Dialect
 }
 
@@ -30,19 +31,19 @@ func newMocked(t testing.TB) *mocked {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	conn, err := db.Conn(t.Context())
+	pinned, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
-	m := &mocked{t, mock, sqlstore.NewSession(conn), sqlstore.Of(postgres.New())}
+	t.Cleanup(func() { _ = pinned.Close() })
+	m := &mocked{t, mock, conn.NewSession(pinned), sqlstore.Of(postgres.New())}
 	m.EraAt(0)
 	return m
 }
 
 // query expects a section to be prepared and executed, and returns the rows.
 func (m *mocked) query(section string, rows *sqlmock.Rows) {
-	m.ExpectPrepare(sqlstore.FillEra(m.d.Text(section), "0")).ExpectQuery().WillReturnRows(rows)
+	m.ExpectPrepare(conn.FillEra(m.d.Text(section), "0")).ExpectQuery().WillReturnRows(rows)
 }
 
 func (m *mocked) done() {
@@ -112,7 +113,7 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 
 func TestAStatementIsPreparedOnce(t *testing.T) {
 	m := newMocked(t)
-	prepared := m.ExpectPrepare(sqlstore.FillEra(m.d.Text("acquire-update"), "0"))
+	prepared := m.ExpectPrepare(conn.FillEra(m.d.Text("acquire-update"), "0"))
 	for range 3 {
 		prepared.ExpectQuery().WillReturnRows(token(7))
 		if _, err := m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request); err != nil {
@@ -159,7 +160,7 @@ func TestReleaseIsOneStatement(t *testing.T) {
 	} {
 		m := newMocked(t)
 		m.Process = lease.Owner{2}
-		m.ExpectPrepare(sqlstore.FillEra(m.d.Text("release"), "0")).ExpectQuery().WithArgs([]byte("key"), request.Owner[:], int64(7), m.Process[:]).WillReturnRows(c.rows)
+		m.ExpectPrepare(conn.FillEra(m.d.Text("release"), "0")).ExpectQuery().WithArgs([]byte("key"), request.Owner[:], int64(7), m.Process[:]).WillReturnRows(c.rows)
 		got, err := m.d.Release(t.Context(), m.Session, lease.Lease{Key: "key", Owner: request.Owner, Token: 7})
 		if err != nil || got != c.want {
 			t.Errorf("got %+v, %v; want %+v", got, err, c.want)
@@ -172,12 +173,12 @@ func TestReleaseIsOneStatement(t *testing.T) {
 func TestOnlyThePreparationIsKnownNotToHaveBeenSent(t *testing.T) {
 	for _, broken := range []error{io.ErrUnexpectedEOF, sql.ErrConnDone, errors.New("anything")} {
 		m := newMocked(t)
-		m.ExpectPrepare(sqlstore.FillEra(m.d.Text("acquire-update"), "0")).WillReturnError(broken)
+		m.ExpectPrepare(conn.FillEra(m.d.Text("acquire-update"), "0")).WillReturnError(broken)
 		_, err := m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request)
 		if v := sqlstore.Judge(m.d, err); !errors.Is(err, broken) || v.Class != sqlstore.Unfit {
 			t.Errorf("preparing: %v is %s", err, v.Class)
 		}
-		m.ExpectPrepare(sqlstore.FillEra(m.d.Text("acquire-update"), "0")).ExpectQuery().WillReturnError(broken)
+		m.ExpectPrepare(conn.FillEra(m.d.Text("acquire-update"), "0")).ExpectQuery().WillReturnError(broken)
 		_, err = m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request)
 		if v := sqlstore.Judge(m.d, err); !errors.Is(err, broken) || v.Class != sqlstore.Unknown {
 			t.Errorf("executing: %v is %s", err, v.Class)

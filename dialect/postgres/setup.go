@@ -8,14 +8,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // relays notes on a session whether its driver asks the server to cancel when a context ends, and
 // still reads the answer. A commit that waits for a synchronous standby is then answered with
 // success and a warning, which database/sql drops. pgx with its default settings closes the
 // connection instead, so that the outcome is unknown.
-func relays(s *sqlstore.Session) error {
+func relays(s *conn.Session) error {
 	return s.Conn().Raw(func(c any) error {
 		conn := pgxOf(c)
 		if conn == nil {
@@ -38,7 +38,7 @@ func relays(s *sqlstore.Session) error {
 // because a plan that was made when the table was empty is kept. The server notices a vanished
 // client after 20 s, and not after the machine's two hours. The session has a name, by which
 // pg_stat_activity shows its client. Setup leaves a session alone that other clients share.
-func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
+func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 	if err := relays(s); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
 	if err := wired(s); err != nil {
 		return err
 	}
-	s.HangUp, s.Begin = hangUpBelow, begin
+	s.HangUp, s.Guard.Begin = hangUpBelow, begin
 	err := withPgx(s.Conn(), func(c *pgx.Conn) error { s.ID = int64(c.PgConn().PID()); return nil })
 	if err != nil {
 		return err

@@ -4,17 +4,18 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // SetupTrace makes the settings of any session.
-func (d *database) SetupTrace(ctx context.Context, s *sqlstore.Session) error {
+func (d *database) SetupTrace(ctx context.Context, s *conn.Session) error {
 	return d.Setup(ctx, s)
 }
 
 // WriteTrace adds rows in one statement.
 func (d *database) WriteTrace(
-	ctx context.Context, s *sqlstore.Session, rows []sqlstore.TraceRow,
+	ctx context.Context, s *conn.Session, rows []sqlstore.TraceRow,
 ) error {
 	_, err := s.Exec(ctx, d.Text("trace-write"), traceArrays(rows)...)
 	return err
@@ -44,4 +45,4 @@ func traceArrays(rows []sqlstore.TraceRow) []any {
 func (d *database) TraceBefore(micros, id int64) []any { return []any{micros, id} }
 
 // TraceAge is in µs.
-func (d *database) TraceAge(age time.Duration) any { return sqlstore.Micros(age) }
+func (d *database) TraceAge(age time.Duration) any { return conn.Micros(age) }

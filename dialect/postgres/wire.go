@@ -6,12 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // wire runs prepared statements with pgconn. It reads a reply to its end before anything of it is
@@ -19,8 +20,8 @@ import (
 type wire struct {
 	reply
 	request
-	broken bool
-	shared *sqlstore.Session // the session, if other clients share it; see bracket
+	broken atomic.Bool   // also set by what a wrapper runs late
+	shared *conn.Session // the session, if other clients share it; see bracket
 }
 
 // plan is a prepared statement.
@@ -30,31 +31,26 @@ type plan struct {
 	label       string // of the statement, for what ends its transaction
 }
 
-// beneath is a wrapper around a driver's connection that lets the wire through, one operation at a
-// time, each of which it may break. The operation may run after Beneath has returned an error.
-type beneath interface {
-	Beneath(ctx context.Context, verb, query string, run func(context.Context, any) error) error
-	Unwrap() any
-}
-
 // wired has the session use pgx below database/sql, if no tracer of the pool and no wrapper around
 // the driver is to see its statements.
-func wired(s *sqlstore.Session) error {
-	var shared *sqlstore.Session
+func wired(s *conn.Session) error {
+	var shared *conn.Session
 	if s.Unprepared {
 		shared = s
 	}
 	return s.Conn().Raw(func(c any) error {
 		_, plain := c.(*stdlib.Conn)
 		_, lets := c.(beneath)
-		conn := pgxOf(c)
-		if !plain && !lets || conn == nil || s.Relays || conn.Config().Tracer != nil {
+		below := pgxOf(c)
+		if !plain && !lets || below == nil || s.Relays || below.Config().Tracer != nil {
 			return nil
 		}
-		s.Wire = &wire{shared: shared}
-		if plain {
-			s.Limit = limiter(conn)
+		w := &wire{shared: shared}
+		if s.Wire = w; !plain {
+			s.Wire = wrapped{w}
+			return nil
 		}
+		s.Limit = limiter(below)
 		return nil
 	})
 }
@@ -77,26 +73,38 @@ var errBroken = errors.New("the connection is broken")
 // has found, the name of another session's statement would run that one. In a shared session it has
 // no name, and only its types are kept; and the server must not read it by what another client has
 // set there, such as a role that may not use the schema.
-func (w *wire) Prepare(ctx context.Context, driverConn any, query string) (sqlstore.Plan, error) {
+func (w *wire) Prepare(ctx context.Context, driverConn any, query string) (conn.Plan, error) {
+	c, err := pgconnOf(driverConn)
+	if err == nil && w.broken.Load() {
+		err = errBroken
+	}
+	if err != nil {
+		return nil, err
+	}
 	var p *plan
 	name := ""
 	if w.shared == nil {
 		name = nameOf(query)
 	}
-	err := w.on(ctx, driverConn, "prepare", query,
-		func(ctx context.Context, c *pgconn.PgConn) error {
-			return w.pinned(ctx, c, func() error {
-				d, err := c.Prepare(ctx, name, query, nil)
-				if err == nil {
-					p = planOf(d)
-				}
-				return err
-			})
-		})
+	err = w.pinned(ctx, c, func() error {
+		d, err := c.Prepare(ctx, name, query, nil)
+		if err == nil {
+			p = planOf(d)
+		}
+		return err
+	})
 	if err != nil {
+		w.left(c)
 		return nil, err
 	}
 	return p, nil
+}
+
+func pgconnOf(driverConn any) (*pgconn.PgConn, error) {
+	if c, ok := driverConn.(*stdlib.Conn); ok {
+		return c.Conn().PgConn(), nil
+	}
+	return nil, fmt.Errorf("%T has changed into a driver that is not pgx", driverConn)
 }
 
 func nameOf(query string) string {
@@ -114,68 +122,30 @@ func planOf(d *pgconn.StatementDescription) *plan {
 	return p
 }
 
-// Send sends what was put, and reads the answers up to ReadyForQuery.
-func (w *wire) Send(ctx context.Context, driverConn any) error {
-	if w.broken {
-		return errBroken
+// left notes a connection on which nothing more can be sent: it has ended, or has an answer that
+// was not read to its end.
+func (w *wire) left(c *pgconn.PgConn) bool {
+	if c.IsClosed() || c.IsBusy() {
+		w.broken.Store(true)
+		return true
 	}
-	w.request.sent = true
-	if c, ok := driverConn.(*stdlib.Conn); ok { // without a function: no allocation
-		below := c.Conn().PgConn()
-		return w.judge(w.exchange(ctx, below), below)
-	}
-	verb := "exec"
-	if w.request.returns() {
-		verb = "query"
-	}
-	return w.on(ctx, driverConn, verb, w.request.text(), w.exchange)
+	return false
 }
-
-// on runs f on pgconn's connection.
-func (w *wire) on(ctx context.Context, driverConn any, verb, query string,
-	f func(context.Context, *pgconn.PgConn) error,
-) error {
-	if w.broken {
-		return errBroken
-	}
-	switch c := driverConn.(type) {
-	case *stdlib.Conn:
-		below := c.Conn().PgConn()
-		return w.judge(f(ctx, below), below)
-	case beneath:
-		return w.judge(c.Beneath(ctx, verb, query, func(ctx context.Context, real any) error {
-			return f(ctx, real.(*stdlib.Conn).Conn().PgConn())
-		}), nil)
-	}
-	return fmt.Errorf("%T has changed into a driver that is not pgx", driverConn)
-}
-
-// judge notes a connection on which nothing more can be sent. c is nil if a wrapper may still use
-// it.
-func (w *wire) judge(err error, c *pgconn.PgConn) error {
-	switch {
-	case err == nil:
-	case c != nil:
-		w.broken = w.broken || isLeft(c)
-	case !errors.As(err, new(*pgconn.PgError)):
-		w.broken = true
-	}
-	return err
-}
-
-// isLeft reports whether a connection has ended, or has an answer that was not read to its end.
-func isLeft(c *pgconn.PgConn) bool { return c.IsClosed() || c.IsBusy() }
 
 // idle is what ReadyForQuery says when no transaction is open. A transaction that was begun and
 // forgotten makes an answer that looks like any other, and has no commit. Several statements never
 // run within InTx.
 const idle = 'I'
 
-// exchange sends the request, and keeps the reply. The connection is idle after ReadyForQuery,
-// which acknowledges the commit, and not before.
-func (w *wire) exchange(ctx context.Context, c *pgconn.PgConn) error {
+// Send sends the request, which Put has made on a connection that is not broken, and keeps the
+// reply. The connection is idle after ReadyForQuery, which acknowledges the commit, and not before.
+func (w *wire) Send(ctx context.Context, driverConn any) error {
+	c, err := pgconnOf(driverConn)
+	if err != nil {
+		return err
+	}
+	w.request.sent = true
 	w.reply.reset()
-	var err error
 	switch {
 	case w.shared != nil:
 		err = w.askShared(ctx, c)
@@ -186,14 +156,15 @@ func (w *wire) exchange(ctx context.Context, c *pgconn.PgConn) error {
 	default:
 		err = w.askAll(ctx, c)
 	}
+	left := w.left(c)
 	switch {
 	case err != nil:
 		return err
-	case isLeft(c), w.commits() && c.TxStatus() != idle:
-		w.broken = true // an open transaction would take in what comes next
+	case left, w.commits() && c.TxStatus() != idle:
+		w.broken.Store(true) // an open transaction would take in what comes next
 		return errors.New("no commit was acknowledged")
 	case len(w.reply.ends) != len(w.request.all):
-		w.broken = true
+		w.broken.Store(true)
 		return fmt.Errorf("%d answers to %d statements", len(w.reply.ends), len(w.request.all))
 	}
 	return nil

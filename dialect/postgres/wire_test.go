@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -52,11 +53,11 @@ func TestWhichSessionsGoBelowDatabaseSQL(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer one.pool.Close()
-			conn, err := one.pool.Conn(t.Context())
+			pinned, err := one.pool.Conn(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := sqlstore.NewSession(conn)
+			s := conn.NewSession(pinned)
 			defer s.Discard()
 			if err := sqlstore.Of(postgres.New()).Setup(t.Context(), s); err != nil {
 				t.Fatal(err)
@@ -75,11 +76,11 @@ func TestTheWireCarriesEveryTypeThatTheStatementsHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	conn, err := pool.Conn(t.Context())
+	pinned, err := pool.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sqlstore.NewSession(conn)
+	s := conn.NewSession(pinned)
 	defer s.Discard()
 	if err := sqlstore.Of(postgres.New()).Setup(t.Context(), s); err != nil || s.Wire == nil {
 		t.Fatal("no wire", err)

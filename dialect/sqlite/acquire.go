@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -13,10 +14,10 @@ import (
 // loser then never asks for the write lock, which the holder may have for as long as it is inside a
 // fence.
 func (d *database) Acquire(
-	ctx context.Context, s *sqlstore.Session, _ sqlstore.Strategy, r lease.AcquireRequest,
+	ctx context.Context, s *conn.Session, _ sqlstore.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
 	var a sqlstore.Answer
-	err := s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
+	err := s.QueryRow(ctx, d.Text("look"), []any{conn.Bytes(r.Owner), []byte(r.Key)},
 		a.Dest()...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -24,34 +25,28 @@ func (d *database) Acquire(
 	case err != nil:
 		return lease.Acquired{}, err
 	case a.State != sqlstore.StateFree && a.State != sqlstore.StateLocked:
-		return a.Acquired()
+		return a.Acquired(nil)
 	}
-	out, err := d.write(ctx, s, "acquire-update", millis(r.TTL), sqlstore.Bytes(r.Owner), r.Note,
+	out, err := d.write(ctx, s, "acquire-update", millis(r.TTL), conn.Bytes(r.Owner), r.Note,
 		[]byte(r.Key))
 	if a.State == sqlstore.StateLocked && isBusy(err) {
-		return a.Acquired() // expired, and the previous holder's fence may have the write lock
+		return a.Acquired(nil) // expired, and the previous holder's fence may have the write lock
 	}
 	return out, err
 }
 
-func (d *database) insert(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+func (d *database) insert(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (
 	lease.Acquired, error,
 ) {
-	return d.write(ctx, s, "acquire-insert", []byte(r.Key), sqlstore.Bytes(r.Owner), r.Note,
+	return d.write(ctx, s, "acquire-insert", []byte(r.Key), conn.Bytes(r.Owner), r.Note,
 		millis(r.TTL), lease.Bucket(r.Key))
 }
 
 // write runs a statement that returns the granted token, or no row if another client was quicker.
-func (d *database) write(ctx context.Context, s *sqlstore.Session, section string, args ...any) (
+func (d *database) write(ctx context.Context, s *conn.Session, section string, args ...any) (
 	lease.Acquired, error,
 ) {
 	a := sqlstore.Answer{State: sqlstore.StateMine}
 	err := s.QueryRow(ctx, d.Text(section), args, &a.Token)
-	if errors.Is(err, sql.ErrNoRows) {
-		return lease.Acquired{}, sqlstore.ErrRowShape
-	}
-	if err != nil {
-		return lease.Acquired{}, err
-	}
-	return a.Acquired()
+	return a.Acquired(err)
 }

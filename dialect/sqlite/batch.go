@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -15,7 +16,7 @@ import (
 // each item (7 µs against 5). Nothing comes in between, because the transaction has the file's
 // write lock from its first write on.
 func (d *database) Apply(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, all bool,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, all bool,
 ) ([]sqlstore.Applied, error) {
 	out, err := sqlstore.Look(ctx, s, d, changes)
 	if err != nil || all && sqlstore.Hopeless(out) {
@@ -34,7 +35,7 @@ func (d *database) Apply(
 // ApplyAny reads all rows in one statement, and then takes one after the other until it has n. A
 // single one needs no transaction of its own.
 func (d *database) ApplyAny(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, n int,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, n int,
 	within *sqlstore.Within,
 ) ([]sqlstore.Applied, error) {
 	out, err := sqlstore.Look(ctx, s, d, changes)
@@ -63,7 +64,7 @@ func (d *database) ApplyAny(
 // ApplyWithin reads nothing first, because a slot is rarely lost. It rolls back if the limit has
 // changed.
 func (d *database) ApplyWithin(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, within *sqlstore.Within,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, within *sqlstore.Within,
 ) ([]sqlstore.Applied, error) {
 	made := make([]sqlstore.Applied, len(changes))
 	err := s.InTx(ctx, func() (err error) {
@@ -82,7 +83,7 @@ func (d *database) ApplyWithin(
 
 // checkLimit runs in a transaction that has written, so that no other can change the limit.
 func (d *database) checkLimit(
-	ctx context.Context, s *sqlstore.Session, within *sqlstore.Within,
+	ctx context.Context, s *conn.Session, within *sqlstore.Within,
 ) error {
 	var one int64
 	err := s.QueryRow(ctx, d.Text("limit-check"), []any{[]byte(within.Name), within.Generation}, &one)
@@ -94,7 +95,7 @@ func (d *database) checkLimit(
 
 // applySome makes n of the changes that are Possible in out, and writes their outcomes to it.
 func (d *database) applySome(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, out []sqlstore.Applied,
 	n int,
 ) (err error) {
 	for i := range changes {
@@ -119,7 +120,7 @@ var errNotAll = errors.New("not every change can be made")
 
 // applyEach tries the changes that are Possible in out, and writes their outcomes to it.
 func (d *database) applyEach(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, out []sqlstore.Applied,
 	all bool,
 ) (err error) {
 	for i := range changes {
@@ -138,7 +139,7 @@ func (d *database) applyEach(
 	return nil
 }
 
-func (d *database) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.Change) (
+func (d *database) apply(ctx context.Context, s *conn.Session, c *sqlstore.Change) (
 	sqlstore.Applied, error,
 ) {
 	switch {
@@ -146,7 +147,7 @@ func (d *database) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.C
 		r, err := d.Base.Release(ctx, s, c.From) // the transaction has begun: see commit
 		return done(!r.Gone, c.From.Token, sqlstore.Gone), err
 	case c.Acquires():
-		return d.made(ctx, s, "acquire-update", millis(c.TTL), sqlstore.Bytes(c.To), c.Note,
+		return d.made(ctx, s, "acquire-update", millis(c.TTL), conn.Bytes(c.To), c.Note,
 			[]byte(c.From.Key))
 	}
 	to := lease.AcquireRequest{Key: c.From.Key, Owner: c.To, Note: c.Note, TTL: c.TTL}
@@ -157,7 +158,7 @@ func (d *database) apply(ctx context.Context, s *sqlstore.Session, c *sqlstore.C
 // Create makes rows one by one in one transaction, without reading first: an insert finds out by
 // itself whether there is a row, and then writes nothing. Callers have seen that there is none, or
 // expect it.
-func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change) (
+func (d *database) Create(ctx context.Context, s *conn.Session, changes []sqlstore.Change) (
 	[]sqlstore.Applied, error,
 ) {
 	out := make([]sqlstore.Applied, len(changes))
@@ -166,7 +167,7 @@ func (d *database) Create(ctx context.Context, s *sqlstore.Session, changes []sq
 }
 
 func (d *database) createEach(
-	ctx context.Context, s *sqlstore.Session, changes []sqlstore.Change, out []sqlstore.Applied,
+	ctx context.Context, s *conn.Session, changes []sqlstore.Change, out []sqlstore.Applied,
 ) (err error) {
 	for i := range changes {
 		c := &changes[i]
@@ -183,12 +184,12 @@ func orNull(o lease.Owner) any {
 	if o.IsZero() {
 		return nil
 	}
-	return sqlstore.Bytes(o)
+	return conn.Bytes(o)
 }
 
 // made runs a statement that returns a token, or no row if another client came between the read and
 // the write lock. The token of a row that was made free is its floor's, which may be 0.
-func (d *database) made(ctx context.Context, s *sqlstore.Session, section string, args ...any) (
+func (d *database) made(ctx context.Context, s *conn.Session, section string, args ...any) (
 	sqlstore.Applied, error,
 ) {
 	out := sqlstore.Applied{Outcome: sqlstore.Done}

@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -200,7 +201,7 @@ func TestErrorsOfARealFileAreClassified(t *testing.T) {
 			}
 			wantVerdict(t, f.Dialect, err, p.class, p.as)
 			wantVerdict(t, f.Dialect, fmt.Errorf("wrapped: %w", err), p.class, p.as)
-			if v := sqlstore.Judge(f.Dialect, sqlstore.NotSent{Err: err}); v.Class == sqlstore.Unknown {
+			if v := sqlstore.Judge(f.Dialect, conn.NotSent{Err: err}); v.Class == sqlstore.Unknown {
 				t.Errorf("an error before anything was sent is %s", v.Class)
 			}
 		})

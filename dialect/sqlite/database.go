@@ -3,6 +3,7 @@ package sqlite
 import (
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -17,7 +18,7 @@ type database struct {
 
 // Rows encodes leases and their times as JSON.
 func (d *database) Rows(items []lease.RenewRequest) []any {
-	micros := func(r lease.RenewRequest) int64 { return sqlstore.Micros(r.TTL) }
+	micros := func(r lease.RenewRequest) int64 { return conn.Micros(r.TTL) }
 	return []any{sqlstore.RenewList(items, micros)}
 }
 
@@ -25,4 +26,4 @@ func (d *database) Rows(items []lease.RenewRequest) []any {
 func (d *database) List(keys []string) any { return sqlstore.HexList(keys) }
 
 // millis rounds up to the clock's resolution: a lease is never shorter than asked for.
-func millis(d time.Duration) int64 { return sqlstore.RoundUp(d, time.Millisecond) }
+func millis(d time.Duration) int64 { return conn.RoundUp(d, time.Millisecond) }

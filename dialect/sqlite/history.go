@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // History is that of a file since it was opened.
 func (d *database) History(
-	ctx context.Context, s *sqlstore.Session, o *sqlstore.Opened,
+	ctx context.Context, s *conn.Session, o *sqlstore.Opened,
 ) (h sqlstore.History, err error) {
 	path, err := file(ctx, s.Conn())
 	if err != nil {
@@ -24,6 +25,6 @@ func (d *database) History(
 }
 
 // EraText is a number.
-func (d *database) EraText(_ *sqlstore.Session, h sqlstore.History) string {
+func (d *database) EraText(_ *conn.Session, h sqlstore.History) string {
 	return fmt.Sprint(h.Newest)
 }

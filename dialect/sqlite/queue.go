@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -12,43 +13,43 @@ import (
 func waiters(waiters []lease.Lease) []any { return []any{sqlstore.WaiterList(waiters)} }
 
 // Join writes tickets, or renews their heartbeat, in one statement.
-func (d *database) Join(ctx context.Context, s *sqlstore.Session, tickets []lease.Ticket) error {
+func (d *database) Join(ctx context.Context, s *conn.Session, tickets []lease.Ticket) error {
 	_, err := s.Exec(ctx, d.Text("queue-join"), sqlstore.TicketList(tickets))
 	return err
 }
 
 // Claim reads first, as Acquire does. It asks for the write lock only if the key is available and
 // the requester is the head of the queue.
-func (d *database) Claim(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+func (d *database) Claim(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (
 	lease.Acquired, error,
 ) {
 	var a sqlstore.Answer
-	err := s.QueryRow(ctx, d.Text("look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
+	err := s.QueryRow(ctx, d.Text("look"), []any{conn.Bytes(r.Owner), []byte(r.Key)},
 		a.Dest()...)
 	absent := errors.Is(err, sql.ErrNoRows)
 	switch {
 	case err != nil && !absent:
 		return lease.Acquired{}, err
 	case !absent && a.State != sqlstore.StateFree && a.State != sqlstore.StateLocked:
-		return a.Acquired()
+		return a.Acquired(nil)
 	}
 	turn, ticket, err := d.turn(ctx, s, r)
 	switch {
 	case err != nil:
 		return lease.Acquired{}, err
 	case !turn:
-		return (&sqlstore.Answer{State: sqlstore.StateQueued}).Acquired()
+		return (&sqlstore.Answer{State: sqlstore.StateQueued}).Acquired(nil)
 	}
 	out, err := d.claim(ctx, s, r, absent, ticket)
 	if a.State == sqlstore.StateLocked && isBusy(err) {
-		return a.Acquired() // expired, and the previous holder's fence may have the write lock
+		return a.Acquired(nil) // expired, and the previous holder's fence may have the write lock
 	}
 	return out, err
 }
 
 // turn reports whether the requester is the head of the queue, and whether a ticket of its own says
 // so.
-func (d *database) turn(ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest) (
+func (d *database) turn(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (
 	turn, ticket bool, err error,
 ) {
 	var head []byte
@@ -62,13 +63,13 @@ func (d *database) turn(ctx context.Context, s *sqlstore.Session, r lease.Acquir
 
 // claim takes or makes a row for the head of the queue, with its ticket if there is one.
 func (d *database) claim(
-	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, absent, ticket bool,
+	ctx context.Context, s *conn.Session, r lease.AcquireRequest, absent, ticket bool,
 ) (out lease.Acquired, err error) {
 	grant := func() (err error) {
 		if absent {
 			out, err = d.insert(ctx, s, r)
 		} else {
-			out, err = d.write(ctx, s, "acquire-update", millis(r.TTL), sqlstore.Bytes(r.Owner),
+			out, err = d.write(ctx, s, "acquire-update", millis(r.TTL), conn.Bytes(r.Owner),
 				r.Note, []byte(r.Key))
 		}
 		return err
@@ -87,7 +88,7 @@ func (d *database) claim(
 }
 
 // Pass gives the row to the first ticket, or frees it.
-func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease) (
+func (d *database) Pass(ctx context.Context, s *conn.Session, l lease.Lease) (
 	out lease.Passed, err error,
 ) {
 	err = s.InTx(ctx, func() error {
@@ -102,8 +103,8 @@ func (d *database) Pass(ctx context.Context, s *sqlstore.Session, l lease.Lease)
 
 // DeadTickets lists dead tickets.
 func (d *database) DeadTickets(
-	ctx context.Context, s *sqlstore.Session, after lease.Lease, retention int64, limit int,
+	ctx context.Context, s *conn.Session, after lease.Lease, retention int64, limit int,
 ) ([]lease.Lease, error) {
-	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), sqlstore.Bytes(after.Owner),
+	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), conn.Bytes(after.Owner),
 		retention, limit)
 }

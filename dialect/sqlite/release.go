@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Release clears the owner of one row. Its commit may be relaxed.
-func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lease) (
+func (d *database) Release(ctx context.Context, s *conn.Session, l lease.Lease) (
 	out lease.Released, err error,
 ) {
 	err = commit(ctx, s, true, func() error {
@@ -27,7 +27,7 @@ func (d *database) Release(ctx context.Context, s *sqlstore.Session, l lease.Lea
 //
 // It sends the settings unprepared: SQLite makes this one when it compiles the statement, so that a
 // prepared one would do nothing the second time.
-func commit(ctx context.Context, s *sqlstore.Session, releases bool, f func() error) error {
+func commit(ctx context.Context, s *conn.Session, releases bool, f func() error) error {
 	if !releases || !s.Relaxed {
 		return f()
 	}
@@ -35,12 +35,12 @@ func commit(ctx context.Context, s *sqlstore.Session, releases bool, f func() er
 	// durable on it. The first may have been made although it failed: the driver returns the error
 	// of a ctx that ends meanwhile.
 	if _, err := s.Conn().ExecContext(ctx, `PRAGMA synchronous = NORMAL`); err != nil {
-		return sqlstore.Unsettled{Err: err}
+		return conn.Unsettled{Err: err}
 	}
 	err := f()
 	if _, back := s.Conn().ExecContext(ctx, `PRAGMA synchronous = FULL`); back != nil {
-		unsent := errors.As(err, new(sqlstore.NotSent))
-		return sqlstore.Unsettled{Err: oneline.Join(err, back), Committing: !unsent}
+		unsent := errors.As(err, new(conn.NotSent))
+		return conn.Unsettled{Err: oneline.Join(err, back), Committing: !unsent}
 	}
 	return err
 }

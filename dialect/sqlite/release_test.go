@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -22,7 +23,7 @@ import (
 type watched struct {
 	*testing.T
 	d       *sqlstore.Dialect
-	s       *sqlstore.Session
+	s       *conn.Session
 	level   string
 	commits []string
 	broken  string // the setting that cannot be made
@@ -38,9 +39,9 @@ func watch(t *testing.T, settings string) *watched {
 	w.ok(err)
 	t.Cleanup(func() { _ = db.Close() })
 	w.ok(schema.Migrate(t.Context(), db, sqlite.New()))
-	conn, err := db.Conn(t.Context())
+	pinned, err := db.Conn(t.Context())
 	w.ok(err)
-	w.s = sqlstore.NewSession(conn)
+	w.s = conn.NewSession(pinned)
 	t.Cleanup(w.s.Discard)
 	w.s.EraAt(0)
 	w.s.Relaxed = true
@@ -164,17 +165,17 @@ func TestAReleaseIsRelaxedWhateverTheFileIsCalled(t *testing.T) {
 		}
 		defer func() { _ = db.Close() }()
 		for _, other := range []string{"a connection", "one beside a shared cache"} {
-			conn, err := db.Conn(t.Context())
+			pinned, err := db.Conn(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := sqlstore.NewSession(conn)
+			s := conn.NewSession(pinned)
 			s.Relaxed = true
 			if err := sqlstore.Of(sqlite.New()).Setup(t.Context(), s); err != nil || !s.Relaxed {
 				t.Errorf("%s: %s: relaxed: %t, %v", name, other, s.Relaxed, err)
 			}
 			var files int
-			err = conn.QueryRowContext(t.Context(), `SELECT count(*) FROM pragma_database_list`).Scan(&files)
+			err = pinned.QueryRowContext(t.Context(), `SELECT count(*) FROM pragma_database_list`).Scan(&files)
 			if err != nil || files != 1 {
 				t.Errorf("%s: %s: %d files are attached, %v", name, other, files, err)
 			}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -10,7 +11,7 @@ import (
 // Renew renews a batch in one statement. While another transaction has the file's write lock, such
 // as the holder's own fence, nothing can be renewed or taken. What still names its owner and token
 // is then answered busy.
-func (d *database) Renew(ctx context.Context, s *sqlstore.Session, reqs []lease.RenewRequest) (
+func (d *database) Renew(ctx context.Context, s *conn.Session, reqs []lease.RenewRequest) (
 	[]lease.Renewed, error,
 ) {
 	b := batch{
@@ -41,9 +42,9 @@ type batch struct {
 }
 
 func (d *database) mark(
-	ctx context.Context, s *sqlstore.Session, section string, as lease.RenewOutcome, b batch,
+	ctx context.Context, s *conn.Session, section string, as lease.RenewOutcome, b batch,
 ) error {
-	return s.Query(ctx, d.Text(section), []any{b.list}, func(row sqlstore.Columns) error {
+	return s.Query(ctx, d.Text(section), []any{b.list}, func(row conn.Columns) error {
 		var key, owner []byte
 		var token, clock, remaining int64
 		if err := row.Scan(&key, &owner, &token, &clock, &remaining); err != nil {
@@ -54,8 +55,8 @@ func (d *database) mark(
 			Token: token,
 		}]; ok {
 			b.out[i] = lease.Renewed{
-				Outcome: as, Clock: sqlstore.Duration(clock),
-				Remaining: sqlstore.Duration(remaining),
+				Outcome: as, Clock: conn.Duration(clock),
+				Remaining: conn.Duration(remaining),
 			}
 		}
 		return nil

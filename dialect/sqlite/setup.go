@@ -4,13 +4,13 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // Setup makes the session's settings: synchronous=FULL, because WAL mode without it forgets the
 // last commits in a power failure, and a short wait for the file's write lock. The wait is short
 // because the lane has other work; the store tries again.
-func (d *database) Setup(ctx context.Context, s *sqlstore.Session) error {
+func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 	abandon(ctx, s.Conn())
 	for _, pragma := range []string{`PRAGMA busy_timeout = 100`, `PRAGMA synchronous = FULL`} {
 		if _, err := s.Conn().ExecContext(ctx, pragma); err != nil {

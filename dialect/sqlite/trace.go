@@ -4,11 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // SetupTrace has the session wait longer for the file's write lock than a lane does.
-func (d *database) SetupTrace(ctx context.Context, s *sqlstore.Session) error {
+func (d *database) SetupTrace(ctx context.Context, s *conn.Session) error {
 	if err := d.Setup(ctx, s); err != nil {
 		return err
 	}
@@ -18,13 +19,13 @@ func (d *database) SetupTrace(ctx context.Context, s *sqlstore.Session) error {
 
 // WriteTrace adds rows one by one in one transaction: see Apply.
 func (d *database) WriteTrace(
-	ctx context.Context, s *sqlstore.Session, rows []sqlstore.TraceRow,
+	ctx context.Context, s *conn.Session, rows []sqlstore.TraceRow,
 ) error {
 	return s.InTx(ctx, func() error {
 		for i := range rows {
 			r := &rows[i]
 			_, err := s.Exec(ctx, d.Text("trace-write"), r.Age.Milliseconds(), r.ID, []byte(r.Key),
-				r.Event, r.Token, sqlstore.Bytes(r.Owner), r.Note, r.Number, r.Detail)
+				r.Event, r.Token, conn.Bytes(r.Owner), r.Note, r.Number, r.Detail)
 			if err != nil {
 				return err
 			}

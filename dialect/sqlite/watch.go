@@ -3,11 +3,11 @@ package sqlite
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // version reads the counter by which SQLite itself checks whether its cache is still valid.
-func (d *database) version(ctx context.Context, s *sqlstore.Session) (v int64, err error) {
+func (d *database) version(ctx context.Context, s *conn.Session) (v int64, err error) {
 	err = s.QueryRow(ctx, d.Text("version"), nil, &v)
 	return v, err
 }

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -45,7 +46,7 @@ type Eras struct {
 	opened sqlstore.Opened
 	// From the newest that any session here has learned, -1 before the first, to the last that all
 	// gates have admitted: every era, if none holds any back.
-	bounds sqlstore.EraBounds
+	bounds conn.EraBounds
 	gates  gates
 }
 
@@ -71,9 +72,9 @@ func (e *Eras) Hold() (admit func(start int64), free func()) { return e.gates.ho
 // session that can learn none renews and releases all the same: holders need not lose what is
 // theirs because a row of the table was edited, a right revoked or the table locked.
 func (e *Eras) After(
-	setup func(context.Context, *sqlstore.Session) error,
-) func(context.Context, *sqlstore.Session) error {
-	return func(ctx context.Context, s *sqlstore.Session) error {
+	setup func(context.Context, *conn.Session) error,
+) func(context.Context, *conn.Session) error {
+	return func(ctx context.Context, s *conn.Session) error {
 		if err := setup(ctx, s); err != nil {
 			return err
 		}
@@ -89,7 +90,7 @@ func (e *Eras) After(
 // Learn has a session grant in the newest era of its server's history. It begins one if the table
 // does not know the history, or has forgotten an era that another session here has seen. Nothing is
 // granted before that has been committed.
-func (e *Eras) Learn(ctx context.Context, s *sqlstore.Session) error {
+func (e *Eras) Learn(ctx context.Context, s *conn.Session) error {
 	if e.d.OneHistory {
 		s.EraAt(0)
 		return nil
@@ -113,7 +114,7 @@ func (e *Eras) Learn(ctx context.Context, s *sqlstore.Session) error {
 }
 
 // find returns a history whose era has begun.
-func (e *Eras) find(ctx context.Context, s *sqlstore.Session) (sqlstore.History, error) {
+func (e *Eras) find(ctx context.Context, s *conn.Session) (sqlstore.History, error) {
 	h, err := e.look(ctx, s)
 	switch {
 	case err != nil || e.knows(h):
@@ -130,28 +131,28 @@ func (e *Eras) find(ctx context.Context, s *sqlstore.Session) (sqlstore.History,
 var errPassed = errors.New("an era has begun since the session was made")
 
 // Current returns an error if a session may be at a server of an earlier era than another's here.
-func (e *Eras) Current(s *sqlstore.Session) error {
+func (e *Eras) Current(s *conn.Session) error {
 	switch {
 	case e.d.OneHistory || s.Era() >= e.Newest():
 		return nil
 	case s.Era() == unlearned:
 		return s.Refusal()
 	}
-	return sqlstore.NotSent{Err: errPassed}
+	return conn.NotSent{Err: errPassed}
 }
 
 // holds returns an error if a session must not grant in its era.
 func (e *Eras) holds(start int64) error {
 	switch {
 	case start < e.bounds.First.Load():
-		return sqlstore.NotSent{Err: errPassed}
+		return conn.NotSent{Err: errPassed}
 	case start > e.bounds.Last.Load():
-		return sqlstore.NotSent{Err: seam.ErrNewEra}
+		return conn.NotSent{Err: seam.ErrNewEra}
 	}
 	return nil
 }
 
-func (e *Eras) look(ctx context.Context, s *sqlstore.Session) (sqlstore.History, error) {
+func (e *Eras) look(ctx context.Context, s *conn.Session) (sqlstore.History, error) {
 	h, err := e.d.History(ctx, s, &e.opened)
 	switch {
 	case err != nil:
@@ -173,7 +174,7 @@ func (e *Eras) see(start int64) {
 // begin records the server's history with the next era, unless another session has, and returns
 // what the table then has. If it fails it returns no history: what it was about to write may not be
 // there. The next session reads what has become of it.
-func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (sqlstore.History, error) {
+func (e *Eras) begin(ctx context.Context, s *conn.Session) (sqlstore.History, error) {
 	var h sqlstore.History
 	wrote := false
 	err := s.InTx(ctx, func() (err error) {
@@ -192,7 +193,7 @@ func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (sqlstore.History
 		}
 		return e.drop(ctx, s)
 	})
-	var open sqlstore.Unsettled
+	var open conn.Unsettled
 	if errors.As(err, &open) {
 		err = spoiled{open.Err}
 	}
@@ -206,7 +207,7 @@ func (e *Eras) begin(ctx context.Context, s *sqlstore.Session) (sqlstore.History
 }
 
 // lock has one session at a time begin an era, until its transaction ends.
-func (e *Eras) lock(ctx context.Context, s *sqlstore.Session) error {
+func (e *Eras) lock(ctx context.Context, s *conn.Session) error {
 	if _, err := s.Exec(ctx, e.d.Text("era-make")); err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func (e *Eras) lock(ctx context.Context, s *sqlstore.Session) error {
 
 // Rehearse runs what begins an era, and changes nothing: the first failover is too late to find
 // that the user lacks a right.
-func (e *Eras) Rehearse(ctx context.Context, s *sqlstore.Session) (done bool, err error) {
+func (e *Eras) Rehearse(ctx context.Context, s *conn.Session) (done bool, err error) {
 	if e.d.OneHistory {
 		return true, nil
 	}
@@ -231,7 +232,7 @@ func (e *Eras) Rehearse(ctx context.Context, s *sqlstore.Session) (done bool, er
 
 // next returns the start of the era that the history h begins. The first history of new tables has
 // the tokens from 1 on.
-func (e *Eras) next(ctx context.Context, s *sqlstore.Session, h sqlstore.History) (int64, error) {
+func (e *Eras) next(ctx context.Context, s *conn.Session, h sqlstore.History) (int64, error) {
 	if h.Recorded == 0 && h.Newest == 0 && e.Newest() == unlearned {
 		if fresh, err := e.fresh(ctx, s); fresh || err != nil {
 			return 0, err
@@ -246,20 +247,20 @@ func (e *Eras) next(ctx context.Context, s *sqlstore.Session, h sqlstore.History
 
 // fresh reports whether the tables were made just now and never granted a token. A backup from
 // before the first client has no history, and may be restored long after.
-func (e *Eras) fresh(ctx context.Context, s *sqlstore.Session) (fresh bool, err error) {
+func (e *Eras) fresh(ctx context.Context, s *conn.Session) (fresh bool, err error) {
 	err = s.QueryRow(ctx, e.d.Text("era-fresh"), nil, &fresh)
 	return fresh, err
 }
 
 // Clock is the database's.
-func (e *Eras) Clock(ctx context.Context, s *sqlstore.Session) (time.Time, error) {
+func (e *Eras) Clock(ctx context.Context, s *conn.Session) (time.Time, error) {
 	var now int64
 	err := s.QueryRow(ctx, e.d.Text("era-clock"), nil, &now)
 	return time.UnixMicro(now), err
 }
 
 // drop forgets all but the newest histories.
-func (e *Eras) drop(ctx context.Context, s *sqlstore.Session) error {
+func (e *Eras) drop(ctx context.Context, s *conn.Session) error {
 	var oldest int64
 	err := s.QueryRow(ctx, e.d.Text("era-kept"), []any{kept}, &oldest)
 	if errors.Is(err, sql.ErrNoRows) {

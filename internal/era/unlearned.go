@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -27,9 +28,9 @@ func refuses(err error) func(int64) error {
 	at := time.Now()
 	return func(int64) error {
 		if time.Since(at) > stale {
-			return sqlstore.NotSent{Err: sqlstore.Unsettled{Err: Unlearned{err}}} // discard it
+			return conn.NotSent{Err: conn.Unsettled{Err: Unlearned{err}}} // discard it
 		}
-		return sqlstore.NotSent{Err: Unlearned{err}}
+		return conn.NotSent{Err: Unlearned{err}}
 	}
 }
 

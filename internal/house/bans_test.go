@@ -49,7 +49,7 @@ var bans = []struct {
 	{"./reaper", "anything else", []string{"./lease", "leaves"}, "it sweeps any store"},
 	{
 		"./dialect", "anything else",
-		[]string{"./lease", "./internal/sqlstore", "leaves"},
+		[]string{"./lease", "./internal/sqlstore", "./internal/conn", "leaves"},
 		"it is a description; the rooms have the drivers",
 	},
 	{"./dialect/postgres", "drivers", []string{"github.com/jackc/pgx"}, "one room, one driver"},
@@ -57,25 +57,26 @@ var bans = []struct {
 	{"./dialect/sqlite", "drivers", []string{"modernc.org/sqlite"}, "one room, one driver"},
 	{
 		"./dialect/postgres", "./internal",
-		[]string{"./internal/sqlstore", "leaves"},
+		[]string{"./internal/sqlstore", "./internal/conn", "leaves"},
 		"a room fills in what the store asks for, and uses nothing of it",
 	},
 	{
 		"./dialect/mysql", "./internal",
-		[]string{"./internal/sqlstore", "leaves"},
+		[]string{"./internal/sqlstore", "./internal/conn", "leaves"},
 		"a room fills in what the store asks for, and uses nothing of it",
 	},
 	{
 		"./dialect/sqlite", "./internal",
-		[]string{"./internal/sqlstore", "leaves"},
+		[]string{"./internal/sqlstore", "./internal/conn", "leaves"},
 		"a room fills in what the store asks for, and uses nothing of it",
 	},
 	{
 		"./internal/sqlstore", "anything else",
-		[]string{"./lease", "./internal/sqlstore", "leaves"},
+		[]string{"./lease", "./internal/sqlstore", "./internal/conn", "leaves"},
 		"it is a description; the rooms have the drivers",
 	},
-	{"./internal/lane", "drivers", nil, "a lane does not know what its statements say"},
+	{"./internal/conn", "drivers", nil, "a connection does not know what its statements say"},
+	{"./internal/conn", "./internal/sqlstore", nil, "a connection does not know what its statements say"},
 	{"./internal/queue", ".", nil, "it knows no handles: its caller watches what it is granted"},
 	{"./internal/queue", "drivers", nil, "a queue does not know how a store is asked"},
 	{"./internal/queue", "./internal/table", nil, "a queue does not know how a store is asked"},
@@ -88,7 +89,7 @@ var bans = []struct {
 	{"./once", "drivers", nil, "it is given a dialect and a pool"},
 	{
 		"./once", "./internal",
-		[]string{"./internal/sqlstore", "leaves", "./internal/txend", "./internal/retry"},
+		[]string{"./internal/sqlstore", "./internal/conn", "leaves", "./internal/txend", "./internal/retry"},
 		"a transaction of the application's needs no lanes",
 	},
 	{"./once", "test helpers", nil, "it is part of the user's program"},
@@ -101,7 +102,7 @@ var bans = []struct {
 	{"./latch", "drivers", nil, "it is given a dialect and a pool"},
 	{
 		"./latch", "./internal",
-		[]string{"./internal/sqlstore", "leaves", "./internal/lane", "./internal/retry"},
+		[]string{"./internal/sqlstore", "./internal/conn", "leaves", "./internal/retry"},
 		"it waits for parties, and has nothing to do with the machines of a client",
 	},
 	{"./latch", "test helpers", nil, "it is part of the user's program"},
@@ -112,7 +113,7 @@ var bans = []struct {
 	{"./tokenfence", "drivers", nil, "only a dialect knows its database"},
 	{
 		"./tokenfence", "./internal",
-		[]string{"./internal/sqlstore", "./internal/ownrows", "leaves"},
+		[]string{"./internal/sqlstore", "./internal/conn", "./internal/ownrows", "leaves"},
 		"the data's database has no lanes and no tables of rowlock's",
 	},
 	{"./tokenfence", "./schema", nil, "it creates nothing"},
@@ -130,7 +131,7 @@ var bans = []struct {
 	{
 		"./doctor", "./internal",
 		[]string{
-			"./internal/sqlstore", "./internal/keytext", "./internal/table", "./internal/era", "./internal/lane",
+			"./internal/sqlstore", "./internal/keytext", "./internal/table", "./internal/era", "./internal/conn",
 			"./internal/retry", "leaves",
 		},
 		"it reads, opens a store as a client does, and has nothing else to do with the machines of a client",
@@ -166,7 +167,7 @@ var bans = []struct {
 	{"./paxosbridge/groupreplication", "./schema", nil, "it creates nothing"},
 	{"./paxosbridge/groupreplication", "test helpers", nil, "it is part of the user's program"},
 	{"./schema", "drivers", nil, "it is given a dialect and a pool"},
-	{"./schema", "./internal", []string{"./internal/sqlstore", "leaves"}, "tables can be made without a client"},
+	{"./schema", "./internal", []string{"./internal/sqlstore", "./internal/conn", "leaves"}, "tables can be made without a client"},
 	{".", "./paxosbridge", nil, "a user with only a database has no cluster"},
 	{
 		"./paxosbridge/etcd", "drivers",

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -15,7 +15,7 @@ import (
 // but for its patience, so that a statement stays where it was stopped.
 type Party struct {
 	s        *Scene
-	Session  *sqlstore.Session
+	Session  *conn.Session
 	strategy rowlock.Strategy
 	id       int64 // the server's
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -98,9 +99,9 @@ func (s *Scene) Ledger() (table string) {
 }
 
 // Session is a lane's connection in the test's hands.
-func (s *Scene) Session(d *sqlstore.Dialect, conn *sql.Conn) *sqlstore.Session {
+func (s *Scene) Session(d *sqlstore.Dialect, pinned *sql.Conn) *conn.Session {
 	s.Helper()
-	session := sqlstore.NewSession(conn)
+	session := conn.NewSession(pinned)
 	s.Cleanup(session.Discard)
 	s.OK(d.Setup(s.Context(), session))
 	session.EraAt(0)

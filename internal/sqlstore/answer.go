@@ -1,9 +1,12 @@
 package sqlstore
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -31,9 +34,16 @@ const (
 // Dest returns the destinations of the row's columns.
 func (a *Answer) Dest() []any { return []any{&a.State, &a.Token, &a.Note, &a.Remaining} }
 
-// Acquired turns the row into the store's answer.
-func (a *Answer) Acquired() (lease.Acquired, error) {
+// Acquired turns the row, or the error of its statement, into the store's answer. A row that is not
+// there has changed since another statement has seen it.
+func (a *Answer) Acquired(err error) (lease.Acquired, error) {
 	out := lease.Acquired{}
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return out, ErrRowShape
+	case err != nil:
+		return out, err
+	}
 	switch a.State {
 	case StateMine:
 		out.Granted, out.Token = true, a.Token
@@ -45,11 +55,11 @@ func (a *Answer) Acquired() (lease.Acquired, error) {
 	case StateHeld:
 		// A database that reads the clock twice may be a moment late. An expiry that is no number is
 		// later than any, and nothing remains of it.
-		if Duration(a.Remaining) < -time.Minute {
+		if conn.Duration(a.Remaining) < -time.Minute {
 			return out, fmt.Errorf("%w: the key is held, and has expired %s ago: its expires_at is no time",
-				lease.ErrCorrupt, -Duration(a.Remaining))
+				lease.ErrCorrupt, -conn.Duration(a.Remaining))
 		}
-		out.Holder = lease.Holder{Note: string(a.Note), Remaining: max(0, Duration(a.Remaining))}
+		out.Holder = lease.Holder{Note: string(a.Note), Remaining: max(0, conn.Duration(a.Remaining))}
 	case StateExhausted:
 		out.Err = fmt.Errorf("%w: it stands at %d", lease.ErrTokenExhausted, a.Token)
 	case StateMoved:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -27,10 +28,10 @@ func AsBytes(note string) any { return []byte(note) }
 
 // HandOver changes the owner of one row. The section need return no token: if it changed the row,
 // that had From's.
-func (b *Base) HandOver(ctx context.Context, s *Session, h lease.HandOver) (lease.Acquired, error) {
-	n, err := s.Change(ctx, b.Text("hand-over"), Bytes(h.To.Owner), b.Note(h.To.Note),
+func (b *Base) HandOver(ctx context.Context, s *conn.Session, h lease.HandOver) (lease.Acquired, error) {
+	n, err := s.Change(ctx, b.Text("hand-over"), conn.Bytes(h.To.Owner), b.Note(h.To.Note),
 		b.TTL(h.To.TTL),
-		[]byte(h.From.Key), Bytes(h.From.Owner), h.From.Token)
+		[]byte(h.From.Key), conn.Bytes(h.From.Owner), h.From.Token)
 	if err != nil || n == 0 {
 		return lease.Acquired{}, err
 	}
@@ -39,19 +40,19 @@ func (b *Base) HandOver(ctx context.Context, s *Session, h lease.HandOver) (leas
 
 // Release clears the owner of one row. The section changes the owner of every row it matches, so
 // that a driver which counts changed rows and one which counts matched rows agree.
-func (b *Base) Release(ctx context.Context, s *Session, l lease.Lease) (lease.Released, error) {
-	n, err := s.Change(ctx, b.Text("release"), []byte(l.Key), Bytes(l.Owner), l.Token)
+func (b *Base) Release(ctx context.Context, s *conn.Session, l lease.Lease) (lease.Released, error) {
+	n, err := s.Change(ctx, b.Text("release"), []byte(l.Key), conn.Bytes(l.Owner), l.Token)
 	return lease.Released{Gone: err == nil && n == 0}, err
 }
 
 // Leave removes tickets.
-func (b *Base) Leave(ctx context.Context, s *Session, waiters []lease.Lease) error {
+func (b *Base) Leave(ctx context.Context, s *conn.Session, waiters []lease.Lease) error {
 	_, err := s.Exec(ctx, b.Text("queue-leave"), b.Waiters(waiters)...)
 	return err
 }
 
 // Places returns where tickets stand.
-func (b *Base) Places(ctx context.Context, s *Session, waiters []lease.Lease) (
+func (b *Base) Places(ctx context.Context, s *conn.Session, waiters []lease.Lease) (
 	[]lease.Place, error,
 ) {
 	return places(ctx, s, b.Text("places"), len(waiters), b.Waiters(waiters))
@@ -59,10 +60,10 @@ func (b *Base) Places(ctx context.Context, s *Session, waiters []lease.Lease) (
 
 // Pass runs the pass section, which returns the new owner, or no row if the row was not the
 // lease's.
-func (b *Base) Pass(ctx context.Context, s *Session, l lease.Lease) (lease.Passed, error) {
+func (b *Base) Pass(ctx context.Context, s *conn.Session, l lease.Lease) (lease.Passed, error) {
 	var owner []byte
 	var token int64
-	args := []any{[]byte(l.Key), Bytes(l.Owner), l.Token}
+	args := []any{[]byte(l.Key), conn.Bytes(l.Owner), l.Token}
 	err := s.QueryRow(ctx, b.Text("pass"), args, &owner, &token)
 	if errors.Is(err, sql.ErrNoRows) {
 		return lease.Passed{Gone: true}, nil
@@ -75,7 +76,7 @@ func (b *Base) Pass(ctx context.Context, s *Session, l lease.Lease) (lease.Passe
 
 // DropDead removes dead tickets.
 func (b *Base) DropDead(
-	ctx context.Context, s *Session, tickets []lease.Lease, retention int64,
+	ctx context.Context, s *conn.Session, tickets []lease.Lease, retention int64,
 ) error {
 	_, err := s.Exec(ctx, b.Text("queue-reap"), append(b.Waiters(tickets), retention)...)
 	return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,19 +19,19 @@ type Batch interface {
 	// Apply makes each change that can be made. With all it makes every one of them or none. It
 	// does for each what Acquire, Release and HandOver do for one, but leaves to them what is
 	// not simple (Alone).
-	Apply(ctx context.Context, s *Session, changes []Change, all bool) ([]Applied, error)
+	Apply(ctx context.Context, s *conn.Session, changes []Change, all bool) ([]Applied, error)
 	// ApplyAny makes exactly n of the changes, each of which Acquires, or none: the first that it
 	// can make in the order of the list, which need not be key order. The outcomes of the others
 	// are known only if it made none. If one is Found it makes none. With a limit it makes none
 	// unless the limit has that generation when they are committed.
-	ApplyAny(ctx context.Context, s *Session, changes []Change, n int, within *Within) (
+	ApplyAny(ctx context.Context, s *conn.Session, changes []Change, n int, within *Within) (
 		[]Applied, error)
 	// ApplyWithin makes each change that can be made, if the limit has that generation when they are
 	// committed, and otherwise none. Each hands a slot over.
-	ApplyWithin(ctx context.Context, s *Session, changes []Change, within *Within) ([]Applied, error)
+	ApplyWithin(ctx context.Context, s *conn.Session, changes []Change, within *Within) ([]Applied, error)
 	// Create makes and grants the rows that are absent: Done, or Alone for a key that has a row
 	// by now. A change without To makes a free row.
-	Create(ctx context.Context, s *Session, changes []Change) ([]Applied, error)
+	Create(ctx context.Context, s *conn.Session, changes []Change) ([]Applied, error)
 }
 
 // Piper makes a few changes sooner than one statement for many does, whose fixed costs are those of
@@ -39,7 +40,7 @@ type Piper interface {
 	// Pipe makes each change that the plain statements for one can make, by one commit: all that it
 	// reports as Done were made by that. The others are Alone, and Apply says what they are. None
 	// waits for a row that another transaction has locked. The session has a Wire.
-	Pipe(ctx context.Context, s *Session, strategy Strategy, changes []Change) ([]Applied, error)
+	Pipe(ctx context.Context, s *conn.Session, strategy Strategy, changes []Change) ([]Applied, error)
 }
 
 // Change moves a row from one owner to the next.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -26,13 +27,13 @@ func each(t *testing.T, f func(b bench)) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) { f(bench{e, t}) })
 }
 
-func (b bench) session() *sqlstore.Session {
+func (b bench) session() *conn.Session {
 	b.Helper()
-	conn, err := b.DB.Conn(b.Context())
+	pinned, err := b.DB.Conn(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := sqlstore.NewSession(conn)
+	s := conn.NewSession(pinned)
 	s.EraAt(0)
 	b.Cleanup(s.Discard)
 	if err := b.Dialect.Setup(b.Context(), s); err != nil {
@@ -42,11 +43,11 @@ func (b bench) session() *sqlstore.Session {
 }
 
 // apply tries again what lost to another session at the same moment.
-func (b bench) apply(s *sqlstore.Session, all bool, changes ...sqlstore.Change) []sqlstore.Applied {
+func (b bench) apply(s *conn.Session, all bool, changes ...sqlstore.Change) []sqlstore.Applied {
 	return b.insist(func() ([]sqlstore.Applied, error) { return b.Dialect.Apply(b.Context(), s, changes, all) })
 }
 
-func (b bench) create(s *sqlstore.Session, changes ...sqlstore.Change) []sqlstore.Applied {
+func (b bench) create(s *conn.Session, changes ...sqlstore.Change) []sqlstore.Applied {
 	return b.insist(func() ([]sqlstore.Applied, error) { return b.Dialect.Create(b.Context(), s, changes) })
 }
 
@@ -295,7 +296,7 @@ func numbered(n int) []string {
 	return keys
 }
 
-func (b bench) takeAndGiveBack(s *sqlstore.Session, l *ledger, keys []string, all bool) {
+func (b bench) takeAndGiveBack(s *conn.Session, l *ledger, keys []string, all bool) {
 	var take, back []sqlstore.Change
 	for _, key := range keys {
 		take = append(take, acquire(key, lease.NewOwner()))

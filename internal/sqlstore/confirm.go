@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -28,10 +29,10 @@ func (e FoundError) Error() string {
 //
 // Confirm is no renewal, because a renewal can shorten a lease, skips a locked row, and need not
 // change a row whose expiry is right.
-func Confirm(ctx context.Context, s *Session, d Texts, l lease.Lease, ttl time.Duration) (
+func Confirm(ctx context.Context, s *conn.Session, d Texts, l lease.Lease, ttl time.Duration) (
 	ok bool, err error,
 ) {
-	return changedOne(ctx, s, d, "confirm", Micros(ttl), []byte(l.Key), Bytes(l.Owner), l.Token)
+	return changedOne(ctx, s, d, "confirm", conn.Micros(ttl), []byte(l.Key), conn.Bytes(l.Owner), l.Token)
 }
 
 // Placement is where a key lives: in the table or in a cluster, in an epoch.
@@ -41,7 +42,7 @@ type Placement struct {
 }
 
 // ConfirmHome is Confirm for a key that was read to live there.
-func ConfirmHome(ctx context.Context, s *Session, d Texts, key string, at Placement) (
+func ConfirmHome(ctx context.Context, s *conn.Session, d Texts, key string, at Placement) (
 	ok bool, err error,
 ) {
 	return changedOne(ctx, s, d, "confirm-home", []byte(key), at.Home, lease.EpochStart(at.Epoch),
@@ -50,12 +51,12 @@ func ConfirmHome(ctx context.Context, s *Session, d Texts, key string, at Placem
 
 // changedOne runs a section that changes a column of the one row it names. An error leaves the
 // outcome unknown, also of what was read, even if this statement was certainly not applied.
-func changedOne(ctx context.Context, s *Session, d Texts, section string, args ...any) (
+func changedOne(ctx context.Context, s *conn.Session, d Texts, section string, args ...any) (
 	bool, error,
 ) {
 	n, err := s.Change(ctx, d.Text(section), args...)
 	if err != nil {
-		return false, Unsettled{Err: err, Committing: true}
+		return false, conn.Unsettled{Err: err, Committing: true}
 	}
 	return n == 1, nil
 }

@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -189,13 +190,13 @@ type Database interface {
 	// takes such a list. A lease's owner may name whatever has 16 bytes.
 	Rows(items []lease.RenewRequest) []any
 	// Setup makes the settings of a session that rowlock keeps to itself.
-	Setup(ctx context.Context, s *Session) error
+	Setup(ctx context.Context, s *conn.Session) error
 
 	// History returns what the server says of itself, and what the table has of it.
-	History(ctx context.Context, s *Session, o *Opened) (History, error)
+	History(ctx context.Context, s *conn.Session, o *Opened) (History, error)
 	// EraText is the start of the newest era of a history as an expression, which fails on any
 	// other server if the session may come to one.
-	EraText(s *Session, h History) string
+	EraText(s *conn.Session, h History) string
 
 	// Locate returns the schema to which the connection has led since it was opened, whatever was
 	// sent on it since: the first that has the table, or else that in which one would be made. Its
@@ -224,12 +225,12 @@ type Database interface {
 
 	// Acquire, Renew, Release and HandOver are the statements whose sequence differs between
 	// databases.
-	Acquire(ctx context.Context, s *Session, strategy Strategy, req lease.AcquireRequest) (
+	Acquire(ctx context.Context, s *conn.Session, strategy Strategy, req lease.AcquireRequest) (
 		lease.Acquired, error)
-	Renew(ctx context.Context, s *Session, reqs []lease.RenewRequest) ([]lease.Renewed, error)
-	Release(ctx context.Context, s *Session, l lease.Lease) (lease.Released, error)
+	Renew(ctx context.Context, s *conn.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error)
+	Release(ctx context.Context, s *conn.Session, l lease.Lease) (lease.Released, error)
 	// HandOver changes the owner of one row. Not granted: the row does not name From.
-	HandOver(ctx context.Context, s *Session, h lease.HandOver) (lease.Acquired, error)
+	HandOver(ctx context.Context, s *conn.Session, h lease.HandOver) (lease.Acquired, error)
 
 	Batch
 	Traces

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // Blocker is a session that has a row locked.
@@ -51,7 +53,7 @@ func (e Expired) Section(d Texts, section string) string {
 // longer than the session waits for any row. It first calls waiting with the server's id of s:
 // while it waits, the server shows what s waits for.
 func AwaitRow(
-	ctx context.Context, s *Session, d Texts, row Expired, waiting func(session int64),
+	ctx context.Context, s *conn.Session, d Texts, row Expired, waiting func(session int64),
 ) error {
 	return s.InTx(ctx, func() error {
 		var id, one int64
@@ -69,10 +71,10 @@ func AwaitRow(
 
 // Blockers runs a section that returns blockers: id, user, own, old, ended, prepared. Own, old and
 // ended are 1 for true.
-func Blockers(ctx context.Context, s *Session, query string, args []any) (
+func Blockers(ctx context.Context, s *conn.Session, query string, args []any) (
 	out []Blocker, err error,
 ) {
-	err = s.Query(ctx, query, args, func(row Columns) error {
+	err = s.Query(ctx, query, args, func(row conn.Columns) error {
 		var b Blocker
 		err := row.Scan(&b.ID, &b.User, &b.Own, &b.Old, &b.Ended, &b.Prepared)
 		out = append(out, b)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -89,7 +90,7 @@ type Instead struct {
 	Fence func(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error
 	// Reap removes those of keys, all of one bucket, that have been dead for the retention,
 	// after it has raised the floor. It begins and ends its own transactions.
-	Reap func(ctx context.Context, s *Session, bucket int, keys []string, retention time.Duration) (
+	Reap func(ctx context.Context, s *conn.Session, bucket int, keys []string, retention time.Duration) (
 		removed int64, err error)
 	// PeekOnce reports whether another transaction has the key's row locked, where a claim
 	// cannot be told not to wait. Callers run it outside of any transaction, because its locks
@@ -106,10 +107,10 @@ type Sessions struct {
 	// its transaction, after the client has been silent for limit, rounded up to the server's
 	// unit. MySQL counts silence outside of a transaction too. If it is nil, an open
 	// transaction is no lock on a single row.
-	Silence func(ctx context.Context, s *Session, limit time.Duration) error
+	Silence func(ctx context.Context, s *conn.Session, limit time.Duration) error
 	// Version returns another number after each commit of another connection than the
 	// session's. Numbers of different sessions are unrelated.
-	Version func(ctx context.Context, s *Session) (int64, error)
+	Version func(ctx context.Context, s *conn.Session) (int64, error)
 	// Piper may be nil.
 	Piper Piper
 }
@@ -135,9 +136,9 @@ type Listener interface {
 	Listen(ctx context.Context, pool Pool, channel string, process lease.Owner,
 		heard func(key string, chosen lease.Owner)) error
 	// Announce sends a message for each key, in one statement that commits at once.
-	Announce(ctx context.Context, s *Session, channel string, keys []string) error
+	Announce(ctx context.Context, s *conn.Session, channel string, keys []string) error
 	// Wake is Announce for one process: see lease.Waker.
-	Wake(ctx context.Context, s *Session, channel string, process lease.Owner, keys []string) error
+	Wake(ctx context.Context, s *conn.Session, channel string, process lease.Owner, keys []string) error
 }
 
 // Evictor is a server that shows which session has the row of an expired key locked, and can end
@@ -147,7 +148,7 @@ type Evictor interface {
 	// still expired. It ends those of the same user whose transactions are at least
 	// as old as least. It ends no session for anything but that row.
 	EndBlockers(
-		ctx context.Context, s *Session, row Expired, waiter int64, least time.Duration,
+		ctx context.Context, s *conn.Session, row Expired, waiter int64, least time.Duration,
 	) ([]Blocker, error)
 	// MayEvict returns the statement that grants this user what EndBlockers needs, or "" if it
 	// has that already.

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Force is a forced release in a transaction of a session.
 type Force struct {
 	lease.ForceRequest
-	On   *Session
+	On   *conn.Session
 	Text Texts
 }
 
@@ -62,7 +63,7 @@ func (r Force) Repair(ctx context.Context, was lease.Record, token int64) (
 		return f, false, err
 	}
 	if _, shared := lease.TeamToken(was.Owner); shared {
-		if _, err = r.exec(ctx, "force-members", []byte(r.Key), Bytes(was.Owner)); err != nil {
+		if _, err = r.exec(ctx, "force-members", []byte(r.Key), conn.Bytes(was.Owner)); err != nil {
 			return f, false, err
 		}
 	}
@@ -77,8 +78,8 @@ func (r Force) record(ctx context.Context, was lease.Lease, note string) (
 	if _, err := r.exec(ctx, "force-tickets", []byte(r.Key)); err != nil {
 		return f, false, err
 	}
-	_, err = r.exec(ctx, "force-record", Bytes(r.ID), r.By, r.Reason, r.Token,
-		Bytes(was.Owner), was.Token, note, []byte(r.Key))
+	_, err = r.exec(ctx, "force-record", conn.Bytes(r.ID), r.By, r.Reason, r.Token,
+		conn.Bytes(was.Owner), was.Token, note, []byte(r.Key))
 	if err != nil {
 		return f, false, err
 	}
@@ -106,7 +107,7 @@ func (r Force) lock(ctx context.Context) (l lease.Lease, note string, err error)
 
 func (r Force) end(ctx context.Context, was lease.Lease) error {
 	key := []byte(was.Key)
-	n, err := r.On.Change(ctx, r.Text.Text("force-end"), r.On.Next(was.Token), key, Bytes(was.Owner), was.Token)
+	n, err := r.On.Change(ctx, r.Text.Text("force-end"), r.On.Next(was.Token), key, conn.Bytes(was.Owner), was.Token)
 	if err != nil {
 		return err
 	}
@@ -116,14 +117,14 @@ func (r Force) end(ctx context.Context, was lease.Lease) error {
 	if _, shared := lease.TeamToken(was.Owner); !shared {
 		return nil
 	}
-	_, err = r.exec(ctx, "force-members", key, Bytes(was.Owner))
+	_, err = r.exec(ctx, "force-members", key, conn.Bytes(was.Owner))
 	return err
 }
 
 // find returns the record of the request, if an earlier copy of it has written one.
 func (r Force) find(ctx context.Context) (f lease.Forced, found bool, err error) {
-	err = r.On.Query(ctx, r.Text.Text("force-find"), []any{[]byte(r.Key), Bytes(r.ID)},
-		func(row Columns) (err error) {
+	err = r.On.Query(ctx, r.Text.Text("force-find"), []any{[]byte(r.Key), conn.Bytes(r.ID)},
+		func(row conn.Columns) (err error) {
 			f, err = scanForced(row)
 			found = err == nil
 			return err
@@ -132,7 +133,7 @@ func (r Force) find(ctx context.Context) (f lease.Forced, found bool, err error)
 }
 
 // ForceReleases lists records, latest first.
-func ForceReleases(ctx context.Context, s *Session, d Texts, f lease.ForcedFilter) (
+func ForceReleases(ctx context.Context, s *conn.Session, d Texts, f lease.ForcedFilter) (
 	all []lease.Forced, err error,
 ) {
 	before := int64(253370764800000000) // the year 9999
@@ -143,15 +144,15 @@ func ForceReleases(ctx context.Context, s *Session, d Texts, f lease.ForcedFilte
 	if f.Key != "" {
 		section, args = "force-list-key", []any{[]byte(f.Key), before, f.Limit}
 	}
-	err = s.Query(ctx, d.Text(section), args, func(row Columns) error {
+	err = s.Query(ctx, d.Text(section), args, func(row conn.Columns) error {
 		one, err := scanForced(row)
 		all = append(all, one) // of a bad record, what could be read
-		return UnlessBad(err)
+		return conn.UnlessBad(err)
 	})
 	return all, err
 }
 
-func scanForced(row Columns) (f lease.Forced, err error) {
+func scanForced(row conn.Columns) (f lease.Forced, err error) {
 	var at int64
 	var key, id, by, reason, owner, note []byte
 	err = row.Scan(&key, &at, &id, &by, &reason, &f.Token, &owner, &f.Lease.Token, &note, &f.Raised)

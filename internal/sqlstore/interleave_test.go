@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -140,7 +141,7 @@ func (sc *scene) run(w *worker, schedule []int) course {
 	wit.rows = wit.read()
 	players := w.players[:len(actors)]
 	for i, p := range players {
-		p.play(w.bench, func(ctx context.Context, s *sqlstore.Session) {
+		p.play(w.bench, func(ctx context.Context, s *conn.Session) {
 			for _, t := range sc.parts[i].turns {
 				actors[i].play(ctx, s, t)
 			}
@@ -201,7 +202,7 @@ type actor struct {
 
 // play plays a turn. What it is told is compared later, with nothing else running: the deeds are
 // the scheduler's until then.
-func (a *actor) play(ctx context.Context, s *sqlstore.Session, t turn) {
+func (a *actor) play(ctx context.Context, s *conn.Session, t turn) {
 	var changes []sqlstore.Change
 	for _, it := range t.items {
 		key := a.prefix + it.key
@@ -231,7 +232,7 @@ func (a *actor) play(ctx context.Context, s *sqlstore.Session, t turn) {
 	a.checks = append(a.checks, func() { a.check(turn, changes, out, err) })
 }
 
-func (a *actor) call(ctx context.Context, s *sqlstore.Session, how string, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
+func (a *actor) call(ctx context.Context, s *conn.Session, how string, changes []sqlstore.Change) ([]sqlstore.Applied, error) {
 	switch how {
 	case "make":
 		return a.Dialect.Create(ctx, s, changes)
@@ -243,7 +244,7 @@ func (a *actor) call(ctx context.Context, s *sqlstore.Session, how string, chang
 }
 
 // one makes a change by the statement for one.
-func (a *actor) one(ctx context.Context, s *sqlstore.Session, c *sqlstore.Change) (sqlstore.Applied, error) {
+func (a *actor) one(ctx context.Context, s *conn.Session, c *sqlstore.Change) (sqlstore.Applied, error) {
 	if c.Releases() {
 		r, err := a.Dialect.Release(ctx, s, c.From)
 		if err == nil && r.Gone {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -17,7 +18,7 @@ import (
 // labeled are calls and the section that each runs last, by dialect.
 var labeled = []struct {
 	call string
-	do   func(context.Context, *sqlstore.Dialect, *sqlstore.Session, lease.Lease) error
+	do   func(context.Context, *sqlstore.Dialect, *conn.Session, lease.Lease) error
 	last map[string]string
 }{
 	{"Acquire of a key without a row", acquires, last("acquire-any", "acquire-insert", "acquire-insert")},
@@ -32,7 +33,7 @@ func last(postgres, mysql, sqlite string) map[string]string {
 	return map[string]string{"postgres": postgres, "mysql": mysql, "sqlite": sqlite}
 }
 
-func acquires(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
+func acquires(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, l lease.Lease) error {
 	r := lease.AcquireRequest{Key: l.Key, Owner: l.Owner, TTL: time.Minute}
 	a, err := d.Acquire(ctx, s, sqlstore.Update, r)
 	if err == nil && !a.Granted {
@@ -41,7 +42,7 @@ func acquires(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l l
 	return err
 }
 
-func loses(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
+func loses(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, l lease.Lease) error {
 	r := lease.AcquireRequest{Key: l.Key, Owner: lease.NewOwner(), TTL: time.Minute}
 	a, err := d.Acquire(ctx, s, sqlstore.Update, r)
 	if err == nil && a.Granted {
@@ -50,18 +51,18 @@ func loses(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l leas
 	return err
 }
 
-func renews(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
+func renews(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, l lease.Lease) error {
 	l.Token = 1
 	_, err := d.Renew(ctx, s, []lease.RenewRequest{{Lease: l, TTL: time.Minute}})
 	return err
 }
 
-func releases(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
+func releases(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, l lease.Lease) error {
 	_, err := d.Release(ctx, s, l)
 	return err
 }
 
-func places(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, l lease.Lease) error {
+func places(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, l lease.Lease) error {
 	_, err := d.Places(ctx, s, []lease.Lease{l})
 	return err
 }
@@ -87,7 +88,7 @@ func TestTheServerBehindAPoolerKnowsEachStatementByItsName(t *testing.T) {
 }
 
 // knowsNames makes each call, and looks for its last statement's label in what the server knows.
-func knowsNames(t *testing.T, e *testdb.Env, s *sqlstore.Session, known func() []string) {
+func knowsNames(t *testing.T, e *testdb.Env, s *conn.Session, known func() []string) {
 	l := lease.Lease{Key: "k", Owner: lease.NewOwner()}
 	for _, c := range labeled {
 		if err := c.do(t.Context(), e.Dialect, s, l); err != nil {
@@ -107,12 +108,12 @@ func knowsNames(t *testing.T, e *testdb.Env, s *sqlstore.Session, known func() [
 	}
 }
 
-func session(t *testing.T, e *testdb.Env) *sqlstore.Session {
-	conn, err := e.DB.Conn(t.Context())
+func session(t *testing.T, e *testdb.Env) *conn.Session {
+	pinned, err := e.DB.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sqlstore.NewSession(conn)
+	s := conn.NewSession(pinned)
 	s.EraAt(0)
 	t.Cleanup(s.Discard)
 	if err := e.Dialect.Setup(t.Context(), s); err != nil {
@@ -123,7 +124,7 @@ func session(t *testing.T, e *testdb.Env) *sqlstore.Session {
 		"mariadb": `SET SESSION slow_query_log = 1, long_query_time = 0, log_slow_filter = ''`,
 	}
 	if set := slow[e.Name]; set != "" {
-		if _, err := conn.ExecContext(t.Context(), set); err != nil {
+		if _, err := pinned.ExecContext(t.Context(), set); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -25,7 +26,7 @@ type Limit struct {
 }
 
 // LookAtLimit reads a limit.
-func LookAtLimit(ctx context.Context, s *Session, d Texts, name string) (Limit, error) {
+func LookAtLimit(ctx context.Context, s *conn.Session, d Texts, name string) (Limit, error) {
 	l := Limit{Exists: true}
 	err := s.QueryRow(ctx, d.Text("limit-look"), []any{[]byte(name)}, &l.Slots, &l.Peak, &l.Generation)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -47,13 +48,13 @@ func (l Limit) check(name string) error {
 }
 
 // MakeLimit creates a limit unless there is one.
-func MakeLimit(ctx context.Context, s *Session, d Texts, name string, slots int) error {
+func MakeLimit(ctx context.Context, s *conn.Session, d Texts, name string, slots int) error {
 	_, err := s.Change(ctx, d.Text("limit-make"), []byte(name), slots, slots)
 	return err
 }
 
 // ResizeLimit begins a generation with that number of slots. It is false if there is no limit.
-func ResizeLimit(ctx context.Context, s *Session, d Texts, name string, slots int) (bool, error) {
+func ResizeLimit(ctx context.Context, s *conn.Session, d Texts, name string, slots int) (bool, error) {
 	n, err := s.Change(ctx, d.Text("limit-resize"), slots, slots, []byte(name))
 	return n > 0, err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"strconv"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -47,7 +48,7 @@ func ChangeList(changes []Change) string {
 		b = strconv.AppendInt(append(b, `",`...), c.From.Token, 10)
 		b = appendOwner(append(b, `,"`...), &c.To)
 		b = appendHex(append(b, `","`...), c.Note)
-		b = strconv.AppendInt(append(b, `",`...), Micros(c.TTL), 10)
+		b = strconv.AppendInt(append(b, `",`...), conn.Micros(c.TTL), 10)
 		b = strconv.AppendInt(append(b, ','), int64(lease.Bucket(c.From.Key)), 10)
 		b = append(b, `],`...)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -59,22 +60,22 @@ func strays(pool Pool) int {
 // locate asks one connection, and discards it if it does not know. A server that does not
 // understand the question may be another product, which Server says better.
 func (d *Dialect) locate(ctx context.Context, pool Pool, table string) (schema string, err error) {
-	conn, err := pool.Conn(ctx)
+	pinned, err := pool.Conn(ctx)
 	if err != nil {
-		return "", NotSent{err}
+		return "", conn.NotSent{Err: err}
 	}
-	defer conn.Close()
-	ask := func() { schema, err = d.Locate(ctx, conn, table) }
+	defer pinned.Close()
+	ask := func() { schema, err = d.Locate(ctx, pinned, table) }
 	ask()
 	if d.PinsSession && err != nil && !errors.Is(err, ErrStrayed) && !IsRefusal(err) {
-		defer d.pinned(ctx, conn)() // it may be the session's settings
+		defer d.pinned(ctx, pinned)() // it may be the session's settings
 		ask()
 	}
 	switch {
 	case errors.Is(err, ErrStrayed):
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		_ = pinned.Raw(func(any) error { return driver.ErrBadConn })
 	case err != nil && !IsRefusal(err):
-		if _, refusal := d.Server(ctx, conn); IsRefusal(refusal) {
+		if _, refusal := d.Server(ctx, pinned); IsRefusal(refusal) {
 			err = refusal
 		}
 	}

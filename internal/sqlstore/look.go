@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -11,7 +12,7 @@ import (
 // nothing. What is lost already then need not be distinguished from what is lost meanwhile. What
 // must be tried is Possible, with the token that the row has. What names its token is tried unread,
 // because that is nearly always right, and reading would cost it a fifth of its time.
-func Look(ctx context.Context, s *Session, d Lists, changes []Change) ([]Applied, error) {
+func Look(ctx context.Context, s *conn.Session, d Lists, changes []Change) ([]Applied, error) {
 	out := make([]Applied, len(changes))
 	at := make([]int, 0, len(changes))
 	keys := make([]string, 0, len(changes))

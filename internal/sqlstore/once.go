@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -22,7 +23,7 @@ func (c OnceClaim) ID(before ...any) []any { return append(before, c.Tenant, c.K
 // Args returns the parameters of once-claim: tenant, key, fingerprint, retention in µs, and what
 // else a section has.
 func (c OnceClaim) Args(more ...any) []any {
-	return append(c.ID(), append([]any{c.Fingerprint, Micros(c.Keep)}, more...)...)
+	return append(c.ID(), append([]any{c.Fingerprint, conn.Micros(c.Keep)}, more...)...)
 }
 
 // OnceState is the result of a claim.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -55,13 +56,13 @@ func (d *Dialect) OwnIn(ctx context.Context, pool Pool, name string) (string, er
 // ownFile returns "main" if the file of the DSN has the table. Otherwise it returns nothing,
 // because the table may be in a file that the application attaches to each connection.
 func ownFile(ctx context.Context, pool Pool, name string) (string, error) {
-	conn, err := pool.Conn(ctx)
+	pinned, err := pool.Conn(ctx)
 	if err != nil {
-		return "", NotSent{err}
+		return "", conn.NotSent{Err: err}
 	}
-	defer conn.Close()
+	defer pinned.Close()
 	var n int
-	err = conn.QueryRowContext(ctx, `SELECT count(*) FROM main.sqlite_schema
+	err = pinned.QueryRowContext(ctx, `SELECT count(*) FROM main.sqlite_schema
 		WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE`, name).Scan(&n)
 	if err != nil || n == 0 {
 		return "", err

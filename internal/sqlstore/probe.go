@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -69,15 +70,15 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (Facts, error) {
 // transaction with the settings of a lane: what another client has set there says nothing about the
 // database. Where a session keeps the settings, conn is dropped afterwards. A server that does not
 // take them is another product, or f says what is wrong.
-func (d *Dialect) Unshared(ctx context.Context, conn *sql.Conn, f func() error) error {
+func (d *Dialect) Unshared(ctx context.Context, pinned *sql.Conn, f func() error) error {
 	switch {
 	case d.PinsSession:
-		defer d.pinned(ctx, conn)()
+		defer d.pinned(ctx, pinned)()
 		return f()
 	case !d.Pooled():
 		return f()
 	}
-	s := NewSession(conn)
+	s := conn.NewSession(pinned)
 	if err := d.Setup(ctx, s); err != nil {
 		return err
 	}

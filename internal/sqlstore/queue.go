@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -14,16 +15,16 @@ import (
 // row is locked before the ticket's.
 type Queue interface {
 	// Join and Leave take keys in order.
-	Join(ctx context.Context, s *Session, tickets []lease.Ticket) error
-	Leave(ctx context.Context, s *Session, waiters []lease.Lease) error
-	Places(ctx context.Context, s *Session, waiters []lease.Lease) ([]lease.Place, error)
-	Claim(ctx context.Context, s *Session, req lease.AcquireRequest) (lease.Acquired, error)
-	Pass(ctx context.Context, s *Session, l lease.Lease) (lease.Passed, error)
+	Join(ctx context.Context, s *conn.Session, tickets []lease.Ticket) error
+	Leave(ctx context.Context, s *conn.Session, waiters []lease.Lease) error
+	Places(ctx context.Context, s *conn.Session, waiters []lease.Lease) ([]lease.Place, error)
+	Claim(ctx context.Context, s *conn.Session, req lease.AcquireRequest) (lease.Acquired, error)
+	Pass(ctx context.Context, s *conn.Session, l lease.Lease) (lease.Passed, error)
 	// DeadTickets lists the next tickets, in order of key and waiter, that have been dead for
 	// the retention in µs. DropDead removes those of them that still are.
-	DeadTickets(ctx context.Context, s *Session, after lease.Lease, retention int64,
+	DeadTickets(ctx context.Context, s *conn.Session, after lease.Lease, retention int64,
 		limit int) ([]lease.Lease, error)
-	DropDead(ctx context.Context, s *Session, tickets []lease.Lease, retention int64) error
+	DropDead(ctx context.Context, s *conn.Session, tickets []lease.Lease, retention int64) error
 }
 
 // TicketList encodes tickets as a JSON array for the queue sections: hexadecimal key, waiter and
@@ -39,8 +40,8 @@ func TicketList(tickets []lease.Ticket) string {
 	list := make([]line, len(tickets))
 	for i, t := range tickets {
 		list[i] = line{
-			hex.EncodeToString([]byte(t.Key)), t.Owner.String(), Micros(t.HeadStart()),
-			hex.EncodeToString([]byte(t.Note)), Micros(t.TTL),
+			hex.EncodeToString([]byte(t.Key)), t.Owner.String(), conn.Micros(t.HeadStart()),
+			hex.EncodeToString([]byte(t.Note)), conn.Micros(t.TTL),
 		}
 	}
 	b, _ := json.Marshal(list) // of strings and integers: cannot fail
@@ -61,15 +62,15 @@ func WaiterList(waiters []lease.Lease) string {
 // places runs the places section, which returns a row for each of n waiters: its number from 1 on,
 // the state of the key as in an Answer, whether there is a live ticket, token, note, the µs
 // remaining, and how many waiters are ahead.
-func places(ctx context.Context, s *Session, query string, n int, args []any) (
+func places(ctx context.Context, s *conn.Session, query string, n int, args []any) (
 	[]lease.Place, error,
 ) {
 	out, answered := make([]lease.Place, n), 0
-	err := s.Query(ctx, query, args, func(row Columns) error {
+	err := s.Query(ctx, query, args, func(row conn.Columns) error {
 		var p place
 		at, bad := p.scan(row)
 		switch {
-		case bad != nil && !IsBad(bad):
+		case bad != nil && !conn.IsBad(bad):
 			return bad
 		case at < 1 || at > n:
 			return oneline.Join(bad, fmt.Errorf("places: answer %d to %d requests", at, n))
@@ -94,14 +95,14 @@ type place struct {
 	ahead int
 }
 
-func (p *place) scan(row Columns) (at int, err error) {
+func (p *place) scan(row conn.Columns) (at int, err error) {
 	err = row.Scan(&at, &p.State, &p.waits, &p.Token, &p.Note, &p.Remaining, &p.ahead)
 	return at, err
 }
 
 func (p *place) place() lease.Place {
 	out := lease.Place{
-		Token: p.Token, Remaining: Duration(p.Remaining), Ahead: p.ahead, Note: string(p.Note),
+		Token: p.Token, Remaining: conn.Duration(p.Remaining), Ahead: p.ahead, Note: string(p.Note),
 	}
 	switch p.State {
 	case StateMine:
@@ -113,7 +114,7 @@ func (p *place) place() lease.Place {
 	case StateFree:
 		out.Remaining = min(0, out.Remaining)
 	default:
-		_, err := p.Acquired()
+		_, err := p.Acquired(nil)
 		return lease.Place{Err: err}
 	}
 	out.Missing = !out.Granted && !p.waits
@@ -135,16 +136,16 @@ func PassedTo(owner []byte, token int64) (lease.Passed, error) {
 }
 
 // DeadTickets runs the queue-dead section, which leaves out what is no ticket's name.
-func DeadTickets(ctx context.Context, s *Session, d Texts, args ...any) (
+func DeadTickets(ctx context.Context, s *conn.Session, d Texts, args ...any) (
 	dead []lease.Lease, err error,
 ) {
-	err = s.Query(ctx, d.Text("queue-dead"), args, func(row Columns) error {
+	err = s.Query(ctx, d.Text("queue-dead"), args, func(row conn.Columns) error {
 		var key, waiter []byte
 		err := row.Scan(&key, &waiter)
 		if err == nil && len(waiter) == len(lease.Owner{}) {
 			dead = append(dead, lease.Lease{Key: string(key), Owner: lease.Owner(waiter)})
 		}
-		return UnlessBad(err)
+		return conn.UnlessBad(err)
 	})
 	return dead, err
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -30,9 +31,9 @@ type Lists interface {
 }
 
 // ReadRows runs the rows section, which returns a line for each key that has a row; see ScanRow.
-func ReadRows(ctx context.Context, s *Session, d Lists, keys []string) ([]Row, error) {
+func ReadRows(ctx context.Context, s *conn.Session, d Lists, keys []string) ([]Row, error) {
 	rows := make([]Row, len(keys))
-	err := s.Query(ctx, d.Text("rows"), []any{d.List(keys)}, func(r Columns) error {
+	err := s.Query(ctx, d.Text("rows"), []any{d.List(keys)}, func(r conn.Columns) error {
 		n, row, err := ScanRow(r)
 		if err != nil {
 			return err
@@ -49,18 +50,18 @@ func ReadRows(ctx context.Context, s *Session, d Lists, keys []string) ([]Row, e
 // ScanRow reads a line of the rows section: the key's number from 1 on, whether its row is of this
 // home, owner, token, note and the µs remaining. A row with other values than rowlock's is Bad, and
 // the line no error, because the others of the statement are about other keys.
-func ScanRow(r Columns) (n int64, row Row, err error) {
+func ScanRow(r conn.Columns) (n int64, row Row, err error) {
 	var remaining int64
 	var owner, note sql.RawBytes
 	row.Exists = true
 	err = r.Scan(&n, &row.Home, &owner, &row.Token, &note, &remaining)
-	if err != nil && !IsBad(err) {
+	if err != nil && !conn.IsBad(err) {
 		return 0, Row{}, err
 	}
 	if err != nil || len(owner) != 0 && len(owner) != len(row.Owner) {
 		return n, Row{Exists: true, Bad: true}, nil
 	}
 	copy(row.Owner[:], owner)
-	row.Holder = lease.Holder{Note: string(note), Remaining: Duration(remaining)}
+	row.Holder = lease.Holder{Note: string(note), Remaining: conn.Duration(remaining)}
 	return n, row, nil
 }

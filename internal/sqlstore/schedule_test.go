@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
@@ -24,7 +24,7 @@ const patience = 30 * time.Second
 
 // player is a session that runs its statements one by one, when it is told to.
 type player struct {
-	session *sqlstore.Session
+	session *conn.Session
 	switch_ *faultdb.Switch
 	real    driver.ExecerContext
 	frozen  bool // its session's clock stands: see delay
@@ -42,17 +42,17 @@ func newPlayer(b bench) *player {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = db.Close() })
-	conn, err := db.Conn(b.Context())
+	pinned, err := db.Conn(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
-	p.session = sqlstore.NewSession(conn)
+	p.session = conn.NewSession(pinned)
 	p.session.EraAt(0)
 	b.Cleanup(p.session.Discard)
 	if err := b.Dialect.Setup(b.Context(), p.session); err != nil {
 		b.Fatal(err)
 	}
-	err = conn.Raw(func(c any) error {
+	err = pinned.Raw(func(c any) error {
 		p.real, _ = faultdb.Real(c).(driver.ExecerContext)
 		return nil
 	})
@@ -72,7 +72,7 @@ func (p *player) set(b bench, setting string) {
 }
 
 // play runs f, which stops before each of its statements.
-func (p *player) play(b bench, f func(ctx context.Context, s *sqlstore.Session)) {
+func (p *player) play(b bench, f func(ctx context.Context, s *conn.Session)) {
 	if p.frozen {
 		p.set(b, `SET timestamp = DEFAULT`)
 		p.frozen = false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -13,9 +14,9 @@ import (
 type Traces interface {
 	// SetupTrace makes the settings of a session that is for the trace alone: every wait is bounded
 	// by the server too.
-	SetupTrace(ctx context.Context, s *Session) error
+	SetupTrace(ctx context.Context, s *conn.Session) error
 	// WriteTrace adds rows, all or none.
-	WriteTrace(ctx context.Context, s *Session, rows []TraceRow) error
+	WriteTrace(ctx context.Context, s *conn.Session, rows []TraceRow) error
 	// TraceBefore encodes the time and the id that rows must precede, for the sections that list.
 	TraceBefore(micros, id int64) []any
 	// TraceAge encodes a retention for the section that sweeps.
@@ -52,7 +53,7 @@ func traceRow(e *lease.TraceEvent, now time.Time) TraceRow {
 
 // WriteTrace adds events, all or none.
 func WriteTrace(
-	ctx context.Context, s *Session, d Traces, events []lease.TraceEvent,
+	ctx context.Context, s *conn.Session, d Traces, events []lease.TraceEvent,
 ) error {
 	rows := make([]TraceRow, len(events))
 	now := time.Now() // the last moment before they are sent, and one for all: they keep their order
@@ -63,7 +64,7 @@ func WriteTrace(
 }
 
 // ReadTrace lists events, latest first.
-func ReadTrace(ctx context.Context, s *Session, d *Dialect, f lease.TraceFilter) (
+func ReadTrace(ctx context.Context, s *conn.Session, d *Dialect, f lease.TraceFilter) (
 	all []lease.TraceEvent, err error,
 ) {
 	before, id := int64(253370764800000000), int64(0) // the year 9999
@@ -77,15 +78,15 @@ func ReadTrace(ctx context.Context, s *Session, d *Dialect, f lease.TraceFilter)
 		section, args = "trace-list-key", []any{[]byte(f.Key)}
 	}
 	args = append(append(args, d.TraceBefore(before, id)...), f.Limit)
-	err = s.Query(ctx, d.Text(section), args, func(row Columns) error {
+	err = s.Query(ctx, d.Text(section), args, func(row conn.Columns) error {
 		e, err := scanTrace(row)
 		all = append(all, e) // of a bad event, what could be read
-		return UnlessBad(err)
+		return conn.UnlessBad(err)
 	})
 	return all, err
 }
 
-func scanTrace(row Columns) (e lease.TraceEvent, err error) {
+func scanTrace(row conn.Columns) (e lease.TraceEvent, err error) {
 	var at, number int64
 	var key, event, owner, note, detail []byte
 	err = row.Scan(&at, &e.ID, &key, &event, &e.Token, &owner, &note, &number, &detail)
@@ -102,14 +103,14 @@ func scanTrace(row Columns) (e lease.TraceEvent, err error) {
 	case 0: // of a later version
 		e.Detail = cmp.Or(e.Detail, string(event))
 	default:
-		e.Took = Duration(number)
+		e.Took = conn.Duration(number)
 	}
 	return e, err
 }
 
 // SweepTrace removes the oldest of the events that are older than the retention.
 func SweepTrace(
-	ctx context.Context, s *Session, d *Dialect, retention time.Duration, most int,
+	ctx context.Context, s *conn.Session, d *Dialect, retention time.Duration, most int,
 ) (int64, error) {
 	return s.Change(ctx, d.Text("trace-sweep"), d.TraceAge(retention), most)
 }

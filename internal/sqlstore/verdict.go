@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -59,25 +60,7 @@ var ErrRaised = errors.New("rowlock: a trigger has refused the statement, which 
 // locked.
 var ErrNoEra = errors.New("no era could be learned")
 
-// NotSent marks an error that came before the statement itself was sent: it has certainly not been
-// applied.
-type NotSent struct{ Err error }
-
-func (e NotSent) Error() string { return e.Err.Error() }
-func (e NotSent) Unwrap() error { return e.Err }
-
-// Unsettled marks an error of a transaction that could not be rolled back either: the connection
-// must be discarded. If the COMMIT was sent, the outcome is unknown; otherwise nothing can have
-// been applied.
-type Unsettled struct {
-	Err        error
-	Committing bool
-}
-
-func (e Unsettled) Error() string { return e.Err.Error() }
-func (e Unsettled) Unwrap() error { return e.Err }
-
-// Explain says what failed with err, whose verdict is v, and what kind of error that is for callers.
+// Explain says what failed with err, whose verdict is v, and of which kind it is for callers.
 func (v Verdict) Explain(what string, err error) error {
 	switch {
 	case v.As != nil:
@@ -104,7 +87,7 @@ type Classifier interface {
 
 // Judge classifies what an operation of d returned, this package's own errors included.
 func Judge(d Classifier, err error) Verdict {
-	var open Unsettled
+	var open conn.Unsettled
 	switch {
 	case errors.As(err, &open) && open.Committing:
 		return Verdict{Class: Unknown}
@@ -124,7 +107,7 @@ func Judge(d Classifier, err error) Verdict {
 		return Verdict{Class: Refused}
 	}
 	v := d.Classify(err)
-	if v.Class == Unknown && errors.As(err, new(NotSent)) {
+	if v.Class == Unknown && errors.As(err, new(conn.NotSent)) {
 		v.Class = Unfit
 	}
 	return v

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -36,8 +36,8 @@ func (s *Store) acquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 ) {
 	places, changes := inKeyOrder(reqs)
 	applied, doubtful,
-		err := askTwice(ctx, s.engine, about{lane.Acquire, "acquire all", changes[0].From.Key},
-		func(ctx context.Context, session *sqlstore.Session) ([]sqlstore.Applied, error) {
+		err := askTwice(ctx, s.engine, about{conn.Acquire, "acquire all", changes[0].From.Key},
+		func(ctx context.Context, session *conn.Session) ([]sqlstore.Applied, error) {
 			return s.applyAll(ctx, session, changes)
 		})
 	out := make([]lease.Acquired, len(reqs))
@@ -88,7 +88,7 @@ func inKeyOrder(reqs []lease.AcquireRequest) (places []int, changes []sqlstore.C
 // free, but another transaction has a row locked or has just changed one. nil and no error say that
 // the dialect leaves every change to be made alone.
 func (s *Store) applyAll(
-	ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change,
+	ctx context.Context, session *conn.Session, changes []sqlstore.Change,
 ) (
 	[]sqlstore.Applied, error,
 ) {
@@ -145,7 +145,7 @@ func allAre(applied []sqlstore.Applied, o sqlstore.Outcome) bool {
 
 // appliesAll asks for a key that has no row. A dialect that does not answer that the key is absent
 // applies nothing for many at once.
-func (s *Store) appliesAll(ctx context.Context, session *sqlstore.Session) (bool, error) {
+func (s *Store) appliesAll(ctx context.Context, session *conn.Session) (bool, error) {
 	never := sqlstore.Change{
 		From: lease.Lease{Key: lease.Reserved + "never"}, To: lease.NewOwner(),
 		TTL: rehearsalTTL,
@@ -229,6 +229,6 @@ func (s *Store) never(row lease.Record) error {
 	default:
 		return nil
 	}
-	got, _ := a.Acquired()
+	got, _ := a.Acquired(nil)
 	return got.Err
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -39,8 +39,8 @@ func (s *Store) acquireAny(ctx context.Context, reqs []lease.AcquireRequest, n i
 ) {
 	changes := changesOf(reqs)
 	applied, doubtful,
-		err := askTwice(ctx, s.engine, about{lane.Acquire, "acquire any", reqs[0].Key},
-		func(ctx context.Context, session *sqlstore.Session) ([]sqlstore.Applied, error) {
+		err := askTwice(ctx, s.engine, about{conn.Acquire, "acquire any", reqs[0].Key},
+		func(ctx context.Context, session *conn.Session) ([]sqlstore.Applied, error) {
 			return s.applyAny(ctx, session, changes, n)
 		})
 	switch {
@@ -87,14 +87,14 @@ func changesOf(reqs []lease.AcquireRequest) []sqlstore.Change {
 // have rows of them locked or have just changed them. nil and no error say that the dialect leaves
 // every change to be made alone.
 func (s *Store) applyAny(
-	ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change, n int,
+	ctx context.Context, session *conn.Session, changes []sqlstore.Change, n int,
 ) ([]sqlstore.Applied, error) {
 	return s.applySome(ctx, session, changes, n, nil)
 }
 
 // applySome is applyAny of slots within a limit, unless that is nil.
 func (s *Store) applySome(
-	ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change, n int,
+	ctx context.Context, session *conn.Session, changes []sqlstore.Change, n int,
 	within *sqlstore.Within,
 ) ([]sqlstore.Applied, error) {
 	applied, err := s.d.ApplyAny(ctx, session, changes, n, within)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -14,10 +15,10 @@ const asideIdle = 10 * time.Second
 // aside is a session beside the lanes, for what may wait where no lock may. The first use opens it.
 type aside struct {
 	pool  sqlstore.Pool
-	setup func(context.Context, *sqlstore.Session) error
+	setup func(context.Context, *conn.Session) error
 
 	turn    chan struct{} // of one entry: the holder of the turn may use what follows
-	session *sqlstore.Session
+	session *conn.Session
 	idle    *time.Timer
 	muted   time.Time // until when nothing is sent
 	closed  bool
@@ -26,19 +27,19 @@ type aside struct {
 }
 
 func (a *aside) open(
-	pool sqlstore.Pool, setup func(context.Context, *sqlstore.Session) error,
+	pool sqlstore.Pool, setup func(context.Context, *conn.Session) error,
 ) {
 	a.pool, a.setup, a.turn = pool, setup, make(chan struct{}, 1)
 }
 
-// use runs f once, after those that came before. An error before f is sqlstore.NotSent.
+// use runs f once, after those that came before. An error before f is conn.NotSent.
 func (a *aside) use(
-	ctx context.Context, f func(ctx context.Context, session *sqlstore.Session) error,
+	ctx context.Context, f func(ctx context.Context, session *conn.Session) error,
 ) error {
 	select {
 	case a.turn <- struct{}{}:
 	case <-ctx.Done():
-		return sqlstore.NotSent{Err: ctx.Err()}
+		return conn.NotSent{Err: ctx.Err()}
 	}
 	defer func() { <-a.turn }()
 	if !a.closed && time.Now().Before(a.muted) {
@@ -48,7 +49,7 @@ func (a *aside) use(
 	if err == nil {
 		err = f(ctx, a.session)
 	} else {
-		err = sqlstore.NotSent{Err: err}
+		err = conn.NotSent{Err: err}
 	}
 	if err != nil {
 		a.drop()
@@ -66,11 +67,11 @@ func (a *aside) connect(ctx context.Context) error {
 	if a.session != nil {
 		return nil
 	}
-	conn, err := a.pool.Conn(ctx)
+	pinned, err := a.pool.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	session := sqlstore.NewSession(conn)
+	session := conn.NewSession(pinned)
 	if err := a.setup(ctx, session); err != nil {
 		session.Discard()
 		return err

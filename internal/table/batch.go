@@ -5,18 +5,18 @@ import (
 	"context"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // applyTogether runs releases, hand-overs and acquires. Keys without a row take a second statement,
 // or the first one, by strategy.
-func (e *engine) applyTogether(ctx context.Context, session *sqlstore.Session, ops []*op) (
+func (e *engine) applyTogether(ctx context.Context, session *conn.Session, ops []*op) (
 	err error,
 ) {
 	session.Process, session.Channel = e.process.alone(), e.channel
-	type step = func(context.Context, *sqlstore.Session, []*op) ([]*op, error)
+	type step = func(context.Context, *conn.Session, []*op) ([]*op, error)
 	steps := []step{e.apply, e.create}
 	if e.strategy == sqlstore.Insert {
 		slices.Reverse(steps)
@@ -39,10 +39,10 @@ func (e *engine) applyTogether(ctx context.Context, session *sqlstore.Session, o
 }
 
 // apply runs what needs a row. left is what it could not do.
-func (e *engine) apply(ctx context.Context, session *sqlstore.Session, ops []*op) (
+func (e *engine) apply(ctx context.Context, session *conn.Session, ops []*op) (
 	left []*op, err error,
 ) {
-	return e.together(ctx, session, ops, func(ctx context.Context, session *sqlstore.Session,
+	return e.together(ctx, session, ops, func(ctx context.Context, session *conn.Session,
 		changes []sqlstore.Change,
 	) ([]sqlstore.Applied, error) {
 		if !e.d.Expects {
@@ -59,12 +59,12 @@ func (e *engine) apply(ctx context.Context, session *sqlstore.Session, ops []*op
 
 // create makes rows that are absent or expected to be absent. left is what it could not do, and
 // what needs no new row.
-func (e *engine) create(ctx context.Context, session *sqlstore.Session, ops []*op) (
+func (e *engine) create(ctx context.Context, session *conn.Session, ops []*op) (
 	left []*op, err error,
 ) {
 	var absent []*op
 	for _, op := range ops {
-		if op.Kind == lane.Acquire &&
+		if op.Kind == conn.Acquire &&
 			(e.strategy == sqlstore.Insert || op.Body.outcome == sqlstore.Absent) {
 			absent = append(absent, op)
 		} else {
@@ -77,8 +77,8 @@ func (e *engine) create(ctx context.Context, session *sqlstore.Session, ops []*o
 
 // together runs one statement for ops and answers each. left are those that the statement left
 // unanswered.
-func (e *engine) together(ctx context.Context, session *sqlstore.Session, ops []*op,
-	statement func(context.Context, *sqlstore.Session, []sqlstore.Change) ([]sqlstore.Applied,
+func (e *engine) together(ctx context.Context, session *conn.Session, ops []*op,
+	statement func(context.Context, *conn.Session, []sqlstore.Change) ([]sqlstore.Applied,
 		error),
 ) (left []*op, err error) {
 	if len(ops) == 0 {
@@ -141,7 +141,7 @@ func (e *engine) failed(ops []*op, err error) {
 }
 
 // renewTogether renews for several calls, if no lease comes twice. It defers calls that do not fit.
-func (e *engine) renewTogether(ctx context.Context, session *sqlstore.Session, ops []*op) error {
+func (e *engine) renewTogether(ctx context.Context, session *conn.Session, ops []*op) error {
 	var asked []renewal
 	for i, op := range ops {
 		if i > 0 && len(asked)+len(op.Body.renew) > mostMerged {
@@ -194,7 +194,7 @@ const (
 )
 
 // pipes reports whether n ops are to be tried by their plain statements first.
-func (e *engine) pipes(session *sqlstore.Session, n int) bool {
+func (e *engine) pipes(session *conn.Session, n int) bool {
 	if e.d.Piper == nil || session.Wire == nil || n > mostPiped {
 		return false
 	}
@@ -206,11 +206,11 @@ func (e *engine) pipes(session *sqlstore.Session, n int) bool {
 }
 
 // pipe sends the plain statements of ops together. left is what they could not do.
-func (e *engine) pipe(ctx context.Context, session *sqlstore.Session, ops []*op) (
+func (e *engine) pipe(ctx context.Context, session *conn.Session, ops []*op) (
 	left []*op, err error,
 ) {
 	tried := len(ops)
-	left, err = e.together(ctx, session, ops, func(ctx context.Context, session *sqlstore.Session,
+	left, err = e.together(ctx, session, ops, func(ctx context.Context, session *conn.Session,
 		changes []sqlstore.Change,
 	) ([]sqlstore.Applied, error) {
 		return e.d.Piper.Pipe(ctx, session, e.strategy, changes)
@@ -223,9 +223,9 @@ func (e *engine) pipe(ctx context.Context, session *sqlstore.Session, ops []*op)
 
 // passSlot runs one hand-over of a slot.
 func (e *engine) passSlot(
-	ctx context.Context, session *sqlstore.Session, c *call,
+	ctx context.Context, session *conn.Session, c *call,
 ) (lease.Acquired, error) {
-	applied, err := e.d.ApplyWithin(ctx, session, []sqlstore.Change{c.change(lane.Release)}, c.within)
+	applied, err := e.d.ApplyWithin(ctx, session, []sqlstore.Change{c.change(conn.Release)}, c.within)
 	if err != nil || applied[0].Outcome != sqlstore.Done {
 		return lease.Acquired{}, err
 	}
@@ -234,7 +234,7 @@ func (e *engine) passSlot(
 
 // passSlots runs the hand-overs of slots among ops, in one statement for each limit, and returns
 // the other ops. A slot that is not handed over, for whatever reason, is to be released.
-func (e *engine) passSlots(ctx context.Context, session *sqlstore.Session, ops []*op) (
+func (e *engine) passSlots(ctx context.Context, session *conn.Session, ops []*op) (
 	rest []*op, err error,
 ) {
 	if !slices.ContainsFunc(ops, func(o *op) bool { return o.Body.within != nil }) {
@@ -255,7 +255,7 @@ func (e *engine) passSlots(ctx context.Context, session *sqlstore.Session, ops [
 			continue
 		}
 		_, err = e.together(ctx, session, some, func(
-			ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change,
+			ctx context.Context, session *conn.Session, changes []sqlstore.Change,
 		) ([]sqlstore.Applied, error) {
 			applied, err := e.d.ApplyWithin(ctx, session, changes, &within)
 			for i := range applied {

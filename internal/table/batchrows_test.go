@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -34,7 +35,7 @@ func alternates(e *testdb.Env, from lease.Owner) map[string][]any {
 // and the era.
 func TestEachStatementThatGrantsDecidesForItself(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		in := map[int64]*sqlstore.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		for section, args := range alternates(e, lease.Owner{}) {
 			for _, c := range grantStates {
 				if c.set == "" {
@@ -46,7 +47,7 @@ func TestEachStatementThatGrantsDecidesForItself(t *testing.T) {
 					want = 0
 				}
 				err := in[c.era].Query(t.Context(), e.Dialect.Text(section), args,
-					func(sqlstore.Columns) error { return nil })
+					func(conn.Columns) error { return nil })
 				owner, token := owned(t, e)
 				switch {
 				case err != nil:
@@ -127,7 +128,7 @@ func TestEachRowIsMadeOnce(t *testing.T) {
 		}
 		ways["acquire-insert"] = func() (n int64, err error) {
 			err = on.Query(t.Context(), e.Dialect.Text("acquire-insert"), insert,
-				func(sqlstore.Columns) error { n++; return nil })
+				func(conn.Columns) error { n++; return nil })
 			return n, err
 		}
 		for _, set := range []string{"note = note", freed, expired, moved} {
@@ -155,7 +156,7 @@ func TestEachGrantIsAnsweredOnce(t *testing.T) {
 		if e.Name != "postgres" {
 			t.Skip("there a statement answers with a count")
 		}
-		in := map[int64]*sqlstore.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		for _, c := range grantStates {
 			c.prepare(t, e)
 			got, err := takeOrMake(t, e, in[c.era], "acquire-any")

@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // bellTimeout bounds a message. The waiters poll if it is not sent by then.
@@ -14,16 +13,16 @@ const bellTimeout = 500 * time.Millisecond
 // send runs f, which sends a message, on a lane or, where to send one may wait, on the bell: a
 // session that is neither a lane nor one that hears.
 func (s *Store) send(
-	ctx context.Context, f func(ctx context.Context, session *sqlstore.Session) error,
+	ctx context.Context, f func(ctx context.Context, session *conn.Session) error,
 ) error {
 	if s.d.Apart {
 		return s.ring(ctx, f)
 	}
-	return s.once(ctx, s.newOp(lane.Release, task{other: f}))
+	return s.once(ctx, s.newOp(conn.Release, task{other: f}))
 }
 
 func (s *Store) ring(
-	ctx context.Context, f func(ctx context.Context, session *sqlstore.Session) error,
+	ctx context.Context, f func(ctx context.Context, session *conn.Session) error,
 ) error {
 	if s.hints.pool == nil {
 		return nil // no connection can be spared: the waiters poll

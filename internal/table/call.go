@@ -5,12 +5,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-type op = lane.Op[call]
+type op = conn.Op[call]
 
 const (
 	// usualLimit bounds calls of a store whose options have no limit.
@@ -40,14 +40,14 @@ type call struct {
 // task never changes after a lane has it, so that it can be sent again whatever the outcome was.
 type task struct {
 	// run is what does it alone; see run.go.
-	run      func(context.Context, *sqlstore.Session, *op) error
+	run      func(context.Context, *conn.Session, *op) error
 	acquire  lease.AcquireRequest
 	renew    []lease.RenewRequest
 	release  lease.Lease
 	handOver *lease.HandOver  // answered as an acquire
 	within   *sqlstore.Within // of a slot that is handed over
-	other    func(context.Context, *sqlstore.Session) error
-	patience time.Duration // see lane.Op
+	other    func(context.Context, *conn.Session) error
+	patience time.Duration // see conn.Op
 }
 
 type answer struct {
@@ -57,23 +57,23 @@ type answer struct {
 }
 
 // key is the key of a call that can be batched.
-func (c *call) key(kind lane.Kind) string {
+func (c *call) key(kind conn.Kind) string {
 	switch {
 	case c.handOver != nil:
 		return c.handOver.From.Key
-	case kind == lane.Release:
+	case kind == conn.Release:
 		return c.release.Key
 	}
 	return c.acquire.Key
 }
 
 // change is the call as an item of a batch.
-func (c *call) change(kind lane.Kind) sqlstore.Change {
+func (c *call) change(kind conn.Kind) sqlstore.Change {
 	switch {
 	case c.handOver != nil:
 		to := &c.handOver.To
 		return sqlstore.Change{From: c.handOver.From, To: to.Owner, Note: to.Note, TTL: to.TTL}
-	case kind == lane.Release:
+	case kind == conn.Release:
 		return sqlstore.Change{From: c.release}
 	}
 	return changeOf(&c.acquire)
@@ -85,10 +85,10 @@ func changeOf(r *lease.AcquireRequest) sqlstore.Change {
 }
 
 // settle answers the call by the outcome of its item. It returns false if that is no answer.
-func (c *call) settle(kind lane.Kind, a sqlstore.Applied) bool {
+func (c *call) settle(kind conn.Kind, a sqlstore.Applied) bool {
 	c.outcome = a.Outcome
 	switch {
-	case a.Outcome == sqlstore.Done && kind == lane.Release && c.handOver == nil:
+	case a.Outcome == sqlstore.Done && kind == conn.Release && c.handOver == nil:
 		c.released = lease.Released{Awaited: a.Awaited, Looked: a.Looked}
 	case a.Outcome == sqlstore.Done:
 		c.acquired = lease.Acquired{Granted: true, Token: a.Token}
@@ -104,22 +104,36 @@ func (c *call) settle(kind lane.Kind, a sqlstore.Applied) bool {
 
 // used keeps finished operations for reuse, because an operation is a large part of what a call
 // allocates.
-var used = sync.Pool{New: func() any { return lane.NewOp(lane.Acquire, call{}, nil) }}
+var used = sync.Pool{New: func() any { return conn.NewOp(conn.Acquire, call{}, nil) }}
 
-// newOp makes an operation that can be batched, unless the task is an unknown function. Its Until
-// is when the caller of an acquire or a hand-over stops waiting, even if the database hangs: it is
-// counted from now, and not from the op's place in a long batch.
-func (e *engine) newOp(kind lane.Kind, t task) *op {
+// begin makes an operation that can be batched, unless the task is an unknown function. One of
+// several begins at once, so that they can be batched. One alone has nothing to batch with, and Do
+// may find a connection to run it on without a change of goroutines.
+func (e *engine) begin(several bool, kind conn.Kind, t task) *op {
+	op := e.newOp(kind, t)
+	if several {
+		e.lanes.Go(op) // a closed set does not begin it, and conclude says so
+	}
+	return op
+}
+
+// newOp makes an operation. Its Until is when its caller stops waiting, even if the database hangs:
+// it is counted from now, and not from the op's place in a long batch. Without an end, a call
+// without deadline took eight tries of a statement's timeout each, and the wait for a connection
+// before each: 70 s at a lease of 30 s.
+func (e *engine) newOp(kind conn.Kind, t task) *op {
 	op := used.Get().(*op)
 	op.Recycle(kind, call{engine: e, task: t})
 	op.Run, op.Patience = t.run, t.patience
+	limit := max(e.limit, t.patience)
 	switch {
 	case t.other != nil:
 		op.Run, op.Alone = runOther, true
 	case t.acquire.TTL > 0:
-		op.Until = after(t.acquire.TTL)
+		limit = t.acquire.TTL
 	case t.handOver != nil:
-		op.Until = after(t.handOver.To.TTL)
+		limit = t.handOver.To.TTL
 	}
+	op.Until = after(limit)
 	return op
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -160,7 +160,7 @@ func TestACallThatLeavesTheQueueIsNotSent(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := ask(ctx, r.store, lease.AcquireRequest{Key: "queued", Owner: lease.NewOwner(), TTL: ttl})
-		wantIs(t, err, context.DeadlineExceeded, lane.ErrWithdrawn)
+		wantIs(t, err, context.DeadlineExceeded, conn.ErrWithdrawn)
 		wantNot(t, err, lease.ErrUnknown)
 		gate.Release()
 		busy.Wait()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -65,7 +66,7 @@ func nextHas(t *testing.T, e *testdb.Env) string {
 // chooseAny is ApplyAny. On MySQL it is the statement by itself, because ApplyAny reads the rows
 // first.
 func chooseAny(
-	t *testing.T, e *testdb.Env, on *sqlstore.Session, changes []sqlstore.Change, n int, w *sqlstore.Within,
+	t *testing.T, e *testdb.Env, on *conn.Session, changes []sqlstore.Change, n int, w *sqlstore.Within,
 ) error {
 	t.Helper()
 	if e.Driver != "mysql" {
@@ -117,7 +118,7 @@ var choices = []struct {
 // As many rows as are wanted are taken, or none: the first that can be.
 func TestEachChoiceDecidesForItself(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		in := map[int64]*sqlstore.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		eachAny(t, e, func(name string, w *sqlstore.Within) {
 			for _, c := range choices {
 				changes := rowsAre(t, e, c.rows)

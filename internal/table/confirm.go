@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -13,7 +14,7 @@ import (
 // because an earlier try may have made it without an acknowledged commit. It extends the lease to
 // the request's TTL, because a claim may find a lease that was passed to it a while ago.
 func (e *engine) confirmed(
-	ctx context.Context, session *sqlstore.Session, r *lease.AcquireRequest, a lease.Acquired,
+	ctx context.Context, session *conn.Session, r *lease.AcquireRequest, a lease.Acquired,
 	err error,
 ) (lease.Acquired, error) {
 	var found sqlstore.FoundError
@@ -35,7 +36,7 @@ func (e *engine) confirmed(
 // confirmAll answers Done for changes that were read to be made, by an earlier try of the same
 // owners. One commit covers all of them, because they stand before it in the same server's log.
 func (e *engine) confirmAll(
-	ctx context.Context, session *sqlstore.Session, changes []sqlstore.Change,
+	ctx context.Context, session *conn.Session, changes []sqlstore.Change,
 	applied []sqlstore.Applied,
 ) ([]sqlstore.Applied, error) {
 	asked := false

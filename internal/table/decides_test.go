@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -116,7 +116,7 @@ func TestALeaseThatIsConfirmedIsNeverShorter(t *testing.T) {
 	})
 }
 
-func sessionOf(t *testing.T, e *testdb.Env) *sqlstore.Session {
+func sessionOf(t *testing.T, e *testdb.Env) *conn.Session {
 	t.Helper()
 	s := e.Session(t)
 	s.EraAt(0)

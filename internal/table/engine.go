@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
-	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -18,7 +18,7 @@ import (
 type engine struct {
 	d        *sqlstore.Dialect
 	strategy sqlstore.Strategy
-	lanes    *lane.Set[call]
+	lanes    *conn.Set[call]
 	limit    time.Duration // of a call that has no other
 	eras     *era.Eras
 	process  processes
@@ -31,11 +31,11 @@ type engine struct {
 func (e *engine) explain(verb, key string, err error) error {
 	what := sqlstore.What(verb, key)
 	switch {
-	case errors.Is(err, lane.ErrClosed), errors.Is(err, lease.ErrClosed):
+	case errors.Is(err, conn.ErrClosed), errors.Is(err, lease.ErrClosed):
 		return fmt.Errorf("%w: %s", lease.ErrClosed, what)
-	case errors.Is(err, lane.ErrWithdrawn):
+	case errors.Is(err, conn.ErrWithdrawn):
 		return fmt.Errorf("rowlock: %s: %w", what, err)
-	case errors.Is(err, lane.ErrOrphaned):
+	case errors.Is(err, conn.ErrOrphaned):
 		return fmt.Errorf("%w: %s: %w", lease.ErrUnknown, what, err)
 	}
 	if errors.Is(err, lease.ErrNotSynchronous) { // a sentence of ours, with its cure

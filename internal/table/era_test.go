@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -299,7 +300,7 @@ type elsewhere struct {
 	sessions *atomic.Int64
 }
 
-func (d elsewhere) EraText(s *sqlstore.Session, h sqlstore.History) string {
+func (d elsewhere) EraText(s *conn.Session, h sqlstore.History) string {
 	if d.sessions.Add(1) == 1 {
 		h.Name += " of another server"
 	}
@@ -459,7 +460,7 @@ func TestAServerThatTakesNoWritesBeginsNoEra(t *testing.T) {
 
 type readOnly struct{ sqlstore.Database }
 
-func (d readOnly) History(ctx context.Context, s *sqlstore.Session, o *sqlstore.Opened) (sqlstore.History, error) {
+func (d readOnly) History(ctx context.Context, s *conn.Session, o *sqlstore.Opened) (sqlstore.History, error) {
 	h, err := d.Database.History(ctx, s, o)
 	h.ReadOnly = true
 	return h, err
@@ -530,7 +531,7 @@ func TestNothingIsGrantedInARestoredHistory(t *testing.T) {
 			}
 			h.Newest = 1024
 			var n int64
-			fails := func(s *sqlstore.Session) error {
+			fails := func(s *conn.Session) error {
 				return s.QueryRow(t.Context(), "SELECT "+e.Dialect.EraText(s, h)+" + 1", nil, &n)
 			}
 			if err := fails(s); err != nil || n != 1025 {

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
 // eras leaves these eras, and the row that is locked. made says when the tables were.
-func eras(t *testing.T, e *testdb.Env, made string, starts ...int) *sqlstore.Session {
+func eras(t *testing.T, e *testdb.Env, made string, starts ...int) *conn.Session {
 	t.Helper()
 	e.Exec(t, `DELETE FROM {rowlock_era}`)
 	e.Exec(t, `INSERT INTO {rowlock_era} (history, start, since) VALUES ('', 0, `+made+`)`)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -47,9 +47,9 @@ func (s *Store) blockers(
 	ctx context.Context, row sqlstore.Expired, least time.Duration,
 ) ([]sqlstore.Blocker, error) {
 	waiting, over := make(chan int64, 1), make(chan error, 1)
-	waiter := s.newOp(lane.Acquire, task{
+	waiter := s.newOp(conn.Acquire, task{
 		patience: evictTimeout,
-		other: func(ctx context.Context, session *sqlstore.Session) error {
+		other: func(ctx context.Context, session *conn.Session) error {
 			return sqlstore.AwaitRow(ctx, session, s.d, row, func(id int64) { waiting <- id })
 		},
 	})
@@ -86,8 +86,8 @@ func (s *Store) endBlockers(
 ) (out []sqlstore.Blocker, _ error) {
 	for {
 		var found []sqlstore.Blocker
-		look := s.newOp(lane.Release,
-			task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
+		look := s.newOp(conn.Release,
+			task{other: func(ctx context.Context, session *conn.Session) (err error) {
 				found, err = s.d.Evictor.EndBlockers(ctx, session, row, waiter, least)
 				return err
 			}})

@@ -4,7 +4,7 @@ import (
 	"hash/maphash"
 	"sync"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
@@ -31,7 +31,7 @@ func (x *expected) grants(ops ...*op) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, op := range ops {
-		if a := op.Body.acquired; a.Granted && (op.Kind == lane.Acquire || op.Body.handOver != nil) {
+		if a := op.Body.acquired; a.Granted && (op.Kind == conn.Acquire || op.Body.handOver != nil) {
 			x.put(op.Body.key(op.Kind), a.Token)
 		}
 	}

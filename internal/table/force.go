@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
-	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -54,9 +54,9 @@ type forced struct {
 func (s *Store) force(
 	ctx context.Context, r lease.ForceRequest, bad *lease.Record,
 ) (g forced, err error) {
-	op := s.newOp(lane.Release, task{
+	op := s.newOp(conn.Release, task{
 		patience: 3 * time.Second,
-		other: func(ctx context.Context, session *sqlstore.Session) error {
+		other: func(ctx context.Context, session *conn.Session) error {
 			return session.InTx(ctx, func() (err error) {
 				if bad != nil {
 					g.forced, g.found, err = s.repair(ctx, session, r, *bad)
@@ -115,8 +115,8 @@ func (s *Store) fencing(
 // isHere returns an error for a key whose row another kind of store locks. Such a row is not waited
 // for, because a transaction may be its lock.
 func (s *Store) isHere(ctx context.Context, key string) error {
-	away, err := ask(ctx, s.engine, about{lane.Acquire, "force release of", key},
-		func(ctx context.Context, session *sqlstore.Session) (n int, err error) {
+	away, err := ask(ctx, s.engine, about{conn.Acquire, "force release of", key},
+		func(ctx context.Context, session *conn.Session) (n int, err error) {
 			err = session.QueryRow(ctx, s.d.Text("force-home"), []any{[]byte(key)}, &n)
 			return n, err
 		})
@@ -154,7 +154,7 @@ func (s *Store) unreadable(ctx context.Context, r lease.ForceRequest) (*lease.Re
 // repair frees the row with a token above all that were granted: its own, if that can be read, and
 // otherwise that at which an era would begin now.
 func (s *Store) repair(
-	ctx context.Context, session *sqlstore.Session, r lease.ForceRequest, row lease.Record,
+	ctx context.Context, session *conn.Session, r lease.ForceRequest, row lease.Record,
 ) (lease.Forced, bool, error) {
 	token := min(session.Next(row.Token), lease.MaxToken-1)
 	if row.Token <= 0 {
@@ -170,8 +170,8 @@ func (s *Store) repair(
 // ForceReleases reads the records in one statement that locks nothing.
 func (s *Store) ForceReleases(ctx context.Context, f lease.ForcedFilter) ([]lease.Forced, error) {
 	f.Limit = cmp.Or(max(f.Limit, 0), 1000)
-	return ask(ctx, s.engine, about{lane.Acquire, "list forced releases", f.Key},
-		func(ctx context.Context, session *sqlstore.Session) ([]lease.Forced, error) {
+	return ask(ctx, s.engine, about{conn.Acquire, "list forced releases", f.Key},
+		func(ctx context.Context, session *conn.Session) ([]lease.Forced, error) {
 			return sqlstore.ForceReleases(ctx, session, s.d, f)
 		})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -36,10 +37,10 @@ var grantStates = []grantState{
 }
 
 // grantWays are the ways to be granted "k" by one call of the dialect.
-var grantWays = map[string]func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, absent bool) (int64, error){
+var grantWays = map[string]func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, absent bool) (int64, error){
 	"update": acquireBy(sqlstore.Update), "insert": acquireBy(sqlstore.Insert),
 	"apply": applyBy(false), "apply all": applyBy(true),
-	"apply any": func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, absent bool) (int64, error) {
+	"apply any": func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, absent bool) (int64, error) {
 		if absent {
 			return acquireBy(sqlstore.Update)(ctx, d, s, absent)
 		}
@@ -51,8 +52,8 @@ func toNext(key string) sqlstore.Change {
 	return sqlstore.Change{From: lease.Lease{Key: key}, To: next, Note: "n", TTL: time.Hour}
 }
 
-func acquireBy(strategy sqlstore.Strategy) func(context.Context, *sqlstore.Dialect, *sqlstore.Session, bool) (int64, error) {
-	return func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, _ bool) (int64, error) {
+func acquireBy(strategy sqlstore.Strategy) func(context.Context, *sqlstore.Dialect, *conn.Session, bool) (int64, error) {
+	return func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, _ bool) (int64, error) {
 		a, err := d.Acquire(ctx, s, strategy, lease.AcquireRequest{Key: "k", Owner: next, TTL: time.Hour, Note: "n"})
 		if !a.Granted {
 			return 0, nil // the error is that of a token that has run out, or of another home
@@ -61,8 +62,8 @@ func acquireBy(strategy sqlstore.Strategy) func(context.Context, *sqlstore.Diale
 	}
 }
 
-func applyBy(all bool) func(context.Context, *sqlstore.Dialect, *sqlstore.Session, bool) (int64, error) {
-	return func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session, absent bool) (int64, error) {
+func applyBy(all bool) func(context.Context, *sqlstore.Dialect, *conn.Session, bool) (int64, error) {
+	return func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, absent bool) (int64, error) {
 		if absent {
 			return tokenIn(d.Create(ctx, s, []sqlstore.Change{toNext("k")}))
 		}
@@ -80,7 +81,7 @@ func tokenIn(got []sqlstore.Applied, err error) (int64, error) {
 func TestEachGrantDecidesForItself(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for way, grant := range grantWays {
-			in := map[int64]*sqlstore.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+			in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 			for _, c := range grantStates {
 				c.prepare(t, e)
 				got, err := grant(t.Context(), e.Dialect, in[c.era], c.set == "")
@@ -97,7 +98,7 @@ func TestEachGrantDecidesForItself(t *testing.T) {
 }
 
 // readySession is one that grants in an era.
-func readySession(t *testing.T, e *testdb.Env, era int64) *sqlstore.Session {
+func readySession(t *testing.T, e *testdb.Env, era int64) *conn.Session {
 	t.Helper()
 	on := sessionOf(t, e)
 	on.EraAt(era)
@@ -139,20 +140,20 @@ func owned(t *testing.T, e *testdb.Env) (string, int64) {
 // A change of a row that has an owner is one of the row that was meant, in a batch and alone.
 func TestEachChangeOfALeaseDecidesForItself(t *testing.T) {
 	had := lease.Lease{Key: "k", Owner: holder, Token: 5}
-	ways := map[string]func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session) (bool, error){
-		"renew": func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session) (bool, error) {
+	ways := map[string]func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session) (bool, error){
+		"renew": func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session) (bool, error) {
 			got, err := d.Renew(ctx, s, []lease.RenewRequest{{Lease: had, TTL: time.Hour}})
 			return err == nil && got[0].Outcome == lease.Extended, err
 		},
-		"release in a batch": func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session) (bool, error) {
+		"release in a batch": func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session) (bool, error) {
 			n, err := tokenIn(d.Apply(ctx, s, []sqlstore.Change{{From: had}}, false))
 			return n > 0, err
 		},
-		"hand over in a batch": func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session) (bool, error) {
+		"hand over in a batch": func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session) (bool, error) {
 			n, err := tokenIn(d.Apply(ctx, s, []sqlstore.Change{{From: had, To: next, Note: "n", TTL: time.Hour}}, false))
 			return n > 0, err
 		},
-		"release": func(ctx context.Context, d *sqlstore.Dialect, s *sqlstore.Session) (bool, error) {
+		"release": func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session) (bool, error) {
 			_, err := d.Release(ctx, s, had)
 			return false, err
 		},

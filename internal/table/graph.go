@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,7 +17,7 @@ var _ lease.Graph = (*Store)(nil)
 func (s *Store) Record(
 	ctx context.Context, by lease.Party, chains []lease.Chain, life time.Duration,
 ) error {
-	args := []any{flag(by.Process), by.Identity, sqlstore.Micros(life)}
+	args := []any{flag(by.Process), by.Identity, conn.Micros(life)}
 	if s.d.TextAsBytes {
 		args[1] = []byte(by.Identity)
 	}
@@ -39,7 +38,7 @@ func (s *Store) write(
 	}
 	args = append(args, s.d.Rows(rows)...)
 	return s.OnLane(ctx, section, rows[0].Key,
-		func(ctx context.Context, session *sqlstore.Session) error {
+		func(ctx context.Context, session *conn.Session) error {
 			_, err := session.Exec(ctx, s.d.Text(section), args...)
 			return err
 		})
@@ -92,20 +91,20 @@ func (s *Store) Edges(
 		chains[i] = string(from[i][:])
 	}
 	args := []any{s.d.List(chains), flag(by.Process), limit}
-	return ask(ctx, s.engine, about{lane.Acquire, "edges", ""},
-		func(ctx context.Context, session *sqlstore.Session) (edges []lease.Edge, err error) {
-			err = session.Query(ctx, s.d.Text("wait-edges"), args, func(row sqlstore.Columns) error {
+	return ask(ctx, s.engine, about{conn.Acquire, "edges", ""},
+		func(ctx context.Context, session *conn.Session) (edges []lease.Edge, err error) {
+			err = session.Query(ctx, s.d.Text("wait-edges"), args, func(row conn.Columns) error {
 				e, err := scanEdge(row)
 				if err == nil {
 					edges = append(edges, e)
 				}
-				return sqlstore.UnlessBad(err) // a wait that says nothing leads nowhere
+				return conn.UnlessBad(err) // a wait that says nothing leads nowhere
 			})
 			return edges, err
 		})
 }
 
-func scanEdge(row sqlstore.Columns) (e lease.Edge, err error) {
+func scanEdge(row conn.Columns) (e lease.Edge, err error) {
 	var from, to, key, note []byte
 	var since, until, waited int64
 	err = row.Scan(&from, &to, &key, &e.Token, &note, &since, &until, &waited)
@@ -116,17 +115,17 @@ func scanEdge(row sqlstore.Columns) (e lease.Edge, err error) {
 		return e, err
 	}
 	e.From, e.To, e.Key, e.Identity = lease.Owner(from), lease.Owner(to), string(key), string(note)
-	e.Since, e.Until = sqlstore.Duration(since), sqlstore.Duration(until)
-	e.Waited = sqlstore.Duration(waited)
+	e.Since, e.Until = conn.Duration(since), conn.Duration(until)
+	e.Waited = conn.Duration(waited)
 	return e, nil
 }
 
 // sweepWaits removes the records that processes left which have died. It reads first, because there
 // are hardly ever any, and a write takes the lock of a SQLite file.
 func (s *Store) sweepWaits(ctx context.Context, retention time.Duration) error {
-	age := sqlstore.Micros(retention)
+	age := conn.Micros(retention)
 	return s.OnLane(ctx, "sweep", "",
-		func(ctx context.Context, session *sqlstore.Session) error {
+		func(ctx context.Context, session *conn.Session) error {
 			var dead bool
 			err := session.QueryRow(ctx, s.d.Text("wait-dead"), []any{age}, &dead)
 			if err == nil && dead {

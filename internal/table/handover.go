@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
-	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -16,10 +16,9 @@ func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.A
 	for i := range items {
 		// From the zero owner, a batch would take it for an acquire.
 		if out[i].Err = items[i].Check(); out[i].Err == nil && !items[i].From.Owner.IsZero() {
-			ops[i] = s.newOp(lane.Release, task{run: runHandOver, handOver: &items[i]})
+			ops[i] = s.begin(len(ops) > 1, conn.Release, task{run: runHandOver, handOver: &items[i]})
 		}
 	}
-	s.beginAll(ops)
 	for i, op := range ops {
 		if op != nil {
 			out[i] = s.handedOver(ctx, items[i], op)
@@ -62,8 +61,8 @@ func (s *Store) whose(ctx context.Context, h lease.HandOver) (a lease.Acquired, 
 			return a, false, fmt.Errorf("hand over %q: %w", r.Key, err)
 		}
 		a.Token = rows[0].Token
-		a.Granted, err = ask(ctx, s.engine, about{lane.Release, "hand over", r.Key},
-			func(ctx context.Context, session *sqlstore.Session) (bool, error) {
+		a.Granted, err = ask(ctx, s.engine, about{conn.Release, "hand over", r.Key},
+			func(ctx context.Context, session *conn.Session) (bool, error) {
 				return sqlstore.Confirm(ctx, session, s.d, rows[0].Lease, 0)
 			})
 	}
@@ -92,15 +91,13 @@ var _ lease.SlotPasser = (*Store)(nil)
 func (s *Store) PassSlots(
 	ctx context.Context, name string, items []lease.SlotHandOver,
 ) ([]lease.Acquired, error) {
-	var one [1]*op
-	out, ops := make([]lease.Acquired, len(items)), slots(&one, len(items))
+	out, ops := make([]lease.Acquired, len(items)), make([]*op, len(items))
 	for i := range items {
 		if out[i].Err = items[i].Check(); out[i].Err == nil {
 			within := &sqlstore.Within{Name: name, Generation: items[i].Generation}
-			ops[i] = s.newOp(lane.Release, task{run: runHandOver, handOver: &items[i].HandOver, within: within})
+			ops[i] = s.begin(len(ops) > 1, conn.Release, task{run: runHandOver, handOver: &items[i].HandOver, within: within})
 		}
 	}
-	s.beginAll(ops)
 	for i, op := range ops {
 		if op == nil {
 			continue

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
@@ -42,7 +43,7 @@ func TestAServerKnowsWhetherItsHistoryIsTheNewest(t *testing.T) {
 	})
 }
 
-func look(t *testing.T, e *testdb.Env, s *sqlstore.Session, recorded int, newest int64, known bool) sqlstore.History {
+func look(t *testing.T, e *testdb.Env, s *conn.Session, recorded int, newest int64, known bool) sqlstore.History {
 	t.Helper()
 	h, err := e.Dialect.History(t.Context(), s, nil)
 	if err != nil {

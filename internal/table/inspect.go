@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/seam"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -58,21 +57,21 @@ func (s *Store) listed(ctx context.Context, f lease.Filter) ([]lease.Record, err
 	}
 	args = append(args, f.Limit)
 	newest := seam.ReadsNewest(ctx)
-	return ask(ctx, s.engine, about{lane.Acquire, "inspect", f.Prefix},
-		func(ctx context.Context, session *sqlstore.Session) (found []lease.Record, err error) {
+	return ask(ctx, s.engine, about{conn.Acquire, "inspect", f.Prefix},
+		func(ctx context.Context, session *conn.Session) (found []lease.Record, err error) {
 			if newest {
 				if err := s.eras.Current(session); err != nil {
 					return nil, err
 				}
 			}
-			err = session.Query(ctx, s.d.Text(section), args, func(row sqlstore.Columns) error {
+			err = session.Query(ctx, s.d.Text(section), args, func(row conn.Columns) error {
 				r, err := scanRecord(row)
-				if err == nil || sqlstore.IsBad(err) && r.Key != "" {
+				if err == nil || conn.IsBad(err) && r.Key != "" {
 					r.Err = err
 					found = append(found, r)
 					return nil
 				}
-				return sqlstore.UnlessBad(err)
+				return conn.UnlessBad(err)
 			})
 			return found, err
 		})
@@ -83,13 +82,13 @@ const leastHome = lease.HomeTransaction - 1
 
 // scanRecord reads a line of the inspect section. A row with an error that names the row counts as
 // held, because no caller can tell that it is free.
-func scanRecord(row sqlstore.Columns) (r lease.Record, err error) {
+func scanRecord(row conn.Columns) (r lease.Record, err error) {
 	var key, owner, note []byte
 	var remaining, age int64
 	err = row.Scan(&key, &owner, &r.Token, &note, &r.Held, &remaining, &age, &r.Home)
 	copy(r.Owner[:], owner)
 	r.Key, r.Note = string(key), string(note)
-	r.Remaining, r.Age = sqlstore.Duration(remaining), sqlstore.Duration(age)
+	r.Remaining, r.Age = conn.Duration(remaining), conn.Duration(age)
 	if err != nil {
 		r.Held = true
 		return r, fmt.Errorf("%q: %w", key, err)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -20,25 +20,25 @@ func (s *Store) join(ctx context.Context, note string, reqs []lease.RenewRequest
 		text = []byte(note)
 	}
 	if len(reqs) == 1 {
-		m, doubtful, err := askTwice(ctx, s.engine, about{lane.Acquire, "share", reqs[0].Key},
-			func(ctx context.Context, session *sqlstore.Session) (member, error) {
+		m, doubtful, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", reqs[0].Key},
+			func(ctx context.Context, session *conn.Session) (member, error) {
 				return s.joinOne(ctx, session, text, &reqs[0])
 			})
 		return []member{m.told(doubtful, err)}
 	}
 	rows := slices.Clone(reqs)
 	slices.SortFunc(rows, memberOrder)
-	found, doubtful, err := askTwice(ctx, s.engine, about{lane.Acquire, "share", reqs[0].Key},
-		func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
+	found, doubtful, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", reqs[0].Key},
+		func(ctx context.Context, session *conn.Session) (map[id]member, error) {
 			return s.joinAll(ctx, session, text, rows)
 		})
 	return answers(reqs, found, doubtful, err)
 }
 
 func (s *Store) joinOne(
-	ctx context.Context, session *sqlstore.Session, note any, r *lease.RenewRequest,
+	ctx context.Context, session *conn.Session, note any, r *lease.RenewRequest,
 ) (m member, err error) {
-	args := []any{sqlstore.Bytes(r.Owner), note, sqlstore.Micros(r.TTL), []byte(r.Key)}
+	args := []any{conn.Bytes(r.Owner), note, conn.Micros(r.TTL), []byte(r.Key)}
 	if !s.d.CountsOnly {
 		var team []byte
 		err := session.QueryRow(ctx, s.d.Text("share-one"), args, &team)
@@ -65,7 +65,7 @@ func (s *Store) joinOne(
 }
 
 func (s *Store) joinAll(
-	ctx context.Context, session *sqlstore.Session, note any, rows []lease.RenewRequest,
+	ctx context.Context, session *conn.Session, note any, rows []lease.RenewRequest,
 ) (map[id]member, error) {
 	if !s.d.CountsOnly {
 		return s.members(ctx, session, "share", append([]any{note}, s.d.Rows(rows)...), false)
@@ -85,7 +85,7 @@ func (s *Store) joinAll(
 // none: its count says which, and its insert id is the token. Any other count tells nothing, and
 // neither does a conflict: a request that is repeated is a member already.
 func (s *Store) joinKey(
-	ctx context.Context, session *sqlstore.Session, note any, rows []lease.RenewRequest,
+	ctx context.Context, session *conn.Session, note any, rows []lease.RenewRequest,
 ) (found map[id]member, told bool, err error) {
 	res, err := session.Exec(ctx, s.d.Text("share"), append([]any{note}, s.d.Rows(rows)...)...)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Store) joinKey(
 // eachMember runs one for each request, in one transaction: each has a statement of its own, whose
 // count tells what it has done.
 func eachMember(
-	ctx context.Context, session *sqlstore.Session, rows []lease.RenewRequest,
+	ctx context.Context, session *conn.Session, rows []lease.RenewRequest,
 	one func(*lease.RenewRequest) (member, error),
 ) (map[id]member, error) {
 	found := make(map[id]member, len(rows))

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -14,25 +14,12 @@ import (
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (
 	[]lease.Acquired, error,
 ) {
-	out, err := s.acquire(ctx, reqs)
-	if err == nil && slices.ContainsFunc(out, isTeams) {
-		out = s.again(ctx, reqs, out, s.acquire)
-		err = only(out, func(a lease.Acquired) error { return a.Err })
-	}
-	return out, err
-}
-
-func (s *Store) acquire(ctx context.Context, reqs []lease.AcquireRequest) (
-	[]lease.Acquired, error,
-) {
-	var one [1]*op
-	out, ops := make([]lease.Acquired, len(reqs)), slots(&one, len(reqs))
+	out, ops := make([]lease.Acquired, len(reqs)), make([]*op, len(reqs))
 	for i, r := range reqs {
 		if out[i].Err = r.Check(); out[i].Err == nil {
-			ops[i] = s.newOp(lane.Acquire, task{run: runAcquire, acquire: r})
+			ops[i] = s.begin(len(ops) > 1, conn.Acquire, task{run: runAcquire, acquire: r})
 		}
 	}
-	s.beginAll(ops)
 	for i, op := range ops {
 		if op != nil {
 			a, doubtful, err := s.conclude(ctx, "acquire", reqs[i].Key, op)
@@ -44,15 +31,10 @@ func (s *Store) acquire(ctx context.Context, reqs []lease.AcquireRequest) (
 			out[i] = granted(a.acquired, doubtful, err)
 		}
 	}
-	return out, only(out, func(a lease.Acquired) error { return a.Err })
-}
-
-// slots returns room for n ops; for one, the room that the caller has.
-func slots(one *[1]*op, n int) []*op {
-	if n == 1 {
-		return one[:]
+	if slices.ContainsFunc(out, isTeams) {
+		out = s.again(ctx, reqs, out, s.Acquire)
 	}
-	return make([]*op, n)
+	return out, only(out, func(a lease.Acquired) error { return a.Err })
 }
 
 // granted is the answer to a request. doubtful says that an earlier try of it had an unknown
@@ -81,15 +63,13 @@ func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 }
 
 func (s *Store) release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-	var one [1]*op
-	out, ops := make([]lease.Released, len(leases)), slots(&one, len(leases))
+	out, ops := make([]lease.Released, len(leases)), make([]*op, len(leases))
 	for i, l := range leases {
 		// A batch would take the zero owner for any expired one.
 		if out[i].Gone = l.Owner.IsZero(); !out[i].Gone {
-			ops[i] = s.newOp(lane.Release, task{run: runRelease, release: l})
+			ops[i] = s.begin(len(ops) > 1, conn.Release, task{run: runRelease, release: l})
 		}
 	}
-	s.beginAll(ops)
 	for i, op := range ops {
 		if op == nil {
 			continue
@@ -120,7 +100,7 @@ func (s *Store) renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 	if len(reqs) == 0 {
 		return nil, nil
 	}
-	op, _, err := s.conclude(ctx, "renew", reqs[0].Key, s.newOp(lane.Renew, task{run: runRenew, renew: reqs}))
+	op, _, err := s.conclude(ctx, "renew", reqs[0].Key, s.newOp(conn.Renew, task{run: runRenew, renew: reqs}))
 	if len(reqs) > 1 && s.refusedForOne(err) {
 		return s.renewApart(ctx, reqs), nil
 	}

@@ -7,23 +7,22 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // leave removes members, several in one statement. Of one it also tells whether others stay.
 func (s *Store) leave(ctx context.Context, _ string, reqs []lease.RenewRequest) []member {
 	if len(reqs) == 1 && reqs[0].Token != 0 {
-		m, doubtful, err := askTwice(ctx, s.engine, about{lane.Release, "release", reqs[0].Key},
-			func(ctx context.Context, session *sqlstore.Session) (member, error) {
+		m, doubtful, err := askTwice(ctx, s.engine, about{conn.Release, "release", reqs[0].Key},
+			func(ctx context.Context, session *conn.Session) (member, error) {
 				return s.leaveOne(ctx, session, &reqs[0], true)
 			})
 		return []member{m.told(doubtful, err)}
 	}
 	reqs = slices.Clone(reqs)
-	found, doubtful, err := askTwice(ctx, s.engine, about{lane.Release, "release", reqs[0].Key},
-		func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
+	found, doubtful, err := askTwice(ctx, s.engine, about{conn.Release, "release", reqs[0].Key},
+		func(ctx context.Context, session *conn.Session) (map[id]member, error) {
 			rows, err := s.named(ctx, session, reqs)
 			if err != nil {
 				return nil, err
@@ -35,7 +34,7 @@ func (s *Store) leave(ctx context.Context, _ string, reqs []lease.RenewRequest) 
 
 // named returns requests with the tokens of those that know none, in the order of all statements.
 func (s *Store) named(
-	ctx context.Context, session *sqlstore.Session, reqs []lease.RenewRequest,
+	ctx context.Context, session *conn.Session, reqs []lease.RenewRequest,
 ) ([]lease.RenewRequest, error) {
 	rows := slices.Clone(reqs)
 	if slices.ContainsFunc(rows, func(r lease.RenewRequest) bool { return r.Token == 0 }) {
@@ -54,9 +53,9 @@ func (s *Store) named(
 // leaveOne removes a member. It looks for others in a statement that removes it, or in one after
 // its commit.
 func (s *Store) leaveOne(
-	ctx context.Context, session *sqlstore.Session, r *lease.RenewRequest, look bool,
+	ctx context.Context, session *conn.Session, r *lease.RenewRequest, look bool,
 ) (m member, err error) {
-	args := []any{[]byte(r.Key), sqlstore.Bytes(lease.Team(r.Token)), sqlstore.Bytes(r.Owner)}
+	args := []any{[]byte(r.Key), conn.Bytes(lease.Team(r.Token)), conn.Bytes(r.Owner)}
 	if s.d.CountsOnly {
 		n, err := session.Change(ctx, s.d.Text("member-leave-one"), args...)
 		if err != nil || n == 0 {
@@ -81,7 +80,7 @@ func (s *Store) leaveOne(
 
 // rest tells whether others stay in the team of a member that has left. An error tells neither, and
 // is no error of the leave, which is done.
-func (s *Store) rest(ctx context.Context, session *sqlstore.Session, team []any, m *member) {
+func (s *Store) rest(ctx context.Context, session *conn.Session, team []any, m *member) {
 	var one int64
 	err := session.QueryRow(ctx, s.d.Text("member-rest"), team, &one)
 	m.stays, m.last = err == nil, errors.Is(err, sql.ErrNoRows)
@@ -90,7 +89,7 @@ func (s *Store) rest(ctx context.Context, session *sqlstore.Session, team []any,
 // leaveAll removes members. A database that returns only a count removes all in one statement, or
 // none, and then each in one of its own.
 func (s *Store) leaveAll(
-	ctx context.Context, session *sqlstore.Session, rows []lease.RenewRequest,
+	ctx context.Context, session *conn.Session, rows []lease.RenewRequest,
 ) (map[id]member, error) {
 	if !s.d.CountsOnly {
 		return s.members(ctx, session, "member-leave", s.d.Rows(rows), false)
@@ -148,10 +147,10 @@ func (s *Store) endEmpty(ctx context.Context, keys []string) map[string]lease.Re
 
 // emptyTeams returns which keys a team without a live member holds that is to be ended.
 func (s *Store) emptyTeams(ctx context.Context, keys []string) []string {
-	empty, _ := ask(ctx, s.engine, about{lane.Release, "release", keys[0]},
-		func(ctx context.Context, session *sqlstore.Session) (empty []string, err error) {
+	empty, _ := ask(ctx, s.engine, about{conn.Release, "release", keys[0]},
+		func(ctx context.Context, session *conn.Session) (empty []string, err error) {
 			err = session.Query(ctx, s.d.Text("member-others"), []any{s.d.List(keys)},
-				func(row sqlstore.Columns) error {
+				func(row conn.Columns) error {
 					var key []byte
 					var wished int64
 					err := row.Scan(&key, &wished)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -18,8 +18,8 @@ func (s *Store) MakeLimit(ctx context.Context, l lease.Limit) (lease.Limit, erro
 	if err := l.Check(); err != nil {
 		return l, err
 	}
-	found, err := ask(ctx, s.engine, about{lane.Acquire, "make limit", l.Name},
-		func(ctx context.Context, session *sqlstore.Session) (sqlstore.Limit, error) {
+	found, err := ask(ctx, s.engine, about{conn.Acquire, "make limit", l.Name},
+		func(ctx context.Context, session *conn.Session) (sqlstore.Limit, error) {
 			found, err := sqlstore.LookAtLimit(ctx, session, s.d, l.Name)
 			if err != nil || found.Exists {
 				return found, err
@@ -40,8 +40,8 @@ func (s *Store) Resize(ctx context.Context, l lease.Limit) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
-	found, err := ask(ctx, s.engine, about{lane.Acquire, "resize limit", l.Name},
-		func(ctx context.Context, session *sqlstore.Session) (bool, error) {
+	found, err := ask(ctx, s.engine, about{conn.Acquire, "resize limit", l.Name},
+		func(ctx context.Context, session *conn.Session) (bool, error) {
 			return sqlstore.ResizeLimit(ctx, session, s.d, l.Name, l.Slots)
 		})
 	if err == nil && !found {
@@ -69,8 +69,8 @@ func (s *Store) AcquireWithin(
 	}
 	changes := changesOf(reqs)
 	got, doubtful,
-		err := askTwice(ctx, s.engine, about{lane.Acquire, "acquire slots", l.Name},
-		func(ctx context.Context, session *sqlstore.Session) (within, error) {
+		err := askTwice(ctx, s.engine, about{conn.Acquire, "acquire slots", l.Name},
+		func(ctx context.Context, session *conn.Session) (within, error) {
 			return s.applyWithin(ctx, session, l, changes, n)
 		})
 	switch {
@@ -96,7 +96,7 @@ func (s *Store) otherLimit(l lease.Limit, found sqlstore.Limit, doubtful bool) e
 
 // applyWithin runs on a lane: it reads the limit, counts in its generation, and grants in no other.
 func (s *Store) applyWithin(
-	ctx context.Context, session *sqlstore.Session, l lease.Limit, changes []sqlstore.Change, n int,
+	ctx context.Context, session *conn.Session, l lease.Limit, changes []sqlstore.Change, n int,
 ) (w within, err error) {
 	w.limit, err = sqlstore.LookAtLimit(ctx, session, s.d, l.Name)
 	if err != nil {
@@ -152,7 +152,7 @@ func below(l lease.Limit, bound int, changes []sqlstore.Change) (
 
 // slots reads all slots that there ever were.
 func (s *Store) slots(
-	ctx context.Context, session *sqlstore.Session, l lease.Limit, peak int,
+	ctx context.Context, session *conn.Session, l lease.Limit, peak int,
 ) ([]sqlstore.Row, error) {
 	keys := make([]string, peak)
 	for i := range keys {
@@ -164,7 +164,7 @@ func (s *Store) slots(
 // bound counts which slots are held. A lease that has expired may still be fenced, so that it
 // counts until it was released.
 func (s *Store) bound(
-	ctx context.Context, session *sqlstore.Session, l lease.Limit, rows []sqlstore.Row,
+	ctx context.Context, session *conn.Session, l lease.Limit, rows []sqlstore.Row,
 ) (int, error) {
 	held := make([]bool, len(rows))
 	var expired []sqlstore.Change
@@ -181,7 +181,7 @@ func (s *Store) bound(
 
 // endExpired releases expired leases that no transaction fences.
 func (s *Store) endExpired(
-	ctx context.Context, session *sqlstore.Session, l lease.Limit, expired []sqlstore.Change,
+	ctx context.Context, session *conn.Session, l lease.Limit, expired []sqlstore.Change,
 	held []bool,
 ) error {
 	if len(expired) == 0 {

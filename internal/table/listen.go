@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/retry"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -140,7 +139,7 @@ func (s *Store) watch(ctx context.Context, heard func(key string, chosen lease.O
 
 // version is what a session has seen of the database.
 type version struct {
-	session *sqlstore.Session
+	session *conn.Session
 	n       int64
 }
 
@@ -148,8 +147,8 @@ type version struct {
 // row. An error says nothing, because the next tick asks again.
 func (s *Store) version(ctx context.Context) (version, error) {
 	var now version
-	err := s.once(ctx, s.newOp(lane.Renew,
-		task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
+	err := s.once(ctx, s.newOp(conn.Renew,
+		task{other: func(ctx context.Context, session *conn.Session) (err error) {
 			now.session = session
 			now.n, err = s.d.Version(ctx, session)
 			return err
@@ -166,7 +165,7 @@ func (s *Store) Announce(ctx context.Context, keys []string) error {
 	if !s.Wakes() || len(keys) == 0 {
 		return nil
 	}
-	err := s.send(ctx, func(ctx context.Context, session *sqlstore.Session) error {
+	err := s.send(ctx, func(ctx context.Context, session *conn.Session) error {
 		return s.d.Listener.Announce(ctx, session, s.channel, keys)
 	})
 	if err != nil {
@@ -183,7 +182,7 @@ func (s *Store) Wake(ctx context.Context, process lease.Owner, keys []string) er
 	if !s.Wakes() || len(keys) == 0 {
 		return nil
 	}
-	err := s.send(ctx, func(ctx context.Context, session *sqlstore.Session) error {
+	err := s.send(ctx, func(ctx context.Context, session *conn.Session) error {
 		return s.d.Listener.Wake(ctx, session, s.channel, process, keys)
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -57,7 +58,7 @@ func (r *rig) besideItsCopy(t *testing.T, key string, ask func(lease.AcquireRequ
 	}
 	defer tx.Rollback() //nolint:errcheck // it is over by then
 	if _, err := tx.ExecContext(t.Context(), r.SQL(`UPDATE {rowlock} SET owner = ?, token = token + 1 WHERE {key} = ?`),
-		sqlstore.Bytes(q.Owner), []byte(key)); err != nil {
+		conn.Bytes(q.Owner), []byte(key)); err != nil {
 		t.Fatal(err)
 	}
 	a, err := ask(q)

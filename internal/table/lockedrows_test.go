@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -16,29 +17,29 @@ import (
 func TestEachCallPassesOverARowThatIsLocked(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		k := lease.AcquireRequest{Key: "k", Owner: next, TTL: time.Hour, Note: "n"}
-		ways := map[string]func(ctx context.Context, s *sqlstore.Session) (bool, error){
-			"claim": func(ctx context.Context, s *sqlstore.Session) (bool, error) {
+		ways := map[string]func(ctx context.Context, s *conn.Session) (bool, error){
+			"claim": func(ctx context.Context, s *conn.Session) (bool, error) {
 				a, err := e.Dialect.Claim(ctx, s, k)
 				return a.Granted, err
 			},
-			"renew": func(ctx context.Context, s *sqlstore.Session) (bool, error) {
+			"renew": func(ctx context.Context, s *conn.Session) (bool, error) {
 				r := lease.RenewRequest{Lease: lease.Lease{Key: "k", Owner: holder, Token: 5}, TTL: time.Hour}
 				got, err := e.Dialect.Renew(ctx, s, []lease.RenewRequest{r})
 				return err == nil && got[0].Outcome == lease.Extended, err
 			},
-			"apply any": func(ctx context.Context, s *sqlstore.Session) (bool, error) {
+			"apply any": func(ctx context.Context, s *conn.Session) (bool, error) {
 				token, err := tokenIn(e.Dialect.ApplyAny(ctx, s, []sqlstore.Change{toNext("k")}, 1, nil))
 				return token > 0, err
 			},
 		}
 		for name, all := range map[string]bool{"apply": false, "apply all": true} {
-			ways[name] = func(ctx context.Context, s *sqlstore.Session) (bool, error) {
+			ways[name] = func(ctx context.Context, s *conn.Session) (bool, error) {
 				token, err := tokenIn(e.Dialect.Apply(ctx, s, []sqlstore.Change{toNext("k")}, all))
 				return token > 0, err
 			}
 		}
 		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
-			ways[strategy.String()] = func(ctx context.Context, s *sqlstore.Session) (bool, error) {
+			ways[strategy.String()] = func(ctx context.Context, s *conn.Session) (bool, error) {
 				a, err := e.Dialect.Acquire(ctx, s, strategy, k)
 				return a.Granted, err
 			}

@@ -4,18 +4,17 @@ import (
 	"context"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // members runs a section that returns key, owner and team of the members that it has changed, and
 // perhaps what remains of them.
 func (s *Store) members(
-	ctx context.Context, session *sqlstore.Session, section string, args []any, remains bool,
+	ctx context.Context, session *conn.Session, section string, args []any, remains bool,
 ) (map[id]member, error) {
 	found := make(map[id]member)
-	err := session.Query(ctx, s.d.Text(section), args, func(row sqlstore.Columns) error {
+	err := session.Query(ctx, s.d.Text(section), args, func(row conn.Columns) error {
 		var key, owner, team []byte
 		var micros int64
 		dest := []any{&key, &owner, &team, &micros}
@@ -23,7 +22,7 @@ func (s *Store) members(
 			dest = dest[:3]
 		}
 		err := row.Scan(dest...)
-		if err != nil && !sqlstore.IsBad(err) {
+		if err != nil && !conn.IsBad(err) {
 			return err
 		}
 		if len(owner) != 16 || len(team) != 16 {
@@ -31,7 +30,7 @@ func (s *Store) members(
 		}
 		token, _ := lease.TeamToken(lease.Owner(team))
 		found[id{string(key), lease.Owner(owner)}] = member{
-			token: token, remaining: sqlstore.Duration(micros), err: err,
+			token: token, remaining: conn.Duration(micros), err: err,
 		}
 		return nil
 	})
@@ -44,8 +43,8 @@ func (s *Store) renewMembers(ctx context.Context, reqs []lease.RenewRequest) []l
 	slices.SortFunc(rows, memberOrder)
 	out := make([]lease.Renewed, len(reqs))
 	var left map[id]member
-	found, err := ask(ctx, s.engine, about{lane.Release, "renew", reqs[0].Key},
-		func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
+	found, err := ask(ctx, s.engine, about{conn.Release, "renew", reqs[0].Key},
+		func(ctx context.Context, session *conn.Session) (map[id]member, error) {
 			found, err := s.extend(ctx, session, rows)
 			if err == nil && len(found) < len(rows) {
 				left, err = s.members(ctx, session, "member-left", s.d.Rows(rows), true)
@@ -70,7 +69,7 @@ func (s *Store) renewMembers(ctx context.Context, reqs []lease.RenewRequest) []l
 // extend extends members. A database that does not return which ones is asked one by one, unless it
 // has changed all.
 func (s *Store) extend(
-	ctx context.Context, session *sqlstore.Session, rows []lease.RenewRequest,
+	ctx context.Context, session *conn.Session, rows []lease.RenewRequest,
 ) (map[id]member, error) {
 	if !s.d.CountsOnly {
 		return s.members(ctx, session, "member-renew", s.d.Rows(rows), false)

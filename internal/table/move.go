@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
-	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -24,7 +24,7 @@ func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (
 	if err := s.mayDepart(ctx, l.Key, epoch); err != nil {
 		return 0, false, err
 	}
-	args := []any{home, lease.EpochStart(epoch), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token}
+	args := []any{home, lease.EpochStart(epoch), []byte(l.Key), conn.Bytes(l.Owner), l.Token}
 	ok, err = s.move(ctx, "depart", l.Key, args, sqlstore.Placement{Home: home, Epoch: epoch})
 	return epoch, ok, err
 }
@@ -53,7 +53,7 @@ func (s *Store) mayDepart(ctx context.Context, key string, epoch int64) error {
 	if s.d.OneWriter {
 		return nil // each opening of a file begins an era, also that of a command that moves a key
 	}
-	now, err := ask(ctx, s.engine, about{lane.Release, "move", key}, s.eras.Clock)
+	now, err := ask(ctx, s.engine, about{conn.Release, "move", key}, s.eras.Clock)
 	if err != nil || lease.EpochStart(epoch+3) <= era.Start(now) {
 		return err
 	}
@@ -109,8 +109,8 @@ func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
 func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) (
 	ok bool, err error,
 ) {
-	return ask(ctx, s.engine, about{lane.Release, "confirm the home of", key},
-		func(ctx context.Context, session *sqlstore.Session) (bool, error) {
+	return ask(ctx, s.engine, about{conn.Release, "confirm the home of", key},
+		func(ctx context.Context, session *conn.Session) (bool, error) {
 			return sqlstore.ConfirmHome(ctx, session, s.d, key, sqlstore.Placement{Home: home, Epoch: epoch})
 		})
 }
@@ -121,8 +121,8 @@ func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) 
 func (s *Store) move(
 	ctx context.Context, section, key string, args []any, to sqlstore.Placement,
 ) (bool, error) {
-	n, doubtful, err := askTwice(ctx, s.engine, about{lane.Release, section, key},
-		func(ctx context.Context, session *sqlstore.Session) (int64, error) {
+	n, doubtful, err := askTwice(ctx, s.engine, about{conn.Release, section, key},
+		func(ctx context.Context, session *conn.Session) (int64, error) {
 			return session.Change(ctx, s.d.Text(section), args...)
 		})
 	if err != nil || n > 0 || !doubtful {

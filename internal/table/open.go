@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
-	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -19,7 +19,7 @@ import (
 // Open connects the lanes, probes the server and the tables, and runs every kind of statement once
 // on a key of its own, so that it finds a missing privilege, a trigger or a row policy before the
 // first renewal does.
-func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
+func Open(ctx context.Context, db conn.DB, d *sqlstore.Dialect, o Options) (
 	*Store, sqlstore.Facts, error,
 ) {
 	e := &engine{d: d, strategy: o.Strategy, limit: cmp.Or(o.Limit, usualLimit)}
@@ -42,15 +42,15 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 	if s.sync, err = requireSync(d, o); err != nil {
 		return nil, facts, err
 	}
-	conn, err := db.Conn(ctx)
+	pinned, err := db.Conn(ctx)
 	if err != nil {
-		return nil, facts, s.explain("connect", "", sqlstore.NotSent{Err: err})
+		return nil, facts, s.explain("connect", "", conn.NotSent{Err: err})
 	}
-	err = d.Unshared(ctx, conn, func() (err error) {
-		facts, err = s.examine(ctx, db, conn, o)
+	err = d.Unshared(ctx, pinned, func() (err error) {
+		facts, err = s.examine(ctx, db, pinned, o)
 		return err
 	})
-	if closed := conn.Close(); !errors.Is(closed, sql.ErrConnDone) { // see Unshared
+	if closed := pinned.Close(); !errors.Is(closed, sql.ErrConnDone) { // see Unshared
 		err = oneline.Join(err, closed)
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func Open(ctx context.Context, db lane.DB, d *sqlstore.Dialect, o Options) (
 }
 
 // examine looks at the server and the tables.
-func (s *Store) examine(ctx context.Context, db lane.DB, conn *sql.Conn, o Options) (
+func (s *Store) examine(ctx context.Context, db conn.DB, conn *sql.Conn, o Options) (
 	facts sqlstore.Facts, err error,
 ) {
 	facts, err = s.d.Probe(ctx, conn)
@@ -87,27 +87,27 @@ func (s *Store) refusal(err error) error {
 	if sqlstore.IsRefusal(err) {
 		return err
 	}
-	return s.explain("probe", "", sqlstore.NotSent{Err: err}) // the probe only reads
+	return s.explain("probe", "", conn.NotSent{Err: err}) // the probe only reads
 }
 
-func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
+func (s *Store) start(ctx context.Context, db conn.DB, o Options) (err error) {
 	s.relax = o.Relax
 	defer func() {
 		if err != nil {
 			s.eras.Close()
 		}
 	}()
-	s.lanes, err = lane.Open(ctx, lane.Config[call]{
-		DB: db, Lanes: o.Lanes, Timeout: o.Timeout,
+	s.lanes, err = conn.Open(ctx, conn.Config[call]{
+		DB: db, Conns: o.Lanes, Timeout: o.Timeout,
 		Setup: s.eras.After(s.sync.after(relaxing(s.relax, s.d.Setup))),
 		Good:  s.good, Together: s.runTogether,
-		Merge: mostMerged, Gate: s.gate(), ReadOnly: s.misleads,
+		Merge: mostMerged, Gather: s.gather(), ReadOnly: s.misleads,
 	})
 	if cause := errors.Unwrap(err); s.sync != nil && sqlstore.IsRefusal(cause) {
 		return cause
 	}
 	if err != nil {
-		err = s.explain("connect", "", sqlstore.NotSent{Err: err})
+		err = s.explain("connect", "", conn.NotSent{Err: err})
 		return sqlstore.ExplainPrivilege(ctx, db, s.d, err)
 	}
 	// A busy database is not a refusal: many processes may open it at this moment.
@@ -125,9 +125,9 @@ func (s *Store) start(ctx context.Context, db lane.DB, o Options) (err error) {
 
 // relaxing has setup begin with a session whose releases need not wait for the disk.
 func relaxing(
-	relaxed bool, setup func(context.Context, *sqlstore.Session) error,
-) func(context.Context, *sqlstore.Session) error {
-	return func(ctx context.Context, session *sqlstore.Session) error {
+	relaxed bool, setup func(context.Context, *conn.Session) error,
+) func(context.Context, *conn.Session) error {
+	return func(ctx context.Context, session *conn.Session) error {
 		session.Relaxed = relaxed
 		return setup(ctx, session)
 	}

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
-	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/retry"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -28,7 +27,7 @@ func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) error {
 	}
 	tickets = unique(tickets)
 	return s.OnLane(ctx, "join", tickets[0].Key,
-		func(ctx context.Context, session *sqlstore.Session) error {
+		func(ctx context.Context, session *conn.Session) error {
 			return s.d.Join(ctx, session, tickets)
 		})
 }
@@ -64,8 +63,8 @@ func (s *Store) Leave(ctx context.Context, waiters []lease.Lease) error {
 	}
 	waiters = slices.SortedStableFunc(slices.Values(waiters),
 		func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
-	_, _, err := s.conclude(ctx, "leave", waiters[0].Key, s.newOp(lane.Release,
-		task{other: func(ctx context.Context, session *sqlstore.Session) error {
+	_, _, err := s.conclude(ctx, "leave", waiters[0].Key, s.newOp(conn.Release,
+		task{other: func(ctx context.Context, session *conn.Session) error {
 			return s.d.Leave(ctx, session, waiters)
 		}}))
 	return err
@@ -76,8 +75,8 @@ func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Plac
 	if len(waiters) == 0 {
 		return nil, nil
 	}
-	places, err := ask(ctx, s.engine, about{lane.Acquire, "places", waiters[0].Key},
-		func(ctx context.Context, session *sqlstore.Session) ([]lease.Place, error) {
+	places, err := ask(ctx, s.engine, about{conn.Acquire, "places", waiters[0].Key},
+		func(ctx context.Context, session *conn.Session) ([]lease.Place, error) {
 			return s.d.Places(ctx, session, waiters)
 		})
 	if err == nil {
@@ -104,8 +103,8 @@ func (s *Store) claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 		if out[i].Err = r.Check(); out[i].Err != nil {
 			continue
 		}
-		a, doubtful, err := askTwice(ctx, s.engine, about{lane.Acquire, "claim", r.Key},
-			func(ctx context.Context, session *sqlstore.Session) (lease.Acquired, error) {
+		a, doubtful, err := askTwice(ctx, s.engine, about{conn.Acquire, "claim", r.Key},
+			func(ctx context.Context, session *conn.Session) (lease.Acquired, error) {
 				a, err := s.d.Claim(ctx, session, r)
 				if err != nil {
 					return s.confirmed(ctx, session, &r, a, err)
@@ -124,8 +123,8 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed,
 	ctx, cancel := s.oneAfterAnother(ctx, len(leases))
 	defer cancel()
 	for i, l := range leases {
-		got, doubtful, err := askTwice(ctx, s.engine, about{lane.Release, "pass", l.Key},
-			func(ctx context.Context, session *sqlstore.Session) (lease.Passed, error) {
+		got, doubtful, err := askTwice(ctx, s.engine, about{conn.Release, "pass", l.Key},
+			func(ctx context.Context, session *conn.Session) (lease.Passed, error) {
 				return s.pass(ctx, session, l)
 			})
 		out[i] = got
@@ -138,7 +137,7 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed,
 // pass releases the lease if the session has learned no era: the head of the queue then claims the
 // key.
 func (s *Store) pass(
-	ctx context.Context, session *sqlstore.Session, l lease.Lease,
+	ctx context.Context, session *conn.Session, l lease.Lease,
 ) (lease.Passed, error) {
 	p, err := s.d.Pass(ctx, session, l)
 	if !era.IsUnlearned(err) {
@@ -150,17 +149,17 @@ func (s *Store) pass(
 
 // sweepTickets removes dead tickets, one batch after another.
 func (s *Store) sweepTickets(ctx context.Context, o lease.SweepOptions) error {
-	retention := sqlstore.Micros(o.Retention)
+	retention := conn.Micros(o.Retention)
 	for after := (lease.Lease{}); ; {
-		dead, err := ask(ctx, s.engine, about{lane.Acquire, "sweep", ""},
-			func(ctx context.Context, session *sqlstore.Session) ([]lease.Lease, error) {
+		dead, err := ask(ctx, s.engine, about{conn.Acquire, "sweep", ""},
+			func(ctx context.Context, session *conn.Session) ([]lease.Lease, error) {
 				return s.d.DeadTickets(ctx, session, after, retention, o.Batch)
 			})
 		if err != nil || len(dead) == 0 {
 			return err
 		}
 		err = s.OnLane(ctx, "sweep", "",
-			func(ctx context.Context, session *sqlstore.Session) error {
+			func(ctx context.Context, session *conn.Session) error {
 				return s.d.DropDead(ctx, session, dead, retention)
 			})
 		if err != nil || len(dead) < o.Batch {

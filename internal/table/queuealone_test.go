@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -39,7 +39,7 @@ func TestEachPassAsksForTheFirstThatWaits(t *testing.T) {
 
 func TestEachPassUsesUpTheTicketThatWasRead(t *testing.T) {
 	onMySQL(t, func(t *testing.T, e *testdb.Env) {
-		in := map[int64]*sqlstore.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		a := waiterOf('a')
 		for _, c := range []struct {
 			set, before string
@@ -79,7 +79,7 @@ func TestEachPassUsesUpTheTicketThatWasRead(t *testing.T) {
 
 func TestEachClaimByATicketDecidesForItself(t *testing.T) {
 	onMySQL(t, func(t *testing.T, e *testdb.Env) {
-		in := map[int64]*sqlstore.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		for before, after := range map[string]string{
 			"n@1": "n@?-", "n@2 a@1": "n@?- a@1", "n@1-": "", "n@?": "", "a@1": "", "": "",
 		} {

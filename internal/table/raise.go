@@ -3,8 +3,7 @@ package table
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -12,15 +11,13 @@ var _ lease.Raiser = (*Store)(nil)
 
 // Raise changes each row in a statement of its own.
 func (s *Store) Raise(ctx context.Context, reqs []lease.RaiseRequest) ([]lease.Raised, error) {
-	var one [1]*op
-	out, ops := make([]lease.Raised, len(reqs)), slots(&one, len(reqs))
+	out, ops := make([]lease.Raised, len(reqs)), make([]*op, len(reqs))
 	rows := make([]int64, len(reqs))
 	for i, r := range reqs {
 		if out[i].Err = r.Check(); out[i].Err == nil {
-			ops[i] = s.newOp(lane.Release, task{other: s.raise(r, &rows[i])})
+			ops[i] = s.begin(len(ops) > 1, conn.Release, task{other: s.raise(r, &rows[i])})
 		}
 	}
-	s.beginAll(ops)
 	for i, op := range ops {
 		if op == nil {
 			continue
@@ -34,9 +31,9 @@ func (s *Store) Raise(ctx context.Context, reqs []lease.RaiseRequest) ([]lease.R
 
 // raise counts the rows that one try has changed. Only the answer of a try that was concluded is
 // read.
-func (s *Store) raise(r lease.RaiseRequest, rows *int64) func(context.Context, *sqlstore.Session) error {
-	args := []any{r.To, []byte(r.Key), sqlstore.Bytes(r.Owner), r.Token, r.To}
-	return func(ctx context.Context, session *sqlstore.Session) (err error) {
+func (s *Store) raise(r lease.RaiseRequest, rows *int64) func(context.Context, *conn.Session) error {
+	args := []any{r.To, []byte(r.Key), conn.Bytes(r.Owner), r.Token, r.To}
+	return func(ctx context.Context, session *conn.Session) (err error) {
 		*rows, err = session.Change(ctx, s.d.Text("raise"), args...)
 		return err
 	}

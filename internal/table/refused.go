@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -58,8 +58,8 @@ func (s *Store) rejoin(
 	ctx context.Context, again, reqs []lease.RenewRequest, out []member,
 ) {
 	slices.SortFunc(again, memberOrder)
-	found, doubtful, err := askTwice(ctx, s.engine, about{lane.Acquire, "share", again[0].Key},
-		func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
+	found, doubtful, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", again[0].Key},
+		func(ctx context.Context, session *conn.Session) (map[id]member, error) {
 			return s.extend(ctx, session, again)
 		})
 	for i, r := range reqs {
@@ -165,8 +165,8 @@ func (s *Store) swallowed(ctx context.Context, key string) error {
 		return nil
 	}
 	found := make(chan bool, 1) // a lane may write to it after the call has left
-	_ = s.once(ctx, s.newOp(lane.Acquire, task{
-		other: func(ctx context.Context, session *sqlstore.Session) error {
+	_ = s.once(ctx, s.newOp(conn.Acquire, task{
+		other: func(ctx context.Context, session *conn.Session) error {
 			err := seize(ctx, session, s.d, key) // mostly it is locked, and needs no transaction
 			if err == nil {
 				err = session.InTx(ctx, func() error { return s.tryInVain(ctx, session, key, found) })
@@ -187,7 +187,7 @@ func (s *Store) swallowed(ctx context.Context, key string) error {
 
 // tryInVain tries once more with the row locked.
 func (s *Store) tryInVain(
-	ctx context.Context, session *sqlstore.Session, key string, found chan<- bool,
+	ctx context.Context, session *conn.Session, key string, found chan<- bool,
 ) error {
 	if err := seize(ctx, session, s.d, key); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (s *Store) tryInVain(
 }
 
 // seize locks the row of a key, and returns errSeized if another transaction has it locked.
-func seize(ctx context.Context, s *sqlstore.Session, d *sqlstore.Dialect, key string) error {
+func seize(ctx context.Context, s *conn.Session, d *sqlstore.Dialect, key string) error {
 	var one int
 	err := s.QueryRow(ctx, d.Text("seize"), []any{[]byte(key)}, &one)
 	if errors.Is(err, sql.ErrNoRows) {

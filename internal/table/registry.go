@@ -6,8 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -34,7 +33,7 @@ func (s *Store) Register(
 
 func awaiting(d time.Duration, process lease.Owner, how ...any) func(list any) []any {
 	return func(list any) []any {
-		return slices.Concat([]any{sqlstore.Bytes(process)}, how, []any{sqlstore.Micros(d), list})
+		return slices.Concat([]any{conn.Bytes(process)}, how, []any{conn.Micros(d), list})
 	}
 }
 
@@ -42,7 +41,7 @@ func awaiting(d time.Duration, process lease.Owner, how ...any) func(list any) [
 func (s *Store) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
 	s.hints.awaitsNot(process, keys)
 	return s.note(ctx, "unregister", keys,
-		func(list any) []any { return []any{list, sqlstore.Bytes(process)} })
+		func(list any) []any { return []any{list, conn.Bytes(process)} })
 }
 
 // note runs a section for keys in order, so that two overlapping batches do not deadlock.
@@ -55,7 +54,7 @@ func (s *Store) note(
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	with := args(s.d.List(keys))
 	return s.OnLane(ctx, section, keys[0],
-		func(ctx context.Context, session *sqlstore.Session) error {
+		func(ctx context.Context, session *conn.Session) error {
 			_, err := session.Exec(ctx, s.d.Text(section), with...)
 			return err
 		})
@@ -64,7 +63,7 @@ func (s *Store) note(
 // Awaited reports for which keys another process waits, in one statement that locks and writes
 // nothing.
 func (s *Store) Awaited(ctx context.Context, process lease.Owner, keys []string) ([]bool, error) {
-	return perKey[bool](ctx, s, "awaited", keys, sqlstore.Bytes(process), s.d.List(keys))
+	return perKey[bool](ctx, s, "awaited", keys, conn.Bytes(process), s.d.List(keys))
 }
 
 // Waiting counts the waiters of each key, in one statement that locks and writes nothing.
@@ -79,9 +78,9 @@ func perKey[A any](ctx context.Context, s *Store, section string, keys []string,
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	read := func(ctx context.Context, session *sqlstore.Session) ([]A, error) {
+	read := func(ctx context.Context, session *conn.Session) ([]A, error) {
 		out := make([]A, 0, len(keys))
-		err := session.Query(ctx, s.d.Text(section), args, func(row sqlstore.Columns) error {
+		err := session.Query(ctx, s.d.Text(section), args, func(row conn.Columns) error {
 			var a A
 			err := row.Scan(&a)
 			out = append(out, a)
@@ -89,7 +88,7 @@ func perKey[A any](ctx context.Context, s *Store, section string, keys []string,
 		})
 		return out, err
 	}
-	out, _, err := askTwice(ctx, s.engine, about{lane.Acquire, section, keys[0]}, read)
+	out, _, err := askTwice(ctx, s.engine, about{conn.Acquire, section, keys[0]}, read)
 	if err == nil && len(out) != len(keys) {
 		return nil, fmt.Errorf("%w: %s: %d answers for %d keys", lease.ErrCorrupt, section,
 			len(out), len(keys))

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -53,7 +53,7 @@ func (s *Store) rehearse(ctx context.Context, o Options) error {
 	if err := s.rehearseInterest(ctx, key); err != nil {
 		return err
 	}
-	if _, err := ask(ctx, s.engine, about{lane.Release, "rehearse an era", ""}, s.eras.Rehearse); err != nil {
+	if _, err := ask(ctx, s.engine, about{conn.Release, "rehearse an era", ""}, s.eras.Rehearse); err != nil {
 		return err
 	}
 	return s.rehearseReap(ctx, key, o)

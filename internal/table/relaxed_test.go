@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -63,7 +64,7 @@ func TestOnlyReleasesCommitWithoutWaiting(t *testing.T) {
 type relaxing struct {
 	*testing.T
 	e      *testdb.Env
-	s      *sqlstore.Session
+	s      *conn.Session
 	levels func() string
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -11,7 +12,7 @@ import (
 
 // releaseWay frees "k", which is holder's with a token, and says whether another process than
 // waiterOf('p') waits for it.
-type releaseWay func(t *testing.T, e *testdb.Env, on *sqlstore.Session, token int64) (awaited bool, err error)
+type releaseWay func(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (awaited bool, err error)
 
 // releaseWays are the ways to release one key. On PostgreSQL each statement is run by itself.
 func releaseWays(e *testdb.Env) map[string]releaseWay {
@@ -22,7 +23,7 @@ func releaseWays(e *testdb.Env) map[string]releaseWay {
 			ways[section] = releaseBy(section)
 		}
 	case "mysql":
-		ways["release-awaited"] = func(t *testing.T, e *testdb.Env, on *sqlstore.Session, token int64) (bool, error) {
+		ways["release-awaited"] = func(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (bool, error) {
 			t.Helper()
 			on.Heard = true
 			defer func() { on.Heard = false }()
@@ -32,13 +33,13 @@ func releaseWays(e *testdb.Env) map[string]releaseWay {
 	return ways
 }
 
-func releaseOne(t *testing.T, e *testdb.Env, on *sqlstore.Session, token int64) (bool, error) {
+func releaseOne(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (bool, error) {
 	t.Helper()
 	got, err := e.Dialect.Release(t.Context(), on, lease.Lease{Key: "k", Owner: holder, Token: token})
 	return got.Awaited, err
 }
 
-func releaseInBatch(t *testing.T, e *testdb.Env, on *sqlstore.Session, token int64) (bool, error) {
+func releaseInBatch(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (bool, error) {
 	t.Helper()
 	from := lease.Lease{Key: "k", Owner: holder, Token: token}
 	got, err := e.Dialect.Apply(t.Context(), on, []sqlstore.Change{{From: from}}, false)
@@ -46,16 +47,16 @@ func releaseInBatch(t *testing.T, e *testdb.Env, on *sqlstore.Session, token int
 }
 
 func releaseBy(section string) releaseWay {
-	return func(t *testing.T, e *testdb.Env, on *sqlstore.Session, token int64) (awaited bool, err error) {
+	return func(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (awaited bool, err error) {
 		t.Helper()
 		process := waiterOf('p')
 		err = on.Query(t.Context(), e.Dialect.Text(section), []any{k, holder[:], token, process[:]},
-			func(row sqlstore.Columns) error { return row.Scan(&awaited) })
+			func(row conn.Columns) error { return row.Scan(&awaited) })
 		return awaited, err
 	}
 }
 
-func releasing(t *testing.T, e *testdb.Env) *sqlstore.Session {
+func releasing(t *testing.T, e *testdb.Env) *conn.Session {
 	t.Helper()
 	on := readySession(t, e, 0)
 	on.Process = waiterOf('p')
@@ -165,7 +166,7 @@ func TestEachStatementPassesOverARowThatIsLocked(t *testing.T) {
 			first := begun(t, e)
 			do(t, first, e.SQL("UPDATE {rowlock} SET acquired_at = acquired_at + {second}"))
 			rows := 0
-			err := on.Query(t.Context(), e.Dialect.Text(section), args, func(sqlstore.Columns) error { rows++; return nil })
+			err := on.Query(t.Context(), e.Dialect.Text(section), args, func(conn.Columns) error { rows++; return nil })
 			do(t, first, "ROLLBACK")
 			if err != nil || rows != 0 || rowOf(t, e) != before {
 				t.Errorf("%s: %d rows, %v", section, rows, err)
@@ -182,7 +183,7 @@ func TestEachRelaxedReleaseRelaxesItsTransaction(t *testing.T) {
 		}
 		on := releasing(t, e)
 		ways := releaseWays(e)
-		ways["in a relaxed batch"] = func(t *testing.T, e *testdb.Env, on *sqlstore.Session, token int64) (bool, error) {
+		ways["in a relaxed batch"] = func(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (bool, error) {
 			t.Helper()
 			on.Relaxed = true
 			defer func() { on.Relaxed = false }()

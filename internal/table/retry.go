@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -15,13 +15,13 @@ import (
 
 // about is which operation is asked for, and in whose turn among those that wait for a lane.
 type about struct {
-	kind      lane.Kind
+	kind      conn.Kind
 	verb, key string
 }
 
 // ask returns the answer of f on a lane.
 func ask[A any](
-	ctx context.Context, e *engine, what about, f func(context.Context, *sqlstore.Session) (A, error),
+	ctx context.Context, e *engine, what about, f func(context.Context, *conn.Session) (A, error),
 ) (A, error) {
 	answer, _, err := askTwice(ctx, e, what, f)
 	return answer, err
@@ -29,11 +29,11 @@ func ask[A any](
 
 // askTwice also reports whether an earlier try had an unknown outcome.
 func askTwice[A any](
-	ctx context.Context, e *engine, what about, f func(context.Context, *sqlstore.Session) (A, error),
+	ctx context.Context, e *engine, what about, f func(context.Context, *conn.Session) (A, error),
 ) (A, bool, error) {
 	var answer, none A
 	_, doubtful, err := e.conclude(ctx, what.verb, what.key, e.newOp(what.kind,
-		task{other: func(ctx context.Context, session *sqlstore.Session) (err error) {
+		task{other: func(ctx context.Context, session *conn.Session) (err error) {
 			answer, err = f(ctx, session)
 			return err
 		}}))
@@ -50,24 +50,6 @@ const (
 	lockTries = 5 // for a locked row: a taker is gone by then, a fence is not
 )
 
-// beginAll gives the lanes everything at once, so that they can batch it. An op that must not run
-// is nil.
-func (e *engine) beginAll(ops []*op) {
-	if len(ops) == 1 {
-		// One op has nothing to batch with, and Do may find a lane to run it on without a
-		// change of goroutines.
-		return
-	}
-	for _, op := range ops {
-		if op != nil {
-			if op.Until.IsZero() { // which a lane reads
-				op.Until = after(e.limit)
-			}
-			e.lanes.Go(op) // a closed set does not begin it, and conclude says so
-		}
-	}
-}
-
 // conclude runs an op, which may have begun, until its outcome is known, if it can be. It retries
 // what was certainly not applied, and also what may have been, because every operation is
 // idempotent per owner: a repeated acquire finds its own row, and confirms it. doubtful says that
@@ -76,11 +58,6 @@ func (e *engine) beginAll(ops []*op) {
 func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (
 	_ answer, doubtful bool, _ error,
 ) {
-	if op.Until.IsZero() {
-		// Without an end, a call without deadline took eight tries of a statement's timeout each,
-		// and the wait for a lane before each: 70 s at a lease of 30 s.
-		op.Until = after(e.limit)
-	}
 	until := op.Until
 	var pauses *backoff.ExponentialBackOff
 	for tries := 1; ; tries++ {
@@ -144,17 +121,17 @@ func (e *engine) once(ctx context.Context, op *op) error {
 
 // final reports whether the caller has left or the store is closed, so that another try is useless.
 func final(err error) bool {
-	return errors.Is(err, lane.ErrClosed) || errors.Is(err, lane.ErrWithdrawn) ||
-		errors.Is(err, lane.ErrOrphaned)
+	return errors.Is(err, conn.ErrClosed) || errors.Is(err, conn.ErrWithdrawn) ||
+		errors.Is(err, conn.ErrOrphaned)
 }
 
 // OnLane runs f on a lane, after everything else that is pending, also for a store that is built on
 // this one. f must be idempotent, because it runs again if it was not applied or the outcome is
 // unknown. Errors are the store's, with the verb and the key.
 func (e *engine) OnLane(
-	ctx context.Context, verb, key string, f func(context.Context, *sqlstore.Session) error,
+	ctx context.Context, verb, key string, f func(context.Context, *conn.Session) error,
 ) error {
-	_, _, err := e.conclude(ctx, verb, key, e.newOp(lane.Acquire, task{other: f}))
+	_, _, err := e.conclude(ctx, verb, key, e.newOp(conn.Acquire, task{other: f}))
 	return err
 }
 

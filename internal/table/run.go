@@ -3,8 +3,8 @@ package table
 import (
 	"context"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
-	"github.com/rowlockdb/rowlock/internal/lane"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
@@ -16,9 +16,9 @@ const mostMerged = 512
 // enough ops for a batch of its own: with so many, the fixed costs of a batch are small.
 const enough = 32
 
-// gate is how many ops another lane waits for at most, if there is another. Sessions that a pooler
-// shares were not measured.
-func (e *engine) gate() int {
+// gather is how many ops another connection waits for at most, if there is another. Sessions that a
+// pooler shares were not measured.
+func (e *engine) gather() int {
 	if e.d.Pooled() || e.d.OneWriter {
 		return 0
 	}
@@ -27,8 +27,8 @@ func (e *engine) gate() int {
 
 // runTogether executes several ops. They are one statement and one commit, as far as that is
 // simple; it defers the others, to be run alone.
-func (e *engine) runTogether(ctx context.Context, session *sqlstore.Session, ops []*op) (good bool) {
-	if ops[0].Kind == lane.Renew {
+func (e *engine) runTogether(ctx context.Context, session *conn.Session, ops []*op) (good bool) {
+	if ops[0].Kind == conn.Renew {
 		return e.reusable(e.renewTogether(ctx, session, ops))
 	}
 	err := e.applyTogether(ctx, session, ops)
@@ -49,7 +49,7 @@ func (e *engine) reusable(err error) bool {
 
 // These are the tasks that an op can run alone, each a fast statement of its own.
 
-func runAcquire(ctx context.Context, session *sqlstore.Session, op *op) error {
+func runAcquire(ctx context.Context, session *conn.Session, op *op) error {
 	e, c := op.Body.engine, &op.Body
 	a, err := e.d.Acquire(ctx, session, e.strategy, c.acquire)
 	if err != nil {
@@ -62,14 +62,14 @@ func runAcquire(ctx context.Context, session *sqlstore.Session, op *op) error {
 	return err
 }
 
-func runRelease(ctx context.Context, session *sqlstore.Session, op *op) (err error) {
+func runRelease(ctx context.Context, session *conn.Session, op *op) (err error) {
 	e, c := op.Body.engine, &op.Body
 	session.Process, session.Channel = e.process.alone(), e.channel
 	c.released, err = e.d.Release(ctx, session, c.release)
 	return err
 }
 
-func runHandOver(ctx context.Context, session *sqlstore.Session, op *op) (err error) {
+func runHandOver(ctx context.Context, session *conn.Session, op *op) (err error) {
 	e, c := op.Body.engine, &op.Body
 	if c.within != nil {
 		c.acquired, err = e.passSlot(ctx, session, c)
@@ -82,11 +82,11 @@ func runHandOver(ctx context.Context, session *sqlstore.Session, op *op) (err er
 	return err
 }
 
-func runRenew(ctx context.Context, session *sqlstore.Session, op *op) (err error) {
+func runRenew(ctx context.Context, session *conn.Session, op *op) (err error) {
 	op.Body.renewed, err = op.Body.engine.d.Renew(ctx, session, op.Body.renew)
 	return err
 }
 
-func runOther(ctx context.Context, session *sqlstore.Session, op *op) error {
+func runOther(ctx context.Context, session *conn.Session, op *op) error {
 	return op.Body.other(ctx, session)
 }

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/retry"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,14 +17,14 @@ const firstLook, lastLook = 2 * time.Millisecond, 100 * time.Millisecond
 // an acquire whose caller has left can be granted.
 func (s *Store) Settle(ctx context.Context) {
 	s.lanes.Settle(ctx)
-	for _, g := range s.lanes.Ghosts() {
+	for _, g := range s.lanes.Dropped() {
 		s.lay(ctx, g)
 	}
 }
 
 // lay returns when the server has ended g, or with ctx. Where the server cannot be asked, that is
 // when it must have.
-func (s *Store) lay(ctx context.Context, g lane.Ghost) {
+func (s *Store) lay(ctx context.Context, g conn.Dropped) {
 	ctx, cancel := context.WithDeadline(ctx, g.Until)
 	defer cancel()
 	if g.ID == 0 {
@@ -37,13 +36,13 @@ func (s *Store) lay(ctx context.Context, g lane.Ghost) {
 			return
 		}
 	}
-	s.lanes.Laid(g)
+	s.lanes.Forget(g)
 }
 
 // runs reports whether the server may have the session.
 func (s *Store) runs(ctx context.Context, session int64) bool {
-	found, err := ask(ctx, s.engine, about{lane.Renew, "settle", ""},
-		func(ctx context.Context, on *sqlstore.Session) (n int64, err error) {
+	found, err := ask(ctx, s.engine, about{conn.Renew, "settle", ""},
+		func(ctx context.Context, on *conn.Session) (n int64, err error) {
 			err = on.QueryRow(ctx, s.d.Text("session-runs"), []any{session}, &n)
 			return n, err
 		})

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/seam"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -155,16 +154,16 @@ func (s *Store) Downgrade(
 
 func (s *Store) downgrade(ctx context.Context, r lease.RenewRequest) lease.Renewed {
 	team := lease.Team(r.Token)
-	made, err := ask(ctx, s.engine, about{lane.Release, "downgrade", r.Key},
-		func(ctx context.Context, session *sqlstore.Session) (made bool, err error) {
+	made, err := ask(ctx, s.engine, about{conn.Release, "downgrade", r.Key},
+		func(ctx context.Context, session *conn.Session) (made bool, err error) {
 			err = session.InTx(ctx, func() error {
-				n, err := session.Change(ctx, s.d.Text("team-make"), sqlstore.Bytes(team), []byte(r.Key),
-					sqlstore.Bytes(r.Owner), r.Token)
+				n, err := session.Change(ctx, s.d.Text("team-make"), conn.Bytes(team), []byte(r.Key),
+					conn.Bytes(r.Owner), r.Token)
 				if err != nil || n == 0 {
 					return err
 				}
-				n, err = session.Change(ctx, s.d.Text("team-first"), sqlstore.Bytes(r.Owner),
-					sqlstore.Micros(r.TTL), []byte(r.Key), sqlstore.Bytes(team))
+				n, err = session.Change(ctx, s.d.Text("team-first"), conn.Bytes(r.Owner),
+					conn.Micros(r.TTL), []byte(r.Key), conn.Bytes(team))
 				if made = n == 1; err == nil && !made {
 					err = vanished("the first member of a team was not noted")
 				}
@@ -203,7 +202,7 @@ func (s *Store) Wish(
 	}
 	if d <= 0 {
 		return s.note(ctx, "unwish", keys,
-			func(list any) []any { return []any{list, sqlstore.Bytes(waiter)} })
+			func(list any) []any { return []any{list, conn.Bytes(waiter)} })
 	}
 	return s.note(ctx, "wish", keys, awaiting(d, waiter))
 }

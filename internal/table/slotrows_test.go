@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -37,19 +38,19 @@ func TestEachChangeOfALimitBeginsAGeneration(t *testing.T) {
 // second.
 var slotWays = map[string]struct {
 	set   string
-	grant func(t *testing.T, e *testdb.Env, on *sqlstore.Session, w *sqlstore.Within) error
+	grant func(t *testing.T, e *testdb.Env, on *conn.Session, w *sqlstore.Within) error
 }{
-	"apply-any-within": {freed, func(t *testing.T, e *testdb.Env, on *sqlstore.Session, w *sqlstore.Within) error {
+	"apply-any-within": {freed, func(t *testing.T, e *testdb.Env, on *conn.Session, w *sqlstore.Within) error {
 		c := toNext("k")
 		c.From.Token = 5
 		return chooseAny(t, e, on, []sqlstore.Change{c}, 1, w)
 	}},
-	"apply-within": {"note = note", func(t *testing.T, e *testdb.Env, on *sqlstore.Session, w *sqlstore.Within) error {
+	"apply-within": {"note = note", func(t *testing.T, e *testdb.Env, on *conn.Session, w *sqlstore.Within) error {
 		return handSlot(t, e, on, 5, w)
 	}},
 }
 
-func handSlot(t *testing.T, e *testdb.Env, on *sqlstore.Session, token int64, w *sqlstore.Within) error {
+func handSlot(t *testing.T, e *testdb.Env, on *conn.Session, token int64, w *sqlstore.Within) error {
 	t.Helper()
 	had := lease.Lease{Key: "k", Owner: holder, Token: token}
 	changes := []sqlstore.Change{{From: had, To: next, Note: "n", TTL: time.Hour}}
@@ -122,7 +123,7 @@ func TestEachSlotKeepsItsLimitUntilItsCommit(t *testing.T) {
 // A slot is handed over by the owner that the row names, with the token that follows.
 func TestEachSlotThatIsHandedOverIsTheHolders(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		in := map[int64]*sqlstore.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		limited(t, e)
 		for _, c := range []struct {
 			set        string

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -65,19 +65,19 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 		dead bool
 	}
 	var lines []line
-	args := []any{w.after, pageRows, sqlstore.Micros(w.opts.Retention), pageRows}
+	args := []any{w.after, pageRows, conn.Micros(w.opts.Retention), pageRows}
 	if w.after == nil {
 		args[0] = []byte{}
 	}
-	err = w.store.OnLane(ctx, "sweep", "", func(ctx context.Context, s *sqlstore.Session) error {
+	err = w.store.OnLane(ctx, "sweep", "", func(ctx context.Context, s *conn.Session) error {
 		lines = nil
-		return s.Query(ctx, w.store.d.Text("dead"), args, func(row sqlstore.Columns) error {
+		return s.Query(ctx, w.store.d.Text("dead"), args, func(row conn.Columns) error {
 			var l line
 			err := row.Scan(&l.key, &l.dead)
 			if len(l.key) > 0 { // a walk goes on from a key
 				lines = append(lines, l)
 			}
-			return sqlstore.UnlessBad(err) // what cannot be read is not dead
+			return conn.UnlessBad(err) // what cannot be read is not dead
 		})
 	})
 	if err != nil {
@@ -107,7 +107,7 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 			len(keys) > 0; keys = w.dead[bucket] {
 			n := min(len(keys), w.opts.Batch)
 			removed, err := w.store.reap(ctx, bucket, keys[:n], w.opts.Retention)
-			if sqlstore.IsBad(err) { // its floor cannot be read: no other bucket's is concerned
+			if conn.IsBad(err) { // its floor cannot be read: no other bucket's is concerned
 				w.bad = cmp.Or[error](w.bad, err)
 				w.gathered -= len(keys)
 				delete(w.dead, bucket)
@@ -136,7 +136,7 @@ func (s *Store) reap(ctx context.Context, bucket int, keys []string, retention t
 	// The lane's: it may still count after a call has left it.
 	var done int64
 	err = s.OnLane(ctx, "reap", "",
-		func(ctx context.Context, session *sqlstore.Session) (err error) {
+		func(ctx context.Context, session *conn.Session) (err error) {
 			if s.d.Reap != nil {
 				done, err = s.d.Reap(ctx, session, bucket, keys, retention)
 				return err
@@ -153,7 +153,7 @@ func (s *Store) reap(ctx context.Context, bucket int, keys []string, retention t
 }
 
 func (s *Store) reapLocked(
-	ctx context.Context, session *sqlstore.Session, bucket int, keys []string,
+	ctx context.Context, session *conn.Session, bucket int, keys []string,
 	retention time.Duration,
 ) (int64, error) {
 	floor, err := s.lockFloor(ctx, session, bucket)
@@ -163,14 +163,14 @@ func (s *Store) reapLocked(
 	var dead []string
 	highest := floor
 	err = session.Query(ctx, s.d.Text("dead-lock"),
-		[]any{s.d.List(keys), sqlstore.Micros(retention)}, func(row sqlstore.Columns) error {
+		[]any{s.d.List(keys), conn.Micros(retention)}, func(row conn.Columns) error {
 			var key []byte
 			var token int64
 			err := row.Scan(&key, &token)
 			if err == nil {
 				dead, highest = append(dead, string(key)), max(highest, token)
 			}
-			return sqlstore.UnlessBad(err)
+			return conn.UnlessBad(err)
 		})
 	if err != nil || len(dead) == 0 {
 		return 0, err
@@ -184,7 +184,7 @@ func (s *Store) reapLocked(
 	return int64(len(dead)), err
 }
 
-func (s *Store) lockFloor(ctx context.Context, session *sqlstore.Session, bucket int) (
+func (s *Store) lockFloor(ctx context.Context, session *conn.Session, bucket int) (
 	floor int64, err error,
 ) {
 	err = session.QueryRow(ctx, s.d.Text("floor-lock"), []any{bucket}, &floor)
@@ -197,7 +197,7 @@ func (s *Store) lockFloor(ctx context.Context, session *sqlstore.Session, bucket
 // raiseFloor reads the floor back: to delete a row above a floor that did not rise would let its
 // token be granted again.
 func (s *Store) raiseFloor(
-	ctx context.Context, session *sqlstore.Session, bucket int, to int64,
+	ctx context.Context, session *conn.Session, bucket int, to int64,
 ) error {
 	if _, err := session.Exec(ctx, s.d.Text("floor-raise"), to, bucket); err != nil {
 		return err

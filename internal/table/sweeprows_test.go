@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -15,7 +16,7 @@ import (
 func TestEachSweepFindsOnlyWhatIsDead(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		const minute = 60_000_000
-		found := func(on *sqlstore.Session, retention int64) string {
+		found := func(on *conn.Session, retention int64) string {
 			n, err := rowsOf(t, on, e.Dialect.Text("dead-lock"), []any{e.Dialect.List([]string{"k"}), retention})
 			if err != nil {
 				t.Error(err)
@@ -70,7 +71,7 @@ func TestEachWalkGoesOnFromTheLastRow(t *testing.T) {
 		}{{"", 2, "a b-"}, {"", 3, "a c"}, {"a", 2, "c"}, {"b", 2, "c d-"}, {"c", 9, "e"}, {"e", 2, ""}} {
 			var got []string
 			err := on.Query(t.Context(), e.Dialect.Text("dead"), []any{[]byte(c.after), c.size, 0, c.size},
-				func(row sqlstore.Columns) error {
+				func(row conn.Columns) error {
 					var key []byte
 					var dead bool
 					err := row.Scan(&key, &dead)

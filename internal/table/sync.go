@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -36,12 +37,12 @@ func requireSync(d *sqlstore.Dialect, o Options) (*synchronous, error) {
 // after returns the function that sets up a session of a lane. The check comes after setup, which
 // may change what a commit waits for.
 func (c *synchronous) after(
-	setup func(context.Context, *sqlstore.Session) error,
-) func(context.Context, *sqlstore.Session) error {
+	setup func(context.Context, *conn.Session) error,
+) func(context.Context, *conn.Session) error {
 	if c == nil {
 		return setup
 	}
-	return func(ctx context.Context, s *sqlstore.Session) error {
+	return func(ctx context.Context, s *conn.Session) error {
 		if err := setup(ctx, s); err != nil {
 			return err
 		}

@@ -6,9 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/retry"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -22,18 +21,18 @@ type team struct {
 
 // teams looks at those of keys that a team holds. It writes nothing.
 func (s *Store) teams(ctx context.Context, keys []string) (map[string]team, error) {
-	return ask(ctx, s.engine, about{lane.Acquire, "look at the members of", keys[0]},
-		func(ctx context.Context, session *sqlstore.Session) (map[string]team, error) {
+	return ask(ctx, s.engine, about{conn.Acquire, "look at the members of", keys[0]},
+		func(ctx context.Context, session *conn.Session) (map[string]team, error) {
 			found := make(map[string]team)
 			err := session.Query(ctx, s.d.Text("member-look"), []any{s.d.List(keys)},
-				func(row sqlstore.Columns) error {
+				func(row conn.Columns) error {
 					var t team
 					var key, note []byte
 					var remaining, refuses int64
 					err := row.Scan(&key, &t.members, &remaining, &note, &refuses)
-					t.remaining, t.note, t.refuses = sqlstore.Duration(remaining), string(note), refuses != 0
+					t.remaining, t.note, t.refuses = conn.Duration(remaining), string(note), refuses != 0
 					found[string(key)] = t // of a bad row, what could be read
-					return sqlstore.UnlessBad(err)
+					return conn.UnlessBad(err)
 				})
 			return found, err
 		})
@@ -43,8 +42,8 @@ func (s *Store) teams(ctx context.Context, keys []string) (map[string]team, erro
 // joins: it then answers false, and so if the team has a member. It is harmless for a caller that
 // is no member, at any time.
 func (s *Store) endTeam(ctx context.Context, key string) (ended bool, err error) {
-	return ask(ctx, s.engine, about{lane.Release, "end the team of", key},
-		func(ctx context.Context, session *sqlstore.Session) (ended bool, err error) {
+	return ask(ctx, s.engine, about{conn.Release, "end the team of", key},
+		func(ctx context.Context, session *conn.Session) (ended bool, err error) {
 			err = session.InTx(ctx, func() (err error) {
 				ended, err = s.endLocked(ctx, session, key)
 				return err
@@ -56,7 +55,7 @@ func (s *Store) endTeam(ctx context.Context, key string) (ended bool, err error)
 // endLocked locks the row first. What it then reads, in statements of their own, is what was
 // committed before: a member that joins afterwards needs the row.
 func (s *Store) endLocked(
-	ctx context.Context, session *sqlstore.Session, key string,
+	ctx context.Context, session *conn.Session, key string,
 ) (ended bool, err error) {
 	var team []byte
 	err = session.QueryRow(ctx, s.d.Text("team-lock"), []any{[]byte(key)}, &team)
@@ -169,10 +168,10 @@ func (s *Store) sweepMembers(ctx context.Context, o lease.SweepOptions) error {
 	if s.shares() != nil {
 		return nil
 	}
-	args := []any{sqlstore.Micros(o.Retention), o.Batch}
+	args := []any{conn.Micros(o.Retention), o.Batch}
 	for more := true; more; {
-		dead, err := ask(ctx, s.engine, about{lane.Acquire, "sweep", ""},
-			func(ctx context.Context, session *sqlstore.Session) (map[id]member, error) {
+		dead, err := ask(ctx, s.engine, about{conn.Acquire, "sweep", ""},
+			func(ctx context.Context, session *conn.Session) (map[id]member, error) {
 				return s.members(ctx, session, "member-dead", args, false)
 			})
 		if err == nil {
@@ -214,16 +213,16 @@ func (s *Store) dropMembers(ctx context.Context, dead map[id]member) error {
 }
 
 func (s *Store) sweepTeams(ctx context.Context, o lease.SweepOptions) error {
-	idle, err := ask(ctx, s.engine, about{lane.Acquire, "sweep", ""},
-		func(ctx context.Context, session *sqlstore.Session) (keys []string, err error) {
+	idle, err := ask(ctx, s.engine, about{conn.Acquire, "sweep", ""},
+		func(ctx context.Context, session *conn.Session) (keys []string, err error) {
 			err = session.Query(ctx, s.d.Text("team-idle"), []any{o.Batch},
-				func(row sqlstore.Columns) error {
+				func(row conn.Columns) error {
 					var key []byte
 					err := row.Scan(&key)
 					if err == nil {
 						keys = append(keys, string(key))
 					}
-					return sqlstore.UnlessBad(err)
+					return conn.UnlessBad(err)
 				})
 			return keys, err
 		})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
@@ -24,7 +25,7 @@ func onServers(t *testing.T, f func(t *testing.T, e *testdb.Env)) {
 }
 
 // begun is a session in a transaction, as a lane has it, that waits as long as it takes.
-func begun(t *testing.T, e *testdb.Env) *sqlstore.Session {
+func begun(t *testing.T, e *testdb.Env) *conn.Session {
 	t.Helper()
 	on := readySession(t, e, 0)
 	wait := "SET SESSION innodb_lock_wait_timeout = 60"
@@ -37,7 +38,7 @@ func begun(t *testing.T, e *testdb.Env) *sqlstore.Session {
 	return on
 }
 
-func do(t *testing.T, on *sqlstore.Session, query string, args ...any) {
+func do(t *testing.T, on *conn.Session, query string, args ...any) {
 	t.Helper()
 	if _, err := on.Conn().ExecContext(t.Context(), query, args...); err != nil {
 		t.Fatalf("%s: %v", query, err)
@@ -101,7 +102,7 @@ func TestStatementsOfATeamPassOverWhatIsLocked(t *testing.T) {
 }
 
 // rowsOf is how many rows a statement returns that must not wait.
-func rowsOf(t *testing.T, on *sqlstore.Session, query string, args []any) (n int, err error) {
+func rowsOf(t *testing.T, on *conn.Session, query string, args []any) (n int, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience/2)
 	defer cancel()

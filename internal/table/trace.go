@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -20,7 +21,7 @@ func (s *Store) WriteTrace(ctx context.Context, events []lease.TraceEvent) error
 		return err
 	}
 	return s.trace(ctx, "write the trace", "", "is the table locked?",
-		func(ctx context.Context, session *sqlstore.Session) error {
+		func(ctx context.Context, session *conn.Session) error {
 			err := sqlstore.WriteTrace(ctx, session, s.d, events)
 			if v := sqlstore.Judge(s.d, err); err != nil && v.Class == sqlstore.Refused && v.As == nil {
 				err = fmt.Errorf("%w: %w", lease.ErrCorrupt, err) // no other try will succeed
@@ -36,10 +37,10 @@ func (s *Store) ReadTrace(
 	f.Limit = cmp.Or(max(f.Limit, 0), 1000)
 	err = s.trace(ctx, "read the trace of", cmp.Or(f.Key, f.Prefix),
 		"name one Key, or ask for fewer events (Limit), because a Prefix reads all later ones too",
-		func(ctx context.Context, session *sqlstore.Session) error {
+		func(ctx context.Context, session *conn.Session) error {
 			var err error
 			if all, err = sqlstore.ReadTrace(ctx, session, s.d, f); err != nil {
-				return sqlstore.NotSent{Err: err} // it only reads
+				return conn.NotSent{Err: err} // it only reads
 			}
 			return nil
 		})
@@ -73,7 +74,7 @@ func (s *Store) sweepTrace(
 	ctx context.Context, o lease.SweepOptions, batch int,
 ) (n int64, err error) {
 	err = s.trace(ctx, "sweep the trace", "", "the next sweep goes on",
-		func(ctx context.Context, session *sqlstore.Session) (err error) {
+		func(ctx context.Context, session *conn.Session) (err error) {
 			n, err = sqlstore.SweepTrace(ctx, session, s.d, o.Retention, batch)
 			return err
 		})
@@ -87,7 +88,7 @@ const deskTimeout = 4 * time.Second
 // trace runs f on the desk, once. slow is the cure for what does not end in time.
 func (s *Store) trace(
 	ctx context.Context, verb, key, slow string,
-	f func(context.Context, *sqlstore.Session) error,
+	f func(context.Context, *conn.Session) error,
 ) error {
 	if n := s.desk.needs; n > 0 {
 		return fmt.Errorf("%w: %s: the pool has no connection to spare: MaxOpenConns must be at least %d",

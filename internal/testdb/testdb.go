@@ -22,6 +22,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -304,14 +305,14 @@ func (e *Env) OneRow(tb testing.TB, key string, owner lease.Owner, token int64) 
 }
 
 // Session is a connection of its own, as a lane has it before it is set up.
-func (e *Env) Session(tb testing.TB) *sqlstore.Session {
+func (e *Env) Session(tb testing.TB) *conn.Session {
 	tb.Helper()
-	conn, err := e.Pool(tb).Conn(tb.Context())
+	pinned, err := e.Pool(tb).Conn(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = conn.Close() })
-	return sqlstore.NewSession(conn)
+	tb.Cleanup(func() { _ = pinned.Close() })
+	return conn.NewSession(pinned)
 }
 
 // SetToken sets a key's token.

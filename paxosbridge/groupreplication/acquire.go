@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -40,7 +41,7 @@ func (c *Cluster) acquire(ctx context.Context, r lease.AcquireRequest) lease.Acq
 	var a lease.Acquired
 	doubtful, err := c.write(
 		ctx, "acquire", r.Key,
-		func(ctx context.Context, s *sqlstore.Session, _ bool) (err error) {
+		func(ctx context.Context, s *conn.Session, _ bool) (err error) {
 			a, err = c.take(ctx, s, r)
 			return err
 		},
@@ -56,10 +57,10 @@ func (c *Cluster) acquire(ctx context.Context, r lease.AcquireRequest) lease.Acq
 // until the outcome is known. doubtful says that an earlier try had an unknown outcome.
 func (c *Cluster) write(
 	ctx context.Context, verb, key string,
-	do func(ctx context.Context, s *sqlstore.Session, doubtful bool) error,
+	do func(ctx context.Context, s *conn.Session, doubtful bool) error,
 ) (doubtful bool, err error) {
 	var unknown bool
-	err = c.store.OnLane(ctx, verb, key, func(ctx context.Context, s *sqlstore.Session) error {
+	err = c.store.OnLane(ctx, verb, key, func(ctx context.Context, s *conn.Session) error {
 		err := c.watch(ctx, s)
 		if err == nil {
 			err = do(ctx, s, unknown)
@@ -78,7 +79,7 @@ func (c *Cluster) write(
 const watchEvery = time.Second
 
 // watch checks the group if that is due, and otherwise costs nothing.
-func (c *Cluster) watch(ctx context.Context, s *sqlstore.Session) error {
+func (c *Cluster) watch(ctx context.Context, s *conn.Session) error {
 	now, last := time.Now().UnixNano(), c.watched.Load()
 	if now-last < int64(watchEvery) || !c.watched.CompareAndSwap(last, now) {
 		return nil
@@ -89,7 +90,7 @@ func (c *Cluster) watch(ctx context.Context, s *sqlstore.Session) error {
 	}
 	if err != nil {
 		c.watched.Store(0) // the next call checks again
-		err = sqlstore.NotSent{Err: err}
+		err = conn.NotSent{Err: err}
 	}
 	return err
 }
@@ -104,7 +105,7 @@ func (c *Cluster) watchNow(ctx context.Context, key string) error {
 
 // take runs the sequence once: the write that grants, and if it did not, a read that says why.
 func (c *Cluster) take(
-	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest,
+	ctx context.Context, s *conn.Session, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
 	low, high := int64(0), lease.MaxToken
 	if r.Epoch != 0 {
@@ -112,7 +113,7 @@ func (c *Cluster) take(
 	}
 	key := []byte(r.Key)
 	out, err := granted(s.Exec(ctx, c.group.Text("group-take"),
-		sqlstore.Bytes(r.Owner), []byte(r.Note), sqlstore.Micros(r.TTL), key, key, low, high))
+		conn.Bytes(r.Owner), []byte(r.Note), conn.Micros(r.TTL), key, key, low, high))
 	if err != nil || out.Granted {
 		return out, err
 	}
@@ -146,10 +147,10 @@ type row struct {
 }
 
 func (c *Cluster) explain(
-	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest,
+	ctx context.Context, s *conn.Session, r lease.AcquireRequest,
 ) (out lease.Acquired, err error) {
 	var w row
-	err = s.QueryRow(ctx, c.group.Text("group-look"), []any{sqlstore.Bytes(r.Owner), []byte(r.Key)},
+	err = s.QueryRow(ctx, c.group.Text("group-look"), []any{conn.Bytes(r.Owner), []byte(r.Key)},
 		&w.home, &w.token, &w.mine, &w.held, &w.note, &w.remaining)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) && r.Epoch == 0:
@@ -163,7 +164,7 @@ func (c *Cluster) explain(
 }
 
 func (c *Cluster) answer(
-	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, w row,
+	ctx context.Context, s *conn.Session, r lease.AcquireRequest, w row,
 ) (out lease.Acquired, err error) {
 	if err := checkRecord(r.Key, w.token); err != nil {
 		return out, err
@@ -175,7 +176,7 @@ func (c *Cluster) answer(
 		return c.confirm(ctx, s, r, w.token)
 	case w.held:
 		out.Holder = lease.Holder{
-			Note: string(w.note), Remaining: max(0, sqlstore.Duration(w.remaining)),
+			Note: string(w.note), Remaining: max(0, conn.Duration(w.remaining)),
 		}
 	case spent(w.token):
 		out.Err = fmt.Errorf(
@@ -189,10 +190,10 @@ func (c *Cluster) answer(
 
 // confirm grants the owner's lease again, by a write: see group-confirm.
 func (c *Cluster) confirm(
-	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest, token int64,
+	ctx context.Context, s *conn.Session, r lease.AcquireRequest, token int64,
 ) (lease.Acquired, error) {
 	res, err := s.Exec(
-		ctx, c.group.Text("group-confirm"), []byte(r.Key), sqlstore.Bytes(r.Owner), token,
+		ctx, c.group.Text("group-confirm"), []byte(r.Key), conn.Bytes(r.Owner), token,
 	)
 	if err != nil {
 		return lease.Acquired{}, err
@@ -208,12 +209,12 @@ func (c *Cluster) confirm(
 
 // create inserts the row of a key without a record, for a request that names no epoch.
 func (c *Cluster) create(
-	ctx context.Context, s *sqlstore.Session, r lease.AcquireRequest,
+	ctx context.Context, s *conn.Session, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
 	key := []byte(r.Key)
 	out, err := granted(s.Exec(
-		ctx, c.group.Text("acquire-insert"), key, sqlstore.Bytes(r.Owner), []byte(r.Note),
-		sqlstore.Micros(r.TTL), lease.Bucket(r.Key), key,
+		ctx, c.group.Text("acquire-insert"), key, conn.Bytes(r.Owner), []byte(r.Note),
+		conn.Micros(r.TTL), lease.Bucket(r.Key), key,
 	))
 	if err == nil && !out.Granted {
 		err = sqlstore.ErrRowShape

@@ -4,21 +4,21 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // line is a row of the group-records section, with nil for a value that cannot be read.
-func line(key string, home, token any) (row sqlstore.Columns) {
-	row = append(row, sqlstore.Cell{Kind: sqlstore.CellBytes, Bytes: []byte(key)})
+func line(key string, home, token any) (row conn.Columns) {
+	row = append(row, conn.Cell{Kind: conn.CellBytes, Bytes: []byte(key)})
 	for _, v := range []any{home, token} {
 		switch v := v.(type) {
 		case int:
-			row = append(row, sqlstore.Cell{Kind: sqlstore.CellInt, Int: int64(v)})
+			row = append(row, conn.Cell{Kind: conn.CellInt, Int: int64(v)})
 		case int64:
-			row = append(row, sqlstore.Cell{Kind: sqlstore.CellInt, Int: v})
+			row = append(row, conn.Cell{Kind: conn.CellInt, Int: v})
 		default:
-			row = append(row, sqlstore.Cell{})
+			row = append(row, conn.Cell{})
 		}
 	}
 	return row
@@ -26,7 +26,7 @@ func line(key string, home, token any) (row sqlstore.Columns) {
 
 // A record that cannot be read is one of the list, so that the others can be.
 func TestABadRecordIsListedAsBad(t *testing.T) {
-	for _, bad := range []sqlstore.Columns{
+	for _, bad := range []conn.Columns{
 		line("k", homeSealed, nil), line("k", nil, int64(1)), line("k", homeSealed, int64(-1)),
 	} {
 		r, err := scanRecord(bad)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
@@ -99,7 +99,7 @@ func configure(dbs []*sql.DB, cfg *config) (*members, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	n, err := lane.Count(cfg.lanes, lanes, 0, m.limit(), 2)
+	n, err := conn.Count(cfg.lanes, lanes, 0, m.limit(), 2)
 	return m, n, err
 }
 

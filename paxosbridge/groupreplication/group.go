@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -34,7 +35,7 @@ func (g *group) Server(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, err
 // Setup checks the member as Server did the first, because a session is made on the primary of the
 // moment. A primary that was just elected may not have applied what the group agreed on before.
 // Under EVENTUAL it would answer before it has.
-func (g *group) Setup(ctx context.Context, s *sqlstore.Session) error {
+func (g *group) Setup(ctx context.Context, s *conn.Session) error {
 	if err := g.Database.Setup(ctx, s); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	driving "github.com/go-sql-driver/mysql"
 
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -123,18 +124,18 @@ func session(t *testing.T, dsn string) (consistency string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	conn, err := db.Conn(t.Context())
+	pinned, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sqlstore.NewSession(conn)
+	s := conn.NewSession(pinned)
 	s.EraAt(0)
 	defer s.Discard()
 	if err := (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	query := `SELECT @@SESSION.group_replication_consistency`
-	if err := conn.QueryRowContext(t.Context(), query).Scan(&consistency); err != nil {
+	if err := pinned.QueryRowContext(t.Context(), query).Scan(&consistency); err != nil {
 		t.Fatal(err)
 	}
 	return consistency
@@ -146,14 +147,14 @@ func TestASessionWithoutBinaryLogIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	conn, err := db.Conn(t.Context())
+	pinned, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sqlstore.NewSession(conn)
+	s := conn.NewSession(pinned)
 	s.EraAt(0)
 	defer s.Discard()
-	if _, err := conn.ExecContext(t.Context(), `SET SESSION sql_log_bin = 0`); err != nil {
+	if _, err := pinned.ExecContext(t.Context(), `SET SESSION sql_log_bin = 0`); err != nil {
 		t.Fatal(err)
 	}
 	err = (&group{sqlstore.Of(mysql.New())}).Setup(t.Context(), s)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/request"
@@ -58,7 +58,7 @@ func (c *Cluster) raise(ctx context.Context, verb, key string, home int, epoch i
 	if err := request.CheckEpoch(verb, key, epoch, lastEpoch); err != nil {
 		return err
 	}
-	_, err := c.write(ctx, verb, key, func(ctx context.Context, s *sqlstore.Session, _ bool) error {
+	_, err := c.write(ctx, verb, key, func(ctx context.Context, s *conn.Session, _ bool) error {
 		_, err := s.Exec(
 			ctx, c.group.Text("group-raise"), []byte(key), home, lease.EpochStart(epoch),
 		)
@@ -73,7 +73,7 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) 
 	var sealed bool
 	_, err = c.write(
 		ctx, "seal", l.Key,
-		func(ctx context.Context, s *sqlstore.Session, doubtful bool) (err error) {
+		func(ctx context.Context, s *conn.Session, doubtful bool) (err error) {
 			sealed, err = c.seal(ctx, s, l, doubtful)
 			return err
 		},
@@ -85,10 +85,10 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) 
 }
 
 func (c *Cluster) seal(
-	ctx context.Context, s *sqlstore.Session, l lease.Lease, doubtful bool,
+	ctx context.Context, s *conn.Session, l lease.Lease, doubtful bool,
 ) (bool, error) {
 	res, err := s.Exec(
-		ctx, c.group.Text("group-seal"), []byte(l.Key), sqlstore.Bytes(l.Owner), l.Token,
+		ctx, c.group.Text("group-seal"), []byte(l.Key), conn.Bytes(l.Owner), l.Token,
 	)
 	if err != nil {
 		return false, err
@@ -118,11 +118,11 @@ func (c *Cluster) Records(
 	var found []paxosbridge.Record
 	err := c.store.OnLane(
 		ctx, "records", after,
-		func(ctx context.Context, s *sqlstore.Session) error {
+		func(ctx context.Context, s *conn.Session) error {
 			found = nil
 			return s.Query(
 				ctx, c.group.Text("group-records"), args,
-				func(columns sqlstore.Columns) error {
+				func(columns conn.Columns) error {
 					r, err := scanRecord(columns)
 					found = append(found, r)
 					return err
@@ -138,7 +138,7 @@ func (c *Cluster) Records(
 
 // scanRecord reads a line of the group-records section. A bad row is no error of the line, because
 // the others of the statement are about other keys.
-func scanRecord(columns sqlstore.Columns) (r paxosbridge.Record, err error) {
+func scanRecord(columns conn.Columns) (r paxosbridge.Record, err error) {
 	var key []byte
 	var home int
 	var token int64
@@ -147,7 +147,7 @@ func scanRecord(columns sqlstore.Columns) (r paxosbridge.Record, err error) {
 		err = checkRecord(string(key), token)
 	}
 	if err != nil {
-		return paxosbridge.Record{Key: string(key), Err: err}, sqlstore.UnlessBad(err)
+		return paxosbridge.Record{Key: string(key), Err: err}, conn.UnlessBad(err)
 	}
 	return paxosbridge.Record{Key: string(key), Epoch: lease.Epoch(token), Sealed: home == homeSealed}, nil
 }

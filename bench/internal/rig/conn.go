@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // Conn is a connection by hand: the driver's own, with the session settings of a lane. It stays pinned, and nobody uses the
@@ -24,7 +24,7 @@ func Dial(ctx context.Context, d *Database) (*Conn, error) {
 		return nil, err
 	}
 	c := &Conn{pinned}
-	if err := d.Dialect.Setup(ctx, sqlstore.NewSession(pinned)); err != nil {
+	if err := d.Dialect.Setup(ctx, conn.NewSession(pinned)); err != nil {
 		c.Close()
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // settingsOf are the queries that say how durable a commit of a lane is, by database.
@@ -31,21 +31,21 @@ func (d *Database) Facts(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := d.Pool.Conn(ctx)
+	pinned, err := d.Pool.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	probed, err := located.Probe(ctx, conn)
+	probed, err := located.Probe(ctx, pinned)
 	if err != nil {
 		return nil, err
 	}
-	session := sqlstore.NewSession(conn)
+	session := conn.NewSession(pinned)
 	defer session.Discard()
 	if err := d.Dialect.Setup(ctx, session); err != nil {
 		return nil, err
 	}
 	server, _, _ := strings.Cut(probed.Server, ", compiled") // the compiler is of no interest
-	settings, err := values(ctx, conn, settingsOf[d.Name])
+	settings, err := values(ctx, pinned, settingsOf[d.Name])
 	return []string{server, strings.Join(settings, ", ")}, err
 }
 

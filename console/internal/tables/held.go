@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -97,12 +97,12 @@ func (t *Tables) interval(h Held) []any {
 func (t *Tables) row(rows *sql.Rows, order Order) (r Row, err error) {
 	var key, owner []byte
 	var acquired, expires, remaining, age, shared int64
-	err = sqlstore.ScanSQL(rows, &key, &owner, &r.Token, &r.Note, &r.Home, &acquired, &expires, &remaining, &age,
+	err = conn.ScanSQL(rows, &key, &owner, &r.Token, &r.Note, &r.Home, &acquired, &expires, &remaining, &age,
 		&r.Members, &shared, &r.Waiting)
 	if err == nil && len(owner) != len(r.Owner) {
 		err = fmt.Errorf("%w: key %q has an owner of %d bytes", lease.ErrCorrupt, key, len(owner))
 	}
-	if err != nil && !sqlstore.IsBad(err) {
+	if err != nil && !conn.IsBad(err) {
 		return r, err
 	}
 	r.Key, r.Age, r.Held, r.Err = t.own(key), micros(age), true, err
@@ -133,7 +133,7 @@ func (t *Tables) Members(ctx context.Context, key string, limit int) ([]Member, 
 		var owner []byte
 		var note string
 		var remaining, age int64
-		err = sqlstore.UnlessBad(sqlstore.ScanSQL(r, &owner, &note, &remaining, &age))
+		err = conn.UnlessBad(conn.ScanSQL(r, &owner, &note, &remaining, &age))
 		copy(m.Owner[:], owner)
 		m.Identity, m.Note = lease.SplitNote(note)
 		m.Remaining, m.Age = micros(remaining), micros(age)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -83,19 +84,19 @@ func query[T any](
 	if err != nil {
 		return nil, t.explain(name, err)
 	}
-	conn, err := t.db.Conn(ctx)
+	pinned, err := t.db.Conn(ctx)
 	if err != nil {
 		return nil, t.explain(name, err)
 	}
-	defer func() { _ = conn.Close() }()
-	rows, err := conn.QueryContext(ctx, texts[name], args...)
+	defer func() { _ = pinned.Close() }()
+	rows, err := pinned.QueryContext(ctx, texts[name], args...)
 	if err != nil {
 		return nil, t.explain(name, err)
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		one, err := scan(rows)
-		if sqlstore.IsBad(err) {
+		if conn.IsBad(err) {
 			continue // of one row alone: a wait that says nothing leads nowhere
 		}
 		if err != nil {
@@ -123,7 +124,7 @@ func (t *Tables) explain(name string, err error) error {
 	return fmt.Errorf("rowlock: read %s: %w", name, err)
 }
 
-func micros(n int64) time.Duration { return sqlstore.Duration(n) }
+func micros(n int64) time.Duration { return conn.Duration(n) }
 
 func (t *Tables) own(key []byte) string { return strings.TrimPrefix(string(key), t.space) }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -31,7 +31,7 @@ func (t *Tables) Waited(ctx context.Context, prefix string, limit int) ([]Waited
 		var note string
 		var live bool
 		var age int64
-		err = sqlstore.UnlessBad(sqlstore.ScanSQL(r, &key, &w.Queued, &w.Processes, &w.Home, &owner, &note, &live,
+		err = conn.UnlessBad(conn.ScanSQL(r, &key, &w.Queued, &w.Processes, &w.Home, &owner, &note, &live,
 			&age))
 		w.Key, w.Held, w.Age = t.own(key), live && len(owner) > 0, micros(age)
 		w.Identity, w.Note = lease.SplitNote(note)
@@ -57,7 +57,7 @@ func (t *Tables) Edges(ctx context.Context, prefix string, limit int) ([]Edge, e
 		var from, to, key []byte
 		var note string
 		var waited int64
-		err = sqlstore.ScanSQL(r, &from, &to, &key, &e.Token, &note, &e.Process, &waited)
+		err = conn.ScanSQL(r, &from, &to, &key, &e.Token, &note, &e.Process, &waited)
 		if err == nil && (len(from) != len(e.From) || len(to) != len(e.To)) {
 			// Cut to size, two chains might look like one, and like a cycle.
 			err = fmt.Errorf("%w: a chain that waits for %q is called %x", lease.ErrCorrupt, key, from)
@@ -94,7 +94,7 @@ func (t *Tables) Waiters(ctx context.Context, key string, limit int) ([]Waiter, 
 	return query(ctx, t, "waiters", []any{full, full, limit}, func(r *sql.Rows) (w Waiter, err error) {
 		var note string
 		var waited, alive int64
-		err = sqlstore.UnlessBad(sqlstore.ScanSQL(r, &w.Kind, &note, &waited, &alive))
+		err = conn.UnlessBad(conn.ScanSQL(r, &w.Kind, &note, &waited, &alive))
 		w.Identity, w.Note = lease.SplitNote(note)
 		if w.Kind == Chain && w.Identity == "" {
 			w.Identity, w.Note = w.Note, ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/standby"
@@ -170,25 +171,25 @@ func TestWhatGrantsOutlivesACrash(t *testing.T) {
 	c := newCrashing(t)
 	d := sqlstore.Of(postgres.New())
 	to := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: time.Hour}
-	for what, do := range map[string]func(s *sqlstore.Session, held lease.Lease) error{
-		"acquire": func(s *sqlstore.Session, held lease.Lease) error {
+	for what, do := range map[string]func(s *conn.Session, held lease.Lease) error{
+		"acquire": func(s *conn.Session, held lease.Lease) error {
 			r := lease.AcquireRequest{Key: "new", Owner: to.Owner, TTL: time.Hour}
 			_, err := d.Acquire(t.Context(), s, sqlstore.Insert, r)
 			return err
 		},
-		"hand over": func(s *sqlstore.Session, held lease.Lease) error {
+		"hand over": func(s *conn.Session, held lease.Lease) error {
 			_, err := d.HandOver(t.Context(), s, lease.HandOver{From: held, To: to})
 			return err
 		},
-		"a batch with a release": func(s *sqlstore.Session, held lease.Lease) error {
+		"a batch with a release": func(s *conn.Session, held lease.Lease) error {
 			return appliesAll(t, d, s, sqlstore.Change{From: held},
 				sqlstore.Change{From: lease.Lease{Key: "other"}, To: to.Owner, TTL: time.Hour})
 		},
-		"renew": func(s *sqlstore.Session, held lease.Lease) error {
+		"renew": func(s *conn.Session, held lease.Lease) error {
 			_, err := d.Renew(t.Context(), s, []lease.RenewRequest{{Lease: held, TTL: 2 * time.Hour}})
 			return err
 		},
-		"pass": func(s *sqlstore.Session, held lease.Lease) error {
+		"pass": func(s *conn.Session, held lease.Lease) error {
 			_, err := d.Pass(t.Context(), s, held)
 			return err
 		},
@@ -225,7 +226,7 @@ func TestWhatGrantsOutlivesACrash(t *testing.T) {
 	}
 }
 
-func appliesAll(t *testing.T, d *sqlstore.Dialect, s *sqlstore.Session, changes ...sqlstore.Change) error {
+func appliesAll(t *testing.T, d *sqlstore.Dialect, s *conn.Session, changes ...sqlstore.Change) error {
 	got, err := d.Apply(t.Context(), s, changes, false)
 	for i := range got {
 		if got[i].Outcome != sqlstore.Done {
@@ -235,13 +236,13 @@ func appliesAll(t *testing.T, d *sqlstore.Dialect, s *sqlstore.Session, changes 
 	return err
 }
 
-func (c *crashing) session(d *sqlstore.Dialect) *sqlstore.Session {
+func (c *crashing) session(d *sqlstore.Dialect) *conn.Session {
 	c.Helper()
-	conn, err := multiPool(c, c.Source).Conn(c.Context())
+	pinned, err := multiPool(c, c.Source).Conn(c.Context())
 	if err != nil {
 		c.Fatal(err)
 	}
-	s := sqlstore.NewSession(conn)
+	s := conn.NewSession(pinned)
 	s.EraAt(0)
 	s.Relaxed = true
 	c.Cleanup(s.Discard)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -34,7 +35,7 @@ const (
 )
 
 func (r Row) key(before ...any) []any { return append(before, r.Kind, r.Name) }
-func (r Row) id(before ...any) []any  { return append(r.key(before...), sqlstore.Bytes(r.ID)) }
+func (r Row) id(before ...any) []any  { return append(r.key(before...), conn.Bytes(r.ID)) }
 
 // View is what a latch or a barrier looks like.
 type View struct {
@@ -82,7 +83,7 @@ func LookAt(d sqlstore.Texts, r Row, f func(query string, args []any, dest ...an
 	if err := v.check(); err != nil {
 		return View{}, err
 	}
-	v.Remaining = sqlstore.Duration(remaining)
+	v.Remaining = conn.Duration(remaining)
 	v.Live, v.Expired = remaining > 0, remaining <= 0
 	return v, nil
 }
@@ -106,27 +107,27 @@ func (v *View) check() error {
 // Generation is one generation of a latch or of a barrier, for statements on a session.
 type Generation struct {
 	Row
-	On   *sqlstore.Session
+	On   *conn.Session
 	Text sqlstore.Texts
 }
 
 // Make creates the row, with the id of its first generation, unless there is one.
 func (g Generation) Make(ctx context.Context, parties int, keep time.Duration) error {
-	_, err := g.changed(ctx, "latch-make", append(g.id(), parties, sqlstore.Micros(keep)))
+	_, err := g.changed(ctx, "latch-make", append(g.id(), parties, conn.Micros(keep)))
 	return err
 }
 
 // Take begins another generation in an expired row.
 func (g Generation) Take(ctx context.Context, parties int, keep time.Duration) error {
 	_, err := g.changed(ctx, "latch-take",
-		g.key(sqlstore.Bytes(g.ID), parties, sqlstore.Micros(keep)))
+		g.key(conn.Bytes(g.ID), parties, conn.Micros(keep)))
 	return err
 }
 
 // Keep writes to the row if it has that generation. Once that is acknowledged, so is all that was
 // read of it before.
 func (g Generation) Keep(ctx context.Context, keep time.Duration) (bool, error) {
-	return g.changed(ctx, "latch-keep", g.id(sqlstore.Micros(keep)))
+	return g.changed(ctx, "latch-keep", g.id(conn.Micros(keep)))
 }
 
 // Reset begins the generation next, if the row has g and its state is least or more.
@@ -134,7 +135,7 @@ func (g Generation) Reset(
 	ctx context.Context, next lease.Owner, keep time.Duration, least int,
 ) (bool, error) {
 	return g.changed(ctx, "latch-reset",
-		append(g.id(sqlstore.Bytes(next), sqlstore.Micros(keep)), least))
+		append(g.id(conn.Bytes(next), conn.Micros(keep)), least))
 }
 
 // Count writes a party's row, or writes to it. It is false if the generation is over.
@@ -144,13 +145,13 @@ func (g Generation) Count(ctx context.Context, party string) (bool, error) {
 
 // Enter writes a party's row, alive for ttl, if the barrier is filling.
 func (g Generation) Enter(ctx context.Context, party string, ttl time.Duration) (bool, error) {
-	return g.changed(ctx, "barrier-enter", g.id([]byte(party), sqlstore.Micros(ttl)))
+	return g.changed(ctx, "barrier-enter", g.id([]byte(party), conn.Micros(ttl)))
 }
 
 // Beat keeps a party alive for ttl. It is false if the party has not entered.
 func (g Generation) Beat(ctx context.Context, party string, ttl time.Duration) (bool, error) {
 	return g.changed(ctx, "barrier-beat",
-		[]any{sqlstore.Micros(ttl), sqlstore.Bytes(g.ID), []byte(party)})
+		[]any{conn.Micros(ttl), conn.Bytes(g.ID), []byte(party)})
 }
 
 // Leave writes that a party has left. It is false if the party has not entered, or if the barrier
@@ -184,14 +185,14 @@ func CountIn(
 	if err != nil || !v.Live || v.ID != r.ID {
 		return false, err
 	}
-	n, err := tx.Exec(ctx, d.Text("latch-put"), []any{sqlstore.Bytes(r.ID), []byte(party)})
+	n, err := tx.Exec(ctx, d.Text("latch-put"), []any{conn.Bytes(r.ID), []byte(party)})
 	return n > 0, err
 }
 
 // DeadParty returns the first party that is dead, or "".
-func DeadParty(ctx context.Context, s *sqlstore.Session, d sqlstore.Texts, id lease.Owner) (string, error) {
+func DeadParty(ctx context.Context, s *conn.Session, d sqlstore.Texts, id lease.Owner) (string, error) {
 	var party []byte
-	err := s.QueryRow(ctx, d.Text("barrier-dead"), []any{sqlstore.Bytes(id)}, &party)
+	err := s.QueryRow(ctx, d.Text("barrier-dead"), []any{conn.Bytes(id)}, &party)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -199,18 +200,18 @@ func DeadParty(ctx context.Context, s *sqlstore.Session, d sqlstore.Texts, id le
 }
 
 // Sweep removes up to limit expired latches and barriers.
-func Sweep(ctx context.Context, s *sqlstore.Session, d sqlstore.Texts, limit int) (int64, error) {
+func Sweep(ctx context.Context, s *conn.Session, d sqlstore.Texts, limit int) (int64, error) {
 	return s.Change(ctx, d.Text("latch-sweep"), limit)
 }
 
 // NextParties returns the next id after one that has parties, and whether it is that of a latch. ok
 // is false if there is none.
-func NextParties(ctx context.Context, s *sqlstore.Session, d sqlstore.Texts, after lease.Owner) (
+func NextParties(ctx context.Context, s *conn.Session, d sqlstore.Texts, after lease.Owner) (
 	id lease.Owner, live, ok bool, err error,
 ) {
 	var b []byte
 	var of int
-	err = s.QueryRow(ctx, d.Text("latch-next"), []any{sqlstore.Bytes(after)}, &b, &of)
+	err = s.QueryRow(ctx, d.Text("latch-next"), []any{conn.Bytes(after)}, &b, &of)
 	if errors.Is(err, sql.ErrNoRows) {
 		return id, false, false, nil
 	}
@@ -223,8 +224,8 @@ func NextParties(ctx context.Context, s *sqlstore.Session, d sqlstore.Texts, aft
 }
 
 // DropParties removes up to limit parties of a generation that is over.
-func DropParties(ctx context.Context, s *sqlstore.Session, d sqlstore.Texts, id lease.Owner, limit int) (
+func DropParties(ctx context.Context, s *conn.Session, d sqlstore.Texts, id lease.Owner, limit int) (
 	int64, error,
 ) {
-	return s.Change(ctx, d.Text("latch-drop"), sqlstore.Bytes(id), limit)
+	return s.Change(ctx, d.Text("latch-drop"), conn.Bytes(id), limit)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/statement"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -41,9 +41,9 @@ func (l *List) Keys(ctx context.Context, after string, limit int) ([]Key, error)
 	return rows(ctx, l, "waited-keys", []any{[]byte(after), limit}, func(r *sql.Rows) (Key, error) {
 		var key []byte
 		var k Key
-		err := sqlstore.ScanSQL(r, &key, &k.Queued, &k.Processes)
+		err := conn.ScanSQL(r, &key, &k.Queued, &k.Processes)
 		k.Key = string(key)
-		return k, sqlstore.UnlessBad(err)
+		return k, conn.UnlessBad(err)
 	})
 }
 
@@ -70,8 +70,8 @@ func (l *List) Waiters(ctx context.Context, key string) ([]Waiter, error) {
 		var queued bool
 		var note string
 		var alive int64
-		err := sqlstore.UnlessBad(sqlstore.ScanSQL(r, &queued, &note, &alive))
-		w := Waiter{Kind: "process", Alive: sqlstore.Duration(alive)}
+		err := conn.UnlessBad(conn.ScanSQL(r, &queued, &note, &alive))
+		w := Waiter{Kind: "process", Alive: conn.Duration(alive)}
 		if queued {
 			w.Kind = "queue"
 			w.Identity, w.Note = lease.SplitNote(note)
@@ -84,8 +84,8 @@ func (l *List) Waiters(ctx context.Context, key string) ([]Waiter, error) {
 	chains, err := rows(ctx, l, "waiting-chains", args, func(r *sql.Rows) (Waiter, error) {
 		var note string
 		var waited int64
-		err := sqlstore.UnlessBad(sqlstore.ScanSQL(r, &note, &waited))
-		w := Waiter{Kind: "chain", Waited: sqlstore.Duration(waited)}
+		err := conn.UnlessBad(conn.ScanSQL(r, &note, &waited))
+		w := Waiter{Kind: "chain", Waited: conn.Duration(waited)}
 		w.Identity, w.Note = lease.SplitNote(note)
 		if w.Identity == "" { // a chain has an identity and no note
 			w.Identity, w.Note = w.Note, ""

@@ -1,4 +1,4 @@
-package lane_test
+package conn_test
 
 import (
 	"context"
@@ -9,38 +9,38 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 func TestWhatItsCallerWithdrewIsNeverRun(t *testing.T) {
 	r := newRig(t, 1, nil)
-	busy := r.occupy(lane.Acquire, "busy")
+	busy := r.occupy(conn.Acquire, "busy")
 	for range 10 {
-		r.wantIs(r.Do(leaveOnceSubmitted(), quick(lane.Acquire, "withdrawn")), lane.ErrWithdrawn, context.Canceled)
+		r.wantIs(r.Do(leaveOnceSubmitted(), quick(conn.Acquire, "withdrawn")), conn.ErrWithdrawn, context.Canceled)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	r.wantIs(r.Do(ended, quick(lane.Renew, "too late")), lane.ErrWithdrawn, context.Canceled)
+	r.wantIs(r.Do(ended, quick(conn.Renew, "too late")), conn.ErrWithdrawn, context.Canceled)
 	close(busy.letGo)
-	r.do(quick(lane.Acquire, "last"))
+	r.do(quick(conn.Acquire, "last"))
 	r.wantOrder("busy", "last")
 }
 
-// The caller of a running op leaves at once; the op goes on, and the lane with it.
+// The caller of a running op leaves at once; the op goes on, and the connection with it.
 func TestAnOpWhoseCallerLeftGoesOn(t *testing.T) {
 	r := newRig(t, 1, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	letGo := make(chan struct{})
-	o := newOp(lane.Acquire, body{name: "op", run: func(context.Context) error {
+	o := newOp(conn.Acquire, body{name: "op", run: func(context.Context) error {
 		cancel()
 		<-letGo
 		return errNothing
 	}})
 	r.Go(o)
-	r.wantIs(r.Do(ctx, o), lane.ErrOrphaned, context.Canceled) // returns although the op has not ended
+	r.wantIs(r.Do(ctx, o), conn.ErrOrphaned, context.Canceled) // returns although the op has not ended
 	close(letGo)
-	r.do(quick(lane.Acquire, "next"))
-	r.wantIs(o.Err, errNothing) // it has ended: the lane runs one after the other
+	r.do(quick(conn.Acquire, "next"))
+	r.wantIs(o.Err, errNothing) // it has ended: the connection runs one after the other
 	if o.Body.answer != "answer to op" {
 		t.Errorf("its answer is %q", o.Body.answer)
 	}
@@ -48,13 +48,13 @@ func TestAnOpWhoseCallerLeftGoesOn(t *testing.T) {
 
 func TestACallerWhoStaysGetsTheAnswer(t *testing.T) {
 	r := newRig(t, 1, nil)
-	o := quick(lane.Acquire, "op")
+	o := quick(conn.Acquire, "op")
 	r.do(o)
 	if o.Body.answer != "answer to op" {
 		t.Errorf("the caller got answer %q", o.Body.answer)
 	}
-	r.Go(quick(lane.Acquire, "nobody waits for this one"))
-	r.do(quick(lane.Acquire, "last"))
+	r.Go(quick(conn.Acquire, "nobody waits for this one"))
+	r.do(quick(conn.Acquire, "last"))
 	r.wantOrder("op", "nobody waits for this one", "last")
 }
 
@@ -63,7 +63,7 @@ func TestACallerWhoStaysGetsTheAnswer(t *testing.T) {
 func TestEveryOpEndsInExactlyOneWay(t *testing.T) {
 	const callers, each = 16, 400
 	runs := make([]atomic.Int64, callers*each)
-	r := newRig(t, 3, func(c *lane.Config[body]) {
+	r := newRig(t, 3, func(c *conn.Config[body]) {
 		c.Merge = 4
 	})
 	var done, withdrawn, left atomic.Int64
@@ -75,7 +75,7 @@ func TestEveryOpEndsInExactlyOneWay(t *testing.T) {
 				n := caller*each + i
 				ctx, cancel := context.WithCancel(t.Context())
 				cancelIn := rng.IntN(4) // by the op itself, or never, or by another goroutine, or on submission
-				o := newOp(lane.Kind(rng.IntN(3)), body{name: fmt.Sprint(n), run: func(context.Context) error {
+				o := newOp(conn.Kind(rng.IntN(3)), body{name: fmt.Sprint(n), run: func(context.Context) error {
 					runs[n].Add(1)
 					if cancelIn == 0 {
 						cancel()
@@ -122,9 +122,9 @@ func outcome(t *testing.T, err error, done, withdrawn, left *atomic.Int64) {
 	switch {
 	case err == nil:
 		done.Add(1)
-	case isOne(err, lane.ErrWithdrawn, lane.ErrOrphaned):
+	case isOne(err, conn.ErrWithdrawn, conn.ErrOrphaned):
 		withdrawn.Add(1)
-	case isOne(err, lane.ErrOrphaned, lane.ErrWithdrawn):
+	case isOne(err, conn.ErrOrphaned, conn.ErrWithdrawn):
 		left.Add(1)
 	default:
 		t.Errorf("unexpected outcome %v", err)

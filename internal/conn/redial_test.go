@@ -1,4 +1,4 @@
-package lane_test
+package conn_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 var (
@@ -22,7 +22,7 @@ func fails(err error) func(context.Context) error {
 }
 
 // once runs an op and returns its error.
-func (r *rig) once(kind lane.Kind, run func(context.Context) error) error {
+func (r *rig) once(kind conn.Kind, run func(context.Context) error) error {
 	o := newOp(kind, body{name: "call", run: run})
 	if err := r.Do(context.Background(), o); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (r *rig) keepCalling(n int, during time.Duration, run func(context.Context)
 	for range n {
 		all.Go(func() {
 			for began := time.Now(); time.Since(began) < during; time.Sleep(10 * time.Millisecond) {
-				if r.once(lane.Acquire, run) != nil {
+				if r.once(conn.Acquire, run) != nil {
 					count.Add(1)
 				}
 			}
@@ -47,11 +47,11 @@ func (r *rig) keepCalling(n int, during time.Duration, run func(context.Context)
 	return count.Load()
 }
 
-// breakAll costs every lane its connection, all at once.
+// breakAll costs every connection its connection, all at once.
 func (r *rig) breakAll() {
 	var all sync.WaitGroup
 	together := make(chan struct{})
-	for _, kind := range []lane.Kind{lane.Acquire, lane.Acquire, lane.Renew}[3-r.lanes:] {
+	for _, kind := range []conn.Kind{conn.Acquire, conn.Acquire, conn.Renew}[3-r.conns:] {
 		all.Go(func() {
 			_ = r.once(kind, func(context.Context) error { <-together; return errBroken })
 		})
@@ -83,7 +83,7 @@ func TestAServerThatIsBackIsDialedSoon(t *testing.T) {
 		r.keepCalling(8, 3*time.Second, nil)
 		r.dialer.failAfter(0, nil)
 		began := time.Now()
-		for r.once(lane.Acquire, nil) != nil {
+		for r.once(conn.Acquire, nil) != nil {
 			time.Sleep(time.Millisecond)
 		}
 		// A store tries for 254 ms, give or take a half.
@@ -115,7 +115,7 @@ func TestTheFirstFailureOfAnOutageIsFollowedByATryAtOnce(t *testing.T) {
 			r.keepCalling(8, time.Second, nil)
 			r.dialer.failAfter(0, nil)
 			time.Sleep(time.Second)
-			if err := r.once(lane.Acquire, nil); err != nil {
+			if err := r.once(conn.Acquire, nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -125,7 +125,7 @@ func TestTheFirstFailureOfAnOutageIsFollowedByATryAtOnce(t *testing.T) {
 // A server that takes no writes accepts every connection and answers every read.
 func TestAServerThatTakesNoWritesIsDialedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, func(cfg *lane.Config[body]) {
+		r := newRig(t, 3, func(cfg *conn.Config[body]) {
 			cfg.Good = func(err error) bool { return !errors.Is(err, errReadOnly) }
 			cfg.ReadOnly = func(err error) bool { return errors.Is(err, errReadOnly) }
 		})
@@ -133,7 +133,7 @@ func TestAServerThatTakesNoWritesIsDialedNowAndThen(t *testing.T) {
 		var reads sync.WaitGroup
 		reads.Go(func() {
 			for range 300 {
-				_ = r.once(lane.Renew, nil)
+				_ = r.once(conn.Renew, nil)
 				time.Sleep(10 * time.Millisecond)
 			}
 		})
@@ -151,7 +151,7 @@ func TestARenewalIsNotKeptFromConnectingByCallersInAHurry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const connecting = 120 * time.Millisecond
 		var down atomic.Bool
-		r := newRig(t, 3, func(cfg *lane.Config[body]) {
+		r := newRig(t, 3, func(cfg *conn.Config[body]) {
 			cfg.Setup = func(ctx context.Context, _ *session) error {
 				if down.Load() {
 					return errDown
@@ -172,7 +172,7 @@ func TestARenewalIsNotKeptFromConnectingByCallersInAHurry(t *testing.T) {
 			callers.Go(func() {
 				for !over.Load() {
 					ctx, cancel := context.WithTimeout(context.Background(), connecting/2)
-					_ = r.Do(ctx, newOp(lane.Acquire, body{name: "hurry"}))
+					_ = r.Do(ctx, newOp(conn.Acquire, body{name: "hurry"}))
 					cancel()
 					time.Sleep(10 * time.Millisecond)
 				}
@@ -181,7 +181,7 @@ func TestARenewalIsNotKeptFromConnectingByCallersInAHurry(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		down.Store(false)
 		began := time.Now()
-		for r.once(lane.Renew, nil) != nil && time.Since(began) < 10*time.Second {
+		for r.once(conn.Renew, nil) != nil && time.Since(began) < 10*time.Second {
 			time.Sleep(30 * time.Millisecond)
 		}
 		if took := time.Since(began); took > time.Second {

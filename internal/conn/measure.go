@@ -1,4 +1,4 @@
-package lane
+package conn
 
 import (
 	"sync/atomic"
@@ -6,13 +6,13 @@ import (
 	"github.com/rowlockdb/rowlock/internal/seam"
 )
 
-// counts are what the lanes of a set have done. Each lane adds to them by itself, because the set's
-// mutex is the busiest of the client.
+// counts are what the connections of a set have done. Each connection adds to them by itself,
+// because the set's mutex is the busiest of the client.
 type counts struct {
 	open, batches, ops, statements atomic.Int64
 }
 
-// Measure returns what the lanes do and have done.
+// Measure returns what the connections do and have done.
 func (s *Set[T]) Measure() seam.Measures {
 	m := seam.Measures{
 		Lanes: s.counts.open.Load(), Batches: s.counts.batches.Load(),
@@ -20,7 +20,7 @@ func (s *Set[T]) Measure() seam.Measures {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.lanes {
+	for _, l := range s.conns {
 		if l.busy {
 			m.Busy++
 		}

@@ -1,4 +1,4 @@
-package sqlstore
+package conn
 
 import (
 	"cmp"
@@ -18,13 +18,34 @@ import (
 // some drivers run such a statement again without an error, up to three times (golang/go#11978,
 // lib/pq#939, and measured with pgx's stdlib since 5.9). On a pinned connection they do not.
 type Session struct {
+	Server
+	Releases
+	Driver
+	// Guard is how a transaction begins, and what protects it from a client that vanishes.
+	Guard Guard
+	// Sent counts the statements that were sent, without those of InTx itself. May be nil.
+	Sent *atomic.Int64
+
+	conn  *sql.Conn
+	open  bool // InTx has begun a transaction
+	stmts map[string]*statement
+	job   job
+	bound bound
+	eraOf
+}
+
+// Server is what Setup has found out of a session of the server.
+type Server struct {
 	// Flavor is for the dialect's own use: Setup distinguishes MariaDB from MySQL here.
 	Flavor string
-	// Local says that no statement can hang on a network: Setup may find that the database is a
-	// file.
+	// Local says that no statement can hang on a network, because the database is a file.
 	Local bool
-	// ID is what the server calls the session, if Setup has found it out: 0 behind a pooler.
+	// ID is what the server calls the session: 0 if that is not known, as behind a pooler.
 	ID int64
+}
+
+// Releases is what the releases of a session depend on.
+type Releases struct {
 	// Process is the process that uses the session, if known: a release does not report that
 	// process's own waiters as Awaited.
 	Process lease.Owner
@@ -32,53 +53,38 @@ type Session struct {
 	Channel string
 	// Heard is for the dialect's own use: whether a process listened at the last release.
 	Heard bool
-
 	// Relaxed says that the commit of a transaction which does nothing but release need not wait for
 	// the disk, or for a standby. Setup takes it back where that is no cheaper, or not sound.
 	Relaxed bool
-	// Relays says that the driver asks the server to cancel a statement whose context has
-	// ended, and then reads the answer. Setup may find that. PostgreSQL answers with success if
-	// it has cancelled a wait for a synchronous standby.
-	Relays bool
-	// Unprepared has every statement sent without preparing it. Setup may find that the next
-	// statement may reach another session of the server.
-	Unprepared bool
-	// Begin begins a transaction of InTx, and says its isolation; "": BEGIN. Setup sets it.
-	Begin string
-	// Guard protects a transaction from a client that vanishes. Setup sets it.
-	Guard Guard
-	// HangUp ends the driver's connection. Setup sets it where a pool below database/sql's may
-	// keep a connection that database/sql has closed, with our settings.
-	HangUp func(driverConn any)
-	// Wire, if Setup sets it, runs the prepared statements below database/sql.
-	Wire Wire
-	// Limit, if Setup sets it, limits everything on the connection to an end, or to none if it is
-	// zero. Contexts then need not be watched; see Bind.
-	Limit func(end time.Time)
-	// Severed, if Setup sets it, reports whether err is what the driver says of a connection whose
-	// deadline has passed, if that is not a net.Error. Any other end of a connection may look the
-	// same.
-	Severed func(err error) bool
-	// Bounds, if they are set, spare a session within them the function of GrantIn.
-	Bounds *EraBounds
-	// Sent counts the statements that were sent, without those of InTx itself. May be nil.
-	Sent *atomic.Int64
-
-	bound bound
-
-	conn  *sql.Conn
-	open  bool // InTx has begun a transaction
-	stmts map[string]*statement
-	job   job
-
-	era     int64                   // in which the session grants; see package era
-	eraText string                  // "" until it is learned
-	filled  map[string]filled       // statements as the server gets them
-	holds   func(start int64) error // returns why it must not grant; may be nil
 }
 
-// Guard bounds the silence within a transaction, if the session's settings cannot.
+// Driver is how a session uses its driver. Setup fills it in.
+type Driver struct {
+	// Relays says that the driver asks the server to cancel a statement whose context has ended, and
+	// then reads the answer. PostgreSQL answers with success if it has cancelled a wait for a
+	// synchronous standby.
+	Relays bool
+	// Unprepared has every statement sent without preparing it, because the next may reach another
+	// session of the server.
+	Unprepared bool
+	// HangUp ends the driver's connection, where a pool below database/sql's may keep a connection
+	// that database/sql has closed, with our settings. May be nil.
+	HangUp func(driverConn any)
+	// Wire runs the prepared statements below database/sql. May be nil.
+	Wire Wire
+	// Limit limits everything on the connection to an end, or to none if it is zero. Contexts then
+	// need not be watched; see Bind. May be nil.
+	Limit func(end time.Time)
+	// Severed reports whether err is what the driver says of a connection whose deadline has passed,
+	// if that is not a net.Error. Any other end of a connection may look the same. May be nil.
+	Severed func(err error) bool
+}
+
+// Guard is how a transaction begins, and what bounds the silence within it, if the session's
+// settings cannot.
 type Guard struct {
+	// Begin begins a transaction of InTx, and says its isolation; "": BEGIN.
+	Begin string
 	// Before and After run around the transaction: for a server that can limit only silence of
 	// any kind.
 	Before, After string
@@ -90,9 +96,9 @@ type Guard struct {
 
 // NewSession takes over conn.
 func NewSession(conn *sql.Conn) *Session {
-	s := &Session{conn: conn, stmts: make(map[string]*statement), filled: make(map[string]filled)}
-	s.job.session, s.job.do = s, s.job.on(s)
-	s.bound.expire = func() { s.expire() }
+	s := &Session{conn: conn, stmts: make(map[string]*statement)}
+	s.job.first, s.job.plain, s.job.wired = s.job.scanFirst, s.runPlain, s.runWired
+	s.bound.expire = s.expire
 	return s
 }
 
@@ -111,7 +117,7 @@ func (s *Session) InTx(ctx context.Context, f func() error) error {
 			return NotSent{err}
 		}
 		// If this fails, the connection has failed, or will after it has been idle for a
-		// while: the lane's next statement notices.
+		// while: the connection's next statement notices.
 		defer func() { _, _ = s.conn.ExecContext(ctx, s.Guard.After) }()
 	}
 	return s.inTx(ctx, func() error {
@@ -125,7 +131,7 @@ func (s *Session) InTx(ctx context.Context, f func() error) error {
 }
 
 func (s *Session) inTx(ctx context.Context, f func() error) error {
-	if _, err := s.conn.ExecContext(ctx, cmp.Or(s.Begin, `BEGIN`)); err != nil {
+	if _, err := s.conn.ExecContext(ctx, cmp.Or(s.Guard.Begin, `BEGIN`)); err != nil {
 		return NotSent{err}
 	}
 	s.open = true

@@ -1,4 +1,4 @@
-package lane
+package conn
 
 import (
 	"context"
@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 var (
 	// ErrClosed is returned by Do on a closed set. Nothing was sent.
-	ErrClosed = errors.New("lanes closed")
+	ErrClosed = errors.New("connections closed")
 	// ErrWithdrawn is joined with ctx.Err() when the caller left before its op was started.
 	// Nothing was sent.
 	ErrWithdrawn = errors.New("not sent")
@@ -29,7 +28,7 @@ var (
 		"no answer in time: the database or its pool has stopped, is cut off or is overloaded")
 )
 
-// DB is the pool that lanes take their connections from.
+// DB is the pool that the connections are taken from.
 type DB interface {
 	Conn(ctx context.Context) (*sql.Conn, error)
 }
@@ -38,86 +37,86 @@ type DB interface {
 type Config[T any] struct {
 	DB DB
 	// Lanes is how many connections to keep; at least 1.
-	Lanes int
+	Conns int
 	// Timeout bounds one statement, or one short transaction. After it the connection is
 	// dropped.
 	Timeout time.Duration
 	// Setup makes the settings of a new session.
-	Setup func(context.Context, *sqlstore.Session) error
+	Setup func(context.Context, *Session) error
 	// Good reports whether a connection is still good on which an op has ended with this error.
 	Good func(error) bool
 	// Together executes ops that Merge allowed in one batch: renewals, or releases and then
 	// acquires. It sets each one's Err or defers it with Again, and returns whether the
 	// connection is still good. It is not called for a single op.
-	Together func(ctx context.Context, s *sqlstore.Session, ops []*Op[T]) (good bool)
+	Together func(ctx context.Context, s *Session, ops []*Op[T]) (good bool)
 	// ReadOnly reports whether the error of an op says that the server takes no writes, as after a
 	// switch-over. May be nil.
 	ReadOnly func(error) bool
 	// Merge is how many pending ops may be one batch; 0 and 1 mean one by one.
 	Merge int
-	// Gate is with how many ops for each lane that runs a batch another lane begins at the latest. It
-	// begins earlier if these are half of what runs and waits. 0 means that every idle lane begins
-	// at once.
-	Gate int
+	// Gather is with how many ops for each connection that runs a batch another connection begins
+	// at the latest. It begins earlier if these are half of what runs and waits. 0 means that every
+	// idle connection begins at once.
+	Gather int
 }
 
-// Set is a few lanes and what is pending for them.
+// Set is a few connections and what is pending for them.
 //
-// With two lanes or more the first never acquires, so that an acquire that hangs on the network
-// cannot delay a renewal.
+// With two connections or more the first never acquires, so that an acquire that hangs on the
+// network cannot delay a renewal.
 type Set[T any] struct {
-	cfg    Config[T]
-	wg     sync.WaitGroup
-	counts counts
-	redial redial
-	ghosts ghosts
+	cfg     Config[T]
+	wg      sync.WaitGroup
+	counts  counts
+	redial  redial
+	dropped dropped
 
 	mu      sync.Mutex
 	pending [kinds][]*Op[T]
-	lanes   []*lane[T]
-	idle    []*lane[T]
+	conns   []*pinned[T]
+	idle    []*pinned[T]
 	closed  bool
-	turned  sync.Cond // a lane has ended what it ran
+	ended   sync.Cond // a connection has ended what it ran
 	alone   int       // how many of the pending run alone
 	timed   bool      // timer runs
 	timer   *time.Timer
 }
 
-// Open connects every lane before it returns, so that a pool that is too small is found now and not
-// at the first renewal.
+// Open connects every connection before it returns, so that a pool that is too small is found now
+// and not at the first renewal.
 func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 	s := &Set[T]{cfg: cfg}
-	s.turned.L = &s.mu
-	lanes := make([]*lane[T], cfg.Lanes)
-	s.lanes = lanes
-	for i := range lanes {
-		lanes[i] = &lane[T]{set: s, keeper: i == 0 && cfg.Lanes > 1, wake: make(chan struct{}, 1)}
-		if err := lanes[i].open(ctx); err != nil {
-			for _, l := range lanes[:i] {
-				l.drop()
+	s.ended.L = &s.mu
+	conns := make([]*pinned[T], cfg.Conns)
+	s.conns = conns
+	for i := range conns {
+		conns[i] = &pinned[T]{set: s, keeper: i == 0 && cfg.Conns > 1, wake: make(chan struct{}, 1)}
+		if err := conns[i].open(ctx); err != nil {
+			for _, p := range conns[:i] {
+				p.drop()
 			}
-			return nil, fmt.Errorf("connection %d of %d: %w", i+1, cfg.Lanes, err)
+			return nil, fmt.Errorf("connection %d of %d: %w", i+1, cfg.Conns, err)
 		}
 	}
-	for _, l := range lanes {
-		s.wg.Go(l.loop)
+	for _, p := range conns {
+		s.wg.Go(p.loop)
 	}
 	return s, nil
 }
 
-// Do runs op on the next free lane, unless Go has begun it, and returns when it has ended, or when
-// ctx has. A nil error says that op.Err is the outcome. ErrClosed and ErrWithdrawn say that nothing
-// was sent. ErrOrphaned says that the op goes on and its outcome stays unknown.
+// Do runs op on the next free connection, unless Go has begun it, and returns when it has ended, or
+// when ctx has. A nil error says that op.Err is the outcome. ErrClosed and ErrWithdrawn say that
+// nothing was sent. ErrOrphaned says that the op goes on and its outcome stays unknown.
 func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 	if !op.begun {
 		if err := ctx.Err(); err != nil {
 			return oneline.Join(ErrWithdrawn, err)
 		}
-		if l := s.borrow(op); l != nil {
+		if p := s.borrow(op); p != nil {
 			// If the caller leaves meanwhile, its context takes the connection with it.
-			defer s.giveBack(l)
-			l.run(ctx, l.one[:])
-			l.one[0] = nil
+			defer s.giveBack(p)
+			p.run(ctx, p.one[:])
+			p.one[0] = nil
 			return nil
 		}
 		if !s.Go(op) {
@@ -139,46 +138,47 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 	return nil
 }
 
-// borrow takes an idle lane for its caller to run one op there itself: to wake the lane's goroutine
-// and be woken by it would take as long as a third of the statement. It takes the lane that was
-// used last, because its connection is the warmest.
-func (s *Set[T]) borrow(op *Op[T]) *lane[T] {
+// borrow takes an idle connection for its caller to run one op there itself: to wake the
+// connection's goroutine and be woken by it would take as long as a third of the statement. It
+// takes the connection that was used last, because its connection is the warmest.
+func (s *Set[T]) borrow(op *Op[T]) *pinned[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// What comes later than ops that wait although a lane may be idle goes with them, and not before.
-	heldBack := s.cfg.Gate > 0 && len(s.pending[Release])+len(s.pending[Acquire]) > 0
-	if !op.Alone && (s.shut() || heldBack && op.Kind != Renew) {
+	// What comes later than ops that wait although a connection may be idle goes with them, and not
+	// before.
+	heldBack := s.cfg.Gather > 0 && len(s.pending[Release])+len(s.pending[Acquire]) > 0
+	if !op.Alone && (s.delays() || heldBack && op.Kind != Renew) {
 		return nil
 	}
 	for i := len(s.idle) - 1; i >= 0; i-- {
-		if l := s.idle[i]; l.takes(op.Kind) && !s.closed {
+		if p := s.idle[i]; p.takes(op.Kind) && !s.closed {
 			s.idle = slices.Delete(s.idle, i, i+1)
-			l.begins(op.Alone, 1)
-			l.one[0] = op
+			p.begins(op.Alone, 1)
+			p.one[0] = op
 			op.state.Store(running)
-			return l
+			return p
 		}
 	}
 	return nil
 }
 
-// giveBack makes a borrowed lane idle, or has its own goroutine go on with what has come meanwhile.
-// A panic may have left a statement on the connection.
-func (s *Set[T]) giveBack(l *lane[T]) {
-	if l.one[0] != nil {
-		l.one[0] = nil
-		l.drop()
+// giveBack makes a borrowed connection idle, or has its own goroutine go on with what has come
+// meanwhile. A panic may have left a statement on the connection.
+func (s *Set[T]) giveBack(p *pinned[T]) {
+	if p.one[0] != nil {
+		p.one[0] = nil
+		p.drop()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.ends()
+	p.ends()
 	for kind := range kinds {
-		if s.closed || l.takes(kind) && len(s.pending[kind]) > 0 {
-			l.wake <- struct{}{}
+		if s.closed || p.takes(kind) && len(s.pending[kind]) > 0 {
+			p.wake <- struct{}{}
 			return
 		}
 	}
-	s.idle = append(s.idle, l)
+	s.idle = append(s.idle, p)
 }
 
 // Go has op run and does not wait for it: Do may do so later. It reports false on a closed set.
@@ -195,17 +195,17 @@ func (s *Set[T]) Go(op *Op[T]) bool {
 	return true
 }
 
-// wakeFor wakes a lane that takes the kind, if one is idle. It wakes the last that became idle,
-// because its connection and its goroutine are the warmest.
+// wakeFor wakes a connection that takes the kind, if one is idle. It wakes the last that became
+// idle, because its connection and its goroutine are the warmest.
 func (s *Set[T]) wakeFor(k Kind) {
-	if s.shut() {
-		s.holdBack()
+	if s.delays() {
+		s.startTimer()
 		return
 	}
 	for i := len(s.idle) - 1; i >= 0; i-- {
-		if l := s.idle[i]; l.takes(k) {
+		if p := s.idle[i]; p.takes(k) {
 			s.idle = append(s.idle[:i], s.idle[i+1:]...)
-			l.wake <- struct{}{}
+			p.wake <- struct{}{}
 			return
 		}
 	}
@@ -246,15 +246,15 @@ func (s *Set[T]) answer(ops []*Op[T]) {
 	}
 }
 
-// next blocks until there is work for l, and returns nil when the set has been closed.
-func (s *Set[T]) next(l *lane[T]) []*Op[T] {
+// next blocks until there is work for p, and returns nil when the set has been closed.
+func (s *Set[T]) next(p *pinned[T]) []*Op[T] {
 	for {
 		s.mu.Lock()
-		l.ends()
-		if s.shut() {
-			s.holdBack()
-		} else if ops := s.take(l); ops != nil {
-			l.begins(ops[0].Alone, len(ops))
+		p.ends()
+		if s.delays() {
+			s.startTimer()
+		} else if ops := s.take(p); ops != nil {
+			p.begins(ops[0].Alone, len(ops))
 			s.wakeForRest()
 			s.mu.Unlock()
 			return ops
@@ -263,20 +263,20 @@ func (s *Set[T]) next(l *lane[T]) []*Op[T] {
 			s.mu.Unlock()
 			return nil
 		}
-		s.idle = append(s.idle, l)
+		s.idle = append(s.idle, p)
 		s.mu.Unlock()
-		<-l.wake
+		<-p.wake
 	}
 }
 
 // take removes what runs next: renewals by themselves, releases and acquires together, in this
 // order.
-func (s *Set[T]) take(l *lane[T]) []*Op[T] {
+func (s *Set[T]) take(p *pinned[T]) []*Op[T] {
 	if ops := s.takeKind(nil, Renew); ops != nil {
 		return ops
 	}
 	ops := s.takeKind(nil, Release)
-	if !l.takes(Acquire) || len(ops) > 0 && ops[0].Alone {
+	if !p.takes(Acquire) || len(ops) > 0 && ops[0].Alone {
 		return ops
 	}
 	return s.takeKind(ops, Acquire)
@@ -303,7 +303,7 @@ func (s *Set[T]) takeKind(ops []*Op[T], kind Kind) []*Op[T] {
 	return ops
 }
 
-// wakeForRest wakes an idle lane for ops that were put back: nothing has been woken for them.
+// wakeForRest wakes an idle connection for ops that were put back: nothing has been woken for them.
 func (s *Set[T]) wakeForRest() {
 	for kind, queue := range s.pending {
 		if len(queue) > 0 {
@@ -318,13 +318,13 @@ func (s *Set[T]) Settle(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.turned.Broadcast()
+		s.ended.Broadcast()
 	})()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.lanes {
-		for turn := l.turns; l.busy && l.turns == turn && ctx.Err() == nil; {
-			s.turned.Wait()
+	for _, p := range s.conns {
+		for turn := p.runs; p.busy && p.runs == turn && ctx.Err() == nil; {
+			s.ended.Wait()
 		}
 	}
 }
@@ -340,8 +340,8 @@ func (s *Set[T]) Close() {
 	idle := s.idle
 	s.idle = nil
 	s.mu.Unlock()
-	for _, l := range idle {
-		l.wake <- struct{}{}
+	for _, p := range idle {
+		p.wake <- struct{}{}
 	}
 	s.wg.Wait()
 }
@@ -361,22 +361,22 @@ const (
 // the application at least one, because a worker that holds a lock and wants to write would
 // otherwise wait for ever.
 func Count(asked, usual, useful, limit, least int) (int, error) {
-	lanes := asked
-	if lanes == 0 {
-		lanes = usual
+	conns := asked
+	if conns == 0 {
+		conns = usual
 		if limit > 0 {
-			lanes = max(least, min(lanes, limit-1))
+			conns = max(least, min(conns, limit-1))
 		}
 	}
 	if useful > 0 {
-		lanes = min(lanes, useful)
+		conns = min(conns, useful)
 	}
-	if limit > 0 && limit < lanes+1 {
+	if limit > 0 && limit < conns+1 {
 		return 0,
 			fmt.Errorf(
 				"%w: MaxOpenConns (%d) must be at least %d: rowlock keeps %d and the application "+
 					"needs one; raise it, or give rowlock a pool of its own",
-				lease.ErrPool, limit, lanes+1, lanes)
+				lease.ErrPool, limit, conns+1, conns)
 	}
-	return lanes, nil
+	return conns, nil
 }

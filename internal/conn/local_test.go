@@ -1,4 +1,4 @@
-package lane_test
+package conn_test
 
 import (
 	"bytes"
@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
-func local(c *lane.Config[body]) {
-	c.Setup = func(_ context.Context, s *sqlstore.Session) error { s.Local = true; return nil }
+func local(c *conn.Config[body]) {
+	c.Setup = func(_ context.Context, s *conn.Session) error { s.Local = true; return nil }
 }
 
 func goroutine() string {
@@ -23,13 +22,13 @@ func goroutine() string {
 	return string(id)
 }
 
-// whenIdle returns when an op is run by its caller, as any is that finds a lane idle; bounded says
-// whether it had a deadline then.
+// whenIdle returns when an op is run by its caller, as any is that finds a connection idle; bounded
+// says whether it had a deadline then.
 func (r *rig) whenIdle() (bounded bool) {
 	r.Helper()
 	for began := time.Now(); time.Since(began) < patience; {
 		var on string
-		r.do(newOp(lane.Acquire, body{name: "op", run: func(ctx context.Context) error {
+		r.do(newOp(conn.Acquire, body{name: "op", run: func(ctx context.Context) error {
 			on = goroutine()
 			_, bounded = ctx.Deadline()
 			return nil
@@ -42,8 +41,8 @@ func (r *rig) whenIdle() (bounded bool) {
 	return false
 }
 
-// An op is run by its caller, if a lane is idle; within the lane's timeout, unless it goes no
-// further than this machine's disk.
+// An op is run by its caller, if a connection is idle; within the connection's timeout, unless it
+// goes no further than this machine's disk.
 func TestAnOpIsRunByItsCaller(t *testing.T) {
 	if newRig(t, 1, local).whenIdle() {
 		t.Error("a local op had a deadline")
@@ -54,9 +53,9 @@ func TestAnOpIsRunByItsCaller(t *testing.T) {
 }
 
 func TestACallerWhoLeavesEndsWhatHeRunsHimself(t *testing.T) {
-	r := newRig(t, 1, func(c *lane.Config[body]) { c.Timeout = time.Hour })
+	r := newRig(t, 1, func(c *conn.Config[body]) { c.Timeout = time.Hour })
 	ctx, leave := context.WithCancel(t.Context())
-	o := newOp(lane.Acquire, body{name: "op", run: func(ctx context.Context) error {
+	o := newOp(conn.Acquire, body{name: "op", run: func(ctx context.Context) error {
 		leave()
 		<-ctx.Done()
 		return ctx.Err()
@@ -66,28 +65,28 @@ func TestACallerWhoLeavesEndsWhatHeRunsHimself(t *testing.T) {
 	r.wantIs(o.Err, context.Canceled)
 }
 
-// What comes while a caller has the lane is run by the lane itself, renewals first.
-func TestABorrowedLaneGoesOnWithWhatCameMeanwhile(t *testing.T) {
+// What comes while a caller has the connection is run by the connection itself, renewals first.
+func TestABorrowedConnectionGoesOnWithWhatCameMeanwhile(t *testing.T) {
 	r := newRig(t, 1, local)
-	first := hold(lane.Acquire, "first")
+	first := hold(conn.Acquire, "first")
 	done := make(chan struct{})
 	go func() { _ = r.Do(t.Context(), first.op); close(done) }()
 	r.wait(first.running, "first to run")
-	last := hold(lane.Release, "release")
-	r.Go(quick(lane.Acquire, "acquire"))
+	last := hold(conn.Release, "release")
+	r.Go(quick(conn.Acquire, "acquire"))
 	r.Go(last.op)
-	r.Go(quick(lane.Renew, "renew"))
+	r.Go(quick(conn.Renew, "renew"))
 	close(first.letGo)
 	r.wait(done, "first to end")
 	r.wait(last.running, "release to run")
 	close(last.letGo)
-	r.do(quick(lane.Acquire, "end"))
+	r.do(quick(conn.Acquire, "end"))
 	r.wantOrder("first", "renew", "release", "acquire", "end")
 }
 
-func TestSettleWaitsForABorrowedLane(t *testing.T) {
+func TestSettleWaitsForABorrowedConnection(t *testing.T) {
 	r := newRig(t, 1, local)
-	h := hold(lane.Acquire, "op")
+	h := hold(conn.Acquire, "op")
 	go func() { _ = r.Do(t.Context(), h.op) }()
 	r.wait(h.running, "op to run")
 	settled := make(chan struct{})
@@ -101,21 +100,21 @@ func TestSettleWaitsForABorrowedLane(t *testing.T) {
 	r.wait(settled, "Settle")
 }
 
-// Many callers, few lanes, and in the end a Close: every op that was taken on is run once and
+// Many callers, few connections, and in the end a Close: every op that was taken on is run once and
 // answered.
-func TestBorrowedLanesLoseNothing(t *testing.T) {
-	for _, lanes := range []int{1, 3} {
-		r := newRig(t, lanes, local)
+func TestBorrowedConnectionsLoseNothing(t *testing.T) {
+	for _, conns := range []int{1, 3} {
+		r := newRig(t, conns, local)
 		var ran, answered, refused atomic.Int64
 		var wg sync.WaitGroup
 		for n := range 16 {
 			wg.Go(func() {
 				for i := range 500 {
-					o := newOp(lane.Kind((n+i)%3), body{name: "op", run: func(context.Context) error { ran.Add(1); return nil }})
+					o := newOp(conn.Kind((n+i)%3), body{name: "op", run: func(context.Context) error { ran.Add(1); return nil }})
 					if err := r.Do(t.Context(), o); err == nil {
 						answered.Add(1)
 					} else {
-						r.wantIs(err, lane.ErrClosed)
+						r.wantIs(err, conn.ErrClosed)
 						refused.Add(1)
 					}
 				}
@@ -140,9 +139,9 @@ func TestAPanicOfACallerCostsTheConnection(t *testing.T) {
 	r.whenIdle()
 	func() {
 		defer func() { _ = recover() }()
-		r.do(newOp(lane.Acquire, body{name: "panics", run: func(context.Context) error { panic("a bug") }}))
+		r.do(newOp(conn.Acquire, body{name: "panics", run: func(context.Context) error { panic("a bug") }}))
 	}()
-	r.do(quick(lane.Acquire, "next"))
+	r.do(quick(conn.Acquire, "next"))
 	if r.on("panics") == r.on("next") {
 		t.Error("the session of the op that panicked runs the next one")
 	}

@@ -1,13 +1,11 @@
-package lane
+package conn
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
-	"github.com/rowlockdb/rowlock/internal/retry"
 )
 
 const (
@@ -15,8 +13,8 @@ const (
 	// time for which an op is tried again, so that a call which meets the end of an outage gets
 	// through.
 	firstRest, longestRest, restJitter = 5 * time.Millisecond, 40 * time.Millisecond, 0.3
-	// healthy is how long nothing must have failed before the pauses begin anew. While a server takes
-	// no writes, reads go on to succeed.
+	// healthy is how long nothing must have failed before the pauses begin anew. While a server
+	// takes no writes, reads go on to succeed.
 	healthy = 10 * longestRest
 )
 
@@ -27,13 +25,13 @@ type redial struct {
 	hurt atomic.Bool // something has failed; false costs an op nothing
 
 	mu     sync.Mutex
-	pauses *backoff.ExponentialBackOff
+	pause  time.Duration // after the next failure; 0: there is none after the first
 	until  time.Time
 	failed time.Time
 }
 
-// rest waits until the pause after the last failure is over. The ops of a lane wait together, and
-// are answered together when its connection fails. To answer them at once instead would use up
+// rest waits until the pause after the last failure is over. The ops of a connection wait together,
+// and are answered together when its connection fails. To answer them at once instead would use up
 // their tries before the pause is over.
 func (r *redial) rest(ctx context.Context) error {
 	if !r.hurt.Load() {
@@ -42,26 +40,29 @@ func (r *redial) rest(ctx context.Context) error {
 	r.mu.Lock()
 	pause := time.Until(r.until)
 	r.mu.Unlock()
-	if pause > 0 && !retry.Sleep(ctx, pause) {
-		return ctx.Err()
+	if pause <= 0 {
+		return nil
 	}
-	return nil
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
 }
 
 // fail notes that a connection could not be made, or leads to a server that takes no writes.
 func (r *redial) fail() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failed, r.until = time.Now(), time.Time{}
-	if r.pauses == nil { // the first is free: one cut connection is no outage
-		r.pauses = retry.Growing(firstRest, longestRest, restJitter)
-	} else {
-		r.until = r.failed.Add(r.pauses.NextBackOff())
-	}
+	r.failed = time.Now()
+	jitter := 1 + restJitter*(2*rand.Float64()-1)
+	r.until = r.failed.Add(time.Duration(float64(r.pause) * jitter)) // one cut connection is no outage
+	r.pause = max(firstRest, min(2*r.pause, longestRest))
 	r.hurt.Store(true)
 }
 
-// connected lets other lanes connect too.
+// connected lets other connections connect too.
 func (r *redial) connected() {
 	if !r.hurt.Load() {
 		return
@@ -79,7 +80,7 @@ func (r *redial) succeeded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.failed) >= healthy {
-		r.pauses = nil
+		r.pause = 0
 		r.hurt.Store(false)
 	}
 }

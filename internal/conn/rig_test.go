@@ -1,4 +1,4 @@
-package lane_test
+package conn_test
 
 import (
 	"context"
@@ -12,15 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // patience bounds every wait for something that is certain to happen.
 const patience = 20 * time.Second
 
-// dialer makes connections that can do nothing but be opened and closed: what runs on a lane is the
-// test's own function.
+// dialer makes connections that can do nothing but be opened and closed: what runs on a connection
+// is the test's own function.
 type dialer struct {
 	mu                     sync.Mutex
 	fail                   error // what the next dialling returns, if not nil
@@ -37,7 +36,7 @@ func (d *dialer) Connect(context.Context) (driver.Conn, error) {
 	}
 	d.after = max(0, d.after-1)
 	d.opened.Add(1)
-	return &conn{d}, nil
+	return &bareConn{d}, nil
 }
 
 // failAfter has dialling fail with err once n more connections were made; nil heals it.
@@ -49,15 +48,15 @@ func (d *dialer) failAfter(n int, err error) {
 
 func (d *dialer) Driver() driver.Driver { return nil }
 
-type conn struct{ d *dialer }
+type bareConn struct{ d *dialer }
 
 var errNothing = errors.New("this connection can do nothing")
 
-func (*conn) Prepare(string) (driver.Stmt, error) { return nil, errNothing }
-func (*conn) Begin() (driver.Tx, error)           { return nil, errNothing }
-func (c *conn) Close() error                      { c.d.closed.Add(1); return nil }
+func (*bareConn) Prepare(string) (driver.Stmt, error) { return nil, errNothing }
+func (*bareConn) Begin() (driver.Tx, error)           { return nil, errNothing }
+func (c *bareConn) Close() error                      { c.d.closed.Add(1); return nil }
 
-// body is what the tests' ops carry: a name, and what a lane does when it gets there.
+// body is what the tests' ops carry: a name, and what a connection does when it gets there.
 type body struct {
 	name   string
 	run    func(context.Context) error
@@ -65,37 +64,37 @@ type body struct {
 }
 
 type (
-	op      = lane.Op[body]
-	session = sqlstore.Session
+	op      = conn.Op[body]
+	session = conn.Session
 )
 
-// rig is a set of lanes over a dialer, with a record of what ran.
+// rig is a set of connections over a dialer, with a record of what ran.
 type rig struct {
 	testing.TB
-	*lane.Set[body]
+	*conn.Set[body]
 	dialer *dialer
 	db     *sql.DB
-	lanes  int
+	conns  int
 	setups atomic.Int64
 	before func() // each time that ops are run; may be nil
 
 	mu      sync.Mutex
 	ran     []string
-	session map[string]*sqlstore.Session
+	session map[string]*conn.Session
 	batches [][]string
 }
 
-// newRig opens lanes and closes them with the test; change may alter the configuration.
-func newRig(tb testing.TB, lanes int, change func(*lane.Config[body])) *rig {
+// newRig opens connections and closes them with the test; change may alter the configuration.
+func newRig(tb testing.TB, conns int, change func(*conn.Config[body])) *rig {
 	tb.Helper()
-	r := &rig{TB: tb, lanes: lanes, dialer: &dialer{}, session: make(map[string]*sqlstore.Session)}
+	r := &rig{TB: tb, conns: conns, dialer: &dialer{}, session: make(map[string]*conn.Session)}
 	r.db = sql.OpenDB(r.dialer)
 	tb.Cleanup(func() { _ = r.db.Close() })
-	cfg := r.config(lanes)
+	cfg := r.config(conns)
 	if change != nil {
 		change(&cfg)
 	}
-	set, err := lane.Open(context.Background(), cfg)
+	set, err := conn.Open(context.Background(), cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -104,19 +103,19 @@ func newRig(tb testing.TB, lanes int, change func(*lane.Config[body])) *rig {
 	return r
 }
 
-func (r *rig) config(lanes int) lane.Config[body] {
-	return lane.Config[body]{
-		DB: r.db, Lanes: lanes, Timeout: patience,
-		Setup:    func(context.Context, *sqlstore.Session) error { r.setups.Add(1); return nil },
+func (r *rig) config(conns int) conn.Config[body] {
+	return conn.Config[body]{
+		DB: r.db, Conns: conns, Timeout: patience,
+		Setup:    func(context.Context, *conn.Session) error { r.setups.Add(1); return nil },
 		Together: r.run, Good: func(err error) bool { return !errors.Is(err, errBroken) },
 	}
 }
 
-func newOp(kind lane.Kind, b body) *op { return lane.NewOp(kind, b, nil) }
+func newOp(kind conn.Kind, b body) *op { return conn.NewOp(kind, b, nil) }
 
 // Do and Go have an op that runs alone recorded as a batch of one.
 func (r *rig) Do(ctx context.Context, o *op) error {
-	if o.Run == nil { // or a lane has it already
+	if o.Run == nil { // or a connection has it already
 		o.Run = r.one
 	}
 	return r.Set.Do(ctx, o)
@@ -127,12 +126,12 @@ func (r *rig) Go(o *op) bool {
 	return r.Set.Go(o)
 }
 
-func (r *rig) one(ctx context.Context, s *sqlstore.Session, o *op) error {
+func (r *rig) one(ctx context.Context, s *conn.Session, o *op) error {
 	r.run(ctx, s, []*op{o})
 	return o.Err
 }
 
-func (r *rig) run(ctx context.Context, s *sqlstore.Session, ops []*op) bool {
+func (r *rig) run(ctx context.Context, s *conn.Session, ops []*op) bool {
 	if r.before != nil {
 		r.before()
 	}
@@ -158,7 +157,7 @@ func (r *rig) run(ctx context.Context, s *sqlstore.Session, ops []*op) bool {
 	return good
 }
 
-// errBroken is the error that costs a lane its connection.
+// errBroken is the error that costs a connection its connection.
 var errBroken = errors.New("connection broken")
 
 func (r *rig) order() []string {
@@ -168,14 +167,14 @@ func (r *rig) order() []string {
 }
 
 // on returns the session an op ran on.
-func (r *rig) on(name string) *sqlstore.Session {
+func (r *rig) on(name string) *conn.Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.session[name]
 }
 
 // quick makes an op that ends at once.
-func quick(kind lane.Kind, name string) *op { return newOp(kind, body{name: name}) }
+func quick(kind conn.Kind, name string) *op { return newOp(kind, body{name: name}) }
 
 // held is an op that tells when it is running and goes on when it is let go.
 type held struct {
@@ -184,7 +183,7 @@ type held struct {
 	letGo   chan struct{}
 }
 
-func hold(kind lane.Kind, name string) *held {
+func hold(kind conn.Kind, name string) *held {
 	h := &held{running: make(chan struct{}), letGo: make(chan struct{})}
 	h.op = newOp(kind, body{name: name, run: func(context.Context) error {
 		close(h.running)
@@ -194,8 +193,8 @@ func hold(kind lane.Kind, name string) *held {
 	return h
 }
 
-// occupy has a lane run an op that stays there until let go, and returns when it is there.
-func (r *rig) occupy(kind lane.Kind, name string) *held {
+// occupy has a connection run an op that stays there until let go, and returns when it is there.
+func (r *rig) occupy(kind conn.Kind, name string) *held {
 	r.Helper()
 	h := hold(kind, name)
 	if !r.Go(h.op) {

@@ -1,4 +1,4 @@
-package sqlstore
+package conn
 
 import (
 	"database/sql"
@@ -110,8 +110,8 @@ func (c *Cell) text() ([]byte, error) {
 	return nil, fmt.Errorf("%s is no text", c.Odd)
 }
 
-// cellOf is a value as database/sql and its drivers have it.
-func cellOf(v driver.Value) Cell {
+// CellOf returns a value as database/sql and its drivers have it.
+func CellOf(v driver.Value) Cell {
 	switch v := v.(type) {
 	case nil:
 		return Cell{}
@@ -141,7 +141,7 @@ func ScanSQL(rows *sql.Rows, dest ...any) (bad error) {
 		return err
 	}
 	for i, v := range values {
-		cells[i] = cellOf(v)
+		cells[i] = CellOf(v)
 	}
 	return cells.Scan(dest...)
 }

@@ -1,4 +1,4 @@
-package sqlstore_test
+package conn_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -42,17 +42,17 @@ func TestADriverWithoutContextsIsRefused(t *testing.T) {
 	for name, c := range map[string]driver.Conn{"of the connection": old{}, "of the statement": preparer{}} {
 		for _, unprepared := range []bool{false, true} {
 			db := sql.OpenDB(connector{c})
-			conn, err := db.Conn(t.Context())
+			pinned, err := db.Conn(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := sqlstore.NewSession(conn)
+			s := conn.NewSession(pinned)
 			s.EraAt(0)
 			s.Unprepared = unprepared
 			_, executed := s.Exec(t.Context(), "UPDATE")
-			queried := s.Query(t.Context(), "SELECT", nil, func(sqlstore.Columns) error { return nil })
+			queried := s.Query(t.Context(), "SELECT", nil, func(conn.Columns) error { return nil })
 			for _, err := range []error{executed, queried} {
-				if !errors.Is(err, lease.ErrUnsupported) || !errors.As(err, new(sqlstore.NotSent)) {
+				if !errors.Is(err, lease.ErrUnsupported) || !errors.As(err, new(conn.NotSent)) {
 					t.Errorf("%s, unprepared %t: %v, want %v, and nothing sent", name, unprepared, err, lease.ErrUnsupported)
 				}
 			}

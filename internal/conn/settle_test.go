@@ -1,11 +1,11 @@
-package lane_test
+package conn_test
 
 import (
 	"context"
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 func TestSettleWaitsForWhatRunsAndForNothingElse(t *testing.T) {
@@ -15,14 +15,14 @@ func TestSettleWaitsForWhatRunsAndForNothingElse(t *testing.T) {
 		go func() { r.Settle(ctx); close(settled) }()
 		return settled
 	}
-	r.wait(settle(t.Context()), "Settle of idle lanes")
+	r.wait(settle(t.Context()), "Settle of idle conns")
 
 	ctx, cancel := context.WithCancel(t.Context())
-	left := hold(lane.Acquire, "left")
+	left := hold(conn.Acquire, "left")
 	go func() { <-left.running; cancel() }()
 	r.Go(left.op)
-	r.wantIs(r.Do(ctx, left.op), lane.ErrOrphaned)
-	pending := hold(lane.Acquire, "pending")
+	r.wantIs(r.Do(ctx, left.op), conn.ErrOrphaned)
+	pending := hold(conn.Acquire, "pending")
 	r.Go(pending.op) // comes after, and is not waited for
 
 	short, enough := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -1,4 +1,4 @@
-package lane_test
+package conn_test
 
 import (
 	"context"
@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // isOne reports whether err is want and not other.
@@ -17,14 +16,14 @@ func isOne(err, want, other error) bool { return errors.Is(err, want) && !errors
 
 func TestCloseRunsWhatIsPendingAndReturnsTheConnections(t *testing.T) {
 	r := newRig(t, 2, nil)
-	busy := r.occupy(lane.Acquire, "busy")
-	keeper := r.occupy(lane.Release, "keeper")
+	busy := r.occupy(conn.Acquire, "busy")
+	keeper := r.occupy(conn.Release, "keeper")
 	for i := range 5 {
-		r.Go(quick(lane.Acquire, fmt.Sprint(i)))
+		r.Go(quick(conn.Acquire, fmt.Sprint(i)))
 	}
 	closed := make(chan struct{})
 	go func() { r.Close(); close(closed) }()
-	for r.Go(quick(lane.Acquire, "before Close")) { // until Close has shut the door
+	for r.Go(quick(conn.Acquire, "before Close")) { // until Close has shut the door
 		time.Sleep(time.Millisecond)
 	}
 	select {
@@ -53,15 +52,15 @@ func wantConnections(t *testing.T, r *rig, opened int64) {
 		t.Errorf("%d connections were opened and %d closed, want %d of each", o, c, opened)
 	}
 	if s := r.db.Stats(); s.InUse != 0 || s.OpenConnections != 0 {
-		t.Errorf("the pool has %d connections, %d in use, want none: a lane's settings must not reach the application", s.OpenConnections, s.InUse)
+		t.Errorf("the pool has %d connections, %d in use, want none: a connection's settings must not reach the application", s.OpenConnections, s.InUse)
 	}
 }
 
 func TestAClosedSetRefuses(t *testing.T) {
 	r := newRig(t, 2, nil)
 	r.Close()
-	r.wantIs(r.Do(t.Context(), quick(lane.Renew, "late")), lane.ErrClosed)
-	if r.Go(quick(lane.Release, "late")) {
+	r.wantIs(r.Do(t.Context(), quick(conn.Renew, "late")), conn.ErrClosed)
+	if r.Go(quick(conn.Release, "late")) {
 		t.Error("Go took an op after Close")
 	}
 	r.wantOrder()
@@ -70,10 +69,10 @@ func TestAClosedSetRefuses(t *testing.T) {
 
 func TestABrokenConnectionIsReplaced(t *testing.T) {
 	r := newRig(t, 1, nil)
-	broken := newOp(lane.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }})
+	broken := newOp(conn.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }})
 	r.do(broken)
 	r.wantIs(broken.Err, errBroken)
-	after := quick(lane.Acquire, "after")
+	after := quick(conn.Acquire, "after")
 	r.do(after)
 	r.wantIs(after.Err, nil)
 	if r.on("breaks") == r.on("after") {
@@ -90,17 +89,17 @@ func TestABrokenConnectionIsReplaced(t *testing.T) {
 // connect again.
 func TestAnOpThatFoundNoConnectionWasNotSent(t *testing.T) {
 	r := newRig(t, 1, nil)
-	r.do(newOp(lane.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }}))
+	r.do(newOp(conn.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }}))
 	down := errors.New("server down")
 	r.dialer.failAfter(0, down)
-	lost := quick(lane.Acquire, "no connection")
+	lost := quick(conn.Acquire, "no connection")
 	r.do(lost)
 	r.wantIs(lost.Err, down)
-	if !errors.As(lost.Err, new(sqlstore.NotSent)) {
+	if !errors.As(lost.Err, new(conn.NotSent)) {
 		t.Errorf("%v is not marked as not sent", lost.Err)
 	}
 	r.dialer.failAfter(0, nil)
-	back := quick(lane.Acquire, "back")
+	back := quick(conn.Acquire, "back")
 	r.do(back)
 	r.wantIs(back.Err, nil)
 	r.wantOrder("breaks", "back")
@@ -108,12 +107,12 @@ func TestAnOpThatFoundNoConnectionWasNotSent(t *testing.T) {
 
 func TestAConnectionWhoseSetupFailsIsClosed(t *testing.T) {
 	var fail error
-	r := newRig(t, 1, func(c *lane.Config[body]) {
-		c.Setup = func(context.Context, *sqlstore.Session) error { return fail }
+	r := newRig(t, 1, func(c *conn.Config[body]) {
+		c.Setup = func(context.Context, *conn.Session) error { return fail }
 	})
-	r.do(newOp(lane.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }}))
+	r.do(newOp(conn.Acquire, body{name: "breaks", run: func(context.Context) error { return errBroken }}))
 	fail = errNothing
-	o := quick(lane.Acquire, "no setup")
+	o := quick(conn.Acquire, "no setup")
 	r.do(o)
 	r.wantIs(o.Err, errNothing)
 	r.Close()
@@ -125,27 +124,27 @@ func TestOpenThatFailsLeavesNothingBehind(t *testing.T) {
 	r.db = sql.OpenDB(r.dialer)
 	defer r.db.Close()
 	r.dialer.failAfter(2, errNothing)
-	_, err := lane.Open(t.Context(), r.config(4))
+	_, err := conn.Open(t.Context(), r.config(4))
 	r.wantIs(err, errNothing)
 	wantConnections(t, r, 2)
 }
 
 // A pool that is too small is found by Open, and not by the first renewal.
-func TestOpenConnectsEveryLane(t *testing.T) {
+func TestOpenConnectsEveryConnection(t *testing.T) {
 	r := &rig{TB: t, dialer: &dialer{}}
 	r.db = sql.OpenDB(r.dialer)
 	defer r.db.Close()
 	r.db.SetMaxOpenConns(2)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := lane.Open(ctx, r.config(3))
+	_, err := conn.Open(ctx, r.config(3))
 	r.wantIs(err, context.DeadlineExceeded)
 	wantConnections(t, r, 2)
 }
 
-func TestAnOpHasTheTimeoutOfItsLane(t *testing.T) {
-	r := newRig(t, 1, func(c *lane.Config[body]) { c.Timeout = 50 * time.Millisecond })
-	o := newOp(lane.Acquire, body{name: "slow", run: func(ctx context.Context) error {
+func TestAnOpHasTheTimeoutOfItsConnection(t *testing.T) {
+	r := newRig(t, 1, func(c *conn.Config[body]) { c.Timeout = 50 * time.Millisecond })
+	o := newOp(conn.Acquire, body{name: "slow", run: func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}})

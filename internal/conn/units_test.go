@@ -1,10 +1,11 @@
-package sqlstore_test
+package conn_test
 
 import (
 	"math"
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -16,14 +17,14 @@ func TestTheLongestDurationStaysOne(t *testing.T) {
 	for d, want := range map[time.Duration]int64{
 		math.MaxInt64: math.MaxInt64/1000 + 1, 1: 1, 999: 1, 1000: 1, 1001: 2, time.Hour: 3600e6,
 	} {
-		if got := sqlstore.Micros(d); got != want {
+		if got := conn.Micros(d); got != want {
 			t.Errorf("Micros(%d) = %d, want %d", d, got, want)
 		}
-		if back := sqlstore.Duration(want); back < d {
+		if back := conn.Duration(want); back < d {
 			t.Errorf("Duration(%d) = %d, less than %d", want, back, d)
 		}
 	}
-	if d := sqlstore.Duration(-5); d != -5*time.Microsecond {
+	if d := conn.Duration(-5); d != -5*time.Microsecond {
 		t.Errorf("Duration(-5) = %v", d)
 	}
 }
@@ -33,7 +34,7 @@ func TestTheLongestDurationStaysOne(t *testing.T) {
 func TestALeaseThatEndedCenturiesAgoIsOver(t *testing.T) {
 	t.Parallel()
 	for _, micros := range []int64{-math.MaxInt64 / 1000, -math.MaxInt64/1000 - 1, -1000 * 366 * 24 * 3600e6, math.MinInt64} {
-		d := sqlstore.Duration(micros)
+		d := conn.Duration(micros)
 		if d > -292*365*24*time.Hour {
 			t.Errorf("Duration(%d) = %v", micros, d)
 		}

@@ -1,4 +1,4 @@
-package lane_test
+package conn_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 const (
@@ -15,18 +15,18 @@ const (
 	share = 12 // what crowded has running, and so half of it and of as many that wait
 )
 
-// crowded returns lanes with a gate, of which one acquiring lane has a batch of n that runs until
-// letGo is closed. The others are idle.
-func crowded(t *testing.T, lanes, n int) (r *rig, letGo chan struct{}) {
-	r = newRig(t, lanes, func(c *lane.Config[body]) { c.Merge, c.Gate = 512, gate })
-	stuck := make([]*held, lanes-1)
+// crowded returns connections with a gate, of which one acquiring connection has a batch of n that
+// runs until letGo is closed. The others are idle.
+func crowded(t *testing.T, conns, n int) (r *rig, letGo chan struct{}) {
+	r = newRig(t, conns, func(c *conn.Config[body]) { c.Merge, c.Gather = 512, gate })
+	stuck := make([]*held, conns-1)
 	for i := range stuck {
-		stuck[i] = r.occupy(lane.Acquire, fmt.Sprint("first ", i))
+		stuck[i] = r.occupy(conn.Acquire, fmt.Sprint("first ", i))
 	}
-	batch := hold(lane.Acquire, "held 0")
+	batch := hold(conn.Acquire, "held 0")
 	r.Go(batch.op)
 	for i := range n - 1 {
-		r.Go(quick(lane.Acquire, fmt.Sprint("held ", i+1)))
+		r.Go(quick(conn.Acquire, fmt.Sprint("held ", i+1)))
 	}
 	for _, h := range stuck {
 		close(h.letGo)
@@ -40,11 +40,11 @@ func TestInACrowdWhatComesWaitsForTheBatchThatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, letGo := crowded(t, 4, share)
 		for i := range share - 1 {
-			r.Go(quick(lane.Acquire, fmt.Sprint("next ", i)))
+			r.Go(quick(conn.Acquire, fmt.Sprint("next ", i)))
 		}
 		synctest.Wait()
 		if ran := r.order(); slices.Contains(ran, "next 0") {
-			t.Errorf("another lane has begun: %v", ran)
+			t.Errorf("another connection has begun: %v", ran)
 		}
 		close(letGo)
 		synctest.Wait()
@@ -59,13 +59,13 @@ func TestHalfOfWhatRunsAndWaitsWaitsForNoBatch(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r, letGo := crowded(t, 4, many.running)
 			for i := range many.waiting - 1 {
-				r.Go(quick(lane.Acquire, fmt.Sprint("next ", i)))
+				r.Go(quick(conn.Acquire, fmt.Sprint("next ", i)))
 			}
 			synctest.Wait()
 			if ran := r.order(); slices.Contains(ran, "next 0") {
 				t.Errorf("%d run beside %d: %v", many.waiting-1, many.running, ran)
 			}
-			r.Go(quick(lane.Acquire, "last"))
+			r.Go(quick(conn.Acquire, "last"))
 			synctest.Wait()
 			if ran := r.order(); !slices.Contains(ran, "next 0") {
 				t.Errorf("%d wait for %d: %v", many.waiting, many.running, ran)
@@ -75,14 +75,14 @@ func TestHalfOfWhatRunsAndWaitsWaitsForNoBatch(t *testing.T) {
 	}
 }
 
-// A lane that hangs holds up the first that come, for a moment, and then nothing any more.
+// A connection that hangs holds up the first that come, for a moment, and then nothing any more.
 func TestWhatIsHeldBackForLongRunsBesideTheBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, letGo := crowded(t, 4, share)
 		for i := range 3 {
 			name := fmt.Sprint("next ", i)
 			began := time.Now()
-			r.do(quick(lane.Acquire, name))
+			r.do(quick(conn.Acquire, name))
 			if took := time.Since(began); took > 10*time.Millisecond || (took > 0) != (i == 0) {
 				t.Errorf("%s was held back for %s", name, took)
 			}
@@ -95,10 +95,10 @@ func TestRenewalsAndWhatRunsAloneAreNotHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, letGo := crowded(t, 4, share)
 		began := time.Now()
-		r.do(quick(lane.Renew, "renewal"))
-		alone := quick(lane.Acquire, "alone")
+		r.do(quick(conn.Renew, "renewal"))
+		alone := quick(conn.Acquire, "alone")
 		alone.Alone = true
-		r.Go(alone) // as part of many, and not on an idle lane at once
+		r.Go(alone) // as part of many, and not on an idle connection at once
 		r.do(alone)
 		if took := time.Since(began); took > 0 {
 			t.Errorf("they took %s", took)
@@ -107,18 +107,18 @@ func TestRenewalsAndWhatRunsAloneAreNotHeldBack(t *testing.T) {
 	})
 }
 
-// What a lane runs alone may be a listing of a million rows.
+// What a connection runs alone may be a listing of a million rows.
 func TestNothingWaitsForWhatRunsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, func(c *lane.Config[body]) { c.Merge, c.Gate = 512, gate })
-		long := hold(lane.Acquire, "long")
+		r := newRig(t, 3, func(c *conn.Config[body]) { c.Merge, c.Gather = 512, gate })
+		long := hold(conn.Acquire, "long")
 		long.op.Alone = true
 		r.Go(long.op)
 		r.wait(long.running, "what runs alone")
 		began := time.Now()
-		last := quick(lane.Acquire, "last")
+		last := quick(conn.Acquire, "last")
 		for i := range 12 {
-			r.Go(quick(lane.Acquire, fmt.Sprint(i)))
+			r.Go(quick(conn.Acquire, fmt.Sprint(i)))
 		}
 		r.do(last)
 		if took := time.Since(began); took > 0 {
@@ -129,13 +129,13 @@ func TestNothingWaitsForWhatRunsAlone(t *testing.T) {
 }
 
 // Few ops run sooner side by side.
-func TestWithoutACrowdEveryIdleLaneBegins(t *testing.T) {
+func TestWithoutACrowdEveryIdleConnectionBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 4, func(c *lane.Config[body]) { c.Merge, c.Gate = 512, gate })
+		r := newRig(t, 4, func(c *conn.Config[body]) { c.Merge, c.Gather = 512, gate })
 		began := time.Now()
 		all := make([]*held, 3)
 		for i := range all {
-			all[i] = r.occupy(lane.Acquire, fmt.Sprint(i))
+			all[i] = r.occupy(conn.Acquire, fmt.Sprint(i))
 		}
 		if took := time.Since(began); took > 0 {
 			t.Errorf("the third began after %s", took)

@@ -1,8 +1,7 @@
-package sqlstore
+package conn
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"strings"
@@ -67,33 +66,12 @@ func (a *Arg) value() any {
 	return a.Value
 }
 
-// AskRow is QueryRow for parameters that need no allocation.
-func (s *Session) AskRow(ctx context.Context, query string, args []Arg, dest ...any) error {
-	s.job.begin(ctx, query, s.job.scanFirst)
-	if s.Wire != nil {
-		s.job.puts = append(s.job.puts[:0], args...)
-	} else {
-		s.job.args = make([]driver.NamedValue, len(args))
-		for i := range args {
-			s.job.args[i] = driver.NamedValue{Ordinal: i + 1, Value: args[i].value()}
-		}
-	}
-	s.job.dest = dest
-	if err := s.run(); err != nil {
-		return err
-	}
-	if s.job.dest != nil {
-		return sql.ErrNoRows
-	}
-	return nil
-}
-
 // runWired runs the session's job on its wire.
 func (s *Session) runWired(c any) error {
 	j := &s.job
-	st, err := s.prepared(c)
+	st, err := s.prepared(j.ctx, c, j.query)
 	if err == nil {
-		err = s.Wire.Put(st.plan, j.puts)
+		err = s.Wire.Put(st.plan, j.args)
 	}
 	if err != nil {
 		s.Wire.Forget()
@@ -120,22 +98,12 @@ func (s *Session) runWired(c any) error {
 func (s *Session) Pipe(ctx context.Context, n int, statement func(i int) (query string, args []Arg),
 	scan func(i int, row Columns) error,
 ) error {
-	var failed error
 	if s.Sent != nil {
 		s.Sent.Add(int64(n))
 	}
-	raw := s.conn.Raw(func(c any) error {
-		if failed = s.pipe(ctx, c, n, statement, scan); errors.Is(failed, driver.ErrBadConn) {
-			return driver.ErrBadConn
-		}
-		return nil
-	})
-	s.job.ctx = nil
-	switch {
-	case failed != nil:
-		return failed
-	case raw != nil:
-		return raw
+	err := s.conn.Raw(func(c any) error { return s.pipe(ctx, c, n, statement, scan) })
+	if err != nil {
+		return err
 	}
 	return s.acknowledged(ctx)
 }
@@ -165,8 +133,7 @@ func (s *Session) put(ctx context.Context, c any, n int, statement func(i int) (
 	grants, relaxing := false, 0
 	for i := range n {
 		query, args := statement(i)
-		s.job.begin(ctx, query, nil)
-		st, err := s.prepared(c)
+		st, err := s.prepared(ctx, c, query)
 		if err == nil {
 			err = s.Wire.Put(st.plan, args)
 		}

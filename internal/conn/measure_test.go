@@ -1,25 +1,25 @@
-package lane_test
+package conn_test
 
 import (
 	"context"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/lane"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/seam"
 )
 
-// What the lanes do is measured without asking them: they may hang.
+// What the connections do is measured without asking them: they may hang.
 func TestASetMeasuresItself(t *testing.T) {
-	r := newRig(t, 2, func(c *lane.Config[body]) { c.Merge = 8 })
+	r := newRig(t, 2, func(c *conn.Config[body]) { c.Merge = 8 })
 	if m := r.Measure(); m != (seam.Measures{Lanes: 2}) {
 		t.Errorf("at rest: %+v", m)
 	}
-	acquiring, keeping := r.occupy(lane.Acquire, "acquiring"), r.occupy(lane.Release, "keeping")
+	acquiring, keeping := r.occupy(conn.Acquire, "acquiring"), r.occupy(conn.Release, "keeping")
 	if m := r.Measure(); m != (seam.Measures{Lanes: 2, Busy: 2, Batches: 2, Requests: 2}) {
 		t.Errorf("with two ops that run: %+v", m)
 	}
-	r.Go(quick(lane.Release, "r0"))
-	last := quick(lane.Release, "r1")
+	r.Go(quick(conn.Release, "r0"))
+	last := quick(conn.Release, "r1")
 	r.Go(last)
 	close(keeping.letGo)
 	r.do(last)
@@ -35,14 +35,14 @@ func TestASetMeasuresItself(t *testing.T) {
 func TestADiscardedConnectionIsNotOpen(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.dialer.failAfter(0, errNothing)
-	bad := quick(lane.Acquire, "breaks the connection")
+	bad := quick(conn.Acquire, "breaks the connection")
 	bad.Body.run = func(context.Context) error { return errBroken }
-	r.do(bad) // it is answered before its lane is idle
+	r.do(bad) // it is answered before its connection is idle
 	if m := r.Measure(); m.Lanes != 0 {
 		t.Errorf("after the loss of the only connection: %+v", m)
 	}
 	r.dialer.failAfter(0, nil)
-	r.do(quick(lane.Acquire, "next"))
+	r.do(quick(conn.Acquire, "next"))
 	if m := r.Measure(); m.Lanes != 1 {
 		t.Errorf("after the next: %+v", m)
 	}

@@ -1,4 +1,4 @@
-package sqlstore
+package conn
 
 import (
 	"errors"
@@ -27,7 +27,8 @@ func TestNothingIsGrantedWithoutAnEra(t *testing.T) {
 // Within the bounds no function is asked: outside of them it decides, also if they move later.
 func TestASessionGrantsWithinItsBounds(t *testing.T) {
 	refused := errors.New("refused")
-	s := &Session{Bounds: new(EraBounds)}
+	s := &Session{}
+	s.Bounds = new(EraBounds)
 	s.GrantIn(5, "5", func(int64) error { return refused })
 	for _, c := range []struct {
 		first, last int64

@@ -1,12 +1,10 @@
-package lane
+package conn
 
 import (
 	"context"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // Kind orders what is pending: a lower kind goes first.
@@ -27,14 +25,14 @@ type Op[T any] struct {
 	Kind Kind
 	Body T
 	// Run executes the op by itself. Its error becomes Err.
-	Run func(ctx context.Context, s *sqlstore.Session, op *Op[T]) error
+	Run func(ctx context.Context, s *Session, op *Op[T]) error
 	// Alone keeps the op out of batches.
 	Alone bool
 	// Until is when its caller stops waiting for it; the zero value means never. A context with
 	// this deadline would do the same and cost every call six allocations.
 	Until time.Time
-	// Patience is how long it may take on its lane, if that is more than Config.Timeout: one that
-	// waits for a row must wait until the server says that it is locked.
+	// Patience is how long it may take on its connection, if that is more than Config.Timeout: one
+	// that waits for a row must wait until the server says that it is locked.
 	Patience time.Duration
 	// Err is why it failed; valid once Do has returned nil.
 	Err error
@@ -56,19 +54,19 @@ const (
 )
 
 // NewOp returns an op to give to Do.
-func NewOp[T any](kind Kind, body T, run func(context.Context, *sqlstore.Session, *Op[T]) error) *Op[T] {
+func NewOp[T any](kind Kind, body T, run func(context.Context, *Session, *Op[T]) error) *Op[T] {
 	return &Op[T]{Kind: kind, Body: body, Run: run, done: make(chan struct{}, 1)}
 }
 
 // Recycle prepares an op, whose Do has returned nil, for another Do, and for a Run that its user
-// sets. No lane has it any more.
+// sets. No connection has it any more.
 func (op *Op[T]) Recycle(kind Kind, body T) {
 	op.Kind, op.Body, op.Err = kind, body, nil
 	op.Alone, op.begun, op.again, op.Until = false, false, false, time.Time{}
 	op.state.Store(pending)
 }
 
-// start claims the op for a lane; false if its caller has withdrawn it.
+// start claims the op for a connection; false if its caller has withdrawn it.
 func (op *Op[T]) start() bool { return op.state.CompareAndSwap(pending, running) }
 
 // finish notifies the caller, if it has not left.
@@ -100,7 +98,7 @@ func (op *Op[T]) abandon() uint32 {
 	return finished
 }
 
-// alarms are stopped timers for reuse, so that a caller that waits for a lane allocates none.
+// alarms are stopped timers for reuse, so that a caller that waits for a connection allocates none.
 var alarms = sync.Pool{New: func() any {
 	t := time.NewTimer(time.Hour)
 	t.Stop()

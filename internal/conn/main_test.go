@@ -1,4 +1,4 @@
-package lane_test
+package conn_test
 
 import (
 	"testing"
