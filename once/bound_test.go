@@ -13,9 +13,9 @@ import (
 	"github.com/rowlockdb/rowlock/once"
 )
 
-// A call's ctx and 2 s, and what a busy machine is late: whatever the server leaves unanswered, and from then on for ever. The
-// hole swallows the operation's own request or reply without closing anything, as a firewall does
-// that has forgotten the connection.
+// A call's ctx and 2 s, and what a busy machine is late: whatever the server leaves unanswered, and
+// from then on for ever. The hole swallows the operation's own request or reply without closing
+// anything, as a firewall does that has forgotten the connection.
 func TestDoOutlastsItsContextByAMomentWhateverIsNotAnswered(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some 10 s")
