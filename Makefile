@@ -28,6 +28,8 @@ unwatched    := modernc.org/sqlite/lib modernc.org/libc modernc.org/memory regex
 race         := -race $(patsubst %,-gcflags=%=-race=false,$(unwatched))
 # Tests on servers wait for most of their time, so that two cores run more than two of them.
 at_once      := -p 3 -parallel 4
+# The last packages of the last modules take minutes, and begin first: nothing runs beside what is last.
+first        := ./cmd/rowlock ./paxosbridge/etcd
 comma        := ,
 space        := $(subst ,, )
 
@@ -43,7 +45,7 @@ test: ## every test, on real servers started for it, with the race detector; wha
 	ROWLOCK_TEST_PROMETHEUS=$$(scripts/prometheus || true) \
 	$(test_servers) $(with_languages) sh -c '\
 		scripts/explore -p 3 -parallel 8 -shuffle=on && \
-		exec go test $(race) $(at_once) -vet=off -shuffle=on -timeout 60m $(packages)' && \
+		exec go test $(race) $(at_once) -vet=off -shuffle=on -timeout 60m $(first) $(packages)' && \
 	scripts/stamp-tested "$${dirty:+changed on top of }$$began"
 
 test-quick: ## the tests that need nothing but Go
