@@ -1,17 +1,17 @@
 package rowlock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/reaper"
+	"github.com/rowlockdb/rowlock/watchdog"
 )
 
 // TryLock gets the lock on key if it is free, and otherwise returns a *HeldError at once. It writes
@@ -146,29 +146,6 @@ func (c *Client) Do(
 	return f(ctx, l)
 }
 
-// call is one call for one or more keys, and what it has got.
-type call struct {
-	request
-	wait  bool // for keys that are held
-	holds []*hold
-	made  int               // holds, those included that ended at once
-	each  []context.Context // of the calls that the holds are for, if these are several
-
-	key  [1]string // room for Keys and holds, because most calls lock one key
-	hold [1]*hold
-}
-
-// newCall returns a call without options.
-func (c *Client) newCall(wait bool, keys ...string) *call {
-	got := &call{wait: wait}
-	got.Keys, got.holds = append(got.key[:0], keys...), got.hold[:0]
-	got.Want = queue.Want{TTL: c.cfg.TTL, Note: c.unnoted, Priority: 5}
-	got.margin, got.every = c.cfg.Margin, c.cfg.RenewEvery
-	got.maxHold, got.maxIdle = c.cfg.MaxHold, c.cfg.MaxIdle
-	got.space = c.space
-	return got
-}
-
 // take gets the one lock that a call is for.
 func (c *Client) take(ctx context.Context, got *call, opts []Option) (*Lock, error) {
 	if err := c.check(ctx, got, opts); err != nil {
@@ -197,133 +174,6 @@ func (c *Client) any(ctx context.Context, keys []string, opts []Option, wait boo
 	got := c.newCall(wait, keys...)
 	got.Any, got.N = true, 1
 	return c.take(ctx, got, opts)
-}
-
-// reenter returns handles of the locks that the calls above hold, and leaves the other keys to got.
-// Without Reentrant such a key is a deadlock: the call would wait for itself. A call for any of the
-// keys gets a handle of the first that they hold alone, and waits for none that they hold.
-func (c *Client) reenter(ctx context.Context, above *chain, got *call) ([]*Lock, error) {
-	var locks []*Lock
-	var rest []string
-	var refused error // of the first key that cannot be waited for
-	for _, key := range got.Keys {
-		l, err := above.find(c.tables, key).enter(ctx, got)
-		switch {
-		case got.Any && (errors.Is(err, ErrUpgrade) || errors.Is(err, ErrDeadlock)):
-			refused = cmp.Or(refused, err)
-		case err != nil:
-			for _, l := range locks {
-				_ = l.Unlock(ctx)
-			}
-			return nil, err
-		case l == nil:
-			rest = append(rest, key)
-		default:
-			locks = append(locks, l)
-			if got.Any {
-				return locks, nil
-			}
-		}
-	}
-	if len(rest) == 0 && refused != nil {
-		return nil, refused
-	}
-	got.Keys = rest
-	return locks, nil
-}
-
-// enter returns another handle of the hold, with the values of ctx. It returns nil without a hold,
-// or if it is over.
-func (h *hold) enter(ctx context.Context, got *call) (*Lock, error) {
-	if h == nil {
-		return nil, nil
-	}
-	if err := h.lockAnswered(ctx); err != nil {
-		return nil, err
-	}
-	defer h.mu.Unlock()
-	switch {
-	case h.phase != live:
-		return nil, nil
-	case h.lease.Shared && !got.Want.Shared:
-		return nil, fmt.Errorf("%w: this call's ctx shares %q with token %d, and two readers that did so "+
-			"would wait for each other: unlock it first, or Lock and then Downgrade",
-			ErrUpgrade, h.lease.Key, h.lease.Token)
-	case !got.reentrant:
-		return nil, &DeadlockError{Key: h.lease.Key, Token: h.lease.Token, Where: h.where()}
-	}
-	if err := h.differs(&got.request); err != nil {
-		return nil, err
-	}
-	n := &nested{}
-	n.ctx, n.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	if h.nested == nil {
-		h.nested = make(map[*nested]struct{})
-	}
-	h.nested[n] = struct{}{}
-	h.handles++
-	return newLock(h, n), nil
-}
-
-// elect returns what takes a lock of the client's own.
-func (c *Client) elect(key, note string) reaper.Elect {
-	return func(ctx context.Context) (context.Context, func(), error) {
-		got := c.newCall(false, key)
-		got.maxHold, got.maxIdle, got.Want.Quiet = 0, 0, true
-		got.note(note)
-		if err := c.get(ctx, got); err != nil {
-			return nil, nil, err
-		}
-		l := newLock(got.holds[0], nil)
-		return l.Context(), func() { _ = l.Unlock(context.WithoutCancel(ctx)) }, nil
-	}
-}
-
-// check refuses a call before anything is sent.
-func (c *Client) check(ctx context.Context, got *call, opts []Option) error {
-	if ctx == nil {
-		return isnil.Context("lock", ctx)
-	}
-	if c.isClosed() {
-		return queue.Closed(got.Keys)
-	}
-	var err error
-	if len(opts) > 0 {
-		err = got.apply(opts)
-	}
-	for i, key := range got.Keys {
-		if bad := lease.CheckKey(key); bad != nil {
-			return bad
-		}
-		if got.space != nil {
-			got.Keys[i] = got.space.Full(key)
-			if bad := lease.CheckKey(got.Keys[i]); bad != nil {
-				return bad
-			}
-		}
-	}
-	if c.cfg.Hooks.Waiting != nil || got.onWait != nil {
-		got.Want.Show = c.show(ctx, got.onWait)
-	}
-	if err == nil && got.Want.Shared {
-		err = c.store.Shares()
-	}
-	return err
-}
-
-// show is what a waiting call tells its position to.
-func (c *Client) show(
-	ctx context.Context, onWait func(Waiting),
-) func(string, queue.Position) {
-	hook := c.cfg.Hooks.Waiting
-	return func(key string, p queue.Position) {
-		if hook != nil {
-			hook(ctx, key, Waiting(p))
-		}
-		if onWait != nil {
-			onWait(Waiting(p))
-		}
-	}
 }
 
 // get gets all keys of a call. Of a part it keeps nothing, nor if a hook panics.
@@ -358,28 +208,6 @@ func (c *Client) get(ctx context.Context, got *call) (err error) {
 func (c *Client) discard(ctx context.Context, holds []*hold) {
 	c.release(c.returns.Within(ctx), ctx, partings(holds), false)
 }
-
-// enter has the call count in its namespace, which most calls have not.
-func (got *call) enter() error {
-	err := got.space.Hold(got.wanted())
-	if err == nil && got.wait {
-		if err = got.space.Wait(); err != nil {
-			got.space.Free(got.wanted())
-		}
-	}
-	return err
-}
-
-// leave has only its locks count, until they end.
-func (got *call) leave() {
-	if got.wait {
-		got.space.Go()
-	}
-	got.space.Free(got.wanted() - got.made)
-}
-
-// wanted is how many locks the call is for.
-func (got *call) wanted() int { return cmp.Or(got.N, len(got.Keys)) }
 
 // try asks once.
 func (c *Client) try(ctx context.Context, got *call) (err error) {
@@ -465,4 +293,51 @@ func (c *Client) hold(ctx context.Context, got *call, g queue.Grants, began time
 		h.acquired(ctx, began, g.HandedOver)
 	}
 	return nil
+}
+
+// elect returns what takes a lock of the client's own.
+func (c *Client) elect(key, note string) reaper.Elect {
+	return func(ctx context.Context) (context.Context, func(), error) {
+		got := c.newCall(false, key)
+		got.maxHold, got.maxIdle, got.Want.Quiet = 0, 0, true
+		got.note(note)
+		if err := c.get(ctx, got); err != nil {
+			return nil, nil, err
+		}
+		l := newLock(got.holds[0], nil)
+		return l.Context(), func() { _ = l.Unlock(context.WithoutCancel(ctx)) }, nil
+	}
+}
+
+// newHold makes a hold of grant i.
+func newHold(ctx context.Context, k *keeper, g queue.Grants, i int, r *request) *hold {
+	h := &hold{k: k, since: g.Sent, state: state{handles: 1}}
+	if k.cfg.Hooks.Acquired != nil {
+		h.endHook = new(func())
+	}
+	answer := &g.Each[i].Answer
+	h.terms = terms{
+		maxIdle: r.maxIdle, space: r.space, note: r.Want.Note, doubtful: answer.Doubtful,
+		slot: r.Within != nil, slotOf: answer.Generation,
+	}
+	if r.minHold > 0 {
+		h.minHold, h.late = r.minHold, time.Since(g.Sent)
+	}
+	if k.cfg.Debug {
+		h.taken = make([]uintptr, 32)
+		h.taken = h.taken[:runtime.Callers(2, h.taken)]
+	}
+	h.ctx = chain{held: h, up: chainOf(ctx)}
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx) // the lock must not end with the call that happened to get it
+	}
+	h.ctx.Context, h.cancel = context.WithCancelCause(ctx)
+	h.lease = watchdog.Held{
+		Lease: g.Lease(i), TTL: r.Want.TTL, Margin: r.margin, Every: r.every, End: h.ended,
+		Context: &h.ctx, Quiet: r.Want.Quiet,
+	}
+	if r.maxHold > 0 {
+		h.lease.Until = g.Sent.Add(r.maxHold)
+	}
+	return h
 }

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"runtime"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -27,12 +27,6 @@ type Lock struct {
 	h      *hold
 	nested *nested // of a Reentrant call; nil for the call that was granted the lease
 	closed bool    // by Unlock; guarded by the hold's mutex
-}
-
-// nested is the context of a Reentrant call's handle.
-type nested struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
 }
 
 // newLock returns a handle of h, which counts it already. The idle time counts from the first:
@@ -161,70 +155,6 @@ func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
 	return err
 }
 
-// Downgrade lets readers in: the lock becomes one that RLock might have given, with the same token
-// and context, and no writer comes between. It returns nil if the lock is shared already.
-//
-// Its error is that of the lock's end if it is over, ErrConfig if Reentrant calls hold it too,
-// because they count on holding it alone, and ErrUnsupported if the store's keys cannot be shared.
-// After ErrBusy, as inside a transaction of its own that has fenced the lock, nothing has changed.
-// After ErrUnknown the lock is lost.
-//
-// The lock goes on to end as ever while the call is under way: at its deadline, by MaxHold, by
-// Unlock or by Close, which also end the call. Fence, UnlockTx and Reentrant calls wait for it.
-func (l *Lock) Downgrade(ctx context.Context) error {
-	err := isnil.Context("Downgrade", ctx)
-	if err == nil {
-		err = l.h.k.store.Shares()
-	}
-	if err != nil {
-		return err
-	}
-	if !l.h.k.calls.Enter() { // Close waits for this call, or has ended the lock
-		return l.afterwards()
-	}
-	defer l.h.k.calls.Leave()
-	due, err := l.beginDowngrade(ctx)
-	if err != nil || !due {
-		return err
-	}
-	ctx, cancel := context.WithDeadline(ctx, l.Deadline())
-	defer cancel()
-	defer context.AfterFunc(l.Context(), cancel)()
-	req := lease.RenewRequest{Lease: l.h.id(), TTL: l.h.lease.TTL}
-	sent := time.Now()
-	answer := l.h.k.store.Downgrade(ctx, []lease.RenewRequest{req})[0]
-	return l.h.downgraded(answer, sent)
-}
-
-// beginDowngrade has the watchdog renew the lock no more, but watch it, until downgraded is called.
-// It reports false if the lock is shared already.
-func (l *Lock) beginDowngrade(ctx context.Context) (due bool, err error) {
-	h := l.h
-	if err := h.lockAnswered(ctx); err != nil {
-		return false, err
-	}
-	var over bool
-	switch {
-	case l.closed || h.phase != live:
-		over = true
-	case h.lease.Shared:
-	case h.handles > 1:
-		err = fmt.Errorf("%w: Downgrade of %q: %d handles of Reentrant calls hold it; unlock the others first",
-			lease.ErrConfig, h.lease.Key, h.handles)
-	case !h.k.dog.Pause(&h.lease):
-		over = true // the watchdog ends it at this very moment
-	default:
-		due = true
-		h.step(onDowngrade)
-		h.answered = make(chan struct{})
-	}
-	h.mu.Unlock()
-	if over {
-		err = l.afterwards()
-	}
-	return due, err
-}
-
 // afterwards is the error of a call on a handle that has ended, or is about to.
 func (l *Lock) afterwards() error {
 	<-l.Context().Done()
@@ -296,47 +226,113 @@ func (l *Lock) refuses(ctx context.Context, what string, tx lease.Runner) error 
 	}
 }
 
-// chain is a context that knows which locks the calls above it hold. It is a list, from the lock
-// that was taken last to the first.
-type chain struct {
-	context.Context
-	held *hold
-	up   *chain
-}
-
-type chainKey struct{}
-
-// Value returns the chain itself by the key of this package.
-func (c *chain) Value(key any) any {
-	if key == (chainKey{}) {
-		return c
+// Downgrade lets readers in: the lock becomes one that RLock might have given, with the same token
+// and context, and no writer comes between. It returns nil if the lock is shared already.
+//
+// Its error is that of the lock's end if it is over, ErrConfig if Reentrant calls hold it too,
+// because they count on holding it alone, and ErrUnsupported if the store's keys cannot be shared.
+// After ErrBusy, as inside a transaction of its own that has fenced the lock, nothing has changed.
+// After ErrUnknown the lock is lost.
+//
+// The lock goes on to end as ever while the call is under way: at its deadline, by MaxHold, by
+// Unlock or by Close, which also end the call. Fence, UnlockTx and Reentrant calls wait for it.
+func (l *Lock) Downgrade(ctx context.Context) error {
+	if err := cmp.Or(isnil.Context("Downgrade", ctx), l.h.k.store.Shares()); err != nil {
+		return err
 	}
-	return c.Context.Value(key)
+	if !l.h.k.calls.Enter() { // Close waits for this call, or has ended the lock
+		return l.afterwards()
+	}
+	defer l.h.k.calls.Leave()
+	due, err := l.beginDowngrade(ctx)
+	if err != nil || !due {
+		return err
+	}
+	ctx, cancel := context.WithDeadline(ctx, l.Deadline())
+	defer cancel()
+	defer context.AfterFunc(l.Context(), cancel)()
+	req := lease.RenewRequest{Lease: l.h.id(), TTL: l.h.lease.TTL}
+	sent := time.Now()
+	answer := l.h.k.store.Downgrade(ctx, []lease.RenewRequest{req})[0]
+	return l.h.downgraded(answer, sent)
 }
 
-func chainOf(ctx context.Context) *chain {
-	c, _ := ctx.Value(chainKey{}).(*chain)
-	return c
+// beginDowngrade has the watchdog renew the lock no more, but watch it, until downgraded is called.
+// It reports false if the lock is shared already.
+func (l *Lock) beginDowngrade(ctx context.Context) (due bool, err error) {
+	h := l.h
+	if err := h.lockAnswered(ctx); err != nil {
+		return false, err
+	}
+	var over bool
+	switch {
+	case l.closed || h.phase != live:
+		over = true
+	case h.lease.Shared:
+	case h.handles > 1:
+		err = fmt.Errorf("%w: Downgrade of %q: %d handles of Reentrant calls hold it; unlock the others first",
+			lease.ErrConfig, h.lease.Key, h.handles)
+	case !h.k.dog.Pause(&h.lease):
+		over = true // the watchdog ends it at this very moment
+	default:
+		due = true
+		h.step(onDowngrade)
+		h.answered = make(chan struct{})
+	}
+	h.mu.Unlock()
+	if over {
+		err = l.afterwards()
+	}
+	return due, err
 }
 
-// in yields the holds in these tables that are not over, the last one that was taken first.
-func (c *chain) in(tables any) iter.Seq[*hold] {
-	return func(yield func(*hold) bool) {
-		for at := c; at != nil; at = at.up {
-			h := at.held
-			if h.k.tables == tables && h.why() == nil && !yield(h) {
-				return
-			}
+// downgraded notes what became of a Downgrade, and returns its error. The lock may have ended
+// meanwhile: then its lease is given away as what it is now. If that was done before, without
+// knowing, the orphan cleaner releases what there may be.
+func (h *hold) downgraded(a lease.Renewed, sent time.Time) error {
+	e, err := onAsBefore, a.Err
+	switch {
+	case errors.Is(err, lease.ErrUnknown):
+		e = onUnknown
+	case err == nil && a.Outcome == lease.Extended:
+		e = onShared
+	case err == nil:
+		err = fmt.Errorf("%w: %q, with token %d", ErrLost, h.lease.Key, h.lease.Token)
+	}
+	h.mu.Lock()
+	was, ends := h.phase, false
+	to := h.step(e)
+	close(h.answered)
+	h.answered = nil
+	switch {
+	case was != downgrading && e == onShared:
+		h.k.dog.Share(&h.lease)
+	case was != downgrading:
+	case e == onUnknown:
+		ends = true
+		h.cut(ErrLost)
+	default:
+		if e == onShared || a.Err != nil {
+			err = cmp.Or(h.k.dog.Resume(&h.lease, e == onShared, sent), a.Err)
+		}
+		if errors.Is(err, ErrLost) || errors.Is(err, ErrMaxHold) || errors.Is(err, ErrIdle) {
+			ends = h.endWith(err, onEnd)
 		}
 	}
-}
-
-// find returns the hold of key in these tables, or nil.
-func (c *chain) find(tables any, key string) *hold {
-	for h := range c.in(tables) {
-		if h.lease.Key == key {
-			return h
-		}
+	l, cause := h.lease.Lease, h.cause
+	unclaimed := h.phase == unclear && !errors.Is(cause, ErrUnlocked) // else Unlock or Close claims it
+	h.mu.Unlock()
+	if to == toCleaner {
+		h.k.orphans.AddLeases(queue.Forms(l)...)
 	}
-	return nil
+	if ends {
+		h.wasLost(cause)
+	}
+	if unclaimed {
+		h.k.release(h.k.returns.Within(context.Background()), nil, partings([]*hold{h}), true)
+	}
+	if was != downgrading {
+		return cmp.Or(h.afterwards(), error(ErrUnlocked))
+	}
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sort"
 	"time"
@@ -14,9 +13,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/lease"
 )
-
-// maxTogether is how many keys can be locked together: as many as fit into one statement.
-const maxTogether = 512
 
 // TryLockAll gets the locks on all keys if all are free, in one statement, and otherwise none: then
 // the error is a *HeldError, or several joined in key order, of every key that is known to be held.
@@ -55,19 +51,6 @@ func (c *Client) RLockAll(ctx context.Context, keys []string, opts ...Option) (*
 // may for a moment find a key shared that its asker does not keep.
 func (c *Client) TryRLockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
 	return c.all(ctx, keys, sharing(opts), false)
-}
-
-// eachOnce returns the keys in order, each once, or an error if there are none or too many.
-func eachOnce(keys []string, how, cure string) ([]string, error) {
-	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
-	switch n := len(keys); {
-	case n == 0:
-		return nil, fmt.Errorf("%w: no keys to lock; name at least one", lease.ErrConfig)
-	case n > maxTogether:
-		return nil, fmt.Errorf("%w: %d keys to lock %s; at most %d are allowed: %s",
-			lease.ErrConfig, n, how, maxTogether, cure)
-	}
-	return keys, nil
 }
 
 func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait bool) (*Locks, error) {

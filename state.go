@@ -1,6 +1,11 @@
 package rowlock
 
-import "sync"
+import (
+	"context"
+	"sync"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
 
 // A lock lives as follows. Each arrow is one step under the mutex of its state. Behind a colon
 // stands where the lease goes.
@@ -113,7 +118,7 @@ type state struct {
 	answered chan struct{}        // closed when the Downgrade at the store is; nil without one
 	handles  int                  // that were not unlocked; the lock ends with the last
 	nested   map[*nested]struct{} // of the handles but the first
-	tx       Tx                   // that last fenced the lock, if any
+	tx       lease.Tx             // that last fenced the lock, if any
 	demanded bool                 // by the others of a cycle that a call above this hold has ended
 	endHook  *func()              // the hook of an end before Hooks.Acquired has returned; else nil
 }
@@ -132,4 +137,10 @@ func (s *state) why() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cause
+}
+
+// nested is the context of a Reentrant call's handle.
+type nested struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 }

@@ -1,21 +1,17 @@
 package rowlock
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/internal/seam"
-	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Unlock releases the lock and ends its context with ErrUnlocked. It works with a canceled ctx, as
@@ -116,142 +112,6 @@ func (l *Lock) leak() {
 			defer h.k.calls.Leave()
 			h.k.release(h.k.returns.Within(context.Background()), nil, partings([]*hold{h}), true)
 		}()
-	}
-}
-
-// leaked tells of a lock that was forgotten.
-func (h *hold) leaked() {
-	age := time.Since(h.since)
-	h.k.counts.leaks.Add(1)
-	h.k.cfg.Logger.LogAttrs(&h.ctx, slog.LevelWarn,
-		"rowlock: a lock was forgotten: its handle is garbage, and Unlock was not called; releasing it",
-		slog.String("key", h.lease.Key), slog.Int64("token", h.lease.Token),
-		slog.Duration("age", age), slog.String("taken", h.where()))
-	if leaked := h.k.cfg.Hooks.Leaked; leaked != nil {
-		leaked(&h.ctx, h.lease.Key, h.lease.Token, age, h.where())
-	}
-}
-
-// lockAnswered locks the mutex at a moment when no Downgrade is under way. After an error it has
-// not locked it.
-func (h *hold) lockAnswered(ctx context.Context) error {
-	for {
-		h.mu.Lock()
-		answered := h.answered
-		if answered == nil {
-			return nil
-		}
-		h.mu.Unlock()
-		select {
-		case <-answered:
-		case <-ctx.Done():
-			return fmt.Errorf("rowlock: %q: its Downgrade is under way: %w", h.lease.Key, ctx.Err())
-		}
-	}
-}
-
-// changes reports whether the lease is another than it was, or is about to be.
-func (h *hold) changes(was lease.Lease) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.answered != nil || h.lease.Lease != was
-}
-
-// end ends the lock by e. It reports false if the lock was over already.
-func (h *hold) end(cause error, e event) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.endWith(cause, e)
-}
-
-// endWith is end for a caller that has the mutex.
-func (h *hold) endWith(cause error, e event) bool {
-	if h.step(e) == nowhere {
-		return false
-	}
-	h.cut(cause)
-	return true
-}
-
-// cut ends what an end ends on our side: no renewal is sent after it, and the contexts of all
-// handles end. The caller has the mutex and has made the step, so that a call which finds the lock
-// over may give the lease away.
-func (h *hold) cut(cause error) {
-	h.cause = cause
-	h.k.dog.Drop(&h.lease)
-	h.cancel(cause)
-	for n := range h.nested {
-		n.cancel(cause)
-	}
-	if h.space != nil {
-		h.space.Free(1)
-	}
-}
-
-// downgraded notes what became of a Downgrade, and returns its error. The lock may have ended
-// meanwhile: then its lease is given away as what it is now. If that was done before, without
-// knowing, the orphan cleaner releases what there may be.
-func (h *hold) downgraded(a lease.Renewed, sent time.Time) error {
-	e, err := onAsBefore, a.Err
-	switch {
-	case errors.Is(err, lease.ErrUnknown):
-		e = onUnknown
-	case err == nil && a.Outcome == lease.Extended:
-		e = onShared
-	case err == nil:
-		err = fmt.Errorf("%w: %q, with token %d", ErrLost, h.lease.Key, h.lease.Token)
-	}
-	h.mu.Lock()
-	was, ends := h.phase, false
-	to := h.step(e)
-	close(h.answered)
-	h.answered = nil
-	switch {
-	case was != downgrading && e == onShared:
-		h.k.dog.Share(&h.lease)
-	case was != downgrading:
-	case e == onUnknown:
-		ends = true
-		h.cut(ErrLost)
-	default:
-		if e == onShared || a.Err != nil {
-			err = cmp.Or(h.k.dog.Resume(&h.lease, e == onShared, sent), a.Err)
-		}
-		if errors.Is(err, ErrLost) || errors.Is(err, ErrMaxHold) || errors.Is(err, ErrIdle) {
-			ends = h.endWith(err, onEnd)
-		}
-	}
-	l, cause := h.lease.Lease, h.cause
-	unclaimed := h.phase == unclear && !errors.Is(cause, ErrUnlocked) // else Unlock or Close claims it
-	h.mu.Unlock()
-	if to == toCleaner {
-		h.k.orphans.AddLeases(queue.Forms(l)...)
-	}
-	if ends {
-		h.wasLost(cause)
-	}
-	if unclaimed {
-		h.k.release(h.k.returns.Within(context.Background()), nil, partings([]*hold{h}), true)
-	}
-	if was != downgrading {
-		return cmp.Or(h.afterwards(), error(ErrUnlocked))
-	}
-	return err
-}
-
-// downgradeGrace is how long what ends a lock waits for a Downgrade that is under way. The end of
-// the lock has ended that call's ctx.
-const downgradeGrace = seam.Timeout / 4
-
-// awaitAnswers waits until it is known what the leases are. It waits once, whatever hangs.
-func awaitAnswers(ctx context.Context, parts []parting) {
-	ctx, cancel := context.WithTimeout(ctx, downgradeGrace)
-	defer cancel()
-	for i := range parts {
-		if parts[i].h.lockAnswered(ctx) != nil {
-			return
-		}
-		parts[i].h.mu.Unlock()
 	}
 }
 
@@ -413,28 +273,21 @@ func (p *parting) answer(caller context.Context) error {
 	return a.Err
 }
 
-// unlockFailed tells of a row that may still be locked.
-func (h *hold) unlockFailed(caller context.Context, err error) {
-	if h.lease.Quiet {
-		return
-	}
-	h.k.counts.unlockFailed.Add(1)
-	if ctx, hooks := h.told(caller); hooks.UnlockFailed != nil {
-		hooks.UnlockFailed(ctx, h.lease.Key, h.lease.Token, err)
+// awaitAnswers waits until it is known what the leases are. It waits once, whatever hangs.
+func awaitAnswers(ctx context.Context, parts []parting) {
+	ctx, cancel := context.WithTimeout(ctx, downgradeGrace)
+	defer cancel()
+	for i := range parts {
+		if parts[i].h.lockAnswered(ctx) != nil {
+			return
+		}
+		parts[i].h.mu.Unlock()
 	}
 }
 
-// afterwards answers an Unlock that came too late, or that another one was faster than.
-func (h *hold) afterwards() error {
-	cause := h.why()
-	if cause != nil && !errors.Is(cause, ErrUnlocked) {
-		return fmt.Errorf("%w: %q", cause, h.lease.Key)
-	}
-	if cause != nil && h.wasLeaving() {
-		return nil // UnlockTx did it
-	}
-	return fmt.Errorf("%w: %q was released already", ErrUnlocked, h.lease.Key)
-}
+// downgradeGrace is how long what ends a lock waits for a Downgrade that is under way. The end of
+// the lock has ended that call's ctx.
+const downgradeGrace = seam.Timeout / 4
 
 // isOpen reports whether tx, which was the last to fence the lock, is certainly open. It sends
 // nothing: a *sql.Tx, and what embeds one, knows by itself whether Commit or Rollback was called.

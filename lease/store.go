@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -88,4 +89,71 @@ type SweepOptions struct {
 	Batch int
 	// Pause is slept between transactions, so that a long sweep leaves the database to others.
 	Pause time.Duration
+}
+
+// Wrapper is a Store that stands before another, for example to count, trace or limit calls. A
+// client looks for each ability (Settler, Queue, Passer, AllAcquirer, Fencer, …) in the wrapper
+// first, and then in the store beneath.
+//
+// Calls of an ability that the wrapper lacks go to the store beneath, past the wrapper. So a store
+// that changes keys, owners or tokens on their way must not have Unwrap: the store beneath would be
+// asked for other keys than it has granted.
+type Wrapper interface {
+	Store
+	// Unwrap returns the store beneath, never nil.
+	Unwrap() Store
+}
+
+// Settler is a Store whose calls can run on after their callers have left, and that knows when they
+// have ended. A client that closes settles its store before it releases the orphans that unknown
+// outcomes may have left. Without a Settler it repeats those releases for some seconds instead.
+type Settler interface {
+	// Settle returns when no earlier request can be granted any more, or when ctx ends.
+	Settle(ctx context.Context)
+}
+
+// Raiser is a Store that can give a held lease a larger token, so that several stores can grant one
+// lease with one token: see package quorum.
+type Raiser interface {
+	// Raise gives each lease the token To, if the row still names the lease and it has not expired.
+	// Owner, expiry and note stay. From then on the row names the lease with To alone, and the next
+	// grant of the key is above To. A repeated request finds its own To and answers as the first.
+	//
+	// Gone says that nothing was changed, because the row names another lease, or because the lease
+	// has expired.
+	Raise(ctx context.Context, reqs []RaiseRequest) ([]Raised, error)
+}
+
+// RaiseRequest asks for a larger token of one lease.
+type RaiseRequest struct {
+	Lease
+	// To is at least the token of the lease, and below [MaxToken].
+	To int64
+}
+
+// Raised is the answer to one RaiseRequest.
+type Raised struct {
+	Gone bool
+	// Err is set if this item alone failed.
+	Err error
+}
+
+// Check returns an error for a request that every store refuses: a token that would fall or that no
+// grant could follow.
+func (r RaiseRequest) Check() error {
+	if err := CheckStoredKey(r.Key); err != nil {
+		return err
+	}
+	switch {
+	case r.Owner.IsZero() || r.Token <= 0:
+		return fmt.Errorf("%w: raise %q: owner %s with token %d names no lease",
+			ErrConfig, r.Key, r.Owner, r.Token)
+	case r.To < r.Token:
+		return fmt.Errorf("%w: raise %q: the token %d would fall to %d; tokens only grow",
+			ErrConfig, r.Key, r.Token, r.To)
+	case r.To >= MaxToken:
+		return fmt.Errorf("%w: raise %q to %d; the last token is %d",
+			ErrTokenExhausted, r.Key, r.To, MaxToken-1)
+	}
+	return nil
 }
